@@ -1,0 +1,118 @@
+//! The rollout schedulers of real products, as state machines: observations in, actions out.
+//!
+//! Nothing in this folder knows the simulator. A scheduler holds no clock, no queue, no randomness and no handle to
+//! a cluster: what it asks for follows from what it is shown and from its own state alone, so a real controller
+//! could drive the same code. It imports only [`crate::units`].
+//!
+//! The words that all products share here (inside a product's folder its own words are kept exactly):
+//!
+//! | word | meaning |
+//! |---|---|
+//! | cluster | one Kubernetes cluster of the fleet |
+//! | target | one application in one place; what a scheduler decides about |
+//! | revision | one version of what a target runs; a new release is a new revision |
+//! | rollout | bringing every target to its wanted revision |
+//! | stage | a group of targets that a product works on before later groups (Fleet: partition) |
+//! | limit | how many targets a rule lets be in a state at once |
+//! | pass | one call of [`Scheduler::reconcile`] |
+
+pub mod baseline;
+mod control_loop;
+pub mod rancher_fleet;
+
+use std::fmt;
+
+use crate::units::SimTime;
+
+pub use control_loop::ControlLoop;
+
+/// One application in one place: a dense index into the fleet's targets.
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct TargetId(pub u32);
+
+impl TargetId {
+    /// The index into a `Vec` that holds one thing per target.
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// One version of what a target runs. Equal revisions are the same version; their order means nothing.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct Revision(pub u32);
+
+impl fmt::Display for Revision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "v{}", self.0)
+    }
+}
+
+/// What a scheduler asks for. It never carries it out itself.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Action {
+    /// Make the product's own object for this target. The cluster is told nothing by it.
+    Create {
+        /// For which target.
+        target: TargetId,
+    },
+    /// Note `revision` as what the target is to run next. The cluster is told nothing by it.
+    Stage {
+        /// At which target.
+        target: TargetId,
+        /// What it is to run next.
+        revision: Revision,
+    },
+    /// Tell the target to run `revision` now.
+    Deploy {
+        /// Which target.
+        target: TargetId,
+        /// What it is to run.
+        revision: Revision,
+    },
+    /// Take the application away from the target.
+    Delete {
+        /// Which target.
+        target: TargetId,
+    },
+}
+
+/// What one pass of a scheduler came to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pass<Status> {
+    /// What it asks for, in the order in which the product would do it.
+    pub actions: Vec<Action>,
+    /// When it wants to be called again even if nothing changes before. `None`: only on changes.
+    pub wake_at: Option<SimTime>,
+    /// What the product's user would see after this pass.
+    pub status: Status,
+}
+
+/// The rule that keeps a rollout from moving on, as a person would report it.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Hold {
+    /// The product's own name of the rule or setting, e.g. `maxUnavailablePartitions`.
+    pub rule: &'static str,
+    /// Which limit is reached by what, in numbers and names.
+    pub explanation: String,
+}
+
+impl fmt::Display for Hold {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.rule, self.explanation)
+    }
+}
+
+/// A rollout scheduler of one product.
+pub trait Scheduler {
+    /// What the product can see of the fleet, as late as it sees it.
+    type View;
+    /// What the product shows its user.
+    type Status;
+
+    /// Decides from what is visible now and from its own state; the same inputs give the same actions.
+    fn reconcile(&mut self, now: SimTime, view: &Self::View) -> Pass<Self::Status>;
+
+    /// Which rule holds the rollout at what is visible now. `None` when no rule does.
+    fn hold(&self, view: &Self::View) -> Option<Hold>;
+}

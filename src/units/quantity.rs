@@ -1,0 +1,210 @@
+//! Amounts of data, rates, and shares of a whole.
+
+use std::fmt;
+use std::iter::Sum;
+use std::ops::{Add, AddAssign, Sub};
+
+use super::time::SimDuration;
+
+/// An amount of data in bytes: not bits, not MiB.
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct Bytes(u64);
+
+/// A rate of data in bytes per second; finite and not negative.
+#[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
+pub struct BytesPerSec(f64);
+
+/// A rate of countable things, such as requests, per second; finite and not negative.
+#[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
+pub struct PerSecond(f64);
+
+/// A share of a whole or a probability: between 0 and 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
+pub struct Share(f64);
+
+impl Bytes {
+    /// Nothing.
+    pub const ZERO: Self = Self(0);
+
+    /// `bytes` bytes.
+    #[must_use]
+    pub const fn new(bytes: u64) -> Self {
+        Self(bytes)
+    }
+
+    /// The number of bytes.
+    #[must_use]
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+
+    /// Time to move this much data at `rate`, rounded up to the next nanosecond, so that the transfer is complete
+    /// once the returned time has passed. `None` when `rate` is zero.
+    #[must_use]
+    pub fn time_at(self, rate: BytesPerSec) -> Option<SimDuration> {
+        (rate.0 > 0.0).then(|| SimDuration::from_nanos((self.0 as f64 / rate.0 * 1e9).ceil() as u64))
+    }
+
+    /// This amount times `factor`, rounded to the nearest byte.
+    #[must_use]
+    pub fn mul_f64(self, factor: f64) -> Self {
+        Self((self.0 as f64 * factor).round() as u64)
+    }
+
+    /// What is left after taking `other` away, at least nothing.
+    #[must_use]
+    pub const fn saturating_sub(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0))
+    }
+}
+
+impl BytesPerSec {
+    /// No data at all.
+    pub const ZERO: Self = Self(0.0);
+
+    /// `rate` bytes per second.
+    ///
+    /// # Panics
+    /// If `rate` is negative or not finite.
+    #[must_use]
+    pub fn new(rate: f64) -> Self {
+        assert!(rate.is_finite() && rate >= 0.0, "not a rate of data: {rate} B/s");
+        Self(rate)
+    }
+
+    /// `gbit` · 10⁹ bits per second.
+    ///
+    /// # Panics
+    /// If `gbit` is negative or not finite.
+    #[must_use]
+    pub fn from_gbit(gbit: f64) -> Self {
+        Self::new(gbit * 1e9 / 8.0)
+    }
+
+    /// `mbit` · 10⁶ bits per second.
+    ///
+    /// # Panics
+    /// If `mbit` is negative or not finite.
+    #[must_use]
+    pub fn from_mbit(mbit: f64) -> Self {
+        Self::new(mbit * 1e6 / 8.0)
+    }
+
+    /// Bytes per second.
+    #[must_use]
+    pub const fn get(self) -> f64 {
+        self.0
+    }
+}
+
+impl PerSecond {
+    /// `rate` per second.
+    ///
+    /// # Panics
+    /// If `rate` is negative or not finite.
+    #[must_use]
+    pub fn new(rate: f64) -> Self {
+        assert!(rate.is_finite() && rate >= 0.0, "not a rate: {rate}/s");
+        Self(rate)
+    }
+
+    /// How many per second.
+    #[must_use]
+    pub const fn get(self) -> f64 {
+        self.0
+    }
+}
+
+impl Share {
+    /// None of the whole.
+    pub const NONE: Self = Self(0.0);
+    /// The whole.
+    pub const ALL: Self = Self(1.0);
+
+    /// `share` of 1.
+    ///
+    /// # Panics
+    /// If `share` is not between 0 and 1.
+    #[must_use]
+    pub fn new(share: f64) -> Self {
+        assert!((0.0..=1.0).contains(&share), "not a share of a whole: {share}");
+        Self(share)
+    }
+
+    /// The share as a number between 0 and 1.
+    #[must_use]
+    pub const fn get(self) -> f64 {
+        self.0
+    }
+}
+
+impl Add for Bytes {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self(self.0 + other.0)
+    }
+}
+
+impl AddAssign for Bytes {
+    fn add_assign(&mut self, other: Self) {
+        *self = *self + other;
+    }
+}
+
+impl Sub for Bytes {
+    type Output = Self;
+    /// # Panics
+    /// If `other` is more than `self`.
+    fn sub(self, other: Self) -> Self {
+        Self(self.0.checked_sub(other.0).expect("an amount of data is never negative"))
+    }
+}
+
+impl Sum for Bytes {
+    fn sum<I: Iterator<Item = Self>>(amounts: I) -> Self {
+        amounts.fold(Self::ZERO, Add::add)
+    }
+}
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&super::text::print_bytes(*self))
+    }
+}
+
+impl fmt::Display for BytesPerSec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&super::text::print_rate(*self))
+    }
+}
+
+impl fmt::Display for PerSecond {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&format!("{}/s", super::text::print_number(self.0)))
+    }
+}
+
+impl fmt::Display for Share {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&format!("{}%", super::text::print_number(self.0 * 100.0)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_transfer_is_complete_once_its_time_has_passed() {
+        // 2^30 B / (10e9 / 8 B/s) = 0.858_993_459_2 s
+        let time = Bytes::new(1 << 30).time_at(BytesPerSec::from_gbit(10.0)).expect("the rate is not zero");
+        assert_eq!(time.as_nanos(), 858_993_460, "rounded up, never down");
+        assert_eq!(Bytes::new(1).time_at(BytesPerSec::ZERO), None);
+    }
+
+    #[test]
+    #[should_panic(expected = "not a rate of data")]
+    fn a_rate_is_finite() {
+        let _ = BytesPerSec::new(f64::INFINITY);
+    }
+}

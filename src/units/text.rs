@@ -1,0 +1,396 @@
+//! Quantities as people write them: a number and a unit.
+//!
+//! Reading accepts what Kubernetes, `tc` and `fio` users are used to (`90s`, `1m30s`, `200 MiB`, `10 Gbit/s`,
+//! `10Gbps`, `1000/s`, `3%`). A bare number is refused with the mend, because "100" of a link has meant Mbit/s,
+//! MB/s and bytes in different files. Printing picks the unit that gives a short number, and is meant for people;
+//! files carry plain numbers with the unit in the column's name.
+
+use super::{Bytes, BytesPerSec, PerSecond, Share, SimDuration};
+
+/// Why a text is not a quantity. The message names the mend.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum UnitError {
+    /// A number without a unit.
+    #[error("`{value}` has no unit; write e.g. `{example}`")]
+    MissingUnit {
+        /// What was written.
+        value: String,
+        /// A quantity that would be accepted.
+        example: &'static str,
+    },
+    /// A unit that is not one of this quantity.
+    #[error("`{unit}` in `{value}` is not a unit of {quantity}; use {units}")]
+    UnknownUnit {
+        /// What was written.
+        value: String,
+        /// The part of it that is no unit.
+        unit: String,
+        /// What was expected, in words.
+        quantity: &'static str,
+        /// The units that are accepted.
+        units: &'static str,
+    },
+    /// No number where one should be.
+    #[error("`{value}` is not {quantity}; write e.g. `{example}`")]
+    NotANumber {
+        /// What was written.
+        value: String,
+        /// What was expected, in words.
+        quantity: &'static str,
+        /// A quantity that would be accepted.
+        example: &'static str,
+    },
+    /// A number outside what the quantity can be.
+    #[error("`{value}` is out of range: {quantity} is {range}")]
+    OutOfRange {
+        /// What was written.
+        value: String,
+        /// What was expected, in words.
+        quantity: &'static str,
+        /// What is accepted, in words.
+        range: &'static str,
+    },
+}
+
+/// One kind of quantity: its words, and its units with their size in the base unit.
+struct Kind {
+    quantity: &'static str,
+    example: &'static str,
+    units_text: &'static str,
+    units: &'static [(&'static str, f64)],
+}
+
+const DURATION: Kind = Kind {
+    quantity: "a duration",
+    example: "90s",
+    units_text: "ns, us, ms, s, m, h or d",
+    units: &[
+        ("ns", 1.0),
+        ("us", 1e3),
+        ("µs", 1e3),
+        ("ms", 1e6),
+        ("s", 1e9),
+        ("sec", 1e9),
+        ("m", 60e9),
+        ("min", 60e9),
+        ("h", 3600e9),
+        ("d", 86_400e9),
+    ],
+};
+
+const BYTES: Kind = Kind {
+    quantity: "an amount of data",
+    example: "200 MiB",
+    units_text: "B, kB, MB, GB, TB, KiB, MiB, GiB or TiB",
+    units: &[
+        ("B", 1.0),
+        ("kB", 1e3),
+        ("KB", 1e3),
+        ("MB", 1e6),
+        ("GB", 1e9),
+        ("TB", 1e12),
+        ("KiB", 1024.0),
+        ("MiB", 1_048_576.0),
+        ("GiB", 1_073_741_824.0),
+        ("TiB", 1_099_511_627_776.0),
+    ],
+};
+
+const RATE: Kind = Kind {
+    quantity: "a rate of data",
+    example: "10 Gbit/s",
+    units_text: "bit/s, kbit/s, Mbit/s, Gbit/s, Tbit/s (or Mbps, Gbps, …), B/s, kB/s, MB/s, GB/s, KiB/s, MiB/s or GiB/s",
+    units: &[
+        ("bit/s", 0.125),
+        ("kbit/s", 125.0),
+        ("Mbit/s", 125e3),
+        ("Gbit/s", 125e6),
+        ("Tbit/s", 125e9),
+        ("bps", 0.125),
+        ("kbps", 125.0),
+        ("Mbps", 125e3),
+        ("Gbps", 125e6),
+        ("Tbps", 125e9),
+        ("B/s", 1.0),
+        ("kB/s", 1e3),
+        ("MB/s", 1e6),
+        ("GB/s", 1e9),
+        ("KiB/s", 1024.0),
+        ("MiB/s", 1_048_576.0),
+        ("GiB/s", 1_073_741_824.0),
+    ],
+};
+
+const PER_SECOND: Kind = Kind {
+    quantity: "a rate",
+    example: "1000/s",
+    units_text: "/s, /min or /h",
+    units: &[("/s", 1.0), ("/min", 1.0 / 60.0), ("/h", 1.0 / 3600.0)],
+};
+
+const SHARE: Kind = Kind { quantity: "a share", example: "3%", units_text: "%", units: &[("%", 0.01)] };
+
+/// Splits the leading decimal number off `text`. `None` when there is none.
+fn split_number(text: &str) -> Option<(f64, &str)> {
+    let end = text
+        .char_indices()
+        .find(|&(at, c)| !(c.is_ascii_digit() || c == '.' || c == '_' || (at == 0 && (c == '-' || c == '+'))))
+        .map_or(text.len(), |(at, _)| at);
+    // `1e3` is a number to a computer; to a reader of `1e3 s` it is a slip, so exponents are not read.
+    let number: f64 = text[..end].replace('_', "").parse().ok()?;
+    Some((number, text[end..].trim_start()))
+}
+
+impl Kind {
+    fn not_a_number(&self, value: &str) -> UnitError {
+        UnitError::NotANumber { value: value.to_owned(), quantity: self.quantity, example: self.example }
+    }
+
+    /// The size of the unit at the start of `rest`: letters, `/` and `%` up to the next digit or end.
+    fn unit_size<'t>(&self, value: &str, rest: &'t str) -> Result<(f64, &'t str), UnitError> {
+        let end = rest.find(|c: char| c.is_ascii_digit() || c.is_whitespace()).unwrap_or(rest.len());
+        let (unit, after) = rest.split_at(end);
+        if unit.is_empty() {
+            return Err(UnitError::MissingUnit { value: value.to_owned(), example: self.example });
+        }
+        match self.units.iter().find(|(name, _)| *name == unit) {
+            Some(&(_, size)) => Ok((size, after.trim_start())),
+            None => Err(UnitError::UnknownUnit {
+                value: value.to_owned(),
+                unit: unit.to_owned(),
+                quantity: self.quantity,
+                units: self.units_text,
+            }),
+        }
+    }
+
+    /// Reads one number with one unit, in the base unit.
+    fn read(&self, value: &str) -> Result<f64, UnitError> {
+        let trimmed = value.trim();
+        let (number, rest) = split_number(trimmed).ok_or_else(|| self.not_a_number(value))?;
+        let (size, after) = self.unit_size(value, rest)?;
+        if !after.is_empty() {
+            return Err(self.not_a_number(value));
+        }
+        Ok(number * size)
+    }
+
+    fn out_of_range(&self, value: &str, range: &'static str) -> UnitError {
+        UnitError::OutOfRange { value: value.to_owned(), quantity: self.quantity, range }
+    }
+}
+
+/// Reads a duration: `250ms`, `90s`, `1.5 h`, or several units in a row as Go writes them, `1h2m3.5s`.
+///
+/// # Errors
+/// When the text is no duration, has no unit, is negative, or is longer than 100 years.
+pub fn parse_duration(value: &str) -> Result<SimDuration, UnitError> {
+    const MAX_NANOS: f64 = 100.0 * 365.25 * 86_400e9;
+    let mut rest = value.trim();
+    let mut nanos = 0.0;
+    let mut parts = 0;
+    while !rest.is_empty() {
+        let (number, after) = split_number(rest).ok_or_else(|| DURATION.not_a_number(value))?;
+        // A lone `0` is the one number whose unit does not matter.
+        if number == 0.0 && after.is_empty() && parts == 0 {
+            return Ok(SimDuration::ZERO);
+        }
+        if number < 0.0 {
+            return Err(DURATION.out_of_range(value, "0 or more"));
+        }
+        let (size, after) = DURATION.unit_size(value, after)?;
+        nanos += number * size;
+        parts += 1;
+        rest = after;
+    }
+    if parts == 0 {
+        return Err(DURATION.not_a_number(value));
+    }
+    if nanos > MAX_NANOS {
+        return Err(DURATION.out_of_range(value, "at most 100 years"));
+    }
+    Ok(SimDuration::from_nanos(nanos.round() as u64))
+}
+
+/// Reads an amount of data: `200 MiB`, `1.5GB`.
+///
+/// # Errors
+/// When the text is no amount, has no unit, is negative, or exceeds 1 EB (10^18 B).
+pub fn parse_bytes(value: &str) -> Result<Bytes, UnitError> {
+    let bytes = BYTES.read(value)?;
+    if !(0.0..=1e18).contains(&bytes) {
+        return Err(BYTES.out_of_range(value, "between 0 and 10^18 B"));
+    }
+    Ok(Bytes::new(bytes.round() as u64))
+}
+
+/// Reads a rate of data: `10 Gbit/s`, `100Mbps`, `1.25 GB/s`.
+///
+/// # Errors
+/// When the text is no rate, has no unit, is negative, or exceeds 10^15 B/s.
+pub fn parse_rate(value: &str) -> Result<BytesPerSec, UnitError> {
+    let rate = RATE.read(value)?;
+    if !(0.0..=1e15).contains(&rate) {
+        return Err(RATE.out_of_range(value, "between 0 and 10^15 B/s"));
+    }
+    Ok(BytesPerSec::new(rate))
+}
+
+/// Reads a rate of countable things: `1000/s`, `600/min`.
+///
+/// # Errors
+/// When the text is no rate, has no unit, is negative, or exceeds 10^12 per second.
+pub fn parse_per_second(value: &str) -> Result<PerSecond, UnitError> {
+    let rate = PER_SECOND.read(value)?;
+    if !(0.0..=1e12).contains(&rate) {
+        return Err(PER_SECOND.out_of_range(value, "between 0 and 10^12 per second"));
+    }
+    Ok(PerSecond::new(rate))
+}
+
+/// Reads a share: `3%`, `0.2 %`.
+///
+/// # Errors
+/// When the text is no share, has no `%`, or is not between 0 % and 100 %.
+pub fn parse_share(value: &str) -> Result<Share, UnitError> {
+    let share = SHARE.read(value)?;
+    if !(0.0..=1.0).contains(&share) {
+        return Err(SHARE.out_of_range(value, "between 0% and 100%"));
+    }
+    Ok(Share::new(share))
+}
+
+/// A number with at most three digits after the point, without trailing zeros.
+pub(super) fn print_number(number: f64) -> String {
+    let text = format!("{number:.3}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+fn print_scaled(number: f64, units: &[(f64, &str)]) -> String {
+    let &(size, unit) =
+        units.iter().find(|(size, _)| number.abs() >= *size).or(units.last()).expect("a kind has units");
+    // Three significant digits read well in a table; a unit of 1 is exact.
+    let scaled = number / size;
+    let digits = if scaled >= 100.0 {
+        0
+    } else if scaled >= 10.0 {
+        1
+    } else {
+        2
+    };
+    let text = format!("{scaled:.digits$}");
+    let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+    format!("{text} {unit}")
+}
+
+/// `2 h 05 min`, `4 min 10 s`, `12.3 s`, `250 ms`: at most two units.
+pub(super) fn print_duration(span: SimDuration) -> String {
+    let secs = span.as_secs_f64();
+    if span.is_zero() {
+        "0 s".to_owned()
+    } else if secs < 59.95 {
+        print_scaled(span.as_nanos() as f64, &[(1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns")])
+    } else {
+        let whole = secs.round() as u64;
+        let (unit, sub_unit, size) = match whole {
+            ..3600 => ("min", "s", 60),
+            3600..86_400 => ("h", "min", 3600),
+            _ => ("d", "h", 86_400),
+        };
+        let sub_size = match size {
+            60 => 1,
+            3600 => 60,
+            _ => 3600,
+        };
+        format!("{} {unit} {:02} {sub_unit}", whole / size, whole % size / sub_size)
+    }
+}
+
+/// `1.05 GB`, `17 MB`, `512 B`.
+pub(super) fn print_bytes(bytes: Bytes) -> String {
+    print_scaled(bytes.get() as f64, &[(1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")])
+}
+
+/// `10 Gbit/s`, `100 Mbit/s`.
+pub(super) fn print_rate(rate: BytesPerSec) -> String {
+    print_scaled(
+        rate.get() * 8.0,
+        &[(1e12, "Tbit/s"), (1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s")],
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_read_as_people_write_them() {
+        for (text, nanos) in [
+            ("90s", 90_000_000_000),
+            ("1m30s", 90_000_000_000),
+            ("1 h", 3_600_000_000_000),
+            ("24h", 86_400_000_000_000),
+            ("0.25 s", 250_000_000),
+            ("850ms", 850_000_000),
+            ("1h2m3.5s", 3_723_500_000_000),
+            ("5 min", 300_000_000_000),
+            ("0", 0),
+            ("1_000 ms", 1_000_000_000),
+        ] {
+            assert_eq!(parse_duration(text).map(SimDuration::as_nanos), Ok(nanos), "{text}");
+        }
+    }
+
+    #[test]
+    fn rates_and_amounts_are_read_as_people_write_them() {
+        assert_eq!(parse_rate("10 Gbit/s"), Ok(BytesPerSec::from_gbit(10.0)));
+        assert_eq!(parse_rate("10Gbps"), Ok(BytesPerSec::from_gbit(10.0)));
+        assert_eq!(parse_rate("1.25 GB/s"), Ok(BytesPerSec::from_gbit(10.0)));
+        assert_eq!(parse_bytes("200 MiB"), Ok(Bytes::new(209_715_200)));
+        assert_eq!(parse_per_second("600/min"), Ok(PerSecond::new(10.0)));
+        assert_eq!(parse_share("3%"), Ok(Share::new(0.03)));
+    }
+
+    #[test]
+    fn what_is_no_quantity_is_refused_with_the_mend() {
+        let cases = [
+            (parse_duration("90").unwrap_err(), "`90` has no unit; write e.g. `90s`"),
+            (parse_duration("").unwrap_err(), "`` is not a duration; write e.g. `90s`"),
+            (parse_duration("soon").unwrap_err(), "`soon` is not a duration; write e.g. `90s`"),
+            (parse_duration("-1s").unwrap_err(), "`-1s` is out of range: a duration is 0 or more"),
+            (parse_duration("9000000h").unwrap_err(), "`9000000h` is out of range: a duration is at most 100 years"),
+            (parse_rate("100").unwrap_err(), "`100` has no unit; write e.g. `10 Gbit/s`"),
+            (
+                parse_bytes("200 Mib").unwrap_err(),
+                "`Mib` in `200 Mib` is not a unit of an amount of data; use B, kB, MB, GB, TB, KiB, MiB, GiB or TiB",
+            ),
+            (parse_bytes("1 MB 2").unwrap_err(), "`1 MB 2` is not an amount of data; write e.g. `200 MiB`"),
+            (parse_share("120%").unwrap_err(), "`120%` is out of range: a share is between 0% and 100%"),
+            (parse_share("0.03").unwrap_err(), "`0.03` has no unit; write e.g. `3%`"),
+        ];
+        for (error, message) in cases {
+            assert_eq!(error.to_string(), message);
+        }
+    }
+
+    #[test]
+    fn quantities_print_short_and_with_their_unit() {
+        for (printed, text) in [
+            (SimDuration::from_secs(0).to_string(), "0 s"),
+            (SimDuration::from_millis(12_340).to_string(), "12.3 s"),
+            (SimDuration::from_millis(250).to_string(), "250 ms"),
+            (SimDuration::from_secs(250).to_string(), "4 min 10 s"),
+            (SimDuration::from_secs(7500).to_string(), "2 h 05 min"),
+            (SimDuration::from_hours(50).to_string(), "2 d 02 h"),
+            (Bytes::new(1_050_000_000).to_string(), "1.05 GB"),
+            (Bytes::new(0).to_string(), "0 B"),
+            (BytesPerSec::from_gbit(10.0).to_string(), "10 Gbit/s"),
+            (BytesPerSec::from_mbit(100.0).to_string(), "100 Mbit/s"),
+            (PerSecond::new(1000.0).to_string(), "1000/s"),
+            (Share::new(0.03).to_string(), "3%"),
+        ] {
+            assert_eq!(printed, text);
+        }
+    }
+}

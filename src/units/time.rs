@@ -1,0 +1,217 @@
+//! Simulated time: points and spans in whole nanoseconds.
+
+use std::fmt;
+use std::iter::Sum;
+use std::ops::{Add, AddAssign, Mul, Sub};
+
+const NANOS_PER_SEC: f64 = 1e9;
+
+/// A point in simulated time: whole nanoseconds since the start of the run.
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct SimTime(u64);
+
+/// A span of simulated time: whole nanoseconds, never negative.
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct SimDuration(u64);
+
+impl SimTime {
+    /// The start of the run.
+    pub const ZERO: Self = Self(0);
+    /// A time that no run reaches (584 years).
+    pub const MAX: Self = Self(u64::MAX);
+
+    /// The time `nanos` nanoseconds after the start.
+    #[must_use]
+    pub const fn from_nanos(nanos: u64) -> Self {
+        Self(nanos)
+    }
+
+    /// The time `secs` seconds after the start.
+    #[must_use]
+    pub const fn from_secs(secs: u64) -> Self {
+        Self(secs * 1_000_000_000)
+    }
+
+    /// Whole nanoseconds since the start.
+    #[must_use]
+    pub const fn as_nanos(self) -> u64 {
+        self.0
+    }
+
+    /// Seconds since the start, for output and for rates; never for comparing times.
+    #[must_use]
+    pub fn as_secs_f64(self) -> f64 {
+        self.0 as f64 / NANOS_PER_SEC
+    }
+
+    /// The span from `earlier` to `self`.
+    ///
+    /// # Panics
+    /// If `earlier` is later than `self`: time runs forward, so that is a bug of the caller.
+    #[must_use]
+    pub fn since(self, earlier: Self) -> SimDuration {
+        assert!(earlier.0 <= self.0, "time ran backwards: from {earlier} to {self}");
+        SimDuration(self.0 - earlier.0)
+    }
+
+    /// The span from `earlier` to `self`, or zero when `earlier` is later.
+    #[must_use]
+    pub const fn saturating_since(self, earlier: Self) -> SimDuration {
+        SimDuration(self.0.saturating_sub(earlier.0))
+    }
+}
+
+impl SimDuration {
+    /// No time at all.
+    pub const ZERO: Self = Self(0);
+    /// A span that no run lasts (584 years).
+    pub const MAX: Self = Self(u64::MAX);
+
+    /// `nanos` nanoseconds.
+    #[must_use]
+    pub const fn from_nanos(nanos: u64) -> Self {
+        Self(nanos)
+    }
+
+    /// `millis` milliseconds.
+    #[must_use]
+    pub const fn from_millis(millis: u64) -> Self {
+        Self(millis * 1_000_000)
+    }
+
+    /// `secs` seconds.
+    #[must_use]
+    pub const fn from_secs(secs: u64) -> Self {
+        Self(secs * 1_000_000_000)
+    }
+
+    /// `mins` minutes.
+    #[must_use]
+    pub const fn from_mins(mins: u64) -> Self {
+        Self::from_secs(mins * 60)
+    }
+
+    /// `hours` hours.
+    #[must_use]
+    pub const fn from_hours(hours: u64) -> Self {
+        Self::from_secs(hours * 3600)
+    }
+
+    /// `secs` seconds, rounded to the nearest nanosecond; negative and not-a-number give zero, and what does not
+    /// fit gives [`SimDuration::MAX`].
+    #[must_use]
+    pub fn from_secs_f64(secs: f64) -> Self {
+        // A float-to-integer cast saturates, and maps NaN to 0.
+        Self((secs * NANOS_PER_SEC).round() as u64)
+    }
+
+    /// Whole nanoseconds.
+    #[must_use]
+    pub const fn as_nanos(self) -> u64 {
+        self.0
+    }
+
+    /// Seconds, for output and for rates.
+    #[must_use]
+    pub fn as_secs_f64(self) -> f64 {
+        self.0 as f64 / NANOS_PER_SEC
+    }
+
+    /// Whether this is no time at all.
+    #[must_use]
+    pub const fn is_zero(self) -> bool {
+        self.0 == 0
+    }
+
+    /// This span times `factor`, rounded to the nearest nanosecond.
+    #[must_use]
+    pub fn mul_f64(self, factor: f64) -> Self {
+        Self((self.0 as f64 * factor).round() as u64)
+    }
+}
+
+impl Add<SimDuration> for SimTime {
+    type Output = Self;
+    /// Saturates at [`SimTime::MAX`], which no run reaches.
+    fn add(self, span: SimDuration) -> Self {
+        Self(self.0.saturating_add(span.0))
+    }
+}
+
+impl Sub for SimTime {
+    type Output = SimDuration;
+    /// As [`SimTime::since`].
+    fn sub(self, earlier: Self) -> SimDuration {
+        self.since(earlier)
+    }
+}
+
+impl Add for SimDuration {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+}
+
+impl AddAssign for SimDuration {
+    fn add_assign(&mut self, other: Self) {
+        *self = *self + other;
+    }
+}
+
+impl Mul<u64> for SimDuration {
+    type Output = Self;
+    fn mul(self, count: u64) -> Self {
+        Self(self.0.saturating_mul(count))
+    }
+}
+
+impl Sum for SimDuration {
+    fn sum<I: Iterator<Item = Self>>(spans: I) -> Self {
+        spans.fold(Self::ZERO, Add::add)
+    }
+}
+
+impl fmt::Display for SimTime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        SimDuration(self.0).fmt(f)
+    }
+}
+
+impl fmt::Display for SimDuration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&super::text::print_duration(*self))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_and_points_add_up() {
+        let start = SimTime::from_secs(5);
+        let end = start + SimDuration::from_millis(1500);
+        assert_eq!(end - start, SimDuration::from_millis(1500));
+        assert_eq!(end.as_nanos(), 6_500_000_000);
+        assert_eq!(start.saturating_since(end), SimDuration::ZERO);
+    }
+
+    #[test]
+    #[should_panic(expected = "time ran backwards")]
+    fn time_does_not_run_backwards() {
+        let _ = SimTime::ZERO - SimTime::from_secs(1);
+    }
+
+    #[test]
+    fn seconds_that_are_no_span_are_clamped() {
+        for (secs, expected, why) in [
+            (-1.0, SimDuration::ZERO, "negative"),
+            (f64::NAN, SimDuration::ZERO, "not a number"),
+            (1e300, SimDuration::MAX, "does not fit"),
+            (1.5e-9, SimDuration::from_nanos(2), "nearest nanosecond, halves up"),
+        ] {
+            assert_eq!(SimDuration::from_secs_f64(secs), expected, "{why}");
+        }
+    }
+}

@@ -1,0 +1,318 @@
+//! What a world is made of: plain, checked data that a scenario fills in and a run only reads.
+//!
+//! No field here is optional for want of a value: a scenario has filled in the defaults of [`super::calibration`].
+
+use std::collections::BTreeMap;
+
+use crate::units::{Bytes, BytesPerSec, PerSecond, Share, SimDuration};
+
+/// The whole world of one run, before its luck is drawn.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WorldSpec {
+    /// The fleet, in the order of the experiment file or the inventory.
+    pub clusters: Vec<ClusterSpec>,
+    /// Links that several clusters share between the registry and their own downlink.
+    pub regions: Vec<RegionSpec>,
+    /// Where images come from.
+    pub registry: RegistrySpec,
+    /// What every node runs.
+    pub node: NodeSpec,
+    /// What is rolled out: images in two revisions.
+    pub images: Vec<ImageSpec>,
+    /// What every cluster runs of them.
+    pub workloads: Vec<WorkloadSpec>,
+    /// Whether an older revision runs everywhere when the rollout starts.
+    pub release: ReleaseKind,
+    /// What brings the new revision into a cluster and reports on it.
+    pub agent: AgentSpec,
+    /// What goes wrong.
+    pub faults: FaultSpec,
+}
+
+/// Whether something runs already.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum ReleaseKind {
+    /// First deployment: no cluster runs anything, no image layer is on any node.
+    Initial,
+    /// All clusters run the previous revision, ready, with its images on their nodes.
+    Update,
+}
+
+/// A number or a share of a count, as Kubernetes' `intstr`. Each rule rounds in its own way.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum CountOrPercent {
+    /// So many.
+    Count(u32),
+    /// So many of a hundred; whole percents, as Kubernetes' workload controllers accept them.
+    Percent(u32),
+}
+
+/// One Kubernetes cluster.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ClusterSpec {
+    /// Unique in the fleet; also the key of its luck.
+    pub name: String,
+    /// Labels of the cluster's object in the management cluster.
+    pub labels: BTreeMap<String, String>,
+    /// Worker nodes, at least one.
+    pub nodes: u32,
+    /// What all nodes together can receive from outside.
+    pub downlink: BytesPerSec,
+    /// Round trip to the registry.
+    pub rtt: SimDuration,
+    /// Index into [`WorldSpec::regions`] of the shared link it sits behind, if any.
+    pub region: Option<usize>,
+    /// The cluster's `spec.paused`.
+    pub paused: bool,
+    /// False while the cluster has no agent yet (Fleet: no `status.namespace`).
+    pub registered: bool,
+}
+
+/// A link that several clusters share, between the registry's egress and their downlinks.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RegionSpec {
+    /// Unique among the regions.
+    pub name: String,
+    /// What all its clusters together can receive.
+    pub bandwidth: BytesPerSec,
+}
+
+/// The registry that serves every image.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RegistrySpec {
+    /// What it can send in all.
+    pub egress: BytesPerSec,
+    /// What one connection can carry at most. `None`: as much as the links give.
+    pub per_connection: Option<BytesPerSec>,
+    /// Token bucket in front of manifests and blobs; what exceeds it is answered with 429. `None`: no limit.
+    pub request_limit: Option<RequestLimit>,
+    /// Time to answer one request, without the round trip.
+    pub service_time: DurationModel,
+}
+
+/// A token bucket: `burst` requests at once, refilled at `rate`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RequestLimit {
+    /// Tokens per second.
+    pub rate: PerSecond,
+    /// Most tokens it holds; at least 1.
+    pub burst: u32,
+}
+
+/// A duration that is fixed or drawn anew each time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum DurationModel {
+    /// Always the same.
+    Constant(SimDuration),
+    /// exp(N(ln median, sigma)).
+    LogNormal {
+        /// Half of the draws are below it.
+        median: SimDuration,
+        /// Standard deviation of the logarithm.
+        sigma: f64,
+    },
+    /// Memoryless.
+    Exponential {
+        /// The mean, which is also the standard deviation.
+        mean: SimDuration,
+    },
+    /// Equally likely between two bounds.
+    Uniform {
+        /// The shortest.
+        min: SimDuration,
+        /// The longest.
+        max: SimDuration,
+    },
+}
+
+/// Kubelet, container runtime, disk and network card: the same on all nodes but for the drawn disk speed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NodeSpec {
+    /// What the network card can receive.
+    pub nic: BytesPerSec,
+    /// How the kubelet orders pulls.
+    pub pulls: PullOrder,
+    /// `registryPullQPS` and `registryBurst`; a pull above it fails at once. `None`: off (QPS 0).
+    pub pull_rate: Option<RequestLimit>,
+    /// First and longest gate after a failed pull; it doubles in between.
+    pub image_backoff: Backoff,
+    /// First and longest wait after a crashed container; it doubles in between.
+    pub crash_backoff: Backoff,
+    /// From an error to the pod's next sync.
+    pub error_requeue: DurationModel,
+    /// Layers downloaded at once.
+    pub download_slots: u32,
+    /// What the slots are counted over.
+    pub slot_scope: SlotScope,
+    /// Requests in all for one that is answered with 429, at least 1, and the wait between them.
+    pub retry_429: RetrySpec,
+    /// Whether a failed attempt's partial layers are continued by the next one.
+    pub resume: bool,
+    /// Whether compressed layers stay on the node after they are unpacked (containerd: not `discard_unpacked_layers`).
+    pub keep_blobs: bool,
+    /// Uncompressed bytes written per second while unpacking one layer.
+    pub unpack_rate: BytesPerSec,
+    /// Spread between nodes of `unpack_rate`: sigma of a lognormal factor with median 1.
+    pub unpack_spread: f64,
+    /// Part of unpacking a layer that does not depend on its size.
+    pub unpack_per_layer: SimDuration,
+    /// Part of a pull that depends on nothing.
+    pub pull_constant: SimDuration,
+    /// From the image being there to the container's process being started (sandbox, create, start).
+    pub start_overhead: DurationModel,
+}
+
+/// How the kubelet orders the pulls of a node.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum PullOrder {
+    /// `serializeImagePulls: true`: one after another, first come first served.
+    Serial,
+    /// `serializeImagePulls: false`, with `maxParallelImagePulls` if given.
+    Parallel {
+        /// Most pulls at once. `None`: no cap.
+        max: Option<u32>,
+    },
+}
+
+/// What the runtime's download slots are counted over.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum SlotScope {
+    /// All pulls of a node share them (containerd since 2.1).
+    Node,
+    /// Each image pull has its own (containerd up to 2.0, CRI-O).
+    Image,
+}
+
+/// An exponential back-off without jitter.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Backoff {
+    /// The first wait; each later one is twice as long.
+    pub initial: SimDuration,
+    /// The longest wait. An entry is forgotten when it was not renewed for twice as long.
+    pub max: SimDuration,
+}
+
+/// How the runtime repeats a request that was answered with 429.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct RetrySpec {
+    /// Requests in all, the first included; at least 1.
+    pub attempts: u32,
+    /// Wait before the second request; it doubles up to `delay_max`.
+    pub delay: SimDuration,
+    /// Longest wait between two requests.
+    pub delay_max: SimDuration,
+}
+
+/// One image in its old and its new revision.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ImageSpec {
+    /// The name that workloads use.
+    pub name: String,
+    /// The new revision's layers, bottom first.
+    pub layers: Vec<LayerSpec>,
+    /// The old revision's layers, bottom first; empty when nothing is known of it or nothing runs.
+    pub previous: Vec<LayerSpec>,
+    /// Size of the new revision's config blob.
+    pub config: Bytes,
+}
+
+/// One layer of an image.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct LayerSpec {
+    /// Its digest: equal digests are the same bytes.
+    pub digest: String,
+    /// Bytes over the wire.
+    pub compressed: Bytes,
+    /// Bytes on disk.
+    pub uncompressed: Bytes,
+}
+
+/// One workload that every cluster runs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WorkloadSpec {
+    /// Unique among the workloads.
+    pub name: String,
+    /// How many pods, and how they are replaced.
+    pub kind: WorkloadKind,
+    /// Index into [`WorldSpec::images`] of the one image its pods run.
+    pub image: usize,
+    /// Kubernetes' `imagePullPolicy`.
+    pub pull_policy: PullPolicy,
+    /// From the process being started until it could answer its readiness probe.
+    pub start: DurationModel,
+    /// The readiness probe. `None`: ready once started.
+    pub readiness: Option<ProbeSpec>,
+    /// Kubernetes' `minReadySeconds`.
+    pub min_ready: SimDuration,
+    /// From deleting a pod to its being gone.
+    pub termination: DurationModel,
+}
+
+/// Which Kubernetes controller runs a workload, with its rolling update settings.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum WorkloadKind {
+    /// A Deployment with the RollingUpdate strategy.
+    Deployment {
+        /// Pods, at least 1.
+        replicas: u32,
+        /// Pods that may be missing; percent rounds down.
+        max_unavailable: CountOrPercent,
+        /// Pods that may be too many; percent rounds up.
+        max_surge: CountOrPercent,
+    },
+    /// A DaemonSet with the RollingUpdate strategy: one pod a node.
+    DaemonSet {
+        /// Nodes that may be without a pod; percent rounds up.
+        max_unavailable: CountOrPercent,
+        /// Nodes that may have an old and a new pod; percent rounds up.
+        max_surge: CountOrPercent,
+    },
+}
+
+/// When the kubelet asks the runtime to pull.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum PullPolicy {
+    /// When the image is not on the node.
+    IfNotPresent,
+    /// For every pod; an image that is there costs the manifest requests only.
+    Always,
+}
+
+/// A readiness probe.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct ProbeSpec {
+    /// Before the first probe.
+    pub initial_delay: SimDuration,
+    /// Between two probes; not zero.
+    pub period: SimDuration,
+    /// Successes in a row that make a pod ready, at least 1.
+    pub success_threshold: u32,
+}
+
+/// How news travels between the management cluster and a cluster, and how long applying takes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AgentSpec {
+    /// From telling a cluster to its agent knowing.
+    pub instruction_delay: DurationModel,
+    /// Applying a revision: Fleet's Helm upgrade.
+    pub apply: DurationModel,
+    /// From a report being sent to the management cluster having it.
+    pub report_delay: DurationModel,
+    /// From a change of readiness in the cluster to the report that tells of it.
+    pub readiness_delay: SimDuration,
+}
+
+/// What goes wrong, as shares and probabilities; the luck itself is drawn per run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FaultSpec {
+    /// Share of clusters that are offline when the rollout starts.
+    pub offline: Share,
+    /// When an offline cluster comes back, from the start of the rollout. `None`: never.
+    pub offline_return: Option<DurationModel>,
+    /// Probability that an attempt to pull an image fails on its way.
+    pub pull_failure: Share,
+    /// Share of clusters in which the new revision's pods crash.
+    pub defect: Share,
+    /// How long a defective container runs before it crashes.
+    pub crash_after: DurationModel,
+}
