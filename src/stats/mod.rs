@@ -1,1 +1,1 @@
-//! stats
+//! Statistics.
