@@ -11,7 +11,7 @@ use super::{Outcome, RunRow};
 use crate::stats;
 
 /// Resamples of the bootstrap.
-const RESAMPLES: usize = 2000;
+const RESAMPLES: u32 = 2000;
 
 /// The level of all intervals.
 const LEVEL: f64 = 0.95;
@@ -84,20 +84,22 @@ pub(super) fn summary(runs: &[RunRow], seed: u64) -> Vec<SummaryRow> {
 
 /// One measure of one variant, its `reference` left empty.
 fn compared(measure: &Measure, runs: &[RunRow], base: Option<&[RunRow]>, seed: u64) -> SummaryRow {
-    let mut sorted: Vec<f64> = runs.iter().filter_map(measure.of).collect();
-    sorted.sort_by(f64::total_cmp);
-    let some = |value: fn(&[f64]) -> f64| (!sorted.is_empty()).then(|| value(&sorted));
-    let several = sorted.len() >= 2;
-    let interval = several.then(|| stats::median_interval(&sorted, LEVEL, RESAMPLES, seed));
-    let differences: Vec<f64> = base
+    let values: Vec<f64> = runs.iter().filter_map(measure.of).collect();
+    let sorted = stats::sorted(&values);
+    let quantile = |p| stats::quantile_of_sorted(&sorted, p);
+    let interval = stats::bootstrap_interval(&values, LEVEL, RESAMPLES, seed, |sample| {
+        stats::median(sample).expect("a resample is as large as the sample, which is not empty")
+    });
+    let (theirs, ours): (Vec<f64>, Vec<f64>) = base
         .into_iter()
         .flatten()
         .filter_map(|other| {
             let own = runs.iter().find(|run| run.replicate == other.replicate)?;
-            Some((measure.of)(own)? - (measure.of)(other)?)
+            Some(((measure.of)(other)?, (measure.of)(own)?))
         })
-        .collect();
-    let difference = (differences.len() >= 2).then(|| stats::mean_interval(&differences, LEVEL));
+        .unzip();
+    let difference = stats::paired_difference(&theirs, &ours, LEVEL);
+    let differences: Vec<f64> = ours.iter().zip(&theirs).map(|(own, other)| own - other).collect();
     SummaryRow {
         variant: runs[0].variant.clone(),
         strategy: runs[0].strategy.clone(),
@@ -107,20 +109,20 @@ fn compared(measure: &Measure, runs: &[RunRow], base: Option<&[RunRow]>, seed: u
         runs: runs.len() as u64,
         finished: runs.iter().filter(|run| run.outcome == Outcome::Complete).count() as u64,
         values: sorted.len() as u64,
-        mean: some(stats::mean),
-        sd: several.then(|| stats::standard_deviation(&sorted)),
-        median: some(|values| stats::quantile(values, 0.5)),
-        p5: some(|values| stats::quantile(values, 0.05)),
-        p95: some(|values| stats::quantile(values, 0.95)),
+        mean: stats::mean(&values),
+        sd: stats::sample_sd(&values),
+        median: quantile(0.5),
+        p5: quantile(0.05),
+        p95: quantile(0.95),
         min: sorted.first().copied(),
         max: sorted.last().copied(),
-        median_ci95_low: interval.map(|(low, _)| low),
-        median_ci95_high: interval.map(|(_, high)| high),
+        median_ci95_low: interval.map(|interval| interval.low),
+        median_ci95_high: interval.map(|interval| interval.high),
         reference: String::new(),
-        diff_pairs: differences.len() as u64,
-        diff_mean: (!differences.is_empty()).then(|| stats::mean(&differences)),
-        diff_mean_ci95_low: difference.map(|(low, _)| low),
-        diff_mean_ci95_high: difference.map(|(_, high)| high),
+        diff_pairs: ours.len() as u64,
+        diff_mean: stats::mean(&differences),
+        diff_mean_ci95_low: difference.map(|interval| interval.low),
+        diff_mean_ci95_high: difference.map(|interval| interval.high),
     }
 }
 

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::tables::VariantRecord;
 use super::{RunRecord, SeriesRow};
-use crate::stats::quantile;
+use crate::stats::quantile_of_sorted;
 
 /// Most bins that a variant has in `timeline.csv`; longer series are coarsened by a whole factor.
 pub const BINS_MAX: usize = 4000;
@@ -77,7 +77,7 @@ pub(super) fn timeline(variant: &VariantRecord) -> Vec<TimelineRow> {
         values.clear();
         values.extend(series.iter().map(|run| of(&run[bin])));
         values.sort_by(f64::total_cmp);
-        [0.05, 0.5, 0.95].map(|p| quantile(&values, p))
+        [0.05, 0.5, 0.95].map(|p| quantile_of_sorted(&values, p).expect("the representative run is one of the values"))
     };
     (0..bins)
         .map(|bin| {

@@ -1,37 +1,21 @@
-//! Stand-in until the statistics are merged.
-#![allow(missing_docs)]
+//! Statistics of a handful of runs or of many durations: pure functions of slices, nothing estimated by sketches.
+//!
+//! All answer for little data instead of failing: what has no answer for no value, or for one, is `None`. Values are
+//! finite; a value that is not is a bug of the caller and panics where values are put in order. Sums run in the order
+//! of the slice, so the same values in the same order give the same bits.
+//!
+//! Left out: weights, fits and tests of significance; comparisons are reported as intervals.
 
-pub fn quantile(sorted: &[f64], p: f64) -> f64 {
-    let at = p * (sorted.len() - 1) as f64;
-    let low = at.floor() as usize;
-    let high = (low + 1).min(sorted.len() - 1);
-    sorted[low] + (sorted[high] - sorted[low]) * (at - low as f64)
-}
-pub fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len() as f64
-}
-pub fn standard_deviation(values: &[f64]) -> f64 {
-    let mean = mean(values);
-    (values.iter().map(|v| (v - mean) * (v - mean)).sum::<f64>() / (values.len() - 1) as f64).sqrt()
-}
-pub fn median_interval(sorted: &[f64], _level: f64, resamples: usize, seed: u64) -> (f64, f64) {
-    let mut state = seed;
-    let mut medians: Vec<f64> = (0..resamples)
-        .map(|_| {
-            let mut sample: Vec<f64> = (0..sorted.len())
-                .map(|_| {
-                    state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-                    sorted[(state >> 33) as usize % sorted.len()]
-                })
-                .collect();
-            sample.sort_by(f64::total_cmp);
-            quantile(&sample, 0.5)
-        })
-        .collect();
-    medians.sort_by(f64::total_cmp);
-    (quantile(&medians, 0.025), quantile(&medians, 0.975))
-}
-pub fn mean_interval(values: &[f64], _level: f64) -> (f64, f64) {
-    let half = 12.706 * standard_deviation(values) / (values.len() as f64).sqrt();
-    (mean(values) - half, mean(values) + half)
-}
+mod bootstrap;
+mod distance;
+mod histogram;
+mod interval;
+mod sample;
+mod student;
+
+pub use bootstrap::bootstrap_interval;
+pub use distance::{ks_distance, ks_distance_to};
+pub use histogram::Histogram;
+pub use interval::{Interval, mean_interval, paired_difference};
+pub use sample::{ecdf, mean, median, quantile, quantile_nearest_rank, quantile_of_sorted, sample_sd, sorted};
+pub use student::t_quantile;
