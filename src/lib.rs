@@ -3,6 +3,7 @@
 pub mod engine;
 pub mod flow;
 pub mod record;
+pub mod report;
 pub mod rollout;
 pub mod scenario;
 pub mod stats;
