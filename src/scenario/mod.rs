@@ -3,6 +3,12 @@
 //! Three kinds of type and two conversions: the file as written (text, fields left out), the checked [`Scenario`]
 //! (units resolved, defaults filled in; nothing past this point asks again), and the running state in `sim`.
 
+mod error;
+mod path;
+mod quantity;
+mod read;
+mod tree;
+
 use crate::rollout::ControlLoop;
 use crate::units::SimDuration;
 use crate::world::WorldSpec;
