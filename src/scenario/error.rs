@@ -35,6 +35,24 @@ impl Source {
         start + line.char_indices().nth(column.saturating_sub(1)).map_or(line.len(), |(at, _)| at)
     }
 
+    /// The byte offset of a 1-based line and a 1-based column that counts bytes, moved back to the start of a character.
+    pub(crate) fn byte_offset(&self, line: usize, column: usize) -> usize {
+        let start = self.offset(line, 1);
+        let end = self.text[start..].find('\n').map_or(self.text.len(), |at| start + at);
+        let mut at = (start + column.saturating_sub(1)).min(end);
+        while !self.text.is_char_boundary(at) {
+            at -= 1;
+        }
+        at
+    }
+
+    /// The bytes of the occurrence number `nth` (0-based) of a JSON string with this content; the whole text's start
+    /// when there is none.
+    pub(crate) fn find_json_string(&self, content: &str, nth: usize) -> Range<usize> {
+        let quoted = format!("\"{content}\"");
+        self.text.match_indices(&quoted).nth(nth).map_or(0..0, |(at, found)| at..at + found.len())
+    }
+
     /// The byte range of the line that `offset` is on, without its end.
     fn line_at(&self, offset: usize) -> Range<usize> {
         let start = self.text[..offset].rfind('\n').map_or(0, |at| at + 1);

@@ -4,6 +4,11 @@
 //! (units resolved, defaults filled in; nothing past this point asks again), and the running state in `sim`.
 
 mod error;
+mod file;
+mod files;
+mod inventory;
+mod manifest;
+mod names;
 mod path;
 mod quantity;
 mod read;

@@ -136,7 +136,15 @@ pub(crate) fn read<T: de::DeserializeOwned>(mut tree: Node) -> Reading<T> {
         };
         let path = error.path.clone();
         let caused_by_a_strike = match &error.kind {
-            Kind::MissingField(field) => reading.struck.contains(&path.key(field)),
+            Kind::MissingField(field) => {
+                let was_misspelt = |earlier: &ReadError| match &earlier.kind {
+                    Kind::UnknownField { field: written, known } => {
+                        earlier.path == path.key(written) && nearest(written, known.iter().copied()) == Some(field)
+                    }
+                    _ => false,
+                };
+                reading.struck.contains(&path.key(field)) || reading.errors.iter().any(was_misspelt)
+            }
             Kind::Other(_) => reading.struck.iter().any(|struck| struck.0.len() > path.0.len() && struck.starts_with(&path)),
             Kind::UnknownField { .. } | Kind::UnknownChoice { .. } => false,
         };
@@ -166,7 +174,7 @@ impl<'de> Deserializer<'de> for &'de Node {
             Value::Float(value) => visitor.visit_f64(*value),
             Value::Text(value) => visitor.visit_borrowed_str(value),
             Value::List(items) => visitor.visit_seq(Items { items, next: 0 }),
-            Value::Map(entries) => visitor.visit_map(Entries { entries, next: 0 }),
+            Value::Map(entries) => visitor.visit_map(Entries { entries, next: 0, known: None }),
         }
     }
 
@@ -201,14 +209,17 @@ impl<'de> Deserializer<'de> for &'de Node {
     }
 
     /// Nothing at all stands for a struct whose fields are all left out: `rancherFleet:` is `rancherFleet: {}`.
+    /// Unknown fields are refused in every struct, also in a product's own ones, which are lenient elsewhere: a
+    /// setting that is not simulated must not pass unnoticed.
     fn deserialize_struct<V: Visitor<'de>>(
         self,
         _name: &'static str,
-        _fields: &'static [&'static str],
+        fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, ReadError> {
-        match self.value {
-            Value::Null => visitor.visit_map(Entries { entries: &[], next: 0 }),
+        match &self.value {
+            Value::Null => visitor.visit_map(Entries { entries: &[], next: 0, known: Some(fields) }),
+            Value::Map(entries) => visitor.visit_map(Entries { entries, next: 0, known: Some(fields) }),
             _ => self.deserialize_any(visitor),
         }
     }
@@ -263,6 +274,8 @@ impl<'de> SeqAccess<'de> for Items<'de> {
 struct Entries<'de> {
     entries: &'de [(super::tree::Key, Node)],
     next: usize,
+    /// The only keys there may be. `None`: any.
+    known: Option<&'static [&'static str]>,
 }
 
 impl<'de> MapAccess<'de> for Entries<'de> {
@@ -272,6 +285,10 @@ impl<'de> MapAccess<'de> for Entries<'de> {
         while let Some((key, value)) = self.entries.get(self.next) {
             self.next += 1;
             if !value.struck {
+                if let Some(known) = self.known.filter(|known| !known.contains(&&*key.text)) {
+                    let error: ReadError = de::Error::unknown_field(&key.text, known);
+                    return Err(error.under(Step::Key(key.text.clone())));
+                }
                 let read: de::value::StrDeserializer<'_, ReadError> = de::IntoDeserializer::into_deserializer(&*key.text);
                 return seed.deserialize(read).map(Some).map_err(|error| error.under(Step::Key(key.text.clone())));
             }
@@ -393,7 +410,7 @@ mod tests {
                 "sizes[1]: expected u32, found the number -2",
                 "sizes[2]: expected u32, found the text `a`",
                 "wya: unknown field `wya`",
-                "way.long: the field `steps` is missing",
+                "way.long.stesp: unknown field `stesp`",
                 "inner.size: expected u32, found the text `x`",
             ]
         );
@@ -408,6 +425,7 @@ mod tests {
             ("name: x\nway: 3", "way: expected one of `short` or `long`, found `3`"),
             ("name: x\nway: {lnog: {}}", "way.lnog: unknown choice `lnog`"),
             ("name: x\nway: long", "way: `long` wants a map: `long: {}`"),
+            ("name: x\nway: {long: {}}", "way.long: the field `steps` is missing"),
             ("name: 7", "name: expected text, found `7`; write it in quotes: \"7\""),
         ] {
             assert_eq!(read_text(text).1, [error], "{text}");
