@@ -18,6 +18,7 @@
 
 pub mod baseline;
 mod control_loop;
+pub mod label_selector;
 pub mod rancher_fleet;
 
 use std::fmt;

@@ -1,0 +1,68 @@
+//! The clusters a bundle can go to, with what partitions select them by.
+
+use std::sync::Arc;
+
+use super::super::label_selector::{LabelSelector, Labels, SelectorError};
+
+/// A cluster as its object in the management cluster describes it. It lies in a list whose index is its
+/// [`TargetId`](super::TargetId).
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Cluster {
+    /// Fleet works through clusters in the byte order of their names.
+    pub name: String,
+    /// The labels of the cluster's object.
+    pub labels: Labels,
+    /// The cluster groups it belongs to.
+    pub groups: Vec<Arc<ClusterGroup>>,
+}
+
+/// A cluster group.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct ClusterGroup {
+    /// Its name.
+    pub name: String,
+    /// Its own labels, which are not those of its clusters.
+    pub labels: Labels,
+}
+
+/// The groups a cluster with these labels belongs to: those whose selector matches them. A group without a selector
+/// has no members. Follows `internal/cmd/controller/target/query.go`.
+///
+/// # Errors
+/// The first selector that Kubernetes would refuse.
+pub fn groups_of(
+    labels: &Labels,
+    groups: &[(Arc<ClusterGroup>, Option<LabelSelector>)],
+) -> Result<Vec<Arc<ClusterGroup>>, SelectorError> {
+    let mut found = Vec::new();
+    for (group, selector) in groups {
+        if selector.as_ref().map(LabelSelector::check).transpose()?.is_some_and(|selector| selector.matches(labels)) {
+            found.push(Arc::clone(group));
+        }
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_group_has_the_clusters_that_its_selector_matches() {
+        let selector = |value: &str| LabelSelector {
+            match_labels: [("env".to_owned(), value.to_owned())].into(),
+            ..LabelSelector::default()
+        };
+        let group = |name: &str| Arc::new(ClusterGroup { name: name.to_owned(), labels: Labels::new() });
+        let groups = [
+            (group("prod"), Some(selector("prod"))),
+            (group("all"), Some(LabelSelector::default())),
+            (group("none"), None),
+            (group("dev"), Some(selector("dev"))),
+        ];
+        let labels = [("env".to_owned(), "prod".to_owned())].into();
+        let names = |groups: Vec<Arc<ClusterGroup>>| groups.iter().map(|group| group.name.clone()).collect::<Vec<_>>();
+        assert_eq!(groups_of(&labels, &groups).map(names), Ok(vec!["prod".to_owned(), "all".to_owned()]));
+        assert!(groups_of(&labels, &[(group("bad"), Some(selector("a b")))]).is_err());
+    }
+}

@@ -1,0 +1,291 @@
+//! `rolloutStrategy` as it is written in fleet.yaml and in a Bundle's `spec`.
+//!
+//! Follows `pkg/apis/fleet.cattle.io/v1alpha1/bundle_types.go`. Unknown fields are ignored here, because real files
+//! carry many; whoever reads a strategy that was written for this program alone compares with
+//! [`RolloutStrategy::FIELDS`]. Nothing is checked but types: Fleet's own schema sets no bounds, and what a value
+//! means is decided by [`super::limit`].
+
+use std::borrow::Cow;
+use std::fmt;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{self, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::super::label_selector::{LabelSelector, null_is_default};
+
+/// The part of a fleet.yaml that decides the order of a rollout; all its other fields are ignored.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq)]
+#[serde(rename_all = "camelCase")]
+pub struct FleetYaml {
+    /// `None`: all defaults.
+    pub rollout_strategy: Option<RolloutStrategy>,
+}
+
+/// How a bundle is rolled out. `null` and absent are the same.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RolloutStrategy {
+    /// How many clusters may be unavailable during an update, of the bundle as a whole and of each partition that
+    /// does not say otherwise. Absent: `100%`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_unavailable: Option<IntOrString>,
+    /// How many partitions may be above their `maxUnavailable` while later ones are worked on. Absent: 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_unavailable_partitions: Option<IntOrString>,
+    /// Clusters of an automatic partition. Absent: `25%`; an int of 0 or less: one partition.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub auto_partition_size: Option<IntOrString>,
+    /// With fewer targets than this there is one automatic partition; 0 or less: always one. Absent: 200.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub auto_partition_threshold: Option<i64>,
+    /// New deployments per pass of the controller. Absent: 50.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_new: Option<i64>,
+    /// Manual partitions, in the order in which they are worked on. Absent or empty: automatic partitions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub partitions: Option<Vec<ManualPartition>>,
+}
+
+/// One entry of `partitions`: every target that meets all its criteria. Without a criterion it takes none.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ManualPartition {
+    /// For display only.
+    #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "String::is_empty")]
+    pub name: String,
+    /// Absent: the strategy's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_unavailable: Option<IntOrString>,
+    /// The cluster's name or its display name. Empty: not a criterion.
+    #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "String::is_empty")]
+    pub cluster_name: String,
+    /// The cluster's labels. `{}` is a criterion that every cluster meets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cluster_selector: Option<LabelSelector>,
+    /// The name of a cluster group. Empty: not a criterion.
+    #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "String::is_empty")]
+    pub cluster_group: String,
+    /// The labels of a cluster group. `{}` is a criterion that every cluster meets, also one in no group.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cluster_group_selector: Option<LabelSelector>,
+}
+
+impl RolloutStrategy {
+    /// The names of all fields, as they are written.
+    pub const FIELDS: [&str; 6] = [
+        "maxUnavailable",
+        "maxUnavailablePartitions",
+        "autoPartitionSize",
+        "autoPartitionThreshold",
+        "maxNew",
+        "partitions",
+    ];
+
+    /// This strategy with every field that `other` sets taken from `other`. `partitions` is one field: the list is
+    /// replaced as a whole, also by an empty one.
+    #[must_use]
+    pub fn overridden_by(self, other: Self) -> Self {
+        Self {
+            max_unavailable: other.max_unavailable.or(self.max_unavailable),
+            max_unavailable_partitions: other.max_unavailable_partitions.or(self.max_unavailable_partitions),
+            auto_partition_size: other.auto_partition_size.or(self.auto_partition_size),
+            auto_partition_threshold: other.auto_partition_threshold.or(self.auto_partition_threshold),
+            max_new: other.max_new.or(self.max_new),
+            partitions: other.partitions.or(self.partitions),
+        }
+    }
+
+    /// The manual partitions; empty when partitions are made automatically.
+    #[must_use]
+    pub fn manual_partitions(&self) -> &[ManualPartition] {
+        self.partitions.as_deref().unwrap_or_default()
+    }
+}
+
+/// A whole number of 32 bits, or a text such as `10%`. A quoted number is a text, and means something else.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum IntOrString {
+    /// A plain number.
+    Int(i32),
+    /// A text, kept as it is written.
+    String(String),
+}
+
+impl From<i32> for IntOrString {
+    fn from(number: i32) -> Self {
+        Self::Int(number)
+    }
+}
+
+impl From<&str> for IntOrString {
+    fn from(text: &str) -> Self {
+        Self::String(text.to_owned())
+    }
+}
+
+impl fmt::Display for IntOrString {
+    /// A number bare, a percentage bare, any other text in quotes, as one would write it in YAML.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Int(number) => write!(f, "{number}"),
+            Self::String(text) if text.ends_with('%') => f.write_str(text),
+            Self::String(text) => write!(f, "{text:?}"),
+        }
+    }
+}
+
+impl Serialize for IntOrString {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Int(number) => serializer.serialize_i32(*number),
+            Self::String(text) => serializer.serialize_str(text),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for IntOrString {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(IntOrStringVisitor)
+    }
+}
+
+impl JsonSchema for IntOrString {
+    fn schema_name() -> Cow<'static, str> {
+        "IntOrString".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "A whole number of clusters, or a percentage such as `10%`.",
+            "type": ["integer", "string"],
+            "minimum": i32::MIN,
+            "maximum": i32::MAX,
+        })
+    }
+}
+
+struct IntOrStringVisitor;
+
+impl IntOrStringVisitor {
+    fn int<E: de::Error>(number: Option<i32>, written: de::Unexpected<'_>) -> Result<IntOrString, E> {
+        number.map(IntOrString::Int).ok_or_else(|| E::invalid_value(written, &Self))
+    }
+}
+
+impl Visitor<'_> for IntOrStringVisitor {
+    type Value = IntOrString;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a whole number of at most 32 bits, or a percentage such as `10%`")
+    }
+
+    fn visit_i64<E: de::Error>(self, number: i64) -> Result<Self::Value, E> {
+        Self::int(i32::try_from(number).ok(), de::Unexpected::Signed(number))
+    }
+
+    fn visit_u64<E: de::Error>(self, number: u64) -> Result<Self::Value, E> {
+        Self::int(i32::try_from(number).ok(), de::Unexpected::Unsigned(number))
+    }
+
+    fn visit_f64<E: de::Error>(self, number: f64) -> Result<Self::Value, E> {
+        let whole = number.fract().abs() < f64::MIN_POSITIVE && number.abs() <= 2_147_483_648.0;
+        let converted = whole.then_some(number as i64).and_then(|number| i32::try_from(number).ok());
+        Self::int(converted, de::Unexpected::Float(number))
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Self::Value, E> {
+        Ok(IntOrString::String(text.to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn from_yaml(text: &str) -> RolloutStrategy {
+        serde_saphyr::from_str(text).expect(text)
+    }
+
+    #[test]
+    fn a_number_is_an_int_and_a_quoted_one_a_string() {
+        let cases = [
+            // written, meaning, why
+            ("10", Some(IntOrString::Int(10)), "a number"),
+            ("-3", Some(IntOrString::Int(-3)), "no bounds but those of the type"),
+            ("2147483647", Some(IntOrString::Int(i32::MAX)), "the largest"),
+            ("2147483648", None, "one more"),
+            ("-2147483649", None, "one less than the smallest"),
+            ("99999999999999999999999", None, "far too large"),
+            ("10.0", Some(IntOrString::Int(10)), "a whole number, however it is written"),
+            ("5.5", None, "half a cluster"),
+            ("\"10\"", Some("10".into()), "quotes make a text"),
+            ("10%", Some("10%".into()), "a percentage is a text without quotes too"),
+            ("\"\"", Some("".into()), "judged when it is used"),
+            ("true", None, "neither"),
+            ("[1]", None, "neither"),
+        ];
+        for (written, meaning, why) in cases {
+            let yaml = serde_saphyr::from_str::<RolloutStrategy>(&format!("maxUnavailable: {written}"));
+            assert_eq!(yaml.ok().and_then(|strategy| strategy.max_unavailable), meaning, "yaml {written}: {why}");
+            if !written.ends_with('%') {
+                let json = serde_json::from_str::<IntOrString>(written);
+                assert_eq!(json.ok(), meaning, "json {written}: {why}");
+            }
+        }
+        let error = serde_json::from_str::<IntOrString>("5.5").expect_err("not whole").to_string();
+        assert!(error.contains("a whole number of at most 32 bits, or a percentage such as `10%`"), "{error}");
+    }
+
+    #[test]
+    fn a_real_fleet_yaml_is_read_with_all_that_it_carries() {
+        let text = r#"
+defaultNamespace: shop
+helm: {chart: ./chart, values: {replicas: 3}}
+rolloutStrategy:
+  maxUnavailable: 15%
+  maxUnavailablePartitions: 0
+  autoPartitionSize: null
+  somethingNewer: 7
+  partitions:
+    - name: canary
+      maxUnavailable: 1
+      clusterName:
+      clusterSelector: {matchLabels: {env: staging}}
+      clusterGroupSelector: {}
+targetCustomizations: [{name: all, clusterSelector: {}}]
+"#;
+        let strategy = serde_saphyr::from_str::<FleetYaml>(text).expect("it is read").rollout_strategy.expect("set");
+        assert_eq!(strategy.max_unavailable, Some("15%".into()));
+        assert_eq!(strategy.max_unavailable_partitions, Some(0.into()));
+        assert_eq!(strategy.auto_partition_size, None, "null is absent");
+        let [canary] = strategy.manual_partitions() else { panic!("one entry") };
+        assert_eq!((canary.name.as_str(), canary.cluster_name.as_str()), ("canary", ""));
+        assert_eq!(canary.cluster_group_selector, Some(LabelSelector::default()), "{{}} is present");
+        assert_eq!(serde_saphyr::from_str::<FleetYaml>("namespace: x").expect("read").rollout_strategy, None);
+    }
+
+    #[test]
+    fn an_override_replaces_field_by_field() {
+        let file = from_yaml("{maxUnavailable: 10%, maxNew: 20, partitions: [{name: a, clusterSelector: {}}]}");
+        let merged = file.clone().overridden_by(from_yaml("{maxUnavailable: 5, autoPartitionThreshold: 10}"));
+        assert_eq!(merged.max_unavailable, Some(5.into()), "set in both: the override's");
+        assert_eq!(merged.max_new, Some(20), "set in the file alone: kept");
+        assert_eq!(merged.auto_partition_threshold, Some(10), "set in the override alone: added");
+        assert_eq!(merged.partitions, file.partitions);
+        assert_eq!(file.overridden_by(from_yaml("partitions: []")).manual_partitions(), [], "an empty list replaces");
+    }
+
+    #[test]
+    fn the_field_names_are_those_of_the_type() {
+        let all = from_yaml(
+            "{maxUnavailable: 1, maxUnavailablePartitions: 1, autoPartitionSize: 1, autoPartitionThreshold: 1, \
+             maxNew: 1, partitions: []}",
+        );
+        let written = serde_json::to_value(all).expect("it is JSON");
+        let mut names: Vec<_> = written.as_object().expect("an object").keys().map(String::as_str).collect();
+        let mut fields = RolloutStrategy::FIELDS;
+        (names.sort_unstable(), fields.sort_unstable());
+        assert_eq!(names, fields);
+    }
+}

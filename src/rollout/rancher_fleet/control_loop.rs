@@ -1,0 +1,42 @@
+//! With which values Fleet's controller and agent run.
+//!
+//! Sources are files of rancher/fleet at 3b2c622ce176b11644abc7fb768f87c3ffb5a3ab. What a pass costs and how late the
+//! cache is depends on the management cluster; those values are guesses.
+
+use super::super::ControlLoop;
+use crate::units::SimDuration;
+
+/// From a change of readiness in a cluster to the agent's report of it. Source:
+/// `internal/cmd/agent/controller/drift_controller.go`.
+pub const READINESS_DELAY: SimDuration = SimDuration::from_secs(5);
+
+/// How long the agent waits before it looks again whether the bundles that a deployment depends on are ready. Source:
+/// `internal/cmd/agent/deployer/deployer.go`.
+pub const DEPENDS_ON_RETRY: SimDuration = SimDuration::from_secs(15);
+
+/// How long the GitRepo's status lags behind the bundle's. Source: `internal/cmd/controller/gitops/reconciler/
+/// status_controller.go`.
+pub const GIT_REPO_STATUS_DELAY: SimDuration = SimDuration::from_secs(3);
+
+/// After which a pass is repeated that failed in a way worth repeating. An invalid strategy is not. Source:
+/// `internal/cmd/controller/reconciler/bundle_controller.go`.
+pub const ERROR_RETRY: SimDuration = SimDuration::from_secs(5);
+
+/// Bundles that can be in a pass at the same time; one bundle never is in two. Source: `charts/fleet/values.yaml`.
+pub const CONCURRENT_BUNDLES: u32 = 50;
+
+/// How the bundle controller runs. It has no timer: a pass starts when a deployment is created, deleted or reports a
+/// changed status, or when bundle or cluster change; not when the spec of a deployment changes.
+#[must_use]
+pub const fn control_loop() -> ControlLoop {
+    ControlLoop {
+        // Guess: reading the bundle and its content, and writing its status.
+        pass_base: SimDuration::from_millis(20),
+        // Guess: matching a cluster and hashing its options.
+        pass_per_target: SimDuration::from_nanos(50_000),
+        // Guess: one request to the API server after the other.
+        pass_per_write: SimDuration::from_millis(5),
+        // Guess: a watch event on an unloaded API server.
+        watch_delay: SimDuration::from_millis(100),
+    }
+}

@@ -1,0 +1,112 @@
+//! Which clusters an entry of `partitions` takes.
+//!
+//! Follows `internal/cmd/controller/target/matcher/clustermatcher.go` and its use in `target/rollout.go`.
+
+use super::super::label_selector::{CheckedSelector, LabelSelector, Labels, SelectorError};
+use super::cluster::Cluster;
+use super::config::ManualPartition;
+
+/// The label that holds the name a user sees for a cluster.
+const DISPLAY_NAME: &str = "management.cattle.io/cluster-display-name";
+
+/// The criteria of one entry; those that are not set are `None`.
+pub(super) struct Matcher<'a> {
+    name: Option<&'a str>,
+    labels: Option<CheckedSelector>,
+    group_name: Option<&'a str>,
+    group_labels: Option<CheckedSelector>,
+}
+
+impl<'a> Matcher<'a> {
+    pub(super) fn new(entry: &'a ManualPartition) -> Result<Self, SelectorError> {
+        let set = |text: &'a str| (!text.is_empty()).then_some(text);
+        let check = |selector: &Option<LabelSelector>| selector.as_ref().map(LabelSelector::check).transpose();
+        Ok(Self {
+            name: set(&entry.cluster_name),
+            labels: check(&entry.cluster_selector)?,
+            group_name: set(&entry.cluster_group),
+            group_labels: check(&entry.cluster_group_selector)?,
+        })
+    }
+
+    /// Whether the entry says anything at all; without a criterion it matches nothing.
+    pub(super) fn has_criteria(&self) -> bool {
+        self.name.is_some() || self.labels.is_some() || self.group_name.is_some() || self.group_labels.is_some()
+    }
+
+    pub(super) fn matches(&self, cluster: &Cluster) -> bool {
+        let is_named = |name| cluster.name == name || cluster.labels.get(DISPLAY_NAME).is_some_and(|text| text == name);
+        self.has_criteria()
+            && self.name.is_none_or(is_named)
+            && self.labels.as_ref().is_none_or(|selector| selector.matches(&cluster.labels))
+            && self.matches_a_group(cluster)
+    }
+
+    /// Both group criteria must hold for one and the same group. A cluster in no group is tried once, as if it were
+    /// in a group without name and labels, so that `{}`, `NotIn` and `DoesNotExist` match it.
+    fn matches_a_group(&self, cluster: &Cluster) -> bool {
+        if cluster.groups.is_empty() {
+            return self.matches_group("", &Labels::new());
+        }
+        cluster.groups.iter().any(|group| self.matches_group(&group.name, &group.labels))
+    }
+
+    fn matches_group(&self, name: &str, labels: &Labels) -> bool {
+        self.group_name.is_none_or(|wanted| wanted == name)
+            && self.group_labels.as_ref().is_none_or(|selector| selector.matches(labels))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::super::cluster::ClusterGroup;
+    use super::*;
+
+    fn labels(pairs: &[(&str, &str)]) -> Labels {
+        pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+    }
+
+    #[test]
+    fn an_entry_takes_the_clusters_that_meet_all_its_criteria() {
+        let group = |name: &str, pairs| Arc::new(ClusterGroup { name: name.to_owned(), labels: labels(pairs) });
+        let edge = Cluster {
+            name: "edge-1".to_owned(),
+            labels: labels(&[("env", "prod"), (DISPLAY_NAME, "Shop 1")]),
+            groups: vec![group("shops", &[("wave", "1")]), group("eu", &[("wave", "2")])],
+        };
+        let alone = Cluster { name: "alone".to_owned(), ..Cluster::default() };
+        let cases = [
+            // entry, edge-1, alone, why
+            ("{}", false, false, "no criterion matches nothing"),
+            ("{name: edge-1}", false, false, "the entry's own name is for display"),
+            ("{clusterName: edge-1}", true, false, "by name"),
+            ("{clusterName: Shop 1}", true, false, "by the name users see"),
+            ("{clusterName: ''}", false, false, "an empty text is no criterion"),
+            ("{clusterSelector: {}}", true, true, "an empty selector matches everything"),
+            ("{clusterName: edge-1, clusterSelector: {matchLabels: {env: dev}}}", false, false, "all must hold"),
+            ("{clusterGroup: eu}", true, false, "any of its groups"),
+            ("{clusterGroupSelector: {matchLabels: {wave: '2'}}}", true, false, "by the group's labels"),
+            ("{clusterGroup: eu, clusterGroupSelector: {matchLabels: {wave: '1'}}}", false, false, "of the same group"),
+            ("{clusterGroupSelector: {}}", true, true, "also without any group"),
+            (
+                "{clusterGroupSelector: {matchExpressions: [{key: wave, operator: NotIn, values: ['1', '2']}]}}",
+                false,
+                true,
+                "no group has no label, so it is not in the values",
+            ),
+            (
+                "{clusterGroupSelector: {matchExpressions: [{key: wave, operator: DoesNotExist}]}}",
+                false,
+                true,
+                "nor does the label exist",
+            ),
+        ];
+        for (yaml, takes_edge, takes_alone, why) in cases {
+            let entry: ManualPartition = serde_saphyr::from_str(yaml).expect(yaml);
+            let matcher = Matcher::new(&entry).expect(yaml);
+            assert_eq!((matcher.matches(&edge), matcher.matches(&alone)), (takes_edge, takes_alone), "{yaml}: {why}");
+        }
+    }
+}

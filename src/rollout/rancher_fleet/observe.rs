@@ -1,0 +1,112 @@
+//! The first half of a pass: one look at every cluster, kept as one byte each, so that the rules run over flat
+//! arrays.
+//!
+//! Follows the reset of the bundle's status in `internal/cmd/controller/target/status.go` and
+//! `reconciler/bundle_status.go`.
+
+use super::super::TargetId;
+use super::status::{DeploymentState, Summary};
+use super::view::BundleView;
+
+/// How many not-ready targets a bundle's status lists.
+const LISTED: usize = 10;
+
+/// What the rules need to know of a cluster. Deployments count only where the cluster is a registered target.
+pub(super) mod flag {
+    /// It has a deployment, stored or made in this pass.
+    pub(crate) const EXISTS: u8 = 1;
+    /// The deployment is unavailable.
+    pub(crate) const UNAVAILABLE: u8 = 1 << 1;
+    /// The deployment's staged id is the wanted one.
+    pub(crate) const STAGED: u8 = 1 << 2;
+    /// The deployment's deployed id is the wanted one.
+    pub(crate) const TOLD: u8 = 1 << 3;
+    /// The wanted id is applied, and the deployment is ready.
+    pub(crate) const APPLIED_READY: u8 = 1 << 4;
+    /// The cluster or the bundle is paused.
+    pub(crate) const PAUSED: u8 = 1 << 5;
+    /// The cluster has a namespace.
+    pub(crate) const REGISTERED: u8 = 1 << 6;
+    /// Told the wanted id, which is applied and ready: up to date and available.
+    pub(crate) const DONE: u8 = TOLD | APPLIED_READY;
+}
+
+/// What one look at the view finds.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Observation {
+    /// [`flag`]s, one byte a cluster, by its index; the rules change them as the pass goes on.
+    pub(super) flags: Vec<u8>,
+    /// Unavailable deployments over all targets.
+    pub(super) unavailable: i64,
+    pub(super) summary: Summary,
+    pub(super) not_ready: Vec<(TargetId, DeploymentState)>,
+    /// Clusters whose deployment belongs to no target any more and is to be deleted.
+    pub(super) orphans: Vec<TargetId>,
+    /// Some deployment's stored `paused` or `offSchedule` is no longer what it should be.
+    pub(super) stores_flags: bool,
+    /// The targets are not those of `is_target`.
+    pub(super) targets_changed: bool,
+}
+
+impl Observation {
+    /// Looks at all clusters in the order `by_name`. `is_target`: the clusters that the partitions were made of.
+    pub(super) fn observe(&mut self, view: &BundleView, by_name: &[u32], is_target: &[bool]) {
+        let mut flags = std::mem::take(&mut self.flags);
+        flags.clear();
+        flags.resize(view.clusters.len(), 0);
+        *self = Self { flags, ..Self::default() };
+        for &index in by_name {
+            let cluster = &view.clusters[index as usize];
+            self.targets_changed |= cluster.targeted != is_target[index as usize];
+            let attached = cluster.targeted && cluster.registered;
+            if let Some(stored) = cluster.deployment.filter(|_| !attached) {
+                // A deployment is found by its cluster's namespace, so an unregistered target's belongs to nobody.
+                if !stored.off_schedule {
+                    self.orphans.push(TargetId(index));
+                }
+            }
+            if !cluster.targeted {
+                continue;
+            }
+            let is_paused = cluster.paused || view.paused;
+            let mut flags = if cluster.registered { flag::REGISTERED } else { 0 };
+            flags |= if is_paused { flag::PAUSED } else { 0 };
+            let state = match cluster.deployment.filter(|_| attached) {
+                None => DeploymentState::Pending,
+                Some(deployment) => {
+                    let wanted = Some(cluster.wanted);
+                    let bit = |holds: bool, flag: u8| if holds { flag } else { 0 };
+                    flags |= flag::EXISTS
+                        | bit(deployment.is_unavailable(), flag::UNAVAILABLE)
+                        | bit(deployment.staged == wanted, flag::STAGED)
+                        | bit(deployment.deployed == wanted, flag::TOLD)
+                        | bit(deployment.applied == wanted && deployment.ready, flag::APPLIED_READY);
+                    self.unavailable += i64::from(deployment.is_unavailable());
+                    self.stores_flags |=
+                        deployment.paused != is_paused || deployment.off_schedule != cluster.off_schedule;
+                    DeploymentState::of(&deployment, wanted)
+                }
+            };
+            self.flags[index as usize] = flags;
+            self.summary.add(state);
+            if state != DeploymentState::Ready && self.not_ready.len() < LISTED {
+                self.not_ready.push((TargetId(index), state));
+            }
+        }
+    }
+
+    /// How many of `members` have all the flags of `flags`.
+    pub(super) fn count(&self, members: &[u32], flags: u8) -> i64 {
+        members.iter().filter(|member| self.has(**member, flags)).count() as i64
+    }
+
+    #[inline]
+    pub(super) fn has(&self, member: u32, flags: u8) -> bool {
+        self.flags[member as usize] & flags == flags
+    }
+
+    #[inline]
+    pub(super) fn set(&mut self, member: u32, flags: u8) {
+        self.flags[member as usize] |= flags;
+    }
+}

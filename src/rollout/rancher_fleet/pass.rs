@@ -1,0 +1,113 @@
+//! The second half of a pass, by the rules that Fleet ships: who is created, staged and promoted.
+//!
+//! Follows `internal/cmd/controller/target/partition.go` and `reconciler/bundle_controller.go`.
+//!
+//! Two notions must not be confused. The limits on promotion count *unavailable* deployments: what is told is not
+//! applied, or not ready. The gate between partitions counts targets that are *not up to date* or unavailable, which
+//! includes those without a deployment.
+
+use super::super::{Action, TargetId};
+use super::observe::{Observation, flag};
+use super::partition::{Partition, Partitioning};
+use super::status::PartitionStatus;
+use super::view::BundleView;
+
+/// New deployments per pass where `maxNew` is absent.
+pub(super) const MAX_NEW: i64 = 50;
+
+/// What the rules came to.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Outcome {
+    pub(super) actions: Vec<Action>,
+    pub(super) partitions: Vec<PartitionStatus>,
+    pub(super) newly_created: i64,
+    pub(super) unavailable: i64,
+    pub(super) unavailable_partitions: i64,
+    /// Partitions that were worked on; later ones were not reached.
+    pub(super) reached: usize,
+}
+
+/// Works through the partitions until too many of them are unavailable.
+pub(super) fn shipped(plan: &Partitioning, max_new: i64, view: &BundleView, seen: &mut Observation) -> Outcome {
+    let mut outcome = Outcome { unavailable: seen.unavailable, ..Outcome::default() };
+    // For all partitions before any of them is worked on; this, and not what the gate finds, is published.
+    outcome.partitions = plan.partitions.iter().map(|partition| status_before(partition, seen)).collect();
+    for (index, partition) in plan.partitions.iter().enumerate() {
+        outcome.reached = index + 1;
+        create_and_stage(partition, max_new, view, seen, &mut outcome);
+        promote(plan, partition, outcome.partitions[index].unavailable, view, seen, &mut outcome);
+        let behind = partition.members.len() as i64 - seen.count(&partition.members, flag::DONE);
+        outcome.unavailable_partitions += i64::from(behind > partition.max_unavailable);
+        if outcome.unavailable_partitions > plan.max_unavailable_partitions {
+            break;
+        }
+    }
+    outcome
+}
+
+fn status_before(partition: &Partition, seen: &Observation) -> PartitionStatus {
+    PartitionStatus {
+        count: partition.members.len() as i64,
+        max_unavailable: partition.max_unavailable,
+        unavailable: seen.count(&partition.members, flag::UNAVAILABLE),
+    }
+}
+
+/// `maxNew` limits what is created in the whole pass; staging is not limited.
+fn create_and_stage(
+    partition: &Partition,
+    max_new: i64,
+    view: &BundleView,
+    seen: &mut Observation,
+    outcome: &mut Outcome,
+) {
+    for &member in &partition.members {
+        let flags = seen.flags[member as usize];
+        let creates = flags & flag::EXISTS == 0 && outcome.newly_created < max_new;
+        if creates {
+            outcome.newly_created += 1;
+            // It is not ready, and so unavailable, but not counted as such before the next pass.
+            seen.set(member, flag::EXISTS | flag::UNAVAILABLE);
+        }
+        if creates || flags & (flag::EXISTS | flag::STAGED) == flag::EXISTS {
+            seen.set(member, flag::STAGED);
+            // An unregistered cluster's deployment takes its place in the counts, but can be stored nowhere.
+            if flags & flag::REGISTERED != 0 {
+                let target = TargetId(member);
+                if creates {
+                    outcome.actions.push(Action::Create { target });
+                }
+                outcome.actions.push(Action::Stage { target, revision: view.clusters[target.index()].wanted });
+            }
+        }
+    }
+}
+
+/// An available cluster is told within both limits; an unavailable one has nothing to lose and is told at once.
+fn promote(
+    plan: &Partitioning,
+    partition: &Partition,
+    mut unavailable: i64,
+    view: &BundleView,
+    seen: &mut Observation,
+    outcome: &mut Outcome,
+) {
+    for &member in &partition.members {
+        let flags = seen.flags[member as usize];
+        if flags & (flag::EXISTS | flag::TOLD | flag::PAUSED) != flag::EXISTS {
+            continue;
+        }
+        if flags & flag::UNAVAILABLE == 0 {
+            if outcome.unavailable >= plan.max_unavailable || unavailable >= partition.max_unavailable {
+                continue;
+            }
+            outcome.unavailable += 1;
+            unavailable += 1;
+        }
+        seen.set(member, flag::TOLD);
+        if flags & flag::REGISTERED != 0 {
+            let target = TargetId(member);
+            outcome.actions.push(Action::Deploy { target, revision: view.clusters[target.index()].wanted });
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! What a user of Fleet sees: states of deployments, counts of them, and the status of bundle and GitRepo.
+//!
+//! Follows `internal/cmd/controller/summary/summary.go`, `target/target.go` (`effectiveDeployment`), and for the
+//! GitRepo `status/status.go`. The bundle judges a deployment with the *wanted* id in place of the deployed one, so
+//! in an update every cluster that does not have the new version yet is `WaitApplied`, told or not; the GitRepo judges
+//! it as it is. Left out: the text of the `Ready` condition.
+
+use std::fmt;
+
+use super::super::{Revision, TargetId};
+use super::partition::StrategyError;
+use super::view::{BundleView, Deployment};
+
+/// The state of one deployment, from best to worst as Fleet ranks them.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub enum DeploymentState {
+    /// Applied, ready, as intended.
+    Ready,
+    /// Applied, but not ready.
+    NotReady,
+    /// There is no deployment yet.
+    Pending,
+    /// The agent is told something else than is intended next.
+    OutOfSync,
+    /// Applied and ready, but changed in the cluster.
+    Modified,
+    /// Not applied yet.
+    WaitApplied,
+    /// Not applied, because applying failed.
+    ErrApplied,
+}
+
+/// How many deployments are in which state.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Summary([u32; 7]);
+
+/// What a pass writes into the bundle's status.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct BundleStatus {
+    /// Why the pass failed. Then it changed nothing, and all other fields say nothing.
+    pub error: Option<StrategyError>,
+    /// Unavailable deployments over all targets, those updated in this pass included.
+    pub unavailable: i64,
+    /// The bundle's limit on them (documented rules: of no effect).
+    pub max_unavailable: i64,
+    /// Partitions above their limit, of those that this pass looked at.
+    pub unavailable_partitions: i64,
+    /// More of them than this stop the pass.
+    pub max_unavailable_partitions: i64,
+    /// Deployments made in this pass, including those of unregistered clusters, which are thrown away.
+    pub newly_created: i64,
+    /// States of all targets before the pass changed anything.
+    pub summary: Summary,
+    /// The first ten targets by name that are not `Ready`.
+    pub not_ready: Vec<(TargetId, DeploymentState)>,
+    /// One for each partition, in the order of [`RancherFleet::partitions`](super::RancherFleet::partitions).
+    pub partitions: Vec<PartitionStatus>,
+    /// Whether storing this pass has to look at the `paused` and `offSchedule` of deployments.
+    pub(super) stores_flags: bool,
+}
+
+/// The published status of one partition; its name is in the partition itself.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct PartitionStatus {
+    /// Its clusters.
+    pub count: i64,
+    /// Its limit.
+    pub max_unavailable: i64,
+    /// Shipped rules: its unavailable deployments *before* the pass, which is not the number that the gate compares.
+    /// Documented rules: its NotReady clusters after the pass.
+    pub unavailable: i64,
+}
+
+/// What the GitRepo shows of one bundle.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct GitRepoStatus {
+    /// States of the stored deployments, as they are.
+    pub summary: Summary,
+}
+
+impl DeploymentState {
+    /// All states in the order in which Fleet's summaries list them.
+    pub const ALL: [Self; 7] = [
+        Self::Ready,
+        Self::NotReady,
+        Self::WaitApplied,
+        Self::ErrApplied,
+        Self::OutOfSync,
+        Self::Pending,
+        Self::Modified,
+    ];
+
+    /// The state of a deployment whose cluster is told to run `deployed`.
+    #[inline]
+    pub(super) fn of(deployment: &Deployment, deployed: Option<Revision>) -> Self {
+        if deployment.applied != deployed {
+            if deployment.failed { Self::ErrApplied } else { Self::WaitApplied }
+        } else if !deployment.ready {
+            Self::NotReady
+        } else if deployed != deployment.staged {
+            Self::OutOfSync
+        } else if !deployment.non_modified {
+            Self::Modified
+        } else {
+            Self::Ready
+        }
+    }
+}
+
+impl fmt::Display for DeploymentState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self, f)
+    }
+}
+
+impl Summary {
+    /// How many are in `state`.
+    #[must_use]
+    pub const fn count(&self, state: DeploymentState) -> u32 {
+        self.0[state as usize]
+    }
+
+    /// How many there are in all.
+    #[must_use]
+    pub fn total(&self) -> u32 {
+        self.0.iter().sum()
+    }
+
+    pub(super) fn add(&mut self, state: DeploymentState) {
+        self.0[state as usize] += 1;
+    }
+
+    /// The worst state that occurs. `None`: all are `Ready`, or there is none.
+    #[must_use]
+    pub fn worst(&self) -> Option<DeploymentState> {
+        let occurs = |state: &DeploymentState| *state != DeploymentState::Ready && self.count(*state) > 0;
+        DeploymentState::ALL.into_iter().filter(occurs).max()
+    }
+}
+
+impl BundleStatus {
+    /// `display.state`: the worst state among the first ten targets that are not ready. `None`: all are.
+    #[must_use]
+    pub fn state(&self) -> Option<DeploymentState> {
+        self.not_ready.iter().map(|(_, state)| *state).max()
+    }
+
+    /// `display.readyClusters`: `ready/targets`.
+    #[must_use]
+    pub fn ready_clusters(&self) -> String {
+        format!("{}/{}", self.summary.count(DeploymentState::Ready), self.summary.total())
+    }
+}
+
+impl GitRepoStatus {
+    /// Over all stored deployments, also of clusters that are no longer targets. Clusters without one do not appear.
+    #[must_use]
+    pub fn of(view: &BundleView) -> Self {
+        let mut summary = Summary::default();
+        for deployment in view.clusters.iter().filter_map(|cluster| cluster.deployment.as_ref()) {
+            summary.add(DeploymentState::of(deployment, deployment.deployed));
+        }
+        Self { summary }
+    }
+
+    /// The worst state of all. `None`: all are `Ready`.
+    #[must_use]
+    pub fn state(&self) -> Option<DeploymentState> {
+        self.summary.worst()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_condition_that_holds_decides_the_state() {
+        const OLD: Revision = Revision(1);
+        const NEW: Revision = Revision(2);
+        let good = Deployment::settled(OLD);
+        let cases = [
+            (good, DeploymentState::Ready, "all as intended"),
+            (Deployment { deployed: Some(NEW), ..good }, DeploymentState::WaitApplied, "told, not applied"),
+            (Deployment { deployed: Some(NEW), failed: true, ..good }, DeploymentState::ErrApplied, "it failed"),
+            (Deployment { failed: true, ..good }, DeploymentState::Ready, "a failure of what is applied is past"),
+            (Deployment { ready: false, staged: Some(NEW), ..good }, DeploymentState::NotReady, "before OutOfSync"),
+            (Deployment { staged: Some(NEW), non_modified: false, ..good }, DeploymentState::OutOfSync, "not told"),
+            (Deployment { non_modified: false, ..good }, DeploymentState::Modified, "drifted"),
+            (Deployment::default(), DeploymentState::NotReady, "nothing told, nothing applied"),
+        ];
+        for (deployment, state, why) in cases {
+            assert_eq!(DeploymentState::of(&deployment, deployment.deployed), state, "{deployment:?}: {why}");
+        }
+    }
+
+    #[test]
+    fn the_worst_state_is_the_one_of_the_highest_rank() {
+        let mut summary = Summary::default();
+        assert_eq!(summary.worst(), None);
+        let climb = [
+            (DeploymentState::Ready, None),
+            (DeploymentState::NotReady, Some(DeploymentState::NotReady)),
+            (DeploymentState::Pending, Some(DeploymentState::Pending)),
+            (DeploymentState::OutOfSync, Some(DeploymentState::OutOfSync)),
+            (DeploymentState::Modified, Some(DeploymentState::Modified)),
+            (DeploymentState::WaitApplied, Some(DeploymentState::WaitApplied)),
+            (DeploymentState::ErrApplied, Some(DeploymentState::ErrApplied)),
+        ];
+        for (state, worst) in climb {
+            summary.add(state);
+            assert_eq!(summary.worst(), worst, "after {state}");
+        }
+        summary.add(DeploymentState::NotReady);
+        assert_eq!((summary.worst(), summary.total()), (Some(DeploymentState::ErrApplied), 8));
+    }
+}
