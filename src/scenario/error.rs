@@ -190,10 +190,10 @@ pub struct LoadError {
 impl LoadError {
     /// The problems, each once, ordered by place; the experiment file (`first`) before the others.
     pub(crate) fn new(mut problems: Vec<Problem>, first: &str) -> Self {
-        let key = |problem: &Problem| {
-            (problem.file != first, problem.file.clone(), problem.line.unwrap_or(0), problem.column.unwrap_or(0))
-        };
-        problems.sort_by_key(key);
+        let place = |problem: &Problem| (problem.line.unwrap_or(0), problem.column.unwrap_or(0));
+        problems.sort_by_key(|problem| {
+            (problem.file != first, problem.file.clone(), place(problem), problem.message.clone())
+        });
         problems.dedup_by(|later, earlier| later.same_as(earlier));
         Self { problems }
     }
@@ -269,7 +269,8 @@ mod tests {
     #[test]
     fn a_problem_shows_its_line_and_its_mend() {
         let text = "name: x\nregistry: {egress: 10}\n";
-        let problem = Problem::at(place(text, 27..29), "registry.egress", "`10` has no unit").with_help("write `10 Gbit/s`");
+        let problem =
+            Problem::at(place(text, 27..29), "registry.egress", "`10` has no unit").with_help("write `10 Gbit/s`");
         assert_eq!((problem.line, problem.column), (Some(2), Some(20)));
         let error = LoadError::new(vec![problem.clone(), problem], "a.yaml");
         insta::assert_snapshot!(error, @r"
@@ -281,7 +282,10 @@ mod tests {
           |
           = help: write `10 Gbit/s`
         ");
-        assert_eq!(error.problems[0].to_string(), "a.yaml:2:20: registry.egress: `10` has no unit (help: write `10 Gbit/s`)");
+        assert_eq!(
+            error.problems[0].to_string(),
+            "a.yaml:2:20: registry.egress: `10` has no unit (help: write `10 Gbit/s`)"
+        );
     }
 
     #[test]

@@ -13,7 +13,7 @@ use serde::{Deserialize, de::DeserializeOwned};
 
 use super::quantity::{Amount, Anything, Duration, Ordered, PerTime, Percent, Rate, RateLimit, Size, Spread};
 use crate::rollout::label_selector::LabelSelector;
-use crate::rollout::rancher_fleet::{IntOrString, ManualPartition};
+use crate::rollout::rancher_fleet::{IntOrString, ManualPartition, Rules};
 
 /// An experiment: a fleet, a registry, a release, what goes wrong, and the strategies to compare.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -433,7 +433,7 @@ pub(crate) struct AgentFile {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(crate) struct ControllerFile {
-    /// Part of a pass that does not depend on the fleet. Default: 50 ms.
+    /// Part of a pass that does not depend on the fleet. Default: 20 ms.
     pub(crate) pass_base: Option<Duration>,
     /// Part of a pass per target it looks at. Default: 50 us.
     pub(crate) pass_per_target: Option<Duration>,
@@ -467,7 +467,7 @@ pub(crate) struct RancherFleetFile {
     /// A fleet.yaml whose `rolloutStrategy` counts where nothing is set here.
     pub(crate) file: Option<String>,
     /// What the product does, or what its document promises. Default: shipped.
-    pub(crate) rules: Option<RulesFile>,
+    pub(crate) rules: Option<Rules>,
     /// Clusters that may be unavailable, as a whole and per partition. Default: 100%.
     pub(crate) max_unavailable: Option<IntOrString>,
     /// Partitions that may be above their `maxUnavailable`. Default: 0.
@@ -480,16 +480,6 @@ pub(crate) struct RancherFleetFile {
     pub(crate) max_new: Option<i64>,
     /// Manual partitions, in order. Default: automatic partitions.
     pub(crate) partitions: Option<Vec<ManualPartition>>,
-}
-
-/// Which of Fleet's two sets of rules.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) enum RulesFile {
-    /// The product's code.
-    Shipped,
-    /// What the product's document promises.
-    Documented,
 }
 
 /// Reads either a text or a map.

@@ -117,7 +117,10 @@ mod tests {
         assert_eq!(files.read(".").unwrap_err(), "it is not a file");
         assert_eq!(files.read("binary").unwrap_err(), "it is not UTF-8 text");
         let inputs = files.into_inputs();
-        assert_eq!(inputs.iter().map(|input| input.path.as_str()).collect::<Vec<_>>(), ["a.json", "bom.json", "binary"]);
+        assert_eq!(
+            inputs.iter().map(|input| input.path.as_str()).collect::<Vec<_>>(),
+            ["a.json", "bom.json", "binary"]
+        );
         // `printf abc | sha256sum`
         assert_eq!(inputs[0].sha256, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
     }

@@ -7,8 +7,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use serde::de::DeserializeOwned;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
 use super::error::{Place, Problem, Source};
 use super::files::read_json;
@@ -93,18 +93,26 @@ pub(crate) fn clusters(source: &Arc<Source>) -> Result<Vec<InventoryCluster>, Ve
     let command = "kubectl get clusters.fleet.cattle.io -A -o json";
     let objects = objects::<ClusterJsonSpec, ClusterJsonStatus>(source, "Cluster", command)?;
     if objects.is_empty() {
-        let problem = Problem::at(Place { source: Arc::clone(source), span: 0..0 }, "items", "the inventory holds no clusters");
-        return Err(vec![problem.with_help(format!("look at the context and the rights with which `{command}` was run"))]);
+        let problem =
+            Problem::at(Place { source: Arc::clone(source), span: 0..0 }, "items", "the inventory holds no clusters");
+        return Err(vec![
+            problem.with_help(format!("look at the context and the rights with which `{command}` was run")),
+        ]);
     }
     let clusters = objects.into_iter().map(|object| InventoryCluster {
         name: object.metadata.name.unwrap_or_default(),
         labels: object.metadata.labels.unwrap_or_default(),
         paused: object.spec.and_then(|spec| spec.paused).unwrap_or(false),
-        registered: object.status.as_ref().is_some_and(|status| status.namespace.as_ref().is_some_and(|n| !n.is_empty())),
+        registered: object
+            .status
+            .as_ref()
+            .is_some_and(|status| status.namespace.as_ref().is_some_and(|n| !n.is_empty())),
         nodes: object.status.and_then(|status| status.agent).and_then(|agent| {
             match (agent.ready_nodes, agent.non_ready_nodes) {
                 (None, None) => None,
-                (ready, not_ready) => Some(ready.unwrap_or(0).saturating_add(not_ready.unwrap_or(0))).filter(|&n| n > 0),
+                (ready, not_ready) => {
+                    Some(ready.unwrap_or(0).saturating_add(not_ready.unwrap_or(0))).filter(|&n| n > 0)
+                }
             }
         }),
     });
@@ -166,8 +174,12 @@ fn objects<Spec: DeserializeOwned, Status: DeserializeOwned>(
             let place = Place { source: Arc::clone(source), span: source.find_json_string(name, 1) };
             let namespace = object.metadata.namespace.as_deref().unwrap_or("default");
             problems.push(
-                Problem::at(place, format!("items[{at}].metadata.name"), format!("there are two of the name `{name}` (the second in `{namespace}`)"))
-                    .with_help("Fleet orders clusters by name alone; keep one workspace: `-n fleet-default` for `-A`"),
+                Problem::at(
+                    place,
+                    format!("items[{at}].metadata.name"),
+                    format!("there are two of the name `{name}` (the second in `{namespace}`)"),
+                )
+                .with_help("Fleet orders clusters by name alone; keep one workspace: `-n fleet-default` for `-A`"),
             );
         }
     }
@@ -199,11 +211,19 @@ mod tests {
             registered: true,
             nodes: Some(3),
         };
-        for text in [format!("{{\"kind\": \"List\", \"items\": [{CLUSTER}]}}"), format!("[{CLUSTER}]"), CLUSTER.to_owned()] {
+        for text in
+            [format!("{{\"kind\": \"List\", \"items\": [{CLUSTER}]}}"), format!("[{CLUSTER}]"), CLUSTER.to_owned()]
+        {
             assert_eq!(clusters(&source(&text)).ok(), Some(vec![expected.clone()]), "{text}");
         }
         let bare = clusters(&source(r#"[{"metadata": {"name": "x"}, "spec": {}, "status": {"agent": {}}}]"#));
-        let unregistered = InventoryCluster { name: "x".into(), labels: BTreeMap::new(), paused: false, registered: false, nodes: None };
+        let unregistered = InventoryCluster {
+            name: "x".into(),
+            labels: BTreeMap::new(),
+            paused: false,
+            registered: false,
+            nodes: None,
+        };
         assert_eq!(bare.ok(), Some(vec![unregistered]), "no namespace yet, no nodes told");
     }
 

@@ -75,13 +75,18 @@ pub(crate) fn read(source: &Arc<Source>) -> Result<Manifest, Vec<Problem>> {
             .collect();
         let first = names.first().map_or("linux/amd64", String::as_str);
         return Err(vec![
-            whole(format!("this is an index of several platforms ({}), not the manifest of an image", names.join(", ")))
-                .with_help(format!("write the one that the nodes run: `crane manifest --platform {first} IMAGE`")),
+            whole(format!(
+                "this is an index of several platforms ({}), not the manifest of an image",
+                names.join(", ")
+            ))
+            .with_help(format!("write the one that the nodes run: `crane manifest --platform {first} IMAGE`")),
         ]);
     }
     if json.fs_layers.is_some() {
         let problem = whole("this is a Docker schema 1 manifest, which tells no sizes".to_owned());
-        return Err(vec![problem.with_help("push the image again with a current client, or write its layers in place")]);
+        return Err(vec![
+            problem.with_help("push the image again with a current client, or write its layers in place"),
+        ]);
     }
     let Some(layers) = json.layers else {
         let problem = whole("this is no image manifest: it has no `layers`".to_owned());
@@ -96,10 +101,9 @@ pub(crate) fn read(source: &Arc<Source>) -> Result<Manifest, Vec<Problem>> {
         Err(message) => {
             let span = source.find_json_string(&blob.digest, 0);
             let place = Place { source: Arc::clone(source), span };
-            problems.push(
-                Problem::at(place, field, format!("{message} for `{}`", blob.digest))
-                    .with_help("write the manifest again with `crane manifest IMAGE`; sizes are bytes as stored, compressed"),
-            );
+            problems.push(Problem::at(place, field, format!("{message} for `{}`", blob.digest)).with_help(
+                "write the manifest again with `crane manifest IMAGE`; sizes are bytes as stored, compressed",
+            ));
             None
         }
     };
@@ -148,9 +152,12 @@ mod tests {
     #[test]
     fn sizes_that_no_layer_has_are_refused_with_their_digest() {
         let with = |size: &str| {
-            read_text(&format!("{{\"layers\":[{{\"digest\":\"sha256:a\",\"size\":5}},\n{{\"digest\":\"sha256:b\",\"size\":{size}}}]}}"))
+            read_text(&format!(
+                "{{\"layers\":[{{\"digest\":\"sha256:a\",\"size\":5}},\n{{\"digest\":\"sha256:b\",\"size\":{size}}}]}}"
+            ))
         };
-        let mend = "(help: write the manifest again with `crane manifest IMAGE`; sizes are bytes as stored, compressed)";
+        let mend =
+            "(help: write the manifest again with `crane manifest IMAGE`; sizes are bytes as stored, compressed)";
         for (size, message) in [
             ("0", "the size is 0, but no blob is empty (an empty layer has 32 bytes)"),
             ("1000000000000000000", "the size is 1000000000000000000 bytes; at most 10^13 are believed"),
@@ -177,7 +184,10 @@ mod tests {
                 "m.json:1:1: this is a Docker schema 1 manifest, which tells no sizes \
                  (help: push the image again with a current client, or write its layers in place)",
             ),
-            ("{}", "m.json:1:1: this is no image manifest: it has no `layers` (help: write it with `crane manifest IMAGE`)"),
+            (
+                "{}",
+                "m.json:1:1: this is no image manifest: it has no `layers` (help: write it with `crane manifest IMAGE`)",
+            ),
             (r#"{"layers":[]}"#, "m.json:1:1: the image has no layers (help: an image has at least one layer)"),
             (
                 r#"{"layers":[{"digest":"sha256:a","si"#,

@@ -145,7 +145,9 @@ pub(crate) fn read<T: de::DeserializeOwned>(mut tree: Node) -> Reading<T> {
                 };
                 reading.struck.contains(&path.key(field)) || reading.errors.iter().any(was_misspelt)
             }
-            Kind::Other(_) => reading.struck.iter().any(|struck| struck.0.len() > path.0.len() && struck.starts_with(&path)),
+            Kind::Other(_) => {
+                reading.struck.iter().any(|struck| struck.0.len() > path.0.len() && struck.starts_with(&path))
+            }
             Kind::UnknownField { .. } | Kind::UnknownChoice { .. } => false,
         };
         if !caused_by_a_strike {
@@ -235,9 +237,7 @@ impl<'de> Deserializer<'de> for &'de Node {
             Value::Map(entries) => {
                 let mut left = entries.iter().filter(|(_, value)| !value.struck);
                 match (left.next(), left.next()) {
-                    (Some((key, value)), None) => {
-                        visitor.visit_enum(Choice { key: &key.text, content: Some(value) })
-                    }
+                    (Some((key, value)), None) => visitor.visit_enum(Choice { key: &key.text, content: Some(value) }),
                     _ => Err(de::Error::custom(format!("choose exactly one of {}", any_of(variants)))),
                 }
             }
@@ -289,7 +289,8 @@ impl<'de> MapAccess<'de> for Entries<'de> {
                     let error: ReadError = de::Error::unknown_field(&key.text, known);
                     return Err(error.under(Step::Key(key.text.clone())));
                 }
-                let read: de::value::StrDeserializer<'_, ReadError> = de::IntoDeserializer::into_deserializer(&*key.text);
+                let read: de::value::StrDeserializer<'_, ReadError> =
+                    de::IntoDeserializer::into_deserializer(&*key.text);
                 return seed.deserialize(read).map(Some).map_err(|error| error.under(Step::Key(key.text.clone())));
             }
         }
@@ -403,7 +404,8 @@ mod tests {
 
     #[test]
     fn all_errors_are_told_in_one_go_and_none_that_follows_from_another() {
-        let (file, errors) = read_text("name: x\nsizes: [1, -2, a, 4]\nwya: 1\nway: {long: {stesp: 3}}\ninner: {size: x}\n");
+        let (file, errors) =
+            read_text("name: x\nsizes: [1, -2, a, 4]\nwya: 1\nway: {long: {stesp: 3}}\ninner: {size: x}\n");
         assert_eq!(
             errors,
             [

@@ -93,10 +93,7 @@ fn yaml_problem(error: &serde_saphyr::Error, source: &Arc<Source>) -> Problem {
             ("the YAML is nested too deeply".to_owned(), "an experiment needs no more than 64 levels")
         }
         Error::Eof { .. } => ("the file is empty".to_owned(), "see docs/experiment-format.md for an example"),
-        other => (
-            format!("not YAML: {}", plain_message(other)),
-            "quote texts that hold `: `, `#`, `{` or `[`",
-        ),
+        other => (format!("not YAML: {}", plain_message(other)), "quote texts that hold `: `, `#`, `{` or `[`"),
     };
     let at = error.location().map_or(0..0, |location| span(&location, source));
     Problem::at(Place { source: Arc::clone(source), span: at }, "", message).with_help(help)
@@ -340,7 +337,8 @@ pub(crate) mod tests {
         Arc::new(Source { name: "experiment.yaml".into(), text: text.into() })
     }
 
-    const TEXT: &str = "name: x\nfleet:\n  - {name: a, nodes: 3}\n  - name: \"10\"\nlink: &l 10 Gbit/s\nother: *l\nnone:\n";
+    const TEXT: &str =
+        "name: x\nfleet:\n  - {name: a, nodes: 3}\n  - name: \"10\"\nlink: &l 10 Gbit/s\nother: *l\nnone:\n";
 
     #[test]
     fn every_value_and_key_knows_its_bytes() {

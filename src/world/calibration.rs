@@ -15,7 +15,6 @@
 use super::spec::{Backoff, CountOrPercent, DurationModel, RetrySpec};
 use crate::units::{Bytes, SimDuration};
 
-
 // ---- clusters and links ----
 
 /// Nodes of a cluster that does not say. Source: about 2 000 restaurants with 6 000 devices, three per site
@@ -74,8 +73,7 @@ pub const DOWNLOAD_SLOTS: u32 = 3;
 
 /// Requests for one answered with 429: five in all, without any wait, whatever `Retry-After` says. Source: containerd
 /// `core/remotes/docker/resolver.go` since v2.4, six before. CRI-O: five, 2 s doubling to 60 s.
-pub const RETRY_429: RetrySpec =
-    RetrySpec { attempts: 5, delay: SimDuration::ZERO, delay_max: SimDuration::ZERO };
+pub const RETRY_429: RetrySpec = RetrySpec { attempts: 5, delay: SimDuration::ZERO, delay_max: SimDuration::ZERO };
 
 /// Whether a failed attempt's partial layers are continued. Source: containerd `core/content/helpers.go` (the ingest
 /// keeps its offset). That a kubelet's retry always lands on the same ingest is a guess.
@@ -122,8 +120,7 @@ pub const CONFIG_SIZE: Bytes = Bytes::new(8_000);
 pub const START: DurationModel = DurationModel::LogNormal { median: SimDuration::from_secs(4), sigma: 0.6 };
 
 /// From deleting a pod to its being gone. Guess: a process that obeys SIGTERM; Kubernetes waits 30 s at most by default.
-pub const TERMINATION: DurationModel =
-    DurationModel::LogNormal { median: SimDuration::from_secs(2), sigma: 0.5 };
+pub const TERMINATION: DurationModel = DurationModel::LogNormal { median: SimDuration::from_secs(2), sigma: 0.5 };
 
 /// `periodSeconds` of a probe. Source: api, `core/v1` Probe.
 pub const PROBE_PERIOD: SimDuration = SimDuration::from_secs(10);
@@ -140,7 +137,7 @@ pub const DAEMON_SET_MAX_UNAVAILABLE: CountOrPercent = CountOrPercent::Count(1);
 /// `maxSurge` of a DaemonSet. Source: as above.
 pub const DAEMON_SET_MAX_SURGE: CountOrPercent = CountOrPercent::Count(0);
 
-// ---- agent and controller ----
+// ---- agent (what belongs to one product's agent and controller is in that product's folder) ----
 
 /// From telling a cluster to its agent knowing: a watch over the site's link. Guess.
 pub const INSTRUCTION_DELAY: DurationModel =
@@ -150,28 +147,9 @@ pub const INSTRUCTION_DELAY: DurationModel =
 pub const APPLY: DurationModel = DurationModel::LogNormal { median: SimDuration::from_secs(3), sigma: 0.4 };
 
 /// From a report being sent to the management cluster having it. Guess.
-pub const REPORT_DELAY: DurationModel =
-    DurationModel::LogNormal { median: SimDuration::from_millis(500), sigma: 0.5 };
-
-/// From a change of readiness in the cluster to the report that tells of it. Source: rancher/fleet @3b2c622
-/// `internal/cmd/agent/controller/drift_controller.go`, which waits 5 s after the last change.
-pub const READINESS_DELAY: SimDuration = SimDuration::from_secs(5);
-
-/// Part of a controller's pass that does not depend on the fleet. Guess.
-pub const PASS_BASE: SimDuration = SimDuration::from_millis(50);
-
-/// Part of a pass per target it looks at. Guess: reads come from a cache in memory.
-pub const PASS_PER_TARGET: SimDuration = SimDuration::from_nanos(50_000);
-
-/// Part of a pass per object it writes. Guess: one request to the management cluster's API server and its etcd;
-/// 2 to 20 ms.
-pub const PASS_PER_WRITE: SimDuration = SimDuration::from_millis(5);
-
-/// From a change of an object to the controller's cache. Guess; 10 ms to 1 s on a loaded management cluster.
-pub const WATCH_DELAY: SimDuration = SimDuration::from_millis(100);
+pub const REPORT_DELAY: DurationModel = DurationModel::LogNormal { median: SimDuration::from_millis(500), sigma: 0.5 };
 
 // ---- faults: what an experiment may set; nothing goes wrong unless it does ----
 
 /// How long a defective container runs before it crashes. Guess.
 pub const CRASH_AFTER: DurationModel = DurationModel::Constant(SimDuration::from_secs(5));
-
