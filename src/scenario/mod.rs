@@ -3,9 +3,32 @@
 //! Three kinds of type and two conversions: the file as written (text, fields left out), the checked [`Scenario`]
 //! (units resolved, defaults filled in; nothing past this point asks again), and the running state in `sim`.
 
+mod check;
+mod error;
+mod file;
+mod files;
+mod inventory;
+mod load;
+mod manifest;
+mod names;
+mod path;
+mod quantity;
+mod read;
+mod schema;
+mod sweep;
+mod tree;
+
+use std::sync::Arc;
+
 use crate::rollout::ControlLoop;
+use crate::rollout::label_selector::LabelSelector;
+use crate::rollout::rancher_fleet::{Cluster, ClusterGroup, RolloutStrategy, Rules, groups_of};
 use crate::units::SimDuration;
-use crate::world::WorldSpec;
+use crate::world::{ClusterSpec, CountOrPercent, WorldSpec};
+
+pub use error::{LoadError, Problem};
+pub use load::{Overrides, load};
+pub use schema::schema;
 
 /// A whole experiment: every variant of every strategy, ready to run.
 #[derive(Clone, Debug)]
@@ -46,11 +69,16 @@ pub struct Variant {
     pub scenario: Scenario,
 }
 
+/// A Fleet cluster group, and which clusters belong to it; without a selector none do.
+pub type FleetGroup = (Arc<ClusterGroup>, Option<LabelSelector>);
+
 /// One world and one strategy.
 #[derive(Clone, Debug)]
 pub struct Scenario {
-    /// The fleet, the registry, the release and what goes wrong.
-    pub world: WorldSpec,
+    /// The fleet, the registry, the release and what goes wrong; shared by all variants that differ in strategy alone.
+    pub world: Arc<WorldSpec>,
+    /// Cluster groups, which Fleet's partitions may name; their selectors are right.
+    pub groups: Arc<Vec<FleetGroup>>,
     /// Who decides which cluster goes next.
     pub strategy: Strategy,
     /// How its control loop runs.
@@ -59,6 +87,40 @@ pub struct Scenario {
     pub horizon: SimDuration,
 }
 
+impl Scenario {
+    /// The clusters as Fleet's rules see them, in the fleet's order.
+    #[must_use]
+    pub fn fleet_clusters(&self) -> Vec<Cluster> {
+        fleet_clusters(&self.world.clusters, &self.groups)
+    }
+}
+
+fn fleet_clusters(clusters: &[ClusterSpec], groups: &[FleetGroup]) -> Vec<Cluster> {
+    let cluster = |cluster: &ClusterSpec| Cluster {
+        name: cluster.name.clone(),
+        labels: cluster.labels.clone(),
+        groups: groups_of(&cluster.labels, groups).expect("selectors are checked before they are kept"),
+    };
+    clusters.iter().map(cluster).collect()
+}
+
 /// A rollout scheduler with its configuration.
-#[derive(Clone, Debug)]
-pub enum Strategy {}
+#[derive(Clone, Debug, PartialEq)]
+pub enum Strategy {
+    /// Rancher Fleet's bundle rollout.
+    RancherFleet {
+        /// What the product does, or what its document promises.
+        rules: Rules,
+        /// The product's own configuration; it makes partitions of this scenario's clusters without an error.
+        strategy: RolloutStrategy,
+    },
+    /// Every cluster in the first pass.
+    AllAtOnce {},
+    /// Batches of a fixed size, each begun when the one before is ready.
+    Batches {
+        /// Not 0, at most 100 %; a percentage is of all clusters.
+        size: CountOrPercent,
+    },
+    /// One cluster after the other.
+    OneByOne {},
+}

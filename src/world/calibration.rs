@@ -1,3 +1,155 @@
 //! The constants of the model, each with its source and spread, or the word "guess".
 //!
 //! A scenario takes its defaults from here; nothing else in the crate holds a constant about the world.
+//!
+//! Sources named more than once:
+//!
+//! - *kubelet defaults*: kubernetes/kubernetes `pkg/kubelet/apis/config/v1beta1/defaults.go` @030891d, with the meaning
+//!   of the fields in kubernetes/kubelet `config/v1beta1/types.go` @63b3249.
+//! - *containerd*: containerd/containerd @301026e (v2.4.0-beta.0+70), tags v1.7.0 to v2.2 compared.
+//! - *chonks*: the kubelet events that converged-computing/container-chonks @fa06749 publishes: images of 9 and 125
+//!   layers, 48 MB to 19 GB uncompressed but only 2 to 21 MB compressed, so that pull time is unpack time plus requests.
+//!   Fitted here as constant + layers · per-layer + bytes / rate, median error 5 to 13 %.
+//! - *api*: kubernetes/api `core/v1` and `apps/v1` @10b39a3.
+
+use super::spec::{Backoff, CountOrPercent, DurationModel, RetrySpec};
+use crate::units::{Bytes, SimDuration};
+
+// ---- clusters and links ----
+
+/// Nodes of a cluster that does not say. Source: about 2 000 restaurants with 6 000 devices, three per site
+/// (Chick-fil-A, 2018); published edge clusters have 1 to 3, data-centre ones tens (spread 1 to 250).
+pub const NODES: u32 = 3;
+
+/// What a cluster can receive, in Mbit/s. Guess: no published distribution of site links was found. Branch offices
+/// have about 100 Mbit/s, retail 20 to 50, data centres 10 000.
+pub const DOWNLINK_MBIT: f64 = 100.0;
+
+/// Round trip from a cluster to the registry. Guess, with the link above: 1 ms in a data centre, 30 ms for a branch,
+/// 80 ms over a cellular network, 600 ms over a satellite.
+pub const RTT: SimDuration = SimDuration::from_millis(30);
+
+// ---- registry ----
+
+/// What a registry can send, in Gbit/s. Source: the 10 Gbit/s registry of Volcano Engine's published pull tests;
+/// spread from 30 MB/s (Azure's smallest tier, MicrosoftDocs/azure-docs `includes/container-registry-limits.md`, 2019)
+/// to far above.
+pub const REGISTRY_EGRESS_GBIT: f64 = 10.0;
+
+/// What one connection to a blob store can carry, in MB/s. Source: AWS's guidance for S3, 85 to 90 MB/s each.
+/// Spread: ghcr.io gave 46 MB/s cold and about 500 MB/s warm (spegel-org/benchmark-results @645a85c).
+pub const CONNECTION_MB: f64 = 88.0;
+
+/// Time a registry takes to answer one request. Guess: lognormal with median 20 ms; spread 2 to 500 ms.
+pub const SERVICE_TIME: DurationModel = DurationModel::LogNormal { median: SimDuration::from_millis(20), sigma: 0.5 };
+
+// ---- kubelet ----
+
+/// `registryPullQPS` in pulls per second. Source: kubelet defaults.
+pub const REGISTRY_PULL_QPS: u32 = 5;
+
+/// `registryBurst`. Source: kubelet defaults.
+pub const REGISTRY_BURST: u32 = 10;
+
+/// Gate after a failed pull, per pod and image: 10 s doubling to 300 s, no jitter, forgotten after 600 s. Source:
+/// constants in kubernetes/kubernetes `pkg/kubelet/kubelet.go`; kubernetes/client-go `util/flowcontrol/backoff.go`
+/// @32ce75a.
+pub const IMAGE_BACKOFF: Backoff = Backoff { initial: SimDuration::from_secs(10), max: SimDuration::from_secs(300) };
+
+/// Wait after a crashed container. Source: `newCrashLoopBackOff` in the same `kubelet.go`. The alpha gate
+/// `ReduceDefaultCrashLoopBackOffDecay` makes it 1 s to 60 s (kubernetes/enhancements KEP-4603).
+pub const CRASH_BACKOFF: Backoff = Backoff { initial: SimDuration::from_secs(10), max: SimDuration::from_secs(300) };
+
+/// From an error to the pod's next sync: 10 s with a jitter factor of 0.5. Source: constants in kubernetes/kubernetes
+/// `pkg/kubelet/pod_workers.go`. It is the only thing that pulls a storm of retries apart.
+pub const ERROR_REQUEUE: DurationModel =
+    DurationModel::Uniform { min: SimDuration::from_secs(10), max: SimDuration::from_secs(15) };
+
+// ---- container runtime and disk ----
+
+/// Layers downloaded at once. Source: `max_concurrent_downloads` in containerd `plugins/transfer/plugin.go`.
+/// CRI-O takes 6 per image (containers/image @df7e80d).
+pub const DOWNLOAD_SLOTS: u32 = 3;
+
+/// Requests for one answered with 429: five in all, without any wait, whatever `Retry-After` says. Source: containerd
+/// `core/remotes/docker/resolver.go` since v2.4, six before. CRI-O: five, 2 s doubling to 60 s.
+pub const RETRY_429: RetrySpec = RetrySpec { attempts: 5, delay: SimDuration::ZERO, delay_max: SimDuration::ZERO };
+
+/// Whether a failed attempt's partial layers are continued. Source: containerd `core/content/helpers.go` (the ingest
+/// keeps its offset). That a kubelet's retry always lands on the same ingest is a guess.
+pub const RESUME: bool = true;
+
+/// Whether compressed layers stay on the node. Source: containerd's `discard_unpacked_layers` is off by default; some
+/// managed nodes turn it on.
+pub const KEEP_BLOBS: bool = true;
+
+/// Uncompressed MB written per second while unpacking one layer. Source: chonks, n1-standard-16 with a local SSD, 4 to
+/// 64 nodes: 197 to 208; with a boot disk 159 to 182; c5a.4xlarge 300 to 335 within the page cache, then 132.
+pub const UNPACK_MB: f64 = 200.0;
+
+/// Sigma of the lognormal factor between nodes on the rate above. Source: chonks, ±15 % over 64 nodes, and at most
+/// 1.1 between slowest and fastest of 10 (spegel-org/benchmark-results @645a85c); so 0.05 to 0.15.
+pub const UNPACK_SPREAD: f64 = 0.1;
+
+/// Part of unpacking a layer that does not depend on its size. Source: chonks, 12 to 34 ms.
+pub const UNPACK_PER_LAYER: SimDuration = SimDuration::from_millis(25);
+
+/// Part of a pull that depends on nothing. Source: chonks, 0.06 to 0.56 s.
+pub const PULL_CONSTANT: SimDuration = SimDuration::from_millis(300);
+
+/// What a node's network card can receive, in Gbit/s. Guess; 0.1 to 25.
+pub const NIC_GBIT: f64 = 10.0;
+
+/// Sandbox, container create and start. Guess: lognormal with median 1.5 s; 0.5 to 5 s.
+pub const START_OVERHEAD: DurationModel =
+    DurationModel::LogNormal { median: SimDuration::from_millis(1500), sigma: 0.3 };
+
+// ---- images ----
+
+/// Uncompressed over compressed bytes of a layer. Source: median of all layers on Docker Hub in 2017 (Zhao et al.,
+/// CLUSTER '19, through notes on the paper); 1 to 5.
+pub const COMPRESSION_RATIO: f64 = 2.6;
+
+/// Size of an image's config blob where it is not given. Guess: those of common images have 2 to 20 kB.
+pub const CONFIG_SIZE: Bytes = Bytes::new(8_000);
+
+// ---- workloads ----
+
+/// From a process's start until it could answer its readiness probe. Guess: a small web service; a large JVM takes ten
+/// times as long.
+pub const START: DurationModel = DurationModel::LogNormal { median: SimDuration::from_secs(4), sigma: 0.6 };
+
+/// From deleting a pod to its being gone. Guess: a process that obeys SIGTERM; Kubernetes waits 30 s at most by default.
+pub const TERMINATION: DurationModel = DurationModel::LogNormal { median: SimDuration::from_secs(2), sigma: 0.5 };
+
+/// `periodSeconds` of a probe. Source: api, `core/v1` Probe.
+pub const PROBE_PERIOD: SimDuration = SimDuration::from_secs(10);
+
+/// `maxUnavailable` of a Deployment. Source: api, `apps/v1` RollingUpdateDeployment.
+pub const DEPLOYMENT_MAX_UNAVAILABLE: CountOrPercent = CountOrPercent::Percent(25);
+
+/// `maxSurge` of a Deployment. Source: as above.
+pub const DEPLOYMENT_MAX_SURGE: CountOrPercent = CountOrPercent::Percent(25);
+
+/// `maxUnavailable` of a DaemonSet. Source: api, `apps/v1` RollingUpdateDaemonSet.
+pub const DAEMON_SET_MAX_UNAVAILABLE: CountOrPercent = CountOrPercent::Count(1);
+
+/// `maxSurge` of a DaemonSet. Source: as above.
+pub const DAEMON_SET_MAX_SURGE: CountOrPercent = CountOrPercent::Count(0);
+
+// ---- agent (what belongs to one product's agent and controller is in that product's folder) ----
+
+/// From telling a cluster to its agent knowing: a watch over the site's link. Guess.
+pub const INSTRUCTION_DELAY: DurationModel =
+    DurationModel::LogNormal { median: SimDuration::from_millis(500), sigma: 0.5 };
+
+/// A Helm upgrade of a small chart, without waiting for pods. Guess; 1 to 10 s.
+pub const APPLY: DurationModel = DurationModel::LogNormal { median: SimDuration::from_secs(3), sigma: 0.4 };
+
+/// From a report being sent to the management cluster having it. Guess.
+pub const REPORT_DELAY: DurationModel = DurationModel::LogNormal { median: SimDuration::from_millis(500), sigma: 0.5 };
+
+// ---- faults: what an experiment may set; nothing goes wrong unless it does ----
+
+/// How long a defective container runs before it crashes. Guess.
+pub const CRASH_AFTER: DurationModel = DurationModel::Constant(SimDuration::from_secs(5));

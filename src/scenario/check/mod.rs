@@ -1,0 +1,170 @@
+//! From the file as written to what a run needs: units resolved, defaults filled in, everything that can be told wrong
+//! before a run told at once and with its place.
+
+mod fleet;
+mod parts;
+mod release;
+mod strategy;
+
+pub(crate) use parts::control_loop;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::error::{Place, Problem, Source, nearest};
+use super::file::ExperimentFile;
+use super::files::Files;
+use super::inventory::InventoryCluster;
+use super::path::Path;
+use super::quantity::Rate;
+use super::tree::Node;
+use super::{FleetGroup, Strategy};
+use crate::units::{BytesPerSec, SimDuration};
+use crate::world::WorldSpec;
+
+/// One reading of an experiment file while it is checked.
+pub(crate) struct Checker<'a> {
+    pub(crate) files: &'a mut Files,
+    pub(crate) source: &'a Arc<Source>,
+    /// With the values of the sweep put in.
+    pub(crate) tree: &'a Node,
+    /// What was wrong already and left out.
+    pub(crate) struck: &'a [Path],
+    pub(crate) problems: Vec<Problem>,
+    /// Inventories by file, so that a sweep does not read them again for every value.
+    pub(crate) inventories: &'a mut BTreeMap<String, Arc<Vec<InventoryCluster>>>,
+}
+
+/// A world with what a strategy knows of it.
+#[derive(Clone, Debug)]
+pub(crate) struct CheckedWorld {
+    pub(crate) world: Arc<WorldSpec>,
+    pub(crate) groups: Arc<Vec<FleetGroup>>,
+}
+
+impl Checker<'_> {
+    /// A problem at a value of the experiment file.
+    fn at(&self, path: &Path, message: impl Into<String>) -> Problem {
+        let place = Place { source: Arc::clone(self.source), span: self.tree.place(path) };
+        Problem::at(place, path.to_string(), message)
+    }
+
+    fn report(&mut self, path: &Path, message: impl Into<String>, help: &str) {
+        let problem = self.at(path, message).with_help(help);
+        self.problems.push(problem);
+    }
+
+    /// Whether nothing at or below `path` was left out; else what is missing there is no news.
+    fn is_whole(&self, path: &Path) -> bool {
+        !self.struck.iter().any(|struck| struck.starts_with(path) || path.starts_with(struck))
+    }
+
+    /// The text of a file that the value at `path` names; a file that cannot be read is reported there.
+    fn file(&mut self, name: &str, path: &Path) -> Option<Arc<Source>> {
+        match self.files.read(name) {
+            Ok(source) => Some(source),
+            Err(message) => {
+                let problem = self
+                    .at(path, format!("cannot read `{name}`: {message}"))
+                    .with_help("paths are relative to the folder of the experiment file")
+                    .unreadable();
+                self.problems.push(problem);
+                None
+            }
+        }
+    }
+
+    /// A rate that is not zero.
+    fn rate(&mut self, path: &Path, rate: Option<Rate>, default: BytesPerSec) -> BytesPerSec {
+        match rate {
+            Some(Rate(rate)) if rate.get() > 0.0 => rate,
+            Some(_) => {
+                self.report(path, "nothing ever arrives over a link of 0", "write a rate above 0, e.g. `10 Mbit/s`");
+                default
+            }
+            None => default,
+        }
+    }
+
+    /// A count of at least one.
+    fn count(&mut self, path: &Path, count: Option<u32>, default: u32) -> u32 {
+        if count == Some(0) {
+            self.report(path, "0 is too few", "write 1 or more");
+            return default;
+        }
+        count.unwrap_or(default)
+    }
+
+    /// A duration that is not zero.
+    fn positive(&mut self, path: &Path, duration: SimDuration) -> SimDuration {
+        if duration.is_zero() {
+            self.report(path, "the duration is 0", "write a duration above 0, e.g. `10 s`");
+        }
+        duration
+    }
+
+    /// The index of `name` among `known`, which are the names under `list`.
+    fn lookup(&mut self, path: &Path, name: &str, list: &Path, known: &[String]) -> Option<usize> {
+        let found = known.iter().position(|candidate| candidate == name);
+        if found.is_none() && self.is_whole(list) {
+            let help = match nearest(name, known.iter().map(String::as_str)) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None if known.is_empty() => format!("`{list}` has no entries"),
+                None => format!("`{list}` has {}", names(known)),
+            };
+            self.report(path, format!("there is no `{name}` in `{list}`"), &help);
+        }
+        found
+    }
+
+    /// Reports the second of two equal names of a list.
+    fn unique<'n>(&mut self, list: &Path, named: impl IntoIterator<Item = (usize, &'n str)>) {
+        let mut seen = std::collections::BTreeMap::new();
+        for (index, name) in named {
+            if let Some(first) = seen.insert(name, index) {
+                let path = list.index(index).key("name");
+                self.report(
+                    &path,
+                    format!("`{name}` is the name of `{list}[{first}]` already"),
+                    "give each its own name",
+                );
+            }
+        }
+    }
+
+    /// Everything but the strategy.
+    pub(crate) fn world(&mut self, file: &ExperimentFile) -> CheckedWorld {
+        let regions = self.regions(file);
+        let clusters = self.clusters(file, &regions);
+        let groups = self.groups(file, &clusters);
+        let kind = release::kind(file.release.as_ref());
+        let images = self.images(file.release.as_ref(), kind);
+        let workloads = self.workloads(file.release.as_ref(), &images);
+        let world = WorldSpec {
+            clusters,
+            regions,
+            registry: self.registry(file.registry.as_ref()),
+            node: self.node(file.node.as_ref()),
+            images,
+            workloads,
+            release: kind,
+            agent: self.agent(file.agent.as_ref()),
+            faults: self.faults(file.faults.as_ref()),
+        };
+        CheckedWorld { world: Arc::new(world), groups: Arc::new(groups) }
+    }
+
+    /// One strategy. `None` when it cannot be made.
+    pub(crate) fn one_strategy(&mut self, file: &ExperimentFile, name: &str, world: &CheckedWorld) -> Option<Strategy> {
+        let written = file.strategies.as_ref()?.0.iter().find(|(strategy, _)| strategy == name)?;
+        self.strategy(&Path::of("strategies").key(name), &written.1, world)
+    }
+}
+
+/// Names in words, at most eight.
+fn names(known: &[String]) -> String {
+    const MOST: usize = 8;
+    let shown: Vec<String> = known.iter().take(MOST).map(|name| format!("`{name}`")).collect();
+    let more = if known.len() > MOST { format!(" and {} more", known.len() - MOST) } else { String::new() };
+    shown.join(", ") + &more
+}

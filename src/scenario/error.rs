@@ -1,0 +1,316 @@
+//! Why an experiment was refused: all problems at once, each with its place in a file and its mend.
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
+
+/// A file's text under the name by which the experiment knows it.
+#[derive(Debug, Eq, PartialEq)]
+pub(crate) struct Source {
+    /// Relative to the experiment's folder, or the path the user gave for the experiment itself.
+    pub(crate) name: String,
+    pub(crate) text: String,
+}
+
+impl Source {
+    /// 1-based line and 1-based column (in characters) of a byte offset.
+    fn line_and_column(&self, offset: usize) -> (usize, usize) {
+        let before = self.text.get(..offset).unwrap_or(&self.text);
+        let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+        (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
+    }
+
+    /// The byte offset of a 1-based line and a 1-based column that counts characters; the end of the text beyond it.
+    pub(crate) fn offset(&self, line: usize, column: usize) -> usize {
+        let mut start = 0;
+        for _ in 1..line {
+            match self.text[start..].find('\n') {
+                Some(at) => start += at + 1,
+                None => return self.text.len(),
+            }
+        }
+        let line = self.text[start..].split('\n').next().unwrap_or_default();
+        start + line.char_indices().nth(column.saturating_sub(1)).map_or(line.len(), |(at, _)| at)
+    }
+
+    /// The byte offset of a 1-based line and a 1-based column that counts bytes, moved back to the start of a character.
+    pub(crate) fn byte_offset(&self, line: usize, column: usize) -> usize {
+        let start = self.offset(line, 1);
+        let end = self.text[start..].find('\n').map_or(self.text.len(), |at| start + at);
+        let mut at = (start + column.saturating_sub(1)).min(end);
+        while !self.text.is_char_boundary(at) {
+            at -= 1;
+        }
+        at
+    }
+
+    /// The bytes of the occurrence number `nth` (0-based) of a JSON string with this content; the whole text's start
+    /// when there is none.
+    pub(crate) fn find_json_string(&self, content: &str, nth: usize) -> Range<usize> {
+        let quoted = format!("\"{content}\"");
+        self.text.match_indices(&quoted).nth(nth).map_or(0..0, |(at, found)| at..at + found.len())
+    }
+
+    /// The byte range of the line that `offset` is on, without its end.
+    fn line_at(&self, offset: usize) -> Range<usize> {
+        let start = self.text[..offset].rfind('\n').map_or(0, |at| at + 1);
+        let end = self.text[offset..].find('\n').map_or(self.text.len(), |at| offset + at);
+        start..end
+    }
+}
+
+/// A place in a file: bytes of its text.
+#[derive(Clone, Debug)]
+pub(crate) struct Place {
+    pub(crate) source: Arc<Source>,
+    pub(crate) span: Range<usize>,
+}
+
+/// One thing that is wrong with an experiment.
+#[derive(Clone, Debug)]
+pub struct Problem {
+    /// The file it is in, as the experiment names it.
+    pub file: String,
+    /// 1-based. `None` when the file as a whole is the problem.
+    pub line: Option<usize>,
+    /// 1-based, counted in characters.
+    pub column: Option<usize>,
+    /// Where in the file's structure, e.g. `fleet[0].downlink`; empty for the file as a whole.
+    pub field: String,
+    /// What is wrong.
+    pub message: String,
+    /// How to mend it, where that can be said.
+    pub help: Option<String>,
+    place: Option<Place>,
+    unreadable: bool,
+}
+
+impl Problem {
+    /// A problem with a file as a whole.
+    pub(crate) fn of_file(file: &str, message: impl Into<String>) -> Self {
+        Self {
+            file: file.to_owned(),
+            line: None,
+            column: None,
+            field: String::new(),
+            message: message.into(),
+            help: None,
+            place: None,
+            unreadable: false,
+        }
+    }
+
+    /// A problem at a place in a file.
+    pub(crate) fn at(place: Place, field: impl Into<String>, message: impl Into<String>) -> Self {
+        let (line, column) = place.source.line_and_column(place.span.start);
+        Self {
+            line: Some(line),
+            column: Some(column),
+            field: field.into(),
+            place: Some(place.clone()),
+            ..Self::of_file(&place.source.name, message)
+        }
+    }
+
+    pub(crate) fn with_help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    pub(crate) fn with_optional_help(mut self, help: Option<String>) -> Self {
+        self.help = help;
+        self
+    }
+
+    /// Marks the problem as one of the file system and not of what the file says.
+    pub(crate) fn unreadable(mut self) -> Self {
+        self.unreadable = true;
+        self
+    }
+
+    fn same_as(&self, other: &Self) -> bool {
+        (&self.file, self.line, self.column, &self.message) == (&other.file, other.line, other.column, &other.message)
+    }
+
+    fn render(&self, renderer: &Renderer) -> String {
+        let title = Level::ERROR.primary_title(&self.message);
+        let help = self.help.as_ref().map(|help| Level::HELP.message(help));
+        let report = match &self.place {
+            None => title.element(annotate_snippets::Origin::path(&self.file)).elements(help),
+            Some(place) => {
+                let text = &place.source.text;
+                let line = place.source.line_at(place.span.start);
+                // Point at what is on the first line; an empty span is widened to one character where there is one.
+                let start = place.span.start - line.start;
+                let end = place.span.end.min(line.end) - line.start;
+                let width = text[place.span.start..line.end].chars().next().map_or(0, char::len_utf8);
+                let span = start..end.max(start + width);
+                title
+                    .element(
+                        Snippet::source(&text[line])
+                            .line_start(self.line.unwrap_or(1))
+                            .path(&self.file)
+                            .annotation(AnnotationKind::Primary.span(span).label(&self.field)),
+                    )
+                    .elements(help)
+            }
+        };
+        renderer.render(&[report])
+    }
+}
+
+impl fmt::Display for Problem {
+    /// One line: place, message and mend.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.file)?;
+        if let (Some(line), Some(column)) = (self.line, self.column) {
+            write!(f, ":{line}:{column}")?;
+        }
+        f.write_str(": ")?;
+        if !self.field.is_empty() {
+            write!(f, "{}: ", self.field)?;
+        }
+        f.write_str(&self.message)?;
+        match &self.help {
+            Some(help) => write!(f, " (help: {help})"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Everything that is wrong with an experiment; never empty.
+#[derive(Clone, Debug)]
+pub struct LoadError {
+    /// In the order of the experiment file, then of the files it names.
+    pub problems: Vec<Problem>,
+}
+
+impl LoadError {
+    /// The problems, each once, ordered by place; the experiment file (`first`) before the others.
+    pub(crate) fn new(mut problems: Vec<Problem>, first: &str) -> Self {
+        let place = |problem: &Problem| (problem.line.unwrap_or(0), problem.column.unwrap_or(0));
+        problems.sort_by_key(|problem| {
+            (problem.file != first, problem.file.clone(), place(problem), problem.message.clone())
+        });
+        problems.dedup_by(|later, earlier| later.same_as(earlier));
+        Self { problems }
+    }
+
+    /// Whether a file could not be read at all, as opposed to saying something wrong.
+    #[must_use]
+    pub fn is_io(&self) -> bool {
+        self.problems.iter().any(|problem| problem.unreadable)
+    }
+
+    /// The problems as a compiler shows them: place, line, carets, message and mend. `color`: with ANSI colours.
+    #[must_use]
+    pub fn render(&self, color: bool) -> String {
+        let renderer = if color { Renderer::styled() } else { Renderer::plain() };
+        let reports: Vec<String> = self.problems.iter().map(|problem| problem.render(&renderer)).collect();
+        reports.join("\n\n")
+    }
+}
+
+impl fmt::Display for LoadError {
+    /// As [`LoadError::render`] without colours.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.render(false))
+    }
+}
+
+impl std::error::Error for LoadError {}
+
+/// The one of `known` that is nearest to `written`, if it is near enough to be what was meant.
+pub(crate) fn nearest<'k>(written: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
+    let lower = written.to_lowercase().replace(['_', '-'], "");
+    known
+        .into_iter()
+        .map(|name| (distance(&lower, &name.to_lowercase().replace(['_', '-'], "")), name))
+        .min()
+        .filter(|&(distance, name)| distance <= 1 + name.chars().count() / 4)
+        .map(|(_, name)| name)
+}
+
+/// Names in words: "`a`, `b` or `c`".
+pub(crate) fn any_of(names: &[&str]) -> String {
+    match names {
+        [] => "nothing".to_owned(),
+        [one] => format!("`{one}`"),
+        [head @ .., last] => format!("`{}` or `{last}`", head.join("`, `")),
+    }
+}
+
+/// Edits (insert, delete, replace) that turn one text into the other.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, from) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, &to) in b.iter().enumerate() {
+            let replaced = diagonal + usize::from(from != to);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(row[j] + 1).min(row[j + 1] + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(text: &str, span: Range<usize>) -> Place {
+        Place { source: Arc::new(Source { name: "a.yaml".into(), text: text.into() }), span }
+    }
+
+    #[test]
+    fn a_problem_shows_its_line_and_its_mend() {
+        let text = "name: x\nregistry: {egress: 10}\n";
+        let problem =
+            Problem::at(place(text, 27..29), "registry.egress", "`10` has no unit").with_help("write `10 Gbit/s`");
+        assert_eq!((problem.line, problem.column), (Some(2), Some(20)));
+        let error = LoadError::new(vec![problem.clone(), problem], "a.yaml");
+        insta::assert_snapshot!(error, @r"
+        error: `10` has no unit
+         --> a.yaml:2:20
+          |
+        2 | registry: {egress: 10}
+          |                    ^^ registry.egress
+          |
+          = help: write `10 Gbit/s`
+        ");
+        assert_eq!(
+            error.problems[0].to_string(),
+            "a.yaml:2:20: registry.egress: `10` has no unit (help: write `10 Gbit/s`)"
+        );
+    }
+
+    #[test]
+    fn a_place_at_the_very_end_can_be_shown() {
+        for text in ["", "name: x", "name: x\n", "näme: é"] {
+            let problem = Problem::at(place(text, text.len()..text.len()), "", "ends too early");
+            assert!(problem.render(&Renderer::plain()).contains("ends too early"), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn the_nearest_name_is_offered_only_if_it_is_near() {
+        let known = ["maxUnavailable", "maxUnavailablePartitions", "maxNew"];
+        assert_eq!(nearest("max_unavailable", known), Some("maxUnavailable"));
+        assert_eq!(nearest("maxUnavailble", known), Some("maxUnavailable"));
+        assert_eq!(nearest("colour", known), None);
+    }
+
+    #[test]
+    fn lines_and_columns_are_found_both_ways() {
+        let source = Source { name: String::new(), text: "ab\ncdé\nf".into() };
+        for (line, column, offset) in [(1, 1, 0), (1, 3, 2), (2, 1, 3), (2, 4, 7), (3, 1, 8), (3, 2, 9)] {
+            assert_eq!(source.offset(line, column), offset, "{line}:{column}");
+            assert_eq!(source.line_and_column(offset), (line, column), "{offset}");
+        }
+        assert_eq!(source.offset(9, 9), 9, "beyond the end");
+    }
+}

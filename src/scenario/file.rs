@@ -1,0 +1,548 @@
+//! The experiment file as its author wrote it: text with units, and fields left out.
+//!
+//! The doc comments here are also what an editor shows, through the JSON Schema, so they say the default. Alternatives
+//! are chosen by key (`rancherFleet: {…}`), so that every error points at its line. Checking is elsewhere.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{self, Deserializer, MapAccess, Visitor, value::MapAccessDeserializer};
+use serde::{Deserialize, de::DeserializeOwned};
+
+use super::quantity::{Amount, Anything, Duration, Ordered, PerTime, Percent, Rate, RateLimit, Size, Spread};
+use crate::rollout::label_selector::LabelSelector;
+use crate::rollout::rancher_fleet::{IntOrString, ManualPartition, Rules};
+
+/// An experiment: a fleet, a registry, a release, what goes wrong, and the strategies to compare.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
+#[schemars(title = "fleetsim experiment")]
+pub(crate) struct ExperimentFile {
+    /// Short name of lowercase letters, digits and `-`. Default: the experiment folder's name.
+    pub(crate) name: Option<String>,
+    /// What the experiment asks, in one sentence.
+    pub(crate) question: Option<String>,
+    /// The root of all luck. Default: 1.
+    pub(crate) seed: Option<u64>,
+    /// Runs of every variant, each with its own luck. Default: 20.
+    pub(crate) replicates: Option<u32>,
+    /// When a run is given up; what is not done by then is reported as unfinished. Default: 24h.
+    pub(crate) horizon: Option<Duration>,
+    /// Groups of clusters that are alike. This, `inventory`, or both.
+    pub(crate) fleet: Option<Vec<GroupFile>>,
+    /// Clusters as `kubectl get clusters.fleet.cattle.io -A -o json` prints them: a file, or a file with what it does
+    /// not tell (nodes and links).
+    pub(crate) inventory: Option<InventoryFile>,
+    /// Fleet's cluster groups, for partitions that name one.
+    pub(crate) cluster_groups: Option<Vec<ClusterGroupFile>>,
+    /// Links that several clusters share on their way from the registry.
+    pub(crate) regions: Option<Vec<RegionFile>>,
+    /// Where images come from.
+    pub(crate) registry: Option<RegistryFile>,
+    /// What every node runs.
+    pub(crate) node: Option<NodeFile>,
+    /// What is rolled out.
+    #[schemars(required)]
+    pub(crate) release: Option<ReleaseFile>,
+    /// What goes wrong. Default: nothing.
+    pub(crate) faults: Option<FaultsFile>,
+    /// How news travels between the management cluster and a cluster, and how long applying takes.
+    pub(crate) agent: Option<AgentFile>,
+    /// How long a pass of the rollout controller takes.
+    pub(crate) controller: Option<ControllerFile>,
+    /// The strategies to compare: a name of your own -> one product with its configuration.
+    #[schemars(required)]
+    pub(crate) strategies: Option<Ordered<StrategyFile>>,
+    /// Settings to vary: a path in this file -> its values. Several paths make a grid. A path into one strategy leaves
+    /// the others alone.
+    pub(crate) sweep: Option<Ordered<Vec<Anything>>>,
+}
+
+/// Clusters that differ in their names only.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(crate) struct GroupFile {
+    /// The name, with ranges: `store-{0001..0900}` is 900 clusters. Several ranges multiply.
+    pub(crate) name: String,
+    /// Labels of the clusters' objects in the management cluster.
+    #[serde(default)]
+    pub(crate) labels: BTreeMap<String, String>,
+    /// Worker nodes of each cluster. Default: 3.
+    pub(crate) nodes: Option<u32>,
+    /// What all nodes of a cluster together can receive from outside. Default: 100 Mbit/s.
+    pub(crate) downlink: Option<Rate>,
+    /// Round trip to the registry. Default: 30 ms.
+    pub(crate) rtt: Option<Duration>,
+    /// The shared link it sits behind: a name of `regions`. Default: none.
+    pub(crate) region: Option<String>,
+    /// The clusters' `spec.paused`. Default: false.
+    #[serde(default)]
+    pub(crate) paused: bool,
+    /// Whether the clusters have an agent. Default: true.
+    pub(crate) registered: Option<bool>,
+}
+
+/// An inventory and what it does not tell.
+#[derive(Clone, Debug)]
+pub(crate) struct InventoryFile(pub(crate) InventoryFields);
+
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(crate) struct InventoryFields {
+    /// JSON as `kubectl get clusters.fleet.cattle.io -A -o json` prints it.
+    pub(crate) file: String,
+    /// JSON as `kubectl get clustergroups.fleet.cattle.io -A -o json` prints it.
+    pub(crate) cluster_groups: Option<String>,
+    /// Rules by label: for each field, the first rule that selects the cluster and sets the field counts.
+    #[serde(default)]
+    pub(crate) links: Vec<LinkRule>,
+    /// What counts where no rule does.
+    pub(crate) default: Option<LinkFields>,
+}
+
+/// What the clusters that a selector selects are made of.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(crate) struct LinkRule {
+    /// A Kubernetes label selector; `{}` selects all.
+    pub(crate) selector: LabelSelector,
+    /// Worker nodes of each cluster.
+    pub(crate) nodes: Option<u32>,
+    /// What all nodes of a cluster together can receive from outside.
+    pub(crate) downlink: Option<Rate>,
+    /// Round trip to the registry.
+    pub(crate) rtt: Option<Duration>,
+    /// The shared link it sits behind: a name of `regions`.
+    pub(crate) region: Option<String>,
+}
+
+/// What a cluster is made of.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(crate) struct LinkFields {
+    /// Worker nodes of each cluster. Default: 3.
+    pub(crate) nodes: Option<u32>,
+    /// What all nodes of a cluster together can receive from outside. Default: 100 Mbit/s.
+    pub(crate) downlink: Option<Rate>,
+    /// Round trip to the registry. Default: 30 ms.
+    pub(crate) rtt: Option<Duration>,
+    /// The shared link it sits behind: a name of `regions`. Default: none.
+    pub(crate) region: Option<String>,
+}
+
+/// A Fleet ClusterGroup.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(crate) struct ClusterGroupFile {
+    /// Its name.
+    pub(crate) name: String,
+    /// Labels of the group's own object.
+    #[serde(default)]
+    pub(crate) labels: BTreeMap<String, String>,
+    /// Which clusters belong to it. Without one: none.
+    pub(crate) selector: Option<LabelSelector>,
+}
+
+/// A link that several clusters share, between the registry's egress and their downlinks.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(crate) struct RegionFile {
+    /// The name that clusters use.
+    pub(crate) name: String,
+    /// What all its clusters together can receive.
+    pub(crate) bandwidth: Rate,
+}
+
+/// The registry that serves every image.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(crate) struct RegistryFile {
+    /// What it can send in all. Default: 10 Gbit/s.
+    pub(crate) egress: Option<Rate>,
+    /// What one connection can carry at most, or `unlimited`. Default: 88 MB/s.
+    pub(crate) per_connection: Option<RateLimit>,
+    /// Token bucket for requests; what exceeds it is answered with 429. Default: no limit.
+    pub(crate) requests: Option<RequestsFile>,
+    /// Time to answer one request, without the round trip. Default: {median: 20 ms, sigma: 0.5}.
+    pub(crate) service_time: Option<Spread>,
+}
+
+/// A token bucket.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(crate) struct RequestsFile {
+    /// Tokens per time.
+    pub(crate) rate: PerTime,
+    /// Most tokens it holds, at least 1. Default: as many as come in one second.
+    pub(crate) burst: Option<u32>,
+}
+
+/// Kubelet, container runtime, disk and network card.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(crate) struct NodeFile {
+    /// What the network card can receive. Default: 10 Gbit/s.
+    pub(crate) nic: Option<Rate>,
+    /// The kubelet's `serializeImagePulls`. Default: true, or false when `maxParallelImagePulls` is 2 or more.
+    pub(crate) serialize_image_pulls: Option<bool>,
+    /// The kubelet's `maxParallelImagePulls`. Default: no cap.
+    pub(crate) max_parallel_image_pulls: Option<u32>,
+    /// The kubelet's `registryPullQPS`, pulls started per second; 0 is off. Default: 5.
+    #[serde(rename = "registryPullQPS")]
+    pub(crate) registry_pull_qps: Option<u32>,
+    /// The kubelet's `registryBurst`. Default: 10.
+    pub(crate) registry_burst: Option<u32>,
+    /// Gate after a failed pull. Default: 10 s doubling to 300 s.
+    pub(crate) image_backoff: Option<BackoffFile>,
+    /// Wait after a crashed container. Default: 10 s doubling to 300 s.
+    pub(crate) crash_backoff: Option<BackoffFile>,
+    /// From an error to the pod's next sync. Default: {min: 10 s, max: 15 s}.
+    pub(crate) error_requeue: Option<Spread>,
+    /// Layers downloaded at once. Default: 3.
+    pub(crate) download_slots: Option<u32>,
+    /// What the slots are counted over. Default: node.
+    pub(crate) slot_scope: Option<SlotScopeFile>,
+    /// How often a request that was answered with 429 is repeated, and when.
+    #[serde(rename = "retry429")]
+    pub(crate) retry_429: Option<RetryFile>,
+    /// Whether a failed attempt's partial layers are continued by the next one. Default: true.
+    pub(crate) resume: Option<bool>,
+    /// Whether compressed layers stay on the node after they are unpacked. Default: true.
+    pub(crate) keep_blobs: Option<bool>,
+    /// Uncompressed bytes written per second while unpacking one layer. Default: 200 MB/s.
+    pub(crate) unpack_rate: Option<Rate>,
+    /// Spread between nodes of `unpackRate`: sigma of a lognormal factor with median 1. Default: 0.1.
+    pub(crate) unpack_spread: Option<f64>,
+    /// Part of unpacking a layer that does not depend on its size. Default: 25 ms.
+    pub(crate) unpack_per_layer: Option<Duration>,
+    /// Part of a pull that depends on nothing. Default: 300 ms.
+    pub(crate) pull_constant: Option<Duration>,
+    /// Sandbox, container create and start. Default: {median: 1.5 s, sigma: 0.3}.
+    pub(crate) start_overhead: Option<Spread>,
+}
+
+/// What the runtime's download slots are counted over.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum SlotScopeFile {
+    /// All pulls of a node share them (containerd since 2.1).
+    Node,
+    /// Each image pull has its own (containerd up to 2.0, CRI-O).
+    Image,
+}
+
+/// A wait that doubles.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(crate) struct BackoffFile {
+    /// The first wait. Default: 10 s.
+    pub(crate) initial: Option<Duration>,
+    /// The longest wait. Default: 300 s.
+    pub(crate) max: Option<Duration>,
+}
+
+/// How the runtime repeats a request that was answered with 429.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(crate) struct RetryFile {
+    /// Requests in all, the first included. Default: 5.
+    pub(crate) attempts: Option<u32>,
+    /// Wait before the second request; it doubles. Default: 0 s (containerd).
+    pub(crate) delay: Option<Duration>,
+    /// Longest wait between two requests. Default: `delay`.
+    pub(crate) delay_max: Option<Duration>,
+}
+
+/// What is rolled out.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(crate) struct ReleaseFile {
+    /// Whether an older revision runs everywhere when the rollout starts. Default: update.
+    pub(crate) kind: Option<ReleaseKindFile>,
+    /// The images, in their new and their old revision.
+    #[serde(default)]
+    #[schemars(required)]
+    pub(crate) images: Vec<ImageFile>,
+    /// What every cluster runs of them.
+    #[serde(default)]
+    #[schemars(required)]
+    pub(crate) workloads: Vec<WorkloadFile>,
+}
+
+/// Whether something runs already.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum ReleaseKindFile {
+    /// All clusters run the previous revision, ready, with its images on their nodes.
+    Update,
+    /// First deployment: nothing runs, no layer is on any node.
+    Initial,
+}
+
+/// An image.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(crate) struct ImageFile {
+    /// The name that workloads use.
+    pub(crate) name: String,
+    /// The new revision: a file as `crane manifest` prints it, or its layers in place.
+    pub(crate) manifest: ManifestFile,
+    /// The old revision, as `manifest`. Default: no layer of it is shared with the new one.
+    pub(crate) previous: Option<ManifestFile>,
+    /// Uncompressed over compressed bytes of a layer, 0.1 to 1000. Default: 2.6.
+    pub(crate) compression_ratio: Option<f64>,
+}
+
+/// A manifest in a file of its own, or its layers in place.
+#[derive(Clone, Debug)]
+pub(crate) enum ManifestFile {
+    /// Relative to the experiment's folder.
+    File(String),
+    Inline(InlineManifest),
+}
+
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(crate) struct InlineManifest {
+    /// Size of the config blob. Default: 8 kB.
+    pub(crate) config: Option<Size>,
+    /// Bottom first.
+    pub(crate) layers: Vec<LayerFile>,
+}
+
+/// One layer of an image.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(crate) struct LayerFile {
+    /// Any text; layers with the same one are the same bytes. Default: a layer that is like no other.
+    pub(crate) digest: Option<String>,
+    /// Compressed, over the wire.
+    pub(crate) size: Size,
+    /// On disk. Default: `size` times the image's `compressionRatio`.
+    pub(crate) uncompressed: Option<Size>,
+}
+
+/// A workload that every cluster runs.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(crate) struct WorkloadFile {
+    /// Default: the image's name.
+    pub(crate) name: Option<String>,
+    /// Which Kubernetes controller runs it.
+    pub(crate) kind: WorkloadKindFile,
+    /// The image that its pods run: a name of `images`.
+    pub(crate) image: String,
+    /// Pods of a Deployment. Default: 1.
+    pub(crate) replicas: Option<u32>,
+    /// `maxUnavailable` of the rolling update. Default: 25% (Deployment), 1 (DaemonSet).
+    pub(crate) max_unavailable: Option<Amount>,
+    /// `maxSurge` of the rolling update. Default: 25% (Deployment), 0 (DaemonSet).
+    pub(crate) max_surge: Option<Amount>,
+    /// Kubernetes' `imagePullPolicy`. Default: IfNotPresent.
+    pub(crate) image_pull_policy: Option<PullPolicyFile>,
+    /// From the process being started until it could answer its readiness probe. Default: {median: 4 s, sigma: 0.6}.
+    pub(crate) start: Option<Spread>,
+    /// The readiness probe. Default: none, a pod is ready once started.
+    pub(crate) readiness: Option<ProbeFile>,
+    /// Kubernetes' `minReadySeconds`, with a unit. Default: 0 s.
+    pub(crate) min_ready: Option<Duration>,
+    /// From deleting a pod to its being gone. Default: {median: 2 s, sigma: 0.5}.
+    pub(crate) termination: Option<Spread>,
+}
+
+/// A Kubernetes workload controller.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+pub(crate) enum WorkloadKindFile {
+    /// With the RollingUpdate strategy.
+    Deployment,
+    /// With the RollingUpdate strategy: one pod a node.
+    DaemonSet,
+}
+
+/// When the kubelet asks for a pull.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+pub(crate) enum PullPolicyFile {
+    /// When the image is not on the node.
+    IfNotPresent,
+    /// For every pod.
+    Always,
+}
+
+/// A readiness probe.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(crate) struct ProbeFile {
+    /// Before the first probe. Default: 0 s.
+    pub(crate) initial_delay: Option<Duration>,
+    /// Between two probes. Default: 10 s.
+    pub(crate) period: Option<Duration>,
+    /// Successes in a row that make a pod ready. Default: 1.
+    pub(crate) success_threshold: Option<u32>,
+}
+
+/// What goes wrong.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(crate) struct FaultsFile {
+    /// Clusters that are offline when the rollout starts. Default: none.
+    pub(crate) offline: Option<OfflineFile>,
+    /// Probability that an attempt to pull an image fails on its way. Default: 0%.
+    pub(crate) pull_failure: Option<Percent>,
+    /// Clusters in which the new revision's pods crash. Default: none.
+    pub(crate) defect: Option<DefectFile>,
+}
+
+/// Offline clusters.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(crate) struct OfflineFile {
+    /// Share of all clusters.
+    pub(crate) share: Percent,
+    /// When such a cluster comes back, from the start of the rollout. Default: never.
+    #[serde(rename = "return")]
+    pub(crate) comes_back: Option<Spread>,
+}
+
+/// Clusters in which the new revision's pods crash.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(crate) struct DefectFile {
+    /// Share of all clusters.
+    pub(crate) share: Percent,
+    /// How long a defective container runs before it crashes. Default: 5 s.
+    pub(crate) crash_after: Option<Spread>,
+}
+
+/// What brings a new revision into a cluster and reports on it.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(crate) struct AgentFile {
+    /// From telling a cluster to its agent knowing. Default: {median: 500 ms, sigma: 0.5}.
+    pub(crate) instruction_delay: Option<Spread>,
+    /// Applying a revision (Fleet: the Helm upgrade). Default: {median: 3 s, sigma: 0.4}.
+    pub(crate) apply: Option<Spread>,
+    /// From a report being sent to the management cluster having it. Default: {median: 500 ms, sigma: 0.5}.
+    pub(crate) report_delay: Option<Spread>,
+    /// From a change of readiness in the cluster to the report that tells of it. Default: 5 s.
+    pub(crate) readiness_delay: Option<Duration>,
+}
+
+/// How long a pass of the rollout controller takes.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(crate) struct ControllerFile {
+    /// Part of a pass that does not depend on the fleet. Default: 20 ms.
+    pub(crate) pass_base: Option<Duration>,
+    /// Part of a pass per target it looks at. Default: 50 us.
+    pub(crate) pass_per_target: Option<Duration>,
+    /// Part of a pass per object it writes. Default: 5 ms.
+    pub(crate) pass_per_write: Option<Duration>,
+    /// From a change of an object to the controller's cache. Default: 100 ms.
+    pub(crate) watch_delay: Option<Duration>,
+}
+
+/// One product with its own configuration, or a baseline.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(crate) enum StrategyFile {
+    /// Rancher Fleet's bundle rollout.
+    RancherFleet(RancherFleetFile),
+    /// Every cluster at once: the fastest and the hardest on the registry.
+    AllAtOnce {},
+    /// Batches of a fixed size, each begun when the one before is ready.
+    Batches {
+        /// Clusters of a batch; a percentage is of all clusters, rounded up.
+        size: Amount,
+    },
+    /// One cluster after the other: the gentlest and the slowest.
+    OneByOne {},
+}
+
+/// Rancher Fleet's `rolloutStrategy`, from a real fleet.yaml or in place; what is in place counts before the file.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(crate) struct RancherFleetFile {
+    /// A fleet.yaml whose `rolloutStrategy` counts where nothing is set here.
+    pub(crate) file: Option<String>,
+    /// What the product does, or what its document promises. Default: shipped.
+    pub(crate) rules: Option<Rules>,
+    /// Clusters that may be unavailable, as a whole and per partition. Default: 100%.
+    pub(crate) max_unavailable: Option<IntOrString>,
+    /// Partitions that may be above their `maxUnavailable`. Default: 0.
+    pub(crate) max_unavailable_partitions: Option<IntOrString>,
+    /// Clusters of an automatic partition. Default: 25%.
+    pub(crate) auto_partition_size: Option<IntOrString>,
+    /// With fewer clusters than this there is one automatic partition. Default: 200.
+    pub(crate) auto_partition_threshold: Option<i64>,
+    /// New deployments per pass of the controller. Default: 50.
+    pub(crate) max_new: Option<i64>,
+    /// Manual partitions, in order. Default: automatic partitions.
+    pub(crate) partitions: Option<Vec<ManualPartition>>,
+}
+
+/// Reads either a text or a map.
+struct TextOr<T, F> {
+    expecting: &'static str,
+    of_text: fn(String) -> T,
+    of_fields: fn(F) -> T,
+}
+
+impl<'de, T, F: DeserializeOwned> Visitor<'de> for TextOr<T, F> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.expecting)
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<T, E> {
+        Ok((self.of_text)(text.to_owned()))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<T, A::Error> {
+        F::deserialize(MapAccessDeserializer::new(map)).map(self.of_fields)
+    }
+}
+
+impl<'de> Deserialize<'de> for InventoryFile {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(TextOr {
+            expecting: "the path of a JSON file, or `{file: clusters.json, links: […]}`",
+            of_text: |file| Self(InventoryFields { file, cluster_groups: None, links: Vec::new(), default: None }),
+            of_fields: Self,
+        })
+    }
+}
+
+impl<'de> Deserialize<'de> for ManifestFile {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(TextOr {
+            expecting: "the path of a manifest, or `{layers: [{size: 30 MB}]}`",
+            of_text: Self::File,
+            of_fields: Self::Inline,
+        })
+    }
+}
+
+impl JsonSchema for InventoryFile {
+    fn schema_name() -> Cow<'static, str> {
+        "Inventory".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let fields = generator.subschema_for::<InventoryFields>();
+        json_schema!({ "anyOf": [{ "type": "string" }, fields] })
+    }
+}
+
+impl JsonSchema for ManifestFile {
+    fn schema_name() -> Cow<'static, str> {
+        "Manifest".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let fields = generator.subschema_for::<InlineManifest>();
+        json_schema!({ "anyOf": [{ "type": "string" }, fields] })
+    }
+}

@@ -1,0 +1,141 @@
+//! The files that an experiment is read from, each read once and noted with its hash.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use sha2::{Digest, Sha256};
+
+use super::InputFile;
+use super::error::{Place, Problem, Source};
+
+/// Larger files are refused: no inventory of a million clusters has more.
+const MOST_BYTES: u64 = 4_000_000_000;
+
+/// Files by the name that the experiment gives them, relative to its folder.
+#[derive(Debug)]
+pub(crate) struct Files {
+    folder: PathBuf,
+    read: BTreeMap<String, Result<Arc<Source>, String>>,
+    inputs: Vec<InputFile>,
+}
+
+impl Files {
+    pub(crate) fn in_folder(folder: PathBuf) -> Self {
+        Self { folder, read: BTreeMap::new(), inputs: Vec::new() }
+    }
+
+    /// The text of a file.
+    ///
+    /// # Errors
+    /// When it cannot be read or is not text; in words.
+    pub(crate) fn read(&mut self, name: &str) -> Result<Arc<Source>, String> {
+        let path = self.folder.join(name);
+        self.read_as(name, &path)
+    }
+
+    /// The text of the file at `path`, known as `name`.
+    ///
+    /// # Errors
+    /// As [`Files::read`].
+    pub(crate) fn read_as(&mut self, name: &str, path: &Path) -> Result<Arc<Source>, String> {
+        if let Some(known) = self.read.get(name) {
+            return known.clone();
+        }
+        let read = read_bytes(path).and_then(|bytes| {
+            self.inputs.push(InputFile { path: name.to_owned(), sha256: hex(&Sha256::digest(&bytes)) });
+            // Windows tools like to begin a file with a byte order mark.
+            let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).map_or(bytes.clone(), <[u8]>::to_vec);
+            let text = String::from_utf8(bytes).map_err(|_| "it is not UTF-8 text".to_owned())?;
+            Ok(Arc::new(Source { name: name.to_owned(), text }))
+        });
+        self.read.insert(name.to_owned(), read.clone());
+        read
+    }
+
+    /// Every file that was read, in the order of reading.
+    pub(crate) fn into_inputs(self) -> Vec<InputFile> {
+        self.inputs
+    }
+}
+
+fn read_bytes(path: &Path) -> Result<Vec<u8>, String> {
+    let in_words = |error: std::io::Error| match error.kind() {
+        std::io::ErrorKind::NotFound => "there is no such file".to_owned(),
+        _ => error.to_string(),
+    };
+    let metadata = fs::metadata(path).map_err(in_words)?;
+    if !metadata.is_file() {
+        return Err("it is not a file".to_owned());
+    }
+    if metadata.len() > MOST_BYTES {
+        return Err(format!("it has {} bytes; at most {MOST_BYTES} are read", metadata.len()));
+    }
+    fs::read(path).map_err(in_words)
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Reads JSON, telling an error with its place.
+///
+/// # Errors
+/// When the text is not JSON or lacks a field that is needed.
+pub(crate) fn read_json<T: serde::de::DeserializeOwned>(source: &Arc<Source>) -> Result<T, Problem> {
+    serde_json::from_str(&source.text).map_err(|error| {
+        let message = error.to_string();
+        let message = message.split(" at line ").next().unwrap_or_default();
+        // The place is where the reader was when it noticed, 1-based, the column counted in bytes.
+        let at = source.byte_offset(error.line(), error.column());
+        let place = Place { source: Arc::clone(source), span: at..at };
+        if error.is_eof() {
+            let problem = Problem::at(place, "", format!("the JSON ends too early: {message}"));
+            return problem.with_help("the file is cut off; write it again with the command it came from");
+        }
+        let what = if error.is_data() { "the JSON is not what is expected here" } else { "not JSON" };
+        Problem::at(place, "", format!("{what}: {message}"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_noted_once_with_the_hash_of_its_bytes() {
+        let folder = tempfile::tempdir().expect("a folder");
+        fs::write(folder.path().join("a.json"), "abc").expect("written");
+        fs::write(folder.path().join("bom.json"), "\u{feff}x").expect("written");
+        fs::write(folder.path().join("binary"), [0xff, 0xfe, 0]).expect("written");
+        let mut files = Files::in_folder(folder.path().to_owned());
+        assert_eq!(files.read("a.json").map(|source| source.text.clone()), Ok("abc".to_owned()));
+        assert_eq!(files.read("a.json").map(|source| source.text.clone()), Ok("abc".to_owned()));
+        assert_eq!(files.read("bom.json").map(|source| source.text.clone()), Ok("x".to_owned()));
+        assert_eq!(files.read("b.json").unwrap_err(), "there is no such file");
+        assert_eq!(files.read(".").unwrap_err(), "it is not a file");
+        assert_eq!(files.read("binary").unwrap_err(), "it is not UTF-8 text");
+        let inputs = files.into_inputs();
+        assert_eq!(
+            inputs.iter().map(|input| input.path.as_str()).collect::<Vec<_>>(),
+            ["a.json", "bom.json", "binary"]
+        );
+        // `printf abc | sha256sum`
+        assert_eq!(inputs[0].sha256, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+    }
+
+    #[test]
+    fn json_errors_have_a_place() {
+        for (text, line, message) in [
+            ("[1,\n2", 2, "the JSON ends too early: EOF while parsing a list"),
+            ("[1,\n2 é]", 2, "not JSON: expected `,` or `]`"),
+            ("[1,\n-2]", 2, "the JSON is not what is expected here: invalid value: integer `-2`, expected u32"),
+            ("", 1, "the JSON ends too early: EOF while parsing a value"),
+        ] {
+            let source = Arc::new(Source { name: "a.json".into(), text: text.into() });
+            let problem = read_json::<Vec<u32>>(&source).map(|_| ()).expect_err(text);
+            assert_eq!((problem.line, problem.message.as_str()), (Some(line), message), "{text}");
+        }
+    }
+}

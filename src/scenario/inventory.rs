@@ -1,0 +1,277 @@
+//! Clusters and cluster groups as kubectl prints Rancher Fleet's objects.
+//!
+//! Of a `Cluster` (`pkg/apis/fleet.cattle.io/v1alpha1/cluster_types.go` of rancher/fleet at 3b2c622) only what decides
+//! a rollout is read: `metadata.name`, `.namespace` and `.labels`, `spec.paused`, `status.namespace` (absent until an
+//! agent has registered), and `status.agent.readyNodes`/`nonReadyNodes`, which older versions wrote. Links are not in it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use super::error::{Place, Problem, Source};
+use super::files::read_json;
+use crate::rollout::label_selector::LabelSelector;
+
+/// What an inventory tells of one cluster.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct InventoryCluster {
+    pub(crate) name: String,
+    pub(crate) labels: BTreeMap<String, String>,
+    pub(crate) paused: bool,
+    pub(crate) registered: bool,
+    /// `None`: the inventory does not tell.
+    pub(crate) nodes: Option<u32>,
+}
+
+/// What an inventory tells of one cluster group.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct InventoryGroup {
+    pub(crate) name: String,
+    pub(crate) labels: BTreeMap<String, String>,
+    /// `None`: no cluster belongs to it.
+    pub(crate) selector: Option<LabelSelector>,
+}
+
+/// An object, and the namespace-less list that kubectl prints of several.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Object<Spec, Status> {
+    api_version: Option<String>,
+    kind: Option<String>,
+    #[serde(default)]
+    metadata: Metadata,
+    spec: Option<Spec>,
+    status: Option<Status>,
+}
+
+#[derive(Deserialize)]
+struct List<T> {
+    kind: Option<String>,
+    items: Option<Vec<T>>,
+}
+
+#[derive(Default, Deserialize)]
+struct Metadata {
+    name: Option<String>,
+    namespace: Option<String>,
+    labels: Option<BTreeMap<String, String>>,
+}
+
+#[derive(Deserialize)]
+struct ClusterJsonSpec {
+    paused: Option<bool>,
+}
+
+#[derive(Deserialize)]
+struct ClusterJsonStatus {
+    namespace: Option<String>,
+    agent: Option<AgentJson>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct AgentJson {
+    ready_nodes: Option<u32>,
+    non_ready_nodes: Option<u32>,
+}
+
+#[derive(Deserialize)]
+struct GroupJsonSpec {
+    selector: Option<LabelSelector>,
+}
+
+#[derive(Deserialize)]
+struct Ignored {}
+
+/// Reads clusters; at least one.
+///
+/// # Errors
+/// All that is wrong with the file.
+pub(crate) fn clusters(source: &Arc<Source>) -> Result<Vec<InventoryCluster>, Vec<Problem>> {
+    let command = "kubectl get clusters.fleet.cattle.io -A -o json";
+    let objects = objects::<ClusterJsonSpec, ClusterJsonStatus>(source, "Cluster", command)?;
+    if objects.is_empty() {
+        let problem =
+            Problem::at(Place { source: Arc::clone(source), span: 0..0 }, "items", "the inventory holds no clusters");
+        return Err(vec![
+            problem.with_help(format!("look at the context and the rights with which `{command}` was run")),
+        ]);
+    }
+    let clusters = objects.into_iter().map(|object| InventoryCluster {
+        name: object.metadata.name.unwrap_or_default(),
+        labels: object.metadata.labels.unwrap_or_default(),
+        paused: object.spec.and_then(|spec| spec.paused).unwrap_or(false),
+        registered: object
+            .status
+            .as_ref()
+            .is_some_and(|status| status.namespace.as_ref().is_some_and(|n| !n.is_empty())),
+        nodes: object.status.and_then(|status| status.agent).and_then(|agent| {
+            match (agent.ready_nodes, agent.non_ready_nodes) {
+                (None, None) => None,
+                (ready, not_ready) => {
+                    Some(ready.unwrap_or(0).saturating_add(not_ready.unwrap_or(0))).filter(|&n| n > 0)
+                }
+            }
+        }),
+    });
+    Ok(clusters.collect())
+}
+
+/// Reads cluster groups; there may be none.
+///
+/// # Errors
+/// All that is wrong with the file.
+pub(crate) fn groups(source: &Arc<Source>) -> Result<Vec<InventoryGroup>, Vec<Problem>> {
+    let command = "kubectl get clustergroups.fleet.cattle.io -A -o json";
+    let objects = objects::<GroupJsonSpec, Ignored>(source, "ClusterGroup", command)?;
+    let groups = objects.into_iter().map(|object| InventoryGroup {
+        name: object.metadata.name.unwrap_or_default(),
+        labels: object.metadata.labels.unwrap_or_default(),
+        selector: object.spec.and_then(|spec| spec.selector),
+    });
+    Ok(groups.collect())
+}
+
+/// The objects of a list, a bare array or a single object, each of the right kind and with a name of its own.
+fn objects<Spec: DeserializeOwned, Status: DeserializeOwned>(
+    source: &Arc<Source>,
+    kind: &str,
+    command: &str,
+) -> Result<Vec<Object<Spec, Status>>, Vec<Problem>> {
+    let one = |problem| vec![problem];
+    let whole = |message: String| {
+        Problem::at(Place { source: Arc::clone(source), span: 0..0 }, "", message)
+            .with_help(format!("write the file with `{command}`"))
+    };
+    let objects: Vec<Object<Spec, Status>> = if source.text.trim_start().starts_with('[') {
+        read_json(source).map_err(one)?
+    } else {
+        let list: List<Object<Spec, Status>> = read_json(source).map_err(one)?;
+        match list.items {
+            Some(items) => items,
+            None if list.kind.as_deref() == Some(kind) => vec![read_json(source).map_err(one)?],
+            None => return Err(vec![whole("this is no list of objects: it has no `items`".to_owned())]),
+        }
+    };
+
+    let mut problems = Vec::new();
+    let mut names = BTreeSet::new();
+    for (at, object) in objects.iter().enumerate() {
+        let name = object.metadata.name.as_deref().unwrap_or_default();
+        let is_kind = object.kind.as_deref().is_none_or(|found| found == kind);
+        let is_fleet = object.api_version.as_deref().is_none_or(|version| version.starts_with("fleet.cattle.io/"));
+        if !is_kind || !is_fleet {
+            problems.push(whole(format!(
+                "items[{at}] is a {} of {}, not a {kind} of fleet.cattle.io",
+                object.kind.as_deref().unwrap_or("thing"),
+                object.api_version.as_deref().unwrap_or("no API"),
+            )));
+        } else if name.is_empty() {
+            problems.push(whole(format!("items[{at}] has no `metadata.name`")));
+        } else if !names.insert(name) {
+            let place = Place { source: Arc::clone(source), span: source.find_json_string(name, 1) };
+            let namespace = object.metadata.namespace.as_deref().unwrap_or("default");
+            problems.push(
+                Problem::at(
+                    place,
+                    format!("items[{at}].metadata.name"),
+                    format!("there are two of the name `{name}` (the second in `{namespace}`)"),
+                )
+                .with_help("Fleet orders clusters by name alone; keep one workspace: `-n fleet-default` for `-A`"),
+            );
+        }
+    }
+    if problems.is_empty() { Ok(objects) } else { Err(problems) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn source(text: &str) -> Arc<Source> {
+        Arc::new(Source { name: "clusters.json".into(), text: text.into() })
+    }
+
+    fn errors<T: std::fmt::Debug>(result: Result<T, Vec<Problem>>) -> Vec<String> {
+        result.expect_err("wrong").iter().map(ToString::to_string).collect()
+    }
+
+    const CLUSTER: &str = r#"{"apiVersion": "fleet.cattle.io/v1alpha1", "kind": "Cluster",
+        "metadata": {"name": "store-1", "namespace": "fleet-default", "labels": {"env": "prod"}},
+        "spec": {"paused": true}, "status": {"namespace": "cluster-fleet-default-store-1", "agent": {"readyNodes": 2, "nonReadyNodes": 1}}}"#;
+
+    #[test]
+    fn a_list_an_array_and_a_single_object_are_read() {
+        let expected = InventoryCluster {
+            name: "store-1".into(),
+            labels: [("env".to_owned(), "prod".to_owned())].into(),
+            paused: true,
+            registered: true,
+            nodes: Some(3),
+        };
+        for text in
+            [format!("{{\"kind\": \"List\", \"items\": [{CLUSTER}]}}"), format!("[{CLUSTER}]"), CLUSTER.to_owned()]
+        {
+            assert_eq!(clusters(&source(&text)).ok(), Some(vec![expected.clone()]), "{text}");
+        }
+        let bare = clusters(&source(r#"[{"metadata": {"name": "x"}, "spec": {}, "status": {"agent": {}}}]"#));
+        let unregistered = InventoryCluster {
+            name: "x".into(),
+            labels: BTreeMap::new(),
+            paused: false,
+            registered: false,
+            nodes: None,
+        };
+        assert_eq!(bare.ok(), Some(vec![unregistered]), "no namespace yet, no nodes told");
+    }
+
+    #[test]
+    fn groups_are_read_with_their_selector() {
+        let text = r#"{"items": [{"kind": "ClusterGroup", "metadata": {"name": "g", "labels": {"tier": "1"}},
+            "spec": {"selector": {"matchLabels": {"env": "prod"}}}}, {"metadata": {"name": "h"}, "spec": {}}]}"#;
+        let read = groups(&source(text)).ok().expect("it is read");
+        assert_eq!(read[0].selector.as_ref().map(|s| s.match_labels.len()), Some(1));
+        assert_eq!((read[1].name.as_str(), &read[1].selector), ("h", &None));
+    }
+
+    #[test]
+    fn what_is_no_inventory_is_refused_with_the_mend() {
+        let two = format!("[{CLUSTER},\n{CLUSTER}]");
+        for (text, message) in [
+            (
+                r#"{"kind": "List", "items": []}"#,
+                "clusters.json:1:1: items: the inventory holds no clusters (help: look at the context and the rights with \
+                 which `kubectl get clusters.fleet.cattle.io -A -o json` was run)",
+            ),
+            (
+                r#"{"kind": "List"}"#,
+                "clusters.json:1:1: this is no list of objects: it has no `items` (help: write the file with \
+                 `kubectl get clusters.fleet.cattle.io -A -o json`)",
+            ),
+            (
+                r#"[{"apiVersion": "management.cattle.io/v3", "kind": "Cluster", "metadata": {"name": "x"}}]"#,
+                "clusters.json:1:1: items[0] is a Cluster of management.cattle.io/v3, not a Cluster of fleet.cattle.io \
+                 (help: write the file with `kubectl get clusters.fleet.cattle.io -A -o json`)",
+            ),
+            (
+                r#"[{"metadata": {}}]"#,
+                "clusters.json:1:1: items[0] has no `metadata.name` (help: write the file with \
+                 `kubectl get clusters.fleet.cattle.io -A -o json`)",
+            ),
+            (
+                two.as_str(),
+                "clusters.json:5:30: items[1].metadata.name: there are two of the name `store-1` (the second in \
+                 `fleet-default`) (help: Fleet orders clusters by name alone; keep one workspace: `-n fleet-default` for `-A`)",
+            ),
+            (
+                "{\"items\": [\n{\"metadata\": {\"name\": \"store",
+                "clusters.json:2:28: the JSON ends too early: EOF while parsing a string (help: the file is cut off; \
+                 write it again with the command it came from)",
+            ),
+        ] {
+            assert_eq!(errors(clusters(&source(text))), [message], "{text}");
+        }
+    }
+}

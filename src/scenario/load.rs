@@ -1,0 +1,284 @@
+//! From the path of an experiment to all its variants, or to all that is wrong with it.
+
+use std::collections::BTreeMap;
+use std::path::{Path as FsPath, PathBuf};
+use std::sync::Arc;
+
+use super::check::{CheckedWorld, Checker, control_loop};
+use super::error::{LoadError, Place, Problem, Source};
+use super::file::ExperimentFile;
+use super::files::Files;
+use super::inventory::InventoryCluster;
+use super::path::Path;
+use super::read::{self, Kind, ReadError};
+use super::sweep::{self, Axis, MOST_VARIANTS, Point};
+use super::tree::{self, Node};
+use super::{Experiment, Scenario, Variant};
+use crate::units::SimDuration;
+
+/// The name of the file in an experiment's folder.
+const FILE: &str = "experiment.yaml";
+
+const SEED: u64 = 1;
+const REPLICATES: u32 = 20;
+const MOST_REPLICATES: u32 = 100_000;
+const HORIZON: SimDuration = SimDuration::from_hours(24);
+
+/// What a command line may say in place of the file.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Overrides {
+    /// The root of all luck. `None`: as in the file.
+    pub seed: Option<u64>,
+    /// Runs of every variant. `None`: as in the file.
+    pub replicates: Option<u32>,
+}
+
+/// Reads and checks an experiment: `path` is its folder, which holds `experiment.yaml`, or the file itself.
+///
+/// # Errors
+/// All that is wrong, with places and mends.
+pub fn load(path: &FsPath, overrides: &Overrides) -> Result<Experiment, LoadError> {
+    let file_path = if path.is_dir() { path.join(FILE) } else { path.to_owned() };
+    let folder = match file_path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
+        _ => PathBuf::from("."),
+    };
+    let shown = file_path.display().to_string();
+    // For provenance the file is known by its name, so that results do not depend on where the program was started.
+    let name = file_path.file_name().map_or_else(|| shown.clone(), |name| name.to_string_lossy().into_owned());
+    let mut files = Files::in_folder(folder.clone());
+    let fail = |problems| Err(LoadError::new(problems, &shown));
+    let source = match files.read_as(&name, &file_path) {
+        Ok(read) => Arc::new(Source { name: shown.clone(), text: read.text.clone() }),
+        Err(message) => {
+            let help = format!("EXPERIMENT is a folder that holds `{FILE}`, or such a file");
+            return fail(vec![Problem::of_file(&shown, message).with_help(help).unreadable()]);
+        }
+    };
+    let tree = match tree::parse(&source) {
+        Ok(tree) => tree,
+        Err(problem) => return fail(vec![problem]),
+    };
+    let mut loader = Loader { source, tree, files, inventories: BTreeMap::new(), problems: Vec::new() };
+    let loaded = loader.experiment(&folder, overrides);
+    match loaded {
+        Some(experiment) if loader.problems.is_empty() => {
+            Ok(Experiment { inputs: loader.files.into_inputs(), ..experiment })
+        }
+        _ => fail(loader.problems),
+    }
+}
+
+struct Loader {
+    source: Arc<Source>,
+    tree: Node,
+    files: Files,
+    inventories: BTreeMap<String, Arc<Vec<InventoryCluster>>>,
+    problems: Vec<Problem>,
+}
+
+/// One reading of the file, with the values of a sweep put in.
+struct Reading {
+    tree: Node,
+    file: ExperimentFile,
+    struck: Vec<Path>,
+}
+
+impl Loader {
+    /// `None` when nothing at all could be read; then, and often else, there are problems.
+    fn experiment(&mut self, folder: &FsPath, overrides: &Overrides) -> Option<Experiment> {
+        let axes = self.axes();
+        let mut base_errors = Vec::new();
+        let base = self.read(self.tree.clone(), &[], &mut base_errors)?;
+        // The file must be right as it stands, also where every variant replaces a value.
+        let world = self.check(&base, |checker| checker.world(&base.file));
+        let strategies: Vec<String> =
+            base.file.strategies.iter().flat_map(|strategies| &strategies.0).map(|(name, _)| name.clone()).collect();
+        for name in &strategies {
+            self.check(&base, |checker| checker.one_strategy(&base.file, name, &world));
+        }
+        self.strategy_names(&base, &strategies);
+        let mut experiment = self.header(&base, folder, overrides);
+
+        let variants = strategies.iter().map(|name| sweep::grid_size(&axes, name)).fold(0, usize::saturating_add);
+        if variants > MOST_VARIANTS {
+            let at = self.at(&base.tree, &Path::of("sweep"), format!("the sweep makes {variants} variants"));
+            self.problems.push(
+                at.with_help(format!("at most {MOST_VARIANTS} are run; take values away, or split the experiment")),
+            );
+            return None;
+        }
+        let mut worlds = BTreeMap::from([(Point::new(), world)]);
+        for name in &strategies {
+            for point in sweep::grid(&axes, name) {
+                if let Some(scenario) = self.scenario(&axes, name, &point, &mut worlds, &base_errors) {
+                    let setting = sweep::setting(&axes, &point);
+                    let label = if setting.is_empty() { name.clone() } else { format!("{name} {setting}") };
+                    experiment.variants.push(Variant { label, strategy: name.clone(), setting, scenario });
+                }
+            }
+        }
+        Some(experiment)
+    }
+
+    fn at(&self, tree: &Node, path: &Path, message: impl Into<String>) -> Problem {
+        let place = Place { source: Arc::clone(&self.source), span: tree.place(path) };
+        Problem::at(place, path.to_string(), message)
+    }
+
+    fn axes(&mut self) -> Vec<Axis> {
+        let at_key = |path: &Path, message| {
+            let place = Place { source: Arc::clone(&self.source), span: self.tree.key_place(path) };
+            Problem::at(place, "sweep", message)
+        };
+        let (axes, problems) = sweep::axes(&self.tree, at_key);
+        self.problems.extend(problems);
+        axes
+    }
+
+    /// Reads a tree into which the values of `axes` were put. Errors of `known` are those of the file as it stands.
+    fn read(&mut self, tree: Node, axes: &[&Axis], known: &mut Vec<String>) -> Option<Reading> {
+        let is_base = axes.is_empty();
+        let reading = read::read::<ExperimentFile>(tree.clone());
+        for error in &reading.errors {
+            if is_base {
+                known.push(error.to_string());
+            }
+            if is_base || !known.contains(&error.to_string()) {
+                let problem = self.problem(&tree, error, axes);
+                self.problems.push(problem);
+            }
+        }
+        Some(Reading { tree, file: reading.value?, struck: reading.struck })
+    }
+
+    fn problem(&self, tree: &Node, error: &ReadError, axes: &[&Axis]) -> Problem {
+        // An error above a swept value can only come from the path that was swept.
+        let leads_nowhere = axes.iter().find(|axis| {
+            axis.path.starts_with(&error.path)
+                && (axis.path.0.len() > error.path.0.len() || matches!(error.kind, Kind::UnknownField { .. }))
+        });
+        if let Some(axis) = leads_nowhere {
+            let place = Place { source: Arc::clone(&self.source), span: axis.at.clone() };
+            let message = format!("`{}` is no setting of this file: {}", axis.path, error.message());
+            return Problem::at(place, "sweep", message).with_optional_help(error.help());
+        }
+        let span = if error.is_of_key() { tree.key_place(&error.path) } else { tree.place(&error.path) };
+        let place = Place { source: Arc::clone(&self.source), span };
+        Problem::at(place, error.path.to_string(), error.message()).with_optional_help(error.help())
+    }
+
+    /// Runs checks over one reading and keeps what they find.
+    fn check<T>(&mut self, reading: &Reading, checks: impl FnOnce(&mut Checker<'_>) -> T) -> T {
+        let mut checker = Checker {
+            files: &mut self.files,
+            source: &self.source,
+            tree: &reading.tree,
+            struck: &reading.struck,
+            problems: Vec::new(),
+            inventories: &mut self.inventories,
+        };
+        let result = checks(&mut checker);
+        let found = checker.problems;
+        self.problems.extend(found);
+        result
+    }
+
+    fn strategy_names(&mut self, base: &Reading, strategies: &[String]) {
+        let path = Path::of("strategies");
+        let whole = base.struck.iter().all(|struck| !struck.starts_with(&path));
+        if strategies.is_empty() && whole {
+            let problem = self.at(&base.tree, &path, "there is no strategy to run");
+            self.problems.push(
+                problem.with_help("write e.g. `strategies: {shipped: {rancherFleet: {}}, bound: {allAtOnce: {}}}`"),
+            );
+        }
+        for name in strategies {
+            let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
+            if name.is_empty() || !name.bytes().all(plain) {
+                let problem = self.at(&base.tree, &path.key(name), format!("`{name}` is no name for a strategy"));
+                self.problems.push(problem.with_help("use letters, digits, `-` and `_`"));
+            }
+        }
+    }
+
+    /// Everything about the experiment as a whole.
+    fn header(&mut self, base: &Reading, folder: &FsPath, overrides: &Overrides) -> Experiment {
+        let file = &base.file;
+        let name = file.name.clone().unwrap_or_else(|| {
+            let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+            folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+        });
+        let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+        let is_name = (1..=63).contains(&name.len()) && name.bytes().all(plain) && !name.starts_with('-');
+        if !is_name && base.struck.iter().all(|struck| *struck != Path::of("name")) {
+            let problem = self.at(&base.tree, &Path::of("name"), format!("`{name}` is no name for an experiment"));
+            self.problems
+                .push(problem.with_help("write up to 63 lowercase letters, digits and `-`, e.g. `max-unavailable`"));
+        }
+        let replicates = overrides.replicates.or(file.replicates).unwrap_or(REPLICATES);
+        if !(1..=MOST_REPLICATES).contains(&replicates) {
+            let problem = self.at(&base.tree, &Path::of("replicates"), format!("{replicates} runs of every variant"));
+            self.problems.push(problem.with_help(format!("write 1 to {MOST_REPLICATES}")));
+        }
+        if file.horizon.is_some_and(|horizon| horizon.0.is_zero()) {
+            let problem = self.at(&base.tree, &Path::of("horizon"), "nothing happens in no time");
+            self.problems.push(problem.with_help("write when a run is given up, e.g. `24h`"));
+        }
+        Experiment {
+            name,
+            question: file.question.clone().unwrap_or_default().trim().to_owned(),
+            seed: overrides.seed.or(file.seed).unwrap_or(SEED),
+            replicates,
+            variants: Vec::new(),
+            inputs: Vec::new(),
+        }
+    }
+
+    /// One strategy at one point of its grid. `None` when it could not be made; then there are problems.
+    fn scenario(
+        &mut self,
+        axes: &[Axis],
+        strategy: &str,
+        point: &Point,
+        worlds: &mut BTreeMap<Point, CheckedWorld>,
+        base_errors: &[String],
+    ) -> Option<Scenario> {
+        let tree = match sweep::apply(&self.tree, axes, point) {
+            Ok(tree) => tree,
+            Err((axis, part)) => {
+                let axis = &axes[axis];
+                let place = Place { source: Arc::clone(&self.source), span: axis.at.clone() };
+                let message = format!("`{}` is no setting of this file: there is no `{part}` to set", axis.path);
+                let help = "indices count from 0, and only maps have settings inside";
+                self.problems.push(Problem::at(place, "sweep", message).with_help(help));
+                return None;
+            }
+        };
+        let swept: Vec<&Axis> = point.iter().map(|&(axis, _)| &axes[axis]).collect();
+        let mut known = base_errors.to_vec();
+        let reading = self.read(tree, &swept, &mut known)?;
+        let world_point: Point = point.iter().copied().filter(|&(axis, _)| axes[axis].strategy().is_none()).collect();
+        let world = match worlds.get(&world_point) {
+            Some(world) => world.clone(),
+            None => {
+                let world = self.check(&reading, |checker| checker.world(&reading.file));
+                worlds.insert(world_point, world.clone());
+                world
+            }
+        };
+        let strategy = self.check(&reading, |checker| checker.one_strategy(&reading.file, strategy, &world))?;
+        let horizon = reading.file.horizon.map_or(HORIZON, |horizon| horizon.0);
+        if horizon.is_zero() {
+            let problem = self.at(&reading.tree, &Path::of("horizon"), "nothing happens in no time");
+            self.problems.push(problem.with_help("write when a run is given up, e.g. `24h`"));
+        }
+        Some(Scenario {
+            world: world.world,
+            groups: world.groups,
+            strategy,
+            control_loop: control_loop(reading.file.controller.as_ref()),
+            horizon,
+        })
+    }
+}

@@ -1,0 +1,201 @@
+//! Image manifests as `crane manifest` prints them: OCI and Docker schema 2.
+//!
+//! A layer's `size` is what goes over the wire; what it takes on disk is not in a manifest and is estimated elsewhere.
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+
+use super::error::{Place, Problem, Source};
+use super::files::read_json;
+use crate::units::Bytes;
+
+/// No layer is larger: 10^13 bytes, a thousand times the largest layer found on public registries.
+pub(crate) const MOST_LAYER_BYTES: u64 = 10_000_000_000_000;
+
+/// What a manifest tells of an image.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Manifest {
+    pub(crate) config: Bytes,
+    /// Digest and compressed size, bottom first.
+    pub(crate) layers: Vec<(String, Bytes)>,
+}
+
+#[derive(Deserialize)]
+struct ManifestJson {
+    config: Option<BlobJson>,
+    layers: Option<Vec<BlobJson>>,
+    /// An index or manifest list has these in place of layers.
+    manifests: Option<Vec<PlatformJson>>,
+    /// Docker's schema 1.
+    #[serde(rename = "fsLayers")]
+    fs_layers: Option<Vec<serde_json::Value>>,
+}
+
+#[derive(Deserialize)]
+struct BlobJson {
+    digest: String,
+    /// Kept as it is written: what is no size must be told with the digest.
+    size: serde_json::Value,
+}
+
+#[derive(Deserialize)]
+struct PlatformJson {
+    platform: Option<PlatformNameJson>,
+}
+
+#[derive(Deserialize)]
+struct PlatformNameJson {
+    os: String,
+    architecture: String,
+    variant: Option<String>,
+}
+
+impl PlatformNameJson {
+    fn name(&self) -> String {
+        let variant = self.variant.as_ref().map(|variant| format!("/{variant}")).unwrap_or_default();
+        format!("{}/{}{variant}", self.os, self.architecture)
+    }
+}
+
+/// Reads a manifest.
+///
+/// # Errors
+/// All that is wrong with it.
+pub(crate) fn read(source: &Arc<Source>) -> Result<Manifest, Vec<Problem>> {
+    let json: ManifestJson = read_json(source).map_err(|problem| vec![problem])?;
+    let whole = |message: String| Problem::at(Place { source: Arc::clone(source), span: 0..0 }, "", message);
+    if let Some(platforms) = &json.manifests {
+        let names: Vec<String> = platforms
+            .iter()
+            .filter_map(|entry| entry.platform.as_ref())
+            // Attestations carry `unknown/unknown`; nobody runs those.
+            .filter(|platform| platform.os != "unknown")
+            .map(PlatformNameJson::name)
+            .collect();
+        let first = names.first().map_or("linux/amd64", String::as_str);
+        return Err(vec![
+            whole(format!(
+                "this is an index of several platforms ({}), not the manifest of an image",
+                names.join(", ")
+            ))
+            .with_help(format!("write the one that the nodes run: `crane manifest --platform {first} IMAGE`")),
+        ]);
+    }
+    if json.fs_layers.is_some() {
+        let problem = whole("this is a Docker schema 1 manifest, which tells no sizes".to_owned());
+        return Err(vec![
+            problem.with_help("push the image again with a current client, or write its layers in place"),
+        ]);
+    }
+    let Some(layers) = json.layers else {
+        let problem = whole("this is no image manifest: it has no `layers`".to_owned());
+        return Err(vec![problem.with_help("write it with `crane manifest IMAGE`")]);
+    };
+    if layers.is_empty() {
+        return Err(vec![whole("the image has no layers".to_owned()).with_help("an image has at least one layer")]);
+    }
+    let mut problems = Vec::new();
+    let mut size_of = |blob: &BlobJson, field: String| match checked_size(&blob.size) {
+        Ok(size) => Some(size),
+        Err(message) => {
+            let span = source.find_json_string(&blob.digest, 0);
+            let place = Place { source: Arc::clone(source), span };
+            problems.push(Problem::at(place, field, format!("{message} for `{}`", blob.digest)).with_help(
+                "write the manifest again with `crane manifest IMAGE`; sizes are bytes as stored, compressed",
+            ));
+            None
+        }
+    };
+    let config = json.config.as_ref().and_then(|blob| size_of(blob, "config.size".to_owned()));
+    let layers: Vec<_> = layers
+        .iter()
+        .enumerate()
+        .filter_map(|(at, blob)| Some((blob.digest.clone(), size_of(blob, format!("layers[{at}].size"))?)))
+        .collect();
+    if problems.is_empty() {
+        Ok(Manifest { config: config.unwrap_or(crate::world::calibration::CONFIG_SIZE), layers })
+    } else {
+        Err(problems)
+    }
+}
+
+fn checked_size(written: &serde_json::Value) -> Result<Bytes, String> {
+    match written.as_u64() {
+        Some(0) => Err("the size is 0, but no blob is empty (an empty layer has 32 bytes)".to_owned()),
+        Some(size) if size > MOST_LAYER_BYTES => Err(format!("the size is {size} bytes; at most 10^13 are believed")),
+        Some(size) => Ok(Bytes::new(size)),
+        None => Err(format!("the size is `{written}`, which is no number of bytes")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read_text(text: &str) -> Result<Manifest, Vec<String>> {
+        let source = Arc::new(Source { name: "m.json".into(), text: text.into() });
+        read(&source).map_err(|problems| problems.iter().map(ToString::to_string).collect())
+    }
+
+    #[test]
+    fn an_image_manifest_is_read() {
+        let manifest = read_text(
+            r#"{"schemaVersion":2,"mediaType":"application/vnd.oci.image.manifest.v1+json",
+                "config":{"mediaType":"x","digest":"sha256:c","size":7023},
+                "layers":[{"mediaType":"x","digest":"sha256:a","size":32654},{"digest":"sha256:b","size":32}]}"#,
+        );
+        let layers = vec![("sha256:a".to_owned(), Bytes::new(32_654)), ("sha256:b".to_owned(), Bytes::new(32))];
+        assert_eq!(manifest, Ok(Manifest { config: Bytes::new(7023), layers }));
+    }
+
+    #[test]
+    fn sizes_that_no_layer_has_are_refused_with_their_digest() {
+        let with = |size: &str| {
+            read_text(&format!(
+                "{{\"layers\":[{{\"digest\":\"sha256:a\",\"size\":5}},\n{{\"digest\":\"sha256:b\",\"size\":{size}}}]}}"
+            ))
+        };
+        let mend =
+            "(help: write the manifest again with `crane manifest IMAGE`; sizes are bytes as stored, compressed)";
+        for (size, message) in [
+            ("0", "the size is 0, but no blob is empty (an empty layer has 32 bytes)"),
+            ("1000000000000000000", "the size is 1000000000000000000 bytes; at most 10^13 are believed"),
+            ("-1", "the size is `-1`, which is no number of bytes"),
+            ("1e30", "the size is `1e+30`, which is no number of bytes"),
+            ("\"5\"", "the size is `\"5\"`, which is no number of bytes"),
+        ] {
+            let errors = with(size).expect_err(size);
+            assert_eq!(errors, [format!("m.json:2:11: layers[1].size: {message} for `sha256:b` {mend}")]);
+        }
+        assert!(with("10000000000000").is_ok(), "10^13 is the largest");
+    }
+
+    #[test]
+    fn what_is_no_image_manifest_says_what_it_is() {
+        for (text, message) in [
+            (
+                r#"{"manifests":[{"platform":{"os":"linux","architecture":"arm64","variant":"v8"}},{"platform":{"os":"unknown","architecture":"unknown"}}]}"#,
+                "m.json:1:1: this is an index of several platforms (linux/arm64/v8), not the manifest of an image \
+                 (help: write the one that the nodes run: `crane manifest --platform linux/arm64/v8 IMAGE`)",
+            ),
+            (
+                r#"{"schemaVersion":1,"fsLayers":[{"blobSum":"sha256:a"}]}"#,
+                "m.json:1:1: this is a Docker schema 1 manifest, which tells no sizes \
+                 (help: push the image again with a current client, or write its layers in place)",
+            ),
+            (
+                "{}",
+                "m.json:1:1: this is no image manifest: it has no `layers` (help: write it with `crane manifest IMAGE`)",
+            ),
+            (r#"{"layers":[]}"#, "m.json:1:1: the image has no layers (help: an image has at least one layer)"),
+            (
+                r#"{"layers":[{"digest":"sha256:a","si"#,
+                "m.json:1:35: the JSON ends too early: EOF while parsing a string \
+                 (help: the file is cut off; write it again with the command it came from)",
+            ),
+        ] {
+            assert_eq!(read_text(text), Err(vec![message.to_owned()]), "{text}");
+        }
+    }
+}

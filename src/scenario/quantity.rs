@@ -1,0 +1,375 @@
+//! Quantities in files: text with a unit, read by `units::text`, with a JSON Schema for editors.
+//!
+//! A bare number is read as text, so that it is refused with the mend and not with a remark on types.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor, value::MapAccessDeserializer};
+
+use crate::units::{Bytes, BytesPerSec, PerSecond, Share, SimDuration, text};
+use crate::world::{CountOrPercent, DurationModel};
+
+/// A visitor that reads one text, or a number as if it were text, with a function.
+struct TextVisitor<F> {
+    expecting: &'static str,
+    read: F,
+}
+
+impl<T, M: fmt::Display, F: FnOnce(&str) -> Result<T, M>> Visitor<'_> for TextVisitor<F> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.expecting)
+    }
+
+    fn visit_str<E: de::Error>(self, value: &str) -> Result<T, E> {
+        (self.read)(value).map_err(E::custom)
+    }
+
+    fn visit_u64<E: de::Error>(self, value: u64) -> Result<T, E> {
+        self.visit_str(&value.to_string())
+    }
+
+    fn visit_i64<E: de::Error>(self, value: i64) -> Result<T, E> {
+        self.visit_str(&value.to_string())
+    }
+
+    fn visit_f64<E: de::Error>(self, value: f64) -> Result<T, E> {
+        self.visit_str(&value.to_string())
+    }
+}
+
+/// A quantity as text: its type here, what it holds, how it is read, and how an editor is told.
+macro_rules! quantity {
+    ($(#[$doc:meta])* $name:ident($holds:ty), $read:expr, $expecting:literal, $pattern:literal, $examples:tt) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq)]
+        pub(crate) struct $name(pub(crate) $holds);
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                deserializer.deserialize_any(TextVisitor { expecting: $expecting, read: $read }).map($name)
+            }
+        }
+
+        impl JsonSchema for $name {
+            fn schema_name() -> Cow<'static, str> {
+                stringify!($name).into()
+            }
+
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                json_schema!({
+                    "type": "string",
+                    "description": concat!("Text with a unit: ", $expecting, "."),
+                    "pattern": $pattern,
+                    "examples": $examples,
+                })
+            }
+        }
+    };
+}
+
+quantity!(
+    /// A duration that is always the same.
+    Duration(SimDuration), text::parse_duration,
+    "a duration with a unit (ns, us, ms, s, m, h, d)", r"^\s*[0-9].*$", ["90s", "1m30s", "24h"]
+);
+quantity!(
+    /// An amount of data.
+    Size(Bytes), text::parse_bytes,
+    "an amount of data with a unit (B, kB, MB, GB, KiB, MiB, GiB)", r"^\s*[0-9].*[A-Za-z]\s*$", ["200 MiB", "30 MB"]
+);
+quantity!(
+    /// A rate of data.
+    Rate(BytesPerSec), text::parse_rate,
+    "a rate of data with a unit (Mbit/s, Gbit/s, MB/s, GB/s)", r"^\s*[0-9].*[A-Za-z]\s*$", ["10 Gbit/s", "1.25 GB/s"]
+);
+quantity!(
+    /// A rate of data, or no limit to it.
+    RateLimit(Option<BytesPerSec>), read_rate_limit,
+    "a rate of data with a unit (Mbit/s, Gbit/s, MB/s, GB/s), or `unlimited`", r"^\s*([0-9].*[A-Za-z]\s*|unlimited)$",
+    ["88 MB/s", "unlimited"]
+);
+quantity!(
+    /// A rate of countable things.
+    PerTime(PerSecond), text::parse_per_second,
+    "a rate with a unit (/s, /min, /h)", r"^\s*[0-9].*/(s|min|h)\s*$", ["1000/s", "600/min"]
+);
+quantity!(
+    /// A share of a whole, or a probability.
+    Percent(Share), text::parse_share,
+    "a share in percent", r"^\s*[0-9].*%\s*$", ["3%", "0.2 %"]
+);
+
+fn read_rate_limit(value: &str) -> Result<Option<BytesPerSec>, crate::units::UnitError> {
+    if value.trim() == "unlimited" { Ok(None) } else { text::parse_rate(value).map(Some) }
+}
+
+/// A count, or a whole percentage of one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Amount(pub(crate) CountOrPercent);
+
+impl<'de> Deserialize<'de> for Amount {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let read = |value: &str| {
+            let percent = value.strip_suffix('%');
+            let digits = percent.unwrap_or(value);
+            match digits.parse::<u32>() {
+                // Kubernetes reads neither a sign nor spaces nor a fraction here.
+                Ok(number) if digits.bytes().all(|byte| byte.is_ascii_digit()) => Ok(match percent {
+                    Some(_) => CountOrPercent::Percent(number),
+                    None => CountOrPercent::Count(number),
+                }),
+                _ => Err(format!("`{value}` is neither a count nor a whole percentage; write e.g. `2` or `25%`")),
+            }
+        };
+        deserializer.deserialize_any(TextVisitor { expecting: "a count or a percentage", read }).map(Self)
+    }
+}
+
+impl JsonSchema for Amount {
+    fn schema_name() -> Cow<'static, str> {
+        "Amount".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "A count, or a whole percentage as text.",
+            "type": ["integer", "string"],
+            "minimum": 0,
+            "pattern": "^[0-9]+%?$",
+            "examples": [2, "25%"],
+        })
+    }
+}
+
+/// A duration that is fixed (`4 s`) or drawn anew each time (`{median: 4 s, sigma: 0.6}`).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Spread(pub(crate) DurationModel);
+
+/// The drawn forms of a [`Spread`], all fields together; which ones are there says which form it is.
+#[derive(Debug, serde::Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct SpreadFields {
+    /// Lognormal: half of the draws are below it. Wants `sigma`.
+    median: Option<Duration>,
+    /// Lognormal: standard deviation of the logarithm, between 0 and 5.
+    sigma: Option<f64>,
+    /// Exponential: the mean.
+    mean: Option<Duration>,
+    /// Uniform: the shortest. Wants `max`.
+    min: Option<Duration>,
+    /// Uniform: the longest.
+    max: Option<Duration>,
+}
+
+impl<'de> Deserialize<'de> for Spread {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct SpreadVisitor;
+        const EXPECTING: &str =
+            "a duration such as `4 s`, `{median: 4 s, sigma: 0.6}`, `{mean: 4 s}` or `{min: 2 s, max: 6 s}`";
+
+        impl<'de> Visitor<'de> for SpreadVisitor {
+            type Value = DurationModel;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(EXPECTING)
+            }
+
+            fn visit_str<E: de::Error>(self, value: &str) -> Result<DurationModel, E> {
+                text::parse_duration(value).map(DurationModel::Constant).map_err(E::custom)
+            }
+
+            fn visit_u64<E: de::Error>(self, value: u64) -> Result<DurationModel, E> {
+                self.visit_str(&value.to_string())
+            }
+
+            fn visit_i64<E: de::Error>(self, value: i64) -> Result<DurationModel, E> {
+                self.visit_str(&value.to_string())
+            }
+
+            fn visit_f64<E: de::Error>(self, value: f64) -> Result<DurationModel, E> {
+                self.visit_str(&value.to_string())
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<DurationModel, A::Error> {
+                spread(&SpreadFields::deserialize(MapAccessDeserializer::new(map))?).map_err(de::Error::custom)
+            }
+        }
+
+        fn spread(fields: &SpreadFields) -> Result<DurationModel, String> {
+            let span = |duration: Option<Duration>| duration.map(|duration| duration.0);
+            match (span(fields.median), fields.sigma, span(fields.mean), span(fields.min), span(fields.max)) {
+                (Some(median), Some(sigma), None, None, None) if (0.0..=5.0).contains(&sigma) => {
+                    Ok(DurationModel::LogNormal { median, sigma })
+                }
+                (Some(_), Some(sigma), None, None, None) => {
+                    Err(format!("`sigma` is {sigma}; it is a standard deviation of logarithms between 0 and 5"))
+                }
+                (None, None, Some(mean), None, None) => Ok(DurationModel::Exponential { mean }),
+                (None, None, None, Some(min), Some(max)) if min <= max => Ok(DurationModel::Uniform { min, max }),
+                (None, None, None, Some(min), Some(max)) => Err(format!("`min` ({min}) is longer than `max` ({max})")),
+                _ => Err(format!("expected {EXPECTING}")),
+            }
+        }
+
+        deserializer.deserialize_any(SpreadVisitor).map(Self)
+    }
+}
+
+impl JsonSchema for Spread {
+    fn schema_name() -> Cow<'static, str> {
+        "Spread".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let constant = generator.subschema_for::<Duration>();
+        let drawn = generator.subschema_for::<SpreadFields>();
+        json_schema!({
+            "description": "A duration that is fixed (`4 s`) or drawn anew each time: lognormal \
+                {median, sigma}, exponential {mean}, or uniform {min, max}.",
+            "anyOf": [constant, drawn],
+        })
+    }
+}
+
+/// A map that keeps the order in which it was written.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Ordered<T>(pub(crate) Vec<(String, T)>);
+
+impl<T> Default for Ordered<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Ordered<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct OrderedVisitor<T>(std::marker::PhantomData<T>);
+
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for OrderedVisitor<T> {
+            type Value = Vec<(String, T)>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a map")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut entries = Vec::new();
+                while let Some(entry) = map.next_entry()? {
+                    entries.push(entry);
+                }
+                Ok(entries)
+            }
+        }
+
+        deserializer.deserialize_map(OrderedVisitor(std::marker::PhantomData)).map(Self)
+    }
+}
+
+impl<T: JsonSchema> JsonSchema for Ordered<T> {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        format!("Map_of_{}", T::schema_name()).into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "object", "additionalProperties": generator.subschema_for::<T>() })
+    }
+}
+
+/// Any value at all; what it must be is decided elsewhere.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Anything;
+
+impl<'de> Deserialize<'de> for Anything {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        de::IgnoredAny::deserialize(deserializer).map(|_| Self)
+    }
+}
+
+impl JsonSchema for Anything {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Anything".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::read::read;
+    use super::super::tree::{self, tests::source};
+    use super::*;
+
+    fn read_one<T: de::DeserializeOwned>(text: &str) -> Result<T, String> {
+        let reading = read(tree::parse(&source(text)).map_err(|problem| problem.message)?);
+        match reading.errors.first() {
+            Some(error) => Err(error.message()),
+            None => Ok(reading.value.expect("no errors")),
+        }
+    }
+
+    #[test]
+    fn durations_are_fixed_or_drawn() {
+        let secs = SimDuration::from_secs;
+        for (text, model) in [
+            ("4 s", DurationModel::Constant(secs(4))),
+            ("{median: 4 s, sigma: 0.6}", DurationModel::LogNormal { median: secs(4), sigma: 0.6 }),
+            ("{median: 4 s, sigma: 1}", DurationModel::LogNormal { median: secs(4), sigma: 1.0 }),
+            ("{mean: 1m}", DurationModel::Exponential { mean: secs(60) }),
+            ("{min: 10s, max: 15s}", DurationModel::Uniform { min: secs(10), max: secs(15) }),
+        ] {
+            assert_eq!(read_one::<Spread>(text).map(|spread| spread.0), Ok(model), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_duration_is_refused_with_the_mend() {
+        for (text, message) in [
+            ("4", "`4` has no unit; write e.g. `90s`"),
+            ("{median: 4, sigma: 0.6}", "`4` has no unit; write e.g. `90s`"),
+            ("{median: 4 s, sigma: -1}", "`sigma` is -1; it is a standard deviation of logarithms between 0 and 5"),
+            ("{median: 4 s, sigma: .nan}", "not YAML"),
+            ("{min: 4 s, max: 2 s}", "`min` (4 s) is longer than `max` (2 s)"),
+            ("{median: 4 s}", "expected a duration such as"),
+            ("{mean: 4 s, max: 5 s}", "expected a duration such as"),
+            ("{mode: 4 s}", "unknown field `mode`"),
+            ("[4 s]", "expected a duration such as"),
+        ] {
+            let error = read_one::<Spread>(text).expect_err(text);
+            assert!(error.starts_with(message), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn amounts_are_counts_or_whole_percentages() {
+        for (text, amount) in
+            [("2", CountOrPercent::Count(2)), ("25%", CountOrPercent::Percent(25)), ("\"2\"", CountOrPercent::Count(2))]
+        {
+            assert_eq!(read_one::<Amount>(text).map(|amount| amount.0), Ok(amount), "{text}");
+        }
+        for text in ["-1", "2.5%", "25 %", "x", "\"%\"", "2.5"] {
+            let error = read_one::<Amount>(text).expect_err(text);
+            assert!(error.contains("is neither a count nor a whole percentage"), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_link_may_be_unlimited() {
+        assert_eq!(read_one::<RateLimit>("unlimited").map(|limit| limit.0), Ok(None));
+        assert_eq!(read_one::<RateLimit>("8 Mbit/s").map(|limit| limit.0), Ok(Some(BytesPerSec::from_mbit(8.0))));
+        assert!(read_one::<Rate>("unlimited").is_err());
+    }
+}

@@ -1,0 +1,436 @@
+//! From a [`Node`] tree to the file types, telling every error with its path.
+//!
+//! Serde stops at the first error. To report all in one go, [`read`] notes the error, strikes the value out of the
+//! tree, and reads again, until what is left can be read. An error that only a strike caused is not told.
+
+use std::fmt;
+
+use serde::de::{self, DeserializeSeed, Deserializer, EnumAccess, MapAccess, SeqAccess, VariantAccess, Visitor};
+
+use super::error::{any_of, nearest};
+use super::path::{Path, Step};
+use super::tree::{Node, Value};
+
+/// What is wrong with one value.
+#[derive(Clone, Debug)]
+pub(crate) struct ReadError {
+    /// Where; for an unknown field, the path of that field.
+    pub(crate) path: Path,
+    pub(crate) kind: Kind,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Kind {
+    UnknownField { field: String, known: Vec<&'static str> },
+    UnknownChoice { written: String, known: Vec<&'static str> },
+    MissingField(&'static str),
+    Other(String),
+}
+
+impl ReadError {
+    fn new(kind: Kind) -> Self {
+        Self { path: Path::default(), kind }
+    }
+
+    /// Notes that the error lies one step further down. Paths are built from the inside, so steps come in reverse.
+    fn under(mut self, step: Step) -> Self {
+        self.path.0.insert(0, step);
+        self
+    }
+
+    /// Whether the key and not the value should be pointed at.
+    pub(crate) fn is_of_key(&self) -> bool {
+        matches!(self.kind, Kind::UnknownField { .. } | Kind::UnknownChoice { .. })
+    }
+
+    pub(crate) fn message(&self) -> String {
+        match &self.kind {
+            Kind::UnknownField { field, .. } => format!("unknown field `{field}`"),
+            Kind::UnknownChoice { written, .. } => format!("unknown choice `{written}`"),
+            Kind::MissingField(field) => format!("the field `{field}` is missing"),
+            Kind::Other(message) => message.clone(),
+        }
+    }
+
+    pub(crate) fn help(&self) -> Option<String> {
+        match &self.kind {
+            Kind::UnknownField { field: written, known } | Kind::UnknownChoice { written, known } => {
+                Some(match nearest(written, known.iter().copied()) {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => format!("known here: {}", any_of(known)),
+                })
+            }
+            Kind::MissingField(_) | Kind::Other(_) => None,
+        }
+    }
+}
+
+impl fmt::Display for ReadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.path, self.message())
+    }
+}
+
+impl std::error::Error for ReadError {}
+
+impl de::Error for ReadError {
+    fn custom<T: fmt::Display>(message: T) -> Self {
+        Self::new(Kind::Other(message.to_string()))
+    }
+
+    fn invalid_type(found: de::Unexpected<'_>, expected: &dyn de::Expected) -> Self {
+        Self::custom(format!("expected {expected}, found {}", in_words(&found)))
+    }
+
+    fn invalid_value(found: de::Unexpected<'_>, expected: &dyn de::Expected) -> Self {
+        Self::invalid_type(found, expected)
+    }
+
+    fn unknown_field(field: &str, known: &'static [&'static str]) -> Self {
+        Self::new(Kind::UnknownField { field: field.to_owned(), known: known.to_vec() })
+    }
+
+    fn unknown_variant(written: &str, known: &'static [&'static str]) -> Self {
+        Self::new(Kind::UnknownChoice { written: written.to_owned(), known: known.to_vec() })
+    }
+
+    fn missing_field(field: &'static str) -> Self {
+        Self::new(Kind::MissingField(field))
+    }
+}
+
+fn in_words(found: &de::Unexpected<'_>) -> String {
+    match found {
+        de::Unexpected::Bool(value) => format!("`{value}`"),
+        de::Unexpected::Unsigned(value) => format!("the number {value}"),
+        de::Unexpected::Signed(value) => format!("the number {value}"),
+        de::Unexpected::Float(value) => format!("the number {value}"),
+        de::Unexpected::Str(value) => format!("the text `{value}`"),
+        de::Unexpected::Unit | de::Unexpected::Option => "nothing".to_owned(),
+        de::Unexpected::Seq => "a list".to_owned(),
+        de::Unexpected::Map => "a map".to_owned(),
+        other => other.to_string(),
+    }
+}
+
+/// What could be read of a tree.
+pub(crate) struct Reading<T> {
+    /// What is left once all that is wrong is left out; `None` when nothing is.
+    pub(crate) value: Option<T>,
+    pub(crate) errors: Vec<ReadError>,
+    /// What was left out.
+    pub(crate) struck: Vec<Path>,
+}
+
+/// Reads `tree` as a `T`, noting all errors.
+pub(crate) fn read<T: de::DeserializeOwned>(mut tree: Node) -> Reading<T> {
+    const MOST_ERRORS: usize = 100;
+    let mut reading = Reading { value: None, errors: Vec::new(), struck: Vec::new() };
+    for _ in 0..MOST_ERRORS {
+        let error = match T::deserialize(&tree) {
+            Ok(value) => {
+                reading.value = Some(value);
+                return reading;
+            }
+            Err(error) => error,
+        };
+        let path = error.path.clone();
+        let caused_by_a_strike = match &error.kind {
+            Kind::MissingField(field) => {
+                let was_misspelt = |earlier: &ReadError| match &earlier.kind {
+                    Kind::UnknownField { field: written, known } => {
+                        earlier.path == path.key(written) && nearest(written, known.iter().copied()) == Some(field)
+                    }
+                    _ => false,
+                };
+                reading.struck.contains(&path.key(field)) || reading.errors.iter().any(was_misspelt)
+            }
+            Kind::Other(_) => {
+                reading.struck.iter().any(|struck| struck.0.len() > path.0.len() && struck.starts_with(&path))
+            }
+            Kind::UnknownField { .. } | Kind::UnknownChoice { .. } => false,
+        };
+        if !caused_by_a_strike {
+            reading.errors.push(error);
+        }
+        if path.0.is_empty() || !tree.strike(&path) {
+            return reading;
+        }
+        reading.struck.push(path);
+    }
+    reading
+}
+
+impl<'de> Deserializer<'de> for &'de Node {
+    type Error = ReadError;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
+        match &self.value {
+            Value::Null => visitor.visit_unit(),
+            Value::Bool(value) => visitor.visit_bool(*value),
+            Value::Int(value) => match u64::try_from(*value) {
+                Ok(value) => visitor.visit_u64(value),
+                Err(_) => visitor.visit_i64(*value),
+            },
+            Value::BigInt(value) => visitor.visit_u64(*value),
+            Value::Float(value) => visitor.visit_f64(*value),
+            Value::Text(value) => visitor.visit_borrowed_str(value),
+            Value::List(items) => visitor.visit_seq(Items { items, next: 0 }),
+            Value::Map(entries) => visitor.visit_map(Entries { entries, next: 0, known: None }),
+        }
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
+        match self.value {
+            Value::Null => visitor.visit_none(),
+            _ => visitor.visit_some(self),
+        }
+    }
+
+    /// Names and labels may look like numbers: `name: 007` is the text `7` to YAML, so such text wants quotes.
+    fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
+        self.deserialize_str(visitor)
+    }
+
+    fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
+        match &self.value {
+            Value::Bool(_) | Value::Int(_) | Value::BigInt(_) | Value::Float(_) => {
+                let written = self.short_text();
+                Err(de::Error::custom(format!("expected text, found `{written}`; write it in quotes: \"{written}\"")))
+            }
+            _ => self.deserialize_any(visitor),
+        }
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, ReadError> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    /// Nothing at all stands for a struct whose fields are all left out: `rancherFleet:` is `rancherFleet: {}`.
+    /// Unknown fields are refused in every struct, also in a product's own ones, which are lenient elsewhere: a
+    /// setting that is not simulated must not pass unnoticed.
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, ReadError> {
+        match &self.value {
+            Value::Null => visitor.visit_map(Entries { entries: &[], next: 0, known: Some(fields) }),
+            Value::Map(entries) => visitor.visit_map(Entries { entries, next: 0, known: Some(fields) }),
+            _ => self.deserialize_any(visitor),
+        }
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, ReadError> {
+        match &self.value {
+            Value::Text(text) => visitor.visit_enum(Choice { key: text, content: None }),
+            Value::Map(entries) => {
+                let mut left = entries.iter().filter(|(_, value)| !value.struck);
+                match (left.next(), left.next()) {
+                    (Some((key, value)), None) => visitor.visit_enum(Choice { key: &key.text, content: Some(value) }),
+                    _ => Err(de::Error::custom(format!("choose exactly one of {}", any_of(variants)))),
+                }
+            }
+            _ => Err(de::Error::custom(format!("expected one of {}, found `{}`", any_of(variants), self.short_text()))),
+        }
+    }
+
+    serde::forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char bytes byte_buf unit unit_struct seq tuple
+        tuple_struct map identifier ignored_any
+    }
+}
+
+struct Items<'de> {
+    items: &'de [Node],
+    next: usize,
+}
+
+impl<'de> SeqAccess<'de> for Items<'de> {
+    type Error = ReadError;
+
+    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, ReadError> {
+        while let Some(item) = self.items.get(self.next) {
+            self.next += 1;
+            if !item.struck {
+                let value = seed.deserialize(item).map_err(|error| error.under(Step::Index(self.next - 1)))?;
+                return Ok(Some(value));
+            }
+        }
+        Ok(None)
+    }
+}
+
+struct Entries<'de> {
+    entries: &'de [(super::tree::Key, Node)],
+    next: usize,
+    /// The only keys there may be. `None`: any.
+    known: Option<&'static [&'static str]>,
+}
+
+impl<'de> MapAccess<'de> for Entries<'de> {
+    type Error = ReadError;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, ReadError> {
+        while let Some((key, value)) = self.entries.get(self.next) {
+            self.next += 1;
+            if !value.struck {
+                if let Some(known) = self.known.filter(|known| !known.contains(&&*key.text)) {
+                    let error: ReadError = de::Error::unknown_field(&key.text, known);
+                    return Err(error.under(Step::Key(key.text.clone())));
+                }
+                let read: de::value::StrDeserializer<'_, ReadError> =
+                    de::IntoDeserializer::into_deserializer(&*key.text);
+                return seed.deserialize(read).map(Some).map_err(|error| error.under(Step::Key(key.text.clone())));
+            }
+        }
+        Ok(None)
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, ReadError> {
+        let (key, value) = &self.entries[self.next - 1];
+        seed.deserialize(value).map_err(|error| error.under(Step::Key(key.text.clone())))
+    }
+}
+
+/// `key` alone, or `key: content`.
+struct Choice<'de> {
+    key: &'de str,
+    content: Option<&'de Node>,
+}
+
+impl<'de> EnumAccess<'de> for Choice<'de> {
+    type Error = ReadError;
+    type Variant = Self;
+
+    fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Result<(V::Value, Self), ReadError> {
+        let read: de::value::StrDeserializer<'_, ReadError> = de::IntoDeserializer::into_deserializer(self.key);
+        match seed.deserialize(read) {
+            Ok(value) => Ok((value, self)),
+            Err(error) if self.content.is_some() => Err(error.under(Step::Key(self.key.to_owned()))),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl<'de> Choice<'de> {
+    fn content(&self) -> Result<&'de Node, ReadError> {
+        self.content.ok_or_else(|| de::Error::custom(format!("`{0}` wants a map: `{0}: {{}}`", self.key)))
+    }
+
+    fn under(self, error: ReadError) -> ReadError {
+        error.under(Step::Key(self.key.to_owned()))
+    }
+}
+
+impl<'de> VariantAccess<'de> for Choice<'de> {
+    type Error = ReadError;
+
+    fn unit_variant(self) -> Result<(), ReadError> {
+        match self.content {
+            None => Ok(()),
+            Some(_) => Err(de::Error::custom(format!("`{}` stands alone, without a value", self.key))),
+        }
+    }
+
+    fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, ReadError> {
+        seed.deserialize(self.content()?).map_err(|error| self.under(error))
+    }
+
+    fn tuple_variant<V: Visitor<'de>>(self, _len: usize, visitor: V) -> Result<V::Value, ReadError> {
+        self.content()?.deserialize_any(visitor).map_err(|error| self.under(error))
+    }
+
+    fn struct_variant<V: Visitor<'de>>(
+        self,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, ReadError> {
+        self.content()?.deserialize_struct("", fields, visitor).map_err(|error| self.under(error))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tree::{self, tests::source};
+    use super::*;
+    use serde::Deserialize;
+
+    #[derive(Debug, Deserialize, PartialEq)]
+    #[serde(deny_unknown_fields, rename_all = "camelCase")]
+    struct File {
+        name: String,
+        sizes: Option<Vec<u32>>,
+        way: Option<Way>,
+        inner: Option<Inner>,
+    }
+
+    #[derive(Debug, Deserialize, PartialEq)]
+    #[serde(rename_all = "camelCase")]
+    enum Way {
+        Short,
+        Long { steps: u32 },
+    }
+
+    #[derive(Debug, Deserialize, PartialEq)]
+    #[serde(deny_unknown_fields)]
+    struct Inner {
+        size: u32,
+    }
+
+    fn read_text(text: &str) -> (Option<File>, Vec<String>) {
+        let reading = read(tree::parse(&source(text)).expect("YAML"));
+        (reading.value, reading.errors.iter().map(ToString::to_string).collect())
+    }
+
+    #[test]
+    fn a_good_file_is_read() {
+        let (file, errors) = read_text("name: x\nsizes: [1, 2]\nway: {long: {steps: 3}}\ninner: {size: 4}\n");
+        assert_eq!(errors, [""; 0]);
+        let way = Some(Way::Long { steps: 3 });
+        assert_eq!(file, Some(File { name: "x".into(), sizes: Some(vec![1, 2]), way, inner: Some(Inner { size: 4 }) }));
+        assert_eq!(read_text("name: x\nway: short").0.and_then(|file| file.way), Some(Way::Short));
+    }
+
+    #[test]
+    fn all_errors_are_told_in_one_go_and_none_that_follows_from_another() {
+        let (file, errors) =
+            read_text("name: x\nsizes: [1, -2, a, 4]\nwya: 1\nway: {long: {stesp: 3}}\ninner: {size: x}\n");
+        assert_eq!(
+            errors,
+            [
+                "sizes[1]: expected u32, found the number -2",
+                "sizes[2]: expected u32, found the text `a`",
+                "wya: unknown field `wya`",
+                "way.long.stesp: unknown field `stesp`",
+                "inner.size: expected u32, found the text `x`",
+            ]
+        );
+        assert_eq!(file, Some(File { name: "x".into(), sizes: Some(vec![1, 4]), way: None, inner: None }));
+    }
+
+    #[test]
+    fn a_choice_is_exactly_one() {
+        for (text, error) in [
+            ("name: x\nway: {short: 1, long: {steps: 1}}", "way: choose exactly one of `short` or `long`"),
+            ("name: x\nway: {}", "way: choose exactly one of `short` or `long`"),
+            ("name: x\nway: 3", "way: expected one of `short` or `long`, found `3`"),
+            ("name: x\nway: {lnog: {}}", "way.lnog: unknown choice `lnog`"),
+            ("name: x\nway: long", "way: `long` wants a map: `long: {}`"),
+            ("name: x\nway: {long: {}}", "way.long: the field `steps` is missing"),
+            ("name: 7", "name: expected text, found `7`; write it in quotes: \"7\""),
+        ] {
+            assert_eq!(read_text(text).1, [error], "{text}");
+        }
+    }
+}

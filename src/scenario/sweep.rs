@@ -1,0 +1,214 @@
+//! The sweep: paths of the file, each with the values it takes, and the grid they make for each strategy.
+//!
+//! A setting is put into the tree of the file and the file is read again, so that a swept value goes through the same
+//! reading and checking as one written in place, and an error in it points at the sweep's own line.
+
+use std::ops::Range;
+
+use super::error::{Problem, nearest};
+use super::path::{Path, Step};
+use super::tree::{Node, Value};
+
+/// More variants than this are refused.
+pub(crate) const MOST_VARIANTS: usize = 10_000;
+
+/// One swept path with its values.
+#[derive(Clone, Debug)]
+pub(crate) struct Axis {
+    pub(crate) path: Path,
+    /// Where the path is written.
+    pub(crate) at: Range<usize>,
+    pub(crate) values: Vec<Node>,
+    /// How results name it: the last key of the path, or the whole path where that is not unique.
+    pub(crate) name: String,
+}
+
+impl Axis {
+    /// The one strategy it is about. `None`: all of them.
+    pub(crate) fn strategy(&self) -> Option<&str> {
+        match self.path.0.as_slice() {
+            [Step::Key(top), Step::Key(strategy), ..] if top == "strategies" => Some(strategy),
+            _ => None,
+        }
+    }
+}
+
+/// One choice of values: an index into each axis' values, for the axes that matter.
+pub(crate) type Point = Vec<(usize, usize)>;
+
+/// The axes of a file, in its order. `problem` makes a problem at a path of the sweep.
+pub(crate) fn axes(tree: &Node, problem: impl Fn(&Path, String) -> Problem) -> (Vec<Axis>, Vec<Problem>) {
+    let sweep = Path::of("sweep");
+    let mut axes: Vec<Axis> = Vec::new();
+    let mut problems = Vec::new();
+    let strategies: Vec<&str> = tree
+        .get(&Path::of("strategies"))
+        .map(|node| node.entries().iter().map(|(key, _)| key.text.as_str()).collect())
+        .unwrap_or_default();
+    for (key, node) in tree.get(&sweep).map(Node::entries).unwrap_or_default() {
+        let here = sweep.key(&key.text);
+        let path = match Path::parse(&key.text) {
+            Ok(path) => path,
+            Err(message) => {
+                problems.push(problem(&here, message).with_help("write e.g. `registry.egress` or `fleet[0].downlink`"));
+                continue;
+            }
+        };
+        let axis = Axis { path, at: key.at.clone(), values: node.items().to_vec(), name: String::new() };
+        if let Some(Step::Key(top)) = axis.path.0.first()
+            && ["name", "question", "seed", "replicates", "sweep"].contains(&top.as_str())
+        {
+            let help = "sweep a setting of the world or of a strategy";
+            problems
+                .push(problem(&here, format!("`{top}` is of the whole experiment and cannot vary")).with_help(help));
+            continue;
+        }
+        if axis.path == Path::of("strategies") || axis.strategy().is_some_and(|_| axis.path.0.len() == 2) {
+            let help = "write another entry of `strategies` instead, or sweep a setting inside of one";
+            problems.push(problem(&here, "a strategy as a whole cannot be swept".to_owned()).with_help(help));
+            continue;
+        }
+        if let Some(strategy) = axis.strategy().filter(|strategy| !strategies.contains(strategy)) {
+            let help = nearest(strategy, strategies.iter().copied())
+                .map(|near| format!("did you mean `{near}`?"))
+                .or_else(|| Some(format!("there are {}", super::error::any_of(&strategies))));
+            problems.push(problem(&here, format!("there is no strategy `{strategy}`")).with_optional_help(help));
+            continue;
+        }
+        if !matches!(node.value, Value::List(_)) || axis.values.is_empty() {
+            let help = "write a list of one value or more, e.g. `[10 Gbit/s, 20 Gbit/s]`";
+            problems.push(problem(&here, format!("`{}` has no values to take", key.text)).with_help(help));
+            continue;
+        }
+        let mut texts: Vec<String> = axis.values.iter().map(Node::short_text).collect();
+        texts.sort_unstable();
+        if let Some(twice) = texts.windows(2).find(|pair| pair[0] == pair[1]) {
+            let help = "keep one; equal settings have equal results";
+            problems.push(problem(&here, format!("the value `{}` is there twice", twice[0])).with_help(help));
+            continue;
+        }
+        if let Some(other) =
+            axes.iter().find(|other| other.path.starts_with(&axis.path) || axis.path.starts_with(&other.path))
+        {
+            let help = "keep one of the two";
+            problems.push(problem(&here, format!("`{}` is swept by `{}` too", key.text, other.path)).with_help(help));
+            continue;
+        }
+        axes.push(axis);
+    }
+    let names: Vec<String> = axes.iter().map(|axis| axis.path.last_key()).collect();
+    let unique = (0..names.len()).all(|at| !names[..at].contains(&names[at]));
+    for (axis, name) in axes.iter_mut().zip(names) {
+        axis.name = if unique { name } else { axis.path.to_string() };
+    }
+    (axes, problems)
+}
+
+/// How many points [`grid`] would have; saturating.
+pub(crate) fn grid_size(axes: &[Axis], strategy: &str) -> usize {
+    let sizes =
+        axes.iter().filter(|axis| axis.strategy().is_none_or(|of| of == strategy)).map(|axis| axis.values.len());
+    sizes.fold(1, usize::saturating_mul)
+}
+
+/// All choices of values that matter to one strategy, the first axis changing slowest.
+pub(crate) fn grid(axes: &[Axis], strategy: &str) -> Vec<Point> {
+    let mut points = vec![Point::new()];
+    for (at, axis) in axes.iter().enumerate().filter(|(_, axis)| axis.strategy().is_none_or(|of| of == strategy)) {
+        points = points
+            .iter()
+            .flat_map(|point| (0..axis.values.len()).map(move |value| [point.as_slice(), &[(at, value)]].concat()))
+            .collect();
+    }
+    points
+}
+
+/// `name=value`, joined by `; `.
+pub(crate) fn setting(axes: &[Axis], point: &Point) -> String {
+    let settings: Vec<String> = point
+        .iter()
+        .map(|&(axis, value)| format!("{}={}", axes[axis].name, axes[axis].values[value].short_text()))
+        .collect();
+    settings.join("; ")
+}
+
+/// The file with a point's values put in.
+///
+/// # Errors
+/// The axis whose path leads nowhere, and the part of it that does.
+pub(crate) fn apply(tree: &Node, axes: &[Axis], point: &Point) -> Result<Node, (usize, Path)> {
+    let mut tree = tree.clone();
+    for &(at, value) in point {
+        let axis = &axes[at];
+        tree.set(&axis.path, &axis.values[value], &axis.at).map_err(|path| (at, path))?;
+    }
+    Ok(tree)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tree::{self, tests::source};
+    use super::*;
+
+    fn axes_of(text: &str) -> (Vec<Axis>, Vec<String>) {
+        let tree = tree::parse(&source(text)).expect("YAML");
+        let (axes, problems) = axes(&tree, |path, message| Problem::of_file(&path.to_string(), message));
+        (axes, problems.iter().map(ToString::to_string).collect())
+    }
+
+    const GRID: &str = "
+strategies: {a: {allAtOnce: {}}, b: {oneByOne: {}}}
+sweep:
+  registry.egress: [1 Gbit/s, 2 Gbit/s]
+  strategies.b.rancherFleet.maxUnavailable: [1, 5%, 10%]
+";
+
+    #[test]
+    fn the_grid_leaves_strategies_alone_that_a_path_is_not_about() {
+        let (axes, problems) = axes_of(GRID);
+        assert_eq!(problems, [""; 0]);
+        let settings =
+            |strategy: &str| grid(&axes, strategy).iter().map(|point| setting(&axes, point)).collect::<Vec<_>>();
+        assert_eq!(settings("a"), ["egress=1 Gbit/s", "egress=2 Gbit/s"]);
+        assert_eq!(
+            settings("b"),
+            [
+                "egress=1 Gbit/s; maxUnavailable=1",
+                "egress=1 Gbit/s; maxUnavailable=5%",
+                "egress=1 Gbit/s; maxUnavailable=10%",
+                "egress=2 Gbit/s; maxUnavailable=1",
+                "egress=2 Gbit/s; maxUnavailable=5%",
+                "egress=2 Gbit/s; maxUnavailable=10%",
+            ]
+        );
+        for strategy in ["a", "b"] {
+            assert_eq!(grid_size(&axes, strategy), grid(&axes, strategy).len());
+        }
+    }
+
+    #[test]
+    fn names_are_whole_paths_when_last_keys_are_equal() {
+        let (axes, _) = axes_of("sweep: {registry.egress: [1], regions[0].egress: [1]}");
+        let names: Vec<&str> = axes.iter().map(|axis| axis.name.as_str()).collect();
+        assert_eq!(names, ["registry.egress", "regions[0].egress"]);
+    }
+
+    #[test]
+    fn what_is_no_axis_is_refused() {
+        for (sweep, message) in [
+            ("a..b: [1]", "`a..b` is not a path: it has an empty step"),
+            ("registry.egress: []", "`registry.egress` has no values to take"),
+            ("registry.egress: 10 Gbit/s", "`registry.egress` has no values to take"),
+            ("registry.egress: [1, 1]", "the value `1` is there twice"),
+            ("seed: [1, 2]", "`seed` is of the whole experiment and cannot vary"),
+            ("strategies.a: [1]", "a strategy as a whole cannot be swept"),
+            ("strategies.alpa.batches.size: [1]", "there is no strategy `alpa` (help: did you mean `alpha`?)"),
+            ("strategies.x.batches.size: [1]", "there is no strategy `x` (help: there are `alpha` or `b`)"),
+            ("{a: [1], a.b: [1]}", "`a.b` is swept by `a` too"),
+        ] {
+            let entries = if sweep.starts_with('{') { sweep.to_owned() } else { format!("{{{sweep}}}") };
+            let (_, problems) = axes_of(&format!("strategies: {{alpha: {{}}, b: {{}}}}\nsweep: {entries}"));
+            assert!(problems.len() == 1 && problems[0].contains(message), "{sweep}: {problems:?}");
+        }
+    }
+}

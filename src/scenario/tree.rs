@@ -1,0 +1,414 @@
+//! A YAML file as a tree whose every value and key knows its place.
+//!
+//! The tree stands between the YAML reader and the file types because three things need it: an error found after
+//! reading (a selector that matches nothing) still points at its line; a sweep sets a value at a path and reads again;
+//! and one bad value must not hide the next. All that is known of the YAML crate's interface is in this file.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde::de::{self, MapAccess, SeqAccess, Visitor};
+use serde_saphyr::budget::BudgetBreach;
+use serde_saphyr::{Location, Spanned};
+
+use super::error::{Place, Problem, Source};
+use super::path::{Path, Step};
+
+/// A value and where it was written.
+#[derive(Clone, Debug)]
+pub(crate) struct Node {
+    pub(crate) at: Range<usize>,
+    pub(crate) value: Value,
+    /// Set on a value that was reported already; readers pass over it.
+    pub(crate) struck: bool,
+}
+
+/// What was written, as YAML's core schema sees it: `10` is a number, `"10"` is text.
+#[derive(Clone, Debug)]
+pub(crate) enum Value {
+    Null,
+    Bool(bool),
+    Int(i64),
+    /// Above `i64::MAX`.
+    BigInt(u64),
+    Float(f64),
+    Text(String),
+    List(Vec<Node>),
+    Map(Vec<(Key, Node)>),
+}
+
+/// A key of a map and where it was written.
+#[derive(Clone, Debug)]
+pub(crate) struct Key {
+    pub(crate) at: Range<usize>,
+    pub(crate) text: String,
+}
+
+/// Reads a file's text.
+///
+/// # Errors
+/// When it is not YAML, or is of a size or a nesting that no experiment has.
+pub(crate) fn parse(source: &Arc<Source>) -> Result<Node, Problem> {
+    // An experiment file has hundreds of values; lists of thousands of clusters are JSON and are read elsewhere.
+    let options = serde_saphyr::options! {
+        budget: serde_saphyr::budget! { max_nodes: 250_000, max_depth: 64 },
+        strict_booleans: true,
+        with_snippet: false,
+    };
+    match serde_saphyr::from_str_with_options::<Spanned<Raw>>(&source.text, options) {
+        Ok(raw) => Ok(located(raw, source)),
+        Err(error) => Err(yaml_problem(&error, source)),
+    }
+}
+
+fn yaml_problem(error: &serde_saphyr::Error, source: &Arc<Source>) -> Problem {
+    use serde_saphyr::Error;
+    let error = error.without_snippet();
+    let inner = match error {
+        Error::AliasError { error, .. } => error.without_snippet(),
+        other => other,
+    };
+    let (message, help) = match inner {
+        Error::Budget { breach: BudgetBreach::Depth { .. }, .. } => {
+            ("the YAML is nested too deeply".to_owned(), "an experiment needs no more than 64 levels")
+        }
+        Error::Budget { .. }
+        | Error::AliasReplayLimitExceeded { .. }
+        | Error::AliasExpansionLimitExceeded { .. }
+        | Error::AliasReplayStackDepthExceeded { .. }
+        | Error::AliasReplayCounterOverflow { .. } => (
+            "the YAML grows beyond any sensible size when it is read".to_owned(),
+            "an experiment needs at most 250 000 values; write repeated clusters as one group with a range, or as an \
+             inventory in JSON",
+        ),
+        Error::DuplicateMappingKey { key, .. } => (
+            format!("the key `{}` is there twice", key.as_deref().unwrap_or("?")),
+            "keep one of the two; which one was meant cannot be told",
+        ),
+        Error::MultipleDocuments { .. } => {
+            ("the file holds several YAML documents".to_owned(), "keep one; `---` starts a new document")
+        }
+        other if plain_message(other).starts_with("recursion limit") => {
+            ("the YAML is nested too deeply".to_owned(), "an experiment needs no more than 64 levels")
+        }
+        Error::Eof { .. } => ("the file is empty".to_owned(), "see docs/experiment-format.md for an example"),
+        other => (format!("not YAML: {}", plain_message(other)), "quote texts that hold `: `, `#`, `{` or `[`"),
+    };
+    let at = error.location().map_or(0..0, |location| span(&location, source));
+    Problem::at(Place { source: Arc::clone(source), span: at }, "", message).with_help(help)
+}
+
+/// The YAML reader's own words without the place, which is told apart.
+fn plain_message(error: &serde_saphyr::Error) -> String {
+    let message = error.render_with_formatter(&serde_saphyr::UserMessageFormatter);
+    message.split(" at line ").next().unwrap_or_default().to_owned()
+}
+
+/// The bytes a location covers, kept within the text.
+fn span(location: &Location, source: &Source) -> Range<usize> {
+    let whole = source.text.len();
+    let offset = location.span().byte_offset().and_then(|offset| usize::try_from(offset).ok());
+    let start = match offset {
+        Some(offset) if source.text.is_char_boundary(offset) => offset.min(whole),
+        _ => source.offset(location.line() as usize, location.column() as usize),
+    };
+    let len = location.span().byte_len().and_then(|len| usize::try_from(len).ok()).unwrap_or(0);
+    let end = start.saturating_add(len).min(whole);
+    start..if source.text.is_char_boundary(end) { end } else { start }
+}
+
+fn located(raw: Spanned<Raw>, source: &Source) -> Node {
+    let at = span(&raw.referenced, source);
+    let value = match raw.value {
+        Raw::Scalar(value) => value,
+        Raw::List(items) => Value::List(items.into_iter().map(|item| located(item, source)).collect()),
+        Raw::Map(entries) => Value::Map(
+            entries
+                .into_iter()
+                .map(|(key, value)| {
+                    (Key { at: span(&key.referenced, source), text: key.value }, located(value, source))
+                })
+                .collect(),
+        ),
+    };
+    Node { at, value, struck: false }
+}
+
+/// What the YAML reader hands over, with its own kind of location.
+enum Raw {
+    Scalar(Value),
+    List(Vec<Spanned<Raw>>),
+    Map(Vec<(Spanned<String>, Spanned<Raw>)>),
+}
+
+impl<'de> Deserialize<'de> for Raw {
+    fn deserialize<D: de::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct AnyVisitor;
+        impl<'de> Visitor<'de> for AnyVisitor {
+            type Value = Raw;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a value")
+            }
+            fn visit_bool<E>(self, value: bool) -> Result<Raw, E> {
+                Ok(Raw::Scalar(Value::Bool(value)))
+            }
+            fn visit_i64<E>(self, value: i64) -> Result<Raw, E> {
+                Ok(Raw::Scalar(Value::Int(value)))
+            }
+            fn visit_u64<E>(self, value: u64) -> Result<Raw, E> {
+                Ok(Raw::Scalar(i64::try_from(value).map_or(Value::BigInt(value), Value::Int)))
+            }
+            fn visit_f64<E>(self, value: f64) -> Result<Raw, E> {
+                Ok(Raw::Scalar(Value::Float(value)))
+            }
+            fn visit_str<E>(self, value: &str) -> Result<Raw, E> {
+                Ok(Raw::Scalar(Value::Text(value.to_owned())))
+            }
+            fn visit_unit<E>(self) -> Result<Raw, E> {
+                Ok(Raw::Scalar(Value::Null))
+            }
+            fn visit_none<E>(self) -> Result<Raw, E> {
+                Ok(Raw::Scalar(Value::Null))
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Raw, A::Error> {
+                let mut items = Vec::new();
+                while let Some(item) = seq.next_element()? {
+                    items.push(item);
+                }
+                Ok(Raw::List(items))
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Raw, A::Error> {
+                let mut entries = Vec::new();
+                while let Some(entry) = map.next_entry()? {
+                    entries.push(entry);
+                }
+                Ok(Raw::Map(entries))
+            }
+        }
+        deserializer.deserialize_any(AnyVisitor)
+    }
+}
+
+impl Node {
+    /// A value that no file holds, e.g. a map made on the way to a swept value.
+    fn made(at: Range<usize>, value: Value) -> Self {
+        Self { at, value, struck: false }
+    }
+
+    pub(crate) fn entries(&self) -> &[(Key, Self)] {
+        match &self.value {
+            Value::Map(entries) => entries,
+            _ => &[],
+        }
+    }
+
+    pub(crate) fn items(&self) -> &[Self] {
+        match &self.value {
+            Value::List(items) => items,
+            _ => &[],
+        }
+    }
+
+    pub(crate) fn get(&self, path: &Path) -> Option<&Self> {
+        path.0.iter().try_fold(self, |node, step| match step {
+            Step::Key(key) => node.entries().iter().find(|(k, _)| k.text == *key).map(|(_, value)| value),
+            Step::Index(index) => node.items().get(*index),
+        })
+    }
+
+    fn get_mut(&mut self, path: &[Step]) -> Option<&mut Self> {
+        let Some((step, rest)) = path.split_first() else { return Some(self) };
+        match (&mut self.value, step) {
+            (Value::Map(entries), Step::Key(key)) => {
+                entries.iter_mut().find(|(k, _)| k.text == *key).and_then(|(_, value)| value.get_mut(rest))
+            }
+            (Value::List(items), Step::Index(index)) => items.get_mut(*index).and_then(|item| item.get_mut(rest)),
+            _ => None,
+        }
+    }
+
+    /// Takes the value at `path` out of reading; false when there is none.
+    pub(crate) fn strike(&mut self, path: &Path) -> bool {
+        self.get_mut(&path.0).is_some_and(|node| !std::mem::replace(&mut node.struck, true))
+    }
+
+    /// The bytes to point at for `path`: the value if it is short, else its key; for what is not there, the nearest
+    /// thing around it.
+    pub(crate) fn place(&self, path: &Path) -> Range<usize> {
+        let mut node = self;
+        let mut best = self.at.clone();
+        for step in &path.0 {
+            match step {
+                Step::Key(key) => match node.entries().iter().find(|(k, _)| k.text == *key) {
+                    Some((key, value)) => {
+                        node = value;
+                        best = match value.value {
+                            Value::Map(_) | Value::List(_) | Value::Null => key.at.clone(),
+                            _ => value.at.clone(),
+                        };
+                    }
+                    None => return best,
+                },
+                Step::Index(index) => match node.items().get(*index) {
+                    Some(item) => {
+                        node = item;
+                        best = match item.entries().first() {
+                            Some((key, _)) => key.at.clone(),
+                            None => item.at.clone(),
+                        };
+                    }
+                    None => return best,
+                },
+            }
+        }
+        best
+    }
+
+    /// The bytes of the last key of `path`, or as [`Node::place`].
+    pub(crate) fn key_place(&self, path: &Path) -> Range<usize> {
+        if let Some((Step::Key(last), parent)) = path.0.split_last()
+            && let Some(node) = self.get(&Path(parent.to_vec()))
+            && let Some((key, _)) = node.entries().iter().find(|(key, _)| key.text == *last)
+        {
+            return key.at.clone();
+        }
+        self.place(path)
+    }
+
+    /// Puts `node` at `path`; maps on the way that are not there are made, with their keys at `key_at`.
+    ///
+    /// # Errors
+    /// The part of the path under which nothing can be put: an index that is not there, or a key of a single value.
+    pub(crate) fn set(&mut self, path: &Path, node: &Self, key_at: &Range<usize>) -> Result<(), Path> {
+        let mut here = self;
+        for (depth, step) in path.0.iter().enumerate() {
+            let failed = || Path(path.0[..=depth].to_vec());
+            if matches!(here.value, Value::Null) && matches!(step, Step::Key(_)) {
+                here.value = Value::Map(Vec::new());
+            }
+            here = match (&mut here.value, step) {
+                (Value::Map(entries), Step::Key(key)) => {
+                    let at = match entries.iter().position(|(k, _)| k.text == *key) {
+                        Some(at) => at,
+                        None => {
+                            let made = Self::made(key_at.clone(), Value::Null);
+                            entries.push((Key { at: key_at.clone(), text: key.clone() }, made));
+                            entries.len() - 1
+                        }
+                    };
+                    &mut entries[at].1
+                }
+                (Value::List(items), Step::Index(index)) => items.get_mut(*index).ok_or_else(failed)?,
+                _ => return Err(failed()),
+            };
+        }
+        *here = node.clone();
+        Ok(())
+    }
+
+    /// The value as a person would write it in one short text, for the name of a swept setting.
+    pub(crate) fn short_text(&self) -> String {
+        match &self.value {
+            Value::Null => "null".to_owned(),
+            Value::Bool(value) => value.to_string(),
+            Value::Int(value) => value.to_string(),
+            Value::BigInt(value) => value.to_string(),
+            Value::Float(value) => value.to_string(),
+            Value::Text(value) => value.clone(),
+            Value::List(items) => {
+                let items: Vec<String> = items.iter().map(Self::short_text).collect();
+                format!("[{}]", items.join(", "))
+            }
+            Value::Map(entries) => {
+                let entries: Vec<String> =
+                    entries.iter().map(|(key, value)| format!("{}: {}", key.text, value.short_text())).collect();
+                format!("{{{}}}", entries.join(", "))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    pub(crate) fn source(text: &str) -> Arc<Source> {
+        Arc::new(Source { name: "experiment.yaml".into(), text: text.into() })
+    }
+
+    const TEXT: &str =
+        "name: x\nfleet:\n  - {name: a, nodes: 3}\n  - name: \"10\"\nlink: &l 10 Gbit/s\nother: *l\nnone:\n";
+
+    #[test]
+    fn every_value_and_key_knows_its_bytes() {
+        let source = source(TEXT);
+        let tree = parse(&source).expect("TEXT is YAML");
+        for (path, value, key) in [
+            ("name", "x", "name"),
+            ("fleet[0].nodes", "3", "nodes"),
+            ("fleet[1].name", "\"10\"", "name"),
+            ("link", "10 Gbit/s", "link"),
+            ("other", "*l", "other"),
+            ("fleet", "fleet", "fleet"),
+        ] {
+            let path = Path::parse(path).expect("a path");
+            assert_eq!(&TEXT[tree.place(&path)], value, "{path}");
+            assert_eq!(&TEXT[tree.key_place(&path)], key, "{path}");
+        }
+        assert_eq!(tree.get(&Path::of("other")).map(Node::short_text).as_deref(), Some("10 Gbit/s"));
+    }
+
+    #[test]
+    fn a_number_in_quotes_is_text() {
+        let tree = parse(&source(TEXT)).expect("TEXT is YAML");
+        let name = tree.get(&Path::parse("fleet[1].name").expect("a path")).expect("it is there");
+        assert!(matches!(&name.value, Value::Text(text) if text == "10"));
+    }
+
+    #[test]
+    fn setting_makes_the_maps_on_the_way_and_nothing_else() {
+        let mut tree = parse(&source(TEXT)).expect("TEXT is YAML");
+        let five = Node::made(0..0, Value::Int(5));
+        let path = |text: &str| Path::parse(text).expect("a path");
+        for (at, outcome) in [
+            ("fleet[0].nodes", Ok(())),
+            ("none.a.b", Ok(())),
+            ("new.a", Ok(())),
+            ("fleet[7].nodes", Err("fleet[7]")),
+            ("fleet.nodes", Err("fleet.nodes")),
+            ("name.first", Err("name.first")),
+        ] {
+            let result = tree.set(&path(at), &five, &(0..4)).map_err(|path| path.to_string());
+            assert_eq!(result.as_ref().map_err(String::as_str).copied(), outcome, "{at}");
+            if outcome.is_ok() {
+                assert_eq!(tree.get(&path(at)).map(Node::short_text).as_deref(), Some("5"), "{at}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_not_yaml_says_so_at_its_place() {
+        let bomb = {
+            let mut text = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
+            for level in 1..9 {
+                let uses = vec![format!("*a{}", level - 1); 10].join(", ");
+                text += &format!("a{level}: &a{level} [{uses}]\n");
+            }
+            text
+        };
+        let deep = "[".repeat(2000);
+        for (text, message) in [
+            (bomb.as_str(), "grows beyond any sensible size"),
+            (deep.as_str(), "nested too deeply"),
+            ("a: 1\na: 2\n", "the key `a` is there twice"),
+            ("a: 1\n---\nb: 1\n", "several YAML documents"),
+            ("a: [1, 2\n", "not YAML"),
+            ("a: b: c\n", "not YAML"),
+            ("a: *nothing\n", "not YAML"),
+        ] {
+            let problem = parse(&source(text)).expect_err(message);
+            assert!(problem.message.contains(message), "{problem}");
+        }
+    }
+}
