@@ -39,9 +39,12 @@ const STAGING_PROD: &str = "{partitions: [
     {name: demoRollout, maxUnavailable: 10%, clusterSelector: {matchLabels: {stage: staging}}},
     {name: stable, maxUnavailable: 5%, clusterSelector: {matchLabels: {stage: prod}}}]}";
 
+/// A statement, the strategy it is about, the clusters by their label `stage`, and the story it tells.
+type Row = (&'static str, &'static str, &'static [(&'static str, usize)], &'static str);
+
 #[test]
 fn every_numeric_statement_of_the_document_holds() {
-    let cases: [(&str, &str, &[(&str, usize)], &str); 11] = [
+    let cases: [Row; 11] = [
         (
             "50 clusters, maxUnavailable 10%: deploys to all 50 at once; evaluation occurs after all are created",
             "{maxUnavailable: 10%}",
