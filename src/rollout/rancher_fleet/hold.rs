@@ -96,8 +96,9 @@ impl Standstill<'_> {
             } else {
                 let adjective = if self.fleet.rules == Rules::Shipped { "unavailable" } else { "NotReady" };
                 format!(
-                    "in {scope}, {} of {total} {adjective}, and maxUnavailable lets {limit} be; {} wait",
-                    self.clusters_are(&culprits),
+                    "in {scope}, {} of {total} {} {adjective}, and maxUnavailable lets {limit} be; {} wait",
+                    self.clusters(&culprits),
+                    if culprits.len() == 1 { "is" } else { "are" },
                     self.clusters(&waiting)
                 )
             };

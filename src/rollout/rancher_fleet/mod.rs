@@ -40,6 +40,8 @@ mod observe;
 mod partition;
 mod pass;
 mod status;
+#[cfg(test)]
+mod tests;
 mod view;
 
 use schemars::JsonSchema;
