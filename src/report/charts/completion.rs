@@ -4,9 +4,9 @@
 use crate::record::Outcome;
 use crate::report::axis::{Kind, log_time_ticks, time_scale, time_ticks};
 use crate::report::data::{Results, Variant, extent};
-use crate::report::format::{time, time_range};
+use crate::report::format::{time, time_with_interval};
 use crate::report::frame::{Area, FOOTER, TOP, bottom_axis, page, write, write_bold};
-use crate::report::scene::{Align, Scene, Stroke, Weight, fitted};
+use crate::report::scene::{Align, Scene, Stroke, Weight, fitted, fitted_name};
 use crate::report::style::{GRID, INK, LABEL, MARGIN, MUTED, PAGE_WIDTH, SMALL, series_colour};
 
 const ROW: f64 = 46.0;
@@ -39,7 +39,7 @@ pub(in crate::report) fn draw(results: &Results) -> Scene {
     for (row, variant) in variants.iter().enumerate() {
         let middle = top + ROW * (row as f64 + 0.5);
         let colour = series_colour(variant.index);
-        let name = fitted(variant.name(), LABEL, Weight::Bold, NAMES - 14.0);
+        let name = fitted_name(variant.name(), LABEL, Weight::Bold, NAMES - 14.0);
         write_bold(&mut scene, &name, (MARGIN, middle + 4.5), LABEL, INK);
         for run in variant.runs.iter().filter_map(|run| run.completion_s) {
             let at = x.at(run);
@@ -58,7 +58,7 @@ pub(in crate::report) fn draw(results: &Results) -> Scene {
         let left = area.right + 20.0;
         let width = PAGE_WIDTH - 10.0 - left;
         let headline = match (median, interval) {
-            (Some(median), Some((low, high))) if low < high => format!("{} [{}]", time(median), time_range(low, high)),
+            (Some(median), Some((low, high))) if low < high => time_with_interval(median, low, high),
             (Some(median), _) => time(median),
             (None, _) => "not finished".to_owned(),
         };
