@@ -139,13 +139,6 @@ fn shortest_cut(text: &str, letters: usize, cut: impl Fn(usize) -> String, fits:
     (1..letters).rev().map(cut).find(|shorter| fits(shorter)).unwrap_or_default()
 }
 
-const fn font_style(weight: Weight) -> FontStyle {
-    match weight {
-        Weight::Regular => FontStyle::Normal,
-        Weight::Bold => FontStyle::Bold,
-    }
-}
-
 impl Scene {
     /// A white page. `title` is what an SVG tells those who cannot see it.
     pub(super) fn new(title: &str, width: f64, height: f64) -> Self {

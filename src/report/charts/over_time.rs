@@ -158,7 +158,8 @@ fn draw(results: &Results, quantity: &Quantity) -> Scene {
     }
     let (areas, height) = panels(variants.len());
     let mut scene = page(&results.provenance, quantity.title, &subtitle, height);
-    write(&mut scene, &quantity.axis, (MARGIN, TOP - 2.0), SMALL, INK, Align::Left);
+    let axes = format!("{}, over the time since the rollout began", quantity.axis);
+    write(&mut scene, &axes, (MARGIN, TOP - 2.0), SMALL, INK, Align::Left);
     for (at, (&area, variant)) in areas.iter().zip(&variants).enumerate() {
         let plot = plot(area, if alike { longest } else { spans[at] });
         panel_frame(&mut scene, area, &plot.y, &ticks, variant.name(), &(quantity.detail)(variant));

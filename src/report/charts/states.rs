@@ -84,7 +84,7 @@ fn fill(scene: &mut Scene, variant: &Variant<'_>, x: &Scale, y: &Scale) {
         if end < x.high {
             points.push((x.to, y.at(sum(shown[shown.len() - 1]))));
         }
-        decimate(&points, 2.0)
+        decimate(&points, 1.0)
     };
     for (upto, (_, colour)) in (1..=4).zip(STATES) {
         let mut outline = edge(upto);

@@ -9,8 +9,10 @@ use crate::report::frame::{Area, FOOTER, TOP, bottom_axis, page, value_axis, wri
 use crate::report::scene::{Align, Label, Point, Scene, Stroke, Weight, fitted_name, text_width};
 use crate::report::style::{AXIS, GRID, INK, LABEL, MARGIN, MUTED, PAGE_WIDTH, SMALL, WHITE, series_colour};
 
-/// Width of the strip for variants of which no run finished.
-const STRIP: f64 = 190.0;
+/// Greatest width of a name in the strip for variants of which no run finished.
+const STRIP_NAME: f64 = 150.0;
+/// Width of that strip without its names.
+const STRIP_ROOM: f64 = 52.0;
 
 /// One variant's place.
 struct Dot<'v> {
@@ -23,11 +25,14 @@ struct Dot<'v> {
 pub(in crate::report) fn draw(results: &Results) -> Scene {
     let variants = results.variants();
     let height = 560.0;
-    let strip = variants.iter().any(|variant| variant.median("completion_s").is_none());
+    let unfinished = variants.iter().filter(|variant| variant.median("completion_s").is_none());
+    let strip = unfinished
+        .map(|variant| text_width(variant.name(), LABEL, Weight::Bold).clamp(70.0, STRIP_NAME) + STRIP_ROOM)
+        .reduce(f64::max);
     let area = Area {
         left: MARGIN + 50.0,
         top: TOP + 28.0,
-        right: PAGE_WIDTH - MARGIN - 20.0 - if strip { STRIP } else { 0.0 },
+        right: PAGE_WIDTH - MARGIN - 20.0 - strip.unwrap_or(0.0),
         bottom: height - FOOTER - 58.0,
     };
     let subtitle = format!(
@@ -52,7 +57,7 @@ pub(in crate::report) fn draw(results: &Results) -> Scene {
     let axis = if y.kind == Kind::Log { "most image pulls at once (logarithmic)" } else { "most image pulls at once" };
     value_axis(&mut scene, area, &y, &ticks, axis);
     time_axis(&mut scene, area, &x);
-    if strip {
+    if strip.is_some() {
         let left = area.right + 14.0;
         scene.line((left, area.top), (left, area.bottom), Stroke { colour: AXIS, width: 1.0, dash: &[3.0, 3.0] });
         write(&mut scene, "no run finished", (left + 10.0, area.top - 13.0), SMALL, INK, Align::Left);
@@ -135,7 +140,7 @@ fn label_dots(scene: &mut Scene, dots: &[Dot<'_>], area: Area) {
         }));
     }
     for dot in dots {
-        let room = if dot.finished { 260.0 } else { STRIP - 50.0 };
+        let room = if dot.finished { 260.0 } else { STRIP_NAME };
         let name = fitted_name(dot.variant.name(), LABEL, Weight::Bold, room);
         let finished = dot.variant.finished();
         let note = if dot.finished && finished < dot.variant.runs.len() {
