@@ -254,7 +254,7 @@ mod tests {
     fn a_wide_span_of_times_gets_a_logarithmic_axis() {
         let wide = time_scale(&[60.0, 36_000.0], 0.0, 600.0);
         assert_eq!(wide.kind, Kind::Log);
-        assert_eq!(labels(&log_time_ticks(&wide, 60.0)), "1 min 3 min 10 min 30 min 1 h 3 h 10 h");
+        assert_eq!(labels(&log_time_ticks(&wide, 60.0)), "1 min 3 min 10 min 1 h 3 h 10 h");
         assert_eq!(time_scale(&[60.0, 1700.0], 0.0, 600.0).kind, Kind::Linear);
         assert_eq!(time_scale(&[], 0.0, 600.0).kind, Kind::Linear);
         assert!((wide.at(1e9) - 600.0).abs() < 1e-9 && wide.at(0.0).abs() < 1e-9, "outside goes to the ends");

@@ -64,11 +64,11 @@ pub(super) fn time(seconds: f64) -> String {
     format!("{} {}", number(seconds / unit.seconds), unit.short)
 }
 
-/// An interval of times, its unit written once: `12.3–14.1 min`.
-pub(super) fn time_range(low: f64, high: f64) -> String {
-    let unit = TimeUnit::for_span(high.abs());
-    let (low, high) = (number(low / unit.seconds), number(high / unit.seconds));
-    if low == high { format!("{low} {}", unit.short) } else { format!("{low}–{high} {}", unit.short) }
+/// A time with its interval, the unit written once: `12.3 min [11.9–12.8]`.
+pub(super) fn time_with_interval(middle: f64, low: f64, high: f64) -> String {
+    let unit = TimeUnit::for_span(middle.abs());
+    let [middle, low, high] = [middle, low, high].map(|time| number(time / unit.seconds));
+    format!("{middle} {} [{low}–{high}]", unit.short)
 }
 
 /// A unit of a data rate with its size in bytes per second.
@@ -130,8 +130,7 @@ mod tests {
         for (seconds, expected) in times {
             assert_eq!(time(seconds), expected, "{seconds}");
         }
-        assert_eq!(time_range(739.0, 846.0), "12.3–14.1 min");
-        assert_eq!(time_range(60.0, 60.0), "60 s");
+        assert_eq!(time_with_interval(739.0, 700.0, 846.0), "12.3 min [11.7–14.1]");
         assert_eq!(RateUnit::for_max(1.25e9).text(1.25e9), "10 Gbit/s");
         assert_eq!(RateUnit::for_max(1e7).text(1e7), "80 Mbit/s");
         assert_eq!(RateUnit::for_max(0.0).text(0.0), "0 kbit/s");

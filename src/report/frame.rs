@@ -1,7 +1,7 @@
 //! The frame around every chart: title, subtitle and footer; the key at the right; axes and grid.
 
 use super::axis::{Scale, Tick};
-use super::scene::{Align, Label, Point, Scene, Stroke, Weight, fitted, text_width};
+use super::scene::{Align, Label, Point, Scene, Stroke, Weight, fitted, fitted_name, text_width};
 use super::style::{AXIS, Colour, GRID, INK, LABEL, MARGIN, MUTED, PAGE_WIDTH, SMALL, SUBTITLE, TITLE};
 use crate::record::Provenance;
 
@@ -9,8 +9,8 @@ use crate::record::Provenance;
 pub(super) const TOP: f64 = 92.0;
 /// What the footer takes of the page's height.
 pub(super) const FOOTER: f64 = 40.0;
-/// Width of the key, its distance to the plot included.
-pub(super) const KEY_WIDTH: f64 = 232.0;
+/// Distance of the key's texts to the plot: a gap and the line or block of the entry.
+const KEY_INDENT: f64 = 58.0;
 
 /// A rectangle on the page.
 #[derive(Clone, Copy, Debug)]
@@ -86,12 +86,20 @@ pub(super) fn bottom_axis(scene: &mut Scene, area: Area, scale: &Scale, ticks: &
     }
 }
 
+/// Width that a key needs, its distance to the plot included; bounded, as the plot needs room too.
+pub(super) fn key_width(entries: &[KeyEntry]) -> f64 {
+    let widest = |entry: &KeyEntry| {
+        text_width(&entry.name, LABEL, Weight::Bold).max(text_width(&entry.detail, SMALL, Weight::Regular))
+    };
+    KEY_INDENT + entries.iter().map(widest).fold(100.0, f64::max).min(240.0) + 14.0
+}
+
 /// The key at the right of `area`, greatest value first. Many entries take one line each.
 pub(super) fn key(scene: &mut Scene, area: Area, mut entries: Vec<KeyEntry>) {
     entries.sort_by(|a, b| b.value.total_cmp(&a.value));
     let left = area.right + 26.0;
-    let text_left = left + 32.0;
-    let width = PAGE_WIDTH - 8.0 - text_left;
+    let text_left = area.right + KEY_INDENT;
+    let width = PAGE_WIDTH - 10.0 - text_left;
     let step = ((area.bottom - area.top + 30.0) / entries.len().max(1) as f64).min(50.0);
     for (at, entry) in entries.iter().enumerate() {
         let top = area.top + at as f64 * step;
@@ -102,7 +110,7 @@ pub(super) fn key(scene: &mut Scene, area: Area, mut entries: Vec<KeyEntry>) {
             }
             None => scene.rectangle((left + 8.0, top - 1.0), (left + 22.0, top + 13.0), entry.colour, 1.0),
         }
-        let name = fitted(&entry.name, LABEL, Weight::Bold, width);
+        let name = fitted_name(&entry.name, LABEL, Weight::Bold, width);
         write_bold(scene, &name, (text_left, top + 10.5), LABEL, INK);
         if step >= 32.0 {
             let detail = fitted(&entry.detail, SMALL, Weight::Regular, width);
@@ -111,11 +119,12 @@ pub(super) fn key(scene: &mut Scene, area: Area, mut entries: Vec<KeyEntry>) {
     }
 }
 
-/// Cells of a grid of panels, row by row, for small multiples; and the page's height.
+/// Cells of a grid of panels, row by row, for small multiples, and the page's height. Only the first of a row has room for
+/// labels at its left: all share one value axis.
 pub(super) fn panels(count: usize) -> (Vec<Area>, f64) {
-    const GAP: f64 = 34.0;
-    const PANEL: f64 = 120.0;
-    const ROW: f64 = PANEL + 76.0;
+    const GAP: f64 = 26.0;
+    const PANEL: f64 = 124.0;
+    const ROW: f64 = PANEL + 82.0;
     let columns = match count {
         0..=4 => 2,
         _ => 3,
@@ -124,12 +133,12 @@ pub(super) fn panels(count: usize) -> (Vec<Area>, f64) {
     let left = MARGIN + 44.0;
     let right = PAGE_WIDTH - MARGIN;
     let width = (right - left - GAP * (columns - 1) as f64) / columns as f64;
-    let top = TOP + 44.0;
+    let top = TOP + 54.0;
     let cell = |at: usize| {
         let left = left + (width + GAP) * (at % columns) as f64;
         let top = top + ROW * (at / columns) as f64;
         Area { left, top, right: left + width, bottom: top + PANEL }
     };
     let rows = count.max(1).div_ceil(columns);
-    ((0..count).map(cell).collect(), top + ROW * rows as f64 + 4.0)
+    ((0..count).map(cell).collect(), top + ROW * rows as f64 - 48.0 + FOOTER)
 }

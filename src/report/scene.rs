@@ -2,15 +2,17 @@
 //!
 //! Charts put shapes at logical pixels. Both writers get the same shapes on the same fine grid of [`GRID_PER_PX`], as
 //! the drawing library knows whole pixels only: the SVG scales it down by its view box, the PNG by averaging, which
-//! also smooths every edge. A list of shapes can be asked whether its texts overlap; tests do.
+//! also smooths every edge. plotters draws all of it but the PNG's text and joins: its text drops the room at the left of
+//! each letter, and its wide lines grow spikes at sharp turns. A list of shapes can be asked whether its texts overlap; tests do.
 
 use std::path::Path;
 
+use ab_glyph::{Font, FontRef, GlyphId, PxScale, ScaleFont, point};
 use plotters::backend::{BitMapBackend, DrawingBackend, SVGBackend};
 use plotters::style::text_anchor::{HPos, Pos, VPos};
-use plotters::style::{FontStyle, IntoFont, RGBAColor, ShapeStyle, TextStyle};
+use plotters::style::{Color, FontDesc, FontFamily, FontStyle, RGBAColor, ShapeStyle, TextStyle};
 
-use super::style::{BOX_PER_EM, Colour, FAMILY, WHITE, register};
+use super::style::{BOLD, Colour, FAMILY, REGULAR, WHITE};
 
 /// Grid steps in a logical pixel.
 const GRID_PER_PX: f64 = 4.0;
@@ -80,33 +82,61 @@ impl Stroke {
 
 /// The width of `text` in logical pixels, with kerning.
 pub(super) fn text_width(text: &str, size: f64, weight: Weight) -> f64 {
-    register();
-    // Measured large, because the library rounds to whole pixels.
-    let font = (FAMILY, 1000.0 * BOX_PER_EM).into_font().style(font_style(weight));
-    let ((left, _), (right, _)) = font.layout_box(text).expect("the font is registered");
-    f64::from(right - left) * size / 1000.0
+    lay_out(text, size, weight).1
+}
+
+/// The glyphs of `text` with the distance of each from the left end, and the whole width.
+fn lay_out(text: &str, size: f64, weight: Weight) -> (Vec<(GlyphId, f64)>, f64) {
+    let font = face(weight).as_scaled(px_scale(size, weight));
+    let mut at = 0.0;
+    let mut glyphs: Vec<(GlyphId, f64)> = Vec::with_capacity(text.len());
+    for letter in text.chars() {
+        let glyph = font.glyph_id(letter);
+        if let Some(&(before, _)) = glyphs.last() {
+            at += f64::from(font.kern(before, glyph));
+        }
+        glyphs.push((glyph, at));
+        at += f64::from(font.h_advance(glyph));
+    }
+    (glyphs, at)
+}
+
+fn face(weight: Weight) -> &'static FontRef<'static> {
+    match weight {
+        Weight::Regular => &REGULAR,
+        Weight::Bold => &BOLD,
+    }
+}
+
+/// `size` is that of an em; the font library scales the height of the font's box.
+fn px_scale(size: f64, weight: Weight) -> PxScale {
+    let font = face(weight);
+    let units_per_em = f64::from(font.units_per_em().expect("a scalable font says its em"));
+    PxScale::from((size * f64::from(font.height_unscaled()) / units_per_em) as f32)
 }
 
 /// `text`, cut with an ellipsis where it is wider than `width`.
 pub(super) fn fitted(text: &str, size: f64, weight: Weight, width: f64) -> String {
-    if text_width(text, size, weight) <= width {
-        return text.to_owned();
-    }
-    let mut kept: Vec<char> = text.chars().collect();
-    while kept.pop().is_some() {
-        let shorter = format!("{}…", kept.iter().collect::<String>().trim_end());
-        if text_width(&shorter, size, weight) <= width {
-            return shorter;
-        }
-    }
-    String::new()
+    let letters = text.chars().count();
+    let cut = |kept: usize| format!("{}…", text.chars().take(kept).collect::<String>().trim_end());
+    shortest_cut(text, letters, cut, |text| text_width(text, size, weight) <= width)
 }
 
-const fn font_style(weight: Weight) -> FontStyle {
-    match weight {
-        Weight::Regular => FontStyle::Normal,
-        Weight::Bold => FontStyle::Bold,
+/// A name, its middle cut where it is wider than `width`: strategies stand at the start, settings at the end.
+pub(super) fn fitted_name(name: &str, size: f64, weight: Weight, width: f64) -> String {
+    let letters: Vec<char> = name.chars().collect();
+    let cut = |kept: usize| {
+        let (head, tail) = (kept - kept * 2 / 3, kept * 2 / 3);
+        letters[..head].iter().chain(&['…']).chain(&letters[letters.len() - tail..]).collect()
+    };
+    shortest_cut(name, letters.len(), cut, |text| text_width(text, size, weight) <= width)
+}
+
+fn shortest_cut(text: &str, letters: usize, cut: impl Fn(usize) -> String, fits: impl Fn(&str) -> bool) -> String {
+    if fits(text) {
+        return text.to_owned();
     }
+    (1..letters).rev().map(cut).find(|shorter| fits(shorter)).unwrap_or_default()
 }
 
 impl Scene {
@@ -172,7 +202,7 @@ impl Scene {
         let title = self.title.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
         format!(
             "<svg width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {} {}\" role=\"img\" \
-             xmlns=\"http://www.w3.org/2000/svg\">\n<title>{title}</title>{body}",
+             stroke-linejoin=\"round\" xmlns=\"http://www.w3.org/2000/svg\">\n<title>{title}</title>{body}",
             grid.0, grid.1
         )
     }
@@ -202,68 +232,104 @@ impl Scene {
     }
 
     fn draw<B: DrawingBackend>(&self, backend: &mut B, format: &Format) -> Result<(), String> {
-        register();
         let (width, height) = self.pixels(GRID_PER_PX);
         let white = rgba(WHITE, 1.0).filled();
         backend.draw_rect((0, 0), (width as i32, height as i32), &white, true).map_err(|error| error.to_string())?;
         for shape in &self.shapes {
             let drawn = match shape {
-                Shape::Path(points, stroke) => {
-                    let width = (stroke.width * GRID_PER_PX).round().max(1.0) as u32;
-                    let style = rgba(stroke.colour, 1.0).stroke_width(width);
-                    backend.draw_path(on_grid(points), &style)
+                Shape::Path(points, stroke) => draw_path(backend, &on_grid(points), *stroke, format),
+                Shape::Area(points, colour, opacity) => {
+                    backend.fill_polygon(on_grid(points), &rgba(*colour, *opacity)).map_err(|error| error.to_string())
                 }
-                Shape::Area(points, colour, opacity) => backend.fill_polygon(on_grid(points), &rgba(*colour, *opacity)),
                 Shape::Dot(center, radius, colour, opacity) => {
                     let radius = (radius * GRID_PER_PX).round() as u32;
-                    backend.draw_circle(grid_point(center), radius, &rgba(*colour, *opacity).filled(), true)
+                    let style = rgba(*colour, *opacity).filled();
+                    backend.draw_circle(grid_point(center), radius, &style, true).map_err(|error| error.to_string())
                 }
-                Shape::Text(label) => {
-                    draw_label(backend, label, format)?;
-                    Ok(())
-                }
+                Shape::Text(label) => match format {
+                    Format::Svg => draw_svg_text(backend, label),
+                    Format::Bitmap => draw_bitmap_text(backend, label),
+                },
             };
-            drawn.map_err(|error| error.to_string())?;
+            drawn?;
         }
         Ok(())
     }
 }
 
-/// What the backends do differently with text.
+/// What is drawn differently.
 enum Format {
     Svg,
     Bitmap,
 }
 
-fn draw_label<B: DrawingBackend>(backend: &mut B, label: &Label, format: &Format) -> Result<(), String> {
+fn draw_path<B: DrawingBackend>(
+    backend: &mut B,
+    points: &[(i32, i32)],
+    stroke: Stroke,
+    format: &Format,
+) -> Result<(), String> {
+    let width = (stroke.width * GRID_PER_PX).round().max(1.0) as u32;
+    let style = rgba(stroke.colour, 1.0).stroke_width(width);
+    match format {
+        Format::Svg => backend.draw_path(points.iter().copied(), &style).map_err(|error| error.to_string()),
+        Format::Bitmap => {
+            // Piece by piece with round joins: a pixel line's joins would reach far beyond sharp turns.
+            for pair in points.windows(2) {
+                backend.draw_path(pair.iter().copied(), &style).map_err(|error| error.to_string())?;
+            }
+            let join = rgba(stroke.colour, 1.0).filled();
+            for &point in points.iter().skip(1).take(points.len().saturating_sub(2)) {
+                backend.draw_circle(point, width / 2, &join, true).map_err(|error| error.to_string())?;
+            }
+            Ok(())
+        }
+    }
+}
+
+/// plotters 0.3.7 writes a size as size / 1.24 em, and a top anchor as a baseline 0.76 em lower.
+fn draw_svg_text<B: DrawingBackend>(backend: &mut B, label: &Label) -> Result<(), String> {
     let em = label.size * GRID_PER_PX;
     let (x, baseline) = grid_point(&label.at);
-    // plotters 0.3.7: the SVG backend writes size / 1.24 as the em and puts the baseline of a top anchor 0.76 em lower;
-    // the bitmap backend takes the size as the height of the font's box and puts the baseline half a size lower.
-    let (size, drop, at, anchor) = match format {
-        Format::Svg => {
-            let anchor = match label.align {
-                Align::Left => HPos::Left,
-                Align::Middle => HPos::Center,
-                Align::Right => HPos::Right,
-            };
-            (em * 1.24, 0.76 * em, x, anchor)
-        }
-        Format::Bitmap => {
-            let width = text_width(&label.text, label.size, label.weight) * GRID_PER_PX;
-            let shift = match label.align {
-                Align::Left => 0.0,
-                Align::Middle => width / 2.0,
-                Align::Right => width,
-            };
-            (em * BOX_PER_EM, em * BOX_PER_EM / 2.0, x - shift.round() as i32, HPos::Left)
-        }
+    let anchor = match label.align {
+        Align::Left => HPos::Left,
+        Align::Middle => HPos::Center,
+        Align::Right => HPos::Right,
     };
-    let font = (FAMILY, size).into_font().style(font_style(label.weight));
+    let weight = match label.weight {
+        Weight::Regular => FontStyle::Normal,
+        Weight::Bold => FontStyle::Bold,
+    };
     let colour = rgba(label.colour, 1.0);
+    let font = FontDesc::new(FontFamily::Name(FAMILY), em * 1.24, weight);
     let style = TextStyle::from(font).color(&colour).pos(Pos::new(anchor, VPos::Top));
-    let place = (at, baseline - drop.round() as i32);
+    let place = (x, baseline - (0.76 * em).round() as i32);
     backend.draw_text(&label.text, &style, place).map_err(|error| error.to_string())
+}
+
+fn draw_bitmap_text<B: DrawingBackend>(backend: &mut B, label: &Label) -> Result<(), String> {
+    let em = label.size * GRID_PER_PX;
+    let (glyphs, width) = lay_out(&label.text, em, label.weight);
+    let left = label.at.0 * GRID_PER_PX
+        - match label.align {
+            Align::Left => 0.0,
+            Align::Middle => width / 2.0,
+            Align::Right => width,
+        };
+    let baseline = label.at.1 * GRID_PER_PX;
+    for (glyph, at) in glyphs {
+        let place = point((left + at) as f32, baseline as f32);
+        let placed = glyph.with_scale_and_position(px_scale(em, label.weight), place);
+        let Some(outline) = face(label.weight).outline_glyph(placed) else { continue };
+        let corner = outline.px_bounds().min;
+        let mut inked = Vec::new();
+        outline.draw(|x, y, ink| inked.push((x as i32 + corner.x as i32, y as i32 + corner.y as i32, ink)));
+        for (x, y, ink) in inked {
+            let color = rgba(label.colour, f64::from(ink.clamp(0.0, 1.0))).to_backend_color();
+            backend.draw_pixel((x, y), color).map_err(|error| error.to_string())?;
+        }
+    }
+    Ok(())
 }
 
 fn rgba(Colour(red, green, blue): Colour, opacity: f64) -> RGBAColor {

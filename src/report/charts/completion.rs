@@ -4,10 +4,10 @@
 use crate::record::Outcome;
 use crate::report::axis::{Kind, log_time_ticks, time_scale, time_ticks};
 use crate::report::data::{Results, Variant, extent};
-use crate::report::format::{time, time_range};
+use crate::report::format::{time, time_with_interval};
 use crate::report::frame::{Area, FOOTER, TOP, bottom_axis, page, write, write_bold};
-use crate::report::scene::{Align, Scene, Stroke, Weight, fitted};
-use crate::report::style::{GRID, INK, LABEL, MARGIN, MUTED, PAGE_WIDTH, SMALL, series_colour};
+use crate::report::scene::{Align, Scene, Stroke, Weight, fitted, fitted_name, text_width};
+use crate::report::style::{GRID, INK, LABEL, MARGIN, MUTED, PAGE_WIDTH, SMALL, WHITE, series_colour};
 
 const ROW: f64 = 46.0;
 const NAMES: f64 = 196.0;
@@ -21,7 +21,7 @@ pub(in crate::report) fn draw(results: &Results) -> Scene {
     let area = Area { left: MARGIN + NAMES, top, right: PAGE_WIDTH - MARGIN - NUMBERS, bottom };
     let times: Vec<f64> = results.tables.runs.iter().filter_map(|run| run.completion_s).collect();
     let x = time_scale(&times, area.left, area.right);
-    let subtitle = format!("{}; dot: median, thick line: its 95 % interval, thin marks: runs", extent(&variants));
+    let subtitle = format!("{}; dot: median, line: its 95 % interval, small dots: single runs", extent(&variants));
     let mut scene = page(&results.provenance, "Time to complete the rollout", &subtitle, bottom + 56.0 + FOOTER);
     let (ticks, title) = if x.kind == Kind::Log {
         (log_time_ticks(&x, 58.0), "time since the rollout began (logarithmic)".to_owned())
@@ -39,26 +39,26 @@ pub(in crate::report) fn draw(results: &Results) -> Scene {
     for (row, variant) in variants.iter().enumerate() {
         let middle = top + ROW * (row as f64 + 0.5);
         let colour = series_colour(variant.index);
-        let name = fitted(variant.name(), LABEL, Weight::Bold, NAMES - 14.0);
+        let name = fitted_name(variant.name(), LABEL, Weight::Bold, NAMES - 14.0);
         write_bold(&mut scene, &name, (MARGIN, middle + 4.5), LABEL, INK);
         for run in variant.runs.iter().filter_map(|run| run.completion_s) {
             let at = x.at(run);
-            scene.line((at, middle - 9.0), (at, middle + 9.0), Stroke::solid(colour, 1.0));
+            scene.dot((at, middle + 14.0), 2.2, colour, 0.5);
         }
         let row = variant.summary("completion_s");
         let median = row.and_then(|row| row.median);
         let interval = row.and_then(|row| Some((row.median_ci95_low?, row.median_ci95_high?)));
         if let Some((low, high)) = interval {
-            scene.line((x.at(low), middle), (x.at(high), middle), Stroke::solid(colour, 5.0));
+            scene.line((x.at(low), middle), (x.at(high), middle), Stroke::solid(colour, 4.0));
         }
         if let Some(median) = median {
-            scene.dot((x.at(median), middle), 6.5, crate::report::style::WHITE, 1.0);
+            scene.dot((x.at(median), middle), 6.5, WHITE, 1.0);
             scene.dot((x.at(median), middle), 5.0, colour, 1.0);
         }
         let left = area.right + 20.0;
         let width = PAGE_WIDTH - 10.0 - left;
         let headline = match (median, interval) {
-            (Some(median), Some((low, high))) if low < high => format!("{} [{}]", time(median), time_range(low, high)),
+            (Some(median), Some((low, high))) if low < high => time_with_interval(median, low, high),
             (Some(median), _) => time(median),
             (None, _) => "not finished".to_owned(),
         };
@@ -77,6 +77,8 @@ pub(in crate::report) fn draw(results: &Results) -> Scene {
         if median.is_none() {
             let (_, held_by) = variant.unfinished().unwrap_or((Outcome::Horizon, ""));
             let reason = fitted(held_by, SMALL, Weight::Regular, area.right - area.left - 8.0);
+            let width = text_width(&reason, SMALL, Weight::Regular);
+            scene.rectangle((area.left + 2.0, middle - 9.0), (area.left + 10.0 + width, middle + 10.0), WHITE, 1.0);
             write(&mut scene, &reason, (area.left + 6.0, middle + 4.5), SMALL, INK, Align::Left);
         }
     }
@@ -93,7 +95,10 @@ fn unfinished_note(variant: &Variant<'_>) -> String {
                 Outcome::Stalled => "stalled",
                 Outcome::Horizon => "out of time",
             };
-            format!("{} of {} finished; others {end}", variant.finished(), variant.runs.len())
+            match variant.finished() {
+                0 => format!("all {} runs {end}", variant.runs.len()),
+                finished => format!("{finished} of {} finished, others {end}", variant.runs.len()),
+            }
         }
     }
 }

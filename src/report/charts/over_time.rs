@@ -4,13 +4,13 @@
 //! Up to three variants that take about as long share one plot; more get a panel each, with one value axis for all.
 
 use crate::record::TimelineRow;
-use crate::report::axis::{Scale, decimate, ticks_from_zero, time_ticks};
+use crate::report::axis::{Scale, Tick, decimate, ticks_from_zero, time_ticks};
 use crate::report::data::{Results, Variant, extent};
 use crate::report::format::{RateUnit, count, number};
 use crate::report::frame::{
-    Area, FOOTER, KEY_WIDTH, KeyEntry, TOP, bottom_axis, key, page, panels, value_axis, write, write_bold,
+    Area, FOOTER, KeyEntry, TOP, bottom_axis, key, key_width, page, panels, value_axis, write, write_bold,
 };
-use crate::report::scene::{Align, Point, Scene, Stroke, Weight, fitted, text_width};
+use crate::report::scene::{Align, Point, Scene, Stroke, Weight, fitted, fitted_name, text_width};
 use crate::report::style::{INK, LABEL, MARGIN, MUTED, PAGE_WIDTH, SMALL, WHITE, series_colour};
 
 /// Most variants that share one plot.
@@ -112,8 +112,7 @@ fn draw(results: &Results, quantity: &Quantity) -> Scene {
         .fold(0.0, f64::max);
     let ticks = ticks_from_zero(greatest.max(limit) / quantity.unit, if overlay { 7 } else { 4 }, quantity.whole);
     let top_value = ticks.last().expect("there are ticks").value * quantity.unit;
-    let ticks: Vec<_> =
-        ticks.into_iter().map(|tick| crate::report::axis::Tick { value: tick.value * quantity.unit, ..tick }).collect();
+    let ticks: Vec<_> = ticks.into_iter().map(|tick| Tick { value: tick.value * quantity.unit, ..tick }).collect();
     let replicates = variants.iter().map(|variant| variant.runs.len()).max().unwrap_or(0);
     let mut subtitle = extent(&variants);
     subtitle.push_str("; line: the run with the median peak of pulls");
@@ -132,10 +131,18 @@ fn draw(results: &Results, quantity: &Quantity) -> Scene {
     if overlay {
         let height = 540.0;
         let mut scene = page(&results.provenance, quantity.title, &subtitle, height);
+        let entry = |variant: &Variant<'_>| KeyEntry {
+            value: (quantity.peak)(variant),
+            colour: series_colour(variant.index),
+            dash: Some(&[]),
+            name: variant.name().to_owned(),
+            detail: (quantity.detail)(variant),
+        };
+        let entries: Vec<KeyEntry> = variants.iter().map(entry).collect();
         let area = Area {
             left: MARGIN + 50.0,
             top: TOP + 28.0,
-            right: PAGE_WIDTH - KEY_WIDTH,
+            right: PAGE_WIDTH - key_width(&entries),
             bottom: height - FOOTER - 58.0,
         };
         let plot = plot(area, longest);
@@ -146,19 +153,13 @@ fn draw(results: &Results, quantity: &Quantity) -> Scene {
         plot.capacities(&mut scene, &variants, true);
         let (times, unit) = time_ticks(plot.x.high, 8);
         bottom_axis(&mut scene, area, &plot.x, &times, &format!("{} since the rollout began", unit.long));
-        let entry = |variant: &Variant<'_>| KeyEntry {
-            value: (quantity.peak)(variant),
-            colour: series_colour(variant.index),
-            dash: Some(&[]),
-            name: variant.name().to_owned(),
-            detail: (quantity.detail)(variant),
-        };
-        key(&mut scene, area, variants.iter().map(entry).collect());
+        key(&mut scene, area, entries);
         return scene;
     }
-    let (areas, bottom) = panels(variants.len());
-    let mut scene = page(&results.provenance, quantity.title, &subtitle, bottom + FOOTER);
-    write(&mut scene, &quantity.axis, (MARGIN, TOP - 2.0), SMALL, INK, Align::Left);
+    let (areas, height) = panels(variants.len());
+    let mut scene = page(&results.provenance, quantity.title, &subtitle, height);
+    let axes = format!("{}, over the time since the rollout began", quantity.axis);
+    write(&mut scene, &axes, (MARGIN, TOP - 2.0), SMALL, INK, Align::Left);
     for (at, (&area, variant)) in areas.iter().zip(&variants).enumerate() {
         let plot = plot(area, if alike { longest } else { spans[at] });
         panel_frame(&mut scene, area, &plot.y, &ticks, variant.name(), &(quantity.detail)(variant));
@@ -178,20 +179,16 @@ fn order_by_peak(variants: &[Variant<'_>], quantity: &Quantity) -> Vec<usize> {
 }
 
 /// Name, detail, grid and value labels of a panel.
-pub(super) fn panel_frame(
-    scene: &mut Scene,
-    area: Area,
-    y: &Scale,
-    ticks: &[crate::report::axis::Tick],
-    name: &str,
-    detail: &str,
-) {
+pub(super) fn panel_frame(scene: &mut Scene, area: Area, y: &Scale, ticks: &[Tick], name: &str, detail: &str) {
     let width = area.right - area.left;
-    let name = fitted(name, LABEL, Weight::Bold, width);
+    let name = fitted_name(name, LABEL, Weight::Bold, width);
     write_bold(scene, &name, (area.left, area.top - 27.0), LABEL, INK);
     let detail = fitted(detail, SMALL, Weight::Regular, width);
     write(scene, &detail, (area.left, area.top - 11.0), SMALL, MUTED, Align::Left);
-    value_axis(scene, area, y, ticks, "");
+    let first = area.left < MARGIN + 60.0;
+    let unlabelled = |tick: &Tick| Tick { label: String::new(), ..tick.clone() };
+    let ticks: Vec<Tick> = ticks.iter().map(|tick| if first { tick.clone() } else { unlabelled(tick) }).collect();
+    value_axis(scene, area, y, &ticks, "");
 }
 
 /// The time axis of a panel: its last label carries the unit.

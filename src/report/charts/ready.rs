@@ -4,7 +4,7 @@
 use crate::report::axis::{Kind, Tick, log_time_ticks, span, time_scale, time_ticks};
 use crate::report::data::{Results, Variant, extent};
 use crate::report::format::{count, time};
-use crate::report::frame::{Area, FOOTER, KEY_WIDTH, KeyEntry, TOP, bottom_axis, key, page, value_axis};
+use crate::report::frame::{Area, FOOTER, KeyEntry, TOP, bottom_axis, key, key_width, page, value_axis};
 use crate::report::scene::{Point, Scene, Stroke};
 use crate::report::style::{MARGIN, PAGE_WIDTH, series_colour, series_dash};
 
@@ -14,9 +14,15 @@ pub(in crate::report) fn draw(results: &Results) -> Scene {
     let ready: Vec<Vec<f64>> = variants.iter().map(ready_times).collect();
     let all: Vec<f64> = ready.iter().flatten().copied().filter(|time| *time > 0.0).collect();
     let ends: Vec<f64> = ready.iter().filter_map(|times| times.last().copied()).filter(|end| *end > 0.0).collect();
+    let entries: Vec<KeyEntry> =
+        variants.iter().zip(&ready).map(|(variant, times)| entry(variant, times, dash(&variants, variant))).collect();
     let height = 540.0;
-    let area =
-        Area { left: MARGIN + 50.0, top: TOP + 28.0, right: PAGE_WIDTH - KEY_WIDTH, bottom: height - FOOTER - 58.0 };
+    let area = Area {
+        left: MARGIN + 50.0,
+        top: TOP + 28.0,
+        right: PAGE_WIDTH - key_width(&entries),
+        bottom: height - FOOTER - 58.0,
+    };
     // Slow variants squash fast ones when their ends lie far apart; the first cluster of each says nothing about that.
     let mut x = time_scale(&ends, area.left, area.right);
     if x.kind == Kind::Log {
@@ -35,37 +41,50 @@ pub(in crate::report) fn draw(results: &Results) -> Scene {
         let (ticks, unit) = time_ticks(x.high, 8);
         bottom_axis(&mut scene, area, &x, &ticks, &format!("{} since the rollout began", unit.long));
     }
-    let mut entries = Vec::new();
     for (variant, times) in variants.iter().zip(&ready) {
+        let Some((&first, &last)) = times.first().zip(times.last()) else { continue };
         let targets = variant.clusters.len();
-        let dash = if variants.len() > 3 { series_dash(variant.index) } else { &[] };
-        let mut points: Vec<Point> = vec![(area.left, y.at(0.0))];
+        let share = |clusters: usize| y.at(100.0 * clusters as f64 / targets as f64);
+        let mut points: Vec<Point> = vec![(x.at(first), share(0))];
         for (at, &time) in times.iter().enumerate() {
-            points.push((x.at(time), y.at(100.0 * at as f64 / targets as f64)));
-            points.push((x.at(time), y.at(100.0 * (at + 1) as f64 / targets as f64)));
+            points.push((x.at(time), share(at)));
+            points.push((x.at(time), share(at + 1)));
         }
-        points.push((area.right, points.last().expect("the start is there").1));
+        if times.len() < targets {
+            points.push((area.right, share(times.len())));
+        }
+        let colour = series_colour(variant.index);
         let points = crate::report::axis::decimate(&points, 2.0);
-        scene.path(points, Stroke { colour: series_colour(variant.index), width: 2.0, dash });
-        entries.push(KeyEntry {
-            // The fastest curve is the topmost, so its entry is the first; never comes last.
-            value: if times.len() == targets {
-                -times.last().copied().unwrap_or(f64::INFINITY)
-            } else {
-                f64::NEG_INFINITY
-            },
-            colour: series_colour(variant.index),
-            dash: Some(dash),
-            name: variant.name().to_owned(),
-            detail: match times.last() {
-                Some(&last) if times.len() == targets => format!("all after {}", time(last)),
-                Some(_) => format!("{} of {} ready", count(times.len() as f64), count(targets as f64)),
-                None => "none ready".to_owned(),
-            },
-        });
+        scene.path(points, Stroke { colour, width: 2.0, dash: dash(&variants, variant) });
+        scene.dot((x.at(last), share(times.len())), 3.5, colour, 1.0);
     }
     key(&mut scene, area, entries);
     scene
+}
+
+/// Curves that may cross often are told apart by their pattern too.
+fn dash(variants: &[Variant<'_>], variant: &Variant<'_>) -> &'static [f64] {
+    if variants.len() > 3 { series_dash(variant.index) } else { &[] }
+}
+
+fn entry(variant: &Variant<'_>, times: &[f64], dash: &'static [f64]) -> KeyEntry {
+    let targets = variant.clusters.len();
+    let all = times.len() == targets;
+    KeyEntry {
+        // The fastest curve is the topmost, so its entry is the first; the more clusters are missing, the later.
+        value: match times.last() {
+            Some(last) if all => -last,
+            _ => -1e12 * (targets - times.len()) as f64,
+        },
+        colour: series_colour(variant.index),
+        dash: Some(dash),
+        name: variant.name().to_owned(),
+        detail: match times.last() {
+            Some(&last) if all => format!("all after {}", time(last)),
+            Some(_) => format!("{} of {} ready", count(times.len() as f64), count(targets as f64)),
+            None => "none ready".to_owned(),
+        },
+    }
 }
 
 /// When each cluster that ever was ready on the new revision was, sorted.

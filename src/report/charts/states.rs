@@ -5,7 +5,7 @@ use crate::report::axis::{Scale, decimate, ticks_from_zero};
 use crate::report::charts::over_time::{SHARED_TIME, panel_frame, panel_time};
 use crate::report::data::{Results, Variant, extent};
 use crate::report::format::{count, time};
-use crate::report::frame::{FOOTER, TOP, page, panels, write};
+use crate::report::frame::{TOP, page, panels, write};
 use crate::report::scene::{Align, Point, Scene, Weight, text_width};
 use crate::report::style::{INK, MARGIN, SMALL, STATES};
 
@@ -28,8 +28,8 @@ pub(in crate::report) fn draw(results: &Results) -> Scene {
     if !alike {
         subtitle.push_str("; every panel has its own time axis");
     }
-    let (areas, bottom) = panels(variants.len());
-    let mut scene = page(&results.provenance, "What the clusters are doing", &subtitle, bottom + FOOTER);
+    let (areas, height) = panels(variants.len());
+    let mut scene = page(&results.provenance, "What the clusters are doing", &subtitle, height);
     legend(&mut scene);
     for (at, (&area, variant)) in areas.iter().zip(&variants).enumerate() {
         let span = if alike { longest } else { spans[at] };
@@ -58,10 +58,7 @@ fn detail(variant: &Variant<'_>) -> String {
     let Some(last) = variant.timeline.last() else { return "no series".to_owned() };
     let all: u64 = stack(last).iter().sum();
     if last.ready_new == all {
-        let peak = variant
-            .median("peak_not_ready")
-            .map_or(String::new(), |peak| format!(", at most {} at once not ready", count(peak)));
-        return format!("all ready after {}{peak}", time(settled_after(variant)));
+        return format!("all ready after {}", time(settled_after(variant)));
     }
     format!("{} of {} ready in the end", count(last.ready_new as f64), count(all as f64))
 }
@@ -87,7 +84,7 @@ fn fill(scene: &mut Scene, variant: &Variant<'_>, x: &Scale, y: &Scale) {
         if end < x.high {
             points.push((x.to, y.at(sum(shown[shown.len() - 1]))));
         }
-        decimate(&points, 2.0)
+        decimate(&points, 1.0)
     };
     for (upto, (_, colour)) in (1..=4).zip(STATES) {
         let mut outline = edge(upto);

@@ -6,11 +6,13 @@ use crate::report::axis::{
 };
 use crate::report::data::{Results, Variant, extent};
 use crate::report::frame::{Area, FOOTER, TOP, bottom_axis, page, value_axis, write};
-use crate::report::scene::{Align, Label, Point, Scene, Stroke, Weight, fitted, text_width};
+use crate::report::scene::{Align, Label, Point, Scene, Stroke, Weight, fitted_name, text_width};
 use crate::report::style::{AXIS, GRID, INK, LABEL, MARGIN, MUTED, PAGE_WIDTH, SMALL, WHITE, series_colour};
 
-/// Width of the strip for variants of which no run finished.
-const STRIP: f64 = 190.0;
+/// Greatest width of a name in the strip for variants of which no run finished.
+const STRIP_NAME: f64 = 150.0;
+/// Width of that strip without its names.
+const STRIP_ROOM: f64 = 52.0;
 
 /// One variant's place.
 struct Dot<'v> {
@@ -23,11 +25,14 @@ struct Dot<'v> {
 pub(in crate::report) fn draw(results: &Results) -> Scene {
     let variants = results.variants();
     let height = 560.0;
-    let strip = variants.iter().any(|variant| variant.median("completion_s").is_none());
+    let unfinished = variants.iter().filter(|variant| variant.median("completion_s").is_none());
+    let strip = unfinished
+        .map(|variant| text_width(variant.name(), LABEL, Weight::Bold).clamp(70.0, STRIP_NAME) + STRIP_ROOM)
+        .reduce(f64::max);
     let area = Area {
         left: MARGIN + 50.0,
         top: TOP + 28.0,
-        right: PAGE_WIDTH - MARGIN - 20.0 - if strip { STRIP } else { 0.0 },
+        right: PAGE_WIDTH - MARGIN - 20.0 - strip.unwrap_or(0.0),
         bottom: height - FOOTER - 58.0,
     };
     let subtitle = format!(
@@ -52,7 +57,7 @@ pub(in crate::report) fn draw(results: &Results) -> Scene {
     let axis = if y.kind == Kind::Log { "most image pulls at once (logarithmic)" } else { "most image pulls at once" };
     value_axis(&mut scene, area, &y, &ticks, axis);
     time_axis(&mut scene, area, &x);
-    if strip {
+    if strip.is_some() {
         let left = area.right + 14.0;
         scene.line((left, area.top), (left, area.bottom), Stroke { colour: AXIS, width: 1.0, dash: &[3.0, 3.0] });
         write(&mut scene, "no run finished", (left + 10.0, area.top - 13.0), SMALL, INK, Align::Left);
@@ -67,11 +72,8 @@ pub(in crate::report) fn draw(results: &Results) -> Scene {
             Dot { variant, at, finished: completion.is_some() }
         })
         .collect();
-    for pair in dots.windows(2) {
-        let same = pair[0].variant.info.strategy == pair[1].variant.info.strategy;
-        if same && pair[0].finished && pair[1].finished {
-            scene.line(pair[0].at, pair[1].at, Stroke::solid(GRID, 2.0));
-        }
+    for (from, to) in joined(&dots) {
+        scene.line(from, to, Stroke::solid(GRID, 2.0));
     }
     for dot in &dots {
         draw_dot(&mut scene, dot, &x, &y);
@@ -117,13 +119,29 @@ fn draw_dot(scene: &mut Scene, dot: &Dot<'_>, x: &Scale, y: &Scale) {
     }
 }
 
+/// The pairs of neighbouring settings of one strategy that both finished.
+fn joined(dots: &[Dot<'_>]) -> Vec<(Point, Point)> {
+    let joins = |pair: &&[Dot<'_>]| {
+        pair[0].variant.info.strategy == pair[1].variant.info.strategy && pair[0].finished && pair[1].finished
+    };
+    dots.windows(2).filter(joins).map(|pair| (pair[0].at, pair[1].at)).collect()
+}
+
 /// Puts each name where it touches no dot and no other name: beside its dot, else above or below in growing distance.
 fn label_dots(scene: &mut Scene, dots: &[Dot<'_>], area: Area) {
     let mut taken: Vec<[f64; 4]> =
         dots.iter().map(|dot| [dot.at.0 - 7.0, dot.at.1 - 7.0, dot.at.0 + 7.0, dot.at.1 + 7.0]).collect();
+    for (a, b) in joined(dots) {
+        let steps = ((b.0 - a.0).hypot(b.1 - a.1) / 6.0).ceil().max(1.0);
+        taken.extend((0..=steps as usize).map(|step| {
+            let share = step as f64 / steps;
+            let (x, y) = (a.0 + (b.0 - a.0) * share, a.1 + (b.1 - a.1) * share);
+            [x - 1.0, y - 1.0, x + 1.0, y + 1.0]
+        }));
+    }
     for dot in dots {
-        let room = if dot.finished { 260.0 } else { STRIP - 50.0 };
-        let name = fitted(dot.variant.name(), LABEL, Weight::Bold, room);
+        let room = if dot.finished { 260.0 } else { STRIP_NAME };
+        let name = fitted_name(dot.variant.name(), LABEL, Weight::Bold, room);
         let finished = dot.variant.finished();
         let note = if dot.finished && finished < dot.variant.runs.len() {
             format!("{finished} of {} finished", dot.variant.runs.len())
@@ -154,6 +172,7 @@ fn label_dots(scene: &mut Scene, dots: &[Dot<'_>], area: Area) {
         };
         let Some(found) = (0..240).map(place).find(fits) else { continue };
         taken.push(found);
+        scene.rectangle((found[0] - 2.0, found[1]), (found[2] + 2.0, found[3]), WHITE, 0.75);
         scene.text(Label {
             text: name,
             at: (found[0], found[1] + 11.0),
