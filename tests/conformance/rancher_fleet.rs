@@ -16,10 +16,12 @@ use serde_json::{Map, Value, json};
 
 use crate::suite::{Suite, read_files};
 
+/// Compares one case; the error tells where, what was expected and what came out.
+type Check = fn(&Value) -> Result<(), String>;
+
 /// All suites for which `folder` has files.
 pub fn suites(folder: &Path) -> Vec<Suite> {
-    let kinds: [(&str, fn(&Value) -> Result<(), String>); 3] =
-        [("limit", check_limit), ("partitions", check_partitions), ("traces", check_trace)];
+    let kinds: [(&str, Check); 3] = [("limit", check_limit), ("partitions", check_partitions), ("traces", check_trace)];
     let mut suites = Vec::new();
     for (kind, check) in kinds {
         let files = read_files(folder, kind);

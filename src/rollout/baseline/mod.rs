@@ -1,1 +1,241 @@
-//! Baselines.
+//! Schedulers that every comparison wants as its bounds: all at once, fixed batches, one by one.
+//!
+//! No product is followed. All of them start targets in the order of the view, and know of a target whether it was
+//! told and whether it is ready on what it was told. A batch starts when every target of the previous ones is ready;
+//! nothing times out, so one target that never becomes ready holds all later batches for ever.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Action, Hold, Pass, Revision, Scheduler, TargetId};
+use crate::units::SimTime;
+
+/// How many targets a hold names.
+const NAMED: usize = 3;
+
+/// Which targets are started when.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Baseline {
+    /// Every target in the first pass: the fastest a rollout can be, and the worst for a registry.
+    AllAtOnce,
+    /// Batches of a fixed number of targets; 0 counts as 1.
+    BatchSize(u32),
+    /// Batches of a share of all targets in percent, rounded down to at least one target.
+    BatchPercent(u32),
+    /// One target after another: the slowest that makes sense.
+    OneByOne,
+}
+
+/// What is known of the rollout.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct BaselineView {
+    /// One for each target; the index is its [`TargetId`].
+    pub targets: Vec<TargetView>,
+}
+
+/// What is known of one target.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct TargetView {
+    /// What it is to run in the end.
+    pub wanted: Revision,
+    /// What it was last told to run. `None`: nothing yet.
+    pub told: Option<Revision>,
+    /// Whether it runs what it was told, and is ready.
+    pub ready: bool,
+}
+
+/// What a pass found.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct BaselineStatus {
+    /// Targets told the wanted revision and ready on it, before the pass.
+    pub done: u32,
+    /// Targets told the wanted revision and not ready, those of this pass included.
+    pub in_flight: u32,
+    /// Targets that are not told yet, after the pass.
+    pub waiting: u32,
+}
+
+impl Baseline {
+    /// The number of targets in a batch, of `targets` in all; at least 1.
+    #[must_use]
+    pub fn batch(self, targets: usize) -> usize {
+        let batch = match self {
+            Self::AllAtOnce => targets,
+            Self::BatchSize(size) => size as usize,
+            Self::BatchPercent(percent) => (targets as u64 * u64::from(percent) / 100) as usize,
+            Self::OneByOne => 1,
+        };
+        batch.max(1)
+    }
+}
+
+impl TargetView {
+    fn is_told(&self) -> bool {
+        self.told == Some(self.wanted)
+    }
+}
+
+impl Scheduler for Baseline {
+    type View = BaselineView;
+    type Status = BaselineStatus;
+
+    fn reconcile(&mut self, _now: SimTime, view: &BaselineView) -> Pass<BaselineStatus> {
+        let mut status = BaselineStatus::default();
+        for target in view.targets.iter().filter(|target| target.is_told()) {
+            *(if target.ready { &mut status.done } else { &mut status.in_flight }) += 1;
+        }
+        let waits = |(_, target): &(usize, &TargetView)| !target.is_told();
+        let waiting = view.targets.iter().enumerate().filter(waits);
+        // All at once does not wait for what it started in an earlier pass.
+        let may_start = status.in_flight == 0 || *self == Self::AllAtOnce;
+        let batch = if may_start { self.batch(view.targets.len()) } else { 0 };
+        let start = |(index, target): (usize, &TargetView)| Action::Deploy {
+            target: TargetId(index as u32),
+            revision: target.wanted,
+        };
+        let actions: Vec<Action> = waiting.take(batch).map(start).collect();
+        status.in_flight += actions.len() as u32;
+        status.waiting = view.targets.len() as u32 - status.done - status.in_flight;
+        Pass { actions, wake_at: None, status }
+    }
+
+    fn hold(&self, view: &BaselineView) -> Option<Hold> {
+        let is_in_flight = |(_, target): &(usize, &TargetView)| target.is_told() && !target.ready;
+        let in_flight: Vec<usize> =
+            view.targets.iter().enumerate().filter(is_in_flight).map(|(index, _)| index).collect();
+        let waiting = view.targets.iter().filter(|target| !target.is_told()).count();
+        if in_flight.is_empty() || (*self == Self::AllAtOnce && waiting > 0) {
+            return None;
+        }
+        let named: Vec<String> = in_flight.iter().take(NAMED).map(|index| format!("#{index}")).collect();
+        let more = in_flight.len().saturating_sub(NAMED);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        let of_targets = format!("{} told target(s) not ready ({}{more})", in_flight.len(), named.join(", "));
+        Some(if waiting > 0 {
+            Hold {
+                rule: "batch",
+                explanation: format!("{of_targets}; the next of {waiting} waiting targets start when all are"),
+            }
+        } else {
+            Hold { rule: "ready", explanation: format!("{of_targets}; all targets were told") }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OLD: Revision = Revision(1);
+    const NEW: Revision = Revision(2);
+    const NOBODY: [u32; 0] = [];
+
+    /// A rollout of six targets from OLD to NEW, and its story so far.
+    struct Story {
+        baseline: Baseline,
+        view: BaselineView,
+    }
+
+    impl Story {
+        fn new(baseline: Baseline, targets: usize) -> Self {
+            let target = TargetView { wanted: NEW, told: Some(OLD), ready: true };
+            Self { baseline, view: BaselineView { targets: vec![target; targets] } }
+        }
+
+        /// One pass, carried out; which targets were told.
+        fn pass(&mut self) -> Vec<u32> {
+            let pass = self.baseline.reconcile(SimTime::ZERO, &self.view);
+            let again = self.baseline.reconcile(SimTime::ZERO, &self.view);
+            assert_eq!(pass, again, "the same view gives the same pass");
+            let mut told = Vec::new();
+            for action in pass.actions {
+                let Action::Deploy { target, revision } = action else { panic!("only tells: {action:?}") };
+                assert_eq!(revision, NEW);
+                self.view.targets[target.index()] = TargetView { wanted: NEW, told: Some(NEW), ready: false };
+                told.push(target.0);
+            }
+            told
+        }
+
+        fn ready(&mut self, targets: &[usize]) {
+            targets.iter().for_each(|target| self.view.targets[*target].ready = true);
+        }
+
+        fn hold(&self) -> Option<String> {
+            self.baseline.hold(&self.view).map(|hold| hold.to_string())
+        }
+    }
+
+    #[test]
+    fn all_at_once_tells_everyone_in_the_first_pass() {
+        let mut story = Story::new(Baseline::AllAtOnce, 6);
+        assert_eq!(story.pass(), [0, 1, 2, 3, 4, 5]);
+        assert_eq!(story.pass(), NOBODY);
+        story.ready(&[0, 1, 3, 4, 5]);
+        assert_eq!(story.hold().as_deref(), Some("ready: 1 told target(s) not ready (#2); all targets were told"));
+        story.view.targets[0] = TargetView { wanted: NEW, told: Some(OLD), ready: true };
+        assert_eq!(story.hold(), None, "the next pass tells the newcomer");
+        assert_eq!(story.pass(), [0], "a newcomer waits for nobody");
+    }
+
+    #[test]
+    fn a_batch_starts_when_the_previous_one_is_ready() {
+        let mut story = Story::new(Baseline::BatchSize(4), 6);
+        assert_eq!(story.hold(), None, "the next pass moves it on");
+        assert_eq!(story.pass(), [0, 1, 2, 3]);
+        story.ready(&[0, 1, 3]);
+        assert_eq!(story.pass(), NOBODY, "one is still at work");
+        assert_eq!(
+            story.hold().as_deref(),
+            Some("batch: 1 told target(s) not ready (#2); the next of 2 waiting targets start when all are")
+        );
+        story.ready(&[2]);
+        assert_eq!(story.pass(), [4, 5]);
+        story.ready(&[4, 5]);
+        assert_eq!((story.pass(), story.hold()), (NOBODY.to_vec(), None), "done");
+    }
+
+    #[test]
+    fn one_by_one_is_a_batch_of_one() {
+        let mut story = Story::new(Baseline::OneByOne, 3);
+        for target in 0..3 {
+            assert_eq!(story.pass(), [target]);
+            assert_eq!(story.pass(), NOBODY);
+            story.ready(&[target as usize]);
+        }
+        assert_eq!(story.pass(), NOBODY);
+    }
+
+    #[test]
+    fn a_batch_has_at_least_one_target() {
+        let cases = [
+            // baseline, targets, batch, why
+            (Baseline::BatchPercent(10), 200, 20, "the plain case"),
+            (Baseline::BatchPercent(10), 19, 1, "rounds down"),
+            (Baseline::BatchPercent(10), 3, 1, "to at least one"),
+            (Baseline::BatchPercent(0), 200, 1, "also for 0 %"),
+            (Baseline::BatchPercent(100), 200, 200, "all"),
+            (Baseline::BatchSize(0), 200, 1, "a batch of none would stop the rollout"),
+            (Baseline::BatchSize(500), 200, 500, "more than there are is all"),
+            (Baseline::AllAtOnce, 0, 1, "no target, no matter"),
+        ];
+        for (baseline, targets, batch, why) in cases {
+            assert_eq!(baseline.batch(targets), batch, "{baseline:?} of {targets}: {why}");
+        }
+    }
+
+    #[test]
+    fn a_baseline_is_chosen_by_key() {
+        for (yaml, baseline) in [
+            ("allAtOnce", Baseline::AllAtOnce),
+            ("batchSize: 50", Baseline::BatchSize(50)),
+            ("batchPercent: 10", Baseline::BatchPercent(10)),
+            ("oneByOne", Baseline::OneByOne),
+        ] {
+            assert_eq!(serde_saphyr::from_str::<Baseline>(yaml).expect(yaml), baseline, "{yaml}");
+        }
+        let error = serde_saphyr::from_str::<Baseline>("rolling").expect_err("there is no such baseline").to_string();
+        assert!(error.contains("allAtOnce"), "{error}");
+    }
+}

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::super::label_selector::{LabelSelector, Labels, SelectorError};
 
 /// A cluster as its object in the management cluster describes it. It lies in a list whose index is its
-/// [`TargetId`](super::TargetId).
+/// [`TargetId`](crate::rollout::TargetId).
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Cluster {
     /// Fleet works through clusters in the byte order of their names.

@@ -285,7 +285,8 @@ targetCustomizations: [{name: all, clusterSelector: {}}]
         let written = serde_json::to_value(all).expect("it is JSON");
         let mut names: Vec<_> = written.as_object().expect("an object").keys().map(String::as_str).collect();
         let mut fields = RolloutStrategy::FIELDS;
-        (names.sort_unstable(), fields.sort_unstable());
+        names.sort_unstable();
+        fields.sort_unstable();
         assert_eq!(names, fields);
     }
 }

@@ -71,7 +71,7 @@ fn whole_number(text: &str) -> Option<i64> {
 /// Truncates as amd64's `CVTTSD2SQ` does: what does not fit becomes the smallest integer.
 fn to_integer_amd64(value: f64) -> i64 {
     const TWO_63: f64 = 9_223_372_036_854_775_808.0;
-    if value >= -TWO_63 && value < TWO_63 { value as i64 } else { i64::MIN }
+    if (-TWO_63..TWO_63).contains(&value) { value as i64 } else { i64::MIN }
 }
 
 #[cfg(test)]

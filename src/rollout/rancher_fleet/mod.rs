@@ -31,13 +31,17 @@ mod cluster;
 mod config;
 mod control_loop;
 mod documented;
+mod explain;
 mod go_float;
+mod hold;
 mod limit;
 mod matcher;
 mod observe;
 mod partition;
 mod pass;
 mod status;
+#[cfg(test)]
+mod tests;
 mod view;
 
 use schemars::JsonSchema;
@@ -51,6 +55,7 @@ pub use config::{FleetYaml, IntOrString, ManualPartition, RolloutStrategy};
 pub use control_loop::{
     CONCURRENT_BUNDLES, DEPENDS_ON_RETRY, ERROR_RETRY, GIT_REPO_STATUS_DELAY, READINESS_DELAY, control_loop,
 };
+pub use explain::{Explanation, PartitionExplanation, explain};
 pub use limit::{LimitError, limit};
 pub use partition::{Partition, Partitioning, StrategyError};
 pub use status::{BundleStatus, DeploymentState, GitRepoStatus, PartitionStatus, Summary};
@@ -112,9 +117,7 @@ impl RancherFleet {
 
     /// Replaces the clusters, as a change of their labels or groups does. All are targets until the next pass.
     pub fn set_clusters(&mut self, clusters: Vec<Cluster>) {
-        self.by_name = (0..clusters.len() as u32).collect();
-        // Stable: equal names keep the order of the list.
-        self.by_name.sort_by(|a, b| clusters[*a as usize].name.cmp(&clusters[*b as usize].name));
+        self.by_name = targets_by_name(&clusters);
         self.is_target = vec![true; clusters.len()];
         self.clusters = clusters;
         self.plan = self.partition(&self.is_target);
@@ -218,13 +221,21 @@ impl Scheduler for RancherFleet {
         pass
     }
 
+    /// Which rule holds the rollout at `view`. `None`: it is finished, or the next pass moves it on. It costs as much
+    /// as several passes.
     fn hold(&self, view: &BundleView) -> Option<Hold> {
-        let _ = view;
-        None
+        hold::hold(self, view)
     }
 }
 
 /// A pass that found the strategy invalid: nothing is changed, and only a change starts another one.
 fn failed(error: StrategyError) -> Pass<BundleStatus> {
     Pass { actions: Vec::new(), wake_at: None, status: BundleStatus { error: Some(error), ..BundleStatus::default() } }
+}
+
+/// Indices of all clusters in the byte order of their names; equal names keep the order of the list.
+fn targets_by_name(clusters: &[Cluster]) -> Vec<u32> {
+    let mut by_name: Vec<u32> = (0..clusters.len() as u32).collect();
+    by_name.sort_by(|a, b| clusters[*a as usize].name.cmp(&clusters[*b as usize].name));
+    by_name
 }

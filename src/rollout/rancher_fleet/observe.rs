@@ -4,9 +4,9 @@
 //! Follows the reset of the bundle's status in `internal/cmd/controller/target/status.go` and
 //! `reconciler/bundle_status.go`.
 
-use super::super::TargetId;
+use super::super::{Revision, TargetId};
 use super::status::{DeploymentState, Summary};
-use super::view::BundleView;
+use super::view::{BundleView, Deployment};
 
 /// How many not-ready targets a bundle's status lists.
 const LISTED: usize = 10;
@@ -30,6 +30,9 @@ pub(super) mod flag {
     /// Told the wanted id, which is applied and ready: up to date and available.
     pub(crate) const DONE: u8 = TOLD | APPLIED_READY;
 }
+
+/// The wanted id is staged, deployed and applied, and the deployment is ready.
+const SETTLED: u8 = flag::STAGED | flag::DONE;
 
 /// What one look at the view finds.
 #[derive(Clone, Debug, Default)]
@@ -59,34 +62,34 @@ impl Observation {
             let cluster = &view.clusters[index as usize];
             self.targets_changed |= cluster.targeted != is_target[index as usize];
             let attached = cluster.targeted && cluster.registered;
-            if let Some(stored) = cluster.deployment.filter(|_| !attached) {
-                // A deployment is found by its cluster's namespace, so an unregistered target's belongs to nobody.
-                if !stored.off_schedule {
-                    self.orphans.push(TargetId(index));
+            let mut flags = if cluster.registered { flag::REGISTERED } else { 0 };
+            let is_paused = cluster.paused || view.paused;
+            flags |= if is_paused { flag::PAUSED } else { 0 };
+            let state = match &cluster.deployment {
+                Some(deployment) if attached => {
+                    let is_unavailable = deployment.is_unavailable();
+                    self.unavailable += i64::from(is_unavailable);
+                    self.stores_flags |=
+                        deployment.paused != is_paused || deployment.off_schedule != cluster.off_schedule;
+                    flags |= flags_of(deployment, cluster.wanted) | if is_unavailable { flag::UNAVAILABLE } else { 0 };
+                    if flags & SETTLED == SETTLED && deployment.non_modified {
+                        DeploymentState::Ready
+                    } else {
+                        DeploymentState::of(deployment, Some(cluster.wanted))
+                    }
                 }
-            }
+                Some(stored) => {
+                    // A deployment is found by its cluster's namespace, so an unregistered target's is nobody's.
+                    if !stored.off_schedule {
+                        self.orphans.push(TargetId(index));
+                    }
+                    DeploymentState::Pending
+                }
+                None => DeploymentState::Pending,
+            };
             if !cluster.targeted {
                 continue;
             }
-            let is_paused = cluster.paused || view.paused;
-            let mut flags = if cluster.registered { flag::REGISTERED } else { 0 };
-            flags |= if is_paused { flag::PAUSED } else { 0 };
-            let state = match cluster.deployment.filter(|_| attached) {
-                None => DeploymentState::Pending,
-                Some(deployment) => {
-                    let wanted = Some(cluster.wanted);
-                    let bit = |holds: bool, flag: u8| if holds { flag } else { 0 };
-                    flags |= flag::EXISTS
-                        | bit(deployment.is_unavailable(), flag::UNAVAILABLE)
-                        | bit(deployment.staged == wanted, flag::STAGED)
-                        | bit(deployment.deployed == wanted, flag::TOLD)
-                        | bit(deployment.applied == wanted && deployment.ready, flag::APPLIED_READY);
-                    self.unavailable += i64::from(deployment.is_unavailable());
-                    self.stores_flags |=
-                        deployment.paused != is_paused || deployment.off_schedule != cluster.off_schedule;
-                    DeploymentState::of(&deployment, wanted)
-                }
-            };
             self.flags[index as usize] = flags;
             self.summary.add(state);
             if state != DeploymentState::Ready && self.not_ready.len() < LISTED {
@@ -109,4 +112,14 @@ impl Observation {
     pub(super) fn set(&mut self, member: u32, flags: u8) {
         self.flags[member as usize] |= flags;
     }
+}
+
+#[inline]
+fn flags_of(deployment: &Deployment, wanted: Revision) -> u8 {
+    let wanted = Some(wanted);
+    let bit = |holds: bool, flag: u8| if holds { flag } else { 0 };
+    flag::EXISTS
+        | bit(deployment.staged == wanted, flag::STAGED)
+        | bit(deployment.deployed == wanted, flag::TOLD)
+        | bit(deployment.applied == wanted && deployment.ready, flag::APPLIED_READY)
 }

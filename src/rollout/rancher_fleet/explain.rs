@@ -1,0 +1,309 @@
+//! What a strategy means for a fleet before anything is rolled out: partitions and limits in numbers, and what a user
+//! should be warned of.
+
+use super::cluster::Cluster;
+use super::config::RolloutStrategy;
+use super::documented;
+use super::matcher::Matcher;
+use super::partition::{Partition, Partitioning, StrategyError};
+use super::pass;
+use super::{Rules, targets_by_name};
+
+/// How many clusters of a partition are named.
+const NAMED: usize = 3;
+
+/// A strategy applied to a fleet.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Explanation {
+    /// Whose rules.
+    pub rules: Rules,
+    /// Clusters in all.
+    pub targets: usize,
+    /// In the order in which they are worked on.
+    pub partitions: Vec<PartitionExplanation>,
+    /// Clusters that may be unavailable in the bundle before available ones are no longer updated. `None`: the rules
+    /// know no such limit.
+    pub max_unavailable: Option<i64>,
+    /// Unavailable (documented: NotReady) partitions up to which later ones are worked on.
+    pub max_unavailable_partitions: i64,
+    /// First deployments per pass, over all partitions. `None`: the rules know no such limit.
+    pub max_new: Option<i64>,
+    /// Clusters started at once in a partition before its `maxUnavailable` is checked. `None`: the rules know no
+    /// batches.
+    pub batch: Option<usize>,
+    /// Clusters in no partition, by name.
+    pub unpartitioned: Vec<String>,
+    /// What does not do what one would think, one sentence each.
+    pub warnings: Vec<String>,
+}
+
+/// One partition of an [`Explanation`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct PartitionExplanation {
+    /// As in the bundle's status.
+    pub name: String,
+    /// Its clusters.
+    pub count: usize,
+    /// Shipped: clusters of it that may be unavailable in an update. Documented: clusters that may be NotReady when
+    /// its next batch starts.
+    pub max_unavailable: i64,
+    /// More clusters than this behind make the partition count against `maxUnavailablePartitions`.
+    pub gate: i64,
+    /// Its first clusters by name, a few.
+    pub first: Vec<String>,
+}
+
+/// Applies `strategy` to all of `clusters`.
+///
+/// # Errors
+/// What is wrong with the strategy; Fleet would change nothing.
+pub fn explain(strategy: &RolloutStrategy, rules: Rules, clusters: &[Cluster]) -> Result<Explanation, StrategyError> {
+    let targets = targets_by_name(clusters);
+    let plan = Partitioning::new(strategy, clusters, &targets)?;
+    let is_partition_limit_set = strategy.max_unavailable_partitions.is_some();
+    let gate = |partition: &Partition| match rules {
+        Rules::Shipped => partition.max_unavailable,
+        Rules::Documented => documented::gate_limit(partition, is_partition_limit_set),
+    };
+    let name = |index: &u32| clusters[*index as usize].name.clone();
+    let partitions = plan.partitions.iter().map(|partition| PartitionExplanation {
+        name: partition.name.clone(),
+        count: partition.members.len(),
+        max_unavailable: partition.max_unavailable,
+        gate: gate(partition),
+        first: partition.members.iter().take(NAMED).map(name).collect(),
+    });
+    let mut times = vec![0_usize; clusters.len()];
+    plan.partitions.iter().flat_map(|p| &p.members).for_each(|member| times[*member as usize] += 1);
+    let with = |test: fn(usize) -> bool| -> Vec<String> {
+        targets.iter().filter(|index| test(times[**index as usize])).map(name).collect()
+    };
+    let mut explanation = Explanation {
+        rules,
+        targets: targets.len(),
+        partitions: partitions.collect(),
+        max_unavailable: (rules == Rules::Shipped).then_some(plan.max_unavailable),
+        max_unavailable_partitions: plan.max_unavailable_partitions,
+        max_new: (rules == Rules::Shipped).then(|| strategy.max_new.unwrap_or(pass::MAX_NEW)),
+        batch: (rules == Rules::Documented).then_some(documented::BATCH),
+        unpartitioned: with(|times| times == 0),
+        warnings: Vec::new(),
+    };
+    explanation.warnings = warnings(strategy, &explanation, &with(|times| times > 1));
+    Ok(explanation)
+}
+
+fn warnings(strategy: &RolloutStrategy, found: &Explanation, in_several: &[String]) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if found.targets == 0 {
+        return vec!["there is no target; Fleet then ignores the whole strategy".to_owned()];
+    }
+    entries(strategy, found, in_several, &mut warnings);
+    limits(strategy, found, &mut warnings);
+    gate(found, &mut warnings);
+    warnings
+}
+
+/// Entries of `partitions`, and settings that have no effect with or without them.
+fn entries(strategy: &RolloutStrategy, found: &Explanation, in_several: &[String], warnings: &mut Vec<String>) {
+    let manual = strategy.manual_partitions();
+    for (index, (entry, partition)) in manual.iter().zip(&found.partitions).enumerate() {
+        let place = format!("partitions[{index}] (`{}`)", entry.name);
+        if Matcher::new(entry).is_ok_and(|matcher| !matcher.has_criteria()) {
+            warnings.push(format!("{place} has no criterion and so takes no cluster"));
+        } else if partition.count == 0 {
+            warnings.push(format!("{place} matches no cluster"));
+        }
+    }
+    if !found.unpartitioned.is_empty() {
+        warnings.push(format!(
+            "in no partition, so never given the new version: {}; no partition takes the rest by itself",
+            listed(&found.unpartitioned)
+        ));
+    }
+    if !in_several.is_empty() {
+        warnings.push(format!("in several partitions: {}; entries do not exclude each other", listed(in_several)));
+    }
+    if !manual.is_empty() && (strategy.auto_partition_size.is_some() || strategy.auto_partition_threshold.is_some()) {
+        warnings.push("autoPartitionSize and autoPartitionThreshold have no effect beside partitions".to_owned());
+    }
+    if manual.is_empty() && strategy.auto_partition_size.is_some() && found.partitions.len() == 1 {
+        warnings.push(format!(
+            "autoPartitionSize has no effect: there is one partition, because it holds all {} targets, or they are \
+             fewer than autoPartitionThreshold ({}), or one of the two is 0 or less",
+            found.targets,
+            strategy.auto_partition_threshold.unwrap_or(200)
+        ));
+    }
+}
+
+/// Limits that stop a rollout or have no effect.
+fn limits(strategy: &RolloutStrategy, found: &Explanation, warnings: &mut Vec<String>) {
+    if found.rules == Rules::Documented {
+        if strategy.max_new.is_some() {
+            warnings.push("maxNew has no effect: the document says it is always 50".to_owned());
+        }
+        return;
+    }
+    if found.max_new.is_some_and(|max_new| max_new <= 0) {
+        warnings.push("maxNew is 0 or less: no first deployment is ever made".to_owned());
+    }
+    let bundle = found.max_unavailable.unwrap_or(i64::MAX);
+    if bundle == 0 {
+        warnings.push(
+            "maxUnavailable is the number 0: an update stands still for ever; write 0% to update one by one".to_owned(),
+        );
+    }
+    for partition in found.partitions.iter().filter(|partition| partition.count > 0) {
+        if partition.max_unavailable == 0 && bundle != 0 {
+            warnings.push(format!("maxUnavailable of partition `{}` is 0: it is never updated", partition.name));
+        }
+        let own = partition.max_unavailable.min(partition.count as i64);
+        if own > bundle && bundle > 0 && strategy.max_unavailable.is_some() {
+            warnings.push(format!(
+                "maxUnavailable of partition `{}` lets {own} clusters be unavailable, but the strategy's caps the \
+                 whole bundle at {bundle}",
+                partition.name
+            ));
+        }
+    }
+}
+
+/// The check between partitions, where it cannot fail.
+fn gate(found: &Explanation, warnings: &mut Vec<String>) {
+    if found.partitions.len() < 2 {
+        return;
+    }
+    if found.max_unavailable_partitions >= found.partitions.len() as i64 - 1 {
+        warnings.push(format!(
+            "maxUnavailablePartitions is {} of {} partitions: none ever waits for another",
+            found.max_unavailable_partitions,
+            found.partitions.len()
+        ));
+    } else if found.partitions.iter().all(|partition| partition.gate >= partition.count as i64) {
+        let consequence = match (found.rules, found.max_unavailable) {
+            (Rules::Shipped, Some(bundle)) if bundle >= found.targets as i64 => {
+                format!("; an update goes to all {} clusters in the first pass", found.targets)
+            }
+            _ => String::new(),
+        };
+        warnings.push(format!(
+            "every partition's maxUnavailable is all of its clusters, so no partition ever waits for another\
+             {consequence}"
+        ));
+    }
+}
+
+fn listed(names: &[String]) -> String {
+    let first = names.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
+    let more = names.len().saturating_sub(NAMED);
+    let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("{} cluster{} ({first}{rest})", names.len(), if names.len() == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn explained(yaml: &str, rules: Rules, count: usize) -> Explanation {
+        let cluster = |index| Cluster { name: format!("c{index:04}"), ..Cluster::default() };
+        let clusters: Vec<_> = (0..count).map(cluster).collect();
+        explain(&serde_saphyr::from_str(yaml).expect(yaml), rules, &clusters).expect(yaml)
+    }
+
+    #[test]
+    fn a_strategy_is_explained_in_numbers() {
+        let yaml = "{maxUnavailablePartitions: 1, autoPartitionSize: 10%}";
+        let shipped = explained(yaml, Rules::Shipped, 200);
+        assert_eq!(shipped.partitions.len(), 10);
+        assert_eq!(
+            shipped.partitions[1],
+            PartitionExplanation {
+                name: "Partition 20 - 40".to_owned(),
+                count: 20,
+                max_unavailable: 20,
+                gate: 20,
+                first: vec!["c0020".to_owned(), "c0021".to_owned(), "c0022".to_owned()],
+            }
+        );
+        assert_eq!((shipped.max_unavailable, shipped.max_new, shipped.batch), (Some(200), Some(50), None));
+        let documented = explained(yaml, Rules::Documented, 200);
+        assert_eq!(documented.partitions[1].gate, 0, "maxUnavailable is set nowhere: wait until all are ready");
+        assert_eq!((documented.max_unavailable, documented.max_new, documented.batch), (None, None, Some(50)));
+    }
+
+    #[test]
+    fn what_surprises_is_warned_of() {
+        let cases: [(&str, Rules, usize, &[&str]); 15] = [
+            (
+                "{}",
+                Rules::Shipped,
+                200,
+                &["every partition's maxUnavailable is all of its clusters, so no partition ever waits for another; \
+                   an update goes to all 200 clusters in the first pass"],
+            ),
+            (
+                "{}",
+                Rules::Documented,
+                200,
+                &["every partition's maxUnavailable is all of its clusters, so no partition ever waits for another"],
+            ),
+            ("{maxUnavailable: 10%}", Rules::Shipped, 200, &[]),
+            ("{maxUnavailablePartitions: 1, autoPartitionSize: 10%}", Rules::Documented, 200, &[]),
+            ("{}", Rules::Shipped, 50, &[]),
+            (
+                "{maxUnavailable: 0}",
+                Rules::Shipped,
+                50,
+                &["maxUnavailable is the number 0: an update stands still for ever; write 0% to update one by one"],
+            ),
+            ("{maxUnavailable: 0}", Rules::Documented, 50, &[]),
+            ("{maxUnavailable: 0%}", Rules::Shipped, 50, &[]),
+            ("{maxNew: 0}", Rules::Shipped, 50, &["maxNew is 0 or less: no first deployment is ever made"]),
+            ("{maxNew: 7}", Rules::Documented, 50, &["maxNew has no effect: the document says it is always 50"]),
+            (
+                "{autoPartitionSize: 10%}",
+                Rules::Shipped,
+                50,
+                &["autoPartitionSize has no effect: there is one partition, because it holds all 50 targets, or they \
+                   are fewer than autoPartitionThreshold (200), or one of the two is 0 or less"],
+            ),
+            ("{maxNew: 0}", Rules::Shipped, 0, &["there is no target; Fleet then ignores the whole strategy"]),
+            (
+                "{autoPartitionSize: 10%, maxUnavailable: 2, partitions: [
+                    {name: a, clusterName: c0000, maxUnavailable: 0}, {name: b, clusterName: nobody}, {name: c}]}",
+                Rules::Shipped,
+                6,
+                &[
+                    "partitions[1] (`b`) matches no cluster",
+                    "partitions[2] (`c`) has no criterion and so takes no cluster",
+                    "in no partition, so never given the new version: 5 clusters (c0001, c0002, c0003 and 2 more); no \
+                     partition takes the rest by itself",
+                    "autoPartitionSize and autoPartitionThreshold have no effect beside partitions",
+                    "maxUnavailable of partition `a` is 0: it is never updated",
+                ],
+            ),
+            (
+                "{maxUnavailable: 2, partitions: [
+                    {name: a, clusterSelector: {}, maxUnavailable: 100%}, {name: b, clusterName: c0001}]}",
+                Rules::Shipped,
+                6,
+                &[
+                    "in several partitions: 1 cluster (c0001); entries do not exclude each other",
+                    "maxUnavailable of partition `a` lets 6 clusters be unavailable, but the strategy's caps the \
+                     whole bundle at 2",
+                    "every partition's maxUnavailable is all of its clusters, so no partition ever waits for another",
+                ],
+            ),
+            (
+                "{maxUnavailable: 10%, maxUnavailablePartitions: 100%}",
+                Rules::Shipped,
+                200,
+                &["maxUnavailablePartitions is 4 of 4 partitions: none ever waits for another"],
+            ),
+        ];
+        for (yaml, rules, count, warnings) in cases {
+            assert_eq!(explained(yaml, rules, count).warnings, warnings, "{yaml}, {rules:?}, {count} clusters");
+        }
+    }
+}

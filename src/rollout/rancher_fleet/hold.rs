@@ -1,0 +1,267 @@
+//! Which rule keeps a rollout from moving on, in numbers and names.
+//!
+//! Fleet itself never says this; it is read off a pass that would change nothing. The first of these that applies is
+//! the rule: an invalid strategy, a paused bundle, `maxUnavailable`, `maxNew`, the gate between partitions; then what
+//! keeps single clusters back (paused, unregistered, in no partition), and at last the wait for clusters that were
+//! told and have not become ready.
+
+use super::super::{Action, Hold, TargetId};
+use super::documented;
+use super::observe::{Observation, flag};
+use super::partition::{Partition, Partitioning};
+use super::pass::{self, Outcome};
+use super::view::BundleView;
+use super::{RancherFleet, Rules};
+
+/// How many clusters of a group are named.
+const NAMED: usize = 3;
+
+/// The rule that holds the rollout at `view`. `None`: it is finished, or the next pass moves it on.
+pub(super) fn hold(fleet: &RancherFleet, view: &BundleView) -> Option<Hold> {
+    if view.is_done() {
+        return None;
+    }
+    let mut seen = Observation::default();
+    seen.observe(view, &fleet.by_name, &fleet.is_target);
+    let plan = if seen.targets_changed {
+        let is_target: Vec<bool> = view.clusters.iter().map(|cluster| cluster.targeted).collect();
+        fleet.partition(&is_target)
+    } else {
+        fleet.plan.clone()
+    };
+    let plan = match plan {
+        Ok(plan) => plan,
+        Err(error) => return Some(Hold { rule: "rolloutStrategy", explanation: error.to_string() }),
+    };
+    let outcome = fleet.decide(&plan, view, &mut seen);
+    if outcome.actions.iter().any(|action| matches!(action, Action::Create { .. } | Action::Deploy { .. })) {
+        return None;
+    }
+    let stand = Standstill { fleet, view, plan: &plan, seen: &seen, outcome: &outcome };
+    stand
+        .paused_bundle()
+        .or_else(|| stand.limit())
+        .or_else(|| stand.max_new())
+        .or_else(|| stand.gate())
+        .or_else(|| stand.single_clusters())
+}
+
+/// A pass that told no cluster anything, with the clusters' flags after it.
+struct Standstill<'a> {
+    fleet: &'a RancherFleet,
+    view: &'a BundleView,
+    plan: &'a Partitioning,
+    seen: &'a Observation,
+    outcome: &'a Outcome,
+}
+
+impl Standstill<'_> {
+    fn paused_bundle(&self) -> Option<Hold> {
+        let waiting = self.targets(|flags| flags & flag::TOLD == 0);
+        (self.view.paused && !waiting.is_empty()).then(|| Hold {
+            rule: "paused",
+            explanation: format!("the bundle is paused; {} wait", self.clusters(&waiting)),
+        })
+    }
+
+    fn limit(&self) -> Option<Hold> {
+        let waits = |flags: u8| match self.fleet.rules {
+            Rules::Shipped => flags & (flag::EXISTS | flag::TOLD | flag::PAUSED) == flag::EXISTS,
+            Rules::Documented => documented::is_startable(flags),
+        };
+        self.reached().iter().zip(&self.outcome.partitions).find_map(|(partition, status)| {
+            let waiting = self.members(partition, waits);
+            if waiting.is_empty() {
+                return None;
+            }
+            let (scope, total, limit, culprits) = match self.fleet.rules {
+                Rules::Shipped if self.outcome.unavailable >= self.plan.max_unavailable => {
+                    let culprits = self.targets(|flags| flags & flag::UNAVAILABLE != 0);
+                    ("the bundle".to_owned(), self.total(), self.plan.max_unavailable, culprits)
+                }
+                Rules::Shipped => {
+                    let culprits = self.members(partition, |flags| flags & flag::UNAVAILABLE != 0);
+                    (title(partition), status.count as usize, partition.max_unavailable, culprits)
+                }
+                Rules::Documented => {
+                    let culprits = self.members(partition, is_told_not_ready);
+                    (title(partition), status.count as usize, partition.max_unavailable, culprits)
+                }
+            };
+            let explanation = if limit == 0 && culprits.is_empty() {
+                format!(
+                    "a maxUnavailable of 0 in {scope} lets no available cluster be updated, ever; {} wait",
+                    self.clusters(&waiting)
+                )
+            } else {
+                let adjective = if self.fleet.rules == Rules::Shipped { "unavailable" } else { "NotReady" };
+                format!(
+                    "in {scope}, {} of {total} {} {adjective}, and maxUnavailable lets {limit} be; {} wait",
+                    self.clusters(&culprits),
+                    if culprits.len() == 1 { "is" } else { "are" },
+                    self.clusters(&waiting)
+                )
+            };
+            Some(Hold { rule: "maxUnavailable", explanation })
+        })
+    }
+
+    /// Shipped only: the documented rules know no `maxNew`.
+    fn max_new(&self) -> Option<Hold> {
+        let is_without = |flags: u8| flags & flag::EXISTS == 0;
+        let waiting = match self.fleet.rules {
+            Rules::Shipped => self.reached().iter().find_map(|partition| {
+                let waiting = self.members(partition, is_without);
+                (!waiting.is_empty()).then_some(waiting)
+            })?,
+            Rules::Documented => return None,
+        };
+        let max_new = self.fleet.strategy.max_new.unwrap_or(pass::MAX_NEW);
+        let explanation = if max_new <= 0 {
+            format!("a maxNew of {max_new} lets no deployment ever be created; {} wait", self.clusters(&waiting))
+        } else {
+            let unregistered = self.targets(|flags| flags & flag::REGISTERED == 0 && !is_without(flags));
+            format!(
+                "all {max_new} new deployments of a pass go to clusters that are not registered and cannot keep them \
+                 ({}); {} wait",
+                self.names(&unregistered),
+                self.clusters(&waiting)
+            )
+        };
+        Some(Hold { rule: "maxNew", explanation })
+    }
+
+    fn gate(&self) -> Option<Hold> {
+        let reached = self.reached();
+        let is_reached = |target: &u32| reached.iter().any(|partition| partition.members.contains(target));
+        let later = &self.plan.partitions[reached.len()..];
+        let mut waiting: Vec<u32> = later.iter().flat_map(|partition| self.members(partition, is_not_done)).collect();
+        waiting.sort_unstable();
+        waiting.dedup();
+        waiting.retain(|target| !is_reached(target));
+        let last = reached.last().filter(|_| !waiting.is_empty())?;
+        let (limit, behind, condition) = match self.fleet.rules {
+            Rules::Shipped => {
+                (last.max_unavailable, self.members(last, is_not_done), "not up to date or not available")
+            }
+            Rules::Documented => {
+                let is_set = self.fleet.strategy.max_unavailable_partitions.is_some();
+                let is_not_ready = |flags: u8| is_not_done(flags) && !documented::is_startable(flags);
+                (documented::gate_limit(last, is_set), self.members(last, is_not_ready), "NotReady")
+            }
+        };
+        let explanation = format!(
+            "{} has {} {condition} ({}), its limit is {limit}; it is unavailable partition number {}, and \
+             maxUnavailablePartitions lets {} be; {} in later partitions wait",
+            title(last),
+            count(behind.len()),
+            self.reasons(&behind),
+            self.outcome.unavailable_partitions,
+            self.plan.max_unavailable_partitions,
+            self.clusters(&waiting),
+        );
+        Some(Hold { rule: "maxUnavailablePartitions", explanation })
+    }
+
+    /// What keeps single clusters from being done where no rule over many of them does.
+    fn single_clusters(&self) -> Option<Hold> {
+        let mut in_partition = vec![false; self.view.clusters.len()];
+        self.plan.partitions.iter().flat_map(|p| &p.members).for_each(|member| in_partition[*member as usize] = true);
+        let mut unfinished = self.targets(is_not_done);
+        let outside: Vec<u32> = unfinished.extract_if(.., |target| !in_partition[*target as usize]).collect();
+        let unregistered: Vec<u32> =
+            unfinished.extract_if(.., |target| !self.seen.has(*target, flag::REGISTERED)).collect();
+        let paused: Vec<u32> = unfinished.extract_if(.., |target| self.seen.has(*target, flag::PAUSED)).collect();
+        let off_schedule = |target: &mut u32| self.view.clusters[*target as usize].off_schedule;
+        let closed: Vec<u32> = unfinished.extract_if(.., off_schedule).collect();
+        let groups = [
+            ("paused", paused, "paused"),
+            ("status.namespace", unregistered, "not registered"),
+            ("offSchedule", closed, "told the new version and outside of their schedule's window"),
+            ("partitions", outside, "in no partition, which no pass works on"),
+            (
+                "ready",
+                unfinished,
+                "told the new version and not ready on it: still at work, or offline or failing, for which there is \
+                 no time-out",
+            ),
+        ];
+        let found: Vec<_> = groups.into_iter().filter(|(_, clusters, _)| !clusters.is_empty()).collect();
+        let (rule, _, _) = found.first()?;
+        let texts = found.iter().map(|(_, clusters, why)| format!("{} {why}", self.clusters_are(clusters)));
+        Some(Hold { rule, explanation: texts.collect::<Vec<_>>().join("; ") })
+    }
+
+    fn reached(&self) -> &[Partition] {
+        &self.plan.partitions[..self.outcome.reached]
+    }
+
+    fn total(&self) -> usize {
+        self.view.clusters.iter().filter(|cluster| cluster.targeted).count()
+    }
+
+    fn members(&self, partition: &Partition, test: impl Fn(u8) -> bool) -> Vec<u32> {
+        let tested = |member: &u32| test(self.seen.flags[*member as usize]);
+        partition.members.iter().copied().filter(tested).collect()
+    }
+
+    /// Targets in the order of their names.
+    fn targets(&self, test: impl Fn(u8) -> bool) -> Vec<u32> {
+        let tested =
+            |&index: &u32| self.view.clusters[index as usize].targeted && test(self.seen.flags[index as usize]);
+        self.fleet.by_name.iter().copied().filter(tested).collect()
+    }
+
+    /// Why clusters are behind, each for its first reason.
+    fn reasons(&self, behind: &[u32]) -> String {
+        let mut rest = behind.to_vec();
+        let mut texts = Vec::new();
+        for (name, flags) in [("not registered", flag::REGISTERED), ("not paused", flag::PAUSED)] {
+            let is_set = name == "not paused";
+            let group: Vec<u32> = rest.extract_if(.., |target| self.seen.has(*target, flags) == is_set).collect();
+            if !group.is_empty() {
+                let name = if is_set { "paused" } else { name };
+                texts.push(format!("{name}: {}", self.names(&group)));
+            }
+        }
+        let untold: Vec<u32> = rest.extract_if(.., |target| !self.seen.has(*target, flag::TOLD)).collect();
+        for (name, group) in [("told and not ready", rest), ("not told", untold)] {
+            if !group.is_empty() {
+                texts.push(format!("{name}: {}", self.names(&group)));
+            }
+        }
+        texts.join("; ")
+    }
+
+    /// `3 clusters (a, b, c)`.
+    fn clusters(&self, list: &[u32]) -> String {
+        if list.is_empty() { count(0) } else { format!("{} ({})", count(list.len()), self.names(list)) }
+    }
+
+    /// `3 clusters (a, b, c) are`.
+    fn clusters_are(&self, list: &[u32]) -> String {
+        format!("{} {}", self.clusters(list), if list.len() == 1 { "is" } else { "are" })
+    }
+
+    fn names(&self, list: &[u32]) -> String {
+        let name = |&index: &u32| self.fleet.clusters[TargetId(index).index()].name.as_str();
+        let named = list.iter().take(NAMED).map(name).collect::<Vec<_>>().join(", ");
+        if list.len() > NAMED { format!("{named} and {} more", list.len() - NAMED) } else { named }
+    }
+}
+
+fn is_not_done(flags: u8) -> bool {
+    flags & flag::DONE != flag::DONE
+}
+
+fn is_told_not_ready(flags: u8) -> bool {
+    flags & flag::DONE == flag::TOLD
+}
+
+fn title(partition: &Partition) -> String {
+    format!("partition `{}`", partition.name)
+}
+
+fn count(clusters: usize) -> String {
+    format!("{clusters} cluster{}", if clusters == 1 { "" } else { "s" })
+}

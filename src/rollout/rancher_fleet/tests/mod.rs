@@ -1,0 +1,140 @@
+//! Rollouts told as stories: what happens, then what the scheduler asks for or which rule holds it.
+//!
+//! A line of a story is `event => outcome`. Events: `pass` (nothing), `ready LIST` (apply what they were told and
+//! become ready), `unready LIST`, `pause LIST`, `unpause LIST`, `register LIST`, `version N LIST`; a list is
+//! `0-3,7`, by index. Then a pass is made and stored. Outcome: the clusters created and told in it, or, where it told
+//! nobody, the hold.
+
+mod documented;
+mod invariants;
+mod shipped;
+
+use std::fmt::Write as _;
+
+use super::super::{Action, Revision, Scheduler};
+use super::*;
+
+pub(super) const OLD: Revision = Revision(1);
+pub(super) const NEW: Revision = Revision(2);
+
+/// Whether something runs already.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Release {
+    /// No deployment exists.
+    Initial,
+    /// All clusters are healthy on the old version.
+    Update,
+}
+
+/// What a story's outcome shows of a pass.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Show {
+    /// `create` and `deploy`, and the hold's full text.
+    All,
+    /// Only who is told, `start`, and the hold's rule, so that a first deployment and an update read the same.
+    Starts,
+}
+
+/// So many clusters `c000`, `c001`, …, with a label `stage` if it is not empty.
+pub(super) fn clusters(stages: &[(&str, usize)]) -> Vec<Cluster> {
+    let stages = stages.iter().flat_map(|(stage, count)| std::iter::repeat_n(*stage, *count));
+    let cluster = |(index, stage): (usize, &str)| Cluster {
+        name: format!("c{index:03}"),
+        labels: (!stage.is_empty()).then(|| ("stage".to_owned(), stage.to_owned())).into_iter().collect(),
+        groups: Vec::new(),
+    };
+    stages.enumerate().map(cluster).collect()
+}
+
+pub(super) struct Story {
+    pub(super) fleet: RancherFleet,
+    pub(super) view: BundleView,
+}
+
+impl Story {
+    pub(super) fn new(yaml: &str, rules: Rules, release: Release, clusters: Vec<Cluster>) -> Self {
+        let mut cluster = match release {
+            Release::Initial => ClusterView::new(NEW),
+            Release::Update => ClusterView::settled(OLD),
+        };
+        cluster.wanted = NEW;
+        let view = BundleView { paused: false, clusters: vec![cluster; clusters.len()] };
+        Self { fleet: RancherFleet::new(serde_saphyr::from_str(yaml).expect(yaml), rules, clusters), view }
+    }
+
+    /// Plays the events of `story` and compares the outcomes.
+    pub(super) fn plays(mut self, show: Show, title: &str, story: &str) {
+        let mut played = String::new();
+        for line in story.lines().filter(|line| !line.trim().is_empty()) {
+            let (event, _) = line.split_once("=>").expect("a line has an outcome");
+            self.event(event.trim());
+            writeln!(played, "{event}=> {}", self.pass(show)).expect("memory takes all");
+        }
+        let story: Vec<&str> = story.lines().filter(|line| !line.trim().is_empty()).collect();
+        assert_eq!(played.trim_end(), story.join("\n"), "{title}");
+    }
+
+    fn event(&mut self, event: &str) {
+        let mut words = event.split(' ');
+        let name = words.next().unwrap_or_default();
+        let version = if name == "version" { words.next().and_then(|word| word.parse().ok()) } else { None };
+        for index in ranges(words.next().unwrap_or_default()) {
+            let cluster = &mut self.view.clusters[index as usize];
+            match (name, &mut cluster.deployment) {
+                ("ready", Some(deployment)) => {
+                    deployment.applied = deployment.deployed;
+                    (deployment.ready, deployment.non_modified) = (true, true);
+                }
+                ("unready", Some(deployment)) => deployment.ready = false,
+                ("pause" | "unpause", _) => cluster.paused = name == "pause",
+                ("register", _) => cluster.registered = true,
+                ("version", _) => cluster.wanted = Revision(version.expect("a version")),
+                other => panic!("{event}: {other:?}"),
+            }
+        }
+    }
+
+    fn pass(&mut self, show: Show) -> String {
+        let pass = self.fleet.reconcile(SimTime::ZERO, &self.view);
+        let (mut created, mut told) = (Vec::new(), Vec::new());
+        for action in &pass.actions {
+            match action {
+                Action::Create { target } => created.push(target.0),
+                Action::Deploy { target, .. } => told.push(target.0),
+                Action::Stage { .. } | Action::Delete { .. } => {}
+            }
+        }
+        let moves = !told.is_empty() || !created.is_empty();
+        // A hold is asked for before the pass is stored, and must not contradict it.
+        let hold = self.fleet.hold(&self.view);
+        assert!(!moves || hold.is_none(), "{hold:?} in a pass that moves on: {:?}", pass.actions);
+        self.view.store(&pass);
+        match (show, hold) {
+            (_, None) if !moves && self.view.is_done() => "done".to_owned(),
+            (Show::All, Some(hold)) => format!("hold {hold}"),
+            (Show::Starts, Some(hold)) => format!("hold {}", hold.rule),
+            (Show::Starts, None) => format!("start {}", print_ranges(&told)),
+            (Show::All, None) if created.is_empty() => format!("deploy {}", print_ranges(&told)),
+            (Show::All, None) => format!("create {}, deploy {}", print_ranges(&created), print_ranges(&told)),
+        }
+    }
+}
+
+pub(super) fn ranges(text: &str) -> Vec<u32> {
+    let number = |text: &str| text.parse::<u32>().expect("an index");
+    let mut list = Vec::new();
+    for part in text.split(',').filter(|part| !part.is_empty()) {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        list.extend(number(first)..=number(last));
+    }
+    list
+}
+
+pub(super) fn print_ranges(list: &[u32]) -> String {
+    let print = |run: &[u32]| match run {
+        [one] => one.to_string(),
+        run => format!("{}-{}", run[0], run[run.len() - 1]),
+    };
+    let runs: Vec<_> = list.chunk_by(|a, b| a + 1 == *b).map(print).collect();
+    if runs.is_empty() { "nobody".to_owned() } else { runs.join(",") }
+}
