@@ -229,7 +229,7 @@ pub(crate) fn nearest<'k>(written: &str, known: impl IntoIterator<Item = &'k str
         .into_iter()
         .map(|name| (distance(&lower, &name.to_lowercase().replace(['_', '-'], "")), name))
         .min()
-        .filter(|&(distance, name)| distance <= 1 + name.chars().count() / 4)
+        .filter(|&(distance, name)| distance <= 1 + name.chars().count() / 4 && distance * 2 <= name.chars().count())
         .map(|(_, name)| name)
 }
 

@@ -12,7 +12,7 @@ use super::inventory::InventoryCluster;
 use super::path::Path;
 use super::read::{self, Kind, ReadError};
 use super::sweep::{self, Axis, MOST_VARIANTS, Point};
-use super::tree::{self, Node};
+use super::tree::{self, Node, Value};
 use super::{Experiment, Scenario, Variant};
 use crate::units::SimDuration;
 
@@ -56,6 +56,10 @@ pub fn load(path: &FsPath, overrides: &Overrides) -> Result<Experiment, LoadErro
         }
     };
     let tree = match tree::parse(&source) {
+        Ok(tree) if matches!(tree.value, Value::Null) => {
+            let problem = Problem::at(Place { source, span: 0..0 }, "", "the file is empty");
+            return fail(vec![problem.with_help("docs/experiment-format.md has an example to begin with")]);
+        }
         Ok(tree) => tree,
         Err(problem) => return fail(vec![problem]),
     };

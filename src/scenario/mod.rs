@@ -16,6 +16,8 @@ mod quantity;
 mod read;
 mod schema;
 mod sweep;
+#[cfg(test)]
+mod tests;
 mod tree;
 
 use std::sync::Arc;

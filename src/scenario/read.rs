@@ -38,9 +38,14 @@ impl ReadError {
         self
     }
 
-    /// Whether the key and not the value should be pointed at.
+    /// Whether the key and not the value should be pointed at. (A choice written as a key is the last of its path.)
     pub(crate) fn is_of_key(&self) -> bool {
-        matches!(self.kind, Kind::UnknownField { .. } | Kind::UnknownChoice { .. })
+        let ends_with = |key: &str| matches!(self.path.0.last(), Some(Step::Key(last)) if last == key);
+        match &self.kind {
+            Kind::UnknownField { .. } => true,
+            Kind::UnknownChoice { written, .. } => ends_with(written),
+            Kind::MissingField(_) | Kind::Other(_) => false,
+        }
     }
 
     pub(crate) fn message(&self) -> String {
@@ -79,7 +84,7 @@ impl de::Error for ReadError {
     }
 
     fn invalid_type(found: de::Unexpected<'_>, expected: &dyn de::Expected) -> Self {
-        Self::custom(format!("expected {expected}, found {}", in_words(&found)))
+        Self::custom(format!("expected {}, found {}", expected_in_words(&expected.to_string()), in_words(&found)))
     }
 
     fn invalid_value(found: de::Unexpected<'_>, expected: &dyn de::Expected) -> Self {
@@ -97,6 +102,21 @@ impl de::Error for ReadError {
     fn missing_field(field: &'static str) -> Self {
         Self::new(Kind::MissingField(field))
     }
+}
+
+/// Serde names Rust's types; a reader of YAML knows maps, lists, texts and numbers.
+fn expected_in_words(expected: &str) -> String {
+    let words = match expected {
+        "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number, 0 or more",
+        "i8" | "i16" | "i32" | "i64" | "isize" => "a whole number",
+        "f32" | "f64" => "a number",
+        "a boolean" => "`true` or `false`",
+        "a sequence" => "a list",
+        "a string" | "identifier" | "variant identifier" => "text",
+        _ if expected.starts_with("struct ") => "a map of fields",
+        other => other,
+    };
+    words.to_owned()
 }
 
 fn in_words(found: &de::Unexpected<'_>) -> String {
@@ -409,11 +429,11 @@ mod tests {
         assert_eq!(
             errors,
             [
-                "sizes[1]: expected u32, found the number -2",
-                "sizes[2]: expected u32, found the text `a`",
+                "sizes[1]: expected a whole number, 0 or more, found the number -2",
+                "sizes[2]: expected a whole number, 0 or more, found the text `a`",
                 "wya: unknown field `wya`",
                 "way.long.stesp: unknown field `stesp`",
-                "inner.size: expected u32, found the text `x`",
+                "inner.size: expected a whole number, 0 or more, found the text `x`",
             ]
         );
         assert_eq!(file, Some(File { name: "x".into(), sizes: Some(vec![1, 4]), way: None, inner: None }));

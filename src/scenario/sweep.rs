@@ -188,7 +188,7 @@ sweep:
 
     #[test]
     fn names_are_whole_paths_when_last_keys_are_equal() {
-        let (axes, _) = axes_of("sweep: {registry.egress: [1], regions[0].egress: [1]}");
+        let (axes, _) = axes_of("sweep: {registry.egress: [1], regions.0.egress: [1]}");
         let names: Vec<&str> = axes.iter().map(|axis| axis.name.as_str()).collect();
         assert_eq!(names, ["registry.egress", "regions[0].egress"]);
     }

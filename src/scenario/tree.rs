@@ -92,7 +92,6 @@ fn yaml_problem(error: &serde_saphyr::Error, source: &Arc<Source>) -> Problem {
         other if plain_message(other).starts_with("recursion limit") => {
             ("the YAML is nested too deeply".to_owned(), "an experiment needs no more than 64 levels")
         }
-        Error::Eof { .. } => ("the file is empty".to_owned(), "see docs/experiment-format.md for an example"),
         other => (format!("not YAML: {}", plain_message(other)), "quote texts that hold `: `, `#`, `{` or `[`"),
     };
     let at = error.location().map_or(0..0, |location| span(&location, source));

@@ -55,8 +55,14 @@ impl Checker<'_> {
     }
 
     /// Whether nothing at or below `path` was left out; else what is missing there is no news.
-    fn is_whole(&self, path: &Path) -> bool {
+    fn is_untouched(&self, path: &Path) -> bool {
         !self.struck.iter().any(|struck| struck.starts_with(path) || path.starts_with(struck))
+    }
+
+    /// Whether no entry of the list at `list` was left out; what is inside of its entries does not matter.
+    fn is_whole(&self, list: &Path) -> bool {
+        let is_entry = |struck: &Path| struck.starts_with(list) && struck.0.len() <= list.0.len() + 1;
+        !self.struck.iter().any(|struck| list.starts_with(struck) || is_entry(struck))
     }
 
     /// The text of a file that the value at `path` names; a file that cannot be read is reported there.

@@ -88,7 +88,7 @@ impl Checker<'_> {
         own: &str,
         ratio: f64,
     ) -> (Bytes, Vec<LayerSpec>) {
-        if inline.layers.is_empty() && self.is_whole(path) {
+        if inline.layers.is_empty() && self.is_whole(&path.key("layers")) {
             self.report(&path.key("layers"), "the image has no layers", "write e.g. `layers: [{size: 30 MB}]`");
         }
         let mut layers = Vec::new();

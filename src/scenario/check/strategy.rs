@@ -70,6 +70,8 @@ impl Checker<'_> {
                 let problem = self.fleet_problem(path, file.as_ref(), &field, message);
                 self.problems.push(problem.with_help("Fleet refuses this too and would not roll out at all"));
             }
+            // A partition that lost a criterion to an error is empty for no other reason.
+            Ok(_) if !self.is_untouched(&path.key("partitions")) => {}
             Ok(plan) => {
                 for (index, partition) in plan.partitions.iter().enumerate() {
                     if partition.members.is_empty() && !clusters.is_empty() {
