@@ -26,16 +26,13 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
 use super::heap::{self, Keyed, NOWHERE};
+use super::instant::{Instant, SLACK_NANOS};
 use super::tree::{Summary, Tree};
 
 const NONE: u32 = u32::MAX;
 
 /// Levels closer together than this, relatively, do not make a class flip.
 const MARGIN: f64 = 1e-12;
-
-/// What is due this little after a nanosecond counts as due at it: that much is the rounding of the arithmetic, not
-/// work left. At 10 GB/s it is a hundredth of a byte.
-const SLACK_NANOS: f64 = 1e-3;
 
 /// A clock that has come this far, in bytes per transfer, is set back when the next transfer starts under it, so
 /// that tags keep at least 16 binary digits after the point.
@@ -65,7 +62,7 @@ struct Node {
     /// Of an owner: what its clock read at `since`. Of a follower: its clock minus its parent's.
     clock: f64,
     rate: f64,
-    since: u64,
+    since: Instant,
     /// Of a class: its level. Of a link: the level by which it was put into its class; of a root, its level.
     level: f64,
     capacity: f64,
@@ -73,7 +70,7 @@ struct Node {
 
 #[derive(Debug, Default)]
 pub(super) struct Forest {
-    now: u64,
+    now: Instant,
     nodes: Vec<Node>,
     /// Children by node.
     trees: Vec<Tree>,
@@ -84,7 +81,7 @@ pub(super) struct Forest {
     /// The node of each transfer.
     transfer_node: Vec<u32>,
     /// When the next transfer under each owner ends.
-    queue: Vec<Keyed<u64>>,
+    queue: Vec<Keyed<Instant>>,
     queue_at: Vec<u32>,
     /// The class of a link with a level (its bits). For lookup only, never iterated.
     classes: HashMap<(u32, u64), u32, BuildHasherDefault<Mix>>,
@@ -166,7 +163,7 @@ impl Forest {
 
     fn owner_clock(&self, owner: u32) -> f64 {
         let node = self.node(owner);
-        node.clock + node.rate * ((self.now - node.since) as f64 * 1e-9)
+        node.clock + node.rate * (self.now.nanos_since(node.since) * 1e-9)
     }
 
     fn carries_nothing(&self, id: u32) -> bool {
@@ -213,18 +210,17 @@ impl Forest {
         tag - self.clock(node)
     }
 
-    /// When the next transfer ends.
+    /// The tick at which the next transfer has ended.
     pub(super) fn next_due(&self) -> Option<u64> {
-        self.queue.first().map(|first| first.key)
+        self.queue.first().map(|first| first.key.tick())
     }
 }
 
 /// What can happen. Time is `now` until [`Forest::complete`] or [`Forest::move_to`] moves it.
 impl Forest {
-    /// Moves to `now`, before which nothing is due.
-    pub(super) fn move_to(&mut self, now: u64) {
-        debug_assert!(self.next_due().is_none_or(|due| now <= due), "something is due before {now}");
-        self.now = now;
+    /// Moves to a tick by which nothing is due.
+    pub(super) fn move_to(&mut self, tick: u64) {
+        self.now = self.now.moved_to(tick);
     }
 
     pub(super) fn set_capacity(&mut self, link: u32, capacity: f64) {
@@ -257,12 +253,12 @@ impl Forest {
         self.settle();
     }
 
-    /// Moves to [`Forest::next_due`], ends all transfers that are due then and appends them to `ended`.
+    /// Moves to where the next transfer ends, ends all that end there, and appends them to `ended`.
     pub(super) fn complete(&mut self, ended: &mut Vec<u32>) {
-        let Some(now) = self.next_due() else { return };
+        let Some(now) = self.queue.first().map(|first| first.key) else { return };
         self.now = now;
         let first = ended.len();
-        while let Some(owner) = self.queue.first().filter(|first| first.key == now).map(|first| first.item) {
+        while let Some(&Keyed { item: owner, .. }) = self.queue.first().filter(|next| now.coincides_with(next.key)) {
             heap::remove(&mut self.queue, 0, &mut self.queue_at);
             self.mark_unsettled(owner);
             let due = self.owner_clock(owner) + self.node(owner).rate * (SLACK_NANOS * 1e-9);
@@ -292,7 +288,7 @@ impl Forest {
     }
 
     /// Appends the transfers that follow `id` and have a tag of at most `due`, and at least the first one: it was
-    /// announced for this nanosecond, and what rounding makes of the clocks in between must not delay it.
+    /// announced for this instant, and what rounding makes of the clocks in between must not delay it.
     fn collect_due(&self, id: u32, due: f64, ended: &mut Vec<u32>) {
         let due = due.max(self.summary(id).tag);
         let transfers = &self.heaps[id as usize];
@@ -314,11 +310,15 @@ impl Forest {
         }
     }
 
-    /// Makes the clock of `id` read `by` less, without moving anything in time.
+    /// Makes the clock of `id`, which reads `by`, read zero, without moving anything in time.
     fn set_back(&mut self, id: u32, by: f64) {
-        let Self { nodes, trees, heaps, .. } = self;
-        // For a follower this is the difference to its parent's clock, for an owner the reading.
-        nodes[id as usize].clock -= by;
+        let Self { now, nodes, trees, heaps, .. } = self;
+        let node = &mut nodes[id as usize];
+        if node.owner {
+            (node.clock, node.since) = (0.0, *now);
+        } else {
+            node.clock -= by;
+        }
         // Subtracting the same number keeps the order, so heap and tree stay in order.
         for entry in &mut heaps[id as usize] {
             entry.key -= by;
@@ -492,7 +492,7 @@ impl Forest {
                 above: NONE,
                 clock: 0.0,
                 rate: 0.0,
-                since: 0,
+                since: Instant::default(),
                 level: 0.0,
                 capacity: 0.0,
             })
@@ -601,19 +601,17 @@ impl Forest {
         self.climb(class);
     }
 
-    /// Says when the next transfer under `owner` ends: rounded up, so that it is complete by then.
+    /// Says when the next transfer under `owner` ends.
     fn queue_anew(&mut self, owner: u32) {
-        let tag = self.summary(owner).tag;
         let node = &self.nodes[owner as usize];
-        let left = tag - node.clock;
-        let nanos = if left > 0.0 { (left / node.rate * 1e9 - SLACK_NANOS).ceil() } else { 0.0 };
-        // Without a rate or without a transfer, and beyond the end of time, nothing is ever due.
-        if nanos >= (u64::MAX - node.since) as f64 {
+        let left = self.summary(owner).tag - node.clock;
+        // What rounding put before `since` is due at once; without a rate nothing else is ever due.
+        let nanos = if left > 0.0 { left / node.rate * 1e9 } else { 0.0 };
+        let Some(due) = node.since.after(nanos) else {
             self.unqueue(owner);
             return;
-        }
-        // What rounding put before `since` is due at once; a conversion to an integer takes negative values to 0.
-        let due = (node.since + nanos as u64).max(self.now);
+        };
+        let due = due.max(self.now);
         match self.queue_at[owner as usize] {
             NOWHERE => heap::push(&mut self.queue, due, owner, &mut self.queue_at),
             place => heap::rekey(&mut self.queue, place, due, &mut self.queue_at),
