@@ -63,7 +63,7 @@ pub struct Ledger {
     rate: f64,
     sent: f64,
     received: f64,
-    /// What rounding may explain: a nanosecond of a link per completion, a byte per cancellation.
+    /// What rounding may explain: a change of rate is seen up to a nanosecond late, and a byte per cancellation.
     allowed: f64,
 }
 
@@ -80,13 +80,14 @@ impl Ledger {
         self.sent += self.rate * now.since(self.since).as_secs_f64();
         self.since = now;
         let roots = network.links().filter(|&link| network.parent(link).is_none());
-        self.rate = roots.map(|root| network.throughput(root).get()).sum();
+        let rate: f64 = roots.map(|root| network.throughput(root).get()).sum();
+        self.allowed += (rate - self.rate).abs() * 1e-9;
+        self.rate = rate;
     }
 
     /// Notes that a transfer of `size` is complete.
     pub fn completed(&mut self, size: Bytes) {
         self.received += size.get() as f64;
-        self.allowed += self.rate * 1e-9;
     }
 
     /// Notes that a transfer was cancelled, or is looked at in flight, with so much delivered.

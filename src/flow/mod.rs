@@ -12,9 +12,9 @@
 //! change of capacity touches one path of the forest; `forest` tells how. [`naive`] recomputes everything and is
 //! the oracle of the tests; [`check`] holds any state against the definition of max-min fairness.
 //!
-//! Time is in whole nanoseconds. What happens between them is computed in floating point: a transfer ends at the
-//! nanosecond after its last byte (a thousandth of a nanosecond is granted for the error of the arithmetic), has then
-//! delivered exactly its size, and its bandwidth is free from that nanosecond on.
+//! The caller's time is in whole nanoseconds, and a completion is reported at the first one that is not before it. In
+//! between, the solver computes in floating point, and what the caller starts when a transfer is reported complete
+//! begins where that transfer really ended: `instant` tells why.
 //!
 //! ```
 //! use fleetsim::flow::Network;
@@ -37,6 +37,7 @@
 pub mod check;
 mod forest;
 mod heap;
+mod instant;
 pub mod naive;
 mod tree;
 

@@ -4,11 +4,9 @@
 //! concerned keep their rate and the others rise on (Bertsekas and Gallager, *Data Networks*, 2nd edition, section
 //! 6.5.2). Costs O(links · transfers) an event; for tests only. The calls mean what they mean in [`super::Network`].
 
+use super::instant::Instant;
 use super::{LinkId, TransferId};
 use crate::units::{Bytes, BytesPerSec, SimTime};
-
-/// Smaller than a nanosecond by so much counts as none, as in the solver.
-const SLACK_NANOS: f64 = 1e-3;
 
 #[derive(Clone, Debug)]
 struct Link {
@@ -28,16 +26,15 @@ struct Transfer {
 
 impl Transfer {
     /// When it ends, if its rate stays.
-    fn due(&self, now: u64) -> Option<u64> {
-        let nanos = if self.left > 0.0 { (self.left / self.rate * 1e9 - SLACK_NANOS).ceil() } else { 0.0 };
-        (nanos < (u64::MAX - now) as f64).then(|| now + nanos as u64)
+    fn due(&self, now: Instant) -> Option<Instant> {
+        now.after(if self.left > 0.0 { self.left / self.rate * 1e9 } else { 0.0 })
     }
 }
 
 /// Links and transfers, as [`super::Network`], computed the slow and obvious way.
 #[derive(Clone, Debug, Default)]
 pub struct NaiveNetwork {
-    now: u64,
+    now: Instant,
     links: Vec<Link>,
     transfers: Vec<Transfer>,
     started: u64,
@@ -70,7 +67,7 @@ impl NaiveNetwork {
         let id = TransferId { serial: self.started, slot: 0 };
         self.started += 1;
         if size == Bytes::ZERO {
-            self.complete.push((self.now, link, id));
+            self.complete.push((now.as_nanos(), link, id));
         } else {
             let size = size.get() as f64;
             let cap = cap.map_or(f64::INFINITY, BytesPerSec::get);
@@ -96,7 +93,7 @@ impl NaiveNetwork {
     #[must_use]
     pub fn next_completion(&self) -> Option<SimTime> {
         let unreported = self.complete.iter().map(|&(time, ..)| time).min();
-        unreported.or_else(|| self.next_due()).map(SimTime::from_nanos)
+        unreported.or_else(|| self.next_due().map(Instant::tick)).map(SimTime::from_nanos)
     }
 
     /// As [`super::Network::advance`].
@@ -126,8 +123,9 @@ impl NaiveNetwork {
         found.map_or(BytesPerSec::ZERO, |transfer| BytesPerSec::new(transfer.rate))
     }
 
-    fn next_due(&self) -> Option<u64> {
-        self.transfers.iter().filter_map(|transfer| transfer.due(self.now)).min()
+    fn next_due(&self) -> Option<Instant> {
+        let due = self.transfers.iter().filter_map(|transfer| transfer.due(self.now));
+        due.reduce(|one, other| if other < one { other } else { one })
     }
 
     fn path(&self, link: LinkId) -> impl Iterator<Item = usize> + '_ {
@@ -135,19 +133,20 @@ impl NaiveNetwork {
     }
 
     fn run_to(&mut self, now: SimTime) {
-        while let Some(due) = self.next_due().filter(|&due| due <= now.as_nanos()) {
-            let (ended, others) = self.transfers.drain(..).partition(|transfer| transfer.due(self.now) == Some(due));
+        while let Some(due) = self.next_due().filter(|due| due.tick() <= now.as_nanos()) {
+            let ends = |transfer: &Transfer| transfer.due(self.now).is_some_and(|own| due.coincides_with(own));
+            let (ended, others) = self.transfers.drain(..).partition(ends);
             let ended: Vec<Transfer> = ended;
             self.transfers = others;
-            self.complete.extend(ended.iter().map(|transfer| (due, transfer.link, transfer.id)));
+            self.complete.extend(ended.iter().map(|transfer| (due.tick(), transfer.link, transfer.id)));
             self.pass(due);
             self.fill();
         }
-        self.pass(now.as_nanos());
+        self.pass(self.now.moved_to(now.as_nanos()));
     }
 
-    fn pass(&mut self, now: u64) {
-        let secs = (now - self.now) as f64 * 1e-9;
+    fn pass(&mut self, now: Instant) {
+        let secs = now.nanos_since(self.now) * 1e-9;
         for transfer in &mut self.transfers {
             transfer.left -= transfer.rate * secs;
         }
