@@ -25,7 +25,9 @@ const CASES: [(Load, u32, u64); 4] = [
 fn main() {
     let measure = std::env::args().any(|argument| argument == "--bench");
     let fired: u32 = if measure { 500_000 } else { 100 };
+    // No charts: with the `ab_glyph` feature that this crate asks of plotters, criterion would need a registered font.
     let mut criterion = Criterion::default()
+        .without_plots()
         .sample_size(10)
         .warm_up_time(Duration::from_millis(500))
         .measurement_time(Duration::from_secs(3))

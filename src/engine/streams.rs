@@ -65,7 +65,6 @@ impl Streams {
     /// The streams of run number `replicate` of an experiment with this `seed`.
     #[must_use]
     pub const fn new(seed: u64, replicate: u32) -> Self {
-        // A widening cast; `u64::from` is not const.
         #[allow(clippy::cast_lossless, reason = "`u64::from` is not const")]
         let replicate = replicate as u64;
         Self { root: chain(chain(0, seed), replicate) }
