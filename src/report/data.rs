@@ -40,34 +40,33 @@ impl Results {
     }
 
     /// The variants that have runs, in the experiment's order.
-    pub(super) fn variants(&self) -> Vec<Variant<'_>> {
+    pub(super) fn variants<'r>(&'r self) -> Vec<Variant<'r>> {
         let tables = &self.tables;
-        let of = |(index, info): (usize, &'_ VariantInfo)| -> Option<(usize, String)> {
-            tables.runs.iter().any(|run| run.variant == info.variant).then(|| (index, info.variant.clone()))
+        let of = |(index, info): (usize, &'r VariantInfo)| Variant {
+            index,
+            info,
+            runs: tables.runs.iter().filter(|run| run.variant == info.variant).collect(),
+            timeline: tables.timeline.iter().filter(|row| row.variant == info.variant).collect(),
+            clusters: tables
+                .clusters
+                .iter()
+                .filter(|(key, _)| key.variant == info.variant)
+                .map(|(_, row)| row)
+                .collect(),
+            summary: tables.summary.iter().filter(|row| row.variant == info.variant).collect(),
         };
-        let present: Vec<(usize, String)> = self.provenance.variants.iter().enumerate().filter_map(of).collect();
-        present
-            .into_iter()
-            .map(|(index, name)| Variant {
-                index,
-                info: &self.provenance.variants[index],
-                runs: tables.runs.iter().filter(|run| run.variant == name).collect(),
-                timeline: tables.timeline.iter().filter(|row| row.variant == name).collect(),
-                clusters: tables.clusters.iter().filter(|(key, _)| key.variant == name).map(|(_, row)| row).collect(),
-                summary: tables.summary.iter().filter(|row| row.variant == name).collect(),
-            })
-            .collect()
+        self.provenance.variants.iter().enumerate().map(of).filter(|variant| !variant.runs.is_empty()).collect()
     }
 }
 
-impl Variant<'_> {
+impl<'r> Variant<'r> {
     /// The name to show.
-    pub(super) fn name(&self) -> &str {
+    pub(super) fn name(&self) -> &'r str {
         &self.info.variant
     }
 
     /// The summary of one measure. `None` when the results do not have it.
-    pub(super) fn summary(&self, measure: &str) -> Option<&SummaryRow> {
+    pub(super) fn summary(&self, measure: &str) -> Option<&'r SummaryRow> {
         self.summary.iter().find(|row| row.measure == measure).copied()
     }
 
@@ -83,8 +82,8 @@ impl Variant<'_> {
 
     /// How an unfinished run ended, and the rule that held it: of the most common such end, the first. `None` when all
     /// runs finished.
-    pub(super) fn unfinished(&self) -> Option<(Outcome, &str)> {
-        let ends: Vec<(Outcome, &str)> = self
+    pub(super) fn unfinished(&self) -> Option<(Outcome, &'r str)> {
+        let ends: Vec<(Outcome, &'r str)> = self
             .runs
             .iter()
             .filter(|run| run.outcome != Outcome::Complete)

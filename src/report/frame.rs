@@ -1,8 +1,9 @@
 //! The frame around every chart: title, subtitle and footer; the key at the right; axes and grid.
 
 use super::axis::{Scale, Tick};
-use super::scene::{Align, Label, Point, Scene, Stroke, Weight, fitted, fitted_name, text_width};
+use super::scene::{Align, Label, Point, Scene, Stroke};
 use super::style::{AXIS, Colour, GRID, INK, LABEL, MARGIN, MUTED, PAGE_WIDTH, SMALL, SUBTITLE, TITLE};
+use super::text::{Weight, fitted, fitted_name, text_width};
 use crate::record::Provenance;
 
 /// Where the parts below the subtitle begin.

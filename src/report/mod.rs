@@ -18,6 +18,7 @@ mod synthetic;
 mod table;
 #[cfg(test)]
 mod tests;
+mod text;
 
 use std::path::{Path, PathBuf};
 

@@ -86,7 +86,7 @@ impl Fleet {
     /// 60 s later; the next wave starts when the last of the wave is ready.
     fn run(&self, wave: &Wave, replicate: u32) -> RunRecord {
         let mut luck = Luck(u64::from(replicate) * 7919 + 1);
-        let stalled = wave.stalls > 0 && replicate % wave.stalls == 0;
+        let stalled = wave.stalls > 0 && replicate.is_multiple_of(wave.stalls);
         let link = self.egress_bytes_per_s.unwrap_or(1.25e9);
         let mut clusters = Vec::new();
         let mut now = 0.0;

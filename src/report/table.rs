@@ -217,40 +217,40 @@ struct Row<'r> {
 /// The comparison as JSON: `schema_version`, the experiment, and one object a variant.
 #[must_use]
 pub fn json(results: &Results) -> String {
-    let variants = results.variants();
-    let row = |(at, variant): (usize, &Variant<'_>)| {
-        let info = &results.provenance.variants[variant.index];
-        let completion = variants[at].summary("completion_s");
-        let pulls = variant.summary("peak_pulls");
-        Row {
-            variant: &info.variant,
-            strategy: &info.strategy,
-            setting: &info.setting,
-            runs: variant.runs.len(),
-            finished: variant.finished(),
-            held_by: variants[at].unfinished().map(|(_, held_by)| held_by),
-            completion_s: completion.and_then(|row| row.median),
-            completion_median_ci95_low_s: completion.and_then(|row| row.median_ci95_low),
-            completion_median_ci95_high_s: completion.and_then(|row| row.median_ci95_high),
-            peak_pulls: pulls.and_then(|row| row.median),
-            peak_pulls_p5: pulls.and_then(|row| row.p5),
-            peak_pulls_p95: pulls.and_then(|row| row.p95),
-            egress_peak_1s_bytes_per_s: variant.median("egress_peak_1s_bytes_per_s"),
-            egress_busy_share: variant.median("egress_busy_share"),
-            egress_bytes: variant.median("egress_bytes"),
-            failed_pulls: variant.median("failed_pulls"),
-            responses_429: variant.median("responses_429"),
-            peak_not_ready: variant.median("peak_not_ready"),
-        }
-    };
     let comparison = Comparison {
         schema_version: SCHEMA_VERSION,
         experiment: &results.provenance.experiment,
         seed: results.provenance.seed,
         command: &results.provenance.command,
-        variants: variants.iter().enumerate().map(row).collect(),
+        variants: results.variants().iter().map(row).collect(),
     };
     let mut text = serde_json::to_string_pretty(&comparison).expect("plain fields with text keys are always JSON");
     text.push('\n');
     text
+}
+
+fn row<'r>(variant: &Variant<'r>) -> Row<'r> {
+    let info = variant.info;
+    let completion = variant.summary("completion_s");
+    let pulls = variant.summary("peak_pulls");
+    Row {
+        variant: &info.variant,
+        strategy: &info.strategy,
+        setting: &info.setting,
+        runs: variant.runs.len(),
+        finished: variant.finished(),
+        held_by: variant.unfinished().map(|(_, held_by)| held_by),
+        completion_s: completion.and_then(|row| row.median),
+        completion_median_ci95_low_s: completion.and_then(|row| row.median_ci95_low),
+        completion_median_ci95_high_s: completion.and_then(|row| row.median_ci95_high),
+        peak_pulls: pulls.and_then(|row| row.median),
+        peak_pulls_p5: pulls.and_then(|row| row.p5),
+        peak_pulls_p95: pulls.and_then(|row| row.p95),
+        egress_peak_1s_bytes_per_s: variant.median("egress_peak_1s_bytes_per_s"),
+        egress_busy_share: variant.median("egress_busy_share"),
+        egress_bytes: variant.median("egress_bytes"),
+        failed_pulls: variant.median("failed_pulls"),
+        responses_429: variant.median("responses_429"),
+        peak_not_ready: variant.median("peak_not_ready"),
+    }
 }

@@ -6,8 +6,9 @@ use crate::report::axis::{Kind, log_time_ticks, time_scale, time_ticks};
 use crate::report::data::{Results, Variant, extent};
 use crate::report::format::{time, time_with_interval};
 use crate::report::frame::{Area, FOOTER, TOP, bottom_axis, page, write, write_bold};
-use crate::report::scene::{Align, Scene, Stroke, Weight, fitted, fitted_name, text_width};
+use crate::report::scene::{Align, Scene, Stroke};
 use crate::report::style::{GRID, INK, LABEL, MARGIN, MUTED, PAGE_WIDTH, SMALL, WHITE, series_colour};
+use crate::report::text::{Weight, fitted, fitted_name, text_width};
 
 const ROW: f64 = 46.0;
 const NAMES: f64 = 196.0;

@@ -10,8 +10,9 @@ use crate::report::format::{RateUnit, count, number};
 use crate::report::frame::{
     Area, FOOTER, KeyEntry, TOP, bottom_axis, key, key_width, page, panels, value_axis, write, write_bold,
 };
-use crate::report::scene::{Align, Point, Scene, Stroke, Weight, fitted, fitted_name, text_width};
+use crate::report::scene::{Align, Point, Scene, Stroke};
 use crate::report::style::{INK, LABEL, MARGIN, MUTED, PAGE_WIDTH, SMALL, WHITE, series_colour};
+use crate::report::text::{Weight, fitted, fitted_name, text_width};
 
 /// Most variants that share one plot.
 const OVERLAY_MAX: usize = 3;

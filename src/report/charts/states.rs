@@ -6,8 +6,9 @@ use crate::report::charts::over_time::{SHARED_TIME, panel_frame, panel_time};
 use crate::report::data::{Results, Variant, extent};
 use crate::report::format::{count, time};
 use crate::report::frame::{TOP, page, panels, write};
-use crate::report::scene::{Align, Point, Scene, Weight, text_width};
+use crate::report::scene::{Align, Point, Scene};
 use crate::report::style::{INK, MARGIN, SMALL, STATES};
+use crate::report::text::{Weight, text_width};
 
 /// Clusters of a row in the order of the stack, from the ground.
 fn stack(row: &TimelineRow) -> [u64; 4] {
@@ -44,8 +45,8 @@ pub(in crate::report) fn draw(results: &Results) -> Scene {
 
 fn legend(scene: &mut Scene) {
     let mut left = MARGIN;
-    write(scene, "clusters:", (left, TOP - 2.0), SMALL, INK, Align::Left);
-    left += text_width("clusters:", SMALL, Weight::Regular) + 14.0;
+    write(scene, "clusters over time:", (left, TOP - 2.0), SMALL, INK, Align::Left);
+    left += text_width("clusters over time:", SMALL, Weight::Regular) + 14.0;
     for (name, colour) in STATES {
         scene.rectangle((left, TOP - 13.0), (left + 14.0, TOP + 1.0), colour, 1.0);
         write(scene, name, (left + 20.0, TOP - 2.0), SMALL, INK, Align::Left);

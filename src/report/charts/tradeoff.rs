@@ -6,8 +6,9 @@ use crate::report::axis::{
 };
 use crate::report::data::{Results, Variant, extent};
 use crate::report::frame::{Area, FOOTER, TOP, bottom_axis, page, value_axis, write};
-use crate::report::scene::{Align, Label, Point, Scene, Stroke, Weight, fitted_name, text_width};
+use crate::report::scene::{Align, Label, Point, Scene, Stroke};
 use crate::report::style::{AXIS, GRID, INK, LABEL, MARGIN, MUTED, PAGE_WIDTH, SMALL, WHITE, series_colour};
+use crate::report::text::{Weight, fitted_name, text_width};
 
 /// Greatest width of a name in the strip for variants of which no run finished.
 const STRIP_NAME: f64 = 150.0;
@@ -56,7 +57,11 @@ pub(in crate::report) fn draw(results: &Results) -> Scene {
     let (y, ticks) = peak_scale(&peaks, area);
     let axis = if y.kind == Kind::Log { "most image pulls at once (logarithmic)" } else { "most image pulls at once" };
     value_axis(&mut scene, area, &y, &ticks, axis);
-    time_axis(&mut scene, area, &x);
+    if times.is_empty() {
+        bottom_axis(&mut scene, area, &x, &[], "no completion time, as no run finished");
+    } else {
+        time_axis(&mut scene, area, &x);
+    }
     if strip.is_some() {
         let left = area.right + 14.0;
         scene.line((left, area.top), (left, area.bottom), Stroke { colour: AXIS, width: 1.0, dash: &[3.0, 3.0] });
