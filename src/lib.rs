@@ -27,35 +27,17 @@
 //! One rollout, from an experiment file to its measures:
 //!
 //! ```
+//! use std::path::Path;
+//!
 //! use fleetsim::scenario::{Overrides, load};
 //! use fleetsim::sim;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let folder = tempfile::tempdir()?;
-//! let file = folder.path().join("experiment.yaml");
-//! std::fs::write(
-//!     &file,
-//!     r#"
-//! name: first-steps
-//! question: How many clusters pull at once?
-//! seed: 1
-//! replicates: 1
-//! horizon: 24h
-//! fleet:
-//!   - {name: "store-{001..100}", nodes: 1, downlink: 100 Mbit/s, rtt: 30 ms}
-//! registry: {egress: 1 Gbit/s}
-//! release:
-//!   kind: update
-//!   images: [{name: shop, layers: [{digest: base, size: 50 MB}, {digest: app, size: 20 MB}]}]
-//!   workloads: [{kind: Deployment, image: shop, replicas: 1}]
-//! strategies:
-//!   careful: {rancherFleet: {maxUnavailable: 10%}}
-//! "#,
-//! )?;
-//! let experiment = load(&file, &Overrides::default())?;
-//! let record = sim::run(&experiment.variants[0], experiment.seed, 0);
-//! assert_eq!(record.run.targets_done, 100);
-//! assert_eq!(record.run.peak_pulls, 10, "10 % of 100 clusters, one node each");
+//! let experiment = load(Path::new("experiments/01-max-unavailable"), &Overrides::default())?;
+//! let variant = experiment.variants.iter().find(|variant| variant.setting.ends_with("=25%")).expect("it is swept");
+//! let record = sim::run(variant, experiment.seed, 0);
+//! assert_eq!(record.run.targets_done, 1_000);
+//! assert!(record.run.peak_pulls < 250, "of 3 000 nodes");
 //! # Ok(())
 //! # }
 //! ```
