@@ -94,17 +94,7 @@ impl Publication {
             return Ok(Published::New);
         }
         let published = compare(&self.target, &self.staging)?;
-        let aside = aside(&self.target);
-        if aside.exists() {
-            fs::remove_dir_all(&aside).map_err(RecordError::io("remove", &aside))?;
-        }
-        fs::rename(&self.target, &aside).map_err(RecordError::io("move aside", &self.target))?;
-        if let Err(error) = fs::rename(&self.staging, &self.target) {
-            fs::rename(&aside, &self.target).map_err(RecordError::io("put back", &self.target))?;
-            return Err(RecordError::io("publish", &self.target)(error));
-        }
-        sync_parent(&self.target)?;
-        fs::remove_dir_all(&aside).map_err(RecordError::io("remove", &aside))?;
+        swap(&self.target, &self.staging)?;
         Ok(published)
     }
 }
@@ -151,6 +141,23 @@ fn hidden(name: &std::ffi::OsStr, what: &str) -> OsString {
 /// Where earlier results wait while new ones take their place.
 fn aside(target: &Path) -> PathBuf {
     target.with_file_name(hidden(target.file_name().unwrap_or_default(), "old"))
+}
+
+/// Gives `staging` the place of `target`. When that fails, `target` is as it was.
+fn swap(target: &Path, staging: &Path) -> Result<(), RecordError> {
+    let aside = aside(target);
+    if aside.exists() {
+        fs::remove_dir_all(&aside).map_err(RecordError::io("remove", &aside))?;
+    }
+    fs::rename(target, &aside).map_err(RecordError::io("move aside", target))?;
+    if let Err(error) = fs::rename(staging, target) {
+        fs::rename(&aside, target).map_err(RecordError::io("put back", target))?;
+        return Err(RecordError::io("publish", target)(error));
+    }
+    sync_parent(target)?;
+    // The new results are in place; earlier ones that cannot be removed are hidden, and the next run tries again.
+    let _ = fs::remove_dir_all(&aside);
+    Ok(())
 }
 
 /// Refuses to replace what is not earlier results of `experiment`, or holds a file that they do not list.
@@ -336,13 +343,25 @@ mod tests {
     }
 
     #[test]
+    fn earlier_results_are_put_back_when_the_new_ones_cannot_take_their_place() {
+        let home = tempfile::tempdir().expect("a temporary folder");
+        let target = home.path().join("waves");
+        publish(&target, "waves", "a").expect("published");
+        // New results that are not there stand for any reason that a rename fails for.
+        let error = swap(&target, &home.path().join("gone")).expect_err("nothing to publish").to_string();
+        assert!(error.contains("cannot publish"), "{error}");
+        assert_eq!(names_in(home.path()), ["waves"]);
+        assert_eq!(fs::read_to_string(target.join("runs.csv")).expect("readable"), "a");
+    }
+
+    #[test]
     fn leftovers_of_dead_runs_are_not_in_the_way() {
         let home = tempfile::tempdir().expect("a temporary folder");
         let target = home.path().join("waves");
         let pid = std::process::id();
         fs::create_dir(home.path().join(format!(".waves.fleetsim-new-{pid}-0"))).expect("made");
-        // Died between removing nothing and everything: the earlier results moved aside stay there.
         publish(&target, "waves", "a").expect("published");
+        // Died after the second rename: what was moved aside is still there.
         fs::create_dir(home.path().join(".waves.fleetsim-old")).expect("made");
         assert_eq!(publish(&target, "waves", "a").expect("published"), Published::Reproduced);
         // Died between the two renames: the earlier results are back before anything else happens.

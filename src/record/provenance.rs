@@ -42,7 +42,7 @@ pub struct Provenance {
     pub command: String,
     /// Every file that the experiment was read from.
     pub inputs: Vec<InputDigest>,
-    /// What was compared, in the experiment's order.
+    /// What was compared, in the experiment's order. Reports show the variants that are listed here.
     pub variants: Vec<VariantInfo>,
     /// Every other file of the results folder, sorted by path. Filled in when the folder is written.
     #[serde(default)]
@@ -81,7 +81,7 @@ pub struct VariantInfo {
 }
 
 impl Provenance {
-    /// A provenance of this program for one experiment; the public fields that follow the name are the caller's to set.
+    /// The provenance of one experiment's results by this program, still without horizon, command, inputs and variants.
     #[must_use]
     pub fn new(experiment: &str, question: &str, seed: u64, replicates: u32) -> Self {
         Self {

@@ -92,7 +92,8 @@ pub(super) fn key_width(entries: &[KeyEntry]) -> f64 {
     let widest = |entry: &KeyEntry| {
         text_width(&entry.name, LABEL, Weight::Bold).max(text_width(&entry.detail, SMALL, Weight::Regular))
     };
-    KEY_INDENT + entries.iter().map(widest).fold(100.0, f64::max).min(240.0) + 14.0
+    // A viewer of an SVG without the font may take one that is wider by a sixth.
+    KEY_INDENT + entries.iter().map(widest).fold(100.0, f64::max).min(220.0) * 7.0 / 6.0 + 10.0
 }
 
 /// The key at the right of `area`, greatest value first. Many entries take one line each.
@@ -100,7 +101,7 @@ pub(super) fn key(scene: &mut Scene, area: Area, mut entries: Vec<KeyEntry>) {
     entries.sort_by(|a, b| b.value.total_cmp(&a.value));
     let left = area.right + 26.0;
     let text_left = area.right + KEY_INDENT;
-    let width = PAGE_WIDTH - 10.0 - text_left;
+    let width = (PAGE_WIDTH - 10.0 - text_left) * 6.0 / 7.0 + 0.5;
     let step = ((area.bottom - area.top + 30.0) / entries.len().max(1) as f64).min(50.0);
     for (at, entry) in entries.iter().enumerate() {
         let top = area.top + at as f64 * step;
