@@ -105,13 +105,8 @@ impl Problem {
     /// A problem at a place in a file.
     pub(crate) fn at(place: Place, field: impl Into<String>, message: impl Into<String>) -> Self {
         let (line, column) = place.source.line_and_column(place.span.start);
-        Self {
-            line: Some(line),
-            column: Some(column),
-            field: field.into(),
-            place: Some(place.clone()),
-            ..Self::of_file(&place.source.name, message)
-        }
+        let of_file = Self::of_file(&place.source.name, message);
+        Self { line: Some(line), column: Some(column), field: field.into(), place: Some(place), ..of_file }
     }
 
     pub(crate) fn with_help(mut self, help: impl Into<String>) -> Self {

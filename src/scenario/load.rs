@@ -61,7 +61,7 @@ pub fn load(path: &FsPath, overrides: &Overrides) -> Result<Experiment, LoadErro
             return fail(vec![problem.with_help("docs/experiment-format.md has an example to begin with")]);
         }
         Ok(tree) => tree,
-        Err(problem) => return fail(vec![problem]),
+        Err(problem) => return fail(vec![*problem]),
     };
     let mut loader = Loader { source, tree, files, inventories: BTreeMap::new(), problems: Vec::new() };
     let loaded = loader.experiment(&folder, overrides);
