@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 
-/// A file's text under the name by which the experiment knows it.
+/// A file's text.
 #[derive(Debug, Eq, PartialEq)]
 pub(crate) struct Source {
-    /// Relative to the experiment's folder, or the path the user gave for the experiment itself.
+    /// The path under which the user finds it.
     pub(crate) name: String,
     pub(crate) text: String,
 }
@@ -71,7 +71,7 @@ pub(crate) struct Place {
 /// One thing that is wrong with an experiment.
 #[derive(Clone, Debug)]
 pub struct Problem {
-    /// The file it is in, as the experiment names it.
+    /// The file it is in, as it is found from where the program was started.
     pub file: String,
     /// 1-based. `None` when the file as a whole is the problem.
     pub line: Option<usize>,

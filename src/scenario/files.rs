@@ -48,7 +48,7 @@ impl Files {
             // Windows tools like to begin a file with a byte order mark.
             let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).map_or(bytes.clone(), <[u8]>::to_vec);
             let text = String::from_utf8(bytes).map_err(|_| "it is not UTF-8 text".to_owned())?;
-            Ok(Arc::new(Source { name: name.to_owned(), text }))
+            Ok(Arc::new(Source { name: path.display().to_string(), text }))
         });
         self.read.insert(name.to_owned(), read.clone());
         read
