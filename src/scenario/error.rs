@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 
-/// A file's text under the name by which the experiment knows it.
+/// A file's text.
 #[derive(Debug, Eq, PartialEq)]
 pub(crate) struct Source {
-    /// Relative to the experiment's folder, or the path the user gave for the experiment itself.
+    /// The path under which the user finds it.
     pub(crate) name: String,
     pub(crate) text: String,
 }
@@ -71,7 +71,7 @@ pub(crate) struct Place {
 /// One thing that is wrong with an experiment.
 #[derive(Clone, Debug)]
 pub struct Problem {
-    /// The file it is in, as the experiment names it.
+    /// The file it is in, as it is found from where the program was started.
     pub file: String,
     /// 1-based. `None` when the file as a whole is the problem.
     pub line: Option<usize>,
@@ -105,13 +105,8 @@ impl Problem {
     /// A problem at a place in a file.
     pub(crate) fn at(place: Place, field: impl Into<String>, message: impl Into<String>) -> Self {
         let (line, column) = place.source.line_and_column(place.span.start);
-        Self {
-            line: Some(line),
-            column: Some(column),
-            field: field.into(),
-            place: Some(place.clone()),
-            ..Self::of_file(&place.source.name, message)
-        }
+        let of_file = Self::of_file(&place.source.name, message);
+        Self { line: Some(line), column: Some(column), field: field.into(), place: Some(place), ..of_file }
     }
 
     pub(crate) fn with_help(mut self, help: impl Into<String>) -> Self {

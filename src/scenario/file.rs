@@ -453,7 +453,7 @@ pub(crate) enum StrategyFile {
     AllAtOnce {},
     /// Batches of a fixed size, each begun when the one before is ready.
     Batches {
-        /// Clusters of a batch; a percentage is of all clusters, rounded up.
+        /// Clusters of a batch; a percentage is of all clusters, rounded down to at least one.
         size: Amount,
     },
     /// One cluster after the other: the gentlest and the slowest.

@@ -48,7 +48,7 @@ impl Files {
             // Windows tools like to begin a file with a byte order mark.
             let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).map_or(bytes.clone(), <[u8]>::to_vec);
             let text = String::from_utf8(bytes).map_err(|_| "it is not UTF-8 text".to_owned())?;
-            Ok(Arc::new(Source { name: name.to_owned(), text }))
+            Ok(Arc::new(Source { name: path.display().to_string(), text }))
         });
         self.read.insert(name.to_owned(), read.clone());
         read
@@ -83,7 +83,7 @@ fn hex(bytes: &[u8]) -> String {
 ///
 /// # Errors
 /// When the text is not JSON or lacks a field that is needed.
-pub(crate) fn read_json<T: serde::de::DeserializeOwned>(source: &Arc<Source>) -> Result<T, Problem> {
+pub(crate) fn read_json<T: serde::de::DeserializeOwned>(source: &Arc<Source>) -> Result<T, Box<Problem>> {
     serde_json::from_str(&source.text).map_err(|error| {
         let message = error.to_string();
         let message = message.split(" at line ").next().unwrap_or_default();
@@ -92,10 +92,10 @@ pub(crate) fn read_json<T: serde::de::DeserializeOwned>(source: &Arc<Source>) ->
         let place = Place { source: Arc::clone(source), span: at..at };
         if error.is_eof() {
             let problem = Problem::at(place, "", format!("the JSON ends too early: {message}"));
-            return problem.with_help("the file is cut off; write it again with the command it came from");
+            return Box::new(problem.with_help("the file is cut off; write it again with the command it came from"));
         }
         let what = if error.is_data() { "the JSON is not what is expected here" } else { "not JSON" };
-        Problem::at(place, "", format!("{what}: {message}"))
+        Box::new(Problem::at(place, "", format!("{what}: {message}")))
     })
 }
 

@@ -140,7 +140,7 @@ fn objects<Spec: DeserializeOwned, Status: DeserializeOwned>(
     kind: &str,
     command: &str,
 ) -> Result<Vec<Object<Spec, Status>>, Vec<Problem>> {
-    let one = |problem| vec![problem];
+    let one = |problem: Box<Problem>| vec![*problem];
     let whole = |message: String| {
         Problem::at(Place { source: Arc::clone(source), span: 0..0 }, "", message)
             .with_help(format!("write the file with `{command}`"))
@@ -231,7 +231,7 @@ mod tests {
     fn groups_are_read_with_their_selector() {
         let text = r#"{"items": [{"kind": "ClusterGroup", "metadata": {"name": "g", "labels": {"tier": "1"}},
             "spec": {"selector": {"matchLabels": {"env": "prod"}}}}, {"metadata": {"name": "h"}, "spec": {}}]}"#;
-        let read = groups(&source(text)).ok().expect("it is read");
+        let read = groups(&source(text)).unwrap_or_else(|problems| panic!("{problems:?}"));
         assert_eq!(read[0].selector.as_ref().map(|s| s.match_labels.len()), Some(1));
         assert_eq!((read[1].name.as_str(), &read[1].selector), ("h", &None));
     }

@@ -22,6 +22,8 @@ const FILE: &str = "experiment.yaml";
 const SEED: u64 = 1;
 const REPLICATES: u32 = 20;
 const MOST_REPLICATES: u32 = 100_000;
+/// About 4 GB of memory. A world is shared by the variants that differ in strategy alone.
+const MOST_CLUSTERS_IN_ALL: usize = 10_000_000;
 const HORIZON: SimDuration = SimDuration::from_hours(24);
 
 /// What a command line may say in place of the file.
@@ -49,7 +51,7 @@ pub fn load(path: &FsPath, overrides: &Overrides) -> Result<Experiment, LoadErro
     let mut files = Files::in_folder(folder.clone());
     let fail = |problems| Err(LoadError::new(problems, &shown));
     let source = match files.read_as(&name, &file_path) {
-        Ok(read) => Arc::new(Source { name: shown.clone(), text: read.text.clone() }),
+        Ok(source) => source,
         Err(message) => {
             let help = format!("EXPERIMENT is a folder that holds `{FILE}`, or such a file");
             return fail(vec![Problem::of_file(&shown, message).with_help(help).unreadable()]);
@@ -61,7 +63,7 @@ pub fn load(path: &FsPath, overrides: &Overrides) -> Result<Experiment, LoadErro
             return fail(vec![problem.with_help("docs/experiment-format.md has an example to begin with")]);
         }
         Ok(tree) => tree,
-        Err(problem) => return fail(vec![problem]),
+        Err(problem) => return fail(vec![*problem]),
     };
     let mut loader = Loader { source, tree, files, inventories: BTreeMap::new(), problems: Vec::new() };
     let loaded = loader.experiment(&folder, overrides);
@@ -112,6 +114,9 @@ impl Loader {
             );
             return None;
         }
+        if self.is_too_much(&axes, &base, world.world.clusters.len()) {
+            return None;
+        }
         let mut worlds = BTreeMap::from([(Point::new(), world)]);
         for name in &strategies {
             for point in sweep::grid(&axes, name) {
@@ -123,6 +128,21 @@ impl Loader {
             }
         }
         Some(experiment)
+    }
+
+    /// Whether the worlds of a sweep would hold too many clusters to keep in memory.
+    fn is_too_much(&mut self, axes: &[Axis], base: &Reading, clusters: usize) -> bool {
+        let worlds = axes.iter().filter(|axis| axis.strategy().is_none()).map(|axis| axis.values.len());
+        let worlds = worlds.fold(1, usize::saturating_mul);
+        let all = worlds.saturating_mul(clusters);
+        if worlds > 1 && all > MOST_CLUSTERS_IN_ALL {
+            let message = format!("the sweep makes {worlds} worlds of {clusters} clusters");
+            let problem = self.at(&base.tree, &Path::of("sweep"), message);
+            let help = format!("at most {MOST_CLUSTERS_IN_ALL} clusters are kept in all; split the experiment");
+            self.problems.push(problem.with_help(help));
+            return true;
+        }
+        false
     }
 
     fn at(&self, tree: &Node, path: &Path, message: impl Into<String>) -> Problem {

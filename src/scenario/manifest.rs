@@ -63,7 +63,7 @@ impl PlatformNameJson {
 /// # Errors
 /// All that is wrong with it.
 pub(crate) fn read(source: &Arc<Source>) -> Result<Manifest, Vec<Problem>> {
-    let json: ManifestJson = read_json(source).map_err(|problem| vec![problem])?;
+    let json: ManifestJson = read_json(source).map_err(|problem| vec![*problem])?;
     let whole = |message: String| Problem::at(Place { source: Arc::clone(source), span: 0..0 }, "", message);
     if let Some(platforms) = &json.manifests {
         let names: Vec<String> = platforms

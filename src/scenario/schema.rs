@@ -28,27 +28,48 @@ mod tests {
         );
     }
 
+    /// Calls `see` with every schema that has properties, and its path.
+    fn walk(value: &serde_json::Value, path: &str, see: &mut impl FnMut(&str, &str, &serde_json::Value)) {
+        let children: Vec<(&str, &serde_json::Value)> = match value {
+            serde_json::Value::Object(map) => map.iter().map(|(key, child)| (key.as_str(), child)).collect(),
+            serde_json::Value::Array(items) => items.iter().map(|child| ("", child)).collect(),
+            _ => Vec::new(),
+        };
+        for (name, property) in value.get("properties").and_then(|found| found.as_object()).into_iter().flatten() {
+            see(path, name, property);
+        }
+        for (key, child) in children {
+            walk(child, &format!("{path}/{key}"), see);
+        }
+    }
+
+    #[test]
+    fn the_format_document_names_every_field() {
+        let document = include_str!("../../docs/experiment-format.md");
+        let mut silent = Vec::new();
+        walk(&schema(), "", &mut |path, name, _| {
+            // Kubernetes' own selectors and Fleet's partitions are documented by their projects.
+            let is_foreign =
+                ["LabelSelector", "LabelRequirement", "ManualPartition"].iter().any(|of| path.contains(of));
+            let is_named = document.match_indices(name).any(|(at, _)| {
+                let around = |c: Option<char>| !c.is_some_and(char::is_alphanumeric);
+                around(document[..at].chars().next_back()) && around(document[at + name.len()..].chars().next())
+            });
+            if !is_foreign && !is_named {
+                silent.push(format!("{path}.{name}"));
+            }
+        });
+        assert_eq!(silent, [""; 0]);
+    }
+
     #[test]
     fn every_field_says_what_it_is() {
-        fn look(value: &serde_json::Value, path: &str, silent: &mut Vec<String>) {
-            if let Some(properties) = value.get("properties").and_then(|properties| properties.as_object()) {
-                for (name, property) in properties {
-                    if property.get("description").is_none() && property.get("$ref").is_none() {
-                        silent.push(format!("{path}.{name}"));
-                    }
-                }
-            }
-            let children = match value {
-                serde_json::Value::Object(map) => map.iter().map(|(key, child)| (key.clone(), child)).collect(),
-                serde_json::Value::Array(items) => items.iter().map(|child| (String::new(), child)).collect(),
-                _ => Vec::new(),
-            };
-            for (key, child) in children {
-                look(child, &format!("{path}/{key}"), silent);
-            }
-        }
         let mut silent = Vec::new();
-        look(&schema(), "", &mut silent);
+        walk(&schema(), "", &mut |path, name, property| {
+            if property.get("description").is_none() && property.get("$ref").is_none() {
+                silent.push(format!("{path}.{name}"));
+            }
+        });
         // The choice of a strategy is described beside its key, not in it.
         silent.retain(|path| !path.contains("StrategyFile/oneOf"));
         assert_eq!(silent, [""; 0]);

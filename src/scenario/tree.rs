@@ -49,7 +49,7 @@ pub(crate) struct Key {
 ///
 /// # Errors
 /// When it is not YAML, or is of a size or a nesting that no experiment has.
-pub(crate) fn parse(source: &Arc<Source>) -> Result<Node, Problem> {
+pub(crate) fn parse(source: &Arc<Source>) -> Result<Node, Box<Problem>> {
     // An experiment file has hundreds of values; lists of thousands of clusters are JSON and are read elsewhere.
     let options = serde_saphyr::options! {
         budget: serde_saphyr::budget! { max_nodes: 250_000, max_depth: 64 },
@@ -58,7 +58,7 @@ pub(crate) fn parse(source: &Arc<Source>) -> Result<Node, Problem> {
     };
     match serde_saphyr::from_str_with_options::<Spanned<Raw>>(&source.text, options) {
         Ok(raw) => Ok(located(raw, source)),
-        Err(error) => Err(yaml_problem(&error, source)),
+        Err(error) => Err(Box::new(yaml_problem(&error, source))),
     }
 }
 

@@ -1,6 +1,5 @@
 //! Clusters, their links and their groups.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::super::FleetGroup;
@@ -11,7 +10,7 @@ use super::super::names::{self, MOST_NAMES};
 use super::super::path::Path;
 use super::super::quantity::{Duration, Rate};
 use super::Checker;
-use crate::rollout::label_selector::{CheckedSelector, LabelSelector};
+use crate::rollout::label_selector::{CheckedSelector, LabelSelector, Labels};
 use crate::rollout::rancher_fleet::ClusterGroup;
 use crate::units::BytesPerSec;
 use crate::world::calibration::{DOWNLINK_MBIT, NODES, RTT};
@@ -52,7 +51,7 @@ impl Made {
         }
     }
 
-    fn cluster(self, name: String, labels: BTreeMap<String, String>, paused: bool, registered: bool) -> ClusterSpec {
+    fn cluster(self, name: String, labels: Labels, paused: bool, registered: bool) -> ClusterSpec {
         ClusterSpec {
             name,
             labels,
@@ -134,7 +133,7 @@ impl Checker<'_> {
             self.report(&path.key("name"), "the name is empty", "write e.g. `store-{001..900}`");
         }
         let made = self.make(
-            Make {
+            &Make {
                 path: path.clone(),
                 nodes: group.nodes,
                 downlink: group.downlink,
@@ -147,7 +146,7 @@ impl Checker<'_> {
         names.into_iter().map(|name| made.cluster(name, group.labels.clone(), group.paused, registered)).collect()
     }
 
-    fn make(&mut self, make: Make, regions: &[String]) -> Made {
+    fn make(&mut self, make: &Make, regions: &[String]) -> Made {
         let path = &make.path;
         if let Some(nodes) = make.nodes.filter(|nodes| *nodes == 0 || *nodes > MOST_NODES) {
             let message = format!("a cluster cannot have {nodes} nodes");
@@ -168,7 +167,7 @@ impl Checker<'_> {
         let found = self.inventory_file(&written.file)?;
         let default = written.default.clone().unwrap_or_default();
         let default = self.make(
-            Make {
+            &Make {
                 path: path.key("default"),
                 nodes: default.nodes,
                 downlink: default.downlink,
@@ -231,19 +230,14 @@ impl Checker<'_> {
             rtt: rule.rtt,
             region: rule.region.clone(),
         };
-        let made = self.make(make, regions);
-        let labels = clusters.iter().map(|cluster| &cluster.labels);
-        let selector = self.selector(&path.key("selector"), &rule.selector, labels)?;
+        let made = self.make(&make, regions);
+        let labels: Vec<&Labels> = clusters.iter().map(|cluster| &cluster.labels).collect();
+        let selector = self.selector(&path.key("selector"), &rule.selector, &labels)?;
         Some((selector, made))
     }
 
     /// A selector that is right and selects at least one of the clusters.
-    fn selector<'l>(
-        &mut self,
-        path: &Path,
-        selector: &LabelSelector,
-        clusters: impl Iterator<Item = &'l BTreeMap<String, String>> + Clone,
-    ) -> Option<CheckedSelector> {
+    fn selector(&mut self, path: &Path, selector: &LabelSelector, clusters: &[&Labels]) -> Option<CheckedSelector> {
         match selector.check() {
             Err(error) => {
                 self.report(
@@ -254,33 +248,22 @@ impl Checker<'_> {
                 None
             }
             Ok(checked) => {
-                if !clusters.clone().any(|labels| checked.matches(labels)) && clusters.clone().next().is_some() {
-                    let problem = self.selects_nothing(path, selector, clusters);
-                    self.problems.push(problem);
+                if !clusters.is_empty() && !clusters.iter().any(|labels| checked.matches(labels)) {
+                    self.report(path, "the selector matches no cluster of the fleet", &label_help(selector, clusters));
                 }
                 Some(checked)
             }
         }
     }
 
-    fn selects_nothing<'l>(
-        &self,
-        path: &Path,
-        selector: &LabelSelector,
-        clusters: impl Iterator<Item = &'l BTreeMap<String, String>> + Clone,
-    ) -> Problem {
-        let help = label_help(selector, clusters);
-        self.at(path, "the selector matches no cluster of the fleet").with_help(help)
-    }
-
     /// Groups of the file, then of the inventory.
     pub(super) fn groups(&mut self, file: &ExperimentFile, clusters: &[ClusterSpec]) -> Vec<FleetGroup> {
         let list = Path::of("clusterGroups");
+        let labels: Vec<&Labels> = clusters.iter().map(|cluster| &cluster.labels).collect();
         let mut groups = Vec::new();
         for (index, group) in file.cluster_groups.iter().flatten().enumerate() {
             if let Some(selector) = &group.selector {
-                let labels = clusters.iter().map(|cluster| &cluster.labels);
-                self.selector(&list.index(index).key("selector"), selector, labels);
+                self.selector(&list.index(index).key("selector"), selector, &labels);
             }
             let named = ClusterGroup { name: group.name.clone(), labels: group.labels.clone() };
             groups.push((Arc::new(named), group.selector.clone()));
@@ -296,7 +279,7 @@ impl Checker<'_> {
                 Ok(found) => {
                     groups.extend(found.into_iter().map(|group| {
                         (Arc::new(ClusterGroup { name: group.name, labels: group.labels }), group.selector)
-                    }))
+                    }));
                 }
                 Err(problems) => self.problems.extend(problems),
             }
@@ -316,18 +299,15 @@ impl Checker<'_> {
 }
 
 /// What the fleet has instead of what a selector asks for.
-pub(super) fn label_help<'l>(
-    selector: &LabelSelector,
-    clusters: impl Iterator<Item = &'l BTreeMap<String, String>> + Clone,
-) -> String {
+pub(super) fn label_help(selector: &LabelSelector, clusters: &[&Labels]) -> String {
     let keys = selector.match_labels.keys().chain(selector.match_expressions.iter().map(|part| &part.key));
     for key in keys {
-        let mut values: Vec<&str> = clusters.clone().filter_map(|labels| labels.get(key).map(String::as_str)).collect();
+        let mut values: Vec<&str> = clusters.iter().filter_map(|labels| labels.get(key).map(String::as_str)).collect();
         values.sort_unstable();
         values.dedup();
         let asked = selector.match_labels.get(key);
         if values.is_empty() {
-            let mut known: Vec<String> = clusters.clone().flat_map(BTreeMap::keys).cloned().collect();
+            let mut known: Vec<String> = clusters.iter().flat_map(|labels| labels.keys()).cloned().collect();
             known.sort_unstable();
             known.dedup();
             return match known.is_empty() {

@@ -12,6 +12,7 @@ use super::super::path::{Path, Step};
 use super::super::tree::{self, Node};
 use super::super::{Strategy, fleet_clusters, read};
 use super::{CheckedWorld, Checker, fleet::label_help};
+use crate::rollout::label_selector::Labels;
 use crate::rollout::rancher_fleet::{Cluster, Partitioning, RolloutStrategy, StrategyError};
 use crate::world::CountOrPercent;
 
@@ -94,7 +95,10 @@ impl Checker<'_> {
     ) -> Problem {
         let entry = &strategy.manual_partitions()[index];
         let hint = match &entry.cluster_selector {
-            Some(selector) => label_help(selector, clusters.iter().map(|cluster| &cluster.labels)),
+            Some(selector) => {
+                let labels: Vec<&Labels> = clusters.iter().map(|cluster| &cluster.labels).collect();
+                label_help(selector, &labels)
+            }
             None if !entry.cluster_name.is_empty() => format!("no cluster is named `{}`", entry.cluster_name),
             None if entry.cluster_group.is_empty() && entry.cluster_group_selector.is_none() => {
                 "it has no criterion; `clusterSelector: {}` selects every cluster".to_owned()
@@ -134,7 +138,7 @@ impl Checker<'_> {
         let tree = match tree::parse(&source) {
             Ok(tree) => tree,
             Err(problem) => {
-                self.problems.push(problem);
+                self.problems.push(*problem);
                 return None;
             }
         };

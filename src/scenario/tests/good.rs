@@ -1,0 +1,195 @@
+//! What a good experiment becomes.
+
+use super::*;
+use crate::rollout::rancher_fleet::IntOrString;
+use crate::units::{Bytes, BytesPerSec, Share};
+use crate::world::{DurationModel, PullOrder, ReleaseKind, SlotScope, WorkloadKind};
+
+#[test]
+fn the_sketch_loads_with_every_value_in_its_place() {
+    let experiment = load_text(SKETCH).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!((experiment.name.as_str(), experiment.seed, experiment.replicates), ("max-unavailable", 1, 20));
+    let labels: Vec<&str> = experiment.variants.iter().map(|variant| variant.label.as_str()).collect();
+    assert_eq!(
+        labels,
+        [
+            "defaults maxUnavailable=1",
+            "defaults maxUnavailable=5%",
+            "defaults maxUnavailable=10%",
+            "defaults maxUnavailable=25%",
+            "defaults maxUnavailable=50%",
+            "defaults maxUnavailable=100%",
+            "from-git",
+            "bound",
+        ]
+    );
+    let Variant { strategy, setting, scenario, .. } = &experiment.variants[1];
+    assert_eq!((strategy.as_str(), setting.as_str()), ("defaults", "maxUnavailable=5%"));
+    assert_eq!(scenario.horizon, SimDuration::from_hours(24));
+    let Strategy::RancherFleet { rules: Rules::Shipped, strategy } = &scenario.strategy else {
+        panic!("Fleet, as shipped")
+    };
+    assert_eq!(strategy.max_unavailable, Some("5%".into()));
+    let Strategy::RancherFleet { strategy, .. } = &experiment.variants[6].scenario.strategy else { panic!("Fleet") };
+    assert_eq!((&strategy.max_unavailable, strategy.max_new), (&Some("15%".into()), Some(20)), "from the file");
+    assert_eq!(experiment.variants[7].scenario.strategy, Strategy::AllAtOnce {});
+
+    let world = &scenario.world;
+    assert_eq!(world.clusters.len(), 1000);
+    let (first, last) = (&world.clusters[0], &world.clusters[999]);
+    assert_eq!((first.name.as_str(), first.nodes, first.downlink), ("store-0001", 3, BytesPerSec::from_mbit(100.0)));
+    assert_eq!((last.name.as_str(), last.nodes, last.rtt), ("dc-100", 20, SimDuration::from_millis(2)));
+    assert_eq!(last.labels.get("env").map(String::as_str), Some("staging"));
+    assert_eq!(world.registry.request_limit.map(|limit| (limit.rate.get() as u32, limit.burst)), Some((1000, 2000)));
+    assert_eq!(world.release, ReleaseKind::Update);
+    let image = &world.images[0];
+    assert_eq!(image.layers[0].compressed, Bytes::new(30_000_000));
+    assert_eq!(image.layers[0].uncompressed, Bytes::new(78_000_000), "30 MB times 2.6");
+    assert_eq!(image.layers[0].digest, image.previous[0].digest, "the bottom layer is shared");
+    assert!(matches!(world.workloads[0].kind, WorkloadKind::Deployment { replicas: 6, .. }));
+    let four = SimDuration::from_secs(4);
+    assert_eq!(world.workloads[0].start, DurationModel::LogNormal { median: four, sigma: 0.6 });
+    assert_eq!((world.faults.offline, world.faults.pull_failure), (Share::new(0.03), Share::new(0.002)));
+    let inputs: Vec<&str> = experiment.inputs.iter().map(|input| input.path.as_str()).collect();
+    assert_eq!(inputs, ["experiment.yaml", "shop-v2.json", "shop-v1.json", "fleet.yaml"]);
+}
+
+#[test]
+fn everything_that_can_be_written_can_be_read() {
+    let text = r#"
+fleet: [{name: "x-{1..2}", region: eu, paused: true, registered: false}]
+inventory:
+  file: clusters.json
+  links: [{selector: {matchExpressions: [{key: env, operator: In, values: [dev]}]}, nodes: 9, region: eu}]
+  default: {nodes: 2, downlink: 20 Mbit/s, rtt: 80 ms}
+clusterGroups: [{name: prod, labels: {tier: "1"}, selector: {matchLabels: {env: prod}}}]
+regions: [{name: eu, bandwidth: 1 Gbit/s}]
+registry: {egress: 1 Gbit/s, perConnection: unlimited, requests: {rate: 600/min}, serviceTime: {mean: 30 ms}}
+node:
+  nic: 1 Gbit/s
+  maxParallelImagePulls: 4
+  registryPullQPS: 0
+  imageBackoff: {initial: 5 s, max: 100 s}
+  crashBackoff: {max: 60 s}
+  errorRequeue: 3 s
+  downloadSlots: 6
+  slotScope: image
+  retry429: {attempts: 5, delay: 2 s, delayMax: 60 s}
+  resume: false
+  keepBlobs: false
+  unpackRate: 150 MB/s
+  unpackSpread: 0
+  unpackPerLayer: 30 ms
+  pullConstant: 0 s
+  startOverhead: {min: 1 s, max: 2 s}
+release:
+  kind: initial
+  images: [{name: shop, compressionRatio: 2, manifest: {config: 5 kB, layers: [{digest: base, size: 30 MB}, {size: 10 MB, uncompressed: 11 MB}]}}]
+  workloads:
+    - {kind: Deployment, image: shop, maxUnavailable: 0, maxSurge: 150%, imagePullPolicy: Always, minReady: 10 s, termination: 1 s}
+    - {kind: DaemonSet, name: agent, image: shop, maxUnavailable: 0, maxSurge: 20%, readiness: {initialDelay: 1 s, successThreshold: 2}}
+faults: {offline: {share: 3%, return: {mean: 4h}}, defect: {share: 10%, crashAfter: 2 s}}
+agent: {instructionDelay: 1 s, apply: {min: 1 s, max: 9 s}, reportDelay: 1 s, readinessDelay: 15 s}
+controller: {passBase: 1 s, passPerTarget: 1 ms, passPerWrite: 10 ms, watchDelay: 2 s}
+strategies:
+  documented: {rancherFleet: {rules: documented, maxUnavailable: 5%, maxUnavailablePartitions: 1, autoPartitionSize: 10%, autoPartitionThreshold: 100, maxNew: 30}}
+  manual:
+    rancherFleet:
+      file: fleet.yaml
+      partitions:
+        - {name: canary, clusterGroup: prod, maxUnavailable: 1}
+        - {name: rest, clusterSelector: {}}
+  batches: {batches: {size: 10%}}
+  one: {oneByOne: {}}
+"#;
+    let folder = folder();
+    let folder = folder.path().join("01-all_of_it");
+    fs::create_dir(&folder).expect("a folder");
+    for name in ["clusters.json", "fleet.yaml"] {
+        fs::copy(folder.join("..").join(name), folder.join(name)).expect("copied");
+    }
+    let name_error = load_in(&folder, text).expect_err("the folder's name has an underscore");
+    assert!(lines(&name_error)[0].contains("`01-all_of_it` is no name for an experiment"), "{name_error}");
+
+    let experiment = load_in(&folder, &format!("name: all\n{text}")).unwrap_or_else(|error| panic!("{error}"));
+    let Scenario { world, groups, control_loop, .. } = &experiment.variants[0].scenario;
+    let summary: Vec<_> =
+        world.clusters.iter().map(|c| (c.name.as_str(), c.nodes, c.region, c.paused, c.registered)).collect();
+    assert_eq!(
+        summary,
+        [
+            ("a", 2, None, false, true),
+            ("b", 9, Some(0), true, false),
+            ("x-1", 3, Some(0), true, false),
+            ("x-2", 3, Some(0), true, false),
+        ],
+        "nodes of b by its rule, of a by default, of x by the built-in default"
+    );
+    assert_eq!((groups.len(), groups[0].0.name.as_str()), (1, "prod"));
+    let members: Vec<usize> = experiment.variants[0].scenario.fleet_clusters().iter().map(|c| c.groups.len()).collect();
+    assert_eq!(members, [1, 0, 0, 0]);
+    assert_eq!(control_loop.watch_delay, SimDuration::from_secs(2));
+    let node = &world.node;
+    assert_eq!(
+        (node.pulls, node.pull_rate, node.slot_scope),
+        (PullOrder::Parallel { max: Some(4) }, None, SlotScope::Image)
+    );
+    assert_eq!((node.retry_429.attempts, node.retry_429.delay_max), (5, SimDuration::from_secs(60)));
+    assert_eq!(world.registry.per_connection, None);
+    assert_eq!(world.registry.request_limit.map(|limit| limit.burst), Some(10), "as many as come in a second");
+    let layers: Vec<_> = world.images[0].layers.iter().map(|l| (l.digest.as_str(), l.uncompressed.get())).collect();
+    assert_eq!(layers, [("base", 60_000_000), ("shop@new/1", 11_000_000)]);
+    assert_eq!(world.faults.offline_return, Some(DurationModel::Exponential { mean: SimDuration::from_hours(4) }));
+    let names: Vec<&str> = world.workloads.iter().map(|workload| workload.name.as_str()).collect();
+    assert_eq!(names, ["shop", "agent"]);
+    let Strategy::RancherFleet { rules, strategy } = &experiment.variants[0].scenario.strategy else { panic!("Fleet") };
+    assert_eq!((*rules, &strategy.max_unavailable_partitions), (Rules::Documented, &Some(IntOrString::Int(1))));
+    let Strategy::RancherFleet { strategy, .. } = &experiment.variants[1].scenario.strategy else { panic!("Fleet") };
+    assert_eq!((strategy.manual_partitions().len(), strategy.max_new), (2, Some(20)), "in place and from the file");
+    assert_eq!(experiment.variants[2].scenario.strategy, Strategy::Batches { size: CountOrPercent::Percent(10) });
+}
+
+#[test]
+fn the_first_experiment_loads() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("experiments/01-max-unavailable");
+    let overrides = Overrides { seed: Some(7), replicates: Some(2) };
+    let experiment = load(&folder, &overrides).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!((experiment.seed, experiment.replicates, experiment.variants.len()), (7, 2, 8));
+    assert_eq!(experiment.name, "01-max-unavailable");
+    let world = &experiment.variants[0].scenario.world;
+    assert_eq!(world.clusters.len(), 1000);
+    assert!(world.clusters.iter().all(|cluster| cluster.nodes == 3 && cluster.registered && !cluster.paused));
+    let mbit = |rate: f64| world.clusters.iter().filter(|c| c.downlink == BytesPerSec::from_mbit(rate)).count();
+    assert_eq!((mbit(50.0), mbit(100.0), mbit(10_000.0)), (720, 240, 40), "stores, branches, data centres");
+    let image = &world.images[0];
+    let shared = image.layers.iter().filter(|layer| image.previous.contains(layer)).count();
+    assert_eq!((image.layers.len(), shared), (9, 6));
+    let total: Bytes = image.layers.iter().map(|layer| layer.compressed).sum();
+    assert_eq!(total, Bytes::new(419_740_964));
+    assert!(
+        experiment.variants.iter().all(|variant| Arc::ptr_eq(&variant.scenario.world, world)),
+        "a sweep of a strategy shares the world"
+    );
+}
+
+#[test]
+fn the_example_of_the_format_document_loads() {
+    let document = include_str!("../../../docs/experiment-format.md");
+    let example =
+        document.split("```yaml\n").find_map(|part| part.starts_with("name:").then(|| part.split("```").next()));
+    let experiment = load_text(example.flatten().expect("an example")).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(experiment.variants.len(), 6);
+}
+
+#[test]
+fn a_sweep_of_the_world_makes_a_world_for_each_value() {
+    let text =
+        SKETCH.replace("sweep: {", "sweep: {registry.egress: [1 Gbit/s, 2 Gbit/s], faults.offline.share: [0%, 10%], ");
+    let experiment = load_text(&text).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(experiment.variants.len(), 4 * (6 + 1 + 1));
+    let found = experiment.variants.iter().find(|v| v.label == "bound egress=2 Gbit/s; share=0%").expect("a variant");
+    assert_eq!(found.scenario.world.registry.egress, BytesPerSec::from_gbit(2.0));
+    assert_eq!(found.scenario.world.faults.offline, Share::NONE);
+    let labels: std::collections::BTreeSet<&str> = experiment.variants.iter().map(|v| v.label.as_str()).collect();
+    assert_eq!(labels.len(), experiment.variants.len(), "labels are unique");
+}
