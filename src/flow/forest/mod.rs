@@ -309,7 +309,9 @@ impl Forest {
             if reading > CLOCK_MAX {
                 self.set_back(at, reading);
             }
-            at = self.node(at).parent;
+            let node = self.node(at);
+            // A link that carries nothing is in no class yet.
+            at = if node.parent == NONE { node.above } else { node.parent };
         }
     }
 
