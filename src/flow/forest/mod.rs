@@ -308,6 +308,7 @@ impl Forest {
             let reading = self.clock(at);
             if reading > CLOCK_MAX {
                 self.set_back(at, reading);
+                self.climb(at);
             }
             let node = self.node(at);
             // A link that carries nothing is in no class yet.
@@ -315,7 +316,8 @@ impl Forest {
         }
     }
 
-    /// Makes the clock of `id`, which reads `by`, read zero, without moving anything in time.
+    /// Makes the clock of `id`, which reads `by`, read zero, without moving anything in time. What the nodes above know of
+    /// it must then be brought up to date.
     fn set_back(&mut self, id: u32, by: f64) {
         let Self { now, nodes, trees, heaps, .. } = self;
         let node = &mut nodes[id as usize];
@@ -334,7 +336,6 @@ impl Forest {
                 kid.clock += by;
             }
         });
-        self.climb(id);
     }
 }
 
