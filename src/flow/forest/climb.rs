@@ -1,6 +1,6 @@
 //! Climbing: one change, carried from its node towards the root until it makes no difference.
 
-use super::{Forest, Kind, MARGIN, NONE, Node};
+use super::{CLOCK_MAX, Forest, Kind, MARGIN, NONE, Node};
 use crate::flow::heap::{self, NOWHERE};
 use crate::flow::instant::Instant;
 use crate::flow::tree::Summary;
@@ -81,6 +81,10 @@ impl Forest {
             self.detach(link);
         }
         let new_class = self.class(self.node(link).above, level, reading);
+        let class_reading = self.clock(new_class);
+        if class_reading > CLOCK_MAX {
+            self.set_back(new_class, class_reading);
+        }
         let clock = reading - self.clock(new_class);
         let slot = self.trees[new_class as usize].insert(link);
         let node = self.node_mut(link);

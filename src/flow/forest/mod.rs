@@ -308,12 +308,16 @@ impl Forest {
             let reading = self.clock(at);
             if reading > CLOCK_MAX {
                 self.set_back(at, reading);
+                self.climb(at);
             }
-            at = self.node(at).parent;
+            let node = self.node(at);
+            // A link that carries nothing is in no class yet.
+            at = if node.parent == NONE { node.above } else { node.parent };
         }
     }
 
-    /// Makes the clock of `id`, which reads `by`, read zero, without moving anything in time.
+    /// Makes the clock of `id`, which reads `by`, read zero, without moving anything in time. What the nodes above know of
+    /// it must then be brought up to date.
     fn set_back(&mut self, id: u32, by: f64) {
         let Self { now, nodes, trees, heaps, .. } = self;
         let node = &mut nodes[id as usize];
@@ -332,7 +336,6 @@ impl Forest {
                 kid.clock += by;
             }
         });
-        self.climb(id);
     }
 }
 

@@ -129,27 +129,52 @@ fn what_is_due_is_complete_even_when_another_call_comes_first() {
 fn a_clock_keeps_its_precision_in_a_run_that_never_pauses() {
     // Ten years, up to 3e18 bytes through one clock that never stands still, then a small transfer at 1 kB/s: a
     // clock that had come that far could not tell 512 bytes apart, which is half a second here.
-    for (egress_rate, down_rate, whose) in [(10e9, 20e9, "the root's"), (10e9, 5e9, "the downlink's class's")] {
+    for (egress_rate, down_rate, downs, whose) in [
+        (10e9, 20e9, 1, "the root's, under a link that always carries something"),
+        (10e9, 20e9, 2, "the root's, under links that carry nothing when the next transfer starts"),
+        (20e9, 10e9, 1, "the downlink's class's"),
+    ] {
         let mut network = Network::new();
         let egress = network.add_link(None, rate(egress_rate));
-        let down = network.add_link(Some(egress), rate(down_rate));
+        let downs: Vec<_> = (0..downs).map(|_| network.add_link(Some(egress), rate(down_rate))).collect();
         let (mut now, mut completed) = (SimTime::ZERO, Vec::new());
-        let day_bytes = (f64::min(egress_rate, down_rate) * 86_400.0) as u64;
-        for _ in 0..3650 {
-            network.start(now, down, bytes(day_bytes + 1_000_000_000), None);
+        for day in 0..3650 {
+            network.start(now, downs[day % downs.len()], bytes(864_000_000_000_000 + 1_000_000_000), None);
             now = now + SimDuration::from_hours(24);
             network.advance(now, &mut completed);
         }
         assert!(network.active() >= 1, "each evening a gigabyte is left");
-        let share = 2000.0 * (network.active() + 1) as f64;
-        network.set_capacity(now, egress, rate(share));
-        let small = network.start(now, down, bytes(12_345), cap(1000.0));
+        let share = rate(1000.0 * (network.active() + 1) as f64);
+        network.set_capacity(now, if egress_rate < down_rate { egress } else { downs[0] }, share);
+        let small = network.start(now, downs[0], bytes(12_345), None);
         completed.clear();
         while !completed.contains(&small) {
             now = network.next_completion().expect("the small one moves");
             network.advance(now, &mut completed);
         }
         // 12 345 B / 1 kB/s = 12.345 s.
-        assert_eq!(now.as_nanos() - 3650 * 86_400_000_000_000, 12_345_000_000, "{whose} clock");
+        assert_eq!(now.as_nanos() - 3650 * 86_400_000_000_000, 12_345_000_000, "the clock is {whose}");
     }
+}
+
+#[test]
+fn setting_a_clock_back_moves_nothing_in_time() {
+    // Two downlinks share 2 GB/s. One carries a transfer of ten days, the other one after the other of an hour, at whose
+    // starts the egress's clock, which both follow, is set back again and again.
+    let mut network = Network::new();
+    let egress = network.add_link(None, rate(2e9));
+    let [one, other] = [5e9, 5e9].map(|capacity| network.add_link(Some(egress), rate(capacity)));
+    let hour = SimDuration::from_hours(1);
+    let long = network.start(SimTime::ZERO, one, bytes(240 * 3_600_000_000_000), None);
+    let (mut now, mut completed) = (SimTime::ZERO, Vec::new());
+    for _ in 0..240 {
+        let short = network.start(now, other, bytes(3_600_000_000_000), None);
+        assert_eq!(rates(&network, &[long, short]), [1e9, 1e9]);
+        now = now + hour;
+        assert_eq!(network.next_completion(), Some(now));
+        completed.clear();
+        network.advance(now, &mut completed);
+        assert!(completed.contains(&short));
+    }
+    assert!(completed.contains(&long), "240 h after its start");
 }
