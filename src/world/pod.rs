@@ -161,32 +161,41 @@ impl World<'_> {
         census
     }
 
-    /// The node with the fewest pods of this workload, the first among equals.
+    /// The node with the fewest pods of this revision, among those with the fewest of the workload, the first of all:
+    /// the scheduler spreads the pods of a ReplicaSet (default constraints of `PodTopologySpread`, kubernetes/kubernetes
+    /// `pkg/scheduler/framework/plugins/podtopologyspread`).
     fn emptiest_node(&self, cluster: ClusterId, workload: usize) -> NodeId {
         let nodes = self.nodes_of(cluster);
-        let mut pods = vec![0_u32; nodes.len()];
-        for pod in &self.clusters[cluster.index()].workloads[workload].pods {
-            pods[self.pods[pod.index()].node.index() - nodes.start] += 1;
+        let state = &self.clusters[cluster.index()].workloads[workload];
+        let mut pods = vec![(0_u32, 0_u32); nodes.len()];
+        for pod in &state.pods {
+            let pod = &self.pods[pod.index()];
+            let (same, all) = &mut pods[pod.node.index() - nodes.start];
+            *same += u32::from(Some(pod.revision) == state.desired);
+            *all += 1;
         }
         let (at, _) = pods.iter().enumerate().min_by_key(|&(at, pods)| (*pods, at)).expect("a cluster has a node");
         NodeId::at(nodes.start + at)
     }
 
+    /// Deletes pods of other revisions: first those that share their node with the most pods of the workload, then the
+    /// youngest, as a ReplicaSet does (kubernetes/kubernetes `pkg/controller/controller_utils.go`,
+    /// `ActivePodsWithRanks`).
     fn delete_old(&mut self, cluster: ClusterId, workload: usize, available: bool, count: u32, queue: &mut Queue) {
-        let state = &self.clusters[cluster.index()].workloads[workload];
-        let doomed: Vec<PodId> = state
-            .pods
-            .iter()
-            .copied()
-            .filter(|pod| {
-                let pod = &self.pods[pod.index()];
-                Some(pod.revision) != state.desired && pod.available == available
-            })
-            .take(count as usize)
-            .collect();
-        assert_eq!(doomed.len(), count as usize, "the controller deletes pods that there are");
-        for pod in doomed {
-            self.delete_pod(pod, queue);
+        for _ in 0..count {
+            let state = &self.clusters[cluster.index()].workloads[workload];
+            let on_node = |node: NodeId| state.pods.iter().filter(|pod| self.pods[pod.index()].node == node).count();
+            let doomed = state
+                .pods
+                .iter()
+                .copied()
+                .filter(|pod| {
+                    let pod = &self.pods[pod.index()];
+                    Some(pod.revision) != state.desired && pod.available == available
+                })
+                .max_by_key(|&pod| (on_node(self.pods[pod.index()].node), pod))
+                .expect("the controller deletes pods that there are");
+            self.delete_pod(doomed, queue);
         }
     }
 
