@@ -6,9 +6,9 @@ use crate::units::SimDuration;
 
 #[test]
 fn a_full_link_that_gains_transfers_makes_room_above() {
-    // Two links of 10 below an egress of 20, each with one transfer capped at 10: everything is pinned and the egress
-    // has no follower. A second transfer on the first link raises what that link may carry only if it is not full;
-    // with a first cap of 4 it rises from 4 to 10, and the egress of 14 would be over-full without a follower.
+    // Below an egress of 14, one link carries a transfer capped at 4, another of 10 one that fills it: all is pinned, the
+    // egress is just full and has no follower. A second transfer on the first link lets that link rise to its own
+    // 10; were all to stay pinned, the egress would carry 20.
     let mut network = Network::new();
     let egress = network.add_link(None, rate(14.0));
     let [one, two] = [10.0, 10.0].map(|capacity| network.add_link(Some(egress), rate(capacity)));
