@@ -19,7 +19,7 @@ use fleetsim::world::{
 };
 
 /// Experiments tried in one go.
-const SEEDS: u64 = 300;
+const SEEDS: u64 = 1000;
 
 struct Luck(Stream);
 

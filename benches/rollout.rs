@@ -1,0 +1,163 @@
+//! Whole simulated rollouts: time per run, events per second.
+//!
+//! The load is in the id: clusters x nodes x layers, an update under Rancher Fleet with `maxUnavailable: 10%` or all at
+//! once. Every run prints a checksum of what it computed (bytes out of the registry, completion). `cargo test` runs
+//! a small load once, so that this cannot rot.
+
+#![allow(missing_docs, reason = "the macros of criterion generate public functions")]
+
+use std::collections::BTreeMap;
+use std::hint::black_box;
+use std::sync::Arc;
+
+use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use fleetsim::rollout::rancher_fleet::{IntOrString, RolloutStrategy, Rules, control_loop};
+use fleetsim::scenario::{Scenario, Strategy, Variant};
+use fleetsim::sim;
+use fleetsim::units::{Bytes, BytesPerSec, Share, SimDuration};
+use fleetsim::world::{
+    AgentSpec, ClusterSpec, DurationModel, FaultSpec, ImageSpec, LayerSpec, NodeSpec, ProbeSpec, PullOrder, PullPolicy,
+    RegistrySpec, ReleaseKind, SlotScope, WorkloadKind, WorkloadSpec, WorldSpec, calibration,
+};
+
+const NODES: u32 = 3;
+const LAYERS: usize = 9;
+
+fn layer(digest: String, megabytes: u64) -> LayerSpec {
+    let bytes = Bytes::new(megabytes * 1_000_000);
+    LayerSpec { digest, compressed: bytes, uncompressed: bytes.mul_f64(calibration::COMPRESSION_RATIO) }
+}
+
+fn world(clusters: usize) -> WorldSpec {
+    WorldSpec {
+        clusters: (0..clusters)
+            .map(|at| ClusterSpec {
+                name: format!("store-{at:05}"),
+                labels: BTreeMap::new(),
+                nodes: NODES,
+                downlink: BytesPerSec::from_mbit(if at % 10 == 0 { 10_000.0 } else { 100.0 }),
+                rtt: calibration::RTT,
+                region: None,
+                paused: false,
+                registered: true,
+            })
+            .collect(),
+        regions: Vec::new(),
+        registry: RegistrySpec {
+            egress: BytesPerSec::from_gbit(10.0),
+            per_connection: None,
+            request_limit: None,
+            service_time: calibration::SERVICE_TIME,
+        },
+        node: NodeSpec {
+            nic: BytesPerSec::from_gbit(calibration::NIC_GBIT),
+            pulls: PullOrder::Serial,
+            pull_rate: None,
+            image_backoff: calibration::IMAGE_BACKOFF,
+            crash_backoff: calibration::CRASH_BACKOFF,
+            error_requeue: calibration::ERROR_REQUEUE,
+            download_slots: calibration::DOWNLOAD_SLOTS,
+            slot_scope: SlotScope::Node,
+            retry_429: calibration::RETRY_429,
+            resume: calibration::RESUME,
+            keep_blobs: calibration::KEEP_BLOBS,
+            unpack_rate: BytesPerSec::new(calibration::UNPACK_MB * 1e6),
+            unpack_spread: calibration::UNPACK_SPREAD,
+            unpack_per_layer: calibration::UNPACK_PER_LAYER,
+            pull_constant: calibration::PULL_CONSTANT,
+            start_overhead: calibration::START_OVERHEAD,
+        },
+        // Nothing of the image is on the nodes: every layer is a transfer.
+        images: vec![ImageSpec {
+            name: "shop".to_owned(),
+            layers: (0..LAYERS).map(|at| layer(format!("layer-{at}"), 4 + 3 * at as u64)).collect(),
+            previous: Vec::new(),
+            config: calibration::CONFIG_SIZE,
+        }],
+        workloads: vec![WorkloadSpec {
+            name: "shop".to_owned(),
+            kind: WorkloadKind::Deployment {
+                replicas: NODES,
+                max_unavailable: calibration::DEPLOYMENT_MAX_UNAVAILABLE,
+                max_surge: calibration::DEPLOYMENT_MAX_SURGE,
+            },
+            image: 0,
+            pull_policy: PullPolicy::IfNotPresent,
+            start: calibration::START,
+            readiness: Some(ProbeSpec {
+                initial_delay: SimDuration::ZERO,
+                period: calibration::PROBE_PERIOD,
+                success_threshold: 1,
+            }),
+            min_ready: SimDuration::ZERO,
+            termination: calibration::TERMINATION,
+        }],
+        release: ReleaseKind::Update,
+        agent: AgentSpec {
+            instruction_delay: calibration::INSTRUCTION_DELAY,
+            apply: calibration::APPLY,
+            report_delay: calibration::REPORT_DELAY,
+            readiness_delay: calibration::READINESS_DELAY,
+        },
+        faults: FaultSpec {
+            offline: Share::NONE,
+            offline_return: None,
+            pull_failure: Share::NONE,
+            defect: Share::NONE,
+            crash_after: DurationModel::Constant(SimDuration::ZERO),
+        },
+    }
+}
+
+fn variant(clusters: usize, strategy: Strategy) -> Variant {
+    Variant {
+        label: "bench".to_owned(),
+        strategy: "bench".to_owned(),
+        setting: String::new(),
+        scenario: Scenario {
+            world: Arc::new(world(clusters)),
+            groups: Arc::new(Vec::new()),
+            strategy,
+            control_loop: control_loop(),
+            horizon: SimDuration::from_hours(48),
+        },
+    }
+}
+
+#[allow(clippy::print_stderr, reason = "a bench says what it computed")]
+fn rollouts(criterion: &mut Criterion) {
+    // Criterion's own test mode has no flag to ask for; without `--bench` a tiny load is enough.
+    let sizes: &[usize] = if std::env::args().any(|arg| arg == "--bench") { &[200, 1000, 5000] } else { &[10] };
+    let careful = || Strategy::RancherFleet {
+        rules: Rules::Shipped,
+        strategy: RolloutStrategy {
+            max_unavailable: Some(IntOrString::String("10%".to_owned())),
+            ..RolloutStrategy::default()
+        },
+    };
+    let mut group = criterion.benchmark_group("rollout");
+    group.sample_size(10);
+    for &clusters in sizes {
+        for (name, strategy) in [("fleet-10%", careful()), ("all-at-once", Strategy::AllAtOnce {})] {
+            let variant = variant(clusters, strategy);
+            let run = sim::run(&variant, 1, 0).run;
+            eprintln!(
+                "{name} {clusters} clusters: {} events, {} B, completion {:?} s",
+                run.events, run.egress_bytes, run.completion_s
+            );
+            // One iteration is one run: its time is that of a run, its throughput that of events.
+            group.throughput(Throughput::Elements(run.events));
+            let id = BenchmarkId::new(name, format!("{clusters} clusters x {NODES} nodes x {LAYERS} layers"));
+            group.bench_function(id, |bencher| bencher.iter(|| black_box(sim::run(&variant, 1, 0))));
+        }
+    }
+    group.finish();
+}
+
+criterion_group! {
+    name = benches;
+    // Criterion's plots would need a font that plotters is built without.
+    config = Criterion::default().without_plots();
+    targets = rollouts
+}
+criterion_main!(benches);
