@@ -1,8 +1,29 @@
-//! The shape of results: rows whose columns carry their units.
+//! The shape of results: rows whose columns carry their units, and the folder they are kept in.
 //!
-//! A simulation fills these rows and reports read them; neither knows the other. Every column is documented at its
-//! field, and a column's name ends in its unit.
+//! A simulation fills the rows and reports read them; neither knows the other. Every column is documented at its
+//! field and in `docs/results-format.md`, and a column's name ends in its unit.
+//!
+//! - [`RunRecord`] is what one run leaves behind; [`VariantRecord`] holds the runs of one variant.
+//! - [`Tables::of`] makes the tables from them, [`Tables::files`] writes them as CSV, [`Tables::read`] reads them back.
+//! - [`MEASURES`] defines each measure once: name, unit, meaning.
+//! - [`Provenance`] says where results come from; [`Publication`] publishes a folder as a whole or not at all.
 
+mod error;
+mod folder;
+mod measures;
+mod provenance;
 mod rows;
+mod spread;
+mod tables;
+#[cfg(test)]
+mod testing;
+mod timeline;
 
+pub use error::RecordError;
+pub use folder::{Publication, Published, relist};
+pub use measures::{MEASURES, Measure};
+pub use provenance::{FileDigest, InputDigest, PROVENANCE_FILE, Provenance, SCHEMA_VERSION, VariantInfo};
 pub use rows::*;
+pub use spread::SummaryRow;
+pub use tables::{RunKey, Tables, VariantRecord};
+pub use timeline::{BINS_MAX, TimelineRow};

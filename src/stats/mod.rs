@@ -1,1 +1,21 @@
-//! stats
+//! Statistics of a handful of runs or of many durations: pure functions of slices, nothing estimated by sketches.
+//!
+//! All answer for little data instead of failing: what has no answer for no value, or for one, is `None`. Values are
+//! finite; a value that is not is a bug of the caller and panics where values are put in order. Sums run in the order
+//! of the slice, so the same values in the same order give the same bits.
+//!
+//! Left out: weights, fits and tests of significance; comparisons are reported as intervals.
+
+mod bootstrap;
+mod distance;
+mod histogram;
+mod interval;
+mod sample;
+mod student;
+
+pub use bootstrap::bootstrap_interval;
+pub use distance::{ks_distance, ks_distance_to};
+pub use histogram::Histogram;
+pub use interval::{Interval, mean_interval, paired_difference};
+pub use sample::{ecdf, mean, median, quantile, quantile_nearest_rank, quantile_of_sorted, sample_sd, sorted};
+pub use student::t_quantile;

@@ -1,6 +1,512 @@
 //! The simulated truth: clusters, nodes, workloads, images, the registry and what goes wrong.
+//!
+//! One event enum, one dispatch line an event ([`World::handle`]). The driver of a world tells clusters what to run
+//! ([`World::tell`]) and learns what their agents report ([`World::take_reports`]), both as late as it would be in
+//! reality; nothing here knows which product decides.
+//!
+//! | file | models |
+//! |---|---|
+//! | `agent` | instructions, applies and reports, with their delays |
+//! | `pod`, `rolling` | pods, probes, back-offs; Deployment and DaemonSet rolling updates |
+//! | `pull`, `node`, `catalog` | an image pull, request by request and layer by layer |
+//! | `registry`, `gates` | the request limit; token bucket and back-off |
+//! | `luck` | what is drawn |
+//! | `meter` | exact peaks, totals and the time series |
+//! | `spec`, [`calibration`] | parameters, and where their values come from |
+//!
+//! Bandwidth is shared by [`crate::flow`]: registry egress, then region, cluster downlink and node, with a cap per
+//! connection. Left out here, and said in each file: what this model does not follow.
 
+mod agent;
 pub mod calibration;
+mod catalog;
+mod gates;
+mod ids;
+mod luck;
+mod meter;
+mod node;
+mod pod;
+mod pull;
+mod registry;
+mod rolling;
 mod spec;
+#[cfg(test)]
+pub(crate) mod testing;
+#[cfg(test)]
+mod tests;
 
+use std::collections::HashMap;
+
+pub use agent::Report;
+pub use ids::{ClusterId, NodeId, PodId, PullId};
+pub use meter::{Bin, ClusterPhase, Gauge, Meter};
+pub use pull::{PullError, Request};
 pub use spec::*;
+
+use crate::engine::{EntityKey, EventId, EventQueue, Streams, dist};
+use crate::flow::{LinkId, Network, TransferId};
+use crate::rollout::Revision;
+use crate::units::{Bytes, BytesPerSec, SimDuration, SimTime};
+use agent::Agent;
+use catalog::Catalog;
+use gates::TokenBucket;
+use luck::Lot;
+use node::{Blob, Chain, Node};
+use pod::{Pod, WorkloadState};
+use pull::{Cargo, Pull};
+use registry::Registry;
+
+/// The revision that runs before the rollout, if any does.
+pub const OLD: Revision = Revision(1);
+/// The revision that is rolled out.
+pub const NEW: Revision = Revision(2);
+
+/// Everything that happens in a world.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Event {
+    /// Something that the driver of the world scheduled for itself; a world does nothing with it.
+    Driver(DriverEvent),
+    /// An offline cluster is back.
+    ClusterReturns {
+        /// Which cluster.
+        cluster: ClusterId,
+    },
+    /// An instruction has reached a cluster's agent.
+    AgentHears {
+        /// Which cluster's.
+        cluster: ClusterId,
+    },
+    /// An agent has finished applying.
+    Applied {
+        /// Which cluster's.
+        cluster: ClusterId,
+    },
+    /// It is time to report the cluster's readiness, if it changed.
+    ReadinessDue {
+        /// Which cluster's.
+        cluster: ClusterId,
+    },
+    /// A report has reached the management cluster.
+    ReportArrives(Report),
+    /// The kubelet looks again at a pod whose pull failed.
+    PodSync {
+        /// Which pod.
+        pod: PodId,
+    },
+    /// A container's process runs.
+    ContainerStarted {
+        /// Of which pod.
+        pod: PodId,
+    },
+    /// A readiness probe passed often enough.
+    PodReady {
+        /// Of which pod.
+        pod: PodId,
+        /// After which of its starts.
+        start: u32,
+    },
+    /// A pod has been ready for `minReadySeconds`.
+    PodAvailable {
+        /// Which pod.
+        pod: PodId,
+        /// After which of its starts.
+        start: u32,
+    },
+    /// A container has crashed.
+    Crashed {
+        /// Of which pod.
+        pod: PodId,
+    },
+    /// The crash-loop back-off is over.
+    Restart {
+        /// Of which pod.
+        pod: PodId,
+    },
+    /// A deleted pod's grace is over.
+    PodGone {
+        /// Which pod.
+        pod: PodId,
+    },
+    /// A request reaches a registry that limits requests.
+    RequestArrives {
+        /// Of which pull.
+        pull: PullId,
+        /// Which request.
+        request: Request,
+    },
+    /// The answer to a request is back.
+    Answered {
+        /// Of which pull.
+        pull: PullId,
+        /// To which request.
+        request: Request,
+        /// False: 429.
+        accepted: bool,
+    },
+    /// A request that was answered with 429 is sent again.
+    RequestAgain {
+        /// Of which pull.
+        pull: PullId,
+        /// Which request.
+        request: Request,
+    },
+    /// The blob host begins to send.
+    BlobHostAnswers {
+        /// To which pull.
+        pull: PullId,
+        /// Which blob.
+        request: Request,
+    },
+    /// At least one transfer has brought all its bytes.
+    TransfersEnd,
+    /// A layer is unpacked.
+    Unpacked {
+        /// For which pull.
+        pull: PullId,
+    },
+    /// An image is complete on its node.
+    Pulled {
+        /// By which pull.
+        pull: PullId,
+    },
+}
+
+/// What the driver of a world may schedule for itself.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum DriverEvent {
+    /// News have reached the controller's cache.
+    News,
+    /// The next object of a pass is written.
+    Written,
+    /// A pass of the controller ends.
+    PassEnds,
+    /// The scheduler had asked to be called at this time.
+    Wake,
+}
+
+/// The queue that a world's events go through.
+pub type Queue = EventQueue<Event>;
+
+/// One cluster's state.
+#[derive(Debug)]
+struct Cluster {
+    key: EntityKey,
+    lot: Lot,
+    online: bool,
+    agent: Agent,
+    workloads: Vec<WorkloadState>,
+    /// All workloads run their template, ready.
+    settled: bool,
+    troubled_pods: u32,
+    pulls_now: u32,
+    phase: ClusterPhase,
+    nodes: std::ops::Range<usize>,
+    facts: ClusterFacts,
+}
+
+/// What is remembered of one cluster.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ClusterFacts {
+    /// Offline when the rollout started.
+    pub offline: bool,
+    /// The new revision crashes here.
+    pub defective: bool,
+    /// When it was first told to run the new revision.
+    pub told: Option<SimTime>,
+    /// When its agent had first applied it.
+    pub applied: Option<SimTime>,
+    /// When its first image pull began.
+    pub first_pull: Option<SimTime>,
+    /// When its last image pull ended.
+    pub last_pull: Option<SimTime>,
+    /// When the management cluster last learned that it became ready on the new revision.
+    pub ready: Option<SimTime>,
+    /// Image pulls begun.
+    pub pulls: u64,
+    /// Attempts that failed.
+    pub failed_pulls: u64,
+    /// Bytes its nodes received from the registry.
+    pub received: Bytes,
+}
+
+/// Totals over a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Totals {
+    /// Image pulls begun.
+    pub pulls: u64,
+    /// Attempts that failed, by [`PullError`] in its order.
+    pub failed_pulls: [u64; 3],
+    /// Times a pod was sent into image back-off.
+    pub backoffs: u64,
+    /// Containers that crashed.
+    pub crashes: u64,
+    /// Bytes of blobs that became whole on a node.
+    pub received: Bytes,
+    /// Bytes that arrived and were thrown away, or belong to unfinished blobs at the end.
+    pub lost: Bytes,
+    /// Bytes that left the registry.
+    pub sent: Bytes,
+    /// Requests to the registry's API.
+    pub requests: u64,
+    /// Those answered with 429.
+    pub responses_429: u64,
+}
+
+/// One world, running.
+#[derive(Debug)]
+pub struct World<'s> {
+    spec: &'s WorldSpec,
+    streams: Streams,
+    catalog: Catalog,
+    clusters: Vec<Cluster>,
+    nodes: Vec<Node>,
+    pods: Vec<Pod>,
+    pulls: Vec<Pull>,
+    registry: Registry,
+    network: Network,
+    egress: LinkId,
+    cargo: HashMap<TransferId, (Cargo, Bytes)>,
+    ended_transfers: Vec<TransferId>,
+    flow_event: Option<EventId>,
+    meter: Meter,
+    totals: Totals,
+    reports: Vec<Report>,
+    /// Pending events that can change nothing any more.
+    hopeless_events: usize,
+}
+
+impl<'s> World<'s> {
+    /// A world as it is when the rollout starts, with the luck of this seed and replicate. What fate has planned, such
+    /// as clusters that come back, goes onto the queue.
+    #[must_use]
+    pub fn new(spec: &'s WorldSpec, seed: u64, replicate: u32, queue: &mut Queue) -> Self {
+        let streams = Streams::new(seed, replicate);
+        let catalog = Catalog::new(&spec.images);
+        let mut network = Network::new();
+        let egress = network.add_link(None, spec.registry.egress);
+        let regions: Vec<LinkId> =
+            spec.regions.iter().map(|region| network.add_link(Some(egress), region.bandwidth)).collect();
+        let mut world = Self {
+            spec,
+            streams,
+            clusters: Vec::with_capacity(spec.clusters.len()),
+            nodes: Vec::new(),
+            pods: Vec::new(),
+            pulls: Vec::new(),
+            registry: Registry::new(&spec.registry),
+            network,
+            egress,
+            cargo: HashMap::new(),
+            ended_transfers: Vec::new(),
+            flow_event: None,
+            meter: Meter::new(spec.clusters.len() as u64),
+            totals: Totals::default(),
+            reports: Vec::new(),
+            hopeless_events: 0,
+            catalog,
+        };
+        for cluster in &spec.clusters {
+            let uplink = cluster.region.map_or(egress, |region| regions[region]);
+            world.add_cluster(cluster, uplink, queue);
+        }
+        world
+    }
+
+    fn add_cluster(&mut self, spec: &ClusterSpec, uplink: LinkId, queue: &mut Queue) {
+        let id = ClusterId::at(self.clusters.len());
+        let key = EntityKey::of(&spec.name);
+        let downlink = self.network.add_link(Some(uplink), spec.downlink);
+        let first = self.nodes.len();
+        for at in 0..spec.nodes {
+            let node = self.new_node(id, key.part(u64::from(at)), downlink);
+            self.nodes.push(node);
+        }
+        let lot = Lot::draw(self.spec, &self.streams, key);
+        let running = (self.spec.release == ReleaseKind::Update).then_some(OLD);
+        self.clusters.push(Cluster {
+            key,
+            lot,
+            online: lot.offline.is_none(),
+            agent: Agent::settled(running),
+            workloads: self.spec.workloads.iter().map(|_| WorkloadState::default()).collect(),
+            settled: running.is_some(),
+            troubled_pods: 0,
+            pulls_now: 0,
+            phase: ClusterPhase::Waiting,
+            nodes: first..self.nodes.len(),
+            facts: ClusterFacts { offline: lot.offline.is_some(), defective: lot.defective, ..ClusterFacts::default() },
+        });
+        if let Some(revision) = running {
+            self.settle(id, revision);
+        }
+        if let Some(Some(back)) = lot.offline {
+            queue.schedule(back, Event::ClusterReturns { cluster: id });
+        }
+    }
+
+    fn new_node(&mut self, cluster: ClusterId, key: EntityKey, downlink: LinkId) -> Node {
+        let spec = &self.spec.node;
+        let speed = dist::lognormal(&mut self.streams.stream(key, "unpack speed"), 1.0, spec.unpack_spread);
+        Node {
+            cluster,
+            key,
+            link: self.network.add_link(Some(downlink), spec.nic),
+            unpack_rate: BytesPerSec::new(spec.unpack_rate.get() * speed),
+            blobs: vec![Blob::Partial(Bytes::ZERO); self.catalog.blobs],
+            chains: vec![Chain::Absent; self.catalog.chains],
+            present: vec![false; self.catalog.len()],
+            manifests: vec![false; self.catalog.len()],
+            pull_queue: std::collections::VecDeque::new(),
+            pulls: Vec::new(),
+            pull_rate: spec.pull_rate.map(TokenBucket::new),
+            slots_taken: 0,
+            slot_queue: std::collections::VecDeque::new(),
+            attempts: 0,
+            requests: 0,
+            pods: 0,
+        }
+    }
+
+    fn nodes_of(&self, cluster: ClusterId) -> std::ops::Range<usize> {
+        self.clusters[cluster.index()].nodes.clone()
+    }
+
+    /// Something happens.
+    pub fn handle(&mut self, event: Event, queue: &mut Queue) {
+        let now = queue.now();
+        self.meter.advance(now);
+        match event {
+            Event::Driver(_) => {}
+            Event::ClusterReturns { cluster } => self.cluster_returns(cluster, queue),
+            Event::AgentHears { cluster } => self.agent_hears(cluster, queue),
+            Event::Applied { cluster } => self.applied(cluster, queue),
+            Event::ReadinessDue { cluster } => self.readiness_due(cluster, queue),
+            Event::ReportArrives(report) => self.report_arrives(report, now),
+            Event::PodSync { pod } => self.sync_pod(pod, queue),
+            Event::ContainerStarted { pod } => self.container_started(pod, queue),
+            Event::PodReady { pod, start } => self.pod_ready(pod, start, queue),
+            Event::PodAvailable { pod, start } => self.pod_available(pod, start, queue),
+            Event::Crashed { pod } => self.crashed(pod, queue),
+            Event::Restart { pod } => self.restart(pod, queue),
+            Event::PodGone { pod } => self.pod_gone(pod, queue),
+            Event::RequestArrives { pull, request } => self.request_arrives(pull, request, queue),
+            Event::Answered { pull, request, accepted } => self.answered(pull, request, accepted, queue),
+            Event::RequestAgain { pull, request } => self.request_again(pull, request, queue),
+            Event::BlobHostAnswers { pull, request } => self.blob_host_answers(pull, request, queue),
+            Event::TransfersEnd => self.transfers_end(queue),
+            Event::Unpacked { pull } => self.unpacked(pull, queue),
+            Event::Pulled { pull } => self.pulled(pull, queue),
+        }
+    }
+
+    fn start_transfer(&mut self, node: NodeId, size: Bytes, cargo: Cargo, queue: &mut Queue) -> TransferId {
+        let link = self.nodes[node.index()].link;
+        let id = self.network.start(queue.now(), link, size, self.spec.registry.per_connection);
+        self.cargo.insert(id, (cargo, size));
+        self.meter.download_begins();
+        self.flow_changed(queue);
+        id
+    }
+
+    /// Ends a transfer early; the caller says [`World::flow_changed`] when it is done.
+    fn cancel_transfer(&mut self, id: TransferId, now: SimTime) -> Bytes {
+        let (cargo, size) = self.cargo.remove(&id).expect("a transfer that is cancelled is in flight");
+        // It may have ended at this very instant, with its turn to be told still to come.
+        let part = if self.ended_transfers.contains(&id) { size } else { self.network.cancel(now, id) };
+        self.count_transfer(cargo, part);
+        part
+    }
+
+    fn count_transfer(&mut self, cargo: Cargo, bytes: Bytes) {
+        self.registry.sent += bytes;
+        self.meter.download_ends();
+        let (Cargo::Config(pull) | Cargo::Layer(pull, _)) = cargo;
+        let node = self.pulls[pull.index()].node;
+        let cluster = self.nodes[node.index()].cluster;
+        self.clusters[cluster.index()].facts.received += bytes;
+    }
+
+    fn transfers_end(&mut self, queue: &mut Queue) {
+        self.flow_event = None;
+        self.network.advance(queue.now(), &mut self.ended_transfers);
+        for at in 0..self.ended_transfers.len() {
+            // An earlier one of the same instant may have failed its pull, and with it this transfer.
+            let Some((cargo, size)) = self.cargo.remove(&self.ended_transfers[at]) else { continue };
+            self.count_transfer(cargo, size);
+            self.arrived(cargo, size, queue);
+        }
+        self.ended_transfers.clear();
+        self.flow_changed(queue);
+    }
+
+    /// Rates have changed: note the new egress and when the next transfer ends.
+    fn flow_changed(&mut self, queue: &mut Queue) {
+        self.meter.set_egress(self.network.throughput(self.egress), self.network.is_saturated(self.egress));
+        match (self.network.next_completion(), self.flow_event) {
+            (Some(at), Some(event)) => {
+                let pending = queue.reschedule(event, at);
+                assert!(pending, "the flow's event is pending until it is handled");
+            }
+            (Some(at), None) => self.flow_event = Some(queue.schedule(at, Event::TransfersEnd)),
+            (None, Some(event)) => {
+                queue.cancel(event);
+                self.flow_event = None;
+            }
+            (None, None) => {}
+        }
+    }
+
+    /// What agents have reported since the last call.
+    pub fn take_reports(&mut self) -> Vec<Report> {
+        std::mem::take(&mut self.reports)
+    }
+
+    /// Whether no pending event can change anything that a product sees: nothing pends, or only restarts of pods that
+    /// crash before they could ever be ready.
+    #[must_use]
+    pub fn is_at_rest(&self, queue: &Queue) -> bool {
+        queue.len() == self.hopeless_events
+    }
+
+    /// The meters.
+    #[must_use]
+    pub const fn meter(&self) -> &Meter {
+        &self.meter
+    }
+
+    /// What is remembered of each cluster.
+    pub fn facts(&self) -> impl Iterator<Item = &ClusterFacts> {
+        self.clusters.iter().map(|cluster| &cluster.facts)
+    }
+
+    /// Ends the run at `now`: what is in flight is counted as far as it came.
+    pub fn finish(&mut self, now: SimTime) -> Totals {
+        self.meter.advance(now);
+        let mut in_flight: Vec<TransferId> = self.cargo.keys().copied().collect();
+        in_flight.sort_unstable();
+        for id in in_flight {
+            let part = self.cancel_transfer(id, now);
+            self.totals.lost += part;
+        }
+        self.totals.lost += self.nodes.iter().map(Node::unfinished).sum();
+        self.totals.sent = self.registry.sent;
+        self.totals.requests = self.registry.requests;
+        self.totals.responses_429 = self.registry.responses_429;
+        self.totals
+    }
+
+    /// Checks that what left the registry is what nodes received plus what was lost.
+    ///
+    /// # Panics
+    /// When bytes were made or destroyed. Call it after [`World::finish`].
+    pub fn assert_bytes_are_conserved(&self) {
+        let Totals { sent, received, lost, .. } = self.totals;
+        assert_eq!(sent, received + lost, "sent = received + lost");
+    }
+
+    /// The highest mean egress over any one second and any sixty, and the share of `span` spent at capacity.
+    #[must_use]
+    pub fn busy_share(&self, span: SimDuration) -> f64 {
+        if span.is_zero() { 0.0 } else { self.meter.busy().as_secs_f64() / span.as_secs_f64() }
+    }
+}

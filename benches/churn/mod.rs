@@ -1,0 +1,119 @@
+//! Event churn: a fixed number of pending events, each of which schedules its successor when it fires.
+//!
+//! The load is defined to the last draw, so that its checksum compares queues with each other and runs with runs.
+//! - *hold*: n events start at their first increments. Each fired event `i` is scheduled anew at its time plus the
+//!   next increment: one pop and one push per event.
+//! - *cancel*: each fired event first draws some `j`, cancels the pending event of `j` and schedules it at its time
+//!   plus the next increment; then, unless `j = i`, schedules `i` likewise: one pop, one cancel, two pushes.
+//!
+//! Increments: 65 536 draws `floor(-ln(1 - f) · 10⁹) + 1` ns (exponential, mean 1 s) from SplitMix64 seeded 42, used
+//! in turn for ever, the first one used being index 1. The `j` come from SplitMix64 seeded 9. The checksum is
+//! `sum = 31 · sum + (t xor i)`, in 64 bits, over all fired events in order.
+
+use std::hint::black_box;
+
+/// What happens when an event fires.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Load {
+    Hold,
+    Cancel,
+}
+
+/// A queue of events with a payload, under test.
+pub(crate) trait Pending {
+    type Id: Copy;
+    fn push(&mut self, at_ns: u64, payload: u32) -> Self::Id;
+    fn cancel(&mut self, id: Self::Id);
+    fn pop(&mut self) -> (u64, u32);
+}
+
+/// A queue filled with its first events, ready to run.
+pub(crate) struct Churn<Q: Pending> {
+    load: Load,
+    queue: Q,
+    ids: Vec<Q::Id>,
+    increments: Vec<u64>,
+    used: usize,
+    draws: SplitMix64,
+}
+
+impl<Q: Pending> Churn<Q> {
+    pub(crate) fn new(load: Load, pending: u32, queue: Q) -> Self {
+        let mut draws = SplitMix64(42);
+        let increments = (0..65_536).map(|_| (-libm::log(1.0 - draws.unit()) * 1e9).floor() as u64 + 1).collect();
+        let mut churn = Self { load, queue, ids: Vec::new(), increments, used: 0, draws: SplitMix64(9) };
+        for payload in 0..pending {
+            let at = churn.increment();
+            churn.ids.push(churn.queue.push(at, payload));
+        }
+        churn
+    }
+
+    /// Fires `count` events; the checksum over them.
+    pub(crate) fn fire(&mut self, count: u32) -> u64 {
+        let mut checksum = 0_u64;
+        for _ in 0..count {
+            let (at, payload) = self.queue.pop();
+            checksum = checksum.wrapping_mul(31).wrapping_add(at ^ u64::from(payload));
+            if self.load == Load::Cancel {
+                let other = self.draws.below(self.ids.len());
+                self.queue.cancel(self.ids[other as usize]);
+                self.push(at, other);
+                if other == payload {
+                    continue;
+                }
+            }
+            self.push(at, payload);
+        }
+        black_box(checksum)
+    }
+
+    fn push(&mut self, now: u64, payload: u32) {
+        let at = now + self.increment();
+        self.ids[payload as usize] = self.queue.push(at, payload);
+    }
+
+    fn increment(&mut self) -> u64 {
+        self.used += 1;
+        self.increments[self.used % self.increments.len()]
+    }
+}
+
+/// The generator of the load's definition.
+struct SplitMix64(u64);
+
+impl SplitMix64 {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+
+    fn unit(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    fn below(&mut self, count: usize) -> u32 {
+        ((u128::from(self.next()) * count as u128) >> 64) as u32
+    }
+}
+
+/// The engine's queue under this load.
+impl Pending for fleetsim::engine::EventQueue<u32> {
+    type Id = fleetsim::engine::EventId;
+
+    fn push(&mut self, at_ns: u64, payload: u32) -> Self::Id {
+        self.schedule(fleetsim::units::SimTime::from_nanos(at_ns), payload)
+    }
+
+    fn cancel(&mut self, id: Self::Id) {
+        Self::cancel(self, id);
+    }
+
+    fn pop(&mut self) -> (u64, u32) {
+        let (at, payload) = Self::pop(self).expect("each fired event schedules another");
+        (at.as_nanos(), payload)
+    }
+}

@@ -1,0 +1,147 @@
+//! The command line: what it takes, and what its exit codes mean.
+//!
+//! Results go to stdout, progress and errors to stderr. Exit codes: 0 fine; 1 the file system failed or the results
+//! may not be written there; 2 wrong usage or invalid input; 130 interrupted.
+
+mod check;
+mod explain;
+mod output;
+mod run;
+mod schema;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use fleetsim::record::RecordError;
+use fleetsim::report::ReportError;
+use fleetsim::scenario::{Experiment, LoadError, Overrides, load};
+
+/// Simulate how a rollout across thousands of clusters loads an image registry, driven by real rollout schedulers.
+#[derive(Debug, Parser)]
+#[command(name = "fleetsim", version, about, long_about = None, arg_required_else_help = true)]
+#[command(after_help = "\
+Examples:
+  fleetsim run experiments/01-max-unavailable       simulate, write tables and charts, print the comparison
+  fleetsim explain experiments/01-max-unavailable   what each strategy would do to this fleet, without simulating
+  fleetsim check my-experiment.yaml                 find every mistake in an experiment file
+
+Exit codes: 0 fine, 1 output could not be written, 2 wrong usage or invalid input, 130 interrupted.")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Simulate every strategy, write tables and charts, and print the comparison
+    Run(run::RunArgs),
+    /// Check an experiment and every file it names, without simulating
+    Check(ExperimentArgs),
+    /// Print what each strategy would do to this fleet: partitions, limits, waves
+    Explain(explain::ExplainArgs),
+    /// Print the JSON Schema of the experiment file, for editors
+    Schema,
+}
+
+/// Which experiment, and what to change in it.
+#[derive(Args, Debug)]
+struct ExperimentArgs {
+    /// The experiment's folder, or its experiment.yaml
+    #[arg(value_name = "EXPERIMENT")]
+    experiment: PathBuf,
+    /// Use this seed instead of the experiment's
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Simulate every variant so many times instead of as often as the experiment says
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    replicates: Option<u32>,
+}
+
+/// How to print what goes to stdout.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, ValueEnum)]
+enum Format {
+    /// For people
+    #[default]
+    Text,
+    /// For programs; has a `schema_version`
+    Json,
+}
+
+/// Why a command failed, and so how the program exits.
+#[derive(Debug)]
+enum Failure {
+    /// The experiment is invalid or cannot be read.
+    Input(LoadError),
+    /// Results cannot be written or read.
+    Record(RecordError),
+    /// Charts cannot be drawn.
+    Report(ReportError),
+    /// Something else about the machine.
+    Machine(String),
+    /// The user gave up.
+    Interrupted,
+}
+
+impl From<LoadError> for Failure {
+    fn from(error: LoadError) -> Self {
+        Self::Input(error)
+    }
+}
+
+impl From<RecordError> for Failure {
+    fn from(error: RecordError) -> Self {
+        Self::Record(error)
+    }
+}
+
+impl From<ReportError> for Failure {
+    fn from(error: ReportError) -> Self {
+        Self::Report(error)
+    }
+}
+
+impl Failure {
+    const fn exit_code(&self) -> u8 {
+        match self {
+            Self::Record(_) | Self::Report(_) | Self::Machine(_) => 1,
+            Self::Input(_) => 2,
+            Self::Interrupted => 130,
+        }
+    }
+
+    fn tell(&self) {
+        match self {
+            // It has its own layout, a snippet for each problem.
+            Self::Input(error) => output::err(&error.render(output::stderr_has_colour())),
+            Self::Machine(message) => output::err(&format!("error: {message}\n")),
+            Self::Record(error) => output::err(&format!("error: {}\n", output::with_causes(error))),
+            Self::Report(error) => output::err(&format!("error: {}\n", output::with_causes(error))),
+            Self::Interrupted => output::err("interrupted; nothing was written\n"),
+        }
+    }
+}
+
+/// Runs the program.
+pub(crate) fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let result = match &cli.command {
+        Command::Run(args) => run::run(args),
+        Command::Check(args) => check::check(args),
+        Command::Explain(args) => explain::explain(args),
+        Command::Schema => schema::schema(),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            failure.tell();
+            ExitCode::from(failure.exit_code())
+        }
+    }
+}
+
+impl ExperimentArgs {
+    fn load(&self) -> Result<Experiment, Failure> {
+        Ok(load(&self.experiment, &Overrides { seed: self.seed, replicates: self.replicates })?)
+    }
+}

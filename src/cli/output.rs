@@ -1,0 +1,40 @@
+//! Writing to the terminal: plain text, no panic when the reader has gone.
+
+use std::io::{IsTerminal, Write, stderr, stdout};
+
+/// Prints results. A reader that has closed the pipe, such as `head`, has had enough; that is no failure.
+pub(crate) fn out(text: &str) {
+    let mut stdout = stdout().lock();
+    let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+}
+
+/// Prints what is not a result.
+pub(crate) fn err(text: &str) {
+    let _ = stderr().lock().write_all(text.as_bytes());
+}
+
+/// Whether colours are wanted on stderr: it is a terminal and `NO_COLOR` is not set.
+pub(crate) fn stderr_has_colour() -> bool {
+    stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
+/// An error with what caused it, in one line.
+pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        if !text.contains(&cause_text) {
+            text.push_str(": ");
+            text.push_str(&cause_text);
+        }
+        source = cause.source();
+    }
+    text
+}
+
+/// Columns of the terminal; 100 when stdout is none, so that a file looks the same everywhere.
+pub(crate) fn width() -> usize {
+    const DEFAULT: usize = 100;
+    if stdout().is_terminal() { console::Term::stdout().size().1.into() } else { DEFAULT }
+}

@@ -1,0 +1,142 @@
+//! `fleetsim run`: simulate, write the results folder, print the comparison.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use clap::Args;
+use fleetsim::record::{InputDigest, Provenance, Publication, Published, Tables, VariantInfo, VariantRecord};
+use fleetsim::scenario::Experiment;
+use fleetsim::{report, study};
+use indicatif::{ProgressBar, ProgressStyle};
+
+use super::{ExperimentArgs, Failure, Format, output};
+
+#[derive(Args, Debug)]
+pub(super) struct RunArgs {
+    #[command(flatten)]
+    experiment: ExperimentArgs,
+    /// Write the results into this folder; it must not exist, or hold earlier results of the same experiment
+    /// [default: results/<experiment>]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Simulate on so many threads; never changes a result [default: all cores]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
+    /// How to print the comparison
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+}
+
+pub(super) fn run(args: &RunArgs) -> Result<(), Failure> {
+    let experiment = args.experiment.load()?;
+    let target = args.out.clone().unwrap_or_else(|| PathBuf::from("results").join(&experiment.name));
+    // Before the long work: may the results be written there at all?
+    let publication = Publication::begin(&target, provenance(&experiment, &args.experiment))?;
+    let variants = simulate(&experiment, args.threads)?;
+    for (name, bytes) in Tables::of(&variants, experiment.seed).files() {
+        publication.write(name, &bytes)?;
+    }
+    report::draw_all(publication.folder())?;
+    let results = report::Results::read(publication.folder())?;
+    let published = publication.publish()?;
+    output::err(&tell_place(&target, &published));
+    output::out(&match args.format {
+        Format::Text => report::table(&results, output::width()),
+        Format::Json => report::json(&results),
+    });
+    Ok(())
+}
+
+fn tell_place(target: &Path, published: &Published) -> String {
+    let place = target.display();
+    match published {
+        Published::New => format!("results: {place}\n"),
+        Published::Reproduced => format!("results: {place} (reproduced byte for byte)\n"),
+        Published::Differs { files } => {
+            format!("results: {place} (replaced; differ from before in {})\n", some_of(files))
+        }
+    }
+}
+
+/// The first few of many names.
+fn some_of(names: &[String]) -> String {
+    const SHOWN: usize = 4;
+    let shown = names.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
+    if names.len() > SHOWN { format!("{shown} and {} more", names.len() - SHOWN) } else { shown }
+}
+
+fn provenance(experiment: &Experiment, args: &ExperimentArgs) -> Provenance {
+    let mut provenance =
+        Provenance::new(&experiment.name, &experiment.question, experiment.seed, experiment.replicates);
+    let horizons = experiment.variants.iter().map(|variant| variant.scenario.horizon.as_secs_f64());
+    provenance.horizon_s = horizons.fold(0.0, f64::max);
+    provenance.command = reproduce(args);
+    provenance.inputs = experiment
+        .inputs
+        .iter()
+        .map(|input| InputDigest { path: input.path.clone(), sha256: input.sha256.clone() })
+        .collect();
+    provenance.variants = experiment
+        .variants
+        .iter()
+        .map(|variant| VariantInfo {
+            variant: variant.label.clone(),
+            strategy: variant.strategy.clone(),
+            setting: variant.setting.clone(),
+            registry_egress_bytes_per_s: Some(variant.scenario.world.registry.egress.get()),
+        })
+        .collect();
+    provenance
+}
+
+/// The command that gives the same results. It names the experiment the same way wherever it lies and however it was
+/// called, so that neither shows in the results: by its folder, below `experiments` if it is there, or by its file.
+fn reproduce(args: &ExperimentArgs) -> String {
+    let path = args.experiment.canonicalize().unwrap_or_else(|_| args.experiment.clone());
+    let path = if path.ends_with("experiment.yaml") { path.parent().unwrap_or(&path) } else { &path };
+    let name = |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let mut command = "fleetsim run ".to_owned();
+    if path.parent().is_some_and(|parent| name(parent) == "experiments") {
+        command.push_str("experiments/");
+    }
+    command.push_str(&name(path));
+    if let Some(seed) = args.seed {
+        command.push_str(&format!(" --seed {seed}"));
+    }
+    if let Some(replicates) = args.replicates {
+        command.push_str(&format!(" --replicates {replicates}"));
+    }
+    command
+}
+
+fn simulate(experiment: &Experiment, threads: Option<u16>) -> Result<Vec<VariantRecord>, Failure> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&stop);
+    ctrlc::set_handler(move || {
+        // The second time, the user means at once.
+        if flag.swap(true, Ordering::Relaxed) {
+            std::process::exit(130);
+        }
+    })
+    .map_err(|error| Failure::Machine(format!("cannot listen for Ctrl-C: {error}")))?;
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(threads.map_or(0, usize::from))
+        .build()
+        .map_err(|error| Failure::Machine(format!("cannot start threads: {error}")))?;
+    let bar = progress_bar(study::run_count(experiment));
+    let variants = pool.install(|| study::simulate(experiment, |_events| bar.inc(1), &stop));
+    bar.finish_and_clear();
+    variants.map_err(|study::Interrupted| Failure::Interrupted)
+}
+
+/// A bar on stderr; silent when that is not a terminal.
+fn progress_bar(runs: u64) -> ProgressBar {
+    let bar = ProgressBar::new(runs).with_style(
+        ProgressStyle::with_template("simulating {wide_bar} {pos}/{len} runs, {eta} left")
+            .expect("the template is well-formed"),
+    );
+    bar.enable_steady_tick(Duration::from_millis(200));
+    bar
+}

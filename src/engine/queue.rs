@@ -1,0 +1,434 @@
+//! The queue of pending events, which is also the clock.
+//!
+//! Order: earliest first; at equal times, in the order in which they were scheduled. Models may rely on it.
+//!
+//! A four-ary heap in flat arrays that knows where each event sits, so that an event is cancelled or moved in place,
+//! in O(log n), and no dead entries pile up. Four children instead of two halve the depth, and the keys of siblings
+//! lie side by side. The order of the fired events does not depend on any of this: keys are unique.
+//!
+//! Left out: priorities among events of one time. A model that needs one schedules in that order.
+
+use crate::units::{SimDuration, SimTime};
+
+/// Children per node of the heap.
+const ARITY: usize = 4;
+
+/// One scheduled event. An id whose event was handled or cancelled is stale; using it does nothing.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub struct EventId {
+    slot: u32,
+    generation: u32,
+}
+
+/// What the heap orders: first by time, then by the order of scheduling.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    at: SimTime,
+    sequence: u64,
+    slot: u32,
+}
+
+impl Entry {
+    fn precedes(&self, other: &Self) -> bool {
+        // One number of 128 bits compares without a branch; which of two entries is earlier cannot be foreseen.
+        let key = |entry: &Self| (u128::from(entry.at.as_nanos()) << 64) | u128::from(entry.sequence);
+        key(self) < key(other)
+    }
+}
+
+/// Pending events, earliest first, and the current time.
+///
+/// ```
+/// use fleetsim::engine::EventQueue;
+/// use fleetsim::units::{SimDuration, SimTime};
+///
+/// let mut queue = EventQueue::new();
+/// let tea = queue.schedule(SimTime::from_secs(5), "tea");
+/// queue.schedule(SimTime::from_secs(9), "cake");
+/// assert_eq!(queue.cancel(tea), Some("tea"));
+/// assert_eq!(queue.pop(), Some((SimTime::from_secs(9), "cake")));
+/// assert_eq!(queue.now(), SimTime::from_secs(9));
+/// ```
+#[derive(Clone, Debug)]
+pub struct EventQueue<E> {
+    now: SimTime,
+    handled: u64,
+    next_sequence: u64,
+    heap: Vec<Entry>,
+    // One of each per slot. A slot holds one pending event, or waits in `free` for the next.
+    positions: Vec<u32>,
+    generations: Vec<u32>,
+    events: Vec<Option<E>>,
+    free: Vec<u32>,
+}
+
+impl<E> EventQueue<E> {
+    /// No events; the time is [`SimTime::ZERO`].
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            now: SimTime::ZERO,
+            handled: 0,
+            next_sequence: 0,
+            heap: Vec::new(),
+            positions: Vec::new(),
+            generations: Vec::new(),
+            events: Vec::new(),
+            free: Vec::new(),
+        }
+    }
+
+    /// The time of the event popped last; the start of the run before the first.
+    #[must_use]
+    pub const fn now(&self) -> SimTime {
+        self.now
+    }
+
+    /// How many events are pending.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.heap.len()
+    }
+
+    /// Whether no event is pending.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.heap.is_empty()
+    }
+
+    /// How many events were popped since the start of the run.
+    #[must_use]
+    pub const fn handled(&self) -> u64 {
+        self.handled
+    }
+
+    /// Makes `event` due at `at`, behind all that are already scheduled for that time. `at` may be now.
+    ///
+    /// # Panics
+    /// If `at` is before now, or 2³² events are pending.
+    pub fn schedule(&mut self, at: SimTime, event: E) -> EventId {
+        self.assert_not_past(at);
+        let slot = match self.free.pop() {
+            Some(slot) => {
+                self.events[slot as usize] = Some(event);
+                slot
+            }
+            None => self.new_slot(event),
+        };
+        let entry = Entry { at, sequence: self.take_sequence(), slot };
+        self.heap.push(entry);
+        self.sift_up(self.heap.len() - 1, entry);
+        EventId { slot, generation: self.generations[slot as usize] }
+    }
+
+    /// Makes `event` due `after` from now. As [`Self::schedule`].
+    ///
+    /// # Panics
+    /// If 2³² events are pending.
+    pub fn schedule_in(&mut self, after: SimDuration, event: E) -> EventId {
+        self.schedule(self.now + after, event)
+    }
+
+    /// Takes a pending event back. `None` when it was handled or cancelled before.
+    pub fn cancel(&mut self, id: EventId) -> Option<E> {
+        let position = self.position(id)?;
+        self.remove(position);
+        Some(self.release(id.slot))
+    }
+
+    /// Makes a pending event due at `at` instead, as if cancelled and scheduled anew: it goes behind all that are
+    /// already scheduled for that time, also when `at` is what it was. Its id stays good. `false` when the event was
+    /// handled or cancelled before.
+    ///
+    /// # Panics
+    /// If `at` is before now.
+    pub fn reschedule(&mut self, id: EventId, at: SimTime) -> bool {
+        self.assert_not_past(at);
+        let Some(position) = self.position(id) else { return false };
+        let entry = Entry { at, sequence: self.take_sequence(), slot: id.slot };
+        self.settle(position, entry);
+        true
+    }
+
+    /// When the next event is due. `None` when none is pending.
+    #[must_use]
+    pub fn peek_time(&self) -> Option<SimTime> {
+        self.heap.first().map(|entry| entry.at)
+    }
+
+    /// Takes the next event and moves the clock to its time. `None` when none is pending.
+    pub fn pop(&mut self) -> Option<(SimTime, E)> {
+        let Entry { at, slot, .. } = *self.heap.first()?;
+        self.remove(0);
+        self.now = at;
+        self.handled += 1;
+        Some((at, self.release(slot)))
+    }
+
+    fn assert_not_past(&self, at: SimTime) {
+        assert!(at >= self.now, "an event was scheduled for {at}, but it is {} already", self.now);
+    }
+
+    fn take_sequence(&mut self) -> u64 {
+        let sequence = self.next_sequence;
+        self.next_sequence += 1;
+        sequence
+    }
+
+    fn new_slot(&mut self, event: E) -> u32 {
+        let slot = u32::try_from(self.events.len()).expect("fewer than 2^32 events are pending");
+        self.events.push(Some(event));
+        self.generations.push(0);
+        self.positions.push(0);
+        slot
+    }
+
+    /// Where the event of `id` sits in the heap. `None` when the id is stale.
+    fn position(&self, id: EventId) -> Option<usize> {
+        let slot = id.slot as usize;
+        // An id of another queue may name a slot that this one lacks.
+        (*self.generations.get(slot)? == id.generation && self.events[slot].is_some())
+            .then(|| self.positions[slot] as usize)
+    }
+
+    /// Empties the slot of an event that has left the heap; ids of it are stale from here on.
+    fn release(&mut self, slot: u32) -> E {
+        let event = self.events[slot as usize].take().expect("a slot in the heap holds an event");
+        // A slot that has used up its generations is left behind, so that no stale id ever comes to life again.
+        if let Some(next) = self.generations[slot as usize].checked_add(1) {
+            self.generations[slot as usize] = next;
+            self.free.push(slot);
+        }
+        event
+    }
+
+    /// Takes the entry at `hole` out of the heap; the last one fills the gap.
+    fn remove(&mut self, hole: usize) {
+        let last = self.heap.pop().expect("an entry is removed from a heap that holds it");
+        if hole < self.heap.len() {
+            self.settle(hole, last);
+        }
+    }
+
+    /// Puts `entry` into the gap at `hole`, or up or down from it, where it belongs.
+    fn settle(&mut self, hole: usize, entry: Entry) {
+        if hole > 0 && entry.precedes(&self.heap[(hole - 1) / ARITY]) {
+            self.sift_up(hole, entry);
+        } else {
+            self.sift_down(hole, entry);
+        }
+    }
+
+    fn sift_up(&mut self, mut hole: usize, entry: Entry) {
+        while hole > 0 {
+            let parent = (hole - 1) / ARITY;
+            if !entry.precedes(&self.heap[parent]) {
+                break;
+            }
+            self.place(hole, self.heap[parent]);
+            hole = parent;
+        }
+        self.place(hole, entry);
+    }
+
+    fn sift_down(&mut self, mut hole: usize, entry: Entry) {
+        loop {
+            let first = hole * ARITY + 1;
+            if first >= self.heap.len() {
+                break;
+            }
+            let end = (first + ARITY).min(self.heap.len());
+            let mut least = first;
+            for child in first + 1..end {
+                if self.heap[child].precedes(&self.heap[least]) {
+                    least = child;
+                }
+            }
+            if !self.heap[least].precedes(&entry) {
+                break;
+            }
+            self.place(hole, self.heap[least]);
+            hole = least;
+        }
+        self.place(hole, entry);
+    }
+
+    fn place(&mut self, position: usize, entry: Entry) {
+        self.heap[position] = entry;
+        // The heap is never longer than the slots, which are counted in 32 bits.
+        self.positions[entry.slot as usize] = position as u32;
+    }
+}
+
+impl<E> Default for EventQueue<E> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    fn secs(secs: u64) -> SimTime {
+        SimTime::from_secs(secs)
+    }
+
+    #[test]
+    fn equal_times_leave_in_the_order_of_scheduling() {
+        let mut queue = EventQueue::new();
+        for event in 0..100 {
+            queue.schedule(secs(event % 3), event);
+        }
+        let popped: Vec<u64> = std::iter::from_fn(|| queue.pop()).map(|(_, event)| event).collect();
+        let mut expected: Vec<u64> = (0..100).collect();
+        expected.sort_by_key(|event| event % 3);
+        assert_eq!(popped, expected);
+        assert_eq!((queue.now(), queue.handled()), (secs(2), 100));
+    }
+
+    #[test]
+    fn an_event_scheduled_for_now_goes_behind_those_of_now() {
+        let mut queue = EventQueue::new();
+        queue.schedule(secs(1), "first");
+        queue.schedule(secs(1), "second");
+        queue.pop();
+        queue.schedule_in(SimDuration::ZERO, "third");
+        assert_eq!(queue.pop(), Some((secs(1), "second")));
+        assert_eq!(queue.pop(), Some((secs(1), "third")));
+    }
+
+    #[test]
+    fn a_rescheduled_event_goes_behind_others_even_at_its_old_time() {
+        let mut queue = EventQueue::new();
+        let a = queue.schedule(secs(1), "a");
+        queue.schedule(secs(1), "b");
+        assert!(queue.reschedule(a, secs(1)));
+        assert_eq!(queue.pop(), Some((secs(1), "b")));
+        assert_eq!(queue.pop(), Some((secs(1), "a")));
+    }
+
+    #[test]
+    fn a_stale_id_does_nothing_to_the_next_event_in_its_slot() {
+        let mut queue = EventQueue::new();
+        let handled = queue.schedule(secs(1), "handled");
+        queue.pop();
+        let cancelled = queue.schedule(secs(2), "cancelled");
+        assert_eq!(queue.cancel(cancelled), Some("cancelled"));
+        let live = queue.schedule(secs(3), "live");
+        assert_eq!((handled.slot, cancelled.slot), (live.slot, live.slot), "the case needs one slot used three times");
+        for stale in [handled, cancelled] {
+            assert_eq!(queue.cancel(stale), None);
+            assert!(!queue.reschedule(stale, secs(9)));
+        }
+        assert_eq!(queue.pop(), Some((secs(3), "live")));
+    }
+
+    #[test]
+    fn a_slot_that_used_up_its_generations_is_left_behind() {
+        let mut queue = EventQueue::new();
+        let first = queue.schedule(secs(1), ());
+        queue.generations[first.slot as usize] = u32::MAX;
+        let last = EventId { generation: u32::MAX, ..first };
+        assert_eq!(queue.cancel(last), Some(()));
+        assert_eq!(queue.cancel(last), None);
+        assert_ne!(queue.schedule(secs(1), ()).slot, first.slot);
+    }
+
+    #[test]
+    #[should_panic(expected = "it is 2 s already")]
+    fn nothing_is_scheduled_in_the_past() {
+        let mut queue = EventQueue::new();
+        queue.schedule(secs(2), ());
+        queue.pop();
+        queue.schedule(secs(1), ());
+    }
+
+    #[derive(Clone, Debug)]
+    enum Step {
+        Schedule { after: u64 },
+        Cancel { id: usize },
+        Reschedule { id: usize, after: u64 },
+        Pop,
+    }
+
+    /// Few times, so that equal ones are common; ids of all events ever scheduled, so that stale ones are common.
+    fn step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            4 => (0u64..8).prop_map(|after| Step::Schedule { after }),
+            1 => any::<prop::sample::Index>().prop_map(|id| Step::Cancel { id: id.index(1 << 20) }),
+            2 => (any::<prop::sample::Index>(), 0u64..8)
+                .prop_map(|(id, after)| Step::Reschedule { id: id.index(1 << 20), after }),
+            2 => Just(Step::Pop),
+        ]
+    }
+
+    /// The obvious queue: a list in order of scheduling; the earliest is searched for, the first among equals wins.
+    #[derive(Default)]
+    struct ListQueue {
+        now: SimTime,
+        pending: Vec<(SimTime, usize)>,
+    }
+
+    impl ListQueue {
+        fn schedule(&mut self, at: SimTime, event: usize) {
+            self.pending.push((at, event));
+        }
+
+        fn cancel(&mut self, event: usize) -> Option<usize> {
+            let place = self.pending.iter().position(|&(_, other)| other == event)?;
+            Some(self.pending.remove(place).1)
+        }
+
+        fn pop(&mut self) -> Option<(SimTime, usize)> {
+            self.pending.sort_by_key(|&(at, _)| at);
+            let first = (!self.pending.is_empty()).then(|| self.pending.remove(0))?;
+            self.now = first.0;
+            Some(first)
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(512))]
+
+        #[test]
+        fn any_interleaving_agrees_with_a_sorted_list(steps in vec(step(), 0..400)) {
+            let mut queue = EventQueue::new();
+            let mut list = ListQueue::default();
+            let mut ids = Vec::new();
+            for step in steps {
+                match step {
+                    Step::Schedule { after } => {
+                        let at = list.now + SimDuration::from_secs(after);
+                        list.schedule(at, ids.len());
+                        ids.push(queue.schedule(at, ids.len()));
+                    }
+                    Step::Cancel { id } if !ids.is_empty() => {
+                        let event = id % ids.len();
+                        prop_assert_eq!(queue.cancel(ids[event]), list.cancel(event));
+                    }
+                    Step::Reschedule { id, after } if !ids.is_empty() => {
+                        let event = id % ids.len();
+                        let at = list.now + SimDuration::from_secs(after);
+                        let was_pending = list.cancel(event).is_some();
+                        if was_pending {
+                            list.schedule(at, event);
+                        }
+                        prop_assert_eq!(queue.reschedule(ids[event], at), was_pending);
+                    }
+                    Step::Pop => prop_assert_eq!(queue.pop(), list.pop()),
+                    Step::Cancel { .. } | Step::Reschedule { .. } => {}
+                }
+                prop_assert_eq!(queue.len(), list.pending.len());
+                prop_assert_eq!(queue.now(), list.now);
+                prop_assert_eq!(queue.peek_time(), list.pending.iter().map(|&(at, _)| at).min());
+            }
+            while let Some(expected) = list.pop() {
+                prop_assert_eq!(queue.pop(), Some(expected));
+            }
+            prop_assert!(queue.is_empty() && queue.pop().is_none());
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! Climbing: one change, carried from its node towards the root until it makes no difference.
+
+use super::{CLOCK_MAX, Forest, Kind, MARGIN, NONE, Node};
+use crate::flow::heap::{self, NOWHERE};
+use crate::flow::instant::Instant;
+use crate::flow::tree::Summary;
+
+impl Forest {
+    /// Brings everything above `id` up to date after a change in it, except for classes that must flip.
+    pub(super) fn climb(&mut self, id: u32) {
+        let mut link = match self.node(id).kind {
+            Kind::Free => return,
+            Kind::Link => id,
+            Kind::Class => {
+                let link = self.node(id).parent;
+                if !self.refresh_class(id) {
+                    return;
+                }
+                link
+            }
+        };
+        while self.node(link).above != NONE {
+            if !self.refresh_link(link) {
+                return;
+            }
+            link = self.node(link).above;
+        }
+        self.refresh_root(link);
+    }
+
+    /// The rate at which the first thing in `link` binds, if it followed.
+    fn level(&self, link: u32, summary: &Summary) -> f64 {
+        let capacity = self.node(link).capacity;
+        if summary.followers == 0 {
+            // Over-full without followers: level 0 makes everything pinned below be let go, the largest first.
+            return if summary.fixed <= capacity * (1.0 + MARGIN) { f64::INFINITY } else { 0.0 };
+        }
+        // Adding 0 makes a negative zero positive, so that the bits can serve as a key.
+        (capacity - summary.fixed).max(0.0) / f64::from(summary.followers) + 0.0
+    }
+
+    /// Brings the clock and the rate of a root up to date.
+    fn refresh_root(&mut self, root: u32) {
+        self.visits += 1;
+        let summary = self.summary(root);
+        let level = self.level(root, &summary);
+        let rate = if summary.followers > 0 { level } else { 0.0 };
+        let (now, reading) = (self.now, self.owner_clock(root));
+        let empty = self.carries_nothing(root);
+        let node = self.node_mut(root);
+        // A clock that nobody follows may as well read zero.
+        (node.clock, node.since) = (if empty { 0.0 } else { reading }, now);
+        (node.rate, node.level) = (rate, level);
+        self.mark_unsettled(root);
+    }
+
+    /// Brings the place of `link` in its class up to date, or changes its class. Returns whether the link above sees
+    /// a difference.
+    fn refresh_link(&mut self, link: u32) -> bool {
+        self.visits += 1;
+        let class = self.node(link).parent;
+        if self.carries_nothing(link) {
+            if class == NONE {
+                return false;
+            }
+            self.detach(link);
+            self.node_mut(link).clock = 0.0;
+            return self.refresh_class(class);
+        }
+        let summary = self.summary(link);
+        let mut level = self.level(link, &summary);
+        if summary.highest_following.to_bits() == summary.lowest_following.to_bits() && summary.followers > 0 {
+            // All followers are in one class: it binds before the link does, or with it.
+            level = level.min(summary.lowest_following);
+        }
+        if class != NONE && level.to_bits() == self.node(link).level.to_bits() {
+            return self.report_link(link, summary) && self.refresh_class(class);
+        }
+        let reading = self.clock(link);
+        if class != NONE {
+            self.detach(link);
+        }
+        let new_class = self.class(self.node(link).above, level, reading);
+        let class_reading = self.clock(new_class);
+        if class_reading > CLOCK_MAX {
+            self.set_back(new_class, class_reading);
+        }
+        let clock = reading - self.clock(new_class);
+        let slot = self.trees[new_class as usize].insert(link);
+        let node = self.node_mut(link);
+        (node.owner, node.parent, node.slot) = (false, new_class, slot);
+        (node.clock, node.rate, node.level) = (clock, 0.0, level);
+        self.report_link(link, summary);
+        let left_differs = class != NONE && self.refresh_class(class);
+        self.refresh_class(new_class) || left_differs
+    }
+
+    fn report_link(&mut self, link: u32, summary: Summary) -> bool {
+        let node = &self.nodes[link as usize];
+        let seen = Summary { tag: summary.tag - node.clock, highest_following: f64::NEG_INFINITY, ..summary };
+        self.trees[node.parent as usize].set(node.slot, seen)
+    }
+
+    /// Takes a link out of its class.
+    fn detach(&mut self, link: u32) {
+        let now = self.now;
+        let node = &mut self.nodes[link as usize];
+        self.trees[node.parent as usize].remove(node.slot);
+        (node.owner, node.parent, node.slot) = (true, NONE, NONE);
+        (node.rate, node.since, node.level) = (0.0, now, 0.0);
+    }
+
+    /// Brings the place of `class` in its link up to date, or gives the class up when it is empty. Returns whether
+    /// its link sees a difference.
+    fn refresh_class(&mut self, class: u32) -> bool {
+        self.visits += 1;
+        if self.carries_nothing(class) {
+            return self.give_up(class);
+        }
+        let summary = self.summary(class);
+        let node = &self.nodes[class as usize];
+        let (link, slot, level) = (node.parent, node.slot, node.level);
+        let seen = if node.owner {
+            Summary {
+                highest_pinned: level,
+                fixed: summary.fixed + level * f64::from(summary.followers),
+                ..Summary::NOTHING
+            }
+        } else {
+            Summary {
+                tag: summary.tag - node.clock,
+                lowest_following: summary.lowest_following.min(level),
+                highest_following: if summary.followers > 0 { level } else { f64::NEG_INFINITY },
+                ..summary
+            }
+        };
+        if node.owner {
+            self.mark_unsettled(class);
+        }
+        self.trees[link as usize].set(slot, seen)
+    }
+
+    /// The class of `link` with this level; a new one has a clock that suits a first member whose clock reads
+    /// `reading`.
+    pub(super) fn class(&mut self, link: u32, level: f64, reading: f64) -> u32 {
+        if let Some(&class) = self.classes.get(&(link, level.to_bits())) {
+            return class;
+        }
+        let governing = self.owner(link);
+        // Only a first guess, which saves a flip.
+        let pinned = level < if governing.kind == Kind::Link { governing.level } else { governing.rate };
+        let class = self.free_classes.pop().unwrap_or_else(|| {
+            self.add_node(Node {
+                kind: Kind::Free,
+                owner: false,
+                unsettled: false,
+                parent: NONE,
+                slot: NONE,
+                above: NONE,
+                clock: 0.0,
+                rate: 0.0,
+                since: Instant::default(),
+                level: 0.0,
+                capacity: 0.0,
+            })
+        });
+        let slot = self.trees[link as usize].insert(class);
+        let now = self.now;
+        let node = self.node_mut(class);
+        (node.kind, node.owner, node.parent, node.slot, node.level) = (Kind::Class, pinned, link, slot, level);
+        (node.clock, node.rate, node.since) = if pinned { (reading, level, now) } else { (0.0, 0.0, now) };
+        self.classes.insert((link, level.to_bits()), class);
+        class
+    }
+
+    fn give_up(&mut self, class: u32) -> bool {
+        let node = self.node_mut(class);
+        let (link, slot, level) = (node.parent, node.slot, node.level);
+        (node.kind, node.owner, node.parent) = (Kind::Free, false, NONE);
+        self.unqueue(class);
+        self.classes.remove(&(link, level.to_bits()));
+        self.free_classes.push(class);
+        self.trees[link as usize].remove(slot)
+    }
+
+    pub(super) fn unqueue(&mut self, owner: u32) {
+        let place = self.queue_at[owner as usize];
+        if place != NOWHERE {
+            heap::remove(&mut self.queue, place, &mut self.queue_at);
+        }
+    }
+}

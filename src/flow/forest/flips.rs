@@ -1,0 +1,99 @@
+//! Flips: classes whose state does not fit their level change it, until every one fits.
+
+use super::{Forest, Kind, MARGIN};
+use crate::flow::heap::{self, NOWHERE};
+use crate::flow::tree::Summary;
+
+impl Forest {
+    pub(super) fn mark_unsettled(&mut self, owner: u32) {
+        let node = &mut self.nodes[owner as usize];
+        if !node.unsettled {
+            node.unsettled = true;
+            self.unsettled.push(owner);
+        }
+    }
+
+    fn is_live_owner(&self, id: u32) -> bool {
+        let node = self.node(id);
+        node.owner && node.kind != Kind::Free
+    }
+
+    /// Flips classes until every one fits, then says anew when the owners concerned are due.
+    ///
+    /// # Panics
+    /// If flips do not end; they would have to contradict each other by a relative 10⁻³.
+    pub(super) fn settle(&mut self) {
+        let mut margin = MARGIN;
+        let mut flips_left = 64 + 8 * self.classes.len();
+        while let Some(owner) = self.unsettled.pop() {
+            self.node_mut(owner).unsettled = false;
+            while self.is_live_owner(owner) {
+                let summary = self.trees[owner as usize].summary();
+                let level = self.node(owner).level;
+                let misfit = if summary.highest_pinned > level * (1.0 + margin) {
+                    self.find_class(owner, |part| part.highest_pinned >= summary.highest_pinned, true)
+                } else if summary.lowest_following < level * (1.0 - margin) {
+                    self.find_class(owner, |part| part.lowest_following <= summary.lowest_following, false)
+                } else {
+                    self.queue_anew(owner);
+                    break;
+                };
+                self.flip(misfit);
+                flips_left -= 1;
+                if flips_left == 0 {
+                    // A difference of two nearly equal sums can be less exact than the margin, and two classes then
+                    // take turns. What is left is within the error of that difference.
+                    margin *= 16.0;
+                    assert!(margin < 1e-3, "the fair shares below node {owner} do not settle");
+                    flips_left = 64 + 8 * self.classes.len();
+                }
+            }
+        }
+    }
+
+    /// The topmost class below `id` that is pinned, or follows, and has the property itself.
+    fn find_class(&self, id: u32, has: impl Fn(&Summary) -> bool, pinned: bool) -> u32 {
+        let mut at = id;
+        loop {
+            at = self.trees[at as usize].find(&has);
+            let node = self.node(at);
+            if node.kind == Kind::Class && node.owner == pinned {
+                let own = Summary { lowest_following: node.level, highest_pinned: node.level, ..Summary::NOTHING };
+                if has(&own) {
+                    return at;
+                }
+            }
+        }
+    }
+
+    fn flip(&mut self, class: u32) {
+        let reading = self.clock(class);
+        let link_reading = self.clock(self.node(class).parent);
+        let now = self.now;
+        let node = self.node_mut(class);
+        if node.owner {
+            (node.owner, node.clock, node.rate) = (false, reading - link_reading, 0.0);
+            self.unqueue(class);
+        } else {
+            (node.owner, node.clock, node.since, node.rate) = (true, reading, now, node.level);
+        }
+        self.climb(class);
+    }
+
+    /// Says when the next transfer under `owner` ends.
+    fn queue_anew(&mut self, owner: u32) {
+        let node = &self.nodes[owner as usize];
+        let left = self.summary(owner).tag - node.clock;
+        // What rounding put before `since` is due at once; without a rate nothing else is ever due.
+        let nanos = if left > 0.0 { left / node.rate * 1e9 } else { 0.0 };
+        let Some(due) = node.since.after(nanos) else {
+            self.unqueue(owner);
+            return;
+        };
+        let due = due.max(self.now);
+        match self.queue_at[owner as usize] {
+            NOWHERE => heap::push(&mut self.queue, due, owner, &mut self.queue_at),
+            place => heap::rekey(&mut self.queue, place, due, &mut self.queue_at),
+        }
+    }
+}

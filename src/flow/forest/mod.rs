@@ -1,0 +1,374 @@
+//! Max-min fair rates on a forest of links, kept up to date in O(log n) per change.
+//!
+//! # The method
+//! For a link v, from the leaves up: **level(v) = (capacity(v) − fixed(v)) / followers(v)**, where fixed(v) is what
+//! the topmost saturated parts strictly below v carry and followers(v) counts the transfers below v that are not
+//! under one of those. The rate of a transfer is the smallest level on its path, and that is the max-min allocation:
+//! the link where the smallest level is reached is full, and the transfer has the largest rate on it.
+//!
+//! - The links below v that have the same level, and v's own transfers with that level as their cap, form one
+//!   *class* of v. A class is *pinned* (bounds itself, at the rate of its level) when its level is below the rate
+//!   that governs v, else it *follows* v. So nodes alternate: link, class, link, class, … and equal links are
+//!   pinned and let go together, however many they are.
+//! - A root link and a pinned class own a *clock*: it reads the bytes that each transfer governed by it has got.
+//!   A follower's clock is its parent's plus a constant. A transfer ends when its node's clock reads its *tag*,
+//!   which never changes, however often the rate does.
+//! - A link all of whose followers are in one class reaches that class's level before its own, so it counts as if
+//!   that were its level: a thousand links that each carry one capped connection are one class as well.
+//! - A change climbs from its node towards the root and stops where a summary comes out as it was: a pinned class
+//!   shields all above it. Then classes whose state no longer fits their level flip, one at a time, until all fit.
+//!
+//! Why do flips end? Pinning a class below the level of its owner raises that level, and so does letting go of one
+//! above it; a level that only rises passes each class once. Rounding could break that only within its own error,
+//! and the margin of the comparison widens when flips do not end (see `flips`).
+
+mod climb;
+mod flips;
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
+use crate::flow::heap::{self, Keyed, NOWHERE};
+use crate::flow::instant::{Instant, SLACK_NANOS};
+use crate::flow::tree::{Summary, Tree};
+
+const NONE: u32 = u32::MAX;
+
+/// Levels closer together than this, relatively, count as equal.
+const MARGIN: f64 = 1e-12;
+
+/// A clock that has come this far, in bytes per transfer, is set back when the next transfer starts under it, so
+/// that tags keep at least 16 binary digits after the point.
+const CLOCK_MAX: f64 = (1u64 << 36) as f64;
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Kind {
+    Link,
+    Class,
+    /// A class that is not in use.
+    Free,
+}
+
+#[derive(Clone, Debug)]
+struct Node {
+    kind: Kind,
+    /// Has a clock of its own: roots, pinned classes, and links that carry nothing (whose clock stands still).
+    owner: bool,
+    /// To be looked at by `settle`.
+    unsettled: bool,
+    /// A link's class, a class's link. None for roots and for links that carry nothing.
+    parent: u32,
+    /// The slot in the parent's tree.
+    slot: u32,
+    /// Of a link: the link nearer the source.
+    above: u32,
+    /// Of an owner: what its clock read at `since`. Of a follower: its clock minus its parent's.
+    clock: f64,
+    rate: f64,
+    since: Instant,
+    /// Of a class: its level. Of a link: the level by which it was put into its class; of a root, its level.
+    level: f64,
+    capacity: f64,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Forest {
+    now: Instant,
+    nodes: Vec<Node>,
+    /// Children by node.
+    trees: Vec<Tree>,
+    /// Transfers by node, by tag: on a link those without a cap, on a class those whose cap is its level.
+    heaps: Vec<Vec<Keyed<f64>>>,
+    /// The place of each transfer in its node's heap.
+    transfer_at: Vec<u32>,
+    /// The node of each transfer.
+    transfer_node: Vec<u32>,
+    /// When the next transfer under each owner ends.
+    queue: Vec<Keyed<Instant>>,
+    queue_at: Vec<u32>,
+    /// The class of a link with a level (its bits). For lookup only, never iterated.
+    classes: HashMap<(u32, u64), u32, BuildHasherDefault<Mix>>,
+    free_classes: Vec<u32>,
+    unsettled: Vec<u32>,
+    /// Reused by `complete`.
+    touched: Vec<u32>,
+    /// Nodes visited so far, flips counted as visits: what an event costs.
+    visits: u64,
+}
+
+/// Building and looking.
+impl Forest {
+    /// Adds a link below `above`, or a root. Returns its node.
+    pub(super) fn add_link(&mut self, above: Option<u32>, capacity: f64) -> u32 {
+        self.add_node(Node {
+            kind: Kind::Link,
+            owner: true,
+            unsettled: false,
+            parent: NONE,
+            slot: NONE,
+            above: above.unwrap_or(NONE),
+            clock: 0.0,
+            rate: 0.0,
+            since: self.now,
+            // Without transfers a root pins whatever comes; what comes below another link that carries nothing follows.
+            level: if above.is_none() { f64::INFINITY } else { 0.0 },
+            capacity,
+        })
+    }
+
+    fn add_node(&mut self, node: Node) -> u32 {
+        let id = u32::try_from(self.nodes.len()).expect("fewer than 2^32 links and classes");
+        self.nodes.push(node);
+        self.trees.push(Tree::default());
+        self.heaps.push(Vec::new());
+        self.queue_at.push(NOWHERE);
+        id
+    }
+
+    fn node(&self, id: u32) -> &Node {
+        &self.nodes[id as usize]
+    }
+
+    fn node_mut(&mut self, id: u32) -> &mut Node {
+        &mut self.nodes[id as usize]
+    }
+
+    pub(super) fn capacity(&self, link: u32) -> f64 {
+        self.node(link).capacity
+    }
+
+    pub(super) fn above(&self, link: u32) -> Option<u32> {
+        Some(self.node(link).above).filter(|&above| above != NONE)
+    }
+
+    /// Nodes visited since the start.
+    pub(super) fn visits(&self) -> u64 {
+        self.visits
+    }
+
+    /// The node whose clock governs `id`.
+    fn owner(&self, mut id: u32) -> &Node {
+        while !self.node(id).owner {
+            id = self.node(id).parent;
+        }
+        self.node(id)
+    }
+
+    /// What the clock of `id` reads now.
+    fn clock(&self, mut id: u32) -> f64 {
+        let mut ahead = 0.0;
+        while !self.node(id).owner {
+            ahead += self.node(id).clock;
+            id = self.node(id).parent;
+        }
+        self.owner_clock(id) + ahead
+    }
+
+    fn owner_clock(&self, owner: u32) -> f64 {
+        let node = self.node(owner);
+        node.clock + node.rate * (self.now.nanos_since(node.since) * 1e-9)
+    }
+
+    fn carries_nothing(&self, id: u32) -> bool {
+        self.heaps[id as usize].is_empty() && self.trees[id as usize].is_empty()
+    }
+
+    /// Everything below `id`, by its own clock.
+    fn summary(&self, id: u32) -> Summary {
+        let mut summary = self.trees[id as usize].summary();
+        let transfers = &self.heaps[id as usize];
+        if let Some(first) = transfers.first() {
+            summary.tag = summary.tag.min(first.key);
+            summary.followers += transfers.len() as u32;
+            summary.highest_following = f64::INFINITY;
+        }
+        summary
+    }
+
+    /// The rate of each transfer that follows `id`.
+    pub(super) fn rate_of_followers(&self, id: u32) -> f64 {
+        self.owner(id).rate
+    }
+
+    pub(super) fn rate_of_transfer(&self, transfer: u32) -> f64 {
+        self.rate_of_followers(self.transfer_node[transfer as usize])
+    }
+
+    /// What runs through a link.
+    pub(super) fn throughput(&self, link: u32) -> f64 {
+        let node = self.node(link);
+        let summary = self.summary(link);
+        if summary.followers > 0 && node.above == NONE {
+            return node.capacity;
+        }
+        let followers =
+            if summary.followers > 0 { f64::from(summary.followers) * self.rate_of_followers(link) } else { 0.0 };
+        (summary.fixed + followers).min(node.capacity)
+    }
+
+    /// Bytes that a transfer still has to get; below zero by what a nanosecond may add after its end.
+    pub(super) fn remaining(&self, transfer: u32) -> f64 {
+        let node = self.transfer_node[transfer as usize];
+        let tag = self.heaps[node as usize][self.transfer_at[transfer as usize] as usize].key;
+        tag - self.clock(node)
+    }
+
+    /// The tick at which the next transfer has ended.
+    pub(super) fn next_due(&self) -> Option<u64> {
+        self.queue.first().map(|first| first.key.tick())
+    }
+}
+
+/// What can happen. Time is `now` until [`Forest::complete`] or [`Forest::move_to`] moves it.
+impl Forest {
+    /// Moves to a tick by which nothing is due.
+    pub(super) fn move_to(&mut self, tick: u64) {
+        self.now = self.now.moved_to(tick);
+    }
+
+    pub(super) fn set_capacity(&mut self, link: u32, capacity: f64) {
+        self.node_mut(link).capacity = capacity;
+        self.climb(link);
+        self.settle();
+    }
+
+    /// Starts `transfer`, a number not in use, of `size` bytes on `link`, with a cap or an infinite one.
+    pub(super) fn insert(&mut self, transfer: u32, link: u32, cap: f64, size: f64) {
+        let capped = cap < f64::INFINITY;
+        let class = if capped { self.classes.get(&(link, cap.to_bits())).copied() } else { None };
+        self.set_back_clocks(class.unwrap_or(link));
+        let node = if capped { self.class(link, cap, 0.0) } else { link };
+        let tag = self.clock(node) + size;
+        let index = transfer as usize;
+        if self.transfer_at.len() <= index {
+            self.transfer_at.resize(index + 1, NOWHERE);
+            self.transfer_node.resize(index + 1, NONE);
+        }
+        self.transfer_node[index] = node;
+        heap::push(&mut self.heaps[node as usize], tag, transfer, &mut self.transfer_at);
+        self.climb(node);
+        self.settle();
+    }
+
+    pub(super) fn remove(&mut self, transfer: u32) {
+        let node = self.take_out(transfer);
+        self.climb(node);
+        self.settle();
+    }
+
+    /// Moves to where the next transfer ends, ends all that end there, and appends them to `ended`.
+    pub(super) fn complete(&mut self, ended: &mut Vec<u32>) {
+        let Some(now) = self.queue.first().map(|first| first.key) else { return };
+        self.now = now;
+        let first = ended.len();
+        while let Some(&Keyed { item: owner, .. }) = self.queue.first().filter(|next| now.coincides_with(next.key)) {
+            heap::remove(&mut self.queue, 0, &mut self.queue_at);
+            self.mark_unsettled(owner);
+            let due = self.owner_clock(owner) + self.node(owner).rate * (SLACK_NANOS * 1e-9);
+            self.collect_due(owner, due, ended);
+        }
+        // All are found before the first is taken out: the rates after `now` must not decide what is due at `now`.
+        let mut touched = std::mem::take(&mut self.touched);
+        for &transfer in &ended[first..] {
+            let node = self.take_out(transfer);
+            if touched.last() != Some(&node) {
+                touched.push(node);
+            }
+        }
+        for node in touched.drain(..) {
+            self.climb(node);
+        }
+        self.touched = touched;
+        self.settle();
+    }
+
+    /// Takes a transfer out of its heap and returns the node to climb from.
+    fn take_out(&mut self, transfer: u32) -> u32 {
+        let node = self.transfer_node[transfer as usize];
+        let place = self.transfer_at[transfer as usize];
+        heap::remove(&mut self.heaps[node as usize], place, &mut self.transfer_at);
+        node
+    }
+
+    /// Appends the transfers that follow `id` and have a tag of at most `due`, and at least the first one: it was
+    /// announced for this instant, and what rounding makes of the clocks in between must not delay it.
+    fn collect_due(&self, id: u32, due: f64, ended: &mut Vec<u32>) {
+        let due = due.max(self.summary(id).tag);
+        let transfers = &self.heaps[id as usize];
+        if !transfers.is_empty() {
+            collect_due_in(transfers, 0, due, ended);
+        }
+        self.trees[id as usize].each_due(due, &mut |kid| self.collect_due(kid, due + self.node(kid).clock, ended));
+    }
+
+    /// Sets back the clocks on the way from `id` to its root that have come far.
+    fn set_back_clocks(&mut self, id: u32) {
+        let mut at = id;
+        while at != NONE {
+            let reading = self.clock(at);
+            if reading > CLOCK_MAX {
+                self.set_back(at, reading);
+                self.climb(at);
+            }
+            let node = self.node(at);
+            // A link that carries nothing is in no class yet.
+            at = if node.parent == NONE { node.above } else { node.parent };
+        }
+    }
+
+    /// Makes the clock of `id`, which reads `by`, read zero, without moving anything in time. What the nodes above know of
+    /// it must then be brought up to date.
+    fn set_back(&mut self, id: u32, by: f64) {
+        let Self { now, nodes, trees, heaps, .. } = self;
+        let node = &mut nodes[id as usize];
+        if node.owner {
+            (node.clock, node.since) = (0.0, *now);
+        } else {
+            node.clock -= by;
+        }
+        // Subtracting the same number keeps the order, so heap and tree stay in order.
+        for entry in &mut heaps[id as usize] {
+            entry.key -= by;
+        }
+        trees[id as usize].set_back(by, |kid| {
+            let kid = &mut nodes[kid as usize];
+            if !kid.owner {
+                kid.clock += by;
+            }
+        });
+    }
+}
+
+fn collect_due_in(transfers: &[Keyed<f64>], place: usize, due: f64, ended: &mut Vec<u32>) {
+    if transfers[place].key <= due {
+        ended.push(transfers[place].item);
+        for down in heap::below(place, transfers.len()) {
+            collect_due_in(transfers, down, due, ended);
+        }
+    }
+}
+
+/// A multiplicative hash for keys that nobody chooses to collide; tables hashed by it are never iterated.
+#[derive(Default)]
+struct Mix(u64);
+
+impl Hasher for Mix {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.write_u64(u64::from(byte));
+        }
+    }
+
+    fn write_u32(&mut self, value: u32) {
+        self.write_u64(u64::from(value));
+    }
+
+    fn write_u64(&mut self, value: u64) {
+        let mixed = (self.0.rotate_left(23) ^ value).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        self.0 = mixed ^ (mixed >> 29);
+    }
+}

@@ -1,0 +1,184 @@
+//! The oracle of the solver: the same model, with every rate computed anew at every event by progressive filling.
+//!
+//! Filling: all rates rise together from zero. When a link is full, or a transfer reaches its cap, the transfers
+//! concerned keep their rate and the others rise on (Bertsekas and Gallager, *Data Networks*, 2nd edition, section
+//! 6.5.2). Costs O(links · transfers) an event; for tests only. The calls mean what they mean in [`super::Network`].
+
+use super::instant::Instant;
+use super::{LinkId, TransferId};
+use crate::units::{Bytes, BytesPerSec, SimTime};
+
+#[derive(Clone, Debug)]
+struct Link {
+    parent: Option<usize>,
+    capacity: f64,
+}
+
+#[derive(Clone, Debug)]
+struct Transfer {
+    id: TransferId,
+    link: LinkId,
+    cap: f64,
+    size: f64,
+    left: f64,
+    rate: f64,
+}
+
+impl Transfer {
+    /// When it ends, if its rate stays.
+    fn due(&self, now: Instant) -> Option<Instant> {
+        now.after(if self.left > 0.0 { self.left / self.rate * 1e9 } else { 0.0 })
+    }
+}
+
+/// Links and transfers, as [`super::Network`], computed the slow and obvious way.
+#[derive(Clone, Debug, Default)]
+pub struct NaiveNetwork {
+    now: Instant,
+    links: Vec<Link>,
+    transfers: Vec<Transfer>,
+    started: u64,
+    complete: Vec<(u64, LinkId, TransferId)>,
+}
+
+impl NaiveNetwork {
+    /// A network without links, at time zero.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// As [`super::Network::add_link`].
+    pub fn add_link(&mut self, parent: Option<LinkId>, capacity: BytesPerSec) -> LinkId {
+        self.links.push(Link { parent: parent.map(LinkId::index), capacity: capacity.get() });
+        LinkId(self.links.len() as u32 - 1)
+    }
+
+    /// As [`super::Network::set_capacity`].
+    pub fn set_capacity(&mut self, now: SimTime, link: LinkId, capacity: BytesPerSec) {
+        self.run_to(now);
+        self.links[link.index()].capacity = capacity.get();
+        self.fill();
+    }
+
+    /// As [`super::Network::start`].
+    pub fn start(&mut self, now: SimTime, link: LinkId, size: Bytes, cap: Option<BytesPerSec>) -> TransferId {
+        self.run_to(now);
+        let id = TransferId { serial: self.started, slot: 0 };
+        self.started += 1;
+        if size == Bytes::ZERO {
+            self.complete.push((now.as_nanos(), link, id));
+        } else {
+            let size = size.get() as f64;
+            let cap = cap.map_or(f64::INFINITY, BytesPerSec::get);
+            self.transfers.push(Transfer { id, link, cap, size, left: size, rate: 0.0 });
+            self.fill();
+        }
+        id
+    }
+
+    /// As [`super::Network::cancel`].
+    ///
+    /// # Panics
+    /// If the transfer was already reported or cancelled.
+    pub fn cancel(&mut self, now: SimTime, id: TransferId) -> Bytes {
+        self.run_to(now);
+        let at = self.transfers.iter().position(|transfer| transfer.id == id).expect("the transfer is in flight");
+        let gone = self.transfers.remove(at);
+        self.fill();
+        Bytes::new((gone.size - gone.left).clamp(0.0, gone.size) as u64)
+    }
+
+    /// As [`super::Network::next_completion`].
+    #[must_use]
+    pub fn next_completion(&self) -> Option<SimTime> {
+        let unreported = self.complete.iter().map(|&(time, ..)| time).min();
+        unreported.or_else(|| self.next_due().map(Instant::tick)).map(SimTime::from_nanos)
+    }
+
+    /// As [`super::Network::advance`].
+    pub fn advance(&mut self, now: SimTime, completed: &mut Vec<TransferId>) {
+        self.run_to(now);
+        self.complete.sort_unstable();
+        completed.extend(self.complete.drain(..).map(|(_, _, id)| id));
+    }
+
+    /// As [`super::Network::active`].
+    #[must_use]
+    pub fn active(&self) -> usize {
+        self.transfers.len()
+    }
+
+    /// As [`super::Network::throughput`].
+    #[must_use]
+    pub fn throughput(&self, link: LinkId) -> BytesPerSec {
+        let through = self.transfers.iter().filter(|transfer| self.path(transfer.link).any(|at| at == link.index()));
+        BytesPerSec::new(through.map(|transfer| transfer.rate).sum())
+    }
+
+    /// As [`super::Network::rate`].
+    #[must_use]
+    pub fn rate(&self, id: TransferId) -> BytesPerSec {
+        let found = self.transfers.iter().find(|transfer| transfer.id == id);
+        found.map_or(BytesPerSec::ZERO, |transfer| BytesPerSec::new(transfer.rate))
+    }
+
+    fn next_due(&self) -> Option<Instant> {
+        let due = self.transfers.iter().filter_map(|transfer| transfer.due(self.now));
+        due.reduce(|one, other| if other < one { other } else { one })
+    }
+
+    fn path(&self, link: LinkId) -> impl Iterator<Item = usize> + '_ {
+        std::iter::successors(Some(link.index()), |&at| self.links[at].parent)
+    }
+
+    fn run_to(&mut self, now: SimTime) {
+        while let Some(due) = self.next_due().filter(|due| due.tick() <= now.as_nanos()) {
+            let ends = |transfer: &Transfer| transfer.due(self.now).is_some_and(|own| due.coincides_with(own));
+            let (ended, others) = self.transfers.drain(..).partition(ends);
+            let ended: Vec<Transfer> = ended;
+            self.transfers = others;
+            self.complete.extend(ended.iter().map(|transfer| (due.tick(), transfer.link, transfer.id)));
+            self.pass(due);
+            self.fill();
+        }
+        self.pass(self.now.moved_to(now.as_nanos()));
+    }
+
+    fn pass(&mut self, now: Instant) {
+        let secs = now.nanos_since(self.now) * 1e-9;
+        for transfer in &mut self.transfers {
+            transfer.left -= transfer.rate * secs;
+        }
+        self.now = now;
+    }
+
+    /// Computes every rate.
+    fn fill(&mut self) {
+        let mut rising: Vec<usize> = (0..self.transfers.len()).collect();
+        while !rising.is_empty() {
+            // For each link: what it has left for those that rise, and how many they are.
+            let mut shares: Vec<(f64, u32)> = self.links.iter().map(|link| (link.capacity, 0)).collect();
+            for (at, transfer) in self.transfers.iter().enumerate() {
+                for link in self.path(transfer.link) {
+                    if rising.contains(&at) {
+                        shares[link].1 += 1;
+                    } else {
+                        shares[link].0 -= transfer.rate;
+                    }
+                }
+            }
+            let share = |link: usize| shares[link].0.max(0.0) / f64::from(shares[link].1);
+            let bound = |at: usize| {
+                let transfer = &self.transfers[at];
+                self.path(transfer.link).map(share).fold(transfer.cap, f64::min)
+            };
+            let level = rising.iter().map(|&at| bound(at)).fold(f64::INFINITY, f64::min);
+            let (stop, rise): (Vec<usize>, Vec<usize>) = rising.iter().partition(|&&at| bound(at) <= level);
+            for at in stop {
+                self.transfers[at].rate = level;
+            }
+            rising = rise;
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! What an event costs, counted in nodes looked at, so that it does not depend on the machine.
+
+use super::*;
+use crate::flow::LinkId;
+
+/// Ends and replaces `events` transfers, one after the other, and returns the visits that each took.
+fn visits_per_event(network: &mut Network, links: &[LinkId], events: usize) -> f64 {
+    let mut link_of = std::collections::BTreeMap::new();
+    for (&link, size) in links.iter().zip(0..) {
+        link_of.insert(network.start(SimTime::ZERO, link, bytes(1_000_000 + size * 37 % 1_000_000), None), link);
+    }
+    let before = network.visits();
+    let (mut completed, mut done) = (Vec::new(), 0);
+    while done < events {
+        let now = network.next_completion().expect("transfers are in flight");
+        network.advance(now, &mut completed);
+        for id in completed.drain(..) {
+            let link = link_of.remove(&id).expect("it was started");
+            let id = network.start(now, link, bytes(1_000_000 + done as u64 * 7919 % 1_000_000), None);
+            link_of.insert(id, link);
+            done += 1;
+        }
+    }
+    (network.visits() - before) as f64 / done as f64
+}
+
+#[test]
+fn an_event_looks_at_as_many_nodes_with_ten_thousand_as_with_a_hundred() {
+    // (what, capacity of the egress for n transfers, capacity of link i)
+    type Capacity = fn(f64) -> f64;
+    let cases: [(&str, Capacity, Capacity); 4] = [
+        ("the egress binds all", |_| 1e6, |_| 1e9),
+        ("the links bind all", |n| n * 1e9, |_| 1e6),
+        ("equal links, and the fair share hovers around them", |n| (n - 0.5) * 1e6, |_| 1e6),
+        ("links of all sizes, half of them bound", |n| n * 1e6, |i| 1e5 * (1.0 + i * 7919.0 % 40.0)),
+    ];
+    for (what, egress, down) in cases {
+        let [few, many] = [100_u32, 10_000].map(|n| {
+            let mut network = Network::new();
+            let egress = network.add_link(None, rate(egress(f64::from(n))));
+            let links: Vec<_> = (0..n).map(|i| network.add_link(Some(egress), rate(down(f64::from(i))))).collect();
+            visits_per_event(&mut network, &links, 5000)
+        });
+        assert!(many < 30.0 && many < 2.0 * few + 4.0, "{what}: {few} visits with 100, {many} with 10 000");
+    }
+}
+
+#[test]
+fn equal_links_with_a_common_cap_per_connection_flip_as_one() {
+    // The window of a rollout: k clusters with three connections each, all with the same cap, below a link of their
+    // own; the fair share crosses the cap whenever a cluster starts or ends.
+    for k in [10_u32, 1000] {
+        let mut network = Network::new();
+        let egress = network.add_link(None, rate(3.0 * (f64::from(k) - 0.5) * 10.0));
+        let clusters: Vec<_> = (0..k).map(|_| network.add_link(Some(egress), rate(1e6))).collect();
+        let nodes: Vec<_> = clusters.iter().map(|&cluster| network.add_link(Some(cluster), rate(1e5))).collect();
+        let mut ids: Vec<_> =
+            nodes.iter().map(|&node| [0; 3].map(|_| network.start(secs(0), node, bytes(1 << 40), cap(10.0)))).collect();
+        let before = network.visits();
+        for round in 0..100 {
+            let at = round * 7 % nodes.len();
+            for id in ids[at] {
+                network.cancel(secs(round as u64), id);
+            }
+            assert_eq!(network.rate(ids[(at + 1) % nodes.len()][0]), rate(10.0));
+            ids[at] = [0; 3].map(|_| network.start(secs(round as u64), nodes[at], bytes(1 << 40), cap(10.0)));
+            assert!(network.rate(ids[at][0]) < rate(10.0));
+        }
+        let visits = (network.visits() - before) as f64 / 600.0;
+        assert!(visits < 40.0, "{visits} visits per event with {k} clusters");
+    }
+}

@@ -1,0 +1,47 @@
+//! Tests of the solver: cases worked out by hand, the known traps, random forests against the oracle, and its cost.
+
+mod cost;
+mod hand;
+mod oracle;
+mod traps;
+
+use super::{Network, TransferId};
+use crate::units::{Bytes, BytesPerSec, SimTime};
+
+fn rate(bytes_per_sec: f64) -> BytesPerSec {
+    BytesPerSec::new(bytes_per_sec)
+}
+
+fn cap(bytes_per_sec: f64) -> Option<BytesPerSec> {
+    Some(rate(bytes_per_sec))
+}
+
+fn bytes(bytes: u64) -> Bytes {
+    Bytes::new(bytes)
+}
+
+fn secs(secs: u64) -> SimTime {
+    SimTime::from_secs(secs)
+}
+
+fn nanos(nanos: u64) -> SimTime {
+    SimTime::from_nanos(nanos)
+}
+
+/// The rates of `ids` in bytes per second, to six digits after the point.
+fn rates(network: &Network, ids: &[TransferId]) -> Vec<f64> {
+    assert_eq!(super::check::unfairness(network), Vec::<String>::new());
+    ids.iter().map(|&id| (network.rate(id).get() * 1e6).round() / 1e6).collect()
+}
+
+/// Steps from completion to completion: when, and which.
+fn run(network: &mut Network) -> Vec<(SimTime, Vec<TransferId>)> {
+    let mut steps = Vec::new();
+    while let Some(next) = network.next_completion() {
+        let mut completed = Vec::new();
+        network.advance(next, &mut completed);
+        assert!(!completed.is_empty(), "something was announced for {} ns", next.as_nanos());
+        steps.push((next, completed));
+    }
+    steps
+}

@@ -1,0 +1,318 @@
+//! Random forests under random scripts: the solver against progressive filling.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
+
+use super::*;
+use crate::flow::check::{Ledger, unfairness};
+use crate::flow::naive::NaiveNetwork;
+use crate::flow::{LinkId, TransferId};
+
+/// What both solvers can do.
+trait Solver {
+    fn add_link(&mut self, parent: Option<LinkId>, capacity: BytesPerSec) -> LinkId;
+    fn set_capacity(&mut self, now: SimTime, link: LinkId, capacity: BytesPerSec);
+    fn start(&mut self, now: SimTime, link: LinkId, size: Bytes, cap: Option<BytesPerSec>) -> TransferId;
+    fn cancel(&mut self, now: SimTime, id: TransferId) -> Bytes;
+    fn next_completion(&self) -> Option<SimTime>;
+    fn advance(&mut self, now: SimTime, completed: &mut Vec<TransferId>);
+    fn rate(&self, id: TransferId) -> BytesPerSec;
+    fn throughput(&self, link: LinkId) -> BytesPerSec;
+    /// Called after everything that changes rates.
+    fn check(&self, _now: SimTime, _ledger: &mut Ledger) {}
+}
+
+macro_rules! forward {
+    ($network:ty { $($check:item)? }) => {
+        impl Solver for $network {
+            fn add_link(&mut self, parent: Option<LinkId>, capacity: BytesPerSec) -> LinkId {
+                self.add_link(parent, capacity)
+            }
+            fn set_capacity(&mut self, now: SimTime, link: LinkId, capacity: BytesPerSec) {
+                self.set_capacity(now, link, capacity);
+            }
+            fn start(&mut self, now: SimTime, link: LinkId, size: Bytes, cap: Option<BytesPerSec>) -> TransferId {
+                self.start(now, link, size, cap)
+            }
+            fn cancel(&mut self, now: SimTime, id: TransferId) -> Bytes {
+                self.cancel(now, id)
+            }
+            fn next_completion(&self) -> Option<SimTime> {
+                self.next_completion()
+            }
+            fn advance(&mut self, now: SimTime, completed: &mut Vec<TransferId>) {
+                self.advance(now, completed);
+            }
+            fn rate(&self, id: TransferId) -> BytesPerSec {
+                self.rate(id)
+            }
+            fn throughput(&self, link: LinkId) -> BytesPerSec {
+                self.throughput(link)
+            }
+            $($check)?
+        }
+    };
+}
+
+forward!(NaiveNetwork {});
+forward!(Network {
+    fn check(&self, now: SimTime, ledger: &mut Ledger) {
+        assert_eq!(unfairness(self), Vec::<String>::new(), "at {} ns", now.as_nanos());
+        ledger.note(now, self);
+    }
+});
+
+#[derive(Clone, Debug)]
+enum Step {
+    /// Layers of these sizes on one link, `parallel` at a time, each begun the instant one before it ends.
+    Pull {
+        link: usize,
+        layers: Vec<u64>,
+        parallel: usize,
+        cap: Option<f64>,
+    },
+    /// Gives up all that is in flight of an earlier pull.
+    GiveUp {
+        pull: usize,
+    },
+    SetCapacity {
+        link: usize,
+        capacity: f64,
+    },
+}
+
+#[derive(Clone, Debug)]
+struct Script {
+    /// The link above (always an earlier one) and the capacity.
+    links: Vec<(Option<usize>, f64)>,
+    /// How long to wait before each step.
+    steps: Vec<(u64, Step)>,
+}
+
+/// What became of one layer of one pull.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum End {
+    Complete { at: f64 },
+    GivenUp { delivered: f64 },
+}
+
+type Layer = (usize, usize);
+
+struct Run<S> {
+    solver: S,
+    ledger: Ledger,
+    /// Layers in flight.
+    layer_of: BTreeMap<TransferId, Layer>,
+    /// Of each pull: link, sizes, cap, and the next layer to begin.
+    pulls: Vec<(LinkId, Vec<u64>, Option<f64>, usize)>,
+    ends: BTreeMap<Layer, End>,
+    /// Rates and throughputs after each step.
+    samples: Vec<f64>,
+}
+
+impl<S: Solver> Run<S> {
+    fn begin_next_layer(&mut self, now: SimTime, pull: usize) {
+        let (link, sizes, most, next) = &mut self.pulls[pull];
+        if let Some(&size) = sizes.get(*next) {
+            let id = self.solver.start(now, *link, bytes(size), most.map(rate));
+            self.layer_of.insert(id, (pull, *next));
+            *next += 1;
+            self.solver.check(now, &mut self.ledger);
+        }
+    }
+
+    /// Runs from completion to completion up to `until`; what is complete starts what comes after it.
+    fn run_until(&mut self, until: SimTime) {
+        let mut completed = Vec::new();
+        while let Some(now) = self.solver.next_completion().filter(|&next| next <= until) {
+            self.solver.advance(now, &mut completed);
+            assert!(!completed.is_empty(), "something was announced for {} ns", now.as_nanos());
+            for id in &completed {
+                let layer = self.layer_of[id];
+                self.ledger.completed(bytes(self.pulls[layer.0].1[layer.1]));
+                self.ends.insert(layer, End::Complete { at: now.as_nanos() as f64 });
+            }
+            self.solver.check(now, &mut self.ledger);
+            for id in completed.drain(..) {
+                let (pull, _) = self.layer_of.remove(&id).expect("it was in flight");
+                self.begin_next_layer(now, pull);
+            }
+        }
+    }
+
+    fn step(&mut self, now: SimTime, step: &Step, links: &[LinkId]) {
+        match step {
+            Step::Pull { link, layers, parallel, cap } => {
+                self.pulls.push((links[*link], layers.clone(), *cap, 0));
+                for _ in 0..*parallel {
+                    self.begin_next_layer(now, self.pulls.len() - 1);
+                }
+            }
+            Step::GiveUp { pull } => {
+                let Some(pull) = self.pulls.len().checked_sub(1).map(|last| pull % (last + 1)) else { return };
+                let ids: Vec<_> = self
+                    .layer_of
+                    .iter()
+                    .filter(|(_, layer)| layer.0 == pull)
+                    .map(|(&id, &layer)| (layer, id))
+                    .collect();
+                for (layer, id) in ids {
+                    let delivered = self.solver.cancel(now, id);
+                    self.ledger.delivered(delivered);
+                    self.solver.check(now, &mut self.ledger);
+                    self.layer_of.remove(&id);
+                    self.ends.insert(layer, End::GivenUp { delivered: delivered.get() as f64 });
+                }
+            }
+            Step::SetCapacity { link, capacity } => {
+                self.solver.set_capacity(now, links[*link], rate(*capacity));
+                self.solver.check(now, &mut self.ledger);
+            }
+        }
+    }
+}
+
+fn run_script<S: Solver>(solver: S, script: &Script) -> Run<S> {
+    let mut run = Run {
+        solver,
+        ledger: Ledger::new(),
+        layer_of: BTreeMap::new(),
+        pulls: Vec::new(),
+        ends: BTreeMap::new(),
+        samples: Vec::new(),
+    };
+    let mut links: Vec<LinkId> = Vec::new();
+    for &(above, capacity) in &script.links {
+        links.push(run.solver.add_link(above.map(|above| links[above]), rate(capacity)));
+    }
+    let mut now = SimTime::ZERO;
+    for (wait, step) in &script.steps {
+        now = now + crate::units::SimDuration::from_nanos(*wait);
+        run.run_until(now);
+        // Completions up to `now` were asked for one at a time; this moves on to `now` itself.
+        run.solver.advance(now, &mut Vec::new());
+        run.step(now, step, &links);
+        let by_layer: BTreeMap<Layer, TransferId> = run.layer_of.iter().map(|(&id, &layer)| (layer, id)).collect();
+        run.samples.extend(by_layer.values().map(|&id| run.solver.rate(id).get()));
+        run.samples.extend(links.iter().map(|&link| run.solver.throughput(link).get()));
+    }
+    run.run_until(SimTime::MAX);
+    run
+}
+
+/// A few values that meet often, so that levels tie, and any value.
+fn amount() -> impl Strategy<Value = f64> {
+    prop_oneof![4 => prop::sample::select(vec![5.0, 10.0, 20.0, 25.0, 50.0, 100.0]), 3 => 1.0..300.0f64]
+}
+
+fn capacity() -> impl Strategy<Value = f64> {
+    prop_oneof![1 => Just(0.0), 9 => amount(), 1 => Just(1e12)]
+}
+
+fn size() -> impl Strategy<Value = u64> {
+    prop_oneof![4 => prop::sample::select(vec![0, 100, 100, 200, 400]), 4 => 1u64..1000]
+}
+
+fn step(links: usize) -> impl Strategy<Value = Step> {
+    let layers = prop::collection::vec(size(), 1..6);
+    prop_oneof![
+        6 => (0..links, layers, 1usize..4, prop::option::of(amount()))
+            .prop_map(|(link, layers, parallel, cap)| Step::Pull { link, layers, parallel, cap }),
+        1 => (0usize..20).prop_map(|pull| Step::GiveUp { pull }),
+        2 => (0..links, capacity()).prop_map(|(link, capacity)| Step::SetCapacity { link, capacity }),
+    ]
+}
+
+/// Waits are none, or such that a step does not fall on a completion: whether it is before or after it would then
+/// depend on the last bit.
+fn wait() -> impl Strategy<Value = u64> {
+    prop_oneof![2 => Just(0), 3 => (1u64..10_000).prop_map(|ms| ms * 1_000_123 + 457)]
+}
+
+fn script() -> impl Strategy<Value = Script> {
+    // Deep forests come from parents close by, wide ones from parents far back.
+    let link = (prop::option::weighted(0.85, (any::<prop::sample::Index>(), any::<bool>())), capacity());
+    prop::collection::vec(link, 1..10)
+        .prop_map(|links| {
+            let above = |at: usize, (index, near): (prop::sample::Index, bool)| {
+                if near { at - 1 } else { index.index(at) }
+            };
+            let links = links.into_iter().enumerate();
+            links.map(|(at, (up, capacity))| (up.filter(|_| at > 0).map(|up| above(at, up)), capacity)).collect()
+        })
+        .prop_flat_map(|links: Vec<_>| {
+            let steps = prop::collection::vec((wait(), step(links.len())), 1..20);
+            (Just(links), steps).prop_map(|(links, steps)| Script { links, steps })
+        })
+}
+
+fn near(one: f64, other: f64, absolute: f64) -> bool {
+    (one - other).abs() <= absolute + 1e-9 * one.abs().max(other.abs())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 3000, rng_seed: RngSeed::Fixed(1), ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_solver_agrees_with_progressive_filling(script in script()) {
+        let fast = run_script(Network::new(), &script);
+        let slow = run_script(NaiveNetwork::new(), &script);
+        prop_assert_eq!(fast.ends.keys().collect::<Vec<_>>(), slow.ends.keys().collect::<Vec<_>>());
+        for (layer, end) in &fast.ends {
+            let same = match (*end, slow.ends[layer]) {
+                (End::Complete { at: one }, End::Complete { at: other }) => near(one, other, 1.0),
+                (End::GivenUp { delivered: one }, End::GivenUp { delivered: other }) => near(one, other, 1.0),
+                _ => false,
+            };
+            prop_assert!(same, "layer {:?}: {:?}, by filling {:?}", layer, end, slow.ends[layer]);
+        }
+        prop_assert_eq!(fast.samples.len(), slow.samples.len());
+        for (one, other) in fast.samples.iter().zip(&slow.samples) {
+            prop_assert!(near(*one, *other, 1e-9), "rates {} and {}", one, other);
+        }
+        // Nothing is left but what stands still, and every byte that left a source arrived.
+        let mut ledger = fast.ledger.clone();
+        for transfer in fast.solver.transfers() {
+            prop_assert_eq!(transfer.rate, BytesPerSec::ZERO);
+            ledger.delivered(transfer.delivered);
+        }
+        prop_assert_eq!(ledger.imbalance(), None);
+    }
+
+    /// Going straight to a later time is the same as stopping at each completion on the way, to the last bit.
+    #[test]
+    fn jumping_over_completions_is_the_same_as_stepping_through_them(script in script()) {
+        let [stepped, jumped] = [true, false].map(|step_through| {
+            let mut network = Network::new();
+            let mut links: Vec<LinkId> = Vec::new();
+            for &(above, capacity) in &script.links {
+                links.push(network.add_link(above.map(|above| links[above]), rate(capacity)));
+            }
+            let (mut now, mut completed, mut trace) = (SimTime::ZERO, Vec::new(), Vec::new());
+            for (wait, step) in &script.steps {
+                now = now + crate::units::SimDuration::from_nanos(*wait);
+                while let Some(next) = network.next_completion().filter(|&next| step_through && next < now) {
+                    network.advance(next, &mut completed);
+                }
+                match step {
+                    Step::Pull { link, layers, cap, .. } => {
+                        for &size in layers {
+                            network.start(now, links[*link], bytes(size), cap.map(rate));
+                        }
+                    }
+                    Step::GiveUp { .. } => network.advance(now, &mut completed),
+                    Step::SetCapacity { link, capacity } => network.set_capacity(now, links[*link], rate(*capacity)),
+                }
+                trace.extend(network.transfers().map(|transfer| (transfer.id.serial(), transfer.rate)));
+            }
+            network.advance(now + crate::units::SimDuration::from_hours(1000), &mut completed);
+            (completed.iter().map(|id| id.serial()).collect::<Vec<_>>(), trace, network.active())
+        });
+        prop_assert_eq!(stepped.0, jumped.0, "completed");
+        prop_assert_eq!(stepped.2, jumped.2, "in flight");
+        let sorted = |mut trace: Vec<(u64, BytesPerSec)>| { trace.sort_by_key(|&(serial, _)| serial); trace };
+        prop_assert_eq!(sorted(stepped.1), sorted(jumped.1), "rates");
+    }
+}

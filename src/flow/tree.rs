@@ -1,0 +1,171 @@
+//! What a link or a class must know of everything below it, kept in a tournament tree over its children.
+//!
+//! A child that changes rewrites one path of the tree and stops where nothing changes any more. Sums are formed anew
+//! from the two halves and never corrected by a difference, so that no rounding error can pile up in them.
+
+/// What a part of the forest looks like from the node above it. Only what *follows* that node counts one by one;
+/// classes that are pinned below it appear as a fixed rate.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Summary {
+    /// Where the clock of the node stands when the next follower ends; infinite without followers.
+    pub(super) tag: f64,
+    /// The smallest level of a class that follows: the next one to be pinned when rates rise.
+    pub(super) lowest_following: f64,
+    /// The largest level of a pinned class: the next one to be let go when rates fall.
+    pub(super) highest_pinned: f64,
+    /// The largest level of a class directly below that has followers; infinite with followers that no class bounds.
+    pub(super) highest_following: f64,
+    /// What the topmost pinned classes carry, in bytes per second.
+    pub(super) fixed: f64,
+    /// How many transfers follow.
+    pub(super) followers: u32,
+}
+
+impl Summary {
+    /// Nothing at all.
+    pub(super) const NOTHING: Self = Self {
+        tag: f64::INFINITY,
+        lowest_following: f64::INFINITY,
+        highest_pinned: f64::NEG_INFINITY,
+        highest_following: f64::NEG_INFINITY,
+        fixed: 0.0,
+        followers: 0,
+    };
+
+    fn with(&self, other: &Self) -> Self {
+        Self {
+            tag: self.tag.min(other.tag),
+            lowest_following: self.lowest_following.min(other.lowest_following),
+            highest_pinned: self.highest_pinned.max(other.highest_pinned),
+            highest_following: self.highest_following.max(other.highest_following),
+            fixed: self.fixed + other.fixed,
+            followers: self.followers + other.followers,
+        }
+    }
+}
+
+/// What stands in a slot without a child.
+const FREE: u32 = u32::MAX;
+
+/// The children of one node, each in a slot of its own, and the summary of all of them.
+#[derive(Debug, Default)]
+pub(super) struct Tree {
+    /// A complete binary tree: the root is cell 1, the halves of cell i are 2i and 2i + 1, slots fill the last row.
+    cells: Vec<Summary>,
+    /// The child in each slot.
+    kids: Vec<u32>,
+    free: Vec<u32>,
+}
+
+impl Tree {
+    fn width(&self) -> usize {
+        self.cells.len() / 2
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.kids.len() == self.free.len()
+    }
+
+    /// Gives `kid` a slot; its summary is nothing until it is set.
+    pub(super) fn insert(&mut self, kid: u32) -> u32 {
+        if let Some(slot) = self.free.pop() {
+            self.kids[slot as usize] = kid;
+            return slot;
+        }
+        if self.kids.len() == self.width() {
+            self.grow();
+        }
+        self.kids.push(kid);
+        self.kids.len() as u32 - 1
+    }
+
+    fn grow(&mut self) {
+        let old = self.width();
+        let width = (2 * old).max(1);
+        let mut cells = vec![Summary::NOTHING; 2 * width];
+        cells[width..width + old].copy_from_slice(&self.cells[old..]);
+        for at in (1..width).rev() {
+            cells[at] = cells[2 * at].with(&cells[2 * at + 1]);
+        }
+        self.cells = cells;
+    }
+
+    /// Sets the summary of one child. Returns whether the summary of all changed.
+    pub(super) fn set(&mut self, slot: u32, summary: Summary) -> bool {
+        let mut at = self.width() + slot as usize;
+        if self.cells[at] == summary {
+            return false;
+        }
+        self.cells[at] = summary;
+        while at > 1 {
+            at /= 2;
+            let merged = self.cells[2 * at].with(&self.cells[2 * at + 1]);
+            if self.cells[at] == merged {
+                return false;
+            }
+            self.cells[at] = merged;
+        }
+        true
+    }
+
+    /// Frees a slot. Returns whether the summary of all changed.
+    pub(super) fn remove(&mut self, slot: u32) -> bool {
+        let changed = self.set(slot, Summary::NOTHING);
+        self.kids[slot as usize] = FREE;
+        self.free.push(slot);
+        if self.is_empty() {
+            self.kids.clear();
+            self.free.clear();
+            // A node that was once wide must not stay wide: nodes are reused.
+            if self.width() > 16 {
+                self.cells = Vec::new();
+            }
+        }
+        changed
+    }
+
+    /// The summary of all children.
+    pub(super) fn summary(&self) -> Summary {
+        self.cells.get(1).copied().unwrap_or(Summary::NOTHING)
+    }
+
+    /// The child whose summary has the property that the summary of all has, for a property that a summary of
+    /// several has only if one of them has it.
+    ///
+    /// # Panics
+    /// If there are no children.
+    pub(super) fn find(&self, has: impl Fn(&Summary) -> bool) -> u32 {
+        let mut at = 1;
+        while at < self.width() {
+            at = if has(&self.cells[2 * at]) { 2 * at } else { 2 * at + 1 };
+        }
+        self.kids[at - self.width()]
+    }
+
+    /// Calls `found` with every child whose first tag is at most `due`, by slot.
+    pub(super) fn each_due(&self, due: f64, found: &mut impl FnMut(u32)) {
+        if !self.cells.is_empty() {
+            self.each_due_in(1, due, found);
+        }
+    }
+
+    fn each_due_in(&self, at: usize, due: f64, found: &mut impl FnMut(u32)) {
+        if self.cells[at].tag > due {
+            return;
+        }
+        if at >= self.width() {
+            found(self.kids[at - self.width()]);
+        } else {
+            self.each_due_in(2 * at, due, found);
+            self.each_due_in(2 * at + 1, due, found);
+        }
+    }
+
+    /// Sets the clock that all tags refer to back by `by`, and calls `each` with every child.
+    pub(super) fn set_back(&mut self, by: f64, mut each: impl FnMut(u32)) {
+        for cell in &mut self.cells {
+            cell.tag -= by;
+        }
+        self.kids.iter().copied().filter(|&kid| kid != FREE).for_each(&mut each);
+    }
+}

@@ -1,0 +1,371 @@
+//! A results folder is published as a whole or not at all.
+//!
+//! New results grow in a hidden folder beside their place, on the same file system, and are renamed into it once they
+//! are complete and on disk. Earlier results of the same experiment step aside for it and are removed afterwards;
+//! whatever else has the name is left alone. A run that dies leaves at most its hidden folder behind, which is in
+//! nobody's way. Only between the two renames is there no folder of the name; a run that finds that state puts the
+//! earlier results back first.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::provenance::sha256;
+use super::{FileDigest, PROVENANCE_FILE, Provenance, RecordError};
+
+/// A results folder in the making. Dropped without [`Publication::publish`], it leaves nothing behind.
+#[derive(Debug)]
+pub struct Publication {
+    target: PathBuf,
+    staging: PathBuf,
+    provenance: Provenance,
+}
+
+/// How published results compare to those that they replaced.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Published {
+    /// There were none.
+    New,
+    /// They are the same, byte for byte.
+    Reproduced,
+    /// They differ.
+    Differs {
+        /// The files that differ or are on one side only, relative to the folder, sorted.
+        files: Vec<String>,
+    },
+}
+
+impl Publication {
+    /// Starts a folder that is to become `target`, and makes sure that it may.
+    ///
+    /// # Errors
+    /// When `target` exists and is anything but earlier results of the same experiment, or when no folder can be made
+    /// beside it.
+    pub fn begin(target: &Path, provenance: Provenance) -> Result<Self, RecordError> {
+        let target = resolve(target)?;
+        let name = target.file_name().ok_or_else(|| RecordError::NotAFolder { path: target.clone() })?.to_owned();
+        let parent = target.parent().map(Path::to_owned).unwrap_or_default();
+        fs::create_dir_all(&parent).map_err(RecordError::io("make the folder", &parent))?;
+        let aside = aside(&target);
+        if !target.exists() && aside.exists() {
+            fs::rename(&aside, &target).map_err(RecordError::io("put back", &target))?;
+        }
+        check_replaceable(&target, &provenance.experiment)?;
+        let mut attempt = 0_u32;
+        loop {
+            let staging = parent.join(hidden(&name, &format!("new-{}-{attempt}", std::process::id())));
+            match fs::create_dir(&staging) {
+                Ok(()) => return Ok(Self { target, staging, provenance }),
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => attempt += 1,
+                Err(error) => return Err(RecordError::io("make the folder", &staging)(error)),
+            }
+        }
+    }
+
+    /// The folder in the making: whatever is written into it gets published.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.staging
+    }
+
+    /// Writes one file, and the provenance beside it, so that the folder can be read as results from then on.
+    ///
+    /// # Errors
+    /// When the file system refuses.
+    pub fn write(&self, name: &str, bytes: &[u8]) -> Result<(), RecordError> {
+        write(&self.staging.join(name), bytes)?;
+        write(&self.staging.join(PROVENANCE_FILE), &self.provenance.to_json())
+    }
+
+    /// Lists all files in the provenance, brings them to disk, and gives the folder its name.
+    ///
+    /// # Errors
+    /// When the file system refuses, or `target` has become something else in the meantime. Earlier results are then
+    /// as they were.
+    pub fn publish(self) -> Result<Published, RecordError> {
+        write(&self.staging.join(PROVENANCE_FILE), &self.provenance.to_json())?;
+        relist(&self.staging)?;
+        sync_all(&self.staging)?;
+        check_replaceable(&self.target, &self.provenance.experiment)?;
+        if !self.target.exists() {
+            fs::rename(&self.staging, &self.target).map_err(RecordError::io("publish", &self.target))?;
+            sync_parent(&self.target)?;
+            return Ok(Published::New);
+        }
+        let published = compare(&self.target, &self.staging)?;
+        swap(&self.target, &self.staging)?;
+        Ok(published)
+    }
+}
+
+impl Drop for Publication {
+    fn drop(&mut self) {
+        // After a rename it is gone already; otherwise there is nobody left to tell of a failure.
+        let _ = fs::remove_dir_all(&self.staging);
+    }
+}
+
+/// Lists the files of a results folder in its provenance anew, after charts were redrawn.
+///
+/// # Errors
+/// When the folder is no results folder, or the file system refuses.
+pub fn relist(folder: &Path) -> Result<(), RecordError> {
+    let mut provenance = Provenance::read(folder)?.ok_or_else(|| RecordError::Foreign { path: folder.to_owned() })?;
+    provenance.files.clear();
+    for (path, file) in files_below(folder)? {
+        if path != PROVENANCE_FILE {
+            let bytes = fs::read(&file).map_err(RecordError::io("read", &file))?;
+            provenance.files.push(FileDigest { path, sha256: sha256(&bytes) });
+        }
+    }
+    write(&folder.join(PROVENANCE_FILE), &provenance.to_json())
+}
+
+/// The target's own place, so that the new folder is made on the file system of the old one.
+fn resolve(target: &Path) -> Result<PathBuf, RecordError> {
+    match fs::symlink_metadata(target) {
+        Ok(_) => fs::canonicalize(target).map_err(|_| RecordError::NotAFolder { path: target.to_owned() }),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(target.to_owned()),
+        Err(error) => Err(RecordError::io("look at", target)(error)),
+    }
+}
+
+fn hidden(name: &std::ffi::OsStr, what: &str) -> OsString {
+    let mut hidden = OsString::from(".");
+    hidden.push(name);
+    hidden.push(format!(".fleetsim-{what}"));
+    hidden
+}
+
+/// Where earlier results wait while new ones take their place.
+fn aside(target: &Path) -> PathBuf {
+    target.with_file_name(hidden(target.file_name().unwrap_or_default(), "old"))
+}
+
+/// Gives `staging` the place of `target`. When that fails, `target` is as it was.
+fn swap(target: &Path, staging: &Path) -> Result<(), RecordError> {
+    let aside = aside(target);
+    if aside.exists() {
+        fs::remove_dir_all(&aside).map_err(RecordError::io("remove", &aside))?;
+    }
+    fs::rename(target, &aside).map_err(RecordError::io("move aside", target))?;
+    if let Err(error) = fs::rename(staging, target) {
+        fs::rename(&aside, target).map_err(RecordError::io("put back", target))?;
+        return Err(RecordError::io("publish", target)(error));
+    }
+    sync_parent(target)?;
+    // The new results are in place; earlier ones that cannot be removed are hidden, and the next run tries again.
+    let _ = fs::remove_dir_all(&aside);
+    Ok(())
+}
+
+/// Refuses to replace what is not earlier results of `experiment`, or holds a file that they do not list.
+fn check_replaceable(target: &Path, experiment: &str) -> Result<(), RecordError> {
+    if !target.exists() {
+        return Ok(());
+    }
+    if !target.is_dir() {
+        return Err(RecordError::NotAFolder { path: target.to_owned() });
+    }
+    let earlier = Provenance::read(target)?.ok_or_else(|| RecordError::Foreign { path: target.to_owned() })?;
+    if earlier.experiment != experiment {
+        return Err(RecordError::OtherExperiment {
+            path: target.to_owned(),
+            found: earlier.experiment,
+            wanted: experiment.to_owned(),
+        });
+    }
+    for (path, file) in files_below(target)? {
+        if path != PROVENANCE_FILE && earlier.files.iter().all(|listed| listed.path != path) {
+            return Err(RecordError::UnlistedFile { path: file });
+        }
+    }
+    Ok(())
+}
+
+fn compare(old: &Path, new: &Path) -> Result<Published, RecordError> {
+    let (old, new) = (files_below(old)?, files_below(new)?);
+    let read = |file: &PathBuf| fs::read(file).map_err(RecordError::io("read", file));
+    let mut files: Vec<String> = old.keys().filter(|path| !new.contains_key(*path)).cloned().collect();
+    for (path, file) in &new {
+        let same = match old.get(path) {
+            Some(earlier) => read(earlier)? == read(file)?,
+            None => false,
+        };
+        if !same {
+            files.push(path.clone());
+        }
+    }
+    files.sort();
+    Ok(if files.is_empty() { Published::Reproduced } else { Published::Differs { files } })
+}
+
+/// Every file below `folder`: its path relative to it with `/`, and where it lies; sorted by the former.
+fn files_below(folder: &Path) -> Result<BTreeMap<String, PathBuf>, RecordError> {
+    let mut files = BTreeMap::new();
+    let mut folders = vec![(String::new(), folder.to_owned())];
+    while let Some((prefix, folder)) = folders.pop() {
+        for entry in fs::read_dir(&folder).map_err(RecordError::io("read", &folder))? {
+            let entry = entry.map_err(RecordError::io("read", &folder))?;
+            let path = format!("{prefix}{}", entry.file_name().to_string_lossy());
+            let kind = entry.file_type().map_err(RecordError::io("look at", &entry.path()))?;
+            if kind.is_dir() {
+                folders.push((format!("{path}/"), entry.path()));
+            } else {
+                files.insert(path, entry.path());
+            }
+        }
+    }
+    Ok(files)
+}
+
+fn write(path: &Path, bytes: &[u8]) -> Result<(), RecordError> {
+    if let Some(parent) = path.parent() {
+        fs::create_dir_all(parent).map_err(RecordError::io("make the folder", parent))?;
+    }
+    fs::write(path, bytes).map_err(RecordError::io("write", path))
+}
+
+/// Brings every file and folder below `folder` to disk, so that a rename never names a folder of empty files.
+fn sync_all(folder: &Path) -> Result<(), RecordError> {
+    let sync =
+        |path: &Path| fs::File::open(path).and_then(|file| file.sync_all()).map_err(RecordError::io("sync", path));
+    for file in files_below(folder)?.values() {
+        sync(file)?;
+        if let Some(parent) = file.parent().filter(|parent| *parent != folder) {
+            sync(parent)?;
+        }
+    }
+    sync(folder)
+}
+
+fn sync_parent(target: &Path) -> Result<(), RecordError> {
+    let parent = target.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    fs::File::open(parent).and_then(|file| file.sync_all()).map_err(RecordError::io("sync", parent))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn publish(target: &Path, experiment: &str, runs: &str) -> Result<Published, RecordError> {
+        let publication = Publication::begin(target, Provenance::new(experiment, "", 1, 1))?;
+        publication.write("runs.csv", runs.as_bytes())?;
+        publication.write("charts/pulls.svg", b"<svg/>")?;
+        publication.publish()
+    }
+
+    fn names_in(folder: &Path) -> Vec<String> {
+        let mut names: Vec<String> = fs::read_dir(folder)
+            .expect("readable")
+            .map(|entry| entry.expect("readable").file_name().to_string_lossy().into_owned())
+            .collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn results_are_new_then_reproduced_then_replaced() {
+        let home = tempfile::tempdir().expect("a temporary folder");
+        let target = home.path().join("results/waves");
+        assert_eq!(publish(&target, "waves", "a").expect("published"), Published::New);
+        assert_eq!(publish(&target, "waves", "a").expect("published"), Published::Reproduced);
+        let differs = publish(&target, "waves", "b").expect("published");
+        assert_eq!(differs, Published::Differs { files: vec!["provenance.json".to_owned(), "runs.csv".to_owned()] });
+        assert_eq!(fs::read_to_string(target.join("runs.csv")).expect("readable"), "b");
+        assert_eq!(names_in(&home.path().join("results")), ["waves"], "nothing is left beside the results");
+        let listed: Vec<String> = Provenance::read(&target)
+            .expect("readable")
+            .expect("ours")
+            .files
+            .into_iter()
+            .map(|file| file.path)
+            .collect();
+        assert_eq!(listed, ["charts/pulls.svg", "runs.csv"]);
+    }
+
+    #[test]
+    fn what_is_not_earlier_results_of_the_experiment_is_refused_and_left_as_it_was() {
+        let home = tempfile::tempdir().expect("a temporary folder");
+        let at = |name: &str| home.path().join(name);
+        fs::create_dir(at("empty")).expect("made");
+        fs::create_dir(at("photos")).expect("made");
+        fs::write(at("photos/cat.jpg"), "cat").expect("written");
+        fs::write(at("file"), "text").expect("written");
+        publish(&at("other"), "other", "a").expect("published");
+        publish(&at("annotated"), "waves", "a").expect("published");
+        fs::write(at("annotated/notes.md"), "mine").expect("written");
+        std::os::unix::fs::symlink(at("nowhere"), at("dangling")).expect("linked");
+        let cases = [
+            ("empty", "holds no fleetsim results", "an empty folder is someone's too"),
+            ("photos", "holds no fleetsim results", "a foreign folder"),
+            ("file", "is not a folder", "a file"),
+            ("other", "results of the experiment `other`, not of `waves`", "another experiment's results"),
+            ("annotated", "notes.md is not a results file", "a file that someone added"),
+            ("dangling", "is not a folder", "a link to nowhere"),
+            ("file/below", "cannot", "a path below a file"),
+        ];
+        let before = names_in(home.path());
+        for (name, expected, why) in cases {
+            let error = publish(&at(name), "waves", "b").expect_err(why).to_string();
+            assert!(error.contains(expected), "{why}: {error}");
+        }
+        assert_eq!(names_in(home.path()), before);
+        assert_eq!(fs::read_to_string(at("photos/cat.jpg")).expect("untouched"), "cat");
+        assert_eq!(fs::read_to_string(at("annotated/runs.csv")).expect("untouched"), "a");
+        assert_eq!(fs::read_to_string(at("annotated/notes.md")).expect("untouched"), "mine");
+    }
+
+    #[test]
+    fn a_run_that_is_given_up_leaves_nothing_and_earlier_results_stay() {
+        let home = tempfile::tempdir().expect("a temporary folder");
+        let target = home.path().join("waves");
+        publish(&target, "waves", "a").expect("published");
+        let given_up = Publication::begin(&target, Provenance::new("waves", "", 1, 1)).expect("begun");
+        given_up.write("runs.csv", b"b").expect("written");
+        drop(given_up);
+        assert_eq!(names_in(home.path()), ["waves"]);
+        assert_eq!(fs::read_to_string(target.join("runs.csv")).expect("readable"), "a");
+    }
+
+    #[test]
+    fn a_target_that_becomes_foreign_meanwhile_is_left_alone() {
+        let home = tempfile::tempdir().expect("a temporary folder");
+        let target = home.path().join("waves");
+        let publication = Publication::begin(&target, Provenance::new("waves", "", 1, 1)).expect("begun");
+        publication.write("runs.csv", b"b").expect("written");
+        fs::create_dir(&target).expect("made");
+        fs::write(target.join("mine"), "mine").expect("written");
+        publication.publish().expect_err("it is not ours any more");
+        assert_eq!(names_in(home.path()), ["waves"]);
+        assert_eq!(names_in(&target), ["mine"]);
+    }
+
+    #[test]
+    fn earlier_results_are_put_back_when_the_new_ones_cannot_take_their_place() {
+        let home = tempfile::tempdir().expect("a temporary folder");
+        let target = home.path().join("waves");
+        publish(&target, "waves", "a").expect("published");
+        // New results that are not there stand for any reason that a rename fails for.
+        let error = swap(&target, &home.path().join("gone")).expect_err("nothing to publish").to_string();
+        assert!(error.contains("cannot publish"), "{error}");
+        assert_eq!(names_in(home.path()), ["waves"]);
+        assert_eq!(fs::read_to_string(target.join("runs.csv")).expect("readable"), "a");
+    }
+
+    #[test]
+    fn leftovers_of_dead_runs_are_not_in_the_way() {
+        let home = tempfile::tempdir().expect("a temporary folder");
+        let target = home.path().join("waves");
+        let pid = std::process::id();
+        fs::create_dir(home.path().join(format!(".waves.fleetsim-new-{pid}-0"))).expect("made");
+        publish(&target, "waves", "a").expect("published");
+        // Died after the second rename: what was moved aside is still there.
+        fs::create_dir(home.path().join(".waves.fleetsim-old")).expect("made");
+        assert_eq!(publish(&target, "waves", "a").expect("published"), Published::Reproduced);
+        // Died between the two renames: the earlier results are back before anything else happens.
+        fs::rename(&target, home.path().join(".waves.fleetsim-old")).expect("moved");
+        assert_eq!(publish(&target, "waves", "a").expect("published"), Published::Reproduced);
+    }
+}

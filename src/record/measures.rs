@@ -1,0 +1,92 @@
+//! What is measured: each measure once, with its name, unit and meaning.
+//!
+//! A measure's name is its column in `runs.csv`. `summary.csv` has one row for each variant and measure.
+
+use super::{Outcome, RunRow};
+
+/// One measure of a run.
+#[derive(Clone, Copy, Debug)]
+pub struct Measure {
+    /// Its column in `runs.csv`.
+    pub name: &'static str,
+    /// Its unit; `1` for shares and counts of nothing in particular.
+    pub unit: &'static str,
+    /// What it is, in one sentence.
+    pub definition: &'static str,
+    /// The measure of one run. `None` when the run has none, such as the completion time of an unfinished run.
+    pub of: fn(&RunRow) -> Option<f64>,
+}
+
+/// A measure that every run has.
+macro_rules! counted {
+    ($name:ident, $unit:literal, $definition:literal) => {
+        Measure {
+            name: stringify!($name),
+            unit: $unit,
+            definition: $definition,
+            // Counts stay far below 2^53, so that none is rounded.
+            of: |run| Some(run.$name as f64),
+        }
+    };
+}
+
+/// A time that a run may never reach.
+macro_rules! reached {
+    ($name:ident, $definition:literal) => {
+        Measure { name: stringify!($name), unit: "s", definition: $definition, of: |run| run.$name }
+    };
+}
+
+/// All measures, in the order of their columns.
+pub const MEASURES: &[Measure] = &[
+    Measure {
+        name: "completion_s",
+        unit: "s",
+        definition: "When the last target was ready on its wanted revision, as the product sees it; finished runs only.",
+        of: |run| run.completion_s.filter(|_| run.outcome == Outcome::Complete),
+    },
+    reached!(t50_s, "When 50 % of all targets were ready on their wanted revision; runs that came so far only."),
+    reached!(t90_s, "When 90 % of all targets were ready on their wanted revision; runs that came so far only."),
+    reached!(t99_s, "When 99 % of all targets were ready on their wanted revision; runs that came so far only."),
+    counted!(end_s, "s", "When the run ended, finished or not."),
+    counted!(targets, "targets", "Targets of the rollout."),
+    counted!(targets_done, "targets", "Targets ready on their wanted revision at the end."),
+    counted!(peak_pulls, "pulls", "Most image pulls in progress at once, counted over nodes."),
+    counted!(peak_downloads, "downloads", "Most layer downloads in progress at once."),
+    counted!(peak_pulling_clusters, "clusters", "Most clusters at once with an image pull in progress."),
+    counted!(egress_bytes, "bytes", "Bytes that left the registry."),
+    counted!(received_bytes, "bytes", "Bytes that arrived for layers that are whole on their node."),
+    counted!(lost_bytes, "bytes", "Bytes that failed attempts threw away, or that were held unfinished at the end."),
+    counted!(
+        egress_peak_1s_bytes_per_s,
+        "bytes/s",
+        "Highest mean rate of the registry's egress over one second (bins at whole seconds)."
+    ),
+    counted!(
+        egress_peak_60s_bytes_per_s,
+        "bytes/s",
+        "Highest mean rate of the registry's egress over 60 consecutive seconds."
+    ),
+    counted!(
+        egress_busy_share,
+        "1",
+        "Share of the time until the end in which the registry's egress was at its capacity."
+    ),
+    counted!(requests, "requests", "Requests to the registry's API, those answered with 429 included."),
+    counted!(responses_429, "requests", "Requests answered with 429."),
+    counted!(pulls, "pulls", "Image pulls started."),
+    counted!(failed_pulls, "pulls", "Attempts to pull that failed, for whatever reason."),
+    counted!(backoffs, "pods", "Times a pod was sent into image back-off."),
+    counted!(crashes, "containers", "Containers that crashed."),
+    counted!(peak_not_ready, "clusters", "Most clusters at once that were not ready, updating ones included."),
+    counted!(not_ready_cluster_hours, "cluster-hours", "Time integral of the clusters that were not ready."),
+    counted!(
+        exposed_targets,
+        "targets",
+        "Targets that were told to run a revision that is defective in their cluster."
+    ),
+    counted!(passes, "passes", "Passes of the scheduler."),
+    counted!(promotions, "targets", "Targets told to run the new revision."),
+    counted!(peak_promotions_per_pass, "targets", "Most targets told in one pass."),
+    counted!(events, "events", "Events that the engine handled."),
+];

@@ -1,0 +1,170 @@
+//! `provenance.json`: where results come from, and how to get them again.
+//!
+//! It holds no time stamp, host, path of a machine or thread count: the same experiment and seed give the same bytes
+//! everywhere.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::RecordError;
+
+/// The version of the results format; raised when a column changes its name or meaning.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// The name of the provenance file in a results folder.
+pub const PROVENANCE_FILE: &str = "provenance.json";
+
+/// Marks a provenance file as ours.
+const PROGRAM: &str = "fleetsim";
+
+/// Where results come from.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Provenance {
+    /// The version of the results format.
+    pub schema_version: u32,
+    /// Always `fleetsim`.
+    pub program: String,
+    /// The version of fleetsim that simulated.
+    pub program_version: String,
+    /// The experiment's name.
+    pub experiment: String,
+    /// What the experiment asks.
+    pub question: String,
+    /// The root of all luck.
+    pub seed: u64,
+    /// Runs of every variant.
+    pub replicates: u32,
+    /// When a run is given up; the longest of all variants.
+    pub horizon_s: f64,
+    /// The command that gives the same results, relative to the folder that it is run in.
+    pub command: String,
+    /// Every file that the experiment was read from.
+    pub inputs: Vec<InputDigest>,
+    /// What was compared, in the experiment's order. Reports show the variants that are listed here.
+    pub variants: Vec<VariantInfo>,
+    /// Every other file of the results folder, sorted by path. Filled in when the folder is written.
+    #[serde(default)]
+    pub files: Vec<FileDigest>,
+}
+
+/// A file that the experiment was read from.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct InputDigest {
+    /// As the experiment names it, relative to the experiment's folder.
+    pub path: String,
+    /// SHA-256 of its bytes, in hexadecimal.
+    pub sha256: String,
+}
+
+/// A file of the results folder.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct FileDigest {
+    /// Relative to the folder, with `/`.
+    pub path: String,
+    /// SHA-256 of its bytes, in hexadecimal.
+    pub sha256: String,
+}
+
+/// One variant: a strategy with one choice of swept settings.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct VariantInfo {
+    /// Strategy and setting in one short text, unique in the experiment.
+    pub variant: String,
+    /// The strategy's name in the experiment file.
+    pub strategy: String,
+    /// The swept settings, `name=value`, joined by `; `; empty without a sweep.
+    pub setting: String,
+    /// What the registry's link carries. `None` when it has no limit.
+    pub registry_egress_bytes_per_s: Option<f64>,
+}
+
+impl Provenance {
+    /// The provenance of one experiment's results by this program, still without horizon, command, inputs and variants.
+    #[must_use]
+    pub fn new(experiment: &str, question: &str, seed: u64, replicates: u32) -> Self {
+        Self {
+            schema_version: SCHEMA_VERSION,
+            program: PROGRAM.to_owned(),
+            program_version: env!("CARGO_PKG_VERSION").to_owned(),
+            experiment: experiment.to_owned(),
+            question: question.to_owned(),
+            seed,
+            replicates,
+            horizon_s: 0.0,
+            command: String::new(),
+            inputs: Vec::new(),
+            variants: Vec::new(),
+            files: Vec::new(),
+        }
+    }
+
+    /// Reads the provenance of a results folder. `None` when the folder holds none, or one that is not fleetsim's.
+    ///
+    /// # Errors
+    /// When it cannot be read, is damaged, or has another format.
+    pub fn read(folder: &Path) -> Result<Option<Self>, RecordError> {
+        #[derive(Deserialize)]
+        struct Head {
+            program: String,
+            schema_version: u32,
+        }
+        let path = folder.join(PROVENANCE_FILE);
+        let text = match std::fs::read(&path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            other => other.map_err(RecordError::io("read", &path))?,
+        };
+        let Ok(value) = serde_json::from_slice::<serde_json::Value>(&text) else { return Ok(None) };
+        match Head::deserialize(&value) {
+            Ok(head) if head.program == PROGRAM && head.schema_version != SCHEMA_VERSION => {
+                Err(RecordError::SchemaVersion { path, found: head.schema_version })
+            }
+            Ok(head) if head.program == PROGRAM => {
+                serde_json::from_value(value).map(Some).map_err(|source| RecordError::Provenance { path, source })
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// The file's bytes: indented JSON with a line feed at its end.
+    #[must_use]
+    pub fn to_json(&self) -> Vec<u8> {
+        let mut bytes = serde_json::to_vec_pretty(self).expect("plain fields with text keys are always JSON");
+        bytes.push(b'\n');
+        bytes
+    }
+}
+
+/// SHA-256 of `bytes`, in hexadecimal.
+pub(super) fn sha256(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn provenance_reads_back_and_other_files_are_not_taken_for_it() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path().join(PROVENANCE_FILE);
+        assert_eq!(Provenance::read(folder.path()).expect("nothing there is no error"), None);
+        let provenance = Provenance::new("waves", "How high?", 7, 20);
+        std::fs::write(&path, provenance.to_json()).expect("written");
+        assert_eq!(Provenance::read(folder.path()).expect("readable"), Some(provenance));
+        for foreign in ["not json", "{}", r#"{"program": "other", "schema_version": 1}"#] {
+            std::fs::write(&path, foreign).expect("written");
+            assert_eq!(Provenance::read(folder.path()).expect("foreign is no error"), None, "{foreign}");
+        }
+        std::fs::write(&path, r#"{"program": "fleetsim", "schema_version": 99}"#).expect("written");
+        let error = Provenance::read(folder.path()).expect_err("a later format").to_string();
+        assert!(error.contains("has the format 99"), "{error}");
+    }
+
+    #[test]
+    fn a_digest_is_the_published_one() {
+        // FIPS 180-2, appendix B.1.
+        assert_eq!(sha256(b"abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+    }
+}

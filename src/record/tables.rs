@@ -1,0 +1,280 @@
+//! The tables of a results folder: made from runs, written as CSV, read back.
+//!
+//! CSV as RFC 4180 has it, except that records end in a line feed: one header line, quotes only where needed, empty
+//! for no value, floats in the shortest form that reads back to the same bits.
+
+use std::path::Path;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::spread::{SummaryRow, summary};
+use super::timeline::{TimelineRow, timeline};
+use super::{ClusterRow, PassRow, RecordError, RunRecord, RunRow};
+
+/// The runs of one variant.
+#[derive(Clone, Debug, PartialEq)]
+pub struct VariantRecord {
+    /// Strategy and setting in one short text, unique in the experiment.
+    pub variant: String,
+    /// The strategy's name in the experiment file.
+    pub strategy: String,
+    /// The swept settings, `name=value`, joined by `; `; empty without a sweep.
+    pub setting: String,
+    /// Its runs, in the order of their replicates.
+    pub runs: Vec<RunRecord>,
+}
+
+impl VariantRecord {
+    /// The index of the representative run: the one with the (lower) median peak of pulls, among equals the first
+    /// replicate. `None` without runs.
+    #[must_use]
+    pub fn representative(&self) -> Option<usize> {
+        let mut order: Vec<usize> = (0..self.runs.len()).collect();
+        order.sort_by_key(|&at| (self.runs[at].run.peak_pulls, self.runs[at].run.replicate));
+        order.get(order.len().saturating_sub(1) / 2).copied()
+    }
+}
+
+/// Which run a row of `clusters.csv` or `passes.csv` belongs to: its first columns.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct RunKey {
+    /// The variant.
+    pub variant: String,
+    /// The strategy's name in the experiment file.
+    pub strategy: String,
+    /// The swept settings.
+    pub setting: String,
+    /// The representative run's replicate.
+    pub replicate: u32,
+}
+
+/// Everything that a results folder tells in tables.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Tables {
+    /// `runs.csv`: every run.
+    pub runs: Vec<RunRow>,
+    /// `summary.csv`: every measure of every variant over its runs.
+    pub summary: Vec<SummaryRow>,
+    /// `timeline.csv`: the representative run of every variant over the spread of all its runs.
+    pub timeline: Vec<TimelineRow>,
+    /// `clusters.csv`: the clusters of every variant's representative run.
+    pub clusters: Vec<(RunKey, ClusterRow)>,
+    /// `passes.csv`: the scheduler passes of every variant's representative run.
+    pub passes: Vec<(RunKey, PassRow)>,
+}
+
+impl Tables {
+    /// The tables of an experiment. The first variant is the one that the others are compared to; `seed` decides the
+    /// resampling of the intervals.
+    #[must_use]
+    pub fn of(variants: &[VariantRecord], seed: u64) -> Self {
+        let runs: Vec<RunRow> = variants.iter().flat_map(|v| v.runs.iter().map(|run| run.run.clone())).collect();
+        let summary = summary(&runs, seed);
+        let mut tables = Self { runs, summary, ..Self::default() };
+        for variant in variants {
+            tables.timeline.extend(timeline(variant));
+            let Some(at) = variant.representative() else { continue };
+            let run = &variant.runs[at];
+            let key = RunKey {
+                variant: variant.variant.clone(),
+                strategy: variant.strategy.clone(),
+                setting: variant.setting.clone(),
+                replicate: run.run.replicate,
+            };
+            tables.clusters.extend(run.clusters.iter().map(|row| (key.clone(), row.clone())));
+            tables.passes.extend(run.passes.iter().map(|row| (key.clone(), *row)));
+        }
+        tables
+    }
+
+    /// The files with their names, ready to be written.
+    #[must_use]
+    pub fn files(&self) -> Vec<(&'static str, Vec<u8>)> {
+        vec![
+            ("runs.csv", to_csv("", &self.runs)),
+            ("summary.csv", to_csv("", &self.summary)),
+            ("timeline.csv", to_csv(TIMELINE_HEADER, &self.timeline)),
+            ("clusters.csv", to_csv(CLUSTERS_HEADER, &self.clusters)),
+            ("passes.csv", to_csv(PASSES_HEADER, &self.passes)),
+        ]
+    }
+
+    /// Reads the tables of a results folder.
+    ///
+    /// # Errors
+    /// When a file is missing or does not read as its table.
+    pub fn read(folder: &Path) -> Result<Self, RecordError> {
+        Ok(Self {
+            runs: from_csv(&folder.join("runs.csv"))?,
+            summary: from_csv(&folder.join("summary.csv"))?,
+            timeline: from_csv(&folder.join("timeline.csv"))?,
+            clusters: from_keyed_csv(&folder.join("clusters.csv"))?,
+            passes: from_keyed_csv(&folder.join("passes.csv"))?,
+        })
+    }
+}
+
+/// The header of a timeline, for one without rows: readers want the columns even then. Likewise the next two.
+const TIMELINE_HEADER: &str = "variant,strategy,setting,bin_s,t_s,pulls,downloads,egress_bytes_per_s,ready_new,\
+updating,not_ready,waiting,pulls_p5,pulls_p50,pulls_p95,egress_p5_bytes_per_s,egress_p50_bytes_per_s,\
+egress_p95_bytes_per_s";
+const CLUSTERS_HEADER: &str = "variant,strategy,setting,replicate,cluster,stage,offline,defective,told_s,applied_s,\
+first_pull_s,last_pull_s,ready_s,pulls,failed_pulls,received_bytes";
+const PASSES_HEADER: &str = "variant,strategy,setting,replicate,t_s,duration_s,created,promoted,unavailable";
+
+fn to_csv<Row: Serialize>(header_if_empty: &str, rows: &[Row]) -> Vec<u8> {
+    if rows.is_empty() {
+        return format!("{header_if_empty}\n").into_bytes();
+    }
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    for row in rows {
+        writer.serialize(row).expect("rows are flat, and memory takes every byte");
+    }
+    writer.into_inner().expect("memory takes every byte")
+}
+
+fn open(path: &Path) -> Result<csv::Reader<std::fs::File>, RecordError> {
+    let file = std::fs::File::open(path).map_err(RecordError::io("read", path))?;
+    Ok(csv::Reader::from_reader(file))
+}
+
+fn from_csv<Row: DeserializeOwned>(path: &Path) -> Result<Vec<Row>, RecordError> {
+    let table_error = |source| RecordError::Table { path: path.to_owned(), source };
+    open(path)?.deserialize().collect::<Result<_, _>>().map_err(table_error)
+}
+
+/// Reads rows that begin with a run's key; each half takes its columns by name and skips the other's.
+fn from_keyed_csv<Row: DeserializeOwned>(path: &Path) -> Result<Vec<(RunKey, Row)>, RecordError> {
+    let table_error = |source| RecordError::Table { path: path.to_owned(), source };
+    let mut reader = open(path)?;
+    let headers = reader.headers().map_err(table_error)?.clone();
+    let mut rows = Vec::new();
+    for record in reader.records() {
+        let record = record.map_err(table_error)?;
+        let key = record.deserialize(Some(&headers)).map_err(table_error)?;
+        rows.push((key, record.deserialize(Some(&headers)).map_err(table_error)?));
+    }
+    Ok(rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{run_record, variant};
+    use super::super::{MEASURES, Outcome, SeriesRow};
+    use super::*;
+
+    fn two_variants() -> Vec<VariantRecord> {
+        let cluster = ClusterRow {
+            cluster: "store, \"north\"".to_owned(),
+            stage: String::new(),
+            offline: true,
+            defective: false,
+            told_s: Some(0.1 + 0.2),
+            applied_s: None,
+            first_pull_s: None,
+            last_pull_s: None,
+            ready_s: None,
+            pulls: 3,
+            failed_pulls: 0,
+            received_bytes: u64::MAX,
+        };
+        let pass = PassRow { t_s: 1e-9, duration_s: 2.5, created: 1, promoted: 2, unavailable: 3 };
+        let full = |replicate, peak| RunRecord {
+            clusters: vec![cluster.clone()],
+            passes: vec![pass],
+            series: vec![SeriesRow { pulls: peak, ..SeriesRow::default() }],
+            ..run_record(replicate, peak)
+        };
+        let mut stalled = full(1, 4);
+        stalled.run.outcome = Outcome::Stalled;
+        stalled.run.completion_s = None;
+        stalled.run.held_by = "maxUnavailable 1: one cluster, offline".to_owned();
+        vec![
+            variant("all at once", vec![full(0, 9), full(1, 7), full(2, 8)]),
+            variant("one", vec![full(0, 4), stalled]),
+        ]
+    }
+
+    #[test]
+    fn tables_read_back_as_they_were_written() {
+        let tables = Tables::of(&two_variants(), 1);
+        assert_eq!((tables.runs.len(), tables.clusters.len(), tables.passes.len()), (5, 2, 2));
+        assert_eq!(tables.summary.len(), 2 * MEASURES.len());
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        for (name, bytes) in tables.files() {
+            std::fs::write(folder.path().join(name), bytes).expect("written");
+        }
+        assert_eq!(Tables::read(folder.path()).expect("readable"), tables);
+    }
+
+    #[test]
+    fn the_representative_run_has_the_lower_median_peak_and_ties_go_to_the_first() {
+        let cases: [(&[u64], Option<usize>, &str); 5] = [
+            (&[9, 7, 8], Some(2), "the median of three"),
+            (&[9, 7, 8, 10], Some(2), "the lower of two medians"),
+            (&[5, 5, 5], Some(1), "among equals by replicate"),
+            (&[4], Some(0), "one run"),
+            (&[], None, "no run"),
+        ];
+        for (peaks, expected, why) in cases {
+            let runs = (0..).zip(peaks).map(|(replicate, &peak)| run_record(replicate, peak)).collect();
+            assert_eq!(variant("v", runs).representative(), expected, "{why}");
+        }
+    }
+
+    #[test]
+    fn a_damaged_table_names_its_file_and_line() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        for (name, bytes) in Tables::of(&two_variants(), 1).files() {
+            std::fs::write(folder.path().join(name), bytes).expect("written");
+        }
+        let passes = folder.path().join("passes.csv");
+        let damaged = std::fs::read_to_string(&passes).expect("readable").replace("2.5", "soon");
+        std::fs::write(&passes, damaged).expect("written");
+        let error = Tables::read(folder.path()).expect_err("`soon` is no number").to_string();
+        assert!(error.contains("passes.csv") && error.contains("run the experiment again"), "{error}");
+        std::fs::remove_file(&passes).expect("removed");
+        let error = Tables::read(folder.path()).expect_err("a missing table").to_string();
+        assert!(error.contains("cannot read") && error.contains("passes.csv"), "{error}");
+    }
+
+    #[test]
+    fn every_column_is_documented() {
+        let documentation = include_str!("../../docs/results-format.md");
+        for (name, bytes) in Tables::of(&two_variants(), 1).files() {
+            let section = documentation
+                .split("\n## ")
+                .find(|section| section.starts_with(&format!("`{name}`")))
+                .unwrap_or_else(|| panic!("{name} has a section"));
+            let text = String::from_utf8(bytes).expect("CSV is text");
+            for column in text.lines().next().expect("a header").split(',') {
+                assert!(section.contains(&format!("`{column}`")), "{column} of {name} is documented");
+            }
+        }
+        for measure in MEASURES {
+            assert!(documentation.contains(measure.definition), "{}: {}", measure.name, measure.definition);
+        }
+    }
+
+    #[test]
+    fn a_table_without_rows_has_the_same_header() {
+        let header = |(name, bytes): (&'static str, Vec<u8>)| {
+            let text = String::from_utf8(bytes).expect("CSV is text");
+            (name, text.lines().next().unwrap_or_default().to_owned())
+        };
+        let full: Vec<_> = Tables::of(&two_variants(), 1).files().into_iter().map(header).collect();
+        let bare = Tables::of(&[variant("v", vec![run_record(0, 1)])], 1);
+        assert!(bare.timeline.is_empty() && bare.clusters.is_empty() && bare.passes.is_empty());
+        let empty: Vec<_> = bare.files().into_iter().map(header).collect();
+        assert_eq!(empty, full);
+    }
+
+    #[test]
+    fn every_numeric_column_of_a_run_is_a_measure() {
+        let text = String::from_utf8(to_csv("", &[run_record(0, 1).run])).expect("CSV is text");
+        let header = text.lines().next().expect("a header");
+        let measures: Vec<&str> = MEASURES.iter().map(|measure| measure.name).collect();
+        assert_eq!(header, format!("variant,strategy,setting,replicate,outcome,held_by,{}", measures.join(",")));
+    }
+}

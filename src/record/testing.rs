@@ -1,0 +1,53 @@
+//! Rows for the tests of this folder.
+
+use super::{Outcome, RunRecord, RunRow, VariantRecord};
+
+/// A finished run with little in it.
+pub(super) fn run_record(replicate: u32, peak_pulls: u64) -> RunRecord {
+    let run = RunRow {
+        variant: "v".to_owned(),
+        strategy: "s".to_owned(),
+        setting: "limit=1".to_owned(),
+        replicate,
+        outcome: Outcome::Complete,
+        held_by: String::new(),
+        completion_s: Some(100.5),
+        t50_s: Some(50.25),
+        t90_s: Some(90.0),
+        t99_s: None,
+        end_s: 100.5,
+        targets: 10,
+        targets_done: 10,
+        peak_pulls,
+        peak_downloads: 3 * peak_pulls,
+        peak_pulling_clusters: peak_pulls,
+        egress_bytes: 1_000_000_007,
+        received_bytes: 1_000_000_000,
+        lost_bytes: 7,
+        egress_peak_1s_bytes_per_s: 1.25e9,
+        egress_peak_60s_bytes_per_s: 1e9 / 3.0,
+        egress_busy_share: 0.5,
+        requests: 40,
+        responses_429: 1,
+        pulls: 10,
+        failed_pulls: 1,
+        backoffs: 1,
+        crashes: 0,
+        peak_not_ready: 5,
+        not_ready_cluster_hours: 0.1,
+        exposed_targets: 0,
+        passes: 4,
+        promotions: 10,
+        peak_promotions_per_pass: 5,
+        events: 123,
+    };
+    RunRecord { run, series: Vec::new(), bin_s: 1.0, clusters: Vec::new(), passes: Vec::new() }
+}
+
+/// A variant of the given runs, each named after it.
+pub(super) fn variant(name: &str, mut runs: Vec<RunRecord>) -> VariantRecord {
+    for run in &mut runs {
+        name.clone_into(&mut run.run.variant);
+    }
+    VariantRecord { variant: name.to_owned(), strategy: "s".to_owned(), setting: "limit=1".to_owned(), runs }
+}

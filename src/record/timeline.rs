@@ -1,0 +1,179 @@
+//! `timeline.csv`: one real run over the pointwise spread of all runs.
+//!
+//! Why not the pointwise median alone? Waves of different runs shift against each other, so that the median of the
+//! curves has a lower peak than any run. The columns without a suffix are therefore the series of the representative
+//! run: the one with the median peak of pulls.
+//!
+//! Runs may have been recorded in bins of different lengths. All are brought to the longest one of their variant, and
+//! to at most [`BINS_MAX`] bins: counts in progress by their maximum, egress by its mean, states by their last value.
+//! After a run's end nothing is pulled and states stay as they were.
+
+use serde::{Deserialize, Serialize};
+
+use super::tables::VariantRecord;
+use super::{RunRecord, SeriesRow};
+use crate::stats::quantile_of_sorted;
+
+/// Most bins that a variant has in `timeline.csv`; longer series are coarsened by a whole factor.
+pub const BINS_MAX: usize = 4000;
+
+/// `timeline.csv`: one time bin of a variant.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct TimelineRow {
+    /// The variant.
+    pub variant: String,
+    /// The strategy's name in the experiment file.
+    pub strategy: String,
+    /// The swept settings.
+    pub setting: String,
+    /// Length of the bin.
+    pub bin_s: f64,
+    /// Start of the bin.
+    pub t_s: f64,
+    /// Most image pulls in progress at once in the bin, in the representative run.
+    pub pulls: u64,
+    /// Most layer downloads in progress at once in the bin, in the representative run.
+    pub downloads: u64,
+    /// Mean registry egress in the bin, in the representative run.
+    pub egress_bytes_per_s: f64,
+    /// Targets ready on the wanted revision at the end of the bin, in the representative run.
+    pub ready_new: u64,
+    /// Targets told the wanted revision, not ready yet, and getting on, in the representative run.
+    pub updating: u64,
+    /// Targets told the wanted revision, not ready, and not getting on, in the representative run.
+    pub not_ready: u64,
+    /// Targets not told the wanted revision yet, in the representative run.
+    pub waiting: u64,
+    /// 5th percentile of `pulls` over all runs, bin by bin.
+    pub pulls_p5: f64,
+    /// Median of `pulls` over all runs, bin by bin.
+    pub pulls_p50: f64,
+    /// 95th percentile of `pulls` over all runs, bin by bin.
+    pub pulls_p95: f64,
+    /// 5th percentile of egress over all runs, bin by bin.
+    pub egress_p5_bytes_per_s: f64,
+    /// Median of egress over all runs, bin by bin.
+    pub egress_p50_bytes_per_s: f64,
+    /// 95th percentile of egress over all runs, bin by bin.
+    pub egress_p95_bytes_per_s: f64,
+}
+
+/// The timeline of one variant; empty when no run has a series.
+pub(super) fn timeline(variant: &VariantRecord) -> Vec<TimelineRow> {
+    let Some(representative) = variant.representative() else { return Vec::new() };
+    let bin_longest = variant.runs.iter().map(|run| run.bin_s).fold(0.0, f64::max);
+    let span = variant.runs.iter().map(|run| run.series.len() as f64 * run.bin_s).fold(0.0, f64::max);
+    // A bin that starts a whole number of bins before the end must not be split off by the last bit of a division.
+    let bins_of = |bin_s: f64| (span / bin_s - 1e-9).ceil().max(0.0) as usize;
+    if bin_longest <= 0.0 || bins_of(bin_longest) == 0 {
+        return Vec::new();
+    }
+    let bin_s = bin_longest * bins_of(bin_longest).div_ceil(BINS_MAX) as f64;
+    let bins = bins_of(bin_s);
+    let series: Vec<Vec<SeriesRow>> = variant.runs.iter().map(|run| rebin(run, bin_s, bins)).collect();
+    let shown = &series[representative];
+    let mut values = Vec::with_capacity(series.len());
+    let mut spread = |bin: usize, of: fn(&SeriesRow) -> f64| {
+        values.clear();
+        values.extend(series.iter().map(|run| of(&run[bin])));
+        values.sort_by(f64::total_cmp);
+        [0.05, 0.5, 0.95].map(|p| quantile_of_sorted(&values, p).expect("the representative run is one of the values"))
+    };
+    (0..bins)
+        .map(|bin| {
+            let [pulls_p5, pulls_p50, pulls_p95] = spread(bin, |row| row.pulls as f64);
+            let [egress_p5_bytes_per_s, egress_p50_bytes_per_s, egress_p95_bytes_per_s] =
+                spread(bin, |row| row.egress_bytes_per_s);
+            let row = &shown[bin];
+            TimelineRow {
+                variant: variant.variant.clone(),
+                strategy: variant.strategy.clone(),
+                setting: variant.setting.clone(),
+                bin_s,
+                t_s: row.t_s,
+                pulls: row.pulls,
+                downloads: row.downloads,
+                egress_bytes_per_s: row.egress_bytes_per_s,
+                ready_new: row.ready_new,
+                updating: row.updating,
+                not_ready: row.not_ready,
+                waiting: row.waiting,
+                pulls_p5,
+                pulls_p50,
+                pulls_p95,
+                egress_p5_bytes_per_s,
+                egress_p50_bytes_per_s,
+                egress_p95_bytes_per_s,
+            }
+        })
+        .collect()
+}
+
+/// The series of `run` in `bins` bins of `bin_s`, which is no shorter than the run's own.
+fn rebin(run: &RunRecord, bin_s: f64, bins: usize) -> Vec<SeriesRow> {
+    let mut rows: Vec<SeriesRow> = Vec::with_capacity(bins);
+    let mut fine = run.series.iter().peekable();
+    let mut last = SeriesRow { waiting: run.run.targets, ..SeriesRow::default() };
+    for bin in 0..bins {
+        let mut row = SeriesRow { t_s: bin as f64 * bin_s, pulls: 0, downloads: 0, egress_bytes_per_s: 0.0, ..last };
+        let end = (bin + 1) as f64 * bin_s - 1e-6 * run.bin_s;
+        while let Some(part) = fine.next_if(|part| part.t_s < end) {
+            row.pulls = row.pulls.max(part.pulls);
+            row.downloads = row.downloads.max(part.downloads);
+            row.egress_bytes_per_s += part.egress_bytes_per_s * run.bin_s / bin_s;
+            (row.ready_new, row.updating) = (part.ready_new, part.updating);
+            (row.not_ready, row.waiting) = (part.not_ready, part.waiting);
+        }
+        last = row;
+        rows.push(row);
+    }
+    rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{run_record, variant};
+    use super::*;
+
+    fn series(bin_s: f64, pulls: &[u64]) -> Vec<SeriesRow> {
+        let row = |(bin, &pulls): (usize, &u64)| SeriesRow {
+            t_s: bin as f64 * bin_s,
+            pulls,
+            egress_bytes_per_s: 8.0 * pulls as f64,
+            ready_new: bin as u64,
+            ..SeriesRow::default()
+        };
+        pulls.iter().enumerate().map(row).collect()
+    }
+
+    #[test]
+    fn runs_in_different_bins_are_brought_to_the_longest() {
+        let fine = RunRecord { bin_s: 1.0, series: series(1.0, &[1, 9, 2, 4, 5]), ..run_record(0, 9) };
+        let coarse = RunRecord { bin_s: 2.0, series: series(2.0, &[3, 3]), ..run_record(1, 11) };
+        let rows = timeline(&variant("v", vec![fine, coarse]));
+        // The lower median peak is the fine run's: maxima of (1 9) (2 4) (5), and the last bin holds half a bin's bytes.
+        assert_eq!(rows.iter().map(|row| row.pulls).collect::<Vec<_>>(), [9, 4, 5]);
+        let egress: Vec<String> = rows.iter().map(|row| row.egress_bytes_per_s.to_string()).collect();
+        assert_eq!(egress, ["40", "24", "20"]);
+        assert_eq!(rows.iter().map(|row| row.ready_new).collect::<Vec<_>>(), [1, 3, 4]);
+        // Median of (9 3), (4 3), (5 0: the coarse run has ended).
+        let medians: Vec<String> = rows.iter().map(|row| row.pulls_p50.to_string()).collect();
+        assert_eq!(medians, ["6", "3.5", "2.5"]);
+    }
+
+    #[test]
+    fn a_long_series_is_coarsened_and_keeps_its_peak() {
+        let mut pulls = vec![0; 3 * BINS_MAX - 1];
+        pulls[7001] = 77;
+        let rows = timeline(&variant("v", vec![RunRecord { series: series(1.0, &pulls), ..run_record(0, 77) }]));
+        assert_eq!(rows.len(), BINS_MAX);
+        assert_eq!(rows[7001 / 3].pulls, 77);
+        assert_eq!(rows.iter().map(|row| row.pulls).sum::<u64>(), 77);
+    }
+
+    #[test]
+    fn a_run_without_a_series_has_no_timeline() {
+        assert!(timeline(&variant("v", vec![RunRecord { series: Vec::new(), ..run_record(0, 0) }])).is_empty());
+        assert!(timeline(&variant("v", Vec::new())).is_empty());
+    }
+}

@@ -1,0 +1,274 @@
+//! Scales from values to pixels, and where to put their ticks.
+
+use super::format::{TimeUnit, number};
+
+/// How values map to pixels.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Kind {
+    Linear,
+    Log,
+}
+
+/// A scale from `low..=high` to `from..=to` pixels; what lies outside is put at the nearer end.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Scale {
+    pub(super) low: f64,
+    pub(super) high: f64,
+    pub(super) from: f64,
+    pub(super) to: f64,
+    pub(super) kind: Kind,
+}
+
+/// A labelled place on a scale.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Tick {
+    pub(super) value: f64,
+    pub(super) label: String,
+}
+
+impl Scale {
+    /// A scale from zero.
+    pub(super) const fn from_zero(high: f64, from: f64, to: f64) -> Self {
+        Self { low: 0.0, high, from, to, kind: Kind::Linear }
+    }
+
+    /// Where `value` lies.
+    pub(super) fn at(&self, value: f64) -> f64 {
+        let share = match self.kind {
+            Kind::Linear => (value - self.low) / (self.high - self.low),
+            Kind::Log => {
+                let log = |value: f64| libm::log(value.max(self.low));
+                (log(value) - log(self.low)) / (log(self.high) - log(self.low))
+            }
+        };
+        self.from + (self.to - self.from) * if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 }
+    }
+}
+
+/// A step of 1, 2, 2.5 or 5 times a power of ten that cuts `span` into at most `most` parts.
+fn nice_step(span: f64, most: usize) -> f64 {
+    let rough = span / most.max(1) as f64;
+    let power = libm::pow(10.0, libm::log10(rough).floor());
+    [1.0, 2.0, 2.5, 5.0, 10.0]
+        .into_iter()
+        .map(|factor| factor * power)
+        .find(|&step| step >= rough * (1.0 - 1e-9))
+        .unwrap_or(10.0 * power)
+}
+
+/// Ticks from zero to the first one that is not below `max`, at most `most + 1` of them. Steps are whole when values are.
+pub(super) fn ticks_from_zero(max: f64, most: usize, whole: bool) -> Vec<Tick> {
+    if max <= 0.0 {
+        return vec![Tick { value: 0.0, label: "0".to_owned() }, Tick { value: 1.0, label: "1".to_owned() }];
+    }
+    let mut step = nice_step(max, most);
+    if whole {
+        step = step.max(1.0).ceil();
+    }
+    let count = (max / step - 1e-9).ceil() as usize;
+    (0..=count).map(|at| Tick { value: at as f64 * step, label: number(at as f64 * step) }).collect()
+}
+
+/// Steps that divide units of time as clocks do, in seconds.
+const TIME_STEPS: [f64; 24] = [
+    1.0,
+    2.0,
+    5.0,
+    10.0,
+    20.0,
+    30.0,
+    60.0,
+    120.0,
+    300.0,
+    600.0,
+    900.0,
+    1200.0,
+    1800.0,
+    3600.0,
+    7200.0,
+    10_800.0,
+    14_400.0,
+    21_600.0,
+    43_200.0,
+    86_400.0,
+    172_800.0,
+    432_000.0,
+    864_000.0,
+    2_592_000.0,
+];
+
+/// Ticks of a linear time axis from zero that ends at `span_s`, and the unit of their labels.
+pub(super) fn time_ticks(span_s: f64, most: usize) -> (Vec<Tick>, TimeUnit) {
+    let unit = TimeUnit::for_span(span_s);
+    let rough = span_s / most.max(1) as f64;
+    let step = if rough <= TIME_STEPS[0] {
+        nice_step(span_s, most)
+    } else {
+        TIME_STEPS.into_iter().find(|&step| step >= rough).unwrap_or_else(|| nice_step(span_s, most))
+    };
+    // A step that is a fraction of the unit, such as 20 min on an axis of hours, has no short labels: take the unit.
+    let fraction = step / unit.seconds;
+    let step =
+        if fraction < 1.0 && ((1.0 / fraction) - (1.0 / fraction).round()).abs() > 1e-9 { unit.seconds } else { step };
+    let step = if (step - unit.seconds / 3.0).abs() < 1e-9 { unit.seconds / 2.0 } else { step };
+    let count = (span_s / step + 1e-9).floor() as usize;
+    let tick = |at: usize| Tick { value: at as f64 * step, label: number(at as f64 * step / unit.seconds) };
+    ((0..=count).map(tick).collect(), unit)
+}
+
+/// Places of a logarithmic time axis, the rounder ones first.
+const LOG_TIMES: [&[(f64, &str)]; 3] = [
+    &[
+        (0.1, "0.1 s"),
+        (1.0, "1 s"),
+        (10.0, "10 s"),
+        (60.0, "1 min"),
+        (600.0, "10 min"),
+        (3600.0, "1 h"),
+        (36_000.0, "10 h"),
+        (86_400.0, "1 d"),
+        (864_000.0, "10 d"),
+        (8_640_000.0, "100 d"),
+    ],
+    &[(30.0, "30 s"), (1800.0, "30 min"), (10_800.0, "3 h"), (180.0, "3 min"), (3.0, "3 s"), (259_200.0, "3 d")],
+    &[
+        (2.0, "2 s"),
+        (5.0, "5 s"),
+        (20.0, "20 s"),
+        (120.0, "2 min"),
+        (300.0, "5 min"),
+        (1200.0, "20 min"),
+        (7200.0, "2 h"),
+        (18_000.0, "5 h"),
+        (72_000.0, "20 h"),
+        (172_800.0, "2 d"),
+        (432_000.0, "5 d"),
+    ],
+];
+
+/// Ticks of a logarithmic time axis: the roundest times on it that leave `apart` pixels to each other.
+pub(super) fn log_time_ticks(scale: &Scale, apart: f64) -> Vec<Tick> {
+    let mut ticks: Vec<Tick> = Vec::new();
+    for &(value, label) in LOG_TIMES.iter().copied().flatten() {
+        let on_axis = value >= scale.low * (1.0 - 1e-9) && value <= scale.high * (1.0 + 1e-9);
+        let place = scale.at(value);
+        if on_axis && ticks.iter().all(|tick| (scale.at(tick.value) - place).abs() >= apart) {
+            ticks.push(Tick { value, label: label.to_owned() });
+        }
+    }
+    ticks.sort_by(|a, b| a.value.total_cmp(&b.value));
+    ticks
+}
+
+/// Ticks of a logarithmic axis of counts: powers of ten, with their halves and fifths where there is room.
+pub(super) fn log_ticks(scale: &Scale, apart: f64) -> Vec<Tick> {
+    let mut ticks: Vec<Tick> = Vec::new();
+    for factor in [1.0, 3.0, 2.0, 5.0] {
+        for power in -3..13 {
+            let value = factor * libm::pow(10.0, f64::from(power));
+            let on_axis = value >= scale.low * (1.0 - 1e-9) && value <= scale.high * (1.0 + 1e-9);
+            let place = scale.at(value);
+            if on_axis && ticks.iter().all(|tick| (scale.at(tick.value) - place).abs() >= apart) {
+                ticks.push(Tick { value, label: number(value) });
+            }
+        }
+    }
+    ticks.sort_by(|a, b| a.value.total_cmp(&b.value));
+    ticks
+}
+
+/// A horizontal axis of time with room around the values: logarithmic when they span more than a factor of 30, so that a
+/// slow variant does not squash the others. `values` are positive.
+pub(super) fn time_scale(values: &[f64], from: f64, to: f64) -> Scale {
+    let (low, high) = span(values);
+    if low > 0.0 && high / low > LOG_FROM {
+        Scale { low: low / 1.4, high: high * 1.25, from, to, kind: Kind::Log }
+    } else {
+        Scale::from_zero(if high > 0.0 { high * 1.06 } else { 1.0 }, from, to)
+    }
+}
+
+/// Values that span more than this factor get a logarithmic axis.
+pub(super) const LOG_FROM: f64 = 30.0;
+
+/// The least and the greatest; zeros without values.
+pub(super) fn span(values: &[f64]) -> (f64, f64) {
+    let low = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let high = values.iter().copied().fold(0.0, f64::max);
+    (if low.is_finite() { low } else { 0.0 }, high)
+}
+
+/// Points whose curve over time looks as that of all `points`, four for each pixel: the first, lowest, highest and last
+/// one in it. Plain thinning would lose peaks. `points` are in pixels and run to the right.
+pub(super) fn decimate(points: &[(f64, f64)], per_px: f64) -> Vec<(f64, f64)> {
+    let mut thin: Vec<(f64, f64)> = Vec::new();
+    let column = |point: &(f64, f64)| (point.0 * per_px).floor() as i64;
+    for group in points.chunk_by(|a, b| column(a) == column(b)) {
+        if group.len() <= 4 {
+            thin.extend_from_slice(group);
+            continue;
+        }
+        let order = |a: &usize, b: &usize| group[*a].1.total_cmp(&group[*b].1);
+        let lowest = (0..group.len()).min_by(order).expect("a group is not empty");
+        let highest = (0..group.len()).max_by(order).expect("a group is not empty");
+        let mut kept = vec![0, lowest.min(highest), lowest.max(highest), group.len() - 1];
+        kept.dedup();
+        thin.extend(kept.into_iter().map(|at| group[at]));
+    }
+    thin
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn labels(ticks: &[Tick]) -> String {
+        ticks.iter().map(|tick| tick.label.as_str()).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn ticks_are_round_and_reach_beyond_the_greatest_value() {
+        assert_eq!(labels(&ticks_from_zero(2375.0, 6, true)), "0 500 1,000 1,500 2,000 2,500");
+        assert_eq!(labels(&ticks_from_zero(0.0, 5, true)), "0 1");
+        assert_eq!(labels(&ticks_from_zero(2.0, 5, true)), "0 1 2");
+        assert_eq!(labels(&ticks_from_zero(9.4, 5, false)), "0 2 4 6 8 10");
+        assert_eq!(labels(&ticks_from_zero(10.0, 5, false)), "0 2 4 6 8 10");
+    }
+
+    #[test]
+    fn time_ticks_divide_hours_as_clocks_do() {
+        let cases = [
+            (90.0, "0 20 40 60 80", "s"),
+            (3600.0, "0 10 20 30 40 50 60", "min"),
+            (10_000.0, "0 0.5 1 1.5 2 2.5", "h"),
+            (86_400.0, "0 4 8 12 16 20 24", "h"),
+            (0.5, "0 0.1 0.2 0.3 0.4 0.5", "s"),
+        ];
+        for (span, expected, unit) in cases {
+            let (ticks, shown) = time_ticks(span, 6);
+            assert_eq!((labels(&ticks).as_str(), shown.short), (expected, unit), "{span}");
+        }
+    }
+
+    #[test]
+    fn a_wide_span_of_times_gets_a_logarithmic_axis() {
+        let wide = time_scale(&[60.0, 36_000.0], 0.0, 600.0);
+        assert_eq!(wide.kind, Kind::Log);
+        assert_eq!(labels(&log_time_ticks(&wide, 60.0)), "1 min 3 min 10 min 1 h 3 h 10 h");
+        assert_eq!(time_scale(&[60.0, 1700.0], 0.0, 600.0).kind, Kind::Linear);
+        assert_eq!(time_scale(&[], 0.0, 600.0).kind, Kind::Linear);
+        assert!((wide.at(1e9) - 600.0).abs() < 1e-9 && wide.at(0.0).abs() < 1e-9, "outside goes to the ends");
+    }
+
+    #[test]
+    fn thinning_keeps_the_peaks() {
+        let mut points: Vec<(f64, f64)> = (0..10_000).map(|at| (f64::from(at) / 100.0, 0.0)).collect();
+        points[4321].1 = 5.0;
+        points[4322].1 = -5.0;
+        let thin = decimate(&points, 1.0);
+        assert!(thin.len() <= 400, "{}", thin.len());
+        assert!(thin.contains(&points[4321]) && thin.contains(&points[4322]));
+        assert!(thin.windows(2).all(|pair| pair[0].0 <= pair[1].0), "still to the right");
+        assert_eq!(decimate(&points[..5], 1000.0), points[..5]);
+    }
+}

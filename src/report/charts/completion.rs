@@ -1,0 +1,105 @@
+//! How long the rollout takes: every finished run of each variant, their median and its interval. Runs that did not
+//! finish have no time; they are counted, with the rule that held them.
+
+use crate::record::Outcome;
+use crate::report::axis::{Kind, log_time_ticks, time_scale, time_ticks};
+use crate::report::data::{Results, Variant, extent};
+use crate::report::format::{time, time_with_interval};
+use crate::report::frame::{Area, FOOTER, TOP, bottom_axis, page, write, write_bold};
+use crate::report::scene::{Align, Scene, Stroke};
+use crate::report::style::{GRID, INK, LABEL, MARGIN, MUTED, PAGE_WIDTH, SMALL, WHITE, series_colour};
+use crate::report::text::{Weight, fitted, fitted_name, text_width};
+
+const ROW: f64 = 46.0;
+const NAMES: f64 = 196.0;
+const NUMBERS: f64 = 214.0;
+
+/// Draws the chart.
+pub(in crate::report) fn draw(results: &Results) -> Scene {
+    let variants = results.variants();
+    let top = TOP + 4.0;
+    let bottom = top + ROW * variants.len().max(1) as f64;
+    let area = Area { left: MARGIN + NAMES, top, right: PAGE_WIDTH - MARGIN - NUMBERS, bottom };
+    let times: Vec<f64> = results.tables.runs.iter().filter_map(|run| run.completion_s).collect();
+    let x = time_scale(&times, area.left, area.right);
+    let subtitle = format!("{}; dot: median, line: its 95 % interval, small dots: single runs", extent(&variants));
+    let mut scene = page(&results.provenance, "Time to complete the rollout", &subtitle, bottom + 56.0 + FOOTER);
+    let (ticks, title) = if x.kind == Kind::Log {
+        (log_time_ticks(&x, 58.0), "time since the rollout began (logarithmic)".to_owned())
+    } else {
+        let (ticks, unit) = time_ticks(x.high, 6);
+        (ticks, format!("{} since the rollout began", unit.long))
+    };
+    if !times.is_empty() {
+        for tick in &ticks {
+            let at = x.at(tick.value);
+            scene.line((at, area.top), (at, area.bottom), Stroke::solid(GRID, 1.0));
+        }
+        bottom_axis(&mut scene, area, &x, &ticks, &title);
+    }
+    for (row, variant) in variants.iter().enumerate() {
+        let middle = top + ROW * (row as f64 + 0.5);
+        let colour = series_colour(variant.index);
+        let name = fitted_name(variant.name(), LABEL, Weight::Bold, NAMES - 14.0);
+        write_bold(&mut scene, &name, (MARGIN, middle + 4.5), LABEL, INK);
+        for run in variant.runs.iter().filter_map(|run| run.completion_s) {
+            let at = x.at(run);
+            scene.dot((at, middle + 14.0), 2.2, colour, 0.5);
+        }
+        let row = variant.summary("completion_s");
+        let median = row.and_then(|row| row.median);
+        let interval = row.and_then(|row| Some((row.median_ci95_low?, row.median_ci95_high?)));
+        if let Some((low, high)) = interval {
+            scene.line((x.at(low), middle), (x.at(high), middle), Stroke::solid(colour, 4.0));
+        }
+        if let Some(median) = median {
+            scene.dot((x.at(median), middle), 6.5, WHITE, 1.0);
+            scene.dot((x.at(median), middle), 5.0, colour, 1.0);
+        }
+        let left = area.right + 20.0;
+        let width = PAGE_WIDTH - 10.0 - left;
+        let headline = match (median, interval) {
+            (Some(median), Some((low, high))) if low < high => time_with_interval(median, low, high),
+            (Some(median), _) => time(median),
+            (None, _) => "not finished".to_owned(),
+        };
+        let note = unfinished_note(variant);
+        let headline_at = if note.is_empty() { middle + 4.5 } else { middle - 4.0 };
+        write(
+            &mut scene,
+            &fitted(&headline, LABEL, Weight::Regular, width),
+            (left, headline_at),
+            LABEL,
+            INK,
+            Align::Left,
+        );
+        let note = fitted(&note, SMALL, Weight::Regular, width);
+        write(&mut scene, &note, (left, middle + 13.0), SMALL, MUTED, Align::Left);
+        if median.is_none() {
+            let (_, held_by) = variant.unfinished().unwrap_or((Outcome::Horizon, ""));
+            let reason = fitted(held_by, SMALL, Weight::Regular, area.right - area.left - 8.0);
+            let width = text_width(&reason, SMALL, Weight::Regular);
+            scene.rectangle((area.left + 2.0, middle - 9.0), (area.left + 10.0 + width, middle + 10.0), WHITE, 1.0);
+            write(&mut scene, &reason, (area.left + 6.0, middle + 4.5), SMALL, INK, Align::Left);
+        }
+    }
+    scene
+}
+
+/// How many runs finished, where not all did.
+fn unfinished_note(variant: &Variant<'_>) -> String {
+    match variant.unfinished() {
+        None => String::new(),
+        Some((outcome, _)) => {
+            let end = match outcome {
+                Outcome::Complete => "complete",
+                Outcome::Stalled => "stalled",
+                Outcome::Horizon => "out of time",
+            };
+            match variant.finished() {
+                0 => format!("all {} runs {end}", variant.runs.len()),
+                finished => format!("{finished} of {} finished, others {end}", variant.runs.len()),
+            }
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! What goes on at once, over time: concurrent image pulls, and the registry's egress.
+//!
+//! A line shows one real run, the one with the median peak of pulls, over the band that holds 90 % of all runs in each bin.
+//! Up to three variants that take about as long share one plot; more get a panel each, with one value axis for all.
+
+use crate::record::TimelineRow;
+use crate::report::axis::{Scale, Tick, decimate, ticks_from_zero, time_ticks};
+use crate::report::data::{Results, Variant, extent};
+use crate::report::format::{RateUnit, count, number};
+use crate::report::frame::{
+    Area, FOOTER, KeyEntry, TOP, bottom_axis, key, key_width, page, panels, value_axis, write, write_bold,
+};
+use crate::report::scene::{Align, Point, Scene, Stroke};
+use crate::report::style::{INK, LABEL, MARGIN, MUTED, PAGE_WIDTH, SMALL, WHITE, series_colour};
+use crate::report::text::{Weight, fitted, fitted_name, text_width};
+
+/// Most variants that share one plot.
+const OVERLAY_MAX: usize = 3;
+/// Variants share a time axis when the longest takes at most this many times as long as the shortest.
+pub(super) const SHARED_TIME: f64 = 4.0;
+/// A capacity is drawn when it is at most this many times the greatest value; else it would squash the curves.
+const CAPACITY_SHOWN: f64 = 3.0;
+
+/// What is shown over time.
+struct Quantity {
+    title: &'static str,
+    axis: String,
+    whole: bool,
+    /// Size of the shown unit in the recorded one.
+    unit: f64,
+    value: fn(&TimelineRow) -> f64,
+    band: fn(&TimelineRow) -> (f64, f64),
+    active: fn(&TimelineRow) -> bool,
+    /// The capacity of a variant, in the shown unit.
+    capacity: fn(&Variant<'_>) -> Option<f64>,
+    /// The peak of a variant for order and key.
+    peak: fn(&Variant<'_>) -> f64,
+    detail: Box<dyn Fn(&Variant<'_>) -> String>,
+}
+
+/// Concurrent image pulls over time.
+pub(in crate::report) fn pulls(results: &Results) -> Scene {
+    draw(
+        results,
+        &Quantity {
+            title: "Concurrent image pulls over time",
+            axis: "image pulls in progress".to_owned(),
+            whole: true,
+            unit: 1.0,
+            value: |row| row.pulls as f64,
+            band: |row| (row.pulls_p5, row.pulls_p95),
+            active: |row| row.pulls > 0 || row.pulls_p95 > 0.0,
+            capacity: |_| None,
+            peak: |variant| variant.median("peak_pulls").unwrap_or(0.0),
+            detail: Box::new(|variant| spread(variant, "peak_pulls", 1.0, "", count)),
+        },
+    )
+}
+
+/// The registry's egress over time.
+pub(in crate::report) fn egress(results: &Results) -> Scene {
+    let greatest = results
+        .tables
+        .timeline
+        .iter()
+        .flat_map(|row| [row.egress_bytes_per_s, row.egress_p95_bytes_per_s])
+        .chain(results.tables.runs.iter().map(|run| run.egress_peak_1s_bytes_per_s))
+        .fold(0.0, f64::max);
+    let unit = RateUnit::for_max(greatest);
+    draw(
+        results,
+        &Quantity {
+            title: "Registry egress over time",
+            axis: format!("{} out of the registry", unit.name),
+            whole: false,
+            unit: unit.bytes_per_s,
+            value: |row| row.egress_bytes_per_s,
+            band: |row| (row.egress_p5_bytes_per_s, row.egress_p95_bytes_per_s),
+            active: |row| row.egress_bytes_per_s > 0.0 || row.egress_p95_bytes_per_s > 0.0,
+            capacity: |variant| variant.info.registry_egress_bytes_per_s,
+            peak: |variant| variant.median("egress_peak_1s_bytes_per_s").unwrap_or(0.0),
+            detail: Box::new(move |variant| {
+                spread(variant, "egress_peak_1s_bytes_per_s", unit.bytes_per_s, unit.name, number)
+            }),
+        },
+    )
+}
+
+/// `peak 1,132 [1,110–1,150]`: the median over runs of a measure with its 5th and 95th percentile.
+fn spread(variant: &Variant<'_>, measure: &str, unit: f64, name: &str, print: fn(f64) -> String) -> String {
+    let Some(row) = variant.summary(measure) else { return String::new() };
+    let (Some(median), Some(p5), Some(p95)) = (row.median, row.p5, row.p95) else { return String::new() };
+    let [median, p5, p95] = [median, p5, p95].map(|value| print(value / unit));
+    let space = if name.is_empty() { "" } else { " " };
+    if p5 == p95 { format!("peak {median}{space}{name}") } else { format!("peak {median} [{p5}–{p95}]{space}{name}") }
+}
+
+fn draw(results: &Results, quantity: &Quantity) -> Scene {
+    let variants = results.variants();
+    let spans: Vec<f64> = variants.iter().map(|variant| variant.active_until(quantity.active)).collect();
+    let longest = spans.iter().copied().fold(0.0, f64::max);
+    let alike = spans.iter().all(|span| span * SHARED_TIME >= longest);
+    let overlay = variants.len() <= OVERLAY_MAX && alike;
+    let greatest = variants
+        .iter()
+        .flat_map(|variant| variant.timeline.iter())
+        .map(|row| (quantity.value)(row).max((quantity.band)(row).1))
+        .fold(0.0, f64::max);
+    let limit = variants
+        .iter()
+        .filter_map(quantity.capacity)
+        .filter(|capacity| *capacity <= CAPACITY_SHOWN * greatest)
+        .fold(0.0, f64::max);
+    let ticks = ticks_from_zero(greatest.max(limit) / quantity.unit, if overlay { 7 } else { 4 }, quantity.whole);
+    let top_value = ticks.last().expect("there are ticks").value * quantity.unit;
+    let ticks: Vec<_> = ticks.into_iter().map(|tick| Tick { value: tick.value * quantity.unit, ..tick }).collect();
+    let replicates = variants.iter().map(|variant| variant.runs.len()).max().unwrap_or(0);
+    let mut subtitle = extent(&variants);
+    subtitle.push_str("; line: the run with the median peak of pulls");
+    if replicates > 1 {
+        subtitle.push_str("; shade: p5–p95 of all runs");
+    }
+    if !overlay && !alike {
+        subtitle.push_str("; every panel has its own time axis");
+    }
+    let plot = |area: Area, span: f64| Plot {
+        area,
+        x: Scale::from_zero(if span > 0.0 { span } else { 1.0 }, area.left, area.right),
+        y: Scale::from_zero(top_value, area.bottom, area.top),
+        quantity,
+    };
+    if overlay {
+        let height = 540.0;
+        let mut scene = page(&results.provenance, quantity.title, &subtitle, height);
+        let entry = |variant: &Variant<'_>| KeyEntry {
+            value: (quantity.peak)(variant),
+            colour: series_colour(variant.index),
+            dash: Some(&[]),
+            name: variant.name().to_owned(),
+            detail: (quantity.detail)(variant),
+        };
+        let entries: Vec<KeyEntry> = variants.iter().map(entry).collect();
+        let area = Area {
+            left: MARGIN + 50.0,
+            top: TOP + 28.0,
+            right: PAGE_WIDTH - key_width(&entries),
+            bottom: height - FOOTER - 58.0,
+        };
+        let plot = plot(area, longest);
+        value_axis(&mut scene, area, &plot.y, &ticks, &quantity.axis);
+        let order = order_by_peak(&variants, quantity);
+        order.iter().for_each(|&at| plot.band(&mut scene, &variants[at]));
+        order.iter().for_each(|&at| plot.line(&mut scene, &variants[at], 2.0));
+        plot.capacities(&mut scene, &variants, true);
+        let (times, unit) = time_ticks(plot.x.high, 8);
+        bottom_axis(&mut scene, area, &plot.x, &times, &format!("{} since the rollout began", unit.long));
+        key(&mut scene, area, entries);
+        return scene;
+    }
+    let (areas, height) = panels(variants.len());
+    let mut scene = page(&results.provenance, quantity.title, &subtitle, height);
+    let axes = format!("{}, over the time since the rollout began", quantity.axis);
+    write(&mut scene, &axes, (MARGIN, TOP - 2.0), SMALL, INK, Align::Left);
+    for (at, (&area, variant)) in areas.iter().zip(&variants).enumerate() {
+        let plot = plot(area, if alike { longest } else { spans[at] });
+        panel_frame(&mut scene, area, &plot.y, &ticks, variant.name(), &(quantity.detail)(variant));
+        plot.band(&mut scene, variant);
+        plot.line(&mut scene, variant, 1.6);
+        plot.capacities(&mut scene, std::slice::from_ref(variant), at == 0);
+        panel_time(&mut scene, area, &plot.x);
+    }
+    scene
+}
+
+/// Small peaks are drawn over great ones.
+fn order_by_peak(variants: &[Variant<'_>], quantity: &Quantity) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..variants.len()).collect();
+    order.sort_by(|&a, &b| (quantity.peak)(&variants[b]).total_cmp(&(quantity.peak)(&variants[a])));
+    order
+}
+
+/// Name, detail, grid and value labels of a panel.
+pub(super) fn panel_frame(scene: &mut Scene, area: Area, y: &Scale, ticks: &[Tick], name: &str, detail: &str) {
+    let width = area.right - area.left;
+    let name = fitted_name(name, LABEL, Weight::Bold, width);
+    write_bold(scene, &name, (area.left, area.top - 27.0), LABEL, INK);
+    let detail = fitted(detail, SMALL, Weight::Regular, width);
+    write(scene, &detail, (area.left, area.top - 11.0), SMALL, MUTED, Align::Left);
+    let first = area.left < MARGIN + 60.0;
+    let unlabelled = |tick: &Tick| Tick { label: String::new(), ..tick.clone() };
+    let ticks: Vec<Tick> = ticks.iter().map(|tick| if first { tick.clone() } else { unlabelled(tick) }).collect();
+    value_axis(scene, area, y, &ticks, "");
+}
+
+/// The time axis of a panel: its last label carries the unit.
+pub(super) fn panel_time(scene: &mut Scene, area: Area, x: &Scale) {
+    let room = ((area.right - area.left) / 48.0) as usize;
+    let (mut times, unit) = time_ticks(x.high, room.clamp(2, 6));
+    if let Some(last) = times.last_mut() {
+        last.label = format!("{} {}", last.label, unit.short);
+    }
+    bottom_axis(scene, area, x, &times, "");
+}
+
+/// One plot: where it is, its scales, and what it shows.
+struct Plot<'q> {
+    area: Area,
+    x: Scale,
+    y: Scale,
+    quantity: &'q Quantity,
+}
+
+impl Plot<'_> {
+    /// A bin is level from its start to its end; what lies right of the plot is cut off.
+    fn steps(&self, variant: &Variant<'_>, value: impl Fn(&TimelineRow) -> f64) -> Vec<Point> {
+        let shown = variant.timeline.iter().filter(|row| row.t_s < self.x.high);
+        let points: Vec<Point> = shown
+            .flat_map(|row| {
+                let y = self.y.at(value(row));
+                [(self.x.at(row.t_s), y), (self.x.at(row.t_s + row.bin_s), y)]
+            })
+            .collect();
+        decimate(&points, 2.0)
+    }
+
+    fn band(&self, scene: &mut Scene, variant: &Variant<'_>) {
+        if variant.runs.len() < 2 {
+            return;
+        }
+        let mut outline = self.steps(variant, |row| (self.quantity.band)(row).1);
+        let mut lower = self.steps(variant, |row| (self.quantity.band)(row).0);
+        lower.reverse();
+        outline.extend(lower);
+        scene.area(outline, series_colour(variant.index), 0.22);
+    }
+
+    fn line(&self, scene: &mut Scene, variant: &Variant<'_>, width: f64) {
+        let points = self.steps(variant, self.quantity.value);
+        scene.path(points, Stroke::solid(series_colour(variant.index), width));
+    }
+
+    /// The distinct capacities of the variants as reference lines, with a label where `labelled`.
+    fn capacities(&self, scene: &mut Scene, variants: &[Variant<'_>], labelled: bool) {
+        let mut capacities: Vec<f64> = variants.iter().filter_map(self.quantity.capacity).collect();
+        capacities.sort_by(f64::total_cmp);
+        capacities.dedup_by(|a, b| a.total_cmp(b).is_eq());
+        for capacity in capacities.into_iter().filter(|capacity| *capacity <= self.y.high) {
+            let y = self.y.at(capacity);
+            let stroke = Stroke { colour: INK, width: 1.3, dash: &[6.0, 4.0] };
+            scene.line((self.area.left, y), (self.area.right, y), stroke);
+            if labelled {
+                let text = format!("link {}", RateUnit::for_max(capacity).text(capacity));
+                let width = text_width(&text, SMALL, Weight::Regular) + 8.0;
+                let right = self.area.right - 2.0;
+                scene.rectangle((right - width, y + 3.0), (right, y + 20.0), WHITE, 0.8);
+                write(scene, &text, (right - 4.0, y + 16.0), SMALL, INK, Align::Right);
+            }
+        }
+    }
+}

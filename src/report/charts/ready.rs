@@ -1,0 +1,95 @@
+//! How the fleet comes round: the share of all clusters that are ready on the new revision, over time, in the
+//! representative run of each variant. A curve that ends below 100 % has clusters that never got there.
+
+use crate::report::axis::{Kind, Tick, log_time_ticks, span, time_scale, time_ticks};
+use crate::report::data::{Results, Variant, extent};
+use crate::report::format::{count, time};
+use crate::report::frame::{Area, FOOTER, KeyEntry, TOP, bottom_axis, key, key_width, page, value_axis};
+use crate::report::scene::{Point, Scene, Stroke};
+use crate::report::style::{MARGIN, PAGE_WIDTH, series_colour, series_dash};
+
+/// Draws the chart.
+pub(in crate::report) fn draw(results: &Results) -> Scene {
+    let variants = results.variants();
+    let ready: Vec<Vec<f64>> = variants.iter().map(ready_times).collect();
+    let all: Vec<f64> = ready.iter().flatten().copied().filter(|time| *time > 0.0).collect();
+    let ends: Vec<f64> = ready.iter().filter_map(|times| times.last().copied()).filter(|end| *end > 0.0).collect();
+    let entries: Vec<KeyEntry> =
+        variants.iter().zip(&ready).map(|(variant, times)| entry(variant, times, dash(&variants, variant))).collect();
+    let height = 540.0;
+    let area = Area {
+        left: MARGIN + 50.0,
+        top: TOP + 28.0,
+        right: PAGE_WIDTH - key_width(&entries),
+        bottom: height - FOOTER - 58.0,
+    };
+    // Slow variants squash fast ones when their ends lie far apart; the first cluster of each says nothing about that.
+    let mut x = time_scale(&ends, area.left, area.right);
+    if x.kind == Kind::Log {
+        x.low = span(&all).0.max(x.high / 1e5) / 1.2;
+        x.high = span(&all).1 * 1.1;
+    }
+    let subtitle = format!("{}; shown: the run with the median peak of pulls", extent(&variants));
+    let mut scene = page(&results.provenance, "Clusters ready on the new revision", &subtitle, height);
+    let y = crate::report::axis::Scale::from_zero(100.0, area.bottom, area.top);
+    let shares: Vec<Tick> =
+        (0..=5).map(|at| Tick { value: f64::from(at) * 20.0, label: format!("{} %", at * 20) }).collect();
+    value_axis(&mut scene, area, &y, &shares, "share of all clusters");
+    if x.kind == Kind::Log {
+        bottom_axis(&mut scene, area, &x, &log_time_ticks(&x, 58.0), "time since the rollout began (logarithmic)");
+    } else {
+        let (ticks, unit) = time_ticks(x.high, 8);
+        bottom_axis(&mut scene, area, &x, &ticks, &format!("{} since the rollout began", unit.long));
+    }
+    for (variant, times) in variants.iter().zip(&ready) {
+        let Some((&first, &last)) = times.first().zip(times.last()) else { continue };
+        let targets = variant.clusters.len();
+        let share = |clusters: usize| y.at(100.0 * clusters as f64 / targets as f64);
+        let mut points: Vec<Point> = vec![(x.at(first), share(0))];
+        for (at, &time) in times.iter().enumerate() {
+            points.push((x.at(time), share(at)));
+            points.push((x.at(time), share(at + 1)));
+        }
+        if times.len() < targets {
+            points.push((area.right, share(times.len())));
+        }
+        let colour = series_colour(variant.index);
+        let points = crate::report::axis::decimate(&points, 2.0);
+        scene.path(points, Stroke { colour, width: 2.0, dash: dash(&variants, variant) });
+        scene.dot((x.at(last), share(times.len())), 3.5, colour, 1.0);
+    }
+    key(&mut scene, area, entries);
+    scene
+}
+
+/// Curves that may cross often are told apart by their pattern too.
+fn dash(variants: &[Variant<'_>], variant: &Variant<'_>) -> &'static [f64] {
+    if variants.len() > 3 { series_dash(variant.index) } else { &[] }
+}
+
+fn entry(variant: &Variant<'_>, times: &[f64], dash: &'static [f64]) -> KeyEntry {
+    let targets = variant.clusters.len();
+    let all = times.len() == targets;
+    KeyEntry {
+        // The fastest curve is the topmost, so its entry is the first; the more clusters are missing, the later.
+        value: match times.last() {
+            Some(last) if all => -last,
+            _ => -1e12 * (targets - times.len()) as f64,
+        },
+        colour: series_colour(variant.index),
+        dash: Some(dash),
+        name: variant.name().to_owned(),
+        detail: match times.last() {
+            Some(&last) if all => format!("all after {}", time(last)),
+            Some(_) => format!("{} of {} ready", count(times.len() as f64), count(targets as f64)),
+            None => "none ready".to_owned(),
+        },
+    }
+}
+
+/// When each cluster that ever was ready on the new revision was, sorted.
+fn ready_times(variant: &Variant<'_>) -> Vec<f64> {
+    let mut times: Vec<f64> = variant.clusters.iter().filter_map(|cluster| cluster.ready_s).collect();
+    times.sort_by(f64::total_cmp);
+    times
+}

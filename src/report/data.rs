@@ -1,0 +1,115 @@
+//! The recorded results of an experiment, arranged by variant, as charts and tables want them.
+
+use std::path::Path;
+
+use super::ReportError;
+use crate::record::{
+    ClusterRow, Outcome, PROVENANCE_FILE, Provenance, RunRow, SummaryRow, Tables, TimelineRow, VariantInfo,
+};
+
+/// Everything that a report reads: the files of one results folder.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Results {
+    /// Where the results come from.
+    pub provenance: Provenance,
+    /// The tables.
+    pub tables: Tables,
+}
+
+/// One variant's part of the results.
+#[derive(Clone, Debug)]
+pub(super) struct Variant<'r> {
+    /// Its place in the experiment, which decides its colour.
+    pub(super) index: usize,
+    pub(super) info: &'r VariantInfo,
+    pub(super) runs: Vec<&'r RunRow>,
+    pub(super) timeline: Vec<&'r TimelineRow>,
+    pub(super) clusters: Vec<&'r ClusterRow>,
+    summary: Vec<&'r SummaryRow>,
+}
+
+impl Results {
+    /// Reads a results folder.
+    ///
+    /// # Errors
+    /// When the folder is no results folder, or a file in it is missing or damaged.
+    pub fn read(folder: &Path) -> Result<Self, ReportError> {
+        let provenance =
+            Provenance::read(folder)?.ok_or_else(|| ReportError::NoResults { path: folder.join(PROVENANCE_FILE) })?;
+        Ok(Self { provenance, tables: Tables::read(folder)? })
+    }
+
+    /// The variants that have runs, in the experiment's order.
+    pub(super) fn variants<'r>(&'r self) -> Vec<Variant<'r>> {
+        let tables = &self.tables;
+        let of = |(index, info): (usize, &'r VariantInfo)| Variant {
+            index,
+            info,
+            runs: tables.runs.iter().filter(|run| run.variant == info.variant).collect(),
+            timeline: tables.timeline.iter().filter(|row| row.variant == info.variant).collect(),
+            clusters: tables
+                .clusters
+                .iter()
+                .filter(|(key, _)| key.variant == info.variant)
+                .map(|(_, row)| row)
+                .collect(),
+            summary: tables.summary.iter().filter(|row| row.variant == info.variant).collect(),
+        };
+        self.provenance.variants.iter().enumerate().map(of).filter(|variant| !variant.runs.is_empty()).collect()
+    }
+}
+
+impl<'r> Variant<'r> {
+    /// The name to show.
+    pub(super) fn name(&self) -> &'r str {
+        &self.info.variant
+    }
+
+    /// The summary of one measure. `None` when the results do not have it.
+    pub(super) fn summary(&self, measure: &str) -> Option<&'r SummaryRow> {
+        self.summary.iter().find(|row| row.measure == measure).copied()
+    }
+
+    /// The median of one measure over the runs that have it.
+    pub(super) fn median(&self, measure: &str) -> Option<f64> {
+        self.summary(measure)?.median
+    }
+
+    /// Runs that ended complete.
+    pub(super) fn finished(&self) -> usize {
+        self.runs.iter().filter(|run| run.outcome == Outcome::Complete).count()
+    }
+
+    /// How an unfinished run ended, and the rule that held it: of the most common such end, the first. `None` when all
+    /// runs finished.
+    pub(super) fn unfinished(&self) -> Option<(Outcome, &'r str)> {
+        let ends: Vec<(Outcome, &'r str)> = self
+            .runs
+            .iter()
+            .filter(|run| run.outcome != Outcome::Complete)
+            .map(|run| (run.outcome, run.held_by.as_str()))
+            .collect();
+        let times = |end: &(Outcome, &str)| ends.iter().filter(|other| *other == end).count();
+        // `max_by_key` takes the last of equals, so it is asked from the end.
+        ends.iter().rev().max_by_key(|end| times(end)).copied()
+    }
+
+    /// When the last bin ends in which something is still going on in any run, by `active`; at least one bin. 0 without
+    /// a timeline.
+    pub(super) fn active_until(&self, active: fn(&TimelineRow) -> bool) -> f64 {
+        let last = self.timeline.iter().rposition(|row| active(row)).unwrap_or(0);
+        self.timeline.get(last).map_or(0.0, |row| row.t_s + row.bin_s)
+    }
+}
+
+/// `20 runs of 1,000 clusters each` for the subtitle; several numbers of targets are given as a range.
+pub(super) fn extent(variants: &[Variant<'_>]) -> String {
+    let runs = variants.iter().map(|variant| variant.runs.len()).max().unwrap_or(0);
+    let targets = || variants.iter().flat_map(|variant| variant.runs.iter().map(|run| run.targets));
+    let (low, high) = (targets().min().unwrap_or(0), targets().max().unwrap_or(0));
+    let count = super::format::count;
+    let clusters =
+        if low == high { count(high as f64) } else { format!("{} to {}", count(low as f64), count(high as f64)) };
+    let s = |number: u64| if number == 1 { "" } else { "s" };
+    format!("{clusters} cluster{}, {} run{}", s(high), count(runs as f64), s(runs as u64))
+}

@@ -1,0 +1,138 @@
+//! Numbers and times as people read them.
+
+/// A whole number with thousands separators.
+pub(super) fn count(value: f64) -> String {
+    let digits = format!("{:.0}", value.abs());
+    let mut text = String::from(if value <= -0.5 { "-" } else { "" });
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A number with about three digits that count, and thousands separators: `0.0123`, `1.23`, `45.6`, `1,234`.
+pub(super) fn number(value: f64) -> String {
+    let size = value.abs();
+    if size == 0.0 {
+        return "0".to_owned();
+    }
+    if size >= 99.95 {
+        return count(value);
+    }
+    let decimals = if size >= 9.995 {
+        1
+    } else if size >= 0.9995 {
+        2
+    } else if size >= 0.0995 {
+        3
+    } else {
+        4
+    };
+    let text = format!("{value:.decimals$}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// A unit of time with its length in seconds and its short and long name.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct TimeUnit {
+    pub(super) seconds: f64,
+    pub(super) short: &'static str,
+    pub(super) long: &'static str,
+}
+
+const SECOND: TimeUnit = TimeUnit { seconds: 1.0, short: "s", long: "seconds" };
+const MINUTE: TimeUnit = TimeUnit { seconds: 60.0, short: "min", long: "minutes" };
+const HOUR: TimeUnit = TimeUnit { seconds: 3600.0, short: "h", long: "hours" };
+const DAY: TimeUnit = TimeUnit { seconds: 86_400.0, short: "d", long: "days" };
+
+impl TimeUnit {
+    /// The unit in which times up to `span_s` are short numbers.
+    pub(super) fn for_span(span_s: f64) -> Self {
+        [(120.0, SECOND), (7_200.0, MINUTE), (172_800.0, HOUR)]
+            .into_iter()
+            .find(|&(limit, _)| span_s < limit)
+            .map_or(DAY, |(_, unit)| unit)
+    }
+}
+
+/// A time with its unit: `45.3 s`, `12.3 min`, `3.42 h`.
+pub(super) fn time(seconds: f64) -> String {
+    let unit = TimeUnit::for_span(seconds.abs());
+    format!("{} {}", number(seconds / unit.seconds), unit.short)
+}
+
+/// A time with its interval, the unit written once: `12.3 min [11.9–12.8]`.
+pub(super) fn time_with_interval(middle: f64, low: f64, high: f64) -> String {
+    let unit = TimeUnit::for_span(middle.abs());
+    let [middle, low, high] = [middle, low, high].map(|time| number(time / unit.seconds));
+    format!("{middle} {} [{low}–{high}]", unit.short)
+}
+
+/// A unit of a data rate with its size in bytes per second.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct RateUnit {
+    pub(super) bytes_per_s: f64,
+    pub(super) name: &'static str,
+}
+
+impl RateUnit {
+    /// The unit in which rates up to `max` bytes per second are short numbers.
+    pub(super) fn for_max(max: f64) -> Self {
+        [(125e9, "Tbit/s"), (125e6, "Gbit/s"), (125e3, "Mbit/s")]
+            .into_iter()
+            .find(|&(size, _)| max >= size)
+            .map_or(Self { bytes_per_s: 125.0, name: "kbit/s" }, |(bytes_per_s, name)| Self { bytes_per_s, name })
+    }
+
+    /// A rate in this unit, with its name.
+    pub(super) fn text(self, bytes_per_s: f64) -> String {
+        format!("{} {}", number(bytes_per_s / self.bytes_per_s), self.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_read_as_people_write_them() {
+        let cases = [
+            (0.0, "0"),
+            (0.01234, "0.0123"),
+            (0.5, "0.5"),
+            (1.0, "1"),
+            (1.2345, "1.23"),
+            (9.996, "10"),
+            (45.67, "45.7"),
+            (99.96, "100"),
+            (1234.5, "1,234"),
+            (1_234_567.0, "1,234,567"),
+            (-1500.0, "-1,500"),
+        ];
+        for (value, expected) in cases {
+            assert_eq!(number(value), expected, "{value}");
+        }
+    }
+
+    #[test]
+    fn times_and_rates_take_the_unit_that_gives_short_numbers() {
+        let times = [
+            (0.0, "0 s"),
+            (45.3, "45.3 s"),
+            (119.0, "119 s"),
+            (739.0, "12.3 min"),
+            (12_312.0, "3.42 h"),
+            (864_000.0, "10 d"),
+        ];
+        for (seconds, expected) in times {
+            assert_eq!(time(seconds), expected, "{seconds}");
+        }
+        assert_eq!(time_with_interval(739.0, 700.0, 846.0), "12.3 min [11.7–14.1]");
+        assert_eq!(RateUnit::for_max(1.25e9).text(1.25e9), "10 Gbit/s");
+        assert_eq!(RateUnit::for_max(1e7).text(1e7), "80 Mbit/s");
+        assert_eq!(RateUnit::for_max(0.0).text(0.0), "0 kbit/s");
+    }
+}

@@ -1,0 +1,146 @@
+//! The frame around every chart: title, subtitle and footer; the key at the right; axes and grid.
+
+use super::axis::{Scale, Tick};
+use super::scene::{Align, Label, Point, Scene, Stroke};
+use super::style::{AXIS, Colour, GRID, INK, LABEL, MARGIN, MUTED, PAGE_WIDTH, SMALL, SUBTITLE, TITLE};
+use super::text::{Weight, fitted, fitted_name, text_width};
+use crate::record::Provenance;
+
+/// Where the parts below the subtitle begin.
+pub(super) const TOP: f64 = 92.0;
+/// What the footer takes of the page's height.
+pub(super) const FOOTER: f64 = 40.0;
+/// Distance of the key's texts to the plot: a gap and the line or block of the entry.
+const KEY_INDENT: f64 = 58.0;
+
+/// A rectangle on the page.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Area {
+    pub(super) left: f64,
+    pub(super) top: f64,
+    pub(super) right: f64,
+    pub(super) bottom: f64,
+}
+
+/// One entry of a key.
+#[derive(Clone, Debug)]
+pub(super) struct KeyEntry {
+    /// What the entries are ordered by, greatest first.
+    pub(super) value: f64,
+    pub(super) colour: Colour,
+    /// The pattern of the entry's line. `None`: the series is no line, a block stands for it.
+    pub(super) dash: Option<&'static [f64]>,
+    pub(super) name: String,
+    pub(super) detail: String,
+}
+
+/// Writes a text.
+pub(super) fn write(scene: &mut Scene, text: &str, at: Point, size: f64, colour: Colour, align: Align) {
+    scene.text(Label { text: text.to_owned(), at, size, weight: Weight::Regular, colour, align });
+}
+
+/// Writes a bold text from its left end.
+pub(super) fn write_bold(scene: &mut Scene, text: &str, at: Point, size: f64, colour: Colour) {
+    scene.text(Label { text: text.to_owned(), at, size, weight: Weight::Bold, colour, align: Align::Left });
+}
+
+/// A page with title, subtitle and footer.
+pub(super) fn page(provenance: &Provenance, title: &str, subtitle: &str, height: f64) -> Scene {
+    let mut scene = Scene::new(&format!("{title}: {subtitle}"), PAGE_WIDTH, height);
+    let width = PAGE_WIDTH - 2.0 * MARGIN;
+    write_bold(&mut scene, &fitted(title, TITLE, Weight::Bold, width), (MARGIN, 36.0), TITLE, INK);
+    let subtitle = fitted(subtitle, SUBTITLE, Weight::Regular, width);
+    write(&mut scene, &subtitle, (MARGIN, 59.0), SUBTITLE, MUTED, Align::Left);
+    let footer = format!(
+        "{} · {} {} · seed {}",
+        provenance.experiment, provenance.program, provenance.program_version, provenance.seed
+    );
+    let footer = fitted(&footer, SMALL, Weight::Regular, width);
+    write(&mut scene, &footer, (MARGIN, height - 16.0), SMALL, MUTED, Align::Left);
+    scene
+}
+
+/// Horizontal grid lines with the value axis' labels at the left; the title stands above the labels.
+pub(super) fn value_axis(scene: &mut Scene, area: Area, scale: &Scale, ticks: &[Tick], title: &str) {
+    for tick in ticks {
+        let y = scale.at(tick.value);
+        scene.line((area.left, y), (area.right, y), Stroke::solid(GRID, 1.0));
+        write(scene, &tick.label, (area.left - 8.0, y + 0.36 * SMALL), SMALL, MUTED, Align::Right);
+    }
+    if !title.is_empty() {
+        let widest = ticks.iter().map(|tick| text_width(&tick.label, SMALL, Weight::Regular)).fold(0.0, f64::max);
+        let left = (area.left - 8.0 - widest).max(0.0);
+        write(scene, title, (left, area.top - 13.0), SMALL, INK, Align::Left);
+    }
+}
+
+/// The axis line at the bottom with ticks and labels; the title stands below.
+pub(super) fn bottom_axis(scene: &mut Scene, area: Area, scale: &Scale, ticks: &[Tick], title: &str) {
+    scene.line((area.left, area.bottom), (area.right, area.bottom), Stroke::solid(AXIS, 1.2));
+    for tick in ticks {
+        let x = scale.at(tick.value);
+        scene.line((x, area.bottom), (x, area.bottom + 5.0), Stroke::solid(AXIS, 1.2));
+        write(scene, &tick.label, (x, area.bottom + 19.0), SMALL, MUTED, Align::Middle);
+    }
+    if !title.is_empty() {
+        write(scene, title, (f64::midpoint(area.left, area.right), area.bottom + 40.0), SMALL, INK, Align::Middle);
+    }
+}
+
+/// Width that a key needs, its distance to the plot included; bounded, as the plot needs room too.
+pub(super) fn key_width(entries: &[KeyEntry]) -> f64 {
+    let widest = |entry: &KeyEntry| {
+        text_width(&entry.name, LABEL, Weight::Bold).max(text_width(&entry.detail, SMALL, Weight::Regular))
+    };
+    // A viewer of an SVG without the font may take one that is wider by a sixth.
+    KEY_INDENT + entries.iter().map(widest).fold(100.0, f64::max).min(220.0) * 7.0 / 6.0 + 10.0
+}
+
+/// The key at the right of `area`, greatest value first. Many entries take one line each.
+pub(super) fn key(scene: &mut Scene, area: Area, mut entries: Vec<KeyEntry>) {
+    entries.sort_by(|a, b| b.value.total_cmp(&a.value));
+    let left = area.right + 26.0;
+    let text_left = area.right + KEY_INDENT;
+    let width = (PAGE_WIDTH - 10.0 - text_left) * 6.0 / 7.0 + 0.5;
+    let step = ((area.bottom - area.top + 30.0) / entries.len().max(1) as f64).min(50.0);
+    for (at, entry) in entries.iter().enumerate() {
+        let top = area.top + at as f64 * step;
+        match entry.dash {
+            Some(dash) => {
+                let stroke = Stroke { colour: entry.colour, width: 2.6, dash };
+                scene.line((left, top + 6.0), (left + 24.0, top + 6.0), stroke);
+            }
+            None => scene.rectangle((left + 8.0, top - 1.0), (left + 22.0, top + 13.0), entry.colour, 1.0),
+        }
+        let name = fitted_name(&entry.name, LABEL, Weight::Bold, width);
+        write_bold(scene, &name, (text_left, top + 10.5), LABEL, INK);
+        if step >= 32.0 {
+            let detail = fitted(&entry.detail, SMALL, Weight::Regular, width);
+            write(scene, &detail, (text_left, top + 27.5), SMALL, MUTED, Align::Left);
+        }
+    }
+}
+
+/// Cells of a grid of panels, row by row, for small multiples, and the page's height. Only the first of a row has room for
+/// labels at its left: all share one value axis.
+pub(super) fn panels(count: usize) -> (Vec<Area>, f64) {
+    const GAP: f64 = 26.0;
+    const PANEL: f64 = 124.0;
+    const ROW: f64 = PANEL + 82.0;
+    let columns = match count {
+        0..=4 => 2,
+        _ => 3,
+    }
+    .min(count.max(1));
+    let left = MARGIN + 44.0;
+    let right = PAGE_WIDTH - MARGIN;
+    let width = (right - left - GAP * (columns - 1) as f64) / columns as f64;
+    let top = TOP + 54.0;
+    let cell = |at: usize| {
+        let left = left + (width + GAP) * (at % columns) as f64;
+        let top = top + ROW * (at / columns) as f64;
+        Area { left, top, right: left + width, bottom: top + PANEL }
+    };
+    let rows = count.max(1).div_ceil(columns);
+    ((0..count).map(cell).collect(), top + ROW * rows as f64 - 48.0 + FOOTER)
+}

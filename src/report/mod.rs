@@ -1,0 +1,89 @@
+//! Reports: charts and the comparison table, from recorded results only.
+//!
+//! [`draw_all`] reads a results folder and draws its charts into it, each as SVG and as PNG at twice the size.
+//! [`Results::read`] with [`table`] gives the comparison that a run prints last, [`json`] the same for programs.
+//!
+//! Charts say how they were made: run and spread in the subtitle, units at the axes, experiment, version and seed in the
+//! footer. The same files give the same bytes. Left out: interaction; the tables are there for that.
+
+mod axis;
+mod charts;
+mod data;
+mod format;
+mod frame;
+mod scene;
+mod style;
+#[cfg(test)]
+mod synthetic;
+mod table;
+#[cfg(test)]
+mod tests;
+mod text;
+
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+use crate::record::RecordError;
+use scene::Scene;
+
+pub use data::Results;
+pub use table::{SCHEMA_VERSION, json, table};
+
+/// The folder of the charts in a results folder.
+pub const CHARTS_FOLDER: &str = "charts";
+
+/// Why a report could not be made.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ReportError {
+    /// The results could not be read.
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    /// The folder holds no results.
+    #[error("{} is missing: this is no results folder; name one that `fleetsim run` wrote", path.display())]
+    NoResults {
+        /// The file that every results folder has.
+        path: PathBuf,
+    },
+    /// A chart could not be written.
+    #[error("cannot write the chart {}: {reason}", path.display())]
+    Write {
+        /// The chart's file.
+        path: PathBuf,
+        /// What the file system said.
+        reason: String,
+    },
+}
+
+/// Draws all charts of a results folder into its folder `charts`, and returns their paths.
+///
+/// # Errors
+/// When the folder is no results folder, a file in it is missing or damaged, or a chart cannot be written.
+pub fn draw_all(folder: &Path) -> Result<Vec<PathBuf>, ReportError> {
+    let results = Results::read(folder)?;
+    let charts = folder.join(CHARTS_FOLDER);
+    let failed = |path: &Path, reason: String| ReportError::Write { path: path.to_owned(), reason };
+    std::fs::create_dir_all(&charts).map_err(|error| failed(&charts, error.to_string()))?;
+    let mut paths = Vec::new();
+    for (name, scene) in scenes(&results) {
+        let svg = charts.join(format!("{name}.svg"));
+        std::fs::write(&svg, scene.to_svg()).map_err(|error| failed(&svg, error.to_string()))?;
+        let png = charts.join(format!("{name}.png"));
+        scene.write_png(&png).map_err(|reason| failed(&png, reason))?;
+        paths.extend([svg, png]);
+    }
+    Ok(paths)
+}
+
+/// The charts with the names of their files.
+fn scenes(results: &Results) -> [(&'static str, Scene); 6] {
+    [
+        ("tradeoff", charts::tradeoff::draw(results)),
+        ("pulls", charts::over_time::pulls(results)),
+        ("egress", charts::over_time::egress(results)),
+        ("ready", charts::ready::draw(results)),
+        ("completion", charts::completion::draw(results)),
+        ("states", charts::states::draw(results)),
+    ]
+}

@@ -1,0 +1,433 @@
+//! A chart as a list of shapes, and the two ways to write it: SVG, and PNG at twice its size.
+//!
+//! Charts put shapes at logical pixels. Both writers get the same shapes on the same fine grid of [`GRID_PER_PX`], as
+//! the drawing library knows whole pixels only: the SVG scales it down by its view box, the PNG by averaging, which
+//! also smooths every edge. plotters draws all of it but the PNG's text and joins: its text drops the room at the left of
+//! each letter, and its wide lines grow spikes at sharp turns. A list of shapes can be asked whether its texts overlap; tests do.
+
+use std::path::Path;
+
+use ab_glyph::{Font, point};
+use plotters::backend::{BitMapBackend, DrawingBackend, SVGBackend};
+use plotters::style::text_anchor::{HPos, Pos, VPos};
+use plotters::style::{Color, FontDesc, FontFamily, FontStyle, RGBAColor, ShapeStyle, TextStyle};
+
+use super::style::{Colour, FAMILY, WHITE};
+use super::text::{Weight, face, lay_out, px_scale};
+
+/// Grid steps in a logical pixel.
+const GRID_PER_PX: f64 = 4.0;
+/// Pixels of a PNG in a logical pixel.
+pub(super) const PNG_PER_PX: u32 = 2;
+
+/// A place in logical pixels from the upper left corner.
+pub(super) type Point = (f64, f64);
+
+/// Which end of a text its place is.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Align {
+    Left,
+    Middle,
+    Right,
+}
+
+/// How a line is drawn.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stroke {
+    pub(super) colour: Colour,
+    pub(super) width: f64,
+    pub(super) dash: &'static [f64],
+}
+
+/// A text with its look; its place is on the baseline.
+#[derive(Clone, Debug)]
+pub(super) struct Label {
+    pub(super) text: String,
+    pub(super) at: Point,
+    pub(super) size: f64,
+    pub(super) weight: Weight,
+    pub(super) colour: Colour,
+    pub(super) align: Align,
+}
+
+#[derive(Clone, Debug)]
+enum Shape {
+    Path(Vec<Point>, Stroke),
+    Area(Vec<Point>, Colour, f64),
+    Dot(Point, f64, Colour, f64),
+    Text(Label),
+}
+
+/// A chart as a list of shapes, later ones over earlier ones.
+#[derive(Clone, Debug)]
+pub(super) struct Scene {
+    pub(super) width: f64,
+    pub(super) height: f64,
+    title: String,
+    shapes: Vec<Shape>,
+}
+
+impl Stroke {
+    /// A solid line.
+    pub(super) const fn solid(colour: Colour, width: f64) -> Self {
+        Self { colour, width, dash: &[] }
+    }
+}
+
+impl Scene {
+    /// A white page. `title` is what an SVG tells those who cannot see it.
+    pub(super) fn new(title: &str, width: f64, height: f64) -> Self {
+        Self { width, height, title: title.to_owned(), shapes: Vec::new() }
+    }
+
+    /// Draws a line through `points`; fewer than two are no line.
+    pub(super) fn path(&mut self, points: Vec<Point>, stroke: Stroke) {
+        if points.len() < 2 {
+            return;
+        }
+        if stroke.dash.is_empty() {
+            self.shapes.push(Shape::Path(points, stroke));
+        } else {
+            for piece in dashes(&points, stroke.dash) {
+                self.shapes.push(Shape::Path(piece, stroke));
+            }
+        }
+    }
+
+    /// Draws a straight line.
+    pub(super) fn line(&mut self, from: Point, to: Point, stroke: Stroke) {
+        self.path(vec![from, to], stroke);
+    }
+
+    /// Fills a polygon; `opacity` is between 0 and 1.
+    pub(super) fn area(&mut self, points: Vec<Point>, colour: Colour, opacity: f64) {
+        if points.len() >= 3 {
+            self.shapes.push(Shape::Area(points, colour, opacity));
+        }
+    }
+
+    /// Fills a rectangle between two corners.
+    pub(super) fn rectangle(&mut self, (x0, y0): Point, (x1, y1): Point, colour: Colour, opacity: f64) {
+        self.area(vec![(x0, y0), (x1, y0), (x1, y1), (x0, y1)], colour, opacity);
+    }
+
+    /// Fills a circle.
+    pub(super) fn dot(&mut self, center: Point, radius: f64, colour: Colour, opacity: f64) {
+        self.shapes.push(Shape::Dot(center, radius, colour, opacity));
+    }
+
+    /// Writes a text.
+    pub(super) fn text(&mut self, label: Label) {
+        if !label.text.is_empty() {
+            self.shapes.push(Shape::Text(label));
+        }
+    }
+
+    /// The chart as SVG.
+    pub(super) fn to_svg(&self) -> String {
+        let grid = self.pixels(GRID_PER_PX);
+        let mut text = String::new();
+        {
+            let mut backend = SVGBackend::with_string(&mut text, grid);
+            self.draw(&mut backend, &Format::Svg).expect("text in memory takes every shape");
+            backend.present().expect("text in memory takes every shape");
+        }
+        let (width, height) = self.pixels(1.0);
+        let body = text.split_once('>').map_or("", |(_, body)| body);
+        let title = self.title.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+        format!(
+            "<svg width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {} {}\" role=\"img\" \
+             stroke-linejoin=\"round\" xmlns=\"http://www.w3.org/2000/svg\">\n<title>{title}</title>{body}",
+            grid.0, grid.1
+        )
+    }
+
+    /// Writes the chart as PNG, [`PNG_PER_PX`] pixels for each of its own.
+    ///
+    /// # Errors
+    /// When the file cannot be written; the text is the drawing library's.
+    pub(super) fn write_png(&self, path: &Path) -> Result<(), String> {
+        let (fine_width, fine_height) = self.pixels(GRID_PER_PX);
+        let mut fine = vec![0_u8; fine_width as usize * fine_height as usize * 3];
+        {
+            let mut backend = BitMapBackend::with_buffer(&mut fine, (fine_width, fine_height));
+            self.draw(&mut backend, &Format::Bitmap).expect("memory takes every shape");
+            backend.present().expect("memory takes every shape");
+        }
+        let size = self.pixels(f64::from(PNG_PER_PX));
+        let pixels = halved(&fine, fine_width as usize, size);
+        let mut file = BitMapBackend::new(path, size);
+        file.blit_bitmap((0, 0), size, &pixels).map_err(|error| error.to_string())?;
+        file.present().map_err(|error| error.to_string())
+    }
+
+    /// Size at `scale` pixels for a logical one.
+    fn pixels(&self, scale: f64) -> (u32, u32) {
+        ((self.width * scale).round() as u32, (self.height * scale).round() as u32)
+    }
+
+    fn draw<B: DrawingBackend>(&self, backend: &mut B, format: &Format) -> Result<(), String> {
+        let (width, height) = self.pixels(GRID_PER_PX);
+        let white = rgba(WHITE, 1.0).filled();
+        backend.draw_rect((0, 0), (width as i32, height as i32), &white, true).map_err(|error| error.to_string())?;
+        for shape in &self.shapes {
+            let drawn = match shape {
+                Shape::Path(points, stroke) => draw_path(backend, &on_grid(points), *stroke, format),
+                Shape::Area(points, colour, opacity) => {
+                    backend.fill_polygon(on_grid(points), &rgba(*colour, *opacity)).map_err(|error| error.to_string())
+                }
+                Shape::Dot(center, radius, colour, opacity) => {
+                    let radius = (radius * GRID_PER_PX).round() as u32;
+                    let style = rgba(*colour, *opacity).filled();
+                    backend.draw_circle(grid_point(center), radius, &style, true).map_err(|error| error.to_string())
+                }
+                Shape::Text(label) => match format {
+                    Format::Svg => draw_svg_text(backend, label),
+                    Format::Bitmap => draw_bitmap_text(backend, label),
+                },
+            };
+            drawn?;
+        }
+        Ok(())
+    }
+}
+
+/// What is drawn differently.
+enum Format {
+    Svg,
+    Bitmap,
+}
+
+fn draw_path<B: DrawingBackend>(
+    backend: &mut B,
+    points: &[(i32, i32)],
+    stroke: Stroke,
+    format: &Format,
+) -> Result<(), String> {
+    let width = (stroke.width * GRID_PER_PX).round().max(1.0) as u32;
+    let style = rgba(stroke.colour, 1.0).stroke_width(width);
+    match format {
+        Format::Svg => backend.draw_path(points.iter().copied(), &style).map_err(|error| error.to_string()),
+        Format::Bitmap => {
+            // Piece by piece with round joins: a pixel line's joins would reach far beyond sharp turns.
+            for pair in points.windows(2) {
+                backend.draw_path(pair.iter().copied(), &style).map_err(|error| error.to_string())?;
+            }
+            let join = rgba(stroke.colour, 1.0).filled();
+            for &point in points.iter().skip(1).take(points.len().saturating_sub(2)) {
+                backend.draw_circle(point, width / 2, &join, true).map_err(|error| error.to_string())?;
+            }
+            Ok(())
+        }
+    }
+}
+
+/// plotters 0.3.7 writes a size as size / 1.24 em, and a top anchor as a baseline 0.76 em lower.
+fn draw_svg_text<B: DrawingBackend>(backend: &mut B, label: &Label) -> Result<(), String> {
+    let em = label.size * GRID_PER_PX;
+    let (x, baseline) = grid_point(&label.at);
+    let anchor = match label.align {
+        Align::Left => HPos::Left,
+        Align::Middle => HPos::Center,
+        Align::Right => HPos::Right,
+    };
+    let weight = match label.weight {
+        Weight::Regular => FontStyle::Normal,
+        Weight::Bold => FontStyle::Bold,
+    };
+    let colour = rgba(label.colour, 1.0);
+    let font = FontDesc::new(FontFamily::Name(FAMILY), em * 1.24, weight);
+    let style = TextStyle::from(font).color(&colour).pos(Pos::new(anchor, VPos::Top));
+    let place = (x, baseline - (0.76 * em).round() as i32);
+    backend.draw_text(&label.text, &style, place).map_err(|error| error.to_string())
+}
+
+fn draw_bitmap_text<B: DrawingBackend>(backend: &mut B, label: &Label) -> Result<(), String> {
+    let em = label.size * GRID_PER_PX;
+    let (glyphs, width) = lay_out(&label.text, em, label.weight);
+    let left = label.at.0 * GRID_PER_PX
+        - match label.align {
+            Align::Left => 0.0,
+            Align::Middle => width / 2.0,
+            Align::Right => width,
+        };
+    let baseline = label.at.1 * GRID_PER_PX;
+    for (glyph, at) in glyphs {
+        let place = point((left + at) as f32, baseline as f32);
+        let placed = glyph.with_scale_and_position(px_scale(em, label.weight), place);
+        let Some(outline) = face(label.weight).outline_glyph(placed) else { continue };
+        let corner = outline.px_bounds().min;
+        let mut inked = Vec::new();
+        outline.draw(|x, y, ink| inked.push((x as i32 + corner.x as i32, y as i32 + corner.y as i32, ink)));
+        for (x, y, ink) in inked {
+            let color = rgba(label.colour, f64::from(ink.clamp(0.0, 1.0))).to_backend_color();
+            backend.draw_pixel((x, y), color).map_err(|error| error.to_string())?;
+        }
+    }
+    Ok(())
+}
+
+fn rgba(Colour(red, green, blue): Colour, opacity: f64) -> RGBAColor {
+    RGBAColor(red, green, blue, opacity)
+}
+
+/// Short forms of plotters' styles.
+trait Styled {
+    fn filled(self) -> ShapeStyle;
+    fn stroke_width(self, width: u32) -> ShapeStyle;
+}
+
+impl Styled for RGBAColor {
+    fn filled(self) -> ShapeStyle {
+        ShapeStyle { color: self, filled: true, stroke_width: 0 }
+    }
+    fn stroke_width(self, width: u32) -> ShapeStyle {
+        ShapeStyle { color: self, filled: false, stroke_width: width }
+    }
+}
+
+fn grid_point(&(x, y): &Point) -> (i32, i32) {
+    ((x * GRID_PER_PX).round() as i32, (y * GRID_PER_PX).round() as i32)
+}
+
+/// The points on the grid, without repetitions: the library's wide lines break at segments of no length.
+fn on_grid(points: &[Point]) -> Vec<(i32, i32)> {
+    let mut grid: Vec<(i32, i32)> = points.iter().map(grid_point).collect();
+    grid.dedup();
+    if grid.len() == 1 {
+        grid.push((grid[0].0 + 1, grid[0].1));
+    }
+    grid
+}
+
+/// Averages squares of 2 x 2 pixels of three bytes.
+fn halved(fine: &[u8], fine_width: usize, (width, height): (u32, u32)) -> Vec<u8> {
+    let (width, height) = (width as usize, height as usize);
+    let mut pixels = Vec::with_capacity(width * height * 3);
+    let at = |x: usize, y: usize, channel: usize| u16::from(fine[(y * fine_width + x) * 3 + channel]);
+    for y in 0..height {
+        for x in 0..width {
+            for channel in 0..3 {
+                let sum = at(2 * x, 2 * y, channel)
+                    + at(2 * x + 1, 2 * y, channel)
+                    + at(2 * x, 2 * y + 1, channel)
+                    + at(2 * x + 1, 2 * y + 1, channel);
+                pixels.push(((sum + 2) / 4) as u8);
+            }
+        }
+    }
+    pixels
+}
+
+/// Cuts a line into the inked pieces of a dash pattern.
+fn dashes(points: &[Point], pattern: &[f64]) -> Vec<Vec<Point>> {
+    let mut pieces = Vec::new();
+    let mut piece = vec![points[0]];
+    let (mut part, mut left) = (0, pattern[0]);
+    for pair in points.windows(2) {
+        let ((mut x, mut y), (to_x, to_y)) = (pair[0], pair[1]);
+        let mut length = (to_x - x).hypot(to_y - y);
+        while length > left {
+            (x, y) = (x + (to_x - x) * left / length, y + (to_y - y) * left / length);
+            length -= left;
+            if part % 2 == 0 {
+                piece.push((x, y));
+                pieces.push(std::mem::take(&mut piece));
+            } else {
+                piece = vec![(x, y)];
+            }
+            part = (part + 1) % pattern.len();
+            left = pattern[part];
+        }
+        left -= length;
+        if part % 2 == 0 {
+            piece.push((to_x, to_y));
+        }
+    }
+    if piece.len() >= 2 {
+        pieces.push(piece);
+    }
+    pieces
+}
+
+#[cfg(test)]
+impl Scene {
+    /// Left, top, right and bottom of every text, with the text.
+    pub(super) fn text_boxes(&self) -> Vec<([f64; 4], String)> {
+        let mut boxes = Vec::new();
+        for shape in &self.shapes {
+            if let Shape::Text(label) = shape {
+                let width = crate::report::text::text_width(&label.text, label.size, label.weight);
+                let left = match label.align {
+                    Align::Left => label.at.0,
+                    Align::Middle => label.at.0 - width / 2.0,
+                    Align::Right => label.at.0 - width,
+                };
+                // Height of capitals and depth of descenders of the font, in em.
+                let (top, bottom) = (label.at.1 - 0.72 * label.size, label.at.1 + 0.22 * label.size);
+                boxes.push(([left, top, left + width, bottom], label.text.clone()));
+            }
+        }
+        boxes
+    }
+
+    /// Asserts that no text leaves the page or touches another.
+    pub(super) fn assert_readable(&self) {
+        let boxes = self.text_boxes();
+        for (at, (a, text)) in boxes.iter().enumerate() {
+            let inside = a[0] >= 0.0 && a[1] >= 0.0 && a[2] <= self.width && a[3] <= self.height;
+            assert!(inside, "{}: `{text}` leaves the page: {a:?}", self.title);
+            for (b, other) in &boxes[..at] {
+                let apart = a[2] <= b[0] || b[2] <= a[0] || a[3] <= b[1] || b[3] <= a[1];
+                assert!(apart, "{}: `{text}` {a:?} touches `{other}` {b:?}", self.title);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::style::INK;
+
+    fn label(text: &str, align: Align) -> Label {
+        Label { text: text.to_owned(), at: (50.0, 30.0), size: 20.0, weight: Weight::Regular, colour: INK, align }
+    }
+
+    #[test]
+    fn a_dash_pattern_inks_its_share_of_a_bent_line() {
+        let pieces = dashes(&[(0.0, 0.0), (10.0, 0.0), (10.0, 10.0)], &[4.0, 2.0]);
+        let length =
+            |piece: &Vec<Point>| piece.windows(2).map(|p| (p[1].0 - p[0].0).hypot(p[1].1 - p[0].1)).sum::<f64>();
+        // 20 px: 4 on, 2 off, 4 on (to 10), 2 off, 4 on (12..16), 2 off, 2 on (18..20).
+        let lengths: Vec<f64> = pieces.iter().map(|piece| length(piece).round()).collect();
+        assert_eq!(format!("{lengths:?}"), "[4.0, 4.0, 4.0, 2.0]");
+    }
+
+    #[test]
+    fn both_formats_show_the_page_at_their_size() {
+        let mut scene = Scene::new("a < b", 100.0, 60.0);
+        scene.text(label("x", Align::Left));
+        let svg = scene.to_svg();
+        assert!(svg.starts_with("<svg width=\"100\" height=\"60\" viewBox=\"0 0 400 240\""), "{svg}");
+        assert!(svg.contains("<title>a &lt; b</title>"), "{svg}");
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path().join("chart.png");
+        scene.write_png(&path).expect("written");
+        let bytes = std::fs::read(&path).expect("readable");
+        // PNG: signature (8), length and name of the header (8), width, height.
+        assert_eq!(&bytes[16..24], [0, 0, 0, 200, 0, 0, 0, 120]);
+    }
+
+    #[test]
+    fn the_readability_check_sees_overlaps_and_clipped_texts() {
+        let check = |labels: &[Label]| {
+            let mut scene = Scene::new("t", 100.0, 60.0);
+            labels.iter().for_each(|label| scene.text(label.clone()));
+            std::panic::catch_unwind(move || scene.assert_readable()).is_ok()
+        };
+        assert!(check(&[label("ab", Align::Left), label("cd", Align::Right)]), "side by side");
+        assert!(!check(&[label("ab", Align::Left), label("cd", Align::Middle)]), "overlapping");
+        assert!(!check(&[label("much too wide", Align::Left)]), "clipped");
+    }
+}

@@ -1,0 +1,226 @@
+//! Recorded results made up for tests: waves of pulls as a rollout would cause them, without a simulator. Deterministic.
+
+use std::path::Path;
+
+use crate::record::{
+    ClusterRow, Outcome, PassRow, Provenance, Publication, RunRecord, RunRow, SeriesRow, Tables, VariantInfo,
+    VariantRecord,
+};
+
+/// What a made-up variant is like.
+#[derive(Clone, Debug)]
+pub(super) struct Wave {
+    pub(super) name: String,
+    pub(super) strategy: &'static str,
+    /// Clusters told at once.
+    pub(super) size: u64,
+    /// One in how many runs stalls half way; 0 for none.
+    pub(super) stalls: u32,
+}
+
+/// A whole made-up experiment.
+#[derive(Clone, Debug)]
+pub(super) struct Fleet {
+    pub(super) clusters: u64,
+    pub(super) replicates: u32,
+    pub(super) waves: Vec<Wave>,
+    pub(super) egress_bytes_per_s: Option<f64>,
+}
+
+/// Six settings of `maxUnavailable` for 1 000 clusters, 20 runs each.
+pub(super) fn six_settings() -> Fleet {
+    let wave = |(setting, size): &(&str, u64)| Wave {
+        name: format!("fleet maxUnavailable={setting}"),
+        strategy: "fleet",
+        size: *size,
+        stalls: 0,
+    };
+    let waves = [("1", 1), ("5%", 50), ("10%", 100), ("25%", 250), ("50%", 500), ("100%", 1000)];
+    Fleet { clusters: 1000, replicates: 20, waves: waves.iter().map(wave).collect(), egress_bytes_per_s: Some(1.25e9) }
+}
+
+/// Pseudo-random numbers in 0..1: an LCG with Knuth's constants.
+struct Luck(u64);
+
+impl Luck {
+    fn next(&mut self) -> f64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 11) as f64 / (1_u64 << 53) as f64
+    }
+}
+
+impl Fleet {
+    /// Writes the tables into `folder`, as a run would.
+    pub(super) fn publish(&self, folder: &Path) {
+        let mut provenance =
+            Provenance::new("max-unavailable", "Which maxUnavailable can the registry bear?", 42, self.replicates);
+        provenance.command = "fleetsim run experiments/01-max-unavailable".to_owned();
+        provenance.horizon_s = 86_400.0;
+        let variants: Vec<VariantRecord> = self.waves.iter().map(|wave| self.variant(wave)).collect();
+        provenance.variants = variants
+            .iter()
+            .map(|variant| VariantInfo {
+                variant: variant.variant.clone(),
+                strategy: variant.strategy.clone(),
+                setting: variant.setting.clone(),
+                registry_egress_bytes_per_s: self.egress_bytes_per_s,
+            })
+            .collect();
+        let publication = Publication::begin(folder, provenance).expect("a fresh folder");
+        for (name, bytes) in Tables::of(&variants, 42).files() {
+            publication.write(name, &bytes).expect("written");
+        }
+        publication.publish().expect("published");
+    }
+
+    fn variant(&self, wave: &Wave) -> VariantRecord {
+        VariantRecord {
+            variant: wave.name.clone(),
+            strategy: wave.strategy.to_owned(),
+            setting: format!("maxUnavailable={}", wave.size),
+            runs: (0..self.replicates).map(|replicate| self.run(wave, replicate)).collect(),
+        }
+    }
+
+    /// Waves of `size` clusters; each cluster pulls 3 x 150 MB through 100 Mbit/s or its share of the link, and is ready 20 s to
+    /// 60 s later; the next wave starts when the last of the wave is ready.
+    fn run(&self, wave: &Wave, replicate: u32) -> RunRecord {
+        let mut luck = Luck(u64::from(replicate) * 7919 + 1);
+        let stalled = wave.stalls > 0 && replicate.is_multiple_of(wave.stalls);
+        let link = self.egress_bytes_per_s.unwrap_or(1.25e9);
+        let mut clusters = Vec::new();
+        let mut now = 0.0;
+        let reach = if stalled { self.clusters / 2 } else { self.clusters };
+        while (clusters.len() as u64) < reach {
+            let size = wave.size.min(reach - clusters.len() as u64);
+            let rate = (link / size as f64).min(12.5e6);
+            let mut wave_end: f64 = now;
+            for _ in 0..size {
+                let told = now + 10.0 * luck.next() * luck.next();
+                let pull = 450e6 / rate * (0.7 + 0.6 * luck.next());
+                let ready = told + pull + 20.0 + 40.0 * luck.next();
+                wave_end = wave_end.max(ready);
+                clusters.push((told, told + 2.0, told + 2.0 + pull, ready));
+            }
+            now = wave_end;
+        }
+        let completion = (!stalled).then_some(now);
+        let end = if stalled { 86_400.0 } else { now };
+        let bin_s = (now / 3000.0).ceil().max(1.0);
+        let bins = (now / bin_s).ceil() as usize;
+        let series = self.series(&clusters, bins, bin_s);
+        let peak = series.iter().map(|row| row.pulls).max().unwrap_or(0);
+        let egress_peak = series.iter().map(|row| row.egress_bytes_per_s).fold(0.0, f64::max);
+        let mut ready: Vec<f64> = clusters.iter().map(|cluster| cluster.3).collect();
+        ready.sort_by(f64::total_cmp);
+        let share = |percent: u64| ready.get((self.clusters * percent).div_ceil(100).max(1) as usize - 1).copied();
+        let run = RunRow {
+            variant: wave.name.clone(),
+            strategy: wave.strategy.to_owned(),
+            setting: format!("maxUnavailable={}", wave.size),
+            replicate,
+            outcome: if stalled { Outcome::Stalled } else { Outcome::Complete },
+            held_by: if stalled {
+                "maxUnavailable: store-0007 is offline and counts as unavailable".to_owned()
+            } else {
+                String::new()
+            },
+            completion_s: completion,
+            t50_s: share(50),
+            t90_s: share(90),
+            t99_s: share(99),
+            end_s: end,
+            targets: self.clusters,
+            targets_done: reach,
+            peak_pulls: peak,
+            peak_downloads: 3 * peak,
+            peak_pulling_clusters: peak / 3,
+            egress_bytes: 450_000_000 * reach,
+            received_bytes: 450_000_000 * reach,
+            lost_bytes: 0,
+            egress_peak_1s_bytes_per_s: egress_peak,
+            egress_peak_60s_bytes_per_s: egress_peak * 0.9,
+            egress_busy_share: (egress_peak / link).min(1.0) * 0.4,
+            requests: 12 * reach,
+            responses_429: wave.size / 40,
+            pulls: 3 * reach,
+            failed_pulls: wave.size / 100,
+            backoffs: 0,
+            crashes: 0,
+            peak_not_ready: wave.size,
+            not_ready_cluster_hours: 1.5,
+            exposed_targets: 0,
+            passes: 100,
+            promotions: reach,
+            peak_promotions_per_pass: wave.size,
+            events: 1000,
+        };
+        let rows = |(at, &(told, pull, pulled, ready)): (usize, &(f64, f64, f64, f64))| ClusterRow {
+            cluster: format!("store-{at:04}"),
+            stage: String::new(),
+            offline: false,
+            defective: false,
+            told_s: Some(told),
+            applied_s: Some(told + 1.0),
+            first_pull_s: Some(pull),
+            last_pull_s: Some(pulled),
+            ready_s: Some(ready),
+            pulls: 3,
+            failed_pulls: 0,
+            received_bytes: 450_000_000,
+        };
+        let mut table: Vec<ClusterRow> = clusters.iter().enumerate().map(rows).collect();
+        for at in table.len()..self.clusters as usize {
+            let told = rows((at, &(0.0, 0.0, 0.0, 0.0)));
+            table.push(ClusterRow {
+                told_s: None,
+                applied_s: None,
+                first_pull_s: None,
+                last_pull_s: None,
+                ready_s: None,
+                ..told
+            });
+        }
+        let passes = vec![PassRow { t_s: 0.0, duration_s: 0.5, created: 0, promoted: wave.size, unavailable: 0 }];
+        RunRecord { run, series, bin_s, clusters: table, passes }
+    }
+
+    fn series(&self, clusters: &[(f64, f64, f64, f64)], bins: usize, bin_s: f64) -> Vec<SeriesRow> {
+        // Counted by differences: one step up and one down for each cluster.
+        let mut steps = vec![[0_i64; 4]; bins + 1];
+        let mut bytes = vec![0.0; bins + 1];
+        let bin = |time: f64| ((time / bin_s) as usize).min(bins);
+        for &(told, pull, pulled, ready) in clusters {
+            steps[bin(told)][0] += 1;
+            steps[bin(ready)][1] += 1;
+            steps[bin(pull)][2] += 3;
+            steps[(bin(pulled) + 1).min(bins)][3] += 3;
+            let (first, last) = (bin(pull), bin(pulled));
+            for part in &mut bytes[first..=last] {
+                *part += 450e6 / (last - first + 1) as f64;
+            }
+        }
+        let mut sums = [0_i64; 4];
+        (0..bins)
+            .map(|at| {
+                for (sum, step) in sums.iter_mut().zip(steps[at]) {
+                    *sum += step;
+                }
+                if at + 1 == bins {
+                    sums[1] = sums[0];
+                }
+                let [told, ready, pulls, pulled] = sums;
+                SeriesRow {
+                    t_s: at as f64 * bin_s,
+                    pulls: (pulls - pulled) as u64,
+                    downloads: 3 * (pulls - pulled) as u64,
+                    egress_bytes_per_s: bytes[at] / bin_s,
+                    ready_new: ready as u64,
+                    updating: (told - ready) as u64 * 9 / 10,
+                    not_ready: (told - ready) as u64 - (told - ready) as u64 * 9 / 10,
+                    waiting: self.clusters - told as u64,
+                }
+            })
+            .collect()
+    }
+}

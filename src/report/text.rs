@@ -1,0 +1,94 @@
+//! Texts measured and cut to the room they have, with the font that the charts are set in.
+
+use ab_glyph::{Font, FontRef, GlyphId, PxScale, ScaleFont};
+
+use super::style::{BOLD, REGULAR};
+
+/// The weight of a text.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Weight {
+    Regular,
+    Bold,
+}
+
+/// The width of `text` in logical pixels, with kerning.
+pub(super) fn text_width(text: &str, size: f64, weight: Weight) -> f64 {
+    lay_out(text, size, weight).1
+}
+
+/// The glyphs of `text` with the distance of each from the left end, and the whole width.
+pub(super) fn lay_out(text: &str, size: f64, weight: Weight) -> (Vec<(GlyphId, f64)>, f64) {
+    let font = face(weight).as_scaled(px_scale(size, weight));
+    let mut at = 0.0;
+    let mut glyphs: Vec<(GlyphId, f64)> = Vec::with_capacity(text.len());
+    for letter in text.chars() {
+        let glyph = font.glyph_id(letter);
+        if let Some(&(before, _)) = glyphs.last() {
+            at += f64::from(font.kern(before, glyph));
+        }
+        glyphs.push((glyph, at));
+        at += f64::from(font.h_advance(glyph));
+    }
+    (glyphs, at)
+}
+
+/// The font of a weight.
+pub(super) fn face(weight: Weight) -> &'static FontRef<'static> {
+    match weight {
+        Weight::Regular => &REGULAR,
+        Weight::Bold => &BOLD,
+    }
+}
+
+/// `size` is that of an em; the font library scales the height of the font's box.
+pub(super) fn px_scale(size: f64, weight: Weight) -> PxScale {
+    let font = face(weight);
+    let units_per_em = f64::from(font.units_per_em().expect("a scalable font says its em"));
+    PxScale::from((size * f64::from(font.height_unscaled()) / units_per_em) as f32)
+}
+
+/// `text`, cut with an ellipsis where it is wider than `width`.
+pub(super) fn fitted(text: &str, size: f64, weight: Weight, width: f64) -> String {
+    let letters = text.chars().count();
+    let cut = |kept: usize| format!("{}…", text.chars().take(kept).collect::<String>().trim_end());
+    shortest_cut(text, letters, cut, |text| text_width(text, size, weight) <= width)
+}
+
+/// A name, its middle cut where it is wider than `width`: strategies stand at the start, settings at the end.
+pub(super) fn fitted_name(name: &str, size: f64, weight: Weight, width: f64) -> String {
+    let letters: Vec<char> = name.chars().collect();
+    let cut = |kept: usize| {
+        let (head, tail) = (kept - kept * 2 / 3, kept * 2 / 3);
+        letters[..head].iter().chain(&['…']).chain(&letters[letters.len() - tail..]).collect()
+    };
+    shortest_cut(name, letters.len(), cut, |text| text_width(text, size, weight) <= width)
+}
+
+fn shortest_cut(text: &str, letters: usize, cut: impl Fn(usize) -> String, fits: impl Fn(&str) -> bool) -> String {
+    if fits(text) {
+        return text.to_owned();
+    }
+    (1..letters).rev().map(cut).find(|shorter| fits(shorter)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LABEL_SIZE: f64 = 13.0;
+
+    #[test]
+    fn a_text_that_is_too_wide_ends_in_an_ellipsis() {
+        assert_eq!(fitted("maxUnavailable", LABEL_SIZE, Weight::Regular, 500.0), "maxUnavailable");
+        let cut = fitted("maxUnavailable 100 percent", LABEL_SIZE, Weight::Regular, 80.0);
+        assert!(cut.ends_with('…') && cut.len() > 6, "{cut}");
+        assert!(text_width(&cut, LABEL_SIZE, Weight::Regular) <= 80.0);
+    }
+
+    #[test]
+    fn a_name_that_is_too_wide_keeps_its_setting() {
+        let cut = fitted_name("a strategy with a long name, maxUnavailable=25%", LABEL_SIZE, Weight::Bold, 160.0);
+        assert!(cut.starts_with('a') && cut.contains('…') && cut.ends_with("=25%"), "{cut}");
+        assert!(text_width(&cut, LABEL_SIZE, Weight::Bold) <= 160.0);
+    }
+}

@@ -1,0 +1,117 @@
+//! A product's control loop around its scheduler: what starts a pass, how long it takes, when its writes take effect.
+//!
+//! News from the clusters reach the controller's cache after the watch delay. A change starts a pass at once when the
+//! controller is idle; changes that come during a pass are merged into one next pass. A pass decides on the cache as
+//! it is when it begins; then it writes one object after the other, and each takes effect when it is written. With
+//! which values the loop runs is the product's data ([`ControlLoop`]).
+//!
+//! Left out: competition with other rollouts for the controller's workers, and caches that lag behind its own writes.
+
+use std::collections::VecDeque;
+
+use super::product::{Deploy, Product};
+use crate::record::PassRow;
+use crate::rollout::ControlLoop;
+use crate::world::{ClusterId, DriverEvent, Event, Queue, Report, World};
+
+/// The control loop of one run.
+pub(super) struct Controller<'s> {
+    pub(super) product: Box<dyn Product + 's>,
+    timing: ControlLoop,
+    targets: usize,
+    /// Reports on their way to the cache, in the order of their arrival.
+    on_the_way: VecDeque<Report>,
+    /// A pass is in progress.
+    busy: bool,
+    /// Something changed since the pass in progress began.
+    dirty: bool,
+    /// Its own writes start another pass.
+    again: bool,
+    /// Deploys of the pass in progress that are still to be written, in their order.
+    unwritten: VecDeque<Deploy>,
+    pub(super) passes: Vec<PassRow>,
+}
+
+impl<'s> Controller<'s> {
+    pub(super) fn new(product: Box<dyn Product + 's>, timing: ControlLoop, targets: usize) -> Self {
+        Self {
+            product,
+            timing,
+            targets,
+            on_the_way: VecDeque::new(),
+            busy: false,
+            dirty: false,
+            again: false,
+            unwritten: VecDeque::new(),
+            passes: Vec::new(),
+        }
+    }
+
+    /// Reports have reached the management cluster.
+    pub(super) fn reported(&mut self, reports: Vec<Report>, queue: &mut Queue) {
+        for report in reports {
+            self.on_the_way.push_back(report);
+            queue.schedule_in(self.timing.watch_delay, Event::Driver(DriverEvent::News));
+        }
+    }
+
+    /// A report reaches the cache. Returns the cluster it is about.
+    pub(super) fn news(&mut self, queue: &mut Queue) -> ClusterId {
+        let report = self.on_the_way.pop_front().expect("every report on its way has its event");
+        if self.product.learn(report) {
+            self.changed(queue);
+        }
+        report.cluster
+    }
+
+    /// Something that the controller watches has changed.
+    pub(super) fn changed(&mut self, queue: &mut Queue) {
+        if self.busy {
+            self.dirty = true;
+        } else {
+            self.begin_pass(queue);
+        }
+    }
+
+    fn begin_pass(&mut self, queue: &mut Queue) {
+        let now = queue.now();
+        self.dirty = false;
+        let decision = self.product.decide(now);
+        let duration = self.timing.pass_duration(self.targets, decision.writes);
+        self.passes.push(PassRow {
+            t_s: now.as_secs_f64(),
+            duration_s: duration.as_secs_f64(),
+            created: decision.created as u64,
+            promoted: decision.deploys.len() as u64,
+            unavailable: decision.unavailable,
+        });
+        if let Some(at) = decision.wake_at {
+            queue.schedule(at.max(now), Event::Driver(DriverEvent::Wake));
+        }
+        for deploy in &decision.deploys {
+            let written = self.timing.pass_duration(self.targets, deploy.after_writes);
+            queue.schedule_in(written, Event::Driver(DriverEvent::Written));
+        }
+        self.unwritten.extend(decision.deploys);
+        self.busy = true;
+        self.again = decision.again;
+        queue.schedule_in(duration, Event::Driver(DriverEvent::PassEnds));
+    }
+
+    /// The next deploy of the pass is written: its cluster is told.
+    pub(super) fn written(&mut self, world: &mut World<'_>, queue: &mut Queue) {
+        let deploy = self.unwritten.pop_front().expect("every deploy has its event");
+        world.tell(deploy.cluster, deploy.revision, queue);
+    }
+
+    /// The pass is over; what changed meanwhile starts the next.
+    pub(super) fn pass_ends(&mut self, queue: &mut Queue) {
+        self.busy = false;
+        if std::mem::take(&mut self.again) {
+            queue.schedule_in(self.timing.watch_delay, Event::Driver(DriverEvent::Wake));
+        }
+        if self.dirty {
+            self.begin_pass(queue);
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! One simulated rollout: a real scheduler drives a simulated fleet, from the release to its end.
+//!
+//! The only place that knows engine, world and rollout at once. [`run`] is one function of a scenario, a seed and a
+//! replicate, on one thread; everything that a report shows comes out of the [`RunRecord`] it returns.
+//!
+//! A run ends when the product sees every target on the wanted revision and ready, or when nothing is left that could
+//! change what the product sees (then the rule that holds the rollout is told), or at the horizon.
+
+mod baseline;
+mod controller;
+mod product;
+mod progress;
+mod rancher_fleet;
+
+use crate::engine::{self, End, EventQueue, Observer};
+use crate::record::{ClusterRow, Outcome, RunRecord, RunRow, SeriesRow};
+use crate::rollout::Hold;
+use crate::rollout::baseline::Baseline;
+use crate::scenario::{Scenario, Strategy, Variant};
+use crate::units::SimTime;
+use crate::world::{ClusterPhase, CountOrPercent, DriverEvent, Event, Meter, Queue, World};
+use baseline::BaselineProduct;
+use controller::Controller;
+use product::Product;
+use progress::Progress;
+
+/// Runs one variant with the luck of this seed and replicate.
+#[must_use]
+pub fn run(variant: &Variant, seed: u64, replicate: u32) -> RunRecord {
+    run_observed(variant, seed, replicate, &mut ())
+}
+
+/// As [`run`], and shows every event to `observer` before it happens.
+pub fn run_observed<O: Observer<Event>>(variant: &Variant, seed: u64, replicate: u32, observer: &mut O) -> RunRecord {
+    let scenario = &variant.scenario;
+    let mut queue = EventQueue::new();
+    let mut sim = Sim::new(scenario, seed, replicate, &mut queue);
+    let horizon = SimTime::ZERO + scenario.horizon;
+    let end = engine::run(&mut sim, &mut queue, observer, horizon, |sim, queue| sim.is_over(queue));
+    let (end, outcome) = match end {
+        _ if sim.progress.is_complete() => (queue.now(), Outcome::Complete),
+        End::Horizon => (horizon, Outcome::Horizon),
+        End::Empty | End::Stopped => (queue.now(), Outcome::Stalled),
+    };
+    sim.into_record(variant, replicate, end, outcome, queue.handled())
+}
+
+/// A run in progress.
+struct Sim<'s> {
+    scenario: &'s Scenario,
+    world: World<'s>,
+    controller: Controller<'s>,
+    progress: Progress,
+}
+
+impl<'s> Sim<'s> {
+    fn new(scenario: &'s Scenario, seed: u64, replicate: u32, queue: &mut Queue) -> Self {
+        let world = World::new(&scenario.world, seed, replicate, queue);
+        let product: Box<dyn Product + 's> = match &scenario.strategy {
+            Strategy::RancherFleet { rules, strategy } => {
+                Box::new(rancher_fleet::RancherFleetProduct::new(scenario, *rules, strategy))
+            }
+            Strategy::AllAtOnce {} => Box::new(BaselineProduct::new(scenario, Baseline::AllAtOnce)),
+            Strategy::Batches { size: CountOrPercent::Count(size) } => {
+                Box::new(BaselineProduct::new(scenario, Baseline::BatchSize(*size)))
+            }
+            Strategy::Batches { size: CountOrPercent::Percent(percent) } => {
+                Box::new(BaselineProduct::new(scenario, Baseline::BatchPercent(*percent)))
+            }
+            Strategy::OneByOne {} => Box::new(BaselineProduct::new(scenario, Baseline::OneByOne)),
+        };
+        let targets = scenario.world.clusters.len();
+        let mut sim = Self {
+            scenario,
+            world,
+            controller: Controller::new(product, scenario.control_loop, targets),
+            progress: Progress::new(targets),
+        };
+        // The new release is the first change.
+        queue.schedule(SimTime::ZERO, Event::Driver(DriverEvent::Wake));
+        sim.controller.reported(sim.world.take_reports(), queue);
+        sim
+    }
+
+    fn is_over(&self, queue: &Queue) -> bool {
+        self.progress.is_complete() || self.world.is_at_rest(queue)
+    }
+
+    fn held_by(&self, outcome: Outcome) -> String {
+        if outcome == Outcome::Complete {
+            return String::new();
+        }
+        self.controller.product.hold().as_ref().map_or_else(|| "no rule".to_owned(), Hold::to_string)
+    }
+
+    fn into_record(
+        mut self,
+        variant: &Variant,
+        replicate: u32,
+        end: SimTime,
+        outcome: Outcome,
+        events: u64,
+    ) -> RunRecord {
+        let totals = self.world.finish(end);
+        self.world.assert_bytes_are_conserved();
+        let meter = self.world.meter();
+        let (egress_peak_1s, egress_peak_60s) = meter.egress_peaks();
+        let passes = std::mem::take(&mut self.controller.passes);
+        let secs = |time: SimTime| time.as_secs_f64();
+        let run = RunRow {
+            variant: variant.label.clone(),
+            strategy: variant.strategy.clone(),
+            setting: variant.setting.clone(),
+            replicate,
+            outcome,
+            held_by: self.held_by(outcome),
+            completion_s: self.progress.reached(1.0).map(secs),
+            t50_s: self.progress.reached(0.5).map(secs),
+            t90_s: self.progress.reached(0.9).map(secs),
+            t99_s: self.progress.reached(0.99).map(secs),
+            end_s: secs(end),
+            targets: self.progress.targets(),
+            targets_done: self.progress.done(),
+            peak_pulls: meter.pulls.peak(),
+            peak_downloads: meter.downloads.peak(),
+            peak_pulling_clusters: meter.pulling_clusters.peak(),
+            egress_bytes: totals.sent.get(),
+            received_bytes: totals.received.get(),
+            lost_bytes: totals.lost.get(),
+            egress_peak_1s_bytes_per_s: egress_peak_1s,
+            egress_peak_60s_bytes_per_s: egress_peak_60s,
+            egress_busy_share: self.world.busy_share(end - SimTime::ZERO),
+            requests: totals.requests,
+            responses_429: totals.responses_429,
+            pulls: totals.pulls,
+            failed_pulls: totals.failed_pulls.iter().sum(),
+            backoffs: totals.backoffs,
+            crashes: totals.crashes,
+            peak_not_ready: meter.peak_not_ready(),
+            not_ready_cluster_hours: meter.not_ready_cluster_hours(),
+            exposed_targets: self.world.facts().filter(|facts| facts.defective && facts.told.is_some()).count() as u64,
+            passes: passes.len() as u64,
+            promotions: passes.iter().map(|pass| pass.promoted).sum(),
+            peak_promotions_per_pass: passes.iter().map(|pass| pass.promoted).max().unwrap_or(0),
+            events,
+        };
+        let (bin_s, series) = series(meter);
+        RunRecord { run, series, bin_s, clusters: self.cluster_rows(), passes }
+    }
+
+    fn cluster_rows(&self) -> Vec<ClusterRow> {
+        let secs = |time: Option<SimTime>| time.map(SimTime::as_secs_f64);
+        let stages = self.controller.product.stages();
+        let clusters = self.scenario.world.clusters.iter().zip(self.world.facts());
+        clusters
+            .zip(stages)
+            .map(|((spec, facts), stage)| ClusterRow {
+                cluster: spec.name.clone(),
+                stage,
+                offline: facts.offline,
+                defective: facts.defective,
+                told_s: secs(facts.told),
+                applied_s: secs(facts.applied),
+                first_pull_s: secs(facts.first_pull),
+                last_pull_s: secs(facts.last_pull),
+                ready_s: secs(facts.ready),
+                pulls: facts.pulls,
+                failed_pulls: facts.failed_pulls,
+                received_bytes: facts.received.get(),
+            })
+            .collect()
+    }
+}
+
+impl engine::Model for Sim<'_> {
+    type Event = Event;
+
+    fn handle(&mut self, event: Event, queue: &mut Queue) {
+        match event {
+            Event::Driver(DriverEvent::News) => {
+                let cluster = self.controller.news(queue);
+                self.progress.set(cluster, self.controller.product.is_done(cluster), queue.now());
+            }
+            Event::Driver(DriverEvent::PassEnds) => self.controller.pass_ends(queue),
+            Event::Driver(DriverEvent::Written) => self.controller.written(&mut self.world, queue),
+            Event::Driver(DriverEvent::Wake) => self.controller.changed(queue),
+            event => {
+                self.world.handle(event, queue);
+                self.controller.reported(self.world.take_reports(), queue);
+            }
+        }
+    }
+}
+
+/// The meters' series as rows.
+fn series(meter: &Meter) -> (f64, Vec<SeriesRow>) {
+    let (bin, bins) = meter.series();
+    let bin_s = bin.as_secs_f64();
+    let rows = bins.iter().enumerate().map(|(at, bin)| {
+        let count = |phase: ClusterPhase| bin.phases[phase as usize];
+        SeriesRow {
+            t_s: at as f64 * bin_s,
+            pulls: bin.pulls,
+            downloads: bin.downloads,
+            egress_bytes_per_s: bin.egress_bytes / bin_s,
+            ready_new: count(ClusterPhase::Ready),
+            updating: count(ClusterPhase::Updating),
+            not_ready: count(ClusterPhase::NotReady),
+            waiting: count(ClusterPhase::Waiting),
+        }
+    });
+    (bin_s, rows.collect())
+}

@@ -1,0 +1,70 @@
+//! How far a rollout has come, as its product sees it.
+
+use crate::units::SimTime;
+use crate::world::ClusterId;
+
+/// Which targets are done, and when each share of them first was.
+#[derive(Clone, Debug)]
+pub(super) struct Progress {
+    done: Vec<bool>,
+    count: usize,
+    /// When one, two, three, … targets were first done at once.
+    first: Vec<SimTime>,
+}
+
+impl Progress {
+    pub(super) fn new(targets: usize) -> Self {
+        Self { done: vec![false; targets], count: 0, first: Vec::with_capacity(targets) }
+    }
+
+    /// A target is done, or is not any more.
+    pub(super) fn set(&mut self, cluster: ClusterId, done: bool, now: SimTime) {
+        let was = std::mem::replace(&mut self.done[cluster.index()], done);
+        match (was, done) {
+            (false, true) => self.count += 1,
+            (true, false) => self.count -= 1,
+            _ => {}
+        }
+        if self.count > self.first.len() {
+            self.first.push(now);
+        }
+    }
+
+    pub(super) fn is_complete(&self) -> bool {
+        self.count == self.done.len()
+    }
+
+    pub(super) const fn targets(&self) -> u64 {
+        self.done.len() as u64
+    }
+
+    pub(super) const fn done(&self) -> u64 {
+        self.count as u64
+    }
+
+    /// When this share of the targets, rounded up, was first done. `None`: it never was.
+    pub(super) fn reached(&self, share: f64) -> Option<SimTime> {
+        let wanted = (share * self.done.len() as f64).ceil() as usize;
+        self.first.get(wanted.max(1) - 1).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_is_reached_when_so_many_were_first_done_at_once() {
+        let mut progress = Progress::new(4);
+        let at = |secs| SimTime::from_secs(secs);
+        progress.set(ClusterId(0), true, at(1));
+        progress.set(ClusterId(1), true, at(2));
+        progress.set(ClusterId(0), false, at(3));
+        progress.set(ClusterId(2), true, at(4));
+        assert_eq!(progress.reached(0.5), Some(at(2)), "one fell back and another came: still two");
+        assert_eq!(progress.reached(0.51), None);
+        progress.set(ClusterId(0), true, at(5));
+        progress.set(ClusterId(3), true, at(6));
+        assert_eq!((progress.reached(0.9), progress.is_complete()), (Some(at(6)), true));
+    }
+}

@@ -1,0 +1,102 @@
+//! What Rancher Fleet's bundle controller sees of the world, and how its decisions reach the clusters.
+//!
+//! Every cluster of the fleet is a target of one bundle. A report of a cluster's agent becomes the status of its
+//! `BundleDeployment`, and a changed status starts a pass, as does a created deployment; the promotion itself does not
+//! (rancher/fleet at 3b2c622, `reconciler/{bundle_controller,bundledeployment_controller}.go`).
+
+use super::product::{Decision, Deploy, Product};
+use crate::rollout::rancher_fleet::{BundleView, ClusterView, RancherFleet, RolloutStrategy, Rules};
+use crate::rollout::{Action, Hold, Scheduler};
+use crate::scenario::Scenario;
+use crate::units::SimTime;
+use crate::world::{ClusterId, NEW, OLD, ReleaseKind, Report};
+
+/// Rancher Fleet's controller with one bundle.
+pub(super) struct RancherFleetProduct {
+    scheduler: RancherFleet,
+    view: BundleView,
+}
+
+impl RancherFleetProduct {
+    pub(super) fn new(scenario: &Scenario, rules: Rules, strategy: &RolloutStrategy) -> Self {
+        let scheduler = RancherFleet::new(strategy.clone(), rules, scenario.fleet_clusters());
+        let views = scenario.world.clusters.iter().map(|spec| {
+            let runs = match scenario.world.release {
+                ReleaseKind::Update if spec.registered => ClusterView::settled(OLD),
+                _ => ClusterView::new(OLD),
+            };
+            ClusterView { wanted: NEW, registered: spec.registered, paused: spec.paused, ..runs }
+        });
+        let view = BundleView { paused: false, clusters: views.collect() };
+        Self { scheduler, view }
+    }
+}
+
+impl Product for RancherFleetProduct {
+    fn learn(&mut self, report: Report) -> bool {
+        let deployment = self.view.clusters[report.cluster.index()].deployment.as_mut();
+        let deployment = deployment.expect("an agent reports on a deployment that was created");
+        let before = *deployment;
+        deployment.applied = Some(report.applied);
+        deployment.ready = report.ready;
+        deployment.non_modified = true;
+        *deployment != before
+    }
+
+    fn decide(&mut self, now: SimTime) -> Decision {
+        let pass = self.scheduler.reconcile(now, &self.view);
+        let mut decision =
+            Decision { unavailable: unavailable(&self.view), wake_at: pass.wake_at, ..Decision::default() };
+        let mut last = None;
+        for action in &pass.actions {
+            let (Action::Create { target }
+            | Action::Stage { target, .. }
+            | Action::Deploy { target, .. }
+            | Action::Delete { target }) = *action;
+            // All that a pass decides about one target is one write of its deployment.
+            if last.replace(target) != Some(target) {
+                decision.writes += 1;
+            }
+            match *action {
+                Action::Create { .. } => decision.created += 1,
+                Action::Deploy { target, revision } => {
+                    let cluster = ClusterId(target.0);
+                    decision.deploys.push(Deploy { cluster, revision, after_writes: decision.writes });
+                }
+                Action::Stage { .. } => {}
+                Action::Delete { .. } => unreachable!("every cluster of the fleet stays a target"),
+            }
+        }
+        decision.again = decision.created > 0;
+        self.view.store(&pass);
+        decision
+    }
+
+    fn is_done(&self, cluster: ClusterId) -> bool {
+        self.view.clusters[cluster.index()].is_done()
+    }
+
+    fn hold(&self) -> Option<Hold> {
+        self.scheduler.hold(&self.view)
+    }
+
+    fn stages(&self) -> Vec<String> {
+        let mut stages = vec![String::new(); self.view.clusters.len()];
+        for partition in self.scheduler.partitions() {
+            for &member in &partition.members {
+                let stage = &mut stages[member as usize];
+                if !stage.is_empty() {
+                    stage.push_str("; ");
+                }
+                stage.push_str(&partition.name);
+            }
+        }
+        stages
+    }
+}
+
+/// Deployments that Fleet counts as unavailable.
+fn unavailable(view: &BundleView) -> u64 {
+    let deployments = view.clusters.iter().filter_map(|cluster| cluster.deployment.as_ref());
+    deployments.filter(|deployment| deployment.is_unavailable()).count() as u64
+}

@@ -1,0 +1,127 @@
+//! Intervals of a mean, and of a mean difference between two treatments of the same runs.
+
+use super::sample::{mean, sample_sd};
+use super::student::t_quantile;
+
+/// An estimate, and the range that holds the true value with the confidence that was asked for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Interval {
+    /// What the sample says.
+    pub estimate: f64,
+    /// The lower end.
+    pub low: f64,
+    /// The upper end.
+    pub high: f64,
+}
+
+impl Interval {
+    /// Whether `value` lies between the ends, or on one.
+    #[must_use]
+    pub fn contains(&self, value: f64) -> bool {
+        (self.low..=self.high).contains(&value)
+    }
+}
+
+/// Student's interval of the mean of the population that the values were drawn from: mean ± t · sd / √n with n - 1
+/// degrees of freedom. `level` is the confidence, such as 0.95. `None` for fewer than two values, whose spread is
+/// unknown; of equal values both ends are the mean.
+///
+/// Exact for normal values, close for others when n is large or the values are not far from symmetric.
+///
+/// # Panics
+/// If `level` is not above 0 and below 1.
+#[must_use]
+pub fn mean_interval(values: &[f64], level: f64) -> Option<Interval> {
+    assert_level(level);
+    let estimate = mean(values)?;
+    let sd = sample_sd(values)?;
+    let degrees = u32::try_from(values.len() - 1).expect("fewer than 2^32 values");
+    let half = t_quantile(0.5 + level / 2.0, degrees) * sd / (values.len() as f64).sqrt();
+    Some(Interval { estimate, low: estimate - half, high: estimate + half })
+}
+
+/// The mean of `other[i] - base[i]` with its interval, as [`mean_interval`]: how much `other` adds where both met the
+/// same luck, as runs with one seed do. `None` for fewer than two pairs.
+///
+/// # Panics
+/// If the slices differ in length, or `level` is not above 0 and below 1.
+#[must_use]
+pub fn paired_difference(base: &[f64], other: &[f64], level: f64) -> Option<Interval> {
+    assert_eq!(base.len(), other.len(), "pairs need as many values on either side");
+    let differences: Vec<f64> = base.iter().zip(other).map(|(base, other)| other - base).collect();
+    mean_interval(&differences, level)
+}
+
+pub(super) fn assert_level(level: f64) {
+    assert!(level > 0.0 && level < 1.0, "not a level of confidence: {level}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats::bootstrap::Indices;
+
+    /// Normal draws with mean 0 and deviation 1, by Box and Muller.
+    fn normal(draws: &mut Indices) -> f64 {
+        let mut unit = || (draws.below(1 << 52) as f64 + 0.5) / (1_u64 << 52) as f64;
+        (-2.0 * unit().ln()).sqrt() * (std::f64::consts::TAU * unit()).cos()
+    }
+
+    #[test]
+    fn the_interval_is_the_textbook_one() {
+        // mean 5, sd sqrt(32/7) = 2.138 090, t(0.975, 7) = 2.364 624: half width 2.364 624 · 2.138 090 / sqrt 8
+        let interval = mean_interval(&[2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0], 0.95).expect("eight values");
+        assert!((interval.low - (5.0 - 1.787_491)).abs() < 1e-5, "{interval:?}");
+        assert!((interval.high - (5.0 + 1.787_491)).abs() < 1e-5, "{interval:?}");
+    }
+
+    #[test]
+    fn one_value_has_no_interval_and_equal_values_have_a_point() {
+        assert_eq!(mean_interval(&[], 0.95), None);
+        assert_eq!(mean_interval(&[3.0], 0.95), None);
+        assert_eq!(mean_interval(&[3.0, 3.0], 0.95), Some(Interval { estimate: 3.0, low: 3.0, high: 3.0 }));
+        assert_eq!(paired_difference(&[1.0], &[2.0], 0.95), None);
+    }
+
+    #[test]
+    fn intervals_cover_the_true_mean_as_often_as_they_say() {
+        const ROUNDS: u32 = 4_000;
+        let mut draws = Indices::new(1);
+        for level in [0.5, 0.9, 0.95] {
+            for size in [2, 5, 20] {
+                let covered = (0..ROUNDS)
+                    .filter(|_| {
+                        let values: Vec<f64> = (0..size).map(|_| 3.0 + 2.0 * normal(&mut draws)).collect();
+                        mean_interval(&values, level).expect("at least two values").contains(3.0)
+                    })
+                    .count();
+                let found = covered as f64 / f64::from(ROUNDS);
+                let standard_error = (level * (1.0 - level) / f64::from(ROUNDS)).sqrt();
+                assert!((found - level).abs() < 4.0 * standard_error, "{size} values at {level}: covered {found}");
+            }
+        }
+    }
+
+    #[test]
+    fn common_luck_cancels_from_paired_differences() {
+        const ROUNDS: u32 = 2_000;
+        let mut draws = Indices::new(2);
+        let mut covered = 0;
+        for _ in 0..ROUNDS {
+            let base: Vec<f64> = (0..10).map(|_| 50.0 + 10.0 * normal(&mut draws)).collect();
+            let other: Vec<f64> = base.iter().map(|base| base + 1.0 + 0.1 * normal(&mut draws)).collect();
+            let interval = paired_difference(&base, &other, 0.95).expect("ten pairs");
+            assert!(interval.high - interval.low < 0.5, "narrow although the runs spread by 10: {interval:?}");
+            covered += u32::from(interval.contains(1.0));
+        }
+        // 0.95 with standard error sqrt(0.95 · 0.05 / 2000) = 0.0049
+        let found = f64::from(covered) / f64::from(ROUNDS);
+        assert!((0.930..0.970).contains(&found), "covered {found}");
+    }
+
+    #[test]
+    #[should_panic(expected = "pairs need as many values")]
+    fn a_pair_has_two_sides() {
+        let _ = paired_difference(&[1.0, 2.0], &[1.0], 0.95);
+    }
+}

@@ -1,0 +1,202 @@
+//! One sample: where it lies and how far it spreads.
+
+/// The values from least to greatest.
+///
+/// # Panics
+/// If a value is not finite.
+#[must_use]
+pub fn sorted(values: &[f64]) -> Vec<f64> {
+    for value in values {
+        assert!(value.is_finite(), "a sample holds {value}");
+    }
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted
+}
+
+/// The `p`-quantile of values in any order, as [`quantile_of_sorted`]. `None` without values.
+///
+/// # Panics
+/// If `p` is not between 0 and 1, or a value is not finite.
+#[must_use]
+pub fn quantile(values: &[f64], p: f64) -> Option<f64> {
+    quantile_of_sorted(&sorted(values), p)
+}
+
+/// The `p`-quantile of values from least to greatest. `None` without values; of one value, that value.
+///
+/// Linear between order statistics: with n values `x[0]..x[n-1]` and `h = (n - 1) p` it is
+/// `x[⌊h⌋] + (h - ⌊h⌋) (x[⌊h⌋ + 1] - x[⌊h⌋])`. Type 7 of Hyndman, Fan, "Sample quantiles in statistical packages",
+/// The American Statistician 50 (1996); also what R and `NumPy` do when not told otherwise.
+///
+/// # Panics
+/// If `p` is not between 0 and 1.
+#[must_use]
+pub fn quantile_of_sorted(sorted: &[f64], p: f64) -> Option<f64> {
+    assert_share(p);
+    let last = sorted.len().checked_sub(1)?;
+    let h = last as f64 * p;
+    let below = h.floor() as usize;
+    let above = (below + 1).min(last);
+    Some(sorted[below] + (h - h.floor()) * (sorted[above] - sorted[below]))
+}
+
+/// The least of the values, given from least to greatest, that at least a share `p` of them do not exceed: a value
+/// that occurred, of any type, and never one in between. The first one for `p = 0`. `None` without values.
+///
+/// # Panics
+/// If `p` is not between 0 and 1.
+#[must_use]
+pub fn quantile_nearest_rank<T: Copy>(sorted: &[T], p: f64) -> Option<T> {
+    assert_share(p);
+    // In floats 0.07 · 100 is a little more than 7, and must not become rank 8.
+    const ROUNDING: f64 = 1e-9;
+    let rank = (p * sorted.len() as f64 - ROUNDING).ceil() as usize;
+    sorted.get(rank.saturating_sub(1)).copied()
+}
+
+/// The middle value, or the mean of the two middle ones. `None` without values.
+///
+/// # Panics
+/// If a value is not finite.
+#[must_use]
+pub fn median(values: &[f64]) -> Option<f64> {
+    quantile(values, 0.5)
+}
+
+/// The arithmetic mean. `None` without values.
+#[must_use]
+pub fn mean(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
+/// The standard deviation of the population that the values were drawn from: squared deviations from the mean are
+/// divided by n - 1. `None` for fewer than two values.
+#[must_use]
+pub fn sample_sd(values: &[f64]) -> Option<f64> {
+    if values.len() < 2 {
+        return None;
+    }
+    let mean = mean(values)?;
+    let squares: f64 = values.iter().map(|value| (value - mean) * (value - mean)).sum();
+    Some((squares / (values.len() - 1) as f64).sqrt())
+}
+
+/// The empirical distribution function: each distinct value, from least to greatest, with the share of the values
+/// that do not exceed it. Empty without values; the last share is 1.
+///
+/// # Panics
+/// If a value is not finite.
+#[must_use]
+pub fn ecdf(values: &[f64]) -> Vec<(f64, f64)> {
+    let sorted = sorted(values);
+    let mut points: Vec<(f64, f64)> = Vec::new();
+    for (i, &value) in sorted.iter().enumerate() {
+        let share = (i + 1) as f64 / sorted.len() as f64;
+        match points.last_mut() {
+            Some(last) if last.0 >= value => last.1 = share,
+            _ => points.push((value, share)),
+        }
+    }
+    points
+}
+
+fn assert_share(p: f64) {
+    assert!((0.0..=1.0).contains(&p), "not a quantile's share: {p}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    fn assert_near(found: Option<f64>, expected: f64, why: &str) {
+        let found = found.expect(why);
+        assert!((found - expected).abs() < 1e-12, "{found}, not {expected}: {why}");
+    }
+
+    #[test]
+    fn quantiles_interpolate_between_order_statistics() {
+        let cases: [(&[f64], f64, f64, &str); 7] = [
+            (&[7.0], 0.3, 7.0, "one value is every quantile"),
+            (&[3.0, 1.0], 0.5, 2.0, "halfway between two, in any order"),
+            (&[1.0, 2.0, 3.0, 4.0], 0.25, 1.75, "h = 3 · 0.25 = 0.75"),
+            (&[1.0, 2.0, 3.0, 4.0], 0.0, 1.0, "the least"),
+            (&[1.0, 2.0, 3.0, 4.0], 1.0, 4.0, "the greatest"),
+            (&[10.0, 20.0, 20.0, 20.0, 90.0], 0.9, 62.0, "h = 3.6: 20 + 0.6 · 70"),
+            (&[5.0, 5.0, 5.0], 0.77, 5.0, "equal values"),
+        ];
+        for (values, p, expected, why) in cases {
+            assert_near(quantile(values, p), expected, why);
+        }
+    }
+
+    #[test]
+    fn the_nearest_rank_is_a_value_that_occurred() {
+        let hundred: Vec<u32> = (1..=100).collect();
+        for (p, expected, why) in [
+            (0.0, 1, "the first"),
+            (0.07, 7, "0.07 · 100 is above 7 in floats"),
+            (0.5, 50, "half of them do not exceed 50"),
+            (0.501, 51, "50 are too few"),
+            (0.99, 99, "no interpolation"),
+            (1.0, 100, "the last"),
+        ] {
+            assert_eq!(quantile_nearest_rank(&hundred, p), Some(expected), "{p}: {why}");
+        }
+    }
+
+    #[test]
+    fn little_data_has_an_answer_or_none() {
+        assert_eq!((quantile(&[], 0.5), median(&[]), mean(&[]), sample_sd(&[])), (None, None, None, None));
+        assert_eq!(quantile_nearest_rank::<u32>(&[], 0.5), None);
+        assert_eq!(ecdf(&[]), []);
+        assert_eq!((median(&[4.0]), mean(&[4.0]), sample_sd(&[4.0])), (Some(4.0), Some(4.0), None));
+    }
+
+    #[test]
+    fn mean_and_spread_are_the_textbook_ones() {
+        let values = [2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0];
+        assert_near(mean(&values), 5.0, "40 / 8");
+        assert_near(sample_sd(&values), (32.0_f64 / 7.0).sqrt(), "squares 9+1+1+1+0+0+4+16 = 32, over n - 1");
+        assert_near(median(&values), 4.5, "between the fourth and the fifth");
+    }
+
+    #[test]
+    fn equal_values_share_one_point_of_the_distribution_function() {
+        assert_eq!(ecdf(&[3.0, 1.0, 3.0, 2.0]), [(1.0, 0.25), (2.0, 0.5), (3.0, 1.0)]);
+        assert_eq!(ecdf(&[0.0, -0.0]).len(), 1, "zero is one value, whatever its sign");
+    }
+
+    #[test]
+    #[should_panic(expected = "a sample holds NaN")]
+    fn a_sample_holds_numbers() {
+        let _ = median(&[1.0, f64::NAN]);
+    }
+
+    proptest! {
+        #[test]
+        fn quantiles_rise_with_p_and_stay_within_the_values(
+            values in vec(-1e6..1e6_f64, 1..50), p in 0.0..=1.0_f64, q in 0.0..=1.0_f64,
+        ) {
+            let (low, high) = (quantile(&values, p.min(q)), quantile(&values, p.max(q)));
+            prop_assert!(low <= high);
+            prop_assert!(quantile(&values, 0.0) <= low && high <= quantile(&values, 1.0));
+        }
+
+        #[test]
+        fn at_least_a_share_p_does_not_exceed_the_nearest_rank(
+            mut values in vec(0u32..50, 1..50), hundredths in 0u32..=100,
+        ) {
+            values.sort_unstable();
+            let found = quantile_nearest_rank(&values, f64::from(hundredths) / 100.0).expect("there are values");
+            let enough = |bound: u32| {
+                let at_most = values.iter().filter(|&&value| value <= bound).count();
+                at_most * 100 >= hundredths as usize * values.len()
+            };
+            prop_assert!(enough(found));
+            prop_assert!(values.iter().all(|&smaller| smaller >= found || !enough(smaller) || hundredths == 0));
+        }
+    }
+}

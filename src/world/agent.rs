@@ -1,0 +1,182 @@
+//! The agent of a cluster: hears what to run, applies it, and reports back, all of it late.
+//!
+//! An instruction reaches an online cluster after a delay; applying takes its time (Fleet: a Helm upgrade); then the
+//! agent reports what it applied with the readiness of that moment. Later changes of readiness are reported after a
+//! delay of their own. A cluster that is offline hears nothing and sends nothing, and catches up when it returns: with
+//! the newest instruction only.
+//!
+//! Left out: applies that fail, and reports lost on the way.
+
+use super::ids::ClusterId;
+use super::meter::ClusterPhase;
+use super::{Event, NEW, Queue, World};
+use crate::rollout::Revision;
+use crate::units::SimTime;
+
+/// What the management cluster learns from an agent.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Report {
+    /// About which cluster.
+    pub cluster: ClusterId,
+    /// The revision it applied last.
+    pub applied: Revision,
+    /// Whether all of it was ready.
+    pub ready: bool,
+}
+
+/// The agent's own state.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Agent {
+    told: Option<Revision>,
+    applying: Option<Revision>,
+    applied: Option<Revision>,
+    applies: u64,
+    hearings: u64,
+    reports: u64,
+    /// The last report sent, and when it arrives: reports do not overtake each other.
+    sent: Option<(Revision, bool)>,
+    arrives: SimTime,
+    /// A report about readiness is due.
+    readiness_due: bool,
+    /// The last report that arrived.
+    known: Option<(Revision, bool)>,
+}
+
+impl Agent {
+    /// An agent that has applied `applied` long ago, and whose workloads are ready.
+    pub(super) fn settled(applied: Option<Revision>) -> Self {
+        let known = applied.map(|revision| (revision, true));
+        Self {
+            told: applied,
+            applying: None,
+            applied,
+            applies: 0,
+            hearings: 0,
+            reports: 0,
+            sent: known,
+            arrives: SimTime::ZERO,
+            readiness_due: false,
+            known,
+        }
+    }
+}
+
+impl World<'_> {
+    /// The management cluster tells a cluster what to run from now on.
+    pub fn tell(&mut self, id: ClusterId, revision: Revision, queue: &mut Queue) {
+        let now = queue.now();
+        self.meter.advance(now);
+        let cluster = &mut self.clusters[id.index()];
+        cluster.agent.told = Some(revision);
+        if revision == NEW {
+            cluster.facts.told.get_or_insert(now);
+        }
+        if cluster.online {
+            self.send_instruction(id, queue);
+        }
+        self.note_phase(id);
+    }
+
+    fn send_instruction(&mut self, id: ClusterId, queue: &mut Queue) {
+        let cluster = &mut self.clusters[id.index()];
+        let nth = cluster.agent.hearings;
+        cluster.agent.hearings += 1;
+        let delay = self.spec.agent.instruction_delay.draw(&self.streams, cluster.key, "instruction delay", nth);
+        queue.schedule_in(delay, Event::AgentHears { cluster: id });
+    }
+
+    pub(super) fn cluster_returns(&mut self, id: ClusterId, queue: &mut Queue) {
+        let cluster = &mut self.clusters[id.index()];
+        cluster.online = true;
+        if cluster.agent.told != cluster.agent.applied {
+            self.send_instruction(id, queue);
+        }
+        self.note_phase(id);
+    }
+
+    pub(super) fn agent_hears(&mut self, id: ClusterId, queue: &mut Queue) {
+        let agent = &mut self.clusters[id.index()].agent;
+        if agent.applying.is_some() || agent.told == agent.applied {
+            return;
+        }
+        agent.applying = agent.told;
+        let nth = agent.applies;
+        agent.applies += 1;
+        let span = self.spec.agent.apply.draw(&self.streams, self.clusters[id.index()].key, "apply", nth);
+        queue.schedule_in(span, Event::Applied { cluster: id });
+    }
+
+    pub(super) fn applied(&mut self, id: ClusterId, queue: &mut Queue) {
+        let cluster = &mut self.clusters[id.index()];
+        let revision = cluster.agent.applying.take().expect("what is applied was being applied");
+        cluster.agent.applied = Some(revision);
+        if revision == NEW {
+            cluster.facts.applied.get_or_insert(queue.now());
+        }
+        self.roll_out(id, revision, queue);
+        self.send_report(id, queue);
+        self.agent_hears(id, queue);
+    }
+
+    /// A workload changed: tell the management cluster later, if the cluster's readiness is not what it knows.
+    pub(super) fn note_settled(&mut self, id: ClusterId, queue: &mut Queue) {
+        let settled = self.is_settled(id);
+        let cluster = &mut self.clusters[id.index()];
+        cluster.settled = settled;
+        let told = cluster.agent.sent.is_some_and(|(_, ready)| ready);
+        if settled != told && !cluster.agent.readiness_due {
+            cluster.agent.readiness_due = true;
+            queue.schedule_in(self.spec.agent.readiness_delay, Event::ReadinessDue { cluster: id });
+        }
+    }
+
+    pub(super) fn readiness_due(&mut self, id: ClusterId, queue: &mut Queue) {
+        self.clusters[id.index()].agent.readiness_due = false;
+        self.send_report(id, queue);
+    }
+
+    fn send_report(&mut self, id: ClusterId, queue: &mut Queue) {
+        let cluster = &mut self.clusters[id.index()];
+        let agent = &mut cluster.agent;
+        let Some(applied) = agent.applied else { return };
+        let news = (applied, cluster.settled);
+        if agent.sent == Some(news) {
+            return;
+        }
+        agent.sent = Some(news);
+        let nth = agent.reports;
+        agent.reports += 1;
+        let delay = self.spec.agent.report_delay.draw(&self.streams, cluster.key, "report delay", nth);
+        agent.arrives = agent.arrives.max(queue.now() + delay);
+        queue.schedule(agent.arrives, Event::ReportArrives(Report { cluster: id, applied, ready: cluster.settled }));
+    }
+
+    pub(super) fn report_arrives(&mut self, report: Report, now: SimTime) {
+        let cluster = &mut self.clusters[report.cluster.index()];
+        cluster.agent.known = Some((report.applied, report.ready));
+        if (report.applied, report.ready) == (NEW, true) {
+            cluster.facts.ready = Some(now);
+        }
+        self.reports.push(report);
+        self.note_phase(report.cluster);
+    }
+
+    /// Counts the cluster in the phase that it is in now.
+    pub(super) fn note_phase(&mut self, id: ClusterId) {
+        let cluster = &mut self.clusters[id.index()];
+        let agent = &cluster.agent;
+        let phase = if agent.told != Some(NEW) {
+            ClusterPhase::Waiting
+        } else if agent.known == Some((NEW, true)) {
+            ClusterPhase::Ready
+        } else if !cluster.online || cluster.troubled_pods > 0 {
+            ClusterPhase::NotReady
+        } else {
+            ClusterPhase::Updating
+        };
+        if phase != cluster.phase {
+            let was = std::mem::replace(&mut cluster.phase, phase);
+            self.meter.move_cluster(was, phase);
+        }
+    }
+}

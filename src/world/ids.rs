@@ -1,0 +1,43 @@
+//! Dense ids of the things in a world: each indexes into a `Vec`.
+
+macro_rules! dense_id {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+        pub struct $name(pub u32);
+
+        impl $name {
+            /// The id of the thing at `index`.
+            ///
+            /// # Panics
+            /// If there are more than 2^32 of them.
+            #[must_use]
+            pub fn at(index: usize) -> Self {
+                Self(u32::try_from(index).expect("a world has fewer than 2^32 things of a kind"))
+            }
+
+            /// The index into the `Vec` of these things.
+            #[must_use]
+            pub const fn index(self) -> usize {
+                self.0 as usize
+            }
+        }
+    };
+}
+
+dense_id! {
+    /// A cluster, in the order of [`super::WorldSpec::clusters`].
+    ClusterId
+}
+dense_id! {
+    /// A node of some cluster.
+    NodeId
+}
+dense_id! {
+    /// A pod, dead ones included: ids are never used again.
+    PodId
+}
+dense_id! {
+    /// One attempt to pull an image: ids are never used again.
+    PullId
+}

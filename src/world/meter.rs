@@ -1,0 +1,358 @@
+//! What is measured while a world runs: exact peaks and totals, and a time series in bins.
+//!
+//! Peaks come from counters that see every change, never from sampling. The series starts with bins of one second;
+//! when it grows past [`MAX_BINS`], pairs of bins are merged, so that a long rollout keeps a bounded series. The
+//! peaks of the registry's egress over a second and over a minute are taken before any merging.
+
+use crate::units::{BytesPerSec, SimDuration, SimTime};
+
+/// Most bins a series may have before they are merged in pairs.
+const MAX_BINS: usize = 4096;
+/// Length of the finest bin.
+const SECOND: SimDuration = SimDuration::from_secs(1);
+/// Bins of the long egress window.
+const MINUTE: usize = 60;
+
+/// A number that goes up and down, with its highest value.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Gauge {
+    value: u64,
+    peak: u64,
+    /// Highest value since the start of the current second.
+    second_peak: u64,
+}
+
+impl Gauge {
+    fn add(&mut self, by: u64) {
+        self.value += by;
+        self.peak = self.peak.max(self.value);
+        self.second_peak = self.second_peak.max(self.value);
+    }
+
+    fn subtract(&mut self, by: u64) {
+        self.value = self.value.checked_sub(by).expect("what ends has begun");
+    }
+
+    /// The value now.
+    #[must_use]
+    pub const fn value(&self) -> u64 {
+        self.value
+    }
+
+    /// The highest value so far.
+    #[must_use]
+    pub const fn peak(&self) -> u64 {
+        self.peak
+    }
+}
+
+/// What a cluster is doing, as the series counts it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum ClusterPhase {
+    /// Not told the new revision yet.
+    Waiting,
+    /// Told the new revision, not ready on it, and getting on.
+    Updating,
+    /// Told the new revision, not ready on it, and not getting on: offline, or a pod waits in back-off.
+    NotReady,
+    /// Ready on the new revision, as the product sees it.
+    Ready,
+}
+
+/// Number of [`ClusterPhase`]s.
+const PHASES: usize = 4;
+
+/// One bin of the series.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Bin {
+    /// Most image pulls at once.
+    pub pulls: u64,
+    /// Most blob downloads at once.
+    pub downloads: u64,
+    /// Bytes that left the registry.
+    pub egress_bytes: f64,
+    /// Clusters per phase at the end of the bin, in the order of [`ClusterPhase`].
+    pub phases: [u64; PHASES],
+}
+
+impl Bin {
+    /// Adds the bin that follows.
+    fn absorb(&mut self, later: &Self) {
+        self.pulls = self.pulls.max(later.pulls);
+        self.downloads = self.downloads.max(later.downloads);
+        self.egress_bytes += later.egress_bytes;
+        self.phases = later.phases;
+    }
+}
+
+/// All meters of one run.
+#[derive(Clone, Debug)]
+pub struct Meter {
+    now: SimTime,
+    second_end: SimTime,
+    second_bytes: f64,
+    /// Bytes of the last minute's seconds, a ring.
+    minute: [f64; MINUTE],
+    seconds: usize,
+    peak_second_bytes: f64,
+    peak_minute_bytes: f64,
+    egress_rate: f64,
+    egress_at_capacity: bool,
+    busy: SimDuration,
+    /// Cluster-nanoseconds in `Updating` or `NotReady`.
+    not_ready_nanos: u128,
+    bins: Vec<Bin>,
+    /// The bin being filled, and how many seconds it has.
+    open: Bin,
+    open_seconds: u64,
+    seconds_per_bin: u64,
+    phases: [u64; PHASES],
+    peak_not_ready: u64,
+    /// Image pulls in progress.
+    pub pulls: Gauge,
+    /// Blob downloads in progress.
+    pub downloads: Gauge,
+    /// Clusters with an image pull in progress.
+    pub pulling_clusters: Gauge,
+}
+
+impl Meter {
+    /// Meters of a run with `clusters` clusters, all waiting.
+    #[must_use]
+    pub fn new(clusters: u64) -> Self {
+        Self {
+            now: SimTime::ZERO,
+            second_end: SimTime::ZERO + SECOND,
+            second_bytes: 0.0,
+            minute: [0.0; MINUTE],
+            seconds: 0,
+            peak_second_bytes: 0.0,
+            peak_minute_bytes: 0.0,
+            egress_rate: 0.0,
+            egress_at_capacity: false,
+            busy: SimDuration::ZERO,
+            not_ready_nanos: 0,
+            bins: Vec::new(),
+            open: Bin::default(),
+            open_seconds: 0,
+            seconds_per_bin: 1,
+            phases: [clusters, 0, 0, 0],
+            peak_not_ready: 0,
+            pulls: Gauge::default(),
+            downloads: Gauge::default(),
+            pulling_clusters: Gauge::default(),
+        }
+    }
+
+    /// Moves to `now`, counting what flowed since the last call and closing every second on the way.
+    pub fn advance(&mut self, now: SimTime) {
+        while self.second_end <= now {
+            self.integrate(self.second_end);
+            self.close_second();
+        }
+        self.integrate(now);
+    }
+
+    fn integrate(&mut self, to: SimTime) {
+        let span = to - self.now;
+        self.second_bytes += self.egress_rate * span.as_secs_f64();
+        if self.egress_at_capacity {
+            self.busy += span;
+        }
+        self.not_ready_nanos += u128::from(span.as_nanos()) * u128::from(self.not_ready());
+        self.now = to;
+    }
+
+    fn close_second(&mut self) {
+        self.peak_second_bytes = self.peak_second_bytes.max(self.second_bytes);
+        self.minute[self.seconds % MINUTE] = self.second_bytes;
+        self.seconds += 1;
+        // Summed anew instead of kept by differences: sixty additions a second, and no drift.
+        self.peak_minute_bytes = self.peak_minute_bytes.max(self.minute.iter().sum());
+        let second = Bin {
+            pulls: self.pulls.second_peak,
+            downloads: self.downloads.second_peak,
+            egress_bytes: self.second_bytes,
+            phases: self.phases,
+        };
+        self.open.absorb(&second);
+        self.open_seconds += 1;
+        if self.open_seconds == self.seconds_per_bin {
+            self.close_bin();
+        }
+        self.second_bytes = 0.0;
+        self.second_end = self.second_end + SECOND;
+        for gauge in [&mut self.pulls, &mut self.downloads] {
+            gauge.second_peak = gauge.value;
+        }
+    }
+
+    fn close_bin(&mut self) {
+        self.bins.push(std::mem::take(&mut self.open));
+        self.open_seconds = 0;
+        if self.bins.len() == MAX_BINS {
+            for pair in 0..MAX_BINS / 2 {
+                let mut merged = self.bins[2 * pair];
+                merged.absorb(&self.bins[2 * pair + 1]);
+                self.bins[pair] = merged;
+            }
+            self.bins.truncate(MAX_BINS / 2);
+            self.seconds_per_bin *= 2;
+        }
+    }
+
+    /// The registry sends at `rate` from now on. Call [`Meter::advance`] first.
+    pub fn set_egress(&mut self, rate: BytesPerSec, at_capacity: bool) {
+        self.egress_rate = rate.get();
+        self.egress_at_capacity = at_capacity;
+    }
+
+    /// An image pull began.
+    pub fn pull_begins(&mut self, first_of_cluster: bool) {
+        self.pulls.add(1);
+        if first_of_cluster {
+            self.pulling_clusters.add(1);
+        }
+    }
+
+    /// An image pull ended.
+    pub fn pull_ends(&mut self, last_of_cluster: bool) {
+        self.pulls.subtract(1);
+        if last_of_cluster {
+            self.pulling_clusters.subtract(1);
+        }
+    }
+
+    /// A blob download began.
+    pub fn download_begins(&mut self) {
+        self.downloads.add(1);
+    }
+
+    /// A blob download ended.
+    pub fn download_ends(&mut self) {
+        self.downloads.subtract(1);
+    }
+
+    /// A cluster went from one phase to another.
+    pub fn move_cluster(&mut self, from: ClusterPhase, to: ClusterPhase) {
+        self.phases[from as usize] -= 1;
+        self.phases[to as usize] += 1;
+        self.peak_not_ready = self.peak_not_ready.max(self.not_ready());
+    }
+
+    /// Clusters told the new revision and not ready on it.
+    fn not_ready(&self) -> u64 {
+        self.phases[ClusterPhase::Updating as usize] + self.phases[ClusterPhase::NotReady as usize]
+    }
+
+    /// Most clusters at once that were told the new revision and not ready on it.
+    #[must_use]
+    pub const fn peak_not_ready(&self) -> u64 {
+        self.peak_not_ready
+    }
+
+    /// Time integral of the clusters told the new revision and not ready on it.
+    #[must_use]
+    pub fn not_ready_cluster_hours(&self) -> f64 {
+        self.not_ready_nanos as f64 / 3600e9
+    }
+
+    /// Highest mean egress over a whole second, and over sixty whole seconds in a row, in bytes per second.
+    ///
+    /// A second that has not ended yet counts with the bytes it has.
+    #[must_use]
+    pub fn egress_peaks(&self) -> (f64, f64) {
+        let mut last_minute = self.minute;
+        last_minute[self.seconds % MINUTE] = self.second_bytes;
+        (
+            self.peak_second_bytes.max(self.second_bytes),
+            self.peak_minute_bytes.max(last_minute.iter().sum()) / MINUTE as f64,
+        )
+    }
+
+    /// Time in which the registry's egress was at its capacity.
+    #[must_use]
+    pub const fn busy(&self) -> SimDuration {
+        self.busy
+    }
+
+    /// The series with the length of its bins; the last bin may be cut short by the end of the run.
+    #[must_use]
+    pub fn series(&self) -> (SimDuration, Vec<Bin>) {
+        let mut bins = self.bins.clone();
+        let mut last = self.open;
+        last.absorb(&Bin {
+            pulls: self.pulls.second_peak,
+            downloads: self.downloads.second_peak,
+            egress_bytes: self.second_bytes,
+            phases: self.phases,
+        });
+        bins.push(last);
+        (SECOND * self.seconds_per_bin, bins)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn egress_is_spread_over_the_bins_it_flows_in() {
+        let mut meter = Meter::new(1);
+        meter.advance(SimTime::from_nanos(500_000_000));
+        meter.set_egress(BytesPerSec::new(100.0), true);
+        meter.advance(SimTime::from_secs(2));
+        meter.set_egress(BytesPerSec::ZERO, false);
+        meter.advance(SimTime::from_secs(3));
+        let (bin, bins) = meter.series();
+        assert_eq!(bin, SECOND);
+        // Half a second at 100 B/s, then a whole one, then none; the fourth bin has just begun.
+        let bytes: Vec<u64> = bins.iter().map(|bin| bin.egress_bytes as u64).collect();
+        assert_eq!(bytes, [50, 100, 0, 0]);
+        assert_eq!(meter.egress_peaks(), (100.0, 150.0 / 60.0));
+        assert_eq!(meter.busy(), SimDuration::from_millis(1500));
+    }
+
+    #[test]
+    fn a_peak_between_two_bin_edges_is_kept() {
+        let mut meter = Meter::new(1);
+        meter.advance(SimTime::from_nanos(100));
+        meter.pull_begins(true);
+        meter.pull_begins(false);
+        meter.advance(SimTime::from_nanos(200));
+        meter.pull_ends(false);
+        meter.advance(SimTime::from_secs(5));
+        let pulls: Vec<u64> = meter.series().1.iter().map(|bin| bin.pulls).collect();
+        assert_eq!(pulls, [2, 1, 1, 1, 1, 1]);
+        assert_eq!((meter.pulls.peak(), meter.pulling_clusters.peak()), (2, 1));
+    }
+
+    #[test]
+    fn a_long_series_is_merged_without_losing_peaks_or_bytes() {
+        let mut meter = Meter::new(1);
+        meter.set_egress(BytesPerSec::new(8.0), false);
+        meter.advance(SimTime::from_secs(7000));
+        meter.pull_begins(true);
+        meter.pull_ends(true);
+        meter.advance(SimTime::from_secs(9000));
+        let (bin, bins) = meter.series();
+        assert_eq!(bin, SimDuration::from_secs(4));
+        assert!(bins.len() <= MAX_BINS);
+        assert_eq!(bins.iter().map(|bin| bin.egress_bytes as u64).sum::<u64>(), 72_000);
+        assert_eq!(bins[7000 / 4].pulls, 1);
+    }
+
+    #[test]
+    fn cluster_hours_count_only_clusters_that_are_not_ready() {
+        use ClusterPhase::{NotReady, Ready, Updating, Waiting};
+        let mut meter = Meter::new(3);
+        meter.move_cluster(Waiting, Updating);
+        meter.move_cluster(Waiting, NotReady);
+        meter.advance(SimTime::from_secs(1800));
+        meter.move_cluster(Updating, Ready);
+        meter.advance(SimTime::from_secs(3600));
+        // Two clusters for half an hour, then one for half an hour.
+        assert!((meter.not_ready_cluster_hours() - 1.5).abs() < 1e-12);
+        assert_eq!(meter.peak_not_ready(), 2);
+    }
+}

@@ -1,0 +1,512 @@
+//! Pods from creation to readiness, and the workload controllers that create and delete them.
+//!
+//! A pod waits for its image, starts, and becomes ready at the first readiness probe that its process can answer; then
+//! it is available after `minReadySeconds`. A failed pull sends it into image back-off: the gate closes for 10, 20, …
+//! 300 s, and the kubelet looks at it again only when the pod is synced, 10-15 s after each error. A container that
+//! crashes restarts after the crash-loop back-off.
+//!
+//! Left out: resources and eviction, node failures, init containers, and the seconds that the API server, the
+//! kubelet's status manager and the workload controllers take to see each other's changes.
+
+use super::catalog::{Catalog, ImageRef};
+use super::gates::BackoffEntry;
+use super::ids::{ClusterId, NodeId, PodId};
+use super::pull::PullError;
+use super::rolling::{Census, Step, daemon_set_limits, deployment_limits};
+use super::spec::{DurationModel, WorkloadKind};
+use super::{Event, NEW, Queue, World};
+use crate::rollout::Revision;
+use crate::units::{SimDuration, SimTime};
+
+/// Where a pod stands.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Phase {
+    /// Waits for its image: in its node's queue, or being pulled for.
+    Pulling,
+    /// Its pull failed; it is synced again later.
+    ImageBackOff,
+    /// Sandbox and container are being created.
+    Starting,
+    /// Its process runs.
+    Running,
+    /// Its container crashed and restarts later.
+    CrashLoop,
+    /// Deleted; gone when its grace ends.
+    Terminating,
+}
+
+/// One pod.
+#[derive(Debug)]
+pub(super) struct Pod {
+    pub(super) cluster: ClusterId,
+    pub(super) node: NodeId,
+    pub(super) workload: usize,
+    pub(super) revision: Revision,
+    pub(super) image: ImageRef,
+    phase: Phase,
+    available: bool,
+    image_backoff: BackoffEntry,
+    crash_backoff: BackoffEntry,
+    /// How many pods its node had before it: with its own counts, the number of its draws.
+    ordinal: u32,
+    /// Times its container was started; an event of an earlier start is stale.
+    starts: u32,
+    /// Times it was requeued after an error.
+    requeues: u32,
+    /// It waits in some back-off, or has crashed and not become ready since.
+    troubled: bool,
+    /// It crashes before it could ever be ready, for ever: its events change nothing any more.
+    hopeless: bool,
+}
+
+/// The pods of one workload in one cluster.
+#[derive(Debug, Default)]
+pub(super) struct WorkloadState {
+    /// What its pod template says; none before the first apply.
+    desired: Option<Revision>,
+    /// Its pods, terminating ones not counted, oldest first.
+    pods: Vec<PodId>,
+    /// Nodes (one entry a pod) on which a pod of it is terminating.
+    terminating: Vec<NodeId>,
+}
+
+impl World<'_> {
+    /// All workloads of a cluster get the template of `revision`.
+    pub(super) fn roll_out(&mut self, cluster: ClusterId, revision: Revision, queue: &mut Queue) {
+        for workload in 0..self.spec.workloads.len() {
+            self.clusters[cluster.index()].workloads[workload].desired = Some(revision);
+            self.sync_workload(cluster, workload, queue);
+        }
+    }
+
+    /// Puts the pods of `revision` in place as they stand long after a rollout: available, images on their nodes.
+    pub(super) fn settle(&mut self, cluster: ClusterId, revision: Revision) {
+        for at in 0..self.spec.workloads.len() {
+            let workload = &self.spec.workloads[at];
+            let image = Catalog::revision(workload.image, revision == NEW);
+            let nodes = self.nodes_of(cluster);
+            let pods = match workload.kind {
+                WorkloadKind::Deployment { replicas, .. } => replicas,
+                WorkloadKind::DaemonSet { .. } => nodes.len() as u32,
+            };
+            for nth in 0..pods as usize {
+                let node = NodeId::at(nodes.start + nth % nodes.len());
+                let pod = self.new_pod(cluster, at, node, revision, Phase::Running);
+                self.pods[pod.index()].available = true;
+                self.clusters[cluster.index()].workloads[at].pods.push(pod);
+                self.nodes[node.index()].preload(&self.catalog, image, self.spec.node.keep_blobs);
+            }
+            self.clusters[cluster.index()].workloads[at].desired = Some(revision);
+        }
+    }
+
+    /// Whether every workload of the cluster runs its template on all its pods, all available, and nothing else.
+    pub(super) fn is_settled(&self, cluster: ClusterId) -> bool {
+        let nodes = self.nodes_of(cluster).len();
+        self.clusters[cluster.index()].workloads.iter().zip(&self.spec.workloads).all(|(state, spec)| {
+            let wanted = match spec.kind {
+                WorkloadKind::Deployment { replicas, .. } => replicas as usize,
+                WorkloadKind::DaemonSet { .. } => nodes,
+            };
+            state.pods.len() == wanted
+                && state.pods.iter().all(|pod| {
+                    let pod = &self.pods[pod.index()];
+                    pod.available && Some(pod.revision) == state.desired
+                })
+        })
+    }
+
+    fn sync_workload(&mut self, cluster: ClusterId, workload: usize, queue: &mut Queue) {
+        match self.spec.workloads[workload].kind {
+            WorkloadKind::Deployment { .. } => self.sync_deployment(cluster, workload, queue),
+            WorkloadKind::DaemonSet { .. } => self.sync_daemon_set(cluster, workload, queue),
+        }
+        self.note_settled(cluster, queue);
+    }
+
+    fn sync_deployment(&mut self, cluster: ClusterId, workload: usize, queue: &mut Queue) {
+        loop {
+            let step = self.census(cluster, workload).next_step();
+            if step == Step::default() {
+                return;
+            }
+            for _ in 0..step.create {
+                let node = self.emptiest_node(cluster, workload);
+                self.create_pod(cluster, workload, node, queue);
+            }
+            self.delete_old(cluster, workload, false, step.delete_broken, queue);
+            self.delete_old(cluster, workload, true, step.delete_available, queue);
+        }
+    }
+
+    fn census(&self, cluster: ClusterId, workload: usize) -> Census {
+        let WorkloadKind::Deployment { replicas, max_unavailable, max_surge } = self.spec.workloads[workload].kind
+        else {
+            unreachable!("only a Deployment takes a census");
+        };
+        let (surge, unavailable) = deployment_limits(replicas, max_surge, max_unavailable);
+        let state = &self.clusters[cluster.index()].workloads[workload];
+        let mut census = Census { replicas, surge, unavailable, ..Census::default() };
+        for pod in &state.pods {
+            let pod = &self.pods[pod.index()];
+            let available = u32::from(pod.available);
+            if Some(pod.revision) == state.desired {
+                census.new += 1;
+                census.new_available += available;
+            } else {
+                census.old += 1;
+                census.old_available += available;
+            }
+        }
+        census
+    }
+
+    /// The node with the fewest pods of this workload, the first among equals.
+    fn emptiest_node(&self, cluster: ClusterId, workload: usize) -> NodeId {
+        let nodes = self.nodes_of(cluster);
+        let mut pods = vec![0_u32; nodes.len()];
+        for pod in &self.clusters[cluster.index()].workloads[workload].pods {
+            pods[self.pods[pod.index()].node.index() - nodes.start] += 1;
+        }
+        let (at, _) = pods.iter().enumerate().min_by_key(|&(at, pods)| (*pods, at)).expect("a cluster has a node");
+        NodeId::at(nodes.start + at)
+    }
+
+    fn delete_old(&mut self, cluster: ClusterId, workload: usize, available: bool, count: u32, queue: &mut Queue) {
+        let state = &self.clusters[cluster.index()].workloads[workload];
+        let doomed: Vec<PodId> = state
+            .pods
+            .iter()
+            .copied()
+            .filter(|pod| {
+                let pod = &self.pods[pod.index()];
+                Some(pod.revision) != state.desired && pod.available == available
+            })
+            .take(count as usize)
+            .collect();
+        assert_eq!(doomed.len(), count as usize, "the controller deletes pods that there are");
+        for pod in doomed {
+            self.delete_pod(pod, queue);
+        }
+    }
+
+    fn sync_daemon_set(&mut self, cluster: ClusterId, workload: usize, queue: &mut Queue) {
+        let WorkloadKind::DaemonSet { max_unavailable, max_surge } = self.spec.workloads[workload].kind else {
+            unreachable!("the caller has looked");
+        };
+        let nodes = self.nodes_of(cluster);
+        let (surge, unavailable) = daemon_set_limits(nodes.len() as u32, max_surge, max_unavailable);
+        let state = &self.clusters[cluster.index()].workloads[workload];
+        let mut old: Vec<Option<PodId>> = vec![None; nodes.len()];
+        let mut new = old.clone();
+        let mut dying = vec![false; nodes.len()];
+        for &id in &state.pods {
+            let pod = &self.pods[id.index()];
+            let side = if Some(pod.revision) == state.desired { &mut new } else { &mut old };
+            side[pod.node.index() - nodes.start] = Some(id);
+        }
+        for node in &state.terminating {
+            dying[node.index() - nodes.start] = true;
+        }
+        let is_available = |pod: PodId| self.pods[pod.index()].available;
+        let mut create: Vec<usize> = Vec::new();
+        let mut delete: Vec<PodId> = Vec::new();
+        let mut candidates: Vec<usize> = Vec::new();
+        let mut in_use = 0;
+        for at in 0..nodes.len() {
+            match (old[at], new[at]) {
+                (None, None) => {
+                    // The node gets its pod once the old one is gone.
+                    if !dying[at] {
+                        create.push(at);
+                    }
+                    in_use += u32::from(surge == 0);
+                }
+                (None, Some(pod)) => in_use += u32::from(surge == 0 && !is_available(pod)),
+                (Some(pod), None) if !is_available(pod) && surge == 0 => delete.push(pod),
+                (Some(pod), None) if !is_available(pod) => create.push(at),
+                (Some(_), None) => candidates.push(at),
+                (Some(old), Some(new)) if is_available(new) => delete.push(old),
+                (Some(_), Some(_)) => in_use += 1,
+            }
+        }
+        let limit = if surge == 0 { unavailable } else { surge };
+        for &at in candidates.iter().take(limit.saturating_sub(in_use) as usize) {
+            if surge == 0 {
+                delete.extend(old[at]);
+            } else {
+                create.push(at);
+            }
+        }
+        for pod in delete {
+            self.delete_pod(pod, queue);
+        }
+        for at in create {
+            self.create_pod(cluster, workload, NodeId::at(nodes.start + at), queue);
+        }
+    }
+
+    fn new_pod(
+        &mut self,
+        cluster: ClusterId,
+        workload: usize,
+        node: NodeId,
+        revision: Revision,
+        phase: Phase,
+    ) -> PodId {
+        let image = Catalog::revision(self.spec.workloads[workload].image, revision == NEW);
+        let id = PodId::at(self.pods.len());
+        let ordinal = self.nodes[node.index()].pods;
+        self.nodes[node.index()].pods += 1;
+        self.pods.push(Pod {
+            cluster,
+            node,
+            workload,
+            revision,
+            image,
+            phase,
+            available: false,
+            image_backoff: BackoffEntry::default(),
+            crash_backoff: BackoffEntry::default(),
+            ordinal,
+            starts: 0,
+            requeues: 0,
+            troubled: false,
+            hopeless: false,
+        });
+        id
+    }
+
+    fn create_pod(&mut self, cluster: ClusterId, workload: usize, node: NodeId, queue: &mut Queue) {
+        let state = &mut self.clusters[cluster.index()].workloads[workload];
+        let revision = state.desired.expect("a controller without a template creates nothing");
+        let id = self.new_pod(cluster, workload, node, revision, Phase::Pulling);
+        self.clusters[cluster.index()].workloads[workload].pods.push(id);
+        self.want_image(id, queue);
+    }
+
+    fn delete_pod(&mut self, id: PodId, queue: &mut Queue) {
+        self.note_trouble(id, false);
+        let pod = &mut self.pods[id.index()];
+        let (cluster, workload, node) = (pod.cluster, pod.workload, pod.node);
+        let was = std::mem::replace(&mut pod.phase, Phase::Terminating);
+        pod.available = false;
+        self.nodes[node.index()].pull_queue.retain(|&waiting| waiting != id);
+        let state = &mut self.clusters[cluster.index()].workloads[workload];
+        state.pods.retain(|&other| other != id);
+        state.terminating.push(node);
+        let grace = match was {
+            Phase::Running => self.draw(id, &self.spec.workloads[workload].termination, "termination", 0),
+            _ => SimDuration::ZERO,
+        };
+        queue.schedule_in(grace, Event::PodGone { pod: id });
+    }
+
+    pub(super) fn pod_gone(&mut self, id: PodId, queue: &mut Queue) {
+        let pod = &self.pods[id.index()];
+        let (cluster, workload, node) = (pod.cluster, pod.workload, pod.node);
+        let terminating = &mut self.clusters[cluster.index()].workloads[workload].terminating;
+        let at = terminating.iter().position(|&other| other == node).expect("a pod that goes was terminating");
+        terminating.swap_remove(at);
+        self.sync_workload(cluster, workload, queue);
+    }
+
+    /// The kubelet looks at a pod that has no image yet.
+    fn want_image(&mut self, id: PodId, queue: &mut Queue) {
+        self.pods[id.index()].phase = Phase::Pulling;
+        if self.needs_pull(id) {
+            self.enqueue_pull(id, queue);
+        } else {
+            self.image_ready(id, queue);
+        }
+    }
+
+    pub(super) fn sync_pod(&mut self, id: PodId, queue: &mut Queue) {
+        let now = queue.now();
+        let pod = &self.pods[id.index()];
+        if pod.phase != Phase::ImageBackOff {
+            return;
+        }
+        let closed = pod.image_backoff.opens().is_some_and(|opens| now < opens);
+        if closed && self.needs_pull(id) {
+            self.requeue(id, queue);
+            return;
+        }
+        self.note_trouble(id, false);
+        self.want_image(id, queue);
+    }
+
+    fn requeue(&mut self, id: PodId, queue: &mut Queue) {
+        let pod = &mut self.pods[id.index()];
+        pod.requeues += 1;
+        let nth = pod.requeues;
+        let wait = self.draw(id, &self.spec.node.error_requeue, "error requeue", nth);
+        queue.schedule_in(wait, Event::PodSync { pod: id });
+    }
+
+    pub(super) fn image_ready(&mut self, id: PodId, queue: &mut Queue) {
+        if self.pods[id.index()].phase != Phase::Pulling {
+            return;
+        }
+        self.start_container(id, queue);
+    }
+
+    pub(super) fn pull_failed(&mut self, id: PodId, error: PullError, queue: &mut Queue) {
+        let now = queue.now();
+        let backoff = self.spec.node.image_backoff;
+        let pod = &mut self.pods[id.index()];
+        let cluster = pod.cluster;
+        if pod.phase == Phase::Pulling {
+            pod.phase = Phase::ImageBackOff;
+            pod.image_backoff.fail(now, backoff);
+            self.totals.backoffs += 1;
+            self.note_trouble(id, true);
+            self.requeue(id, queue);
+        }
+        self.note_pull_failed(cluster, error);
+    }
+
+    fn start_container(&mut self, id: PodId, queue: &mut Queue) {
+        let pod = &mut self.pods[id.index()];
+        pod.phase = Phase::Starting;
+        pod.starts += 1;
+        let nth = pod.starts;
+        let overhead = self.draw(id, &self.spec.node.start_overhead, "start overhead", nth);
+        self.schedule_for_pod(id, overhead, Event::ContainerStarted { pod: id }, queue);
+    }
+
+    /// Events of a pod that can never be ready are counted apart: a run that has no others left stands still.
+    fn schedule_for_pod(&mut self, id: PodId, after: SimDuration, event: Event, queue: &mut Queue) {
+        self.hopeless_events += usize::from(self.pods[id.index()].hopeless);
+        queue.schedule_in(after, event);
+    }
+
+    fn take_from_pod(&mut self, id: PodId) -> Phase {
+        let pod = &self.pods[id.index()];
+        self.hopeless_events -= usize::from(pod.hopeless);
+        pod.phase
+    }
+
+    pub(super) fn container_started(&mut self, id: PodId, queue: &mut Queue) {
+        if self.take_from_pod(id) != Phase::Starting {
+            return;
+        }
+        let (cluster, workload, start) = {
+            let pod = &mut self.pods[id.index()];
+            pod.phase = Phase::Running;
+            (pod.cluster, pod.workload, pod.starts)
+        };
+        let defective = self.clusters[cluster.index()].lot.defective && self.pods[id.index()].revision == NEW;
+        let probe = self.spec.workloads[workload].readiness;
+        if defective {
+            let after = self.draw(id, &self.spec.faults.crash_after, "crash", start);
+            self.schedule_for_pod(id, after, Event::Crashed { pod: id }, queue);
+        }
+        match probe {
+            None => self.pod_ready(id, start, queue),
+            // A defective container never answers its probe.
+            Some(_) if defective => {}
+            Some(probe) => {
+                let able = self.draw(id, &self.spec.workloads[workload].start, "start", start);
+                let waited = able.as_nanos().saturating_sub(probe.initial_delay.as_nanos());
+                let missed = waited.div_ceil(probe.period.as_nanos());
+                let probes = missed + u64::from(probe.success_threshold) - 1;
+                let after = probe.initial_delay + probe.period * probes;
+                queue.schedule_in(after, Event::PodReady { pod: id, start });
+            }
+        }
+    }
+
+    pub(super) fn pod_ready(&mut self, id: PodId, start: u32, queue: &mut Queue) {
+        let pod = &self.pods[id.index()];
+        if pod.phase != Phase::Running || pod.starts != start {
+            return;
+        }
+        let min_ready = self.spec.workloads[pod.workload].min_ready;
+        if min_ready.is_zero() {
+            self.pod_available(id, start, queue);
+        } else {
+            queue.schedule_in(min_ready, Event::PodAvailable { pod: id, start });
+        }
+    }
+
+    pub(super) fn pod_available(&mut self, id: PodId, start: u32, queue: &mut Queue) {
+        let pod = &mut self.pods[id.index()];
+        if pod.phase != Phase::Running || pod.starts != start {
+            return;
+        }
+        pod.available = true;
+        let (cluster, workload) = (pod.cluster, pod.workload);
+        self.note_trouble(id, false);
+        self.sync_workload(cluster, workload, queue);
+    }
+
+    pub(super) fn crashed(&mut self, id: PodId, queue: &mut Queue) {
+        if self.take_from_pod(id) != Phase::Running {
+            return;
+        }
+        let now = queue.now();
+        let backoff = self.spec.node.crash_backoff;
+        let pod = &mut self.pods[id.index()];
+        let (cluster, workload) = (pod.cluster, pod.workload);
+        pod.phase = Phase::CrashLoop;
+        pod.available = false;
+        pod.hopeless = self.spec.workloads[workload].readiness.is_some();
+        let wait = pod.crash_backoff.fail(now, backoff);
+        self.totals.crashes += 1;
+        self.note_trouble(id, true);
+        self.schedule_for_pod(id, wait, Event::Restart { pod: id }, queue);
+        self.sync_workload(cluster, workload, queue);
+    }
+
+    pub(super) fn restart(&mut self, id: PodId, queue: &mut Queue) {
+        if self.take_from_pod(id) == Phase::CrashLoop {
+            self.start_container(id, queue);
+        }
+    }
+
+    /// A draw of a pod's own, numbered by its place among its node's pods and by `nth`, so that the same pod of the
+    /// same node has the same luck whenever its turn comes.
+    fn draw(&self, id: PodId, model: &DurationModel, purpose: &'static str, nth: u32) -> SimDuration {
+        let pod = &self.pods[id.index()];
+        let node = &self.nodes[pod.node.index()];
+        model.draw(&self.streams, node.key, purpose, u64::from(pod.ordinal) << 32 | u64::from(nth))
+    }
+
+    /// A pod gets into trouble or out of it.
+    fn note_trouble(&mut self, id: PodId, troubled: bool) {
+        let pod = &mut self.pods[id.index()];
+        let was = std::mem::replace(&mut pod.troubled, troubled);
+        let cluster = pod.cluster;
+        let count = &mut self.clusters[cluster.index()].troubled_pods;
+        match (was, troubled) {
+            (false, true) => *count += 1,
+            (true, false) => *count -= 1,
+            _ => return,
+        }
+        self.note_phase(cluster);
+    }
+
+    /// When the cluster was first and last seen to pull, for its row.
+    pub(super) fn note_pull_begins(&mut self, cluster: ClusterId, now: SimTime) {
+        let state = &mut self.clusters[cluster.index()];
+        state.pulls_now += 1;
+        state.facts.pulls += 1;
+        state.facts.first_pull.get_or_insert(now);
+        let first = state.pulls_now == 1;
+        self.meter.pull_begins(first);
+    }
+
+    pub(super) fn note_pull_ends(&mut self, cluster: ClusterId, now: SimTime) {
+        let state = &mut self.clusters[cluster.index()];
+        state.pulls_now -= 1;
+        state.facts.last_pull = Some(now);
+        let last = state.pulls_now == 0;
+        self.meter.pull_ends(last);
+    }
+
+    fn note_pull_failed(&mut self, cluster: ClusterId, error: PullError) {
+        self.clusters[cluster.index()].facts.failed_pulls += 1;
+        self.totals.failed_pulls[error as usize] += 1;
+    }
+}

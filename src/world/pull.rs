@@ -1,0 +1,567 @@
+//! One attempt to pull an image, from the kubelet's gate to the last unpacked layer.
+//!
+//! The pipeline is that of containerd: resolve the tag (a challenge, a token, HEAD), index, manifest, config, then all
+//! missing layers through a few download slots, each unpacked on top of the one below as soon as it is there.
+//! Sources: containerd `core/remotes/docker/{resolver,fetcher}.go`, `core/unpack/unpacker.go` and
+//! `plugins/transfer/plugin.go` at 301026e (v2.4.0-beta.0+70); kubelet `pkg/kubelet/images/{puller,image_manager}.go`.
+//!
+//! Layers that are already unpacked on the same base are skipped from the bottom up to the first missing one; those
+//! above it are fetched unless their blob is in the content store, and unpacked in any case. Two pulls on one node
+//! that need the same blob or chain do the work once.
+//!
+//! Left out: bytes of manifests and headers, parallel unpacking and chunked layers (off by default), decompression
+//! speed apart from the unpack rate, and sharing of the disk between pulls that unpack at the same time.
+
+use std::collections::VecDeque;
+
+use super::catalog::ImageRef;
+use super::ids::{NodeId, PodId, PullId};
+use super::node::{Blob, Chain};
+use super::spec::{PullOrder, PullPolicy, SlotScope};
+use super::{Event, Queue, World};
+use crate::engine::dist;
+use crate::flow::TransferId;
+use crate::units::{Bytes, SimDuration, SimTime};
+
+/// Round trips that setting up a TCP connection with TLS 1.3 costs before the first request.
+const HANDSHAKE_ROUND_TRIPS: u64 = 2;
+
+/// One request of a pull, in the order in which they are made.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Request {
+    /// The first HEAD, answered with 401 and where to get a token.
+    Challenge,
+    /// At the token service, which is another host and has no limit here.
+    Token,
+    /// The HEAD that resolves the tag.
+    Resolve,
+    /// The list of platforms.
+    Index,
+    /// The platform's manifest.
+    Manifest,
+    /// The config blob, by way of a redirect.
+    Config,
+    /// The layer at this index, by way of a redirect.
+    Layer(u16),
+}
+
+/// Why an attempt failed.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum PullError {
+    /// The kubelet's own limit of pulls per second said no.
+    KubeletRate,
+    /// The registry answered 429 to every try of one request.
+    TooManyRequests,
+    /// The transfer broke.
+    Broken,
+}
+
+/// How far a layer has come.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Fetch {
+    /// Not needed, or here.
+    Done,
+    /// Another pull of this node fetches it.
+    Elsewhere,
+    /// Waits for a slot.
+    Queued,
+    /// Has a slot; its request is under way.
+    Requested,
+    /// Its bytes are coming.
+    Downloading(TransferId),
+}
+
+/// An attempt in progress.
+#[derive(Debug)]
+pub(super) struct Pull {
+    pub(super) pod: PodId,
+    pub(super) node: NodeId,
+    pub(super) image: ImageRef,
+    ended: bool,
+    /// The config is here and it is known which layers are missing.
+    planned: bool,
+    /// Requests made of the current control request, or of each layer's, that were answered with 429.
+    rejections: u32,
+    layer_rejections: Vec<u32>,
+    fetches: Vec<Fetch>,
+    /// The next layer to unpack.
+    unpack_next: usize,
+    unpacking: bool,
+    config: Option<TransferId>,
+    blob_host_known: bool,
+    /// Slots of this pull, when they are counted per image.
+    slots_taken: u32,
+    slot_queue: VecDeque<u16>,
+    /// The attempt breaks while fetching this many-th of the layers it has to fetch, after this share of its bytes.
+    doom: Option<(f64, f64)>,
+    doomed_layer: Option<usize>,
+}
+
+/// What a transfer carries.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Cargo {
+    Config(PullId),
+    Layer(PullId, u16),
+}
+
+impl World<'_> {
+    /// A pod's image is to be pulled: it joins its node's queue.
+    pub(super) fn enqueue_pull(&mut self, pod: PodId, queue: &mut Queue) {
+        let node = self.pods[pod.index()].node;
+        self.nodes[node.index()].pull_queue.push_back(pod);
+        self.start_queued_pulls(node, queue);
+    }
+
+    fn start_queued_pulls(&mut self, id: NodeId, queue: &mut Queue) {
+        let max = match self.spec.node.pulls {
+            PullOrder::Serial => 1,
+            PullOrder::Parallel { max } => max.map_or(usize::MAX, |max| max as usize),
+        };
+        while self.nodes[id.index()].pulls.len() < max {
+            let Some(pod) = self.nodes[id.index()].pull_queue.pop_front() else { return };
+            self.begin_pull(id, pod, queue);
+        }
+    }
+
+    fn begin_pull(&mut self, id: NodeId, pod: PodId, queue: &mut Queue) {
+        let now = queue.now();
+        let node = &mut self.nodes[id.index()];
+        if node.pull_rate.as_mut().is_some_and(|bucket| !bucket.try_take(now)) {
+            self.pull_failed(pod, PullError::KubeletRate, queue);
+            return;
+        }
+        let image = self.pods[pod.index()].image;
+        let layers = self.catalog.image(image).layers.len();
+        let attempt = node.attempts;
+        node.attempts += 1;
+        let pull = PullId::at(self.pulls.len());
+        node.pulls.push(pull);
+        let doom = {
+            let mut rng = self.streams.stream_nth(node.key, "pull failure", attempt);
+            let fails = dist::bernoulli(&mut rng, self.spec.faults.pull_failure.get());
+            fails.then(|| (dist::unit(&mut rng), dist::unit(&mut rng)))
+        };
+        let cluster = node.cluster;
+        self.pulls.push(Pull {
+            pod,
+            node: id,
+            image,
+            ended: false,
+            planned: false,
+            rejections: 0,
+            layer_rejections: vec![0; layers],
+            fetches: vec![Fetch::Done; layers],
+            unpack_next: 0,
+            unpacking: false,
+            config: None,
+            blob_host_known: false,
+            slots_taken: 0,
+            slot_queue: VecDeque::new(),
+            doom,
+            doomed_layer: None,
+        });
+        self.totals.pulls += 1;
+        self.note_pull_begins(cluster, now);
+        self.send(pull, Request::Challenge, queue);
+    }
+
+    /// Sends a request; its answer comes as an event.
+    fn send(&mut self, pull: PullId, request: Request, queue: &mut Queue) {
+        let rtt = self.rtt(pull);
+        let handshake = match request {
+            Request::Challenge | Request::Token => rtt * HANDSHAKE_ROUND_TRIPS,
+            _ => SimDuration::ZERO,
+        };
+        if request == Request::Token {
+            let service = self.service_time(pull);
+            queue.schedule_in(handshake + rtt + service, Event::Answered { pull, request, accepted: true });
+        } else if self.registry.is_limited() {
+            queue.schedule_in(handshake + rtt.mul_f64(0.5), Event::RequestArrives { pull, request });
+        } else {
+            // Without a limit the order of arrival decides nothing, so one event does for two.
+            self.registry.admit(queue.now());
+            let service = self.service_time(pull);
+            queue.schedule_in(handshake + rtt + service, Event::Answered { pull, request, accepted: true });
+        }
+    }
+
+    pub(super) fn request_arrives(&mut self, pull: PullId, request: Request, queue: &mut Queue) {
+        if self.pulls[pull.index()].ended {
+            return;
+        }
+        let accepted = self.registry.admit(queue.now());
+        let service = if accepted { self.service_time(pull) } else { SimDuration::ZERO };
+        let back = self.rtt(pull).mul_f64(0.5) + service;
+        queue.schedule_in(back, Event::Answered { pull, request, accepted });
+    }
+
+    fn rtt(&self, pull: PullId) -> SimDuration {
+        let node = &self.nodes[self.pulls[pull.index()].node.index()];
+        self.spec.clusters[node.cluster.index()].rtt
+    }
+
+    fn service_time(&mut self, pull: PullId) -> SimDuration {
+        let node = &mut self.nodes[self.pulls[pull.index()].node.index()];
+        let nth = node.requests;
+        node.requests += 1;
+        self.spec.registry.service_time.draw(&self.streams, node.key, "service time", nth)
+    }
+
+    pub(super) fn answered(&mut self, id: PullId, request: Request, accepted: bool, queue: &mut Queue) {
+        let pull = &mut self.pulls[id.index()];
+        if pull.ended {
+            return;
+        }
+        if !accepted {
+            self.answered_429(id, request, queue);
+            return;
+        }
+        pull.rejections = 0;
+        let known = self.nodes[pull.node.index()].manifests[usize::from(pull.image.0)];
+        match request {
+            Request::Challenge => self.send(id, Request::Token, queue),
+            Request::Token => self.send(id, Request::Resolve, queue),
+            // What the content store has is not asked for again.
+            Request::Resolve if known => self.plan_layers(id, queue),
+            Request::Resolve => self.send(id, Request::Index, queue),
+            Request::Index => self.send(id, Request::Manifest, queue),
+            Request::Manifest => self.send(id, Request::Config, queue),
+            Request::Config | Request::Layer(_) => {
+                queue.schedule_in(self.redirect_time(id), Event::BlobHostAnswers { pull: id, request });
+            }
+        }
+    }
+
+    fn answered_429(&mut self, id: PullId, request: Request, queue: &mut Queue) {
+        let pull = &mut self.pulls[id.index()];
+        let rejections = match request {
+            Request::Layer(layer) => &mut pull.layer_rejections[usize::from(layer)],
+            _ => &mut pull.rejections,
+        };
+        *rejections += 1;
+        let retry = self.spec.node.retry_429;
+        if *rejections >= retry.attempts {
+            self.fail(id, PullError::TooManyRequests, queue);
+            return;
+        }
+        let doublings = (*rejections - 1).min(62);
+        let wait = (retry.delay * (1 << doublings)).min(retry.delay_max);
+        if wait.is_zero() {
+            self.send(id, request, queue);
+        } else {
+            queue.schedule_in(wait, Event::RequestAgain { pull: id, request });
+        }
+    }
+
+    pub(super) fn request_again(&mut self, pull: PullId, request: Request, queue: &mut Queue) {
+        if !self.pulls[pull.index()].ended {
+            self.send(pull, request, queue);
+        }
+    }
+
+    /// From the redirect to the first byte: one round trip, and the connection's set-up the first time.
+    fn redirect_time(&mut self, id: PullId) -> SimDuration {
+        let rtt = self.rtt(id);
+        let pull = &mut self.pulls[id.index()];
+        let known = std::mem::replace(&mut pull.blob_host_known, true);
+        if known { rtt } else { rtt * (1 + HANDSHAKE_ROUND_TRIPS) }
+    }
+
+    pub(super) fn blob_host_answers(&mut self, id: PullId, request: Request, queue: &mut Queue) {
+        let pull = &self.pulls[id.index()];
+        if pull.ended {
+            return;
+        }
+        match request {
+            Request::Config => {
+                let size = self.catalog.image(pull.image).config;
+                let transfer = self.start_transfer(pull.node, size, Cargo::Config(id), queue);
+                self.pulls[id.index()].config = Some(transfer);
+            }
+            Request::Layer(layer) => {
+                let size = self.bytes_to_fetch(id, layer);
+                let transfer = self.start_transfer(pull.node, size, Cargo::Layer(id, layer), queue);
+                self.pulls[id.index()].fetches[usize::from(layer)] = Fetch::Downloading(transfer);
+            }
+            _ => unreachable!("only blobs are redirected"),
+        }
+    }
+
+    /// What is missing of a layer's blob, or the part of it that still comes when the attempt breaks in it.
+    fn bytes_to_fetch(&self, id: PullId, layer: u16) -> Bytes {
+        let pull = &self.pulls[id.index()];
+        let spec = self.catalog.image(pull.image).layers[usize::from(layer)];
+        let Blob::Fetching(have) = self.nodes[pull.node.index()].blobs[usize::from(spec.blob)] else {
+            unreachable!("a blob with a slot is being fetched");
+        };
+        let missing = spec.compressed - have;
+        match pull.doom {
+            Some((_, share)) if pull.doomed_layer == Some(usize::from(layer)) => {
+                Bytes::new((missing.get() as f64 * share) as u64)
+            }
+            _ => missing,
+        }
+    }
+
+    /// The config is here: which layers are missing?
+    fn plan_layers(&mut self, id: PullId, queue: &mut Queue) {
+        let pull = &mut self.pulls[id.index()];
+        let node = &mut self.nodes[pull.node.index()];
+        let layers = &self.catalog.image(pull.image).layers;
+        node.manifests[usize::from(pull.image.0)] = true;
+        let first_missing =
+            layers.iter().take_while(|layer| node.chains[usize::from(layer.chain)] == Chain::Unpacked).count();
+        pull.unpack_next = first_missing;
+        pull.planned = true;
+        let missing: Vec<usize> = (first_missing..layers.len())
+            .filter(|&at| node.blobs[usize::from(layers[at].blob)] != Blob::Whole)
+            .collect();
+        pull.doomed_layer =
+            pull.doom.filter(|_| !missing.is_empty()).map(|(at, _)| missing[(at * missing.len() as f64) as usize]);
+        if pull.doom.is_some() && missing.is_empty() {
+            self.fail(id, PullError::Broken, queue);
+            return;
+        }
+        for at in missing {
+            self.pulls[id.index()].fetches[at] = Fetch::Elsewhere;
+        }
+        self.claim_blobs(id);
+        self.grant_slots(id, queue);
+        self.unpack_next(id, queue);
+    }
+
+    /// Takes on every blob that this pull waits for and that nobody fetches now.
+    fn claim_blobs(&mut self, id: PullId) {
+        let pull = &mut self.pulls[id.index()];
+        let node = &mut self.nodes[pull.node.index()];
+        for (at, layer) in self.catalog.image(pull.image).layers.iter().enumerate() {
+            if pull.fetches[at] != Fetch::Elsewhere {
+                continue;
+            }
+            let blob = &mut node.blobs[usize::from(layer.blob)];
+            let have = match *blob {
+                Blob::Fetching(_) => continue,
+                Blob::Whole => {
+                    pull.fetches[at] = Fetch::Done;
+                    continue;
+                }
+                Blob::Partial(have) => have,
+                Blob::Discarded => Bytes::ZERO,
+            };
+            *blob = Blob::Fetching(have);
+            pull.fetches[at] = Fetch::Queued;
+            let layer = u16::try_from(at).expect("an image has fewer than 65 536 layers");
+            match self.spec.node.slot_scope {
+                SlotScope::Node => node.slot_queue.push_back((id, layer)),
+                SlotScope::Image => pull.slot_queue.push_back(layer),
+            }
+        }
+    }
+
+    /// Gives free download slots to those who wait, first come first served.
+    fn grant_slots(&mut self, id: PullId, queue: &mut Queue) {
+        let slots = self.spec.node.download_slots;
+        let node_id = self.pulls[id.index()].node;
+        loop {
+            let next = match self.spec.node.slot_scope {
+                SlotScope::Node => {
+                    let node = &mut self.nodes[node_id.index()];
+                    if node.slots_taken == slots {
+                        return;
+                    }
+                    let next = node.slot_queue.pop_front();
+                    node.slots_taken += u32::from(next.is_some());
+                    next
+                }
+                SlotScope::Image => {
+                    let pull = &mut self.pulls[id.index()];
+                    if pull.slots_taken == slots {
+                        return;
+                    }
+                    let next = pull.slot_queue.pop_front().map(|layer| (id, layer));
+                    pull.slots_taken += u32::from(next.is_some());
+                    next
+                }
+            };
+            let Some((pull, layer)) = next else { return };
+            self.pulls[pull.index()].fetches[usize::from(layer)] = Fetch::Requested;
+            self.send(pull, Request::Layer(layer), queue);
+        }
+    }
+
+    fn release_slot(&mut self, id: PullId) {
+        let pull = &mut self.pulls[id.index()];
+        match self.spec.node.slot_scope {
+            SlotScope::Node => self.nodes[pull.node.index()].slots_taken -= 1,
+            SlotScope::Image => pull.slots_taken -= 1,
+        }
+    }
+
+    /// A transfer has brought all its bytes.
+    pub(super) fn arrived(&mut self, cargo: Cargo, size: Bytes, queue: &mut Queue) {
+        match cargo {
+            Cargo::Config(id) => {
+                self.totals.received += size;
+                self.pulls[id.index()].config = None;
+                self.plan_layers(id, queue);
+            }
+            Cargo::Layer(id, layer) => self.layer_arrived(id, usize::from(layer), size, queue),
+        }
+    }
+
+    fn layer_arrived(&mut self, id: PullId, at: usize, size: Bytes, queue: &mut Queue) {
+        let pull = &mut self.pulls[id.index()];
+        pull.fetches[at] = Fetch::Done;
+        let spec = self.catalog.image(pull.image).layers[at];
+        let blob = &mut self.nodes[pull.node.index()].blobs[usize::from(spec.blob)];
+        let doomed = pull.doomed_layer == Some(at);
+        if doomed {
+            let Blob::Fetching(have) = *blob else { unreachable!("a downloading blob is being fetched") };
+            *blob = Blob::Fetching(have + size);
+            pull.fetches[at] = Fetch::Requested;
+            self.fail(id, PullError::Broken, queue);
+            return;
+        }
+        *blob = Blob::Whole;
+        self.totals.received += spec.compressed;
+        self.release_slot(id);
+        self.grant_slots(id, queue);
+        self.look_again(id, queue);
+    }
+
+    /// Something on the node changed that other pulls may have waited for.
+    fn look_again(&mut self, id: PullId, queue: &mut Queue) {
+        let node = self.pulls[id.index()].node;
+        for at in 0..self.nodes[node.index()].pulls.len() {
+            let other = self.nodes[node.index()].pulls[at];
+            self.claim_blobs(other);
+            self.grant_slots(other, queue);
+            self.unpack_next(other, queue);
+        }
+    }
+
+    /// Unpacks the lowest layer that is not unpacked yet, if its blob is here.
+    fn unpack_next(&mut self, id: PullId, queue: &mut Queue) {
+        let pull = &mut self.pulls[id.index()];
+        if pull.ended || pull.unpacking || !pull.planned {
+            return;
+        }
+        let node = &mut self.nodes[pull.node.index()];
+        let layers = &self.catalog.image(pull.image).layers;
+        while let Some(layer) = layers.get(pull.unpack_next) {
+            match node.chains[usize::from(layer.chain)] {
+                Chain::Unpacked => pull.unpack_next += 1,
+                Chain::Unpacking => return,
+                Chain::Absent if pull.fetches[pull.unpack_next] != Fetch::Done => return,
+                Chain::Absent => {
+                    node.chains[usize::from(layer.chain)] = Chain::Unpacking;
+                    pull.unpacking = true;
+                    let writing =
+                        layer.uncompressed.time_at(node.unpack_rate).expect("a checked unpack rate is not zero");
+                    queue.schedule_in(self.spec.node.unpack_per_layer + writing, Event::Unpacked { pull: id });
+                    return;
+                }
+            }
+        }
+        pull.unpacking = true;
+        queue.schedule_in(self.spec.node.pull_constant, Event::Pulled { pull: id });
+    }
+
+    pub(super) fn unpacked(&mut self, id: PullId, queue: &mut Queue) {
+        let pull = &mut self.pulls[id.index()];
+        if pull.ended {
+            return;
+        }
+        let layer = self.catalog.image(pull.image).layers[pull.unpack_next];
+        let node = &mut self.nodes[pull.node.index()];
+        node.chains[usize::from(layer.chain)] = Chain::Unpacked;
+        if !self.spec.node.keep_blobs {
+            node.blobs[usize::from(layer.blob)] = Blob::Discarded;
+        }
+        pull.unpacking = false;
+        pull.unpack_next += 1;
+        self.look_again(id, queue);
+    }
+
+    /// All layers are unpacked: the image is on the node.
+    pub(super) fn pulled(&mut self, id: PullId, queue: &mut Queue) {
+        let pull = &self.pulls[id.index()];
+        if pull.ended {
+            return;
+        }
+        let (pod, node, image) = (pull.pod, pull.node, pull.image);
+        self.nodes[node.index()].present[usize::from(image.0)] = true;
+        self.end_pull(id, queue.now());
+        self.image_ready(pod, queue);
+        self.start_queued_pulls(node, queue);
+    }
+
+    /// Takes a pull off its node's list and out of the meters.
+    fn end_pull(&mut self, id: PullId, now: SimTime) {
+        let pull = &mut self.pulls[id.index()];
+        pull.ended = true;
+        pull.fetches = Vec::new();
+        pull.layer_rejections = Vec::new();
+        pull.slot_queue = VecDeque::new();
+        let node = &mut self.nodes[pull.node.index()];
+        node.pulls.retain(|&other| other != id);
+        let cluster = node.cluster;
+        self.note_pull_ends(cluster, now);
+    }
+
+    /// The attempt fails: what is under way is dropped, and what has arrived is kept or lost.
+    fn fail(&mut self, id: PullId, error: PullError, queue: &mut Queue) {
+        let now = queue.now();
+        let (pod, node_id) = (self.pulls[id.index()].pod, self.pulls[id.index()].node);
+        if let Some(transfer) = self.pulls[id.index()].config.take() {
+            let part = self.cancel_transfer(transfer, now);
+            self.totals.lost += part;
+        }
+        let fetches = std::mem::take(&mut self.pulls[id.index()].fetches);
+        let image = self.pulls[id.index()].image;
+        for (at, fetch) in fetches.into_iter().enumerate() {
+            let part = match fetch {
+                Fetch::Done | Fetch::Elsewhere => continue,
+                Fetch::Queued | Fetch::Requested => Bytes::ZERO,
+                Fetch::Downloading(transfer) => self.cancel_transfer(transfer, now),
+            };
+            let blob = usize::from(self.catalog.image(image).layers[at].blob);
+            let Blob::Fetching(have) = self.nodes[node_id.index()].blobs[blob] else {
+                unreachable!("a fetch holds its blob");
+            };
+            let have = have + part;
+            let kept = if self.spec.node.resume { have } else { Bytes::ZERO };
+            self.totals.lost += have - kept;
+            self.nodes[node_id.index()].blobs[blob] = Blob::Partial(kept);
+            if fetch != Fetch::Queued {
+                self.release_slot(id);
+            }
+        }
+        self.nodes[node_id.index()].slot_queue.retain(|&(pull, _)| pull != id);
+        let pull = &self.pulls[id.index()];
+        if pull.unpacking
+            && let Some(layer) = self.catalog.image(image).layers.get(pull.unpack_next)
+        {
+            self.nodes[node_id.index()].chains[usize::from(layer.chain)] = Chain::Absent;
+        }
+        self.end_pull(id, now);
+        self.flow_changed(queue);
+        self.pull_failed(pod, error, queue);
+        // Others of the node may have waited for what this one had claimed.
+        if !self.nodes[node_id.index()].pulls.is_empty() {
+            let other = self.nodes[node_id.index()].pulls[0];
+            self.look_again(other, queue);
+        }
+        self.start_queued_pulls(node_id, queue);
+    }
+
+    /// Whether a pod's image must be asked for at all.
+    pub(super) fn needs_pull(&self, pod: PodId) -> bool {
+        let pod = &self.pods[pod.index()];
+        let present = self.nodes[pod.node.index()].present[usize::from(pod.image.0)];
+        match self.spec.workloads[pod.workload].pull_policy {
+            PullPolicy::Always => true,
+            PullPolicy::IfNotPresent => !present,
+        }
+    }
+}

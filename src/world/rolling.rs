@@ -1,0 +1,183 @@
+//! The rolling updates of Kubernetes' Deployment and DaemonSet controllers, as pure rules.
+//!
+//! Follows `pkg/controller/deployment/rolling.go` and `util/deployment_util.go` (`ResolveFenceposts`), and
+//! `pkg/controller/daemon/update.go`, of kubernetes/kubernetes. A terminating pod counts for neither controller's
+//! Deployment rule, as there; a DaemonSet's node stays taken until its old pod is gone.
+//!
+//! Left out: proportional scaling, pausing, rollback, and `progressDeadlineSeconds`, which marks a Deployment as failed
+//! but does not change what it does.
+
+use super::spec::CountOrPercent;
+
+/// A count, or a percentage of `whole` rounded up or down. Percentages may exceed 100.
+fn resolve(value: CountOrPercent, whole: u32, round_up: bool) -> u32 {
+    match value {
+        CountOrPercent::Count(count) => count,
+        CountOrPercent::Percent(percent) => {
+            let hundredths = u64::from(percent) * u64::from(whole);
+            let resolved = if round_up { hundredths.div_ceil(100) } else { hundredths / 100 };
+            u32::try_from(resolved).unwrap_or(u32::MAX)
+        }
+    }
+}
+
+/// `(surge, unavailable)` of a Deployment: surge rounds up, unavailable rounds down and is 1 when both are 0.
+pub(super) fn deployment_limits(
+    replicas: u32,
+    max_surge: CountOrPercent,
+    max_unavailable: CountOrPercent,
+) -> (u32, u32) {
+    let surge = resolve(max_surge, replicas, true);
+    let unavailable = resolve(max_unavailable, replicas, false);
+    if surge == 0 && unavailable == 0 { (0, 1) } else { (surge, unavailable) }
+}
+
+/// `(surge, unavailable)` of a DaemonSet on `nodes` nodes: both round up, and unavailable is 1 when both are 0.
+pub(super) fn daemon_set_limits(nodes: u32, max_surge: CountOrPercent, max_unavailable: CountOrPercent) -> (u32, u32) {
+    let surge = resolve(max_surge, nodes, true);
+    let unavailable = resolve(max_unavailable, nodes, true);
+    if surge == 0 && unavailable == 0 { (0, 1) } else { (surge, unavailable) }
+}
+
+/// Pods of a Deployment, terminating ones not counted.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(super) struct Census {
+    pub(super) replicas: u32,
+    pub(super) surge: u32,
+    pub(super) unavailable: u32,
+    pub(super) new: u32,
+    pub(super) new_available: u32,
+    pub(super) old: u32,
+    pub(super) old_available: u32,
+}
+
+/// What a Deployment's controller does next.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(super) struct Step {
+    /// New pods to create.
+    pub(super) create: u32,
+    /// Old pods that are not available, to delete.
+    pub(super) delete_broken: u32,
+    /// Old pods that are available, to delete.
+    pub(super) delete_available: u32,
+}
+
+impl Census {
+    /// One sync of the controller: scaling up goes first, and scaling down waits for the next sync if it did.
+    pub(super) fn next_step(self) -> Step {
+        let create = self.create();
+        if create > 0 {
+            return Step { create, ..Step::default() };
+        }
+        self.scale_down()
+    }
+
+    fn create(self) -> u32 {
+        let room = (self.replicas + self.surge).saturating_sub(self.new + self.old);
+        room.min(self.replicas.saturating_sub(self.new))
+    }
+
+    fn scale_down(self) -> Step {
+        let min_available = self.replicas.saturating_sub(self.unavailable);
+        let new_unavailable = self.new - self.new_available;
+        // Pods that may go without the available ones falling below the minimum, if the new ones never came up.
+        let max_scaled_down = (self.new + self.old).saturating_sub(min_available + new_unavailable);
+        if self.old == 0 || max_scaled_down == 0 {
+            return Step::default();
+        }
+        let delete_broken = (self.old - self.old_available).min(max_scaled_down);
+        // As upstream: the second limit is taken from the available pods alone.
+        let spare = (self.new_available + self.old_available).saturating_sub(min_available);
+        let old_left = self.old - delete_broken;
+        let delete = spare.min(old_left);
+        let broken_left = (self.old - self.old_available) - delete_broken;
+        let more_broken = delete.min(broken_left);
+        Step {
+            create: 0,
+            delete_broken: delete_broken + more_broken,
+            delete_available: (delete - more_broken).min(self.old_available),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use CountOrPercent::{Count, Percent};
+
+    #[test]
+    fn limits_round_as_kubernetes_rounds_them() {
+        let cases = [
+            // replicas, surge, unavailable, expected, why
+            (4, Percent(25), Percent(25), (1, 1), "the defaults"),
+            (6, Percent(25), Percent(25), (2, 1), "surge up, unavailable down"),
+            (1, Percent(25), Percent(25), (1, 0), "one pod is replaced by surge alone"),
+            (3, Percent(0), Percent(25), (0, 1), "both 0: one may be missing"),
+            (3, Count(0), Count(0), (0, 1), "both 0, as counts"),
+            (10, Percent(100), Percent(0), (10, 0), "all at once beside the old"),
+        ];
+        for (replicas, surge, unavailable, expected, why) in cases {
+            assert_eq!(deployment_limits(replicas, surge, unavailable), expected, "{why}");
+        }
+        assert_eq!(daemon_set_limits(10, Percent(0), Percent(25)), (0, 3), "a DaemonSet rounds unavailable up");
+        assert_eq!(daemon_set_limits(10, Count(0), Count(0)), (0, 1), "and never stands still");
+    }
+
+    /// Plays a rollout in which every new pod becomes available before the controller looks again.
+    fn play(mut census: Census) -> Vec<(u32, u32)> {
+        let mut seen = Vec::new();
+        loop {
+            let step = census.next_step();
+            if step == Step::default() {
+                if census.new_available == census.new {
+                    return seen;
+                }
+                census.new_available = census.new;
+                continue;
+            }
+            census.new += step.create;
+            census.old -= step.delete_broken + step.delete_available;
+            census.old_available -= step.delete_available;
+            assert!(census.new + census.old <= census.replicas + census.surge, "never more than the surge allows");
+            assert!(
+                census.new_available + census.old_available >= census.replicas - census.unavailable,
+                "never fewer available than allowed"
+            );
+            seen.push((census.old, census.new));
+        }
+    }
+
+    #[test]
+    fn four_pods_with_the_defaults_are_replaced_two_and_two() {
+        let (surge, unavailable) = deployment_limits(4, Percent(25), Percent(25));
+        let census = Census { replicas: 4, surge, unavailable, old: 4, old_available: 4, ..Census::default() };
+        // One more is made, one old goes, and its place is taken: ceil(.25 N) + floor(.25 N) = 2 start at once.
+        assert_eq!(play(census), [(4, 1), (3, 1), (3, 2), (1, 2), (1, 4), (0, 4)]);
+    }
+
+    #[test]
+    fn without_surge_old_pods_go_first() {
+        let census = Census { replicas: 3, unavailable: 1, old: 3, old_available: 3, ..Census::default() };
+        assert_eq!(play(census), [(2, 0), (2, 1), (1, 1), (1, 2), (0, 2), (0, 3)]);
+    }
+
+    #[test]
+    fn a_first_deployment_creates_all_pods_at_once() {
+        let census = Census { replicas: 6, surge: 2, unavailable: 1, ..Census::default() };
+        assert_eq!(census.next_step(), Step { create: 6, ..Step::default() });
+    }
+
+    #[test]
+    fn new_pods_that_never_come_up_stop_the_rollout_at_its_limits() {
+        let stuck =
+            Census { replicas: 4, surge: 1, unavailable: 1, new: 2, new_available: 0, old: 3, old_available: 3 };
+        assert_eq!(stuck.next_step(), Step::default(), "3 of 4 available is the least, and 5 pods the most");
+    }
+
+    #[test]
+    fn old_pods_that_are_broken_go_first_and_cost_no_availability() {
+        let census =
+            Census { replicas: 4, surge: 1, unavailable: 1, new: 1, new_available: 1, old: 4, old_available: 2 };
+        assert_eq!(census.next_step(), Step { create: 0, delete_broken: 2, delete_available: 0 });
+    }
+}

@@ -1,0 +1,155 @@
+//! Small worlds whose times can be computed by hand, for tests.
+
+use std::collections::BTreeMap;
+
+use super::{
+    AgentSpec, Backoff, ClusterFacts, ClusterId, ClusterSpec, CountOrPercent, DurationModel, Event, FaultSpec,
+    ImageSpec, LayerSpec, NEW, NodeSpec, PullOrder, PullPolicy, Queue, RegistrySpec, ReleaseKind, RetrySpec, SlotScope,
+    Totals, WorkloadKind, WorkloadSpec, World, WorldSpec,
+};
+use crate::engine::{self, EventQueue, Model};
+use crate::units::{Bytes, BytesPerSec, Share, SimDuration, SimTime};
+
+/// A duration that does not vary.
+pub(crate) const fn fixed(span: SimDuration) -> DurationModel {
+    DurationModel::Constant(span)
+}
+
+/// A layer of `bytes` that does not compress.
+pub(crate) fn layer(digest: &str, bytes: u64) -> LayerSpec {
+    LayerSpec { digest: digest.to_owned(), compressed: Bytes::new(bytes), uncompressed: Bytes::new(bytes) }
+}
+
+/// `count` online clusters of one node; one Deployment with one pod of a one-layer image. Nothing takes time but
+/// downloads: 100 MB at 100 MB/s per cluster, and every other delay is zero.
+pub(crate) fn bare_world(count: usize) -> WorldSpec {
+    let nothing = fixed(SimDuration::ZERO);
+    let fast = BytesPerSec::new(1e12);
+    let cluster = |at: usize| ClusterSpec {
+        name: format!("c{at:04}"),
+        labels: BTreeMap::new(),
+        nodes: 1,
+        downlink: BytesPerSec::new(100e6),
+        rtt: SimDuration::ZERO,
+        region: None,
+        paused: false,
+        registered: true,
+    };
+    WorldSpec {
+        clusters: (0..count).map(cluster).collect(),
+        regions: Vec::new(),
+        registry: RegistrySpec { egress: fast, per_connection: None, request_limit: None, service_time: nothing },
+        node: NodeSpec {
+            nic: fast,
+            pulls: PullOrder::Serial,
+            pull_rate: None,
+            image_backoff: Backoff { initial: SimDuration::from_secs(10), max: SimDuration::from_secs(300) },
+            crash_backoff: Backoff { initial: SimDuration::from_secs(10), max: SimDuration::from_secs(300) },
+            error_requeue: nothing,
+            download_slots: 3,
+            slot_scope: SlotScope::Node,
+            retry_429: RetrySpec { attempts: 5, delay: SimDuration::ZERO, delay_max: SimDuration::ZERO },
+            resume: true,
+            keep_blobs: true,
+            unpack_rate: BytesPerSec::new(1e15),
+            unpack_spread: 0.0,
+            unpack_per_layer: SimDuration::ZERO,
+            pull_constant: SimDuration::ZERO,
+            start_overhead: nothing,
+        },
+        images: vec![ImageSpec {
+            name: "shop".to_owned(),
+            layers: vec![layer("app", 100_000_000)],
+            previous: Vec::new(),
+            config: Bytes::ZERO,
+        }],
+        workloads: vec![WorkloadSpec {
+            name: "shop".to_owned(),
+            kind: WorkloadKind::Deployment {
+                replicas: 1,
+                max_unavailable: CountOrPercent::Percent(25),
+                max_surge: CountOrPercent::Percent(25),
+            },
+            image: 0,
+            pull_policy: PullPolicy::IfNotPresent,
+            start: nothing,
+            readiness: None,
+            min_ready: SimDuration::ZERO,
+            termination: nothing,
+        }],
+        release: ReleaseKind::Initial,
+        agent: AgentSpec {
+            instruction_delay: nothing,
+            apply: nothing,
+            report_delay: nothing,
+            readiness_delay: SimDuration::ZERO,
+        },
+        faults: FaultSpec {
+            offline: Share::NONE,
+            offline_return: None,
+            pull_failure: Share::NONE,
+            defect: Share::NONE,
+            crash_after: nothing,
+        },
+    }
+}
+
+/// What a played world came to.
+#[derive(Debug)]
+pub(crate) struct Played {
+    pub(crate) facts: Vec<ClusterFacts>,
+    pub(crate) totals: Totals,
+    pub(crate) peak_pulls: u64,
+    pub(crate) peak_downloads: u64,
+    pub(crate) egress_peaks: (f64, f64),
+    /// Every event with its time.
+    pub(crate) events: Vec<(SimTime, Event)>,
+}
+
+impl Played {
+    /// When each cluster was ready, in seconds.
+    pub(crate) fn ready_s(&self) -> Vec<Option<f64>> {
+        self.facts.iter().map(|facts| facts.ready.map(SimTime::as_secs_f64)).collect()
+    }
+
+    /// When the events that `wanted` accepts happened, in seconds.
+    pub(crate) fn times(&self, wanted: impl Fn(&Event) -> bool) -> Vec<f64> {
+        self.events.iter().filter(|(_, event)| wanted(event)).map(|(at, _)| at.as_secs_f64()).collect()
+    }
+}
+
+struct Alone<'s>(World<'s>);
+
+impl Model for Alone<'_> {
+    type Event = Event;
+
+    fn handle(&mut self, event: Event, queue: &mut Queue) {
+        self.0.handle(event, queue);
+        self.0.take_reports();
+    }
+}
+
+/// Tells every cluster the new revision at time zero, and lets the world run until nothing more can happen or the
+/// horizon comes. Bytes are checked for conservation.
+pub(crate) fn play(spec: &WorldSpec, seed: u64, horizon: SimDuration) -> Played {
+    let mut queue = EventQueue::new();
+    let mut model = Alone(World::new(spec, seed, 0, &mut queue));
+    for at in 0..spec.clusters.len() {
+        model.0.tell(ClusterId::at(at), NEW, &mut queue);
+    }
+    let mut events = Vec::new();
+    let mut observer = |now: SimTime, event: &Event| events.push((now, *event));
+    engine::run(&mut model, &mut queue, &mut observer, SimTime::ZERO + horizon, |model, queue| {
+        model.0.is_at_rest(queue)
+    });
+    let totals = model.0.finish(queue.now());
+    model.0.assert_bytes_are_conserved();
+    Played {
+        facts: model.0.facts().copied().collect(),
+        totals,
+        peak_pulls: model.0.meter().pulls.peak(),
+        peak_downloads: model.0.meter().downloads.peak(),
+        egress_peaks: model.0.meter().egress_peaks(),
+        events,
+    }
+}

@@ -1,0 +1,339 @@
+//! The world against hand algebra, published measurements and what must be true of any world.
+
+use super::testing::{Played, bare_world, fixed, layer, play};
+use super::{
+    CountOrPercent, DurationModel, Event, ProbeSpec, PullOrder, PullPolicy, RegionSpec, ReleaseKind, Request,
+    RequestLimit, SlotScope, WorkloadKind, WorldSpec,
+};
+use crate::units::{Bytes, BytesPerSec, PerSecond, Share, SimDuration};
+
+const DAY: SimDuration = SimDuration::from_hours(24);
+
+fn secs(secs: f64) -> SimDuration {
+    SimDuration::from_secs_f64(secs)
+}
+
+fn ready(played: &Played, cluster: usize) -> f64 {
+    played.ready_s()[cluster].expect("the cluster became ready")
+}
+
+#[track_caller]
+fn assert_near(actual: f64, expected: f64, tolerance: f64, what: &str) {
+    assert!((actual - expected).abs() <= tolerance, "{what}: {actual}, expected {expected} within {tolerance}");
+}
+
+fn deployment(replicas: u32) -> WorkloadKind {
+    WorkloadKind::Deployment {
+        replicas,
+        max_unavailable: CountOrPercent::Percent(25),
+        max_surge: CountOrPercent::Percent(25),
+    }
+}
+
+#[test]
+fn one_layer_over_one_link_takes_its_size_over_its_rate() {
+    let played = play(&bare_world(1), 1, DAY);
+    // 100 MB / 100 MB/s = 1 s, and nothing else takes time.
+    assert_near(ready(&played, 0), 1.0, 1e-6, "ready");
+    assert_eq!((played.totals.sent, played.totals.lost), (Bytes::new(100_000_000), Bytes::ZERO));
+}
+
+#[test]
+fn every_request_of_a_cold_pull_costs_its_round_trips() {
+    let mut world = bare_world(1);
+    world.clusters[0].rtt = secs(0.1);
+    world.registry.service_time = fixed(secs(0.01));
+    world.images[0].layers = vec![layer("a", 100_000_000), layer("b", 100_000_000)];
+    let played = play(&world, 1, DAY);
+    // API host: handshake 2 RTT, then 401, HEAD, index, manifest, config, each 1 RTT + 10 ms; token host: handshake
+    // 2 RTT and 1 RTT + 10 ms; blob host: handshake 2 RTT and 1 RTT for the config: 2+5 + 2+1 + 2+1 = 13 RTT + 60 ms.
+    // Then both layers at once: request 1 RTT + 10 ms and redirect 1 RTT, and 2 s for 200 MB over the shared link.
+    assert_near(ready(&played, 0), 1.3 + 0.06 + 0.21 + 2.0, 1e-6, "ready");
+    // 2 HEAD + 2 manifests + config + 2 layers; the token is asked for elsewhere.
+    assert_eq!(played.totals.requests, 7, "5 + L requests at the registry");
+}
+
+#[test]
+fn layers_go_through_three_slots_and_are_unpacked_in_order() {
+    // 10 nodes pulled random bytes, so that nothing compresses, with and without a warm registry: means of 25.8 s for
+    // one layer of 1 GB and 12.4 s for four of 250 MB cold, 6.0 and 4.6 s warm (spegel-org/benchmark-results 645a85c).
+    // With 46 MB/s a connection cold and 500 MB/s warm, 250 MB/s of unpacking, 25 ms a layer and 0.3 s in all:
+    // cold: 0.3 + 1000/46 + 0.025 + 4 = 26.06; four: three at once, the fourth after the first: 2 * 250/46 + 1.025 +
+    // 0.3 = 12.19 s. Warm: 0.3 + 2 + 0.025 + 4 = 6.33; four: 0.3 + 0.5 + 4 * 1.025 = 4.9 s.
+    let cases = [(46e6, 1, 26.06, 25.8), (46e6, 4, 12.19, 12.4), (500e6, 1, 6.33, 6.0), (500e6, 4, 4.90, 4.6)];
+    for (connection, layers, by_hand, measured) in cases {
+        let mut world = bare_world(1);
+        world.clusters[0].downlink = BytesPerSec::new(1e12);
+        world.registry.per_connection = Some(BytesPerSec::new(connection));
+        world.node.unpack_rate = BytesPerSec::new(250e6);
+        world.node.unpack_per_layer = secs(0.025);
+        world.node.pull_constant = secs(0.3);
+        world.images[0].layers = (0..layers).map(|at| layer(&format!("l{at}"), 1_000_000_000 / layers)).collect();
+        let played = play(&world, 1, DAY);
+        assert_near(ready(&played, 0), by_hand, 0.01, "by hand");
+        assert_near(ready(&played, 0), measured, 0.07 * measured, "as measured");
+        assert_eq!(played.peak_downloads, layers.min(3));
+    }
+}
+
+#[test]
+fn an_update_fetches_and_unpacks_only_what_is_new() {
+    let mut world = bare_world(1);
+    world.release = ReleaseKind::Update;
+    world.node.unpack_per_layer = secs(1.0);
+    world.images[0].previous = vec![layer("base", 50_000_000), layer("libs", 50_000_000), layer("tail", 5_000_000)];
+    world.images[0].layers = vec![layer("base", 50_000_000), layer("app", 30_000_000), layer("tail", 5_000_000)];
+    let played = play(&world, 1, DAY);
+    assert_eq!(played.totals.sent, Bytes::new(30_000_000), "the base is there, and so is the tail's blob");
+    // 0.3 s for 30 MB, then two layers are unpacked: the tail again, because what lies below it changed.
+    assert_near(ready(&played, 0), 0.3 + 2.0, 1e-6, "ready");
+}
+
+#[test]
+fn discarded_blobs_are_fetched_again_when_the_layer_below_changed() {
+    let mut world = bare_world(1);
+    world.release = ReleaseKind::Update;
+    world.node.keep_blobs = false;
+    world.images[0].previous = vec![layer("base", 50_000_000), layer("libs", 50_000_000), layer("tail", 5_000_000)];
+    world.images[0].layers = vec![layer("base", 50_000_000), layer("app", 30_000_000), layer("tail", 5_000_000)];
+    let played = play(&world, 1, DAY);
+    assert_eq!(played.totals.sent, Bytes::new(35_000_000));
+}
+
+#[test]
+fn clusters_share_the_egress_and_a_region_their_link() {
+    let mut world = bare_world(4);
+    world.registry.egress = BytesPerSec::new(200e6);
+    world.regions = vec![RegionSpec { name: "far".to_owned(), bandwidth: BytesPerSec::new(20e6) }];
+    world.clusters[0].region = Some(0);
+    world.clusters[1].region = Some(0);
+    let played = play(&world, 1, DAY);
+    // Two behind 20 MB/s: 10 MB/s each, 10 s. The others: (200 - 20) / 2 = 90 MB/s each, 100/90 s.
+    assert_near(ready(&played, 0), 10.0, 1e-6, "behind the region's link");
+    assert_near(ready(&played, 3), 100.0 / 90.0, 1e-6, "behind the egress alone");
+    assert_near(played.egress_peaks.0, 200e6, 1.0, "the peak is the egress");
+}
+
+#[test]
+fn serial_pulls_make_an_image_wait_for_a_slow_one() {
+    let mut world = bare_world(1);
+    let mut slow = world.images[0].clone();
+    slow.name = "slow".to_owned();
+    slow.layers = vec![layer("slow", 1_000_000_000)];
+    world.images.insert(0, slow);
+    let mut workload = world.workloads[0].clone();
+    workload.name = "slow".to_owned();
+    world.workloads[0].image = 1;
+    world.workloads.insert(0, workload);
+    let started =
+        |world: &WorldSpec| play(world, 1, DAY).times(|event| matches!(event, Event::ContainerStarted { .. }));
+    let serial = started(&world);
+    assert_near(serial[0], 10.0, 1e-5, "the slow one, first in the queue");
+    assert_near(serial[1], 11.0, 1e-5, "the fast one after it");
+    world.node.pulls = PullOrder::Parallel { max: None };
+    let parallel = started(&world);
+    // Both share the downlink until the fast one has its 100 MB.
+    assert_near(parallel[0], 2.0, 1e-5, "the fast one");
+    assert_near(parallel[1], 11.0, 1e-5, "the slow one");
+}
+
+#[test]
+fn pods_above_the_kubelets_rate_fail_at_once_and_come_back_after_the_back_off() {
+    let mut world = bare_world(1);
+    world.node.pulls = PullOrder::Parallel { max: None };
+    world.node.pull_rate = Some(RequestLimit { rate: PerSecond::new(5.0), burst: 10 });
+    world.node.error_requeue = fixed(secs(10.0));
+    world.workloads[0].pull_policy = PullPolicy::Always;
+    world.workloads[0].kind = deployment(14);
+    let played = play(&world, 1, DAY);
+    assert_eq!(played.totals.failed_pulls, [4, 0, 0], "14 pulls at once, 10 of them in the burst");
+    assert!(ready(&played, 0) >= 10.0, "the others wait for their gate");
+}
+
+#[test]
+fn one_request_above_the_limit_becomes_five() {
+    let mut world = bare_world(1);
+    world.registry.request_limit = Some(RequestLimit { rate: PerSecond::new(0.001), burst: 1 });
+    world.node.error_requeue = fixed(secs(10.0));
+    let played = play(&world, 1, secs(9.0));
+    // The challenge takes the only token; the next request to the API is tried five times without a wait.
+    assert_eq!((played.totals.requests, played.totals.responses_429), (6, 5));
+    assert_eq!(played.totals.failed_pulls, [0, 1, 0]);
+}
+
+#[test]
+fn under_steady_failure_a_pod_tries_at_0_10_30_70_150_310_610_s() {
+    let mut world = bare_world(1);
+    world.registry.request_limit = Some(RequestLimit { rate: PerSecond::new(1e-9), burst: 1 });
+    world.node.retry_429.attempts = 1;
+    // The kubelet looks every second, so that the gates alone decide.
+    world.node.error_requeue = fixed(secs(1.0));
+    let played = play(&world, 1, secs(700.0));
+    let tries = played.times(|event| matches!(event, Event::RequestArrives { request: Request::Challenge, .. }));
+    assert_eq!(tries, [0.0, 10.0, 30.0, 70.0, 150.0, 310.0, 610.0]);
+}
+
+#[test]
+fn a_broken_attempt_keeps_its_bytes_if_it_may_resume() {
+    for (resume, what) in [(true, "resumed"), (false, "thrown away")] {
+        let mut world = bare_world(200);
+        world.node.resume = resume;
+        world.node.error_requeue = fixed(secs(1.0));
+        world.faults.pull_failure = Share::new(0.5);
+        let played = play(&world, 7, DAY);
+        assert!(played.totals.failed_pulls[2] > 100, "about 200 of 400 attempts break");
+        assert!(played.ready_s().iter().all(Option::is_some), "{what}: every started pull ends well in the end");
+        assert_eq!(played.totals.received, Bytes::new(200 * 100_000_000), "{what}");
+        assert_eq!(played.totals.lost == Bytes::ZERO, resume, "{what}");
+    }
+}
+
+#[test]
+fn two_pulls_on_one_node_fetch_a_shared_layer_once() {
+    for scope in [SlotScope::Node, SlotScope::Image] {
+        let mut world = bare_world(1);
+        world.node.pulls = PullOrder::Parallel { max: None };
+        world.node.slot_scope = scope;
+        world.images[0].layers = vec![layer("base", 80_000_000), layer("shop", 10_000_000)];
+        let mut second = world.images[0].clone();
+        second.name = "cart".to_owned();
+        second.layers = vec![layer("base", 80_000_000), layer("cart", 10_000_000)];
+        world.images.push(second);
+        let mut workload = world.workloads[0].clone();
+        workload.name = "cart".to_owned();
+        workload.image = 1;
+        world.workloads.push(workload);
+        let played = play(&world, 1, DAY);
+        assert_eq!(played.totals.sent, Bytes::new(100_000_000), "{scope:?}");
+        assert_near(ready(&played, 0), 1.0, 1e-6, "the link is never idle");
+    }
+}
+
+#[test]
+fn a_layer_costs_its_constant_once_bandwidth_is_ample() {
+    let time = |layers: u64| {
+        let mut world = bare_world(1);
+        world.node.unpack_per_layer = secs(0.025);
+        world.images[0].layers = (0..layers).map(|at| layer(&format!("l{at}"), 1)).collect();
+        ready(&play(&world, 1, DAY), 0)
+    };
+    assert_near(time(125) - time(9), 116.0 * 0.025, 1e-3, "125 layers against 9");
+}
+
+#[test]
+fn a_pod_is_ready_at_the_first_probe_it_can_answer() {
+    let cases = [
+        // start, initial delay, period, successes, ready after the pull's 1 s, why
+        (4.0, 0.0, 10.0, 1, 10.0, "the probe at 0 s comes too early"),
+        (0.0, 0.0, 10.0, 1, 0.0, "the first probe finds it able"),
+        (10.0, 0.0, 10.0, 1, 10.0, "just in time"),
+        (4.0, 5.0, 10.0, 1, 5.0, "the first probe comes after the delay"),
+        (6.0, 5.0, 10.0, 2, 25.0, "two in a row"),
+    ];
+    for (start, initial_delay, period, success_threshold, expected, why) in cases {
+        let mut world = bare_world(1);
+        world.workloads[0].start = fixed(secs(start));
+        world.workloads[0].readiness =
+            Some(ProbeSpec { initial_delay: secs(initial_delay), period: secs(period), success_threshold });
+        assert_near(ready(&play(&world, 1, DAY), 0), 1.0 + expected, 1e-6, why);
+    }
+}
+
+#[test]
+fn a_daemon_set_updates_one_node_after_the_other() {
+    let mut world = bare_world(1);
+    world.clusters[0].nodes = 3;
+    world.release = ReleaseKind::Update;
+    world.workloads[0].termination = fixed(secs(2.0));
+    world.workloads[0].kind =
+        WorkloadKind::DaemonSet { max_unavailable: CountOrPercent::Count(1), max_surge: CountOrPercent::Count(0) };
+    let played = play(&world, 1, DAY);
+    // Each node: the old pod goes (2 s), then the new one is pulled for (1 s).
+    assert_near(ready(&played, 0), 9.0, 1e-5, "one after the other");
+    assert_eq!(played.peak_pulls, 1);
+    world.workloads[0].kind =
+        WorkloadKind::DaemonSet { max_unavailable: CountOrPercent::Count(0), max_surge: CountOrPercent::Percent(100) };
+    let surging = play(&world, 1, DAY);
+    // All nodes at once beside the old pods: 300 MB over one link of 100 MB/s; then the old ones go.
+    assert_eq!(surging.peak_pulls, 3);
+    assert_near(ready(&surging, 0), 3.0, 1e-5, "all at once");
+}
+
+#[test]
+fn a_deployment_never_starts_more_pods_than_surge_and_unavailable_allow() {
+    let mut world = bare_world(1);
+    world.clusters[0].nodes = 8;
+    world.release = ReleaseKind::Update;
+    world.workloads[0].kind = deployment(8);
+    world.workloads[0].readiness =
+        Some(ProbeSpec { initial_delay: secs(30.0), period: secs(10.0), success_threshold: 1 });
+    let played = play(&world, 1, DAY);
+    assert_eq!(played.peak_pulls, 4, "25 % of 8 up and 25 % of 8 down");
+    assert_eq!(played.totals.pulls, 8, "one for each node");
+}
+
+#[test]
+fn a_defective_revision_crashes_for_ever_and_the_world_comes_to_rest() {
+    let mut world = bare_world(1);
+    world.faults.defect = Share::ALL;
+    world.faults.crash_after = fixed(secs(5.0));
+    world.workloads[0].readiness =
+        Some(ProbeSpec { initial_delay: secs(0.0), period: secs(1.0), success_threshold: 1 });
+    let played = play(&world, 1, DAY);
+    assert_eq!(played.ready_s(), [None]);
+    assert_eq!(played.totals.crashes, 1, "what it does from then on changes nothing");
+    assert!(played.facts[0].defective);
+}
+
+#[test]
+fn without_a_probe_a_crashing_pod_is_ready_again_and_again() {
+    let mut world = bare_world(1);
+    world.faults.defect = Share::ALL;
+    world.faults.crash_after = fixed(secs(5.0));
+    let played = play(&world, 1, secs(100.0));
+    let starts = played.times(|event| matches!(event, Event::ContainerStarted { .. }));
+    // Pulled at 1 s; each life lasts 5 s, and the waits between them are 10, 20, 40, … s.
+    let expected = [1.0, 16.0, 41.0, 86.0];
+    for (start, expected) in starts.iter().zip(expected) {
+        assert_near(*start, expected, 1e-6, "a start");
+    }
+    assert_eq!(starts.len(), expected.len());
+    assert!(played.facts[0].ready.is_some(), "no probe: ready as soon as it runs");
+}
+
+#[test]
+fn offline_clusters_do_nothing_until_they_return() {
+    let mut world = bare_world(3);
+    world.faults.offline = Share::ALL;
+    assert_eq!(play(&world, 1, DAY).ready_s(), [None; 3]);
+    world.faults.offline_return = Some(fixed(secs(60.0)));
+    let played = play(&world, 1, DAY);
+    assert_near(ready(&played, 2), 61.0, 1e-6, "a minute late");
+}
+
+#[test]
+fn an_agent_applies_reports_and_tells_of_readiness_with_its_delays() {
+    let mut world = bare_world(1);
+    world.agent.instruction_delay = fixed(secs(0.5));
+    world.agent.apply = fixed(secs(3.0));
+    world.agent.report_delay = fixed(secs(0.25));
+    world.agent.readiness_delay = secs(5.0);
+    let played = play(&world, 1, DAY);
+    let reports = played.times(|event| matches!(event, Event::ReportArrives(_)));
+    assert_near(reports[0], 0.5 + 3.0 + 0.25, 1e-6, "applied, not ready yet");
+    // Ready 1 s after the apply; told 5 s later; 0.25 s on its way.
+    assert_near(reports[1], 3.5 + 1.0 + 5.0 + 0.25, 1e-6, "ready");
+    assert_eq!(reports.len(), 2);
+}
+
+#[test]
+fn the_same_luck_meets_a_cluster_whatever_others_there_are() {
+    let mut world = bare_world(50);
+    world.faults.pull_failure = Share::new(0.3);
+    world.registry.service_time = DurationModel::LogNormal { median: secs(0.02), sigma: 0.5 };
+    world.node.error_requeue = DurationModel::Uniform { min: secs(10.0), max: secs(15.0) };
+    let all = play(&world, 3, DAY);
+    world.clusters.drain(..25);
+    let half = play(&world, 3, DAY);
+    assert_eq!(all.ready_s()[25..], half.ready_s()[..], "no link is shared, so nobody else matters");
+}
