@@ -132,12 +132,12 @@ pub(crate) fn setting(axes: &[Axis], point: &Point) -> String {
     settings.join("; ")
 }
 
-/// The file with a point's values put in.
+/// The file with a point's values put in and without its sweep, which may be large and would be copied for each point.
 ///
 /// # Errors
 /// The axis whose path leads nowhere, and the part of it that does.
 pub(crate) fn apply(tree: &Node, axes: &[Axis], point: &Point) -> Result<Node, (usize, Path)> {
-    let mut tree = tree.clone();
+    let mut tree = tree.without("sweep");
     for &(at, value) in point {
         let axis = &axes[at];
         tree.set(&axis.path, &axis.values[value], &axis.at).map_err(|path| (at, path))?;

@@ -202,6 +202,17 @@ impl Node {
         }
     }
 
+    /// A copy without one top-level entry.
+    pub(crate) fn without(&self, top: &str) -> Self {
+        match &self.value {
+            Value::Map(entries) => {
+                let kept = entries.iter().filter(|(key, _)| key.text != top).cloned().collect();
+                Self { at: self.at.clone(), value: Value::Map(kept), struck: self.struck }
+            }
+            _ => self.clone(),
+        }
+    }
+
     pub(crate) fn items(&self) -> &[Self] {
         match &self.value {
             Value::List(items) => items,

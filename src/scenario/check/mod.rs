@@ -18,7 +18,8 @@ use super::inventory::InventoryCluster;
 use super::path::Path;
 use super::quantity::Rate;
 use super::tree::Node;
-use super::{FleetGroup, Strategy};
+use super::{FleetGroup, Strategy, fleet_clusters};
+use crate::rollout::rancher_fleet::Cluster;
 use crate::units::{BytesPerSec, SimDuration};
 use crate::world::WorldSpec;
 
@@ -40,6 +41,8 @@ pub(crate) struct Checker<'a> {
 pub(crate) struct CheckedWorld {
     pub(crate) world: Arc<WorldSpec>,
     pub(crate) groups: Arc<Vec<FleetGroup>>,
+    /// The clusters as Fleet's rules see them, for all strategies.
+    pub(crate) fleet_clusters: Arc<Vec<Cluster>>,
 }
 
 impl Checker<'_> {
@@ -157,7 +160,8 @@ impl Checker<'_> {
             agent: self.agent(file.agent.as_ref()),
             faults: self.faults(file.faults.as_ref()),
         };
-        CheckedWorld { world: Arc::new(world), groups: Arc::new(groups) }
+        let fleet_clusters = Arc::new(fleet_clusters(&world.clusters, &groups));
+        CheckedWorld { world: Arc::new(world), groups: Arc::new(groups), fleet_clusters }
     }
 
     /// One strategy. `None` when it cannot be made.

@@ -10,7 +10,7 @@ use super::super::error::{Place, Problem, Source};
 use super::super::file::{RancherFleetFile, StrategyFile};
 use super::super::path::{Path, Step};
 use super::super::tree::{self, Node};
-use super::super::{Strategy, fleet_clusters, read};
+use super::super::{Strategy, read};
 use super::{CheckedWorld, Checker, fleet::label_help};
 use crate::rollout::label_selector::Labels;
 use crate::rollout::rancher_fleet::{Cluster, Partitioning, RolloutStrategy, StrategyError};
@@ -60,9 +60,9 @@ impl Checker<'_> {
         };
         let strategy = file.as_ref().map(|file| file.strategy.clone()).unwrap_or_default().overridden_by(in_place);
 
-        let clusters = fleet_clusters(&world.world.clusters, &world.groups);
+        let clusters = world.fleet_clusters.as_slice();
         let all: Vec<u32> = (0..clusters.len() as u32).collect();
-        match Partitioning::new(&strategy, &clusters, &all) {
+        match Partitioning::new(&strategy, clusters, &all) {
             Err(error) => {
                 let (field, message) = match &error {
                     StrategyError::Limit { field, source } => (field.clone(), source.to_string()),
@@ -76,7 +76,7 @@ impl Checker<'_> {
             Ok(plan) => {
                 for (index, partition) in plan.partitions.iter().enumerate() {
                     if partition.members.is_empty() && !clusters.is_empty() {
-                        let problem = self.empty_partition(path, file.as_ref(), &strategy, index, &clusters);
+                        let problem = self.empty_partition(path, file.as_ref(), &strategy, index, clusters);
                         self.problems.push(problem);
                     }
                 }
