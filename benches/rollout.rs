@@ -11,7 +11,7 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use fleetsim::rollout::rancher_fleet::{IntOrString, RolloutStrategy, Rules, control_loop};
+use fleetsim::rollout::rancher_fleet::{IntOrString, READINESS_DELAY, RolloutStrategy, Rules, control_loop};
 use fleetsim::scenario::{Scenario, Strategy, Variant};
 use fleetsim::sim;
 use fleetsim::units::{Bytes, BytesPerSec, Share, SimDuration};
@@ -97,7 +97,7 @@ fn world(clusters: usize) -> WorldSpec {
             instruction_delay: calibration::INSTRUCTION_DELAY,
             apply: calibration::APPLY,
             report_delay: calibration::REPORT_DELAY,
-            readiness_delay: calibration::READINESS_DELAY,
+            readiness_delay: READINESS_DELAY,
         },
         faults: FaultSpec {
             offline: Share::NONE,

@@ -82,9 +82,7 @@ fn world(luck: &mut Luck) -> WorldSpec {
     let images = luck.number(1, 2);
     let workloads = luck.number(1, 3);
     WorldSpec {
-        regions: (0..regions)
-            .map(|at| RegionSpec { name: format!("r{at}"), bandwidth: luck.rate(1e6, 1e9) })
-            .collect(),
+        regions: (0..regions).map(|at| RegionSpec { name: format!("r{at}"), bandwidth: luck.rate(1e6, 1e9) }).collect(),
         clusters: (0..clusters)
             .map(|at| ClusterSpec {
                 name: format!("c{at:02}"),
@@ -113,15 +111,10 @@ fn world(luck: &mut Luck) -> WorldSpec {
                 1 => PullOrder::Parallel { max: None },
                 _ => PullOrder::Parallel { max: Some(luck.number(1, 3)) },
             },
-            pull_rate: luck
-                .chance(0.5)
-                .then(|| RequestLimit { rate: PerSecond::new(5.0), burst: luck.number(1, 10) }),
+            pull_rate: luck.chance(0.5).then(|| RequestLimit { rate: PerSecond::new(5.0), burst: luck.number(1, 10) }),
             image_backoff: Backoff { initial: SimDuration::from_secs(10), max: SimDuration::from_secs(300) },
             crash_backoff: Backoff { initial: SimDuration::from_secs(10), max: SimDuration::from_secs(300) },
-            error_requeue: DurationModel::Uniform {
-                min: SimDuration::from_secs(10),
-                max: SimDuration::from_secs(15),
-            },
+            error_requeue: DurationModel::Uniform { min: SimDuration::from_secs(10), max: SimDuration::from_secs(15) },
             download_slots: luck.number(1, 4),
             slot_scope: if luck.chance(0.5) { SlotScope::Node } else { SlotScope::Image },
             retry_429: RetrySpec {

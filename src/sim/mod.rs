@@ -36,7 +36,7 @@ pub fn run_observed<O: Observer<Event>>(variant: &Variant, seed: u64, replicate:
     let mut queue = EventQueue::new();
     let mut sim = Sim::new(scenario, seed, replicate, &mut queue);
     let horizon = SimTime::ZERO + scenario.horizon;
-    let end = engine::run(&mut sim, &mut queue, observer, horizon, |sim, queue| sim.is_over(queue));
+    let end = engine::run(&mut sim, &mut queue, observer, horizon, Sim::is_over);
     let (end, outcome) = match end {
         _ if sim.progress.is_complete() => (queue.now(), Outcome::Complete),
         End::Horizon => (horizon, Outcome::Horizon),
