@@ -113,7 +113,11 @@ impl Failure {
     fn tell(&self) {
         match self {
             // It has its own layout, a snippet for each problem.
-            Self::Input(error) => output::err(&error.render(output::stderr_has_colour())),
+            Self::Input(error) => {
+                let problems = error.problems.len();
+                let count = if problems > 1 { format!("\n{problems} problems\n") } else { String::new() };
+                output::err(&format!("{}\n{count}", error.render(output::stderr_has_colour()).trim_end()));
+            }
             Self::Machine(message) => output::err(&format!("error: {message}\n")),
             Self::Record(error) => output::err(&format!("error: {}\n", output::with_causes(error))),
             Self::Report(error) => output::err(&format!("error: {}\n", output::with_causes(error))),

@@ -8,7 +8,7 @@
 //! |---|---|
 //! | `agent` | instructions, applies and reports, with their delays |
 //! | `pod`, `rolling` | pods, probes, back-offs; Deployment and DaemonSet rolling updates |
-//! | `pull`, `node`, `catalog` | an image pull, request by request and layer by layer |
+//! | `pull`, `request`, `node`, `catalog` | an image pull, request by request and layer by layer |
 //! | `registry`, `gates` | the request limit; token bucket and back-off |
 //! | `luck` | what is drawn |
 //! | `meter` | exact peaks, totals and the time series |
@@ -28,6 +28,7 @@ mod node;
 mod pod;
 mod pull;
 mod registry;
+mod request;
 mod rolling;
 mod spec;
 #[cfg(test)]
@@ -40,7 +41,8 @@ use std::collections::HashMap;
 pub use agent::Report;
 pub use ids::{ClusterId, NodeId, PodId, PullId};
 pub use meter::{Bin, ClusterPhase, Gauge, Meter};
-pub use pull::{PullError, Request};
+pub use pull::PullError;
+pub use request::Request;
 pub use spec::*;
 
 use crate::engine::{EntityKey, EventId, EventQueue, Streams, dist};

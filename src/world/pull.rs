@@ -1,9 +1,9 @@
 //! One attempt to pull an image, from the kubelet's gate to the last unpacked layer.
 //!
-//! The pipeline is that of containerd: resolve the tag (a challenge, a token, HEAD), index, manifest, config, then all
-//! missing layers through a few download slots, each unpacked on top of the one below as soon as it is there.
-//! Sources: containerd `core/remotes/docker/{resolver,fetcher}.go`, `core/unpack/unpacker.go` and
-//! `plugins/transfer/plugin.go` at 301026e (v2.4.0-beta.0+70); kubelet `pkg/kubelet/images/{puller,image_manager}.go`.
+//! The pipeline is that of containerd: resolve the tag and fetch manifest and config (`request`), then all missing layers
+//! through a few download slots, each unpacked on top of the one below as soon as it is there.
+//! Sources: containerd `core/unpack/unpacker.go` and `plugins/transfer/plugin.go` at 301026e (v2.4.0-beta.0+70); kubelet
+//! `pkg/kubelet/images/{puller,image_manager}.go`.
 //!
 //! Layers that are already unpacked on the same base are skipped from the bottom up to the first missing one; those
 //! above it are fetched unless their blob is in the content store, and unpacked in any case. Two pulls on one node
@@ -17,33 +17,12 @@ use std::collections::VecDeque;
 use super::catalog::ImageRef;
 use super::ids::{NodeId, PodId, PullId};
 use super::node::{Blob, Chain};
+use super::request::Request;
 use super::spec::{PullOrder, PullPolicy, SlotScope};
 use super::{Event, Queue, World};
 use crate::engine::dist;
 use crate::flow::TransferId;
-use crate::units::{Bytes, SimDuration, SimTime};
-
-/// Round trips that setting up a TCP connection with TLS 1.3 costs before the first request.
-const HANDSHAKE_ROUND_TRIPS: u64 = 2;
-
-/// One request of a pull, in the order in which they are made.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Request {
-    /// The first HEAD, answered with 401 and where to get a token.
-    Challenge,
-    /// At the token service, which is another host and has no limit here.
-    Token,
-    /// The HEAD that resolves the tag.
-    Resolve,
-    /// The list of platforms.
-    Index,
-    /// The platform's manifest.
-    Manifest,
-    /// The config blob, by way of a redirect.
-    Config,
-    /// The layer at this index, by way of a redirect.
-    Layer(u16),
-}
+use crate::units::{Bytes, SimTime};
 
 /// Why an attempt failed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -58,7 +37,7 @@ pub enum PullError {
 
 /// How far a layer has come.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Fetch {
+pub(super) enum Fetch {
     /// Not needed, or here.
     Done,
     /// Another pull of this node fetches it.
@@ -77,23 +56,23 @@ pub(super) struct Pull {
     pub(super) pod: PodId,
     pub(super) node: NodeId,
     pub(super) image: ImageRef,
-    ended: bool,
+    pub(super) ended: bool,
     /// The config is here and it is known which layers are missing.
     planned: bool,
     /// Requests made of the current control request, or of each layer's, that were answered with 429.
-    rejections: u32,
-    layer_rejections: Vec<u32>,
-    fetches: Vec<Fetch>,
+    pub(super) rejections: u32,
+    pub(super) layer_rejections: Vec<u32>,
+    pub(super) fetches: Vec<Fetch>,
     /// The next layer to unpack.
     unpack_next: usize,
     unpacking: bool,
-    config: Option<TransferId>,
-    blob_host_known: bool,
+    pub(super) config: Option<TransferId>,
+    pub(super) blob_host_known: bool,
     /// Slots of this pull, when they are counted per image.
     slots_taken: u32,
     slot_queue: VecDeque<u16>,
     /// The attempt breaks while fetching this many-th of the layers it has to fetch, after this share of its bytes.
-    doom: Option<(f64, f64)>,
+    pub(super) doom: Option<(f64, f64)>,
     doomed_layer: Option<usize>,
 }
 
@@ -165,130 +144,8 @@ impl World<'_> {
         self.send(pull, Request::Challenge, queue);
     }
 
-    /// Sends a request; its answer comes as an event.
-    fn send(&mut self, pull: PullId, request: Request, queue: &mut Queue) {
-        let rtt = self.rtt(pull);
-        let handshake = match request {
-            Request::Challenge | Request::Token => rtt * HANDSHAKE_ROUND_TRIPS,
-            _ => SimDuration::ZERO,
-        };
-        if request == Request::Token {
-            let service = self.service_time(pull);
-            queue.schedule_in(handshake + rtt + service, Event::Answered { pull, request, accepted: true });
-        } else if self.registry.is_limited() {
-            queue.schedule_in(handshake + rtt.mul_f64(0.5), Event::RequestArrives { pull, request });
-        } else {
-            // Without a limit the order of arrival decides nothing, so one event does for two.
-            self.registry.admit(queue.now());
-            let service = self.service_time(pull);
-            queue.schedule_in(handshake + rtt + service, Event::Answered { pull, request, accepted: true });
-        }
-    }
-
-    pub(super) fn request_arrives(&mut self, pull: PullId, request: Request, queue: &mut Queue) {
-        if self.pulls[pull.index()].ended {
-            return;
-        }
-        let accepted = self.registry.admit(queue.now());
-        let service = if accepted { self.service_time(pull) } else { SimDuration::ZERO };
-        let back = self.rtt(pull).mul_f64(0.5) + service;
-        queue.schedule_in(back, Event::Answered { pull, request, accepted });
-    }
-
-    fn rtt(&self, pull: PullId) -> SimDuration {
-        let node = &self.nodes[self.pulls[pull.index()].node.index()];
-        self.spec.clusters[node.cluster.index()].rtt
-    }
-
-    fn service_time(&mut self, pull: PullId) -> SimDuration {
-        let node = &mut self.nodes[self.pulls[pull.index()].node.index()];
-        let nth = node.requests;
-        node.requests += 1;
-        self.spec.registry.service_time.draw(&self.streams, node.key, "service time", nth)
-    }
-
-    pub(super) fn answered(&mut self, id: PullId, request: Request, accepted: bool, queue: &mut Queue) {
-        let pull = &mut self.pulls[id.index()];
-        if pull.ended {
-            return;
-        }
-        if !accepted {
-            self.answered_429(id, request, queue);
-            return;
-        }
-        pull.rejections = 0;
-        let known = self.nodes[pull.node.index()].manifests[usize::from(pull.image.0)];
-        match request {
-            Request::Challenge => self.send(id, Request::Token, queue),
-            Request::Token => self.send(id, Request::Resolve, queue),
-            // What the content store has is not asked for again.
-            Request::Resolve if known => self.plan_layers(id, queue),
-            Request::Resolve => self.send(id, Request::Index, queue),
-            Request::Index => self.send(id, Request::Manifest, queue),
-            Request::Manifest => self.send(id, Request::Config, queue),
-            Request::Config | Request::Layer(_) => {
-                queue.schedule_in(self.redirect_time(id), Event::BlobHostAnswers { pull: id, request });
-            }
-        }
-    }
-
-    fn answered_429(&mut self, id: PullId, request: Request, queue: &mut Queue) {
-        let pull = &mut self.pulls[id.index()];
-        let rejections = match request {
-            Request::Layer(layer) => &mut pull.layer_rejections[usize::from(layer)],
-            _ => &mut pull.rejections,
-        };
-        *rejections += 1;
-        let retry = self.spec.node.retry_429;
-        if *rejections >= retry.attempts {
-            self.fail(id, PullError::TooManyRequests, queue);
-            return;
-        }
-        let doublings = (*rejections - 1).min(62);
-        let wait = (retry.delay * (1 << doublings)).min(retry.delay_max);
-        if wait.is_zero() {
-            self.send(id, request, queue);
-        } else {
-            queue.schedule_in(wait, Event::RequestAgain { pull: id, request });
-        }
-    }
-
-    pub(super) fn request_again(&mut self, pull: PullId, request: Request, queue: &mut Queue) {
-        if !self.pulls[pull.index()].ended {
-            self.send(pull, request, queue);
-        }
-    }
-
-    /// From the redirect to the first byte: one round trip, and the connection's set-up the first time.
-    fn redirect_time(&mut self, id: PullId) -> SimDuration {
-        let rtt = self.rtt(id);
-        let pull = &mut self.pulls[id.index()];
-        let known = std::mem::replace(&mut pull.blob_host_known, true);
-        if known { rtt } else { rtt * (1 + HANDSHAKE_ROUND_TRIPS) }
-    }
-
-    pub(super) fn blob_host_answers(&mut self, id: PullId, request: Request, queue: &mut Queue) {
-        let pull = &self.pulls[id.index()];
-        if pull.ended {
-            return;
-        }
-        match request {
-            Request::Config => {
-                let size = self.catalog.image(pull.image).config;
-                let transfer = self.start_transfer(pull.node, size, Cargo::Config(id), queue);
-                self.pulls[id.index()].config = Some(transfer);
-            }
-            Request::Layer(layer) => {
-                let size = self.bytes_to_fetch(id, layer);
-                let transfer = self.start_transfer(pull.node, size, Cargo::Layer(id, layer), queue);
-                self.pulls[id.index()].fetches[usize::from(layer)] = Fetch::Downloading(transfer);
-            }
-            _ => unreachable!("only blobs are redirected"),
-        }
-    }
-
     /// What is missing of a layer's blob, or the part of it that still comes when the attempt breaks in it.
-    fn bytes_to_fetch(&self, id: PullId, layer: u16) -> Bytes {
+    pub(super) fn bytes_to_fetch(&self, id: PullId, layer: u16) -> Bytes {
         let pull = &self.pulls[id.index()];
         let spec = self.catalog.image(pull.image).layers[usize::from(layer)];
         let Blob::Fetching(have) = self.nodes[pull.node.index()].blobs[usize::from(spec.blob)] else {
@@ -304,7 +161,7 @@ impl World<'_> {
     }
 
     /// The config is here: which layers are missing?
-    fn plan_layers(&mut self, id: PullId, queue: &mut Queue) {
+    pub(super) fn plan_layers(&mut self, id: PullId, queue: &mut Queue) {
         let pull = &mut self.pulls[id.index()];
         let node = &mut self.nodes[pull.node.index()];
         let layers = &self.catalog.image(pull.image).layers;
@@ -510,7 +367,7 @@ impl World<'_> {
     }
 
     /// The attempt fails: what is under way is dropped, and what has arrived is kept or lost.
-    fn fail(&mut self, id: PullId, error: PullError, queue: &mut Queue) {
+    pub(super) fn fail(&mut self, id: PullId, error: PullError, queue: &mut Queue) {
         let now = queue.now();
         let (pod, node_id) = (self.pulls[id.index()].pod, self.pulls[id.index()].node);
         if let Some(transfer) = self.pulls[id.index()].config.take() {
