@@ -371,6 +371,15 @@ impl Scene {
         boxes
     }
 
+    /// The greatest radius of a dot in a colour.
+    pub(super) fn widest_dot(&self, colour: Colour) -> Option<f64> {
+        let radius = |shape: &Shape| match shape {
+            Shape::Dot(_, radius, of, _) if *of == colour => Some(*radius),
+            _ => None,
+        };
+        self.shapes.iter().filter_map(radius).reduce(f64::max)
+    }
+
     /// Asserts that no text leaves the page or touches another.
     pub(super) fn assert_readable(&self) {
         let boxes = self.text_boxes();

@@ -86,9 +86,7 @@ pub(in crate::report) fn egress(results: &Results) -> Scene {
             active: |row| row.egress_bytes_per_s > 0.0 || row.egress_p95_bytes_per_s > 0.0,
             capacity: |variant| variant.info.registry_egress_bytes_per_s,
             peak: |variant| variant.median("egress_peak_1s_bytes_per_s").unwrap_or(0.0),
-            detail: Box::new(move |variant| {
-                spread(variant, "egress_peak_1s_bytes_per_s", unit.bytes_per_s, unit.name)
-            }),
+            detail: Box::new(move |variant| spread(variant, "egress_peak_1s_bytes_per_s", unit.bytes_per_s, unit.name)),
         },
     )
 }
@@ -181,7 +179,13 @@ fn draw(results: &Results, quantity: &Quantity) -> Scene {
             detail.push_str(&format!(", link {}", rate(capacity)));
         }
         let labelled = own_values || area.left < MARGIN + 60.0;
-        panel_frame(&mut scene, area, &plot.y, &ticks[at], &Heading { name: variant.name(), detail: &detail, labelled });
+        panel_frame(
+            &mut scene,
+            area,
+            &plot.y,
+            &ticks[at],
+            &Heading { name: variant.name(), detail: &detail, labelled },
+        );
         plot.band(&mut scene, variant);
         plot.line(&mut scene, variant, 1.6);
         plot.capacities(&mut scene, std::slice::from_ref(variant), false);
