@@ -371,13 +371,13 @@ impl Scene {
         boxes
     }
 
-    /// The greatest radius of a dot in a colour.
-    pub(super) fn widest_dot(&self, colour: Colour) -> Option<f64> {
-        let radius = |shape: &Shape| match shape {
-            Shape::Dot(_, radius, of, _) if *of == colour => Some(*radius),
+    /// Middle and radius of the dots in a colour, as drawn in turn.
+    pub(super) fn dots_of(&self, colour: Colour) -> Vec<(Point, f64)> {
+        let dot = |shape: &Shape| match shape {
+            Shape::Dot(middle, radius, of, _) if *of == colour => Some((*middle, *radius)),
             _ => None,
         };
-        self.shapes.iter().filter_map(radius).reduce(f64::max)
+        self.shapes.iter().filter_map(dot).collect()
     }
 
     /// Asserts that no text leaves the page or touches another.

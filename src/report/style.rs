@@ -43,7 +43,7 @@ const DASHES: [&[f64]; 8] = [
     &[5.0, 3.0],
     &[14.0, 3.0, 2.5, 3.0, 2.5, 3.0],
     &[7.0, 7.0],
-    &[3.0, 6.0],
+    &[6.0, 9.0],
 ];
 
 /// The colour of the `index`-th variant of an experiment, the same in all its charts.

@@ -216,9 +216,12 @@ fn variants_that_lie_on_each_other_are_all_seen_and_named() {
     assert!((first[0] - second[0]).abs() < 1e-9 && (second[0] - third[0]).abs() < 1e-9, "in one block");
     assert!(first[1] < second[1] && second[1] < third[1] && third[1] - first[1] < 40.0, "line by line");
     // On the plot each has more ink outwards than the one over it, in its own colour.
-    let radii: Vec<f64> =
-        (0..3).map(|index| scene.widest_dot(style::series_colour(index)).expect("is drawn")).collect();
+    let radii: Vec<f64> = (0..3).map(|index| scene.dots_of(style::series_colour(index))[0].1).collect();
     assert!(radii[0] > radii[1] + 2.0 && radii[1] > radii[2] + 2.0, "{radii:?}");
+    // The block is right beside its dots.
+    let (at, reach) = scene.dots_of(style::series_colour(0))[0];
+    let gap = (first[0] - at.0).abs().min((third[2] - at.0).abs());
+    assert!(gap < reach + 40.0 && (second[1] - at.1).abs() < reach + 60.0, "{first:?} is far from {at:?}");
     place("other");
 }
 

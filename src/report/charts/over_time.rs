@@ -7,7 +7,7 @@
 use crate::record::TimelineRow;
 use crate::report::axis::{Scale, Tick, decimate, span, ticks_from_zero, time_ticks};
 use crate::report::data::{Results, Variant, extent};
-use crate::report::format::{RateUnit, alike, number};
+use crate::report::format::{RateUnit, alike, count, number};
 use crate::report::frame::{
     Area, FOOTER, KeyEntry, TOP, bottom_axis, key, key_width, page, panels, value_axis, write, write_bold,
 };
@@ -28,8 +28,8 @@ const CAPACITY_SHOWN: f64 = 3.0;
 struct Quantity {
     title: &'static str,
     axis: String,
-    /// What the peak in a detail is, where it is not that of the curve.
-    peak_note: &'static str,
+    /// What a point of the curve is, and what the peak is where it is another measure.
+    point_note: &'static str,
     whole: bool,
     /// Size of the shown unit in the recorded one.
     unit: f64,
@@ -50,7 +50,7 @@ pub(in crate::report) fn pulls(results: &Results) -> Scene {
         &Quantity {
             title: "Concurrent image pulls over time",
             axis: "image pulls in progress".to_owned(),
-            peak_note: "",
+            point_note: "; curve: most in a bin",
             whole: true,
             unit: 1.0,
             value: |row| row.pulls as f64,
@@ -58,7 +58,7 @@ pub(in crate::report) fn pulls(results: &Results) -> Scene {
             active: |row| row.pulls > 0 || row.pulls_p95 > 0.0,
             capacity: |_| None,
             peak: |variant| variant.median("peak_pulls").unwrap_or(0.0),
-            detail: Box::new(|variant| spread(variant, "peak_pulls", 1.0, "")),
+            detail: Box::new(|variant| spread(variant, "peak_pulls", 1.0, "", true)),
         },
     )
 }
@@ -78,7 +78,7 @@ pub(in crate::report) fn egress(results: &Results) -> Scene {
         &Quantity {
             title: "Registry egress over time",
             axis: format!("{} out of the registry", unit.name),
-            peak_note: "; curve: mean of a bin, peak: highest mean over 1 s",
+            point_note: "; curve: mean of a bin, peak: highest mean over 1 s",
             whole: false,
             unit: unit.bytes_per_s,
             value: |row| row.egress_bytes_per_s,
@@ -86,21 +86,25 @@ pub(in crate::report) fn egress(results: &Results) -> Scene {
             active: |row| row.egress_bytes_per_s > 0.0 || row.egress_p95_bytes_per_s > 0.0,
             capacity: |variant| variant.info.registry_egress_bytes_per_s,
             peak: |variant| variant.median("egress_peak_1s_bytes_per_s").unwrap_or(0.0),
-            detail: Box::new(move |variant| spread(variant, "egress_peak_1s_bytes_per_s", unit.bytes_per_s, unit.name)),
+            detail: Box::new(move |variant| {
+                spread(variant, "egress_peak_1s_bytes_per_s", unit.bytes_per_s, unit.name, false)
+            }),
         },
     )
 }
 
 /// `peak 1,132 [1,110–1,150]`: the median over runs of a measure with its 5th and 95th percentile.
-fn spread(variant: &Variant<'_>, measure: &str, unit: f64, name: &str) -> String {
+fn spread(variant: &Variant<'_>, measure: &str, unit: f64, name: &str, whole: bool) -> String {
     let Some(row) = variant.summary(measure) else { return String::new() };
     let (Some(median), Some(p5), Some(p95)) = (row.median, row.p5, row.p95) else { return String::new() };
     let space = if name.is_empty() { "" } else { " " };
-    if p5 < p95 {
-        let [median, p5, p95] = alike([median, p5, p95].map(|value| value / unit));
-        format!("peak {median} [{p5}–{p95}]{space}{name}")
+    let values = [median, p5, p95].map(|value| value / unit);
+    let [shown, low, high] = if whole { values.map(count) } else { alike(values) };
+    if low == high {
+        let alone = if whole { shown } else { number(values[0]) };
+        format!("peak {alone}{space}{name}")
     } else {
-        format!("peak {}{space}{name}", number(median / unit))
+        format!("peak {shown} [{low}–{high}]{space}{name}")
     }
 }
 
@@ -152,7 +156,7 @@ fn draw(results: &Results, quantity: &Quantity) -> Scene {
             bottom: height - FOOTER - 58.0,
         };
         let plot = plot(area, longest, &shared);
-        value_axis(&mut scene, area, &plot.y, &shared, &format!("{}{}", quantity.axis, quantity.peak_note));
+        value_axis(&mut scene, area, &plot.y, &shared, &format!("{}{}", quantity.axis, quantity.point_note));
         let order = order_by_peak(&variants, quantity);
         order.iter().for_each(|&at| plot.band(&mut scene, &variants[at]));
         order.iter().for_each(|&at| plot.line(&mut scene, &variants[at], 2.0));
@@ -170,7 +174,7 @@ fn draw(results: &Results, quantity: &Quantity) -> Scene {
     let mut scene = page(&results.provenance, quantity.title, &subtitle, height);
     let tops: Vec<f64> = ticks.iter().map(|ticks| ticks.last().expect("there are ticks").value).collect();
     let link = link_note(&variants, &tops, quantity);
-    let axes = format!("{}{link}, over the time since the rollout began{}", quantity.axis, quantity.peak_note);
+    let axes = format!("{}{link}, over the time since the rollout began{}", quantity.axis, quantity.point_note);
     write(&mut scene, &axes, (MARGIN, TOP - 2.0), SMALL, INK, Align::Left);
     for (at, (&area, variant)) in areas.iter().zip(&variants).enumerate() {
         let plot = plot(area, if alike { longest } else { spans[at] }, &ticks[at]);

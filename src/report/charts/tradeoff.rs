@@ -109,7 +109,7 @@ pub(in crate::report) fn draw(results: &Results) -> Scene {
 fn peak_scale(peaks: &[f64], area: Area) -> (Scale, Vec<Tick>) {
     let (low, high) = span(peaks);
     if low > 0.0 && high / low > LOG_FROM {
-        let y = Scale { low: low / 1.6, high: high * 1.4, from: area.bottom, to: area.top, kind: Kind::Log };
+        let y = Scale { low: low / 2.4, high: high * 1.4, from: area.bottom, to: area.top, kind: Kind::Log };
         return (y, log_ticks(&y, 26.0));
     }
     let ticks = ticks_from_zero(high, 7, true);
@@ -215,18 +215,28 @@ impl<'d> Block<'d> {
         }
     }
 
-    /// The `step`-th place for the block: beside its dot, else above or below, in growing distance.
+    /// The `step`-th place for the block: right or left of its dots, first higher than them, then lower, then beside
+    /// them; else above or below; in growing distance.
     fn place(&self, step: usize) -> [f64; 4] {
         let ((x, y), aside) = (self.at, self.reach + 4.0);
-        let further = 7.0 * (step / 6) as f64;
-        let above = y - self.height - further;
-        let (left, top) = match step % 6 {
-            0 => (x + aside, above - 1.0),
-            1 => (x - aside - self.width, above - 1.0),
-            2 => (x + aside, y + 3.0 + further),
-            3 => (x - aside - self.width, y + 3.0 + further),
-            4 => (x - self.width / 2.0, above - self.reach - 3.0),
-            _ => (x - self.width / 2.0, y + self.reach + 3.0 + further),
+        let further = 7.0 * (step / 12) as f64;
+        let above = y - self.height - 1.0 - further;
+        let below = y + 3.0 + further;
+        let beside = |share: f64| y - self.height * share;
+        let (right, left, middle) = (x + aside, x - aside - self.width, x - self.width / 2.0);
+        let (left, top) = match step % 12 {
+            0 => (right, above),
+            1 => (left, above),
+            2 => (right, below),
+            3 => (left, below),
+            4 => (right + further, beside(0.75)),
+            5 => (left - further, beside(0.75)),
+            6 => (right + further, beside(0.5)),
+            7 => (left - further, beside(0.5)),
+            8 => (right + further, beside(0.25)),
+            9 => (left - further, beside(0.25)),
+            10 => (middle, above - self.reach - 3.0),
+            _ => (middle, below + self.reach),
         };
         [left, top, left + self.width, top + self.height]
     }
@@ -291,7 +301,7 @@ fn label_dots(scene: &mut Scene, dots: &[Dot<'_>], groups: &[Vec<usize>], area: 
         let free = |a: &[f64; 4]| inside(a) && taken.iter().all(|b| clear(a, b));
         let over_lines =
             |a: &[f64; 4]| inside(a) && taken.iter().enumerate().all(|(at, b)| lines.contains(&at) || clear(a, b));
-        let places = || (0..420).map(|step| block.place(step));
+        let places = || (0..840).map(|step| block.place(step));
         let Some(found) = places().find(free).or_else(|| places().find(over_lines)) else { continue };
         taken.push(found);
         block.draw(scene, found);
