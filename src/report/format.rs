@@ -22,7 +22,15 @@ pub(super) fn number(value: f64) -> String {
     if size >= 99.95 {
         return count(value);
     }
-    let decimals = if size >= 9.995 {
+    let text = format!("{value:.*}", decimals(size));
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// Decimals with which a number of this size has about three digits that count.
+fn decimals(size: f64) -> usize {
+    if size >= 99.95 {
+        0
+    } else if size >= 9.995 {
         1
     } else if size >= 0.9995 {
         2
@@ -30,9 +38,13 @@ pub(super) fn number(value: f64) -> String {
         3
     } else {
         4
-    };
-    let text = format!("{value:.decimals$}");
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    }
+}
+
+/// Numbers that are read together, all with the decimals of the first: `8.10`, `7.98`, `8.49`.
+pub(super) fn alike<const N: usize>(values: [f64; N]) -> [String; N] {
+    let decimals = decimals(values[0].abs());
+    values.map(|value| if decimals == 0 { count(value) } else { format!("{value:.decimals$}") })
 }
 
 /// A unit of time with its length in seconds and its short and long name.
@@ -49,26 +61,38 @@ const HOUR: TimeUnit = TimeUnit { seconds: 3600.0, short: "h", long: "hours" };
 const DAY: TimeUnit = TimeUnit { seconds: 86_400.0, short: "d", long: "days" };
 
 impl TimeUnit {
-    /// The unit in which times up to `span_s` are short numbers.
+    /// The unit in which times up to `span_s` have at most two digits before the point, or are many days.
     pub(super) fn for_span(span_s: f64) -> Self {
-        [(120.0, SECOND), (7_200.0, MINUTE), (172_800.0, HOUR)]
+        [(99.95, SECOND), (5_997.0, MINUTE), (172_800.0, HOUR)]
             .into_iter()
             .find(|&(limit, _)| span_s < limit)
             .map_or(DAY, |(_, unit)| unit)
     }
 }
 
-/// A time with its unit: `45.3 s`, `12.3 min`, `3.42 h`.
+/// A time with its unit, as comparable as can be: `45.3 s`, `8.10 min`, `3.42 h`.
 pub(super) fn time(seconds: f64) -> String {
+    let (number, unit) = time_parts(seconds);
+    format!("{number} {unit}")
+}
+
+/// The number and the unit of a time.
+pub(super) fn time_parts(seconds: f64) -> (String, &'static str) {
     let unit = TimeUnit::for_span(seconds.abs());
-    format!("{} {}", number(seconds / unit.seconds), unit.short)
+    let [number] = alike([seconds / unit.seconds]);
+    (if seconds == 0.0 { "0".to_owned() } else { number }, unit.short)
+}
+
+/// The interval of a time in the unit and with the decimals of that time: `[11.9–12.8]`.
+pub(super) fn time_interval(middle: f64, low: f64, high: f64) -> String {
+    let unit = TimeUnit::for_span(middle.abs());
+    let [_, low, high] = alike([middle, low, high].map(|time| time / unit.seconds));
+    format!("[{low}–{high}]")
 }
 
 /// A time with its interval, the unit written once: `12.3 min [11.9–12.8]`.
 pub(super) fn time_with_interval(middle: f64, low: f64, high: f64) -> String {
-    let unit = TimeUnit::for_span(middle.abs());
-    let [middle, low, high] = [middle, low, high].map(|time| number(time / unit.seconds));
-    format!("{middle} {} [{low}–{high}]", unit.short)
+    format!("{} {}", time(middle), time_interval(middle, low, high))
 }
 
 /// A unit of a data rate with its size in bytes per second.
@@ -122,15 +146,22 @@ mod tests {
         let times = [
             (0.0, "0 s"),
             (45.3, "45.3 s"),
-            (119.0, "119 s"),
+            (99.0, "99.0 s"),
+            (119.0, "1.98 min"),
+            (486.0, "8.10 min"),
             (739.0, "12.3 min"),
+            (6540.0, "1.82 h"),
             (12_312.0, "3.42 h"),
-            (864_000.0, "10 d"),
+            (864_000.0, "10.0 d"),
         ];
         for (seconds, expected) in times {
             assert_eq!(time(seconds), expected, "{seconds}");
         }
         assert_eq!(time_with_interval(739.0, 700.0, 846.0), "12.3 min [11.7–14.1]");
+        // As many decimals inside as outside, even where an end is round or has another number of digits.
+        assert_eq!(time_with_interval(486.0, 480.0, 606.0), "8.10 min [8.00–10.10]");
+        assert_eq!(alike([9.25, 6.18, 10.0]), ["9.25", "6.18", "10.00"]);
+        assert_eq!(alike([1999.0, 1997.4, 2000.0]), ["1,999", "1,997", "2,000"]);
         assert_eq!(RateUnit::for_max(1.25e9).text(1.25e9), "10 Gbit/s");
         assert_eq!(RateUnit::for_max(1e7).text(1e7), "80 Mbit/s");
         assert_eq!(RateUnit::for_max(0.0).text(0.0), "0 kbit/s");

@@ -80,7 +80,9 @@ pub(super) fn bottom_axis(scene: &mut Scene, area: Area, scale: &Scale, ticks: &
     for tick in ticks {
         let x = scale.at(tick.value);
         scene.line((x, area.bottom), (x, area.bottom + 5.0), Stroke::solid(AXIS, 1.2));
-        write(scene, &tick.label, (x, area.bottom + 19.0), SMALL, MUTED, Align::Middle);
+        // The last label may not run into what stands at the right.
+        let reach = area.right + 8.0 - text_width(&tick.label, SMALL, Weight::Regular) / 2.0;
+        write(scene, &tick.label, (x.min(reach), area.bottom + 19.0), SMALL, MUTED, Align::Middle);
     }
     if !title.is_empty() {
         write(scene, title, (f64::midpoint(area.left, area.right), area.bottom + 40.0), SMALL, INK, Align::Middle);
@@ -122,11 +124,11 @@ pub(super) fn key(scene: &mut Scene, area: Area, mut entries: Vec<KeyEntry>) {
 }
 
 /// Cells of a grid of panels, row by row, for small multiples, and the page's height. Only the first of a row has room for
-/// labels at its left: all share one value axis.
-pub(super) fn panels(count: usize) -> (Vec<Area>, f64) {
-    const GAP: f64 = 26.0;
+/// labels at its left, as all share one value axis; with `labels`, each has that much.
+pub(super) fn panels(count: usize, labels: Option<f64>) -> (Vec<Area>, f64) {
     const PANEL: f64 = 124.0;
     const ROW: f64 = PANEL + 82.0;
+    let gap = labels.map_or(26.0, |labels| labels + 26.0);
     let columns = match count {
         0..=4 => 2,
         _ => 3,
@@ -134,10 +136,10 @@ pub(super) fn panels(count: usize) -> (Vec<Area>, f64) {
     .min(count.max(1));
     let left = MARGIN + 44.0;
     let right = PAGE_WIDTH - MARGIN;
-    let width = (right - left - GAP * (columns - 1) as f64) / columns as f64;
+    let width = (right - left - gap * (columns - 1) as f64) / columns as f64;
     let top = TOP + 54.0;
     let cell = |at: usize| {
-        let left = left + (width + GAP) * (at % columns) as f64;
+        let left = left + (width + gap) * (at % columns) as f64;
         let top = top + ROW * (at / columns) as f64;
         Area { left, top, right: left + width, bottom: top + PANEL }
     };

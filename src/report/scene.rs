@@ -371,6 +371,15 @@ impl Scene {
         boxes
     }
 
+    /// Middle and radius of the dots in a colour, as drawn in turn.
+    pub(super) fn dots_of(&self, colour: Colour) -> Vec<(Point, f64)> {
+        let dot = |shape: &Shape| match shape {
+            Shape::Dot(middle, radius, of, _) if *of == colour => Some((*middle, *radius)),
+            _ => None,
+        };
+        self.shapes.iter().filter_map(dot).collect()
+    }
+
     /// Asserts that no text leaves the page or touches another.
     pub(super) fn assert_readable(&self) {
         let boxes = self.text_boxes();

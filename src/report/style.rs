@@ -1,7 +1,7 @@
 //! How charts look: colours, line patterns, sizes and the font. One place, so that all charts match.
 //!
-//! Colours: Okabe, Ito, "Color Universal Design" (2008), told apart with any colour vision; without its yellow, which
-//! vanishes on white. Line patterns tell series apart in grey and beyond the palette.
+//! Colours: Okabe, Ito, "Color Universal Design" (2008), told apart with any colour vision; a dark grey stands for its
+//! yellow, which vanishes on white paper. Line patterns tell series apart in grey and beyond the palette.
 
 use std::sync::LazyLock;
 
@@ -23,18 +23,28 @@ pub(super) const AXIS: Colour = Colour(0x6B, 0x72, 0x80);
 pub(super) const WHITE: Colour = Colour(0xFF, 0xFF, 0xFF);
 
 /// One colour a variant; after the last it starts again with other patterns.
-const SERIES: [Colour; 6] = [
+const SERIES: [Colour; 8] = [
     Colour(0x00, 0x72, 0xB2),
     Colour(0xD5, 0x5E, 0x00),
     Colour(0x00, 0x9E, 0x73),
-    Colour(0xB8, 0x5C, 0x97),
+    Colour(0xCC, 0x79, 0xA7),
     Colour(0xE6, 0x9F, 0x00),
-    Colour(0x44, 0xA5, 0xDB),
+    Colour(0x56, 0xB4, 0xE9),
+    Colour(0x00, 0x00, 0x00),
+    Colour(0x66, 0x66, 0x66),
 ];
 
 /// Lengths of ink and gap in turn; empty for a solid line.
-const DASHES: [&[f64]; 6] =
-    [&[], &[9.0, 4.0], &[2.5, 3.0], &[12.0, 3.5, 2.5, 3.5], &[5.0, 3.0], &[14.0, 3.0, 2.5, 3.0, 2.5, 3.0]];
+const DASHES: [&[f64]; 8] = [
+    &[],
+    &[9.0, 4.0],
+    &[2.5, 3.0],
+    &[12.0, 3.5, 2.5, 3.5],
+    &[5.0, 3.0],
+    &[14.0, 3.0, 2.5, 3.0, 2.5, 3.0],
+    &[7.0, 7.0],
+    &[6.0, 9.0],
+];
 
 /// The colour of the `index`-th variant of an experiment, the same in all its charts.
 pub(super) const fn series_colour(index: usize) -> Colour {
@@ -42,7 +52,7 @@ pub(super) const fn series_colour(index: usize) -> Colour {
 }
 
 /// The line pattern of the `index`-th variant where curves lie over each other. Colour and pattern repeat together
-/// only after 36 variants.
+/// only after 64 variants.
 pub(super) const fn series_dash(index: usize) -> &'static [f64] {
     DASHES[(index + index / SERIES.len()) % DASHES.len()]
 }
@@ -79,4 +89,56 @@ pub(super) static BOLD: LazyLock<FontRef<'static>> =
 
 fn face(bytes: &'static [u8]) -> FontRef<'static> {
     FontRef::try_from_slice(bytes).expect("the embedded font is a font")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What dichromats see of linear red, green and blue: Machado, Oliveira, Fernandes, "A Physiologically-based Model
+    /// for Simulation of Color Vision Deficiency" (2009), severity 1. First none, then prot-, deuter-, tritanopia.
+    const VISIONS: [[[f64; 3]; 3]; 4] = [
+        [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
+        [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
+        [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],
+        [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]],
+    ];
+
+    /// CIE L*a*b* (1976, white D65) of a colour as seen.
+    fn seen(Colour(red, green, blue): Colour, vision: &[[f64; 3]; 3]) -> [f64; 3] {
+        let linear = [red, green, blue].map(|channel| {
+            let share = f64::from(channel) / 255.0;
+            if share <= 0.04045 { share / 12.92 } else { libm::pow((share + 0.055) / 1.055, 2.4) }
+        });
+        let dot = |row: &[f64; 3], of: [f64; 3]| row[0] * of[0] + row[1] * of[1] + row[2] * of[2];
+        let rgb = [0, 1, 2].map(|at| dot(&vision[at], linear).clamp(0.0, 1.0));
+        let f = |t: f64| if t > 0.008_856 { libm::cbrt(t) } else { 7.787 * t + 16.0 / 116.0 };
+        let x = f(dot(&[0.4124, 0.3576, 0.1805], rgb) / 0.950_47);
+        let y = f(dot(&[0.2126, 0.7152, 0.0722], rgb));
+        let z = f(dot(&[0.0193, 0.1192, 0.9505], rgb) / 1.088_83);
+        [116.0 * y - 16.0, 500.0 * (x - y), 200.0 * (y - z)]
+    }
+
+    #[test]
+    fn eight_variants_have_colours_that_any_eye_tells_apart_from_each_other_and_from_paper() {
+        for vision in &VISIONS {
+            let mut colours: Vec<Colour> = (0..8).map(series_colour).collect();
+            colours.push(WHITE);
+            for (at, &a) in colours.iter().enumerate() {
+                for &b in &colours[..at] {
+                    let (p, q) = (seen(a, vision), seen(b, vision));
+                    let apart = (p[0] - q[0]).hypot(p[1] - q[1]).hypot(p[2] - q[2]);
+                    assert!(apart > 15.0, "{a:?} and {b:?} are {apart:.1} apart");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn no_two_of_sixty_four_variants_share_both_colour_and_pattern() {
+        let looks: Vec<_> = (0..64).map(|at| (series_colour(at), series_dash(at))).collect();
+        for (at, look) in looks.iter().enumerate() {
+            assert!(!looks[..at].contains(look), "{at}");
+        }
+    }
 }

@@ -3,7 +3,8 @@
 use serde::Serialize;
 
 use super::data::{Results, Variant};
-use super::format::{count, number, time, time_with_interval};
+use super::format::{count, number, time_interval, time_parts};
+use super::text::common_start;
 use crate::record::Outcome;
 
 /// The version of the JSON form; raised when a field changes its name or meaning.
@@ -12,66 +13,215 @@ pub const SCHEMA_VERSION: u32 = 1;
 /// Widest that a variant's name is shown.
 const NAME_MAX: usize = 30;
 
-/// One column: its heading, how dear it is (0 is never left out), and its text for a variant.
+/// One column.
 struct Column {
-    heading: &'static str,
+    /// Its two lines, and its name in the text below.
+    heading: [&'static str; 2],
+    name: &'static str,
+    /// How little it tells: the greatest is left out first, 0 never.
     rank: u32,
-    cell: fn(&Variant<'_>) -> String,
+    /// What the numbers are, where heading and unit leave that open.
+    note: &'static str,
+    cell: fn(&Variant<'_>) -> Cell,
+}
+
+/// What stands in a column for a variant.
+#[derive(Clone, Debug, PartialEq)]
+enum Cell {
+    /// A number and what belongs to it, each aligned with those of the other variants.
+    Parts(Vec<String>),
+    /// A word in place of numbers.
+    Word(&'static str),
 }
 
 /// Without a value.
-const NONE: &str = "–";
+const NONE: Cell = Cell::Word("–");
 
 const COLUMNS: [Column; 9] = [
-    Column { heading: "variant", rank: 0, cell: |variant| shortened(variant.name(), NAME_MAX) },
-    Column { heading: "done", rank: 0, cell: |variant| format!("{}/{}", variant.finished(), variant.runs.len()) },
-    Column { heading: "completion [95 %]", rank: 0, cell: completion },
-    Column { heading: "peak pulls [p5–p95]", rank: 0, cell: peak_pulls },
-    Column { heading: "Gbit/s", rank: 1, cell: |variant| scaled(variant, "egress_peak_1s_bytes_per_s", 125e6) },
-    Column { heading: "busy", rank: 4, cell: busy },
-    Column { heading: "GB", rank: 2, cell: |variant| scaled(variant, "egress_bytes", 1e9) },
-    Column { heading: "failed/429", rank: 5, cell: failures },
-    Column { heading: "not ready", rank: 3, cell: |variant| counted(variant, "peak_not_ready") },
+    Column {
+        heading: ["", "done"],
+        name: "done",
+        rank: 0,
+        note: "done: runs that finished",
+        cell: |variant| Cell::number(format!("{}/{}", variant.finished(), variant.runs.len())),
+    },
+    Column {
+        heading: ["", "completion [95 %]"],
+        name: "completion",
+        rank: 0,
+        note: "completion: over finished runs, with the 95 % interval of the median",
+        cell: completion,
+    },
+    Column { heading: ["", "peak pulls [p5–p95]"], name: "peak pulls", rank: 0, note: "", cell: peak_pulls },
+    Column {
+        heading: ["peak", "Gbit/s"],
+        name: "peak Gbit/s",
+        rank: 1,
+        note: "peak Gbit/s: the registry's highest egress over 1 s",
+        cell: |variant| scaled(variant, "egress_peak_1s_bytes_per_s", 125e6),
+    },
+    Column {
+        heading: ["", "busy"],
+        name: "busy",
+        rank: 5,
+        note: "busy: share of the time at the link's capacity",
+        cell: busy,
+    },
+    Column {
+        heading: ["", "GB"],
+        name: "GB",
+        rank: 4,
+        note: "GB: all bytes out of the registry",
+        cell: |variant| scaled(variant, "egress_bytes", 1e9),
+    },
+    Column {
+        heading: ["pulls", "failed"],
+        name: "pulls failed",
+        rank: 3,
+        note: "",
+        cell: |variant| counted(variant, "failed_pulls"),
+    },
+    Column {
+        heading: ["answers", "429"],
+        name: "answers 429",
+        rank: 6,
+        note: "answers 429: requests refused as too many",
+        cell: |variant| counted(variant, "responses_429"),
+    },
+    Column {
+        heading: ["not ready", "(peak)"],
+        name: "not ready (peak)",
+        rank: 2,
+        note: "not ready: most clusters at once",
+        cell: |variant| counted(variant, "peak_not_ready"),
+    },
 ];
 
-/// The comparison table as plain text, no line wider than `width` characters where that can be had: columns that do
-/// not fit are left out, the least telling first. Unfinished variants are listed with the rule that holds them, and
-/// the last line tells how to reproduce the results.
+impl Cell {
+    fn number(text: String) -> Self {
+        Self::Parts(vec![text])
+    }
+
+    fn text(&self) -> String {
+        match self {
+            Self::Parts(parts) => parts.join(" "),
+            Self::Word(word) => (*word).to_owned(),
+        }
+    }
+}
+
+fn letters(text: &str) -> usize {
+    text.chars().count()
+}
+
+/// A column with its cells laid out: all lines are of one width.
+struct Laid {
+    column: &'static Column,
+    /// The text that all variants have here, when there are several variants.
+    common: Option<String>,
+    lines: Vec<String>,
+}
+
+impl Laid {
+    fn out(column: &'static Column, variants: &[Variant<'_>]) -> Self {
+        let cells: Vec<Cell> = variants.iter().map(column.cell).collect();
+        let mut widths: Vec<usize> = Vec::new();
+        for cell in &cells {
+            let Cell::Parts(parts) = cell else { continue };
+            widths.resize(widths.len().max(parts.len()), 0);
+            for (width, part) in widths.iter_mut().zip(parts) {
+                *width = letters(part).max(*width);
+            }
+        }
+        let aligned = |cell: &Cell| match cell {
+            Cell::Word(word) => (*word).to_owned(),
+            Cell::Parts(parts) => {
+                let mut text = String::new();
+                for (at, &width) in widths.iter().enumerate() {
+                    let part = parts.get(at).map_or("", String::as_str);
+                    // Numbers end at the right; units and intervals begin at the left.
+                    text.push_str(&if at == 0 { format!("{part:>width$}") } else { format!(" {part:<width$}") });
+                }
+                text
+            }
+        };
+        let texts: Vec<String> =
+            column.heading.iter().map(|&line| line.to_owned()).chain(cells.iter().map(aligned)).collect();
+        let width = texts.iter().map(|text| letters(text)).max().unwrap_or(0);
+        let common = cells.first().filter(|first| cells.len() > 1 && cells.iter().all(|cell| cell == *first));
+        Self {
+            column,
+            common: common.map(Cell::text),
+            lines: texts.iter().map(|text| format!("{text:>width$}")).collect(),
+        }
+    }
+
+    fn width(&self) -> usize {
+        letters(&self.lines[0])
+    }
+}
+
+/// The comparison table as plain text, no line wider than `width` characters where that can be had. To that end columns
+/// that say the same of all variants become a sentence below, then names lose their common start, then columns are left
+/// out, the least telling first. Unfinished variants are listed with the rule that holds them, and the last line tells how
+/// to reproduce the results.
 #[must_use]
 pub fn table(results: &Results, width: usize) -> String {
     let variants = results.variants();
-    let mut columns: Vec<(u32, Vec<String>)> = COLUMNS
-        .iter()
-        .map(|column| {
-            let cells = variants.iter().map(column.cell);
-            (column.rank, std::iter::once(column.heading.to_owned()).chain(cells).collect())
-        })
-        .collect();
-    let cells_width = |cells: &[String]| cells.iter().map(|cell| cell.chars().count()).max().unwrap_or(0);
-    let total = |columns: &[(u32, Vec<String>)]| {
-        columns.iter().map(|(_, cells)| cells_width(cells)).sum::<usize>() + 2 * (columns.len() - 1)
+    let mut columns: Vec<Laid> = COLUMNS.iter().map(|column| Laid::out(column, &variants)).collect();
+    let full: Vec<&str> = variants.iter().map(Variant::name).collect();
+    let start = common_start(&full);
+    let named = |start: usize| -> Vec<String> {
+        let dots = if start == 0 { "" } else { "…" };
+        full.iter().map(|name| shortened(&format!("{dots}{}", &name[start..]), NAME_MAX)).collect()
     };
-    while total(&columns) > width {
-        let Some(dearest) = (0..columns.len()).filter(|&at| columns[at].0 > 0).max_by_key(|&at| columns[at].0) else {
+    let mut start_cut = if full.iter().any(|name| letters(name) > NAME_MAX) { start } else { 0 };
+    let mut names = named(start_cut);
+    let name_width = |names: &[String]| names.iter().map(|name| letters(name)).max().unwrap_or(0).max("variant".len());
+    let total = |names: &[String], columns: &[Laid]| {
+        name_width(names) + columns.iter().map(|column| 2 + column.width()).sum::<usize>()
+    };
+    let least_telling = |columns: &[Laid], may: fn(&Laid) -> bool| {
+        (0..columns.len()).filter(|&at| may(&columns[at])).max_by_key(|&at| columns[at].column.rank)
+    };
+    let mut common: Vec<String> = Vec::new();
+    while total(&names, &columns) > width {
+        if let Some(at) = least_telling(&columns, foldable) {
+            let Laid { column, common: text, .. } = columns.remove(at);
+            common.push(format!("{} {}", column.name, text.expect("only what is common is foldable")));
+        } else if start_cut < start {
+            start_cut = start;
+            names = named(start);
+        } else if let Some(at) = least_telling(&columns, |laid| laid.column.rank > 0) {
+            columns.remove(at);
+        } else {
             break;
-        };
-        columns.remove(dearest);
-    }
-    let mut text = String::new();
-    for line in 0..=variants.len() {
-        let mut row = String::new();
-        for (at, (_, cells)) in columns.iter().enumerate() {
-            let pad = " ".repeat(cells_width(cells) - cells[line].chars().count());
-            // Names begin at the left; numbers end at the right.
-            row.push_str(&if at == 0 { format!("{}{pad}", cells[line]) } else { format!("  {pad}{}", cells[line]) });
         }
-        text.push_str(row.trim_end());
-        text.push('\n');
+    }
+    let name_width = name_width(&names);
+    let left = ["", "variant"].into_iter().chain(names.iter().map(String::as_str));
+    let mut text = String::new();
+    for (line, name) in left.enumerate() {
+        let mut row = format!("{name:<name_width$}");
+        for column in &columns {
+            row.push_str("  ");
+            row.push_str(&column.lines[line]);
+        }
+        if !row.trim().is_empty() {
+            text.push_str(row.trim_end());
+            text.push('\n');
+        }
     }
     text.push('\n');
-    for note in notes(&columns.iter().map(|(_, cells)| cells[0].as_str()).collect::<Vec<_>>()) {
-        text.push_str(&wrapped(&note, width, ""));
+    if !common.is_empty() {
+        text.push_str(&wrapped(&format!("The same for all variants: {}.", common.join(", ")), width, ""));
     }
+    let mut notes = vec!["Medians over runs".to_owned()];
+    notes.extend(columns.iter().map(|laid| laid.column.note.to_owned()).filter(|note| !note.is_empty()));
+    if start_cut > 0 {
+        notes.push(format!("all variants begin with `{}`", full[0][..start_cut].trim_end()));
+    }
+    text.push_str(&wrapped(&format!("{}.", notes.join("; ")), width, ""));
     for variant in &variants {
         if let Some((outcome, held_by)) = variant.unfinished() {
             text.push_str(&wrapped(&unfinished(variant, outcome, held_by), width, "  "));
@@ -84,26 +234,9 @@ pub fn table(results: &Results, width: usize) -> String {
     text
 }
 
-/// What the shown columns mean.
-fn notes(headings: &[&str]) -> Vec<String> {
-    let shown = |heading: &str| headings.contains(&heading);
-    let mut parts = vec!["medians over runs", "completion over finished runs, with the 95 % interval of its median"];
-    if shown("Gbit/s") {
-        parts.push("Gbit/s: the registry's highest egress over 1 s");
-    }
-    if shown("busy") {
-        parts.push("busy: share of the time at its capacity");
-    }
-    if shown("GB") {
-        parts.push("GB: all bytes out of it");
-    }
-    if shown("failed/429") {
-        parts.push("failed pulls / requests answered with 429");
-    }
-    if shown("not ready") {
-        parts.push("not ready: most clusters at once");
-    }
-    vec![format!("{}.", parts.join("; "))]
+/// Whether a sentence can stand for a column: all say the same, and it is not one of the two that are compared.
+fn foldable(laid: &Laid) -> bool {
+    laid.common.is_some() && (laid.column.rank > 0 || laid.column.name == "done")
 }
 
 fn unfinished(variant: &Variant<'_>, outcome: Outcome, held_by: &str) -> String {
@@ -147,38 +280,37 @@ fn shortened(text: &str, max: usize) -> String {
     letters[..head].iter().chain(&['…']).chain(&letters[letters.len() - tail..]).collect()
 }
 
-fn completion(variant: &Variant<'_>) -> String {
-    let Some(row) = variant.summary("completion_s") else { return NONE.to_owned() };
-    match (row.median, row.median_ci95_low, row.median_ci95_high) {
-        (Some(median), Some(low), Some(high)) if low < high => time_with_interval(median, low, high),
-        (Some(median), _, _) => time(median),
-        (None, _, _) => "unfinished".to_owned(),
+fn completion(variant: &Variant<'_>) -> Cell {
+    let Some(row) = variant.summary("completion_s") else { return NONE };
+    let Some(median) = row.median else { return Cell::Word("unfinished") };
+    let (number, unit) = time_parts(median);
+    let mut parts = vec![number, unit.to_owned()];
+    if let Some((low, high)) = row.median_ci95_low.zip(row.median_ci95_high).filter(|(low, high)| low < high) {
+        parts.push(time_interval(median, low, high));
     }
+    Cell::Parts(parts)
 }
 
-fn peak_pulls(variant: &Variant<'_>) -> String {
-    let Some(row) = variant.summary("peak_pulls") else { return NONE.to_owned() };
-    match (row.median, row.p5, row.p95) {
-        (Some(median), Some(p5), Some(p95)) if p5 < p95 => format!("{} [{}–{}]", count(median), count(p5), count(p95)),
-        (Some(median), _, _) => count(median),
-        _ => NONE.to_owned(),
+fn peak_pulls(variant: &Variant<'_>) -> Cell {
+    let Some(row) = variant.summary("peak_pulls") else { return NONE };
+    let Some(median) = row.median else { return NONE };
+    let mut parts = vec![count(median)];
+    if let Some((p5, p95)) = row.p5.zip(row.p95).filter(|(p5, p95)| p5 < p95) {
+        parts.push(format!("[{}–{}]", count(p5), count(p95)));
     }
+    Cell::Parts(parts)
 }
 
-fn busy(variant: &Variant<'_>) -> String {
-    variant.median("egress_busy_share").map_or(NONE.to_owned(), |share| format!("{} %", count(100.0 * share)))
+fn busy(variant: &Variant<'_>) -> Cell {
+    variant.median("egress_busy_share").map_or(NONE, |share| Cell::number(format!("{} %", count(100.0 * share))))
 }
 
-fn scaled(variant: &Variant<'_>, measure: &str, unit: f64) -> String {
-    variant.median(measure).map_or(NONE.to_owned(), |value| number(value / unit))
+fn scaled(variant: &Variant<'_>, measure: &str, unit: f64) -> Cell {
+    variant.median(measure).map_or(NONE, |value| Cell::number(number(value / unit)))
 }
 
-fn counted(variant: &Variant<'_>, measure: &str) -> String {
-    variant.median(measure).map_or(NONE.to_owned(), count)
-}
-
-fn failures(variant: &Variant<'_>) -> String {
-    format!("{}/{}", counted(variant, "failed_pulls"), counted(variant, "responses_429"))
+fn counted(variant: &Variant<'_>, measure: &str) -> Cell {
+    variant.median(measure).map_or(NONE, |value| Cell::number(count(value)))
 }
 
 /// The JSON form of the comparison.

@@ -49,6 +49,7 @@ fn fleets() -> Vec<(&'static str, Fleet)> {
         ("no run", Fleet { replicates: 0, ..six_settings() }),
         ("no variant", with(Vec::new())),
         ("no capacity", Fleet { replicates: 2, egress_bytes_per_s: None, ..six_settings() }),
+        ("eight coincide", with((1..=8).map(|at| wave(&format!("setting {at}"), 250, 0)).collect())),
         ("a capacity far above", Fleet { replicates: 2, egress_bytes_per_s: Some(1e15), ..six_settings() }),
     ]
 }
@@ -139,13 +140,105 @@ fn the_table_fits_its_width_and_leaves_out_the_least_telling_columns() {
         assert!(text.ends_with("Reproduce: fleetsim run experiments/01-max-unavailable\n"), "{name}: {text}");
     }
     let results = readable_quietly(&Fleet { clusters: 200, replicates: 3, ..six_settings() });
-    let heading = |width| table(&results, width).lines().next().expect("a heading").to_owned();
-    assert!(heading(200).contains("failed/429") && heading(200).contains("busy"));
-    assert!(!heading(90).contains("failed/429"), "{}", heading(90));
+    let heading = |width| table(&results, width).lines().take(2).collect::<Vec<_>>().join("\n");
+    assert!(heading(200).contains("429") && heading(200).contains("busy"));
+    assert!(!heading(90).contains("429"), "{}", heading(90));
     assert!(
         heading(10).contains("completion") && heading(10).contains("peak pulls"),
         "the question is always answered"
     );
+}
+
+#[test]
+fn the_table_says_once_what_all_variants_have_in_common() {
+    let results = readable_quietly(&Fleet { clusters: 200, replicates: 3, ..six_settings() });
+    let narrow = table(&results, 90);
+    assert!(narrow.contains("The same for all variants: GB 90, done 3/3."), "{narrow}");
+    assert!(
+        table(&results, 200).lines().nth(2).is_some_and(|line| line.contains("3/3")),
+        "wide, it stands in its column"
+    );
+    let long = |setting| wave(&format!("a strategy with a long name maxUnavailable={setting}"), setting, 0);
+    let results = readable_quietly(&Fleet { replicates: 3, ..with_waves(vec![long(50), long(100)]) });
+    let text = table(&results, 100);
+    assert!(text.contains("\n…maxUnavailable=50 ") && text.contains("\n…maxUnavailable=100 "), "{text}");
+    assert!(text.contains("all variants begin with `a strategy with a long name`"), "{text}");
+}
+
+#[test]
+fn the_table_aligns_numbers_units_and_intervals() {
+    let results = readable_quietly(&Fleet { replicates: 5, ..six_settings() });
+    let text = table(&results, 100);
+    let rows: Vec<Vec<char>> = text.lines().skip(2).take(6).map(|line| line.chars().collect()).collect();
+    let at = |row: &[char], letter: char| row.iter().position(|other| *other == letter);
+    let brackets: Vec<_> = rows.iter().map(|row| at(row, '[')).collect();
+    assert!(brackets[0].is_some() && brackets.iter().all(|place| *place == brackets[0]), "{text}");
+    let unit = brackets[0].expect("an interval") - 4;
+    for row in &rows {
+        let unit: String = row[unit..unit + 3].iter().collect();
+        assert!(["min", "h  "].contains(&unit.as_str()), "{text}");
+    }
+}
+
+#[test]
+fn panels_have_their_own_value_axes_when_peaks_differ_much() {
+    let results = readable_quietly(&six_settings());
+    let pulls = |results: &Results| charts::over_time::pulls(results);
+    let texts = |scene: &Scene| scene.text_boxes().into_iter().map(|(_, text)| text).collect::<Vec<_>>();
+    let apart = texts(&pulls(&results));
+    assert!(apart.iter().any(|text| text.ends_with("every panel has its own axes")), "{apart:?}");
+    assert!(apart.contains(&"6".to_owned()) && apart.contains(&"3,000".to_owned()), "both scales: {apart:?}");
+    let waves = [250, 300, 350, 400].map(|size| wave(&format!("by {size}"), size, 0));
+    let near = texts(&pulls(&readable(&with_waves(waves.to_vec()))));
+    assert!(!near.iter().any(|text| text.contains("every panel")), "{near:?}");
+    let egress = texts(&charts::over_time::egress(&results));
+    assert!(egress.iter().any(|text| text.contains("(dashed where in range: link 10 Gbit/s)")), "{egress:?}");
+}
+
+#[test]
+fn names_of_the_completion_chart_are_whole_where_there_is_room() {
+    let names = ["5%", "10%"].map(|setting| format!("a strategy with quite a long name maxUnavailable={setting}"));
+    let fleet = with_waves(names.iter().map(|name| wave(name, 100, 0)).collect());
+    let shown: Vec<String> =
+        charts::completion::draw(&readable(&fleet)).text_boxes().into_iter().map(|(_, text)| text).collect();
+    assert!(names.iter().all(|name| shown.contains(name)), "{shown:?}");
+}
+
+#[test]
+fn variants_that_lie_on_each_other_are_all_seen_and_named() {
+    let alike = ["first", "second", "third"].map(|name| wave(name, 100, 0));
+    let other = wave("other", 500, 0);
+    let results = readable(&with_waves(alike.into_iter().chain([other]).collect()));
+    let scene = charts::tradeoff::draw(&results);
+    let names: Vec<([f64; 4], String)> = scene.text_boxes();
+    let place = |name: &str| names.iter().find(|(_, text)| text == name).map(|(place, _)| *place).expect("is named");
+    let [first, second, third] = ["first", "second", "third"].map(place);
+    assert!((first[0] - second[0]).abs() < 1e-9 && (second[0] - third[0]).abs() < 1e-9, "in one block");
+    assert!(first[1] < second[1] && second[1] < third[1] && third[1] - first[1] < 40.0, "line by line");
+    // On the plot each has more ink outwards than the one over it, in its own colour.
+    let radii: Vec<f64> = (0..3).map(|index| scene.dots_of(style::series_colour(index))[0].1).collect();
+    assert!(radii[0] > radii[1] + 2.0 && radii[1] > radii[2] + 2.0, "{radii:?}");
+    // The block is right beside its dots.
+    let (at, reach) = scene.dots_of(style::series_colour(0))[0];
+    let gap = (first[0] - at.0).abs().min((third[2] - at.0).abs());
+    assert!(gap < reach + 40.0 && (second[1] - at.1).abs() < reach + 60.0, "{first:?} is far from {at:?}");
+    place("other");
+}
+
+#[test]
+fn every_variant_is_named_in_the_tradeoff() {
+    for (name, fleet) in fleets() {
+        let scene = charts::tradeoff::draw(&readable_quietly(&fleet));
+        let texts = scene.text_boxes();
+        for wave in fleet.waves.iter().filter(|_| fleet.replicates > 0) {
+            let end: String = wave.name.chars().skip(wave.name.chars().count().saturating_sub(6)).collect();
+            assert!(texts.iter().any(|(_, text)| text.ends_with(&end)), "{name}: {}", wave.name);
+        }
+    }
+}
+
+fn with_waves(waves: Vec<Wave>) -> Fleet {
+    Fleet { waves, replicates: 4, ..six_settings() }
 }
 
 #[test]

@@ -64,6 +64,33 @@ pub(super) fn fitted_name(name: &str, size: f64, weight: Weight, width: f64) -> 
     shortest_cut(name, letters.len(), cut, |text| text_width(text, size, weight) <= width)
 }
 
+/// Names for a column of at most `width`, and their size: smaller before anything is cut; then without their common
+/// start, for which an ellipsis stands; cut in the middle last.
+pub(super) fn column_of_names(names: &[&str], sizes: [f64; 2], weight: Weight, width: f64) -> (Vec<String>, f64) {
+    let whole: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
+    let start = common_start(names);
+    let ends: Vec<String> =
+        if start == 0 { whole.clone() } else { names.iter().map(|name| format!("…{}", &name[start..])).collect() };
+    let [large, small] = sizes;
+    for (texts, size) in [(&whole, large), (&whole, small), (&ends, large), (&ends, small)] {
+        if texts.iter().all(|text| text_width(text, size, weight) <= width) {
+            return (texts.clone(), size);
+        }
+    }
+    (ends.iter().map(|text| fitted_name(text, small, weight, width)).collect(), small)
+}
+
+/// Bytes of the whole words with which all names start, the space after them included, when each goes on after that.
+pub(super) fn common_start(names: &[&str]) -> usize {
+    let Some((first, others)) = names.split_first().filter(|(_, others)| !others.is_empty()) else { return 0 };
+    let spaces = first.match_indices(' ').map(|(at, _)| at + 1);
+    let common = |&end: &usize| {
+        let goes_on = |name: &str| name.len() > end && name.starts_with(&first[..end]);
+        goes_on(first) && others.iter().all(|name| goes_on(name))
+    };
+    spaces.take_while(common).last().unwrap_or(0)
+}
+
 fn shortest_cut(text: &str, letters: usize, cut: impl Fn(usize) -> String, fits: impl Fn(&str) -> bool) -> String {
     if fits(text) {
         return text.to_owned();
@@ -83,6 +110,34 @@ mod tests {
         let cut = fitted("maxUnavailable 100 percent", LABEL_SIZE, Weight::Regular, 80.0);
         assert!(cut.ends_with('…') && cut.len() > 6, "{cut}");
         assert!(text_width(&cut, LABEL_SIZE, Weight::Regular) <= 80.0);
+    }
+
+    #[test]
+    fn the_common_start_of_names_is_of_whole_words_and_leaves_something_of_each() {
+        let cases = [
+            (&["from git max=5%", "from git max=10%"][..], "from git ", "settings differ"),
+            (&["max=5%", "max=10%"], "", "half a word is none"),
+            (&["fleet a", "all at once"], "", "nothing in common"),
+            (&["fleet a", "fleet a b"], "fleet ", "the shorter name stays"),
+            (&["fleet ", "fleet b"], "", "nothing would be left of the first"),
+            (&["alone in the world"], "", "common to one is no use"),
+            (&[], "", "no name"),
+        ];
+        for (names, expected, reason) in cases {
+            assert_eq!(common_start(names), expected.len(), "{reason}");
+        }
+    }
+
+    #[test]
+    fn a_column_of_names_gets_smaller_before_it_loses_its_common_start_and_is_cut_last() {
+        let names = ["from-git maxUnavailable=5%", "from-git maxUnavailable=10%"];
+        let widest = |size| text_width(names[1], size, Weight::Bold);
+        let column = |width| column_of_names(&names, [13.0, 11.0], Weight::Bold, width);
+        assert_eq!(column(widest(13.0) + 1.0), (names.map(str::to_owned).to_vec(), 13.0));
+        assert_eq!(column(widest(11.0) + 1.0), (names.map(str::to_owned).to_vec(), 11.0));
+        assert_eq!(column(widest(11.0) - 1.0).0, ["…maxUnavailable=5%", "…maxUnavailable=10%"]);
+        let cut = column(60.0).0;
+        assert!(cut[0].ends_with("=5%") && cut[1].ends_with("=10%"), "{cut:?}");
     }
 
     #[test]

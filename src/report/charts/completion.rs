@@ -8,24 +8,40 @@ use crate::report::format::{time, time_with_interval};
 use crate::report::frame::{Area, FOOTER, TOP, bottom_axis, page, write, write_bold};
 use crate::report::scene::{Align, Scene, Stroke};
 use crate::report::style::{GRID, INK, LABEL, MARGIN, MUTED, PAGE_WIDTH, SMALL, WHITE, series_colour};
-use crate::report::text::{Weight, fitted, fitted_name, text_width};
+use crate::report::text::{Weight, column_of_names, fitted, text_width};
 
 const ROW: f64 = 46.0;
-const NAMES: f64 = 196.0;
-const NUMBERS: f64 = 214.0;
+/// Widest column of names.
+const NAMES_MAX: f64 = 0.45 * PAGE_WIDTH;
+/// Widest column of numbers.
+const NUMBERS_MAX: f64 = 230.0;
+/// Sizes of names: the smaller one where the larger does not fit.
+const NAME_SIZES: [f64; 2] = [LABEL, 11.0];
 
 /// Draws the chart.
 pub(in crate::report) fn draw(results: &Results) -> Scene {
     let variants = results.variants();
     let top = TOP + 4.0;
     let bottom = top + ROW * variants.len().max(1) as f64;
-    let area = Area { left: MARGIN + NAMES, top, right: PAGE_WIDTH - MARGIN - NUMBERS, bottom };
+    let shown: Vec<&str> = variants.iter().map(Variant::name).collect();
+    let (names, name_size) = column_of_names(&shown, NAME_SIZES, Weight::Bold, NAMES_MAX);
+    let widest =
+        |texts: &[String], size, weight| texts.iter().map(|text| text_width(text, size, weight)).fold(0.0, f64::max);
+    let headlines: Vec<String> = variants.iter().map(headline).collect();
+    let notes: Vec<String> = variants.iter().map(unfinished_note).collect();
+    let numbers = widest(&headlines, LABEL, Weight::Regular).max(widest(&notes, SMALL, Weight::Regular));
+    let area = Area {
+        left: MARGIN + widest(&names, name_size, Weight::Bold).max(60.0) + 26.0,
+        top,
+        right: PAGE_WIDTH - MARGIN - 20.0 - numbers.clamp(80.0, NUMBERS_MAX),
+        bottom,
+    };
     let times: Vec<f64> = results.tables.runs.iter().filter_map(|run| run.completion_s).collect();
     let x = time_scale(&times, area.left, area.right);
     let subtitle = format!("{}; dot: median, line: its 95 % interval, small dots: single runs", extent(&variants));
     let mut scene = page(&results.provenance, "Time to complete the rollout", &subtitle, bottom + 56.0 + FOOTER);
     let (ticks, title) = if x.kind == Kind::Log {
-        (log_time_ticks(&x, 58.0), "time since the rollout began (logarithmic)".to_owned())
+        (log_time_ticks(&x, 46.0), "time since the rollout began (logarithmic)".to_owned())
     } else {
         let (ticks, unit) = time_ticks(x.high, 6);
         (ticks, format!("{} since the rollout began", unit.long))
@@ -40,15 +56,12 @@ pub(in crate::report) fn draw(results: &Results) -> Scene {
     for (row, variant) in variants.iter().enumerate() {
         let middle = top + ROW * (row as f64 + 0.5);
         let colour = series_colour(variant.index);
-        let name = fitted_name(variant.name(), LABEL, Weight::Bold, NAMES - 14.0);
-        write_bold(&mut scene, &name, (MARGIN, middle + 4.5), LABEL, INK);
+        write_bold(&mut scene, &names[row], (MARGIN, middle + 4.5), name_size, INK);
         for run in variant.runs.iter().filter_map(|run| run.completion_s) {
             let at = x.at(run);
             scene.dot((at, middle + 14.0), 2.2, colour, 0.5);
         }
-        let row = variant.summary("completion_s");
-        let median = row.and_then(|row| row.median);
-        let interval = row.and_then(|row| Some((row.median_ci95_low?, row.median_ci95_high?)));
+        let (median, interval) = median_with_interval(variant);
         if let Some((low, high)) = interval {
             scene.line((x.at(low), middle), (x.at(high), middle), Stroke::solid(colour, 4.0));
         }
@@ -58,22 +71,17 @@ pub(in crate::report) fn draw(results: &Results) -> Scene {
         }
         let left = area.right + 20.0;
         let width = PAGE_WIDTH - 10.0 - left;
-        let headline = match (median, interval) {
-            (Some(median), Some((low, high))) if low < high => time_with_interval(median, low, high),
-            (Some(median), _) => time(median),
-            (None, _) => "not finished".to_owned(),
-        };
-        let note = unfinished_note(variant);
+        let note = &notes[row];
         let headline_at = if note.is_empty() { middle + 4.5 } else { middle - 4.0 };
         write(
             &mut scene,
-            &fitted(&headline, LABEL, Weight::Regular, width),
+            &fitted(&headlines[row], LABEL, Weight::Regular, width),
             (left, headline_at),
             LABEL,
             INK,
             Align::Left,
         );
-        let note = fitted(&note, SMALL, Weight::Regular, width);
+        let note = fitted(note, SMALL, Weight::Regular, width);
         write(&mut scene, &note, (left, middle + 13.0), SMALL, MUTED, Align::Left);
         if median.is_none() {
             let (_, held_by) = variant.unfinished().unwrap_or((Outcome::Horizon, ""));
@@ -84,6 +92,20 @@ pub(in crate::report) fn draw(results: &Results) -> Scene {
         }
     }
     scene
+}
+
+fn median_with_interval(variant: &Variant<'_>) -> (Option<f64>, Option<(f64, f64)>) {
+    let row = variant.summary("completion_s");
+    let interval = row.and_then(|row| Some((row.median_ci95_low?, row.median_ci95_high?)));
+    (row.and_then(|row| row.median), interval)
+}
+
+fn headline(variant: &Variant<'_>) -> String {
+    match median_with_interval(variant) {
+        (Some(median), Some((low, high))) if low < high => time_with_interval(median, low, high),
+        (Some(median), _) => time(median),
+        (None, _) => "not finished".to_owned(),
+    }
 }
 
 /// How many runs finished, where not all did.

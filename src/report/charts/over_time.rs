@@ -1,12 +1,13 @@
 //! What goes on at once, over time: concurrent image pulls, and the registry's egress.
 //!
 //! A line shows one real run, the one with the median peak of pulls, over the band that holds 90 % of all runs in each bin.
-//! Up to three variants that take about as long share one plot; more get a panel each, with one value axis for all.
+//! Up to three variants that take about as long share one plot; more get a panel each, with one value axis for all, or one
+//! for each where a common one would flatten the low curves.
 
 use crate::record::TimelineRow;
-use crate::report::axis::{Scale, Tick, decimate, ticks_from_zero, time_ticks};
+use crate::report::axis::{Scale, Tick, decimate, span, ticks_from_zero, time_ticks};
 use crate::report::data::{Results, Variant, extent};
-use crate::report::format::{RateUnit, count, number};
+use crate::report::format::{RateUnit, alike, count, number};
 use crate::report::frame::{
     Area, FOOTER, KeyEntry, TOP, bottom_axis, key, key_width, page, panels, value_axis, write, write_bold,
 };
@@ -18,6 +19,8 @@ use crate::report::text::{Weight, fitted, fitted_name, text_width};
 const OVERLAY_MAX: usize = 3;
 /// Variants share a time axis when the longest takes at most this many times as long as the shortest.
 pub(super) const SHARED_TIME: f64 = 4.0;
+/// Panels share a value axis when the highest curve is at most this many times as high as the lowest.
+const SHARED_VALUE: f64 = 8.0;
 /// A capacity is drawn when it is at most this many times the greatest value; else it would squash the curves.
 const CAPACITY_SHOWN: f64 = 3.0;
 
@@ -25,6 +28,8 @@ const CAPACITY_SHOWN: f64 = 3.0;
 struct Quantity {
     title: &'static str,
     axis: String,
+    /// What a point of the curve is, and what the peak is where it is another measure.
+    point_note: &'static str,
     whole: bool,
     /// Size of the shown unit in the recorded one.
     unit: f64,
@@ -45,6 +50,7 @@ pub(in crate::report) fn pulls(results: &Results) -> Scene {
         &Quantity {
             title: "Concurrent image pulls over time",
             axis: "image pulls in progress".to_owned(),
+            point_note: "; curve: most in a bin",
             whole: true,
             unit: 1.0,
             value: |row| row.pulls as f64,
@@ -52,7 +58,7 @@ pub(in crate::report) fn pulls(results: &Results) -> Scene {
             active: |row| row.pulls > 0 || row.pulls_p95 > 0.0,
             capacity: |_| None,
             peak: |variant| variant.median("peak_pulls").unwrap_or(0.0),
-            detail: Box::new(|variant| spread(variant, "peak_pulls", 1.0, "", count)),
+            detail: Box::new(|variant| spread(variant, "peak_pulls", 1.0, "", true)),
         },
     )
 }
@@ -72,6 +78,7 @@ pub(in crate::report) fn egress(results: &Results) -> Scene {
         &Quantity {
             title: "Registry egress over time",
             axis: format!("{} out of the registry", unit.name),
+            point_note: "; curve: mean of a bin, peak: highest mean over 1 s",
             whole: false,
             unit: unit.bytes_per_s,
             value: |row| row.egress_bytes_per_s,
@@ -80,19 +87,25 @@ pub(in crate::report) fn egress(results: &Results) -> Scene {
             capacity: |variant| variant.info.registry_egress_bytes_per_s,
             peak: |variant| variant.median("egress_peak_1s_bytes_per_s").unwrap_or(0.0),
             detail: Box::new(move |variant| {
-                spread(variant, "egress_peak_1s_bytes_per_s", unit.bytes_per_s, unit.name, number)
+                spread(variant, "egress_peak_1s_bytes_per_s", unit.bytes_per_s, unit.name, false)
             }),
         },
     )
 }
 
 /// `peak 1,132 [1,110–1,150]`: the median over runs of a measure with its 5th and 95th percentile.
-fn spread(variant: &Variant<'_>, measure: &str, unit: f64, name: &str, print: fn(f64) -> String) -> String {
+fn spread(variant: &Variant<'_>, measure: &str, unit: f64, name: &str, whole: bool) -> String {
     let Some(row) = variant.summary(measure) else { return String::new() };
     let (Some(median), Some(p5), Some(p95)) = (row.median, row.p5, row.p95) else { return String::new() };
-    let [median, p5, p95] = [median, p5, p95].map(|value| print(value / unit));
     let space = if name.is_empty() { "" } else { " " };
-    if p5 == p95 { format!("peak {median}{space}{name}") } else { format!("peak {median} [{p5}–{p95}]{space}{name}") }
+    let values = [median, p5, p95].map(|value| value / unit);
+    let [shown, low, high] = if whole { values.map(count) } else { alike(values) };
+    if low == high {
+        let alone = if whole { shown } else { number(values[0]) };
+        format!("peak {alone}{space}{name}")
+    } else {
+        format!("peak {shown} [{low}–{high}]{space}{name}")
+    }
 }
 
 fn draw(results: &Results, quantity: &Quantity) -> Scene {
@@ -101,32 +114,28 @@ fn draw(results: &Results, quantity: &Quantity) -> Scene {
     let longest = spans.iter().copied().fold(0.0, f64::max);
     let alike = spans.iter().all(|span| span * SHARED_TIME >= longest);
     let overlay = variants.len() <= OVERLAY_MAX && alike;
-    let greatest = variants
-        .iter()
-        .flat_map(|variant| variant.timeline.iter())
-        .map(|row| (quantity.value)(row).max((quantity.band)(row).1))
-        .fold(0.0, f64::max);
-    let limit = variants
-        .iter()
-        .filter_map(quantity.capacity)
-        .filter(|capacity| *capacity <= CAPACITY_SHOWN * greatest)
-        .fold(0.0, f64::max);
-    let ticks = ticks_from_zero(greatest.max(limit) / quantity.unit, if overlay { 7 } else { 4 }, quantity.whole);
-    let top_value = ticks.last().expect("there are ticks").value * quantity.unit;
-    let ticks: Vec<_> = ticks.into_iter().map(|tick| Tick { value: tick.value * quantity.unit, ..tick }).collect();
+    let heights: Vec<f64> = variants.iter().map(|variant| height_of(variant, quantity)).collect();
+    let own_values = !overlay && differ(&heights);
+    let most_ticks = if overlay { 7 } else { 4 };
+    let shared = value_ticks(&variants, &heights, most_ticks, quantity);
     let replicates = variants.iter().map(|variant| variant.runs.len()).max().unwrap_or(0);
     let mut subtitle = extent(&variants);
     subtitle.push_str("; line: the run with the median peak of pulls");
     if replicates > 1 {
         subtitle.push_str("; shade: p5–p95 of all runs");
     }
-    if !overlay && !alike {
-        subtitle.push_str("; every panel has its own time axis");
+    if !overlay {
+        subtitle.push_str(match (own_values, alike) {
+            (true, true) => "; every panel has its own value axis",
+            (true, false) => "; every panel has its own axes",
+            (false, false) => "; every panel has its own time axis",
+            (false, true) => "",
+        });
     }
-    let plot = |area: Area, span: f64| Plot {
+    let plot = |area: Area, span: f64, ticks: &[Tick]| Plot {
         area,
         x: Scale::from_zero(if span > 0.0 { span } else { 1.0 }, area.left, area.right),
-        y: Scale::from_zero(top_value, area.bottom, area.top),
+        y: Scale::from_zero(ticks.last().expect("there are ticks").value, area.bottom, area.top),
         quantity,
     };
     if overlay {
@@ -146,8 +155,8 @@ fn draw(results: &Results, quantity: &Quantity) -> Scene {
             right: PAGE_WIDTH - key_width(&entries),
             bottom: height - FOOTER - 58.0,
         };
-        let plot = plot(area, longest);
-        value_axis(&mut scene, area, &plot.y, &ticks, &quantity.axis);
+        let plot = plot(area, longest, &shared);
+        value_axis(&mut scene, area, &plot.y, &shared, &format!("{}{}", quantity.axis, quantity.point_note));
         let order = order_by_peak(&variants, quantity);
         order.iter().for_each(|&at| plot.band(&mut scene, &variants[at]));
         order.iter().for_each(|&at| plot.line(&mut scene, &variants[at], 2.0));
@@ -157,19 +166,77 @@ fn draw(results: &Results, quantity: &Quantity) -> Scene {
         key(&mut scene, area, entries);
         return scene;
     }
-    let (areas, height) = panels(variants.len());
+    let own = |at: usize| value_ticks(&variants[at..=at], &heights[at..=at], most_ticks, quantity);
+    let ticks: Vec<Vec<Tick>> =
+        (0..variants.len()).map(|at| if own_values { own(at) } else { shared.clone() }).collect();
+    let widest = ticks.iter().flatten().map(|tick| text_width(&tick.label, SMALL, Weight::Regular)).fold(0.0, f64::max);
+    let (areas, height) = panels(variants.len(), own_values.then_some(widest));
     let mut scene = page(&results.provenance, quantity.title, &subtitle, height);
-    let axes = format!("{}, over the time since the rollout began", quantity.axis);
+    let tops: Vec<f64> = ticks.iter().map(|ticks| ticks.last().expect("there are ticks").value).collect();
+    let link = link_note(&variants, &tops, quantity);
+    let axes = format!("{}{link}, over the time since the rollout began{}", quantity.axis, quantity.point_note);
     write(&mut scene, &axes, (MARGIN, TOP - 2.0), SMALL, INK, Align::Left);
     for (at, (&area, variant)) in areas.iter().zip(&variants).enumerate() {
-        let plot = plot(area, if alike { longest } else { spans[at] });
-        panel_frame(&mut scene, area, &plot.y, &ticks, variant.name(), &(quantity.detail)(variant));
+        let plot = plot(area, if alike { longest } else { spans[at] }, &ticks[at]);
+        let mut detail = (quantity.detail)(variant);
+        if let Some(capacity) = (quantity.capacity)(variant).filter(|_| link.is_empty()) {
+            detail.push_str(&format!(", link {}", rate(capacity)));
+        }
+        let labelled = own_values || area.left < MARGIN + 60.0;
+        panel_frame(
+            &mut scene,
+            area,
+            &plot.y,
+            &ticks[at],
+            &Heading { name: variant.name(), detail: &detail, labelled },
+        );
         plot.band(&mut scene, variant);
         plot.line(&mut scene, variant, 1.6);
-        plot.capacities(&mut scene, std::slice::from_ref(variant), at == 0);
+        plot.capacities(&mut scene, std::slice::from_ref(variant), false);
         panel_time(&mut scene, area, &plot.x);
     }
     scene
+}
+
+/// The greatest value that is drawn of a variant.
+fn height_of(variant: &Variant<'_>, quantity: &Quantity) -> f64 {
+    let drawn = |row: &&TimelineRow| (quantity.value)(row).max((quantity.band)(row).1);
+    variant.timeline.iter().map(|row| drawn(&row)).fold(0.0, f64::max)
+}
+
+/// Whether one axis for all would leave the lowest curve too flat to be read. Curves that are zero throughout do not count.
+fn differ(heights: &[f64]) -> bool {
+    let (low, high) = span(&heights.iter().copied().filter(|height| *height > 0.0).collect::<Vec<_>>());
+    low > 0.0 && high > SHARED_VALUE * low
+}
+
+/// Ticks for all of `variants` on one axis, with those capacities that do not squash the curves.
+fn value_ticks(variants: &[Variant<'_>], heights: &[f64], most: usize, quantity: &Quantity) -> Vec<Tick> {
+    let greatest = heights.iter().copied().fold(0.0, f64::max);
+    let shown = |capacity: &f64| *capacity <= CAPACITY_SHOWN * greatest;
+    let limit = variants.iter().filter_map(quantity.capacity).filter(shown).fold(0.0, f64::max);
+    let ticks = ticks_from_zero(greatest.max(limit) / quantity.unit, most, quantity.whole);
+    ticks.into_iter().map(|tick| Tick { value: tick.value * quantity.unit, ..tick }).collect()
+}
+
+/// The capacity that all variants share, for the line above the panels; empty where there is none or it differs.
+fn link_note(variants: &[Variant<'_>], tops: &[f64], quantity: &Quantity) -> String {
+    let capacities: Vec<Option<f64>> = variants.iter().map(quantity.capacity).collect();
+    let Some(&Some(capacity)) = capacities.first() else { return String::new() };
+    if capacities.iter().any(|other| other.is_none_or(|other| other.total_cmp(&capacity).is_ne())) {
+        return String::new();
+    }
+    let drawn = tops.iter().filter(|top| capacity <= **top).count();
+    let dashed = match drawn {
+        0 => "",
+        _ if drawn == tops.len() => "dashed: ",
+        _ => "dashed where in range: ",
+    };
+    format!(" ({dashed}link {})", rate(capacity))
+}
+
+fn rate(bytes_per_s: f64) -> String {
+    RateUnit::for_max(bytes_per_s).text(bytes_per_s)
 }
 
 /// Small peaks are drawn over great ones.
@@ -179,16 +246,22 @@ fn order_by_peak(variants: &[Variant<'_>], quantity: &Quantity) -> Vec<usize> {
     order
 }
 
+/// What stands above a panel, and whether its value axis has labels.
+pub(super) struct Heading<'h> {
+    pub(super) name: &'h str,
+    pub(super) detail: &'h str,
+    pub(super) labelled: bool,
+}
+
 /// Name, detail, grid and value labels of a panel.
-pub(super) fn panel_frame(scene: &mut Scene, area: Area, y: &Scale, ticks: &[Tick], name: &str, detail: &str) {
+pub(super) fn panel_frame(scene: &mut Scene, area: Area, y: &Scale, ticks: &[Tick], heading: &Heading<'_>) {
     let width = area.right - area.left;
-    let name = fitted_name(name, LABEL, Weight::Bold, width);
+    let name = fitted_name(heading.name, LABEL, Weight::Bold, width);
     write_bold(scene, &name, (area.left, area.top - 27.0), LABEL, INK);
-    let detail = fitted(detail, SMALL, Weight::Regular, width);
+    let detail = fitted(heading.detail, SMALL, Weight::Regular, width);
     write(scene, &detail, (area.left, area.top - 11.0), SMALL, MUTED, Align::Left);
-    let first = area.left < MARGIN + 60.0;
-    let unlabelled = |tick: &Tick| Tick { label: String::new(), ..tick.clone() };
-    let ticks: Vec<Tick> = ticks.iter().map(|tick| if first { tick.clone() } else { unlabelled(tick) }).collect();
+    let label = |tick: &Tick| if heading.labelled { tick.label.clone() } else { String::new() };
+    let ticks: Vec<Tick> = ticks.iter().map(|tick| Tick { label: label(tick), ..tick.clone() }).collect();
     value_axis(scene, area, y, &ticks, "");
 }
 
@@ -249,12 +322,31 @@ impl Plot<'_> {
             let stroke = Stroke { colour: INK, width: 1.3, dash: &[6.0, 4.0] };
             scene.line((self.area.left, y), (self.area.right, y), stroke);
             if labelled {
-                let text = format!("link {}", RateUnit::for_max(capacity).text(capacity));
+                let text = format!("link {}", rate(capacity));
                 let width = text_width(&text, SMALL, Weight::Regular) + 8.0;
                 let right = self.area.right - 2.0;
                 scene.rectangle((right - width, y + 3.0), (right, y + 20.0), WHITE, 0.8);
                 write(scene, &text, (right - 4.0, y + 16.0), SMALL, INK, Align::Right);
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn panels_get_their_own_value_axis_when_a_common_one_flattens_the_lowest_curve() {
+        let cases = [
+            (&[2.0, 2000.0][..], true, "a thousand times"),
+            (&[250.0, 2000.0], false, "eight times, the most that a common axis bears"),
+            (&[0.0, 1500.0, 2000.0], false, "what is zero throughout has no waves to show"),
+            (&[0.0, 0.0], false, "nothing at all"),
+            (&[], false, "no variant"),
+        ];
+        for (heights, own, reason) in cases {
+            assert_eq!(differ(heights), own, "{reason}");
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::record::TimelineRow;
 use crate::report::axis::{Scale, decimate, ticks_from_zero};
-use crate::report::charts::over_time::{SHARED_TIME, panel_frame, panel_time};
+use crate::report::charts::over_time::{Heading, SHARED_TIME, panel_frame, panel_time};
 use crate::report::data::{Results, Variant, extent};
 use crate::report::format::{count, time};
 use crate::report::frame::{TOP, page, panels, write};
@@ -29,14 +29,15 @@ pub(in crate::report) fn draw(results: &Results) -> Scene {
     if !alike {
         subtitle.push_str("; every panel has its own time axis");
     }
-    let (areas, height) = panels(variants.len());
+    let (areas, height) = panels(variants.len(), None);
     let mut scene = page(&results.provenance, "What the clusters are doing", &subtitle, height);
     legend(&mut scene);
     for (at, (&area, variant)) in areas.iter().zip(&variants).enumerate() {
         let span = if alike { longest } else { spans[at] };
         let x = Scale::from_zero(if span > 0.0 { span } else { 1.0 }, area.left, area.right);
         let y = Scale::from_zero(top_value, area.bottom, area.top);
-        panel_frame(&mut scene, area, &y, &ticks, variant.name(), &detail(variant));
+        let heading = Heading { name: variant.name(), detail: &detail(variant), labelled: area.left < MARGIN + 60.0 };
+        panel_frame(&mut scene, area, &y, &ticks, &heading);
         fill(&mut scene, variant, &x, &y);
         panel_time(&mut scene, area, &x);
     }
@@ -59,7 +60,9 @@ fn detail(variant: &Variant<'_>) -> String {
     let Some(last) = variant.timeline.last() else { return "no series".to_owned() };
     let all: u64 = stack(last).iter().sum();
     if last.ready_new == all {
-        return format!("all ready after {}", time(settled_after(variant)));
+        // To the moment where that is known: a bin ends later.
+        let ready = variant.clusters.iter().filter_map(|cluster| cluster.ready_s).reduce(f64::max);
+        return format!("all ready after {}", time(ready.unwrap_or_else(|| settled_after(variant))));
     }
     format!("{} of {} ready in the end", count(last.ready_new as f64), count(all as f64))
 }

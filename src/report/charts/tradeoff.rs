@@ -1,12 +1,13 @@
 //! The question at a glance: what a setting costs in time against what it asks of the registry. One dot a variant, at
-//! the medians of completion time and peak of pulls; a thin line joins the settings of one strategy.
+//! the medians of completion time and peak of pulls; a thin line joins the settings of one strategy. Dots that lie on each
+//! other are rings around a dot, and have their names in one block.
 
 use crate::report::axis::{
     Kind, LOG_FROM, Scale, Tick, log_ticks, log_time_ticks, span, ticks_from_zero, time_scale, time_ticks,
 };
 use crate::report::data::{Results, Variant, extent};
-use crate::report::frame::{Area, FOOTER, TOP, bottom_axis, page, value_axis, write};
-use crate::report::scene::{Align, Label, Point, Scene, Stroke};
+use crate::report::frame::{Area, FOOTER, TOP, bottom_axis, page, value_axis, write, write_bold};
+use crate::report::scene::{Align, Point, Scene, Stroke};
 use crate::report::style::{AXIS, GRID, INK, LABEL, MARGIN, MUTED, PAGE_WIDTH, SMALL, WHITE, series_colour};
 use crate::report::text::{Weight, fitted_name, text_width};
 
@@ -20,7 +21,18 @@ struct Dot<'v> {
     variant: &'v Variant<'v>,
     at: Point,
     finished: bool,
+    /// Dots that it lies under: each makes it a ring of more width.
+    under: usize,
 }
+
+/// Dots closer than this hide each other.
+const TOUCHING: f64 = 10.0;
+/// Radius of a dot.
+const DOT: f64 = 5.5;
+/// Height of a name's line and of a note's line.
+const NAME_LINE: f64 = 16.0;
+/// Width of the mark before a name that shares its block.
+const MARK: f64 = 16.0;
 
 /// Draws the chart.
 pub(in crate::report) fn draw(results: &Results) -> Scene {
@@ -36,12 +48,6 @@ pub(in crate::report) fn draw(results: &Results) -> Scene {
         right: PAGE_WIDTH - MARGIN - 20.0 - strip.unwrap_or(0.0),
         bottom: height - FOOTER - 58.0,
     };
-    let subtitle = format!(
-        "{}; dot: medians, vertical: p5–p95 of the peak, horizontal: 95 % interval of the median",
-        extent(&variants)
-    );
-    let mut scene = page(&results.provenance, "Peak of image pulls against completion time", &subtitle, height);
-
     let ends = |variant: &Variant<'_>| {
         let row = variant.summary("completion_s");
         row.map_or([None, None], |row| [row.median_ci95_low.or(row.median), row.median_ci95_high.or(row.median)])
@@ -55,6 +61,29 @@ pub(in crate::report) fn draw(results: &Results) -> Scene {
         .flatten()
         .collect();
     let (y, ticks) = peak_scale(&peaks, area);
+    let mut dots: Vec<Dot<'_>> = variants
+        .iter()
+        .map(|variant| {
+            let completion = variant.median("completion_s");
+            let peak = y.at(variant.median("peak_pulls").unwrap_or(0.0));
+            let at = (completion.map_or(area.right + 34.0, |completion| x.at(completion)), peak);
+            Dot { variant, at, finished: completion.is_some(), under: 0 }
+        })
+        .collect();
+    let groups = groups(&dots);
+    for group in &groups {
+        // The first of the experiment lies at the bottom, as the widest ring.
+        for (over, &at) in group.iter().rev().enumerate() {
+            dots[at].under = over;
+        }
+    }
+
+    let rings = if groups.len() < dots.len() { " (a ring lies under another)" } else { "" };
+    let subtitle = format!(
+        "{}; dot{rings}: medians, vertical: p5–p95 of the peak, horizontal: 95 % interval of the median",
+        extent(&variants)
+    );
+    let mut scene = page(&results.provenance, "Peak of image pulls against completion time", &subtitle, height);
     let axis = if y.kind == Kind::Log { "most image pulls at once (logarithmic)" } else { "most image pulls at once" };
     value_axis(&mut scene, area, &y, &ticks, axis);
     if times.is_empty() {
@@ -67,31 +96,21 @@ pub(in crate::report) fn draw(results: &Results) -> Scene {
         scene.line((left, area.top), (left, area.bottom), Stroke { colour: AXIS, width: 1.0, dash: &[3.0, 3.0] });
         write(&mut scene, "no run finished", (left + 10.0, area.top - 13.0), SMALL, INK, Align::Left);
     }
-
-    let dots: Vec<Dot<'_>> = variants
-        .iter()
-        .map(|variant| {
-            let completion = variant.median("completion_s");
-            let peak = y.at(variant.median("peak_pulls").unwrap_or(0.0));
-            let at = (completion.map_or(area.right + 34.0, |completion| x.at(completion)), peak);
-            Dot { variant, at, finished: completion.is_some() }
-        })
-        .collect();
     for (from, to) in joined(&dots) {
         scene.line(from, to, Stroke::solid(GRID, 2.0));
     }
     for dot in &dots {
         draw_dot(&mut scene, dot, &x, &y);
     }
-    label_dots(&mut scene, &dots, area);
+    label_dots(&mut scene, &dots, &groups, area);
     scene
 }
 
 fn peak_scale(peaks: &[f64], area: Area) -> (Scale, Vec<Tick>) {
     let (low, high) = span(peaks);
     if low > 0.0 && high / low > LOG_FROM {
-        let y = Scale { low: low / 1.6, high: high * 1.4, from: area.bottom, to: area.top, kind: Kind::Log };
-        return (y, log_ticks(&y, 34.0));
+        let y = Scale { low: low / 2.4, high: high * 1.4, from: area.bottom, to: area.top, kind: Kind::Log };
+        return (y, log_ticks(&y, 26.0));
     }
     let ticks = ticks_from_zero(high, 7, true);
     (Scale::from_zero(ticks.last().expect("there are ticks").value, area.bottom, area.top), ticks)
@@ -117,11 +136,32 @@ fn draw_dot(scene: &mut Scene, dot: &Dot<'_>, x: &Scale, y: &Scale) {
     if let Some((low, high)) = interval {
         scene.line((x.at(low), dot.at.1), (x.at(high), dot.at.1), stroke);
     }
-    scene.dot(dot.at, 7.0, WHITE, 1.0);
-    scene.dot(dot.at, 5.5, colour, 1.0);
-    if !dot.finished {
+    let radius = DOT + 4.0 * dot.under as f64;
+    scene.dot(dot.at, radius + 1.5, WHITE, 1.0);
+    scene.dot(dot.at, radius, colour, 1.0);
+    if dot.under > 0 {
+        scene.dot(dot.at, radius - 2.5, WHITE, 1.0);
+    } else if !dot.finished {
         scene.dot(dot.at, 3.0, WHITE, 1.0);
     }
+}
+
+/// Which dots touch each other, directly or through others, in the experiment's order.
+fn groups(dots: &[Dot<'_>]) -> Vec<Vec<usize>> {
+    let mut groups: Vec<Vec<usize>> = Vec::new();
+    for (at, dot) in dots.iter().enumerate() {
+        let touches = |other: &usize| {
+            let (x, y) = dots[*other].at;
+            (x - dot.at.0).hypot(y - dot.at.1) < TOUCHING
+        };
+        let (near, mut far): (Vec<_>, Vec<_>) = groups.into_iter().partition(|group| group.iter().any(touches));
+        let mut joined: Vec<usize> = near.into_iter().flatten().chain([at]).collect();
+        joined.sort_unstable();
+        far.push(joined);
+        groups = far;
+    }
+    groups.sort_unstable();
+    groups
 }
 
 /// The pairs of neighbouring settings of one strategy that both finished.
@@ -132,10 +172,115 @@ fn joined(dots: &[Dot<'_>]) -> Vec<(Point, Point)> {
     dots.windows(2).filter(joins).map(|pair| (pair[0].at, pair[1].at)).collect()
 }
 
-/// Puts each name where it touches no dot and no other name: beside its dot, else above or below in growing distance.
-fn label_dots(scene: &mut Scene, dots: &[Dot<'_>], area: Area) {
-    let mut taken: Vec<[f64; 4]> =
-        dots.iter().map(|dot| [dot.at.0 - 7.0, dot.at.1 - 7.0, dot.at.0 + 7.0, dot.at.1 + 7.0]).collect();
+/// The names of dots that lie on each other, or of one dot.
+struct Block<'d> {
+    dots: Vec<&'d Dot<'d>>,
+    names: Vec<String>,
+    notes: Vec<String>,
+    width: f64,
+    height: f64,
+    /// Middle of the dots, and how far they reach from there.
+    at: Point,
+    reach: f64,
+}
+
+impl<'d> Block<'d> {
+    fn of(group: &[usize], all: &'d [Dot<'d>]) -> Self {
+        let dots: Vec<&Dot<'_>> = group.iter().map(|&at| &all[at]).collect();
+        let name = |dot: &&Dot<'_>| {
+            fitted_name(dot.variant.name(), LABEL, Weight::Bold, if dot.finished { 260.0 } else { STRIP_NAME })
+        };
+        let note = |dot: &&Dot<'_>| {
+            let (finished, all) = (dot.variant.finished(), dot.variant.runs.len());
+            if dot.finished && finished < all { format!("{finished} of {all} finished") } else { String::new() }
+        };
+        let names: Vec<String> = dots.iter().map(name).collect();
+        let notes: Vec<String> = dots.iter().map(note).collect();
+        let widest = |texts: &[String], size, weight| {
+            texts.iter().map(|text| text_width(text, size, weight)).fold(0.0, f64::max)
+        };
+        let marks = if dots.len() > 1 { MARK } else { 0.0 };
+        let lines = names.len() + notes.iter().filter(|note| !note.is_empty()).count();
+        let mean = |place: fn(&Dot<'_>) -> f64| dots.iter().map(|dot| place(dot)).sum::<f64>() / dots.len() as f64;
+        let at = (mean(|dot| dot.at.0), mean(|dot| dot.at.1));
+        let far = |dot: &&Dot<'_>| (dot.at.0 - at.0).hypot(dot.at.1 - at.1) + DOT + 4.0 * dot.under as f64;
+        Self {
+            width: marks + widest(&names, LABEL, Weight::Bold).max(widest(&notes, SMALL, Weight::Regular)),
+            height: NAME_LINE * lines as f64 - 3.0,
+            at,
+            reach: dots.iter().map(far).fold(0.0, f64::max) + 1.5,
+            dots,
+            names,
+            notes,
+        }
+    }
+
+    /// The `step`-th place for the block: right or left of its dots, first higher than them, then lower, then beside
+    /// them; else above or below; in growing distance.
+    fn place(&self, step: usize) -> [f64; 4] {
+        let ((x, y), aside) = (self.at, self.reach + 4.0);
+        let further = 7.0 * (step / 12) as f64;
+        let above = y - self.height - 1.0 - further;
+        let below = y + 3.0 + further;
+        let beside = |share: f64| y - self.height * share;
+        let (right, left, middle) = (x + aside, x - aside - self.width, x - self.width / 2.0);
+        let (left, top) = match step % 12 {
+            0 => (right, above),
+            1 => (left, above),
+            2 => (right, below),
+            3 => (left, below),
+            4 => (right + further, beside(0.75)),
+            5 => (left - further, beside(0.75)),
+            6 => (right + further, beside(0.5)),
+            7 => (left - further, beside(0.5)),
+            8 => (right + further, beside(0.25)),
+            9 => (left - further, beside(0.25)),
+            10 => (middle, above - self.reach - 3.0),
+            _ => (middle, below + self.reach),
+        };
+        [left, top, left + self.width, top + self.height]
+    }
+
+    fn draw(&self, scene: &mut Scene, found: [f64; 4]) {
+        let [left, top, right, bottom] = found;
+        scene.rectangle((left - 2.0, top), (right + 2.0, bottom), WHITE, 0.75);
+        let near = (self.at.0.clamp(left - 2.0, right + 2.0), self.at.1.clamp(top, bottom));
+        let (dx, dy) = (near.0 - self.at.0, near.1 - self.at.1);
+        let distance = dx.hypot(dy);
+        // A block that is not right beside its dots is led to.
+        if distance > self.reach + 9.0 || (self.dots.len() > 1 && distance > self.reach + 3.0) {
+            let share = self.reach / distance;
+            let from = (self.at.0 + dx * share, self.at.1 + dy * share);
+            scene.line(from, near, Stroke::solid(AXIS, 0.8));
+        }
+        let marks = if self.dots.len() > 1 { MARK } else { 0.0 };
+        let mut baseline = top + 11.0;
+        for ((dot, name), note) in self.dots.iter().zip(&self.names).zip(&self.notes) {
+            if self.dots.len() > 1 {
+                let middle = (left + 5.0, baseline - 4.5);
+                scene.dot(middle, 4.5, series_colour(dot.variant.index), 1.0);
+                if dot.under > 0 || !dot.finished {
+                    scene.dot(middle, 2.5, WHITE, 1.0);
+                }
+            }
+            write_bold(scene, name, (left + marks, baseline), LABEL, INK);
+            if !note.is_empty() {
+                baseline += NAME_LINE;
+                write(scene, note, (left + marks, baseline), SMALL, MUTED, Align::Left);
+            }
+            baseline += NAME_LINE;
+        }
+    }
+}
+
+/// Puts each name where it touches no dot and no other name.
+fn label_dots(scene: &mut Scene, dots: &[Dot<'_>], groups: &[Vec<usize>], area: Area) {
+    let blocks: Vec<Block<'_>> = groups.iter().map(|group| Block::of(group, dots)).collect();
+    let around = |block: &Block<'_>| {
+        let ((x, y), reach) = (block.at, block.reach);
+        [x - reach, y - reach, x + reach, y + reach]
+    };
+    let mut taken: Vec<[f64; 4]> = blocks.iter().map(around).collect();
     for (a, b) in joined(dots) {
         let steps = ((b.0 - a.0).hypot(b.1 - a.1) / 6.0).ceil().max(1.0);
         taken.extend((0..=steps as usize).map(|step| {
@@ -144,48 +289,21 @@ fn label_dots(scene: &mut Scene, dots: &[Dot<'_>], area: Area) {
             [x - 1.0, y - 1.0, x + 1.0, y + 1.0]
         }));
     }
-    for dot in dots {
-        let room = if dot.finished { 260.0 } else { STRIP_NAME };
-        let name = fitted_name(dot.variant.name(), LABEL, Weight::Bold, room);
-        let finished = dot.variant.finished();
-        let note = if dot.finished && finished < dot.variant.runs.len() {
-            format!("{finished} of {} finished", dot.variant.runs.len())
-        } else {
-            String::new()
+    // Where the lines leave no room, a name may lie over them, but never over dots or names.
+    let lines = blocks.len()..taken.len();
+    for block in &blocks {
+        let right = if block.dots.iter().any(|dot| dot.finished) { area.right } else { PAGE_WIDTH };
+        let inside =
+            |a: &[f64; 4]| a[0] >= area.left && a[2] <= right && a[1] >= area.top - 8.0 && a[3] <= area.bottom - 2.0;
+        let clear = |a: &[f64; 4], b: &[f64; 4]| {
+            a[2] + 3.0 <= b[0] || b[2] + 3.0 <= a[0] || a[3] + 2.0 <= b[1] || b[3] + 2.0 <= a[1]
         };
-        let width = text_width(&name, LABEL, Weight::Bold).max(text_width(&note, SMALL, Weight::Regular));
-        let height = if note.is_empty() { 13.0 } else { 29.0 };
-        let place = |step: usize| -> [f64; 4] {
-            let (x, y) = dot.at;
-            let far = 10.0 + 7.0 * (step / 6) as f64;
-            let (left, top) = match step % 6 {
-                0 => (x + 11.0, y - 14.0 - (far - 10.0)),
-                1 => (x - 11.0 - width, y - 14.0 - (far - 10.0)),
-                2 => (x + 11.0, y + 3.0 + (far - 10.0)),
-                3 => (x - 11.0 - width, y + 3.0 + (far - 10.0)),
-                4 => (x - width / 2.0, y - far - height),
-                _ => (x - width / 2.0, y + far),
-            };
-            [left, top, left + width, top + height]
-        };
-        let right = if dot.finished { area.right } else { PAGE_WIDTH };
-        let fits = |a: &[f64; 4]| {
-            let inside = a[0] >= area.left && a[2] <= right && a[1] >= area.top - 8.0 && a[3] <= area.bottom - 2.0;
-            let apart =
-                |b: &[f64; 4]| a[2] + 3.0 <= b[0] || b[2] + 3.0 <= a[0] || a[3] + 2.0 <= b[1] || b[3] + 2.0 <= a[1];
-            inside && taken.iter().all(apart)
-        };
-        let Some(found) = (0..240).map(place).find(fits) else { continue };
+        let free = |a: &[f64; 4]| inside(a) && taken.iter().all(|b| clear(a, b));
+        let over_lines =
+            |a: &[f64; 4]| inside(a) && taken.iter().enumerate().all(|(at, b)| lines.contains(&at) || clear(a, b));
+        let places = || (0..840).map(|step| block.place(step));
+        let Some(found) = places().find(free).or_else(|| places().find(over_lines)) else { continue };
         taken.push(found);
-        scene.rectangle((found[0] - 2.0, found[1]), (found[2] + 2.0, found[3]), WHITE, 0.75);
-        scene.text(Label {
-            text: name,
-            at: (found[0], found[1] + 11.0),
-            size: LABEL,
-            weight: Weight::Bold,
-            colour: INK,
-            align: Align::Left,
-        });
-        write(scene, &note, (found[0], found[1] + 26.0), SMALL, MUTED, Align::Left);
+        block.draw(scene, found);
     }
 }
