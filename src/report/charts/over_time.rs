@@ -200,8 +200,8 @@ fn draw(results: &Results, quantity: &Quantity) -> Scene {
 
 /// The greatest value that is drawn of a variant.
 fn height_of(variant: &Variant<'_>, quantity: &Quantity) -> f64 {
-    let drawn = |row: &&TimelineRow| (quantity.value)(row).max((quantity.band)(row).1);
-    variant.timeline.iter().map(|row| drawn(&row)).fold(0.0, f64::max)
+    let drawn = |row: &TimelineRow| (quantity.value)(row).max((quantity.band)(row).1);
+    variant.timeline.iter().map(|row| drawn(row)).fold(0.0, f64::max)
 }
 
 /// Whether one axis for all would leave the lowest curve too flat to be read. Curves that are zero throughout do not count.
