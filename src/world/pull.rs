@@ -320,8 +320,11 @@ impl World<'_> {
                 }
             }
         }
-        pull.unpacking = true;
-        queue.schedule_in(self.spec.node.pull_constant, Event::Pulled { pull: id });
+        // Another pull may have unpacked what this one is still fetching; the runtime waits for its fetches all the same.
+        if pull.fetches.iter().all(|fetch| *fetch == Fetch::Done) {
+            pull.unpacking = true;
+            queue.schedule_in(self.spec.node.pull_constant, Event::Pulled { pull: id });
+        }
     }
 
     pub(super) fn unpacked(&mut self, id: PullId, queue: &mut Queue) {
@@ -332,8 +335,10 @@ impl World<'_> {
         let layer = self.catalog.image(pull.image).layers[pull.unpack_next];
         let node = &mut self.nodes[pull.node.index()];
         node.chains[usize::from(layer.chain)] = Chain::Unpacked;
-        if !self.spec.node.keep_blobs {
-            node.blobs[usize::from(layer.blob)] = Blob::Discarded;
+        let blob = &mut node.blobs[usize::from(layer.blob)];
+        // One that another pull fetches again, for another chain, is not there to be discarded.
+        if !self.spec.node.keep_blobs && *blob == Blob::Whole {
+            *blob = Blob::Discarded;
         }
         pull.unpacking = false;
         pull.unpack_next += 1;
