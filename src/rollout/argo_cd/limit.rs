@@ -44,6 +44,8 @@ pub struct Budget {
     pub total: usize,
     /// Of them, Pending or Progressing.
     pub updating: usize,
+    /// It was used up when a row of the step had its turn, in whatever status that was; the product logs it.
+    pub is_used_up: bool,
     /// It refused an application in this pass.
     pub has_blocked: bool,
     /// `maxUpdate` could not be read.
@@ -55,18 +57,17 @@ impl Budget {
     #[must_use]
     pub fn new(max_update: Option<&IntOrString>, total: usize, updating: usize) -> Self {
         let Limit { applications, is_unreadable } = limit(max_update, total);
-        Self { limit: applications, total, updating, has_blocked: false, is_unreadable: is_unreadable && total > 0 }
+        Self { limit: applications, total, updating, is_used_up: false, has_blocked: false, is_unreadable: is_unreadable && total > 0 }
     }
 
-    /// Takes one application into the update, if there is room.
-    pub fn take(&mut self) -> bool {
+    /// The turn of one row of the step; one that `wants` to is taken into the update, if there is room.
+    pub fn turn(&mut self, wants: bool) -> bool {
         let has_room = self.limit.is_none_or(|limit| (self.updating as i64) < limit);
-        if has_room {
-            self.updating += 1;
-        } else {
-            self.has_blocked = true;
-        }
-        has_room
+        let is_taken = wants && has_room;
+        self.updating += usize::from(is_taken);
+        self.is_used_up |= !has_room;
+        self.has_blocked |= wants && !has_room;
+        is_taken
     }
 }
 
@@ -111,10 +112,11 @@ mod tests {
     #[test]
     fn a_budget_refuses_when_it_is_used_up() {
         let mut budget = Budget::new(Some(&2.into()), 7, 1);
-        assert!(budget.take() && !budget.has_blocked);
-        assert!(!budget.take() && budget.has_blocked);
-        assert!(!Budget::new(Some(&(-1).into()), 7, 0).take(), "below 0");
-        assert!(Budget::new(None, 7, 7).take(), "no limit");
+        assert!(budget.turn(true) && !budget.is_used_up);
+        assert!(!budget.turn(false) && budget.is_used_up && !budget.has_blocked, "nobody was refused");
+        assert!(!budget.turn(true) && budget.has_blocked);
+        assert!(!Budget::new(Some(&(-1).into()), 7, 0).turn(true), "below 0");
+        assert!(Budget::new(None, 7, 7).turn(true), "no limit");
         assert!(!Budget::new(Some(&"abc".into()), 0, 0).is_unreadable, "nobody looks at it without a row");
     }
 }

@@ -109,7 +109,7 @@ impl ArgoCd {
             let index = application as usize;
             let Some(row) = &mut self.rows[index] else { continue };
             let is_waiting = row.status == RolloutStatus::Waiting && self.is_allowed[index];
-            if is_waiting && budgets[plan.counted_in(index)].take() {
+            if budgets[plan.counted_in(index)].turn(is_waiting) {
                 row.promote(now);
                 is_written = true;
             }
