@@ -215,8 +215,7 @@ impl Replay {
         names.extend(trace.rows.iter().flat_map(|(_, names)| names.clone()));
         names.sort_unstable();
         names.dedup();
-        let mut spec =
-            ApplicationSetSpec { strategy: trace.strategy.clone(), ..ApplicationSetSpec::default() };
+        let mut spec = ApplicationSetSpec { strategy: trace.strategy.clone(), ..ApplicationSetSpec::default() };
         let automated = (trace.tmpl.auto > 0).then(|| Automated { prune: trace.tmpl.auto == 2, enabled: None });
         let retry = (trace.tmpl.retry > 0).then_some(Retry { limit: trace.tmpl.retry });
         spec.template.spec.sync_policy = Some(SyncPolicy { automated, retry });
@@ -463,13 +462,8 @@ impl Replay {
         got
     }
 
-    fn targets(
-        &self,
-        pass: &Pass<ApplicationSetStatus>,
-        select: impl Fn(&Action) -> Option<TargetId>,
-    ) -> Vec<String> {
-        let mut names: Vec<String> =
-            pass.actions.iter().filter_map(select).map(|target| self.name(target)).collect();
+    fn targets(&self, pass: &Pass<ApplicationSetStatus>, select: impl Fn(&Action) -> Option<TargetId>) -> Vec<String> {
+        let mut names: Vec<String> = pass.actions.iter().filter_map(select).map(|target| self.name(target)).collect();
         names.sort_unstable();
         names
     }
@@ -540,12 +534,7 @@ fn shown(status: &ApplicationSetStatus) -> [(&'static str, Value); 4] {
         SetHealth::Healthy => "Healthy",
         SetHealth::Unknown => "Unknown",
     };
-    [
-        ("prog", json!(progress)),
-        ("bad", json!(config(conditions.config))),
-        ("err", json!(error)),
-        ("hl", json!(health)),
-    ]
+    [("prog", json!(progress)), ("bad", json!(config(conditions.config))), ("err", json!(error)), ("hl", json!(health))]
 }
 
 fn config(config: Option<RolloutConfig>) -> &'static str {

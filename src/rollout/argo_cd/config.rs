@@ -256,7 +256,9 @@ pub struct Options {
 #[non_exhaustive]
 pub enum ConfigError {
     /// `RollingSync` without a step: the product's `ApplicationSetRolloutError`.
-    #[error("ApplicationSetRolloutError: strategy.rollingSync.steps is empty; Argo CD then generates, updates and deletes nothing")]
+    #[error(
+        "ApplicationSetRolloutError: strategy.rollingSync.steps is empty; Argo CD then generates, updates and deletes nothing"
+    )]
     NoSteps,
     /// Another kind of object.
     #[error("kind is `{0}`, not ApplicationSet")]

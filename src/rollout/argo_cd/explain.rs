@@ -5,10 +5,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::super::label_selector::Labels;
+use super::by_name;
 use super::config::{ApplicationSetSpec, ApplicationsSync, ConfigError, Options, ROLLING_SYNC, Step};
 use super::limit::{Limit, limit};
 use super::steps::Steps;
-use super::by_name;
 
 /// How many applications of a group are named.
 const NAMED: usize = 3;
@@ -127,7 +127,8 @@ fn not_rolling(spec: &ApplicationSetSpec, options: Options, warnings: &mut Vec<S
     let strategy = spec.strategy.clone().unwrap_or_default();
     let has_block = strategy.rolling_sync.is_some();
     if strategy.kind == ROLLING_SYNC && !options.enable_progressive_syncs {
-        warnings.push("the controller runs without --enable-progressive-syncs, so the strategy has no effect".to_owned());
+        warnings
+            .push("the controller runs without --enable-progressive-syncs, so the strategy has no effect".to_owned());
     } else if strategy.kind == ROLLING_SYNC {
         warnings.push("strategy.type is RollingSync, but without strategy.rollingSync it has no effect".to_owned());
     } else if has_block || !matches!(strategy.kind.as_str(), "" | "AllAtOnce") {
@@ -198,8 +199,7 @@ fn selector(step: &Step) -> String {
     if step.match_expressions.is_empty() {
         return "everything".to_owned();
     }
-    let expression =
-        |e: &super::MatchExpression| format!("{} {} ({})", e.key, e.operator, e.values.join(", "));
+    let expression = |e: &super::MatchExpression| format!("{} {} ({})", e.key, e.operator, e.values.join(", "));
     step.match_expressions.iter().map(expression).collect::<Vec<_>>().join(" and ")
 }
 
@@ -298,8 +298,10 @@ mod tests {
             (
                 format!("{{{}, template: {{spec: {{syncPolicy: {{automated: {{}}}}}}}}}}", rolling("{}")),
                 0,
-                &["syncPolicy.automated is switched off on every application: drift is not corrected, and a commit is \
-                   synced only by the steps"],
+                &[
+                    "syncPolicy.automated is switched off on every application: drift is not corrected, and a commit is \
+                   synced only by the steps",
+                ],
             ),
             (
                 format!("{{{}, syncPolicy: {{applicationsSync: create-only}}}}", rolling("{}")),

@@ -48,9 +48,8 @@ impl Standstill<'_> {
     fn budget(&self, budgets: &[Budget]) -> Option<Hold> {
         let (index, budget) = budgets.iter().enumerate().find(|(_, budget)| budget.has_blocked)?;
         let is_here = |application: u32| self.set.plan.counted_in(application as usize) == index;
-        let waiting = self.list(|a| {
-            is_here(a) && self.set.is_allowed[a as usize] && self.status(a) == Some(RolloutStatus::Waiting)
-        });
+        let waiting = self
+            .list(|a| is_here(a) && self.set.is_allowed[a as usize] && self.status(a) == Some(RolloutStatus::Waiting));
         let updating = self.list(|a| {
             is_here(a) && matches!(self.status(a), Some(RolloutStatus::Pending | RolloutStatus::Progressing))
         });
@@ -75,9 +74,7 @@ impl Standstill<'_> {
     /// The last step that is open, and not complete.
     fn open_step(&self) -> Option<Hold> {
         let lists = &self.set.plan.lists;
-        let behind = self.list(|a| {
-            lists[self.open_steps - 1].contains(&a) && !self.is_complete(a)
-        });
+        let behind = self.list(|a| lists[self.open_steps - 1].contains(&a) && !self.is_complete(a));
         if behind.is_empty() {
             return None;
         }
@@ -87,8 +84,11 @@ impl Standstill<'_> {
                 && later.iter().any(|list| list.contains(&a))
                 && !self.is_complete(a)
         });
-        let mut explanation =
-            format!("step {} is complete when all of it is Healthy; not yet: {}", self.open_steps, self.reasons(&behind));
+        let mut explanation = format!(
+            "step {} is complete when all of it is Healthy; not yet: {}",
+            self.open_steps,
+            self.reasons(&behind)
+        );
         if !waiting.is_empty() {
             explanation.push_str(&format!("; {} in later steps wait", self.applications(&waiting)));
         }
@@ -125,7 +125,10 @@ impl Standstill<'_> {
         };
         let manual: Vec<u32> = behind.iter().copied().filter(|a| !is_automatic(a)).collect();
         let hold = if manual.is_empty() {
-            Hold { rule: "AllAtOnce", explanation: format!("all were told at once; not yet: {}", self.reasons(&behind)) }
+            Hold {
+                rule: "AllAtOnce",
+                explanation: format!("all were told at once; not yet: {}", self.reasons(&behind)),
+            }
         } else {
             let explanation = format!("nothing but a user syncs {}", self.reasons(&manual));
             Hold { rule: "syncPolicy.automated", explanation }

@@ -57,7 +57,14 @@ impl Budget {
     #[must_use]
     pub fn new(max_update: Option<&IntOrString>, total: usize, updating: usize) -> Self {
         let Limit { applications, is_unreadable } = limit(max_update, total);
-        Self { limit: applications, total, updating, is_used_up: false, has_blocked: false, is_unreadable: is_unreadable && total > 0 }
+        Self {
+            limit: applications,
+            total,
+            updating,
+            is_used_up: false,
+            has_blocked: false,
+            is_unreadable: is_unreadable && total > 0,
+        }
     }
 
     /// The turn of one row of the step; one that `wants` to is taken into the update, if there is room.

@@ -34,12 +34,12 @@ mod explain;
 mod hold;
 mod limit;
 mod pass;
-//pub mod proposal;
+pub mod proposal;
 mod row;
 mod status;
 mod steps;
-//T
-//mod tests;
+#[cfg(test)]
+mod tests;
 mod triggers;
 mod view;
 
@@ -221,8 +221,7 @@ impl ArgoCd {
         let is_same = |(view, labels): (&view::ApplicationView, &Option<Arc<Labels>>)| {
             view.generated.as_ref().map(|generated| &generated.labels) == labels.as_ref()
         };
-        let is_current =
-            self.labels.as_ref().is_some_and(|labels| view.applications.iter().zip(labels).all(is_same));
+        let is_current = self.labels.as_ref().is_some_and(|labels| view.applications.iter().zip(labels).all(is_same));
         if !is_current {
             let labels: Vec<_> = view.applications.iter().map(labels).collect();
             self.plan = Steps::new(self.spec.steps().ok().flatten().unwrap_or_default(), &labels);
@@ -287,9 +286,8 @@ impl ArgoCd {
     }
 
     fn rolling(&mut self, now: SimTime, view: &ApplicationSetView) -> Pass<ApplicationSetStatus> {
-        let is_pending = |row: &Option<ApplicationStatus>| {
-            row.as_ref().is_some_and(|row| row.status == RolloutStatus::Pending)
-        };
+        let is_pending =
+            |row: &Option<ApplicationStatus>| row.as_ref().is_some_and(|row| row.status == RolloutStatus::Pending);
         let mut was_pending: Vec<bool> = self.rows.iter().map(is_pending).collect();
         let plan = self.plan_for(view);
         let rolled = self.roll(row::stored(now), view, &plan);
@@ -319,9 +317,7 @@ impl ArgoCd {
         let mut invalid = (0..).zip(&view.applications).filter(is_invalid);
         let error = match invalid.next() {
             None => ErrorOccurred::No,
-            Some((first, _)) => {
-                ErrorOccurred::Validation { first: TargetId(first), applications: 1 + invalid.count() }
-            }
+            Some((first, _)) => ErrorOccurred::Validation { first: TargetId(first), applications: 1 + invalid.count() },
         };
         let is_new = self.conditions.error.replace(error) != Some(error);
         self.conditions.up_to_date = error == ErrorOccurred::No;

@@ -169,7 +169,11 @@ mod tests {
         ];
         for (operator, values, label, matches, why) in cases {
             let labels = label.map(labelled).unwrap_or_default();
-            assert_eq!(expression(operator, values).matches(&labels), matches, "{operator} {values:?} {label:?}: {why}");
+            assert_eq!(
+                expression(operator, values).matches(&labels),
+                matches,
+                "{operator} {values:?} {label:?}: {why}"
+            );
         }
     }
 }

@@ -73,9 +73,7 @@ pub fn queues_pass(old: Option<&Application>, new: Option<&Application>) -> bool
     match (old, new) {
         (Some(old), Some(new)) => {
             let is_operation_changed = match (old.operation_state, new.operation_state) {
-                (Some(old), Some(new)) => {
-                    old.phase != new.phase || stored(old.started_at) != stored(new.started_at)
-                }
+                (Some(old), Some(new)) => old.phase != new.phase || stored(old.started_at) != stored(new.started_at),
                 _ => false,
             };
             is_operation_changed
