@@ -1,14 +1,14 @@
 //! Which rule keeps a rollout from moving on, in numbers and names.
 //!
 //! Argo CD itself never says this; it is read off a pass that would change nothing. The first of these that applies is
-//! the rule: no steps, a used-up `maxUpdate`, an open step that is not complete, applications in no step, and at last
+//! the rule: no steps, a policy that forbids every request, a used-up `maxUpdate`, an open step that is not complete, applications in no step, and at last
 //! rows that are Healthy over applications that are not.
 
 use super::super::{Hold, Scheduler};
 use super::limit::Budget;
 use super::row::{ApplicationStatus, RolloutStatus};
 use super::view::{Application, ApplicationSetView, AutoSync};
-use super::{ArgoCd, ConfigError};
+use super::{ApplicationsSync, ArgoCd, ConfigError};
 use crate::units::SimDuration;
 
 /// How many applications of a group are named.
@@ -30,7 +30,8 @@ pub(super) fn hold(set: &ArgoCd, view: &ApplicationSetView) -> Option<Hold> {
         Err(error) => Some(Hold { rule: "strategy", explanation: error.to_string() }),
         Ok(false) => stand.all_at_once(),
         Ok(true) => stand
-            .budget(&pass.status.budgets)
+            .policy()
+            .or_else(|| stand.budget(&pass.status.budgets))
             .or_else(|| stand.open_step())
             .or_else(|| stand.unselected())
             .or_else(|| stand.settled_rows()),
@@ -45,6 +46,16 @@ struct Standstill<'a> {
 }
 
 impl Standstill<'_> {
+    fn policy(&self) -> Option<Hold> {
+        let policy = self.set.spec.applications_sync();
+        let is_forbidden = matches!(policy, ApplicationsSync::CreateOnly | ApplicationsSync::CreateDelete);
+        let pending = self.list(|a| is_forbidden && self.status(a) == Some(RolloutStatus::Pending));
+        (!pending.is_empty()).then(|| Hold {
+            rule: "applicationsSync",
+            explanation: format!("{policy:?} lets no sync be requested of {}", self.applications(&pending)),
+        })
+    }
+
     fn budget(&self, budgets: &[Budget]) -> Option<Hold> {
         let (index, budget) = budgets.iter().enumerate().find(|(_, budget)| budget.has_blocked)?;
         let is_here = |application: u32| self.set.plan.counted_in(application as usize) == index;

@@ -125,7 +125,7 @@ impl Story {
         assert!(pass.actions.is_empty() || hold.is_none(), "{hold:?} in a pass that moves on: {:?}", pass.actions);
         match hold {
             Some(hold) => format!("hold {hold}"),
-            None if texts.is_empty() && self.view.is_done() => "done".to_owned(),
+            None if texts.is_empty() && !self.view.deleted && self.view.is_done() => "done".to_owned(),
             None if texts.is_empty() => "nothing".to_owned(),
             None => texts.join("; "),
         }
