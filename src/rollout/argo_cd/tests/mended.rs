@@ -20,9 +20,9 @@ fn a_sync_is_requested_twice_as_shipped_and_once_when_mended() {
     play(
         Options { trigger_once: true, ..Options::default() },
         "
-10 commit 2 => Waiting: 1; Pending: 0
-10 pass => sync 0
-12 synced 0 => sync 0; Progressing: 0
+10 commit 2 => sync 0; Waiting: 1; Pending: 0
+10 pass => hold maxUpdate: in step 1, maxUpdate lets 1 of 2 applications be updated at once; taken by 1 application (a00) Pending, OutOfSync, Healthy; 1 application (a01) wait
+12 synced 0 => Progressing: 0
 ",
     );
 }
@@ -32,8 +32,8 @@ fn a_changed_spec_is_lost_as_shipped_and_rolled_out_when_mended() {
     play(
         Options::default(),
         "
-10 template 2 => update 0-1
-11 drift => hold applicationStatus: the rollout is complete: rows that are Healthy stay so without a new revision or spec; not as wanted: 2 applications (a00, a01) Healthy, OutOfSync, Healthy
+10 template 2 => update 0-2
+11 drift => hold AllAtOnce: all were told at once; not yet: 3 applications (a00, a01, a02) OutOfSync, Healthy
 ",
     );
     play(
@@ -56,7 +56,7 @@ fn without_the_flag_a_strategy_has_no_effect() {
         Options { enable_progressive_syncs: false, ..Options::default() },
         "
 10 template 2 => update 0-1
-11 drift => hold applicationStatus: the rollout is complete: rows that are Healthy stay so without a new revision or spec; not as wanted: 2 applications (a00, a01) Healthy, OutOfSync, Healthy
+11 drift => hold syncPolicy.automated: nothing but a user syncs 2 applications (a00, a01) OutOfSync, Healthy
 ",
     );
 }

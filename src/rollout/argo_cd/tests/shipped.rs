@@ -241,8 +241,8 @@ fn without_a_rolling_sync_specs_change_and_the_application_controller_does_the_r
         &[("dev", 3)],
         Begin::Settled,
         "
-10 template 2 => update 0-1
-11 drift => hold applicationStatus: the rollout is complete: rows that are Healthy stay so without a new revision or spec; not as wanted: 2 applications (a00, a01) Healthy, OutOfSync, Healthy
+10 template 2 => update 0-2
+11 drift => hold AllAtOnce: all were told at once; not yet: 3 applications (a00, a01, a02) OutOfSync, Healthy
 ",
     );
     play(
@@ -251,7 +251,7 @@ fn without_a_rolling_sync_specs_change_and_the_application_controller_does_the_r
         Begin::Settled,
         "
 10 template 2 => update 0-1
-11 drift => hold applicationStatus: the rollout is complete: rows that are Healthy stay so without a new revision or spec; not as wanted: 2 applications (a00, a01) Healthy, OutOfSync, Healthy
+11 drift => hold syncPolicy.automated: nothing but a user syncs 2 applications (a00, a01) OutOfSync, Healthy
 ",
     );
 }
