@@ -32,8 +32,8 @@ fn a_changed_spec_is_lost_as_shipped_and_rolled_out_when_mended() {
     play(
         Options::default(),
         "
-10 template 2 => update 0-2
-11 drift => hold AllAtOnce: all were told at once; not yet: 3 applications (a00, a01, a02) OutOfSync, Healthy
+10 template 2 => update 0-1
+11 drift => hold applicationStatus: the rollout is complete: rows that are Healthy stay so without a new revision or spec; not as wanted: 2 applications (a00, a01) Healthy, OutOfSync, Healthy
 ",
     );
     play(

@@ -250,8 +250,8 @@ fn without_a_rolling_sync_specs_change_and_the_application_controller_does_the_r
         &[("dev", 3)],
         Begin::Settled,
         "
-10 template 2 => update 0-1
-11 drift => hold syncPolicy.automated: nothing but a user syncs 2 applications (a00, a01) OutOfSync, Healthy
+10 template 2 => update 0-2
+11 drift => hold syncPolicy.automated: nothing but a user syncs 3 applications (a00, a01, a02) OutOfSync, Healthy
 ",
     );
 }
