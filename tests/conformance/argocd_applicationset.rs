@@ -58,7 +58,7 @@ fn check_budget(case: &Value) -> Result<(), String> {
     let case: BudgetCase = parse(case);
     let step = Step { max_update: case.max.clone(), ..Step::default() };
     let names = (0..case.total).map(|index| format!("a{index:04}")).collect();
-    let mut set = ArgoCd::new(rolling(vec![step]), Options::default(), names);
+    let mut set = ArgoCd::new(rolling(&[step]), Options::default(), names);
     let row = |index: usize| ApplicationStatus {
         status: match index {
             index if index < case.updating => RolloutStatus::Progressing,
@@ -216,7 +216,7 @@ impl Replay {
         names.sort_unstable();
         names.dedup();
         let mut spec = ApplicationSetSpec { strategy: trace.strategy.clone(), ..ApplicationSetSpec::default() };
-        let automated = (trace.tmpl.auto > 0).then(|| Automated { prune: trace.tmpl.auto == 2, enabled: None });
+        let automated = (trace.tmpl.auto > 0).then_some(Automated { prune: trace.tmpl.auto == 2, enabled: None });
         let retry = (trace.tmpl.retry > 0).then_some(Retry { limit: trace.tmpl.retry });
         spec.template.spec.sync_policy = Some(SyncPolicy { automated, retry });
         if trace.tmpl.fin == 1 {
@@ -602,7 +602,7 @@ fn numbers<T>(list: &[T], test: impl Fn(&T) -> bool) -> Vec<usize> {
     (1..).zip(list).filter(|(_, item)| test(item)).map(|(number, _)| number).collect()
 }
 
-fn rolling(steps: Vec<Step>) -> ApplicationSetSpec {
+fn rolling(steps: &[Step]) -> ApplicationSetSpec {
     let strategy: Strategy = parse(&json!({ "type": "RollingSync", "rollingSync": { "steps": steps } }));
     strategy.into()
 }

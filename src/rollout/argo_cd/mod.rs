@@ -93,7 +93,7 @@ pub struct ArgoCd {
 
 impl ArgoCd {
     /// The controller of a new set of applications with these names; the index of one is its
-    /// [`TargetId`](super::TargetId), and their order that of the generators. Names are unique.
+    /// [`TargetId`], and their order that of the generators. Names are unique.
     #[must_use]
     pub fn new(spec: ApplicationSetSpec, options: Options, names: Vec<String>) -> Self {
         Self {

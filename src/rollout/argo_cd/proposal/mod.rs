@@ -167,7 +167,7 @@ impl ProposalView {
 
 impl RollingUpdate {
     /// A scheduler for applications with these names and labels; the index of one is its
-    /// [`TargetId`](super::super::TargetId).
+    /// [`TargetId`].
     ///
     /// # Errors
     /// What is wrong with the strategy.
