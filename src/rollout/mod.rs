@@ -16,6 +16,7 @@
 //! | limit | how many targets a rule lets be in a state at once |
 //! | pass | one call of [`Scheduler::reconcile`] |
 
+pub mod argo_cd;
 pub mod baseline;
 mod control_loop;
 pub mod label_selector;

@@ -7,6 +7,7 @@
 #![allow(unreachable_pub, reason = "a test program has no one outside to reach its items")]
 
 // A product is a module of its own here ...
+mod argocd_applicationset;
 mod flow_sharing;
 mod rancher_fleet;
 mod runner;
@@ -20,8 +21,9 @@ use runner::Product;
 
 // ... and one line in this table.
 const PRODUCTS: &[Product] = &[
-    Product { folder: "rancher-fleet", suites: rancher_fleet::suites },
+    Product { folder: "argocd-applicationset", suites: argocd_applicationset::suites },
     Product { folder: "flow-sharing", suites: flow_sharing::suites },
+    Product { folder: "rancher-fleet", suites: rancher_fleet::suites },
 ];
 
 fn main() -> ExitCode {

@@ -1,0 +1,480 @@
+//! An ApplicationSet as it is written, as far as it decides the order of a rollout.
+//!
+//! Follows `pkg/apis/application/v1alpha1/applicationset_types.go` and `applicationset/generators/*.go`. Unknown fields
+//! are ignored here, because real files carry many: generators and template are read only for their timers, the sync
+//! policy and the finalizers. Nothing is checked but types and the few values that the product's own schema lists;
+//! what a step means for a fleet is decided by [`super::steps`] and [`super::limit`].
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::super::label_selector::null_is_default;
+use super::super::rancher_fleet::IntOrString;
+use crate::units::SimDuration;
+
+/// The only `strategy.type` that has an effect. Case counts.
+pub const ROLLING_SYNC: &str = "RollingSync";
+
+/// A whole ApplicationSet file; `apiVersion` and `metadata` are ignored.
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+pub struct ApplicationSetFile {
+    /// `ApplicationSet`, see [`ApplicationSetFile::check`].
+    #[serde(default, deserialize_with = "null_is_default")]
+    pub kind: String,
+    /// What is wanted.
+    pub spec: ApplicationSetSpec,
+}
+
+/// The `spec` of an ApplicationSet.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ApplicationSetSpec {
+    /// What makes the applications. Here they only say after which time they are asked again.
+    #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "Vec::is_empty")]
+    pub generators: Vec<Generator>,
+    /// How changes are rolled out. Absent: to all applications at once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub strategy: Option<Strategy>,
+    /// What the controller may do to applications.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sync_policy: Option<ApplicationSetSyncPolicy>,
+    /// What each application looks like.
+    #[serde(default, deserialize_with = "null_is_default")]
+    pub template: Template,
+}
+
+/// `spec.strategy`.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Strategy {
+    /// `RollingSync`. Empty, `AllAtOnce` or anything else: all at once.
+    #[serde(rename = "type", default, deserialize_with = "null_is_default", skip_serializing_if = "String::is_empty")]
+    pub kind: String,
+    /// The steps. Without it a type of `RollingSync` has no effect.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rolling_sync: Option<RollingSync>,
+    /// `Reverse`, in any letter case: when the set is deleted, the applications of later steps are deleted first.
+    #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "String::is_empty")]
+    pub deletion_order: String,
+}
+
+/// `spec.strategy.rollingSync`.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RollingSync {
+    /// In the order in which they are worked on. None: an error, and nothing is done at all.
+    #[serde(default, deserialize_with = "null_is_default")]
+    pub steps: Vec<Step>,
+}
+
+/// One step: some applications, and how many of them are updated at once.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Step {
+    /// All must hold. None: every application is in the step.
+    #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "Vec::is_empty")]
+    pub match_expressions: Vec<MatchExpression>,
+    /// How many applications of the step may be Pending or Progressing at once. Absent: all. See [`super::limit`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_update: Option<IntOrString>,
+}
+
+/// One test of an application's labels. Not Kubernetes' own rules, see [`MatchExpression::matches`].
+#[derive(Clone, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MatchExpression {
+    /// The label's key.
+    #[serde(default, deserialize_with = "null_is_default")]
+    pub key: String,
+    /// `In` or `NotIn`. Case counts.
+    #[serde(default, deserialize_with = "null_is_default")]
+    pub operator: String,
+    /// None is allowed: `In` then selects nothing that has the label, `NotIn` everything.
+    #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "Vec::is_empty")]
+    pub values: Vec<String>,
+}
+
+/// `spec.syncPolicy`.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ApplicationSetSyncPolicy {
+    /// What the controller may do to applications. Absent: everything.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub applications_sync: Option<ApplicationsSync>,
+}
+
+/// What the controller may do to applications.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ApplicationsSync {
+    /// Only create: no sync is ever requested of an application that exists.
+    CreateOnly,
+    /// Everything but delete.
+    CreateUpdate,
+    /// Everything but update: no sync is ever requested of an application that exists.
+    CreateDelete,
+    /// Everything.
+    #[default]
+    Sync,
+}
+
+/// `spec.template`, as far as it decides anything here.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Template {
+    /// Of the applications.
+    #[serde(default, deserialize_with = "null_is_default")]
+    pub metadata: TemplateMetadata,
+    /// Of the applications.
+    #[serde(default, deserialize_with = "null_is_default")]
+    pub spec: TemplateSpec,
+}
+
+/// `spec.template.metadata`.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TemplateMetadata {
+    /// With any, an application that is deleted stays until its resources are gone.
+    #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "Vec::is_empty")]
+    pub finalizers: Vec<String>,
+}
+
+/// `spec.template.spec`.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TemplateSpec {
+    /// How each application is synced.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sync_policy: Option<SyncPolicy>,
+}
+
+/// `syncPolicy` of an application.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SyncPolicy {
+    /// Present: the application controller syncs by itself, unless a RollingSync switches it off.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub automated: Option<Automated>,
+    /// How a failed sync is tried again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retry: Option<Retry>,
+}
+
+/// `syncPolicy.automated` of an application.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Automated {
+    /// Delete what the source no longer has.
+    #[serde(default, deserialize_with = "null_is_default")]
+    pub prune: bool,
+    /// Absent: true.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub enabled: Option<bool>,
+}
+
+/// `syncPolicy.retry` of an application.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Retry {
+    /// Attempts after the first; negative: without end.
+    #[serde(default, deserialize_with = "null_is_default")]
+    pub limit: i64,
+}
+
+/// One entry of `spec.generators`. Exactly one field is set in a file that the product accepts.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Generator {
+    /// Has no timer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub list: Option<Untimed>,
+    /// Has no timer: a changed cluster secret queues a pass.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clusters: Option<Untimed>,
+    /// Asked every 180 s.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub git: Option<Timed>,
+    /// Asked every 180 s.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cluster_decision_resource: Option<Timed>,
+    /// Asked every 1800 s.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scm_provider: Option<Timed>,
+    /// Asked every 1800 s.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pull_request: Option<Timed>,
+    /// Asked every 1800 s.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub plugin: Option<Timed>,
+    /// As often as the most impatient of its children.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub matrix: Option<Nested>,
+    /// As often as the most impatient of its children.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub merge: Option<Nested>,
+}
+
+/// A generator without a timer.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+pub struct Untimed {}
+
+/// A generator with a timer.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Timed {
+    /// Seconds between two questions; 0 or less: never asked again. Absent: the generator's own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub requeue_after_seconds: Option<i64>,
+}
+
+/// A generator made of others.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Nested {
+    /// Its children.
+    #[serde(default, deserialize_with = "null_is_default")]
+    pub generators: Vec<Generator>,
+}
+
+/// How the controller runs, beside the ApplicationSet: one flag of its own, and which of its known defects are mended.
+/// By default it is what ships, with the flag set.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct Options {
+    /// The controller's `--enable-progressive-syncs`. The product's default is false: strategies then have no effect.
+    pub enable_progressive_syncs: bool,
+    /// Mends argoproj/argo-cd#21502: a sync is requested by the statuses after the pass, not before it, so that an
+    /// application is triggered in the pass that promotes it and not once more in the pass in which it leaves Pending.
+    pub trigger_once: bool,
+    /// Mends argoproj/argo-cd#27949 and #29240: after a changed spec, Synced counts only if compared after the change,
+    /// so that a settled application is rolled out too.
+    pub keep_spec_changes: bool,
+}
+
+/// Why an ApplicationSet is not worked on.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConfigError {
+    /// `RollingSync` without a step: the product's `ApplicationSetRolloutError`.
+    #[error(
+        "ApplicationSetRolloutError: strategy.rollingSync.steps is empty; Argo CD then generates, updates and deletes nothing"
+    )]
+    NoSteps,
+    /// Another kind of object.
+    #[error("kind is `{0}`, not ApplicationSet")]
+    Kind(String),
+    /// The product's schema requires it.
+    #[error("spec.generators is empty; an ApplicationSet without a generator makes no application")]
+    NoGenerators,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { enable_progressive_syncs: true, trigger_once: false, keep_spec_changes: false }
+    }
+}
+
+impl ApplicationSetFile {
+    /// The spec of a file that the product would work on.
+    ///
+    /// # Errors
+    /// Why it would not. What a step does not select and similar surprises are no errors, see [`super::explain`].
+    pub fn check(self) -> Result<ApplicationSetSpec, ConfigError> {
+        if self.kind != "ApplicationSet" {
+            return Err(ConfigError::Kind(self.kind));
+        }
+        if self.spec.generators.is_empty() {
+            return Err(ConfigError::NoGenerators);
+        }
+        self.spec.steps()?;
+        Ok(self.spec)
+    }
+}
+
+impl From<Strategy> for ApplicationSetSpec {
+    fn from(strategy: Strategy) -> Self {
+        Self { strategy: Some(strategy), ..Self::default() }
+    }
+}
+
+impl ApplicationSetSpec {
+    /// The steps, if the strategy is a RollingSync with its block; `None`: all at once.
+    ///
+    /// # Errors
+    /// [`ConfigError::NoSteps`].
+    pub fn steps(&self) -> Result<Option<&[Step]>, ConfigError> {
+        let strategy = self.strategy.as_ref().filter(|strategy| strategy.kind == ROLLING_SYNC);
+        match strategy.and_then(|strategy| strategy.rolling_sync.as_ref()) {
+            Some(RollingSync { steps }) if steps.is_empty() => Err(ConfigError::NoSteps),
+            Some(RollingSync { steps }) => Ok(Some(steps)),
+            None => Ok(None),
+        }
+    }
+
+    /// Whether applications of later steps are deleted first.
+    #[must_use]
+    pub fn is_deletion_reversed(&self) -> bool {
+        let is_reverse = |strategy: &Strategy| strategy.deletion_order.eq_ignore_ascii_case("Reverse");
+        matches!(self.steps(), Ok(Some(_))) && self.strategy.as_ref().is_some_and(is_reverse)
+    }
+
+    /// What the controller may do to applications.
+    #[must_use]
+    pub fn applications_sync(&self) -> ApplicationsSync {
+        self.sync_policy.as_ref().and_then(|policy| policy.applications_sync).unwrap_or_default()
+    }
+
+    /// The template's `syncPolicy.automated`.
+    #[must_use]
+    pub fn automated(&self) -> Option<&Automated> {
+        self.template.spec.sync_policy.as_ref()?.automated.as_ref()
+    }
+
+    /// After which the most impatient generator is asked again. `None`: no generator has a timer.
+    #[must_use]
+    pub fn requeue_after(&self) -> Option<SimDuration> {
+        requeue_after(&self.generators)
+    }
+}
+
+/// Source of the periods: the `GetRequeueAfter` functions of `applicationset/generators/*.go`.
+fn requeue_after(generators: &[Generator]) -> Option<SimDuration> {
+    const SHORT: i64 = 180;
+    const LONG: i64 = 1800;
+    let own = |timed: Option<Timed>, default: i64| {
+        let seconds = timed?.requeue_after_seconds.unwrap_or(default);
+        u64::try_from(seconds).ok().filter(|seconds| *seconds > 0).map(SimDuration::from_secs)
+    };
+    let nested = |nested: &Option<Nested>| requeue_after(&nested.as_ref()?.generators);
+    let of = |generator: &Generator| {
+        [
+            own(generator.git, SHORT),
+            own(generator.cluster_decision_resource, SHORT),
+            own(generator.scm_provider, LONG),
+            own(generator.pull_request, LONG),
+            own(generator.plugin, LONG),
+            nested(&generator.matrix),
+            nested(&generator.merge),
+        ]
+        .into_iter()
+        .flatten()
+        .min()
+    };
+    generators.iter().filter_map(of).min()
+}
+
+impl Automated {
+    /// Whether the application controller syncs by itself.
+    #[must_use]
+    pub fn is_enabled(&self) -> bool {
+        self.enabled.unwrap_or(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Shortened from the example of `docs/operator-manual/applicationset/Progressive-Syncs.md`, with what else files carry.
+    const GUESTBOOK: &str = r#"
+apiVersion: argoproj.io/v1alpha1
+kind: ApplicationSet
+metadata: {name: guestbook, namespace: argocd}
+spec:
+  goTemplate: true
+  generators:
+  - list: {elements: [{cluster: engineering-dev, url: "https://1.2.3.4", env: env-dev}]}
+  - matrix: {generators: [{clusters: {}}, {git: {repoURL: "https://x", requeueAfterSeconds: 60}}]}
+  strategy:
+    type: RollingSync
+    deletionOrder: reverse
+    rollingSync:
+      steps:
+        - matchExpressions: [{key: envLabel, operator: In, values: [env-dev]}]
+        - matchExpressions: [{key: envLabel, operator: In, values: [env-qa]}]
+          maxUpdate: 0
+        - matchExpressions: [{key: envLabel, operator: In, values: [env-prod]}]
+          maxUpdate: 10%
+  template:
+    metadata: {name: "{{.cluster}}-guestbook", labels: {envLabel: "{{.env}}"}, finalizers: [resources-finalizer.argocd.argoproj.io]}
+    spec:
+      project: my-project
+      syncPolicy: {automated: {prune: true}, retry: {limit: 2, backoff: {duration: 5s}}}
+      source: {repoURL: "https://github.com/infra-team/cluster-deployments.git", targetRevision: HEAD}
+"#;
+
+    #[test]
+    fn a_real_file_is_read_with_all_that_it_carries() {
+        let file: ApplicationSetFile = serde_saphyr::from_str(GUESTBOOK).expect("it is read");
+        let spec = file.check().expect("it is in order");
+        let steps = spec.steps().expect("it has steps").expect("it is a RollingSync");
+        let limits: Vec<_> = steps.iter().map(|step| step.max_update.clone()).collect();
+        assert_eq!(limits, [None, Some(0.into()), Some("10%".into())]);
+        assert_eq!(steps[2].match_expressions[0].values, ["env-prod"]);
+        assert!(spec.is_deletion_reversed(), "in any letter case");
+        assert!(spec.automated().is_some_and(|automated| automated.prune && automated.is_enabled()));
+        assert_eq!(spec.template.metadata.finalizers.len(), 1);
+        assert_eq!(spec.requeue_after(), Some(SimDuration::from_secs(60)), "the git generator inside the matrix");
+        let written = serde_json::to_string(&spec).expect("it is JSON");
+        assert_eq!(serde_json::from_str::<ApplicationSetSpec>(&written).expect("and is read back"), spec);
+    }
+
+    #[test]
+    fn a_file_that_the_product_does_not_work_on_is_refused_with_its_reason() {
+        let cases = [
+            ("kind: Application\nspec: {generators: [{list: {}}]}", ConfigError::Kind("Application".to_owned())),
+            ("kind: ApplicationSet\nspec: {}", ConfigError::NoGenerators),
+            (
+                "kind: ApplicationSet\nspec: {generators: [{list: {}}], strategy: {type: RollingSync, rollingSync: {}}}",
+                ConfigError::NoSteps,
+            ),
+        ];
+        for (yaml, error) in cases {
+            let file: ApplicationSetFile = serde_saphyr::from_str(yaml).expect(yaml);
+            assert_eq!(file.check(), Err(error), "{yaml}");
+        }
+        for (yaml, why) in [
+            ("spec: {syncPolicy: {applicationsSync: update-only}}", "the schema lists four values"),
+            ("spec: {strategy: {rollingSync: {steps: [{maxUpdate: 1.5}]}}}", "a number is whole"),
+            ("spec: {strategy: {rollingSync: {steps: {}}}}", "steps are a list"),
+            ("kind: ApplicationSet", "a spec is required"),
+        ] {
+            assert!(serde_saphyr::from_str::<ApplicationSetFile>(yaml).is_err(), "{yaml}: {why}");
+        }
+    }
+
+    #[test]
+    fn only_the_exact_type_with_its_block_rolls() {
+        let cases = [
+            // strategy, rolling, why
+            ("null", Ok(false), "none"),
+            ("{type: AllAtOnce}", Ok(false), "the default by its name"),
+            ("{type: RollingSync}", Ok(false), "no block"),
+            ("{type: RollingSync, rollingSync: {steps: []}}", Err(ConfigError::NoSteps), "an empty list"),
+            ("{type: RollingSync, rollingSync: {steps: null}}", Err(ConfigError::NoSteps), "null is an empty list"),
+            ("{type: rollingsync, rollingSync: {steps: [{}]}}", Ok(false), "case counts"),
+            ("{type: RollingUpdate, rollingSync: {steps: [{}]}}", Ok(false), "the proposal's name never shipped"),
+            ("{type: RollingSync, rollingSync: {steps: [{}]}}", Ok(true), "as it should be"),
+        ];
+        for (yaml, rolling, why) in cases {
+            let spec: ApplicationSetSpec = serde_saphyr::from_str(&format!("strategy: {yaml}")).expect(yaml);
+            assert_eq!(spec.steps().map(|steps| steps.is_some()), rolling, "{yaml}: {why}");
+        }
+    }
+
+    #[test]
+    fn the_most_impatient_generator_sets_the_timer() {
+        let cases = [
+            ("[{list: {elements: []}}, {clusters: {}}]", None, "neither has one"),
+            ("[{git: {}}]", Some(180), "its own"),
+            ("[{git: {requeueAfterSeconds: 20}}, {plugin: {}}]", Some(20), "as written"),
+            ("[{git: {requeueAfterSeconds: 0}}]", None, "0 switches it off"),
+            ("[{pullRequest: {}}, {scmProvider: {}}]", Some(1800), "these ask slowly"),
+            ("[{merge: {generators: [{clusterDecisionResource: {}}, {plugin: {}}]}}]", Some(180), "of the children"),
+        ];
+        for (yaml, seconds, why) in cases {
+            let generators: Vec<Generator> = serde_saphyr::from_str(yaml).expect(yaml);
+            assert_eq!(requeue_after(&generators), seconds.map(SimDuration::from_secs), "{yaml}: {why}");
+        }
+    }
+}

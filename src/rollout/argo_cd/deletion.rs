@@ -1,0 +1,55 @@
+//! What becomes of the applications when the set itself is deleted.
+//!
+//! Follows the deletion in `applicationset/controllers/applicationset_controller.go` and
+//! `applicationset/progressivesync/progressive_sync.go`. With `deletionOrder: Reverse` one application is deleted at a
+//! time, those of the last step first; upstream takes those of one step in random order, here they go by name. Left
+//! out: the back-off after a pass that fails because an application will not go.
+
+use std::sync::Arc;
+
+use super::super::{Action, Pass, TargetId};
+use super::steps::Steps;
+use super::triggers::DELETION_REQUEUE;
+use super::view::{Application, ApplicationSetView};
+use super::{ApplicationSetStatus, ArgoCd};
+use crate::units::{SimDuration, SimTime};
+
+/// After which a pass fails that waits for an application to go. Source:
+/// `applicationset/progressivesync/progressive_sync.go`.
+const PATIENCE: SimDuration = SimDuration::from_mins(2);
+
+impl ArgoCd {
+    pub(super) fn delete(&mut self, now: SimTime, view: &ApplicationSetView) -> Pass<ApplicationSetStatus> {
+        let mut pass = Pass { actions: Vec::new(), wake_at: None, status: ApplicationSetStatus::default() };
+        let Some((target, live)) = self.next_to_delete(view) else {
+            // The set is gone, and its rows with it; nobody is left to queue a pass.
+            self.clear_rows();
+            pass.status.released = true;
+            return pass;
+        };
+        pass.status.requeue_after = Some(DELETION_REQUEUE);
+        match live.deleted_at {
+            None => {
+                pass.actions.push(Action::Delete { target });
+                pass.status.objects_written = !self.has_finalizers();
+            }
+            Some(since) => pass.status.deletion_failed = now.saturating_since(since) > PATIENCE,
+        }
+        pass
+    }
+
+    /// By the labels that the objects have, not by those that are generated. Those in no step are left to the garbage
+    /// collector, as all are without `deletionOrder`.
+    fn next_to_delete<'a>(&self, view: &'a ApplicationSetView) -> Option<(TargetId, &'a Application)> {
+        if !self.spec.is_deletion_reversed() {
+            return None;
+        }
+        let labels: Vec<_> =
+            view.applications.iter().map(|a| a.live.as_ref().map(|live| Arc::clone(&live.labels))).collect();
+        let steps = Steps::new(self.spec.steps().ok().flatten().unwrap_or_default(), &labels);
+        let last = steps.lists.iter().rev().find(|list| !list.is_empty())?;
+        let index = *self.by_name.iter().find(|application| last.contains(application))?;
+        let live = view.applications[index as usize].live.as_ref()?;
+        Some((TargetId(index), live))
+    }
+}

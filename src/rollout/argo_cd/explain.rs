@@ -1,0 +1,330 @@
+//! What a strategy means for a set's applications before anything is rolled out: steps and budgets in numbers, and
+//! what a user should be warned of.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::super::label_selector::Labels;
+use super::by_name;
+use super::config::{ApplicationSetSpec, ApplicationsSync, ConfigError, Options, ROLLING_SYNC, Step};
+use super::limit::{Limit, limit};
+use super::steps::Steps;
+
+/// How many applications of a group are named.
+const NAMED: usize = 3;
+
+/// A strategy applied to applications.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Explanation {
+    /// Whether syncs are ordered at all.
+    pub rolling: bool,
+    /// Applications in all.
+    pub applications: usize,
+    /// In the order in which they are worked on.
+    pub steps: Vec<StepExplanation>,
+    /// Applications in no step, by name: created and changed like all others, and never synced.
+    pub unselected: Vec<String>,
+    /// What does not do what one would think, one sentence each.
+    pub warnings: Vec<String>,
+}
+
+/// One step of an [`Explanation`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct StepExplanation {
+    /// As the product shows it, from 1.
+    pub number: u32,
+    /// What selects its applications, as one would say it.
+    pub selector: String,
+    /// Its applications; one that an earlier step selects too is counted here as well.
+    pub count: usize,
+    /// What `maxUpdate` is resolved with, once all applications exist: applications of which this is the first step,
+    /// and for step 1 those in no step.
+    pub budget_base: usize,
+    /// Applications that may be Pending or Progressing at once. `None`: all. 0 or less: none.
+    pub limit: Option<i64>,
+    /// Its first applications by name, a few.
+    pub first: Vec<String>,
+}
+
+impl fmt::Display for StepExplanation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let more = if self.count > self.first.len() { ", ..." } else { "" };
+        write!(f, "step {}: {}", self.number, count(self.count))?;
+        if !self.first.is_empty() {
+            write!(f, " ({}{more})", self.first.join(", "))?;
+        }
+        match self.limit {
+            None => write!(f, ", all at once")?,
+            Some(limit) if limit <= 0 => write!(f, ", none is ever synced by the rollout")?,
+            Some(limit) => write!(f, ", {limit} at once")?,
+        }
+        write!(f, "; selected by {}", self.selector)
+    }
+}
+
+/// Applies the strategy of `spec` to applications with these names and labels.
+///
+/// # Errors
+/// Why the product does not work on the set at all.
+pub fn explain(
+    spec: &ApplicationSetSpec,
+    options: Options,
+    applications: &[(String, Arc<Labels>)],
+) -> Result<Explanation, ConfigError> {
+    let steps = if options.enable_progressive_syncs { spec.steps()? } else { None };
+    let names: Vec<String> = applications.iter().map(|(name, _)| name.clone()).collect();
+    let order = by_name(&names);
+    let labels: Vec<_> = applications.iter().map(|(_, labels)| Some(Arc::clone(labels))).collect();
+    let plan = Steps::new(steps.unwrap_or_default(), &labels);
+    let listed = |test: &dyn Fn(u32) -> bool| -> Vec<String> {
+        order.iter().filter(|index| test(**index)).map(|index| names[*index as usize].clone()).collect()
+    };
+    let explained = (0_u32..).zip(steps.unwrap_or_default()).map(|(index, step)| {
+        let list = &plan.lists[index as usize];
+        let budget_base = (0..names.len()).filter(|a| plan.counted_in(*a) == index as usize).count();
+        StepExplanation {
+            number: index + 1,
+            selector: selector(step),
+            count: list.len(),
+            budget_base,
+            limit: limit(step.max_update.as_ref(), budget_base).applications,
+            first: listed(&|index| list.contains(&index)).into_iter().take(NAMED).collect(),
+        }
+    });
+    let mut explanation = Explanation {
+        rolling: steps.is_some(),
+        applications: names.len(),
+        steps: explained.collect(),
+        unselected: if steps.is_some() { listed(&|a| plan.step_of[a as usize].is_none()) } else { Vec::new() },
+        warnings: Vec::new(),
+    };
+    let mut warnings = Vec::new();
+    match steps {
+        None => not_rolling(spec, options, &mut warnings),
+        Some(steps) => {
+            selection(&explanation, &plan, &names, &mut warnings);
+            limits(steps, &explanation, &mut warnings);
+            if spec.automated().is_some_and(super::Automated::is_enabled) {
+                warnings.push(
+                    "syncPolicy.automated is switched off on every application: drift is not corrected, and a commit \
+                     is synced only by the steps"
+                        .to_owned(),
+                );
+            }
+            if matches!(spec.applications_sync(), ApplicationsSync::CreateOnly | ApplicationsSync::CreateDelete) {
+                warnings.push(
+                    "applicationsSync lets no application that exists be changed, so no sync is ever requested of it"
+                        .to_owned(),
+                );
+            }
+        }
+    }
+    explanation.warnings = warnings;
+    Ok(explanation)
+}
+
+fn not_rolling(spec: &ApplicationSetSpec, options: Options, warnings: &mut Vec<String>) {
+    let strategy = spec.strategy.clone().unwrap_or_default();
+    let has_block = strategy.rolling_sync.is_some();
+    if strategy.kind == ROLLING_SYNC && !options.enable_progressive_syncs {
+        warnings
+            .push("the controller runs without --enable-progressive-syncs, so the strategy has no effect".to_owned());
+    } else if strategy.kind == ROLLING_SYNC {
+        warnings.push("strategy.type is RollingSync, but without strategy.rollingSync it has no effect".to_owned());
+    } else if has_block || !matches!(strategy.kind.as_str(), "" | "AllAtOnce") {
+        warnings.push(format!(
+            "strategy.type is `{}`; only the exact text RollingSync has an effect, so all applications change at once",
+            strategy.kind
+        ));
+    }
+    if !spec.automated().is_some_and(super::Automated::is_enabled) {
+        warnings.push("the template has no automated sync: applications change, and nothing syncs them".to_owned());
+    }
+}
+
+/// Who is in which step.
+fn selection(found: &Explanation, plan: &Steps, names: &[String], warnings: &mut Vec<String>) {
+    for (step, operator) in &plan.issues.operators {
+        warnings.push(format!(
+            "step {}: `{operator}` is no operator; applications that have the label are not selected, those that lack \
+             it are",
+            step + 1
+        ));
+    }
+    for (application, steps) in plan.issues.duplicates.iter().take(NAMED) {
+        let steps: Vec<_> = steps.iter().map(|step| (step + 1).to_string()).collect();
+        warnings.push(format!(
+            "{} is selected by steps {}: the first counts it in its budget, and all of them wait for it",
+            names[*application as usize],
+            steps.join(", ")
+        ));
+    }
+    if plan.issues.duplicates.len() > NAMED {
+        warnings.push(format!("{} more are selected by several steps", count(plan.issues.duplicates.len() - NAMED)));
+    }
+    for step in found.steps.iter().filter(|step| step.count == 0) {
+        warnings.push(format!("step {} selects no application and is passed over", step.number));
+    }
+    if !found.unselected.is_empty() {
+        let first = found.unselected.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
+        let more = found.unselected.len().saturating_sub(NAMED);
+        let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
+        warnings.push(format!(
+            "in no step, so never synced: {} ({first}{rest}); they count in the budget of step 1",
+            count(found.unselected.len())
+        ));
+    }
+}
+
+/// Budgets that mean something else than they seem to.
+fn limits(steps: &[Step], found: &Explanation, warnings: &mut Vec<String>) {
+    for (step, explained) in steps.iter().zip(&found.steps) {
+        let Some(max_update) = &step.max_update else { continue };
+        let Limit { applications, is_unreadable } = limit(Some(max_update), explained.budget_base);
+        let number = explained.number;
+        if is_unreadable {
+            warnings.push(format!(
+                "step {number}: maxUpdate {max_update} is neither a number nor N%; it means 1 application at a time"
+            ));
+        } else if applications.is_some_and(|limit| limit <= 0) {
+            warnings.push(format!(
+                "step {number}: maxUpdate {max_update} lets no application be synced; it is passed only when all are \
+                 synced by hand"
+            ));
+        }
+    }
+}
+
+fn selector(step: &Step) -> String {
+    if step.match_expressions.is_empty() {
+        return "everything".to_owned();
+    }
+    let expression = |e: &super::MatchExpression| format!("{} {} ({})", e.key, e.operator, e.values.join(", "));
+    step.match_expressions.iter().map(expression).collect::<Vec<_>>().join(" and ")
+}
+
+fn count(applications: usize) -> String {
+    format!("{applications} application{}", if applications == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 2 dev, 3 qa, 20 prod and `others` in no environment.
+    fn explained(yaml: &str, others: usize) -> Result<Explanation, ConfigError> {
+        let environments = [("dev", 2), ("qa", 3), ("prod", 20), ("", others)];
+        let applications: Vec<_> = environments
+            .into_iter()
+            .flat_map(|(env, count)| {
+                let labels: Labels =
+                    if env.is_empty() { Labels::new() } else { [("env".to_owned(), env.to_owned())].into() };
+                let labels = Arc::new(labels);
+                (0..count).map(move |index| (format!("{env}{index:02}"), Arc::clone(&labels)))
+            })
+            .collect();
+        explain(&serde_saphyr::from_str(yaml).expect(yaml), Options::default(), &applications)
+    }
+
+    fn rolling(steps: &str) -> String {
+        format!("strategy: {{type: RollingSync, rollingSync: {{steps: [{steps}]}}}}")
+    }
+
+    #[test]
+    fn a_strategy_is_explained_in_numbers() {
+        let yaml = rolling(
+            "{matchExpressions: [{key: env, operator: In, values: [dev, qa]}]},
+             {matchExpressions: [{key: env, operator: In, values: [prod]}], maxUpdate: 15%}",
+        );
+        let got = explained(&yaml, 0).expect("it has steps");
+        let texts: Vec<_> = got.steps.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            texts,
+            [
+                "step 1: 5 applications (dev00, dev01, qa00, ...), all at once; selected by env In (dev, qa)",
+                "step 2: 20 applications (prod00, prod01, prod02, ...), 3 at once; selected by env In (prod)",
+            ]
+        );
+        assert_eq!((got.rolling, got.applications, got.warnings), (true, 25, Vec::new()));
+    }
+
+    #[test]
+    fn what_surprises_is_warned_of() {
+        let cases: [(String, usize, &[&str]); 9] = [
+            (
+                "strategy: {type: AllAtOnce}".to_owned(),
+                0,
+                &["the template has no automated sync: applications change, and nothing syncs them"],
+            ),
+            ("template: {spec: {syncPolicy: {automated: {}}}}".to_owned(), 0, &[]),
+            (
+                "{strategy: {type: RollingSync}, template: {spec: {syncPolicy: {automated: {}}}}}".to_owned(),
+                0,
+                &["strategy.type is RollingSync, but without strategy.rollingSync it has no effect"],
+            ),
+            (
+                "{strategy: {type: RollingUpdate}, template: {spec: {syncPolicy: {automated: {}}}}}".to_owned(),
+                0,
+                &["strategy.type is `RollingUpdate`; only the exact text RollingSync has an effect, so all \
+                   applications change at once"],
+            ),
+            (
+                rolling("{matchExpressions: [{key: env, operator: NotIn, values: [x]}], maxUpdate: 0}, {maxUpdate: 5}"),
+                0,
+                &[
+                    "dev00 is selected by steps 1, 2: the first counts it in its budget, and all of them wait for it",
+                    "dev01 is selected by steps 1, 2: the first counts it in its budget, and all of them wait for it",
+                    "qa00 is selected by steps 1, 2: the first counts it in its budget, and all of them wait for it",
+                    "22 applications more are selected by several steps",
+                    "step 1: maxUpdate 0 lets no application be synced; it is passed only when all are synced by hand",
+                ],
+            ),
+            (
+                rolling("{matchExpressions: [{key: env, operator: Exists}], maxUpdate: '5'}"),
+                1,
+                &[
+                    "step 1: `Exists` is no operator; applications that have the label are not selected, those that \
+                     lack it are",
+                    "in no step, so never synced: 25 applications (dev00, dev01, prod00 and 22 more); they count in \
+                     the budget of step 1",
+                    "step 1: maxUpdate \"5\" is neither a number nor N%; it means 1 application at a time",
+                ],
+            ),
+            (
+                rolling("{matchExpressions: [{key: env, operator: In, values: [Dev]}]}, {}"),
+                0,
+                &["step 1 selects no application and is passed over"],
+            ),
+            (
+                format!("{{{}, template: {{spec: {{syncPolicy: {{automated: {{}}}}}}}}}}", rolling("{}")),
+                0,
+                &[
+                    "syncPolicy.automated is switched off on every application: drift is not corrected, and a commit is \
+                   synced only by the steps",
+                ],
+            ),
+            (
+                format!("{{{}, syncPolicy: {{applicationsSync: create-only}}}}", rolling("{}")),
+                0,
+                &["applicationsSync lets no application that exists be changed, so no sync is ever requested of it"],
+            ),
+        ];
+        for (yaml, others, warnings) in cases {
+            assert_eq!(explained(&yaml, others).expect(&yaml).warnings, warnings, "{yaml}");
+        }
+        assert_eq!(explained(&rolling(""), 0), Err(ConfigError::NoSteps));
+    }
+
+    #[test]
+    fn unselected_applications_enlarge_the_base_of_step_one_alone() {
+        let yaml = rolling(
+            "{matchExpressions: [{key: env, operator: In, values: [dev]}], maxUpdate: 50%},
+             {matchExpressions: [{key: env, operator: In, values: [prod]}], maxUpdate: 50%}",
+        );
+        let got = explained(&yaml, 5).expect("it has steps");
+        let numbers: Vec<_> = got.steps.iter().map(|step| (step.count, step.budget_base, step.limit)).collect();
+        // Step 1: 2 dev, 3 qa and 5 others; half of 10.
+        assert_eq!(numbers, [(2, 10, Some(5)), (20, 20, Some(10))]);
+        assert_eq!(got.unselected.len(), 8);
+    }
+}

@@ -1,0 +1,210 @@
+//! Which rule keeps a rollout from moving on, in numbers and names.
+//!
+//! Argo CD itself never says this; it is read off a pass that would change nothing. The first of these that applies is
+//! the rule: no steps, a policy that forbids every request, a used-up `maxUpdate`, an open step that is not complete, applications in no step, and at last
+//! rows that are Healthy over applications that are not.
+
+use super::super::{Hold, Scheduler};
+use super::limit::Budget;
+use super::row::{ApplicationStatus, RolloutStatus};
+use super::view::{Application, ApplicationSetView, AutoSync};
+use super::{ApplicationsSync, ArgoCd, ConfigError};
+use crate::units::SimDuration;
+
+/// How many applications of a group are named.
+const NAMED: usize = 3;
+
+/// The rule that holds the rollout at `view`. `None`: it is finished, or the next pass moves it on.
+pub(super) fn hold(set: &ArgoCd, view: &ApplicationSetView) -> Option<Hold> {
+    if view.deleted || view.is_done() {
+        return None;
+    }
+    let mut next = set.clone();
+    let pass = next.reconcile(set.last_pass + SimDuration::from_secs(1), view);
+    if pass.status.rows_written || !pass.actions.is_empty() {
+        return None;
+    }
+    let stand = Standstill { set: &next, view, open_steps: pass.status.open_steps };
+    match set.is_rolling() {
+        Err(error @ ConfigError::NoSteps) => Some(Hold { rule: "rollingSync.steps", explanation: error.to_string() }),
+        Err(error) => Some(Hold { rule: "strategy", explanation: error.to_string() }),
+        Ok(false) => stand.all_at_once(),
+        Ok(true) => stand
+            .policy()
+            .or_else(|| stand.budget(&pass.status.budgets))
+            .or_else(|| stand.open_step())
+            .or_else(|| stand.unselected())
+            .or_else(|| stand.settled_rows()),
+    }
+}
+
+/// A set in which a pass changed nothing, after that pass.
+struct Standstill<'a> {
+    set: &'a ArgoCd,
+    view: &'a ApplicationSetView,
+    open_steps: usize,
+}
+
+impl Standstill<'_> {
+    fn policy(&self) -> Option<Hold> {
+        let policy = self.set.spec.applications_sync();
+        let is_forbidden = matches!(policy, ApplicationsSync::CreateOnly | ApplicationsSync::CreateDelete);
+        let pending = self.list(|a| is_forbidden && self.status(a) == Some(RolloutStatus::Pending));
+        (!pending.is_empty()).then(|| Hold {
+            rule: "applicationsSync",
+            explanation: format!("{policy:?} lets no sync be requested of {}", self.applications(&pending)),
+        })
+    }
+
+    fn budget(&self, budgets: &[Budget]) -> Option<Hold> {
+        let (index, budget) = budgets.iter().enumerate().find(|(_, budget)| budget.has_blocked)?;
+        let is_here = |application: u32| self.set.plan.counted_in(application as usize) == index;
+        let waiting = self
+            .list(|a| is_here(a) && self.set.is_allowed[a as usize] && self.status(a) == Some(RolloutStatus::Waiting));
+        let updating = self.list(|a| {
+            is_here(a) && matches!(self.status(a), Some(RolloutStatus::Pending | RolloutStatus::Progressing))
+        });
+        let (number, limit) = (index + 1, budget.limit.unwrap_or(0));
+        let explanation = if limit <= 0 {
+            format!(
+                "a maxUpdate of {limit} in step {number} lets no application be synced, ever; {} wait to be synced by \
+                 hand",
+                self.applications(&waiting)
+            )
+        } else {
+            format!(
+                "in step {number}, maxUpdate lets {limit} of {} be updated at once; taken by {}; {} wait",
+                count(budget.total),
+                self.reasons(&updating),
+                self.applications(&waiting)
+            )
+        };
+        Some(Hold { rule: "maxUpdate", explanation })
+    }
+
+    /// The last step that is open, and not complete.
+    fn open_step(&self) -> Option<Hold> {
+        let lists = &self.set.plan.lists;
+        let behind = self.list(|a| lists[self.open_steps - 1].contains(&a) && !self.is_complete(a));
+        if behind.is_empty() {
+            return None;
+        }
+        let later = &lists[self.open_steps..];
+        let waiting = self.list(|a| {
+            !lists[..self.open_steps].iter().any(|list| list.contains(&a))
+                && later.iter().any(|list| list.contains(&a))
+                && !self.is_complete(a)
+        });
+        let mut explanation = format!(
+            "step {} is complete when all of it is Healthy; not yet: {}",
+            self.open_steps,
+            self.reasons(&behind)
+        );
+        if !waiting.is_empty() {
+            explanation.push_str(&format!("; {} in later steps wait", self.applications(&waiting)));
+        }
+        Some(Hold { rule: "rollingSync.steps", explanation })
+    }
+
+    fn unselected(&self) -> Option<Hold> {
+        let outside =
+            self.list(|a| self.set.plan.step_of[a as usize].is_none() && !self.view.applications[a as usize].is_done());
+        let is_generated = |a: &u32| self.view.applications[*a as usize].generated.is_some();
+        let unselected: Vec<u32> = outside.iter().copied().filter(is_generated).collect();
+        if unselected.is_empty() {
+            return None;
+        }
+        let explanation = format!("no step selects {}, so no pass syncs them", self.applications(&unselected));
+        Some(Hold { rule: "matchExpressions", explanation })
+    }
+
+    /// Every row is Healthy, and still not every application is as it is to be.
+    fn settled_rows(&self) -> Option<Hold> {
+        let lost = self.list(|a| !self.view.applications[a as usize].is_done());
+        let explanation = format!(
+            "the rollout is complete: rows that are Healthy stay so without a new revision or spec; not as wanted: {}",
+            self.reasons(&lost)
+        );
+        (!lost.is_empty()).then_some(Hold { rule: "applicationStatus", explanation })
+    }
+
+    fn all_at_once(&self) -> Option<Hold> {
+        let behind = self.list(|a| !self.view.applications[a as usize].is_done());
+        let is_automatic = |a: &u32| {
+            let live = self.view.applications[*a as usize].live.as_ref();
+            live.is_none_or(|live| live.spec.auto_sync == AutoSync::Enabled)
+        };
+        let manual: Vec<u32> = behind.iter().copied().filter(|a| !is_automatic(a)).collect();
+        let hold = if manual.is_empty() {
+            Hold {
+                rule: "AllAtOnce",
+                explanation: format!("all were told at once; not yet: {}", self.reasons(&behind)),
+            }
+        } else {
+            let explanation = format!("nothing but a user syncs {}", self.reasons(&manual));
+            Hold { rule: "syncPolicy.automated", explanation }
+        };
+        Some(hold)
+    }
+
+    fn row(&self, application: u32) -> Option<&ApplicationStatus> {
+        self.set.rows[application as usize].as_ref()
+    }
+
+    fn status(&self, application: u32) -> Option<RolloutStatus> {
+        Some(self.row(application)?.status)
+    }
+
+    fn is_complete(&self, application: u32) -> bool {
+        self.view.applications[application as usize].live.is_some()
+            && self.status(application) == Some(RolloutStatus::Healthy)
+    }
+
+    /// Applications in the order of their names.
+    fn list(&self, test: impl Fn(u32) -> bool) -> Vec<u32> {
+        self.set.by_name.iter().copied().filter(|application| test(*application)).collect()
+    }
+
+    /// Groups of applications with what each group is waiting for.
+    fn reasons(&self, list: &[u32]) -> String {
+        let mut groups: Vec<(String, Vec<u32>)> = Vec::new();
+        for &application in list {
+            let reason = self.reason(application);
+            match groups.iter_mut().find(|(known, _)| *known == reason) {
+                Some((_, group)) => group.push(application),
+                None => groups.push((reason, vec![application])),
+            }
+        }
+        let text = |(reason, group): &(String, Vec<u32>)| format!("{} {reason}", self.applications(group));
+        groups.iter().map(text).collect::<Vec<_>>().join("; ")
+    }
+
+    fn reason(&self, application: u32) -> String {
+        let view = &self.view.applications[application as usize];
+        if view.generated.as_ref().is_some_and(|generated| !generated.valid) {
+            return "not valid".to_owned();
+        }
+        let Some(live) = &view.live else { return "not existing".to_owned() };
+        let row = self.status(application).map(|status| format!("{status}, ")).unwrap_or_default();
+        format!("{row}{}", state(live))
+    }
+
+    /// `3 applications (a, b, c)`.
+    fn applications(&self, list: &[u32]) -> String {
+        let name = |&index: &u32| self.set.names[index as usize].as_str();
+        let named = list.iter().take(NAMED).map(name).collect::<Vec<_>>().join(", ");
+        let more = list.len().saturating_sub(NAMED);
+        let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
+        format!("{} ({named}{rest})", count(list.len()))
+    }
+}
+
+/// `OutOfSync, Degraded, operation Failed`.
+fn state(live: &Application) -> String {
+    let operation = live.operation_state.map(|state| format!(", operation {:?}", state.phase)).unwrap_or_default();
+    format!("{:?}, {:?}{operation}", live.sync, live.health)
+}
+
+fn count(applications: usize) -> String {
+    format!("{applications} application{}", if applications == 1 { "" } else { "s" })
+}

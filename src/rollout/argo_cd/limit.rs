@@ -1,0 +1,129 @@
+//! How many applications of a step may be updated at once.
+//!
+//! Follows `applicationset/progressivesync/progressive_sync.go` and `pkg/util/intstr` of kubernetes/apimachinery at
+//! eed236ceee2c19c2753a3d93ac0631dc20750454. A number is taken as it is, so 0 or less promotes nothing, ever. Any text
+//! but `0%` gives at least 1, also one that cannot be read at all.
+
+use super::super::rancher_fleet::IntOrString;
+
+/// What a `maxUpdate` comes to.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Limit {
+    /// Applications at once. `None`: all. 0 or less: none.
+    pub applications: Option<i64>,
+    /// The text is neither `N%` nor anything else the product can read.
+    pub is_unreadable: bool,
+}
+
+/// Resolves `max_update` for a step of `total` applications.
+#[must_use]
+pub fn limit(max_update: Option<&IntOrString>, total: usize) -> Limit {
+    let (applications, is_unreadable) = match max_update {
+        None => (None, false),
+        Some(IntOrString::Int(number)) => (Some(i64::from(*number)), false),
+        Some(IntOrString::String(text)) => match text.strip_suffix('%').map(str::parse::<i64>) {
+            Some(Ok(percent)) => (Some(share(percent, total).max(i64::from(text != "0%"))), false),
+            _ => (Some(1), true),
+        },
+    };
+    Limit { applications, is_unreadable }
+}
+
+/// Rounds down, in floats as the product does; what does not fit is the smallest integer, as on amd64.
+fn share(percent: i64, total: usize) -> i64 {
+    let share = (percent as f64 * total as f64 / 100.0).floor();
+    if share.abs() < 9_223_372_036_854_775_808.0 { share as i64 } else { i64::MIN }
+}
+
+/// The budget of one step in one pass.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Budget {
+    /// Applications that may be Pending or Progressing. `None`: all. 0 or less: none.
+    pub limit: Option<i64>,
+    /// The step's rows, Healthy ones too.
+    pub total: usize,
+    /// Of them, Pending or Progressing.
+    pub updating: usize,
+    /// It was used up when a row of the step had its turn, in whatever status that was; the product logs it.
+    pub is_used_up: bool,
+    /// It refused an application in this pass.
+    pub has_blocked: bool,
+    /// `maxUpdate` could not be read.
+    pub is_unreadable: bool,
+}
+
+impl Budget {
+    /// The budget of a step of `total` rows of which `updating` are Pending or Progressing.
+    #[must_use]
+    pub fn new(max_update: Option<&IntOrString>, total: usize, updating: usize) -> Self {
+        let Limit { applications, is_unreadable } = limit(max_update, total);
+        Self {
+            limit: applications,
+            total,
+            updating,
+            is_used_up: false,
+            has_blocked: false,
+            is_unreadable: is_unreadable && total > 0,
+        }
+    }
+
+    /// The turn of one row of the step; one that `wants` to is taken into the update, if there is room.
+    pub fn turn(&mut self, wants: bool) -> bool {
+        let has_room = self.limit.is_none_or(|limit| (self.updating as i64) < limit);
+        let is_taken = wants && has_room;
+        self.updating += usize::from(is_taken);
+        self.is_used_up |= !has_room;
+        self.has_blocked |= wants && !has_room;
+        is_taken
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_resolves_as_in_argo_cd() {
+        let cases = [
+            // value  total  limit  why
+            ("25%", 10, 2, "rounds down"),
+            ("1%", 7, 1, "but to at least one"),
+            ("99%", 7, 6, "rounds down, never up"),
+            ("150%", 7, 10, "more than all is not capped"),
+            ("0%", 7, 0, "the one text that promotes nothing"),
+            ("00%", 7, 1, "another spelling of it does not"),
+            ("+0%", 7, 1, "nor does this"),
+            ("-10%", 7, 1, "at least one"),
+            ("50%", 0, 1, "also of none"),
+            ("99999999999999999%", 10_000, 1, "too large for an integer: the smallest, and so one"),
+        ];
+        for (text, total, expected, why) in cases {
+            let got = limit(Some(&text.into()), total);
+            assert_eq!(got, Limit { applications: Some(expected), is_unreadable: false }, "{text} of {total}: {why}");
+        }
+        for text in ["5", "abc", "", "%", "10.5%", "50 %", " 50%", "1e1%", "0x10%", "99999999999999999999%"] {
+            let got = limit(Some(&text.into()), 7);
+            assert_eq!(got, Limit { applications: Some(1), is_unreadable: true }, "{text:?} cannot be read");
+        }
+    }
+
+    #[test]
+    fn a_number_is_taken_as_it_is() {
+        for number in [-1, 0, 1, 1000] {
+            let expected = Limit { applications: Some(i64::from(number)), is_unreadable: false };
+            assert_eq!(limit(Some(&number.into()), 7), expected);
+        }
+        assert_eq!(limit(None, 7).applications, None, "absent: all");
+    }
+
+    #[test]
+    fn a_budget_refuses_when_it_is_used_up() {
+        let mut budget = Budget::new(Some(&2.into()), 7, 1);
+        assert!(budget.turn(true) && !budget.is_used_up);
+        assert!(!budget.turn(false) && budget.is_used_up && !budget.has_blocked, "nobody was refused");
+        assert!(!budget.turn(true) && budget.has_blocked);
+        assert!(!Budget::new(Some(&(-1).into()), 7, 0).turn(true), "below 0");
+        assert!(Budget::new(None, 7, 7).turn(true), "no limit");
+        assert!(!Budget::new(Some(&"abc".into()), 0, 0).is_unreadable, "nobody looks at it without a row");
+    }
+}

@@ -1,0 +1,396 @@
+//! How Argo CD's ApplicationSet controller chooses which applications may sync: the `RollingSync` strategy.
+//!
+//! Follows argoproj/argo-cd at 37ee0097cf851bc2dd7665fc081bbce61a7e836e:
+//! `applicationset/progressivesync/{progressive_sync,validation_issues}.go`,
+//! `applicationset/controllers/applicationset_controller.go`, `applicationset/utils/createOrUpdate.go` and
+//! `pkg/apis/application/v1alpha1/{applicationset_types,types}.go`. What the reconciler did when it was run is recorded
+//! in `tests/conformance/argocd-applicationset`, and every case of it is a test. [`proposal`] is the strategy that was
+//! proposed first and never shipped.
+//!
+//! Argo CD's own words, kept in this folder:
+//!
+//! | word | meaning |
+//! |---|---|
+//! | ApplicationSet, set | makes applications out of generators and a template; carries the strategy |
+//! | application | one object for one place; the application controller syncs it. A target |
+//! | step | applications selected by labels, and a `maxUpdate` |
+//! | row | `ApplicationStatus`: the state of one application that the set keeps |
+//! | Waiting, Pending, Progressing, Healthy | the row: not yet its turn; a sync is requested; it was seen to run; arrived |
+//! | promotion | Waiting to Pending |
+//! | operation | one sync, requested in the application's `operation` field |
+//!
+//! Where shipped rules surprise, they are kept. Specs of all applications change at once, only syncs are ordered. The
+//! sync is requested in the pass after the promotion, and once more in the pass that leaves Pending. Healthy is sticky.
+//! Applications in no step are never synced, and count in step 1. A changed spec is lost on an application that is
+//! Synced and Healthy. Nothing times out, and a failed sync is not repeated. [`Options`] mends the two that upstream
+//! knows as defects.
+//!
+//! Left out: what generators and templates make (the view brings it), JQ rules of differences to ignore, the template's
+//! sync options, and the queue's back-off after errors.
+
+mod config;
+mod deletion;
+mod explain;
+mod hold;
+mod limit;
+mod pass;
+pub mod proposal;
+mod row;
+mod status;
+mod steps;
+#[cfg(test)]
+mod tests;
+mod triggers;
+mod view;
+
+use std::sync::Arc;
+
+use super::label_selector::Labels;
+use super::{Action, Hold, Pass, Scheduler, TargetId};
+use crate::units::{SimDuration, SimTime};
+
+pub use super::rancher_fleet::IntOrString;
+pub use config::{
+    ApplicationSetFile, ApplicationSetSpec, ApplicationSetSyncPolicy, ApplicationsSync, Automated, ConfigError,
+    Generator, MatchExpression, Nested, Options, ROLLING_SYNC, Retry, RollingSync, Step, Strategy, SyncPolicy,
+    Template, TemplateMetadata, TemplateSpec, Timed, Untimed,
+};
+pub use explain::{Explanation, StepExplanation, explain};
+pub use limit::{Budget, Limit, limit};
+pub use row::{ApplicationStatus, Message, RolloutStatus};
+pub use status::{ApplicationSetStatus, Conditions, ErrorOccurred, Rollout, RolloutConfig, RowCounts, SetHealth};
+pub use steps::{IssueKind, Issues, Steps};
+pub use triggers::{
+    APPLICATION_REFRESH, APPLICATION_REFRESH_JITTER, CONCURRENT_SETS, DELETION_REQUEUE, ERROR_REQUEUE,
+    OPERATION_PROCESSORS, RETRY_FIRST, RETRY_LIMIT, RETRY_MAX, STATUS_PROCESSORS, control_loop, queues_pass,
+    retry_delay,
+};
+pub use view::{
+    Application, ApplicationSetView, ApplicationView, AutoSync, Generated, Health, Operation, OperationState, Phase,
+    Spec, SyncStatus,
+};
+
+/// The controller of one ApplicationSet. Its rows and conditions are what the product keeps in the set's status.
+#[derive(Clone, Debug)]
+pub struct ArgoCd {
+    spec: ApplicationSetSpec,
+    options: Options,
+    names: Vec<String>,
+    /// Indices into `names` in byte order.
+    by_name: Vec<u32>,
+    rows: Vec<Option<ApplicationStatus>>,
+    conditions: Conditions,
+    /// When the last pass began.
+    last_pass: SimTime,
+    /// The labels that `plan` was made of. `None`: `plan` is out of date.
+    labels: Option<Vec<Option<Arc<Labels>>>>,
+    plan: Steps,
+    /// Of the last pass: which applications may sync.
+    is_allowed: Vec<bool>,
+    /// Kept between passes for its memory alone.
+    changed: Vec<(u32, ApplicationStatus)>,
+}
+
+impl ArgoCd {
+    /// The controller of a new set of applications with these names; the index of one is its
+    /// [`TargetId`], and their order that of the generators. Names are unique.
+    #[must_use]
+    pub fn new(spec: ApplicationSetSpec, options: Options, names: Vec<String>) -> Self {
+        Self {
+            by_name: by_name(&names),
+            rows: vec![None; names.len()],
+            spec,
+            options,
+            names,
+            conditions: Conditions::default(),
+            last_pass: SimTime::ZERO,
+            labels: None,
+            plan: Steps::default(),
+            is_allowed: Vec::new(),
+            changed: Vec::new(),
+        }
+    }
+
+    /// Replaces the set's spec. Rows stay: there is no rollout that could be abandoned.
+    pub fn set_spec(&mut self, spec: ApplicationSetSpec) {
+        self.spec = spec;
+        self.labels = None;
+    }
+
+    /// Replaces the stored rows, one for each name, as a controller finds them that was started anew.
+    ///
+    /// # Panics
+    /// If there is not one entry for each name.
+    pub fn set_rows(&mut self, rows: Vec<Option<ApplicationStatus>>) {
+        assert_eq!(rows.len(), self.names.len(), "one row, or none, for each name");
+        self.rows = rows;
+    }
+
+    /// The set's spec.
+    #[must_use]
+    pub const fn spec(&self) -> &ApplicationSetSpec {
+        &self.spec
+    }
+
+    /// The names of its applications.
+    #[must_use]
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// The stored rows, one for each name. `None`: there is none.
+    #[must_use]
+    pub fn rows(&self) -> &[Option<ApplicationStatus>] {
+        &self.rows
+    }
+
+    /// What the set shows.
+    #[must_use]
+    pub const fn conditions(&self) -> Conditions {
+        self.conditions
+    }
+
+    /// The steps of the last pass with their applications; without lists when that was not rolling.
+    #[must_use]
+    pub const fn steps(&self) -> &Steps {
+        &self.plan
+    }
+
+    /// Whether the strategy orders syncs.
+    ///
+    /// # Errors
+    /// [`ConfigError::NoSteps`].
+    pub fn is_rolling(&self) -> Result<bool, ConfigError> {
+        if self.options.enable_progressive_syncs { self.spec.steps().map(|steps| steps.is_some()) } else { Ok(false) }
+    }
+
+    /// The spec that this controller writes for an application. In a rolling set no application syncs by itself.
+    #[must_use]
+    pub fn spec_of(&self, generated: &Generated) -> Spec {
+        let auto_sync = match self.spec.automated() {
+            None => AutoSync::Absent,
+            Some(automated) if automated.is_enabled() && self.is_rolling() == Ok(false) => AutoSync::Enabled,
+            Some(_) => AutoSync::Disabled,
+        };
+        Spec { parameters: generated.parameters, auto_sync }
+    }
+
+    /// The operation that it requests of an application.
+    #[must_use]
+    pub fn operation(&self) -> Operation {
+        let policy = self.spec.template.spec.sync_policy.as_ref();
+        Operation {
+            prune: self.spec.automated().is_some_and(|automated| automated.is_enabled() && automated.prune),
+            retry_limit: policy.and_then(|policy| policy.retry.as_ref()).map_or(RETRY_LIMIT, |retry| retry.limit),
+        }
+    }
+
+    /// Whether an application that is deleted stays until it is cleaned up.
+    #[must_use]
+    pub fn has_finalizers(&self) -> bool {
+        !self.spec.template.metadata.finalizers.is_empty()
+    }
+
+    /// Does to the objects of `view` what a pass at `now` asked for.
+    ///
+    /// # Panics
+    /// If the pass is not of this view.
+    pub fn store(&self, now: SimTime, pass: &Pass<ApplicationSetStatus>, view: &mut ApplicationSetView) {
+        for action in &pass.actions {
+            match *action {
+                Action::Create { target } => {
+                    let generated = view.generated(target).expect("only what is generated is created");
+                    let application = Application::new(Arc::clone(&generated.labels), self.spec_of(generated));
+                    view.applications[target.index()].live = Some(application);
+                }
+                Action::Stage { target, .. } => {
+                    let generated = view.generated(target).expect("only what is generated is written");
+                    let (labels, spec) = (Arc::clone(&generated.labels), self.spec_of(generated));
+                    let live = existing(view, target);
+                    (live.labels, live.spec) = (labels, spec);
+                }
+                Action::Deploy { target, .. } => existing(view, target).operation = Some(self.operation()),
+                Action::Delete { target } if self.has_finalizers() => existing(view, target).deleted_at = Some(now),
+                Action::Delete { target } => view.applications[target.index()].live = None,
+            }
+        }
+    }
+
+    fn plan_for(&mut self, view: &ApplicationSetView) -> Steps {
+        let labels = |view: &view::ApplicationView| view.generated.as_ref().map(|g| Arc::clone(&g.labels));
+        let is_same = |(view, labels): (&view::ApplicationView, &Option<Arc<Labels>>)| {
+            view.generated.as_ref().map(|generated| &generated.labels) == labels.as_ref()
+        };
+        let is_current = self.labels.as_ref().is_some_and(|labels| view.applications.iter().zip(labels).all(is_same));
+        if !is_current {
+            let labels: Vec<_> = view.applications.iter().map(labels).collect();
+            self.plan = Steps::new(self.spec.steps().ok().flatten().unwrap_or_default(), &labels);
+            self.labels = Some(labels);
+        }
+        std::mem::take(&mut self.plan)
+    }
+
+    /// Creates, changes and deletes objects, and requests syncs of those that `is_requested` names.
+    fn write_objects(
+        &self,
+        view: &ApplicationSetView,
+        is_requested: impl Fn(usize) -> bool,
+        status: &mut ApplicationSetStatus,
+    ) -> Vec<Action> {
+        let policy = self.spec.applications_sync();
+        let may_update = matches!(policy, ApplicationsSync::Sync | ApplicationsSync::CreateUpdate);
+        let may_delete = matches!(policy, ApplicationsSync::Sync | ApplicationsSync::CreateDelete);
+        let mut actions = Vec::new();
+        let targets = || (0..).map(TargetId).zip(&view.applications);
+        for (target, application) in targets() {
+            let Some(generated) = application.generated.as_ref().filter(|generated| generated.valid) else { continue };
+            let revision = generated.wanted;
+            let is_idle = match &application.live {
+                None => {
+                    actions.push(Action::Create { target });
+                    true
+                }
+                Some(_) if !may_update => continue,
+                Some(live) => {
+                    if live.spec != self.spec_of(generated) || live.labels != generated.labels {
+                        actions.push(Action::Stage { target, revision });
+                        status.objects_written = true;
+                    }
+                    live.operation.is_none()
+                }
+            };
+            if is_requested(target.index()) {
+                status.requested.push(target);
+                if is_idle {
+                    actions.push(Action::Deploy { target, revision });
+                }
+            }
+        }
+        for (target, application) in targets().filter(|_| may_delete) {
+            let is_orphan = application.generated.is_none();
+            if is_orphan && application.live.as_ref().is_some_and(|live| live.deleted_at.is_none()) {
+                actions.push(Action::Delete { target });
+                status.objects_written |= !self.has_finalizers();
+            }
+        }
+        actions
+    }
+
+    fn all_at_once(&mut self, view: &ApplicationSetView) -> Pass<ApplicationSetStatus> {
+        let mut status = ApplicationSetStatus { rows_written: self.clear_rows(), ..ApplicationSetStatus::default() };
+        (self.plan, self.conditions.rollout, self.conditions.config) = (Steps::default(), None, None);
+        self.labels = None;
+        self.report_validation(view);
+        let actions = self.write_objects(view, |_| false, &mut status);
+        Pass { actions, wake_at: None, status }
+    }
+
+    fn rolling(&mut self, now: SimTime, view: &ApplicationSetView) -> Pass<ApplicationSetStatus> {
+        let is_pending =
+            |row: &Option<ApplicationStatus>| row.as_ref().is_some_and(|row| row.status == RolloutStatus::Pending);
+        let mut was_pending: Vec<bool> = self.rows.iter().map(is_pending).collect();
+        let plan = self.plan_for(view);
+        let rolled = self.roll(row::stored(now), view, &plan);
+        self.conditions.rollout = Some(self.rollout());
+        let issue = plan.issues.reported(rolled.budgets.iter().any(|budget| budget.is_unreadable));
+        self.conditions.config = Some(issue.map_or(RolloutConfig::Valid, RolloutConfig::Invalid));
+        // The pass works on a copy of the set's status, and triggers by the original. Where it has written a new
+        // error it reads the set again, and so triggers by what it has just stored.
+        if self.report_validation(view) || self.options.trigger_once {
+            was_pending = self.rows.iter().map(is_pending).collect();
+        }
+        let mut status = ApplicationSetStatus {
+            budgets: rolled.budgets,
+            open_steps: rolled.open_steps,
+            rows_written: rolled.rows_written,
+            ..ApplicationSetStatus::default()
+        };
+        let is_requested = |index: usize| self.is_allowed[index] && was_pending[index];
+        let actions = self.write_objects(view, is_requested, &mut status);
+        self.plan = plan;
+        Pass { actions, wake_at: None, status }
+    }
+
+    /// Sets the conditions that follow from applications that are not valid. True: there is a new error.
+    fn report_validation(&mut self, view: &ApplicationSetView) -> bool {
+        let is_invalid = |(_, view): &(u32, &ApplicationView)| view.generated.as_ref().is_some_and(|g| !g.valid);
+        let mut invalid = (0..).zip(&view.applications).filter(is_invalid);
+        let error = match invalid.next() {
+            None => ErrorOccurred::No,
+            Some((first, _)) => ErrorOccurred::Validation { first: TargetId(first), applications: 1 + invalid.count() },
+        };
+        let is_new = self.conditions.error.replace(error) != Some(error);
+        self.conditions.up_to_date = error == ErrorOccurred::No;
+        is_new && error != ErrorOccurred::No
+    }
+
+    /// Nothing is done at all before there are steps; rows and the rollout's conditions stay as they are.
+    fn no_steps(&mut self) -> Pass<ApplicationSetStatus> {
+        self.conditions.error = Some(ErrorOccurred::NoSteps);
+        self.conditions.up_to_date = false;
+        Pass { actions: Vec::new(), wake_at: None, status: ApplicationSetStatus::default() }
+    }
+
+    fn requeue_after(&self) -> Option<SimDuration> {
+        match self.conditions.error {
+            Some(ErrorOccurred::NoSteps) => Some(ERROR_REQUEUE),
+            Some(ErrorOccurred::Validation { .. }) => self.spec.requeue_after().or(Some(ERROR_REQUEUE)),
+            _ => self.spec.requeue_after(),
+        }
+    }
+
+    fn clear_rows(&mut self) -> bool {
+        let had_rows = self.rows.iter().any(Option::is_some);
+        self.rows.iter_mut().for_each(|row| *row = None);
+        had_rows
+    }
+}
+
+impl Scheduler for ArgoCd {
+    type View = ApplicationSetView;
+    type Status = ApplicationSetStatus;
+
+    /// One pass of the ApplicationSet reconciler. It is to be called again at once ([`Pass::wake_at`] is `now`) when it
+    /// changed what queues a pass.
+    ///
+    /// # Panics
+    /// If the view does not have one entry for each name.
+    fn reconcile(&mut self, now: SimTime, view: &ApplicationSetView) -> Pass<ApplicationSetStatus> {
+        assert_eq!(view.applications.len(), self.names.len(), "the view has one entry for each name");
+        self.last_pass = now;
+        let mut pass = if view.deleted {
+            self.delete(now, view)
+        } else {
+            let mut pass = match self.is_rolling() {
+                Err(_) => self.no_steps(),
+                Ok(false) => self.all_at_once(view),
+                Ok(true) => self.rolling(now, view),
+            };
+            pass.status.requeue_after = self.requeue_after();
+            pass
+        };
+        let is_queued = pass.status.rows_written || pass.status.objects_written;
+        let requeued = pass.status.requeue_after.map(|after| now + after);
+        pass.wake_at = if is_queued { Some(now) } else { requeued };
+        pass.status.conditions = self.conditions;
+        pass.status.rows = self.counts();
+        pass
+    }
+
+    /// Which rule holds the rollout at `view`. `None`: it is finished, or the next pass moves it on. It costs as much
+    /// as several passes.
+    fn hold(&self, view: &ApplicationSetView) -> Option<Hold> {
+        hold::hold(self, view)
+    }
+}
+
+fn existing(view: &mut ApplicationSetView, target: TargetId) -> &mut Application {
+    view.applications[target.index()].live.as_mut().expect("an application is created before it is changed")
+}
+
+/// Indices of names in byte order.
+fn by_name(names: &[String]) -> Vec<u32> {
+    let mut order: Vec<u32> = (0..names.len() as u32).collect();
+    order.sort_by(|a, b| names[*a as usize].cmp(&names[*b as usize]));
+    order
+}

@@ -1,0 +1,138 @@
+//! One pass over the rows of a rolling set: update, open steps, promotion.
+//!
+//! Follows `PerformProgressiveSyncs` in `applicationset/progressivesync/progressive_sync.go` and
+//! `setAppSetApplicationStatus` in `applicationset/controllers/applicationset_controller.go`.
+
+use super::limit::Budget;
+use super::row::{self, ApplicationStatus, Observed, RolloutStatus};
+use super::steps::Steps;
+use super::view::ApplicationSetView;
+use super::{ArgoCd, status};
+use crate::units::SimTime;
+
+/// What a pass over the rows came to.
+pub(super) struct Rolled {
+    /// Steps from the first that may sync.
+    pub open_steps: usize,
+    pub budgets: Vec<Budget>,
+    pub rows_written: bool,
+}
+
+impl ArgoCd {
+    /// `plan` is taken out of `self` while it is used.
+    pub(super) fn roll(&mut self, now: SimTime, view: &ApplicationSetView, plan: &Steps) -> Rolled {
+        let mut rows_written = self.update_rows(now, view, plan);
+        let open_steps = self.open_steps(view, plan);
+        let mut budgets = self.budgets(plan);
+        rows_written |= self.promote(now, plan, open_steps, &mut budgets);
+        Rolled { open_steps, budgets, rows_written }
+    }
+
+    fn update_rows(&mut self, now: SimTime, view: &ApplicationSetView, plan: &Steps) -> bool {
+        let mut changed = std::mem::take(&mut self.changed);
+        let mut is_written = false;
+        for (index, application) in view.applications.iter().enumerate() {
+            let old = self.rows[index].as_ref();
+            let Some(live) = &application.live else {
+                is_written |= old.is_some();
+                continue;
+            };
+            let observed = Observed {
+                step: plan.step_of[index].map(|step| step + 1),
+                live,
+                generated: application.generated.as_ref().map(|generated| self.spec_of(generated)),
+                now,
+                keep_spec_changes: self.options.keep_spec_changes,
+            };
+            let new = row::update(old, &observed);
+            is_written |= old.is_none_or(|old| new.is_worth_writing_over(old));
+            if old != Some(&new) {
+                changed.push((index as u32, new));
+            }
+        }
+        if is_written {
+            for (index, application) in view.applications.iter().enumerate() {
+                if application.live.is_none() {
+                    self.rows[index] = None;
+                }
+            }
+        }
+        self.write(changed, is_written);
+        is_written
+    }
+
+    /// The write rule: all rows are stored, or none.
+    fn write(&mut self, mut changed: Vec<(u32, ApplicationStatus)>, is_written: bool) {
+        for (index, row) in changed.drain(..) {
+            if is_written {
+                self.rows[index as usize] = Some(row);
+            }
+        }
+        self.changed = changed;
+    }
+
+    /// A step is open when everything before it exists and is Healthy, by its row.
+    fn open_steps(&self, view: &ApplicationSetView, plan: &Steps) -> usize {
+        let is_complete = |application: &u32| {
+            let index = *application as usize;
+            let is_healthy = |row: &ApplicationStatus| row.status == RolloutStatus::Healthy;
+            view.applications[index].live.is_some() && self.rows[index].as_ref().is_some_and(is_healthy)
+        };
+        let closed = plan.lists.iter().position(|list| !list.iter().all(is_complete));
+        closed.map_or(plan.lists.len(), |index| index + 1)
+    }
+
+    pub(super) fn budgets(&self, plan: &Steps) -> Vec<Budget> {
+        let mut counts = vec![(0, 0); plan.lists.len()];
+        for (index, row) in self.rows.iter().enumerate() {
+            let Some(row) = row else { continue };
+            let (total, updating) = &mut counts[plan.counted_in(index)];
+            *total += 1;
+            *updating += usize::from(matches!(row.status, RolloutStatus::Pending | RolloutStatus::Progressing));
+        }
+        let steps = self.spec.steps().ok().flatten().unwrap_or_default();
+        let budget = |(step, (total, updating)): (&super::Step, (usize, usize))| {
+            Budget::new(step.max_update.as_ref(), total, updating)
+        };
+        steps.iter().zip(counts).map(budget).collect()
+    }
+
+    /// In the byte order of names. An application need not be OutOfSync.
+    fn promote(&mut self, now: SimTime, plan: &Steps, open_steps: usize, budgets: &mut [Budget]) -> bool {
+        self.is_allowed.clear();
+        self.is_allowed.resize(self.rows.len(), false);
+        for application in plan.lists[..open_steps].iter().flatten() {
+            self.is_allowed[*application as usize] = true;
+        }
+        let mut is_written = false;
+        for &application in &self.by_name {
+            let index = application as usize;
+            let Some(row) = &mut self.rows[index] else { continue };
+            let is_waiting = row.status == RolloutStatus::Waiting && self.is_allowed[index];
+            if budgets[plan.counted_in(index)].turn(is_waiting) {
+                row.promote(now);
+                is_written = true;
+            }
+        }
+        is_written
+    }
+
+    pub(super) fn counts(&self) -> status::RowCounts {
+        let mut counts = status::RowCounts::default();
+        for row in self.rows.iter().flatten() {
+            *match row.status {
+                RolloutStatus::Waiting => &mut counts.waiting,
+                RolloutStatus::Pending => &mut counts.pending,
+                RolloutStatus::Progressing => &mut counts.progressing,
+                RolloutStatus::Healthy => &mut counts.healthy,
+            } += 1;
+        }
+        counts
+    }
+
+    /// The first step with a row that is not Healthy.
+    pub(super) fn rollout(&self) -> status::Rollout {
+        let unfinished = self.rows.iter().flatten().filter(|row| row.status != RolloutStatus::Healthy);
+        unfinished.filter_map(|row| row.step).min().map_or(status::Rollout::Complete, status::Rollout::Progressing)
+    }
+}

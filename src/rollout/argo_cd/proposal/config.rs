@@ -1,0 +1,107 @@
+//! The proposal's `strategy` as its text writes it. Unknown fields are ignored.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::super::super::label_selector::null_is_default;
+use super::super::{Step, limit};
+
+/// A whole ApplicationSet file of the proposal.
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+pub struct ProposalFile {
+    /// What is wanted.
+    pub spec: ProposalSpec,
+}
+
+/// The part of the `spec` that orders changes.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ProposalSpec {
+    /// Absent: AllAtOnce.
+    #[serde(default, deserialize_with = "null_is_default")]
+    pub strategy: ProposalStrategy,
+}
+
+/// `spec.strategy`.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ProposalStrategy {
+    /// `RollingUpdate`, or `AllAtOnce`; empty: `AllAtOnce`.
+    #[serde(rename = "type", default, deserialize_with = "null_is_default", skip_serializing_if = "String::is_empty")]
+    pub kind: String,
+    /// Absent: no steps.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rolling_update: Option<RollingUpdateBlock>,
+}
+
+/// `spec.strategy.rollingUpdate`.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RollingUpdateBlock {
+    /// In the order in which they are worked on. None: applications one by one.
+    #[serde(default, deserialize_with = "null_is_default")]
+    pub steps: Vec<Step>,
+}
+
+/// What is wrong with a strategy. The text has no such list: what it gives no meaning to is refused.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ProposalError {
+    /// A type that the text does not have.
+    #[error("strategy.type is `{0}`; the proposal has RollingUpdate and AllAtOnce")]
+    Kind(String),
+    /// A `maxUpdate` that is neither a whole number from 0 nor a percentage from `0%`.
+    #[error(
+        "strategy.rollingUpdate.steps[{step}].maxUpdate is `{value}`; write a number from 0, or a percentage such as 10%"
+    )]
+    MaxUpdate {
+        /// Counted from 0.
+        step: usize,
+        /// As written.
+        value: String,
+    },
+    /// An operator that the text does not have.
+    #[error("strategy.rollingUpdate.steps[{step}] has the operator `{operator}`; use In or NotIn")]
+    Operator {
+        /// Counted from 0.
+        step: usize,
+        /// As written.
+        operator: String,
+    },
+}
+
+impl ProposalStrategy {
+    /// The steps. `None`: AllAtOnce; an empty list: one by one.
+    ///
+    /// # Errors
+    /// What is wrong with the strategy.
+    pub fn steps(&self) -> Result<Option<&[Step]>, ProposalError> {
+        match self.kind.as_str() {
+            "" | "AllAtOnce" => return Ok(None),
+            "RollingUpdate" => {}
+            other => return Err(ProposalError::Kind(other.to_owned())),
+        }
+        let steps = self.rolling_update.as_ref().map_or(&[][..], |block| &block.steps);
+        for (index, step) in steps.iter().enumerate() {
+            let is_unknown = |operator: &&String| !matches!(operator.as_str(), "In" | "NotIn");
+            if let Some(operator) = step.match_expressions.iter().map(|e| &e.operator).find(is_unknown) {
+                return Err(ProposalError::Operator { step: index, operator: operator.clone() });
+            }
+            limit_of(index, step, 1)?;
+        }
+        Ok(Some(steps))
+    }
+}
+
+/// How many of a step's applications are changed at once. `None`: all.
+pub(super) fn limit_of(index: usize, step: &Step, total: usize) -> Result<Option<usize>, ProposalError> {
+    let Some(written) = &step.max_update else { return Ok(None) };
+    let refused = || ProposalError::MaxUpdate { step: index, value: written.to_string() };
+    let resolved = limit(Some(written), total);
+    let is_negative = matches!(written, super::super::IntOrString::String(text) if text.starts_with('-'));
+    if resolved.is_unreadable || is_negative {
+        return Err(refused());
+    }
+    let applications = usize::try_from(resolved.applications.unwrap_or(0)).map_err(|_| refused())?;
+    Ok((applications > 0).then_some(applications))
+}

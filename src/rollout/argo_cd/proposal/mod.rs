@@ -1,0 +1,325 @@
+//! The rollout strategy that was proposed for ApplicationSets and never shipped: `RollingUpdate`.
+//!
+//! Follows the text of argoproj/argo-cd#9437 and of `docs/proposals/2022-07-13-appset-progressive-rollout-strategy.md`
+//! at 37ee0097cf851bc2dd7665fc081bbce61a7e836e. There is no code to compare with: its tests are scripts written by hand
+//! from the text. What the text says:
+//!
+//! - It orders changes of the Application objects themselves. One whose turn has not come is neither created nor
+//!   changed; once it is, it syncs by its own policy. New commits in a source are not ordered.
+//! - A step begins when the one before is finished entirely. `maxUpdate` 0 or absent: its applications together.
+//! - No steps: one by one, in a fixed order.
+//! - An application that fails stalls the step. What `maxUpdate` leaves goes on; no later step begins.
+//! - A changed set abandons the running rollout: applications stay as they are, and a new rollout begins.
+//!
+//! Where the text leaves a choice, it is made like this: a percentage is rounded as in what shipped
+//! ([`limit`](super::limit)), of the step's applications; the fixed order is that of names; an application that several
+//! steps select is in the first; one that no step selects is never changed; the expressions are those of what shipped;
+//! an application whose health never leaves Healthy counts as having been Progressing for no time, and one that stops
+//! being Healthy later is not complete again.
+
+mod config;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use super::super::label_selector::Labels;
+use super::super::{Action, Hold, Pass, Revision, Scheduler, TargetId};
+use super::steps::Steps;
+use super::{Health, by_name};
+use crate::units::SimTime;
+
+pub use config::{ProposalError, ProposalFile, ProposalSpec, ProposalStrategy, RollingUpdateBlock};
+
+/// How many applications of a group are named.
+const NAMED: usize = 3;
+
+/// The scheduler of one ApplicationSet under the proposal.
+#[derive(Clone, Debug)]
+pub struct RollingUpdate {
+    names: Vec<String>,
+    /// Indices into `names` in byte order.
+    by_name: Vec<u32>,
+    /// `None`: AllAtOnce.
+    stages: Option<Vec<Stage>>,
+    /// Applications that no step selects.
+    unselected: Vec<u32>,
+    /// What the running rollout leads to. Empty before the first pass.
+    wanted: Vec<Revision>,
+}
+
+/// One step, or the whole set where there are no steps.
+#[derive(Clone, Debug)]
+struct Stage {
+    /// By name.
+    members: Vec<u32>,
+    /// Applications at once. `None`: all.
+    limit: Option<usize>,
+}
+
+/// One ApplicationSet as the controller's cache has it; one entry for each application.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ProposalView {
+    /// In the order that the scheduler was made with.
+    pub applications: Vec<ProposalApplication>,
+}
+
+/// One application: what the template makes of it, and its object.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ProposalApplication {
+    /// What the set's spec means it to run.
+    pub wanted: Revision,
+    /// `None`: it does not exist.
+    pub live: Option<ProposalObject>,
+}
+
+/// An Application object.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ProposalObject {
+    /// What its spec says, as last written.
+    pub revision: Revision,
+    /// How its sync to that went.
+    pub sync: SyncResult,
+    /// Its health now.
+    pub health: Health,
+}
+
+/// How the sync of an application to its present spec went.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum SyncResult {
+    /// It has not ended.
+    #[default]
+    Open,
+    /// Successfully.
+    Succeeded,
+    /// Not.
+    Failed,
+}
+
+/// What the set shows.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ProposalStatus {
+    /// The condition `ApplicationSetUpToDate`: every application that a step selects is complete.
+    pub up_to_date: bool,
+    /// The step that is worked on, counted from 1; without steps it is 1. `None`: none is left, or AllAtOnce.
+    pub step: Option<usize>,
+    /// Applications of it that were changed and are not complete, before the pass.
+    pub updating: usize,
+    /// Of them, those that failed.
+    pub failed: Vec<TargetId>,
+    /// The set was changed since the last pass, while a rollout ran: that one was abandoned.
+    pub abandoned: bool,
+}
+
+impl ProposalObject {
+    /// One that was just written.
+    #[must_use]
+    pub const fn written(revision: Revision, health: Health) -> Self {
+        Self { revision, sync: SyncResult::Open, health }
+    }
+
+    /// Synced successfully and Healthy since.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.sync == SyncResult::Succeeded && self.health == Health::Healthy
+    }
+
+    /// The sync failed, or what was synced does not work.
+    #[must_use]
+    pub fn has_failed(&self) -> bool {
+        self.sync == SyncResult::Failed || (self.sync == SyncResult::Succeeded && self.health == Health::Degraded)
+    }
+}
+
+impl ProposalApplication {
+    /// Whether it runs what it is to run.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.live.is_some_and(|live| live.revision == self.wanted && live.is_complete())
+    }
+
+    fn is_told(&self) -> bool {
+        self.live.is_some_and(|live| live.revision == self.wanted)
+    }
+}
+
+impl ProposalView {
+    /// Does to the objects what a pass asked for. An object that is changed keeps its health until it is judged anew.
+    ///
+    /// # Panics
+    /// If the pass is not of this view.
+    pub fn store(&mut self, pass: &Pass<ProposalStatus>) {
+        for action in &pass.actions {
+            if let Action::Deploy { target, revision } = *action {
+                let live = &mut self.applications[target.index()].live;
+                let health = live.map_or(Health::Missing, |live| live.health);
+                *live = Some(ProposalObject::written(revision, health));
+            }
+        }
+    }
+
+    /// Whether every application runs what it is to run.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        self.applications.iter().all(ProposalApplication::is_complete)
+    }
+}
+
+impl RollingUpdate {
+    /// A scheduler for applications with these names and labels; the index of one is its
+    /// [`TargetId`].
+    ///
+    /// # Errors
+    /// What is wrong with the strategy.
+    pub fn new(strategy: &ProposalStrategy, applications: &[(String, Arc<Labels>)]) -> Result<Self, ProposalError> {
+        let steps = strategy.steps()?;
+        let names: Vec<String> = applications.iter().map(|(name, _)| name.clone()).collect();
+        let order = by_name(&names);
+        let mut unselected = Vec::new();
+        let stages = match steps {
+            None => None,
+            Some([]) => Some(vec![Stage { members: order.clone(), limit: Some(1) }]),
+            Some(steps) => {
+                let labels: Vec<_> = applications.iter().map(|(_, labels)| Some(Arc::clone(labels))).collect();
+                let plan = Steps::new(steps, &labels);
+                let of = |step: Option<u32>| -> Vec<u32> {
+                    order.iter().copied().filter(|a| plan.step_of[*a as usize] == step).collect()
+                };
+                unselected = of(None);
+                let mut stages = Vec::new();
+                for (index, step) in (0..).zip(steps) {
+                    let members = of(Some(index));
+                    let limit = config::limit_of(index as usize, step, members.len())?;
+                    stages.push(Stage { members, limit });
+                }
+                Some(stages)
+            }
+        };
+        Ok(Self { names, by_name: order, stages, unselected, wanted: Vec::new() })
+    }
+
+    /// Applications that no step selects, and so are never changed, by name.
+    pub fn unselected(&self) -> impl Iterator<Item = &str> {
+        self.unselected.iter().map(|application| self.names[*application as usize].as_str())
+    }
+
+    /// For each step its applications, and how many of them are changed at once (`None`: all). Empty: AllAtOnce.
+    pub fn steps(&self) -> impl Iterator<Item = (Vec<TargetId>, Option<usize>)> {
+        let stages = self.stages.iter().flatten();
+        stages.map(|stage| (stage.members.iter().copied().map(TargetId).collect(), stage.limit))
+    }
+
+    /// The first step that is not complete. `None`: none.
+    fn current(&self, view: &ProposalView) -> Option<(usize, &Stage)> {
+        let is_open = |(_, stage): &(usize, &Stage)| {
+            stage.members.iter().any(|member| !view.applications[*member as usize].is_complete())
+        };
+        self.stages.iter().flatten().enumerate().find(is_open)
+    }
+
+    fn step(&self, view: &ProposalView) -> (Vec<u32>, ProposalStatus) {
+        let at = |application: &u32| &view.applications[*application as usize];
+        let Some(_) = &self.stages else {
+            let told = self.by_name.iter().copied().filter(|application| !at(application).is_told()).collect();
+            let up_to_date = view.applications.iter().all(ProposalApplication::is_complete);
+            return (told, ProposalStatus { up_to_date, ..ProposalStatus::default() });
+        };
+        let Some((index, stage)) = self.current(view) else {
+            return (Vec::new(), ProposalStatus { up_to_date: true, ..ProposalStatus::default() });
+        };
+        let is_updating = |application: &&u32| at(application).is_told() && !at(application).is_complete();
+        let updating: Vec<u32> = stage.members.iter().filter(is_updating).copied().collect();
+        let room = stage.limit.map_or(usize::MAX, |limit| limit.saturating_sub(updating.len()));
+        let told = stage.members.iter().copied().filter(|application| !at(application).is_told()).take(room).collect();
+        let has_failed = |application: &u32| at(application).live.is_some_and(|live| live.has_failed());
+        let status = ProposalStatus {
+            up_to_date: false,
+            step: Some(index + 1),
+            updating: updating.len(),
+            failed: updating.iter().copied().filter(has_failed).map(TargetId).collect(),
+            abandoned: false,
+        };
+        (told, status)
+    }
+
+    fn list(&self, applications: impl Iterator<Item = u32>) -> String {
+        let names: Vec<&str> = applications.map(|application| self.names[application as usize].as_str()).collect();
+        let more = names.len().saturating_sub(NAMED);
+        let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
+        let plural = if names.len() == 1 { "" } else { "s" };
+        format!("{} application{plural} ({}{rest})", names.len(), names[..names.len().min(NAMED)].join(", "))
+    }
+}
+
+impl Scheduler for RollingUpdate {
+    type View = ProposalView;
+    type Status = ProposalStatus;
+
+    /// One pass. It has no timer: only a change makes another one useful.
+    ///
+    /// # Panics
+    /// If the view does not have one entry for each application.
+    fn reconcile(&mut self, _now: SimTime, view: &ProposalView) -> Pass<ProposalStatus> {
+        assert_eq!(view.applications.len(), self.names.len(), "the view has one entry for each application");
+        let changed = self.wanted.len() == self.names.len()
+            && self.wanted.iter().zip(&view.applications).any(|(w, a)| *w != a.wanted);
+        // The rollout that is left was still running if anything it led to is not there.
+        let was_running = self.wanted.iter().zip(&view.applications).any(|(wanted, application)| {
+            !application.live.is_some_and(|live| live.revision == *wanted && live.is_complete())
+        });
+        self.wanted.clear();
+        self.wanted.extend(view.applications.iter().map(|application| application.wanted));
+        let (told, mut status) = self.step(view);
+        status.abandoned = changed && was_running;
+        let mut actions = Vec::new();
+        for target in told.into_iter().map(TargetId) {
+            let application = &view.applications[target.index()];
+            if application.live.is_none() {
+                actions.push(Action::Create { target });
+            }
+            actions.push(Action::Deploy { target, revision: application.wanted });
+        }
+        Pass { actions, wake_at: None, status }
+    }
+
+    /// Which rule holds the rollout at `view`. `None`: it is finished, or the next pass moves it on.
+    fn hold(&self, view: &ProposalView) -> Option<Hold> {
+        let (told, status) = self.step(view);
+        if view.is_done() || !told.is_empty() {
+            return None;
+        }
+        let Some((index, stage)) = self.current(view) else {
+            let is_open = |application: &u32| !view.applications[*application as usize].is_complete();
+            if self.stages.is_none() {
+                let open = self.list(self.by_name.iter().copied().filter(is_open));
+                return Some(Hold {
+                    rule: "AllAtOnce",
+                    explanation: format!("all were told at once; not complete: {open}"),
+                });
+            }
+            let outside = self.list(self.unselected.iter().copied());
+            return Some(Hold {
+                rule: "matchExpressions",
+                explanation: format!("no step selects {outside}, so they are never changed"),
+            });
+        };
+        let at = |application: &u32| &view.applications[*application as usize];
+        let updating = stage.members.iter().copied().filter(|a| at(a).is_told() && !at(a).is_complete());
+        let waiting: Vec<u32> = stage.members.iter().copied().filter(|a| !at(a).is_told()).collect();
+        let later = self.stages.iter().flatten().skip(index + 1).flat_map(|stage| &stage.members);
+        let later: Vec<u32> = later.copied().filter(|a| !at(a).is_complete()).collect();
+        let mut explanation = format!("in step {}, not complete: {}", index + 1, self.list(updating));
+        if !status.failed.is_empty() {
+            let failed = self.list(status.failed.iter().map(|target| target.0));
+            explanation.push_str(&format!("; failed, which stalls the rollout: {failed}"));
+        }
+        for (group, place) in [(&waiting, "of the step"), (&later, "of later steps")] {
+            if !group.is_empty() {
+                explanation.push_str(&format!("; {} {place} wait", self.list(group.iter().copied())));
+            }
+        }
+        let limit = stage.limit.map(|limit| format!("; maxUpdate lets {limit} be updated at once"));
+        explanation.push_str(&limit.filter(|_| !waiting.is_empty()).unwrap_or_default());
+        Some(Hold { rule: if waiting.is_empty() { "rollingUpdate.steps" } else { "maxUpdate" }, explanation })
+    }
+}

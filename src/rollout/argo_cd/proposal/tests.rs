@@ -1,0 +1,310 @@
+//! Rollouts of the proposal told as stories, each from a sentence of its text.
+//!
+//! A line is `event => outcome`. Events: `pass` (nothing), `synced LIST`, `failed LIST` (how the sync went),
+//! `progressing LIST`, `healthy LIST`, `degraded LIST`, `release N` (the template changes for all), `release N LIST`. A
+//! list is `0-3,7`, by index. Then a pass is made and stored. Outcome: who is created and who is changed, or, where
+//! nobody is, the hold, or `done`.
+
+use std::sync::Arc;
+
+use proptest::prelude::*;
+
+use super::super::super::label_selector::Labels;
+use super::super::super::{Action, Revision, Scheduler, TargetId};
+use super::super::Health;
+use super::super::tests::{print_ranges, ranges};
+use super::*;
+use crate::units::SimTime;
+
+fn applications(steps: &[(&str, usize)]) -> Vec<(String, Arc<Labels>)> {
+    let environments = steps.iter().flat_map(|(env, count)| std::iter::repeat_n(*env, *count));
+    let application = |(index, env): (usize, &str)| {
+        let labels = Labels::from([("env".to_owned(), env.to_owned())]);
+        (format!("a{index:02}"), Arc::new(labels))
+    };
+    environments.enumerate().map(application).collect()
+}
+
+fn scheduler(strategy: &str, steps: &[(&str, usize)]) -> RollingUpdate {
+    let strategy: ProposalStrategy = serde_saphyr::from_str(strategy).expect(strategy);
+    RollingUpdate::new(&strategy, &applications(steps)).expect("the strategy is in order")
+}
+
+fn view(count: usize, live: Option<ProposalObject>) -> ProposalView {
+    ProposalView { applications: vec![ProposalApplication { wanted: Revision(1), live }; count] }
+}
+
+fn settled() -> Option<ProposalObject> {
+    Some(ProposalObject { revision: Revision(1), sync: SyncResult::Succeeded, health: Health::Healthy })
+}
+
+fn happens(view: &mut ProposalView, event: &str) {
+    let mut words = event.split(' ');
+    let name = words.next().expect("an event has a name");
+    let revision = (name == "release").then(|| words.next().expect("which").parse().expect("a number"));
+    let list = words.next().map_or_else(|| (0..view.applications.len() as u32).collect(), ranges);
+    for index in list {
+        let application = &mut view.applications[index as usize];
+        if let Some(revision) = revision {
+            application.wanted = Revision(revision);
+            continue;
+        }
+        let Some(live) = &mut application.live else { continue };
+        match name {
+            "pass" => {}
+            "synced" => live.sync = SyncResult::Succeeded,
+            "failed" => live.sync = SyncResult::Failed,
+            "progressing" => live.health = Health::Progressing,
+            "healthy" => live.health = Health::Healthy,
+            "degraded" => live.health = Health::Degraded,
+            other => panic!("unknown event `{other}`"),
+        }
+    }
+}
+
+fn pass(set: &mut RollingUpdate, view: &mut ProposalView) -> String {
+    let hold = set.hold(view);
+    let pass = set.reconcile(SimTime::ZERO, view);
+    view.store(&pass);
+    let (mut created, mut changed) = (Vec::new(), Vec::new());
+    for action in &pass.actions {
+        match action {
+            Action::Create { target } => created.push(target.0),
+            Action::Deploy { target, .. } => changed.push(target.0),
+            other => panic!("the proposal asks for no {other:?}"),
+        }
+    }
+    assert!(pass.actions.is_empty() || hold.is_none(), "{hold:?} in a pass that moves on");
+    changed.retain(|target| !created.contains(target));
+    let abandoned = if pass.status.abandoned { "abandon; " } else { "" };
+    let groups = [("create", created), ("update", changed)];
+    let texts: Vec<_> = groups
+        .iter()
+        .filter(|(_, list)| !list.is_empty())
+        .map(|(what, list)| format!("{what} {}", print_ranges(list)))
+        .collect();
+    match hold {
+        Some(hold) => format!("{abandoned}hold {hold}"),
+        None if texts.is_empty() => format!("{abandoned}done"),
+        None => format!("{abandoned}{}", texts.join(", ")),
+    }
+}
+
+fn play(strategy: &str, steps: &[(&str, usize)], mut view: ProposalView, story: &str) {
+    let mut set = scheduler(strategy, steps);
+    let told: String = story
+        .lines()
+        .map(|line| {
+            let Some((event, _)) = line.split_once(" => ") else { return "\n".to_owned() };
+            happens(&mut view, event);
+            format!("{event} => {}\n", pass(&mut set, &mut view))
+        })
+        .collect();
+    assert_eq!(told.trim(), story.trim());
+}
+
+/// The example of the text.
+const EXAMPLE: &str = "
+type: RollingUpdate
+rollingUpdate:
+  steps:
+    - matchExpressions: [{key: env, operator: In, values: [dev]}]
+      maxUpdate: 0
+    - matchExpressions: [{key: env, operator: In, values: [qa]}]
+    - matchExpressions: [{key: env, operator: In, values: [us_east_2, eu_west_1, ap_south_1]}]
+      maxUpdate: 1";
+
+const FLEET: [(&str, usize); 4] = [("dev", 2), ("qa", 2), ("us_east_2", 1), ("eu_west_1", 1)];
+
+#[test]
+fn the_example_updates_dev_then_qa_together_and_the_rest_one_by_one() {
+    play(
+        EXAMPLE,
+        &FLEET,
+        view(6, settled()),
+        "
+pass => done
+release 2 => update 0-1
+synced 0-1 => update 2-3
+synced 2 => hold rollingUpdate.steps: in step 2, not complete: 1 application (a03); 2 applications (a04, a05) of later steps wait
+synced 3 => update 4
+synced 4 => update 5
+synced 5 => done",
+    );
+}
+
+#[test]
+fn an_application_is_complete_once_it_was_synced_and_is_healthy_again() {
+    play(
+        "{type: RollingUpdate, rollingUpdate: {steps: [{maxUpdate: 1}]}}",
+        &[("dev", 2)],
+        view(2, settled()),
+        "
+release 2 => update 0
+progressing 0 => hold maxUpdate: in step 1, not complete: 1 application (a00); 1 application (a01) of the step wait; maxUpdate lets 1 be updated at once
+synced 0 => hold maxUpdate: in step 1, not complete: 1 application (a00); 1 application (a01) of the step wait; maxUpdate lets 1 be updated at once
+healthy 0 => update 1",
+    );
+}
+
+#[test]
+fn a_new_set_is_created_in_the_order_of_the_steps() {
+    play(
+        EXAMPLE,
+        &FLEET,
+        view(6, None),
+        "
+pass => create 0-1
+synced 0-1 => hold rollingUpdate.steps: in step 1, not complete: 2 applications (a00, a01); 4 applications (a02, a03, a04 and 1 more) of later steps wait
+healthy 0-1 => create 2-3",
+    );
+}
+
+#[test]
+fn a_failure_stalls_the_rollout_and_what_max_update_leaves_goes_on() {
+    play(
+        "{type: RollingUpdate, rollingUpdate: {steps: [
+            {matchExpressions: [{key: env, operator: In, values: [dev]}], maxUpdate: 50%},
+            {matchExpressions: [{key: env, operator: In, values: [qa]}]}]}}",
+        &[("dev", 4), ("qa", 1)],
+        view(5, settled()),
+        "
+release 2 => update 0-1
+failed 0 => hold maxUpdate: in step 1, not complete: 2 applications (a00, a01); failed, which stalls the rollout: 1 application (a00); 2 applications (a02, a03) of the step wait; 1 application (a04) of later steps wait; maxUpdate lets 2 be updated at once
+synced 1 => update 2
+synced 2 => update 3
+synced 3 => hold rollingUpdate.steps: in step 1, not complete: 1 application (a00); failed, which stalls the rollout: 1 application (a00); 1 application (a04) of later steps wait
+synced 0 => update 4",
+    );
+}
+
+#[test]
+fn a_change_abandons_the_running_rollout_and_leaves_applications_as_they_are() {
+    play(
+        EXAMPLE,
+        &FLEET,
+        view(6, settled()),
+        "
+release 2 => update 0-1
+synced 0 => hold rollingUpdate.steps: in step 1, not complete: 1 application (a01); 4 applications (a02, a03, a04 and 1 more) of later steps wait
+failed 1 => hold rollingUpdate.steps: in step 1, not complete: 1 application (a01); failed, which stalls the rollout: 1 application (a01); 4 applications (a02, a03, a04 and 1 more) of later steps wait
+release 3 => abandon; update 0-1
+synced 0-1 => update 2-3
+release 1 => abandon; update 0-1
+synced 0-3 => update 2-3
+synced 2-3 => done",
+    );
+}
+
+#[test]
+fn without_steps_applications_go_one_by_one_in_a_fixed_order() {
+    let story = "
+release 2 => update 0
+synced 0 => update 1
+failed 1 => hold maxUpdate: in step 1, not complete: 1 application (a01); failed, which stalls the rollout: 1 application (a01); 1 application (a02) of the step wait; maxUpdate lets 1 be updated at once";
+    play("{type: RollingUpdate}", &[("dev", 3)], view(3, settled()), story);
+    play("{type: RollingUpdate, rollingUpdate: {steps: []}}", &[("dev", 3)], view(3, settled()), story);
+}
+
+#[test]
+fn all_at_once_asks_nobody() {
+    let story = "
+release 2 => update 0-2
+failed 1 => hold AllAtOnce: all were told at once; not complete: 3 applications (a00, a01, a02)
+synced 0-2 => done";
+    play("{}", &[("dev", 3)], view(3, settled()), story);
+    play("{type: AllAtOnce}", &[("dev", 3)], view(3, settled()), story);
+}
+
+#[test]
+fn an_application_that_no_step_selects_is_never_changed() {
+    play(
+        EXAMPLE,
+        &[("dev", 1), ("lab", 1)],
+        view(2, settled()),
+        "
+release 2 => update 0
+synced 0 => hold matchExpressions: no step selects 1 application (a01), so they are never changed",
+    );
+}
+
+#[test]
+fn what_the_text_gives_no_meaning_to_is_refused() {
+    let step = |step: &str| format!("{{type: RollingUpdate, rollingUpdate: {{steps: [{step}]}}}}");
+    let cases = [
+        (
+            "{type: RollingSync}".to_owned(),
+            "strategy.type is `RollingSync`; the proposal has RollingUpdate and AllAtOnce",
+        ),
+        (
+            step("{maxUpdate: -1}"),
+            "strategy.rollingUpdate.steps[0].maxUpdate is `-1`; write a number from 0, or a percentage such as 10%",
+        ),
+        (
+            step("{}, {maxUpdate: some}"),
+            "strategy.rollingUpdate.steps[1].maxUpdate is `\"some\"`; write a number from 0, or a percentage such as 10%",
+        ),
+        (
+            step("{maxUpdate: -5%}"),
+            "strategy.rollingUpdate.steps[0].maxUpdate is `-5%`; write a number from 0, or a percentage such as 10%",
+        ),
+        (
+            step("{matchExpressions: [{key: env, operator: Exists}]}"),
+            "strategy.rollingUpdate.steps[0] has the operator `Exists`; use In or NotIn",
+        ),
+    ];
+    for (yaml, message) in cases {
+        let strategy: ProposalStrategy = serde_saphyr::from_str(&yaml).expect(&yaml);
+        let error = RollingUpdate::new(&strategy, &[]).expect_err(&yaml);
+        assert_eq!(error.to_string(), message, "{yaml}");
+    }
+}
+
+#[test]
+fn limits_are_those_of_the_step_and_zero_is_all() {
+    let cases = [("absent", None), ("0", None), ("0%", None), ("3", Some(3)), ("25%", Some(2)), ("1%", Some(1))];
+    for (written, limit) in cases {
+        let max_update = if written == "absent" { String::new() } else { format!("maxUpdate: {written}") };
+        let yaml = format!("{{type: RollingUpdate, rollingUpdate: {{steps: [{{{max_update}}}]}}}}");
+        let steps: Vec<_> = scheduler(&yaml, &[("dev", 10)]).steps().collect();
+        assert_eq!(steps, [((0..10).map(TargetId).collect(), limit)], "{written} of 10");
+    }
+}
+
+proptest! {
+    /// Whatever happens to applications, a step's limit holds for what the rollout itself started, and nothing of a
+    /// later step is changed before the earlier ones are complete.
+    #[test]
+    fn limits_and_the_order_of_steps_hold(events in proptest::collection::vec((0..8_u32, 0..5_usize), 0..60)) {
+        let mut set = scheduler(EXAMPLE, &FLEET);
+        let mut view = view(6, settled());
+        happens(&mut view, "release 2");
+        pass(&mut set, &mut view);
+        for (index, event) in events {
+            let name = ["synced", "failed", "progressing", "healthy", "degraded"][event];
+            happens(&mut view, &format!("{name} {}", index % 6));
+            let result = set.reconcile(SimTime::ZERO, &view);
+            let told: Vec<u32> = result.actions.iter().filter_map(|action| match action {
+                Action::Deploy { target, .. } => Some(target.0),
+                _ => None,
+            }).collect();
+            let steps: Vec<_> = set.steps().collect();
+            let current = steps.iter().position(|(members, _)| {
+                members.iter().any(|target| !view.applications[target.index()].is_complete())
+            });
+            for target in told {
+                let (members, _) = &steps[current.expect("only an unfinished step is worked on")];
+                prop_assert!(members.contains(&TargetId(target)));
+            }
+            view.store(&result);
+            for (members, limit) in steps {
+                let is_updating = |target: &&TargetId| {
+                    let application = &view.applications[target.index()];
+                    application.is_told() && application.live.is_some_and(|live| live.sync == SyncResult::Open)
+                };
+                let updating = members.iter().filter(is_updating).count();
+                prop_assert!(limit.is_none_or(|limit| updating <= limit));
+            }
+        }
+    }
+}

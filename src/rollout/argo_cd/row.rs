@@ -1,0 +1,173 @@
+//! The state that the controller keeps of each application, and how it changes.
+//!
+//! Follows `UpdateApplicationSetApplicationStatus` in `applicationset/progressivesync/progressive_sync.go`.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::super::Revision;
+use super::view::{Application, Health, Phase, Spec, SyncStatus};
+use crate::units::SimTime;
+
+/// One row of `status.applicationStatus`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ApplicationStatus {
+    /// Where the application is on its way.
+    pub status: RolloutStatus,
+    /// Its step, counted from 1. `None`: in no step; the product shows -1.
+    pub step: Option<u32>,
+    /// The revisions that this way leads to.
+    pub target_revisions: Arc<[Revision]>,
+    /// When the status last changed, in whole seconds.
+    pub last_transition_time: SimTime,
+    /// Why.
+    pub message: Message,
+}
+
+/// Where an application is on its way.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum RolloutStatus {
+    /// For its step, and for room in the step's budget.
+    Waiting,
+    /// A sync is requested until an operation is seen to begin.
+    Pending,
+    /// An operation was seen; it is not Synced and Healthy yet.
+    Progressing,
+    /// It arrived. Whatever happens to it at these revisions and this spec changes nothing.
+    Healthy,
+}
+
+/// Why a row has its status: the product's sentences, as one name for each.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Message {
+    /// No text.
+    #[default]
+    Empty,
+    /// The application has no row yet.
+    New,
+    /// It is at other revisions.
+    Revision,
+    /// Its spec is to change.
+    Spec,
+    /// Both.
+    RevisionAndSpec,
+    /// It was found Synced and Healthy before any sync was requested.
+    SyncedHealthy,
+    /// It was found Synced, and not Healthy, before any sync was requested.
+    SyncedNotHealthy,
+    /// Its step and its budget let it go.
+    Promoted,
+    /// The requested operation runs.
+    OperationRunning,
+    /// The requested operation succeeded.
+    OperationSucceeded,
+    /// The requested operation failed.
+    OperationFailed,
+    /// It cannot be synced: `InvalidSpecError` or `UnknownError`.
+    ApplicationError,
+    /// It became Synced and Healthy.
+    Arrived,
+}
+
+impl fmt::Display for RolloutStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self, f)
+    }
+}
+
+/// A time as the API stores it, in whole seconds.
+pub(super) fn stored(time: SimTime) -> SimTime {
+    const SECOND: u64 = 1_000_000_000;
+    SimTime::from_nanos(time.as_nanos() / SECOND * SECOND)
+}
+
+impl ApplicationStatus {
+    /// Whether the rows are written because of this one. Revisions or the time alone are no reason.
+    pub(super) fn is_worth_writing_over(&self, old: &Self) -> bool {
+        (self.status, self.step, self.message) != (old.status, old.step, old.message)
+    }
+
+    pub(super) fn promote(&mut self, now: SimTime) {
+        self.turn(RolloutStatus::Pending, Message::Promoted, now);
+    }
+
+    fn turn(&mut self, status: RolloutStatus, message: Message, now: SimTime) {
+        (self.status, self.message, self.last_transition_time) = (status, message, now);
+    }
+}
+
+/// What a row is updated from.
+pub(super) struct Observed<'a> {
+    /// The step now, counted from 1.
+    pub step: Option<u32>,
+    pub live: &'a Application,
+    /// `None`: no longer generated.
+    pub generated: Option<Spec>,
+    /// In whole seconds.
+    pub now: SimTime,
+    /// [`Options::keep_spec_changes`](super::Options).
+    pub keep_spec_changes: bool,
+}
+
+/// The row after the update; `old` is `None` when there is none.
+pub(super) fn update(old: Option<&ApplicationStatus>, observed: &Observed<'_>) -> ApplicationStatus {
+    let Observed { live, now, .. } = *observed;
+    let mut row = old.cloned().unwrap_or_else(|| ApplicationStatus {
+        status: RolloutStatus::Waiting,
+        step: None,
+        target_revisions: Arc::clone(&live.revisions),
+        last_transition_time: now,
+        message: Message::New,
+    });
+    let was = row.status;
+    row.step = observed.step;
+    let revision_changed = row.target_revisions != live.revisions;
+    let spec_changed = observed.generated.is_some_and(|spec| spec != live.spec);
+    if revision_changed || spec_changed {
+        let message = match (revision_changed, spec_changed) {
+            (true, true) => Message::RevisionAndSpec,
+            (true, false) => Message::Revision,
+            (false, _) => Message::Spec,
+        };
+        row.turn(RolloutStatus::Waiting, message, now);
+        row.target_revisions = Arc::clone(&live.revisions);
+    }
+    if row.status == RolloutStatus::Waiting {
+        if live.sync == SyncStatus::Synced && (!observed.keep_spec_changes || is_synced_since(&row, live)) {
+            if live.health == Health::Healthy {
+                row.turn(RolloutStatus::Healthy, Message::SyncedHealthy, now);
+            } else {
+                row.turn(RolloutStatus::Progressing, Message::SyncedNotHealthy, now);
+            }
+        }
+    } else if was == RolloutStatus::Pending {
+        if let Some(message) = left_pending(&row, live) {
+            row.turn(RolloutStatus::Progressing, message, now);
+        }
+    } else if was == RolloutStatus::Progressing && live.is_synced_and_healthy() {
+        row.turn(RolloutStatus::Healthy, Message::Arrived, now);
+    }
+    row
+}
+
+/// Why a Pending application is under way: only an operation that began after the promotion's second counts, and only
+/// if a comparison has happened since.
+fn left_pending(row: &ApplicationStatus, live: &Application) -> Option<Message> {
+    if live.reconciled_at.is_some_and(|at| stored(at) <= row.last_transition_time) {
+        return None;
+    }
+    match live.operation_state {
+        Some(state) if stored(state.started_at) > row.last_transition_time => Some(match state.phase {
+            Phase::Succeeded => Message::OperationSucceeded,
+            Phase::Failed | Phase::Error => Message::OperationFailed,
+            Phase::Running | Phase::Terminating => Message::OperationRunning,
+        }),
+        _ => live.has_error.then_some(Message::ApplicationError),
+    }
+}
+
+/// The mended rule: Synced says nothing about a changed spec before it is compared with it.
+fn is_synced_since(row: &ApplicationStatus, live: &Application) -> bool {
+    !matches!(row.message, Message::Spec | Message::RevisionAndSpec)
+        || live.reconciled_at.is_some_and(|at| stored(at) > row.last_transition_time)
+}

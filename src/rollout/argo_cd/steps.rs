@@ -1,0 +1,179 @@
+//! Which applications are in which step, and what is wrong with the steps.
+//!
+//! Follows `applicationset/progressivesync/{progressive_sync,validation_issues}.go`. These are not Kubernetes'
+//! selectors: only `In` and `NotIn` exist, and with any other operator an expression holds for an application that
+//! lacks the label and fails for one that has it.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::super::label_selector::Labels;
+use super::config::{MatchExpression, Step};
+
+/// The steps of a strategy with their applications.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Steps {
+    /// For each step its applications in the order of the generators, as indices. One that matches several steps is in
+    /// several lists.
+    pub lists: Vec<Vec<u32>>,
+    /// For each application the first step that selects it, counted from 0. `None`: it is in no step.
+    pub step_of: Vec<Option<u32>>,
+    /// What is wrong with the steps, other than an unreadable `maxUpdate`.
+    pub issues: Issues,
+}
+
+/// What is wrong with the steps. None of it stops a rollout. Steps are counted from 0.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Issues {
+    /// An operator that is neither `In` nor `NotIn`, once for each step and text, where an application has the label.
+    pub operators: Vec<(u32, String)>,
+    /// Applications that several steps select, with these steps.
+    pub duplicates: Vec<(u32, Vec<u32>)>,
+    /// Steps without an application.
+    pub empty_steps: Vec<u32>,
+}
+
+/// What the condition `InvalidRolloutConfig` reports: one kind only, the first of these.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum IssueKind {
+    /// An unknown operator.
+    Operator,
+    /// An application in several steps.
+    Duplicate,
+    /// A `maxUpdate` that cannot be read.
+    MaxUpdate,
+    /// A step without an application.
+    EmptyStep,
+}
+
+impl fmt::Display for IssueKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Operator => "unknown operator",
+            Self::Duplicate => "application in several steps",
+            Self::MaxUpdate => "unreadable maxUpdate",
+            Self::EmptyStep => "empty step",
+        })
+    }
+}
+
+impl Issues {
+    /// The kind that is reported. `None`: there is none.
+    #[must_use]
+    pub fn reported(&self, is_max_update_unreadable: bool) -> Option<IssueKind> {
+        [
+            (IssueKind::Operator, !self.operators.is_empty()),
+            (IssueKind::Duplicate, !self.duplicates.is_empty()),
+            (IssueKind::MaxUpdate, is_max_update_unreadable),
+            (IssueKind::EmptyStep, !self.empty_steps.is_empty()),
+        ]
+        .into_iter()
+        .find_map(|(kind, is_found)| is_found.then_some(kind))
+    }
+}
+
+impl MatchExpression {
+    /// Whether the expression holds for these labels.
+    #[must_use]
+    pub fn matches(&self, labels: &Labels) -> bool {
+        match (self.operator.as_str(), labels.get(&self.key)) {
+            ("In", Some(value)) => self.values.contains(value),
+            ("NotIn", Some(value)) => !self.values.contains(value),
+            (_, Some(_)) => false,
+            (operator, None) => operator != "In",
+        }
+    }
+
+    fn is_operator_unknown_to(&self, labels: &Labels) -> bool {
+        !matches!(self.operator.as_str(), "In" | "NotIn") && labels.contains_key(&self.key)
+    }
+}
+
+impl Step {
+    /// Whether the step selects an application with these labels.
+    #[must_use]
+    pub fn selects(&self, labels: &Labels) -> bool {
+        self.match_expressions.iter().all(|expression| expression.matches(labels))
+    }
+}
+
+impl Steps {
+    /// Puts applications, by the labels they are generated with, into steps. `None`: not generated.
+    #[must_use]
+    pub fn new(steps: &[Step], labels: &[Option<Arc<Labels>>]) -> Self {
+        let mut lists = vec![Vec::new(); steps.len()];
+        let mut step_of = vec![None; labels.len()];
+        let mut issues = Issues::default();
+        let mut several = Vec::new();
+        for (application, labels) in (0..).zip(labels) {
+            let Some(labels) = labels else { continue };
+            several.clear();
+            for (index, step) in (0..).zip(steps) {
+                // As upstream stops at the first expression that fails, later ones are not looked at.
+                let failed = step.match_expressions.iter().find(|expression| !expression.matches(labels));
+                match failed {
+                    None => several.push(index),
+                    Some(expression) if expression.is_operator_unknown_to(labels) => {
+                        let issue = (index, expression.operator.clone());
+                        if !issues.operators.contains(&issue) {
+                            issues.operators.push(issue);
+                        }
+                    }
+                    Some(_) => {}
+                }
+            }
+            several.iter().for_each(|step| lists[*step as usize].push(application));
+            step_of[application as usize] = several.first().copied();
+            if several.len() > 1 {
+                issues.duplicates.push((application, several.clone()));
+            }
+        }
+        issues.operators.sort_unstable();
+        issues.empty_steps = (0..).zip(&lists).filter(|(_, list)| list.is_empty()).map(|(index, _)| index).collect();
+        Self { lists, step_of, issues }
+    }
+
+    /// The step whose budget an application counts in: its own, and for one in no step the first.
+    #[must_use]
+    pub fn counted_in(&self, application: usize) -> usize {
+        self.step_of[application].unwrap_or(0) as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn expression(operator: &str, values: &[&str]) -> MatchExpression {
+        let values = values.iter().map(|value| (*value).to_owned()).collect();
+        MatchExpression { key: "env".to_owned(), operator: operator.to_owned(), values }
+    }
+
+    #[test]
+    fn an_expression_matches_as_in_argo_cd() {
+        let labelled = |value: &str| Labels::from([("env".to_owned(), value.to_owned())]);
+        let cases = [
+            // operator, values, label, matches, why
+            ("In", &["dev", "qa"][..], Some("qa"), true, "one of them"),
+            ("In", &["dev"], Some("qa"), false, "none of them"),
+            ("In", &["dev"], None, false, "In needs the label"),
+            ("In", &[], Some("qa"), false, "no values select nothing"),
+            ("In", &[""], Some(""), true, "an empty value is a value"),
+            ("NotIn", &["dev"], Some("qa"), true, "none of them"),
+            ("NotIn", &["dev"], Some("dev"), false, "one of them"),
+            ("NotIn", &["dev"], None, true, "NotIn does not need the label"),
+            ("NotIn", &[], Some("qa"), true, "no values exclude nothing"),
+            ("Exists", &[], Some("qa"), false, "unknown, and the label is there"),
+            ("Exists", &[], None, true, "unknown, and the label is absent: the opposite of what it says"),
+            ("in", &["qa"], Some("qa"), false, "case counts, so it is unknown"),
+        ];
+        for (operator, values, label, matches, why) in cases {
+            let labels = label.map(labelled).unwrap_or_default();
+            assert_eq!(
+                expression(operator, values).matches(&labels),
+                matches,
+                "{operator} {values:?} {label:?}: {why}"
+            );
+        }
+    }
+}

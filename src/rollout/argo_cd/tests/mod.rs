@@ -1,0 +1,193 @@
+//! Rollouts told as stories: what happens, then what a pass asks for and stores, or which rule holds it.
+//!
+//! A line of a story is `SECOND event LIST => outcome`; a list is `0-3,7`, by index, and without one all are meant.
+//! Events: `pass` (nothing), `compared` (first comparison: OutOfSync and Missing at revision 1), `commit N` (noticed:
+//! OutOfSync at revision N), `template N` (other parameters), `move ENV`, `drop` and `add` (by the generators), `drift`
+//! (noticed: OutOfSync), `refresh` (compared: Synced), `start` (the operation is seen to run), `synced`, `failed` (how
+//! it ended; what is synced is Progressing), `healthy`, `degraded`, `gone`, `delete set`. Then a pass is made and
+//! stored. Outcome: objects created, updated and deleted; syncs that begin; rows by new status; or, where nothing
+//! changes, the hold, or `done`.
+
+mod invariants;
+mod mended;
+mod shipped;
+
+use std::sync::Arc;
+
+use super::super::{Action, Revision};
+use super::*;
+
+/// A set, its applications, and a toy application controller.
+pub(super) struct Story {
+    set: ArgoCd,
+    view: ApplicationSetView,
+}
+
+/// What exists when a story begins.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Begin {
+    /// No application.
+    Empty,
+    /// All applications, Synced and Healthy at revision 1, and the set knows it.
+    Settled,
+}
+
+pub(super) fn rolling(steps: &str) -> ApplicationSetSpec {
+    let yaml = format!("strategy: {{type: RollingSync, rollingSync: {{steps: [{steps}]}}}}");
+    serde_saphyr::from_str(&yaml).expect(&yaml)
+}
+
+pub(super) fn env(name: &str) -> Arc<Labels> {
+    Arc::new([("env".to_owned(), name.to_owned())].into())
+}
+
+impl Story {
+    /// Applications a00, a01 ... with these labels `env`.
+    pub(super) fn new(spec: ApplicationSetSpec, options: Options, steps: &[(&str, usize)], begin: Begin) -> Self {
+        let labels: Vec<_> = steps.iter().flat_map(|(name, count)| std::iter::repeat_n(env(name), *count)).collect();
+        let names = (0..labels.len()).map(|index| format!("a{index:02}")).collect();
+        let mut set = ArgoCd::new(spec, options, names);
+        let application = |labels: Arc<Labels>| {
+            let generated = Generated::new(Arc::clone(&labels), 1, Revision(1));
+            let spec = set.spec_of(&generated);
+            let live =
+                Application { reconciled_at: Some(SimTime::ZERO), ..Application::settled(labels, spec, Revision(1)) };
+            ApplicationView { generated: Some(generated), live: (begin == Begin::Settled).then_some(live) }
+        };
+        let view = ApplicationSetView { deleted: false, applications: labels.into_iter().map(application).collect() };
+        if begin == Begin::Settled {
+            set.reconcile(SimTime::ZERO, &view);
+        }
+        Self { set, view }
+    }
+
+    pub(super) fn happens(&mut self, now: SimTime, event: &str) {
+        let mut words = event.split(' ');
+        let name = words.next().expect("an event has a name");
+        let argument = matches!(name, "commit" | "template" | "move" | "delete").then(|| words.next().expect("a word"));
+        let number = || argument.expect("it has one").parse::<u32>().expect("a number");
+        if name == "delete" {
+            self.view.deleted = true;
+            return;
+        }
+        let list = words.next().map_or_else(|| (0..self.view.applications.len() as u32).collect(), ranges);
+        for index in list {
+            let application = &mut self.view.applications[index as usize];
+            match (name, &mut application.generated) {
+                ("template", Some(generated)) => {
+                    (generated.parameters, generated.wanted) = (number(), Revision(number()));
+                }
+                ("move", Some(generated)) => generated.labels = env(argument.expect("where to")),
+                ("drop", generated) => *generated = None,
+                ("add", generated) => *generated = Some(Generated::new(env("dev"), 1, Revision(1))),
+                ("gone", _) => application.live = None,
+                _ => {}
+            }
+            if let Some(live) = &mut application.live {
+                observe(live, now, name, argument);
+            }
+        }
+    }
+
+    /// One pass, stored; what it asked for and changed.
+    pub(super) fn pass(&mut self, now: SimTime) -> String {
+        let before = self.set.rows().to_vec();
+        let hold = self.set.hold(&self.view);
+        let pass = self.set.reconcile(now, &self.view);
+        self.set.store(now, &pass, &mut self.view);
+        let of = |select: fn(&Action) -> Option<u32>| pass.actions.iter().filter_map(select).collect::<Vec<_>>();
+        let groups = [
+            ("create", of(|action| if let Action::Create { target } = action { Some(target.0) } else { None })),
+            ("update", of(|action| if let Action::Stage { target, .. } = action { Some(target.0) } else { None })),
+            ("delete", of(|action| if let Action::Delete { target } = action { Some(target.0) } else { None })),
+            ("sync", of(|action| if let Action::Deploy { target, .. } = action { Some(target.0) } else { None })),
+        ];
+        let mut texts: Vec<String> = groups
+            .iter()
+            .filter(|(_, list)| !list.is_empty())
+            .map(|(what, list)| format!("{what} {}", print_ranges(list)))
+            .collect();
+        for status in
+            [RolloutStatus::Waiting, RolloutStatus::Pending, RolloutStatus::Progressing, RolloutStatus::Healthy]
+        {
+            let is_new = |index: &u32| {
+                let (old, new) = (before[*index as usize].as_ref(), self.set.rows()[*index as usize].as_ref());
+                new.is_some_and(|new| new.status == status && old.is_none_or(|old| old.is_worth_writing_over(new)))
+            };
+            let list: Vec<u32> = (0..before.len() as u32).filter(is_new).collect();
+            if !list.is_empty() {
+                texts.push(format!("{status}: {}", print_ranges(&list)));
+            }
+        }
+        if pass.status.released {
+            texts.push("released".to_owned());
+        }
+        assert!(pass.actions.is_empty() || hold.is_none(), "{hold:?} in a pass that moves on: {:?}", pass.actions);
+        match hold {
+            Some(hold) => format!("hold {hold}"),
+            None if texts.is_empty() && !self.view.deleted && self.view.is_done() => "done".to_owned(),
+            None if texts.is_empty() => "nothing".to_owned(),
+            None => texts.join("; "),
+        }
+    }
+
+    pub(super) fn plays(mut self, story: &str) {
+        let told: String = story
+            .lines()
+            .map(|line| {
+                let Some((head, _)) = line.split_once(" => ") else { return "\n".to_owned() };
+                let (second, event) = head.split_once(' ').expect("a second and an event");
+                let now = SimTime::from_secs(second.parse().expect("a number of seconds"));
+                self.happens(now, event);
+                format!("{head} => {}\n", self.pass(now))
+            })
+            .collect();
+        assert_eq!(told.trim(), story.trim(), "\n{told}");
+    }
+}
+
+/// What the application controller makes of an event.
+fn observe(live: &mut Application, now: SimTime, event: &str, argument: Option<&str>) {
+    let state = |phase, started_at| Some(OperationState { phase, started_at });
+    let started_at = live.operation_state.map_or(now, |state| state.started_at);
+    match event {
+        "compared" => {
+            (live.sync, live.health, live.revisions) =
+                (SyncStatus::OutOfSync, Health::Missing, Arc::new([Revision(1)]));
+        }
+        "commit" => {
+            let revision = Revision(argument.expect("which").parse().expect("a number"));
+            (live.sync, live.revisions) = (SyncStatus::OutOfSync, Arc::new([revision]));
+        }
+        "drift" => live.sync = SyncStatus::OutOfSync,
+        "refresh" => live.sync = SyncStatus::Synced,
+        "start" => live.operation_state = state(Phase::Running, now),
+        "synced" => {
+            (live.sync, live.health, live.operation) = (SyncStatus::Synced, Health::Progressing, None);
+            live.operation_state = state(Phase::Succeeded, started_at);
+        }
+        "failed" => (live.operation_state, live.operation) = (state(Phase::Failed, started_at), None),
+        "healthy" => live.health = Health::Healthy,
+        "degraded" => live.health = Health::Degraded,
+        _ => return,
+    }
+    live.reconciled_at = Some(now);
+}
+
+pub(super) fn ranges(text: &str) -> Vec<u32> {
+    let number = |text: &str| text.parse::<u32>().expect("an index");
+    let mut list = Vec::new();
+    for part in text.split(',').filter(|part| !part.is_empty()) {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        list.extend(number(first)..=number(last));
+    }
+    list
+}
+
+pub(super) fn print_ranges(list: &[u32]) -> String {
+    let print = |run: &[u32]| match run {
+        [one] => one.to_string(),
+        run => format!("{}-{}", run[0], run[run.len() - 1]),
+    };
+    list.chunk_by(|a, b| a + 1 == *b).map(print).collect::<Vec<_>>().join(",")
+}

@@ -1,0 +1,285 @@
+//! Stories of what ships. What every single pass of them does is recorded upstream behaviour, held in
+//! `tests/conformance`; these are for reading, and for the holds.
+
+use super::*;
+
+/// dev at will, prod one at a time.
+const DEV_PROD: &str = "{matchExpressions: [{key: env, operator: In, values: [dev]}]},
+    {matchExpressions: [{key: env, operator: In, values: [prod]}], maxUpdate: 1}";
+
+fn play(spec: ApplicationSetSpec, steps: &[(&str, usize)], begin: Begin, story: &str) {
+    Story::new(spec, Options::default(), steps, begin).plays(story);
+}
+
+#[test]
+fn a_new_set_creates_everything_at_once_and_syncs_it_step_by_step() {
+    play(
+        rolling(DEV_PROD),
+        &[("dev", 2), ("prod", 2)],
+        Begin::Empty,
+        "
+0 pass => create 0-3
+2 compared => Waiting: 2-3; Pending: 0-1
+2 pass => sync 0-1
+5 start 0-1 => Progressing: 0-1
+8 synced 0-1 => hold rollingSync.steps: step 1 is complete when all of it is Healthy; not yet: 2 applications (a00, a01) Progressing, Synced, Progressing, operation Succeeded; 2 applications (a02, a03) in later steps wait
+9 healthy 0-1 => Pending: 2; Healthy: 0-1
+9 pass => sync 2
+",
+    );
+}
+
+#[test]
+fn a_commit_goes_through_the_steps_and_each_sync_is_requested_a_pass_after_the_promotion() {
+    play(
+        rolling(DEV_PROD),
+        &[("dev", 1), ("prod", 2)],
+        Begin::Settled,
+        "
+10 commit 2 => Waiting: 1-2; Pending: 0
+10 pass => sync 0
+",
+    );
+}
+
+#[test]
+fn a_failed_sync_holds_its_step_until_a_new_revision() {
+    play(
+        rolling(DEV_PROD),
+        &[("dev", 1), ("prod", 2)],
+        Begin::Settled,
+        "
+10 commit 2 => Waiting: 1-2; Pending: 0
+10 pass => sync 0
+12 start => Progressing: 0
+20 failed 0 => hold rollingSync.steps: step 1 is complete when all of it is Healthy; not yet: 1 application (a00) Progressing, OutOfSync, Healthy, operation Failed; 2 applications (a01, a02) in later steps wait
+20 pass => hold rollingSync.steps: step 1 is complete when all of it is Healthy; not yet: 1 application (a00) Progressing, OutOfSync, Healthy, operation Failed; 2 applications (a01, a02) in later steps wait
+500 pass => hold rollingSync.steps: step 1 is complete when all of it is Healthy; not yet: 1 application (a00) Progressing, OutOfSync, Healthy, operation Failed; 2 applications (a01, a02) in later steps wait
+510 commit 3 => Pending: 0
+510 pass => sync 0
+",
+    );
+}
+
+#[test]
+fn max_update_limits_pending_and_progressing_together() {
+    play(
+        rolling("{maxUpdate: 40%}"),
+        &[("dev", 5)],
+        Begin::Settled,
+        "
+10 commit 2 => Waiting: 2-4; Pending: 0-1
+10 pass => sync 0-1
+11 start 0-1 => Progressing: 0-1
+12 synced 0 => hold maxUpdate: in step 1, maxUpdate lets 2 of 5 applications be updated at once; taken by 1 application (a00) Progressing, Synced, Progressing, operation Succeeded; 1 application (a01) Progressing, OutOfSync, Healthy, operation Running; 3 applications (a02, a03, a04) wait
+12 pass => hold maxUpdate: in step 1, maxUpdate lets 2 of 5 applications be updated at once; taken by 1 application (a00) Progressing, Synced, Progressing, operation Succeeded; 1 application (a01) Progressing, OutOfSync, Healthy, operation Running; 3 applications (a02, a03, a04) wait
+13 healthy 0 => Pending: 2; Healthy: 0
+13 pass => sync 2
+14 start 2 => Progressing: 2
+15 synced 1-2 => hold maxUpdate: in step 1, maxUpdate lets 2 of 5 applications be updated at once; taken by 2 applications (a01, a02) Progressing, Synced, Progressing, operation Succeeded; 2 applications (a03, a04) wait
+15 pass => hold maxUpdate: in step 1, maxUpdate lets 2 of 5 applications be updated at once; taken by 2 applications (a01, a02) Progressing, Synced, Progressing, operation Succeeded; 2 applications (a03, a04) wait
+16 pass => hold maxUpdate: in step 1, maxUpdate lets 2 of 5 applications be updated at once; taken by 2 applications (a01, a02) Progressing, Synced, Progressing, operation Succeeded; 2 applications (a03, a04) wait
+",
+    );
+}
+
+#[test]
+fn max_update_zero_is_passed_by_hand() {
+    play(
+        rolling(
+            "{matchExpressions: [{key: env, operator: In, values: [dev]}], maxUpdate: 0}, {matchExpressions: [{key: env, operator: In, values: [prod]}]}",
+        ),
+        &[("dev", 1), ("prod", 1)],
+        Begin::Settled,
+        "
+10 commit 2 => Waiting: 0-1
+10 pass => hold maxUpdate: a maxUpdate of 0 in step 1 lets no application be synced, ever; 1 application (a00) wait to be synced by hand
+20 start 0 => hold maxUpdate: a maxUpdate of 0 in step 1 lets no application be synced, ever; 1 application (a00) wait to be synced by hand
+21 synced 0 => Progressing: 0
+22 healthy 0 => Pending: 1; Healthy: 0
+",
+    );
+}
+
+#[test]
+fn healthy_is_sticky() {
+    play(
+        rolling(DEV_PROD),
+        &[("dev", 1), ("prod", 1)],
+        Begin::Settled,
+        "
+10 drift 0 => hold applicationStatus: the rollout is complete: rows that are Healthy stay so without a new revision or spec; not as wanted: 1 application (a00) Healthy, OutOfSync, Healthy
+11 degraded 1 => hold applicationStatus: the rollout is complete: rows that are Healthy stay so without a new revision or spec; not as wanted: 1 application (a00) Healthy, OutOfSync, Healthy; 1 application (a01) Healthy, Synced, Degraded
+12 refresh 0 => hold applicationStatus: the rollout is complete: rows that are Healthy stay so without a new revision or spec; not as wanted: 1 application (a01) Healthy, Synced, Degraded
+",
+    );
+}
+
+#[test]
+fn a_changed_spec_is_lost_on_a_settled_application() {
+    play(
+        rolling(DEV_PROD),
+        &[("dev", 1), ("prod", 1)],
+        Begin::Settled,
+        "
+10 template 2 => update 0-1
+10 pass => done
+12 drift => hold applicationStatus: the rollout is complete: rows that are Healthy stay so without a new revision or spec; not as wanted: 2 applications (a00, a01) Healthy, OutOfSync, Healthy
+12 pass => hold applicationStatus: the rollout is complete: rows that are Healthy stay so without a new revision or spec; not as wanted: 2 applications (a00, a01) Healthy, OutOfSync, Healthy
+20 commit 2 0 => Pending: 0
+",
+    );
+}
+
+#[test]
+fn a_changed_spec_in_the_middle_of_a_rollout_is_rolled_out() {
+    play(
+        rolling(DEV_PROD),
+        &[("dev", 1), ("prod", 2)],
+        Begin::Settled,
+        "
+10 commit 2 => Waiting: 1-2; Pending: 0
+10 pass => sync 0
+11 start 0 => Progressing: 0
+12 template 2 => update 0-2; Waiting: 1-2; Pending: 0
+12 pass => hold rollingSync.steps: step 1 is complete when all of it is Healthy; not yet: 1 application (a00) Pending, OutOfSync, Healthy, operation Running; 2 applications (a01, a02) in later steps wait
+",
+    );
+}
+
+#[test]
+fn an_application_in_no_step_is_never_synced_and_takes_room_in_step_one() {
+    play(
+        rolling("{matchExpressions: [{key: env, operator: In, values: [dev]}], maxUpdate: 1}"),
+        &[("dev", 1), ("lab", 1)],
+        Begin::Settled,
+        "
+10 commit 2 1 => Waiting: 1
+20 synced 1 => Progressing: 1
+30 commit 2 0 => Waiting: 0
+40 healthy 1 => Pending: 0; Healthy: 1
+40 pass => sync 0
+50 commit 3 1 => Waiting: 1
+60 start 0 => Progressing: 0
+61 synced 0 => hold rollingSync.steps: step 1 is complete when all of it is Healthy; not yet: 1 application (a00) Progressing, Synced, Progressing, operation Succeeded
+62 healthy 0 => Healthy: 0
+",
+    );
+}
+
+#[test]
+fn a_new_application_in_an_early_step_closes_the_later_ones() {
+    play(
+        rolling(DEV_PROD),
+        &[("dev", 2), ("prod", 1)],
+        Begin::Settled,
+        "
+5 drop 1 => delete 1; Healthy: 1
+5 pass => done
+10 commit 2 2 => Pending: 2
+10 pass => sync 2
+20 add 1 => create 1
+20 pass => Pending: 1
+21 compared 1 => sync 1
+22 move prod 1 => update 1; Pending: 1
+",
+    );
+}
+
+#[test]
+fn an_operation_of_the_same_second_does_not_count() {
+    play(
+        rolling("{}"),
+        &[("dev", 1)],
+        Begin::Settled,
+        "
+10 commit 2 => Pending: 0
+10 start => sync 0
+11 synced => sync 0
+11 pass => hold rollingSync.steps: step 1 is complete when all of it is Healthy; not yet: 1 application (a00) Pending, Synced, Progressing, operation Succeeded
+12 start => Progressing: 0
+13 synced => hold rollingSync.steps: step 1 is complete when all of it is Healthy; not yet: 1 application (a00) Progressing, Synced, Progressing, operation Succeeded
+14 healthy => Healthy: 0
+",
+    );
+}
+
+#[test]
+fn a_deleted_set_takes_the_last_step_first_one_by_one() {
+    let mut spec = rolling(DEV_PROD);
+    spec.strategy.as_mut().expect("it has one").deletion_order = "reverse".to_owned();
+    spec.template.metadata.finalizers.push("resources-finalizer.argocd.argoproj.io".to_owned());
+    play(
+        spec.clone(),
+        &[("dev", 1), ("prod", 2), ("lab", 1)],
+        Begin::Settled,
+        "
+10 delete set => delete 1
+20 pass => nothing
+30 gone 1 => delete 2
+40 gone 2 => delete 0
+50 gone 0 => released
+",
+    );
+    spec.strategy.as_mut().expect("it has one").deletion_order.clear();
+    play(
+        spec,
+        &[("dev", 1), ("prod", 2)],
+        Begin::Settled,
+        "
+10 delete set => released
+",
+    );
+}
+
+#[test]
+fn without_a_rolling_sync_specs_change_and_the_application_controller_does_the_rest() {
+    let automated = "template: {spec: {syncPolicy: {automated: {}}}}";
+    let spec: ApplicationSetSpec = serde_saphyr::from_str(automated).expect(automated);
+    play(
+        spec,
+        &[("dev", 3)],
+        Begin::Settled,
+        "
+10 template 2 => update 0-2
+11 drift => hold AllAtOnce: all were told at once; not yet: 3 applications (a00, a01, a02) OutOfSync, Healthy
+",
+    );
+    play(
+        ApplicationSetSpec::default(),
+        &[("dev", 3)],
+        Begin::Settled,
+        "
+10 template 2 => update 0-2
+11 drift => hold syncPolicy.automated: nothing but a user syncs 3 applications (a00, a01, a02) OutOfSync, Healthy
+",
+    );
+}
+
+#[test]
+fn applications_that_may_not_be_changed_are_never_synced() {
+    let mut spec = rolling("{}");
+    spec.sync_policy = Some(ApplicationSetSyncPolicy { applications_sync: Some(ApplicationsSync::CreateOnly) });
+    play(
+        spec,
+        &[("dev", 2)],
+        Begin::Settled,
+        "
+10 commit 2 => Pending: 0-1
+10 pass => hold applicationsSync: CreateOnly lets no sync be requested of 2 applications (a00, a01)
+20 drop 1 => Pending: 1
+",
+    );
+}
+
+#[test]
+fn a_set_without_steps_does_nothing_and_says_so() {
+    play(
+        rolling(""),
+        &[("dev", 1)],
+        Begin::Settled,
+        "
+10 commit 2 => hold rollingSync.steps: ApplicationSetRolloutError: strategy.rollingSync.steps is empty; Argo CD then generates, updates and deletes nothing
+",
+    );
+}

@@ -1,0 +1,156 @@
+//! What queues a pass, and with which values the controllers around it run.
+//!
+//! Sources are files of argoproj/argo-cd at 37ee0097cf851bc2dd7665fc081bbce61a7e836e. What a pass costs and how late
+//! the cache is depends on the management cluster; those values are guesses.
+
+use super::super::ControlLoop;
+use super::row::stored;
+use super::view::Application;
+use crate::units::SimDuration;
+
+/// After which a set is looked at again that has no steps, or, if no generator has a timer of its own, applications
+/// that are not valid. Source: `applicationset/controllers/applicationset_controller.go`.
+pub const ERROR_REQUEUE: SimDuration = SimDuration::from_mins(3);
+
+/// After which a set is looked at again whose applications are being deleted in reverse order. Source:
+/// `applicationset/progressivesync/progressive_sync.go`.
+pub const DELETION_REQUEUE: SimDuration = SimDuration::from_secs(10);
+
+/// Sets that can be in a pass at the same time; one set never is in two. Source:
+/// `cmd/argocd-applicationset-controller/commands/applicationset_controller.go`.
+pub const CONCURRENT_SETS: u32 = 10;
+
+/// After which the application controller compares an application with its source again if nothing happens, at least;
+/// up to [`APPLICATION_REFRESH_JITTER`] is added. A new commit is noticed then, unless a webhook tells. Source:
+/// `timeout.reconciliation` in `docs/operator-manual/argocd-cm.yaml`.
+pub const APPLICATION_REFRESH: SimDuration = SimDuration::from_secs(120);
+
+/// Drawn evenly for each application. Source: `timeout.reconciliation.jitter` in `docs/operator-manual/argocd-cm.yaml`.
+pub const APPLICATION_REFRESH_JITTER: SimDuration = SimDuration::from_secs(60);
+
+/// Applications that the application controller compares at once. Source: `--status-processors` in
+/// `cmd/argocd-application-controller/commands/argocd_application_controller.go`.
+pub const STATUS_PROCESSORS: u32 = 20;
+
+/// Operations that the application controller works on at once; one that waits for a hook or a retry is not worked on.
+/// Source: `--operation-processors` in `cmd/argocd-application-controller/commands/argocd_application_controller.go`.
+pub const OPERATION_PROCESSORS: u32 = 10;
+
+/// Attempts after the first of a requested sync whose template says nothing. Source:
+/// `applicationset/progressivesync/progressive_sync.go`.
+pub const RETRY_LIMIT: i64 = 5;
+
+/// Wait before the first repeated attempt; each later wait is twice as long. Source:
+/// `pkg/apis/application/v1alpha1/application_defaults.go`.
+pub const RETRY_FIRST: SimDuration = SimDuration::from_secs(5);
+
+/// The longest wait between two attempts. Source: `pkg/apis/application/v1alpha1/application_defaults.go`.
+pub const RETRY_MAX: SimDuration = SimDuration::from_mins(3);
+
+/// How the ApplicationSet controller runs. It has no rollout timer: see [`queues_pass`] for what wakes it, beside
+/// changes of the set itself.
+#[must_use]
+pub const fn control_loop() -> ControlLoop {
+    ControlLoop {
+        // Guess: generators, templates and the lists from the cache.
+        pass_base: SimDuration::from_millis(20),
+        // Guess: template and comparison of one application.
+        pass_per_target: SimDuration::from_nanos(100_000),
+        // Guess: one write to the API server; a pass writes one application after the other.
+        pass_per_write: SimDuration::from_millis(10),
+        // Guess: no published figure.
+        watch_delay: SimDuration::from_millis(100),
+    }
+}
+
+/// Whether a change of one Application object queues a pass. `None`: the object does not exist.
+///
+/// Creation does not, nor revisions, `reconciledAt`, conditions or the `operation` field; nor the first operation of
+/// an application, because both states must have one. Source: `shouldRequeueForApplication` of
+/// `applicationset/controllers/applicationset_controller.go`.
+#[must_use]
+pub fn queues_pass(old: Option<&Application>, new: Option<&Application>) -> bool {
+    match (old, new) {
+        (Some(old), Some(new)) => {
+            let is_operation_changed = match (old.operation_state, new.operation_state) {
+                (Some(old), Some(new)) => old.phase != new.phase || stored(old.started_at) != stored(new.started_at),
+                _ => false,
+            };
+            is_operation_changed
+                || (old.sync, old.health, old.spec) != (new.sync, new.health, new.spec)
+                || old.labels != new.labels
+        }
+        (old, new) => old.is_some() && new.is_none(),
+    }
+}
+
+/// The wait before attempt `retry` (1 is the first repeated one) of a sync.
+#[must_use]
+pub fn retry_delay(retry: u32) -> SimDuration {
+    let factor = 1_u64.checked_shl(retry.saturating_sub(1)).unwrap_or(u64::MAX);
+    let nanos = RETRY_FIRST.as_nanos().saturating_mul(factor);
+    SimDuration::from_nanos(nanos).min(RETRY_MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::super::super::Revision;
+    use super::super::view::{Health, Operation, OperationState, Phase, Spec, SyncStatus};
+    use super::*;
+    use crate::units::SimTime;
+
+    #[test]
+    fn only_some_changes_of_an_application_queue_a_pass() {
+        let settled = Application::settled(Arc::default(), Spec::default(), Revision(1));
+        let state = |phase, second| Some(OperationState { phase, started_at: SimTime::from_secs(second) });
+        let running = Application { operation_state: state(Phase::Running, 5), ..settled.clone() };
+        let cases = [
+            // old, new, queued, why
+            (None, Some(settled.clone()), false, "creation"),
+            (Some(settled.clone()), None, true, "deletion"),
+            (Some(settled.clone()), Some(running.clone()), false, "the first operation ever"),
+            (
+                Some(running.clone()),
+                Some(Application { operation_state: state(Phase::Succeeded, 5), ..running.clone() }),
+                true,
+                "another phase",
+            ),
+            (
+                Some(running.clone()),
+                Some(Application { operation_state: state(Phase::Running, 6), ..running.clone() }),
+                true,
+                "another operation",
+            ),
+            (
+                Some(settled.clone()),
+                Some(Application { sync: SyncStatus::OutOfSync, ..settled.clone() }),
+                true,
+                "sync status",
+            ),
+            (Some(settled.clone()), Some(Application { health: Health::Degraded, ..settled.clone() }), true, "health"),
+            (
+                Some(settled.clone()),
+                Some(Application { revisions: Arc::new([Revision(2)]), ..settled.clone() }),
+                false,
+                "a revision alone",
+            ),
+            (
+                Some(settled.clone()),
+                Some(Application { operation: Some(Operation { prune: false, retry_limit: 5 }), ..settled.clone() }),
+                false,
+                "a request",
+            ),
+        ];
+        for (old, new, queued, why) in cases {
+            assert_eq!(queues_pass(old.as_ref(), new.as_ref()), queued, "{why}");
+        }
+    }
+
+    #[test]
+    fn waits_between_attempts_double_up_to_three_minutes() {
+        let seconds = [5, 10, 20, 40, 80, 160, 180, 180].map(SimDuration::from_secs);
+        assert_eq!([1, 2, 3, 4, 5, 6, 7, 100].map(retry_delay), seconds);
+    }
+}
