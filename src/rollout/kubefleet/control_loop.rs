@@ -1,0 +1,62 @@
+//! With which values KubeFleet's controllers and agents run.
+//!
+//! Sources are files of kubefleet-dev/kubefleet at e160c1cdfdd9bf4c0234713d2b7f34e0ec95dab6. What a pass costs and how
+//! late the cache is depends on the hub cluster; those values are guesses.
+//!
+//! What starts a pass of a staged run: the run is created or its spec changes; an approval request's Approved flag
+//! flips, or a request is deleted before it was accepted; the run's own timer. **Not** a change of a binding or of a
+//! cluster. What starts one of a rolling update: a binding is created; a binding's generation changes, also by its own
+//! writes ([`RollingStatus::writes`](super::rolling::RollingStatus::writes)); Available or DiffReported of a binding
+//! changes ([`wakes`](super::rolling::wakes)); a resource snapshot is created; the apply strategy or the type of the
+//! strategy changes; its own timer. **Not** a change of its limits, nor the final removal of a binding.
+
+use super::super::ControlLoop;
+use crate::units::SimDuration;
+
+/// After which a staged run looks again at clusters that are being updated or deleted. Source:
+/// `pkg/controllers/updaterun/execution.go`.
+pub const CLUSTER_UPDATING_WAIT: SimDuration = SimDuration::from_secs(15);
+
+/// After which a staged run looks again whether an approval was given. Source: `pkg/controllers/updaterun/
+/// execution.go`.
+pub const STAGE_WAIT: SimDuration = SimDuration::from_secs(60);
+
+/// A cluster that has been updating for longer makes the run stuck, which is a word in its status and no more. Source:
+/// `pkg/controllers/updaterun/execution.go`.
+pub const STUCK_AFTER: SimDuration = SimDuration::from_mins(5);
+
+/// After which a rolling update looks again whether a cluster is rid of a binding that is being deleted, when another
+/// one waits for it. Source: `pkg/controllers/rollout/controller.go`.
+pub const CLEAN_UP_WAIT: SimDuration = SimDuration::from_secs(5);
+
+/// Staged runs that can be in a pass at the same time. Source: `pkg/controllers/updaterun/controller.go`, which sets no
+/// number, and the default of controller-runtime v0.22.4.
+pub const STAGED_WORKERS: u32 = 1;
+
+/// Placements that can be in a pass at the same time; one placement never is in two. Source: `cmd/hubagent/workload/
+/// setup.go` with the defaults of `options/placementmgmt.go`.
+pub const ROLLING_WORKERS: u32 = 40;
+
+/// After which a member cluster's work applier looks again at objects that are applied and not available yet; later
+/// looks are spaced further apart. Guess, in the order of upstream's first requeue (`pkg/controllers/workapplier/
+/// backoff.go`).
+pub const WORK_AVAILABILITY_RECHECK: SimDuration = SimDuration::from_secs(5);
+
+/// How often a member agent shows that it is alive. Source: `HeartbeatPeriodSeconds` of `apis/cluster/v1beta1/
+/// membercluster_types.go`.
+pub const HEARTBEAT: SimDuration = SimDuration::from_secs(60);
+
+/// How both controllers run, but for what starts a pass.
+#[must_use]
+pub const fn control_loop() -> ControlLoop {
+    ControlLoop {
+        // Guess: reading the placement, its snapshots and its bindings, and writing a status.
+        pass_base: SimDuration::from_millis(20),
+        // Guess: reading and comparing a binding.
+        pass_per_target: SimDuration::from_nanos(50_000),
+        // Guess: a binding's spec and then its status, one request to the API server after the other.
+        pass_per_write: SimDuration::from_millis(10),
+        // Guess: a watch event on an unloaded API server.
+        watch_delay: SimDuration::from_millis(100),
+    }
+}
