@@ -7,6 +7,7 @@
 #![allow(unreachable_pub, reason = "a test program has no one outside to reach its items")]
 
 // A product is a module of its own here ...
+mod kubefleet;
 mod rancher_fleet;
 mod runner;
 mod suite;
@@ -18,7 +19,10 @@ use std::{env, io};
 use runner::Product;
 
 // ... and one line in this table.
-const PRODUCTS: &[Product] = &[Product { folder: "rancher-fleet", suites: rancher_fleet::suites }];
+const PRODUCTS: &[Product] = &[
+    Product { folder: "kubefleet", suites: kubefleet::suites },
+    Product { folder: "rancher-fleet", suites: rancher_fleet::suites },
+];
 
 fn main() -> ExitCode {
     let own = || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/conformance");

@@ -35,6 +35,8 @@ mod limit;
 mod queue;
 pub mod rolling;
 pub mod staged;
+#[cfg(test)]
+mod tests;
 mod text;
 mod validate;
 

@@ -194,6 +194,7 @@ impl StagedUpdateRun {
                 }
             }
         }
+        run.store();
         status.reason = run.reason();
         status.apply_strategy = run.apply_strategy;
         if let Some(stage) = status.stage {

@@ -202,6 +202,14 @@ impl RunStatus {
         self.succeeded.is_some() || self.initialized == Some(false)
     }
 
+    /// What the API server makes of it once a pass is over: times in whole seconds. Within the pass they are exact.
+    pub(super) fn store(&mut self) {
+        let floor = |since: &mut SimTime| *since = stored(*since);
+        self.progressing.iter_mut().for_each(|progress| floor(&mut progress.since));
+        let stages = self.stages.iter_mut().chain([&mut self.deletion]);
+        stages.filter_map(|stage| stage.progressing.as_mut()).for_each(|progress| floor(&mut progress.since));
+    }
+
     pub(super) fn reason(&self) -> Option<RunReason> {
         self.progressing.map(|progress| progress.reason)
     }
@@ -209,7 +217,7 @@ impl RunStatus {
 
 /// Sets a condition; its time moves only when the status changes.
 fn mark<Reason: Copy>(condition: &mut Option<Progress<Reason>>, now: SimTime, status: ConditionStatus, reason: Reason) {
-    let since = condition.filter(|before| before.status == status).map_or(stored(now), |before| before.since);
+    let since = condition.filter(|before| before.status == status).map_or(now, |before| before.since);
     *condition = Some(Progress { status, reason, since });
 }
 
