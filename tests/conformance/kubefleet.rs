@@ -3,8 +3,8 @@
 mod rolling;
 mod staged;
 
-use std::collections::{BTreeMap, BinaryHeap};
 use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
 use std::path::Path;
 
 use fleetsim::rollout::kubefleet::{Binding, BindingState, PlacementPolicy, Requeue, WorkState};
@@ -160,7 +160,8 @@ fn differ(place: &str, expected: &Value, got: &Value) -> Result<(), String> {
 fn pruned(value: &Value) -> Value {
     match value {
         Value::Object(fields) => {
-            let kept = fields.iter().map(|(key, value)| (key.clone(), pruned(value))).filter(|(_, value)| !is_empty(value));
+            let kept =
+                fields.iter().map(|(key, value)| (key.clone(), pruned(value))).filter(|(_, value)| !is_empty(value));
             Value::Object(kept.collect())
         }
         Value::Array(items) => items.iter().map(pruned).collect(),

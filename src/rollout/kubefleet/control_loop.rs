@@ -37,10 +37,24 @@ pub const STAGED_WORKERS: u32 = 1;
 /// setup.go` with the defaults of `options/placementmgmt.go`.
 pub const ROLLING_WORKERS: u32 = 40;
 
-/// After which a member cluster's work applier looks again at objects that are applied and not available yet; later
-/// looks are spaced further apart. Guess, in the order of upstream's first requeue (`pkg/controllers/workapplier/
-/// backoff.go`).
-pub const WORK_AVAILABILITY_RECHECK: SimDuration = SimDuration::from_secs(5);
+/// After which a member cluster's work applier looks again at objects that it has applied and that are not available
+/// yet: `attempt` 0 is the first look after the one that applied them. It is not woken by them. Source: the defaults of
+/// the member agent's flags `work-applier-requeue-rate-limiter-*`: once 5 s, then from 2 s growing by 1.2 up to 15 s,
+/// then by 1.5 up to 900 s. That the second growth begins where the first ends is read from the flags' texts.
+#[must_use]
+pub fn work_applier_requeue(attempt: u32) -> SimDuration {
+    const FIXED: SimDuration = SimDuration::from_secs(5);
+    const SLOW_MOST: f64 = 15.0;
+    const FAST_MOST: f64 = 900.0;
+    if attempt == 0 {
+        return FIXED;
+    }
+    let mut seconds = 2.0_f64;
+    for _ in 1..attempt.min(100) {
+        seconds = if seconds < SLOW_MOST { (seconds * 1.2).min(SLOW_MOST) } else { (seconds * 1.5).min(FAST_MOST) };
+    }
+    SimDuration::from_secs_f64(seconds)
+}
 
 /// How often a member agent shows that it is alive. Source: `HeartbeatPeriodSeconds` of `apis/cluster/v1beta1/
 /// membercluster_types.go`.
@@ -58,5 +72,20 @@ pub const fn control_loop() -> ControlLoop {
         pass_per_write: SimDuration::from_millis(10),
         // Guess: a watch event on an unloaded API server.
         watch_delay: SimDuration::from_millis(100),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_work_applier_looks_again_ever_more_rarely() {
+        let seconds: Vec<f64> = (0..16).map(|attempt| work_applier_requeue(attempt).as_secs_f64()).collect();
+        assert!((seconds[0] - 5.0).abs() < 1e-9 && (seconds[1] - 2.0).abs() < 1e-9, "{seconds:?}");
+        assert!((seconds[2] - 2.4).abs() < 1e-9, "times 1.2");
+        // 2 x 1.2^12 is above 15.
+        assert!((seconds[13] - 15.0).abs() < 1e-9 && (seconds[14] - 22.5).abs() < 1e-9, "then times 1.5: {seconds:?}");
+        assert!((work_applier_requeue(1000).as_secs_f64() - 900.0).abs() < 1e-9, "at most");
     }
 }

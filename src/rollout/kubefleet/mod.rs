@@ -56,7 +56,7 @@ pub use config::{
 };
 pub use control_loop::{
     CLEAN_UP_WAIT, CLUSTER_UPDATING_WAIT, HEARTBEAT, ROLLING_WORKERS, STAGE_WAIT, STAGED_WORKERS, STUCK_AFTER,
-    WORK_AVAILABILITY_RECHECK, control_loop,
+    control_loop, work_applier_requeue,
 };
 pub use duration::{format_duration, parse_duration};
 pub use limit::{LimitError, Rounding, limit};

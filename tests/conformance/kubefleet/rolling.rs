@@ -1,8 +1,6 @@
 //! Rolling updates: passes one at a time, and closed loops.
 
-use fleetsim::rollout::kubefleet::rolling::{
-    RollingError, RollingStatus, RollingUpdate, RollingView, wakes,
-};
+use fleetsim::rollout::kubefleet::rolling::{RollingError, RollingStatus, RollingUpdate, RollingView, wakes};
 use fleetsim::rollout::kubefleet::{
     ApplyStrategy, Binding, BindingState, Bindings, Defects, MemberCluster, PlacementPolicy, RollingUpdateConfig, Rules,
 };

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use fleetsim::rollout::kubefleet::staged::{
-    PlacementView, PolicySnapshot, RetryError, RunError, RunReason, RunStatus, StageStatus,
-    StagedStatus, StagedUpdateRun, StagedView,
+    PlacementView, PolicySnapshot, RetryError, RunError, RunReason, RunStatus, StageStatus, StagedStatus,
+    StagedUpdateRun, StagedView,
 };
 use fleetsim::rollout::kubefleet::{
-    ApplyStrategy, Binding, BindingState, Bindings, ConditionStatus, Defects, LimitError, MemberCluster, Rules, RunSpec,
-    RunState, StageTask, StrategySpec, format_duration, parse_duration,
+    ApplyStrategy, Binding, BindingState, Bindings, ConditionStatus, Defects, LimitError, MemberCluster, Rules,
+    RunSpec, RunState, StageTask, StrategySpec, format_duration, parse_duration,
 };
 use fleetsim::rollout::label_selector::Labels;
 use fleetsim::rollout::{Action, ApprovalId, Pass, Revision, Scheduler, TargetId};
@@ -17,8 +17,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::{
-    External, Loop, Next, Phases, START, Started, at, binding_state, differ, next, parse, policy, text,
-    work_state,
+    External, Loop, Next, Phases, START, Started, at, binding_state, differ, next, parse, policy, text, work_state,
 };
 
 /// The latest policy snapshot at the start; older ones are below it.
@@ -78,7 +77,14 @@ impl Around {
         let member = |c: &ConfigCluster| MemberCluster { name: c.name.clone(), labels: c.labels.clone(), left: false };
         let spec = RunSpec { resource_snapshot_index: config.resource_snapshot_index.clone(), ..RunSpec::default() };
         let mut around = Self {
-            run: StagedUpdateRun::new(String::new(), RunSpec::default(), None, Rules::Shipped, Defects::ALL, Vec::new()),
+            run: StagedUpdateRun::new(
+                String::new(),
+                RunSpec::default(),
+                None,
+                Rules::Shipped,
+                Defects::ALL,
+                Vec::new(),
+            ),
             view: StagedView {
                 state: config.state,
                 placement: (!config.placement_missing).then_some(PlacementView {
@@ -102,8 +108,7 @@ impl Around {
         around.view.bindings = bindings.into_iter().collect();
         let strategy = (!config.strategy_missing).then(|| around.admitted(config.strategy.clone()));
         let clusters = around.clusters.clone();
-        around.run =
-            StagedUpdateRun::new("run".to_owned(), spec, strategy, Rules::Shipped, Defects::ALL, clusters);
+        around.run = StagedUpdateRun::new("run".to_owned(), spec, strategy, Rules::Shipped, Defects::ALL, clusters);
         around
     }
 
@@ -296,7 +301,8 @@ impl Change {
         change.accepted = accepted.collect();
         let after = around.run.run();
         let nothing = StageStatus::default();
-        let stages = after.stages.iter().enumerate().map(|(index, stage)| (before.stages.get(index), stage, stage.name.clone()));
+        let stages =
+            after.stages.iter().enumerate().map(|(index, stage)| (before.stages.get(index), stage, stage.name.clone()));
         let deletion = (Some(&before.deletion), &after.deletion, "__delete__".to_owned());
         for (old, new, name) in stages.chain([deletion]) {
             let old = old.unwrap_or(&nothing);
@@ -440,9 +446,7 @@ pub fn check_trace(case: &Value) -> Result<(), String> {
         let (pass, change) = around.pass(now);
         let run = around.run.run();
         let ((progressing, reason, succeeded), fail_code, stuck) = run_text(&around, run);
-        let stage = |(name, (progressing, reason, succeeded)): &(String, Progress)| {
-            json!({"stage": name, "progressing": progressing, "reason": reason, "succeeded": succeeded})
-        };
+        let stage = |(name, (progressing, reason, succeeded)): &(String, Progress)| json!({"stage": name, "progressing": progressing, "reason": reason, "succeeded": succeeded});
         let got = json!({
             "next": next(pass.status.next),
             "error_code": pass.status.error.as_ref().map(retry_error),
@@ -571,9 +575,11 @@ fn note(timeline: &mut Vec<Value>, now: u64, around: &Around, initialized: Optio
             _ => add("run_init_failed", "", "", run.failure.as_ref().map_or("", run_error)),
         }
     }
-    for (kind, list) in
-        [("cluster_succeeded", &change.succeeded), ("cluster_failed", &change.failed), ("cluster_started", &change.started)]
-    {
+    for (kind, list) in [
+        ("cluster_succeeded", &change.succeeded),
+        ("cluster_failed", &change.failed),
+        ("cluster_started", &change.started),
+    ] {
         list.iter().for_each(|(stage, cluster)| add(kind, stage, cluster, ""));
     }
     change.requested.iter().for_each(|request| add("approval_requested", "", "", request));
@@ -582,7 +588,9 @@ fn note(timeline: &mut Vec<Value>, now: u64, around: &Around, initialized: Optio
     for (stage, (progressing, reason, succeeded)) in &change.stages {
         add("stage", stage, "", &format!("{progressing}/{reason}/{succeeded}"));
     }
-    if let Some(((progressing, reason, succeeded), code, stuck)) = change.run.as_ref().filter(|((p, ..), ..)| !p.is_empty()) {
+    if let Some(((progressing, reason, succeeded), code, stuck)) =
+        change.run.as_ref().filter(|((p, ..), ..)| !p.is_empty())
+    {
         let mut detail = format!("{progressing}/{reason}/{succeeded}");
         if !stuck.is_empty() {
             detail.push_str(&format!(" stuck: {stuck}"));
