@@ -122,7 +122,8 @@ fn is_share(text: &str) -> bool {
 
 /// Numbers with h, m or s after each.
 fn is_wait(text: &str) -> bool {
-    let units_are_known = text.chars().filter(|c| !c.is_ascii_digit() && *c != '.').all(|c| "hms".contains(c));
+    let mut units = text.split(|c: char| c.is_ascii_digit() || c == '.').filter(|unit| !unit.is_empty());
+    let units_are_known = units.all(|unit| matches!(unit, "h" | "m" | "s"));
     let is_whole = |number: &str| number.is_empty() || !number.starts_with('.') && !number.ends_with('.');
     let numbers_are_whole = text.split(|c: char| !c.is_ascii_digit() && c != '.').all(is_whole);
     units_are_known && numbers_are_whole && text.ends_with(['h', 'm', 's']) && parse_duration(text).is_some()

@@ -81,7 +81,7 @@ fn outcome<Status>(
     if is_done {
         parts.push("done".to_owned());
     }
-    parts.extend(pass.wake_at.map(|at| format!("wake in {}", at.since(now))));
+    parts.extend(pass.wake_at.map(|at| format!("wake in {}", format_duration(at.since(now)))));
     parts.join("; ")
 }
 

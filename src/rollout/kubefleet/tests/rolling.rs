@@ -46,7 +46,7 @@ fn as_many_go_as_may_be_unavailable_and_the_next_ones_when_they_are_back() {
         4,
         "
 t=0 pass => deploy 0-1; wake in 5ms
-t=1 applied 0-1 => hold maxUnavailable: of 4 clusters asked for, maxUnavailable lets 2 be not ready; 2 are ready, 0 of them being deleted (not available: 2 clusters (m00, m01)), so 0 may be taken; 2 clusters (m02, m03) wait; wake in 60s
+t=1 applied 0-1 => hold maxUnavailable: of 4 clusters asked for, maxUnavailable lets 2 be not ready; 2 are ready, 0 of them being deleted (not available: 2 clusters (m00, m01)), so 0 may be taken; 2 clusters (m02, m03) wait; wake in 1m0s
 t=9 available 0 => deploy 2; wake in 52s
 t=12 available 1-2 => deploy 3; wake in 5ms
 t=13 applying 3 => hold Available: 1 cluster (m03) is told the newest resources or to remove them, and not available with them: still at work, or offline or failing, for which there is no time-out
@@ -72,7 +72,7 @@ fn a_newer_release_goes_past_the_limit_to_clusters_at_work_as_shipped_alone() {
     let begin = "
 t=0 pass => deploy 0; wake in 5ms
 t=1 applying 0 => hold maxUnavailable: of 3 clusters asked for, maxUnavailable lets 1 be not ready; 2 are ready, 0 of them being deleted (not available: 1 cluster (m00)), so 0 may be taken; 2 clusters (m01, m02) wait";
-    let shipped = "; wake in 60s\nt=2 release 3 => deploy 0; wake in 59s";
+    let shipped = "; wake in 1m0s\nt=2 release 3 => deploy 0; wake in 59s";
     let documented = "\nt=2 release 3 => hold maxUnavailable: of 3 clusters asked for, maxUnavailable lets 1 be not ready; 2 are ready, 0 of them being deleted (not available: 1 cluster (m00)), so 0 may be taken; 3 clusters (m00, m01, m02) wait";
     play("{maxUnavailable: 1}", Rules::Shipped, 3, &format!("{begin}{shipped}"));
     play("{maxUnavailable: 1}", Rules::Documented, 3, &format!("{begin}{documented}"));

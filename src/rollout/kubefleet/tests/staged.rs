@@ -84,9 +84,9 @@ fn clusters_go_one_by_one_then_a_wait_then_an_approval_then_half_at_once() {
 t=0 pass => deploy 0; wake in 15s
 t=15 pass => hold maxConcurrency: in stage `canary`, 1 cluster (m00) is updating, and maxConcurrency lets 1 be; 1 cluster (m01) waits; wake in 15s
 t=30 available 0 => deploy 1; wake in 15s
-t=45 available 1 => hold afterStageTasks: all of stage `canary` is done, a TimedWait of 1m0s ends at 105s; 4 clusters (m02, m03, m04 and 1 more) wait; wake in 60s
-t=105 pass => wake in 5ms
-t=105.005 pass => ask for run-before-rest; hold beforeStageTasks: `run-before-rest` is not approved; 4 clusters (m02, m03, m04 and 1 more) wait; wake in 60s
+t=45 available 1 => hold afterStageTasks: all of stage `canary` is done, a TimedWait of 1m0s ends at 1 min 45 s; 4 clusters (m02, m03, m04 and 1 more) wait; wake in 1m0s
+t=105 pass => hold beforeStageTasks: `run-before-rest` is not approved; 4 clusters (m02, m03, m04 and 1 more) wait; wake in 5ms
+t=105.005 pass => ask for run-before-rest; hold beforeStageTasks: `run-before-rest` is not approved; 4 clusters (m02, m03, m04 and 1 more) wait; wake in 1m0s
 t=130 approve => deploy 2-3; wake in 15s
 t=145 available 2-3 => deploy 4-5; wake in 15s
 t=160 available 4-5 => wake in 5ms
@@ -105,8 +105,8 @@ t=0 pass => deploy 0-1; wake in 15s
 t=15 failed 0 => hold maxConcurrency: in stage `all`, 2 clusters (m00, m01) are updating (counting as failed, and tried again for ever: m00), and maxConcurrency lets 2 be; 1 cluster (m02) waits; wake in 5ms
 t=16 available 1 => deploy 2; wake in 10ms
 t=301 available 2 => hold stages: in stage `all`, 1 cluster (m00) is updating (counting as failed, and tried again for ever: m00) (for more than 5m: m00); wake in 20ms
-t=302 available 0 => wake in 5ms
-t=302.005 pass => done",
+t=302 available 0 => wake in 40ms
+t=302.04 pass => done",
     );
 }
 
@@ -176,7 +176,7 @@ fn the_document_promises_one_at_a_time_and_approvals_after_stages_alone() {
         &[("a", 1), ("b", 2)],
         "
 t=0 pass => deploy 0; wake in 15s
-t=15 available 0 => ask for run-canary; hold afterStageTasks: all of stage `canary` is done, `run-canary` is not approved; 2 clusters (m01, m02) wait; wake in 60s
+t=15 available 0 => ask for run-canary; hold afterStageTasks: all of stage `canary` is done, `run-canary` is not approved; 2 clusters (m01, m02) wait; wake in 1m0s
 t=20 approve => wake in 5ms
 t=20.005 pass => deploy 1; wake in 15s
 t=35.005 applying 1 => hold maxConcurrency: in stage `rest`, 1 cluster (m01) is updating, and maxConcurrency lets 1 be; 1 cluster (m02) waits; wake in 15s
