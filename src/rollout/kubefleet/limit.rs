@@ -59,7 +59,8 @@ mod tests {
 
     #[test]
     fn a_limit_resolves_as_in_kubernetes() {
-        let cases: [(IntOrString, usize, Option<(i64, i64)>, &str); 10] = [
+        type Case = (IntOrString, usize, Option<(i64, i64)>, &'static str);
+        let cases: [Case; 10] = [
             // value, total, (down, up), why
             (3.into(), 10, Some((3, 3)), "a number is itself"),
             (30.into(), 10, Some((30, 30)), "also above the total"),

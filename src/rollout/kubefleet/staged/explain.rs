@@ -115,7 +115,7 @@ fn warnings(strategy: &StrategySpec, spec: &RunSpec, found: &StagedExplanation) 
         }
         match &stage.max_concurrency {
             Err(error) => {
-                warnings.push(format!("maxConcurrency of {title}: {error}; the run fails when it gets there"))
+                warnings.push(format!("maxConcurrency of {title}: {error}; the run fails when it gets there"));
             }
             Ok(limit) if *limit < 0 => {
                 warnings.push(format!("maxConcurrency of {title} is {limit}: no cluster ever starts"));
