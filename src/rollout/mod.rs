@@ -19,6 +19,7 @@
 pub mod argo_cd;
 pub mod baseline;
 mod control_loop;
+pub mod kubefleet;
 pub mod label_selector;
 pub mod rancher_fleet;
 
@@ -50,6 +51,10 @@ impl fmt::Display for Revision {
     }
 }
 
+/// One of the permissions that a rollout asks people for. What it stands for is said in the product's folder.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct ApprovalId(pub u32);
+
 /// What a scheduler asks for. It never carries it out itself.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Action {
@@ -76,6 +81,11 @@ pub enum Action {
     Delete {
         /// Which target.
         target: TargetId,
+    },
+    /// Ask a person for permission to go on. Whether it was given is seen in a later view.
+    RequestApproval {
+        /// Which of the rollout's approvals.
+        approval: ApprovalId,
     },
 }
 

@@ -52,7 +52,10 @@ impl Product for RancherFleetProduct {
             let (Action::Create { target }
             | Action::Stage { target, .. }
             | Action::Deploy { target, .. }
-            | Action::Delete { target }) = *action;
+            | Action::Delete { target }) = *action
+            else {
+                unreachable!("Fleet asks nobody for permission");
+            };
             // All that a pass decides about one target is one write of its deployment.
             if last.replace(target) != Some(target) {
                 decision.writes += 1;
@@ -64,7 +67,9 @@ impl Product for RancherFleetProduct {
                     decision.deploys.push(Deploy { cluster, revision, after_writes: decision.writes });
                 }
                 Action::Stage { .. } => {}
-                Action::Delete { .. } => unreachable!("every cluster of the fleet stays a target"),
+                Action::Delete { .. } | Action::RequestApproval { .. } => {
+                    unreachable!("every cluster of the fleet stays a target, and nobody is asked for permission")
+                }
             }
         }
         decision.again = decision.created > 0;

@@ -118,6 +118,7 @@ impl BundleView {
                 Action::Delete { target } => *self.deployment(target) = None,
                 Action::Stage { target, revision } => self.existing(target).staged = Some(revision),
                 Action::Deploy { target, revision } => self.existing(target).deployed = Some(revision),
+                Action::RequestApproval { .. } => unreachable!("Fleet asks nobody for permission"),
             }
         }
         if pass.status.stores_flags {

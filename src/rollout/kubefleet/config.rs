@@ -1,0 +1,308 @@
+//! The product's own objects as they are written: strategies, runs and placements.
+//!
+//! Follows `apis/placement/v1beta1/{stageupdate,clusterresourceplacement}_types.go`. Unknown fields are ignored,
+//! because real objects carry many. Types alone are checked here; what admission refuses is in [`super::validate`].
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::super::label_selector::{LabelSelector, null_is_default};
+use super::super::rancher_fleet::IntOrString;
+use super::PlacementPolicy;
+
+/// The name of an object.
+#[derive(Clone, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(default)]
+pub struct Metadata {
+    /// Unique among the objects of its kind.
+    #[serde(deserialize_with = "null_is_default", skip_serializing_if = "String::is_empty")]
+    pub name: String,
+}
+
+/// `kind: ClusterStagedUpdateStrategy`.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(default)]
+pub struct ClusterStagedUpdateStrategy {
+    /// Its name, by which runs refer to it.
+    pub metadata: Metadata,
+    /// What it says.
+    pub spec: StrategySpec,
+}
+
+/// The stages of a strategy.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(default)]
+pub struct StrategySpec {
+    /// In the order in which they are worked on; at most 31.
+    #[serde(deserialize_with = "null_is_default")]
+    pub stages: Vec<StageConfig>,
+}
+
+/// One stage.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct StageConfig {
+    /// Lower-case letters and digits, up to 63.
+    #[serde(deserialize_with = "null_is_default")]
+    pub name: String,
+    /// Which member clusters. Absent: none; `{}`: all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub label_selector: Option<LabelSelector>,
+    /// The label whose number decides the order; then the name does. Absent: the name alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sorting_label_key: Option<String>,
+    /// Clusters at once, or a share of the stage's, rounded down and at least 1. Absent: 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_concurrency: Option<IntOrString>,
+    /// What must be done before the stage begins: at most one `Approval`.
+    #[serde(deserialize_with = "null_is_default", skip_serializing_if = "Vec::is_empty")]
+    pub before_stage_tasks: Vec<StageTask>,
+    /// What must be done before the next stage begins: an `Approval`, a `TimedWait`, or both.
+    #[serde(deserialize_with = "null_is_default", skip_serializing_if = "Vec::is_empty")]
+    pub after_stage_tasks: Vec<StageTask>,
+}
+
+/// One task of a stage.
+#[derive(Clone, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct StageTask {
+    /// `Approval` or `TimedWait`.
+    #[serde(rename = "type", deserialize_with = "null_is_default")]
+    pub kind: String,
+    /// How long a `TimedWait` waits, in h, m and s: `1h30m`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wait_time: Option<String>,
+}
+
+/// `kind: ClusterStagedUpdateRun`.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(default)]
+pub struct ClusterStagedUpdateRun {
+    /// Its name, with which those of its approval requests begin.
+    pub metadata: Metadata,
+    /// What it says.
+    pub spec: RunSpec,
+}
+
+/// What a run is to do. All but the state is immutable.
+#[derive(Clone, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct RunSpec {
+    /// The placement whose clusters it updates.
+    #[serde(deserialize_with = "null_is_default")]
+    pub placement_name: String,
+    /// The resource snapshot that they are to have, a number in quotes. Empty: the newest.
+    #[serde(deserialize_with = "null_is_default", skip_serializing_if = "String::is_empty")]
+    pub resource_snapshot_index: String,
+    /// The strategy.
+    #[serde(deserialize_with = "null_is_default")]
+    pub staged_rollout_strategy_name: String,
+    /// Absent: `Initialize`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state: Option<RunState>,
+}
+
+/// What a run is to do now.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+pub enum RunState {
+    /// Compute the stages, and wait.
+    #[default]
+    Initialize,
+    /// Go, or go on.
+    Run,
+    /// Start nothing more.
+    Stop,
+}
+
+/// `kind: ClusterResourcePlacement`, as far as it decides about a rollout.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(default)]
+pub struct ClusterResourcePlacement {
+    /// Its name.
+    pub metadata: Metadata,
+    /// What it says.
+    pub spec: PlacementSpec,
+}
+
+/// How many clusters, and how they are updated.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(default)]
+pub struct PlacementSpec {
+    /// Absent: `PickAll`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub policy: Option<PlacementPolicyConfig>,
+    /// How they are updated.
+    #[serde(deserialize_with = "null_is_default")]
+    pub strategy: RolloutStrategy,
+}
+
+/// Which clusters a placement asks for. What picks them (affinity, tolerations) is ignored here.
+#[derive(Clone, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct PlacementPolicyConfig {
+    /// `PickAll`, `PickN` or `PickFixed`. Absent: `PickAll`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub placement_type: Option<String>,
+    /// For `PickN`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub number_of_clusters: Option<i32>,
+    /// For `PickFixed`.
+    #[serde(deserialize_with = "null_is_default", skip_serializing_if = "Vec::is_empty")]
+    pub cluster_names: Vec<String>,
+}
+
+/// How a placement is rolled out.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct RolloutStrategy {
+    /// `RollingUpdate`, or `External` for staged update runs. Absent: `RollingUpdate`.
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    /// For `RollingUpdate`. Absent: all defaults.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rolling_update: Option<RollingUpdateConfig>,
+    /// How the resources are applied in a cluster.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub apply_strategy: Option<ApplyStrategyConfig>,
+}
+
+/// How the resources are applied in a cluster; only its kind is read.
+#[derive(Clone, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(default)]
+pub struct ApplyStrategyConfig {
+    /// `ClientSideApply`, `ServerSideApply` or `ReportDiff`.
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+}
+
+/// The limits of a rolling update.
+#[derive(Clone, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct RollingUpdateConfig {
+    /// How many of the clusters asked for need not be ready, or a share of them, rounded up. Absent: 25%.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_unavailable: Option<IntOrString>,
+    /// How many more than asked for may have the resources, or a share, rounded up. Absent: 25%.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_surge: Option<IntOrString>,
+    /// Seconds after which resources that have no notion of availability count as available, and after which a pass
+    /// with anything not ready is repeated. Absent: 60.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unavailable_period_seconds: Option<i64>,
+}
+
+impl StrategySpec {
+    /// The same with what admission fills in: a `maxConcurrency` of 1.
+    #[must_use]
+    pub fn with_defaults(mut self) -> Self {
+        for stage in &mut self.stages {
+            stage.max_concurrency.get_or_insert(IntOrString::Int(1));
+        }
+        self
+    }
+}
+
+impl PlacementSpec {
+    /// How many clusters it asks for. A number that is missing or below zero is 0, which admission refuses.
+    #[must_use]
+    pub fn placement_policy(&self) -> PlacementPolicy {
+        let policy = self.policy.clone().unwrap_or_default();
+        match policy.placement_type.as_deref() {
+            Some("PickN") => {
+                PlacementPolicy::PickN(policy.number_of_clusters.and_then(|n| u32::try_from(n).ok()).unwrap_or(0))
+            }
+            Some("PickFixed") => PlacementPolicy::PickFixed(policy.cluster_names.len() as u32),
+            _ => PlacementPolicy::PickAll,
+        }
+    }
+
+    /// Whether staged update runs, and not the rolling update, move it on.
+    #[must_use]
+    pub fn is_external(&self) -> bool {
+        self.strategy.kind.as_deref() == Some("External")
+    }
+
+    /// The limits of its rolling update; all defaults where none are written.
+    #[must_use]
+    pub fn rolling_update(&self) -> RollingUpdateConfig {
+        self.strategy.rolling_update.clone().unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// In the shape of the product's own documentation.
+    const STRATEGY: &str = r#"
+apiVersion: placement.kubernetes-fleet.io/v1beta1
+kind: ClusterStagedUpdateStrategy
+metadata:
+  name: by-ring
+  annotations: {owner: shop}
+spec:
+  stages:
+    - name: first
+      labelSelector: {matchLabels: {ring: "0"}}
+      afterStageTasks:
+        - type: TimedWait
+          waitTime: 1h
+    - name: rest
+      labelSelector:
+      sortingLabelKey: order
+      maxConcurrency: 10%
+      somethingNewer: 7
+      beforeStageTasks: [{type: Approval}]
+      afterStageTasks: null
+"#;
+
+    #[test]
+    fn real_objects_are_read_with_all_that_they_carry() {
+        let strategy: ClusterStagedUpdateStrategy = serde_saphyr::from_str(STRATEGY).expect("it is read");
+        assert_eq!(strategy.metadata.name, "by-ring");
+        let [first, rest] = &strategy.spec.stages[..] else { panic!("two stages") };
+        assert_eq!(first.after_stage_tasks[0].wait_time.as_deref(), Some("1h"));
+        assert_eq!((&rest.label_selector, &rest.after_stage_tasks), (&None, &Vec::new()), "null is absent");
+        assert_eq!(rest.max_concurrency, Some("10%".into()));
+        let filled = strategy.spec.with_defaults();
+        assert_eq!(filled.stages[0].max_concurrency, Some(1.into()), "what admission fills in");
+        assert_eq!(filled.stages[1].max_concurrency, Some("10%".into()), "and what it leaves");
+
+        let run: ClusterStagedUpdateRun = serde_saphyr::from_str(
+            "{metadata: {name: run}, spec: {placementName: shop, resourceSnapshotIndex: '3', \
+             stagedRolloutStrategyName: by-ring, state: Run}}",
+        )
+        .expect("it is read");
+        assert_eq!((run.spec.resource_snapshot_index.as_str(), run.spec.state), ("3", Some(RunState::Run)));
+
+        let placement: ClusterResourcePlacement = serde_saphyr::from_str(
+            "{spec: {resourceSelectors: [{kind: Namespace}], policy: {placementType: PickN, numberOfClusters: 3}, \
+             strategy: {type: RollingUpdate, rollingUpdate: {maxUnavailable: 2, unavailablePeriodSeconds: 5}}}}",
+        )
+        .expect("it is read");
+        assert_eq!(placement.spec.placement_policy(), PlacementPolicy::PickN(3));
+        assert_eq!(placement.spec.rolling_update().max_unavailable, Some(2.into()));
+        assert!(!placement.spec.is_external());
+    }
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        let strategy: ClusterStagedUpdateStrategy = serde_saphyr::from_str(STRATEGY).expect("it is read");
+        let json = serde_json::to_string(&strategy).expect("it is JSON");
+        assert_eq!(serde_json::from_str::<ClusterStagedUpdateStrategy>(&json).expect("its own"), strategy);
+    }
+
+    #[test]
+    fn a_placement_picks_all_and_rolls_unless_it_says_otherwise() {
+        let spec = PlacementSpec::default();
+        assert_eq!(spec.placement_policy(), PlacementPolicy::PickAll);
+        assert!(!spec.is_external());
+        let fixed = PlacementPolicyConfig {
+            placement_type: Some("PickFixed".to_owned()),
+            cluster_names: vec!["a".to_owned(), "b".to_owned()],
+            ..PlacementPolicyConfig::default()
+        };
+        let spec = PlacementSpec { policy: Some(fixed), ..PlacementSpec::default() };
+        assert_eq!(spec.placement_policy(), PlacementPolicy::PickFixed(2));
+    }
+}

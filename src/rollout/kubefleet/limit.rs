@@ -1,0 +1,102 @@
+//! One number out of a configured int or percentage.
+//!
+//! Follows `GetScaledValueFromIntOrPercent` in `pkg/util/intstr` of kubernetes/apimachinery. A quoted number is no
+//! percentage and hence an error; a number is never bounded by the total.
+
+use super::super::rancher_fleet::IntOrString;
+
+/// Which way a share of clusters is rounded.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Rounding {
+    /// Down: `maxConcurrency`.
+    Down,
+    /// Up: `maxUnavailable` and `maxSurge`.
+    Up,
+}
+
+/// Why a value is no number of clusters.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum LimitError {
+    /// A text that is no percentage of whole numbers.
+    #[error("`{0}` is not a percentage; write e.g. `10` or `10%`")]
+    NotAPercentage(String),
+    /// No value, and nobody to fill in the default.
+    #[error("there is no value")]
+    Missing,
+}
+
+/// The number that `value` means of `total`.
+///
+/// # Errors
+/// When it means none.
+pub fn limit(value: Option<&IntOrString>, total: usize, rounding: Rounding) -> Result<i64, LimitError> {
+    match value {
+        None => Err(LimitError::Missing),
+        Some(IntOrString::Int(number)) => Ok(i64::from(*number)),
+        Some(IntOrString::String(text)) => {
+            let percent = text.strip_suffix('%').and_then(decimal);
+            let percent = percent.ok_or_else(|| LimitError::NotAPercentage(text.clone()))?;
+            let hundredths = i128::from(percent) * total as i128;
+            let share = match rounding {
+                Rounding::Down => hundredths.div_euclid(100),
+                Rounding::Up => -(-hundredths).div_euclid(100),
+            };
+            Ok(i64::try_from(share).unwrap_or(i64::MAX))
+        }
+    }
+}
+
+/// A whole number of 64 bits as Go's `strconv.Atoi` reads it: an optional sign and ASCII digits.
+pub(super) fn decimal(text: &str) -> Option<i64> {
+    // Rust takes exactly these too.
+    text.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_resolves_as_in_kubernetes() {
+        type Case = (IntOrString, usize, Option<(i64, i64)>, &'static str);
+        let cases: [Case; 10] = [
+            // value, total, (down, up), why
+            (3.into(), 10, Some((3, 3)), "a number is itself"),
+            (30.into(), 10, Some((30, 30)), "also above the total"),
+            ((-2).into(), 10, Some((-2, -2)), "and below zero"),
+            ("25%".into(), 10, Some((2, 3)), "a share is rounded as asked"),
+            ("50%".into(), 10, Some((5, 5)), "nothing to round"),
+            ("0%".into(), 10, Some((0, 0)), "nothing"),
+            ("+7%".into(), 100, Some((7, 7)), "Go takes a sign"),
+            ("50".into(), 10, None, "a quoted number is no percentage"),
+            ("2.5%".into(), 10, None, "nor is a fraction"),
+            ("%".into(), 10, None, "nor nothing"),
+        ];
+        for (value, total, expected, why) in cases {
+            let both =
+                limit(Some(&value), total, Rounding::Down).ok().zip(limit(Some(&value), total, Rounding::Up).ok());
+            assert_eq!(both, expected, "{value} of {total}: {why}");
+        }
+        assert_eq!(limit(None, 10, Rounding::Up), Err(LimitError::Missing));
+    }
+
+    #[test]
+    fn a_number_is_read_as_go_does() {
+        for (text, number) in [
+            ("007", Some(7)),
+            ("+1", Some(1)),
+            ("-1", Some(-1)),
+            ("9223372036854775807", Some(i64::MAX)),
+            ("9223372036854775808", None),
+            (" 1", None),
+            ("1_0", None),
+            ("0x1", None),
+            ("1.0", None),
+            ("", None),
+            ("+", None),
+        ] {
+            assert_eq!(decimal(text), number, "{text:?}");
+        }
+    }
+}

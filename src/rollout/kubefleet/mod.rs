@@ -1,0 +1,154 @@
+//! How KubeFleet chooses which clusters may move to a new version of a placement's resources: staged update runs, and
+//! the rolling update of a placement.
+//!
+//! Follows kubefleet-dev/kubefleet at e160c1cdfdd9bf4c0234713d2b7f34e0ec95dab6: `pkg/controllers/updaterun/
+//! {controller,initialization,validation,execution,stop}.go` ([`staged`]), `pkg/controllers/rollout/controller.go`
+//! ([`rolling`]), `pkg/utils/binding/binding.go`, `pkg/controllers/workgenerator/controller.go` and
+//! `apis/placement/v1beta1/{stageupdate,clusterresourceplacement}_types.go`. What these controllers did when they were
+//! run is recorded in `tests/conformance/kubefleet`, and every case of it is a test.
+//!
+//! KubeFleet's own words, kept in this folder:
+//!
+//! | word | meaning |
+//! |---|---|
+//! | placement | what is rolled out and to how many clusters; its strategy is `RollingUpdate` or `External` |
+//! | resource snapshot | one version of the placement's resources; its index is our [`Revision`](super::Revision) |
+//! | policy snapshot | one version of the rule that picks clusters |
+//! | binding | the object that ties a placement to one cluster: Scheduled, then Bound, at last Unscheduled |
+//! | rolling a binding | writing the snapshot that its cluster is to have: from then on the cluster is told |
+//! | update run, stage, task | one walk through the stages of a strategy, with approvals and waits around each |
+//!
+//! [`Rules`] chooses between what ships and what the product's documents promise; [`Defects`] switches off, one by one,
+//! what its authors would call a bug. What surprises is kept: every cluster that is merely in progress counts as
+//! failed, a staged run looks at its clusters only on a timer that then becomes a doubling backoff, an apply that
+//! fails never ends a run, and `maxUnavailable: 0` never updates anything.
+//!
+//! Left out: which clusters are picked at all (the scheduler), overrides that differ from cluster to cluster,
+//! namespaced placements (the same code), taking a fresh resource snapshot when a run names none (the newest there is
+//! counts), the deletion of a run, failing API calls, and several runs that share the one worker.
+
+mod binding;
+mod config;
+mod control_loop;
+mod duration;
+mod limit;
+mod queue;
+pub mod rolling;
+pub mod staged;
+#[cfg(test)]
+mod tests;
+mod text;
+mod validate;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::label_selector::Labels;
+
+pub use binding::{
+    ApplyStrategy, Binding, BindingState, Bindings, Condition, ConditionStatus, Conditions, Reason, WorkState,
+    binding_name,
+};
+pub use config::{
+    ApplyStrategyConfig, ClusterResourcePlacement, ClusterStagedUpdateRun, ClusterStagedUpdateStrategy, Metadata,
+    PlacementPolicyConfig, PlacementSpec, RollingUpdateConfig, RolloutStrategy, RunSpec, RunState, StageConfig,
+    StageTask, StrategySpec,
+};
+pub use control_loop::{
+    CLEAN_UP_WAIT, CLUSTER_UPDATING_WAIT, HEARTBEAT, ROLLING_WORKERS, STAGE_WAIT, STAGED_WORKERS, STUCK_AFTER,
+    control_loop, work_applier_requeue,
+};
+pub use duration::{format_duration, parse_duration};
+pub use limit::{LimitError, Rounding, limit};
+pub use queue::{Queue, Requeue};
+pub use validate::{ConfigError, TransitionError};
+
+/// Whose word counts.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Rules {
+    /// What the product's code does.
+    #[default]
+    Shipped,
+    /// What the product's documents say it does. For a staged run: the clusters of a stage one at a time
+    /// whatever `maxConcurrency` says, approvals after stages alone and named `<run>-<stage>`, tasks also of a
+    /// stage without clusters, and a run that starts because it exists. For a rolling update: `maxUnavailable` is at
+    /// least 1, and a pass with nothing to wait for is not repeated by a timer.
+    Documented,
+}
+
+/// What upstream would call its own mistakes; `true` reproduces one. All are reproduced by default.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Defects {
+    /// A cluster whose work is still being applied or coming up counts as failed: the reasons that are exempted
+    /// (since 447629b0, #670) are not those that the work generator writes.
+    pub in_progress_is_failure: bool,
+    /// A run without any selected cluster ends as failed once the last binding that it deletes is gone.
+    pub delete_only_run_fails: bool,
+    /// A condition that goes from true to true at a newer generation does not wake the rolling update (since
+    /// c06ca95c).
+    pub missed_wake_ups: bool,
+}
+
+impl Defects {
+    /// None of them.
+    pub const NONE: Self = Self { in_progress_is_failure: false, delete_only_run_fails: false, missed_wake_ups: false };
+    /// All of them, as shipped.
+    pub const ALL: Self = Self { in_progress_is_failure: true, delete_only_run_fails: true, missed_wake_ups: true };
+}
+
+impl Default for Defects {
+    fn default() -> Self {
+        Self::ALL
+    }
+}
+
+impl Rules {
+    /// The defects that go with these rules unless someone says otherwise: the documents know of none.
+    #[must_use]
+    pub const fn defects(self) -> Defects {
+        match self {
+            Self::Shipped => Defects::ALL,
+            Self::Documented => Defects::NONE,
+        }
+    }
+}
+
+/// A member cluster of the fleet. Its index in the list is its [`TargetId`](super::TargetId).
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct MemberCluster {
+    /// Its name, unique in the fleet.
+    pub name: String,
+    /// What stages select by and sort by.
+    pub labels: Labels,
+    /// Its object was deleted, though a binding may still point to it.
+    pub left: bool,
+}
+
+/// How many clusters a placement asks for.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum PlacementPolicy {
+    /// All that match.
+    PickAll,
+    /// So many.
+    PickN(u32),
+    /// A list of so many names.
+    PickFixed(u32),
+}
+
+impl PlacementPolicy {
+    /// The number of clusters asked for. `None`: whatever number matches.
+    #[must_use]
+    pub const fn count(self) -> Option<u32> {
+        match self {
+            Self::PickAll => None,
+            Self::PickN(count) | Self::PickFixed(count) => Some(count),
+        }
+    }
+}
+
+/// A timestamp as the API server keeps it: whole seconds, rounded down.
+fn stored(now: crate::units::SimTime) -> crate::units::SimTime {
+    crate::units::SimTime::from_secs(now.as_nanos() / 1_000_000_000)
+}

@@ -1,0 +1,101 @@
+//! When a controller's key comes up again: the work queue's backoff and its one timer.
+//!
+//! Follows `pkg/internal/controller/controller.go` of kubernetes-sigs/controller-runtime v0.22.4 and
+//! `util/workqueue/{default_rate_limiters,delaying_queue}.go` of kubernetes/client-go v0.34.1, which KubeFleet uses.
+//! Left out: the limit of 10 a second over all keys of a controller, which no single rollout reaches.
+
+use crate::units::{SimDuration, SimTime};
+
+/// Backoff of the first failure. Each further one doubles it.
+const FIRST: SimDuration = SimDuration::from_millis(5);
+/// The longest backoff.
+const MOST: SimDuration = SimDuration::from_secs(1000);
+
+/// What a pass asks of its queue.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Requeue {
+    /// Nothing; the failure counter is reset.
+    #[default]
+    None,
+    /// To be called again after this long; the failure counter is reset.
+    After(SimDuration),
+    /// To be called again after the backoff, though nothing went wrong.
+    RateLimited,
+    /// To be called again after the backoff, because something did.
+    Error,
+}
+
+/// The queue's memory of one key.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Queue {
+    failures: u32,
+    timer: Option<SimTime>,
+}
+
+impl Queue {
+    /// A pass begins: a timer that is due is gone.
+    pub(super) fn begin(&mut self, now: SimTime) {
+        self.timer = self.timer.filter(|timer| *timer > now);
+    }
+
+    /// A pass has ended. Gives the time of the pending timer: the earliest that was asked for, which a wake-up by
+    /// something else leaves in place.
+    pub(super) fn end(&mut self, now: SimTime, next: Requeue) -> Option<SimTime> {
+        let delay = match next {
+            Requeue::None => {
+                self.failures = 0;
+                None
+            }
+            Requeue::After(delay) => {
+                self.failures = 0;
+                Some(delay)
+            }
+            Requeue::RateLimited | Requeue::Error => Some(self.back_off()),
+        };
+        let asked = delay.map(|delay| now + delay);
+        self.timer = [self.timer, asked].into_iter().flatten().min();
+        self.timer
+    }
+
+    fn back_off(&mut self) -> SimDuration {
+        // 5 ms x 2^18 is above 1 000 s.
+        let factor = 1_u64 << self.failures.min(18);
+        self.failures += 1;
+        (FIRST * factor).min(MOST)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn backoff_doubles_up_to_a_thousand_seconds_and_a_good_pass_resets_it() {
+        let mut queue = Queue::default();
+        let mut now = SimTime::ZERO;
+        let mut delays = Vec::new();
+        for _ in 0..20 {
+            let at = queue.end(now, Requeue::Error).expect("a time");
+            delays.push(at.since(now));
+            now = at;
+            queue.begin(now);
+        }
+        assert_eq!(delays[..3], [5, 10, 20].map(SimDuration::from_millis));
+        assert_eq!(delays[17], SimDuration::from_millis(655_360));
+        assert_eq!(delays[18..], [MOST, MOST]);
+        assert_eq!(queue.end(now, Requeue::After(SimDuration::from_secs(15))), Some(now + SimDuration::from_secs(15)));
+        assert_eq!(queue.end(now, Requeue::RateLimited), Some(now + FIRST), "reset, and the earlier timer counts");
+    }
+
+    #[test]
+    fn an_early_wake_up_leaves_the_timer_in_place() {
+        let mut queue = Queue::default();
+        let minute = SimDuration::from_secs(60);
+        let due = queue.end(SimTime::ZERO, Requeue::After(minute));
+        let early = SimTime::from_secs(7);
+        queue.begin(early);
+        assert_eq!(queue.end(early, Requeue::After(minute)), due);
+        queue.begin(SimTime::from_secs(60));
+        assert_eq!(queue.end(SimTime::from_secs(60), Requeue::None), None, "it came");
+    }
+}

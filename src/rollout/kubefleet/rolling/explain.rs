@@ -1,0 +1,116 @@
+//! What the limits of a rolling update mean for a number of clusters, and what a user should be warned of.
+
+use super::super::config::RollingUpdateConfig;
+use super::super::{Defects, Rules};
+use super::{Limits, PERIOD_SECONDS, RollingUpdate};
+
+/// The limits of a rolling update applied to a placement.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RollingExplanation {
+    /// Whose rules.
+    pub rules: Rules,
+    /// Clusters that the placement is to have.
+    pub target: i64,
+    /// Both limits in clusters.
+    pub limits: Limits,
+    /// Clusters that are updated in the first pass, if all are ready.
+    pub first_wave: i64,
+    /// Passes that roll something until all are told, if each wave becomes ready as a whole. `None`: it never ends.
+    pub waves: Option<i64>,
+    /// Seconds after which resources that cannot be tracked count as available.
+    pub unavailable_period_seconds: i64,
+    /// What does not do what one would think, one sentence each.
+    pub warnings: Vec<String>,
+}
+
+/// Applies `config` to an update of `target` clusters, all of them ready on another version.
+#[must_use]
+pub fn explain(config: &RollingUpdateConfig, rules: Rules, target: u32) -> RollingExplanation {
+    let limits = RollingUpdate::new(config.clone(), rules, Defects::ALL, Vec::new()).limits(i64::from(target));
+    let target = i64::from(target);
+    let first_wave = limits.max_unavailable.min(target);
+    let waves = match (target, first_wave) {
+        (0, _) => Some(0),
+        (_, 0) => None,
+        (target, wave) => Some((target + wave - 1) / wave),
+    };
+    let unavailable_period_seconds = config.unavailable_period_seconds.unwrap_or(PERIOD_SECONDS);
+    let mut explanation = RollingExplanation {
+        rules,
+        target,
+        limits,
+        first_wave,
+        waves,
+        unavailable_period_seconds,
+        warnings: Vec::new(),
+    };
+    explanation.warnings = warnings(config, &explanation);
+    explanation
+}
+
+fn warnings(config: &RollingUpdateConfig, found: &RollingExplanation) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if found.target == 0 {
+        return vec!["the placement asks for no cluster".to_owned()];
+    }
+    if found.waves.is_none() {
+        warnings.push(
+            "maxUnavailable is 0: no cluster that has the resources is ever updated; the controller asks again and \
+             again, up to every 1000 s"
+                .to_owned(),
+        );
+    }
+    if found.limits.max_unavailable == 0 && found.limits.max_surge == 0 {
+        warnings.push("maxUnavailable and maxSurge are both 0, which nobody refuses".to_owned());
+    }
+    if config.max_surge.is_some() {
+        warnings.push("maxSurge has no effect on an update: it limits clusters that get the resources anew".to_owned());
+    }
+    if found.first_wave == found.target && found.target > 1 {
+        warnings.push(format!("maxUnavailable is all clusters: all {} are updated at once", found.target));
+    }
+    if found.rules == Rules::Shipped {
+        warnings.push(
+            "a cluster that is still at work counts as failed: a newer version goes to it at once, past maxUnavailable"
+                .to_owned(),
+        );
+    }
+    warnings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_are_explained_in_numbers() {
+        let cases = [
+            // config, clusters, (unavailable, surge), waves, why
+            ("{}", 10, (3, 3), Some(4), "25 % of 10, rounded up"),
+            ("{maxUnavailable: 1}", 10, (1, 3), Some(10), "one by one"),
+            ("{maxUnavailable: 100%}", 10, (10, 3), Some(1), "all at once"),
+            ("{maxUnavailable: 0, maxSurge: 0}", 10, (0, 0), None, "never"),
+            ("{maxUnavailable: 0%}", 10, (0, 3), None, "a share can stop it too"),
+            ("{}", 0, (0, 0), Some(0), "nothing to do"),
+        ];
+        for (yaml, clusters, (unavailable, surge), waves, why) in cases {
+            let config = serde_saphyr::from_str(yaml).expect(yaml);
+            let found = explain(&config, Rules::Shipped, clusters);
+            assert_eq!(found.limits, Limits { max_unavailable: unavailable, max_surge: surge }, "{yaml}: {why}");
+            assert_eq!(found.waves, waves, "{yaml}: {why}");
+        }
+        let zero = serde_saphyr::from_str("{maxUnavailable: 0}").expect("it is read");
+        assert_eq!(explain(&zero, Rules::Documented, 10).limits.max_unavailable, 1, "the website: at least 1");
+    }
+
+    #[test]
+    fn what_surprises_is_warned_of() {
+        let warnings = |yaml: &str, rules| explain(&serde_saphyr::from_str(yaml).expect(yaml), rules, 10).warnings;
+        assert_eq!(warnings("{}", Rules::Documented), Vec::<String>::new());
+        let found = warnings("{maxUnavailable: 0, maxSurge: 0}", Rules::Shipped);
+        assert!(found[0].starts_with("maxUnavailable is 0: no cluster"), "{found:?}");
+        assert!(found[1].contains("both 0") && found[2].contains("no effect on an update"), "{found:?}");
+        let found = warnings("{maxUnavailable: 100%}", Rules::Documented);
+        assert_eq!(found, ["maxUnavailable is all clusters: all 10 are updated at once"]);
+    }
+}

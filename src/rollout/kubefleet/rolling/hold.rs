@@ -1,0 +1,114 @@
+//! Which rule keeps a rolling update from moving on, in numbers and names.
+//!
+//! KubeFleet itself never says this; it is read off a pass that would roll nothing.
+
+use super::super::super::{Hold, TargetId};
+use super::super::binding::BindingState;
+use super::super::text::{are, count, listed, wait};
+use super::super::{Binding, Rules};
+use super::RollingUpdate;
+use super::view::{Counts, RollingStatus, RollingView, Room};
+
+/// The rule that holds the rollout at `view`. `None`: it is finished, or the next pass moves it on.
+pub(super) fn hold(update: &RollingUpdate, view: &RollingView) -> Option<Hold> {
+    if view.is_done() {
+        return None;
+    }
+    let (actions, status) = update.pass(update.last, view);
+    if !actions.is_empty() || !status.patched.is_empty() {
+        return None;
+    }
+    let (rule, explanation) = Standstill { update, view }.reason(&status);
+    Some(Hold { rule, explanation })
+}
+
+struct Standstill<'a> {
+    update: &'a RollingUpdate,
+    view: &'a RollingView,
+}
+
+impl Standstill<'_> {
+    fn reason(&self, status: &RollingStatus) -> (&'static str, String) {
+        if !self.view.active {
+            return ("strategy", "the placement is gone or its strategy is not RollingUpdate".to_owned());
+        }
+        if let Some(error) = &status.error {
+            return ("bindings", error.to_string());
+        }
+        let Some(counts) = status.counts else {
+            return if self.view.latest_snapshot.is_none() {
+                ("resourceSnapshot", "the placement has no resource snapshot yet".to_owned())
+            } else {
+                let deleting = self.targets(|binding| binding.deleting);
+                let text = format!("{} must be rid of a binding before anything is rolled", self.listed(&deleting));
+                ("bindings", text)
+            };
+        };
+        match status.room {
+            Some(room) => self.limit(status, counts, room),
+            None => {
+                let behind = self.targets(|binding| !binding.has_succeeded() || binding.deleting);
+                let text = format!(
+                    "{} {} told the newest resources or to remove them, and not available with them: still at work, \
+                     or offline or failing, for which there is no time-out",
+                    self.listed(&behind),
+                    are(behind.len())
+                );
+                ("Available", text)
+            }
+        }
+    }
+
+    fn limit(&self, status: &RollingStatus, counts: Counts, room: Room) -> (&'static str, String) {
+        let limits = self.update.limits(counts.target);
+        let removes = counts.remove_candidates + counts.update_candidates;
+        if removes > 0 {
+            let is_stale = |b: &Binding| b.state == BindingState::Bound && b.snapshot != self.view.latest_snapshot;
+            let waiting = self.targets(|binding| {
+                !binding.deleting && (binding.state == BindingState::Unscheduled || is_stale(binding))
+            });
+            let not_ready = self.targets(|b| b.state != BindingState::Scheduled && !b.has_succeeded());
+            let text = if limits.max_unavailable == 0 && self.update.rules == Rules::Shipped && not_ready.is_empty() {
+                format!(
+                    "a maxUnavailable of 0 lets no available cluster be updated, ever; {} {}",
+                    self.listed(&waiting),
+                    wait(waiting.len())
+                )
+            } else {
+                format!(
+                    "of {} asked for, maxUnavailable lets {} be not ready; {} {} ready, {} of them being deleted \
+                     (not available: {}), so {} may be taken; {} {}",
+                    count(usize::try_from(counts.target).unwrap_or(0)),
+                    limits.max_unavailable,
+                    counts.ready,
+                    are(usize::try_from(counts.ready).unwrap_or(0)),
+                    counts.can_be_unavailable,
+                    self.listed(&not_ready),
+                    room.to_remove.max(0),
+                    self.listed(&waiting),
+                    wait(waiting.len())
+                )
+            };
+            return ("maxUnavailable", text);
+        }
+        let text = format!(
+            "of {} asked for, maxSurge lets {} more have the resources; {} {} them already, so {} may be bound; {} {}",
+            count(usize::try_from(counts.target).unwrap_or(0)),
+            limits.max_surge,
+            counts.can_be_ready,
+            if counts.can_be_ready == 1 { "has" } else { "have" },
+            room.to_add.max(0),
+            self.listed(&status.blocked),
+            wait(status.blocked.len())
+        );
+        ("maxSurge", text)
+    }
+
+    fn targets(&self, test: impl Fn(&Binding) -> bool) -> Vec<TargetId> {
+        self.view.bindings.iter().filter(|binding| test(binding)).map(|binding| binding.target).collect()
+    }
+
+    fn listed(&self, targets: &[TargetId]) -> String {
+        listed(&self.update.clusters, targets)
+    }
+}

@@ -1,0 +1,114 @@
+//! The rolling update of a placement: so many clusters unavailable, so many more than asked for.
+//!
+//! Follows `pkg/controllers/rollout/controller.go` of kubefleet-dev/kubefleet at
+//! e160c1cdfdd9bf4c0234713d2b7f34e0ec95dab6.
+//!
+//! Invariants: of the bindings that are ready when a pass begins, at most `maxUnavailable` fewer than the clusters
+//! asked for are left after it; and it binds no more than `maxSurge` above the number asked for, of those that count.
+//! Failed ones are outside both limits.
+
+mod explain;
+mod hold;
+mod pass;
+mod view;
+
+use super::super::rancher_fleet::IntOrString;
+use super::super::{Hold, Pass, Scheduler};
+use super::config::RollingUpdateConfig;
+use super::limit::{Rounding, limit};
+use super::queue::Queue;
+use super::{Defects, MemberCluster, Rules};
+use crate::units::{SimDuration, SimTime};
+
+pub use explain::{RollingExplanation, explain};
+pub use view::{Counts, RollingError, RollingStatus, RollingView, Room, wakes};
+
+/// `unavailablePeriodSeconds` where it is absent.
+const PERIOD_SECONDS: i64 = 60;
+
+/// The limits of a rolling update over a number of clusters.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Limits {
+    /// Clusters that need not be ready.
+    pub max_unavailable: i64,
+    /// Clusters above the number asked for.
+    pub max_surge: i64,
+}
+
+/// The scheduler of one placement.
+#[derive(Clone, Debug)]
+pub struct RollingUpdate {
+    rules: Rules,
+    defects: Defects,
+    config: RollingUpdateConfig,
+    period: SimDuration,
+    clusters: Vec<MemberCluster>,
+    queue: Queue,
+    /// When the last pass was.
+    last: SimTime,
+}
+
+impl RollingUpdate {
+    /// A scheduler with these limits. `clusters` are for their names alone; the index of one is its
+    /// [`TargetId`](super::super::TargetId).
+    #[must_use]
+    pub fn new(config: RollingUpdateConfig, rules: Rules, defects: Defects, clusters: Vec<MemberCluster>) -> Self {
+        let queue = Queue::default();
+        let period = SimDuration::ZERO;
+        let mut update = Self { rules, defects, config, period, clusters, queue, last: SimTime::ZERO };
+        update.set_config(update.config.clone());
+        update
+    }
+
+    /// Replaces the limits, as a change of the placement does; by itself that starts no pass.
+    pub fn set_config(&mut self, config: RollingUpdateConfig) {
+        let seconds = config.unavailable_period_seconds.unwrap_or(PERIOD_SECONDS);
+        self.period = SimDuration::from_secs(u64::try_from(seconds).unwrap_or(0));
+        self.config = config;
+    }
+
+    /// The rules it follows.
+    #[must_use]
+    pub const fn rules(&self) -> Rules {
+        self.rules
+    }
+
+    /// The limits where `target` clusters are asked for. A value that means no number is 0, which admission refuses.
+    #[must_use]
+    pub fn limits(&self, target: i64) -> Limits {
+        let default = IntOrString::String("25%".to_owned());
+        let total = usize::try_from(target).unwrap_or(0);
+        let resolve = |value: &Option<IntOrString>| {
+            limit(Some(value.as_ref().unwrap_or(&default)), total, Rounding::Up).unwrap_or(0)
+        };
+        let max_unavailable = resolve(&self.config.max_unavailable);
+        Limits {
+            max_unavailable: match self.rules {
+                Rules::Shipped => max_unavailable,
+                // "The minimum is 1."
+                Rules::Documented => max_unavailable.max(1),
+            },
+            max_surge: resolve(&self.config.max_surge),
+        }
+    }
+}
+
+impl Scheduler for RollingUpdate {
+    type View = RollingView;
+    type Status = RollingStatus;
+
+    /// One pass of the rollout reconciler.
+    fn reconcile(&mut self, now: SimTime, view: &RollingView) -> Pass<RollingStatus> {
+        self.queue.begin(now);
+        self.last = now;
+        let (actions, status) = self.pass(now, view);
+        let wake_at = self.queue.end(now, status.next);
+        Pass { actions, wake_at, status }
+    }
+
+    /// Which rule holds the rollout at `view`, at the time of its last pass. `None`: it is finished, or the next pass
+    /// moves it on. It costs as much as several passes.
+    fn hold(&self, view: &RollingView) -> Option<Hold> {
+        hold::hold(self, view)
+    }
+}

@@ -1,0 +1,206 @@
+//! One pass: who is updated, bound and deleted.
+//!
+//! Follows `pickBindingsToRoll` and `determineBindingsToUpdate` in `pkg/controllers/rollout/controller.go`.
+//!
+//! `maxUnavailable` is a budget on *ready* bindings: one that is not ready uses it up, whatever the reason. Failed
+//! ones, which as shipped are all that are in progress, are updated without asking it.
+
+use std::collections::BTreeMap;
+
+use super::super::super::{Action, Revision, TargetId};
+use super::super::binding::{BindingState, ConditionStatus, Reason};
+use super::super::control_loop::CLEAN_UP_WAIT;
+use super::super::queue::Requeue;
+use super::super::{Binding, Rules};
+use super::view::{Counts, RollingError, RollingStatus, RollingView, Room};
+use super::{Limits, RollingUpdate};
+use crate::units::{SimDuration, SimTime};
+
+/// The bindings of a placement, sorted into what may be done with them; each list in the order of names.
+#[derive(Default)]
+struct Sorted {
+    counts: Counts,
+    bounding: Vec<TargetId>,
+    removing: Vec<TargetId>,
+    updating: Vec<TargetId>,
+    failed: Vec<TargetId>,
+    up_to_date: Vec<TargetId>,
+    /// The shortest known time until a binding that is not ready is, and whether any is not ready.
+    wait: Option<SimDuration>,
+    is_waiting: bool,
+}
+
+/// Whether a binding is ready; if not, when it will be, if that is known.
+enum Readiness {
+    Ready,
+    In(SimDuration),
+    Unknown,
+}
+
+impl RollingUpdate {
+    pub(super) fn pass(&self, now: SimTime, view: &RollingView) -> (Vec<Action>, RollingStatus) {
+        let mut status = RollingStatus { apply_strategy: view.apply_strategy, ..RollingStatus::default() };
+        let mut actions = Vec::new();
+        if !view.active {
+            return (actions, status);
+        }
+        let has_other = |b: &&Binding| !b.deleting && b.apply_strategy != Some(view.apply_strategy);
+        status.patched = view.bindings.iter().filter(has_other).map(|binding| binding.target).collect();
+        if !status.patched.is_empty() {
+            status.next = Requeue::RateLimited;
+            return (actions, status);
+        }
+        match has_to_clean_up(view) {
+            Err(error) => {
+                status.error = Some(error);
+                status.next = Requeue::Error;
+            }
+            Ok(true) => status.next = Requeue::After(CLEAN_UP_WAIT),
+            Ok(false) => {
+                if let Some(latest) = view.latest_snapshot {
+                    self.roll(now, view, latest, &mut actions, &mut status);
+                }
+            }
+        }
+        (actions, status)
+    }
+
+    fn roll(
+        &self,
+        now: SimTime,
+        view: &RollingView,
+        latest: Revision,
+        actions: &mut Vec<Action>,
+        status: &mut RollingStatus,
+    ) {
+        let mut sorted = self.sort(now, view, latest);
+        let targeted = sorted.counts.target;
+        sorted.counts.target = view.policy.count().map_or(targeted, i64::from);
+        let limits = self.limits(sorted.counts.target);
+        let counts = sorted.counts;
+        status.counts = Some(counts);
+        let lacks_start = |b: &&Binding| b.state != BindingState::Unscheduled && !b.has_started();
+        if sorted.bounding.len() + sorted.removing.len() + sorted.updating.len() + sorted.failed.len() == 0 {
+            status.restarted = view.bindings.iter().filter(lacks_start).map(|binding| binding.target).collect();
+            return;
+        }
+        let room = Room::of(counts, limits);
+        status.room = Some(room);
+        let to_remove = usize::try_from(room.to_remove).unwrap_or(0);
+        let removed = to_remove.min(sorted.removing.len());
+        let updated = (to_remove - removed).min(sorted.updating.len());
+        let added = usize::try_from(room.to_add).unwrap_or(0).min(sorted.bounding.len());
+        let deploy = |&target: &TargetId| Action::Deploy { target, revision: latest };
+        actions.extend(sorted.failed.iter().map(deploy));
+        actions.extend(sorted.removing[..removed].iter().map(|&target| Action::Delete { target }));
+        actions.extend(sorted.updating[..updated].iter().map(deploy));
+        actions.extend(sorted.bounding[..added].iter().map(deploy));
+        status.blocked = [&sorted.updating[updated..], &sorted.bounding[added..]].concat();
+        status.restarted = sorted.up_to_date;
+        status.next = self.next(&sorted.wait, sorted.is_waiting);
+    }
+
+    fn next(&self, wait: &Option<SimDuration>, is_waiting: bool) -> Requeue {
+        let wait = match (self.rules, is_waiting) {
+            (_, false) => SimDuration::ZERO,
+            (Rules::Shipped, true) => wait.map_or(self.period, |wait| wait.min(self.period)),
+            // "Only matters for resources whose availability cannot be tracked."
+            (Rules::Documented, true) => match wait {
+                Some(wait) => *wait,
+                None => return Requeue::None,
+            },
+        };
+        if wait.is_zero() { Requeue::RateLimited } else { Requeue::After(wait) }
+    }
+
+    fn sort(&self, now: SimTime, view: &RollingView, latest: Revision) -> Sorted {
+        let mut sorted = Sorted::default();
+        for binding in view.bindings.iter() {
+            let target = binding.target;
+            if binding.state == BindingState::Scheduled {
+                sorted.counts.target += 1;
+                sorted.bounding.push(target);
+                continue;
+            }
+            sorted.counts.target += i64::from(binding.state == BindingState::Bound);
+            let has_failed = binding.has_failed(self.defects);
+            sorted.counts.can_be_ready += i64::from(!has_failed && !binding.has_diff_status());
+            let readiness = readiness(binding, now, self.period);
+            match readiness {
+                Readiness::Ready => sorted.counts.ready += 1,
+                Readiness::Unknown => sorted.is_waiting = true,
+                Readiness::In(wait) => {
+                    sorted.is_waiting = true;
+                    sorted.wait = Some(sorted.wait.map_or(wait, |before| before.min(wait)));
+                }
+            }
+            if binding.deleting {
+                sorted.counts.can_be_unavailable += i64::from(matches!(readiness, Readiness::Ready));
+            } else if binding.state == BindingState::Unscheduled {
+                sorted.removing.push(target);
+            } else if binding.snapshot == Some(latest) {
+                if !binding.has_started() {
+                    sorted.up_to_date.push(target);
+                }
+            } else if has_failed {
+                sorted.failed.push(target);
+            } else {
+                sorted.updating.push(target);
+            }
+        }
+        sorted.counts.bounding_candidates = sorted.bounding.len() as i64;
+        sorted.counts.remove_candidates = sorted.removing.len() as i64;
+        sorted.counts.update_candidates = sorted.updating.len() as i64;
+        sorted.counts.failed_update_candidates = sorted.failed.len() as i64;
+        sorted
+    }
+}
+
+impl Room {
+    fn of(counts: Counts, limits: Limits) -> Self {
+        let at_least = counts.target - limits.max_unavailable;
+        Self {
+            to_remove: counts.ready - counts.can_be_unavailable - at_least,
+            to_add: counts.target + limits.max_surge - counts.can_be_ready,
+        }
+    }
+}
+
+fn readiness(binding: &Binding, now: SimTime, period: SimDuration) -> Readiness {
+    let available = binding.conditions.available.filter(|_| !binding.is_diff_reported());
+    match available {
+        None if binding.is_diff_reported() => Readiness::Ready,
+        Some(condition) if binding.is(available, ConditionStatus::True) => {
+            if condition.reason != Reason::NotAllWorkAreAvailabilityTrackable {
+                return Readiness::Ready;
+            }
+            // At exactly the period it is not ready yet, and nothing is left to wait for.
+            let ready_after = condition.since + period;
+            if ready_after < now { Readiness::Ready } else { Readiness::In(ready_after.since(now)) }
+        }
+        _ => Readiness::Unknown,
+    }
+}
+
+/// Whether a cluster that is to get the resources is still being cleaned of them; then nothing is rolled at all.
+fn has_to_clean_up(view: &RollingView) -> Result<bool, RollingError> {
+    let mut live: BTreeMap<TargetId, &Binding> = BTreeMap::new();
+    let mut deleting: Vec<TargetId> = Vec::new();
+    for binding in view.bindings.iter() {
+        if binding.deleting {
+            deleting.push(binding.target);
+        } else if let Some(first) = live.insert(binding.target, binding) {
+            let (first, second) = (first.name.clone(), binding.name.clone());
+            return Err(RollingError::TwoBindings { first, second });
+        }
+    }
+    let mut waits = false;
+    for binding in deleting.iter().filter_map(|target| live.get(target)) {
+        let was_bound = binding.state == BindingState::Unscheduled && binding.was_bound;
+        if binding.state == BindingState::Bound || was_bound {
+            return Err(RollingError::BoundAndDeleting(binding.name.clone()));
+        }
+        waits = true;
+    }
+    Ok(waits)
+}

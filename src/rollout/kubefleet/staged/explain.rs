@@ -1,0 +1,230 @@
+//! What a strategy means for a fleet before anything is rolled out: stages, limits and tasks in numbers, and what a
+//! user should be warned of.
+
+use std::collections::BTreeSet;
+
+use super::super::text::{NAMED, count};
+use super::super::{Defects, LimitError, MemberCluster, Rules};
+use super::initialize::resolve_concurrency;
+use super::{RunError, RunSpec, RunState, StageConfig, StageTask, StagedUpdateRun, StrategySpec};
+
+/// A strategy applied to a fleet.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StagedExplanation {
+    /// Whose rules.
+    pub rules: Rules,
+    /// Clusters in all.
+    pub clusters: usize,
+    /// In the order in which they are worked on.
+    pub stages: Vec<StageExplanation>,
+    /// What does not do what one would think, one sentence each.
+    pub warnings: Vec<String>,
+}
+
+/// One stage of a [`StagedExplanation`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct StageExplanation {
+    /// Its name.
+    pub name: String,
+    /// Its clusters.
+    pub count: usize,
+    /// Clusters that are updated at once. An error fails the run when it reaches the stage.
+    pub max_concurrency: Result<i64, LimitError>,
+    /// The names of its first clusters, in the order in which they are updated.
+    pub first: Vec<String>,
+    /// What must be done before it begins, e.g. `Approval`.
+    pub before: Vec<String>,
+    /// What must be done before the next stage begins, e.g. `TimedWait 1h`.
+    pub after: Vec<String>,
+}
+
+/// Applies `strategy` to all of `clusters` that have not left, as a run with `spec` would if the placement has picked
+/// them all. Defaults are filled in.
+///
+/// # Errors
+/// Why the run could not be initialized.
+pub fn explain(
+    strategy: &StrategySpec,
+    spec: &RunSpec,
+    rules: Rules,
+    clusters: &[MemberCluster],
+) -> Result<StagedExplanation, RunError> {
+    let strategy = strategy.clone().with_defaults();
+    let run = StagedUpdateRun::new(
+        String::new(),
+        spec.clone(),
+        Some(strategy.clone()),
+        rules,
+        Defects::ALL,
+        clusters.to_vec(),
+    );
+    let selected: Vec<bool> = clusters.iter().map(|cluster| !cluster.left).collect();
+    let members = run.fixed.plan.assign(&strategy, clusters, &run.fixed.by_name, &selected)?;
+    let stage = |(config, targets): (&StageConfig, &Vec<super::super::super::TargetId>)| StageExplanation {
+        name: config.name.clone(),
+        count: targets.len(),
+        max_concurrency: match rules {
+            Rules::Shipped => resolve_concurrency(config, targets.len()),
+            Rules::Documented => Ok(1),
+        },
+        first: targets.iter().take(NAMED).map(|target| clusters[target.index()].name.clone()).collect(),
+        before: if rules == Rules::Shipped { tasks(&config.before_stage_tasks) } else { Vec::new() },
+        after: tasks(&config.after_stage_tasks),
+    };
+    let stages: Vec<StageExplanation> = strategy.stages.iter().zip(&members).map(stage).collect();
+    let mut found = StagedExplanation {
+        rules,
+        clusters: selected.iter().filter(|selected| **selected).count(),
+        stages,
+        warnings: Vec::new(),
+    };
+    found.warnings = warnings(&strategy, spec, &found);
+    Ok(found)
+}
+
+fn tasks(tasks: &[StageTask]) -> Vec<String> {
+    let text = |task: &StageTask| match task.wait_time.as_deref().filter(|_| task.kind == "TimedWait") {
+        Some(wait) => format!("{} {wait}", task.kind),
+        None => task.kind.clone(),
+    };
+    tasks.iter().map(text).collect()
+}
+
+fn warnings(strategy: &StrategySpec, spec: &RunSpec, found: &StagedExplanation) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if found.clusters == 0 {
+        return vec!["there is no cluster: the run cannot be initialized".to_owned()];
+    }
+    if found.rules == Rules::Shipped && spec.state.unwrap_or_default() != RunState::Run {
+        let state = spec.state.unwrap_or_default();
+        warnings.push(format!("the run's state is {state:?}: it updates nothing before it is set to Run"));
+    }
+    let mut names = BTreeSet::new();
+    for (stage, config) in found.stages.iter().zip(&strategy.stages) {
+        let title = format!("stage `{}`", stage.name);
+        if !names.insert(&stage.name) {
+            warnings.push(format!("{title} appears twice: what is approved for the first counts for the second"));
+        }
+        if stage.count == 0 {
+            warnings.push(match (&config.label_selector, found.rules) {
+                (None, _) => format!("{title} has no labelSelector and so takes no cluster; `{{}}` takes all"),
+                (Some(_), Rules::Shipped) => format!("{title} takes no cluster; its tasks are skipped"),
+                (Some(_), Rules::Documented) => format!("{title} takes no cluster"),
+            });
+            continue;
+        }
+        match &stage.max_concurrency {
+            Err(error) => {
+                warnings.push(format!("maxConcurrency of {title}: {error}; the run fails when it gets there"));
+            }
+            Ok(limit) if *limit < 0 => {
+                warnings.push(format!("maxConcurrency of {title} is {limit}: no cluster ever starts"));
+            }
+            Ok(limit) if *limit >= stage.count as i64 && stage.count > 1 => {
+                warnings.push(format!("maxConcurrency of {title} is all of it: {} at once", count(stage.count)));
+            }
+            Ok(_) => {}
+        }
+        if found.rules == Rules::Documented {
+            let is_set = config.max_concurrency.as_ref().is_some_and(|limit| *limit != 1.into());
+            if is_set {
+                warnings.push(format!("maxConcurrency of {title} has no effect: the document knows one at a time"));
+            }
+            if !config.before_stage_tasks.is_empty() {
+                warnings.push(format!("beforeStageTasks of {title} have no effect: the document knows none"));
+            }
+        }
+    }
+    warnings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn clusters(rings: &[(&str, usize)]) -> Vec<MemberCluster> {
+        let rings = rings.iter().flat_map(|(ring, count)| std::iter::repeat_n(*ring, *count));
+        let cluster = |(index, ring): (usize, &str)| MemberCluster {
+            name: format!("m{index:02}"),
+            labels: [("ring".to_owned(), ring.to_owned()), ("order".to_owned(), (50 - index).to_string())].into(),
+            left: false,
+        };
+        rings.enumerate().map(cluster).collect()
+    }
+
+    fn explained(yaml: &str, rules: Rules, state: RunState) -> Result<StagedExplanation, RunError> {
+        let spec = RunSpec { state: Some(state), ..RunSpec::default() };
+        let strategy = serde_saphyr::from_str(yaml).expect(yaml);
+        explain(&strategy, &spec, rules, &clusters(&[("0", 2), ("1", 10)]))
+    }
+
+    const YAML: &str = "stages: [
+        {name: canary, labelSelector: {matchLabels: {ring: '0'}}, afterStageTasks: [{type: TimedWait, waitTime: 1h}]},
+        {name: rest, labelSelector: {matchLabels: {ring: '1'}}, sortingLabelKey: order, maxConcurrency: 25%,
+         beforeStageTasks: [{type: Approval}]}]";
+
+    #[test]
+    fn a_strategy_is_explained_in_numbers() {
+        let found = explained(YAML, Rules::Shipped, RunState::Run).expect("it is valid");
+        assert_eq!(found.warnings, Vec::<String>::new());
+        let [canary, rest] = &found.stages[..] else { panic!("two stages") };
+        assert_eq!((canary.count, &canary.max_concurrency), (2, &Ok(1)), "the default");
+        assert_eq!(canary.after, ["TimedWait 1h"]);
+        assert_eq!((rest.count, &rest.max_concurrency), (10, &Ok(2)), "25 % of 10, rounded down");
+        assert_eq!(rest.first, ["m11", "m10", "m09"], "by the label, smallest first");
+        assert_eq!(rest.before, ["Approval"]);
+    }
+
+    #[test]
+    fn what_surprises_is_warned_of() {
+        let cases: [(&str, Rules, RunState, &[&str]); 4] = [
+            (
+                YAML,
+                Rules::Documented,
+                RunState::Initialize,
+                &[
+                    "maxConcurrency of stage `rest` has no effect: the document knows one at a time",
+                    "beforeStageTasks of stage `rest` have no effect: the document knows none",
+                ],
+            ),
+            (
+                "stages: [{name: all, labelSelector: {}, maxConcurrency: 100%}]",
+                Rules::Shipped,
+                RunState::Initialize,
+                &[
+                    "the run's state is Initialize: it updates nothing before it is set to Run",
+                    "maxConcurrency of stage `all` is all of it: 12 clusters at once",
+                ],
+            ),
+            (
+                "stages: [{name: no, labelSelector: {matchLabels: {ring: '9'}}}, {name: none}, {name: all, labelSelector: {}}]",
+                Rules::Shipped,
+                RunState::Run,
+                &[
+                    "stage `no` takes no cluster; its tasks are skipped",
+                    "stage `none` has no labelSelector and so takes no cluster; `{}` takes all",
+                ],
+            ),
+            (
+                "stages: [{name: a, labelSelector: {matchLabels: {ring: '0'}}}, {name: a, maxConcurrency: '5', labelSelector: {matchLabels: {ring: '1'}}}]",
+                Rules::Shipped,
+                RunState::Run,
+                &[
+                    "stage `a` appears twice: what is approved for the first counts for the second",
+                    "maxConcurrency of stage `a`: `5` is not a percentage; write e.g. `10` or `10%`; the run fails when it gets there",
+                ],
+            ),
+        ];
+        for (yaml, rules, state, warnings) in cases {
+            assert_eq!(explained(yaml, rules, state).expect(yaml).warnings, warnings, "{yaml}, {rules:?}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_initialized_says_why() {
+        let error =
+            explained("stages: [{name: a, labelSelector: {matchLabels: {ring: '1'}}}]", Rules::Shipped, RunState::Run);
+        let expected = RunError::ClustersNotInAnyStage { total: 2, first: vec!["m00".to_owned(), "m01".to_owned()] };
+        assert_eq!(error, Err(expected));
+    }
+}

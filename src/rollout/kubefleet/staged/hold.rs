@@ -1,0 +1,159 @@
+//! Which rule keeps a staged run from moving on, in numbers and names.
+//!
+//! Read off the status that one more pass would leave, made at the time of the last one.
+
+use super::super::super::{Action, Hold, TargetId};
+use super::super::duration::format_duration;
+use super::super::duration::parse_duration;
+use super::super::text::{are, listed, names, wait};
+use super::super::{ConditionStatus, Rules};
+use super::run::{RunStatus, StageStatus};
+use super::view::{StagedStatus, StagedView};
+use super::{RunState, StagedUpdateRun, TaskTime};
+
+/// The rule that holds the run at `view`. `None`: it has succeeded, or the next pass moves it on.
+pub(super) fn hold(scheduler: &StagedUpdateRun, view: &StagedView) -> Option<Hold> {
+    let mut run = scheduler.run.clone();
+    let (actions, status) = scheduler.pass(&mut run, scheduler.last, view);
+    if run.succeeded == Some(true) {
+        return None;
+    }
+    if let Some(error) = &run.failure {
+        let waiting = unfinished(&run);
+        let rule = if run.initialized == Some(true) { "Succeeded" } else { "Initialized" };
+        let end = if waiting.is_empty() {
+            String::new()
+        } else {
+            format!("; {} not updated", scheduler.listed(&waiting, are(waiting.len())))
+        };
+        return Some(Hold { rule, explanation: format!("the run has failed for good: {error}{end}") });
+    }
+    let moves = actions.iter().any(|action| matches!(action, Action::Deploy { .. } | Action::Delete { .. }));
+    let goes_on = run.current_stage() != scheduler.run.current_stage() && scheduler.run.initialized.is_some();
+    if moves || goes_on || !status.restarted.is_empty() {
+        return None;
+    }
+    let (rule, explanation) = Standstill { scheduler, view, run: &run, status: &status }.reason();
+    Some(Hold { rule, explanation })
+}
+
+/// Clusters of all stages that are not done.
+fn unfinished(run: &RunStatus) -> Vec<TargetId> {
+    let clusters = run.stages.iter().chain([&run.deletion]).flat_map(|stage| &stage.clusters);
+    clusters.filter(|cluster| cluster.succeeded != Some(true)).map(|cluster| cluster.target).collect()
+}
+
+struct Standstill<'a> {
+    scheduler: &'a StagedUpdateRun,
+    view: &'a StagedView,
+    run: &'a RunStatus,
+    status: &'a StagedStatus,
+}
+
+impl Standstill<'_> {
+    fn reason(&self) -> (&'static str, String) {
+        let waiting = unfinished(self.run);
+        let rest = self.scheduler.listed(&waiting, wait(waiting.len()));
+        if self.run.initialized.is_none() {
+            let error = self.status.error.as_ref().map(ToString::to_string).unwrap_or_default();
+            return ("Initialized", error);
+        }
+        match self.view.state {
+            RunState::Initialize if self.scheduler.fixed.rules == Rules::Shipped => {
+                return ("state", format!("the run is initialized and was not told to Run; {rest}"));
+            }
+            RunState::Stop => return ("state", format!("the run was told to Stop; {rest}")),
+            _ => {}
+        }
+        let index = self.run.current_stage();
+        if index == self.run.stages.len() {
+            let text = format!("waiting for their bindings to be gone: {rest}");
+            return ("deletionStage", text);
+        }
+        let stage = &self.run.stages[index];
+        if stage.updating().next().is_none() && stage.finished() < stage.clusters.len() && !stage.approved_before {
+            let error = self.status.error.as_ref().map(|error| format!("; {error}")).unwrap_or_default();
+            if self.needs_approval(index) {
+                let name = self.scheduler.approval_name(self.scheduler.fixed.approval(index, TaskTime::Before));
+                return ("beforeStageTasks", format!("`{name}` is not approved; {rest}"));
+            }
+            return ("stages", format!("no cluster of stage `{}` can start; {rest}{error}", stage.name));
+        }
+        if stage.finished() == stage.clusters.len() {
+            return ("afterStageTasks", format!("{}; {rest}", self.tasks(index, stage)));
+        }
+        self.updating(index, stage)
+    }
+
+    fn needs_approval(&self, index: usize) -> bool {
+        self.scheduler.fixed.needs_approval_before(index)
+    }
+
+    fn tasks(&self, index: usize, stage: &StageStatus) -> String {
+        let fixed = &self.scheduler.fixed;
+        let mut texts = vec![format!("all of stage `{}` is done", stage.name)];
+        for (task, status) in fixed.config(index).after_stage_tasks.iter().zip(&stage.after) {
+            if task.kind == "Approval" && !status.approved {
+                let name = self.scheduler.approval_name(fixed.approval(index, TaskTime::After));
+                texts.push(format!("`{name}` is not approved"));
+            }
+            if task.kind == "TimedWait" {
+                let duration = task.wait_time.as_deref().and_then(parse_duration).unwrap_or_default();
+                let since = stage.progressing.filter(|progress| progress.status == ConditionStatus::False);
+                if let Some(end) =
+                    since.map(|progress| progress.since + duration).filter(|end| *end > self.scheduler.last)
+                {
+                    texts.push(format!("a TimedWait of {} ends at {end}", format_duration(duration)));
+                }
+            }
+        }
+        texts.join(", ")
+    }
+
+    fn updating(&self, index: usize, stage: &StageStatus) -> (&'static str, String) {
+        let clusters = &self.scheduler.fixed.clusters;
+        let going: Vec<TargetId> = stage.updating().map(|cluster| cluster.target).collect();
+        let not_started = |cluster: &&super::ClusterStatus| cluster.started.is_none();
+        let next: Vec<TargetId> = stage.clusters.iter().filter(not_started).map(|cluster| cluster.target).collect();
+        let failing: Vec<TargetId> = going.iter().copied().filter(|target| self.is_failing(*target)).collect();
+        let limit = self.scheduler.fixed.max_concurrency(index, stage.clusters.len()).unwrap_or(0);
+        let at_work = format!("{} {} updating", listed(clusters, &going), are(going.len()));
+        let mut notes = String::new();
+        if !failing.is_empty() {
+            notes = format!(" (counting as failed, and tried again for ever: {})", names(clusters, &failing));
+        }
+        if !self.run.stuck.is_empty() {
+            notes.push_str(&format!(" (for more than 5m: {})", names(clusters, &self.run.stuck)));
+        }
+        if !next.is_empty() {
+            let text = format!(
+                "in stage `{}`, {at_work}{notes}, and maxConcurrency lets {limit} be; {} {}",
+                stage.name,
+                listed(clusters, &next),
+                wait(next.len())
+            );
+            return ("maxConcurrency", text);
+        }
+        let later: Vec<TargetId> =
+            self.run.stages[index + 1..].iter().flat_map(|stage| &stage.clusters).map(|c| c.target).collect();
+        let text = if later.is_empty() {
+            format!("in stage `{}`, {at_work}{notes}", stage.name)
+        } else {
+            let (later, verb) = (listed(clusters, &later), wait(later.len()));
+            format!("in stage `{}`, {at_work}{notes}; {later} in later stages {verb}", stage.name)
+        };
+        ("stages", text)
+    }
+
+    fn is_failing(&self, target: TargetId) -> bool {
+        let defects = self.scheduler.fixed.defects;
+        self.view.bindings.get(target).is_some_and(|b| b.has_failed(defects) || b.has_diff_failed())
+    }
+}
+
+impl StagedUpdateRun {
+    /// `3 clusters (a, b, c) wait`.
+    fn listed(&self, targets: &[TargetId], verb: &str) -> String {
+        format!("{} {verb}", listed(&self.fixed.clusters, targets))
+    }
+}

@@ -1,0 +1,187 @@
+//! How a run begins, and the check at the start of every later pass that nothing has changed under it.
+//!
+//! Follows `initialization.go` and `validation.go` of `pkg/controllers/updaterun`. Left out of the check: conditions
+//! out of sequence, and more clusters updating than allowed, which only somebody else's writes could bring about.
+
+use super::super::super::{Revision, TargetId};
+use super::super::binding::BindingState;
+use super::super::limit::{LimitError, Rounding, decimal, limit};
+use super::super::{Binding, Rules};
+use super::Fixed;
+use super::run::{RetryError, RunError, RunStatus, StageStatus};
+use super::view::StagedView;
+
+/// Why a pass ends where it is.
+pub(super) enum Stopped {
+    /// The run is over.
+    Aborted(RunError),
+    /// It is repeated after a backoff.
+    Retry(RetryError),
+}
+
+impl From<RunError> for Stopped {
+    fn from(error: RunError) -> Self {
+        Self::Aborted(error)
+    }
+}
+
+/// The placement's bindings as a run sees them.
+pub(super) struct Collected<'v> {
+    /// Each picked cluster's binding.
+    pub(super) selected: Vec<Option<&'v Binding>>,
+    /// The bindings of clusters that are no longer picked, by name.
+    pub(super) to_delete: Vec<&'v Binding>,
+    /// How many clusters are picked.
+    pub(super) count: usize,
+}
+
+impl Collected<'_> {
+    fn is_selected(&self) -> Vec<bool> {
+        self.selected.iter().map(Option::is_some).collect()
+    }
+}
+
+impl Fixed {
+    /// Computes the stages, once.
+    pub(super) fn initialize<'v>(&self, run: &mut RunStatus, view: &'v StagedView) -> Result<Collected<'v>, Stopped> {
+        run.apply_strategy = check_placement(view)?;
+        run.policy = check_policy(view)?;
+        let collected = self.collect(view, true)?;
+        let strategy = self.strategy.as_ref().ok_or(RunError::StrategyNotFound)?;
+        let stages = self.plan.assign(strategy, &self.clusters, &self.by_name, &collected.is_selected())?;
+        let snapshot = self.target_snapshot(view)?;
+
+        let status = |(targets, config): (Vec<TargetId>, &super::StageConfig)| {
+            StageStatus::new(config.name.clone(), targets, config.after_stage_tasks.len())
+        };
+        run.stages = stages.into_iter().zip(&strategy.stages).map(status).collect();
+        let mut targets: Vec<TargetId> = collected.to_delete.iter().map(|binding| binding.target).collect();
+        targets.sort_by_key(|target| self.rank[target.index()]);
+        run.deletion = StageStatus::new(String::new(), targets, 0);
+        run.cluster_count = collected.count as u32;
+        run.snapshot = Some(snapshot);
+        run.initialized = Some(true);
+        Ok(collected)
+    }
+
+    /// Checks that the stages are what they were.
+    pub(super) fn validate<'v>(&self, run: &RunStatus, view: &'v StagedView) -> Result<Collected<'v>, Stopped> {
+        if check_placement(view)? != run.apply_strategy {
+            return Err(RunError::ApplyStrategyChanged.into());
+        }
+        let latest = check_policy(view)?;
+        if latest != run.policy {
+            return Err(RunError::PolicySnapshotChanged { latest, recorded: run.policy }.into());
+        }
+        if let Some(count) = view.policy.policy.count().filter(|count| *count != run.cluster_count) {
+            return Err(RunError::ClusterCountMismatch { selected: run.cluster_count as usize, observed: count }.into());
+        }
+        // A run that has deleted all it had to delete finds no binding at all, and fails: upstream's defect.
+        let needs_bindings = self.defects.delete_only_run_fails || run.deletion.clusters.is_empty();
+        let collected = self.collect(view, needs_bindings)?;
+        let strategy = self.strategy.as_ref().expect("an initialized run keeps its strategy");
+        let stages = self.plan.assign(strategy, &self.clusters, &self.by_name, &collected.is_selected())?;
+        for (index, (existing, new)) in run.stages.iter().zip(&stages).enumerate() {
+            self.compare(existing, new)?;
+            let total = existing.clusters.len();
+            self.max_concurrency(index, total).map_err(|source| {
+                Stopped::Retry(RetryError::MaxConcurrency { stage: existing.name.clone(), source })
+            })?;
+        }
+        let mut is_known = vec![false; self.clusters.len()];
+        run.deletion.clusters.iter().for_each(|cluster| is_known[cluster.target.index()] = true);
+        match collected.to_delete.iter().find(|binding| !is_known[binding.target.index()]) {
+            Some(binding) => Err(RunError::NewClusterToDelete(self.name(binding.target)).into()),
+            None => Ok(collected),
+        }
+    }
+
+    fn compare(&self, existing: &StageStatus, new: &[TargetId]) -> Result<(), RunError> {
+        let stage = || existing.name.clone();
+        if existing.clusters.len() != new.len() {
+            let (new, existing) = (new.len(), existing.clusters.len());
+            return Err(RunError::StageClusterCountChanged { stage: stage(), new, existing });
+        }
+        let differs = existing.clusters.iter().zip(new).position(|(existing, new)| existing.target != *new);
+        match differs {
+            None => Ok(()),
+            Some(position) => Err(RunError::StageClusterChanged {
+                stage: stage(),
+                position,
+                new: self.name(new[position]),
+                existing: self.name(existing.clusters[position].target),
+            }),
+        }
+    }
+
+    /// Splits the bindings into those to be updated and those to be deleted.
+    fn collect<'v>(&self, view: &'v StagedView, needs_bindings: bool) -> Result<Collected<'v>, Stopped> {
+        let mut collected = Collected { selected: vec![None; self.clusters.len()], to_delete: Vec::new(), count: 0 };
+        for binding in view.bindings.iter() {
+            if binding.state == BindingState::Unscheduled {
+                collected.to_delete.push(binding);
+            } else if binding.policy != view.policy.index {
+                return Err(Stopped::Retry(RetryError::OldPolicyBinding(self.name(binding.target))));
+            } else {
+                collected.selected[binding.target.index()] = Some(binding);
+                collected.count += 1;
+            }
+        }
+        if needs_bindings && collected.count == 0 && collected.to_delete.is_empty() {
+            return Err(RunError::NoBindings(view.policy.index).into());
+        }
+        match view.policy.policy.count() {
+            Some(observed) if observed as usize != collected.count => {
+                Err(RunError::ClusterCountMismatch { selected: collected.count, observed }.into())
+            }
+            _ => Ok(collected),
+        }
+    }
+
+    fn target_snapshot(&self, view: &StagedView) -> Result<Revision, RunError> {
+        let text = &self.spec.resource_snapshot_index;
+        if text.is_empty() {
+            return view
+                .resource_snapshots
+                .last()
+                .copied()
+                .ok_or_else(|| RunError::ResourceSnapshotNotFound(String::new()));
+        }
+        let index = decimal(text).filter(|index| *index >= 0);
+        let index = index.ok_or_else(|| RunError::ResourceSnapshotIndexInvalid(text.clone()))?;
+        let found = view.resource_snapshots.iter().find(|snapshot| i64::from(snapshot.0) == index);
+        found.copied().ok_or_else(|| RunError::ResourceSnapshotNotFound(text.clone()))
+    }
+
+    /// How many clusters of a stage of `total` may be updated at once.
+    pub(super) fn max_concurrency(&self, stage: usize, total: usize) -> Result<i64, LimitError> {
+        match self.rules {
+            // "Updates clusters within each stage one at a time."
+            Rules::Documented => Ok(1),
+            Rules::Shipped => {
+                let strategy = self.strategy.as_ref().expect("an initialized run keeps its strategy");
+                resolve_concurrency(&strategy.stages[stage], total)
+            }
+        }
+    }
+
+    pub(super) fn name(&self, target: TargetId) -> String {
+        self.clusters[target.index()].name.clone()
+    }
+}
+
+/// `maxConcurrency` of a stage of `total` clusters: rounded down, and 1 in place of 0.
+pub(super) fn resolve_concurrency(stage: &super::StageConfig, total: usize) -> Result<i64, LimitError> {
+    let number = limit(stage.max_concurrency.as_ref(), total, Rounding::Down)?;
+    Ok(if number == 0 { 1 } else { number })
+}
+
+fn check_placement(view: &StagedView) -> Result<super::super::ApplyStrategy, RunError> {
+    let placement = view.placement.ok_or(RunError::PlacementNotFound)?;
+    if placement.external { Ok(placement.apply_strategy) } else { Err(RunError::PlacementNotExternal) }
+}
+
+fn check_policy(view: &StagedView) -> Result<u32, RunError> {
+    let policy = view.policy;
+    if policy.scheduled { Ok(policy.index) } else { Err(RunError::PolicyNotScheduled(policy.index)) }
+}

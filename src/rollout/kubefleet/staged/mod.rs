@@ -1,0 +1,273 @@
+//! A staged update run: cluster by cluster, stage by stage, with approvals and waits around the stages.
+//!
+//! Follows `pkg/controllers/updaterun` of kubefleet-dev/kubefleet at e160c1cdfdd9bf4c0234713d2b7f34e0ec95dab6.
+//!
+//! Invariants: of a stage at most `maxConcurrency` clusters have started and not finished; no cluster of a stage starts
+//! before all clusters of the one before are done and its tasks passed (a stage without clusters has none, as
+//! shipped); the same inputs give the same actions.
+
+mod execute;
+mod explain;
+mod hold;
+mod initialize;
+mod run;
+mod stages;
+mod view;
+
+use super::super::{Action, ApprovalId, Hold, Pass, Scheduler};
+use super::config::{RunSpec, RunState, StageConfig, StageTask, StrategySpec};
+use super::queue::{Queue, Requeue};
+use super::{Defects, MemberCluster, Rules};
+use crate::units::SimTime;
+
+pub use explain::{StageExplanation, StagedExplanation, explain};
+pub use run::{
+    ClusterStatus, Progress, RetryError, RunError, RunReason, RunStatus, StageReason, StageStatus, TaskStatus,
+};
+pub use view::{ApprovalRequest, PlacementView, PolicySnapshot, StagedStatus, StagedView};
+
+use initialize::{Collected, Stopped};
+use stages::Plan;
+
+/// Whether a task goes before its stage or after it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum TaskTime {
+    /// Before the first cluster of the stage starts.
+    Before,
+    /// After its last cluster is done.
+    After,
+}
+
+/// The scheduler of one run.
+#[derive(Clone, Debug)]
+pub struct StagedUpdateRun {
+    fixed: Fixed,
+    run: RunStatus,
+    queue: Queue,
+    /// When the last pass was.
+    last: SimTime,
+}
+
+/// What a pass does not change.
+#[derive(Clone, Debug)]
+struct Fixed {
+    rules: Rules,
+    defects: Defects,
+    run_name: String,
+    spec: RunSpec,
+    /// `None`: there is no strategy of that name. From the run's initialization on it stays what it is.
+    strategy: Option<StrategySpec>,
+    clusters: Vec<MemberCluster>,
+    /// Indices into `clusters` in the byte order of names.
+    by_name: Vec<u32>,
+    /// For each cluster its place in `by_name`.
+    rank: Vec<u32>,
+    plan: Plan,
+}
+
+impl StagedUpdateRun {
+    /// A run called `name` over these clusters; the index of one is its [`TargetId`](super::super::TargetId).
+    /// `strategy` as admission left it ([`StrategySpec::with_defaults`]); `None`: there is none of that name. The
+    /// state in `spec` is not looked at: it is part of each view.
+    #[must_use]
+    pub fn new(
+        name: String,
+        spec: RunSpec,
+        strategy: Option<StrategySpec>,
+        rules: Rules,
+        defects: Defects,
+        clusters: Vec<MemberCluster>,
+    ) -> Self {
+        let fixed = Fixed {
+            rules,
+            defects,
+            run_name: name,
+            spec,
+            strategy,
+            clusters: Vec::new(),
+            by_name: Vec::new(),
+            rank: Vec::new(),
+            plan: Plan::default(),
+        };
+        let mut run = Self { fixed, run: RunStatus::default(), queue: Queue::default(), last: SimTime::ZERO };
+        run.set_clusters(clusters);
+        run
+    }
+
+    /// Replaces the strategy, as an edit of its object does; `None` deletes it. A run that is initialized keeps what
+    /// it began with.
+    pub fn set_strategy(&mut self, strategy: Option<StrategySpec>) {
+        if self.run.initialized.is_none() {
+            self.fixed.strategy = strategy;
+            self.fixed.make_plan();
+        }
+    }
+
+    /// Replaces the member clusters, as joining, leaving and a change of labels do. Those that were there keep their
+    /// index; one that has left says so.
+    pub fn set_clusters(&mut self, clusters: Vec<MemberCluster>) {
+        let mut by_name: Vec<u32> = (0..clusters.len() as u32).collect();
+        by_name.sort_by(|a, b| clusters[*a as usize].name.cmp(&clusters[*b as usize].name));
+        let mut rank = vec![0; clusters.len()];
+        by_name.iter().enumerate().for_each(|(place, index)| rank[*index as usize] = place as u32);
+        (self.fixed.clusters, self.fixed.by_name, self.fixed.rank) = (clusters, by_name, rank);
+        self.fixed.make_plan();
+    }
+
+    /// The rules it follows.
+    #[must_use]
+    pub const fn rules(&self) -> Rules {
+        self.fixed.rules
+    }
+
+    /// The member clusters.
+    #[must_use]
+    pub fn clusters(&self) -> &[MemberCluster] {
+        &self.fixed.clusters
+    }
+
+    /// The run's status after its last pass.
+    #[must_use]
+    pub const fn run(&self) -> &RunStatus {
+        &self.run
+    }
+
+    /// The strategy, once the run is initialized as it was then.
+    #[must_use]
+    pub const fn strategy(&self) -> Option<&StrategySpec> {
+        self.fixed.strategy.as_ref()
+    }
+
+    /// The resolved `maxConcurrency` of a stage of an initialized run.
+    ///
+    /// # Errors
+    /// When the configured value means no number; the run fails when it reaches the stage.
+    ///
+    /// # Panics
+    /// If the run is not initialized or has no such stage.
+    pub fn max_concurrency(&self, stage: usize) -> Result<i64, super::LimitError> {
+        self.fixed.max_concurrency(stage, self.run.stages[stage].clusters.len())
+    }
+
+    /// The stage and the time that an approval is about. Stages of the same name share their approvals; the first
+    /// counts.
+    #[must_use]
+    pub fn approval_task(approval: ApprovalId) -> (usize, TaskTime) {
+        let time = if approval.0.is_multiple_of(2) { TaskTime::Before } else { TaskTime::After };
+        ((approval.0 / 2) as usize, time)
+    }
+
+    /// The name of the `ClusterApprovalRequest`.
+    ///
+    /// # Panics
+    /// If the strategy has no such stage.
+    #[must_use]
+    pub fn approval_name(&self, approval: ApprovalId) -> String {
+        let (stage, time) = Self::approval_task(approval);
+        let (run, stage) = (&self.fixed.run_name, &self.fixed.config(stage).name);
+        match (self.fixed.rules, time) {
+            (Rules::Documented, _) => format!("{run}-{stage}"),
+            (Rules::Shipped, TaskTime::Before) => format!("{run}-before-{stage}"),
+            (Rules::Shipped, TaskTime::After) => format!("{run}-after-{stage}"),
+        }
+    }
+
+    fn pass(&self, run: &mut RunStatus, now: SimTime, view: &StagedView) -> (Vec<Action>, StagedStatus) {
+        let mut actions = Vec::new();
+        let mut status = StagedStatus::default();
+        if !run.is_over() {
+            let outcome = self.fixed.pass(run, now, view, &mut actions, &mut status);
+            match outcome {
+                Ok(()) => {}
+                Err(Stopped::Retry(error)) => {
+                    status.error = Some(error);
+                    status.next = Requeue::Error;
+                }
+                Err(Stopped::Aborted(error)) => {
+                    status.next = Requeue::None;
+                    if run.initialized == Some(true) {
+                        run.fail(now, error);
+                    } else {
+                        run.initialized = Some(false);
+                        run.failure = Some(error);
+                    }
+                }
+            }
+        }
+        run.store();
+        status.reason = run.reason();
+        status.apply_strategy = run.apply_strategy;
+        if let Some(stage) = status.stage {
+            status.updating = run.stage(stage).updating().count();
+        }
+        (actions, status)
+    }
+}
+
+impl Fixed {
+    fn make_plan(&mut self) {
+        self.plan = self
+            .strategy
+            .as_ref()
+            .map_or_else(Plan::default, |strategy| Plan::new(strategy, self.rules, &self.clusters, &self.by_name));
+    }
+
+    fn pass(
+        &self,
+        run: &mut RunStatus,
+        now: SimTime,
+        view: &StagedView,
+        actions: &mut Vec<Action>,
+        status: &mut StagedStatus,
+    ) -> Result<(), Stopped> {
+        let collected: Collected<'_> =
+            if run.initialized.is_none() { self.initialize(run, view)? } else { self.validate(run, view)? };
+        let mut pass = execute::Pass { fixed: self, now, view, collected, run, actions, status };
+        match (self.rules, view.state) {
+            // Initialized; that is all.
+            (Rules::Shipped, RunState::Initialize) => Ok(()),
+            // The document knows no state: a run starts because it exists.
+            (Rules::Documented, RunState::Initialize) | (_, RunState::Run) => pass.execute(),
+            (_, RunState::Stop) => pass.stop(),
+        }
+    }
+
+    fn config(&self, stage: usize) -> &StageConfig {
+        &self.strategy.as_ref().expect("a run with stages has a strategy").stages[stage]
+    }
+
+    fn needs_approval_before(&self, stage: usize) -> bool {
+        self.rules == Rules::Shipped && !self.config(stage).before_stage_tasks.is_empty()
+    }
+
+    fn approval(&self, stage: usize, time: TaskTime) -> ApprovalId {
+        let stages = &self.strategy.as_ref().expect("a run with stages has a strategy").stages;
+        let first = stages.iter().position(|other| other.name == stages[stage].name).unwrap_or(stage) as u32;
+        ApprovalId(2 * first + u32::from(time == TaskTime::After))
+    }
+}
+
+impl Scheduler for StagedUpdateRun {
+    type View = StagedView;
+    type Status = StagedStatus;
+
+    /// One pass of the run's reconciler.
+    ///
+    /// # Panics
+    /// If a binding is of a cluster that is not in the list, or time runs backwards.
+    fn reconcile(&mut self, now: SimTime, view: &StagedView) -> Pass<StagedStatus> {
+        self.queue.begin(now);
+        self.last = now;
+        let mut run = std::mem::take(&mut self.run);
+        let (actions, status) = self.pass(&mut run, now, view);
+        self.run = run;
+        let wake_at = self.queue.end(now, status.next);
+        Pass { actions, wake_at, status }
+    }
+
+    /// Which rule holds the run at `view`, at the time of its last pass. `None`: it has succeeded, or the next pass
+    /// moves it on. It costs as much as several passes.
+    fn hold(&self, view: &StagedView) -> Option<Hold> {
+        hold::hold(self, view)
+    }
+}

@@ -1,0 +1,145 @@
+//! What holds in every pass of every random rollout.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use super::super::super::Scheduler;
+use super::super::rolling::{RollingUpdate, RollingView};
+use super::super::staged::StagedView;
+use super::*;
+use crate::units::SimDuration;
+
+const STATES: [WorkState; 7] = [
+    WorkState::Unknown,
+    WorkState::Applying,
+    WorkState::ApplyFailed,
+    WorkState::Applied,
+    WorkState::Unavailable,
+    WorkState::Available,
+    WorkState::AvailableUntrackable,
+];
+
+#[derive(Clone, Debug)]
+struct Step {
+    seconds: u64,
+    reports: Vec<(u32, usize)>,
+    approves: bool,
+    state: usize,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let reports = vec((0..9_u32, 0..STATES.len()), 0..9);
+    let step = (0..400_u64, reports, any::<bool>(), 0..6_usize);
+    vec(step.prop_map(|(seconds, reports, approves, state)| Step { seconds, reports, approves, state }), 1..25)
+}
+
+fn report(bindings: &mut Bindings, now: SimTime, reports: &[(u32, usize)]) {
+    for (index, state) in reports {
+        if let Some(binding) = bindings.get_mut(TargetId(*index)) {
+            binding.report(now, STATES[*state]);
+        }
+    }
+}
+
+proptest! {
+    /// A stage begins when all clusters and tasks of the one before are done; at most `maxConcurrency` clusters of it
+    /// are on the way; and a hold never contradicts a pass that moves on.
+    #[test]
+    fn stages_follow_each_other_and_concurrency_is_kept(
+        steps in steps(),
+        limit in 1..4_i64,
+        documented in any::<bool>(),
+    ) {
+        let rules = if documented { Rules::Documented } else { Rules::Shipped };
+        let clusters = clusters(&[("a", 3), ("b", 4), ("c", 2)]);
+        let stage = |name: &str, tasks: &str| format!(
+            "{{name: {name}, labelSelector: {{matchLabels: {{stage: {name}}}}}, maxConcurrency: {limit}, {tasks}}}"
+        );
+        let yaml = format!(
+            "stages: [{}, {}, {}]",
+            stage("a", "afterStageTasks: [{type: TimedWait, waitTime: 30s}]"),
+            stage("b", "afterStageTasks: [{type: Approval}]"),
+            stage("c", "beforeStageTasks: [{type: Approval}]"),
+        );
+        let mut view: StagedView = super::staged::view(&clusters);
+        let mut run = super::staged::run(&yaml, rules, clusters);
+        let limit = if documented { 1 } else { limit };
+        let mut now = SimTime::ZERO;
+        for step in steps {
+            now = now + SimDuration::from_secs(step.seconds);
+            report(&mut view.bindings, now, &step.reports);
+            view.state = if step.state == 0 { RunState::Stop } else { RunState::Run };
+            if step.approves {
+                view.approvals.values_mut().for_each(|request| request.approved = true);
+            }
+            let held = run.hold(&view);
+            let pass = run.reconcile(now, &view);
+            view.store(now, &pass);
+            let told = pass.actions.iter().filter(|action| matches!(action, Action::Deploy { .. })).count();
+            // A hold speaks of the time of the pass before; only a timed wait can be over since.
+            prop_assert!(told == 0 || held.is_none_or(|hold| hold.rule == "afterStageTasks" || hold.rule == "stages"));
+            let status = run.run();
+            for (index, stage) in status.stages.iter().enumerate() {
+                prop_assert!(stage.updating().count() as i64 <= limit, "{stage:?}");
+                if stage.clusters.iter().any(|cluster| cluster.started.is_some()) {
+                    let before = &status.stages[..index];
+                    prop_assert!(before.iter().all(|stage| stage.succeeded == Some(true)), "{status:?}");
+                    let is_passed = |stage: &super::super::staged::StageStatus| {
+                        stage.after.iter().all(|task| task.approved || task.elapsed) && stage.finished() == stage.clusters.len()
+                    };
+                    prop_assert!(before.iter().all(is_passed), "{status:?}");
+                    prop_assert!(documented || index != 2 || stage.approved_before, "{status:?}");
+                }
+            }
+            prop_assert!(status.failure.is_none(), "nothing here ends a run: {status:?}");
+        }
+    }
+
+    /// Of the clusters that are ready, no pass takes more than `maxUnavailable` leaves, but for failed ones; none is
+    /// bound beyond `maxSurge`; and the same view gives the same actions again.
+    #[test]
+    fn limits_are_kept(
+        reports in vec((0..9_u32, 0..STATES.len()), 0..20),
+        scheduled in 0..6_u32,
+        unscheduled in vec(0..9_u32, 0..4),
+        (unavailable, surge, asked) in (0..5_i32, 0..5_i32, 0..12_u32),
+        without_defects in any::<bool>(),
+    ) {
+        let defects = if without_defects { Defects::NONE } else { Defects::ALL };
+        let clusters = clusters(&[("a", 15)]);
+        let now = SimTime::from_secs(1000);
+        let mut view = RollingView { policy: PlacementPolicy::PickN(asked), ..super::rolling::view(&clusters[..9]) };
+        for index in 9..9 + scheduled {
+            let name = binding_name("crp", &clusters[index as usize].name, 0);
+            let mut binding = Binding::scheduled(name, TargetId(index), 0);
+            binding.apply_strategy = Some(ApplyStrategy(0));
+            view.bindings.insert(binding);
+        }
+        for index in unscheduled {
+            view.bindings.get_mut(TargetId(index)).expect("it is settled").unschedule();
+        }
+        report(&mut view.bindings, now, &reports);
+        let config = RollingUpdateConfig {
+            max_unavailable: Some(unavailable.into()),
+            max_surge: Some(surge.into()),
+            unavailable_period_seconds: None,
+        };
+        let mut update = RollingUpdate::new(config, Rules::Shipped, defects, clusters);
+        let pass = update.reconcile(now, &view);
+        prop_assert_eq!(&update.clone().reconcile(now, &view).actions, &pass.actions);
+        let counts = pass.status.counts.expect("it counted");
+        let (mut taken, mut added) = (0, 0);
+        for action in &pass.actions {
+            let (Action::Deploy { target, .. } | Action::Delete { target }) = *action else { panic!("{action:?}") };
+            let binding = view.bindings.get(target).expect("a binding");
+            match binding.state {
+                BindingState::Scheduled => added += 1,
+                BindingState::Bound if binding.has_failed(defects) => {}
+                BindingState::Bound | BindingState::Unscheduled => taken += 1,
+            }
+        }
+        prop_assert!(taken == 0 || counts.ready - taken >= i64::from(asked) - i64::from(unavailable), "{counts:?}");
+        prop_assert!(added == 0 || counts.can_be_ready + added <= i64::from(asked) + i64::from(surge), "{counts:?}");
+        prop_assert_eq!(update.hold(&view).is_some(), pass.actions.is_empty() && !view.is_done());
+    }
+}

@@ -1,0 +1,119 @@
+//! Rollouts told as stories: what happens, then what the scheduler asks for or which rule holds it.
+//!
+//! A line of a story is `t=SECONDS event => outcome`. Events: `pass` (nothing), `STATE LIST` (those clusters' work is
+//! in this state: `available`, `unavailable`, `applying`, `applied`, `failed`), `approve N`, `stop`, `run`, `gone LIST`
+//! and `release N` (a new resource snapshot). A list is `0-3,7`, by index. Then a pass is made and stored. Outcome:
+//! clusters told and deleted, approvals asked for, the hold where nobody was told, and when it wants to be woken.
+
+mod invariants;
+mod rolling;
+mod staged;
+
+use super::super::{Action, Hold, Pass, Revision, TargetId};
+use super::*;
+use crate::units::SimTime;
+
+pub(super) const OLD: Revision = Revision(1);
+pub(super) const NEW: Revision = Revision(2);
+
+/// So many clusters `m00`, `m01`, …, with a label `stage`.
+pub(super) fn clusters(stages: &[(&str, usize)]) -> Vec<MemberCluster> {
+    let stages = stages.iter().flat_map(|(stage, count)| std::iter::repeat_n(*stage, *count));
+    let cluster = |(index, stage): (usize, &str)| MemberCluster {
+        name: format!("m{index:02}"),
+        labels: [("stage".to_owned(), stage.to_owned())].into(),
+        left: false,
+    };
+    stages.enumerate().map(cluster).collect()
+}
+
+/// Every cluster bound to the old snapshot and available with it.
+pub(super) fn settled(clusters: &[MemberCluster]) -> Bindings {
+    let binding = |(index, cluster): (usize, &MemberCluster)| {
+        let name = binding_name("crp", &cluster.name, 0);
+        Binding::settled(name, TargetId(index as u32), 0, OLD, ApplyStrategy(0))
+    };
+    clusters.iter().enumerate().map(binding).collect()
+}
+
+/// The clusters' work is in the state of this word. False: it is another event.
+fn reports(bindings: &mut Bindings, now: SimTime, word: &str, list: &str) -> bool {
+    let state = match word {
+        "available" => WorkState::Available,
+        "untrackable" => WorkState::AvailableUntrackable,
+        "unavailable" => WorkState::Unavailable,
+        "applying" => WorkState::Applying,
+        "applied" => WorkState::Applied,
+        "failed" => WorkState::ApplyFailed,
+        _ => return false,
+    };
+    for index in ranges(list) {
+        bindings.get_mut(TargetId(index)).expect("a binding").report(now, state);
+    }
+    true
+}
+
+/// What a pass came to, in a story's words.
+fn outcome<Status>(
+    now: SimTime,
+    pass: &Pass<Status>,
+    hold: Option<Hold>,
+    approvals: &[String],
+    is_done: bool,
+) -> String {
+    let list = |test: fn(&Action) -> Option<u32>| -> Vec<u32> { pass.actions.iter().filter_map(test).collect() };
+    let told = list(|action| match action {
+        Action::Deploy { target, .. } => Some(target.0),
+        _ => None,
+    });
+    let deleted = list(|action| match action {
+        Action::Delete { target } => Some(target.0),
+        _ => None,
+    });
+    let mut parts = Vec::new();
+    for (word, list) in [("deploy", told), ("delete", deleted)] {
+        if !list.is_empty() {
+            parts.push(format!("{word} {}", print_ranges(&list)));
+        }
+    }
+    parts.extend(approvals.iter().map(|name| format!("ask for {name}")));
+    parts.extend(hold.map(|hold| format!("hold {hold}")));
+    if is_done {
+        parts.push("done".to_owned());
+    }
+    parts.extend(pass.wake_at.map(|at| format!("wake in {}", format_duration(at.since(now)))));
+    parts.join("; ")
+}
+
+fn ranges(text: &str) -> Vec<u32> {
+    let number = |text: &str| text.parse::<u32>().expect("an index");
+    let mut list = Vec::new();
+    for part in text.split(',').filter(|part| !part.is_empty()) {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        list.extend(number(first)..=number(last));
+    }
+    list
+}
+
+fn print_ranges(list: &[u32]) -> String {
+    let print = |run: &[u32]| match run {
+        [one] => one.to_string(),
+        run => format!("{}-{}", run[0], run[run.len() - 1]),
+    };
+    list.chunk_by(|a, b| a + 1 == *b).map(print).collect::<Vec<_>>().join(",")
+}
+
+/// The lines of a story as time, event and the whole line up to its outcome.
+fn lines(story: &str) -> impl Iterator<Item = (SimTime, &str, &str)> {
+    story.lines().filter(|line| !line.trim().is_empty()).map(|line| {
+        let (head, _) = line.split_once(" =>").expect("a line has an outcome");
+        let (time, event) = head.split_once(' ').expect("a line has an event");
+        let seconds: f64 = time.strip_prefix("t=").and_then(|text| text.parse().ok()).expect("a time");
+        (SimTime::from_nanos((seconds * 1e9).round() as u64), event, head)
+    })
+}
+
+fn same(title: &str, story: &str, played: &[String]) {
+    let story: Vec<&str> = story.lines().filter(|line| !line.trim().is_empty()).collect();
+    assert_eq!(played.join("\n"), story.join("\n"), "{title}");
+}

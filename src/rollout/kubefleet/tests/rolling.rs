@@ -1,0 +1,107 @@
+//! Stories of rolling updates. What every single pass does is recorded upstream behaviour, held in
+//! `tests/conformance`; these are for reading, for the holds and for the documented rules.
+
+use super::super::super::Scheduler;
+use super::super::rolling::{RollingUpdate, RollingView, wakes};
+use super::*;
+
+pub(super) fn view(clusters: &[MemberCluster]) -> RollingView {
+    RollingView {
+        active: true,
+        policy: PlacementPolicy::PickAll,
+        apply_strategy: ApplyStrategy(0),
+        latest_snapshot: Some(NEW),
+        bindings: settled(clusters),
+    }
+}
+
+fn play(yaml: &str, rules: Rules, count: usize, story: &str) {
+    let clusters = clusters(&[("a", count)]);
+    let mut view = view(&clusters);
+    let config: RollingUpdateConfig = serde_saphyr::from_str(yaml).expect(yaml);
+    let mut update = RollingUpdate::new(config, rules, rules.defects(), clusters);
+    let mut played = Vec::new();
+    for (now, event, head) in lines(story) {
+        let (word, rest) = event.split_once(' ').unwrap_or((event, ""));
+        if !reports(&mut view.bindings, now, word, rest) {
+            match word {
+                "pass" => {}
+                "release" => view.latest_snapshot = rest.parse().ok().map(Revision),
+                other => panic!("no event `{other}`"),
+            }
+        }
+        let pass = update.reconcile(now, &view);
+        view.store(now, &pass);
+        let hold = if pass.actions.is_empty() { update.hold(&view) } else { None };
+        played.push(format!("{head} => {}", outcome(now, &pass, hold, &[], view.is_done())));
+    }
+    same(yaml, story, &played);
+}
+
+#[test]
+fn as_many_go_as_may_be_unavailable_and_the_next_ones_when_they_are_back() {
+    play(
+        "{maxUnavailable: 2}",
+        Rules::Shipped,
+        4,
+        "
+t=0 pass => deploy 0-1; wake in 5ms
+t=1 applied 0-1 => hold maxUnavailable: of 4 clusters asked for, maxUnavailable lets 2 be not ready; 2 are ready, 0 of them being deleted (not available: 2 clusters (m00, m01)), so 0 may be taken; 2 clusters (m02, m03) wait; wake in 1m0s
+t=9 available 0 => deploy 2; wake in 52s
+t=12 available 1-2 => deploy 3; wake in 5ms
+t=13 applying 3 => hold Available: 1 cluster (m03) is told the newest resources or to remove them, and not available with them: still at work, or offline or failing, for which there is no time-out
+t=15 available 3 => done",
+    );
+}
+
+#[test]
+fn zero_never_moves_and_asks_again_and_again() {
+    play(
+        "{maxUnavailable: 0}",
+        Rules::Shipped,
+        2,
+        "
+t=0 pass => hold maxUnavailable: a maxUnavailable of 0 lets no available cluster be updated, ever; 2 clusters (m00, m01) wait; wake in 5ms
+t=1 pass => hold maxUnavailable: a maxUnavailable of 0 lets no available cluster be updated, ever; 2 clusters (m00, m01) wait; wake in 10ms",
+    );
+    play("{maxUnavailable: 0}", Rules::Documented, 2, "\nt=0 pass => deploy 0; wake in 5ms");
+}
+
+#[test]
+fn a_newer_release_goes_past_the_limit_to_clusters_at_work_as_shipped_alone() {
+    let begin = "
+t=0 pass => deploy 0; wake in 5ms
+t=1 applying 0 => hold maxUnavailable: of 3 clusters asked for, maxUnavailable lets 1 be not ready; 2 are ready, 0 of them being deleted (not available: 1 cluster (m00)), so 0 may be taken; 2 clusters (m01, m02) wait";
+    let shipped = "; wake in 1m0s\nt=2 release 3 => deploy 0; wake in 59s";
+    let documented = "\nt=2 release 3 => hold maxUnavailable: of 3 clusters asked for, maxUnavailable lets 1 be not ready; 2 are ready, 0 of them being deleted (not available: 1 cluster (m00)), so 0 may be taken; 3 clusters (m00, m01, m02) wait";
+    play("{maxUnavailable: 1}", Rules::Shipped, 3, &format!("{begin}{shipped}"));
+    play("{maxUnavailable: 1}", Rules::Documented, 3, &format!("{begin}{documented}"));
+}
+
+#[test]
+fn what_cannot_be_tracked_counts_after_its_period() {
+    play(
+        "{maxUnavailable: 1, unavailablePeriodSeconds: 10}",
+        Rules::Shipped,
+        2,
+        "
+t=0 pass => deploy 0; wake in 5ms
+t=2.5 untrackable 0 => hold maxUnavailable: of 2 clusters asked for, maxUnavailable lets 1 be not ready; 1 is ready, 0 of them being deleted (not available: 0 clusters), so 0 may be taken; 1 cluster (m01) waits; wake in 9.5s
+t=12 pass => hold maxUnavailable: of 2 clusters asked for, maxUnavailable lets 1 be not ready; 1 is ready, 0 of them being deleted (not available: 0 clusters), so 0 may be taken; 1 cluster (m01) waits; wake in 5ms
+t=12.005 pass => deploy 1; wake in 10ms",
+    );
+}
+
+#[test]
+fn a_condition_that_is_true_again_wakes_nobody_as_shipped() {
+    let clusters = clusters(&[("a", 1)]);
+    let mut binding = settled(&clusters).get(TargetId(0)).expect("a binding").clone();
+    binding.roll(SimTime::ZERO, NEW, Some(ApplyStrategy(0)));
+    let (mut again, mut applying) = (binding.clone(), binding.clone());
+    again.report(SimTime::from_secs(6), WorkState::Available);
+    assert!(!wakes(&binding, &again, Defects::ALL), "true at the old generation, true at the new one");
+    assert!(wakes(&binding, &again, Defects::NONE));
+    applying.report(SimTime::from_secs(1), WorkState::Applying);
+    assert!(wakes(&binding, &applying, Defects::ALL), "Available went away");
+    assert!(wakes(&applying, &again, Defects::ALL), "and came back");
+}

@@ -1,0 +1,185 @@
+//! Stories of staged update runs. What every single pass does is recorded upstream behaviour, held in
+//! `tests/conformance`; these are for reading, for the holds and for the documented rules.
+
+use super::super::super::Scheduler;
+use super::super::staged::{PlacementView, PolicySnapshot, StagedUpdateRun, StagedView};
+use super::*;
+
+pub(super) fn view(clusters: &[MemberCluster]) -> StagedView {
+    StagedView {
+        state: RunState::Run,
+        placement: Some(PlacementView { external: true, apply_strategy: ApplyStrategy(0) }),
+        policy: PolicySnapshot { index: 0, scheduled: true, policy: PlacementPolicy::PickAll },
+        resource_snapshots: vec![OLD, NEW],
+        bindings: settled(clusters),
+        approvals: std::collections::BTreeMap::new(),
+    }
+}
+
+pub(super) fn run(yaml: &str, rules: Rules, clusters: Vec<MemberCluster>) -> StagedUpdateRun {
+    let strategy: StrategySpec = serde_saphyr::from_str(yaml).expect(yaml);
+    let spec = RunSpec { resource_snapshot_index: NEW.0.to_string(), ..RunSpec::default() };
+    StagedUpdateRun::new("run".to_owned(), spec, Some(strategy.with_defaults()), rules, rules.defects(), clusters)
+}
+
+fn play(yaml: &str, rules: Rules, stages: &[(&str, usize)], story: &str) {
+    let clusters = clusters(stages);
+    let mut view = view(&clusters);
+    let mut run = run(yaml, rules, clusters);
+    let mut played = Vec::new();
+    for (now, event, head) in lines(story) {
+        let (word, rest) = event.split_once(' ').unwrap_or((event, ""));
+        if !reports(&mut view.bindings, now, word, rest) {
+            match word {
+                "pass" => {}
+                "run" => view.state = RunState::Run,
+                "stop" => view.state = RunState::Stop,
+                "approve" => {
+                    let request = view.approvals.values_mut().find(|request| !request.accepted);
+                    request.expect("it was asked for").approved = true;
+                }
+                "unschedule" => {
+                    for index in ranges(rest) {
+                        view.bindings.get_mut(TargetId(index)).expect("a binding").unschedule();
+                    }
+                }
+                "gone" => {
+                    for index in ranges(rest) {
+                        let name = view.bindings.get(TargetId(index)).expect("a binding").name.clone();
+                        view.bindings.remove(&name);
+                    }
+                }
+                other => panic!("no event `{other}`"),
+            }
+        }
+        let pass = run.reconcile(now, &view);
+        let approvals: Vec<String> = pass
+            .actions
+            .iter()
+            .filter_map(|action| match action {
+                Action::RequestApproval { approval } => Some(run.approval_name(*approval)),
+                _ => None,
+            })
+            .collect();
+        view.store(now, &pass);
+        let told = pass.actions.iter().any(|a| matches!(a, Action::Deploy { .. } | Action::Delete { .. }));
+        let hold = if told { None } else { run.hold(&view) };
+        let is_done = run.run().succeeded == Some(true);
+        played.push(format!("{head} => {}", outcome(now, &pass, hold, &approvals, is_done)));
+    }
+    same(yaml, story, &played);
+}
+
+const TWO: &str = "stages: [
+    {name: canary, labelSelector: {matchLabels: {stage: a}}, afterStageTasks: [{type: TimedWait, waitTime: 1m}]},
+    {name: rest, labelSelector: {matchLabels: {stage: b}}, maxConcurrency: 50%, beforeStageTasks: [{type: Approval}]}]";
+
+#[test]
+fn clusters_go_one_by_one_then_a_wait_then_an_approval_then_half_at_once() {
+    play(
+        TWO,
+        Rules::Shipped,
+        &[("a", 2), ("b", 4)],
+        "
+t=0 pass => deploy 0; wake in 15s
+t=15 pass => hold maxConcurrency: in stage `canary`, 1 cluster (m00) is updating, and maxConcurrency lets 1 be; 1 cluster (m01) waits; wake in 15s
+t=30 available 0 => deploy 1; wake in 15s
+t=45 available 1 => hold afterStageTasks: all of stage `canary` is done, a TimedWait of 1m0s ends at 1 min 45 s; 4 clusters (m02, m03, m04 and 1 more) wait; wake in 1m0s
+t=105 pass => hold beforeStageTasks: `run-before-rest` is not approved; 4 clusters (m02, m03, m04 and 1 more) wait; wake in 5ms
+t=105.005 pass => ask for run-before-rest; hold beforeStageTasks: `run-before-rest` is not approved; 4 clusters (m02, m03, m04 and 1 more) wait; wake in 1m0s
+t=130 approve => deploy 2-3; wake in 15s
+t=145 available 2-3 => deploy 4-5; wake in 15s
+t=160 available 4-5 => wake in 5ms
+t=160.005 pass => done",
+    );
+}
+
+#[test]
+fn a_failing_cluster_keeps_its_slot_and_backs_off_and_never_fails_the_run() {
+    play(
+        "stages: [{name: all, labelSelector: {}, maxConcurrency: 2}]",
+        Rules::Shipped,
+        &[("a", 3)],
+        "
+t=0 pass => deploy 0-1; wake in 15s
+t=15 failed 0 => hold maxConcurrency: in stage `all`, 2 clusters (m00, m01) are updating (counting as failed, and tried again for ever: m00), and maxConcurrency lets 2 be; 1 cluster (m02) waits; wake in 5ms
+t=16 available 1 => deploy 2; wake in 10ms
+t=301 available 2 => hold stages: in stage `all`, 1 cluster (m00) is updating (counting as failed, and tried again for ever: m00) (for more than 5m: m00); wake in 20ms
+t=302 available 0 => wake in 40ms
+t=302.04 pass => done",
+    );
+}
+
+#[test]
+fn a_stop_lets_what_has_started_finish() {
+    play(
+        "stages: [{name: all, labelSelector: {}, maxConcurrency: 2}]",
+        Rules::Shipped,
+        &[("a", 3)],
+        "
+t=0 pass => deploy 0-1; wake in 15s
+t=5 stop => hold state: the run was told to Stop; 3 clusters (m00, m01, m02) wait; wake in 10s
+t=15 available 0-1 => hold state: the run was told to Stop; 1 cluster (m02) waits
+t=90 run => deploy 2; wake in 15s",
+    );
+}
+
+#[test]
+fn clusters_that_are_no_longer_picked_are_deleted_last_and_all_at_once() {
+    play(
+        "stages: [{name: all, labelSelector: {}}]",
+        Rules::Shipped,
+        &[("a", 3)],
+        "
+t=0 unschedule 1-2 => deploy 0; wake in 15s
+t=15 available 0 => wake in 5ms
+t=15.005 pass => delete 1-2; wake in 15s
+t=30.005 gone 1 => hold deletionStage: waiting for their bindings to be gone: 1 cluster (m02) waits; wake in 15s
+t=45.005 gone 2 => done",
+    );
+}
+
+#[test]
+fn a_change_of_what_is_picked_ends_the_run() {
+    play(
+        "stages: [{name: all, labelSelector: {}}]",
+        Rules::Shipped,
+        &[("a", 2)],
+        "
+t=0 pass => deploy 0; wake in 15s
+t=15 unschedule 1 => hold Succeeded: the run has failed for good: the number of clusters in stage `all` has changed, new: 1, existing: 2; 2 clusters (m00, m01) are not updated",
+    );
+}
+
+#[test]
+fn a_run_without_picked_clusters_fails_as_shipped_and_succeeds_without_the_defect() {
+    let yaml = "stages: [{name: all, labelSelector: {}}]";
+    let begin = "
+t=0 unschedule 0 => wake in 5ms
+t=0.005 pass => delete 0; wake in 15s
+t=15.005 gone 0 => ";
+    let failed = "hold Succeeded: the run has failed for good: no scheduled or to-be-deleted bindings found for the latest \
+                  policy snapshot 0; 1 cluster (m00) is not updated";
+    play(yaml, Rules::Shipped, &[("a", 1)], &format!("{begin}{failed}"));
+    play(yaml, Rules::Documented, &[("a", 1)], &format!("{begin}done"));
+}
+
+#[test]
+fn the_document_promises_one_at_a_time_and_approvals_after_stages_alone() {
+    let yaml = "stages: [
+        {name: canary, labelSelector: {matchLabels: {stage: a}}, afterStageTasks: [{type: Approval}]},
+        {name: rest, labelSelector: {matchLabels: {stage: b}}, maxConcurrency: 100%,
+         beforeStageTasks: [{type: Approval}]}]";
+    play(
+        yaml,
+        Rules::Documented,
+        &[("a", 1), ("b", 2)],
+        "
+t=0 pass => deploy 0; wake in 15s
+t=15 available 0 => ask for run-canary; hold afterStageTasks: all of stage `canary` is done, `run-canary` is not approved; 2 clusters (m01, m02) wait; wake in 1m0s
+t=20 approve => wake in 5ms
+t=20.005 pass => deploy 1; wake in 15s
+t=35.005 applying 1 => hold maxConcurrency: in stage `rest`, 1 cluster (m01) is updating, and maxConcurrency lets 1 be; 1 cluster (m02) waits; wake in 15s
+t=50.005 available 1 => deploy 2; wake in 15s",
+    );
+}

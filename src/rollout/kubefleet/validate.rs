@@ -1,0 +1,320 @@
+//! What the product's admission refuses, for its own reasons.
+//!
+//! Follows the validation markers of `apis/placement/v1beta1/stageupdate_types.go` and `validateRolloutStrategy` in
+//! `pkg/utils/validator/placement.go`. What admission lets through can still fail a run when it begins
+//! ([`RunError`](super::staged::RunError)). Not checked upstream, and so not here: that stage names differ, that
+//! selectors and sorting keys are valid, and that not both limits of a rolling update are 0.
+
+use super::super::rancher_fleet::IntOrString;
+use super::config::{PlacementSpec, RunSpec, RunState, StageConfig, StageTask, StrategySpec};
+use super::duration::parse_duration;
+use super::limit::{Rounding, limit};
+
+/// Stages that a strategy may have.
+const STAGES: usize = 31;
+
+/// Why the product refuses an object. `at` is the field's place in it.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("{at}: {reason}")]
+pub struct ConfigError {
+    /// The field, e.g. `spec.stages[2].maxConcurrency`.
+    pub at: String,
+    /// The product's reason.
+    pub reason: String,
+}
+
+/// A change of a run's state that the product refuses.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("invalid state transition: cannot transition from {from:?} to {to:?}")]
+pub struct TransitionError {
+    /// What it is.
+    pub from: RunState,
+    /// What it cannot become.
+    pub to: RunState,
+}
+
+fn refuse<T>(at: &str, reason: impl Into<String>) -> Result<T, ConfigError> {
+    Err(ConfigError { at: at.to_owned(), reason: reason.into() })
+}
+
+impl StrategySpec {
+    /// Checks what admission checks.
+    ///
+    /// # Errors
+    /// The first thing that it refuses.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        if self.stages.len() > STAGES {
+            return refuse("spec.stages", format!("must have at most {STAGES} items, got {}", self.stages.len()));
+        }
+        self.stages.iter().enumerate().try_for_each(|(index, stage)| stage.validate(&format!("spec.stages[{index}]")))
+    }
+}
+
+impl StageConfig {
+    fn validate(&self, at: &str) -> Result<(), ConfigError> {
+        let is_name = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+        if self.name.is_empty() || self.name.len() > 63 || !self.name.bytes().all(is_name) {
+            let reason = format!("`{}` must be 1 to 63 characters that match '^[a-z0-9]+$'", self.name);
+            return refuse(&format!("{at}.name"), reason);
+        }
+        match &self.max_concurrency {
+            Some(IntOrString::Int(number)) if *number < 1 => {
+                return refuse(&format!("{at}.maxConcurrency"), "maxConcurrency must be at least 1");
+            }
+            Some(IntOrString::String(text)) if !is_share(text) => {
+                let reason = format!("`{text}` must match '^(100|[1-9][0-9]?)%$'");
+                return refuse(&format!("{at}.maxConcurrency"), reason);
+            }
+            _ => {}
+        }
+        self.before_tasks(&format!("{at}.beforeStageTasks"))?;
+        self.after_tasks(&format!("{at}.afterStageTasks"))
+    }
+
+    fn before_tasks(&self, at: &str) -> Result<(), ConfigError> {
+        let tasks = &self.before_stage_tasks;
+        if tasks.len() > 1 {
+            return refuse(at, format!("must have at most 1 items, got {}", tasks.len()));
+        }
+        each_task(tasks, at)?;
+        if tasks.iter().any(|task| task.kind == "TimedWait") {
+            return refuse(at, "BeforeStageTaskType cannot be TimedWait");
+        }
+        Ok(())
+    }
+
+    fn after_tasks(&self, at: &str) -> Result<(), ConfigError> {
+        let tasks = &self.after_stage_tasks;
+        if tasks.len() > 2 {
+            return refuse(at, format!("must have at most 2 items, got {}", tasks.len()));
+        }
+        each_task(tasks, at)?;
+        if tasks.iter().any(|task| task.kind == "TimedWait" && task.wait_time.is_none()) {
+            return refuse(at, "AfterStageTaskType is TimedWait, waitTime is required");
+        }
+        Ok(())
+    }
+}
+
+fn each_task(tasks: &[StageTask], at: &str) -> Result<(), ConfigError> {
+    for (index, task) in tasks.iter().enumerate() {
+        let at_task = format!("{at}[{index}]");
+        if task.kind != "Approval" && task.kind != "TimedWait" {
+            let reason = format!("unsupported value `{}`: supported values: \"TimedWait\", \"Approval\"", task.kind);
+            return refuse(&format!("{at_task}.type"), reason);
+        }
+        if let Some(text) = task.wait_time.as_deref().filter(|text| !is_wait(text)) {
+            let reason = format!(r"`{text}` must match '^(?:[0-9]+(\.[0-9]+)?(?:s|m|h))+$'");
+            return refuse(&format!("{at_task}.waitTime"), reason);
+        }
+        if task.kind == "Approval" && task.wait_time.is_some() {
+            return refuse(at, "AfterStageTaskType is Approval, waitTime is not allowed");
+        }
+    }
+    Ok(())
+}
+
+/// `1%` to `100%`, without leading zeros.
+fn is_share(text: &str) -> bool {
+    let number = text.strip_suffix('%').filter(|digits| !digits.starts_with(['0', '+']));
+    number.and_then(|digits| digits.parse::<u8>().ok()).is_some_and(|number| (1..=100).contains(&number))
+}
+
+/// Numbers with h, m or s after each.
+fn is_wait(text: &str) -> bool {
+    let mut units = text.split(|c: char| c.is_ascii_digit() || c == '.').filter(|unit| !unit.is_empty());
+    let units_are_known = units.all(|unit| matches!(unit, "h" | "m" | "s"));
+    let is_whole = |number: &str| number.is_empty() || !number.starts_with('.') && !number.ends_with('.');
+    let numbers_are_whole = text.split(|c: char| !c.is_ascii_digit() && c != '.').all(is_whole);
+    units_are_known && numbers_are_whole && text.ends_with(['h', 'm', 's']) && parse_duration(text).is_some()
+}
+
+impl RunSpec {
+    /// Checks what admission checks.
+    ///
+    /// # Errors
+    /// The first thing that it refuses.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        if self.placement_name.is_empty() {
+            return refuse("spec.placementName", "Required value");
+        }
+        if self.placement_name.len() > 255 {
+            return refuse("spec.placementName", "Too long: may not be more than 255 bytes");
+        }
+        if self.staged_rollout_strategy_name.is_empty() {
+            return refuse("spec.stagedRolloutStrategyName", "Required value");
+        }
+        Ok(())
+    }
+}
+
+impl RunState {
+    /// Checks that a run in this state may be set to `to`. It may be created in any.
+    ///
+    /// # Errors
+    /// When admission refuses the change.
+    pub fn check_transition(self, to: Self) -> Result<(), TransitionError> {
+        let forbidden = matches!(
+            (self, to),
+            (Self::Initialize, Self::Stop) | (Self::Run, Self::Initialize) | (Self::Stop, Self::Initialize)
+        );
+        if forbidden { Err(TransitionError { from: self, to }) } else { Ok(()) }
+    }
+}
+
+impl PlacementSpec {
+    /// Checks what admission checks of the parts that are read here.
+    ///
+    /// # Errors
+    /// The first thing that it refuses.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        self.validate_policy()?;
+        let kind = self.strategy.kind.as_deref().unwrap_or("RollingUpdate");
+        if kind != "RollingUpdate" && kind != "External" {
+            return refuse("spec.strategy.type", format!("unsupported rollout strategy type `{kind}`"));
+        }
+        let Some(rolling) = &self.strategy.rolling_update else { return Ok(()) };
+        let at = "spec.strategy.rollingUpdate";
+        if kind == "External" {
+            return refuse(at, "rollingUpdateConifg is not valid for ExternalRollout strategy type");
+        }
+        if let Some(seconds) = rolling.unavailable_period_seconds.filter(|seconds| *seconds < 0) {
+            let reason = format!("unavailablePeriodSeconds must be greater than or equal to 0, got {seconds}");
+            return refuse(&format!("{at}.unavailablePeriodSeconds"), reason);
+        }
+        for (name, value) in [("maxUnavailable", &rolling.max_unavailable), ("maxSurge", &rolling.max_surge)] {
+            let Some(value) = value else { continue };
+            let at = format!("{at}.{name}");
+            match limit(Some(value), 10, Rounding::Up) {
+                Err(error) => return refuse(&at, format!("{name} `{value}` is invalid: {error}")),
+                Ok(number) if number < 0 => {
+                    return refuse(&at, format!("{name} must be greater than or equal to 0, got `{value}`"));
+                }
+                Ok(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn validate_policy(&self) -> Result<(), ConfigError> {
+        let Some(policy) = &self.policy else { return Ok(()) };
+        match policy.placement_type.as_deref() {
+            None | Some("PickAll") => Ok(()),
+            Some("PickFixed") if policy.cluster_names.is_empty() => {
+                refuse("spec.policy.clusterNames", "cluster names cannot be empty for policy type PickFixed")
+            }
+            Some("PickN") => match policy.number_of_clusters {
+                None => refuse("spec.policy.numberOfClusters", "number of cluster cannot be nil for policy type PickN"),
+                Some(number) if number < 0 => {
+                    let reason = format!("number of clusters cannot be {number} for policy type PickN");
+                    refuse("spec.policy.numberOfClusters", reason)
+                }
+                Some(_) => Ok(()),
+            },
+            Some("PickFixed") => Ok(()),
+            Some(other) => refuse(
+                "spec.policy.placementType",
+                format!("unsupported value `{other}`: supported values: \"PickAll\", \"PickN\", \"PickFixed\""),
+            ),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_strategy_that_admission_refuses_is_refused() {
+        let cases = [
+            // a stage, refused field ("" for none), why
+            ("name: a", "", "all else has defaults"),
+            ("name: ''", "name", "a name is needed"),
+            ("name: Canary", "name", "small letters"),
+            ("name: canary-1", "name", "and digits alone"),
+            ("{name: a, maxConcurrency: 0}", "maxConcurrency", "at least 1"),
+            ("{name: a, maxConcurrency: 500}", "", "may exceed the stage"),
+            ("{name: a, maxConcurrency: 0%}", "maxConcurrency", "at least 1 %"),
+            ("{name: a, maxConcurrency: 101%}", "maxConcurrency", "at most 100 %"),
+            ("{name: a, maxConcurrency: 07%}", "maxConcurrency", "no leading zero"),
+            ("{name: a, maxConcurrency: '5'}", "maxConcurrency", "a quoted number is no share"),
+            ("{name: a, maxConcurrency: 100%}", "", "all at once"),
+            ("{name: a, beforeStageTasks: [{type: Approval}]}", "", "the only kind"),
+            ("{name: a, beforeStageTasks: [{type: TimedWait, waitTime: 1h}]}", "beforeStageTasks", "no waits before"),
+            ("{name: a, beforeStageTasks: [{type: Approval}, {type: Approval}]}", "beforeStageTasks", "only one"),
+            ("{name: a, afterStageTasks: [{type: TimedWait}]}", "afterStageTasks", "how long?"),
+            ("{name: a, afterStageTasks: [{type: Approval, waitTime: 1h}]}", "afterStageTasks", "not an approval"),
+            ("{name: a, afterStageTasks: [{type: TimedWait, waitTime: 1h30m0.5s}]}", "", "parts and fractions"),
+            ("{name: a, afterStageTasks: [{type: TimedWait, waitTime: 500ms}]}", "waitTime", "h, m and s alone"),
+            ("{name: a, afterStageTasks: [{type: TimedWait, waitTime: '5'}]}", "waitTime", "a unit is needed"),
+            ("{name: a, afterStageTasks: [{type: TimedWait, waitTime: .5s}]}", "waitTime", "a digit before the point"),
+            ("{name: a, afterStageTasks: [{type: Wait}]}", "type", "no such task"),
+        ];
+        for (stage, field, why) in cases {
+            let text = format!("stages:\n- {stage}");
+            let spec: StrategySpec = serde_saphyr::from_str(&text).expect(stage);
+            let refused = spec.validate().map_err(|error| error.at);
+            match refused {
+                Ok(()) => assert_eq!(field, "", "{stage}: {why}"),
+                Err(at) => assert!(!field.is_empty() && at.contains(field), "{stage}: {why}, but {at}"),
+            }
+        }
+        let stage = StageConfig { name: "a".to_owned(), ..StageConfig::default() };
+        let spec = StrategySpec { stages: vec![stage; 32] };
+        let error = spec.validate().expect_err("one too many").to_string();
+        assert_eq!(error, "spec.stages: must have at most 31 items, got 32");
+    }
+
+    #[test]
+    fn a_placement_that_admission_refuses_is_refused_with_its_reason() {
+        let cases = [
+            ("strategy: {rollingUpdate: {maxUnavailable: 0, maxSurge: 0}}", ""),
+            (
+                "strategy: {rollingUpdate: {maxUnavailable: -1}}",
+                "spec.strategy.rollingUpdate.maxUnavailable: maxUnavailable must be greater than or equal to 0, got `-1`",
+            ),
+            (
+                "strategy: {rollingUpdate: {maxSurge: '25'}}",
+                "spec.strategy.rollingUpdate.maxSurge: maxSurge `\"25\"` is invalid: `25` is not a percentage; write \
+                 e.g. `10` or `10%`",
+            ),
+            (
+                "strategy: {rollingUpdate: {unavailablePeriodSeconds: -10}}",
+                "spec.strategy.rollingUpdate.unavailablePeriodSeconds: unavailablePeriodSeconds must be greater than or \
+                 equal to 0, got -10",
+            ),
+            ("strategy: {type: BlueGreen}", "spec.strategy.type: unsupported rollout strategy type `BlueGreen`"),
+            (
+                "strategy: {type: External, rollingUpdate: {}}",
+                "spec.strategy.rollingUpdate: rollingUpdateConifg is not valid for ExternalRollout strategy type",
+            ),
+            (
+                "policy: {placementType: PickN}",
+                "spec.policy.numberOfClusters: number of cluster cannot be nil for policy type PickN",
+            ),
+        ];
+        for (yaml, refused) in cases {
+            let spec: PlacementSpec = serde_saphyr::from_str(yaml).expect(yaml);
+            let error = spec.validate().map_or_else(|error| error.to_string(), |()| String::new());
+            assert_eq!(error, refused, "{yaml}");
+        }
+    }
+
+    #[test]
+    fn a_run_s_state_only_moves_on() {
+        use RunState::{Initialize, Run, Stop};
+        for (from, to, allowed) in [
+            (Initialize, Run, true),
+            (Initialize, Stop, false),
+            (Run, Stop, true),
+            (Run, Initialize, false),
+            (Stop, Run, true),
+            (Stop, Initialize, false),
+            (Run, Run, true),
+        ] {
+            assert_eq!(from.check_transition(to).is_ok(), allowed, "{from:?} to {to:?}");
+        }
+        let error = RunSpec::default().validate().expect_err("it names nothing").to_string();
+        assert_eq!(error, "spec.placementName: Required value");
+    }
+}
