@@ -17,6 +17,7 @@
 //! | pass | one call of [`Scheduler::reconcile`] |
 
 pub mod baseline;
+pub mod cloud_foundry;
 mod control_loop;
 pub mod label_selector;
 pub mod rancher_fleet;
@@ -75,6 +76,13 @@ pub enum Action {
     Delete {
         /// Which target.
         target: TargetId,
+    },
+    /// Have so many interchangeable instances of the target run; more are started and less are stopped by others.
+    Scale {
+        /// Which target; what it is to run is known from its creation.
+        target: TargetId,
+        /// How many instances. 0: none, and the target stays.
+        instances: u32,
     },
 }
 

@@ -52,7 +52,8 @@ impl Product for RancherFleetProduct {
             let (Action::Create { target }
             | Action::Stage { target, .. }
             | Action::Deploy { target, .. }
-            | Action::Delete { target }) = *action;
+            | Action::Delete { target }
+            | Action::Scale { target, .. }) = *action;
             // All that a pass decides about one target is one write of its deployment.
             if last.replace(target) != Some(target) {
                 decision.writes += 1;
@@ -65,6 +66,7 @@ impl Product for RancherFleetProduct {
                 }
                 Action::Stage { .. } => {}
                 Action::Delete { .. } => unreachable!("every cluster of the fleet stays a target"),
+                Action::Scale { .. } => unreachable!("Fleet knows no instances"),
             }
         }
         decision.again = decision.created > 0;

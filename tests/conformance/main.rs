@@ -7,6 +7,7 @@
 #![allow(unreachable_pub, reason = "a test program has no one outside to reach its items")]
 
 // A product is a module of its own here ...
+mod cloud_foundry;
 mod rancher_fleet;
 mod runner;
 mod suite;
@@ -18,7 +19,10 @@ use std::{env, io};
 use runner::Product;
 
 // ... and one line in this table.
-const PRODUCTS: &[Product] = &[Product { folder: "rancher-fleet", suites: rancher_fleet::suites }];
+const PRODUCTS: &[Product] = &[
+    Product { folder: "rancher-fleet", suites: rancher_fleet::suites },
+    Product { folder: "cloud-foundry", suites: cloud_foundry::suites },
+];
 
 fn main() -> ExitCode {
     let own = || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/conformance");
