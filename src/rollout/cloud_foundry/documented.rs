@@ -35,9 +35,12 @@ pub(super) fn cap(deployment: &Deployment) -> u64 {
 
 /// Old instances that stay while `routable` new ones are.
 pub(super) fn keep(deployment: &Deployment, routable: u32) -> u32 {
-    // Between steps one instance more than the app has, as the steps' numbers say.
-    let extra = u32::from(deployment.state == DeploymentState::Prepaused);
-    (deployment.original_instances + extra).saturating_sub(routable)
+    let one_for_one = deployment.original_instances.saturating_sub(routable);
+    match deployment.current_step(Rules::Documented) {
+        // But at its end a step has one instance more than the app.
+        Some(step) if deployment.state == DeploymentState::Prepaused => one_for_one.max(step.original),
+        _ => one_for_one,
+    }
 }
 
 /// Shrinks and grows by the documented rules. Also returns whether new instances were asked for.

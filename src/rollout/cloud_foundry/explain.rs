@@ -90,8 +90,10 @@ pub fn explain(options: &DeploymentOptions, rules: Rules, instances: u32, quota:
         });
         (old, new) = (step.original.min(old), step.canary.max(new));
     }
+    // As documented, old instances go one for one also where fewer are to be left.
+    let total = if rules == Rules::Documented { instances } else { target };
     phases.push(Phase {
-        total: u64::from(target),
+        total: u64::from(total),
         new: u64::from(target),
         old_before: u64::from(old),
         new_before: u64::from(new),

@@ -86,36 +86,39 @@ impl Standstill<'_> {
     /// Which quota the next pass would exceed, if it fails by one.
     fn quota(&self) -> Option<Hold> {
         let usage = self.view.usage();
-        let memory = u64::from(self.process.memory_in_mb);
-        let wanted = self.wanted();
-        let used = |limits: &Limits, limit: Option<u64>, what: &str, wanted: u64, others: u64, kind: &str| {
-            limit.filter(|limit| others + wanted > *limit).map(|limit| {
-                format!(
-                    "the pass wants {wanted}{what} for the app, which has {}, others use {others}{what}, and {kind} `{}` \
-                     lets {limit}{what} be; the whole pass is undone, and so is the next",
-                    if what.is_empty() { usage.instances } else { usage.memory_in_mb },
-                    limits.name
-                )
-            })
-        };
-        let (organization, space) = (&self.view.quota.organization, &self.view.quota.space);
-        let instances = |limits: &Limits, kind: &str| {
-            used(limits, limits.app_instance_limit, " instances", wanted, limits.other_instances, kind)
-        };
-        let megabytes = |limits: &Limits, kind: &str| {
-            used(limits, limits.memory_limit_in_mb, " MB", wanted * memory, limits.other_memory_in_mb, kind)
-        };
-        let found = [
-            ("app_instance_limit", instances(organization, "organization")),
-            ("app_instance_limit", instances(space, "space")),
-            ("memory", megabytes(organization, "organization")),
-            ("memory", megabytes(space, "space")),
-        ];
-        let first = found.into_iter().find_map(|(rule, explanation)| Some((rule, explanation?)));
-        let (rule, explanation) = first.unwrap_or_else(|| {
-            ("quota", "the pass does not fit into a quota; it is undone, and so is the next".to_owned())
+        let instances = self.wanted();
+        let megabytes = instances * u64::from(self.process.memory_in_mb);
+        let quota = &self.view.quota;
+        let checks =
+            [(&quota.organization, "organization"), (&quota.space, "space")].into_iter().flat_map(|(limits, kind)| {
+                let Limits { app_instance_limit, memory_limit_in_mb, .. } = limits;
+                let (name, others, memory) = (&limits.name, limits.other_instances, limits.other_memory_in_mb);
+                [
+                    (
+                        "app_instance_limit",
+                        "instances",
+                        instances,
+                        usage.instances,
+                        others,
+                        *app_instance_limit,
+                        kind,
+                        name,
+                    ),
+                    ("memory", "MB", megabytes, usage.memory_in_mb, memory, *memory_limit_in_mb, kind, name),
+                ]
+            });
+        let mut exceeded = checks.filter_map(|(rule, what, wanted, has, others, limit, kind, name)| {
+            let limit = limit.filter(|limit| others + wanted > *limit)?;
+            let explanation = format!(
+                "the pass wants {wanted} {what} for the app, which has {has}; others use {others}, and {kind} `{name}` \
+                 lets {limit} be; the whole pass is undone, and so is the next"
+            );
+            Some(Hold { rule, explanation })
         });
-        Some(Hold { rule, explanation })
+        exceeded.next().or_else(|| {
+            let explanation = "the pass does not fit into a quota; it is undone, and so is the next".to_owned();
+            Some(Hold { rule: "quota", explanation })
+        })
     }
 
     /// Instances of the app after the next pass, if it were not undone.
@@ -144,7 +147,7 @@ impl Standstill<'_> {
                 counts.unhealthy,
                 self.process.instances,
                 if counts.unhealthy == 1 { "is" } else { "are" },
-                self.states(),
+                self.states(&STATES[3..]),
                 self.left()
             ),
         })
@@ -164,7 +167,7 @@ impl Standstill<'_> {
                 "{in_flight} of {} new instances {} not routable yet ({}), and max_in_flight lets {limit} be; {}",
                 self.process.instances,
                 if in_flight == 1 { "is" } else { "are" },
-                self.states(),
+                self.states(&STATES),
                 self.left()
             ),
         })
@@ -193,7 +196,7 @@ impl Standstill<'_> {
                 "{} of {} new instances are routable, and all of them must be ({}); nothing times out",
                 counts.routable,
                 self.process.instances,
-                self.states()
+                self.states(&STATES)
             ),
         }
     }
@@ -218,21 +221,23 @@ impl Standstill<'_> {
         self.view.desired_instances() - u64::from(self.process.instances)
     }
 
-    /// `2 crashed, 1 not reported`: the states of the new instances that are not routable.
-    fn states(&self) -> String {
-        let names = [
-            (LrpState::Claimed, "starting"),
-            (LrpState::Unclaimed, "waiting for a cell"),
-            (LrpState::RunningNotRoutable, "running and not routable"),
-            (LrpState::Crashed, "crashed"),
-            (LrpState::PlacementError, "placed nowhere"),
-            (LrpState::Unknown, "in an unknown state"),
-            (LrpState::Unreported, "not reported"),
-        ];
+    /// `2 crashed, 1 not reported`: how many of the new instances are in which of `states`.
+    fn states(&self, states: &[(LrpState, &str)]) -> String {
         let instances = self.process.instances as usize;
         let state = |index: usize| self.process.lrps.get(index).copied().unwrap_or_default();
         let count = |wanted: LrpState| (0..instances).filter(|index| state(*index) == wanted).count();
-        let found = names.iter().map(|(state, name)| (count(*state), name)).filter(|(count, _)| *count > 0);
+        let found = states.iter().map(|(state, name)| (count(*state), name)).filter(|(count, _)| *count > 0);
         found.map(|(count, name)| format!("{count} {name}")).collect::<Vec<_>>().join(", ")
     }
 }
+
+/// All states but routable ones; those that count as unhealthy are the last four.
+const STATES: [(LrpState, &str); 7] = [
+    (LrpState::Claimed, "starting"),
+    (LrpState::Unclaimed, "waiting for a cell"),
+    (LrpState::RunningNotRoutable, "running and not routable"),
+    (LrpState::Crashed, "crashed"),
+    (LrpState::PlacementError, "placed nowhere"),
+    (LrpState::Unknown, "in an unknown state"),
+    (LrpState::Unreported, "not reported"),
+];

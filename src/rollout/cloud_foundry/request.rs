@@ -43,7 +43,7 @@ pub struct DeploymentRequest(#[schemars(with = "Body")] Json);
 /// The fields of a body, for the schema alone.
 #[derive(JsonSchema)]
 #[allow(dead_code, reason = "it exists for its schema")]
-#[schemars(rename = "DeploymentRequest")]
+#[schemars(rename = "DeploymentRequestBody")]
 struct Body {
     /// Absent: `rolling`.
     strategy: Option<Strategy>,
