@@ -9,8 +9,8 @@ use std::marker::PhantomData;
 use std::path::Path;
 
 use fleetsim::rollout::cloud_foundry::{
-    ApiError, AppView, CloudFoundry, Deployment, DeploymentRequest, DeploymentState, LrpState, Process, Quota, Rules,
-    Strategy, canary_step_plan,
+    ApiError, AppView, CloudFoundry, Deployment, DeploymentRequest, DeploymentState, LrpState, Process, Quota,
+    RequestError, Rules, Strategy, canary_step_plan,
 };
 use fleetsim::rollout::{Revision, Scheduler, TargetId};
 use fleetsim::units::SimTime;
@@ -27,7 +27,7 @@ pub fn suites(folder: &Path) -> Vec<Suite> {
     let kinds = [
         suite(folder, "canary_steps", check_steps),
         suite(folder, "ticks", |file: TickFile, found| {
-            found.check_all(&file.cases, |case| (&case.id, check_tick(case)))
+            found.check_all(&file.cases, |case| (&case.id, check_tick(case)));
         }),
         suite(folder, "traces", |file: TraceFile, found| {
             found.check_all(&file.scenarios, |trace| (&trace.id, check_trace(trace)));
@@ -182,7 +182,7 @@ fn check_request(case: &ValidationCase) -> Result<(), String> {
             got["valid"] = json!(true);
             got["max_in_flight"] = json!(options.max_in_flight);
         }
-        Err(errors) => match errors.iter().find_map(|error| error.exception()) {
+        Err(errors) => match errors.iter().find_map(RequestError::exception) {
             Some(class) => got["exception"] = json!(class),
             None => got["errors"] = json!(errors.iter().map(ToString::to_string).collect::<Vec<_>>()),
         },
