@@ -8,10 +8,10 @@
 //! are taken away. The instances of old processes are not looked at, so real instances can be more than desired ones.
 //! Nothing times out, and lost instances are not made up for by old ones.
 
+use super::super::Pass;
 use super::draft::{Draft, PassError};
 use super::view::{AppView, Deployment, DeploymentState, UpdaterStatus};
 use super::{Quirks, Rules, documented};
-use crate::rollout::Pass;
 use crate::units::SimTime;
 
 /// What the scaling of a deployment came to.

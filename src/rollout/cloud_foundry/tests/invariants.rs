@@ -5,7 +5,6 @@ use proptest::prelude::*;
 use proptest::strategy::Strategy;
 
 use super::*;
-use crate::rollout::Action;
 
 /// What happens to instances between two passes, drawn for each.
 #[derive(Clone, Debug)]

@@ -12,7 +12,7 @@ mod shipped;
 
 use std::fmt::Write as _;
 
-use super::super::{Revision, Scheduler};
+use super::super::{Action, Revision, Scheduler};
 use super::*;
 
 pub(super) const OLD: Revision = Revision(1);
