@@ -18,6 +18,7 @@
 
 pub mod argo_cd;
 pub mod baseline;
+pub mod cloud_foundry;
 mod control_loop;
 pub mod kubefleet;
 pub mod label_selector;
@@ -86,6 +87,13 @@ pub enum Action {
     RequestApproval {
         /// Which of the rollout's approvals.
         approval: ApprovalId,
+    },
+    /// Have so many interchangeable instances of the target run; more are started and less are stopped by others.
+    Scale {
+        /// Which target; what it is to run is known from its creation.
+        target: TargetId,
+        /// How many instances. 0: none, and the target stays.
+        instances: u32,
     },
 }
 

@@ -49,27 +49,23 @@ impl Product for RancherFleetProduct {
             Decision { unavailable: unavailable(&self.view), wake_at: pass.wake_at, ..Decision::default() };
         let mut last = None;
         for action in &pass.actions {
-            let (Action::Create { target }
-            | Action::Stage { target, .. }
-            | Action::Deploy { target, .. }
-            | Action::Delete { target }) = *action
-            else {
-                unreachable!("Fleet asks nobody for permission");
+            let target = match *action {
+                Action::Create { target } => {
+                    decision.created += 1;
+                    target
+                }
+                Action::Stage { target, .. } | Action::Deploy { target, .. } => target,
+                Action::Delete { .. } | Action::RequestApproval { .. } | Action::Scale { .. } => {
+                    unreachable!("every cluster of the fleet stays a target, and Fleet asks for nothing else")
+                }
             };
             // All that a pass decides about one target is one write of its deployment.
             if last.replace(target) != Some(target) {
                 decision.writes += 1;
             }
-            match *action {
-                Action::Create { .. } => decision.created += 1,
-                Action::Deploy { target, revision } => {
-                    let cluster = ClusterId(target.0);
-                    decision.deploys.push(Deploy { cluster, revision, after_writes: decision.writes });
-                }
-                Action::Stage { .. } => {}
-                Action::Delete { .. } | Action::RequestApproval { .. } => {
-                    unreachable!("every cluster of the fleet stays a target, and nobody is asked for permission")
-                }
+            if let Action::Deploy { target, revision } = *action {
+                let cluster = ClusterId(target.0);
+                decision.deploys.push(Deploy { cluster, revision, after_writes: decision.writes });
             }
         }
         decision.again = decision.created > 0;

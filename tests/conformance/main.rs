@@ -8,6 +8,7 @@
 
 // A product is a module of its own here ...
 mod argocd_applicationset;
+mod cloud_foundry;
 mod flow_sharing;
 mod kubefleet;
 mod rancher_fleet;
@@ -23,6 +24,7 @@ use runner::Product;
 // ... and one line in this table.
 const PRODUCTS: &[Product] = &[
     Product { folder: "argocd-applicationset", suites: argocd_applicationset::suites },
+    Product { folder: "cloud-foundry", suites: cloud_foundry::suites },
     Product { folder: "flow-sharing", suites: flow_sharing::suites },
     Product { folder: "kubefleet", suites: kubefleet::suites },
     Product { folder: "rancher-fleet", suites: rancher_fleet::suites },

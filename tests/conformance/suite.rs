@@ -5,6 +5,7 @@ use std::io::Read;
 use std::path::Path;
 
 use flate2::read::GzDecoder;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 /// Recorded cases of one kind, held against our code.
@@ -22,6 +23,14 @@ pub struct Suite {
 /// # Panics
 /// If one cannot be read or is not JSON: recorded data that is broken must not pass for data that agrees.
 pub fn read_files(folder: &Path, prefix: &str) -> Vec<(String, Value)> {
+    read_files_as(folder, prefix)
+}
+
+/// The same, of a type that says what every file holds.
+///
+/// # Panics
+/// Also if a file does not hold that.
+pub fn read_files_as<T: DeserializeOwned>(folder: &Path, prefix: &str) -> Vec<(String, T)> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     let mut names: Vec<String> = entries
         .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
@@ -31,7 +40,7 @@ pub fn read_files(folder: &Path, prefix: &str) -> Vec<(String, Value)> {
     names.into_iter().map(|name| (name.clone(), read(&folder.join(name)))).collect()
 }
 
-fn read(path: &Path) -> Value {
+fn read<T: DeserializeOwned>(path: &Path) -> T {
     let fail = |why: &dyn std::fmt::Display| -> ! { panic!("{}: {why}", path.display()) };
     let mut file = File::open(path).unwrap_or_else(|error| fail(&error));
     let mut text = String::new();

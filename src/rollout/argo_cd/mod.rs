@@ -212,6 +212,9 @@ impl ArgoCd {
                 Action::Deploy { target, .. } => existing(view, target).operation = Some(self.operation()),
                 Action::Delete { target } if self.has_finalizers() => existing(view, target).deleted_at = Some(now),
                 Action::Delete { target } => view.applications[target.index()].live = None,
+                Action::RequestApproval { .. } | Action::Scale { .. } => {
+                    unreachable!("an ApplicationSet asks for no {action:?}")
+                }
             }
         }
     }

@@ -107,7 +107,7 @@ impl BundleView {
     /// or off schedule. A pass that failed stores nothing.
     ///
     /// # Panics
-    /// If an action names a cluster that is not in the view, or a deployment that does not exist.
+    /// If an action is none of Fleet's, or names a cluster that is not in the view or a deployment that does not exist.
     pub fn store(&mut self, pass: &Pass<BundleStatus>) {
         if pass.status.error.is_some() {
             return;
@@ -118,7 +118,7 @@ impl BundleView {
                 Action::Delete { target } => *self.deployment(target) = None,
                 Action::Stage { target, revision } => self.existing(target).staged = Some(revision),
                 Action::Deploy { target, revision } => self.existing(target).deployed = Some(revision),
-                Action::RequestApproval { .. } => unreachable!("Fleet asks nobody for permission"),
+                Action::RequestApproval { .. } | Action::Scale { .. } => panic!("Fleet does not ask for {action:?}"),
             }
         }
         if pass.status.stores_flags {

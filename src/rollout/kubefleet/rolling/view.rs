@@ -129,7 +129,10 @@ impl RollingView {
                     binding.roll(now, revision, apply);
                 }
                 Action::Delete { target } => self.bound(target).delete(),
-                Action::Create { .. } | Action::Stage { .. } | Action::RequestApproval { .. } => {
+                Action::Create { .. }
+                | Action::Stage { .. }
+                | Action::RequestApproval { .. }
+                | Action::Scale { .. } => {
                     unreachable!("a rolling update asks for no {action:?}")
                 }
             }

@@ -106,7 +106,9 @@ impl StagedView {
                 Action::RequestApproval { approval } => {
                     self.approvals.insert(approval, ApprovalRequest::default());
                 }
-                Action::Create { .. } | Action::Stage { .. } => unreachable!("a run asks for no {action:?}"),
+                Action::Create { .. } | Action::Stage { .. } | Action::Scale { .. } => {
+                    unreachable!("a run asks for no {action:?}")
+                }
             }
         }
         for approval in &pass.status.accepted {

@@ -101,7 +101,10 @@ impl Story {
             match action {
                 Action::Create { target } => created.push(target.0),
                 Action::Deploy { target, .. } => told.push(target.0),
-                Action::Stage { .. } | Action::Delete { .. } | Action::RequestApproval { .. } => {}
+                Action::Stage { .. }
+                | Action::Delete { .. }
+                | Action::RequestApproval { .. }
+                | Action::Scale { .. } => {}
             }
         }
         let moves = !told.is_empty() || !created.is_empty();

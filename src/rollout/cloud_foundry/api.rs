@@ -1,0 +1,192 @@
+//! What a user can do to an app's deployments: create one, continue a paused one, cancel one.
+//!
+//! Follows `app/actions/deployment_{create,continue,cancel}.rb`. Each is one transaction: what fails changes nothing.
+//! There is no way to pause a rolling deployment. While one is deploying or paused the API refuses to scale the app.
+
+use super::super::{Revision, TargetId};
+use super::Rules;
+use super::quota::Usage;
+use super::request::{DeploymentOptions, Strategy};
+use super::view::{AppView, Deployment, DeploymentState, Process};
+use crate::units::SimTime;
+
+/// Why the API refuses what a user asks for; displayed as the user reads it.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ApiError {
+    /// The surge, or the final size, does not fit into a quota.
+    #[error("{0}")]
+    Quota(String),
+    /// A canary deployment without a step. The product breaks (HTTP 500) and creates nothing.
+    #[error("a canary deployment needs at least one step (the product fails with NoMethodError)")]
+    EmptySteps,
+    /// The app has no web process to copy.
+    #[error("the app has no web process")]
+    NoProcess,
+    /// There is no such deployment.
+    #[error("Deployment not found")]
+    NotFound,
+    /// It is not paused.
+    #[error("Cannot continue a deployment with status: {value} and reason: {reason}")]
+    Continue {
+        /// Its status value.
+        value: &'static str,
+        /// Its status reason.
+        reason: &'static str,
+    },
+    /// It is over.
+    #[error("Cannot cancel a deployment with status: {value} and reason: {reason}")]
+    Cancel {
+        /// Its status value.
+        value: &'static str,
+        /// Its status reason.
+        reason: &'static str,
+    },
+}
+
+impl AppView {
+    /// Creates a deployment of `revision` and starts its first instances, before any pass. Returns its index in
+    /// [`AppView::deployments`]; its new process is the last of [`AppView::processes`].
+    ///
+    /// Shipped rules start min(max in flight, all) instances for rolling and one for canary. Documented rules start
+    /// max in flight of what the rollout or its first step needs, and never have more than the app's instances and
+    /// max in flight together.
+    ///
+    /// # Errors
+    /// When a quota leaves no room, or the options cannot be created. Then nothing changes.
+    pub fn create(
+        &mut self,
+        now: SimTime,
+        rules: Rules,
+        options: &DeploymentOptions,
+        revision: Revision,
+    ) -> Result<usize, ApiError> {
+        if options.strategy == Strategy::Canary && options.canary_steps.as_ref().is_some_and(Vec::is_empty) {
+            return Err(ApiError::EmptySteps);
+        }
+        let newest = self.processes.last().ok_or(ApiError::NoProcess)?;
+        let memory_in_mb = options.memory_in_mb.unwrap_or(newest.memory_in_mb);
+        if self.started && (options.web_instances.is_some() || options.memory_in_mb.is_some()) {
+            // Only the final size: the newest process as it would be in the end, beside all others as they are.
+            let mut usage = self.usage();
+            let instances = options.web_instances.unwrap_or(newest.instances);
+            usage.instances -= u64::from(newest.instances);
+            usage.memory_in_mb -= u64::from(newest.instances) * u64::from(newest.memory_in_mb);
+            self.admit(usage, instances, memory_in_mb)?;
+        }
+        let previous = self.deployments.iter().rposition(Deployment::is_active);
+        let original_instances =
+            previous.map_or(self.processes[0].instances, |index| self.deployments[index].original_instances);
+        let is_canary = options.strategy == Strategy::Canary;
+        let mut deployment = Deployment {
+            process: None,
+            strategy: options.strategy,
+            max_in_flight: options.max_in_flight,
+            original_instances,
+            web_instances: options.web_instances,
+            canary_steps: options.canary_steps.clone(),
+            canary_current_step: is_canary.then_some(1),
+            state: if is_canary { DeploymentState::Prepaused } else { DeploymentState::Deploying },
+            superseded: false,
+            error: None,
+            last_healthy_at: None,
+            status_updated_at: now,
+            previous_revision: self.revision,
+        };
+        if self.started {
+            let instances = self.first_instances(rules, &deployment);
+            self.admit(self.usage(), instances, memory_in_mb)?;
+            let id = TargetId(self.next_process);
+            self.next_process += 1;
+            self.processes.push(Process { id, revision, instances, memory_in_mb, lrps: Vec::new() });
+            deployment.process = Some(id);
+            if let Some(previous) = previous {
+                self.deployments[previous].supersede(now);
+            }
+        } else {
+            self.start(options, memory_in_mb, revision)?;
+            deployment.enter(now, DeploymentState::Deployed);
+        }
+        self.revision = revision;
+        self.deployments.push(deployment);
+        Ok(self.deployments.len() - 1)
+    }
+
+    /// Lets a paused deployment go on: to its next step, or, after the last one, to all instances. Nothing is scaled
+    /// until the next pass.
+    ///
+    /// # Errors
+    /// When there is no such deployment, or it is not paused.
+    pub fn continue_deployment(&mut self, now: SimTime, index: usize) -> Result<(), ApiError> {
+        let deployment = self.deployments.get_mut(index).ok_or(ApiError::NotFound)?;
+        if deployment.state != DeploymentState::Paused {
+            return Err(ApiError::Continue { value: deployment.value(), reason: deployment.reason() });
+        }
+        let steps = deployment.canary_steps.as_ref().map_or(0, |steps| steps.len() as u32);
+        match &mut deployment.canary_current_step {
+            Some(current) if *current < steps => {
+                *current += 1;
+                deployment.enter(now, DeploymentState::Prepaused);
+            }
+            _ => deployment.enter(now, DeploymentState::Deploying),
+        }
+        Ok(())
+    }
+
+    /// Sets the app back to its previous version; the next pass brings its instances back, all at once. Cancelling
+    /// twice is allowed.
+    ///
+    /// # Errors
+    /// When there is no such deployment, or it is over.
+    pub fn cancel_deployment(&mut self, now: SimTime, index: usize) -> Result<(), ApiError> {
+        let deployment = self.deployments.get_mut(index).ok_or(ApiError::NotFound)?;
+        if !deployment.is_active() {
+            return Err(ApiError::Cancel { value: deployment.value(), reason: deployment.reason() });
+        }
+        deployment.enter(now, DeploymentState::Canceling);
+        self.revision = deployment.previous_revision;
+        Ok(())
+    }
+
+    /// Instances of a new process when it is created.
+    fn first_instances(&self, rules: Rules, deployment: &Deployment) -> u32 {
+        let wanted = match (rules, deployment.strategy) {
+            (_, Strategy::Rolling) => deployment.target_instances(),
+            // The product means the first step's number, and reads its weight as 0.
+            (Rules::Shipped, Strategy::Canary) => 1,
+            (Rules::Documented, Strategy::Canary) => deployment.current_step(rules).map_or(1, |step| step.canary),
+        };
+        let room = match rules {
+            Rules::Shipped => u64::MAX,
+            Rules::Documented => super::documented::room(deployment, &self.processes),
+        };
+        u64::from(wanted).min(deployment.max_in_flight).min(room) as u32
+    }
+
+    /// Whether a process fits into the quotas beside what `others` use.
+    fn admit(&self, others: Usage, instances: u32, memory_in_mb: u32) -> Result<(), ApiError> {
+        let usage = Usage {
+            instances: others.instances + u64::from(instances),
+            memory_in_mb: others.memory_in_mb + u64::from(instances) * u64::from(memory_in_mb),
+        };
+        let exceeded = self.quota.exceeded_by(usage);
+        if exceeded.is_empty() { Ok(()) } else { Err(ApiError::Quota(self.quota.creation_error(&exceeded))) }
+    }
+
+    /// Starts a stopped app with the new version.
+    fn start(&mut self, options: &DeploymentOptions, memory_in_mb: u32, revision: Revision) -> Result<(), ApiError> {
+        let mut processes = self.processes.clone();
+        let newest = processes.last_mut().expect("it was looked at before");
+        newest.instances = options.web_instances.unwrap_or(newest.instances);
+        newest.memory_in_mb = memory_in_mb;
+        processes.iter_mut().for_each(|process| process.revision = revision);
+        let mut usage = Usage::default();
+        for process in &processes {
+            self.admit(usage, process.instances, process.memory_in_mb)?;
+            usage.instances += u64::from(process.instances);
+            usage.memory_in_mb += u64::from(process.instances) * u64::from(process.memory_in_mb);
+        }
+        (self.processes, self.started) = (processes, true);
+        Ok(())
+    }
+}

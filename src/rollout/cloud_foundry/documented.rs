@@ -1,0 +1,76 @@
+//! How a deployment is scaled by the rules that the product's proposals promise.
+//!
+//! Follows "Deployments Max-in-flights proposal" (cloud_controller_ng #3878) and "Feature Request: Allow multiple
+//! Canary steps". What ships differs in many ways (see [`super`]); simulating both side by side shows what the
+//! difference is worth.
+//!
+//! - "Desires 5 new LRPs", max in flight of them, at once; also the first step of a canary deployment.
+//! - "For each of the healthy new LRPs, requests Diego to bring down an old app version instance": one for one, so
+//!   that with fewer `web_instances` nothing is taken away in advance.
+//! - "For each old app version that is torn down, desires a new LRP, never exceeding 55 instances at one time (50
+//!   instances + 5 max-in-flight)": an old instance counts until Diego no longer reports it.
+//! - Weights are rounded to the nearest instance with halves down, with one instance more "always" (`steps.rs`).
+//! - An unhealthy instance takes its place among those in flight, and stops nothing else. A pass without Diego is
+//!   skipped silently, as a comment in `actions/scale.rb` says.
+//!
+//! The proposals are silent about superseded deployments: all their instances are old ones like others, and go one for
+//! one. Cancelling and finishing are as shipped.
+
+use super::Rules;
+use super::draft::{Draft, PassError};
+use super::pass::{Goals, Progress, shrink};
+use super::view::{AppView, Deployment, DeploymentState, Process};
+
+/// Instances that may exist beside those of `processes`, those that are being stopped included.
+pub(super) fn room(deployment: &Deployment, processes: &[Process]) -> u64 {
+    let alive = |process: &Process| u64::from(process.instances) + u64::from(process.stopping());
+    cap(deployment).saturating_sub(processes.iter().map(alive).sum())
+}
+
+/// "Never exceeding 50 instances + 5 max-in-flight."
+pub(super) fn cap(deployment: &Deployment) -> u64 {
+    let instances = deployment.original_instances.max(deployment.target_instances());
+    u64::from(instances).saturating_add(deployment.max_in_flight)
+}
+
+/// Old instances that stay while `routable` new ones are.
+pub(super) fn keep(deployment: &Deployment, routable: u32) -> u32 {
+    let one_for_one = deployment.original_instances.saturating_sub(routable);
+    match deployment.current_step(Rules::Documented) {
+        // But at its end a step has one instance more than the app.
+        Some(step) if deployment.state == DeploymentState::Prepaused => one_for_one.max(step.original),
+        _ => one_for_one,
+    }
+}
+
+/// Shrinks and grows by the documented rules. Also returns whether new instances were asked for.
+pub(super) fn scale(
+    view: &AppView,
+    deployment: &Deployment,
+    new: usize,
+    draft: &mut Draft<'_>,
+) -> Result<(Progress, bool), PassError> {
+    let goals = Goals::of(Rules::Documented, deployment);
+    let process = &view.processes[new];
+    let counts = process.counts();
+    let is_done = process.instances >= goals.new && counts.routable >= goals.new;
+    let old: Vec<usize> = (0..view.processes.len()).filter(|index| *index != new).collect();
+    let counted: Vec<u32> = old.iter().map(|index| draft.instances(*index)).collect();
+    let sum: u64 = counted.iter().map(|instances| u64::from(*instances)).sum();
+    let keep = u64::from(keep(deployment, counts.routable));
+    if sum > keep {
+        shrink(draft, &old, &counted, sum - keep)?;
+    }
+    if is_done {
+        return Ok((Progress::Finished, false));
+    }
+    // What was there at the start of the pass is still there, told to stop or not.
+    let grown = (u64::from(process.instances) + room(deployment, &view.processes))
+        .min(u64::from(counts.routable).saturating_add(deployment.max_in_flight))
+        .min(u64::from(goals.new));
+    let grows = grown > u64::from(process.instances);
+    if grows {
+        draft.save(new, grown as u32)?;
+    }
+    Ok((if grows || sum > keep { Progress::Moved } else { Progress::Idle }, grows))
+}

@@ -1,0 +1,327 @@
+//! What a deployment means for an app before anything is rolled out: steps and limits in instances, the most there
+//! will be at once, and what a user should be warned of.
+
+use super::Rules;
+use super::quota::{Limits, Quota};
+use super::request::{DeploymentOptions, Strategy};
+use super::steps::canary_step_plan;
+
+/// A deployment of an app.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Explanation {
+    /// Whose rules.
+    pub rules: Rules,
+    /// How it goes on.
+    pub strategy: Strategy,
+    /// The app's instances before.
+    pub instances: u32,
+    /// And after.
+    pub target_instances: u32,
+    /// New instances that are not routable at one time, at most.
+    pub max_in_flight: u64,
+    /// New instances that start with the request, before any pass.
+    pub first_batch: u32,
+    /// The steps after each of which it waits for a user; none for rolling.
+    pub steps: Vec<StepExplanation>,
+    /// Desired instances of both versions at one time, at most. As shipped, old instances that are still being stopped
+    /// come on top.
+    pub peak_instances: u64,
+    /// Passes of the updater until it is done, if every new instance is routable by the next one and nobody is waited
+    /// for. `None`: it depends on how long old instances take to end.
+    pub passes: Option<u64>,
+    /// What does not do what one would think, one sentence each.
+    pub warnings: Vec<String>,
+}
+
+/// One step of an [`Explanation`].
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct StepExplanation {
+    /// As it is written. `None`: no steps are given.
+    pub weight: Option<u8>,
+    /// New instances at its end.
+    pub canary: u32,
+    /// Old instances at its end.
+    pub original: u32,
+    /// New instances that it starts.
+    pub starts: u32,
+}
+
+/// On the way to a number of new instances.
+struct Phase {
+    /// Of both versions, what the old ones are cut to.
+    total: u64,
+    new: u64,
+    /// Before it.
+    old_before: u64,
+    new_before: u64,
+}
+
+/// Applies `options` to an app with `instances`.
+#[must_use]
+pub fn explain(options: &DeploymentOptions, rules: Rules, instances: u32, quota: &Quota) -> Explanation {
+    let target = options.web_instances.unwrap_or(instances);
+    let weights = options.canary_steps.as_deref();
+    let plan = match options.strategy {
+        Strategy::Rolling => Vec::new(),
+        Strategy::Canary => canary_step_plan(rules, instances, options.web_instances, weights),
+    };
+    let wanted = match (options.strategy, rules) {
+        (Strategy::Rolling, _) => target,
+        (Strategy::Canary, Rules::Shipped) => 1,
+        (Strategy::Canary, Rules::Documented) => plan.first().map_or(1, |step| step.canary),
+    };
+    let first_batch = u64::from(wanted).min(options.max_in_flight) as u32;
+    let mut phases = Vec::new();
+    let (mut old, mut new) = (instances, first_batch);
+    let mut steps = Vec::new();
+    for (index, step) in plan.iter().enumerate() {
+        phases.push(Phase {
+            total: u64::from(step.total()),
+            new: u64::from(step.canary),
+            old_before: u64::from(old),
+            new_before: u64::from(new),
+        });
+        let before = if index == 0 { 0 } else { plan[index - 1].canary };
+        steps.push(StepExplanation {
+            weight: weights.map(|weights| weights[index]),
+            canary: step.canary,
+            original: step.original,
+            starts: step.canary.saturating_sub(before),
+        });
+        (old, new) = (step.original.min(old), step.canary.max(new));
+    }
+    // As documented, old instances go one for one also where fewer are to be left.
+    let total = if rules == Rules::Documented { instances } else { target };
+    phases.push(Phase {
+        total: u64::from(total),
+        new: u64::from(target),
+        old_before: u64::from(old),
+        new_before: u64::from(new),
+    });
+    let peaks = phases.iter().map(|phase| phase.peak(options.max_in_flight));
+    let created = u64::from(instances) + u64::from(first_batch);
+    let peak = peaks.max().unwrap_or(0).max(created);
+    let cap = u64::from(instances.max(target)).saturating_add(options.max_in_flight);
+    let mut explanation = Explanation {
+        rules,
+        strategy: options.strategy,
+        instances,
+        target_instances: target.max(plan.last().map_or(0, |step| step.canary)),
+        max_in_flight: options.max_in_flight,
+        first_batch,
+        steps,
+        peak_instances: match rules {
+            Rules::Shipped => peak,
+            Rules::Documented => peak.min(cap),
+        },
+        passes: (rules == Rules::Shipped).then(|| phases.iter().map(|phase| phase.passes(options.max_in_flight)).sum()),
+        warnings: Vec::new(),
+    };
+    explanation.warnings = warnings(options, &explanation, quota);
+    explanation
+}
+
+impl Phase {
+    /// Desired instances at one time, at most: while `routable` of the new ones are, `total - routable` old ones stay
+    /// and `routable + max_in_flight` new ones are asked for. The sum is greatest where one of the two has its bend.
+    fn peak(&self, max_in_flight: u64) -> u64 {
+        let desired = |routable: u64| {
+            let new = routable.saturating_add(max_in_flight).min(self.new).max(self.new_before);
+            self.old_before.min(self.total.saturating_sub(routable)) + new
+        };
+        let bends = [0, self.total.saturating_sub(self.old_before), self.new.saturating_sub(max_in_flight), self.new];
+        let most = self.new.max(self.new_before);
+        // At first the instances that were started with the request may not be routable yet.
+        bends.into_iter().map(|routable| desired(routable.min(most))).max().unwrap_or(0)
+    }
+
+    fn passes(&self, max_in_flight: u64) -> u64 {
+        1 + self.new.saturating_sub(self.new_before).div_ceil(max_in_flight.max(1))
+    }
+}
+
+fn warnings(options: &DeploymentOptions, found: &Explanation, quota: &Quota) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if found.instances == 0 {
+        warnings.push("the app has no instances; a rolling deployment is done in the first pass".to_owned());
+    }
+    if found.strategy == Strategy::Canary {
+        steps(found, &mut warnings);
+    }
+    if found.rules == Rules::Shipped {
+        web_instances(options, found, &mut warnings);
+    }
+    let all = u64::from(found.instances.max(found.target_instances));
+    if found.max_in_flight > all && all > 0 {
+        warnings.push(format!(
+            "max_in_flight is {}, more than all {all} instances: all new ones start at once",
+            found.max_in_flight
+        ));
+    }
+    for (limits, kind) in [(&quota.organization, "organization"), (&quota.space, "space")] {
+        room(limits, kind, found, &mut warnings);
+    }
+    warnings
+}
+
+fn steps(found: &Explanation, warnings: &mut Vec<String>) {
+    warnings.push(format!(
+        "it waits for a user {} time{}, without a time limit",
+        found.steps.len(),
+        if found.steps.len() == 1 { "" } else { "s" }
+    ));
+    for (index, step) in found.steps.iter().enumerate().skip(1) {
+        if step.starts == 0 && step.original == found.steps[index - 1].original {
+            warnings.push(format!(
+                "step {} ({} %) has as many instances as the one before: a pause and nothing else",
+                index + 1,
+                step.weight.unwrap_or(0)
+            ));
+        }
+    }
+    if found.rules == Rules::Shipped && found.steps.iter().any(|step| step.weight == Some(100)) {
+        warnings.push("the step of 100 % keeps no old instance: its pause is after the whole rollout".to_owned());
+    }
+    let is_all = |step: &&StepExplanation| step.weight.is_some_and(|weight| weight < 100) && step.original <= 1;
+    if let Some(step) = found.steps.iter().find(is_all).filter(|_| found.instances > 1) {
+        warnings.push(format!(
+            "{} % of {} instances is rounded to {}: one old instance is left",
+            step.weight.unwrap_or(0),
+            found.instances,
+            step.canary
+        ));
+    }
+}
+
+fn web_instances(options: &DeploymentOptions, found: &Explanation, warnings: &mut Vec<String>) {
+    let Some(web_instances) = options.web_instances else { return };
+    if web_instances < found.instances && found.strategy == Strategy::Rolling {
+        warnings.push(format!(
+            "web_instances {web_instances} is below {}: the first pass takes old instances away before any new one is \
+             routable",
+            found.instances
+        ));
+    }
+    if found.strategy == Strategy::Canary && options.canary_steps.is_some() && web_instances > found.instances {
+        warnings.push(format!(
+            "web_instances {web_instances} is above {}: the steps do not look at it, the way after the last one does",
+            found.instances
+        ));
+    }
+    if web_instances < found.target_instances {
+        warnings.push(format!(
+            "web_instances is {web_instances}, and the steps' {} new instances stay all the same",
+            found.target_instances
+        ));
+    }
+}
+
+/// Whether the surge fits.
+fn room(limits: &Limits, kind: &str, found: &Explanation, warnings: &mut Vec<String>) {
+    let Some(limit) = limits.app_instance_limit else { return };
+    let room = limit.saturating_sub(limits.other_instances);
+    let at_once = u64::from(found.instances) + u64::from(found.first_batch);
+    if at_once > room {
+        warnings.push(format!(
+            "{kind} `{}` has room for {room} instances of the app, and the first batch needs {at_once}: the deployment \
+             is refused",
+            limits.name
+        ));
+    } else if found.peak_instances > room {
+        warnings.push(format!(
+            "{kind} `{}` has room for {room} instances of the app, and {} may be wanted: a pass that wants more is \
+             undone as a whole, and the deployment can stand still for ever",
+            limits.name, found.peak_instances
+        ));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::DeploymentRequest;
+    use super::*;
+
+    fn explained(yaml: &str, rules: Rules, instances: u32, quota: &Quota) -> Explanation {
+        let request: DeploymentRequest = serde_saphyr::from_str(yaml).expect(yaml);
+        explain(&request.check().expect(yaml), rules, instances, quota)
+    }
+
+    const STEPS: &str = "{strategy: canary, options: {max_in_flight: 2, canary: {steps: [
+        {instance_weight: 20}, {instance_weight: 21}, {instance_weight: 100}]}}}";
+
+    #[test]
+    fn a_deployment_is_explained_in_instances() {
+        let rolling = explained("{options: {max_in_flight: 5}}", Rules::Shipped, 50, &Quota::default());
+        assert_eq!((rolling.first_batch, rolling.peak_instances, rolling.passes), (5, 55, Some(10)));
+        assert_eq!((rolling.target_instances, rolling.steps.len(), rolling.warnings.len()), (50, 0, 0));
+
+        let canary = explained(STEPS, Rules::Shipped, 10, &Quota::default());
+        let step =
+            |weight, canary, original, starts| StepExplanation { weight: Some(weight), canary, original, starts };
+        assert_eq!(canary.steps, [step(20, 2, 9, 2), step(21, 2, 9, 0), step(100, 10, 0, 8)]);
+        // One at first; 1 to 2 in a pass and one to see it; one to see nothing new; 2 to 10 by two, and one; one more.
+        assert_eq!((canary.first_batch, canary.passes), (1, Some(2 + 1 + 5 + 1)));
+        // 10 old and 2 new on the way to the first step; 8 and 4, 7 and 5, … on the way to the last.
+        assert_eq!(canary.peak_instances, 12);
+        let documented = explained(STEPS, Rules::Documented, 10, &Quota::default());
+        assert_eq!(documented.steps[2], step(100, 10, 1, 8), "one more, always");
+        assert_eq!((documented.first_batch, documented.peak_instances, documented.passes), (2, 12, None));
+    }
+
+    #[test]
+    fn what_surprises_is_warned_of() {
+        let cases: [(&str, u32, Quota, &[&str]); 7] = [
+            ("{}", 10, Quota::default(), &[]),
+            (
+                STEPS,
+                10,
+                Quota::default(),
+                &[
+                    "it waits for a user 3 times, without a time limit",
+                    "step 2 (21 %) has as many instances as the one before: a pause and nothing else",
+                    "the step of 100 % keeps no old instance: its pause is after the whole rollout",
+                ],
+            ),
+            (
+                "{options: {web_instances: 4, max_in_flight: 20}}",
+                10,
+                Quota::default(),
+                &[
+                    "web_instances 4 is below 10: the first pass takes old instances away before any new one is routable",
+                    "max_in_flight is 20, more than all 10 instances: all new ones start at once",
+                ],
+            ),
+            (
+                "{strategy: canary, options: {web_instances: 0}}",
+                3,
+                Quota::default(),
+                &[
+                    "it waits for a user 1 time, without a time limit",
+                    "web_instances is 0, and the steps' 1 new instances stay all the same",
+                ],
+            ),
+            (
+                "{options: {max_in_flight: 3}}",
+                5,
+                Quota::of_organization("ORG", 12, 5),
+                &["organization `ORG` has room for 7 instances of the app, and the first batch needs 8: the \
+                   deployment is refused"],
+            ),
+            (
+                "{strategy: canary, options: {max_in_flight: 9, canary: {steps: [{instance_weight: 99}]}}}",
+                10,
+                Quota::of_organization("ORG", 15, 0),
+                &[
+                    "it waits for a user 1 time, without a time limit",
+                    "99 % of 10 instances is rounded to 10: one old instance is left",
+                    "organization `ORG` has room for 15 instances of the app, and 20 may be wanted: a pass that wants \
+                     more is undone as a whole, and the deployment can stand still for ever",
+                ],
+            ),
+            ("{}", 0, Quota::default(), &["the app has no instances; a rolling deployment is done in the first pass"]),
+        ];
+        for (yaml, instances, quota, warnings) in cases {
+            assert_eq!(explained(yaml, Rules::Shipped, instances, &quota).warnings, warnings, "{yaml}, {instances}");
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! Which rule keeps a rollout from moving on, in numbers.
+//!
+//! The product never says this but for errors; it is read off a pass that would change nothing. The first of these
+//! that applies is the rule: a cancelled deployment, a pause, a silent Diego, a quota, unhealthy instances,
+//! `max_in_flight`, the wait for old instances to end (documented rules), and the wait for instances to be routable.
+
+use super::super::Hold;
+use super::lrp::LrpState;
+use super::pass::{Goals, pass};
+use super::quota::Limits;
+use super::request::Strategy;
+use super::view::{AppView, Deployment, DeploymentState, Process};
+use super::{CloudFoundry, Rules, documented};
+use crate::units::SimTime;
+
+/// The rule that holds the rollout at `view`. `None`: there is no rollout, or the next pass moves it on.
+pub(super) fn hold(updater: &CloudFoundry, view: &AppView) -> Option<Hold> {
+    let Some(deployment) = view.active() else { return cancelled(view) };
+    if deployment.state == DeploymentState::Paused {
+        return Some(paused(updater.rules, deployment));
+    }
+    // Errors of earlier passes stay until one does something; here only that of the next pass counts.
+    let mut view = view.clone();
+    view.deployments.iter_mut().for_each(|deployment| deployment.error = None);
+    let next = pass(updater.rules, updater.quirks, SimTime::ZERO, &view);
+    let is_moved = |(before, after): (&Deployment, &Deployment)| before.state != after.state;
+    if !next.actions.is_empty() || view.deployments.iter().zip(&next.status.deployments).any(is_moved) {
+        return None;
+    }
+    let fails = next.status.deployments.iter().any(|deployment| deployment.error.is_some());
+    let deployment = view.active()?;
+    let process = view.process(deployment.process?)?;
+    let stand = Standstill { rules: updater.rules, view: &view, deployment, process };
+    stand
+        .diego()
+        .or_else(|| stand.quota().filter(|_| fails))
+        .or_else(|| stand.unhealthy())
+        .or_else(|| stand.max_in_flight())
+        .or_else(|| stand.tear_down())
+        .or_else(|| Some(stand.routable()))
+}
+
+fn cancelled(view: &AppView) -> Option<Hold> {
+    let last = view.deployments.last().filter(|last| last.state == DeploymentState::Canceled)?;
+    let explanation = format!(
+        "the deployment was cancelled: the app is back on {} with {} instances",
+        view.revision, last.original_instances
+    );
+    Some(Hold { rule: "cancel", explanation })
+}
+
+fn paused(rules: Rules, deployment: &Deployment) -> Hold {
+    let current = deployment.canary_current_step.unwrap_or(1);
+    let plan = deployment.plan(rules);
+    let weight = deployment.canary_steps.as_ref().and_then(|weights| weights.get(current as usize - 1));
+    let weight = weight.map_or_else(String::new, |weight| format!(" ({weight} %)"));
+    let reached = deployment
+        .current_step(rules)
+        .map_or_else(String::new, |step| format!(" with {} new and {} old instances", step.canary, step.original));
+    Hold {
+        rule: "canary",
+        explanation: format!(
+            "step {current} of {}{weight} is reached{reached}; it waits for a user to continue or cancel",
+            plan.len()
+        ),
+    }
+}
+
+/// A pass that would change nothing.
+struct Standstill<'a> {
+    rules: Rules,
+    view: &'a AppView,
+    deployment: &'a Deployment,
+    /// The new one.
+    process: &'a Process,
+}
+
+impl Standstill<'_> {
+    fn diego(&self) -> Option<Hold> {
+        (!self.view.diego_available && self.deployment.state != DeploymentState::Canceling).then(|| Hold {
+            rule: "diego",
+            explanation: "Diego does not answer; no pass does anything until it does".to_owned(),
+        })
+    }
+
+    /// Which quota the next pass would exceed, if it fails by one.
+    fn quota(&self) -> Option<Hold> {
+        let usage = self.view.usage();
+        let instances = self.wanted();
+        let megabytes = instances * u64::from(self.process.memory_in_mb);
+        let quota = &self.view.quota;
+        let checks =
+            [(&quota.organization, "organization"), (&quota.space, "space")].into_iter().flat_map(|(limits, kind)| {
+                let Limits { app_instance_limit, memory_limit_in_mb, .. } = limits;
+                let (name, others, memory) = (&limits.name, limits.other_instances, limits.other_memory_in_mb);
+                [
+                    (
+                        "app_instance_limit",
+                        "instances",
+                        instances,
+                        usage.instances,
+                        others,
+                        *app_instance_limit,
+                        kind,
+                        name,
+                    ),
+                    ("memory", "MB", megabytes, usage.memory_in_mb, memory, *memory_limit_in_mb, kind, name),
+                ]
+            });
+        let mut exceeded = checks.filter_map(|(rule, what, wanted, has, others, limit, kind, name)| {
+            let limit = limit.filter(|limit| others + wanted > *limit)?;
+            let explanation = format!(
+                "the pass wants {wanted} {what} for the app, which has {has}; others use {others}, and {kind} `{name}` \
+                 lets {limit} be; the whole pass is undone, and so is the next"
+            );
+            Some(Hold { rule, explanation })
+        });
+        exceeded.next().or_else(|| {
+            let explanation = "the pass does not fit into a quota; it is undone, and so is the next".to_owned();
+            Some(Hold { rule: "quota", explanation })
+        })
+    }
+
+    /// Instances of the app after the next pass, if it were not undone.
+    fn wanted(&self) -> u64 {
+        if self.deployment.state == DeploymentState::Canceling {
+            return u64::from(self.deployment.original_instances);
+        }
+        let routable = self.process.counts().routable;
+        let goals = Goals::of(self.rules, self.deployment);
+        let keep = match self.rules {
+            Rules::Shipped => goals.total.saturating_sub(routable),
+            Rules::Documented => documented::keep(self.deployment, routable),
+        };
+        let new = u64::from(routable).saturating_add(self.deployment.max_in_flight).min(u64::from(goals.new));
+        u64::from(keep).min(self.old_instances()) + new.max(u64::from(self.process.instances))
+    }
+
+    /// Shipped only: as documented an unhealthy instance only takes its place among those in flight.
+    fn unhealthy(&self) -> Option<Hold> {
+        let counts = self.process.counts();
+        (self.rules == Rules::Shipped && counts.unhealthy > 0).then(|| Hold {
+            rule: "unhealthy",
+            explanation: format!(
+                "{} of {} new instances {} not healthy ({}); while one is, no other is started, and nothing times out; \
+                 {}",
+                counts.unhealthy,
+                self.process.instances,
+                if counts.unhealthy == 1 { "is" } else { "are" },
+                self.states(&STATES[3..]),
+                self.left()
+            ),
+        })
+    }
+
+    fn max_in_flight(&self) -> Option<Hold> {
+        let counts = self.process.counts();
+        let in_flight = match self.rules {
+            Rules::Shipped => counts.starting,
+            Rules::Documented => counts.starting + counts.unhealthy,
+        };
+        let goal = Goals::of(self.rules, self.deployment).new;
+        let limit = self.deployment.max_in_flight;
+        (self.process.instances < goal && u64::from(in_flight) >= limit).then(|| Hold {
+            rule: "max_in_flight",
+            explanation: format!(
+                "{in_flight} of {} new instances {} not routable yet ({}), and max_in_flight lets {limit} be; {}",
+                self.process.instances,
+                if in_flight == 1 { "is" } else { "are" },
+                self.states(&STATES),
+                self.left()
+            ),
+        })
+    }
+
+    /// Documented only: shipped rules do not look at old instances.
+    fn tear_down(&self) -> Option<Hold> {
+        let goal = Goals::of(self.rules, self.deployment).new;
+        let stopping: u32 = self.view.processes.iter().map(Process::stopping).sum();
+        (self.rules == Rules::Documented && self.process.instances < goal).then(|| Hold {
+            rule: "max_in_flight",
+            explanation: format!(
+                "{} instances exist, {stopping} of them being stopped, and {} may at one time; {}",
+                self.view.desired_instances() + u64::from(stopping),
+                documented::cap(self.deployment),
+                self.left()
+            ),
+        })
+    }
+
+    fn routable(&self) -> Hold {
+        let counts = self.process.counts();
+        Hold {
+            rule: "routable",
+            explanation: format!(
+                "{} of {} new instances are routable, and all of them must be ({}); nothing times out",
+                counts.routable,
+                self.process.instances,
+                self.states(&STATES)
+            ),
+        }
+    }
+
+    /// What is still to come.
+    fn left(&self) -> String {
+        let goals = Goals::of(self.rules, self.deployment);
+        let place = match (self.deployment.strategy, self.deployment.state) {
+            (Strategy::Canary, DeploymentState::Prepaused) => {
+                format!(" for step {}", self.deployment.canary_current_step.unwrap_or(1))
+            }
+            _ => String::new(),
+        };
+        format!(
+            "{} more are to be started{place}, {} old ones run",
+            goals.new.saturating_sub(self.process.instances),
+            self.old_instances()
+        )
+    }
+
+    fn old_instances(&self) -> u64 {
+        self.view.desired_instances() - u64::from(self.process.instances)
+    }
+
+    /// `2 crashed, 1 not reported`: how many of the new instances are in which of `states`.
+    fn states(&self, states: &[(LrpState, &str)]) -> String {
+        let instances = self.process.instances as usize;
+        let state = |index: usize| self.process.lrps.get(index).copied().unwrap_or_default();
+        let count = |wanted: LrpState| (0..instances).filter(|index| state(*index) == wanted).count();
+        let found = states.iter().map(|(state, name)| (count(*state), name)).filter(|(count, _)| *count > 0);
+        found.map(|(count, name)| format!("{count} {name}")).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// All states but routable ones; those that count as unhealthy are the last four.
+const STATES: [(LrpState, &str); 7] = [
+    (LrpState::Claimed, "starting"),
+    (LrpState::Unclaimed, "waiting for a cell"),
+    (LrpState::RunningNotRoutable, "running and not routable"),
+    (LrpState::Crashed, "crashed"),
+    (LrpState::PlacementError, "placed nowhere"),
+    (LrpState::Unknown, "in an unknown state"),
+    (LrpState::Unreported, "not reported"),
+];

@@ -1,0 +1,161 @@
+//! How Cloud Foundry's deployment updater replaces the instances of an app by those of a new version.
+//!
+//! Follows cloudfoundry/cloud_controller_ng at 3bbba9069894b1b74652c7b88fdfd4171136c8c4:
+//! `lib/cloud_controller/deployment_updater/{scheduler,dispatcher,updater}.rb` with all its `actions/`,
+//! `lib/cloud_controller/diego/reporters/instances_reporter.rb`, `app/models/runtime/{deployment_model,process_model}.rb`
+//! with their constraints, `app/actions/deployment_{create,continue,cancel}.rb`,
+//! `app/messages/deployment_create_message.rb` and `app/presenters/v3/deployment_presenter.rb`. What these did when
+//! they were run is recorded in `tests/conformance/cloud-foundry`, and every case of it is a test.
+//!
+//! Cloud Foundry's own words, kept in this folder:
+//!
+//! | word | meaning |
+//! |---|---|
+//! | app | what is rolled out; one rollout at a time |
+//! | process | a desired number of instances of one version; the target of this scheduler's actions |
+//! | instance, LRP | one running copy, with an index below its process's number; what pulls, starts and is routable |
+//! | deployment | one rollout, with the process that it rolls out; all other web processes are old |
+//! | step | of a canary deployment: reached, it waits for a user to continue |
+//! | interim process | one that a superseded deployment left behind |
+//!
+//! The scheduler is surge based: new instances are added beside the old ones, up to `max_in_flight` that are not
+//! routable yet, and for each routable one an old one goes. The first batch starts when the deployment is created
+//! ([`AppView::create`]), the next ones in passes, which come with a period and for no other reason.
+//!
+//! [`Rules`] chooses between what ships and what the product's proposals promise (`documented.rs`). Where shipped rules
+//! surprise, they are kept: instances that are being stopped are not looked at; one unhealthy instance stops all
+//! growth; nothing times out and nothing goes back by itself; a quota that lacks room for `max_in_flight` blocks for
+//! ever; cancelling brings all old instances back at once. Two outright bugs can be switched off ([`Quirks`]).
+//!
+//! Left out: several apps (one scheduler each; no rule spans them), processes other than web, revisions, sidecars.
+
+mod api;
+mod control_loop;
+mod documented;
+mod draft;
+mod explain;
+mod hold;
+mod json;
+mod lrp;
+mod pass;
+mod quota;
+mod request;
+mod steps;
+#[cfg(test)]
+mod tests;
+mod view;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Hold, Pass, Scheduler};
+use crate::units::{SimDuration, SimTime};
+
+pub use api::ApiError;
+pub use control_loop::{
+    CONCURRENT_DEPLOYMENTS, CRASH_BACKOFF_MAX, CRASH_BACKOFF_MIN, GRACEFUL_SHUTDOWN, IMMEDIATE_RESTARTS, MAX_RESTARTS,
+    PLACEMENT_DELAY, READINESS_CHECK_PERIOD, REPORT_DELAY, UPDATE_FREQUENCY, UPDATE_FREQUENCY_DEVELOPMENT,
+    control_loop, restart_delay,
+};
+pub use explain::{Explanation, StepExplanation, explain};
+pub use lrp::{InstanceCounts, LrpState};
+pub use quota::{Limits, Quota, QuotaError};
+pub use request::{DeploymentOptions, DeploymentRequest, NumberField, NumberProblem, RequestError, Strategy};
+pub use steps::{CanaryStep, canary_step_plan};
+pub use view::{AppView, Deployment, DeploymentState, DeploymentStatus, Process, UpdaterStatus};
+
+/// Whose word counts.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Rules {
+    /// What the product's code does.
+    #[default]
+    Shipped,
+    /// What the product's proposals say it does.
+    Documented,
+}
+
+/// Bugs of the product, as shipped unless they are switched off. Documented rules have none of them.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Quirks {
+    /// Instances of a superseded canary that a pass takes away still count as old ones in that pass, so that the
+    /// oldest process loses as many too much. Off: the pass counts what is left.
+    pub purge: bool,
+    /// A pass that removes an interim process and finishes the deployment fails, and the next one finishes it. Off: it
+    /// finishes at once.
+    pub interim_trap: bool,
+}
+
+impl Default for Quirks {
+    fn default() -> Self {
+        Self { purge: true, interim_trap: true }
+    }
+}
+
+/// The deployment updater of one app. All that it remembers is in the view, as the product's is in its database.
+#[derive(Clone, Debug)]
+pub struct CloudFoundry {
+    rules: Rules,
+    quirks: Quirks,
+    period: SimDuration,
+}
+
+impl CloudFoundry {
+    /// An updater with the production period ([`UPDATE_FREQUENCY`]).
+    #[must_use]
+    pub fn new(rules: Rules) -> Self {
+        Self { rules, quirks: Quirks::default(), period: UPDATE_FREQUENCY }
+    }
+
+    /// The same with these bugs.
+    #[must_use]
+    pub const fn with_quirks(mut self, quirks: Quirks) -> Self {
+        self.quirks = quirks;
+        self
+    }
+
+    /// The same with another period between the starts of passes.
+    ///
+    /// # Panics
+    /// If it is zero: a pass would follow the other without end.
+    #[must_use]
+    pub const fn with_period(mut self, period: SimDuration) -> Self {
+        assert!(!period.is_zero(), "an updater waits between passes");
+        self.period = period;
+        self
+    }
+
+    /// The rules it follows.
+    #[must_use]
+    pub const fn rules(&self) -> Rules {
+        self.rules
+    }
+
+    /// When the updater's loop comes round next after `now`: the loop began with time. A pass that takes longer than
+    /// the period is followed by the next at once, for which its driver has to care.
+    #[must_use]
+    pub const fn next_pass(&self, now: SimTime) -> SimTime {
+        let period = self.period.as_nanos();
+        SimTime::from_nanos((now.as_nanos() / period + 1).saturating_mul(period))
+    }
+}
+
+impl Scheduler for CloudFoundry {
+    type View = AppView;
+    type Status = UpdaterStatus;
+
+    /// One pass of the updater. It wants to be called again while a deployment is on its way; while all are paused or
+    /// over, only a user's action (and then the [`next_pass`](Self::next_pass)) has one do something.
+    fn reconcile(&mut self, now: SimTime, view: &AppView) -> Pass<UpdaterStatus> {
+        let mut pass = pass::pass(self.rules, self.quirks, now, view);
+        let is_on_its_way = pass.status.deployments.iter().any(Deployment::is_ticked);
+        pass.wake_at = is_on_its_way.then(|| self.next_pass(now));
+        pass
+    }
+
+    /// Which rule holds the rollout at `view`. `None`: there is none, it is finished, or the next pass moves it on.
+    fn hold(&self, view: &AppView) -> Option<Hold> {
+        hold::hold(self, view)
+    }
+}

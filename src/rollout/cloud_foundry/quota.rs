@@ -1,0 +1,117 @@
+//! Limits of an organization and a space on what started processes may ask for.
+//!
+//! Follows `app/models/runtime/process_model.rb` (the order of its policies),
+//! `constraints/max_app_instances_policy.rb` and `max_memory_policy.rb`. Checked whenever a started process is saved
+//! with changes, also when its number goes down. Left out: limits on the log rate, and on the memory of one instance.
+
+use std::fmt;
+
+/// The limits that an app is under.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Quota {
+    /// Of the organization.
+    pub organization: Limits,
+    /// Of the space.
+    pub space: Limits,
+}
+
+/// Limits, and what other apps under them use.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Limits {
+    /// The name of the organization or space.
+    pub name: String,
+    /// Instances of all started processes together. `None`: no limit.
+    pub app_instance_limit: Option<u64>,
+    /// Memory of all their instances. `None`: no limit.
+    pub memory_limit_in_mb: Option<u64>,
+    /// Instances of other apps.
+    pub other_instances: u64,
+    /// Memory of other apps' instances.
+    pub other_memory_in_mb: u64,
+}
+
+/// What an app's started processes ask for in all.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(super) struct Usage {
+    pub(super) instances: u64,
+    pub(super) memory_in_mb: u64,
+}
+
+/// One limit that would be exceeded; displayed as in the product.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum QuotaError {
+    /// The space's memory.
+    SpaceMemory,
+    /// The organization's memory.
+    OrganizationMemory,
+    /// The organization's instances.
+    OrganizationInstances,
+    /// The space's instances.
+    SpaceInstances,
+}
+
+impl fmt::Display for QuotaError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::SpaceMemory => "memory space_quota_exceeded",
+            Self::OrganizationMemory => "memory quota_exceeded",
+            Self::OrganizationInstances => "app_instance_limit app_instance_limit_exceeded",
+            Self::SpaceInstances => "app_instance_limit space_app_instance_limit_exceeded",
+        })
+    }
+}
+
+impl Quota {
+    /// Limits on instances of the organization alone.
+    #[must_use]
+    pub fn of_organization(name: &str, app_instance_limit: u64, other_instances: u64) -> Self {
+        let organization = Limits {
+            name: name.to_owned(),
+            app_instance_limit: Some(app_instance_limit),
+            other_instances,
+            ..Limits::default()
+        };
+        Self { organization, space: Limits::default() }
+    }
+
+    /// Which limits `usage` exceeds, in the product's order.
+    pub(super) fn exceeded_by(&self, usage: Usage) -> Vec<QuotaError> {
+        let checks = [
+            (QuotaError::SpaceMemory, self.space.lacks_memory(usage)),
+            (QuotaError::OrganizationMemory, self.organization.lacks_memory(usage)),
+            (QuotaError::OrganizationInstances, self.organization.lacks_instances(usage)),
+            (QuotaError::SpaceInstances, self.space.lacks_instances(usage)),
+        ];
+        checks.into_iter().filter(|(_, exceeded)| *exceeded).map(|(error, _)| error).collect()
+    }
+
+    /// What a client reads when a deployment cannot be created for these reasons.
+    pub(super) fn creation_error(&self, errors: &[QuotaError]) -> String {
+        let is_space = |error: &QuotaError| matches!(error, QuotaError::SpaceMemory | QuotaError::SpaceInstances);
+        let (kind, name) = if errors.iter().any(is_space) {
+            ("space", &self.space.name)
+        } else {
+            ("organization", &self.organization.name)
+        };
+        format!(
+            "{} for {kind} {name}. This {kind}'s quota may not be large enough to support rolling deployments or your \
+             configured max-in-flight.",
+            texts(errors)
+        )
+    }
+}
+
+impl Limits {
+    fn lacks_instances(&self, usage: Usage) -> bool {
+        self.app_instance_limit.is_some_and(|limit| self.other_instances.saturating_add(usage.instances) > limit)
+    }
+
+    fn lacks_memory(&self, usage: Usage) -> bool {
+        self.memory_limit_in_mb.is_some_and(|limit| self.other_memory_in_mb.saturating_add(usage.memory_in_mb) > limit)
+    }
+}
+
+/// The product's text for several errors.
+pub(super) fn texts(errors: &[QuotaError]) -> String {
+    errors.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}

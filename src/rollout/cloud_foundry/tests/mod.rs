@@ -1,0 +1,118 @@
+//! Rollouts told as stories: what happens, then what the updater asks for or which rule holds it.
+//!
+//! A line of a story is `event => outcome`. Events: `create OPTIONS`, `continue`, `cancel` are a user's; all others
+//! report the new process's instances by index (`3 up, 1 starting, 1 crashed`, those left out are not reported), with
+//! `2 ending` for old instances that are told to stop and still exist, and make a pass; `no Diego` makes one without a
+//! report. Outcome: instances of old processes from the oldest on, of the new one, and the status that a client sees;
+//! of a pass that changes nothing, the hold; of a request that is refused, why.
+
+mod documented;
+mod invariants;
+mod shipped;
+
+use std::fmt::Write as _;
+
+use super::super::{Action, Revision, Scheduler};
+use super::*;
+
+pub(super) const OLD: Revision = Revision(1);
+pub(super) const NEW: Revision = Revision(2);
+
+pub(super) struct Story {
+    pub(super) updater: CloudFoundry,
+    pub(super) app: AppView,
+    now: SimTime,
+}
+
+impl Story {
+    pub(super) fn new(rules: Rules, instances: u32) -> Self {
+        Self { updater: CloudFoundry::new(rules), app: AppView::settled(OLD, instances), now: SimTime::ZERO }
+    }
+
+    /// Plays the events of `story` and compares the outcomes.
+    pub(super) fn plays(&mut self, story: &str) {
+        let lines: Vec<&str> = story.lines().filter(|line| !line.trim().is_empty()).collect();
+        let mut played = String::new();
+        for line in &lines {
+            let (event, _) = line.split_once("=>").expect("a line has an outcome");
+            let outcome = self.event(event.trim());
+            writeln!(played, "{event}=> {outcome}").expect("memory takes all");
+        }
+        assert_eq!(played.trim_end(), lines.join("\n"));
+    }
+
+    fn event(&mut self, event: &str) -> String {
+        let last = self.app.deployments.len().saturating_sub(1);
+        let (name, rest) = event.split_once(' ').unwrap_or((event, ""));
+        let refused = match name {
+            "create" => self.create(rest).err(),
+            "continue" => self.app.continue_deployment(self.now, last).err(),
+            "cancel" => self.app.cancel_deployment(self.now, last).err(),
+            _ => return self.report_and_pass(event),
+        };
+        refused.map_or_else(|| self.shown(), |error| format!("refused: {error}"))
+    }
+
+    pub(super) fn create(&mut self, yaml: &str) -> Result<usize, ApiError> {
+        let request: DeploymentRequest = serde_saphyr::from_str(yaml).expect(yaml);
+        self.app.create(self.now, self.updater.rules(), &request.check().expect(yaml), NEW)
+    }
+
+    fn report_and_pass(&mut self, event: &str) -> String {
+        let deployment = self.app.deployments.last().expect("a deployment");
+        let (new, mut lrps, mut ending) = (deployment.process, Vec::new(), 0);
+        self.app.diego_available = event != "no Diego";
+        for part in event.split(", ").filter(|part| part.ends_with(|last: char| last != 'o') && *part != "pass") {
+            let (count, state) = part.split_once(' ').expect("a number and a state");
+            let count: usize = count.parse().expect("a number");
+            let state = match state {
+                "up" => LrpState::Running,
+                "not routable" => LrpState::RunningNotRoutable,
+                "starting" => LrpState::Claimed,
+                "crashed" => LrpState::Crashed,
+                "ending" => {
+                    ending = count;
+                    continue;
+                }
+                other => panic!("unknown state `{other}`"),
+            };
+            lrps.extend(std::iter::repeat_n(state, count));
+        }
+        for process in &mut self.app.processes {
+            if Some(process.id) == new {
+                process.lrps.clone_from(&lrps);
+            } else {
+                let alive = process.instances as usize + std::mem::take(&mut ending);
+                process.lrps = vec![LrpState::Running; alive];
+            }
+        }
+        self.now = self.now + UPDATE_FREQUENCY;
+        let hold = self.updater.hold(&self.app);
+        let before = (self.app.processes.clone(), self.state());
+        let pass = self.updater.reconcile(self.now, &self.app);
+        assert_eq!(pass, self.updater.reconcile(self.now, &self.app), "the same view gives the same pass");
+        self.app.store(&pass);
+        let moves = before != (self.app.processes.clone(), self.state());
+        assert!(!moves || hold.is_none_or(|hold| hold.rule == "cancel"), "a hold in a pass that moves on: {event}");
+        match self.updater.hold(&self.app) {
+            Some(hold) if !moves => format!("hold {hold}"),
+            _ => self.shown(),
+        }
+    }
+
+    fn state(&self) -> Option<DeploymentState> {
+        self.app.deployments.last().map(|deployment| deployment.state)
+    }
+
+    /// `old 4+2, new 6, ACTIVE/DEPLOYING`
+    fn shown(&self) -> String {
+        let deployment = self.app.deployments.last().expect("a deployment");
+        let is_new = |process: &&Process| Some(process.id) == deployment.process;
+        let old = self.app.processes.iter().filter(|process| !is_new(process));
+        let old: Vec<String> = old.map(|process| process.instances.to_string()).collect();
+        let old = if old.is_empty() { "none".to_owned() } else { old.join("+") };
+        let new = self.app.processes.iter().find(is_new);
+        let new = new.map_or_else(|| "none".to_owned(), |process| process.instances.to_string());
+        format!("old {old}, new {new}, {}", deployment.status())
+    }
+}

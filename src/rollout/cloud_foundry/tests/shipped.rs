@@ -1,0 +1,232 @@
+//! Stories under the shipped rules. What every single pass of them does is recorded upstream behaviour, held in
+//! `tests/conformance`; these are for reading, and for the holds.
+
+use super::*;
+
+fn play(instances: u32, story: &str) {
+    Story::new(Rules::Shipped, instances).plays(story);
+}
+
+#[test]
+fn a_rolling_deployment_replaces_within_max_in_flight() {
+    play(
+        10,
+        "
+create {options: {max_in_flight: 3}} => old 10, new 3, ACTIVE/DEPLOYING
+3 starting => hold max_in_flight: 3 of 3 new instances are not routable yet (3 starting), and max_in_flight lets 3 be; 7 more are to be started, 10 old ones run
+1 up, 2 starting => old 9, new 4, ACTIVE/DEPLOYING
+4 up => old 6, new 7, ACTIVE/DEPLOYING
+7 up => old 3, new 10, ACTIVE/DEPLOYING
+9 up, 1 not routable => old 1, new 10, ACTIVE/DEPLOYING
+9 up, 1 not routable => hold routable: 9 of 10 new instances are routable, and all of them must be (1 running and not routable); nothing times out
+10 up => old none, new 10, FINALIZED/DEPLOYED",
+    );
+}
+
+#[test]
+fn one_crashed_instance_stops_growth_and_not_shrinking() {
+    play(
+        6,
+        "
+create {options: {max_in_flight: 2}} => old 6, new 2, ACTIVE/DEPLOYING
+1 up, 1 crashed => old 5, new 2, ACTIVE/DEPLOYING
+1 up, 1 crashed => hold unhealthy: 1 of 2 new instances is not healthy (1 crashed); while one is, no other is started, and nothing times out; 4 more are to be started, 5 old ones run
+2 up => old 4, new 4, ACTIVE/DEPLOYING
+2 up, 1 starting => hold unhealthy: 1 of 4 new instances is not healthy (1 not reported); while one is, no other is started, and nothing times out; 2 more are to be started, 4 old ones run",
+    );
+}
+
+#[test]
+fn lost_instances_are_not_made_up_for() {
+    play(
+        4,
+        "
+create {options: {max_in_flight: 2}} => old 4, new 2, ACTIVE/DEPLOYING
+2 up => old 2, new 4, ACTIVE/DEPLOYING
+1 up, 3 crashed => hold unhealthy: 3 of 4 new instances are not healthy (3 crashed); while one is, no other is started, and nothing times out; 0 more are to be started, 2 old ones run",
+    );
+}
+
+#[test]
+fn a_canary_waits_for_a_user_after_each_step() {
+    play(
+        10,
+        "
+create {strategy: canary, options: {max_in_flight: 2, canary: {steps: [{instance_weight: 25}, {instance_weight: 100}]}}} => old 10, new 1, ACTIVE/DEPLOYING, step 1 of 2
+1 up => old 10, new 3, ACTIVE/DEPLOYING, step 1 of 2
+2 up, 1 starting => old 9, new 3, ACTIVE/DEPLOYING, step 1 of 2
+3 up => old 8, new 3, ACTIVE/PAUSED, step 1 of 2
+3 up => hold canary: step 1 of 2 (25 %) is reached with 3 new and 8 old instances; it waits for a user to continue or cancel
+1 up, 2 crashed => hold canary: step 1 of 2 (25 %) is reached with 3 new and 8 old instances; it waits for a user to continue or cancel
+continue => old 8, new 3, ACTIVE/DEPLOYING, step 2 of 2
+continue => refused: Cannot continue a deployment with status: ACTIVE and reason: DEPLOYING
+3 up => old 7, new 5, ACTIVE/DEPLOYING, step 2 of 2
+5 up => old 5, new 7, ACTIVE/DEPLOYING, step 2 of 2
+7 up => old 3, new 9, ACTIVE/DEPLOYING, step 2 of 2
+9 up => old 1, new 10, ACTIVE/DEPLOYING, step 2 of 2
+10 up => old 0, new 10, ACTIVE/PAUSED, step 2 of 2
+continue => old 0, new 10, ACTIVE/DEPLOYING, step 2 of 2
+10 up => old none, new 10, FINALIZED/DEPLOYED, step 2 of 2",
+    );
+}
+
+#[test]
+fn a_canary_without_steps_pauses_once_with_one_more_instance() {
+    play(
+        3,
+        "
+create {strategy: canary} => old 3, new 1, ACTIVE/DEPLOYING, step 1 of 1
+1 up => old 3, new 1, ACTIVE/PAUSED, step 1 of 1
+continue => old 3, new 1, ACTIVE/DEPLOYING, step 1 of 1
+1 up => old 2, new 2, ACTIVE/DEPLOYING, step 1 of 1
+2 up => old 1, new 3, ACTIVE/DEPLOYING, step 1 of 1
+3 up => old none, new 3, FINALIZED/DEPLOYED, step 1 of 1",
+    );
+}
+
+#[test]
+fn cancelling_brings_all_old_instances_back_at_once() {
+    play(
+        8,
+        "
+create {options: {max_in_flight: 4, web_instances: 5}} => old 8, new 4, ACTIVE/DEPLOYING
+4 up => old 1, new 5, ACTIVE/DEPLOYING
+cancel => old 1, new 5, ACTIVE/CANCELING
+cancel => old 1, new 5, ACTIVE/CANCELING
+5 up => old 8, new none, FINALIZED/CANCELED
+pass => hold cancel: the deployment was cancelled: the app is back on v1 with 8 instances
+cancel => refused: Cannot cancel a deployment with status: FINALIZED and reason: CANCELED
+continue => refused: Cannot continue a deployment with status: FINALIZED and reason: CANCELED",
+    );
+}
+
+#[test]
+fn a_quota_without_room_for_the_surge_blocks_for_ever() {
+    let mut story = Story::new(Rules::Shipped, 4);
+    story.app.quota = Quota::of_organization("acme", 12, 5);
+    story.plays(
+        "
+create {options: {max_in_flight: 4}} => refused: app_instance_limit app_instance_limit_exceeded for organization acme. This organization's quota may not be large enough to support rolling deployments or your configured max-in-flight.
+create {options: {max_in_flight: 3, web_instances: 7}} => old 4, new 3, ACTIVE/DEPLOYING
+1 up, 2 starting => hold app_instance_limit: the pass wants 8 instances for the app, which has 7; others use 5, and organization `acme` lets 12 be; the whole pass is undone, and so is the next
+3 up => hold app_instance_limit: the pass wants 10 instances for the app, which has 7; others use 5, and organization `acme` lets 12 be; the whole pass is undone, and so is the next",
+    );
+    let error = story.app.deployments[0].error.clone();
+    assert_eq!(error.as_deref(), Some("app_instance_limit app_instance_limit_exceeded"));
+    story.app.quota = Quota::of_organization("acme", 15, 5);
+    story.plays("3 up => old 4, new 6, ACTIVE/DEPLOYING");
+}
+
+#[test]
+fn memory_is_limited_like_instances() {
+    let mut story = Story::new(Rules::Shipped, 2);
+    story.app.quota.space = Limits { name: "dev".to_owned(), memory_limit_in_mb: Some(3 * 1024), ..Limits::default() };
+    story.plays(
+        "
+create {options: {max_in_flight: 2}} => refused: memory space_quota_exceeded for space dev. This space's quota may not be large enough to support rolling deployments or your configured max-in-flight.
+create {options: {memory_in_mb: 1700}} => refused: memory space_quota_exceeded for space dev. This space's quota may not be large enough to support rolling deployments or your configured max-in-flight.
+create {options: {memory_in_mb: 512, max_in_flight: 2}} => old 2, new 2, ACTIVE/DEPLOYING",
+    );
+}
+
+#[test]
+fn a_silent_diego_is_an_error_that_stays_until_something_moves() {
+    play(
+        4,
+        "
+create {} => old 4, new 1, ACTIVE/DEPLOYING
+no Diego => hold diego: Diego does not answer; no pass does anything until it does
+1 starting => hold max_in_flight: 1 of 1 new instances is not routable yet (1 starting), and max_in_flight lets 1 be; 3 more are to be started, 4 old ones run
+cancel => old 4, new 1, ACTIVE/CANCELING, error: An unexpected error has occurred: CloudController::Errors::InstancesUnavailable
+no Diego => old 4, new none, FINALIZED/CANCELED",
+    );
+}
+
+#[test]
+fn a_deployment_that_supersedes_another_needs_a_pass_more() {
+    let until_the_last = "
+create {options: {max_in_flight: 2}} => old 6, new 2, ACTIVE/DEPLOYING
+2 up => old 4, new 4, ACTIVE/DEPLOYING
+create {options: {max_in_flight: 3}} => old 4+4, new 3, ACTIVE/DEPLOYING
+3 up => old 0+3, new 6, ACTIVE/DEPLOYING
+";
+    let mut story = Story::new(Rules::Shipped, 6);
+    story.plays(until_the_last);
+    assert_eq!(story.app.deployments[0].status().to_string(), "FINALIZED/SUPERSEDED");
+    story.plays(
+        "
+6 up => old none, new 6, ACTIVE/DEPLOYING, error: An unexpected error has occurred: Sequel::NoExistingObject
+6 up => old none, new 6, FINALIZED/DEPLOYED",
+    );
+    let mut story = Story::new(Rules::Shipped, 6);
+    story.updater = story.updater.with_quirks(Quirks { interim_trap: false, ..Quirks::default() });
+    story.plays(until_the_last);
+    story.plays("6 up => old none, new 6, FINALIZED/DEPLOYED");
+}
+
+#[test]
+fn superseding_a_canary_costs_old_instances_as_well() {
+    let canary = "
+create {strategy: canary, options: {max_in_flight: 5, canary: {steps: [{instance_weight: 50}]}}} => old 10, new 1, ACTIVE/DEPLOYING, step 1 of 1
+1 up => old 10, new 5, ACTIVE/DEPLOYING, step 1 of 1
+5 up => old 6, new 5, ACTIVE/PAUSED, step 1 of 1
+create {options: {max_in_flight: 2}} => old 6+5, new 2, ACTIVE/DEPLOYING
+";
+    // The canary's five are taken away, and count: 6 + 5 are one too many.
+    let mut story = Story::new(Rules::Shipped, 10);
+    story.plays(canary);
+    story.plays("2 starting => old 5+0, new 2, ACTIVE/DEPLOYING");
+    // Without the bug the pass has nothing to take away but the canary, and that only with a reason to do anything.
+    let mut story = Story::new(Rules::Shipped, 10);
+    story.updater = story.updater.with_quirks(Quirks { purge: false, ..Quirks::default() });
+    story.plays(canary);
+    story.plays("2 starting => old 6+0, new 2, ACTIVE/DEPLOYING");
+}
+
+#[test]
+fn cancelling_keeps_the_newest_superseded_process_that_runs() {
+    let mut story = Story::new(Rules::Shipped, 6);
+    story.plays(
+        "
+create {options: {max_in_flight: 2}} => old 6, new 2, ACTIVE/DEPLOYING
+2 up => old 4, new 4, ACTIVE/DEPLOYING
+create {} => old 4+4, new 1, ACTIVE/DEPLOYING
+cancel => old 4+4, new 1, ACTIVE/CANCELING
+1 up => old 6, new none, FINALIZED/CANCELED",
+    );
+    assert_eq!(story.app.processes[0].revision, NEW, "the superseded deployment's process survived");
+}
+
+#[test]
+fn a_stopped_app_is_started_with_the_new_version_at_once() {
+    let mut story = Story::new(Rules::Shipped, 0);
+    story.app = AppView::stopped(OLD, 3);
+    story.plays("create {options: {web_instances: 5}} => old 5, new none, FINALIZED/DEPLOYED");
+    assert!(story.app.started);
+    assert_eq!((story.app.revision, story.app.processes[0].revision), (NEW, NEW));
+}
+
+#[test]
+fn passes_come_with_the_period_while_a_deployment_is_on_its_way() {
+    let mut story = Story::new(Rules::Shipped, 1);
+    let at = |seconds| SimTime::from_secs(seconds);
+    assert_eq!(story.updater.reconcile(at(7), &story.app).wake_at, None, "nothing to do");
+    story.create("{strategy: canary}").expect("it is created");
+    assert_eq!(story.updater.reconcile(at(0), &story.app).wake_at, Some(at(5)));
+    assert_eq!(story.updater.reconcile(at(7), &story.app).wake_at, Some(at(10)), "on the loop's own beat");
+    story.app.processes[1].lrps = vec![LrpState::Running];
+    let pass = story.updater.reconcile(at(10), &story.app);
+    assert_eq!(pass.wake_at, None, "paused: nobody looks at it");
+    story.app.store(&pass);
+    let paused = story.app.deployments[0].status();
+    assert_eq!((paused.last_status_change, paused.last_successful_healthcheck), (at(10), Some(at(10))));
+    story.app.continue_deployment(at(61), 0).expect("it is paused");
+    assert_eq!(story.app.deployments[0].status().last_status_change, at(61));
+    let next = story.updater.next_pass(at(61));
+    assert_eq!(next, at(65));
+    let pass = story.updater.reconcile(next, &story.app);
+    assert!(pass.status.restarts_non_web, "it is finished");
+    assert_eq!(pass.wake_at, None);
+    let slow = CloudFoundry::new(Rules::Shipped).with_period(UPDATE_FREQUENCY_DEVELOPMENT);
+    assert_eq!(slow.next_pass(at(61)), at(90));
+}

@@ -1,0 +1,335 @@
+//! What the Cloud Controller stores of one app, and what Diego tells of it.
+//!
+//! Follows `app/models/runtime/{app_model,process_model,deployment_model}.rb` and the status part of
+//! `app/presenters/v3/deployment_presenter.rb`. Left out: processes other than web, revisions and rollback, routes.
+
+use std::fmt;
+
+use super::super::{Action, Pass, Revision, TargetId};
+use super::Rules;
+use super::lrp::{InstanceCounts, LrpState};
+use super::quota::{Quota, Usage};
+use super::request::Strategy;
+use super::steps::{CanaryStep, canary_step_plan};
+use crate::units::SimTime;
+
+/// One app.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AppView {
+    /// The version that the app is set to: its current droplet.
+    pub revision: Revision,
+    /// Whether the app is to run at all.
+    pub started: bool,
+    /// Its web processes, the oldest first.
+    pub processes: Vec<Process>,
+    /// Its deployments, the oldest first. At most one is active.
+    pub deployments: Vec<Deployment>,
+    /// What limits its instances.
+    pub quota: Quota,
+    /// Whether Diego answers.
+    pub diego_available: bool,
+    /// The id of the next process.
+    pub(super) next_process: u32,
+}
+
+/// A web process: a number of interchangeable instances of one version.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Process {
+    /// Given in the order of creation, never given again.
+    pub id: TargetId,
+    /// What its instances run.
+    pub revision: Revision,
+    /// How many instances it is to have.
+    pub instances: u32,
+    /// Memory of one instance.
+    pub memory_in_mb: u32,
+    /// What Diego reports, by index. A shorter list: the rest is not reported. A longer one: the rest is being
+    /// stopped, which the shipped rules do not look at, and the documented ones do.
+    pub lrps: Vec<LrpState>,
+}
+
+/// One rollout.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Deployment {
+    /// The process it rolls out. `None`: the app was stopped, and was started with the new version at once.
+    pub process: Option<TargetId>,
+    /// How it goes on.
+    pub strategy: Strategy,
+    /// New instances that may be started beyond those that are routable; at least 1.
+    pub max_in_flight: u64,
+    /// The app's instances when it was created, or when the deployments that it supersedes were.
+    pub original_instances: u32,
+    /// Instances to end with. `None`: as many as there were.
+    pub web_instances: Option<u32>,
+    /// The steps' weights in percent. `None`: rolling, or one step with one new instance.
+    pub canary_steps: Option<Vec<u8>>,
+    /// The step that is worked on or reached, from 1. `None`: rolling.
+    pub canary_current_step: Option<u32>,
+    /// Where it is.
+    pub state: DeploymentState,
+    /// It ended because a later one was created.
+    pub superseded: bool,
+    /// Why the last pass that wanted to change something could not.
+    pub error: Option<String>,
+    /// When new instances were last asked for, or the last step reached. `None`: not yet.
+    pub last_healthy_at: Option<SimTime>,
+    /// When value or reason last changed.
+    pub status_updated_at: SimTime,
+    /// The version to go back to.
+    pub previous_revision: Revision,
+}
+
+/// The internal state of a deployment.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum DeploymentState {
+    /// On the way to all instances.
+    Deploying,
+    /// On the way to a step.
+    Prepaused,
+    /// At a step; waits for a user.
+    Paused,
+    /// A user has cancelled; the next pass goes back.
+    Canceling,
+    /// Over: all instances are new, or a later deployment took over while it was deploying.
+    Deployed,
+    /// Over: back to the old version, or a later deployment took over in any other state.
+    Canceled,
+}
+
+/// What the API shows of a deployment.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct DeploymentStatus {
+    /// `ACTIVE` or `FINALIZED`.
+    pub value: &'static str,
+    /// `DEPLOYING`, `PAUSED`, `CANCELING`, `DEPLOYED`, `CANCELED` or `SUPERSEDED`.
+    pub reason: &'static str,
+    /// Step and number of steps. `None`: rolling.
+    pub canary: Option<(u32, u32)>,
+    /// `details.error`
+    pub error: Option<String>,
+    /// `details.last_successful_healthcheck`, which is when instances were last asked for, or a step reached.
+    pub last_successful_healthcheck: Option<SimTime>,
+    /// `details.last_status_change`
+    pub last_status_change: SimTime,
+}
+
+/// What a pass leaves behind beside its actions.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct UpdaterStatus {
+    /// All deployments of the app after the pass.
+    pub deployments: Vec<Deployment>,
+    /// A deployment was finished: all processes of the app that are not web restart at once, without a limit.
+    pub restarts_non_web: bool,
+}
+
+impl AppView {
+    /// A started app that runs `instances` of `revision`, all of them routable, without a deployment.
+    #[must_use]
+    pub fn settled(revision: Revision, instances: u32) -> Self {
+        let process = Process {
+            id: TargetId(0),
+            revision,
+            instances,
+            memory_in_mb: DEFAULT_MEMORY_IN_MB,
+            lrps: vec![LrpState::Running; instances as usize],
+        };
+        Self {
+            revision,
+            started: true,
+            processes: vec![process],
+            deployments: Vec::new(),
+            quota: Quota::default(),
+            diego_available: true,
+            next_process: 1,
+        }
+    }
+
+    /// A stopped app that is to have `instances` of `revision` once it is started.
+    #[must_use]
+    pub fn stopped(revision: Revision, instances: u32) -> Self {
+        let mut app = Self::settled(revision, instances);
+        app.started = false;
+        app.processes[0].lrps.clear();
+        app
+    }
+
+    /// The app's only active deployment.
+    #[must_use]
+    pub fn active(&self) -> Option<&Deployment> {
+        self.deployments.iter().rfind(|deployment| deployment.is_active())
+    }
+
+    /// A process by its id. `None`: it was destroyed.
+    #[must_use]
+    pub fn process(&self, id: TargetId) -> Option<&Process> {
+        self.processes.iter().find(|process| process.id == id)
+    }
+
+    /// A process by its id, to report on its instances.
+    pub fn process_mut(&mut self, id: TargetId) -> Option<&mut Process> {
+        self.processes.iter_mut().find(|process| process.id == id)
+    }
+
+    /// Desired instances of all processes.
+    #[must_use]
+    pub fn desired_instances(&self) -> u64 {
+        self.processes.iter().map(|process| u64::from(process.instances)).sum()
+    }
+
+    /// Stores what a pass decided. Instances come and go later: what Diego reports is left as it is.
+    ///
+    /// # Panics
+    /// If an action is none of the updater's, or names a process that does not exist.
+    pub fn store(&mut self, pass: &Pass<UpdaterStatus>) {
+        for action in &pass.actions {
+            match *action {
+                Action::Scale { target, instances } => {
+                    self.process_mut(target).expect("a process exists when it is scaled").instances = instances;
+                }
+                Action::Delete { target } => self.processes.retain(|process| process.id != target),
+                Action::Create { .. }
+                | Action::Stage { .. }
+                | Action::Deploy { .. }
+                | Action::RequestApproval { .. } => {
+                    panic!("the updater does not ask for {action:?}")
+                }
+            }
+        }
+        self.deployments.clone_from(&pass.status.deployments);
+    }
+
+    /// What the app's processes ask for; nothing while it is stopped.
+    pub(super) fn usage(&self) -> Usage {
+        let mut usage = Usage::default();
+        for process in self.processes.iter().filter(|_| self.started) {
+            usage.instances += u64::from(process.instances);
+            usage.memory_in_mb += u64::from(process.instances) * u64::from(process.memory_in_mb);
+        }
+        usage
+    }
+}
+
+/// Memory of an instance when nobody says how much. Source: `cc.default_app_memory` in `jobs/cc_deployment_updater/spec`
+/// of cloudfoundry/capi-release at 13ebfc6fbf71b5ca256b619a296eab0aa4234de4.
+pub(super) const DEFAULT_MEMORY_IN_MB: u32 = 1024;
+
+impl Process {
+    /// Its instances as the updater counts them.
+    #[must_use]
+    pub fn counts(&self) -> InstanceCounts {
+        InstanceCounts::of(self.instances, &self.lrps)
+    }
+
+    /// Instances beyond the desired number that Diego still reports: they are being stopped.
+    #[must_use]
+    pub fn stopping(&self) -> u32 {
+        let beyond = self.lrps.iter().skip(self.instances as usize);
+        beyond.filter(|lrp| **lrp != LrpState::Unreported).count() as u32
+    }
+}
+
+impl Deployment {
+    /// Neither finished nor cancelled nor superseded.
+    #[must_use]
+    pub const fn is_active(&self) -> bool {
+        !matches!(self.state, DeploymentState::Deployed | DeploymentState::Canceled)
+    }
+
+    /// Whether a pass does something about it: not while it is paused, nor when it is over.
+    #[must_use]
+    pub const fn is_ticked(&self) -> bool {
+        matches!(self.state, DeploymentState::Deploying | DeploymentState::Prepaused | DeploymentState::Canceling)
+    }
+
+    /// Instances it ends with, as long as nobody continues with fewer than its steps already have.
+    #[must_use]
+    pub fn target_instances(&self) -> u32 {
+        self.web_instances.unwrap_or(self.original_instances)
+    }
+
+    /// Its steps in instances; none for rolling.
+    #[must_use]
+    pub fn plan(&self, rules: Rules) -> Vec<CanaryStep> {
+        match self.strategy {
+            Strategy::Rolling => Vec::new(),
+            Strategy::Canary => {
+                canary_step_plan(rules, self.original_instances, self.web_instances, self.canary_steps.as_deref())
+            }
+        }
+    }
+
+    /// The step that is worked on or reached. `None`: rolling.
+    #[must_use]
+    pub fn current_step(&self, rules: Rules) -> Option<CanaryStep> {
+        self.plan(rules).get(self.canary_current_step?.checked_sub(1)? as usize).copied()
+    }
+
+    /// What the API shows.
+    #[must_use]
+    pub fn status(&self) -> DeploymentStatus {
+        let steps = self.canary_steps.as_ref().map_or(1, |steps| steps.len() as u32);
+        DeploymentStatus {
+            value: self.value(),
+            reason: self.reason(),
+            canary: self.canary_current_step.map(|current| (current, steps)),
+            error: self.error.clone(),
+            last_successful_healthcheck: self.last_healthy_at,
+            last_status_change: self.status_updated_at,
+        }
+    }
+
+    /// Enters a state; the time of the last change moves when a client can see the difference.
+    pub(super) fn enter(&mut self, now: SimTime, state: DeploymentState) {
+        let before = (self.value(), self.reason());
+        self.state = state;
+        if (self.value(), self.reason()) != before {
+            self.status_updated_at = now;
+        }
+    }
+
+    /// Ends it in favour of a later one.
+    pub(super) fn supersede(&mut self, now: SimTime) {
+        let is_deploying = self.state == DeploymentState::Deploying;
+        self.superseded = true;
+        self.enter(now, if is_deploying { DeploymentState::Deployed } else { DeploymentState::Canceled });
+    }
+
+    pub(super) const fn value(&self) -> &'static str {
+        if self.is_active() { "ACTIVE" } else { "FINALIZED" }
+    }
+
+    pub(super) const fn reason(&self) -> &'static str {
+        match self.state {
+            DeploymentState::Deploying | DeploymentState::Prepaused => "DEPLOYING",
+            DeploymentState::Paused => "PAUSED",
+            DeploymentState::Canceling => "CANCELING",
+            DeploymentState::Deployed | DeploymentState::Canceled if self.superseded => "SUPERSEDED",
+            DeploymentState::Deployed => "DEPLOYED",
+            DeploymentState::Canceled => "CANCELED",
+        }
+    }
+}
+
+impl fmt::Display for DeploymentState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Deploying => "DEPLOYING",
+            Self::Prepaused => "PREPAUSED",
+            Self::Paused => "PAUSED",
+            Self::Canceling => "CANCELING",
+            Self::Deployed => "DEPLOYED",
+            Self::Canceled => "CANCELED",
+        })
+    }
+}
+
+impl fmt::Display for DeploymentStatus {
+    /// `ACTIVE/PAUSED, step 2 of 5`, and the error.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.value, self.reason)?;
+        if let Some((current, total)) = self.canary {
+            write!(f, ", step {current} of {total}")?;
+        }
+        self.error.as_ref().map_or(Ok(()), |error| write!(f, ", error: {error}"))
+    }
+}
