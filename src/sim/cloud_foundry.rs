@@ -270,7 +270,9 @@ impl Product for CloudFoundryProduct<'_> {
     }
 
     fn is_idle(&self) -> bool {
-        self.idle && self.view.active().is_some_and(|deployment| deployment.is_ticked())
+        // Where nothing else is to happen, an instance that starts is one that is about to crash.
+        let starts = self.instances().contains(&LrpState::Claimed);
+        self.idle && !starts && self.view.active().is_some_and(|deployment| deployment.is_ticked())
     }
 
     fn is_done(&self, cluster: ClusterId) -> bool {
