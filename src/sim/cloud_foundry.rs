@@ -135,7 +135,7 @@ impl<'s> CloudFoundryProduct<'s> {
 
     /// What the user has done since the last pass.
     fn user_acts(&mut self, now: SimTime) {
-        let Some(index) = self.view.deployments.iter().rposition(|deployment| deployment.is_active()) else { return };
+        let Some(index) = self.view.deployments.iter().rposition(Deployment::is_active) else { return };
         let due = |at: Option<SimTime>| at.filter(|at| *at <= now);
         let (continues, cancels) = (due(self.continues), due(self.cancels));
         if let Some(at) = cancels
@@ -272,7 +272,7 @@ impl Product for CloudFoundryProduct<'_> {
     fn is_idle(&self) -> bool {
         // Where nothing else is to happen, an instance that starts is one that is about to crash.
         let starts = self.instances().contains(&LrpState::Claimed);
-        self.idle && !starts && self.view.active().is_some_and(|deployment| deployment.is_ticked())
+        self.idle && !starts && self.view.active().is_some_and(Deployment::is_ticked)
     }
 
     fn is_done(&self, cluster: ClusterId) -> bool {
