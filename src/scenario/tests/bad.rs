@@ -133,7 +133,9 @@ fn bad_input_is_refused_with_its_place_and_the_mend() {
         (
             "bound: {allAtOnce: {}}",
             "bound: {allAtOnce: {}, oneByOne: {}}",
-            &["18:3: strategies.bound: choose exactly one of `rancherFleet`, `cloudFoundry`, `allAtOnce`, `batches` or `oneByOne`"],
+            &[
+                "18:3: strategies.bound: choose exactly one of `rancherFleet`, `cloudFoundry`, `allAtOnce`, `batches` or `oneByOne`",
+            ],
         ),
         (
             "bound: {allAtOnce: {}}",
