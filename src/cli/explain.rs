@@ -1,5 +1,7 @@
 //! `fleetsim explain`: what each strategy would do to this fleet, before any simulation.
 
+mod cloud_foundry;
+
 use std::fmt::Write as _;
 
 use clap::Args;
@@ -77,6 +79,7 @@ fn strategy(variant: &Variant) -> String {
     let label = &variant.label;
     match &scenario.strategy {
         Strategy::RancherFleet { rules, strategy } => rancher_fleet(label, scenario, *rules, strategy),
+        Strategy::CloudFoundry { deployment } => cloud_foundry::text(label, scenario, deployment),
         Strategy::AllAtOnce {} => format!("{label}: all {clusters} clusters in the first pass\n"),
         Strategy::OneByOne {} => format!("{label}: {clusters} clusters, each after the one before is ready\n"),
         Strategy::Batches { size } => {

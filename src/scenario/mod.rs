@@ -4,6 +4,7 @@
 //! (units resolved, defaults filled in; nothing past this point asks again), and the running state in `sim`.
 
 mod check;
+mod cloud_foundry_file;
 mod error;
 mod file;
 mod files;
@@ -23,10 +24,11 @@ mod tree;
 use std::sync::Arc;
 
 use crate::rollout::ControlLoop;
+use crate::rollout::cloud_foundry::{self, DeploymentOptions, Quota};
 use crate::rollout::label_selector::LabelSelector;
 use crate::rollout::rancher_fleet::{Cluster, ClusterGroup, RolloutStrategy, Rules, groups_of};
 use crate::units::SimDuration;
-use crate::world::{ClusterSpec, CountOrPercent, WorldSpec};
+use crate::world::{ClusterSpec, CountOrPercent, DurationModel, WorldSpec};
 
 pub use error::{LoadError, Problem};
 pub use load::{Overrides, load};
@@ -116,6 +118,11 @@ pub enum Strategy {
         /// The product's own configuration; it makes partitions of this scenario's clusters without an error.
         strategy: RolloutStrategy,
     },
+    /// Cloud Foundry's deployment updater, for an app with one instance in each cluster.
+    CloudFoundry {
+        /// The product's own request, and what it meets.
+        deployment: Box<CloudFoundryDeployment>,
+    },
     /// Every cluster in the first pass.
     AllAtOnce {},
     /// Batches of a fixed size, each begun when the one before is ready.
@@ -125,4 +132,19 @@ pub enum Strategy {
     },
     /// One cluster after the other.
     OneByOne {},
+}
+
+/// A deployment of Cloud Foundry that the product accepts for this fleet.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CloudFoundryDeployment {
+    /// What the product does, or what its proposals promise.
+    pub rules: cloud_foundry::Rules,
+    /// The request's own options; as many instances at the end as before.
+    pub options: DeploymentOptions,
+    /// What the app's instances must fit into; the first ones do.
+    pub quota: Quota,
+    /// How long a user takes to continue a paused deployment. `None`: it is never continued.
+    pub continue_after: Option<DurationModel>,
+    /// When a user cancels the deployment, from its creation on. `None`: never.
+    pub cancel_after: Option<DurationModel>,
 }

@@ -64,6 +64,11 @@ impl<'s> Controller<'s> {
         report.cluster
     }
 
+    /// Wake-ups on the queue that change nothing, however often they come.
+    pub(super) fn idle_wakes(&self) -> usize {
+        usize::from(!self.busy && self.product.is_idle())
+    }
+
     /// Something that the controller watches has changed.
     pub(super) fn changed(&mut self, queue: &mut Queue) {
         if self.busy {

@@ -7,6 +7,7 @@
 //! change what the product sees (then the rule that holds the rollout is told), or at the horizon.
 
 mod baseline;
+mod cloud_foundry;
 mod controller;
 mod product;
 mod progress;
@@ -60,6 +61,9 @@ impl<'s> Sim<'s> {
             Strategy::RancherFleet { rules, strategy } => {
                 Box::new(rancher_fleet::RancherFleetProduct::new(scenario, *rules, strategy))
             }
+            Strategy::CloudFoundry { deployment } => {
+                Box::new(cloud_foundry::CloudFoundryProduct::new(scenario, deployment, seed, replicate))
+            }
             Strategy::AllAtOnce {} => Box::new(BaselineProduct::new(scenario, Baseline::AllAtOnce)),
             Strategy::Batches { size: CountOrPercent::Count(size) } => {
                 Box::new(BaselineProduct::new(scenario, Baseline::BatchSize(*size)))
@@ -83,7 +87,7 @@ impl<'s> Sim<'s> {
     }
 
     fn is_over(&self, queue: &Queue) -> bool {
-        self.progress.is_complete() || self.world.is_at_rest(queue)
+        self.progress.is_complete() || self.world.is_at_rest(queue, self.controller.idle_wakes())
     }
 
     fn held_by(&self, outcome: Outcome) -> String {
@@ -176,6 +180,9 @@ impl engine::Model for Sim<'_> {
     type Event = Event;
 
     fn handle(&mut self, event: Event, queue: &mut Queue) {
+        if matches!(event, Event::Driver(DriverEvent::PassEnds | DriverEvent::Wake)) {
+            self.controller.product.look(&self.world);
+        }
         match event {
             Event::Driver(DriverEvent::News) => {
                 let cluster = self.controller.news(queue);

@@ -2,7 +2,7 @@
 
 use crate::rollout::{Hold, Revision};
 use crate::units::SimTime;
-use crate::world::{ClusterId, Report};
+use crate::world::{ClusterId, Report, World};
 
 /// A cluster to tell what to run.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -35,9 +35,20 @@ pub(super) trait Product {
     /// A report has reached the controller's cache. Returns whether the change starts a pass.
     fn learn(&mut self, report: Report) -> bool;
 
+    /// A pass may begin now: what the controller asks for anew in each pass, of which no agent reports.
+    fn look(&mut self, world: &World<'_>) {
+        let _ = world;
+    }
+
     /// One pass on what is in the cache now. The cache then holds what the pass decided; the clusters hear of it as
     /// it is written.
     fn decide(&mut self, now: SimTime) -> Decision;
+
+    /// Whether the next pass is one that the product asked for with [`Decision::wake_at`] and that comes to nothing, and
+    /// so all after it, as long as the controller learns nothing new. Of products that run by a period.
+    fn is_idle(&self) -> bool {
+        false
+    }
 
     /// Whether the product sees the target on its wanted revision and ready.
     fn is_done(&self, cluster: ClusterId) -> bool;

@@ -464,10 +464,16 @@ impl<'s> World<'s> {
     }
 
     /// Whether no pending event can change anything that a product sees: nothing pends, or only restarts of pods that
-    /// crash before they could ever be ready.
+    /// crash before they could ever be ready, and `idle` events of the driver that change nothing.
     #[must_use]
-    pub fn is_at_rest(&self, queue: &Queue) -> bool {
-        queue.len() == self.hopeless_events
+    pub fn is_at_rest(&self, queue: &Queue, idle: usize) -> bool {
+        queue.len() == self.hopeless_events + idle
+    }
+
+    /// Whether a pod of the cluster waits after a failed pull or a crash.
+    #[must_use]
+    pub fn has_failed_pods(&self, cluster: ClusterId) -> bool {
+        self.clusters[cluster.index()].troubled_pods > 0
     }
 
     /// The meters.

@@ -140,7 +140,7 @@ pub(crate) fn play(spec: &WorldSpec, seed: u64, horizon: SimDuration) -> Played 
     let mut events = Vec::new();
     let mut observer = |now: SimTime, event: &Event| events.push((now, *event));
     engine::run(&mut model, &mut queue, &mut observer, SimTime::ZERO + horizon, |model, queue| {
-        model.0.is_at_rest(queue)
+        model.0.is_at_rest(queue, 0)
     });
     let totals = model.0.finish(queue.now());
     model.0.assert_bytes_are_conserved();

@@ -42,6 +42,7 @@ impl Checker<'_> {
                 Some(Strategy::Batches { size: size.0 })
             }
             StrategyFile::RancherFleet(fleet) => self.rancher_fleet(&path.key("rancherFleet"), fleet, world),
+            StrategyFile::CloudFoundry(app) => self.cloud_foundry(&path.key("cloudFoundry"), app, world),
         }
     }
 

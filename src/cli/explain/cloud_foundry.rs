@@ -1,0 +1,81 @@
+//! Cloud Foundry's deployment in instances: first batch, steps, the most there will be at once, and what users do.
+
+use std::fmt::Write as _;
+
+use fleetsim::rollout::cloud_foundry::{Explanation, Rules, Strategy, UPDATE_FREQUENCY, explain};
+use fleetsim::scenario::{CloudFoundryDeployment, Scenario};
+use fleetsim::units::SimDuration;
+use fleetsim::world::{DurationModel, ReleaseKind};
+
+pub(super) fn text(label: &str, scenario: &Scenario, deployment: &CloudFoundryDeployment) -> String {
+    let instances = scenario.world.clusters.len() as u32;
+    if scenario.world.release == ReleaseKind::Initial {
+        return format!(
+            "{label}: Cloud Foundry, a first `cf push`: all {instances} instances at once, without steps or limits\n"
+        );
+    }
+    let CloudFoundryDeployment { rules, options, quota, .. } = deployment;
+    let explained = explain(options, *rules, instances, quota);
+    let rules = match rules {
+        Rules::Shipped => "the rules that ship",
+        Rules::Documented => "the rules that its proposals describe",
+    };
+    let mut text = format!("{label}: Cloud Foundry, {} deployment, by {rules}\n", explained.strategy);
+    let _ = writeln!(
+        text,
+        "  {} instances, one in each cluster; max_in_flight {}; {} start with the request; {} of both versions at most",
+        explained.instances, explained.max_in_flight, explained.first_batch, explained.peak_instances,
+    );
+    if let Some(passes) = explained.passes {
+        let least = UPDATE_FREQUENCY * passes;
+        let _ =
+            writeln!(text, "  at least {passes} passes of the updater, {least} in all at one every {UPDATE_FREQUENCY}");
+    }
+    steps(&mut text, &explained);
+    users(&mut text, &explained, deployment);
+    for warning in &explained.warnings {
+        let _ = writeln!(text, "  note: {warning}");
+    }
+    text
+}
+
+fn steps(text: &mut String, explained: &Explanation) {
+    if explained.steps.is_empty() {
+        return;
+    }
+    let _ = writeln!(
+        text,
+        "  {:4}  {:>6}  {:>6}  {:>13}  {:>13}",
+        "step", "weight", "starts", "new instances", "old instances"
+    );
+    for (index, step) in explained.steps.iter().enumerate() {
+        let weight = step.weight.map_or_else(|| "-".to_owned(), |weight| format!("{weight} %"));
+        let number = index + 1;
+        let _ = writeln!(
+            text,
+            "  {number:<4}  {weight:>6}  {:>6}  {:>13}  {:>13}",
+            step.starts, step.canary, step.original
+        );
+    }
+}
+
+fn users(text: &mut String, explained: &Explanation, deployment: &CloudFoundryDeployment) {
+    if explained.strategy == Strategy::Canary {
+        let when = deployment.continue_after.as_ref();
+        let when = when.map_or_else(|| "never; the rollout stalls at its first step".to_owned(), span);
+        let _ = writeln!(text, "  a user continues after each step: {when}");
+    }
+    if let Some(after) = &deployment.cancel_after {
+        let _ = writeln!(text, "  a user cancels what is still on its way: {}", span(after));
+    }
+}
+
+fn span(model: &DurationModel) -> String {
+    let fixed = |span: SimDuration| format!("after {span}");
+    match *model {
+        DurationModel::Constant(span) => fixed(span),
+        DurationModel::LogNormal { median, sigma } => format!("after a median of {median}, sigma {sigma}"),
+        DurationModel::Exponential { mean } => format!("after a mean of {mean}"),
+        DurationModel::Uniform { min, max } => format!("after {min} to {max}"),
+    }
+}

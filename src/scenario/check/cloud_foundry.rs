@@ -1,0 +1,173 @@
+//! Cloud Foundry's deployment: held against the product's own validation, and against its quota for this fleet.
+//!
+//! One thing that the product accepts is refused as well: another number of instances than the fleet has clusters,
+//! because an instance is a cluster here.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use super::super::cloud_foundry_file::{CloudFoundryFile, LimitsFile, QuotaFile};
+use super::super::error::{Place, Problem, Source};
+use super::super::path::{Path, Step};
+use super::super::tree::{self, Node};
+use super::super::{CloudFoundryDeployment, Strategy, read};
+use super::{CheckedWorld, Checker};
+use crate::rollout::cloud_foundry::{AppView, DeploymentRequest, Limits, Quota, RequestError};
+use crate::units::SimTime;
+use crate::world::{NEW, OLD, ReleaseKind};
+
+/// A request's body from a file.
+struct FromFile {
+    source: Arc<Source>,
+    tree: Node,
+    request: DeploymentRequest,
+}
+
+/// The fields in place, and where they are in a request.
+const IN_PLACE: [(&str, &str); 3] =
+    [("strategy", "strategy"), ("maxInFlight", "options.max_in_flight"), ("canarySteps", "options.canary.steps")];
+
+impl Checker<'_> {
+    pub(super) fn cloud_foundry(
+        &mut self,
+        path: &Path,
+        written: &CloudFoundryFile,
+        world: &CheckedWorld,
+    ) -> Option<Strategy> {
+        let file = match &written.file {
+            Some(name) => Some(self.deployment_file(&path.key("file"), name)?),
+            None => None,
+        };
+        let request = file.as_ref().map(|file| file.request.clone()).unwrap_or_default();
+        let request = request.overridden_by(in_place(written));
+        let options = match request.check() {
+            Ok(options) => options,
+            Err(errors) => {
+                for error in errors {
+                    let help = match error.exception() {
+                        Some(_) => "Cloud Foundry breaks on this (HTTP 500) and creates no deployment",
+                        None => "Cloud Foundry refuses this too (HTTP 422) and creates no deployment",
+                    };
+                    let problem = self.request_problem(path, file.as_ref(), &error).with_help(help);
+                    self.problems.push(problem);
+                }
+                return None;
+            }
+        };
+        let clusters = world.world.clusters.len() as u32;
+        if options.web_instances.is_some_and(|instances| instances != clusters) {
+            let message = format!("the app has {clusters} instances, one in each cluster of the fleet");
+            let problem = self.request_field_problem(path, file.as_ref(), "options.web_instances", message);
+            self.problems
+                .push(problem.with_help("leave `web_instances` out; Cloud Foundry would scale the app with it"));
+            return None;
+        }
+        let rules = written.rules.unwrap_or_default();
+        let deployment = CloudFoundryDeployment {
+            rules,
+            options,
+            quota: written.quota.as_ref().map(quota).unwrap_or_default(),
+            continue_after: written.continue_after.and_then(|user| user.0),
+            cancel_after: written.cancel_after.and_then(|user| user.0),
+        };
+        let mut app = match world.world.release {
+            ReleaseKind::Update => AppView::settled(OLD, clusters),
+            ReleaseKind::Initial => AppView::stopped(NEW, clusters),
+        };
+        app.quota = deployment.quota.clone();
+        if let Err(error) = app.create(SimTime::ZERO, rules, &deployment.options, NEW) {
+            let help = "Cloud Foundry refuses this too and creates no deployment";
+            self.report(&path.key("quota"), error.to_string(), help);
+        }
+        Some(Strategy::CloudFoundry { deployment: Box::new(deployment) })
+    }
+
+    /// A problem that the product has with a request.
+    fn request_problem(&self, path: &Path, file: Option<&FromFile>, error: &RequestError) -> Problem {
+        let unknown = match error {
+            RequestError::UnknownFields(names) => names.first().cloned(),
+            RequestError::UnknownOptions(names) => names.first().map(|name| format!("options.{name}")),
+            _ => None,
+        };
+        let field = unknown.unwrap_or_else(|| error.field().to_owned());
+        self.request_field_problem(path, file, &field, error.to_string())
+    }
+
+    /// A problem with a field of a request: in place if it is set there, else in the file.
+    fn request_field_problem(&self, path: &Path, file: Option<&FromFile>, field: &str, message: String) -> Problem {
+        let is_at_or_below = |set: &str, field: &str| {
+            set.strip_prefix(field).is_some_and(|rest| field.is_empty() || rest.is_empty() || rest.starts_with('.'))
+        };
+        let here = IN_PLACE.iter().find(|(key, at)| is_at_or_below(at, field) && self.is_set(&path.key(key)));
+        match (here, file) {
+            (Some((key, _)), _) => self.at(&path.key(key), message),
+            (None, Some(file)) => {
+                let there = Path::parse(field).unwrap_or_default();
+                let is_key = matches!(there.0.last(), Some(Step::Key(_))) && file.tree.get(&there).is_some();
+                let span = if is_key { file.tree.key_place(&there) } else { file.tree.place(&there) };
+                let place = Place { source: Arc::clone(&file.source), span };
+                Problem::at(place, there.to_string(), message)
+            }
+            (None, None) => self.at(path, message),
+        }
+    }
+
+    fn is_set(&self, path: &Path) -> bool {
+        self.tree.get(path).is_some()
+    }
+
+    /// A body of `POST /v3/deployments`.
+    fn deployment_file(&mut self, path: &Path, name: &str) -> Option<FromFile> {
+        let source = self.file(name, path)?;
+        let tree = match tree::parse(&source) {
+            Ok(tree) => tree,
+            Err(problem) => {
+                self.problems.push(*problem);
+                return None;
+            }
+        };
+        let reading = read::read::<DeploymentRequest>(tree.clone());
+        for error in &reading.errors {
+            let span = if error.is_of_key() { tree.key_place(&error.path) } else { tree.place(&error.path) };
+            let place = Place { source: Arc::clone(&source), span };
+            let problem = Problem::at(place, error.path.to_string(), error.message());
+            self.problems.push(problem.with_optional_help(error.help()));
+        }
+        let request = reading.value.filter(|_| reading.errors.is_empty())?;
+        Some(FromFile { source, tree, request })
+    }
+}
+
+/// The fields that are set in place, as a request.
+fn in_place(written: &CloudFoundryFile) -> DeploymentRequest {
+    let mut body = Map::new();
+    if let Some(strategy) = &written.strategy {
+        body.insert("strategy".to_owned(), strategy.clone());
+    }
+    let mut options = Map::new();
+    if let Some(max_in_flight) = &written.max_in_flight {
+        options.insert("max_in_flight".to_owned(), max_in_flight.clone());
+    }
+    if let Some(steps) = &written.canary_steps {
+        options.insert("canary".to_owned(), json!({ "steps": steps }));
+    }
+    if !options.is_empty() {
+        body.insert("options".to_owned(), Value::Object(options));
+    }
+    serde_json::from_value(Value::Object(body)).expect("any object is a request")
+}
+
+fn quota(written: &QuotaFile) -> Quota {
+    let limits = |written: &Option<LimitsFile>| {
+        let written = written.clone().unwrap_or_default();
+        Limits {
+            name: written.name.unwrap_or_default(),
+            app_instance_limit: written.total_instances,
+            memory_limit_in_mb: written.total_memory_in_mb,
+            other_instances: written.other_instances.unwrap_or(0),
+            other_memory_in_mb: written.other_memory_in_mb.unwrap_or(0),
+        }
+    };
+    Quota { organization: limits(&written.organization), space: limits(&written.space) }
+}

@@ -1,0 +1,312 @@
+//! What Cloud Foundry's deployment updater sees of the world, and how its decisions reach the clusters.
+//!
+//! The fleet's N clusters are N places (Diego cells) of one app with N web instances, one in each. Instance i of the
+//! new version runs in cluster i: when the new process is to have more than i instances, cluster i is told the new
+//! revision, and what it pulls is what the instance pulls.
+//!
+//! | in the world | what Diego reports of the instance |
+//! |---|---|
+//! | told, not applied (also: offline, paused, without agent) | waits for a cell (Unclaimed) |
+//! | applied and not ready | starting (Claimed) |
+//! | a pod of it failed: its pull, or its process crashed | Crashed, until the cluster is ready |
+//! | reported ready | running and routable |
+//!
+//! News come from agents' reports, with the delays of the experiment's `agent`; failures are asked for in every pass, as
+//! the updater asks Diego. No news start a pass: passes come with the updater's period, the first one period after the
+//! request, which itself starts the first instances. It is the first row of a run's passes. What users do is drawn from
+//! the experiment's models and takes effect in the pass after it.
+//!
+//! Instances of the old version move no bytes and just stop, each after the workloads' `termination` or, at the latest,
+//! after Diego's grace; so do the places where a canary has one instance more than the app. After a cancelled
+//! deployment the clusters that were told the new revision are told the old one again.
+//!
+//! A first deployment is a `cf push` of a stopped app: all instances start at once, and there is no deployment to hold.
+//!
+//! Left out: cells that take several instances, instances that move to another cell, Diego's own back-off of restarts
+//! (the cluster's counts) with the moments in between at which a crashing instance looks as if it started, changes of
+//! the number of instances, and a deployment that supersedes another.
+
+use super::product::{Decision, Deploy, Product};
+use crate::engine::{EntityKey, Streams};
+use crate::rollout::cloud_foundry::{
+    AppView, CloudFoundry, Deployment, DeploymentState, GRACEFUL_SHUTDOWN, LrpState, UpdaterStatus,
+};
+use crate::rollout::{Action, Hold, Pass, Scheduler, TargetId};
+use crate::scenario::{CloudFoundryDeployment, Scenario};
+use crate::units::{SimDuration, SimTime};
+use crate::world::{ClusterId, NEW, OLD, ReleaseKind, Report, World};
+
+/// The Cloud Controller with one app.
+pub(super) struct CloudFoundryProduct<'s> {
+    scheduler: CloudFoundry,
+    deployment: &'s CloudFoundryDeployment,
+    scenario: &'s Scenario,
+    streams: Streams,
+    user: EntityKey,
+    view: AppView,
+    /// The process of the new version. `None`: the request was not made yet.
+    new: Option<TargetId>,
+    /// When old instances that are being stopped are gone, by their index; those that run are beyond its end.
+    ends: Vec<Option<SimTime>>,
+    /// When the user continues the deployment, if it is paused.
+    continues: Option<SimTime>,
+    /// When the user cancels the deployment.
+    cancels: Option<SimTime>,
+    /// The next pass would do as little as the last one, if nothing is learnt before.
+    idle: bool,
+}
+
+impl<'s> CloudFoundryProduct<'s> {
+    pub(super) fn new(
+        scenario: &'s Scenario,
+        deployment: &'s CloudFoundryDeployment,
+        seed: u64,
+        replicate: u32,
+    ) -> Self {
+        let instances = scenario.world.clusters.len() as u32;
+        let mut view = match scenario.world.release {
+            ReleaseKind::Update => AppView::settled(OLD, instances),
+            ReleaseKind::Initial => AppView::stopped(NEW, instances),
+        };
+        view.quota = deployment.quota.clone();
+        let streams = Streams::new(seed, replicate);
+        let user = EntityKey::of("cloud foundry user");
+        let cancels = deployment.cancel_after.as_ref();
+        Self {
+            scheduler: CloudFoundry::new(deployment.rules),
+            deployment,
+            scenario,
+            streams,
+            user,
+            view,
+            new: None,
+            ends: vec![None; instances as usize],
+            continues: None,
+            cancels: cancels.map(|after| SimTime::ZERO + after.sample(&mut streams.stream(user, "cancel"))),
+            idle: false,
+        }
+    }
+
+    /// What Diego reports of the new version's instances; none when there is no such process.
+    fn instances(&self) -> &[LrpState] {
+        let process = self.new.and_then(|new| self.view.process(new));
+        process.map_or(&[], |process| process.lrps.as_slice())
+    }
+
+    fn instance_mut(&mut self, cluster: ClusterId) -> Option<&mut LrpState> {
+        self.view.process_mut(self.new?)?.lrps.get_mut(cluster.index())
+    }
+
+    /// The user's request: the app's last process is the new version's, and its instances are told.
+    fn create(&mut self, now: SimTime) -> Decision {
+        let CloudFoundryDeployment { rules, options, .. } = self.deployment;
+        self.view.create(now, *rules, options, NEW).expect("a checked deployment is created");
+        let process = self.view.processes.last().expect("the deployment has one");
+        let (new, instances) = (process.id, process.instances);
+        self.new = Some(new);
+        let mut decision = Decision { writes: 1, created: 1, ..Decision::default() };
+        self.start(new, instances, &mut decision);
+        decision.wake_at = self.view.active().map(|_| self.scheduler.next_pass(now));
+        decision
+    }
+
+    /// The new process is to have `instances`: the clusters of those that are more are told.
+    fn start(&mut self, new: TargetId, instances: u32, decision: &mut Decision) {
+        let clusters = &self.scenario.world.clusters;
+        let process = self.view.process_mut(new).expect("a process exists when it is scaled");
+        for index in process.lrps.len()..instances as usize {
+            process.lrps.push(LrpState::Unclaimed);
+            if clusters.get(index).is_some_and(|spec| spec.registered && !spec.paused) {
+                let cluster = ClusterId(index as u32);
+                decision.deploys.push(Deploy { cluster, revision: NEW, after_writes: decision.writes });
+            }
+        }
+    }
+
+    /// The new process is destroyed: its clusters go back.
+    fn go_back(&self, decision: &mut Decision) {
+        for (index, spec) in self.scenario.world.clusters.iter().enumerate().take(self.instances().len()) {
+            if spec.registered && !spec.paused {
+                let cluster = ClusterId(index as u32);
+                decision.deploys.push(Deploy { cluster, revision: OLD, after_writes: decision.writes });
+            }
+        }
+    }
+
+    /// What the user has done since the last pass.
+    fn user_acts(&mut self, now: SimTime) {
+        let Some(index) = self.view.deployments.iter().rposition(Deployment::is_active) else { return };
+        let due = |at: Option<SimTime>| at.filter(|at| *at <= now);
+        let (continues, cancels) = (due(self.continues), due(self.cancels));
+        if let Some(at) = cancels
+            && continues.is_none_or(|continues| at <= continues)
+        {
+            (self.cancels, self.continues) = (None, None);
+            self.view.cancel_deployment(at, index).expect("an active deployment can be cancelled");
+        } else if let Some(at) = continues {
+            self.continues = None;
+            self.view.continue_deployment(at, index).expect("it is paused until the user continues or cancels it");
+            self.user_acts(now);
+        }
+    }
+
+    /// How long an old instance takes to end.
+    fn grace(&self, index: usize) -> SimDuration {
+        let world = &self.scenario.world;
+        let entity = EntityKey::of("cloud foundry old instance").part(index as u64);
+        let ends = world.workloads.iter().enumerate();
+        let ends = ends.map(|(nth, workload)| {
+            workload.termination.sample(&mut self.streams.stream_nth(entity, "termination", nth as u64))
+        });
+        ends.max().unwrap_or(SimDuration::ZERO).min(GRACEFUL_SHUTDOWN)
+    }
+
+    /// Old instances that have ended since the last pass are not reported any more.
+    fn old_instances_end(&mut self, now: SimTime) {
+        for process in &mut self.view.processes {
+            if Some(process.id) == self.new {
+                continue;
+            }
+            for (lrp, end) in process.lrps.iter_mut().zip(&mut self.ends).skip(process.instances as usize) {
+                if end.is_some_and(|end| end <= now) {
+                    (*lrp, *end) = (LrpState::Unreported, None);
+                }
+            }
+            while process.lrps.len() > process.instances as usize && process.lrps.last() == Some(&LrpState::Unreported)
+            {
+                process.lrps.pop();
+            }
+        }
+    }
+
+    /// Carries a pass out. Returns whether it changed anything that a later pass looks at.
+    fn carry_out(&mut self, now: SimTime, pass: &Pass<UpdaterStatus>, decision: &mut Decision) -> bool {
+        let states = |deployments: &[_]| -> Vec<DeploymentState> {
+            deployments.iter().map(|deployment: &Deployment| deployment.state).collect()
+        };
+        let moved = states(&self.view.deployments) != states(&pass.status.deployments);
+        for action in &pass.actions {
+            decision.writes += 1;
+            match *action {
+                Action::Scale { target, instances } if Some(target) == self.new => {
+                    self.start(target, instances, decision);
+                }
+                Action::Scale { target, instances } => {
+                    let before = self.view.process(target).map_or(0, |process| process.instances);
+                    for index in instances as usize..before as usize {
+                        self.ends[index] = Some(now + self.grace(index));
+                    }
+                }
+                Action::Delete { target } if Some(target) == self.new => self.go_back(decision),
+                Action::Delete { .. } => {}
+                Action::Create { .. }
+                | Action::Stage { .. }
+                | Action::Deploy { .. }
+                | Action::RequestApproval { .. } => unreachable!("the updater scales and deletes processes"),
+            }
+        }
+        self.view.store(pass);
+        moved || !pass.actions.is_empty()
+    }
+
+    /// When the user's next action is noticed.
+    fn user_wakes(&mut self, now: SimTime) -> Option<SimTime> {
+        let active = self.view.active()?;
+        if active.state == DeploymentState::Paused && self.continues.is_none() {
+            let step = u64::from(active.canary_current_step.unwrap_or(1));
+            let after = self.deployment.continue_after.as_ref();
+            self.continues =
+                after.map(|after| now + after.sample(&mut self.streams.stream_nth(self.user, "continue", step)));
+        }
+        let next = self.continues.into_iter().chain(self.cancels).min()?;
+        Some(self.scheduler.next_pass(next.max(now)))
+    }
+
+    /// New instances that are to run and are not routable.
+    fn unavailable(&self) -> u64 {
+        self.instances().iter().filter(|lrp| **lrp != LrpState::Running).count() as u64
+    }
+}
+
+impl Product for CloudFoundryProduct<'_> {
+    fn learn(&mut self, report: Report) -> bool {
+        if report.applied == NEW
+            && let Some(lrp) = self.instance_mut(report.cluster)
+        {
+            let state = match (report.ready, *lrp) {
+                (true, _) => LrpState::Running,
+                (false, LrpState::Crashed) => LrpState::Crashed,
+                (false, _) => LrpState::Claimed,
+            };
+            if std::mem::replace(lrp, state) != state {
+                self.idle = false;
+            }
+        }
+        false
+    }
+
+    fn look(&mut self, world: &World<'_>) {
+        let Some(process) = self.new.and_then(|new| self.view.process_mut(new)) else { return };
+        for (index, lrp) in process.lrps.iter_mut().enumerate() {
+            if *lrp == LrpState::Claimed && world.has_failed_pods(ClusterId(index as u32)) {
+                *lrp = LrpState::Crashed;
+            }
+        }
+    }
+
+    fn decide(&mut self, now: SimTime) -> Decision {
+        if self.new.is_none() {
+            return self.create(now);
+        }
+        self.user_acts(now);
+        self.old_instances_end(now);
+        let mut decision = Decision { unavailable: self.unavailable(), ..Decision::default() };
+        let pass = self.scheduler.reconcile(now, &self.view);
+        let changed = self.carry_out(now, &pass, &mut decision);
+        let user = self.user_wakes(now);
+        decision.wake_at = pass.wake_at.or(user);
+        self.idle = !changed && user.is_none() && self.ends.iter().all(Option::is_none);
+        decision
+    }
+
+    fn is_idle(&self) -> bool {
+        // Where nothing else is to happen, an instance that starts is one that is about to crash.
+        let starts = self.instances().contains(&LrpState::Claimed);
+        self.idle && !starts && self.view.active().is_some_and(Deployment::is_ticked)
+    }
+
+    fn is_done(&self, cluster: ClusterId) -> bool {
+        self.instances().get(cluster.index()) == Some(&LrpState::Running)
+    }
+
+    fn hold(&self) -> Option<Hold> {
+        self.scheduler.hold(&self.view).or_else(|| {
+            let waiting = self.unavailable();
+            (waiting > 0).then(|| Hold {
+                rule: "routable",
+                explanation: format!(
+                    "the app was started with all {} instances, {waiting} of which are not routable; nothing times out",
+                    self.instances().len()
+                ),
+            })
+        })
+    }
+
+    fn stages(&self) -> Vec<String> {
+        let clusters = self.scenario.world.clusters.len();
+        // A first deployment has no steps, whatever was asked for.
+        let plan = match self.view.deployments.last() {
+            Some(deployment) if deployment.process.is_some() => deployment.plan(self.deployment.rules),
+            _ => Vec::new(),
+        };
+        let stage = |instance: usize| match plan.iter().position(|step| (step.canary as usize) > instance) {
+            _ if plan.is_empty() => String::new(),
+            None => "after the last step".to_owned(),
+            Some(step) => match &self.deployment.options.canary_steps {
+                Some(weights) => format!("step {} ({} %)", step + 1, weights[step]),
+                None => format!("step {}", step + 1),
+            },
+        };
+        (0..clusters).map(stage).collect()
+    }
+}

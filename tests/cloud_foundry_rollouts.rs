@@ -1,0 +1,325 @@
+//! Cloud Foundry's deployments of an app with 1 000 instances, as whole simulations: first deployments and updates,
+//! rolling and canary, with and without failures.
+
+use std::fs;
+use std::path::Path;
+
+use assert_cmd::Command;
+use fleetsim::record::{Outcome, RunRecord};
+use fleetsim::scenario::{Experiment, LoadError, Overrides, load};
+use fleetsim::sim;
+
+const CLUSTERS: usize = 1000;
+
+/// An experiment with this strategy in a folder of its own.
+fn write(folder: &Path, release: &str, faults: &str, strategy: &str) {
+    let text = format!(
+        "name: cloud-foundry
+question: What does the updater do?
+seed: 3
+replicates: 1
+horizon: 24h
+fleet: [{{name: \"cell-{{0001..1000}}\", nodes: 1, downlink: 1 Gbit/s, rtt: 1 ms}}]
+registry: {{egress: 100 Gbit/s}}
+release:
+  kind: {release}
+  images: [{{name: shop, manifest: {{layers: [{{size: 20 MB}}]}}, previous: {{layers: [{{size: 20 MB}}]}}}}]
+  workloads: [{{kind: Deployment, image: shop, start: 4 s, readiness: {{period: 10 s}}}}]
+faults: {{{faults}}}
+agent: {{apply: 1 s, readinessDelay: 500 ms}}
+strategies:
+  app:
+    cloudFoundry: {strategy}
+"
+    );
+    fs::write(folder.join("experiment.yaml"), text).expect("the experiment is written");
+}
+
+fn load_in(folder: &Path) -> Result<Experiment, LoadError> {
+    load(&folder.join("experiment.yaml"), &Overrides::default())
+}
+
+fn run(release: &str, faults: &str, strategy: &str) -> RunRecord {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    write(folder.path(), release, faults, strategy);
+    let experiment = load_in(folder.path()).unwrap_or_else(|error| panic!("{}", error.render(false)));
+    let run = sim::run(&experiment.variants[0], experiment.seed, 0);
+    assert_eq!(run.clusters.len(), CLUSTERS);
+    run
+}
+
+/// Most clusters told and not yet ready at once.
+fn peak_in_flight(run: &RunRecord) -> i64 {
+    let mut changes: Vec<(f64, i64)> = Vec::new();
+    for cluster in &run.clusters {
+        changes.extend(cluster.told_s.map(|at| (at, 1)));
+        changes.extend(cluster.ready_s.map(|at| (at, -1)));
+    }
+    changes.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+    let sums = changes.iter().scan(0, |now, (_, change)| {
+        *now += change;
+        Some(*now)
+    });
+    sums.max().unwrap_or(0)
+}
+
+fn told(run: &RunRecord) -> usize {
+    run.clusters.iter().filter(|cluster| cluster.told_s.is_some()).count()
+}
+
+/// When the first and the last of these instances were told.
+fn told_between(run: &RunRecord, instances: std::ops::Range<usize>) -> (f64, f64) {
+    let times = run.clusters[instances].iter().map(|cluster| cluster.told_s.expect("it was told"));
+    times.fold((f64::INFINITY, 0.0), |(first, last), at| (at.min(first), at.max(last)))
+}
+
+fn ready_by(run: &RunRecord, instances: std::ops::Range<usize>) -> f64 {
+    run.clusters[instances].iter().map(|cluster| cluster.ready_s.expect("it is ready")).fold(0.0, f64::max)
+}
+
+const STEPS: &str = "strategy: canary, maxInFlight: 100, canarySteps: [{instance_weight: 10}, {instance_weight: 50}]";
+
+#[test]
+fn a_first_push_starts_everything_at_once_whatever_is_asked_for() {
+    for strategy in ["{strategy: rolling, maxInFlight: 50}".to_owned(), format!("{{{STEPS}}}")] {
+        let run = run("initial", "", &strategy);
+        assert_eq!((run.run.outcome, run.run.held_by.as_str(), told(&run)), (Outcome::Complete, "", CLUSTERS));
+        assert_eq!(run.passes.len(), 1, "there is no deployment for the updater to look at");
+        assert_eq!(run.passes[0].promoted, CLUSTERS as u64);
+        assert!(run.clusters.iter().all(|cluster| cluster.stage.is_empty()));
+    }
+}
+
+#[test]
+fn a_first_push_does_not_end_where_cells_are_missing() {
+    let run = run("initial", "offline: {share: 1%}, pullFailure: 2%", "{}");
+    assert_eq!((run.run.outcome, told(&run)), (Outcome::Stalled, CLUSTERS));
+    let offline = run.clusters.iter().filter(|cluster| cluster.offline).count();
+    assert_eq!(run.run.targets_done as usize, CLUSTERS - offline, "failed pulls are repeated");
+    let held = format!("routable: the app was started with all 1000 instances, {offline} of which are not routable");
+    assert!(run.run.held_by.starts_with(&held), "{}", run.run.held_by);
+}
+
+#[test]
+fn a_rolling_update_never_starts_more_than_max_in_flight() {
+    for (faults, max_in_flight) in [("", 40), ("", 200), ("pullFailure: 2%", 40)] {
+        let run = run("update", faults, &format!("{{maxInFlight: {max_in_flight}}}"));
+        assert_eq!((run.run.outcome, told(&run)), (Outcome::Complete, CLUSTERS), "{faults}");
+        assert_eq!(peak_in_flight(&run), max_in_flight, "{faults}");
+        assert_eq!(run.passes[0].promoted, max_in_flight as u64, "the request starts the first batch");
+        assert_eq!(run.run.failed_pulls > 0, !faults.is_empty());
+        // The updater's period, and nothing else, starts passes.
+        for (index, pass) in run.passes.iter().enumerate() {
+            assert!((pass.t_s - 5.0 * index as f64).abs() < 1e-9, "pass {index} at {} s", pass.t_s);
+        }
+    }
+}
+
+#[test]
+fn one_instance_is_in_flight_where_nobody_says_more() {
+    let run = run("update", "defect: {share: 1%}", "{}");
+    assert_eq!(peak_in_flight(&run), 1);
+    assert_eq!(run.run.outcome, Outcome::Stalled);
+    let first_defect = run.clusters.iter().position(|cluster| cluster.defective).expect("ten or so are");
+    assert_eq!(told(&run), first_defect + 1, "the first that crashes is the last that is told");
+    assert!(run.run.held_by.starts_with("unhealthy: 1 of "), "{}", run.run.held_by);
+    assert!(run.run.held_by.contains("(1 crashed)"), "{}", run.run.held_by);
+}
+
+#[test]
+fn crashing_instances_stop_a_deployment_for_ever() {
+    let run = run("update", "defect: {share: 1%}, pullFailure: 2%", "{maxInFlight: 20}");
+    assert_eq!(run.run.outcome, Outcome::Stalled);
+    assert!(peak_in_flight(&run) <= 20);
+    assert!(told(&run) < CLUSTERS, "it stands still at {}", told(&run));
+    let crashed = run.clusters.iter().filter(|cluster| cluster.told_s.is_some() && cluster.defective).count();
+    let held = format!("unhealthy: {crashed} of {} new instances", told(&run));
+    assert!(run.run.held_by.starts_with(&held), "{}", run.run.held_by);
+    assert_eq!(run.run.exposed_targets as usize, crashed);
+}
+
+#[test]
+fn missing_cells_use_up_max_in_flight() {
+    let many = run("update", "offline: {share: 1%}", "{maxInFlight: 100}");
+    let offline = many.clusters.iter().filter(|cluster| cluster.offline).count();
+    assert_eq!((many.run.outcome, told(&many)), (Outcome::Stalled, CLUSTERS));
+    assert_eq!(many.run.targets_done as usize, CLUSTERS - offline);
+    let held = format!("routable: {} of 1000 new instances are routable", CLUSTERS - offline);
+    assert!(many.run.held_by.starts_with(&held), "{}", many.run.held_by);
+
+    let few = run("update", "offline: {share: 1%}", "{maxInFlight: 2}");
+    assert_eq!(few.run.outcome, Outcome::Stalled);
+    let waiting = few.clusters.iter().filter(|cluster| cluster.told_s.is_some() && cluster.ready_s.is_none()).count();
+    assert_eq!(waiting, 2, "both places are taken by cells that never come");
+    assert!(few.run.held_by.starts_with("max_in_flight: 2 of "), "{}", few.run.held_by);
+
+    let back = run("update", "offline: {share: 1%, return: 2h}", "{maxInFlight: 100}");
+    assert_eq!((back.run.outcome, told(&back)), (Outcome::Complete, CLUSTERS));
+    assert!(back.run.completion_s > Some(7200.0));
+}
+
+#[test]
+fn a_canary_pauses_after_each_step_until_a_user_continues() {
+    for faults in ["", "pullFailure: 2%"] {
+        let run = run("update", faults, &format!("{{{STEPS}, continueAfter: 10m}}"));
+        assert_eq!((run.run.outcome, told(&run)), (Outcome::Complete, CLUSTERS));
+        assert!(peak_in_flight(&run) <= 100);
+        assert_eq!(run.passes[0].promoted, 1, "the request starts one instance");
+        // 10 % and 50 % of 1 000, and the rest.
+        let stages = [(0..100, "step 1 (10 %)"), (100..500, "step 2 (50 %)"), (500..1000, "after the last step")];
+        for (instances, stage) in &stages {
+            assert!(run.clusters[instances.clone()].iter().all(|cluster| cluster.stage == *stage), "{stage}");
+        }
+        for pair in stages.windows(2) {
+            let (before, after) = (pair[0].0.clone(), pair[1].0.clone());
+            let pause = told_between(&run, after).0 - ready_by(&run, before);
+            // Seen in the pass after the last is ready, continued ten minutes later, done in the pass after that.
+            assert!((600.0..=611.0).contains(&pause), "a pause of {pause} s before {}", pair[1].1);
+        }
+    }
+}
+
+#[test]
+fn a_canary_that_nobody_continues_stalls_and_says_so() {
+    let run = run("update", "", &format!("{{{STEPS}}}"));
+    assert_eq!((run.run.outcome, told(&run)), (Outcome::Stalled, 100));
+    assert_eq!(
+        run.run.held_by,
+        "canary: step 1 of 2 (10 %) is reached with 100 new and 901 old instances; it waits for a user to continue or \
+         cancel"
+    );
+    assert!(run.run.end_s < 3600.0, "it does not wait for the horizon: {} s", run.run.end_s);
+}
+
+#[test]
+fn a_canary_step_with_a_crash_is_never_reached() {
+    let run = run("update", "defect: {share: 3%}", &format!("{{{STEPS}, continueAfter: 1m}}"));
+    assert_eq!(run.run.outcome, Outcome::Stalled);
+    assert!(told(&run) <= 100, "step 1 ends with 100, and {} were told", told(&run));
+    assert!(["unhealthy", "routable"].iter().any(|rule| run.run.held_by.starts_with(rule)), "{}", run.run.held_by);
+}
+
+#[test]
+fn a_cancelled_deployment_goes_back() {
+    let run = run("update", "", &format!("{{{STEPS}, cancelAfter: 10m}}"));
+    assert_eq!((run.run.outcome, told(&run), run.run.targets_done), (Outcome::Stalled, 100, 0));
+    let held = "cancel: the deployment was cancelled: the app is back on v1 with 1000 instances";
+    assert_eq!(run.run.held_by, held);
+    let back = run.passes.last().expect("the pass that goes back");
+    assert_eq!(back.promoted, 100, "all that were new are told the old version at once");
+    assert!(run.run.end_s > 600.0);
+}
+
+#[test]
+fn documented_rules_replace_one_for_one() {
+    let run = run("update", "", "{maxInFlight: 50, rules: documented}");
+    assert_eq!((run.run.outcome, told(&run)), (Outcome::Complete, CLUSTERS));
+    assert!(peak_in_flight(&run) <= 50);
+}
+
+#[test]
+fn a_drawn_pause_has_the_same_luck_in_all_variants() {
+    let first_of_rest = |max_in_flight: u32| {
+        let strategy =
+            format!("{{strategy: canary, maxInFlight: {max_in_flight}, continueAfter: {{median: 20m, sigma: 0.6}}}}");
+        told_between(&run("update", "", &strategy), 1..CLUSTERS).0
+    };
+    let (few, many) = (first_of_rest(50), first_of_rest(500));
+    assert!((few - many).abs() < 0.1 && few > 60.0, "{few} and {many} s");
+}
+
+/// A folder with the request `body` as a file.
+fn with_file(body: &str, strategy: &str) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    write(folder.path(), "update", "", strategy);
+    fs::write(folder.path().join("deployment.json"), body).expect("the request is written");
+    folder
+}
+
+#[test]
+fn what_the_product_refuses_is_refused_at_its_line_and_in_its_words() {
+    let file = "{file: deployment.json}";
+    let cases = [
+        (
+            "{\n  \"strategy\": \"blue-green\"\n}",
+            file,
+            "deployment.json:2:",
+            "Strategy 'blue-green' is not a supported deployment strategy",
+        ),
+        (
+            "{\n  \"options\": {\n    \"max_in_flight\": 0\n  }\n}",
+            file,
+            "deployment.json:3:",
+            "Max in flight must be an integer greater than 0",
+        ),
+        (
+            "{\"strategy\": \"canary\",\n \"options\": {\"canary\": {\n  \"steps\": [{\"instance_weight\": 50},\n   \
+             {\"instance_weight\": 20}]}}}",
+            file,
+            "deployment.json:3:",
+            "Options canary steps instance weight must be sorted in ascending order",
+        ),
+        (
+            "{\"options\": {\n\"max_inflight\": 5}}",
+            file,
+            "deployment.json:2:",
+            "Options has unsupported key(s): max_inflight",
+        ),
+        ("{\n\"strateg\": 1}", file, "deployment.json:2:", "Unknown field(s): 'strateg'"),
+        ("{}", "{file: deployment.json, maxInFlight: many}", "experiment.yaml:16:", "Max in flight must be an integer"),
+        (
+            "{}",
+            "{strategy: rolling, canarySteps: [{instance_weight: 5}]}",
+            "experiment.yaml:16:",
+            "Options canary are only valid for Canary deployments",
+        ),
+        (
+            "{}",
+            "{maxInFlight: 10, quota: {organization: {name: ACME, totalInstances: 1005}}}",
+            "experiment.yaml:16:",
+            "app_instance_limit app_instance_limit_exceeded for organization ACME. This organization's quota may not be \
+             large enough to support rolling deployments or your configured max-in-flight.",
+        ),
+        ("{\"options\": {\n\"web_instances\": 5}}", file, "deployment.json:2:", "the app has 1000 instances"),
+        ("{}", "{continueAfter: 5}", "experiment.yaml:16:", "`5` has no unit"),
+    ];
+    for (body, strategy, place, reason) in cases {
+        let folder = with_file(body, strategy);
+        let error = load_in(folder.path()).expect_err(reason).to_string();
+        assert!(error.contains(place) && error.contains(reason), "{strategy} with {body}: {error}");
+    }
+}
+
+#[test]
+fn a_quota_that_is_too_small_for_the_surge_blocks_for_ever() {
+    // The request fits, its first pass does not: one instance at first, then two.
+    let quota = "quota: {organization: {name: ACME, totalInstances: 1005}}";
+    let run = run("update", "", &format!("{{strategy: canary, maxInFlight: 10, {quota}, continueAfter: 1m}}"));
+    assert_eq!(run.run.outcome, Outcome::Stalled);
+    assert!(run.run.held_by.starts_with("app_instance_limit: "), "{}", run.run.held_by);
+    assert_eq!(told(&run), 1);
+}
+
+#[test]
+fn what_is_in_place_counts_before_the_file_and_explain_tells_it() {
+    let body = r#"{"strategy": "canary", "options": {"max_in_flight": 7,
+        "canary": {"steps": [{"instance_weight": 10}, {"instance_weight": 100}]}}}"#;
+    let folder = with_file(body, "{file: deployment.json, maxInFlight: 50, continueAfter: {median: 5m, sigma: 0.6}}");
+    let output = Command::cargo_bin("fleetsim")
+        .expect("the program is built")
+        .current_dir(folder.path())
+        .args(["explain", "."])
+        .assert()
+        .success();
+    let text = String::from_utf8_lossy(&output.get_output().stdout).into_owned();
+    for line in [
+        "app: Cloud Foundry, canary deployment, by the rules that ship",
+        "  1000 instances, one in each cluster; max_in_flight 50; 1 start with the request; 1051 of both versions at most",
+        "  1       10 %     100            100            901",
+        "  2      100 %     900           1000              0",
+        "  a user continues after each step: after a median of 5 min 00 s, sigma 0.6",
+        "  note: it waits for a user 2 times, without a time limit",
+    ] {
+        assert!(text.lines().any(|found| found == line), "`{line}` is in\n{text}");
+    }
+}
