@@ -1,5 +1,7 @@
 //! `fleetsim explain`: what each strategy would do to this fleet, before any simulation.
 
+mod argo_cd;
+
 use std::fmt::Write as _;
 
 use clap::Args;
@@ -77,6 +79,10 @@ fn strategy(variant: &Variant) -> String {
     let label = &variant.label;
     match &scenario.strategy {
         Strategy::RancherFleet { rules, strategy } => rancher_fleet(label, scenario, *rules, strategy),
+        Strategy::ArgoCd { spec, options, release } => {
+            argo_cd::application_set(label, scenario, spec, *options, *release)
+        }
+        Strategy::ArgoCdProposal { strategy } => argo_cd::proposal(label, scenario, strategy),
         Strategy::AllAtOnce {} => format!("{label}: all {clusters} clusters in the first pass\n"),
         Strategy::OneByOne {} => format!("{label}: {clusters} clusters, each after the one before is ready\n"),
         Strategy::Batches { size } => {

@@ -11,6 +11,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserializer, MapAccess, Visitor, value::MapAccessDeserializer};
 use serde::{Deserialize, de::DeserializeOwned};
 
+use super::file_argo_cd::{ArgoCdFile, ArgoCdProposalFile};
 use super::quantity::{Amount, Anything, Duration, Ordered, PerTime, Percent, Rate, RateLimit, Size, Spread};
 use crate::rollout::label_selector::LabelSelector;
 use crate::rollout::rancher_fleet::{IntOrString, ManualPartition, Rules};
@@ -449,6 +450,10 @@ pub(crate) struct ControllerFile {
 pub(crate) enum StrategyFile {
     /// Rancher Fleet's bundle rollout.
     RancherFleet(RancherFleetFile),
+    /// Argo CD's ApplicationSet: RollingSync, or all at once.
+    ArgoCd(ArgoCdFile),
+    /// The RollingUpdate strategy that was proposed for Argo CD and never shipped.
+    ArgoCdProposal(ArgoCdProposalFile),
     /// Every cluster at once: the fastest and the hardest on the registry.
     AllAtOnce {},
     /// Batches of a fixed size, each begun when the one before is ready.

@@ -3,9 +3,11 @@
 //! Three kinds of type and two conversions: the file as written (text, fields left out), the checked [`Scenario`]
 //! (units resolved, defaults filled in; nothing past this point asks again), and the running state in `sim`.
 
+mod argo_cd;
 mod check;
 mod error;
 mod file;
+mod file_argo_cd;
 mod files;
 mod inventory;
 mod load;
@@ -23,11 +25,14 @@ mod tree;
 use std::sync::Arc;
 
 use crate::rollout::ControlLoop;
+use crate::rollout::argo_cd::proposal::ProposalStrategy;
+use crate::rollout::argo_cd::{ApplicationSetSpec, Options};
 use crate::rollout::label_selector::LabelSelector;
 use crate::rollout::rancher_fleet::{Cluster, ClusterGroup, RolloutStrategy, Rules, groups_of};
 use crate::units::SimDuration;
 use crate::world::{ClusterSpec, CountOrPercent, WorldSpec};
 
+pub use argo_cd::ArgoCdRelease;
 pub use error::{LoadError, Problem};
 pub use load::{Overrides, load};
 pub use schema::schema;
@@ -115,6 +120,20 @@ pub enum Strategy {
         rules: Rules,
         /// The product's own configuration; it makes partitions of this scenario's clusters without an error.
         strategy: RolloutStrategy,
+    },
+    /// Argo CD's ApplicationSet.
+    ArgoCd {
+        /// The product's own configuration, which it would work on.
+        spec: ApplicationSetSpec,
+        /// How the controller runs.
+        options: Options,
+        /// What of the template names the new release.
+        release: ArgoCdRelease,
+    },
+    /// The strategy that was proposed for Argo CD and never shipped.
+    ArgoCdProposal {
+        /// Without an error for this scenario's clusters.
+        strategy: ProposalStrategy,
     },
     /// Every cluster in the first pass.
     AllAtOnce {},

@@ -42,6 +42,8 @@ impl Checker<'_> {
                 Some(Strategy::Batches { size: size.0 })
             }
             StrategyFile::RancherFleet(fleet) => self.rancher_fleet(&path.key("rancherFleet"), fleet, world),
+            StrategyFile::ArgoCd(set) => self.argo_cd(&path.key("argoCd"), set),
+            StrategyFile::ArgoCdProposal(set) => self.argo_cd_proposal(&path.key("argoCdProposal"), set, world),
         }
     }
 

@@ -1,4 +1,5 @@
-//! The proposal's `strategy` as its text writes it. Unknown fields are ignored.
+//! The proposal's `strategy` as its text writes it. Unknown fields are ignored, but not in
+//! the strategy.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -24,7 +25,7 @@ pub struct ProposalSpec {
 
 /// `spec.strategy`.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ProposalStrategy {
     /// `RollingUpdate`, or `AllAtOnce`; empty: `AllAtOnce`.
     #[serde(rename = "type", default, deserialize_with = "null_is_default", skip_serializing_if = "String::is_empty")]
@@ -36,7 +37,7 @@ pub struct ProposalStrategy {
 
 /// `spec.strategy.rollingUpdate`.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RollingUpdateBlock {
     /// In the order in which they are worked on. None: applications one by one.
     #[serde(default, deserialize_with = "null_is_default")]
