@@ -436,9 +436,9 @@ pub(crate) struct AgentFile {
 pub(crate) struct ControllerFile {
     /// Part of a pass that does not depend on the fleet. Default: 20 ms.
     pub(crate) pass_base: Option<Duration>,
-    /// Part of a pass per target it looks at. Default: 50 us.
+    /// Part of a pass per target it looks at. Default: 50 us; Argo CD 100 us.
     pub(crate) pass_per_target: Option<Duration>,
-    /// Part of a pass per object it writes. Default: 5 ms.
+    /// Part of a pass per object it writes. Default: 5 ms; Argo CD 10 ms.
     pub(crate) pass_per_write: Option<Duration>,
     /// From a change of an object to the controller's cache. Default: 100 ms.
     pub(crate) watch_delay: Option<Duration>,

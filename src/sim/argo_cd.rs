@@ -247,8 +247,7 @@ impl Product for ArgoCdProduct<'_> {
         let pass = self.scheduler.reconcile(now, &self.view);
         // Rows are one object, written before the applications.
         let writes = usize::from(pass.status.rows_written);
-        let mut decision =
-            Decision { writes, unavailable, again: pass.wake_at == Some(now), ..Decision::default() };
+        let mut decision = Decision { writes, unavailable, again: pass.wake_at == Some(now), ..Decision::default() };
         let mut last: Option<TargetId> = None;
         for action in &pass.actions {
             let (Action::Create { target } | Action::Stage { target, .. } | Action::Deploy { target, .. }) = *action

@@ -1,8 +1,7 @@
 //! An ApplicationSet as it is written, as far as it decides the order of a rollout.
 //!
 //! Follows `pkg/apis/application/v1alpha1/applicationset_types.go` and `applicationset/generators/*.go`. Unknown fields
-//! are ignored here, because real files carry many, but not in the strategy, where one can only be a slip that the
-//! API server prunes: generators and template are read only for their timers, the sync
+//! are ignored here, because real files carry many: generators and template are read only for their timers, the sync
 //! policy and the finalizers. Nothing is checked but types and the few values that the product's own schema lists;
 //! what a step means for a fleet is decided by [`super::steps`] and [`super::limit`].
 
@@ -46,7 +45,7 @@ pub struct ApplicationSetSpec {
 
 /// `spec.strategy`.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
 pub struct Strategy {
     /// `RollingSync`. Empty, `AllAtOnce` or anything else: all at once.
     #[serde(rename = "type", default, deserialize_with = "null_is_default", skip_serializing_if = "String::is_empty")]
@@ -61,7 +60,7 @@ pub struct Strategy {
 
 /// `spec.strategy.rollingSync`.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
 pub struct RollingSync {
     /// In the order in which they are worked on. None: an error, and nothing is done at all.
     #[serde(default, deserialize_with = "null_is_default")]
@@ -70,7 +69,7 @@ pub struct RollingSync {
 
 /// One step: some applications, and how many of them are updated at once.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
 pub struct Step {
     /// All must hold. None: every application is in the step.
     #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "Vec::is_empty")]
@@ -82,7 +81,7 @@ pub struct Step {
 
 /// One test of an application's labels. Not Kubernetes' own rules, see [`MatchExpression::matches`].
 #[derive(Clone, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
 pub struct MatchExpression {
     /// The label's key.
     #[serde(default, deserialize_with = "null_is_default")]

@@ -2,7 +2,7 @@
 //!
 //! What it does work on, though it may surprise (a step that selects nothing, an operator that does not exist, a
 //! `maxUpdate` that it cannot read), is no error there and none here: the product shows it as a condition, and
-//! `fleetsim explain` as a note. In place, unknown fields are refused.
+//! `fleetsim explain` as a note. Unknown fields are refused in place, and in the strategy of a file.
 
 use std::sync::Arc;
 
@@ -12,6 +12,7 @@ use super::super::argo_cd::applications;
 use super::super::error::{Place, Problem, Source};
 use super::super::file_argo_cd::{ArgoCdFile, ArgoCdProposalFile};
 use super::super::path::Path;
+use super::super::read::{Kind, ReadError};
 use super::super::tree::{self, Node};
 use super::super::{Strategy, read};
 use super::{CheckedWorld, Checker};
@@ -127,17 +128,34 @@ impl Checker<'_> {
                 return None;
             }
         };
-        let reading = read::read::<T>(tree.clone());
-        for error in &reading.errors {
+        // A reading gives up after many errors, and what a real file carries beside the strategy is one error each.
+        let mut rest = tree.clone();
+        let (mut value, mut errors) = (None, Vec::new());
+        while value.is_none() && errors.is_empty() {
+            let reading = read::read::<T>(rest.clone());
+            let has_struck = reading.struck.iter().filter(|struck| rest.strike(struck)).count() > 0;
+            value = reading.value;
+            errors.extend(reading.errors.into_iter().filter(|error| !is_of_no_account(error)));
+            if !has_struck {
+                break;
+            }
+        }
+        for error in &errors {
             let span = if error.is_of_key() { tree.key_place(&error.path) } else { tree.place(&error.path) };
             let place = Place { source: Arc::clone(&source), span };
             let problem = Problem::at(place, error.path.to_string(), error.message());
             self.problems.push(problem.with_optional_help(error.help()));
         }
         // What is left of a wrong file would be judged by what is missing.
-        let value = reading.value.filter(|_| reading.errors.is_empty())?;
+        let value = value.filter(|_| errors.is_empty())?;
         Some(FromFile { source, tree, value })
     }
+}
+
+/// Real files carry much that decides nothing here; in the strategy, an unknown field is a slip.
+fn is_of_no_account(error: &ReadError) -> bool {
+    let strategy = Path::of("spec").key("strategy");
+    matches!(error.kind, Kind::UnknownField { .. }) && !error.path.starts_with(&strategy)
 }
 
 fn with_auto_sync(mut spec: ApplicationSetSpec, auto_sync: bool) -> ApplicationSetSpec {

@@ -1,5 +1,4 @@
-//! The proposal's `strategy` as its text writes it. Unknown fields are ignored, but not in
-//! the strategy.
+//! The proposal's `strategy` as its text writes it. Unknown fields are ignored.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -25,7 +24,7 @@ pub struct ProposalSpec {
 
 /// `spec.strategy`.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
 pub struct ProposalStrategy {
     /// `RollingUpdate`, or `AllAtOnce`; empty: `AllAtOnce`.
     #[serde(rename = "type", default, deserialize_with = "null_is_default", skip_serializing_if = "String::is_empty")]
@@ -37,7 +36,7 @@ pub struct ProposalStrategy {
 
 /// `spec.strategy.rollingUpdate`.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
 pub struct RollingUpdateBlock {
     /// In the order in which they are worked on. None: applications one by one.
     #[serde(default, deserialize_with = "null_is_default")]
