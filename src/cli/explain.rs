@@ -1,5 +1,6 @@
 //! `fleetsim explain`: what each strategy would do to this fleet, before any simulation.
 
+mod argo_cd;
 mod cloud_foundry;
 
 use std::fmt::Write as _;
@@ -80,6 +81,10 @@ fn strategy(variant: &Variant) -> String {
     match &scenario.strategy {
         Strategy::RancherFleet { rules, strategy } => rancher_fleet(label, scenario, *rules, strategy),
         Strategy::CloudFoundry { deployment } => cloud_foundry::text(label, scenario, deployment),
+        Strategy::ArgoCd { spec, options, release } => {
+            argo_cd::application_set(label, scenario, spec, *options, *release)
+        }
+        Strategy::ArgoCdProposal { strategy } => argo_cd::proposal(label, scenario, strategy),
         Strategy::AllAtOnce {} => format!("{label}: all {clusters} clusters in the first pass\n"),
         Strategy::OneByOne {} => format!("{label}: {clusters} clusters, each after the one before is ready\n"),
         Strategy::Batches { size } => {

@@ -12,6 +12,7 @@ use serde::de::{self, Deserializer, MapAccess, Visitor, value::MapAccessDeserial
 use serde::{Deserialize, de::DeserializeOwned};
 
 use super::cloud_foundry_file::CloudFoundryFile;
+use super::file_argo_cd::{ArgoCdFile, ArgoCdProposalFile};
 use super::quantity::{Amount, Anything, Duration, Ordered, PerTime, Percent, Rate, RateLimit, Size, Spread};
 use crate::rollout::label_selector::LabelSelector;
 use crate::rollout::rancher_fleet::{IntOrString, ManualPartition, Rules};
@@ -436,9 +437,9 @@ pub(crate) struct AgentFile {
 pub(crate) struct ControllerFile {
     /// Part of a pass that does not depend on the fleet. Default: 20 ms.
     pub(crate) pass_base: Option<Duration>,
-    /// Part of a pass per target it looks at. Default: 50 us.
+    /// Part of a pass per target it looks at. Default: 50 us; Argo CD 100 us.
     pub(crate) pass_per_target: Option<Duration>,
-    /// Part of a pass per object it writes. Default: 5 ms.
+    /// Part of a pass per object it writes. Default: 5 ms; Argo CD 10 ms.
     pub(crate) pass_per_write: Option<Duration>,
     /// From a change of an object to the controller's cache. Default: 100 ms.
     pub(crate) watch_delay: Option<Duration>,
@@ -452,6 +453,10 @@ pub(crate) enum StrategyFile {
     RancherFleet(RancherFleetFile),
     /// Cloud Foundry's deployment of an app with one instance in each cluster.
     CloudFoundry(CloudFoundryFile),
+    /// Argo CD's ApplicationSet: RollingSync, or all at once.
+    ArgoCd(ArgoCdFile),
+    /// The RollingUpdate strategy that was proposed for Argo CD and never shipped.
+    ArgoCdProposal(ArgoCdProposalFile),
     /// Every cluster at once: the fastest and the hardest on the registry.
     AllAtOnce {},
     /// Batches of a fixed size, each begun when the one before is ready.

@@ -300,8 +300,8 @@ impl Loader {
         Some(Scenario {
             world: world.world,
             groups: world.groups,
+            control_loop: control_loop(reading.file.controller.as_ref(), strategy.control_loop()),
             strategy,
-            control_loop: control_loop(reading.file.controller.as_ref()),
             horizon,
         })
     }

@@ -3,10 +3,12 @@
 //! Three kinds of type and two conversions: the file as written (text, fields left out), the checked [`Scenario`]
 //! (units resolved, defaults filled in; nothing past this point asks again), and the running state in `sim`.
 
+mod argo_cd;
 mod check;
 mod cloud_foundry_file;
 mod error;
 mod file;
+mod file_argo_cd;
 mod files;
 mod inventory;
 mod load;
@@ -24,12 +26,15 @@ mod tree;
 use std::sync::Arc;
 
 use crate::rollout::ControlLoop;
+use crate::rollout::argo_cd::proposal::ProposalStrategy;
+use crate::rollout::argo_cd::{ApplicationSetSpec, Options};
 use crate::rollout::cloud_foundry::{self, DeploymentOptions, Quota};
 use crate::rollout::label_selector::LabelSelector;
 use crate::rollout::rancher_fleet::{Cluster, ClusterGroup, RolloutStrategy, Rules, groups_of};
 use crate::units::SimDuration;
 use crate::world::{ClusterSpec, CountOrPercent, DurationModel, WorldSpec};
 
+pub use argo_cd::ArgoCdRelease;
 pub use error::{LoadError, Problem};
 pub use load::{Overrides, load};
 pub use schema::schema;
@@ -122,6 +127,20 @@ pub enum Strategy {
     CloudFoundry {
         /// The product's own request, and what it meets.
         deployment: Box<CloudFoundryDeployment>,
+    },
+    /// Argo CD's ApplicationSet.
+    ArgoCd {
+        /// The product's own configuration, which it would work on.
+        spec: ApplicationSetSpec,
+        /// How the controller runs.
+        options: Options,
+        /// What of the template names the new release.
+        release: ArgoCdRelease,
+    },
+    /// The strategy that was proposed for Argo CD and never shipped.
+    ArgoCdProposal {
+        /// Without an error for this scenario's clusters.
+        strategy: ProposalStrategy,
     },
     /// Every cluster in the first pass.
     AllAtOnce {},

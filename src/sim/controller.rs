@@ -12,6 +12,7 @@ use std::collections::VecDeque;
 use super::product::{Deploy, Product};
 use crate::record::PassRow;
 use crate::rollout::ControlLoop;
+use crate::units::SimTime;
 use crate::world::{ClusterId, DriverEvent, Event, Queue, Report, World};
 
 /// The control loop of one run.
@@ -27,6 +28,8 @@ pub(super) struct Controller<'s> {
     dirty: bool,
     /// Its own writes start another pass.
     again: bool,
+    /// The earliest [`DriverEvent::Due`] in the queue.
+    due: Option<SimTime>,
     /// Deploys of the pass in progress that are still to be written, in their order.
     unwritten: VecDeque<Deploy>,
     pub(super) passes: Vec<PassRow>,
@@ -42,6 +45,7 @@ impl<'s> Controller<'s> {
             busy: false,
             dirty: false,
             again: false,
+            due: None,
             unwritten: VecDeque::new(),
             passes: Vec::new(),
         }
@@ -61,6 +65,7 @@ impl<'s> Controller<'s> {
         if self.product.learn(report) {
             self.changed(queue);
         }
+        self.schedule_due(queue);
         report.cluster
     }
 
@@ -101,6 +106,33 @@ impl<'s> Controller<'s> {
         self.busy = true;
         self.again = decision.again;
         queue.schedule_in(duration, Event::Driver(DriverEvent::PassEnds));
+        self.schedule_due(queue);
+    }
+
+    /// What is due in the product happens. Returns the clusters of which it sees something new.
+    pub(super) fn due(&mut self, world: &mut World<'_>, queue: &mut Queue) -> Vec<ClusterId> {
+        let now = queue.now();
+        if self.due.is_some_and(|due| due <= now) {
+            self.due = None;
+        }
+        let happened = self.product.advance(now);
+        for (cluster, revision) in happened.deploys {
+            world.tell(cluster, revision, queue);
+        }
+        if happened.starts_pass {
+            self.changed(queue);
+        }
+        self.schedule_due(queue);
+        happened.changed
+    }
+
+    fn schedule_due(&mut self, queue: &mut Queue) {
+        let Some(at) = self.product.next_event() else { return };
+        let at = at.max(queue.now());
+        if self.due.is_none_or(|due| at < due) {
+            self.due = Some(at);
+            queue.schedule(at, Event::Driver(DriverEvent::Due));
+        }
     }
 
     /// The next deploy of the pass is written: its cluster is told.

@@ -6,6 +6,7 @@
 //! A run ends when the product sees every target on the wanted revision and ready, or when nothing is left that could
 //! change what the product sees (then the rule that holds the rollout is told), or at the horizon.
 
+mod argo_cd;
 mod baseline;
 mod cloud_foundry;
 mod controller;
@@ -64,6 +65,10 @@ impl<'s> Sim<'s> {
             Strategy::CloudFoundry { deployment } => {
                 Box::new(cloud_foundry::CloudFoundryProduct::new(scenario, deployment, seed, replicate))
             }
+            Strategy::ArgoCd { spec, options, release } => {
+                Box::new(argo_cd::ArgoCdProduct::new(scenario, spec, *options, *release))
+            }
+            Strategy::ArgoCdProposal { strategy } => Box::new(argo_cd::ProposalProduct::new(scenario, strategy)),
             Strategy::AllAtOnce {} => Box::new(BaselineProduct::new(scenario, Baseline::AllAtOnce)),
             Strategy::Batches { size: CountOrPercent::Count(size) } => {
                 Box::new(BaselineProduct::new(scenario, Baseline::BatchSize(*size)))
@@ -190,6 +195,11 @@ impl engine::Model for Sim<'_> {
             }
             Event::Driver(DriverEvent::PassEnds) => self.controller.pass_ends(queue),
             Event::Driver(DriverEvent::Written) => self.controller.written(&mut self.world, queue),
+            Event::Driver(DriverEvent::Due) => {
+                for cluster in self.controller.due(&mut self.world, queue) {
+                    self.progress.set(cluster, self.controller.product.is_done(cluster), queue.now());
+                }
+            }
             Event::Driver(DriverEvent::Wake) => self.controller.changed(queue),
             event => {
                 self.world.handle(event, queue);

@@ -30,6 +30,17 @@ pub(super) struct Decision {
     pub(super) wake_at: Option<SimTime>,
 }
 
+/// What of the product's own happened beside passes and news.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Happened {
+    /// It starts a pass.
+    pub(super) starts_pass: bool,
+    /// Clusters to tell what to run, at once.
+    pub(super) deploys: Vec<(ClusterId, Revision)>,
+    /// Clusters of which the product sees something new.
+    pub(super) changed: Vec<ClusterId>,
+}
+
 /// One product's controller: the adapter between a scheduler and the world.
 pub(super) trait Product {
     /// A report has reached the controller's cache. Returns whether the change starts a pass.
@@ -58,4 +69,15 @@ pub(super) trait Product {
 
     /// The stage that each target is in, for people; empty for none.
     fn stages(&self) -> Vec<String>;
+
+    /// When something of the product's own happens next, beside passes and news; a time that is past means at once.
+    /// `None`: nothing is due.
+    fn next_event(&self) -> Option<SimTime> {
+        None
+    }
+
+    /// Lets everything happen that is due at `now`.
+    fn advance(&mut self, _now: SimTime) -> Happened {
+        Happened::default()
+    }
 }

@@ -184,6 +184,8 @@ pub enum DriverEvent {
     PassEnds,
     /// The scheduler had asked to be called at this time.
     Wake,
+    /// Something of the product's own happens, beside passes and news.
+    Due,
 }
 
 /// The queue that a world's events go through.

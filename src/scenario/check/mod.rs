@@ -1,6 +1,7 @@
 //! From the file as written to what a run needs: units resolved, defaults filled in, everything that can be told wrong
 //! before a run told at once and with its place.
 
+mod argo_cd;
 mod cloud_foundry;
 mod fleet;
 mod parts;

@@ -169,8 +169,7 @@ impl Checker<'_> {
 }
 
 /// How the controller runs; all strategies of an experiment run at the same pace, so that they can be compared.
-pub(crate) fn control_loop(written: Option<&ControllerFile>) -> ControlLoop {
-    let default = rancher_fleet::control_loop();
+pub(crate) fn control_loop(written: Option<&ControllerFile>, default: ControlLoop) -> ControlLoop {
     let written = written.cloned().unwrap_or_default();
     let or = |span: Option<super::super::quantity::Duration>, default: SimDuration| span.map_or(default, |span| span.0);
     ControlLoop {

@@ -43,6 +43,8 @@ impl Checker<'_> {
             }
             StrategyFile::RancherFleet(fleet) => self.rancher_fleet(&path.key("rancherFleet"), fleet, world),
             StrategyFile::CloudFoundry(app) => self.cloud_foundry(&path.key("cloudFoundry"), app, world),
+            StrategyFile::ArgoCd(set) => self.argo_cd(&path.key("argoCd"), set),
+            StrategyFile::ArgoCdProposal(set) => self.argo_cd_proposal(&path.key("argoCdProposal"), set, world),
         }
     }
 

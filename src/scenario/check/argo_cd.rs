@@ -1,0 +1,169 @@
+//! Argo CD's ApplicationSets: what the product itself would not work on is refused, with its own reason.
+//!
+//! What it does work on, though it may surprise (a step that selects nothing, an operator that does not exist, a
+//! `maxUpdate` that it cannot read), is no error there and none here: the product shows it as a condition, and
+//! `fleetsim explain` as a note. Unknown fields are refused in place, and in the strategy of a file.
+
+use std::sync::Arc;
+
+use serde::de::DeserializeOwned;
+
+use super::super::argo_cd::applications;
+use super::super::error::{Place, Problem, Source};
+use super::super::file_argo_cd::{ArgoCdFile, ArgoCdProposalFile};
+use super::super::path::Path;
+use super::super::read::{Kind, ReadError};
+use super::super::tree::{self, Node};
+use super::super::{Strategy, read};
+use super::{CheckedWorld, Checker};
+use crate::rollout::argo_cd::proposal::{ProposalError, ProposalFile, RollingUpdate};
+use crate::rollout::argo_cd::{ApplicationSetFile, ApplicationSetSpec, Automated, ConfigError};
+
+/// A file of the product, read.
+struct FromFile<T> {
+    source: Arc<Source>,
+    tree: Node,
+    value: T,
+}
+
+const REFUSED: &str = "Argo CD refuses this too and would not roll out at all";
+
+impl Checker<'_> {
+    pub(super) fn argo_cd(&mut self, path: &Path, written: &ArgoCdFile) -> Option<Strategy> {
+        let file = match &written.file {
+            Some(name) => Some(self.product_file::<ApplicationSetFile>(&path.key("file"), name)?),
+            None => None,
+        };
+        let mut spec = match &file {
+            Some(file) => file.value.spec.clone(),
+            None => with_auto_sync(ApplicationSetSpec::default(), true),
+        };
+        if let Some(strategy) = &written.strategy {
+            spec.strategy = Some(strategy.clone());
+        }
+        if let Some(auto_sync) = written.auto_sync {
+            spec = with_auto_sync(spec, auto_sync);
+        }
+        if written.applications_sync.is_some() {
+            spec.sync_policy.get_or_insert_default().applications_sync = written.applications_sync;
+        }
+        let checked = match &file {
+            Some(file) => ApplicationSetFile { kind: file.value.kind.clone(), spec }.check(),
+            None => spec.steps().map(|_| ()).map(|()| spec),
+        };
+        match checked {
+            Ok(spec) => Some(Strategy::ArgoCd {
+                spec,
+                options: written.options.unwrap_or_default(),
+                release: written.release.unwrap_or_default(),
+            }),
+            // Steps that were left out for an error of their own are no news.
+            Err(ConfigError::NoSteps) if !self.is_untouched(&path.key("strategy")) => None,
+            Err(error) => {
+                let field = match &error {
+                    ConfigError::Kind(_) => "kind",
+                    ConfigError::NoGenerators => "spec.generators",
+                    _ => "spec.strategy.rollingSync.steps",
+                };
+                let problem = self.set_problem(path, file.as_ref(), field, error.to_string());
+                self.problems.push(problem.with_help(REFUSED));
+                None
+            }
+        }
+    }
+
+    pub(super) fn argo_cd_proposal(
+        &mut self,
+        path: &Path,
+        written: &ArgoCdProposalFile,
+        world: &CheckedWorld,
+    ) -> Option<Strategy> {
+        let file = match &written.file {
+            Some(name) => Some(self.product_file::<ProposalFile>(&path.key("file"), name)?),
+            None => None,
+        };
+        let from_file = || file.as_ref().map(|file| file.value.spec.strategy.clone()).unwrap_or_default();
+        let strategy = written.strategy.clone().unwrap_or_else(from_file);
+        if let Err(error) = RollingUpdate::new(&strategy, &applications(&world.world.clusters)) {
+            let field = match &error {
+                ProposalError::MaxUpdate { step, .. } => {
+                    format!("spec.strategy.rollingUpdate.steps[{step}].maxUpdate")
+                }
+                ProposalError::Operator { step, .. } => format!("spec.strategy.rollingUpdate.steps[{step}]"),
+                _ => "spec.strategy.type".to_owned(),
+            };
+            let problem = self.set_problem(path, file.as_ref(), &field, error.to_string());
+            self.problems.push(problem.with_help("the proposal gives this no meaning"));
+            return None;
+        }
+        Some(Strategy::ArgoCdProposal { strategy })
+    }
+
+    /// A problem with a field of an ApplicationSet: in place if its strategy is set there, else in the file.
+    fn set_problem<T>(&self, path: &Path, file: Option<&FromFile<T>>, field: &str, message: String) -> Problem {
+        let there = Path::parse(field).unwrap_or_default();
+        let in_place = field.strip_prefix("spec.").and_then(|field| Path::parse(field).ok());
+        let is_here = field.starts_with("spec.strategy") && self.tree.get(&path.key("strategy")).is_some();
+        match (file, in_place) {
+            (Some(file), _) if !is_here => {
+                let place = Place { source: Arc::clone(&file.source), span: file.tree.place(&there) };
+                Problem::at(place, field, message)
+            }
+            (_, Some(field)) => {
+                let mut here = path.clone();
+                here.0.extend(field.0);
+                self.at(&here, message)
+            }
+            (_, None) => self.at(path, message),
+        }
+    }
+
+    /// A file of the product, with errors at their places in it.
+    fn product_file<T: DeserializeOwned>(&mut self, path: &Path, name: &str) -> Option<FromFile<T>> {
+        let source = self.file(name, path)?;
+        let tree = match tree::parse(&source) {
+            Ok(tree) => tree,
+            Err(problem) => {
+                self.problems.push(*problem);
+                return None;
+            }
+        };
+        // A reading gives up after many errors, and what a real file carries beside the strategy is one error each.
+        let mut rest = tree.clone();
+        let (mut value, mut errors) = (None, Vec::new());
+        while value.is_none() && errors.is_empty() {
+            let reading = read::read::<T>(rest.clone());
+            let has_struck = reading.struck.iter().filter(|struck| rest.strike(struck)).count() > 0;
+            value = reading.value;
+            errors.extend(reading.errors.into_iter().filter(|error| !is_of_no_account(error)));
+            if !has_struck {
+                break;
+            }
+        }
+        for error in &errors {
+            let span = if error.is_of_key() { tree.key_place(&error.path) } else { tree.place(&error.path) };
+            let place = Place { source: Arc::clone(&source), span };
+            let problem = Problem::at(place, error.path.to_string(), error.message());
+            self.problems.push(problem.with_optional_help(error.help()));
+        }
+        // What is left of a wrong file would be judged by what is missing.
+        let value = value.filter(|_| errors.is_empty())?;
+        Some(FromFile { source, tree, value })
+    }
+}
+
+/// Real files carry much that decides nothing here; in the strategy, an unknown field is a slip.
+fn is_of_no_account(error: &ReadError) -> bool {
+    let strategy = Path::of("spec").key("strategy");
+    matches!(error.kind, Kind::UnknownField { .. }) && !error.path.starts_with(&strategy)
+}
+
+fn with_auto_sync(mut spec: ApplicationSetSpec, auto_sync: bool) -> ApplicationSetSpec {
+    let policy = spec.template.spec.sync_policy.get_or_insert_default();
+    if auto_sync {
+        policy.automated.get_or_insert_default().enabled = Some(true);
+    } else if let Some(Automated { enabled, .. }) = &mut policy.automated {
+        *enabled = Some(false);
+    }
+    spec
+}

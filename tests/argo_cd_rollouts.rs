@@ -1,0 +1,288 @@
+//! Argo CD's RollingSync and its proposal as whole simulations of 1 000 applications: budgets and the order of steps
+//! hold whatever goes wrong, a rollout that stands still names its step, and what Argo CD refuses is refused.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use fleetsim::record::{ClusterRow, Outcome, RunRecord};
+use fleetsim::scenario::{Overrides, load};
+use fleetsim::sim;
+
+/// 50 canaries, 150 in staging, 800 in production.
+const FLEET: [(&str, usize); 3] = [("canary", 50), ("staging", 150), ("prod", 800)];
+
+/// What `maxUpdate` comes to in each step of [`STEPS`]: all, a number, 10 % of 800.
+const BUDGETS: [usize; 3] = [50, 20, 80];
+
+const STEPS: &str = "steps:
+        - matchExpressions: [{key: env, operator: In, values: [canary]}]
+        - matchExpressions: [{key: env, operator: In, values: [staging]}]
+          maxUpdate: 20
+        - matchExpressions: [{key: env, operator: In, values: [prod]}]
+          maxUpdate: 10%
+";
+
+const RELIABLE: &str = "{}";
+const PULLS_FAIL: &str = "{pullFailure: 2%}";
+
+fn application_set(strategy: &str) -> String {
+    format!(
+        "apiVersion: argoproj.io/v1alpha1
+kind: ApplicationSet
+metadata: {{name: shop, namespace: argocd}}
+spec:
+  goTemplate: true
+  generators:
+    - clusters: {{selector: {{matchLabels: {{app: shop}}}}}}
+  {strategy}
+  template:
+    metadata: {{name: 'shop-{{{{.name}}}}'}}
+    spec:
+      project: default
+      source: {{repoURL: https://example.com/shop.git, path: deploy, targetRevision: v2}}
+      destination: {{server: '{{{{.server}}}}', namespace: shop}}
+      syncPolicy: {{automated: {{selfHeal: true}}}}
+"
+    )
+}
+
+fn rolling_sync() -> String {
+    application_set(&format!("strategy:\n    type: RollingSync\n    rollingSync:\n      {STEPS}"))
+}
+
+fn rolling_update() -> String {
+    application_set(&format!("strategy:\n    type: RollingUpdate\n    rollingUpdate:\n      {STEPS}"))
+}
+
+fn write(folder: &Path, release: &str, faults: &str, strategy: &str, set: &str) {
+    let groups: String = FLEET
+        .iter()
+        .map(|(env, count)| {
+            format!(
+                "  - {{name: \"{env}-{{001..{count:03}}}\", labels: {{env: {env}}}, nodes: 1, downlink: 1 Gbit/s}}\n"
+            )
+        })
+        .collect();
+    let text = format!(
+        "name: argo
+question: Do budgets and steps hold?
+seed: 3
+replicates: 1
+horizon: 2h
+fleet:
+{groups}release:
+  kind: {release}
+  images: [{{name: shop, manifest: {{layers: [{{size: 5 MB}}]}}, previous: {{layers: [{{size: 4 MB}}]}}}}]
+  workloads: [{{kind: Deployment, image: shop, replicas: 1}}]
+faults: {faults}
+strategies:
+  tested: {{{strategy}}}
+"
+    );
+    std::fs::write(folder.join("experiment.yaml"), text).expect("the experiment is written");
+    std::fs::write(folder.join("applicationset.yaml"), set).expect("the set is written");
+}
+
+fn run(release: &str, faults: &str, strategy: &str, set: &str) -> RunRecord {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    write(folder.path(), release, faults, strategy, set);
+    let experiment = load(folder.path(), &Overrides::default()).unwrap_or_else(|error| panic!("{error}"));
+    sim::run(&experiment.variants[0], experiment.seed, 0)
+}
+
+/// The clusters of each step, in order.
+fn by_step(record: &RunRecord) -> BTreeMap<&str, Vec<&ClusterRow>> {
+    let mut steps: BTreeMap<&str, Vec<&ClusterRow>> = BTreeMap::new();
+    for row in &record.clusters {
+        steps.entry(row.stage.as_str()).or_default().push(row);
+    }
+    steps
+}
+
+/// The most clusters of `rows` that were told and not ready at once.
+fn most_at_once(rows: &[&ClusterRow]) -> usize {
+    let mut changes: Vec<(f64, i64)> = Vec::new();
+    for row in rows {
+        let Some(told) = row.told_s else { continue };
+        changes.push((told, 1));
+        changes.extend(row.ready_s.map(|ready| (ready, -1)));
+    }
+    changes.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+    let (mut now, mut most) = (0, 0);
+    for (_, change) in changes {
+        now += change;
+        most = most.max(now);
+    }
+    usize::try_from(most).expect("nobody is ready before being told")
+}
+
+/// What must be true of every run with [`STEPS`], however it ends.
+fn assert_budgets_and_order(record: &RunRecord, what: &str) {
+    let steps = by_step(record);
+    assert_eq!(steps.keys().copied().collect::<Vec<_>>(), ["step 1", "step 2", "step 3"], "{what}");
+    let mut before_is_over = Some(0.0);
+    for ((name, rows), budget) in steps.iter().zip(BUDGETS) {
+        let most = most_at_once(rows);
+        assert!(most <= budget, "{what}: {most} of {name} at once; maxUpdate lets {budget}");
+        let first = rows.iter().filter_map(|row| row.told_s).min_by(f64::total_cmp);
+        match (first, before_is_over) {
+            (Some(first), Some(over)) => {
+                assert!(first >= over, "{what}: {name} begins at {first} s, the step before is over at {over} s");
+                assert!(most * 2 > budget, "{what}: {name} uses its budget: {most} of {budget}");
+            }
+            (Some(first), None) => panic!("{what}: {name} begins at {first} s, and the step before is never over"),
+            (None, _) => {}
+        }
+        let ready: Option<Vec<f64>> = rows.iter().map(|row| row.ready_s).collect();
+        before_is_over = ready.and_then(|ready| ready.into_iter().max_by(f64::total_cmp));
+    }
+}
+
+const SHIPPED: &str = "argoCd: {file: applicationset.yaml}";
+const PROPOSED: &str = "argoCdProposal: {file: applicationset.yaml}";
+
+#[test]
+fn a_rollout_in_which_pulls_fail_keeps_budgets_and_order_to_its_end() {
+    for (strategy, set) in [(SHIPPED, rolling_sync()), (PROPOSED, rolling_update())] {
+        for (release, faults) in [("update", RELIABLE), ("update", PULLS_FAIL), ("initial", PULLS_FAIL)] {
+            let what = format!("{strategy} {release} {faults}");
+            let record = run(release, faults, strategy, &set);
+            assert_eq!(record.run.outcome, Outcome::Complete, "{what}: {}", record.run.held_by);
+            assert_eq!((record.run.targets_done, record.run.held_by.as_str()), (1000, ""), "{what}");
+            assert_budgets_and_order(&record, &what);
+            assert_eq!(record.run.failed_pulls > 0, faults != RELIABLE, "{what}");
+        }
+    }
+}
+
+#[test]
+fn an_application_that_never_arrives_holds_its_step_for_ever() {
+    for (strategy, set) in [(SHIPPED, rolling_sync()), (PROPOSED, rolling_update())] {
+        for faults in ["{pullFailure: 2%, offline: {share: 1%}}", "{defect: {share: 3%, crashAfter: 50 ms}}"] {
+            let what = format!("{strategy} {faults}");
+            let record = run("update", faults, strategy, &set);
+            assert_budgets_and_order(&record, &what);
+            assert_ne!(record.run.outcome, Outcome::Complete, "{what}");
+            // The first step with a cluster that never arrives, and whether it has used up its budget.
+            let steps = by_step(&record);
+            let is_lost = |row: &&ClusterRow| row.offline || row.defective;
+            let (number, rows) = (1..).zip(steps.values()).find(|(_, rows)| rows.iter().any(is_lost)).expect("some");
+            let held = &record.run.held_by;
+            assert!(held.contains(&format!("step {number}")), "{what}: {held}");
+            let rule = if strategy == SHIPPED { "rollingSync.steps" } else { "rollingUpdate.steps" };
+            let lost = rows.iter().filter(|row| is_lost(row)).count();
+            assert!(lost < BUDGETS[number - 1], "{what}: else maxUpdate would hold it");
+            assert!(held.starts_with(rule), "{what}: {held}");
+            assert!(
+                rows.iter().filter(|row| !is_lost(row)).all(|row| row.ready_s.is_some()),
+                "the step's others go on"
+            );
+            let told_later = steps.values().skip(number).flatten().filter(|row| row.told_s.is_some()).count();
+            assert_eq!(told_later, 0, "{what}: later steps do not begin");
+        }
+    }
+}
+
+#[test]
+fn a_crash_after_healthy_was_seen_holds_nothing_in_what_shipped() {
+    let record = run("update", "{defect: {share: 3%}}", SHIPPED, &rolling_sync());
+    assert_ne!(record.run.outcome, Outcome::Complete);
+    assert!(record.clusters.iter().all(|row| row.told_s.is_some()), "Healthy is sticky: every step had its turn");
+    assert!(record.run.held_by.starts_with("applicationStatus: the rollout is complete"), "{}", record.run.held_by);
+}
+
+#[test]
+fn parameters_alone_are_lost_unless_that_is_mended() {
+    let lost = run("update", RELIABLE, "argoCd: {file: applicationset.yaml, release: parameters}", &rolling_sync());
+    assert_eq!((lost.run.outcome, lost.run.targets_done), (Outcome::Stalled, 0), "argoproj/argo-cd#27949");
+    assert!(lost.run.held_by.starts_with("applicationStatus: the rollout is complete"), "{}", lost.run.held_by);
+    let mended = "argoCd: {file: applicationset.yaml, release: parameters, options: {keepSpecChanges: true}}";
+    let mended = run("update", RELIABLE, mended, &rolling_sync());
+    assert_eq!(mended.run.outcome, Outcome::Complete, "{}", mended.run.held_by);
+    assert_budgets_and_order(&mended, "mended");
+}
+
+#[test]
+fn without_steps_applications_sync_by_themselves_or_not_at_all() {
+    for release in ["update", "initial"] {
+        let all = run(release, RELIABLE, SHIPPED, &application_set(""));
+        assert_eq!((all.run.outcome, all.run.targets_done), (Outcome::Complete, 1000), "{}", all.run.held_by);
+        assert_eq!(all.run.promotions, 0, "the application controller syncs, no pass does");
+        let rows: Vec<&ClusterRow> = all.clusters.iter().collect();
+        assert!(most_at_once(&rows) > 200, "nothing orders them");
+        assert!(rows.iter().all(|row| row.stage.is_empty()));
+        let nobody =
+            run(release, RELIABLE, "argoCd: {file: applicationset.yaml, autoSync: false}", &application_set(""));
+        assert_eq!((nobody.run.outcome, nobody.run.targets_done), (Outcome::Stalled, 0));
+        assert!(nobody.run.held_by.starts_with("syncPolicy.automated"), "{}", nobody.run.held_by);
+    }
+}
+
+#[test]
+fn applications_in_no_step_are_never_synced() {
+    let set = rolling_sync().replace("values: [canary]", "values: [nowhere]");
+    let record = run("update", RELIABLE, SHIPPED, &set);
+    assert_eq!((record.run.outcome, record.run.targets_done), (Outcome::Stalled, 950));
+    assert!(
+        record.run.held_by.starts_with("matchExpressions: no step selects 50 applications"),
+        "{}",
+        record.run.held_by
+    );
+    assert!(by_step(&record)["no step"].iter().all(|row| row.told_s.is_none()));
+}
+
+#[test]
+fn what_argo_cd_would_not_work_on_is_refused_with_its_place_and_reason() {
+    let cases = [
+        // strategy, the set, what is told
+        (
+            SHIPPED,
+            application_set("strategy:\n    type: RollingSync\n    rollingSync: {steps: []}"),
+            "applicationset.yaml:10:19: spec.strategy.rollingSync.steps: ApplicationSetRolloutError: \
+             strategy.rollingSync.steps is empty; Argo CD then generates, updates and deletes nothing",
+        ),
+        (
+            SHIPPED,
+            rolling_sync().replace("kind: ApplicationSet", "kind: Application"),
+            "applicationset.yaml:2:7: kind: kind is `Application`, not ApplicationSet",
+        ),
+        (
+            SHIPPED,
+            rolling_sync().replace("maxUpdate: 20", "maxUpdates: 20"),
+            "applicationset.yaml:14:11: spec.strategy.rollingSync.steps[1].maxUpdates: unknown field `maxUpdates`",
+        ),
+        (
+            "argoCd: {file: applicationset.yaml, strategy: {type: RollingSync, rollingSync: {steps: []}}}",
+            rolling_sync(),
+            "experiment.yaml:16:92: strategies.tested.argoCd.strategy.rollingSync.steps: ApplicationSetRolloutError",
+        ),
+        (
+            "argoCd: {options: {triggerTwice: true}}",
+            rolling_sync(),
+            "experiment.yaml:16:31: strategies.tested.argoCd.options.triggerTwice: unknown field `triggerTwice`",
+        ),
+        (
+            PROPOSED,
+            rolling_update().replace("maxUpdate: 20", "maxUpdate: many"),
+            "applicationset.yaml:14:22: spec.strategy.rollingUpdate.steps[1].maxUpdate: \
+             strategy.rollingUpdate.steps[1].maxUpdate is",
+        ),
+        (
+            "argoCdProposal: {strategy: {type: Rolling}}",
+            rolling_update(),
+            "experiment.yaml:16:46: strategies.tested.argoCdProposal.strategy.type: strategy.type is `Rolling`; the \
+             proposal has RollingUpdate and AllAtOnce",
+        ),
+    ];
+    let mut differences = Vec::new();
+    for (strategy, set, expected) in cases {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        write(folder.path(), "update", RELIABLE, strategy, &set);
+        let error = load(folder.path(), &Overrides::default()).expect_err(strategy);
+        let told: Vec<String> = error.problems.iter().map(ToString::to_string).collect();
+        if !told.iter().any(|problem| problem.contains(expected)) {
+            differences.push(format!("{strategy}\n  told:     {told:#?}\n  expected: {expected}"));
+        }
+    }
+    assert!(differences.is_empty(), "{}", differences.join("\n"));
+}
