@@ -11,6 +11,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserializer, MapAccess, Visitor, value::MapAccessDeserializer};
 use serde::{Deserialize, de::DeserializeOwned};
 
+use super::kubefleet::{KubeFleetRollingFile, KubeFleetStagedFile};
 use super::quantity::{Amount, Anything, Duration, Ordered, PerTime, Percent, Rate, RateLimit, Size, Spread};
 use crate::rollout::label_selector::LabelSelector;
 use crate::rollout::rancher_fleet::{IntOrString, ManualPartition, Rules};
@@ -458,6 +459,10 @@ pub(crate) enum StrategyFile {
     },
     /// One cluster after the other: the gentlest and the slowest.
     OneByOne {},
+    /// A staged update run of KubeFleet.
+    KubeFleetStaged(KubeFleetStagedFile),
+    /// The rolling update of a KubeFleet placement.
+    KubeFleetRolling(KubeFleetRollingFile),
 }
 
 /// Rancher Fleet's `rolloutStrategy`, from a real fleet.yaml or in place; what is in place counts before the file.

@@ -8,6 +8,7 @@ mod error;
 mod file;
 mod files;
 mod inventory;
+mod kubefleet;
 mod load;
 mod manifest;
 mod names;
@@ -23,10 +24,11 @@ mod tree;
 use std::sync::Arc;
 
 use crate::rollout::ControlLoop;
+use crate::rollout::kubefleet as kubefleet_rules;
 use crate::rollout::label_selector::LabelSelector;
 use crate::rollout::rancher_fleet::{Cluster, ClusterGroup, RolloutStrategy, Rules, groups_of};
 use crate::units::SimDuration;
-use crate::world::{ClusterSpec, CountOrPercent, WorldSpec};
+use crate::world::{ClusterSpec, CountOrPercent, DurationModel, WorldSpec};
 
 pub use error::{LoadError, Problem};
 pub use load::{Overrides, load};
@@ -125,4 +127,26 @@ pub enum Strategy {
     },
     /// One cluster after the other.
     OneByOne {},
+    /// A staged update run of KubeFleet over all clusters.
+    KubeFleetStaged {
+        /// What the product does, or what its documents promise.
+        rules: kubefleet_rules::Rules,
+        /// Which of its mistakes are reproduced.
+        defects: kubefleet_rules::Defects,
+        /// The product's own configuration, with its defaults; a run of it can be initialized for this fleet.
+        strategy: kubefleet_rules::StrategySpec,
+        /// From an approval being asked for to its being given. `None`: never.
+        approvals: Option<DurationModel>,
+    },
+    /// The rolling update of a KubeFleet placement that has picked all clusters.
+    KubeFleetRolling {
+        /// What the product does, or what its documents promise.
+        rules: kubefleet_rules::Rules,
+        /// Which of its mistakes are reproduced.
+        defects: kubefleet_rules::Defects,
+        /// How many clusters it asks for, never fewer than there are.
+        policy: kubefleet_rules::PlacementPolicy,
+        /// The product's own limits.
+        config: kubefleet_rules::RollingUpdateConfig,
+    },
 }

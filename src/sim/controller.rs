@@ -10,6 +10,7 @@
 use std::collections::VecDeque;
 
 use super::product::{Deploy, Product};
+use crate::engine::EventId;
 use crate::record::PassRow;
 use crate::rollout::ControlLoop;
 use crate::world::{ClusterId, DriverEvent, Event, Queue, Report, World};
@@ -29,6 +30,8 @@ pub(super) struct Controller<'s> {
     again: bool,
     /// Deploys of the pass in progress that are still to be written, in their order.
     unwritten: VecDeque<Deploy>,
+    /// The one timer that the product asked for.
+    timer: Option<EventId>,
     pub(super) passes: Vec<PassRow>,
 }
 
@@ -43,6 +46,7 @@ impl<'s> Controller<'s> {
             dirty: false,
             again: false,
             unwritten: VecDeque::new(),
+            timer: None,
             passes: Vec::new(),
         }
     }
@@ -53,6 +57,12 @@ impl<'s> Controller<'s> {
             self.on_the_way.push_back(report);
             queue.schedule_in(self.timing.watch_delay, Event::Driver(DriverEvent::News));
         }
+    }
+
+    /// Whether the product's timer is all that goes on here, and another pass would come to nothing. The timer is then
+    /// the one event of the controller that is pending.
+    pub(super) fn is_idle(&self) -> bool {
+        !self.busy && self.timer.is_some() && self.product.is_idle()
     }
 
     /// A report reaches the cache. Returns the cluster it is about.
@@ -85,9 +95,11 @@ impl<'s> Controller<'s> {
             promoted: decision.deploys.len() as u64,
             unavailable: decision.unavailable,
         });
-        if let Some(at) = decision.wake_at {
-            queue.schedule(at.max(now), Event::Driver(DriverEvent::Wake));
+        if let Some(timer) = self.timer.take() {
+            // Nothing is taken back when it is the timer that started this pass.
+            queue.cancel(timer);
         }
+        self.timer = decision.wake_at.map(|at| queue.schedule(at.max(now), Event::Driver(DriverEvent::Wake)));
         for deploy in &decision.deploys {
             let written = self.timing.pass_duration(self.targets, deploy.after_writes);
             queue.schedule_in(written, Event::Driver(DriverEvent::Written));

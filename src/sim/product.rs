@@ -47,4 +47,10 @@ pub(super) trait Product {
 
     /// The stage that each target is in, for people; empty for none.
     fn stages(&self) -> Vec<String>;
+
+    /// Whether every further pass on what is in the cache now would come to nothing, whenever it is made. A product
+    /// that looks again and again by a timer says so, and its rollout counts as stalled when no news can come either.
+    fn is_idle(&self) -> bool {
+        false
+    }
 }

@@ -467,7 +467,13 @@ impl<'s> World<'s> {
     /// crash before they could ever be ready.
     #[must_use]
     pub fn is_at_rest(&self, queue: &Queue) -> bool {
-        queue.len() == self.hopeless_events
+        self.is_at_rest_but_for(queue, 0)
+    }
+
+    /// As [`World::is_at_rest`], with so many pending events of the driver that change nothing.
+    #[must_use]
+    pub fn is_at_rest_but_for(&self, queue: &Queue, idle: usize) -> bool {
+        queue.len() == self.hopeless_events + idle
     }
 
     /// The meters.

@@ -2,6 +2,7 @@
 //! before a run told at once and with its place.
 
 mod fleet;
+mod kubefleet;
 mod parts;
 mod release;
 mod strategy;

@@ -42,6 +42,10 @@ impl Checker<'_> {
                 Some(Strategy::Batches { size: size.0 })
             }
             StrategyFile::RancherFleet(fleet) => self.rancher_fleet(&path.key("rancherFleet"), fleet, world),
+            StrategyFile::KubeFleetStaged(run) => self.kubefleet_staged(&path.key("kubeFleetStaged"), run, world),
+            StrategyFile::KubeFleetRolling(placement) => {
+                self.kubefleet_rolling(&path.key("kubeFleetRolling"), placement, world)
+            }
         }
     }
 

@@ -133,14 +133,16 @@ fn bad_input_is_refused_with_its_place_and_the_mend() {
         (
             "bound: {allAtOnce: {}}",
             "bound: {allAtOnce: {}, oneByOne: {}}",
-            &["18:3: strategies.bound: choose exactly one of `rancherFleet`, `allAtOnce`, `batches` or `oneByOne`"],
+            &["18:3: strategies.bound: choose exactly one of `rancherFleet`, `allAtOnce`, `batches`, `oneByOne`, \
+               `kubeFleetStaged` or `kubeFleetRolling`"],
         ),
         (
             "bound: {allAtOnce: {}}",
             "bound: {kubeflit: {}}",
             &[
                 "18:11: strategies.bound.kubeflit: unknown choice `kubeflit` (help: known here: `rancherFleet`, `allAtOnce`, \
-               `batches` or `oneByOne`)",
+               `batches`, `oneByOne`, \
+               `kubeFleetStaged` or `kubeFleetRolling`)",
             ],
         ),
         (
@@ -191,7 +193,8 @@ fn bad_input_is_refused_with_its_place_and_the_mend() {
             "sweep: {",
             "sweep: {strategies.bound.batches.size: [1, 2], ",
             &["19:9: sweep: `strategies.bound.batches.size` is no setting of this file: choose exactly one of \
-               `rancherFleet`, `allAtOnce`, `batches` or `oneByOne`"],
+               `rancherFleet`, `allAtOnce`, `batches`, `oneByOne`, \
+               `kubeFleetStaged` or `kubeFleetRolling`"],
         ),
         (
             shop,
