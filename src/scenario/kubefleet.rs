@@ -125,10 +125,6 @@ impl<'de> Deserialize<'de> for ApprovalDelay {
                 Spread::deserialize(text.into_deserializer()).map(some)
             }
 
-            fn visit_i64<E: de::Error>(self, number: i64) -> Result<ApprovalDelay, E> {
-                Spread::deserialize(number.into_deserializer()).map(some)
-            }
-
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<ApprovalDelay, A::Error> {
                 Spread::deserialize(MapAccessDeserializer::new(map)).map(some)
             }

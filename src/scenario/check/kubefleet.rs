@@ -9,11 +9,12 @@ use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 
-use super::super::error::{Place, Problem, Source, any_of, nearest};
+use super::super::Strategy;
+use super::super::error::{Place, Problem, Source, any_of};
 use super::super::kubefleet::{KubeFleetRollingFile, KubeFleetStagedFile, member_clusters};
 use super::super::path::Path;
+use super::super::read::{self, Kind, ReadError};
 use super::super::tree::{self, Node, Value};
-use super::super::{Strategy, read};
 use super::{CheckedWorld, Checker};
 use crate::rollout::kubefleet::staged::{RunError, explain};
 use crate::rollout::kubefleet::{
@@ -21,10 +22,6 @@ use crate::rollout::kubefleet::{
     RunSpec, RunState, StageConfig, StrategySpec,
 };
 
-const STAGE: &[&str] =
-    &["name", "labelSelector", "sortingLabelKey", "maxConcurrency", "beforeStageTasks", "afterStageTasks"];
-const TASK: &[&str] = &["type", "waitTime"];
-const ROLLING_UPDATE: &[&str] = &["maxUnavailable", "maxSurge", "unavailablePeriodSeconds"];
 const REFUSED: &str = "KubeFleet refuses this too";
 
 /// An object that was read from a file of its own.
@@ -44,7 +41,7 @@ impl Checker<'_> {
         let file = match &written.file {
             Some(name) => {
                 let kinds = ["ClusterStagedUpdateStrategy", "StagedUpdateStrategy"];
-                Some(self.object::<ClusterStagedUpdateStrategy>(&path.key("file"), name, &kinds)?)
+                Some(self.object::<ClusterStagedUpdateStrategy>(&path.key("file"), name, &kinds, "spec")?)
             }
             None => None,
         };
@@ -59,14 +56,6 @@ impl Checker<'_> {
             Some(file) => file.problem(field, message),
             None => checker.in_place(path, field.strip_prefix("spec.").unwrap_or(field), message),
         };
-        let unknown = match stages_in_file {
-            Some(file) => unknown_in_stages(&file.tree, &Path::of("spec").key("stages")),
-            None => unknown_in_stages(self.tree, &path.key("stages")),
-        };
-        for (place, known) in unknown {
-            let problem = unknown_field(stages_in_file.map(|file| (&file.source, &file.tree)), self, &place, known);
-            self.problems.push(problem);
-        }
         let rules = written.rules.unwrap_or_default();
         let is_whole = self.is_untouched(&path.key("stages")) && self.is_untouched(&path.key("file"));
         if let Err(ConfigError { at: field, reason }) = strategy.validate() {
@@ -109,18 +98,18 @@ impl Checker<'_> {
         let file = match &written.file {
             Some(name) => {
                 let kinds = ["ClusterResourcePlacement", "ResourcePlacement"];
-                Some(self.object::<ClusterResourcePlacement>(&path.key("file"), name, &kinds)?)
+                Some(self.object::<ClusterResourcePlacement>(
+                    &path.key("file"),
+                    name,
+                    &kinds,
+                    "spec.strategy.rollingUpdate",
+                )?)
             }
             None => None,
         };
         let mut spec = file.as_ref().map(|file| file.object.spec.clone()).unwrap_or_default();
         if let Some(file) = &file {
             self.placement(file, world);
-            let base = Path::parse("spec.strategy.rollingUpdate").unwrap_or_default();
-            for place in unknown_keys(&file.tree, &base, ROLLING_UPDATE) {
-                let problem = unknown_field(Some((&file.source, &file.tree)), self, &place, ROLLING_UPDATE);
-                self.problems.push(problem);
-            }
         }
         let in_file = spec.rolling_update();
         let config = RollingUpdateConfig {
@@ -180,8 +169,15 @@ impl Checker<'_> {
         self.at(&here, message)
     }
 
-    /// An object in a file of its own, of one of these kinds; without a kind it is taken for one.
-    fn object<T: DeserializeOwned>(&mut self, path: &Path, name: &str, kinds: &[&str]) -> Option<FromFile<T>> {
+    /// An object in a file of its own, of one of these kinds; without a kind it is taken for one. Unknown fields are
+    /// refused below `counts` alone.
+    fn object<T: DeserializeOwned>(
+        &mut self,
+        path: &Path,
+        name: &str,
+        kinds: &[&str],
+        counts: &str,
+    ) -> Option<FromFile<T>> {
         let source = self.file(name, path)?;
         let tree = match tree::parse(&source) {
             Ok(tree) => tree,
@@ -199,12 +195,17 @@ impl Checker<'_> {
             return None;
         }
         let reading = read::read::<T>(tree.clone());
-        for error in &reading.errors {
+        let counts = Path::parse(counts).unwrap_or_default();
+        // Real objects carry much that decides nothing here.
+        let is_wrong =
+            |error: &&ReadError| !matches!(error.kind, Kind::UnknownField { .. }) || error.path.starts_with(&counts);
+        let errors: Vec<&ReadError> = reading.errors.iter().filter(is_wrong).collect();
+        for error in &errors {
             let span = if error.is_of_key() { tree.key_place(&error.path) } else { tree.place(&error.path) };
             let problem = Problem::at(place(span), error.path.to_string(), error.message());
             self.problems.push(problem.with_optional_help(error.help()));
         }
-        if !reading.errors.is_empty() {
+        if !errors.is_empty() {
             return None;
         }
         Some(FromFile { source, tree, object: reading.value? })
@@ -256,37 +257,4 @@ fn first_approval(strategy: &StrategySpec, rules: Rules) -> Option<String> {
             Some(format!("spec.stages[{index}].{field}[{position}]"))
         })
     })
-}
-
-/// The keys of the map at `path` that are not known.
-fn unknown_keys(tree: &Node, path: &Path, known: &[&str]) -> Vec<Path> {
-    let entries = tree.get(path).map(Node::entries).unwrap_or_default();
-    entries.iter().filter(|(key, _)| !known.contains(&key.text.as_str())).map(|(key, _)| path.key(&key.text)).collect()
-}
-
-fn unknown_in_stages(tree: &Node, stages: &Path) -> Vec<(Path, &'static [&'static str])> {
-    let count = |path: &Path| tree.get(path).map_or(0, |node| node.items().len());
-    let mut found = Vec::new();
-    for index in 0..count(stages) {
-        let stage = stages.index(index);
-        found.extend(unknown_keys(tree, &stage, STAGE).into_iter().map(|path| (path, STAGE)));
-        for tasks in ["beforeStageTasks", "afterStageTasks"].map(|field| stage.key(field)) {
-            for index in 0..count(&tasks) {
-                let unknown = unknown_keys(tree, &tasks.index(index), TASK);
-                found.extend(unknown.into_iter().map(|path| (path, TASK)));
-            }
-        }
-    }
-    found
-}
-
-fn unknown_field(file: Option<(&Arc<Source>, &Node)>, checker: &Checker<'_>, path: &Path, known: &[&str]) -> Problem {
-    let (source, tree) = file.unwrap_or((checker.source, checker.tree));
-    let place = Place { source: Arc::clone(source), span: tree.key_place(path) };
-    let name = path.last_key();
-    let help = match nearest(&name, known.iter().copied()) {
-        Some(near) => format!("did you mean `{near}`?"),
-        None => format!("known here: {}", any_of(known)),
-    };
-    Problem::at(place, path.to_string(), format!("unknown field `{name}`")).with_help(help)
 }
