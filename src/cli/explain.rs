@@ -11,7 +11,7 @@ use fleetsim::scenario::{Experiment, Scenario, Strategy, Variant};
 use fleetsim::units::{Bytes, SimDuration};
 use fleetsim::world::{CountOrPercent, ReleaseKind};
 
-use super::{ExperimentArgs, Failure, output};
+use super::{ExperimentArgs, Failure, explain_kubefleet, output};
 
 /// Partitions listed of one strategy before the rest is counted.
 const PARTITIONS_SHOWN: usize = 12;
@@ -85,6 +85,12 @@ fn strategy(variant: &Variant) -> String {
             argo_cd::application_set(label, scenario, spec, *options, *release)
         }
         Strategy::ArgoCdProposal { strategy } => argo_cd::proposal(label, scenario, strategy),
+        Strategy::KubeFleetStaged { rules, strategy, approvals, .. } => {
+            explain_kubefleet::staged(label, scenario, *rules, strategy, approvals.as_ref())
+        }
+        Strategy::KubeFleetRolling { rules, policy, config, .. } => {
+            explain_kubefleet::rolling(label, scenario, *rules, *policy, config)
+        }
         Strategy::AllAtOnce {} => format!("{label}: all {clusters} clusters in the first pass\n"),
         Strategy::OneByOne {} => format!("{label}: {clusters} clusters, each after the one before is ready\n"),
         Strategy::Batches { size } => {

@@ -5,6 +5,7 @@
 
 mod check;
 mod explain;
+mod explain_kubefleet;
 mod output;
 mod run;
 mod schema;

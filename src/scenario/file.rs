@@ -13,6 +13,7 @@ use serde::{Deserialize, de::DeserializeOwned};
 
 use super::cloud_foundry_file::CloudFoundryFile;
 use super::file_argo_cd::{ArgoCdFile, ArgoCdProposalFile};
+use super::kubefleet::{KubeFleetRollingFile, KubeFleetStagedFile};
 use super::quantity::{Amount, Anything, Duration, Ordered, PerTime, Percent, Rate, RateLimit, Size, Spread};
 use crate::rollout::label_selector::LabelSelector;
 use crate::rollout::rancher_fleet::{IntOrString, ManualPartition, Rules};
@@ -466,6 +467,10 @@ pub(crate) enum StrategyFile {
     },
     /// One cluster after the other: the gentlest and the slowest.
     OneByOne {},
+    /// A staged update run of KubeFleet.
+    KubeFleetStaged(KubeFleetStagedFile),
+    /// The rolling update of a KubeFleet placement.
+    KubeFleetRolling(KubeFleetRollingFile),
 }
 
 /// Rancher Fleet's `rolloutStrategy`, from a real fleet.yaml or in place; what is in place counts before the file.

@@ -11,6 +11,7 @@ mod file;
 mod file_argo_cd;
 mod files;
 mod inventory;
+mod kubefleet;
 mod load;
 mod manifest;
 mod names;
@@ -29,6 +30,7 @@ use crate::rollout::ControlLoop;
 use crate::rollout::argo_cd::proposal::ProposalStrategy;
 use crate::rollout::argo_cd::{ApplicationSetSpec, Options};
 use crate::rollout::cloud_foundry::{self, DeploymentOptions, Quota};
+use crate::rollout::kubefleet as kubefleet_rules;
 use crate::rollout::label_selector::LabelSelector;
 use crate::rollout::rancher_fleet::{Cluster, ClusterGroup, RolloutStrategy, Rules, groups_of};
 use crate::units::SimDuration;
@@ -151,6 +153,28 @@ pub enum Strategy {
     },
     /// One cluster after the other.
     OneByOne {},
+    /// A staged update run of KubeFleet over all clusters.
+    KubeFleetStaged {
+        /// What the product does, or what its documents promise.
+        rules: kubefleet_rules::Rules,
+        /// Which of its mistakes are reproduced.
+        defects: kubefleet_rules::Defects,
+        /// The product's own configuration, with its defaults; a run of it can be initialized for this fleet.
+        strategy: kubefleet_rules::StrategySpec,
+        /// From an approval being asked for to its being given. `None`: never.
+        approvals: Option<DurationModel>,
+    },
+    /// The rolling update of a KubeFleet placement that has picked all clusters.
+    KubeFleetRolling {
+        /// What the product does, or what its documents promise.
+        rules: kubefleet_rules::Rules,
+        /// Which of its mistakes are reproduced.
+        defects: kubefleet_rules::Defects,
+        /// How many clusters it asks for, never fewer than there are.
+        policy: kubefleet_rules::PlacementPolicy,
+        /// The product's own limits.
+        config: kubefleet_rules::RollingUpdateConfig,
+    },
 }
 
 /// A deployment of Cloud Foundry that the product accepts for this fleet.

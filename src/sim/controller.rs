@@ -10,6 +10,7 @@
 use std::collections::VecDeque;
 
 use super::product::{Deploy, Product};
+use crate::engine::EventId;
 use crate::record::PassRow;
 use crate::rollout::ControlLoop;
 use crate::units::SimTime;
@@ -32,6 +33,8 @@ pub(super) struct Controller<'s> {
     due: Option<SimTime>,
     /// Deploys of the pass in progress that are still to be written, in their order.
     unwritten: VecDeque<Deploy>,
+    /// The one timer that the product asked for.
+    timer: Option<EventId>,
     pub(super) passes: Vec<PassRow>,
 }
 
@@ -47,6 +50,7 @@ impl<'s> Controller<'s> {
             again: false,
             due: None,
             unwritten: VecDeque::new(),
+            timer: None,
             passes: Vec::new(),
         }
     }
@@ -69,9 +73,10 @@ impl<'s> Controller<'s> {
         report.cluster
     }
 
-    /// Wake-ups on the queue that change nothing, however often they come.
-    pub(super) fn idle_wakes(&self) -> usize {
-        usize::from(!self.busy && self.product.is_idle())
+    /// Whether the product's timer is all that goes on here, and another pass would come to nothing. The timer is then
+    /// the one event of the controller that is pending.
+    pub(super) fn is_idle(&self) -> bool {
+        !self.busy && self.timer.is_some() && self.product.is_idle()
     }
 
     /// Something that the controller watches has changed.
@@ -95,9 +100,11 @@ impl<'s> Controller<'s> {
             promoted: decision.deploys.len() as u64,
             unavailable: decision.unavailable,
         });
-        if let Some(at) = decision.wake_at {
-            queue.schedule(at.max(now), Event::Driver(DriverEvent::Wake));
+        if let Some(timer) = self.timer.take() {
+            // Nothing is taken back when it is the timer that started this pass.
+            queue.cancel(timer);
         }
+        self.timer = decision.wake_at.map(|at| queue.schedule(at.max(now), Event::Driver(DriverEvent::Wake)));
         for deploy in &decision.deploys {
             let written = self.timing.pass_duration(self.targets, deploy.after_writes);
             queue.schedule_in(written, Event::Driver(DriverEvent::Written));

@@ -10,6 +10,9 @@ mod argo_cd;
 mod baseline;
 mod cloud_foundry;
 mod controller;
+mod kubefleet;
+mod kubefleet_rolling;
+mod kubefleet_staged;
 mod product;
 mod progress;
 mod rancher_fleet;
@@ -23,6 +26,8 @@ use crate::units::SimTime;
 use crate::world::{ClusterPhase, CountOrPercent, DriverEvent, Event, Meter, Queue, World};
 use baseline::BaselineProduct;
 use controller::Controller;
+use kubefleet_rolling::KubeFleetRollingProduct;
+use kubefleet_staged::KubeFleetStagedProduct;
 use product::Product;
 use progress::Progress;
 
@@ -77,6 +82,14 @@ impl<'s> Sim<'s> {
                 Box::new(BaselineProduct::new(scenario, Baseline::BatchPercent(*percent)))
             }
             Strategy::OneByOne {} => Box::new(BaselineProduct::new(scenario, Baseline::OneByOne)),
+            Strategy::KubeFleetStaged { rules, defects, strategy, approvals } => {
+                let luck = engine::Streams::new(seed, replicate);
+                let approvals = *approvals;
+                Box::new(KubeFleetStagedProduct::new(scenario, *rules, *defects, strategy, approvals, luck))
+            }
+            Strategy::KubeFleetRolling { rules, defects, policy, config } => {
+                Box::new(KubeFleetRollingProduct::new(scenario, *rules, *defects, *policy, config))
+            }
         };
         let targets = scenario.world.clusters.len();
         let mut sim = Self {
@@ -92,7 +105,10 @@ impl<'s> Sim<'s> {
     }
 
     fn is_over(&self, queue: &Queue) -> bool {
-        self.progress.is_complete() || self.world.is_at_rest(queue, self.controller.idle_wakes())
+        self.progress.is_complete()
+            || self.world.is_at_rest(queue, 0)
+            // Asked last, and only when it decides: it may cost as much as a pass.
+            || (self.world.is_at_rest(queue, 1) && self.controller.is_idle())
     }
 
     fn held_by(&self, outcome: Outcome) -> String {

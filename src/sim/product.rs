@@ -55,8 +55,8 @@ pub(super) trait Product {
     /// it is written.
     fn decide(&mut self, now: SimTime) -> Decision;
 
-    /// Whether the next pass is one that the product asked for with [`Decision::wake_at`] and that comes to nothing, and
-    /// so all after it, as long as the controller learns nothing new. Of products that run by a period.
+    /// Whether every further pass on what is in the cache now would come to nothing, whenever it is made. A product
+    /// that looks again and again by a timer says so, and its rollout counts as stalled when no news can come either.
     fn is_idle(&self) -> bool {
         false
     }

@@ -4,6 +4,7 @@
 mod argo_cd;
 mod cloud_foundry;
 mod fleet;
+mod kubefleet;
 mod parts;
 mod release;
 mod strategy;

@@ -45,6 +45,10 @@ impl Checker<'_> {
             StrategyFile::CloudFoundry(app) => self.cloud_foundry(&path.key("cloudFoundry"), app, world),
             StrategyFile::ArgoCd(set) => self.argo_cd(&path.key("argoCd"), set),
             StrategyFile::ArgoCdProposal(set) => self.argo_cd_proposal(&path.key("argoCdProposal"), set, world),
+            StrategyFile::KubeFleetStaged(run) => self.kubefleet_staged(&path.key("kubeFleetStaged"), run, world),
+            StrategyFile::KubeFleetRolling(placement) => {
+                self.kubefleet_rolling(&path.key("kubeFleetRolling"), placement, world)
+            }
         }
     }
 
