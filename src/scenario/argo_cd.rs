@@ -5,11 +5,8 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Scenario, Strategy};
-use crate::rollout::ControlLoop;
-use crate::rollout::argo_cd;
+use super::Scenario;
 use crate::rollout::label_selector::Labels;
-use crate::rollout::rancher_fleet;
 use crate::world::ClusterSpec;
 
 /// What of an application's template names the new release.
@@ -34,14 +31,4 @@ impl Scenario {
 
 pub(super) fn applications(clusters: &[ClusterSpec]) -> Vec<(String, Arc<Labels>)> {
     clusters.iter().map(|cluster| (cluster.name.clone(), Arc::new(cluster.labels.clone()))).collect()
-}
-
-impl Strategy {
-    /// How the strategy's control loop runs where the experiment does not say. The baselines run like Fleet's.
-    pub(super) fn control_loop(&self) -> ControlLoop {
-        match self {
-            Self::ArgoCd { .. } | Self::ArgoCdProposal { .. } => argo_cd::control_loop(),
-            _ => rancher_fleet::control_loop(),
-        }
-    }
 }

@@ -28,11 +28,11 @@ use std::sync::Arc;
 
 use crate::rollout::ControlLoop;
 use crate::rollout::argo_cd::proposal::ProposalStrategy;
-use crate::rollout::argo_cd::{ApplicationSetSpec, Options};
+use crate::rollout::argo_cd::{self as argo_cd_rules, ApplicationSetSpec, Options};
 use crate::rollout::cloud_foundry::{self, DeploymentOptions, Quota};
 use crate::rollout::kubefleet as kubefleet_rules;
 use crate::rollout::label_selector::LabelSelector;
-use crate::rollout::rancher_fleet::{Cluster, ClusterGroup, RolloutStrategy, Rules, groups_of};
+use crate::rollout::rancher_fleet::{self, Cluster, ClusterGroup, RolloutStrategy, Rules, groups_of};
 use crate::units::SimDuration;
 use crate::world::{ClusterSpec, CountOrPercent, DurationModel, WorldSpec};
 
@@ -175,6 +175,20 @@ pub enum Strategy {
         /// The product's own limits.
         config: kubefleet_rules::RollingUpdateConfig,
     },
+}
+
+impl Strategy {
+    /// How the strategy's control loop runs where the experiment does not say. The baselines run like Fleet's.
+    const fn control_loop(&self) -> ControlLoop {
+        match self {
+            Self::RancherFleet { .. } | Self::AllAtOnce {} | Self::Batches { .. } | Self::OneByOne {} => {
+                rancher_fleet::control_loop()
+            }
+            Self::ArgoCd { .. } | Self::ArgoCdProposal { .. } => argo_cd_rules::control_loop(),
+            Self::KubeFleetStaged { .. } | Self::KubeFleetRolling { .. } => kubefleet_rules::control_loop(),
+            Self::CloudFoundry { .. } => cloud_foundry::control_loop(),
+        }
+    }
 }
 
 /// A deployment of Cloud Foundry that the product accepts for this fleet.
