@@ -20,6 +20,7 @@ pub mod argo_cd;
 pub mod baseline;
 pub mod cloud_foundry;
 mod control_loop;
+mod int_or_string;
 pub mod kubefleet;
 pub mod label_selector;
 pub mod rancher_fleet;
@@ -29,6 +30,7 @@ use std::fmt;
 use crate::units::SimTime;
 
 pub use control_loop::ControlLoop;
+pub use int_or_string::IntOrString;
 
 /// One application in one place: a dense index into the fleet's targets.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]

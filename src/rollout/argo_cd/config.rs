@@ -8,8 +8,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::super::IntOrString;
 use super::super::label_selector::null_is_default;
-use super::super::rancher_fleet::IntOrString;
 use crate::units::SimDuration;
 
 /// The only `strategy.type` that has an effect. Case counts.

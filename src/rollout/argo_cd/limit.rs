@@ -4,7 +4,7 @@
 //! eed236ceee2c19c2753a3d93ac0631dc20750454. A number is taken as it is, so 0 or less promotes nothing, ever. Any text
 //! but `0%` gives at least 1, also one that cannot be read at all.
 
-use super::super::rancher_fleet::IntOrString;
+use super::super::IntOrString;
 
 /// What a `maxUpdate` comes to.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -49,7 +49,7 @@ use super::label_selector::Labels;
 use super::{Action, Hold, Pass, Scheduler, TargetId};
 use crate::units::{SimDuration, SimTime};
 
-pub use super::rancher_fleet::IntOrString;
+pub use super::IntOrString;
 pub use config::{
     ApplicationSetFile, ApplicationSetSpec, ApplicationSetSyncPolicy, ApplicationsSync, Automated, ConfigError,
     Generator, MatchExpression, Nested, Options, ROLLING_SYNC, Retry, RollingSync, Step, Strategy, SyncPolicy,

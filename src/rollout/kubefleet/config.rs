@@ -6,8 +6,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::super::IntOrString;
 use super::super::label_selector::{LabelSelector, null_is_default};
-use super::super::rancher_fleet::IntOrString;
 use super::PlacementPolicy;
 
 /// The name of an object.

@@ -3,7 +3,7 @@
 //! Follows `GetScaledValueFromIntOrPercent` in `pkg/util/intstr` of kubernetes/apimachinery. A quoted number is no
 //! percentage and hence an error; a number is never bounded by the total.
 
-use super::super::rancher_fleet::IntOrString;
+use super::super::IntOrString;
 
 /// Which way a share of clusters is rounded.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -5,7 +5,7 @@
 //! ([`RunError`](super::staged::RunError)). Not checked upstream, and so not here: that stage names differ, that
 //! selectors and sorting keys are valid, and that not both limits of a rolling update are 0.
 
-use super::super::rancher_fleet::IntOrString;
+use super::super::IntOrString;
 use super::config::{PlacementSpec, RunSpec, RunState, StageConfig, StageTask, StrategySpec};
 use super::duration::parse_duration;
 use super::limit::{Rounding, limit};

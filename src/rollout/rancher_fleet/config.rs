@@ -5,13 +5,10 @@
 //! [`RolloutStrategy::FIELDS`]. Nothing is checked but types: Fleet's own schema sets no bounds, and what a value
 //! means is decided by [`super::limit`].
 
-use std::borrow::Cow;
-use std::fmt;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{self, Visitor};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
+use super::super::IntOrString;
 use super::super::label_selector::{LabelSelector, null_is_default};
 
 /// The part of a fleet.yaml that decides the order of a rollout; all its other fields are ignored.
@@ -103,138 +100,12 @@ impl RolloutStrategy {
     }
 }
 
-/// A whole number of 32 bits, or a text such as `10%`. A quoted number is a text, and means something else.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub enum IntOrString {
-    /// A plain number.
-    Int(i32),
-    /// A text, kept as it is written.
-    String(String),
-}
-
-impl From<i32> for IntOrString {
-    fn from(number: i32) -> Self {
-        Self::Int(number)
-    }
-}
-
-impl From<&str> for IntOrString {
-    fn from(text: &str) -> Self {
-        Self::String(text.to_owned())
-    }
-}
-
-impl fmt::Display for IntOrString {
-    /// A number bare, a percentage bare, any other text in quotes, as one would write it in YAML.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Int(number) => write!(f, "{number}"),
-            Self::String(text) if text.ends_with('%') => f.write_str(text),
-            Self::String(text) => write!(f, "{text:?}"),
-        }
-    }
-}
-
-impl Serialize for IntOrString {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Int(number) => serializer.serialize_i32(*number),
-            Self::String(text) => serializer.serialize_str(text),
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for IntOrString {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(IntOrStringVisitor)
-    }
-}
-
-impl JsonSchema for IntOrString {
-    fn schema_name() -> Cow<'static, str> {
-        "IntOrString".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "description": "A whole number of clusters, or a percentage such as `10%`.",
-            "type": ["integer", "string"],
-            "minimum": i32::MIN,
-            "maximum": i32::MAX,
-        })
-    }
-}
-
-struct IntOrStringVisitor;
-
-impl IntOrStringVisitor {
-    fn int<E: de::Error>(number: Option<i32>, written: de::Unexpected<'_>) -> Result<IntOrString, E> {
-        number.map(IntOrString::Int).ok_or_else(|| E::invalid_value(written, &Self))
-    }
-}
-
-impl Visitor<'_> for IntOrStringVisitor {
-    type Value = IntOrString;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a whole number of at most 32 bits, or a percentage such as `10%`")
-    }
-
-    fn visit_i64<E: de::Error>(self, number: i64) -> Result<Self::Value, E> {
-        Self::int(i32::try_from(number).ok(), de::Unexpected::Signed(number))
-    }
-
-    fn visit_u64<E: de::Error>(self, number: u64) -> Result<Self::Value, E> {
-        Self::int(i32::try_from(number).ok(), de::Unexpected::Unsigned(number))
-    }
-
-    fn visit_f64<E: de::Error>(self, number: f64) -> Result<Self::Value, E> {
-        let whole = number.fract().abs() < f64::MIN_POSITIVE && number.abs() <= 2_147_483_648.0;
-        let converted = whole.then_some(number as i64).and_then(|number| i32::try_from(number).ok());
-        Self::int(converted, de::Unexpected::Float(number))
-    }
-
-    fn visit_str<E: de::Error>(self, text: &str) -> Result<Self::Value, E> {
-        Ok(IntOrString::String(text.to_owned()))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn from_yaml(text: &str) -> RolloutStrategy {
         serde_saphyr::from_str(text).expect(text)
-    }
-
-    #[test]
-    fn a_number_is_an_int_and_a_quoted_one_a_string() {
-        let cases = [
-            // written, meaning, why
-            ("10", Some(IntOrString::Int(10)), "a number"),
-            ("-3", Some(IntOrString::Int(-3)), "no bounds but those of the type"),
-            ("2147483647", Some(IntOrString::Int(i32::MAX)), "the largest"),
-            ("2147483648", None, "one more"),
-            ("-2147483649", None, "one less than the smallest"),
-            ("99999999999999999999999", None, "far too large"),
-            ("10.0", Some(IntOrString::Int(10)), "a whole number, however it is written"),
-            ("5.5", None, "half a cluster"),
-            ("\"10\"", Some("10".into()), "quotes make a text"),
-            ("10%", Some("10%".into()), "a percentage is a text without quotes too"),
-            ("\"\"", Some("".into()), "judged when it is used"),
-            ("true", None, "neither"),
-            ("[1]", None, "neither"),
-        ];
-        for (written, meaning, why) in cases {
-            let yaml = serde_saphyr::from_str::<RolloutStrategy>(&format!("maxUnavailable: {written}"));
-            assert_eq!(yaml.ok().and_then(|strategy| strategy.max_unavailable), meaning, "yaml {written}: {why}");
-            if !written.ends_with('%') {
-                let json = serde_json::from_str::<IntOrString>(written);
-                assert_eq!(json.ok(), meaning, "json {written}: {why}");
-            }
-        }
-        let error = serde_json::from_str::<IntOrString>("5.5").expect_err("not whole").to_string();
-        assert!(error.contains("a whole number of at most 32 bits, or a percentage such as `10%`"), "{error}");
     }
 
     #[test]

@@ -6,7 +6,7 @@
 //! Where Go leaves the conversion of a float to the processor (`Inf%`, `NaN%`, `1e30%`), this follows amd64, on which
 //! such a value becomes the smallest integer and hence the limit 1.
 
-use super::config::IntOrString;
+use super::super::IntOrString;
 use super::go_float;
 
 /// What counts when nothing is configured.

@@ -50,8 +50,9 @@ use serde::{Deserialize, Serialize};
 use super::{Hold, Pass, Scheduler};
 use crate::units::SimTime;
 
+pub use super::IntOrString;
 pub use cluster::{Cluster, ClusterGroup, groups_of};
-pub use config::{FleetYaml, IntOrString, ManualPartition, RolloutStrategy};
+pub use config::{FleetYaml, ManualPartition, RolloutStrategy};
 pub use control_loop::{
     CONCURRENT_BUNDLES, DEPENDS_ON_RETRY, ERROR_RETRY, GIT_REPO_STATUS_DELAY, READINESS_DELAY, control_loop,
 };

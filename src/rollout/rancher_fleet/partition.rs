@@ -3,9 +3,10 @@
 //! Follows `internal/cmd/controller/target/rollout.go`. Entries of `partitions` do not exclude each other, and there
 //! is no partition for the rest: a cluster can be in several partitions or in none.
 
+use super::super::IntOrString;
 use super::super::label_selector::SelectorError;
 use super::cluster::Cluster;
-use super::config::{IntOrString, RolloutStrategy};
+use super::config::RolloutStrategy;
 use super::limit::{LimitError, limit};
 use super::matcher::Matcher;
 

@@ -12,7 +12,7 @@ mod hold;
 mod pass;
 mod view;
 
-use super::super::rancher_fleet::IntOrString;
+use super::super::IntOrString;
 use super::super::{Hold, Pass, Scheduler};
 use super::config::RollingUpdateConfig;
 use super::limit::{Rounding, limit};
