@@ -2,8 +2,10 @@
 //!
 //! News from the clusters reach the controller's cache after the watch delay. A change starts a pass at once when the
 //! controller is idle; changes that come during a pass are merged into one next pass. A pass decides on the cache as
-//! it is when it begins; then it writes one object after the other, and each takes effect when it is written. With
-//! which values the loop runs is the product's data ([`ControlLoop`]).
+//! it is when it begins; then it writes one object after the other, and each takes effect when it is written. Beside
+//! changes, the one timer that the product set in its last pass starts a pass, and what a product does apart from
+//! passes (Argo CD's operations) happens when it is due. With which values the loop runs is the product's data
+//! ([`ControlLoop`]).
 //!
 //! Left out: competition with other rollouts for the controller's workers, and caches that lag behind its own writes.
 

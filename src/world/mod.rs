@@ -514,7 +514,7 @@ impl<'s> World<'s> {
         assert_eq!(sent, received + lost, "sent = received + lost");
     }
 
-    /// The highest mean egress over any one second and any sixty, and the share of `span` spent at capacity.
+    /// The share of `span` in which the registry's egress was at its capacity; 0 for no time at all.
     #[must_use]
     pub fn busy_share(&self, span: SimDuration) -> f64 {
         if span.is_zero() { 0.0 } else { self.meter.busy().as_secs_f64() / span.as_secs_f64() }
