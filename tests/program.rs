@@ -111,6 +111,25 @@ fn results_are_replaced_as_a_whole_and_said_to_be_reproduced() {
 }
 
 #[test]
+fn charts_are_drawn_again_from_the_tables_alone() {
+    let folder = experiment();
+    let ran = fleetsim(folder.path()).args(["run", ".", "--out", "out"]).assert().success();
+    let comparison = text(&ran.get_output().stdout);
+    let before = contents(&folder.path().join("out"));
+    fs::remove_file(folder.path().join("out/charts/pulls.svg")).expect("removed");
+    fs::remove_file(folder.path().join("experiment.yaml")).expect("removed");
+    let again = fleetsim(folder.path()).args(["report", "out"]).assert().success();
+    assert_eq!(text(&again.get_output().stdout), comparison);
+    assert_eq!(contents(&folder.path().join("out")), before);
+    let refused = fleetsim(folder.path()).args(["report", "."]).assert().code(1);
+    let stderr = text(&refused.get_output().stderr);
+    assert_eq!(
+        stderr,
+        "error: ./provenance.json is missing: this is no results folder; name one that `fleetsim run` wrote\n"
+    );
+}
+
+#[test]
 fn every_byte_out_of_the_registry_is_accounted_for_in_the_runs() {
     let folder = experiment();
     fleetsim(folder.path()).args(["run", ".", "--out", "out"]).assert().success();

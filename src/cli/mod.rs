@@ -7,6 +7,7 @@ mod check;
 mod explain;
 mod explain_kubefleet;
 mod output;
+mod report;
 mod run;
 mod schema;
 
@@ -15,7 +16,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use fleetsim::record::RecordError;
-use fleetsim::report::ReportError;
+use fleetsim::report::{ReportError, Results};
 use fleetsim::scenario::{Experiment, LoadError, Overrides, load};
 
 /// Simulate how a rollout across thousands of clusters loads an image registry, driven by real rollout schedulers.
@@ -26,6 +27,7 @@ Examples:
   fleetsim run experiments/01-max-unavailable       simulate, write tables and charts, print the comparison
   fleetsim explain experiments/01-max-unavailable   what each strategy would do to this fleet, without simulating
   fleetsim check my-experiment.yaml                 find every mistake in an experiment file
+  fleetsim report results/01-max-unavailable        draw the charts again, print the comparison again
 
 Exit codes: 0 fine, 1 output could not be written, 2 wrong usage or invalid input, 130 interrupted.")]
 struct Cli {
@@ -41,6 +43,8 @@ enum Command {
     Check(ExperimentArgs),
     /// Print what each strategy would do to this fleet: partitions, limits, waves
     Explain(explain::ExplainArgs),
+    /// Draw the charts of earlier results again, and print the comparison
+    Report(report::ReportArgs),
     /// Print the JSON Schema of the experiment file, for editors
     Schema,
 }
@@ -134,6 +138,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Run(args) => run::run(args),
         Command::Check(args) => check::check(args),
         Command::Explain(args) => explain::explain(args),
+        Command::Report(args) => report::report(args),
         Command::Schema => schema::schema(),
     };
     match result {
@@ -141,6 +146,15 @@ pub(crate) fn main() -> ExitCode {
         Err(failure) => {
             failure.tell();
             ExitCode::from(failure.exit_code())
+        }
+    }
+}
+
+impl Format {
+    fn render(self, results: &Results) -> String {
+        match self {
+            Self::Text => fleetsim::report::table(results, output::width()),
+            Self::Json => fleetsim::report::json(results),
         }
     }
 }

@@ -42,14 +42,11 @@ pub(super) fn run(args: &RunArgs) -> Result<(), Failure> {
     let results = report::Results::read(publication.folder())?;
     let published = publication.publish()?;
     output::err(&tell_place(&target, &published));
-    output::out(&match args.format {
-        Format::Text => report::table(&results, output::width()),
-        Format::Json => report::json(&results),
-    });
+    output::out(&args.format.render(&results));
     Ok(())
 }
 
-fn tell_place(target: &Path, published: &Published) -> String {
+pub(super) fn tell_place(target: &Path, published: &Published) -> String {
     let place = target.display();
     match published {
         Published::New => format!("results: {place}\n"),

@@ -52,6 +52,12 @@ pub enum RecordError {
         /// The file.
         path: PathBuf,
     },
+    /// A table whose bytes are not those that fleetsim wrote.
+    #[error("{} was changed since fleetsim wrote it; put it back, or run the experiment again", path.display())]
+    Changed {
+        /// The file.
+        path: PathBuf,
+    },
     /// A table that does not read as one.
     #[error("{} does not read as a results table: {source}; run the experiment again", path.display())]
     Table {

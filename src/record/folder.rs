@@ -63,6 +63,28 @@ impl Publication {
         }
     }
 
+    /// Starts a folder that is to take the place of the results in `target`, with the same tables, so that what is
+    /// drawn from them can be drawn again.
+    ///
+    /// # Errors
+    /// When `target` is no results folder, holds a file that is not fleetsim's, or a table that was changed since it
+    /// was written; or when the file system refuses.
+    pub fn renew(target: &Path) -> Result<Self, RecordError> {
+        let provenance = Provenance::read(target)?.ok_or_else(|| RecordError::Foreign { path: target.to_owned() })?;
+        let tables: Vec<FileDigest> =
+            provenance.files.iter().filter(|file| file.path.ends_with(".csv")).cloned().collect();
+        let renewed = Self::begin(target, provenance)?;
+        for FileDigest { path, sha256: written } in tables {
+            let file = target.join(&path);
+            let bytes = fs::read(&file).map_err(RecordError::io("read", &file))?;
+            if sha256(&bytes) != written {
+                return Err(RecordError::Changed { path: file });
+            }
+            renewed.write(&path, &bytes)?;
+        }
+        Ok(renewed)
+    }
+
     /// The folder in the making: whatever is written into it gets published.
     #[must_use]
     pub fn folder(&self) -> &Path {
@@ -106,11 +128,8 @@ impl Drop for Publication {
     }
 }
 
-/// Lists the files of a results folder in its provenance anew, after charts were redrawn.
-///
-/// # Errors
-/// When the folder is no results folder, or the file system refuses.
-pub fn relist(folder: &Path) -> Result<(), RecordError> {
+/// Lists the files of a results folder in its provenance.
+fn relist(folder: &Path) -> Result<(), RecordError> {
     let mut provenance = Provenance::read(folder)?.ok_or_else(|| RecordError::Foreign { path: folder.to_owned() })?;
     provenance.files.clear();
     for (path, file) in files_below(folder)? {
@@ -283,6 +302,26 @@ mod tests {
             .map(|file| file.path)
             .collect();
         assert_eq!(listed, ["charts/pulls.svg", "runs.csv"]);
+    }
+
+    #[test]
+    fn results_are_renewed_with_the_tables_that_were_written_and_no_others() {
+        let home = tempfile::tempdir().expect("a temporary folder");
+        let target = home.path().join("waves");
+        publish(&target, "waves", "a").expect("published");
+        let redraw = || {
+            let publication = Publication::renew(&target)?;
+            publication.write("charts/pulls.svg", b"<svg>new</svg>")?;
+            publication.publish()
+        };
+        let differs = vec!["charts/pulls.svg".to_owned(), "provenance.json".to_owned()];
+        assert_eq!(redraw().expect("renewed"), Published::Differs { files: differs });
+        assert_eq!(fs::read_to_string(target.join("runs.csv")).expect("readable"), "a", "the tables stay");
+        fs::write(target.join("runs.csv"), "mine").expect("written");
+        let error = redraw().expect_err("a table that was edited").to_string();
+        assert!(error.contains("runs.csv was changed since fleetsim wrote it"), "{error}");
+        assert_eq!(fs::read_to_string(target.join("runs.csv")).expect("readable"), "mine", "and is left alone");
+        assert_eq!(names_in(home.path()), ["waves"]);
     }
 
     #[test]

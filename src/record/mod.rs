@@ -20,7 +20,7 @@ mod testing;
 mod timeline;
 
 pub use error::RecordError;
-pub use folder::{Publication, Published, relist};
+pub use folder::{Publication, Published};
 pub use measures::{MEASURES, Measure};
 pub use provenance::{FileDigest, InputDigest, PROVENANCE_FILE, Provenance, SCHEMA_VERSION, VariantInfo};
 pub use rows::*;

@@ -1,0 +1,35 @@
+//! `fleetsim report`: draw the charts of earlier results again, and print their comparison.
+//!
+//! Nothing is simulated: charts and comparison come from the tables, which stay as they are.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use fleetsim::record::{PROVENANCE_FILE, Publication};
+use fleetsim::report::{self, ReportError};
+
+use super::run::tell_place;
+use super::{Failure, Format, output};
+
+#[derive(Args, Debug)]
+pub(super) struct ReportArgs {
+    /// A folder that `fleetsim run` wrote
+    #[arg(value_name = "RESULTS")]
+    results: PathBuf,
+    /// How to print the comparison
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+}
+
+pub(super) fn report(args: &ReportArgs) -> Result<(), Failure> {
+    if !args.results.join(PROVENANCE_FILE).is_file() {
+        return Err(ReportError::NoResults { path: args.results.join(PROVENANCE_FILE) }.into());
+    }
+    let publication = Publication::renew(&args.results)?;
+    report::draw_all(publication.folder())?;
+    let results = report::Results::read(publication.folder())?;
+    let published = publication.publish()?;
+    output::err(&tell_place(&args.results, &published));
+    output::out(&args.format.render(&results));
+    Ok(())
+}
