@@ -126,7 +126,7 @@ impl Failure {
             Self::Machine(message) => output::err(&format!("error: {message}\n")),
             Self::Record(error) => output::err(&format!("error: {}\n", output::with_causes(error))),
             Self::Report(error) => output::err(&format!("error: {}\n", output::with_causes(error))),
-            Self::Interrupted => output::err("interrupted; nothing was written\n"),
+            Self::Interrupted => output::err("interrupted; no results were written\n"),
         }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use clap::Args;
-use fleetsim::record::{InputDigest, Provenance, Publication, Published, Tables, VariantInfo, VariantRecord};
+use fleetsim::record::{InputDigest, Journal, Provenance, Publication, Published, Tables, VariantInfo, VariantRecord};
 use fleetsim::scenario::Experiment;
 use fleetsim::{report, study};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -34,13 +34,29 @@ pub(super) fn run(args: &RunArgs) -> Result<(), Failure> {
     let target = args.out.clone().unwrap_or_else(|| PathBuf::from("results").join(&experiment.name));
     // Before the long work: may the results be written there at all?
     let publication = Publication::begin(&target, provenance(&experiment, &args.experiment))?;
-    let variants = simulate(&experiment, args.threads)?;
+    let journal = Journal::open(publication.target(), &run_key(&experiment))?;
+    if journal.found() > 0 {
+        output::err(&format!("going on from {} runs of a study that did not end\n", journal.found()));
+    }
+    let variants = match simulate(&experiment, &journal, args.threads) {
+        Ok(variants) => variants,
+        Err(failure) if journal.runs() == 0 => {
+            journal.finish()?;
+            return Err(failure);
+        }
+        Err(failure) => {
+            let all = study::run_count(&experiment);
+            output::err(&format!("{} of {all} runs are kept; the same command goes on from there\n", journal.runs()));
+            return Err(failure);
+        }
+    };
     for (name, bytes) in Tables::of(&variants, experiment.seed).files() {
         publication.write(name, &bytes)?;
     }
     report::draw_all(publication.folder())?;
     let results = report::Results::read(publication.folder())?;
     let published = publication.publish()?;
+    journal.finish()?;
     output::err(&tell_place(&target, &published));
     output::out(&args.format.render(&results));
     Ok(())
@@ -108,7 +124,17 @@ fn reproduce(args: &ExperimentArgs) -> String {
     command
 }
 
-fn simulate(experiment: &Experiment, threads: Option<u16>) -> Result<Vec<VariantRecord>, Failure> {
+/// What makes a run what it is: the program, the experiment's files, the root of all luck. Two builds of one version may
+/// simulate differently, so the program is known by its file.
+fn run_key(experiment: &Experiment) -> Vec<u8> {
+    let program = std::env::current_exe().and_then(std::fs::metadata);
+    let built = program.and_then(|file| Ok((file.len(), file.modified()?)));
+    let variants: Vec<&str> = experiment.variants.iter().map(|variant| variant.label.as_str()).collect();
+    format!("{} {built:?} {} {:?} {variants:?}", env!("CARGO_PKG_VERSION"), experiment.seed, experiment.inputs)
+        .into_bytes()
+}
+
+fn simulate(experiment: &Experiment, journal: &Journal, threads: Option<u16>) -> Result<Vec<VariantRecord>, Failure> {
     let stop = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&stop);
     ctrlc::set_handler(move || {
@@ -123,9 +149,12 @@ fn simulate(experiment: &Experiment, threads: Option<u16>) -> Result<Vec<Variant
         .build()
         .map_err(|error| Failure::Machine(format!("cannot start threads: {error}")))?;
     let bar = progress_bar(study::run_count(experiment));
-    let variants = pool.install(|| study::simulate(experiment, |_events| bar.inc(1), &stop));
+    let variants = pool.install(|| study::simulate(experiment, journal, |_events| bar.inc(1), &stop));
     bar.finish_and_clear();
-    variants.map_err(|study::Interrupted| Failure::Interrupted)
+    variants.map_err(|error| match error {
+        study::StudyError::Interrupted => Failure::Interrupted,
+        study::StudyError::Record(error) => Failure::Record(error),
+    })
 }
 
 /// A bar on stderr; silent when that is not a terminal.

@@ -52,6 +52,12 @@ pub enum RecordError {
         /// The file.
         path: PathBuf,
     },
+    /// Results that another study is at work on.
+    #[error("{} is being written by another fleetsim; wait for it, or choose another output folder", path.display())]
+    Busy {
+        /// The results.
+        path: PathBuf,
+    },
     /// A table whose bytes are not those that fleetsim wrote.
     #[error("{} was changed since fleetsim wrote it; put it back, or run the experiment again", path.display())]
     Changed {

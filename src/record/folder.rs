@@ -85,6 +85,12 @@ impl Publication {
         Ok(renewed)
     }
 
+    /// What the folder is to become, with links followed.
+    #[must_use]
+    pub fn target(&self) -> &Path {
+        &self.target
+    }
+
     /// The folder in the making: whatever is written into it gets published.
     #[must_use]
     pub fn folder(&self) -> &Path {
@@ -150,7 +156,7 @@ fn resolve(target: &Path) -> Result<PathBuf, RecordError> {
     }
 }
 
-fn hidden(name: &std::ffi::OsStr, what: &str) -> OsString {
+pub(super) fn hidden(name: &std::ffi::OsStr, what: &str) -> OsString {
     let mut hidden = OsString::from(".");
     hidden.push(name);
     hidden.push(format!(".fleetsim-{what}"));

@@ -155,7 +155,7 @@ pub struct PassRow {
 }
 
 /// All that is kept of one run.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct RunRecord {
     /// The run's measures.
     pub run: RunRow,

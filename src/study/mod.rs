@@ -8,36 +8,50 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
-use crate::record::VariantRecord;
+use crate::record::{Journal, RecordError, RunRecord, VariantRecord};
 use crate::scenario::Experiment;
 use crate::sim;
 
 /// Why a study has no result.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("interrupted")]
-pub struct Interrupted;
+#[derive(Debug, thiserror::Error)]
+pub enum StudyError {
+    /// It was told to stop.
+    #[error("interrupted")]
+    Interrupted,
+    /// A finished run could not be kept.
+    #[error(transparent)]
+    Record(#[from] RecordError),
+}
 
 /// Simulates the whole experiment on the current rayon pool.
 ///
-/// `run_done` is called after each run, from any thread, with the events that the run handled. When `stop` becomes
-/// true, runs that have not begun are not begun.
+/// Runs that the journal holds are taken from it, and each further one is kept in it as it finishes. `run_done` is called
+/// after each run, from any thread, with the events that the run handled. When `stop` becomes true, runs that
+/// have not begun are not begun.
 ///
 /// # Errors
-/// [`Interrupted`] when `stop` became true before the end.
+/// When `stop` became true before the end, or a run could not be kept.
 pub fn simulate(
     experiment: &Experiment,
+    journal: &Journal,
     run_done: impl Fn(u64) + Sync,
     stop: &AtomicBool,
-) -> Result<Vec<VariantRecord>, Interrupted> {
+) -> Result<Vec<VariantRecord>, StudyError> {
     let replicates = experiment.replicates as usize;
     let jobs = experiment.variants.len() * replicates;
-    let runs = parallel(jobs, stop, |job| {
-        let variant = &experiment.variants[job / replicates];
-        let mut run = sim::run(variant, experiment.seed, (job % replicates) as u32);
+    let runs = parallel(jobs, stop, |job| -> Result<RunRecord, StudyError> {
+        let (variant, replicate) = (job / replicates, (job % replicates) as u32);
+        let id = (variant as u32, replicate);
+        if let Some(run) = journal.take(id) {
+            run_done(run.run.events);
+            return Ok(run);
+        }
+        let mut run = sim::run(&experiment.variants[variant], experiment.seed, replicate);
         run.clusters = Vec::new();
         run.passes = Vec::new();
+        journal.keep(id, &run)?;
         run_done(run.run.events);
-        run
+        Ok(run)
     })?;
     let mut runs = runs.into_iter();
     let mut variants: Vec<VariantRecord> = experiment
@@ -51,8 +65,8 @@ pub fn simulate(
         })
         .collect();
     let details = parallel(variants.len(), stop, |at| {
-        let representative = variants[at].representative()?;
-        Some((representative, sim::run(&experiment.variants[at], experiment.seed, representative as u32)))
+        let representative = variants[at].representative();
+        Ok(representative.map(|at_run| (at_run, sim::run(&experiment.variants[at], experiment.seed, at_run as u32))))
     })?;
     for (variant, detail) in variants.iter_mut().zip(details) {
         if let Some((at, run)) = detail {
@@ -70,9 +84,13 @@ pub fn run_count(experiment: &Experiment) -> u64 {
 }
 
 /// Does `jobs` jobs in parallel and returns their results in the order of their numbers.
-fn parallel<T: Send>(jobs: usize, stop: &AtomicBool, job: impl Fn(usize) -> T + Sync) -> Result<Vec<T>, Interrupted> {
+fn parallel<T: Send>(
+    jobs: usize,
+    stop: &AtomicBool,
+    job: impl Fn(usize) -> Result<T, StudyError> + Sync,
+) -> Result<Vec<T>, StudyError> {
     (0..jobs)
         .into_par_iter()
-        .map(|at| if stop.load(Ordering::Relaxed) { Err(Interrupted) } else { Ok(job(at)) })
+        .map(|at| if stop.load(Ordering::Relaxed) { Err(StudyError::Interrupted) } else { job(at) })
         .collect()
 }

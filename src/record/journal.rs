@@ -1,0 +1,212 @@
+//! Finished runs of a study that is not finished yet, so that one which is interrupted or killed can go on.
+//!
+//! A journal is one file beside the results' place, under a hidden name. It opens with the study's key and grows by one
+//! entry for each finished run, in the order in which they finish. An entry carries its length and a digest, so
+//! that one which was cut off by a kill or a full disk is noticed; it is cut away and its run simulated again. The file is
+//! locked while a study writes it: two studies never write the same results at once.
+//!
+//! Why not one file for each run, written aside and renamed? A study may have ten thousand runs, and an entry that
+//! is checked when it is read is as safe.
+
+use std::collections::HashMap;
+use std::fs::{self, File, TryLockError};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use sha2::{Digest, Sha256};
+
+use super::folder::hidden;
+use super::{RecordError, RunRecord};
+
+/// Opens every journal: what it is, and the version of its entries.
+const MAGIC: &[u8; 16] = b"fleetsim-runs-01";
+const DIGEST_BYTES: usize = 8;
+
+/// One run of a study: the number of its variant, and its replicate.
+pub type RunId = (u32, u32);
+
+/// The finished runs of a study in progress. Dropped, it stays on disk; [`Journal::finish`] removes it.
+#[derive(Debug)]
+pub struct Journal {
+    path: PathBuf,
+    file: Mutex<File>,
+    kept: Mutex<HashMap<RunId, RunRecord>>,
+    found: usize,
+    written: AtomicUsize,
+}
+
+impl Journal {
+    /// Opens the journal of the results at `target`, and reads the runs that an earlier study left in it. `key` is what
+    /// makes a run: program, inputs, seed. Runs kept under another key are thrown away.
+    ///
+    /// # Errors
+    /// When another study writes the same results at this moment, or the file system refuses.
+    pub fn open(target: &Path, key: &[u8]) -> Result<Self, RecordError> {
+        let name = target.file_name().ok_or_else(|| RecordError::NotAFolder { path: target.to_owned() })?;
+        let path = target.with_file_name(hidden(name, "runs"));
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent).map_err(RecordError::io("make the folder", parent))?;
+        }
+        let mut file = File::options()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(&path)
+            .map_err(RecordError::io("open", &path))?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(RecordError::Busy { path: target.to_owned() }),
+            Err(TryLockError::Error(source)) => return Err(RecordError::io("lock", &path)(source)),
+        }
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).map_err(RecordError::io("read", &path))?;
+        let head = [MAGIC.as_slice(), &Sha256::digest(key)].concat();
+        let (kept, whole) =
+            if bytes.starts_with(&head) { read_entries(&bytes, head.len()) } else { (HashMap::new(), 0) };
+        file.set_len(whole as u64).map_err(RecordError::io("cut", &path))?;
+        file.seek(SeekFrom::End(0)).map_err(RecordError::io("read", &path))?;
+        if whole == 0 {
+            file.write_all(&head).map_err(RecordError::io("write", &path))?;
+        }
+        let found = kept.len();
+        Ok(Self { path, file: Mutex::new(file), kept: Mutex::new(kept), found, written: AtomicUsize::new(0) })
+    }
+
+    /// How many runs an earlier study had left.
+    #[must_use]
+    pub const fn found(&self) -> usize {
+        self.found
+    }
+
+    /// How many runs it holds now.
+    #[must_use]
+    pub fn runs(&self) -> usize {
+        self.found + self.written.load(Ordering::Relaxed)
+    }
+
+    /// The run, if an earlier study has left it; only the first call gets it.
+    #[must_use]
+    pub fn take(&self, id: RunId) -> Option<RunRecord> {
+        self.kept.lock().expect("no holder panics").remove(&id)
+    }
+
+    /// Keeps a finished run.
+    ///
+    /// # Errors
+    /// When the file system refuses, for instance because the disk is full. Runs kept before stay kept.
+    pub fn keep(&self, id: RunId, run: &RunRecord) -> Result<(), RecordError> {
+        let body = postcard::to_stdvec(&(id, run)).expect("plain rows are always encoded");
+        let mut entry = Vec::with_capacity(size_of::<u64>() + DIGEST_BYTES + body.len());
+        entry.extend((body.len() as u64).to_le_bytes());
+        entry.extend(digest(&body));
+        entry.extend(body);
+        let mut file = self.file.lock().expect("no holder panics");
+        file.write_all(&entry).map_err(RecordError::io("keep a finished run in", &self.path))?;
+        self.written.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Removes the journal: the results are published.
+    ///
+    /// # Errors
+    /// When the file system refuses.
+    pub fn finish(self) -> Result<(), RecordError> {
+        fs::remove_file(&self.path).map_err(RecordError::io("remove", &self.path))
+    }
+}
+
+/// The entries from `at` on, and where the last whole one ends.
+fn read_entries(bytes: &[u8], mut at: usize) -> (HashMap<RunId, RunRecord>, usize) {
+    const HEAD: usize = size_of::<u64>() + DIGEST_BYTES;
+    let mut kept = HashMap::new();
+    while let Some(head) = bytes.get(at..at + HEAD) {
+        let (length, written) = head.split_at(size_of::<u64>());
+        let length = u64::from_le_bytes(length.try_into().expect("split at its size"));
+        let Some(body) = usize::try_from(length)
+            .ok()
+            .and_then(|length| (at + HEAD).checked_add(length))
+            .and_then(|end| bytes.get(at + HEAD..end))
+        else {
+            break;
+        };
+        if digest(body) != written {
+            break;
+        }
+        let Ok((id, run)) = postcard::from_bytes(body) else { break };
+        kept.insert(id, run);
+        at += HEAD + body.len();
+    }
+    (kept, at)
+}
+
+fn digest(body: &[u8]) -> [u8; DIGEST_BYTES] {
+    Sha256::digest(body)[..DIGEST_BYTES].try_into().expect("a digest is longer")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::testing::run_record;
+
+    #[test]
+    fn runs_of_a_killed_study_are_found_again_but_for_the_one_that_was_cut_off() {
+        let home = tempfile::tempdir().expect("a temporary folder");
+        let target = home.path().join("results/waves");
+        let path = home.path().join("results/.waves.fleetsim-runs");
+        let (one, two) = (run_record(0, 17), run_record(1, 23));
+        let journal = Journal::open(&target, b"key").expect("opened");
+        assert_eq!(journal.found(), 0);
+        journal.keep((0, 0), &one).expect("kept");
+        let whole = fs::metadata(&path).expect("there").len();
+        journal.keep((0, 1), &two).expect("kept");
+        drop(journal);
+        let end = fs::metadata(&path).expect("there").len();
+        for cut in [end - 1, whole + 1, whole] {
+            File::options().write(true).open(&path).and_then(|file| file.set_len(cut)).expect("cut");
+            let journal = Journal::open(&target, b"key").expect("opened");
+            assert_eq!(journal.found(), 1, "cut at {cut} of {end}");
+            assert_eq!(journal.take((0, 0)), Some(one.clone()), "to the last bit");
+            assert_eq!((journal.take((0, 0)), journal.take((0, 1))), (None, None));
+            journal.keep((0, 1), &two).expect("kept behind what is whole");
+            drop(journal);
+            assert_eq!(fs::metadata(&path).expect("there").len(), end);
+        }
+        let journal = Journal::open(&target, b"key").expect("opened");
+        assert_eq!(journal.found(), 2);
+        journal.finish().expect("removed");
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn runs_of_another_key_or_a_damaged_entry_are_simulated_again() {
+        let home = tempfile::tempdir().expect("a temporary folder");
+        let target = home.path().join("waves");
+        let path = home.path().join(".waves.fleetsim-runs");
+        let keep = |key: &[u8]| {
+            let journal = Journal::open(&target, key).expect("opened");
+            let found = journal.found();
+            journal.keep((0, 0), &run_record(0, 1)).expect("kept");
+            found
+        };
+        assert_eq!(keep(b"seed 1"), 0);
+        assert_eq!(keep(b"seed 2"), 0, "another seed");
+        let mut bytes = fs::read(&path).expect("there");
+        *bytes.last_mut().expect("not empty") ^= 1;
+        fs::write(&path, bytes).expect("damaged");
+        assert_eq!(keep(b"seed 2"), 0, "a flipped bit");
+    }
+
+    #[test]
+    fn two_studies_never_write_the_same_results() {
+        let home = tempfile::tempdir().expect("a temporary folder");
+        let target = home.path().join("waves");
+        let first = Journal::open(&target, b"key").expect("opened");
+        let error = Journal::open(&target, b"key").expect_err("it is in use").to_string();
+        assert!(error.contains("waves is being written by another fleetsim"), "{error}");
+        drop(first);
+        Journal::open(&target, b"key").expect("free again");
+    }
+}
