@@ -14,7 +14,8 @@ const TABLE: &[(&str, &[&str], &[&str])] = &[
     ("flow", &["units"], &["rand", "std::fs", "std::time"]),
     ("rollout", &["units"], &["rand", "rayon", "std::fs", "std::io", "std::time", "std::env"]),
     ("world", &["units", "engine", "flow", "rollout"], &["std::fs", "std::time"]),
-    ("scenario", &["units", "rollout", "world"], &["rand"]),
+    // The names and units of measures, which an experiment's assertions are stated in, are defined once, in `record`.
+    ("scenario", &["units", "rollout", "world", "record"], &["rand"]),
     ("record", &["units", "stats", "rollout"], &["rand"]),
     ("sim", &["units", "engine", "flow", "world", "rollout", "scenario", "record"], &["std::fs", "std::time"]),
     ("study", &["sim", "scenario", "record", "stats", "units"], &["std::fs", "std::time"]),

@@ -111,6 +111,32 @@ fn results_are_replaced_as_a_whole_and_said_to_be_reproduced() {
 }
 
 #[test]
+fn an_assertion_that_fails_is_told_and_makes_the_program_exit_with_99() {
+    let folder = experiment();
+    let run = |asserted: &str| {
+        fs::write(folder.path().join("experiment.yaml"), format!("{EXPERIMENT}assert: [{asserted}]\n"))
+            .expect("written");
+        let output = fleetsim(folder.path()).args(["run", ".", "--replicates", "1"]).output().expect("run");
+        let stdout = text(&output.stdout);
+        let told = stdout.find("\nassert").map_or(String::new(), |at| stdout[at..].to_owned());
+        (output.status.code(), told, text(&output.stderr))
+    };
+    let (code, told, _) = run("\"completion_p95 < 6h\", {strategy: careful, limit: targets_done == 30}");
+    assert_eq!(code, Some(0), "{told}");
+    assert!(told.contains("assert completion_p95 < 6h: holds\n  ok    careful maxUnavailable=10%  "), "{told}");
+    let (code, told, stderr) = run("completion < 1s");
+    assert_eq!(code, Some(99));
+    assert!(told.contains("  FAIL  all-at-once                 ") && told.contains("; 1 of 1 runs beyond\n"), "{told}");
+    assert!(stderr.ends_with("\nerror: an assertion of the experiment failed\n"), "{stderr}");
+    let (code, told, stderr) = run("complexion < 1s");
+    assert_eq!((code, told.as_str()), (Some(2), ""));
+    assert!(
+        stderr.contains("experiment.yaml:19:10") && stderr.contains("there is no measure `complexion`"),
+        "{stderr}"
+    );
+}
+
+#[test]
 fn charts_are_drawn_again_from_the_tables_alone() {
     let folder = experiment();
     let ran = fleetsim(folder.path()).args(["run", ".", "--out", "out"]).assert().success();

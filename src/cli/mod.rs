@@ -1,7 +1,8 @@
 //! The command line: what it takes, and what its exit codes mean.
 //!
 //! Results go to stdout, progress and errors to stderr. Exit codes: 0 fine; 1 the file system failed or the results
-//! may not be written there; 2 wrong usage or invalid input; 130 interrupted.
+//! may not be written there; 2 wrong usage or invalid input; 99 the results do not keep to what the experiment asserts;
+//! 130 interrupted.
 
 mod check;
 mod explain;
@@ -29,7 +30,8 @@ Examples:
   fleetsim check my-experiment.yaml                 find every mistake in an experiment file
   fleetsim report results/01-max-unavailable        draw the charts again, print the comparison again
 
-Exit codes: 0 fine, 1 output could not be written, 2 wrong usage or invalid input, 130 interrupted.")]
+Exit codes: 0 fine, 1 output could not be written, 2 wrong usage or invalid input, 99 an assertion of the experiment
+failed, 130 interrupted.")]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -86,6 +88,8 @@ enum Failure {
     Machine(String),
     /// The user gave up.
     Interrupted,
+    /// The results do not keep to what the experiment asserts; they are written and told.
+    Assertion,
 }
 
 impl From<LoadError> for Failure {
@@ -112,6 +116,8 @@ impl Failure {
             Self::Record(_) | Self::Report(_) | Self::Machine(_) => 1,
             Self::Input(_) => 2,
             Self::Interrupted => 130,
+            // As k6 does, so that a pipeline can tell it from a program that failed.
+            Self::Assertion => 99,
         }
     }
 
@@ -127,6 +133,7 @@ impl Failure {
             Self::Record(error) => output::err(&format!("error: {}\n", output::with_causes(error))),
             Self::Report(error) => output::err(&format!("error: {}\n", output::with_causes(error))),
             Self::Interrupted => output::err("interrupted; no results were written\n"),
+            Self::Assertion => output::err("error: an assertion of the experiment failed\n"),
         }
     }
 }

@@ -59,7 +59,15 @@ pub(super) fn run(args: &RunArgs) -> Result<(), Failure> {
     journal.finish()?;
     output::err(&tell_place(&target, &published));
     output::out(&args.format.render(&results));
-    Ok(())
+    let demands: Vec<report::Demand<'_>> =
+        experiment.assertions.iter().map(|demand| (&demand.limit, demand.strategy.as_deref())).collect();
+    let (all_hold, told) = report::verdicts(&results, &demands);
+    match args.format {
+        Format::Text => output::out(&told),
+        // Standard output is JSON and nothing else.
+        Format::Json => output::err(&told),
+    }
+    if all_hold { Ok(()) } else { Err(Failure::Assertion) }
 }
 
 pub(super) fn tell_place(target: &Path, published: &Published) -> String {

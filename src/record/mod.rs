@@ -7,11 +7,13 @@
 //! - [`Tables::of`] makes the tables from them, [`Tables::files`] writes them as CSV, [`Tables::read`] reads them back.
 //! - [`MEASURES`] defines each measure once: name, unit, meaning.
 //! - [`Provenance`] says where results come from; [`Publication`] publishes a folder as a whole or not at all.
+//! - [`Limit`] is what a user demands of a measure.
 //! - [`Journal`] keeps the finished runs of a study until its results are published.
 
 mod error;
 mod folder;
 mod journal;
+mod limit;
 mod measures;
 mod provenance;
 mod rows;
@@ -24,6 +26,7 @@ mod timeline;
 pub use error::RecordError;
 pub use folder::{Publication, Published};
 pub use journal::{Journal, RunId};
+pub use limit::{Limit, LimitError, SHORT_NAMES, Verdict};
 pub use measures::{MEASURES, Measure};
 pub use provenance::{FileDigest, InputDigest, PROVENANCE_FILE, Provenance, SCHEMA_VERSION, VariantInfo};
 pub use rows::*;

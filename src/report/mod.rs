@@ -19,6 +19,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 mod text;
+mod verdicts;
 
 use std::path::{Path, PathBuf};
 
@@ -29,6 +30,7 @@ use scene::Scene;
 
 pub use data::Results;
 pub use table::{SCHEMA_VERSION, json, table};
+pub use verdicts::{Demand, verdicts};
 
 /// The folder of the charts in a results folder.
 pub const CHARTS_FOLDER: &str = "charts";

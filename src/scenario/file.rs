@@ -5,16 +5,16 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::fmt;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{self, Deserializer, MapAccess, Visitor, value::MapAccessDeserializer};
-use serde::{Deserialize, de::DeserializeOwned};
+use serde::{Deserialize, Deserializer};
 
+use super::assertion::AssertionFile;
 use super::cloud_foundry_file::CloudFoundryFile;
 use super::file_argo_cd::{ArgoCdFile, ArgoCdProposalFile};
 use super::kubefleet::{KubeFleetRollingFile, KubeFleetStagedFile};
 use super::quantity::{Amount, Anything, Duration, Ordered, PerTime, Percent, Rate, RateLimit, Size, Spread};
+use super::text_or::TextOr;
 use crate::rollout::label_selector::LabelSelector;
 use crate::rollout::rancher_fleet::{IntOrString, ManualPartition, Rules};
 
@@ -61,6 +61,8 @@ pub(crate) struct ExperimentFile {
     /// Settings to vary: a path in this file -> its values. Several paths make a grid. A path into one strategy leaves
     /// the others alone.
     pub(crate) sweep: Option<Ordered<Vec<Anything>>>,
+    /// What the results must keep to, e.g. `completion_p95 < 4h`; the program exits with 99 when they do not.
+    pub(crate) assert: Option<Vec<AssertionFile>>,
 }
 
 /// Clusters that differ in their names only.
@@ -493,29 +495,6 @@ pub(crate) struct RancherFleetFile {
     pub(crate) max_new: Option<i64>,
     /// Manual partitions, in order. Default: automatic partitions.
     pub(crate) partitions: Option<Vec<ManualPartition>>,
-}
-
-/// Reads either a text or a map.
-struct TextOr<T, F> {
-    expecting: &'static str,
-    of_text: fn(String) -> T,
-    of_fields: fn(F) -> T,
-}
-
-impl<'de, T, F: DeserializeOwned> Visitor<'de> for TextOr<T, F> {
-    type Value = T;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.expecting)
-    }
-
-    fn visit_str<E: de::Error>(self, text: &str) -> Result<T, E> {
-        Ok((self.of_text)(text.to_owned()))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<T, A::Error> {
-        F::deserialize(MapAccessDeserializer::new(map)).map(self.of_fields)
-    }
 }
 
 impl<'de> Deserialize<'de> for InventoryFile {

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::path::{Path as FsPath, PathBuf};
 use std::sync::Arc;
 
+use super::assertion::AssertionFile;
 use super::check::{CheckedWorld, Checker, control_loop};
-use super::error::{LoadError, Place, Problem, Source};
+use super::error::{LoadError, Place, Problem, Source, any_of};
 use super::file::ExperimentFile;
 use super::files::Files;
 use super::inventory::InventoryCluster;
@@ -13,7 +14,8 @@ use super::path::Path;
 use super::read::{self, Kind, ReadError};
 use super::sweep::{self, Axis, MOST_VARIANTS, Point};
 use super::tree::{self, Node, Value};
-use super::{Experiment, Scenario, Variant};
+use super::{Assertion, Experiment, Scenario, Variant};
+use crate::record::{Limit, LimitError};
 use crate::units::SimDuration;
 
 /// The name of the file in an experiment's folder.
@@ -255,8 +257,33 @@ impl Loader {
             seed: overrides.seed.or(file.seed).unwrap_or(SEED),
             replicates,
             variants: Vec::new(),
+            assertions: self.assertions(base),
             inputs: Vec::new(),
         }
+    }
+
+    fn assertions(&mut self, base: &Reading) -> Vec<Assertion> {
+        let strategies: Vec<&str> =
+            base.file.strategies.iter().flat_map(|strategies| &strategies.0).map(|(name, _)| name.as_str()).collect();
+        let mut assertions = Vec::new();
+        for (index, AssertionFile(written)) in base.file.assert.iter().flatten().enumerate() {
+            let path = Path::of("assert").index(index);
+            let is_known = |name: &String| strategies.contains(&name.as_str());
+            if let Some(name) = written.strategy.as_ref().filter(|name| !is_known(name)) {
+                let problem = self.at(&base.tree, &path.key("strategy"), format!("there is no strategy `{name}`"));
+                self.problems.push(problem.with_help(format!("the strategies are {}", any_of(&strategies))));
+            }
+            match Limit::parse(&written.limit) {
+                Ok(limit) => assertions.push(Assertion { limit, strategy: written.strategy.clone() }),
+                Err(LimitError { message, help }) => {
+                    let in_map = path.key("limit");
+                    let at = if base.tree.get(&in_map).is_some() { in_map } else { path };
+                    let problem = self.at(&base.tree, &at, message);
+                    self.problems.push(problem.with_help(help));
+                }
+            }
+        }
+        assertions
     }
 
     /// One strategy at one point of its grid. `None` when it could not be made; then there are problems.

@@ -4,6 +4,7 @@
 //! (units resolved, defaults filled in; nothing past this point asks again), and the running state in `sim`.
 
 mod argo_cd;
+mod assertion;
 mod check;
 mod cloud_foundry_file;
 mod error;
@@ -22,6 +23,7 @@ mod schema;
 mod sweep;
 #[cfg(test)]
 mod tests;
+mod text_or;
 mod tree;
 
 use std::sync::Arc;
@@ -37,6 +39,7 @@ use crate::units::SimDuration;
 use crate::world::{ClusterSpec, CountOrPercent, DurationModel, WorldSpec};
 
 pub use argo_cd::ArgoCdRelease;
+pub use assertion::Assertion;
 pub use error::{LoadError, Problem};
 pub use load::{Overrides, load};
 pub use schema::schema;
@@ -54,6 +57,8 @@ pub struct Experiment {
     pub replicates: u32,
     /// Strategies x sweep, in the file's order; names unique.
     pub variants: Vec<Variant>,
+    /// What the results must keep to.
+    pub assertions: Vec<Assertion>,
     /// Every file that was read, for provenance.
     pub inputs: Vec<InputFile>,
 }

@@ -1,0 +1,364 @@
+//! Limits that a user states about measures, such as `completion_p95 < 4h`, and whether results keep to them.
+//!
+//! A limit is a measure, how its values over the runs become one number, a comparison, and a value with a unit:
+//!
+//! - The measure is a column of `runs.csv`, with or without its unit (`completion` is `completion_s`), or one of a few
+//!   names that say it shorter ([`SHORT_NAMES`]).
+//! - `_mean`, `_median`, `_min`, `_max` or a percentile (`_p95`) takes that statistic over the runs. Without one, every
+//!   run must keep to the limit.
+//! - A count of targets or clusters may be compared with a share of all targets: `exposed_targets < 5%`.
+//!
+//! A time that a run did not reach counts as later than every other. What the limits say is said of the runs that were
+//! simulated, not of all runs that there could be.
+
+use std::fmt;
+
+use super::RunRow;
+use super::measures::{MEASURES, Measure};
+use crate::stats;
+use crate::units::text;
+
+/// Shorter names of measures: what is written, and the column it means.
+pub const SHORT_NAMES: [(&str, &str); 2] =
+    [("registry.egress", "egress_peak_1s_bytes_per_s"), ("bad_release_exposure", "exposed_targets")];
+
+/// One limit on one measure.
+#[derive(Clone, Debug)]
+pub struct Limit {
+    text: String,
+    measure: &'static Measure,
+    over: Statistic,
+    comparison: Comparison,
+    bound: Bound,
+}
+
+/// How the values of the runs become one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Statistic {
+    /// They do not: each run is compared.
+    Every,
+    Mean,
+    /// Between 0 and 1.
+    Quantile(f64),
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Comparison {
+    Less,
+    LessOrEqual,
+    Greater,
+    GreaterOrEqual,
+    Equal,
+    Unequal,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Bound {
+    /// In the measure's unit.
+    Value(f64),
+    /// Of all targets.
+    ShareOfTargets(f64),
+}
+
+/// What some runs are, seen from a limit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Verdict {
+    /// Whether they keep to it.
+    pub holds: bool,
+    /// What was compared, in the measure's unit: the statistic, or the value of the run that is furthest on the wrong
+    /// side. Infinite for a time that was not reached.
+    pub value: f64,
+    /// Runs that do not keep to the limit, each by itself.
+    pub runs_beyond: usize,
+}
+
+impl Limit {
+    /// Reads a limit.
+    ///
+    /// # Errors
+    /// What is wrong with it, and how to mend it.
+    pub fn parse(written: &str) -> Result<Self, LimitError> {
+        let error = |message: String, help: String| Err(LimitError { message, help });
+        let at = written.find(['<', '>', '=', '!']);
+        let Some((left, rest)) = at.map(|at| written.split_at(at)) else {
+            return error(
+                format!("`{written}` compares nothing"),
+                "write a measure, a comparison and a value, e.g. `completion_p95 < 4h`".to_owned(),
+            );
+        };
+        let operator: String = rest.chars().take_while(|c| "<>=!".contains(*c)).collect();
+        let Some(comparison) = Comparison::parse(&operator) else {
+            return error(format!("`{operator}` is no comparison"), "use <, <=, >, >=, == or !=".to_owned());
+        };
+        let value = rest[operator.len()..].trim();
+        let name = left.trim();
+        let (measure, over) = find(name)?;
+        let bound = match Bound::parse(value, measure) {
+            Ok(bound) => bound,
+            Err(message) => return error(message, format!("`{}` is in {}", name, unit_in_words(measure))),
+        };
+        let text = format!("{name} {operator} {value}");
+        Ok(Self { text, measure, over, comparison, bound })
+    }
+
+    /// The measure that it is about.
+    #[must_use]
+    pub const fn measure(&self) -> &'static Measure {
+        self.measure
+    }
+
+    /// Whether these runs, at least one, keep to it.
+    ///
+    /// # Panics
+    /// Without runs.
+    #[must_use]
+    pub fn judge(&self, runs: &[&RunRow]) -> Verdict {
+        let bound = |run: &RunRow| match self.bound {
+            Bound::Value(value) => value,
+            Bound::ShareOfTargets(share) => share * run.targets as f64,
+        };
+        let values: Vec<f64> = runs.iter().map(|run| (self.measure.of)(run).unwrap_or(f64::INFINITY)).collect();
+        let beyond: Vec<usize> =
+            (0..runs.len()).filter(|&at| !self.comparison.holds(values[at], bound(runs[at]))).collect();
+        let bound = bound(runs.first().expect("a limit is held against runs"));
+        let (holds, value) = match self.over {
+            Statistic::Every => {
+                let worst = |at: &usize, other: &usize| {
+                    let distance = |at: usize| (values[at] - bound).abs();
+                    distance(*at).total_cmp(&distance(*other)).then(other.cmp(at))
+                };
+                let shown = beyond.iter().copied().max_by(worst).unwrap_or_else(|| self.nearest(&values));
+                (beyond.is_empty(), values[shown])
+            }
+            Statistic::Mean => {
+                let mean = values.iter().sum::<f64>() / values.len() as f64;
+                (self.comparison.holds(mean, bound), mean)
+            }
+            Statistic::Quantile(p) => {
+                let quantile = quantile(&values, p);
+                (self.comparison.holds(quantile, bound), quantile)
+            }
+        };
+        Verdict { holds, value, runs_beyond: beyond.len() }
+    }
+
+    /// Of runs that all keep to the limit, the one that is nearest to it.
+    fn nearest(&self, values: &[f64]) -> usize {
+        let order = |a: &usize, b: &usize| values[*a].total_cmp(&values[*b]);
+        let all = 0..values.len();
+        match self.comparison {
+            Comparison::Greater | Comparison::GreaterOrEqual => all.min_by(order),
+            _ => all.max_by(order),
+        }
+        .unwrap_or(0)
+    }
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+/// Why a text is no limit.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("{message} (help: {help})")]
+pub struct LimitError {
+    /// What is wrong.
+    pub message: String,
+    /// How to mend it.
+    pub help: String,
+}
+
+/// The quantile of values that may be infinite: linear between finite ones, and infinite as soon as an infinite one has
+/// a part in it.
+fn quantile(values: &[f64], p: f64) -> f64 {
+    let finite: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
+    let place = p * (values.len() - 1) as f64;
+    if place.ceil() as usize >= finite.len() {
+        return f64::INFINITY;
+    }
+    // With the infinite ones at the end, the quantile lies between the same two of the finite ones.
+    let sorted = stats::sorted(&finite);
+    let (below, share) = (place.floor() as usize, place.fract());
+    sorted[below] + share * (sorted[place.ceil() as usize] - sorted[below])
+}
+
+impl Comparison {
+    fn parse(operator: &str) -> Option<Self> {
+        Some(match operator {
+            "<" => Self::Less,
+            "<=" => Self::LessOrEqual,
+            ">" => Self::Greater,
+            ">=" => Self::GreaterOrEqual,
+            "==" => Self::Equal,
+            "!=" => Self::Unequal,
+            _ => return None,
+        })
+    }
+
+    /// Equal means equal to the last bit: what is compared so are counts.
+    #[expect(clippy::float_cmp, reason = "counts are whole numbers, and exact as such")]
+    fn holds(self, value: f64, bound: f64) -> bool {
+        match self {
+            Self::Less => value < bound,
+            Self::LessOrEqual => value <= bound,
+            Self::Greater => value > bound,
+            Self::GreaterOrEqual => value >= bound,
+            Self::Equal => value == bound,
+            Self::Unequal => value != bound,
+        }
+    }
+}
+
+/// The measure and the statistic that a name means.
+fn find(name: &str) -> Result<(&'static Measure, Statistic), LimitError> {
+    if let Some(measure) = named(name) {
+        return Ok((measure, Statistic::Every));
+    }
+    if let Some((measure, suffix)) = name.rsplit_once('_')
+        && let Some(measure) = named(measure)
+    {
+        let percentile = suffix.strip_prefix('p').and_then(|number| number.parse::<f64>().ok());
+        let over = match (suffix, percentile) {
+            ("mean", _) => Some(Statistic::Mean),
+            ("median", _) => Some(Statistic::Quantile(0.5)),
+            ("min", _) => Some(Statistic::Quantile(0.0)),
+            ("max", _) => Some(Statistic::Quantile(1.0)),
+            (_, Some(percent)) if (0.0..=100.0).contains(&percent) => Some(Statistic::Quantile(percent / 100.0)),
+            _ => None,
+        };
+        if let Some(over) = over {
+            return Ok((measure, over));
+        }
+        return Err(LimitError {
+            message: format!("`_{suffix}` is no statistic over the runs"),
+            help: "use _mean, _median, _min, _max or a percentile such as _p95; without one, every run must keep to \
+                   the limit"
+                .to_owned(),
+        });
+    }
+    let mut names: Vec<&str> = SHORT_NAMES.iter().map(|(short, _)| *short).collect();
+    names.extend(MEASURES.iter().map(bare));
+    Err(LimitError {
+        message: format!("there is no measure `{name}`"),
+        help: format!("the measures are {}", names.join(", ")),
+    })
+}
+
+fn named(name: &str) -> Option<&'static Measure> {
+    let name = SHORT_NAMES.iter().find(|(short, _)| *short == name).map_or(name, |(_, column)| column);
+    MEASURES.iter().find(|measure| measure.name == name || bare(measure) == name)
+}
+
+/// A measure's name without its unit.
+fn bare(measure: &Measure) -> &'static str {
+    let name = measure.name;
+    ["_bytes_per_s", "_bytes", "_s"].iter().find_map(|unit| name.strip_suffix(unit)).unwrap_or(name)
+}
+
+fn unit_in_words(measure: &Measure) -> String {
+    match measure.unit {
+        "s" => "time: write e.g. `90s` or `4h`".to_owned(),
+        "bytes" => "data: write e.g. `200 GB`".to_owned(),
+        "bytes/s" => "data per time: write e.g. `8 Gbit/s`".to_owned(),
+        "1" => "percent: write e.g. `80%`".to_owned(),
+        unit @ ("targets" | "clusters") => format!("{unit}: write a number, or a share of all targets such as `5%`"),
+        unit => format!("{unit}: write a number"),
+    }
+}
+
+impl Bound {
+    fn parse(value: &str, measure: &Measure) -> Result<Self, String> {
+        let told = |error: crate::units::UnitError| error.to_string();
+        Ok(match measure.unit {
+            "s" => Self::Value(text::parse_duration(value).map_err(told)?.as_secs_f64()),
+            "bytes" => Self::Value(text::parse_bytes(value).map_err(told)?.get() as f64),
+            "bytes/s" => Self::Value(text::parse_rate(value).map_err(told)?.get()),
+            "1" => Self::Value(text::parse_share(value).map_err(told)?.get()),
+            "targets" | "clusters" if value.ends_with('%') => {
+                Self::ShareOfTargets(text::parse_share(value).map_err(told)?.get())
+            }
+            _ => match value.parse::<f64>() {
+                Ok(number) if number.is_finite() => Self::Value(number),
+                _ => return Err(format!("`{value}` is no number")),
+            },
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Outcome;
+    use super::super::testing::run_record;
+    use super::*;
+
+    fn runs(completions: &[Option<f64>]) -> Vec<RunRow> {
+        let row = |(replicate, &completion_s): (u32, &Option<f64>)| RunRow {
+            completion_s,
+            outcome: if completion_s.is_some() { Outcome::Complete } else { Outcome::Stalled },
+            targets: 200,
+            exposed_targets: u64::from(replicate) * 4,
+            ..run_record(replicate, 10).run
+        };
+        (0..).zip(completions).map(row).collect()
+    }
+
+    fn judge(limit: &str, completions: &[Option<f64>]) -> (bool, f64, usize) {
+        let rows = runs(completions);
+        let Verdict { holds, value, runs_beyond } =
+            Limit::parse(limit).expect("a limit").judge(&rows.iter().collect::<Vec<_>>());
+        (holds, value, runs_beyond)
+    }
+
+    #[test]
+    fn a_limit_is_held_against_every_run_or_against_a_statistic_of_them() {
+        let times = [Some(60.0), Some(120.0), Some(240.0)];
+        let cases = [
+            ("completion < 5min", (true, 240.0, 0), "the worst run is nearest"),
+            ("completion < 3min", (false, 240.0, 1), "one run is too long"),
+            ("completion_s<=2 min", (false, 240.0, 1), "the unit may stand with the name; spaces do not matter"),
+            ("completion_median <= 2min", (true, 120.0, 1), "the median keeps to it although one run does not"),
+            ("completion_mean == 140s", (true, 140.0, 3), "(60 + 120 + 240) / 3"),
+            ("completion_p75 < 181s", (true, 180.0, 1), "120 + 0.5 * 120"),
+            ("completion_max > 4min", (false, 240.0, 3), "not above"),
+            ("completion > 61s", (false, 60.0, 1), "the shortest run"),
+            ("bad_release_exposure < 5%", (true, 8.0, 0), "5 % of 200 targets are 10; the third run has 8"),
+            ("exposed_targets < 4%", (false, 8.0, 1), "4 % of 200 are 8"),
+            ("failed_pulls == 1", (true, 1.0, 0), "a count"),
+            ("failed_pulls != 1", (false, 1.0, 3), "a count"),
+            ("registry.egress_p99 < 10.1 Gbit/s", (true, 1.25e9, 0), "the peak over a second"),
+            ("egress_busy_share <= 50%", (true, 0.5, 0), "a share"),
+        ];
+        for (limit, expected, why) in cases {
+            assert_eq!(judge(limit, &times), expected, "{limit}: {why}");
+        }
+    }
+
+    #[test]
+    fn a_run_that_never_ended_is_later_than_any_time() {
+        let times = [Some(60.0), None, Some(240.0)];
+        assert_eq!(judge("completion < 1d", &times), (false, f64::INFINITY, 1));
+        assert_eq!(judge("completion_mean < 1d", &times), (false, f64::INFINITY, 1));
+        assert_eq!(judge("completion_median < 1d", &times), (true, 240.0, 1));
+        assert_eq!(judge("completion_p90 < 1d", &times), (false, f64::INFINITY, 1));
+    }
+
+    #[test]
+    fn what_is_no_limit_is_told_with_the_mend() {
+        let cases = [
+            ("completion", "`completion` compares nothing", "completion_p95 < 4h"),
+            ("completion =< 4h", "`=<` is no comparison", "use <, <=, >, >=, == or !="),
+            ("complexion < 4h", "there is no measure `complexion`", "bad_release_exposure"),
+            ("completion_p101 < 4h", "`_p101` is no statistic over the runs", "_p95"),
+            ("completion < 4", "`4` has no unit", "write e.g. `90s` or `4h`"),
+            ("failed_pulls == few", "`few` is no number", "pulls: write a number"),
+            ("egress_peak_60s < 8 GB", "`GB`", "write e.g. `8 Gbit/s`"),
+        ];
+        for (limit, message, help) in cases {
+            let error = Limit::parse(limit).expect_err(limit);
+            assert!(error.message.contains(message), "{limit}: {}", error.message);
+            assert!(error.help.contains(help), "{limit}: {}", error.help);
+        }
+    }
+}
