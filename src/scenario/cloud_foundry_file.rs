@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde::de::{self, Deserializer, IntoDeserializer, MapAccess, Visitor, value::MapAccessDeserializer};
 
 use super::quantity::Spread;
-use crate::rollout::cloud_foundry::{Rules, Strategy};
+use crate::rollout::cloud_foundry::{Defects, Rules, Strategy, SupersededState};
 use crate::world::DurationModel;
 
 /// A deployment of Cloud Foundry, from a request's body or in place; what is in place counts before the file.
@@ -33,12 +33,47 @@ pub(crate) struct CloudFoundryFile {
     pub(crate) canary_steps: Option<serde_json::Value>,
     /// What the product does, or what its proposals promise. Default: shipped.
     pub(crate) rules: Option<Rules>,
+    /// Mistakes of the product to reproduce. Default: all with `shipped`, none with `documented`.
+    pub(crate) defects: Option<CloudFoundryDefectsFile>,
+    /// A deployment that is still on its way when this one is created, and ends with it. Default: none.
+    pub(crate) supersedes: Option<SupersededFile>,
     /// How long a user takes to continue a paused deployment, drawn for every pause, or `never`. Default: never.
     pub(crate) continue_after: Option<UserFile>,
     /// When a user cancels the deployment, if it is still on its way, from its creation on, or `never`. Default: never.
     pub(crate) cancel_after: Option<UserFile>,
     /// What the app's instances must fit into. Default: no limit.
     pub(crate) quota: Option<QuotaFile>,
+}
+
+/// What Cloud Foundry's authors would call a bug: `true` reproduces it.
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(crate) struct CloudFoundryDefectsFile {
+    /// Instances of a superseded canary count as old ones in the very pass that takes them away.
+    pub(crate) purge: Option<bool>,
+    /// A pass that removes an interim process and finishes the deployment fails, and the next one finishes it.
+    pub(crate) interim_trap: Option<bool>,
+}
+
+impl CloudFoundryDefectsFile {
+    /// What `rules` bring along, but for what is written.
+    pub(super) fn over(self, rules: Rules) -> Defects {
+        let default = rules.defects();
+        Defects {
+            purge: self.purge.unwrap_or(default.purge),
+            interim_trap: self.interim_trap.unwrap_or(default.interim_trap),
+        }
+    }
+}
+
+/// A deployment that is on its way when the next one is created. Its version is, for the clusters, the previous one.
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(crate) struct SupersededFile {
+    /// Instances of its process, all of them routable.
+    pub(crate) instances: Option<u32>,
+    /// `DEPLOYING` (rolling, or a canary after its last step), `PREPAUSED` (a canary on the way to a step) or `PAUSED`.
+    pub(crate) state: Option<SupersededState>,
 }
 
 /// Limits of the app's organization and space.

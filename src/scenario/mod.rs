@@ -31,12 +31,12 @@ use std::sync::Arc;
 use crate::rollout::ControlLoop;
 use crate::rollout::argo_cd::proposal::ProposalStrategy;
 use crate::rollout::argo_cd::{self as argo_cd_rules, ApplicationSetSpec, Options};
-use crate::rollout::cloud_foundry::{self, DeploymentOptions, Quota};
+use crate::rollout::cloud_foundry::{self, AppView, DeploymentOptions, Quota};
 use crate::rollout::kubefleet as kubefleet_rules;
 use crate::rollout::label_selector::LabelSelector;
 use crate::rollout::rancher_fleet::{self, Cluster, ClusterGroup, RolloutStrategy, Rules, groups_of};
 use crate::units::SimDuration;
-use crate::world::{ClusterSpec, CountOrPercent, DurationModel, WorldSpec};
+use crate::world::{ClusterSpec, CountOrPercent, DurationModel, NEW, OLD, ReleaseKind, WorldSpec};
 
 pub use argo_cd::ArgoCdRelease;
 pub use assertion::Assertion;
@@ -201,6 +201,10 @@ impl Strategy {
 pub struct CloudFoundryDeployment {
     /// What the product does, or what its proposals promise.
     pub rules: cloud_foundry::Rules,
+    /// Bugs of the product that are reproduced.
+    pub defects: cloud_foundry::Defects,
+    /// A deployment that is on its way when this one is created. `None`: the app is settled.
+    pub supersedes: Option<cloud_foundry::Superseded>,
     /// The request's own options; as many instances at the end as before.
     pub options: DeploymentOptions,
     /// What the app's instances must fit into; the first ones do.
@@ -209,4 +213,18 @@ pub struct CloudFoundryDeployment {
     pub continue_after: Option<DurationModel>,
     /// When a user cancels the deployment, from its creation on. `None`: never.
     pub cancel_after: Option<DurationModel>,
+}
+
+impl CloudFoundryDeployment {
+    /// The app of `instances` before the request. What a superseded deployment rolls out is old for the clusters.
+    #[must_use]
+    pub fn app(&self, release: ReleaseKind, instances: u32) -> AppView {
+        let mut app = match (release, self.supersedes) {
+            (ReleaseKind::Update, None) => AppView::settled(OLD, instances),
+            (ReleaseKind::Update, Some(superseded)) => AppView::on_its_way(OLD, OLD, instances, superseded),
+            (ReleaseKind::Initial, _) => AppView::stopped(NEW, instances),
+        };
+        app.quota = self.quota.clone();
+        app
+    }
 }

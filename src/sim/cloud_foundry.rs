@@ -20,11 +20,20 @@
 //! after Diego's grace; so do the places where a canary has one instance more than the app. After a cancelled
 //! deployment the clusters that were told the new revision are told the old one again.
 //!
+//! A deployment that is superseded (the experiment's `supersedes`) leaves an interim process, whose instances are old
+//! ones for the clusters: they are there at the start, move no bytes, and end as other old ones do. Old instances that
+//! a pass brings back are there at once.
+//!
+//! A pass counts as unavailable the instances that the app lacks: all, less routable new and wanted old ones.
+//!
 //! A first deployment is a `cf push` of a stopped app: all instances start at once, and there is no deployment to hold.
 //!
 //! Left out: cells that take several instances, instances that move to another cell, Diego's own back-off of restarts
 //! (the cluster's counts) with the moments in between at which a crashing instance looks as if it started, changes of
-//! the number of instances, and a deployment that supersedes another.
+//! the number of instances, and a second deployment of the new version while the first is on its way: its instances
+//! would start where the first's already are, and move nothing.
+
+use std::collections::BTreeMap;
 
 use super::product::{Decision, Deploy, Product};
 use crate::engine::{EntityKey, Streams};
@@ -34,7 +43,7 @@ use crate::rollout::cloud_foundry::{
 use crate::rollout::{Action, Hold, Pass, Scheduler, TargetId};
 use crate::scenario::{CloudFoundryDeployment, Scenario};
 use crate::units::{SimDuration, SimTime};
-use crate::world::{ClusterId, NEW, OLD, ReleaseKind, Report, World};
+use crate::world::{ClusterId, NEW, OLD, Report, World};
 
 /// The Cloud Controller with one app.
 pub(super) struct CloudFoundryProduct<'s> {
@@ -44,10 +53,12 @@ pub(super) struct CloudFoundryProduct<'s> {
     streams: Streams,
     user: EntityKey,
     view: AppView,
+    /// The process that the app had before all deployments.
+    oldest: TargetId,
     /// The process of the new version. `None`: the request was not made yet.
     new: Option<TargetId>,
-    /// When old instances that are being stopped are gone, by their index; those that run are beyond its end.
-    ends: Vec<Option<SimTime>>,
+    /// When old instances that are being stopped are gone, by their process and index.
+    ends: BTreeMap<(TargetId, usize), SimTime>,
     /// When the user continues the deployment, if it is paused.
     continues: Option<SimTime>,
     /// When the user cancels the deployment.
@@ -64,23 +75,20 @@ impl<'s> CloudFoundryProduct<'s> {
         replicate: u32,
     ) -> Self {
         let instances = scenario.world.clusters.len() as u32;
-        let mut view = match scenario.world.release {
-            ReleaseKind::Update => AppView::settled(OLD, instances),
-            ReleaseKind::Initial => AppView::stopped(NEW, instances),
-        };
-        view.quota = deployment.quota.clone();
+        let view = deployment.app(scenario.world.release, instances);
         let streams = Streams::new(seed, replicate);
         let user = EntityKey::of("cloud foundry user");
         let cancels = deployment.cancel_after.as_ref();
         Self {
-            scheduler: CloudFoundry::new(deployment.rules),
+            scheduler: CloudFoundry::new(deployment.rules).with_defects(deployment.defects),
             deployment,
             scenario,
             streams,
             user,
+            oldest: view.processes[0].id,
             view,
             new: None,
-            ends: vec![None; instances as usize],
+            ends: BTreeMap::new(),
             continues: None,
             cancels: cancels.map(|after| SimTime::ZERO + after.sample(&mut streams.stream(user, "cancel"))),
             idle: false,
@@ -151,9 +159,10 @@ impl<'s> CloudFoundryProduct<'s> {
     }
 
     /// How long an old instance takes to end.
-    fn grace(&self, index: usize) -> SimDuration {
+    fn grace(&self, process: TargetId, index: usize) -> SimDuration {
         let world = &self.scenario.world;
-        let entity = EntityKey::of("cloud foundry old instance").part(index as u64);
+        let kind = if process == self.oldest { "cloud foundry old instance" } else { "cloud foundry interim instance" };
+        let entity = EntityKey::of(kind).part(index as u64);
         let ends = world.workloads.iter().enumerate();
         let ends = ends.map(|(nth, workload)| {
             workload.termination.sample(&mut self.streams.stream_nth(entity, "termination", nth as u64))
@@ -163,19 +172,36 @@ impl<'s> CloudFoundryProduct<'s> {
 
     /// Old instances that have ended since the last pass are not reported any more.
     fn old_instances_end(&mut self, now: SimTime) {
-        for process in &mut self.view.processes {
-            if Some(process.id) == self.new {
-                continue;
+        let view = &mut self.view;
+        self.ends.retain(|(target, index), end| {
+            let is_over = *end <= now;
+            if is_over && let Some(process) = view.process_mut(*target) {
+                process.lrps[*index] = LrpState::Unreported;
             }
-            for (lrp, end) in process.lrps.iter_mut().zip(&mut self.ends).skip(process.instances as usize) {
-                if end.is_some_and(|end| end <= now) {
-                    (*lrp, *end) = (LrpState::Unreported, None);
-                }
-            }
+            !is_over
+        });
+        for process in view.processes.iter_mut().filter(|process| Some(process.id) != self.new) {
             while process.lrps.len() > process.instances as usize && process.lrps.last() == Some(&LrpState::Unreported)
             {
                 process.lrps.pop();
             }
+        }
+    }
+
+    /// An old process is to have `instances`: those that are more end in their time, and those that are less are back
+    /// at once, because they have nothing to fetch.
+    fn scale_old(&mut self, now: SimTime, target: TargetId, instances: usize) {
+        let process = self.view.process_mut(target).expect("a process exists when it is scaled");
+        let before = process.instances as usize;
+        if instances > process.lrps.len() {
+            process.lrps.resize(instances, LrpState::Running);
+        }
+        for index in before..instances {
+            process.lrps[index] = LrpState::Running;
+            self.ends.remove(&(target, index));
+        }
+        for index in instances..before {
+            self.ends.insert((target, index), now + self.grace(target, index));
         }
     }
 
@@ -192,10 +218,7 @@ impl<'s> CloudFoundryProduct<'s> {
                     self.start(target, instances, decision);
                 }
                 Action::Scale { target, instances } => {
-                    let before = self.view.process(target).map_or(0, |process| process.instances);
-                    for index in instances as usize..before as usize {
-                        self.ends[index] = Some(now + self.grace(index));
-                    }
+                    self.scale_old(now, target, instances as usize);
                 }
                 Action::Delete { target } if Some(target) == self.new => self.go_back(decision),
                 Action::Delete { .. } => {}
@@ -223,8 +246,16 @@ impl<'s> CloudFoundryProduct<'s> {
     }
 
     /// New instances that are to run and are not routable.
-    fn unavailable(&self) -> u64 {
+    fn waiting(&self) -> u64 {
         self.instances().iter().filter(|lrp| **lrp != LrpState::Running).count() as u64
+    }
+
+    /// Instances that the app lacks: of all, those that are neither new and routable nor old and wanted.
+    fn lacking(&self) -> u64 {
+        let routable = self.instances().len() as u64 - self.waiting();
+        let old = self.view.processes.iter().filter(|process| Some(process.id) != self.new);
+        let old: u64 = old.map(|process| u64::from(process.instances)).sum();
+        (self.scenario.world.clusters.len() as u64).saturating_sub(routable + old)
     }
 }
 
@@ -260,12 +291,12 @@ impl Product for CloudFoundryProduct<'_> {
         }
         self.user_acts(now);
         self.old_instances_end(now);
-        let mut decision = Decision { unavailable: self.unavailable(), ..Decision::default() };
+        let mut decision = Decision { unavailable: self.lacking(), ..Decision::default() };
         let pass = self.scheduler.reconcile(now, &self.view);
         let changed = self.carry_out(now, &pass, &mut decision);
         let user = self.user_wakes(now);
         decision.wake_at = pass.wake_at.or(user);
-        self.idle = !changed && user.is_none() && self.ends.iter().all(Option::is_none);
+        self.idle = !changed && user.is_none() && self.ends.is_empty();
         decision
     }
 
@@ -281,7 +312,7 @@ impl Product for CloudFoundryProduct<'_> {
 
     fn hold(&self) -> Option<Hold> {
         self.scheduler.hold(&self.view).or_else(|| {
-            let waiting = self.unavailable();
+            let waiting = self.waiting();
             (waiting > 0).then(|| Hold {
                 rule: "routable",
                 explanation: format!(

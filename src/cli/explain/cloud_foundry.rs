@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use fleetsim::rollout::cloud_foundry::{Explanation, Rules, Strategy, UPDATE_FREQUENCY, explain};
+use fleetsim::rollout::cloud_foundry::{Defects, Explanation, Rules, Strategy, Superseded, UPDATE_FREQUENCY, explain};
 use fleetsim::scenario::{CloudFoundryDeployment, Scenario};
 use fleetsim::units::SimDuration;
 use fleetsim::world::{DurationModel, ReleaseKind};
@@ -14,29 +14,58 @@ pub(super) fn text(label: &str, scenario: &Scenario, deployment: &CloudFoundryDe
             "{label}: Cloud Foundry, a first `cf push`: all {instances} instances at once, without steps or limits\n"
         );
     }
-    let CloudFoundryDeployment { rules, options, quota, .. } = deployment;
+    let CloudFoundryDeployment { rules, options, quota, supersedes, .. } = deployment;
     let explained = explain(options, *rules, instances, quota);
     let rules = match rules {
         Rules::Shipped => "the rules that ship",
         Rules::Documented => "the rules that its proposals describe",
     };
+    // At first there may be more of both versions than ever again.
+    let before = deployment.app(ReleaseKind::Update, instances).desired_instances();
+    let most = explained.peak_instances.max(before + u64::from(explained.first_batch));
     let mut text = format!("{label}: Cloud Foundry, {} deployment, by {rules}\n", explained.strategy);
     let _ = writeln!(
         text,
         "  {} instances, one in each cluster; max_in_flight {}; {} start with the request; {} of both versions at most",
-        explained.instances, explained.max_in_flight, explained.first_batch, explained.peak_instances,
+        explained.instances, explained.max_in_flight, explained.first_batch, most,
     );
     if let Some(passes) = explained.passes {
         let least = UPDATE_FREQUENCY * passes;
         let _ =
             writeln!(text, "  at least {passes} passes of the updater, {least} in all at one every {UPDATE_FREQUENCY}");
     }
+    if let Some(superseded) = supersedes {
+        superseding(&mut text, *superseded, instances, deployment);
+    }
+    defects(&mut text, deployment);
     steps(&mut text, &explained);
     users(&mut text, &explained, deployment);
     for warning in &explained.warnings {
         let _ = writeln!(text, "  note: {warning}");
     }
     text
+}
+
+/// What there is of the deployment that is superseded, and what the first pass that does something makes of it.
+fn superseding(text: &mut String, superseded: Superseded, instances: u32, deployment: &CloudFoundryDeployment) {
+    let (interim, oldest) = (superseded.instances, superseded.oldest_instances(instances));
+    let _ = writeln!(text, "  it supersedes a deployment that leaves {oldest} old and {interim} interim instances");
+    if deployment.rules == Rules::Shipped && superseded.state.is_purged() {
+        let counted = if deployment.defects.purge { ", and counts them as old ones that are still there" } else { "" };
+        let _ = writeln!(
+            text,
+            "  note: the first pass that does something takes all {interim} interim instances away{counted}"
+        );
+    }
+}
+
+/// Which bugs are reproduced; they come up only where a deployment is superseded.
+fn defects(text: &mut String, deployment: &CloudFoundryDeployment) {
+    let Defects { purge, interim_trap } = deployment.defects;
+    if deployment.defects != deployment.rules.defects() || deployment.supersedes.is_some() {
+        let word = |is_on| if is_on { "on" } else { "off" };
+        let _ = writeln!(text, "  defects: purge {}, interimTrap {}", word(purge), word(interim_trap));
+    }
 }
 
 fn steps(text: &mut String, explained: &Explanation) {

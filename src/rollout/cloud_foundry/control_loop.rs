@@ -1,4 +1,5 @@
-//! With which values the deployment updater runs, and how late Diego does what it is told.
+//! With which values the deployment updater runs, and how Diego restarts what crashes. How late Diego hears and tells
+//! is not here: it is as late as the experiment's agents.
 //!
 //! The updater's loop has a period and nothing else: no change starts a pass, and each pass asks Diego anew, so there
 //! is no cache that could be late. Sources name repository and commit. What a pass costs depends on the installation;
@@ -42,12 +43,6 @@ pub const READINESS_CHECK_PERIOD: SimDuration = SimDuration::from_millis(500);
 /// lifecycle of apps gives it.
 pub const GRACEFUL_SHUTDOWN: SimDuration = SimDuration::from_secs(10);
 
-/// From a change in a cell to what the updater can ask of Diego: one request of the cell to the BBS. Guess.
-pub const REPORT_DELAY: SimDuration = SimDuration::from_millis(100);
-
-/// From the updater's write to the order in a cell: the request to the BBS and one auction. Guess.
-pub const PLACEMENT_DELAY: SimDuration = SimDuration::from_secs(1);
-
 /// How the updater runs. Passes start at the scheduler's own wake-up times alone: changes do not start any.
 #[must_use]
 pub const fn control_loop() -> ControlLoop {
@@ -58,7 +53,7 @@ pub const fn control_loop() -> ControlLoop {
         pass_per_target: SimDuration::from_nanos(10_000),
         // Guess: saving a process with its quotas, and telling Diego.
         pass_per_write: SimDuration::from_millis(20),
-        // Asked for in every pass; what is late is Diego: REPORT_DELAY.
+        // Asked for in every pass; what is late is Diego, whose part the agents' delays play.
         watch_delay: SimDuration::ZERO,
     }
 }

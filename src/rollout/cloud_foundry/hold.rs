@@ -22,7 +22,7 @@ pub(super) fn hold(updater: &CloudFoundry, view: &AppView) -> Option<Hold> {
     // Errors of earlier passes stay until one does something; here only that of the next pass counts.
     let mut view = view.clone();
     view.deployments.iter_mut().for_each(|deployment| deployment.error = None);
-    let next = pass(updater.rules, updater.quirks, SimTime::ZERO, &view);
+    let next = pass(updater.rules, updater.defects, SimTime::ZERO, &view);
     let is_moved = |(before, after): (&Deployment, &Deployment)| before.state != after.state;
     if !next.actions.is_empty() || view.deployments.iter().zip(&next.status.deployments).any(is_moved) {
         return None;

@@ -25,7 +25,7 @@
 //! [`Rules`] chooses between what ships and what the product's proposals promise (`documented.rs`). Where shipped rules
 //! surprise, they are kept: instances that are being stopped are not looked at; one unhealthy instance stops all
 //! growth; nothing times out and nothing goes back by itself; a quota that lacks room for `max_in_flight` blocks for
-//! ever; cancelling brings all old instances back at once. Two outright bugs can be switched off ([`Quirks`]).
+//! ever; cancelling brings all old instances back at once. Two outright bugs can be switched off ([`Defects`]).
 //!
 //! Left out: several apps (one scheduler each; no rule spans them), processes other than web, revisions, sidecars.
 
@@ -41,6 +41,7 @@ mod pass;
 mod quota;
 mod request;
 mod steps;
+mod superseded;
 #[cfg(test)]
 mod tests;
 mod view;
@@ -54,14 +55,14 @@ use crate::units::{SimDuration, SimTime};
 pub use api::ApiError;
 pub use control_loop::{
     CONCURRENT_DEPLOYMENTS, CRASH_BACKOFF_MAX, CRASH_BACKOFF_MIN, GRACEFUL_SHUTDOWN, IMMEDIATE_RESTARTS, MAX_RESTARTS,
-    PLACEMENT_DELAY, READINESS_CHECK_PERIOD, REPORT_DELAY, UPDATE_FREQUENCY, UPDATE_FREQUENCY_DEVELOPMENT,
-    control_loop, restart_delay,
+    READINESS_CHECK_PERIOD, UPDATE_FREQUENCY, UPDATE_FREQUENCY_DEVELOPMENT, control_loop, restart_delay,
 };
 pub use explain::{Explanation, StepExplanation, explain};
 pub use lrp::{InstanceCounts, LrpState};
 pub use quota::{Limits, Quota, QuotaError};
 pub use request::{DeploymentOptions, DeploymentRequest, NumberField, NumberProblem, RequestError, Strategy};
 pub use steps::{CanaryStep, canary_step_plan};
+pub use superseded::{Superseded, SupersededState};
 pub use view::{AppView, Deployment, DeploymentState, DeploymentStatus, Process, UpdaterStatus};
 
 /// Whose word counts.
@@ -78,7 +79,7 @@ pub enum Rules {
 /// Bugs of the product, as shipped unless they are switched off. Documented rules have none of them.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Quirks {
+pub struct Defects {
     /// Instances of a superseded canary that a pass takes away still count as old ones in that pass, so that the
     /// oldest process loses as many too much. Off: the pass counts what is left.
     pub purge: bool,
@@ -87,9 +88,27 @@ pub struct Quirks {
     pub interim_trap: bool,
 }
 
-impl Default for Quirks {
+impl Defects {
+    /// Neither.
+    pub const NONE: Self = Self { purge: false, interim_trap: false };
+    /// Both, as shipped.
+    pub const ALL: Self = Self { purge: true, interim_trap: true };
+}
+
+impl Default for Defects {
     fn default() -> Self {
-        Self { purge: true, interim_trap: true }
+        Self::ALL
+    }
+}
+
+impl Rules {
+    /// The defects that go with these rules unless someone says otherwise: the proposals know of none.
+    #[must_use]
+    pub const fn defects(self) -> Defects {
+        match self {
+            Self::Shipped => Defects::ALL,
+            Self::Documented => Defects::NONE,
+        }
     }
 }
 
@@ -97,7 +116,7 @@ impl Default for Quirks {
 #[derive(Clone, Debug)]
 pub struct CloudFoundry {
     rules: Rules,
-    quirks: Quirks,
+    defects: Defects,
     period: SimDuration,
 }
 
@@ -105,13 +124,13 @@ impl CloudFoundry {
     /// An updater with the production period ([`UPDATE_FREQUENCY`]).
     #[must_use]
     pub fn new(rules: Rules) -> Self {
-        Self { rules, quirks: Quirks::default(), period: UPDATE_FREQUENCY }
+        Self { rules, defects: Defects::default(), period: UPDATE_FREQUENCY }
     }
 
     /// The same with these bugs.
     #[must_use]
-    pub const fn with_quirks(mut self, quirks: Quirks) -> Self {
-        self.quirks = quirks;
+    pub const fn with_defects(mut self, defects: Defects) -> Self {
+        self.defects = defects;
         self
     }
 
@@ -148,7 +167,7 @@ impl Scheduler for CloudFoundry {
     /// One pass of the updater. It wants to be called again while a deployment is on its way; while all are paused or
     /// over, only a user's action (and then the [`next_pass`](Self::next_pass)) has one do something.
     fn reconcile(&mut self, now: SimTime, view: &AppView) -> Pass<UpdaterStatus> {
-        let mut pass = pass::pass(self.rules, self.quirks, now, view);
+        let mut pass = pass::pass(self.rules, self.defects, now, view);
         let is_on_its_way = pass.status.deployments.iter().any(Deployment::is_ticked);
         pass.wake_at = is_on_its_way.then(|| self.next_pass(now));
         pass

@@ -11,7 +11,7 @@
 use super::super::Pass;
 use super::draft::{Draft, PassError};
 use super::view::{AppView, Deployment, DeploymentState, UpdaterStatus};
-use super::{Quirks, Rules, documented};
+use super::{Defects, Rules, documented};
 use crate::units::SimTime;
 
 /// What the scaling of a deployment came to.
@@ -44,13 +44,13 @@ impl Goals {
 }
 
 /// One pass over all deployments of an app.
-pub(super) fn pass(rules: Rules, quirks: Quirks, now: SimTime, view: &AppView) -> Pass<UpdaterStatus> {
+pub(super) fn pass(rules: Rules, defects: Defects, now: SimTime, view: &AppView) -> Pass<UpdaterStatus> {
     let mut draft = Draft::new(view);
     let mut status = UpdaterStatus { deployments: view.deployments.clone(), restarts_non_web: false };
     // The lists are made before anything is done, and a paused or finished deployment is in none of them.
     for state in [DeploymentState::Deploying, DeploymentState::Canceling, DeploymentState::Prepaused] {
         for index in (0..view.deployments.len()).filter(|index| view.deployments[*index].state == state) {
-            let mut tick = Tick { rules, quirks, now, view, draft: &mut draft, status: &mut status, index };
+            let mut tick = Tick { rules, defects, now, view, draft: &mut draft, status: &mut status, index };
             let result = if state == DeploymentState::Canceling { tick.cancel() } else { tick.roll() };
             if let Err(error) = result {
                 status.deployments[index].error = Some(error.to_string());
@@ -63,7 +63,7 @@ pub(super) fn pass(rules: Rules, quirks: Quirks, now: SimTime, view: &AppView) -
 /// One deployment in a pass.
 struct Tick<'a, 'v> {
     rules: Rules,
-    quirks: Quirks,
+    defects: Defects,
     now: SimTime,
     view: &'v AppView,
     draft: &'a mut Draft<'v>,
@@ -94,7 +94,7 @@ impl Tick<'_, '_> {
         let before = self.draft.clone();
         let deployment = &self.view.deployments[self.index];
         let scaled = match self.rules {
-            Rules::Shipped => scale(self.quirks, self.view, deployment, new, self.draft),
+            Rules::Shipped => scale(self.defects, self.view, deployment, new, self.draft),
             Rules::Documented => documented::scale(self.view, deployment, new, self.draft),
         };
         let progress = match scaled {
@@ -132,7 +132,7 @@ impl Tick<'_, '_> {
     /// pass itself destroyed is destroyed again, which fails, as shipped; the next pass finds it gone.
     fn finalize(&mut self, others: Vec<usize>) -> Result<(), PassError> {
         for index in others {
-            if self.draft.is_destroyed(index) && self.quirks.interim_trap && self.rules == Rules::Shipped {
+            if self.draft.is_destroyed(index) && self.defects.interim_trap && self.rules == Rules::Shipped {
                 return Err(PassError::NoExistingObject);
             }
             self.draft.destroy(index);
@@ -179,7 +179,7 @@ impl Tick<'_, '_> {
 
 /// Shrinks and grows by the shipped rules. Also returns whether new instances were asked for.
 fn scale(
-    quirks: Quirks,
+    defects: Defects,
     view: &AppView,
     deployment: &Deployment,
     new: usize,
@@ -206,7 +206,7 @@ fn scale(
     // What is purged still counts as old in this pass, as shipped.
     let mut counted: Vec<u32> = old.iter().map(|index| draft.instances(*index)).collect();
     purge(view, draft)?;
-    if !quirks.purge {
+    if !defects.purge {
         counted = old.iter().map(|index| draft.instances(*index)).collect();
     }
     let total: u64 = counted.iter().map(|instances| u64::from(*instances)).sum();

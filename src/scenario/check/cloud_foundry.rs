@@ -7,15 +7,15 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::super::cloud_foundry_file::{CloudFoundryFile, LimitsFile, QuotaFile};
+use super::super::cloud_foundry_file::{CloudFoundryFile, LimitsFile, QuotaFile, SupersededFile};
 use super::super::error::{Place, Problem, Source};
 use super::super::path::{Path, Step};
 use super::super::tree::{self, Node};
 use super::super::{CloudFoundryDeployment, Strategy, read};
 use super::{CheckedWorld, Checker};
-use crate::rollout::cloud_foundry::{AppView, DeploymentRequest, Limits, Quota, RequestError};
+use crate::rollout::cloud_foundry::{DeploymentRequest, Limits, Quota, RequestError, Superseded};
 use crate::units::SimTime;
-use crate::world::{NEW, OLD, ReleaseKind};
+use crate::world::{NEW, ReleaseKind};
 
 /// A request's body from a file.
 struct FromFile {
@@ -63,24 +63,50 @@ impl Checker<'_> {
                 .push(problem.with_help("leave `web_instances` out; Cloud Foundry would scale the app with it"));
             return None;
         }
+        let supersedes = match written.supersedes {
+            Some(written) => Some(self.superseded(&path.key("supersedes"), written, world)?),
+            None => None,
+        };
         let rules = written.rules.unwrap_or_default();
         let deployment = CloudFoundryDeployment {
             rules,
+            defects: written.defects.unwrap_or_default().over(rules),
+            supersedes,
             options,
             quota: written.quota.as_ref().map(quota).unwrap_or_default(),
             continue_after: written.continue_after.and_then(|user| user.0),
             cancel_after: written.cancel_after.and_then(|user| user.0),
         };
-        let mut app = match world.world.release {
-            ReleaseKind::Update => AppView::settled(OLD, clusters),
-            ReleaseKind::Initial => AppView::stopped(NEW, clusters),
-        };
-        app.quota = deployment.quota.clone();
+        let mut app = deployment.app(world.world.release, clusters);
         if let Err(error) = app.create(SimTime::ZERO, rules, &deployment.options, NEW) {
             let help = "Cloud Foundry refuses this too and creates no deployment";
             self.report(&path.key("quota"), error.to_string(), help);
         }
         Some(Strategy::CloudFoundry { deployment: Box::new(deployment) })
+    }
+
+    /// A deployment that is on its way.
+    fn superseded(&mut self, path: &Path, written: SupersededFile, world: &CheckedWorld) -> Option<Superseded> {
+        let clusters = world.world.clusters.len() as u32;
+        if world.world.release == ReleaseKind::Initial {
+            let help = "leave `supersedes` out, or make the release an update";
+            self.report(path, "a first push has no deployment before it".to_owned(), help);
+            return None;
+        }
+        let (Some(instances), Some(state)) = (written.instances, written.state) else {
+            let help = "write e.g. `{instances: 3, state: PAUSED}`";
+            self.report(path, "needs `instances` and `state`".to_owned(), help);
+            return None;
+        };
+        // A rolling deployment with all its instances is not on its way any more.
+        let most = if state.is_purged() { clusters } else { clusters.saturating_sub(1) };
+        if instances == 0 || instances > most {
+            let message = format!("{instances} instances, and a deployment on its way has 1 to {most} of {clusters}");
+            let help = "an app has one instance in each cluster of the fleet";
+            self.report(&path.key("instances"), message, help);
+            return None;
+        }
+        Some(Superseded { instances, state })
     }
 
     /// A problem that the product has with a request.

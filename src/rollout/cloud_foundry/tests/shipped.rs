@@ -159,7 +159,7 @@ create {options: {max_in_flight: 3}} => old 4+4, new 3, ACTIVE/DEPLOYING
 6 up => old none, new 6, FINALIZED/DEPLOYED",
     );
     let mut story = Story::new(Rules::Shipped, 6);
-    story.updater = story.updater.with_quirks(Quirks { interim_trap: false, ..Quirks::default() });
+    story.updater = story.updater.with_defects(Defects { interim_trap: false, ..Defects::default() });
     story.plays(until_the_last);
     story.plays("6 up => old none, new 6, FINALIZED/DEPLOYED");
 }
@@ -178,7 +178,7 @@ create {options: {max_in_flight: 2}} => old 6+5, new 2, ACTIVE/DEPLOYING
     story.plays("2 starting => old 5+0, new 2, ACTIVE/DEPLOYING");
     // Without the bug the pass has nothing to take away but the canary, and that only with a reason to do anything.
     let mut story = Story::new(Rules::Shipped, 10);
-    story.updater = story.updater.with_quirks(Quirks { purge: false, ..Quirks::default() });
+    story.updater = story.updater.with_defects(Defects { purge: false, ..Defects::default() });
     story.plays(canary);
     story.plays("2 starting => old 6+0, new 2, ACTIVE/DEPLOYING");
 }

@@ -1,0 +1,129 @@
+//! An app with a deployment on its way, as the deployment that supersedes it finds it.
+//!
+//! What becomes of it is not here: [`AppView::create`] supersedes it, and passes deal with its process. Left out: a
+//! deployment that had superseded another one itself (one interim process, not several), interim instances that are
+//! not routable yet, and a step of 100 %, which keeps no old instance.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::super::{Revision, TargetId};
+use super::lrp::LrpState;
+use super::request::Strategy;
+use super::view::{AppView, DEFAULT_MEMORY_IN_MB, Deployment, DeploymentState, Process};
+use crate::units::SimTime;
+
+/// A deployment that is on its way when the next one is created.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Superseded {
+    /// Instances of its process, all of them routable; at least 1.
+    pub instances: u32,
+    /// Where it is.
+    pub state: SupersededState,
+}
+
+/// Where a deployment can be when another one supersedes it, in the product's words.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum SupersededState {
+    /// Rolling, or a canary after its last step. Its instances stay until it is their turn.
+    Deploying,
+    /// A canary on the way to a step. The next pass that does something takes its instances away.
+    Prepaused,
+    /// A canary at a step. Its instances go as those of one on the way.
+    Paused,
+}
+
+impl SupersededState {
+    /// Whether a pass takes its instances away at once.
+    #[must_use]
+    pub const fn is_purged(self) -> bool {
+        matches!(self, Self::Prepaused | Self::Paused)
+    }
+
+    const fn of_deployment(self) -> DeploymentState {
+        match self {
+            Self::Deploying => DeploymentState::Deploying,
+            Self::Prepaused => DeploymentState::Prepaused,
+            Self::Paused => DeploymentState::Paused,
+        }
+    }
+}
+
+impl Superseded {
+    /// What the oldest process of an app of `instances` still has beside it: for each routable instance an old one
+    /// went, but for the extra one of a canary.
+    #[must_use]
+    pub const fn oldest_instances(self, instances: u32) -> u32 {
+        (instances + self.state.is_purged() as u32).saturating_sub(self.instances)
+    }
+}
+
+impl AppView {
+    /// A started app of `instances` that is on its way from `oldest` to `interim`, as far as `superseded` says.
+    #[must_use]
+    pub fn on_its_way(oldest: Revision, interim: Revision, instances: u32, superseded: Superseded) -> Self {
+        let mut app = Self::settled(oldest, superseded.oldest_instances(instances));
+        let id = TargetId(app.next_process);
+        app.next_process += 1;
+        app.processes.push(Process {
+            id,
+            revision: interim,
+            instances: superseded.instances,
+            memory_in_mb: DEFAULT_MEMORY_IN_MB,
+            lrps: vec![LrpState::Running; superseded.instances as usize],
+        });
+        let is_canary = superseded.state.is_purged();
+        app.deployments.push(Deployment {
+            process: Some(id),
+            strategy: if is_canary { Strategy::Canary } else { Strategy::Rolling },
+            max_in_flight: 1,
+            original_instances: instances,
+            web_instances: None,
+            canary_steps: None,
+            canary_current_step: is_canary.then_some(1),
+            state: superseded.state.of_deployment(),
+            superseded: false,
+            error: None,
+            last_healthy_at: None,
+            status_updated_at: SimTime::ZERO,
+            previous_revision: oldest,
+        });
+        app.revision = interim;
+        app
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{CloudFoundry, Defects, DeploymentRequest, Rules};
+    use super::*;
+    use crate::rollout::Scheduler;
+
+    /// Desired instances of the oldest and the interim process after creation and one pass without a routable instance.
+    fn first_pass(state: SupersededState, defects: Defects) -> (u32, Option<u32>) {
+        let mut app = AppView::on_its_way(Revision(1), Revision(1), 10, Superseded { instances: 5, state });
+        let options = DeploymentRequest::default().check().expect("an empty request is one");
+        app.create(SimTime::ZERO, Rules::Shipped, &options, Revision(2)).expect("there is no quota");
+        let updater = &mut CloudFoundry::new(Rules::Shipped).with_defects(defects);
+        let pass = updater.reconcile(SimTime::ZERO, &app);
+        app.store(&pass);
+        (app.processes[0].instances, app.process(TargetId(1)).map(|process| process.instances))
+    }
+
+    #[test]
+    fn a_superseded_canary_is_purged_and_a_superseded_rolling_deployment_is_not() {
+        use SupersededState::{Deploying, Paused, Prepaused};
+        let cases = [
+            // 5 + 5: as many as the app has, and nothing to do: the one new instance is not there yet.
+            (Deploying, Defects::ALL, (5, Some(5))),
+            // 6 + 5, one too many: it is taken from the six although the purge takes the five.
+            (Paused, Defects::ALL, (5, Some(0))),
+            (Prepaused, Defects::ALL, (5, Some(0))),
+            (Paused, Defects::NONE, (6, Some(0))),
+        ];
+        for (state, defects, expected) in cases {
+            assert_eq!(first_pass(state, defects), expected, "{state:?}, {defects:?}");
+        }
+    }
+}
