@@ -120,9 +120,9 @@ enum Solver {
     Mesh,
 }
 
-/// Without a crossing transfer in flight, the general solver hands over to the forest once it has looked at so many
-/// transfers and links for each transfer in flight: about when going over and back has paid for itself.
-const PATIENCE: u64 = 32;
+/// How much work for the general solver, per transfer in flight, pays for going over to the forest and back: that costs
+/// about as much as filling components with 16 times as many transfers.
+const PATIENCE: u64 = 16;
 
 /// Links, the transfers on them, and a clock that the caller moves forward.
 ///
@@ -143,8 +143,10 @@ pub struct Network {
     active: usize,
     /// How many of those in flight are crossing.
     crossing: usize,
-    /// What the mesh had looked at when a crossing transfer was last in flight.
-    visits_when_crossing: u64,
+    /// The mesh's work by when a crossing transfer was last in flight.
+    work_when_crossing: u64,
+    /// Something was changed since the clock came to `now`.
+    changing: bool,
     /// Complete and not yet reported.
     complete: Vec<(SimTime, LinkId, TransferId)>,
     /// Reused.
@@ -239,6 +241,7 @@ impl Network {
             self.leave(id.slot);
         }
         self.release(id.slot);
+        self.reconsider();
         delivered
     }
 
@@ -426,7 +429,7 @@ impl Network {
         self.active -= 1;
         if self.transfers[slot as usize].crossing {
             self.crossing -= 1;
-            self.visits_when_crossing = self.mesh.get_mut().visits();
+            self.work_when_crossing = self.mesh.get_mut().work();
         }
     }
 
@@ -473,7 +476,7 @@ impl Network {
         if self.solver == Solver::Forest || self.crossing > 0 {
             return;
         }
-        let worked = self.mesh.get_mut().visits() - self.visits_when_crossing;
+        let worked = self.mesh.get_mut().work() - self.work_when_crossing;
         if worked < PATIENCE * self.active as u64 {
             return;
         }
@@ -488,32 +491,34 @@ impl Network {
 
     /// Moves to `now` before something is changed there.
     fn arrive(&mut self, now: SimTime) {
-        if self.solver == Solver::Mesh && self.now == now && self.mesh.get_mut().is_changing_at(now.as_nanos()) {
-            return;
+        // What the first change makes due at this very tick waits until the others are made: one solution serves all.
+        let another = self.now == now && self.changing && self.solver == Solver::Mesh;
+        if !another {
+            self.run_to(now);
+            self.changing = true;
         }
-        self.run_to(now);
     }
 
     /// Completes what is due by `now`, each at its own time, and moves there.
     fn run_to(&mut self, now: SimTime) {
         assert!(self.now <= now, "time ran backwards: from {} to {now}", self.now);
-        self.now = now;
-        self.reconsider();
+        (self.now, self.changing) = (now, false);
+        loop {
+            let due = match self.solver {
+                Solver::Forest => self.forest.next_due(),
+                Solver::Mesh => self.mesh.get_mut().next_due(),
+            };
+            let Some(due) = due.filter(|&due| due <= now.as_nanos()) else { break };
+            match self.solver {
+                Solver::Forest => self.forest.complete(&mut self.ended),
+                Solver::Mesh => self.mesh.get_mut().complete(&mut self.ended),
+            }
+            self.count_ended(due);
+            self.reconsider();
+        }
         match self.solver {
-            Solver::Forest => {
-                while let Some(due) = self.forest.next_due().filter(|&due| due <= now.as_nanos()) {
-                    self.forest.complete(&mut self.ended);
-                    self.count_ended(due);
-                }
-                self.forest.move_to(now.as_nanos());
-            }
-            Solver::Mesh => {
-                while let Some(due) = self.mesh.get_mut().next_due().filter(|&due| due <= now.as_nanos()) {
-                    self.mesh.get_mut().complete(&mut self.ended);
-                    self.count_ended(due);
-                }
-                self.mesh.get_mut().move_to(now.as_nanos());
-            }
+            Solver::Forest => self.forest.move_to(now.as_nanos()),
+            Solver::Mesh => self.mesh.get_mut().move_to(now.as_nanos()),
         }
     }
 

@@ -111,10 +111,11 @@ pub(super) struct Mesh {
     capped: Vec<(u64, u32)>,
     levels: Vec<Reverse<(u64, u32)>>,
     visits: u64,
+    work: u64,
 }
 
 impl Mesh {
-    /// Adds a link and returns its number; links are numbered from zero.
+    /// Adds a link; links are numbered from zero.
     pub(super) fn add_link(&mut self, capacity: f64) {
         self.links.push(Link { capacity, used: 0.0, rising: 0, component: NONE, marked: false, found: false });
         self.hops.push(Vec::new());
@@ -123,6 +124,12 @@ impl Mesh {
     /// Transfers and links looked at so far.
     pub(super) fn visits(&self) -> u64 {
         self.visits
+    }
+
+    /// How many transfers were in the components in which one ended, so far: what those ends cost, however often
+    /// somebody looked in between.
+    pub(super) fn work(&self) -> u64 {
+        self.work
     }
 
     pub(super) fn now(&self) -> Instant {
@@ -225,12 +232,6 @@ impl Mesh {
         self.queue.first().map(|first| first.key.tick())
     }
 
-    /// Whether the clock stands at `tick` and something has changed since it came there: what was due at that tick
-    /// before is complete, and what the change makes due there waits until somebody asks.
-    pub(super) fn is_changing_at(&self, tick: u64) -> bool {
-        !self.marked.is_empty() && self.now.tick() == tick
-    }
-
     /// Moves to a tick by which nothing is due.
     pub(super) fn move_to(&mut self, tick: u64) {
         self.now = self.now.moved_to(tick);
@@ -244,6 +245,7 @@ impl Mesh {
         let first = ended.len();
         while let Some(&Keyed { item, .. }) = self.queue.first().filter(|next| now.coincides_with(next.key)) {
             heap::remove(&mut self.queue, 0, &mut self.queue_at);
+            self.work += self.members[item as usize].len() as u64;
             let ends = |transfer: &&u32| {
                 let flight = &self.flights[**transfer as usize];
                 flight.about(now) <= fill::NEAR_NANOS && flight.due(now).is_some_and(|due| now.coincides_with(due))
