@@ -27,10 +27,14 @@ use strategies::Product;
 /// Experiments tried in one go, unless told otherwise.
 const SEEDS: u64 = 1200;
 /// Others that once found a fault.
-const FOUND_FAULTS: [(u64, Product); 2] = [
+const FOUND_FAULTS: [(u64, Product); 4] = [
     // Pulls of one node that race for a blob which is discarded after unpacking.
     (555, Product::FleetOrBaseline),
     (1333, Product::FleetOrBaseline),
+    // Passes without end over a changed spec that may not be written.
+    (847, Product::ArgoCd),
+    // No reason for a run that had succeeded before a cluster crashed.
+    (1851, Product::KubeFleetStaged),
 ];
 
 fn variant(seed: u64, product: Product) -> Variant {

@@ -138,8 +138,11 @@ impl Seen<'_> {
         let Some(steps) = steps.filter(|_| options.enable_progressive_syncs) else { return };
         let Some((members, unselected)) = self.steps(steps) else { return };
         self.begins_after(&unselected, f64::INFINITY, "an application in no step");
-        // A changed parameter is lost on an application that is Synced and Healthy: it is not waited for.
-        let is_ordered = release == ArgoCdRelease::TargetRevision || options.keep_spec_changes;
+        // As shipped, a changed spec is forgotten where the application is Synced and Healthy (argoproj/argo-cd#27949),
+        // until a comparison shows another revision. So changed parameters are not waited for; nor is an application
+        // that is compared later than one of a later step, if what is promoted is triggered at once.
+        let is_noticed = release == ArgoCdRelease::TargetRevision && !options.trigger_once;
+        let is_ordered = is_noticed || options.keep_spec_changes;
         let mut earliest = 0.0_f64;
         for (index, (step, members)) in steps.iter().zip(&members).enumerate() {
             // Unselected applications are counted with the first step.

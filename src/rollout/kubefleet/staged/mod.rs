@@ -272,8 +272,8 @@ impl Scheduler for StagedUpdateRun {
         Pass { actions, wake_at, status }
     }
 
-    /// Which rule holds the run at `view`, at the time of its last pass. `None`: it has succeeded, or the next pass
-    /// moves it on. It costs as much as several passes.
+    /// Which rule holds the run at `view`, at the time of its last pass. `None`: it has succeeded and all that it updated
+    /// is available, or the next pass moves it on. It costs as much as several passes.
     fn hold(&self, view: &StagedView) -> Option<Hold> {
         hold::hold(self, view)
     }
