@@ -203,6 +203,18 @@ fn parameters_alone_are_lost_unless_that_is_mended() {
 }
 
 #[test]
+fn a_policy_that_forbids_writing_a_changed_spec_stops_the_rollout_and_the_passes() {
+    for options in ["{}", "{keepSpecChanges: true}"] {
+        let strategy =
+            format!("argoCd: {{file: applicationset.yaml, applicationsSync: create-only, options: {options}}}");
+        let record = run("update", RELIABLE, &strategy, &rolling_sync());
+        assert_eq!((record.run.outcome, record.run.targets_done), (Outcome::Stalled, 0), "{options}");
+        assert!(record.run.held_by.starts_with("applicationStatus: "), "{options}: {}", record.run.held_by);
+        assert!(record.passes.len() < 5, "{options}: nothing changes, and {} passes", record.passes.len());
+    }
+}
+
+#[test]
 fn without_steps_applications_sync_by_themselves_or_not_at_all() {
     for release in ["update", "initial"] {
         let all = run(release, RELIABLE, SHIPPED, &application_set(""));

@@ -431,3 +431,23 @@ fn explain_tells_of_defects_and_of_what_is_superseded() {
         assert!(text.lines().any(|found| found == line), "`{line}` is in\n{text}");
     }
 }
+
+#[test]
+fn a_pass_that_outlasts_the_period_is_followed_at_once_and_the_beat_goes_on_from_there() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    write(folder.path(), "update", "", "{maxInFlight: 500}");
+    let file = folder.path().join("experiment.yaml");
+    let text = fs::read_to_string(&file).expect("it was written");
+    fs::write(&file, text.replace("strategies:", "controller: {passPerWrite: 6 s}\nstrategies:")).expect("written");
+    let experiment = load_in(folder.path()).unwrap_or_else(|error| panic!("{}", error.render(false)));
+    let run = sim::run(&experiment.variants[0], experiment.seed, 0);
+    assert_eq!(run.run.outcome, Outcome::Complete, "{}", run.run.held_by);
+    let (mut long, mut short) = (0, 0);
+    // The first row is the user's request.
+    for pair in run.passes[1..].windows(2) {
+        let next = pair[0].t_s + pair[0].duration_s.max(5.0);
+        assert!((pair[1].t_s - next).abs() < 1e-6, "max(period, duration) after the start: {pair:?}");
+        *(if pair[0].duration_s > 5.0 { &mut long } else { &mut short }) += 1;
+    }
+    assert!(long > 0 && short > 0, "{:?}", run.passes);
+}

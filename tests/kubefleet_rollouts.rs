@@ -152,6 +152,23 @@ fn a_staged_run_goes_through_its_stages_with_their_limits_and_tasks() {
 }
 
 #[test]
+fn what_a_pass_asks_of_its_queue_counts_from_the_end_of_the_pass() {
+    let stages = "[{name: all, labelSelector: {}, maxConcurrency: 30%}]";
+    let run = run(
+        "update",
+        "",
+        &format!("{{kubeFleetStaged: {{defects: {{inProgressIsFailure: false}}, stages: {stages}}}}}"),
+    );
+    assert_eq!(run.run.outcome, Outcome::Complete, "{}", run.run.held_by);
+    // 300 bindings are written in the first pass, at 10 ms each.
+    assert!(run.passes[0].duration_s > 3.0 && run.passes.len() > 3, "{:?}", run.passes);
+    for pair in run.passes.windows(2) {
+        let rest = pair[1].t_s - (pair[0].t_s + pair[0].duration_s);
+        assert!((rest - 15.0).abs() < 1e-6, "clusters are being updated: {rest} s after {:?}", pair[0]);
+    }
+}
+
+#[test]
 fn failing_pulls_delay_a_staged_run_and_do_not_end_it() {
     let (good, bad) = (staged("update", "", "20 min"), staged("update", "pullFailure: 2%", "20 min"));
     assert_eq!(bad.run.outcome, Outcome::Complete, "{}", bad.run.held_by);

@@ -184,7 +184,8 @@ pub enum Strategy {
 
 impl Strategy {
     /// How the strategy's control loop runs where the experiment does not say. The baselines run like Fleet's.
-    const fn control_loop(&self) -> ControlLoop {
+    #[must_use]
+    pub const fn control_loop(&self) -> ControlLoop {
         match self {
             Self::RancherFleet { .. } | Self::AllAtOnce {} | Self::Batches { .. } | Self::OneByOne {} => {
                 rancher_fleet::control_loop()

@@ -4,7 +4,7 @@
 //! registered are targets all the same, and are never told: a baseline that waits for a batch waits for them for ever.
 
 use super::product::{Decision, Deploy, Product};
-use crate::rollout::baseline::{Baseline, BaselineView, TargetView};
+use crate::rollout::baseline::{Baseline, BaselineRollout, BaselineView, TargetView};
 use crate::rollout::{Action, Hold, Scheduler};
 use crate::scenario::Scenario;
 use crate::units::SimTime;
@@ -12,16 +12,18 @@ use crate::world::{ClusterId, ClusterSpec, NEW, OLD, ReleaseKind, Report};
 
 /// One of the baselines with its view of the fleet.
 pub(super) struct BaselineProduct<'s> {
-    scheduler: Baseline,
+    scheduler: BaselineRollout,
     view: BaselineView,
     clusters: &'s [ClusterSpec],
 }
 
 impl<'s> BaselineProduct<'s> {
-    pub(super) fn new(scenario: &'s Scenario, scheduler: Baseline) -> Self {
+    pub(super) fn new(scenario: &'s Scenario, baseline: Baseline) -> Self {
         let clusters = &scenario.world.clusters;
         let told = (scenario.world.release == ReleaseKind::Update).then_some(OLD);
         let target = TargetView { wanted: NEW, told, ready: told.is_some() };
+        let names = clusters.iter().map(|cluster| cluster.name.clone()).collect();
+        let scheduler = BaselineRollout::new(baseline, names);
         Self { scheduler, view: BaselineView { targets: vec![target; clusters.len()] }, clusters }
     }
 }
@@ -60,7 +62,7 @@ impl Product for BaselineProduct<'_> {
     }
 
     fn stages(&self) -> Vec<String> {
-        let batch = self.scheduler.batch(self.view.targets.len());
+        let batch = self.scheduler.batch();
         let batches = self.view.targets.len().div_ceil(batch);
         let stage = |target: usize| if batches > 1 { format!("batch {}", target / batch + 1) } else { String::new() };
         (0..self.view.targets.len()).map(stage).collect()

@@ -3,9 +3,10 @@
 //! News from the clusters reach the controller's cache after the watch delay. A change starts a pass at once when the
 //! controller is idle; changes that come during a pass are merged into one next pass. A pass decides on the cache as
 //! it is when it begins; then it writes one object after the other, and each takes effect when it is written. Beside
-//! changes, the one timer that the product set in its last pass starts a pass, and what a product does apart from
-//! passes (Argo CD's operations) happens when it is due. With which values the loop runs is the product's data
-//! ([`ControlLoop`]).
+//! changes, the one timer that the product set in its last pass starts a pass: a delay that the pass asked of its work
+//! queue counts from the end of the pass, while the beat of a plain loop and what people do come when they come. A timer
+//! that goes off during a pass is a change. What a product does apart from passes (Argo CD's operations) happens when it
+//! is due. With which values the loop runs is the product's data ([`ControlLoop`]).
 //!
 //! Left out: competition with other rollouts for the controller's workers, and caches that lag behind its own writes.
 
@@ -106,7 +107,8 @@ impl<'s> Controller<'s> {
             // Nothing is taken back when it is the timer that started this pass.
             queue.cancel(timer);
         }
-        self.timer = decision.wake_at.map(|at| queue.schedule(at.max(now), Event::Driver(DriverEvent::Wake)));
+        let wake_at = [decision.wake_at, self.product.requeue(now + duration)].into_iter().flatten().min();
+        self.timer = wake_at.map(|at| queue.schedule(at.max(now), Event::Driver(DriverEvent::Wake)));
         for deploy in &decision.deploys {
             let written = self.timing.pass_duration(self.targets, deploy.after_writes);
             queue.schedule_in(written, Event::Driver(DriverEvent::Written));

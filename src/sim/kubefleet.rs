@@ -48,7 +48,8 @@ impl Members {
             return None;
         }
         let before = binding.clone();
-        // Nothing here reads when a condition was written: that counts for what cannot be tracked alone.
+        // When a condition was written decides nothing about these two states, as a test of the schedulers shows; with
+        // the time of the report, one that says the same again would look like a change.
         let state = if report.ready { WorkState::Available } else { WorkState::Unavailable };
         binding.report(SimTime::ZERO, state);
         (before != *binding).then(|| (before, binding.clone()))

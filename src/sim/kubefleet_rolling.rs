@@ -64,7 +64,6 @@ impl Product for KubeFleetRollingProduct {
         let before = groups.iter().filter(|group| !group.is_empty()).count();
         let mut decision = Decision {
             unavailable: Members::unavailable(&self.view.bindings),
-            wake_at: pass.wake_at,
             again: status.wakes_itself(&pass.actions),
             writes: before + if pass.actions.is_empty() { 0 } else { 2 },
             ..Decision::default()
@@ -84,6 +83,10 @@ impl Product for KubeFleetRollingProduct {
         }
         self.is_news = false;
         decision
+    }
+
+    fn requeue(&mut self, end: SimTime) -> Option<SimTime> {
+        self.scheduler.pass_ended(end)
     }
 
     fn is_done(&self, cluster: ClusterId) -> bool {

@@ -161,10 +161,14 @@ impl Product for KubeFleetStagedProduct {
         for &target in &status.restarted {
             self.members.tell_again(&mut self.view.bindings, now, target, &mut decision);
         }
-        decision.wake_at = pass.wake_at.into_iter().chain(self.due.values().copied()).min();
+        decision.wake_at = self.due.values().copied().min();
         self.is_news = false;
         self.progress = [before, self.progress()];
         decision
+    }
+
+    fn requeue(&mut self, end: SimTime) -> Option<SimTime> {
+        self.scheduler.pass_ended(end)
     }
 
     fn is_done(&self, cluster: ClusterId) -> bool {

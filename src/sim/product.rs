@@ -26,7 +26,7 @@ pub(super) struct Decision {
     pub(super) again: bool,
     /// Unavailable targets, as the product counted them at the start of the pass.
     pub(super) unavailable: u64,
-    /// When the scheduler wants to be called again whatever happens.
+    /// When the product wants another pass whatever happens: times that do not depend on how long this one takes.
     pub(super) wake_at: Option<SimTime>,
 }
 
@@ -54,6 +54,14 @@ pub(super) trait Product {
     /// One pass on what is in the cache now. The cache then holds what the pass decided; the clusters hear of it as
     /// it is written.
     fn decide(&mut self, now: SimTime) -> Decision;
+
+    /// The pass that was just decided ends at `end`. When the controller's work queue comes up with its key again: what
+    /// a pass of controller-runtime asks for (`RequeueAfter`, backoff) counts from its end. A time before `end` means at
+    /// once after it.
+    fn requeue(&mut self, end: SimTime) -> Option<SimTime> {
+        let _ = end;
+        None
+    }
 
     /// Whether every further pass on what is in the cache now would come to nothing, whenever it is made. A product
     /// that looks again and again by a timer says so, and its rollout counts as stalled when no news can come either.

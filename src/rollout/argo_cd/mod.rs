@@ -241,7 +241,7 @@ impl ArgoCd {
         status: &mut ApplicationSetStatus,
     ) -> Vec<Action> {
         let policy = self.spec.applications_sync();
-        let may_update = matches!(policy, ApplicationsSync::Sync | ApplicationsSync::CreateUpdate);
+        let may_update = self.may_update();
         let may_delete = matches!(policy, ApplicationsSync::Sync | ApplicationsSync::CreateDelete);
         let mut actions = Vec::new();
         let targets = || (0..).map(TargetId).zip(&view.applications);
@@ -277,6 +277,11 @@ impl ArgoCd {
             }
         }
         actions
+    }
+
+    /// Whether applications that exist may be written at all.
+    fn may_update(&self) -> bool {
+        matches!(self.spec.applications_sync(), ApplicationsSync::Sync | ApplicationsSync::CreateUpdate)
     }
 
     fn all_at_once(&mut self, view: &ApplicationSetView) -> Pass<ApplicationSetStatus> {

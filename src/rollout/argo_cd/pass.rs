@@ -31,6 +31,8 @@ impl ArgoCd {
     fn update_rows(&mut self, now: SimTime, view: &ApplicationSetView, plan: &Steps) -> bool {
         let mut changed = std::mem::take(&mut self.changed);
         let mut is_written = false;
+        // The mended rule waits for a changed spec to be compared; one that may not be written never will be.
+        let looks_at_spec = !self.options.keep_spec_changes || self.may_update();
         for (index, application) in view.applications.iter().enumerate() {
             let old = self.rows[index].as_ref();
             let Some(live) = &application.live else {
@@ -40,7 +42,11 @@ impl ArgoCd {
             let observed = Observed {
                 step: plan.step_of[index].map(|step| step + 1),
                 live,
-                generated: application.generated.as_ref().map(|generated| self.spec_of(generated)),
+                generated: application
+                    .generated
+                    .as_ref()
+                    .filter(|_| looks_at_spec)
+                    .map(|generated| self.spec_of(generated)),
                 now,
                 keep_spec_changes: self.options.keep_spec_changes,
             };

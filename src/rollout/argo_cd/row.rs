@@ -101,7 +101,7 @@ pub(super) struct Observed<'a> {
     /// The step now, counted from 1.
     pub step: Option<u32>,
     pub live: &'a Application,
-    /// `None`: no longer generated.
+    /// `None`: no longer generated, or of no account.
     pub generated: Option<Spec>,
     /// In whole seconds.
     pub now: SimTime,

@@ -27,6 +27,14 @@ pub enum Baseline {
     OneByOne,
 }
 
+/// A baseline's rollout over a fleet.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct BaselineRollout {
+    baseline: Baseline,
+    /// For people; the index is the [`TargetId`].
+    names: Vec<String>,
+}
+
 /// What is known of the rollout.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct BaselineView {
@@ -70,17 +78,36 @@ impl Baseline {
     }
 }
 
+impl BaselineRollout {
+    /// A rollout to targets of these names; the index of one is its [`TargetId`].
+    #[must_use]
+    pub const fn new(baseline: Baseline, names: Vec<String>) -> Self {
+        Self { baseline, names }
+    }
+
+    /// The number of targets in a batch; at least 1.
+    #[must_use]
+    pub fn batch(&self) -> usize {
+        self.baseline.batch(self.names.len())
+    }
+}
+
 impl TargetView {
     fn is_told(&self) -> bool {
         self.told == Some(self.wanted)
     }
 }
 
-impl Scheduler for Baseline {
+impl Scheduler for BaselineRollout {
     type View = BaselineView;
     type Status = BaselineStatus;
 
+    /// One pass.
+    ///
+    /// # Panics
+    /// If the view has another number of targets than there are names.
     fn reconcile(&mut self, _now: SimTime, view: &BaselineView) -> Pass<BaselineStatus> {
+        assert_eq!(view.targets.len(), self.names.len(), "every target has a name");
         let mut status = BaselineStatus::default();
         for target in view.targets.iter().filter(|target| target.is_told()) {
             *(if target.ready { &mut status.done } else { &mut status.in_flight }) += 1;
@@ -88,8 +115,8 @@ impl Scheduler for Baseline {
         let waits = |(_, target): &(usize, &TargetView)| !target.is_told();
         let waiting = view.targets.iter().enumerate().filter(waits);
         // All at once does not wait for what it started in an earlier pass.
-        let may_start = status.in_flight == 0 || *self == Self::AllAtOnce;
-        let batch = if may_start { self.batch(view.targets.len()) } else { 0 };
+        let may_start = status.in_flight == 0 || self.baseline == Baseline::AllAtOnce;
+        let batch = if may_start { self.batch() } else { 0 };
         let start = |(index, target): (usize, &TargetView)| Action::Deploy {
             target: TargetId(index as u32),
             revision: target.wanted,
@@ -101,17 +128,17 @@ impl Scheduler for Baseline {
     }
 
     fn hold(&self, view: &BaselineView) -> Option<Hold> {
-        let is_in_flight = |(_, target): &(usize, &TargetView)| target.is_told() && !target.ready;
-        let in_flight: Vec<usize> =
-            view.targets.iter().enumerate().filter(is_in_flight).map(|(index, _)| index).collect();
+        let is_in_flight = |(_, target): &(&String, &TargetView)| target.is_told() && !target.ready;
+        let targets = self.names.iter().zip(&view.targets);
+        let in_flight: Vec<&str> = targets.filter(is_in_flight).map(|(name, _)| name.as_str()).collect();
         let waiting = view.targets.iter().filter(|target| !target.is_told()).count();
-        if in_flight.is_empty() || (*self == Self::AllAtOnce && waiting > 0) {
+        if in_flight.is_empty() || (self.baseline == Baseline::AllAtOnce && waiting > 0) {
             return None;
         }
-        let named: Vec<String> = in_flight.iter().take(NAMED).map(|index| format!("#{index}")).collect();
+        let named = in_flight[..in_flight.len().min(NAMED)].join(", ");
         let more = in_flight.len().saturating_sub(NAMED);
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        let of_targets = format!("{} told target(s) not ready ({}{more})", in_flight.len(), named.join(", "));
+        let of_targets = format!("{} told target(s) not ready ({named}{more})", in_flight.len());
         Some(if waiting > 0 {
             Hold {
                 rule: "batch",
@@ -133,20 +160,22 @@ mod tests {
 
     /// A rollout of six targets from OLD to NEW, and its story so far.
     struct Story {
-        baseline: Baseline,
+        rollout: BaselineRollout,
         view: BaselineView,
     }
 
     impl Story {
         fn new(baseline: Baseline, targets: usize) -> Self {
             let target = TargetView { wanted: NEW, told: Some(OLD), ready: true };
-            Self { baseline, view: BaselineView { targets: vec![target; targets] } }
+            let names = (0..targets).map(|index| format!("store-{index}")).collect();
+            let rollout = BaselineRollout::new(baseline, names);
+            Self { rollout, view: BaselineView { targets: vec![target; targets] } }
         }
 
         /// One pass, carried out; which targets were told.
         fn pass(&mut self) -> Vec<u32> {
-            let pass = self.baseline.reconcile(SimTime::ZERO, &self.view);
-            let again = self.baseline.reconcile(SimTime::ZERO, &self.view);
+            let pass = self.rollout.reconcile(SimTime::ZERO, &self.view);
+            let again = self.rollout.reconcile(SimTime::ZERO, &self.view);
             assert_eq!(pass, again, "the same view gives the same pass");
             let mut told = Vec::new();
             for action in pass.actions {
@@ -163,7 +192,7 @@ mod tests {
         }
 
         fn hold(&self) -> Option<String> {
-            self.baseline.hold(&self.view).map(|hold| hold.to_string())
+            self.rollout.hold(&self.view).map(|hold| hold.to_string())
         }
     }
 
@@ -173,7 +202,7 @@ mod tests {
         assert_eq!(story.pass(), [0, 1, 2, 3, 4, 5]);
         assert_eq!(story.pass(), NOBODY);
         story.ready(&[0, 1, 3, 4, 5]);
-        assert_eq!(story.hold().as_deref(), Some("ready: 1 told target(s) not ready (#2); all targets were told"));
+        assert_eq!(story.hold().as_deref(), Some("ready: 1 told target(s) not ready (store-2); all targets were told"));
         story.view.targets[0] = TargetView { wanted: NEW, told: Some(OLD), ready: true };
         assert_eq!(story.hold(), None, "the next pass tells the newcomer");
         assert_eq!(story.pass(), [0], "a newcomer waits for nobody");
@@ -188,7 +217,7 @@ mod tests {
         assert_eq!(story.pass(), NOBODY, "one is still at work");
         assert_eq!(
             story.hold().as_deref(),
-            Some("batch: 1 told target(s) not ready (#2); the next of 2 waiting targets start when all are")
+            Some("batch: 1 told target(s) not ready (store-2); the next of 2 waiting targets start when all are")
         );
         story.ready(&[2]);
         assert_eq!(story.pass(), [4, 5]);

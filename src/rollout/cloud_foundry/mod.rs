@@ -118,13 +118,15 @@ pub struct CloudFoundry {
     rules: Rules,
     defects: Defects,
     period: SimDuration,
+    /// When the last pass began, from which the period counts.
+    last: SimTime,
 }
 
 impl CloudFoundry {
     /// An updater with the production period ([`UPDATE_FREQUENCY`]).
     #[must_use]
     pub fn new(rules: Rules) -> Self {
-        Self { rules, defects: Defects::default(), period: UPDATE_FREQUENCY }
+        Self { rules, defects: Defects::default(), period: UPDATE_FREQUENCY, last: SimTime::ZERO }
     }
 
     /// The same with these bugs.
@@ -151,12 +153,15 @@ impl CloudFoundry {
         self.rules
     }
 
-    /// When the updater's loop comes round next after `now`: the loop began with time. A pass that takes longer than
-    /// the period is followed by the next at once, for which its driver has to care.
+    /// When the updater's loop comes round next after `now`: so many periods after the start of the last pass, or after
+    /// the beginning of time. A pass that takes longer than the period is followed by the next at once, for which its
+    /// driver has to care; the period then counts from the start of that one (`scheduler.rb` sleeps for what the pass has
+    /// left of the period).
     #[must_use]
     pub const fn next_pass(&self, now: SimTime) -> SimTime {
-        let period = self.period.as_nanos();
-        SimTime::from_nanos((now.as_nanos() / period + 1).saturating_mul(period))
+        let (last, period) = (self.last.as_nanos(), self.period.as_nanos());
+        let rounds = now.as_nanos().saturating_sub(last) / period + 1;
+        SimTime::from_nanos(last.saturating_add(rounds.saturating_mul(period)))
     }
 }
 
@@ -167,6 +172,7 @@ impl Scheduler for CloudFoundry {
     /// One pass of the updater. It wants to be called again while a deployment is on its way; while all are paused or
     /// over, only a user's action (and then the [`next_pass`](Self::next_pass)) has one do something.
     fn reconcile(&mut self, now: SimTime, view: &AppView) -> Pass<UpdaterStatus> {
+        self.last = now;
         let mut pass = pass::pass(self.rules, self.defects, now, view);
         let is_on_its_way = pass.status.deployments.iter().any(Deployment::is_ticked);
         pass.wake_at = is_on_its_way.then(|| self.next_pass(now));

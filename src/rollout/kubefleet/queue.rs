@@ -28,6 +28,15 @@ pub enum Requeue {
 /// The queue's memory of one key.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Queue {
+    key: Key,
+    /// As it was when the last pass began.
+    before: Key,
+    /// What the last pass asked for.
+    next: Requeue,
+}
+
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+struct Key {
     failures: u32,
     timer: Option<SimTime>,
 }
@@ -35,12 +44,28 @@ pub struct Queue {
 impl Queue {
     /// A pass begins: a timer that is due is gone.
     pub(super) fn begin(&mut self, now: SimTime) {
-        self.timer = self.timer.filter(|timer| *timer > now);
+        self.key.timer = self.key.timer.filter(|timer| *timer > now);
     }
 
-    /// A pass has ended. Gives the time of the pending timer: the earliest that was asked for, which a wake-up by
-    /// something else leaves in place.
+    /// The pass has ended at once. When the key comes up again, see [`Queue::end_later`].
     pub(super) fn end(&mut self, now: SimTime, next: Requeue) -> Option<SimTime> {
+        (self.before, self.next) = (self.key, next);
+        self.end_later(now)
+    }
+
+    /// It turns out that the last pass has ended only now: what it asked for counts from here.
+    ///
+    /// Gives the time at which the key comes up again: that of the pending timer, which is the earliest that was asked
+    /// for and which a wake-up by something else leaves in place; or that of a timer that went off during the pass,
+    /// after which the key comes up again at once, and the timer that this pass asked for is pending beside.
+    pub(super) fn end_later(&mut self, now: SimTime) -> Option<SimTime> {
+        self.key = self.before;
+        self.key.end(now, self.next)
+    }
+}
+
+impl Key {
+    fn end(&mut self, now: SimTime, next: Requeue) -> Option<SimTime> {
         let delay = match next {
             Requeue::None => {
                 self.failures = 0;
@@ -52,9 +77,10 @@ impl Queue {
             }
             Requeue::RateLimited | Requeue::Error => Some(self.back_off()),
         };
+        let gone_off = self.timer.take_if(|timer| *timer <= now);
         let asked = delay.map(|delay| now + delay);
         self.timer = [self.timer, asked].into_iter().flatten().min();
-        self.timer
+        gone_off.or(self.timer)
     }
 
     fn back_off(&mut self) -> SimDuration {
@@ -85,6 +111,19 @@ mod tests {
         assert_eq!(delays[18..], [MOST, MOST]);
         assert_eq!(queue.end(now, Requeue::After(SimDuration::from_secs(15))), Some(now + SimDuration::from_secs(15)));
         assert_eq!(queue.end(now, Requeue::RateLimited), Some(now + FIRST), "reset, and the earlier timer counts");
+    }
+
+    #[test]
+    fn a_timer_that_goes_off_during_a_pass_has_another_follow_and_leaves_what_the_first_asked_for() {
+        let at = SimTime::from_secs;
+        let wait = |secs| Requeue::After(SimDuration::from_secs(secs));
+        let mut queue = Queue::default();
+        assert_eq!(queue.end(SimTime::ZERO, wait(15)), Some(at(15)));
+        // Woken early, and still at work when the timer goes off.
+        queue.begin(at(14));
+        assert_eq!(queue.end(at(16), wait(60)), Some(at(15)), "at once");
+        queue.begin(at(16));
+        assert_eq!(queue.end(at(18), wait(300)), Some(at(76)), "60 s from the end of the first pass");
     }
 
     #[test]

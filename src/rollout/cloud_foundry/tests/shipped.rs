@@ -213,17 +213,18 @@ fn passes_come_with_the_period_while_a_deployment_is_on_its_way() {
     assert_eq!(story.updater.reconcile(at(7), &story.app).wake_at, None, "nothing to do");
     story.create("{strategy: canary}").expect("it is created");
     assert_eq!(story.updater.reconcile(at(0), &story.app).wake_at, Some(at(5)));
-    assert_eq!(story.updater.reconcile(at(7), &story.app).wake_at, Some(at(10)), "on the loop's own beat");
+    // That pass took seven seconds, and the next begins at once.
+    assert_eq!(story.updater.reconcile(at(7), &story.app).wake_at, Some(at(12)), "from the start of this one");
     story.app.processes[1].lrps = vec![LrpState::Running];
-    let pass = story.updater.reconcile(at(10), &story.app);
+    let pass = story.updater.reconcile(at(12), &story.app);
     assert_eq!(pass.wake_at, None, "paused: nobody looks at it");
     story.app.store(&pass);
     let paused = story.app.deployments[0].status();
-    assert_eq!((paused.last_status_change, paused.last_successful_healthcheck), (at(10), Some(at(10))));
+    assert_eq!((paused.last_status_change, paused.last_successful_healthcheck), (at(12), Some(at(12))));
     story.app.continue_deployment(at(61), 0).expect("it is paused");
     assert_eq!(story.app.deployments[0].status().last_status_change, at(61));
     let next = story.updater.next_pass(at(61));
-    assert_eq!(next, at(65));
+    assert_eq!(next, at(62), "on the loop's own beat");
     let pass = story.updater.reconcile(next, &story.app);
     assert!(pass.status.restarts_non_web, "it is finished");
     assert_eq!(pass.wake_at, None);

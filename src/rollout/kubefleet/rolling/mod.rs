@@ -73,6 +73,12 @@ impl RollingUpdate {
         self.rules
     }
 
+    /// The last pass has ended only at `end`, no earlier than it began: what it asked of its queue counts from then.
+    /// When it wants to be called again, in place of its `wake_at`; a time before `end` means at once after it.
+    pub fn pass_ended(&mut self, end: SimTime) -> Option<SimTime> {
+        self.queue.end_later(end)
+    }
+
     /// The limits where `target` clusters are asked for. A value that means no number is 0, which admission refuses.
     #[must_use]
     pub fn limits(&self, target: i64) -> Limits {
@@ -97,7 +103,8 @@ impl Scheduler for RollingUpdate {
     type View = RollingView;
     type Status = RollingStatus;
 
-    /// One pass of the rollout reconciler.
+    /// One pass of the rollout reconciler. Its `wake_at` is that of a pass which takes no time; one that takes time is
+    /// followed by [`pass_ended`](Self::pass_ended).
     fn reconcile(&mut self, now: SimTime, view: &RollingView) -> Pass<RollingStatus> {
         self.queue.begin(now);
         self.last = now;

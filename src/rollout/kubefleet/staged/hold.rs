@@ -11,12 +11,13 @@ use super::run::{RunStatus, StageStatus};
 use super::view::{StagedStatus, StagedView};
 use super::{RunState, StagedUpdateRun, TaskTime};
 
-/// The rule that holds the run at `view`. `None`: it has succeeded, or the next pass moves it on.
+/// The rule that holds the run at `view`. `None`: it has succeeded and all that it updated is available, or the next pass
+/// moves it on.
 pub(super) fn hold(scheduler: &StagedUpdateRun, view: &StagedView) -> Option<Hold> {
     let mut run = scheduler.run.clone();
     let (actions, status) = scheduler.pass(&mut run, scheduler.last, view);
     if run.succeeded == Some(true) {
-        return None;
+        return lost(scheduler, &run, view);
     }
     if let Some(error) = &run.failure {
         let waiting = unfinished(&run);
@@ -35,6 +36,19 @@ pub(super) fn hold(scheduler: &StagedUpdateRun, view: &StagedView) -> Option<Hol
     }
     let (rule, explanation) = Standstill { scheduler, view, run: &run, status: &status }.reason();
     Some(Hold { rule, explanation })
+}
+
+/// A run that has succeeded looks at nothing any more, also not at clusters that fail later.
+fn lost(scheduler: &StagedUpdateRun, run: &RunStatus, view: &StagedView) -> Option<Hold> {
+    let clusters = run.stages.iter().flat_map(|stage| &stage.clusters).map(|cluster| cluster.target);
+    let is_lost = |target: &TargetId| view.bindings.get(*target).is_some_and(|binding| !binding.has_succeeded());
+    let lost: Vec<TargetId> = clusters.filter(is_lost).collect();
+    let verb =
+        if lost.len() == 1 { "was available and is not any more" } else { "were available and are not any more" };
+    (!lost.is_empty()).then(|| Hold {
+        rule: "Available",
+        explanation: format!("the run has succeeded; {}", scheduler.listed(&lost, verb)),
+    })
 }
 
 /// Clusters of all stages that are not done.

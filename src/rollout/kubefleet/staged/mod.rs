@@ -172,6 +172,12 @@ impl StagedUpdateRun {
         }
     }
 
+    /// The last pass has ended only at `end`, no earlier than it began: what it asked of its queue counts from then.
+    /// When it wants to be called again, in place of its `wake_at`; a time before `end` means at once after it.
+    pub fn pass_ended(&mut self, end: SimTime) -> Option<SimTime> {
+        self.queue.end_later(end)
+    }
+
     fn pass(&self, run: &mut RunStatus, now: SimTime, view: &StagedView) -> (Vec<Action>, StagedStatus) {
         let mut actions = Vec::new();
         let mut status = StagedStatus::default();
@@ -251,7 +257,8 @@ impl Scheduler for StagedUpdateRun {
     type View = StagedView;
     type Status = StagedStatus;
 
-    /// One pass of the run's reconciler.
+    /// One pass of the run's reconciler. Its `wake_at` is that of a pass which takes no time; one that takes time is
+    /// followed by [`pass_ended`](Self::pass_ended).
     ///
     /// # Panics
     /// If a binding is of a cluster that is not in the list, or time runs backwards.
@@ -265,8 +272,8 @@ impl Scheduler for StagedUpdateRun {
         Pass { actions, wake_at, status }
     }
 
-    /// Which rule holds the run at `view`, at the time of its last pass. `None`: it has succeeded, or the next pass
-    /// moves it on. It costs as much as several passes.
+    /// Which rule holds the run at `view`, at the time of its last pass. `None`: it has succeeded and all that it updated
+    /// is available, or the next pass moves it on. It costs as much as several passes.
     fn hold(&self, view: &StagedView) -> Option<Hold> {
         hold::hold(self, view)
     }

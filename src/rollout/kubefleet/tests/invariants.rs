@@ -142,4 +142,49 @@ proptest! {
         prop_assert!(added == 0 || counts.can_be_ready + added <= i64::from(asked) + i64::from(surge), "{counts:?}");
         prop_assert_eq!(update.hold(&view).is_some(), pass.actions.is_empty() && !view.is_done());
     }
+
+    /// When the work generator wrote what it says of a cluster decides nothing, but for what cannot be tracked.
+    #[test]
+    fn the_time_of_a_condition_matters_only_where_availability_cannot_be_tracked(
+        reports in vec((0..9_u32, 0..STATES.len()), 0..20),
+        (first, second, later) in (0..1000_u64, 0..1000_u64, 0..100_u64),
+        without_defects in any::<bool>(),
+    ) {
+        let defects = if without_defects { Defects::NONE } else { Defects::ALL };
+        let tracked: Vec<(u32, usize)> =
+            reports.into_iter().filter(|(_, state)| STATES[*state] != WorkState::AvailableUntrackable).collect();
+        let clusters = clusters(&[("a", 9)]);
+        let now = SimTime::from_secs(1000 + later);
+        let passes = [first, second].map(|written| {
+            let written = SimTime::from_secs(written);
+            let mut rolled: RollingView = super::rolling::view(&clusters);
+            let before = rolled.bindings.clone();
+            report(&mut rolled.bindings, written, &tracked);
+            let woken: Vec<bool> =
+                before.iter().zip(rolled.bindings.iter()).map(|(a, b)| super::super::rolling::wakes(a, b, defects)).collect();
+            let mut update =
+                RollingUpdate::new(RollingUpdateConfig::default(), Rules::Shipped, defects, clusters.clone());
+            let mut staged: StagedView = super::staged::view(&clusters);
+            let stages = "stages: [{name: a, labelSelector: {}, maxConcurrency: 3}]";
+            let mut run = super::staged::run(stages, Rules::Shipped, clusters.clone());
+            let begun = run.reconcile(SimTime::from_secs(1000), &staged);
+            staged.store(SimTime::from_secs(1000), &begun);
+            report(&mut staged.bindings, written, &tracked);
+            (woken, update.reconcile(now, &rolled), run.reconcile(now, &staged), run.run().clone())
+        });
+        prop_assert_eq!(&passes[0], &passes[1]);
+    }
+}
+
+#[test]
+fn what_cannot_be_tracked_is_ready_a_while_after_it_was_applied() {
+    let clusters = clusters(&[("a", 4)]);
+    let told = |written: u64| {
+        let mut view: RollingView = super::rolling::view(&clusters);
+        report(&mut view.bindings, SimTime::from_secs(written), &[(0, STATES.len() - 1)]);
+        let config = RollingUpdateConfig { max_unavailable: Some(1.into()), ..RollingUpdateConfig::default() };
+        let mut update = RollingUpdate::new(config, Rules::Shipped, Defects::ALL, clusters.clone());
+        update.reconcile(SimTime::from_secs(1000), &view).actions.len()
+    };
+    assert_eq!((told(939), told(940)), (1, 0), "unavailablePeriodSeconds is 60, and must have passed");
 }

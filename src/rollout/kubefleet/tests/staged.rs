@@ -90,7 +90,9 @@ t=105.005 pass => ask for run-before-rest; hold beforeStageTasks: `run-before-re
 t=130 approve => deploy 2-3; wake in 15s
 t=145 available 2-3 => deploy 4-5; wake in 15s
 t=160 available 4-5 => wake in 5ms
-t=160.005 pass => done",
+t=160.005 pass => done
+t=200 unavailable 1,3 => hold Available: the run has succeeded; 2 clusters (m01, m03) were available and are not any more; done
+t=300 available 1,3 => done",
     );
 }
 

@@ -1,0 +1,216 @@
+//! A binding: the placement's object for one cluster, with the conditions that the work generator writes on it.
+//!
+//! Follows `pkg/utils/binding/binding.go` and `pkg/controllers/workgenerator/controller.go`. A change of a binding's
+//! spec, and marking it for deletion, raise its generation; a condition counts only if it was observed at the current
+//! one. Left out: overrides, and the works behind the binding.
+
+mod condition;
+mod list;
+
+use super::super::{Revision, TargetId};
+use super::{Defects, stored};
+use crate::units::SimTime;
+
+pub use condition::{Condition, ConditionStatus, Conditions, Reason, WorkState};
+pub use list::{Bindings, binding_name};
+
+/// How far the scheduler and the rollout are with a binding.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum BindingState {
+    /// The cluster was picked; nothing has been sent to it.
+    Scheduled,
+    /// The cluster was told to run a resource snapshot.
+    Bound,
+    /// The cluster is no longer picked, and may still run what it was told.
+    Unscheduled,
+}
+
+/// A placement's apply strategy: equal numbers are equal strategies.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct ApplyStrategy(pub u32);
+
+/// One binding.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Binding {
+    /// Decides the order in which a rolling update goes.
+    pub name: String,
+    /// The cluster.
+    pub target: TargetId,
+    /// How far it is.
+    pub state: BindingState,
+    /// Unscheduled, and Bound before.
+    pub was_bound: bool,
+    /// The policy snapshot under which it was scheduled.
+    pub policy: u32,
+    /// The resource snapshot that the cluster is told. `None`: none yet.
+    pub snapshot: Option<Revision>,
+    /// `None`: the scheduler made it and nobody has set one.
+    pub apply_strategy: Option<ApplyStrategy>,
+    /// Raised by every change of the spec.
+    pub generation: u64,
+    /// Marked for deletion; it is there until the cluster is cleaned up.
+    pub deleting: bool,
+    /// What is known of it.
+    pub conditions: Conditions,
+}
+
+impl Binding {
+    /// One as the scheduler makes it.
+    #[must_use]
+    pub fn scheduled(name: String, target: TargetId, policy: u32) -> Self {
+        Self {
+            name,
+            target,
+            state: BindingState::Scheduled,
+            was_bound: false,
+            policy,
+            snapshot: None,
+            apply_strategy: None,
+            generation: 1,
+            deleting: false,
+            conditions: Conditions::default(),
+        }
+    }
+
+    /// One that has long been bound to `snapshot`, with RolloutStarted and all conditions of an available cluster.
+    #[must_use]
+    pub fn settled(name: String, target: TargetId, policy: u32, snapshot: Revision, apply: ApplyStrategy) -> Self {
+        let mut binding = Self::scheduled(name, target, policy);
+        binding.state = BindingState::Bound;
+        binding.snapshot = Some(snapshot);
+        binding.apply_strategy = Some(apply);
+        binding.set_rollout_started(SimTime::ZERO, true);
+        binding.report(SimTime::ZERO, WorkState::Available);
+        binding
+    }
+
+    /// Whether `condition` has this status and was observed at the current generation.
+    #[must_use]
+    pub fn is(&self, condition: Option<Condition>, status: ConditionStatus) -> bool {
+        condition.is_some_and(|c| c.status == status && c.observed_generation == self.generation)
+    }
+
+    /// Whether the rollout of what its spec says has started.
+    #[must_use]
+    pub fn has_started(&self) -> bool {
+        self.is(self.conditions.rollout_started, ConditionStatus::True)
+    }
+
+    /// Whether its cluster is done with what its spec says: available, or its difference reported.
+    #[must_use]
+    pub fn has_succeeded(&self) -> bool {
+        self.is(self.conditions.available, ConditionStatus::True) || self.is_diff_reported()
+    }
+
+    /// Whether upstream takes it for failed. As shipped that includes a cluster that is still at work.
+    #[must_use]
+    pub fn has_failed(&self, defects: Defects) -> bool {
+        let Conditions { overridden, work_synchronized, applied, available, .. } = self.conditions;
+        [overridden, work_synchronized, applied, available].into_iter().any(|condition| {
+            self.is(condition, ConditionStatus::False) && condition.is_some_and(|c| c.reason.is_failure(defects))
+        })
+    }
+
+    pub(super) fn is_diff_reported(&self) -> bool {
+        self.is(self.conditions.diff_reported, ConditionStatus::True)
+    }
+
+    pub(super) fn has_diff_failed(&self) -> bool {
+        self.is(self.conditions.diff_reported, ConditionStatus::False)
+    }
+
+    /// Whether the difference was reported, well or not, at the current generation.
+    pub(super) fn has_diff_status(&self) -> bool {
+        self.is_diff_reported() || self.has_diff_failed()
+    }
+
+    /// Writes the conditions that stand for `state`, in place of all that the work generator wrote before.
+    pub fn report(&mut self, now: SimTime, state: WorkState) {
+        self.conditions.write(state, self.generation, stored(now));
+    }
+
+    /// What the scheduler does when the cluster is no longer picked.
+    pub fn unschedule(&mut self) {
+        self.was_bound = self.state == BindingState::Bound;
+        self.state = BindingState::Unscheduled;
+        self.generation += 1;
+    }
+
+    /// Tells the cluster to run `snapshot`.
+    pub(super) fn roll(&mut self, now: SimTime, snapshot: Revision, apply: Option<ApplyStrategy>) {
+        self.state = BindingState::Bound;
+        self.snapshot = Some(snapshot);
+        self.apply_strategy = apply;
+        self.generation += 1;
+        self.set_rollout_started(now, true);
+    }
+
+    /// Marks it for deletion, once.
+    pub(super) fn delete(&mut self) {
+        if !self.deleting {
+            self.deleting = true;
+            self.generation += 1;
+        }
+    }
+
+    pub(super) fn set_rollout_started(&mut self, now: SimTime, started: bool) {
+        let (status, reason) = if started {
+            (ConditionStatus::True, Reason::RolloutStarted)
+        } else {
+            (ConditionStatus::False, Reason::RolloutNotStartedYet)
+        };
+        let observed_generation = self.generation;
+        self.conditions.rollout_started = Some(Condition { status, reason, observed_generation, since: stored(now) });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reported(state: WorkState) -> Binding {
+        let mut binding = Binding::scheduled("crp-a".to_owned(), TargetId(0), 0);
+        binding.report(SimTime::from_secs(1), state);
+        binding
+    }
+
+    #[test]
+    fn a_cluster_in_progress_counts_as_failed_as_shipped() {
+        let cases = [
+            // state, succeeded, failed, failed without the defect
+            (WorkState::Unknown, false, false, false),
+            (WorkState::OverrideFailed, false, true, true),
+            (WorkState::SyncFailed, false, true, true),
+            (WorkState::SyncPending, false, false, false),
+            (WorkState::Applying, false, true, false),
+            (WorkState::ApplyFailed, false, true, true),
+            (WorkState::ApplyPending, false, false, false),
+            (WorkState::Applied, false, false, false),
+            (WorkState::Unavailable, false, true, false),
+            (WorkState::NotAvailableYet, false, false, false),
+            (WorkState::Available, true, false, false),
+            (WorkState::AvailableUntrackable, true, false, false),
+            (WorkState::DiffReported, true, false, false),
+            (WorkState::DiffFailed, false, false, false),
+        ];
+        for (state, succeeded, failed, failed_without) in cases {
+            let binding = reported(state);
+            assert_eq!(binding.has_succeeded(), succeeded, "{state:?}");
+            assert_eq!(binding.has_failed(Defects::ALL), failed, "{state:?}");
+            assert_eq!(binding.has_failed(Defects::NONE), failed_without, "{state:?} without the defect");
+        }
+    }
+
+    #[test]
+    fn a_condition_of_an_older_generation_counts_for_nothing() {
+        let mut binding = reported(WorkState::Available);
+        binding.generation += 1;
+        assert!(!binding.has_succeeded());
+        let mut binding = reported(WorkState::ApplyFailed);
+        binding.delete();
+        assert!(!binding.has_failed(Defects::ALL), "marking it for deletion raises the generation too");
+        let generation = binding.generation;
+        binding.delete();
+        assert_eq!(binding.generation, generation, "but once only");
+    }
+}

@@ -1,0 +1,158 @@
+//! What must be true of every run, held over random experiments of every product: bytes are conserved, every pull that
+//! began ends, every run ends with a reason, every product keeps its own limits ([`products`]), and the same seed gives
+//! the same run.
+//!
+//! A failure prints its seed and product; `FLEETSIM_SEED=<seed> cargo test --test random_worlds` runs that seed's world
+//! under every product, and `FLEETSIM_SEEDS=<n>` runs so many seeds instead of the usual ones, each under one product.
+
+mod luck;
+mod products;
+mod strategies;
+mod world;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use fleetsim::engine::Streams;
+use fleetsim::record::{Outcome, RunRecord};
+use fleetsim::scenario::{Scenario, Strategy, Variant};
+use fleetsim::sim;
+use fleetsim::units::{SimDuration, SimTime};
+use fleetsim::world::{Event, NEW};
+
+use luck::Luck;
+use products::Seen;
+use strategies::Product;
+
+/// Experiments tried in one go, unless told otherwise.
+const SEEDS: u64 = 1200;
+/// Others that once found a fault.
+const FOUND_FAULTS: [(u64, Product); 4] = [
+    // Pulls of one node that race for a blob which is discarded after unpacking.
+    (555, Product::FleetOrBaseline),
+    (1333, Product::FleetOrBaseline),
+    // Passes without end over a changed spec that may not be written.
+    (847, Product::ArgoCd),
+    // No reason for a run that had succeeded before a cluster crashed.
+    (1851, Product::KubeFleetStaged),
+];
+
+fn variant(seed: u64, product: Product) -> Variant {
+    let mut luck = Luck(Streams::new(seed, 0).stream("random world", "shape"));
+    let mut scenario = Scenario {
+        world: Arc::new(world::world(&mut luck)),
+        groups: Arc::new(Vec::new()),
+        strategy: Strategy::AllAtOnce {},
+        control_loop: Strategy::AllAtOnce {}.control_loop(),
+        horizon: SimDuration::from_hours(6),
+    };
+    scenario.strategy = product.strategy(&mut luck, &scenario);
+    scenario.control_loop = scenario.strategy.control_loop();
+    Variant { label: "random".to_owned(), strategy: "random".to_owned(), setting: String::new(), scenario }
+}
+
+/// Runs one experiment and checks what must be true of it.
+fn check(seed: u64, product: Product) -> RunRecord {
+    let variant = variant(seed, product);
+    let mut last = SimTime::ZERO;
+    let mut pulled = 0_u64;
+    let mut ready = vec![None; variant.scenario.world.clusters.len()];
+    let mut watch = |now: SimTime, event: &Event| {
+        assert!(now >= last, "time runs forward");
+        last = now;
+        match event {
+            Event::Pulled { .. } => pulled += 1,
+            Event::ReportArrives(report) if report.ready && report.applied == NEW => {
+                ready[report.cluster.index()].get_or_insert(now.as_secs_f64());
+            }
+            _ => {}
+        }
+    };
+    let record = sim::run_observed(&variant, seed, 0, &mut watch);
+    check_run(&variant, &record, pulled);
+    products::check(&Seen {
+        scenario: &variant.scenario,
+        outcome: record.run.outcome,
+        told: record.clusters.iter().map(|cluster| cluster.told_s).collect(),
+        ready,
+        passes: &record.passes,
+    });
+    record
+}
+
+/// What must be true whatever the product.
+fn check_run(variant: &Variant, record: &RunRecord, pulled: u64) {
+    let run = &record.run;
+    assert_eq!(run.egress_bytes, run.received_bytes + run.lost_bytes, "bytes are conserved");
+    let in_rows: u64 = record.clusters.iter().map(|cluster| cluster.received_bytes).sum();
+    assert_eq!(run.egress_bytes, in_rows, "what leaves the registry arrives in some cluster");
+    let in_bins: f64 = record.series.iter().map(|bin| bin.egress_bytes_per_s * record.bin_s).sum();
+    let egress = run.egress_bytes as f64;
+    assert!((in_bins - egress).abs() <= egress * 1e-6 + 1000.0, "the series adds up: {in_bins} of {egress}");
+    let capacity = variant.scenario.world.registry.egress.get();
+    assert!(run.egress_peak_1s_bytes_per_s <= capacity * (1.0 + 1e-9), "the egress link is not exceeded");
+    assert!(run.peak_downloads >= record.series.iter().map(|bin| bin.downloads).max().unwrap_or(0));
+    for bin in &record.series {
+        let clusters = bin.ready_new + bin.updating + bin.not_ready + bin.waiting;
+        assert_eq!(clusters, run.targets, "every cluster is in one state at {} s", bin.t_s);
+    }
+    match run.outcome {
+        Outcome::Complete => {
+            assert_eq!(run.targets_done, run.targets);
+            assert_eq!(run.held_by, "");
+            assert!(record.clusters.iter().all(|cluster| cluster.ready_s.is_some()));
+        }
+        Outcome::Stalled | Outcome::Horizon => {
+            assert!(run.targets_done < run.targets);
+            assert!(!run.held_by.is_empty() && run.held_by != "no rule", "{:?}: {}", run.outcome, run.held_by);
+        }
+    }
+    if run.outcome == Outcome::Stalled {
+        // Nothing is under way any more, so every attempt ended one way or the other.
+        assert!(pulled + run.failed_pulls >= run.pulls, "{pulled} + {} of {}", run.failed_pulls, run.pulls);
+    }
+    for pair in record.passes.windows(2) {
+        assert!(pair[1].t_s >= pair[0].t_s + pair[0].duration_s - 1e-6, "one pass after the other: {pair:?}");
+    }
+}
+
+#[test]
+fn what_must_be_true_of_every_run_is_true_of_random_ones() {
+    let number = |name: &str| -> Option<u64> {
+        std::env::var(name).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{name}={text} is no number")))
+    };
+    let only = number("FLEETSIM_SEED");
+    let count = number("FLEETSIM_SEEDS").unwrap_or(SEEDS);
+    let of_seed = |seed: u64| (seed, Product::ALL[(seed % Product::ALL.len() as u64) as usize]);
+    let runs: Vec<(u64, Product)> = match only {
+        Some(seed) => Product::ALL.map(|product| (seed, product)).into(),
+        None => (0..count).map(of_seed).chain(FOUND_FAULTS).collect(),
+    };
+    let mut outcomes: BTreeMap<(Product, String), usize> = BTreeMap::new();
+    let mut failed = Vec::new();
+    for (seed, product) in runs {
+        match std::panic::catch_unwind(|| check(seed, product)) {
+            Ok(record) => *outcomes.entry((product, format!("{:?}", record.run.outcome))).or_default() += 1,
+            Err(_) => failed.push(format!("{product:?} with FLEETSIM_SEED={seed}")),
+        }
+    }
+    assert!(failed.is_empty(), "to see it again, cargo test --test random_worlds: {failed:#?}");
+    if only.is_none() {
+        // The generator would be worthless if all worlds were easy, or all hopeless.
+        for product in Product::ALL {
+            for outcome in ["Complete", "Stalled"] {
+                let seen = outcomes.get(&(product, outcome.to_owned())).copied().unwrap_or(0);
+                assert!(seen >= 15, "{product:?} {outcome}: {outcomes:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_run() {
+    for product in Product::ALL {
+        for seed in 0..8 {
+            assert_eq!(check(seed, product), check(seed, product), "{product:?}, seed {seed}");
+        }
+    }
+}

@@ -1,0 +1,287 @@
+//! What must be true of every run of a product, by its own limits: worked out here by hand from the strategy, and held
+//! against when clusters were told and when the management cluster first heard that they are ready.
+//!
+//! A cluster counts as on its way from the one to the other. One that is lost again later would have to count too; so
+//! the peaks here are never above those of the product, and a limit that is exceeded here is exceeded there.
+
+use fleetsim::record::{Outcome, PassRow};
+use fleetsim::rollout::IntOrString;
+use fleetsim::rollout::argo_cd::proposal::ProposalStrategy;
+use fleetsim::rollout::argo_cd::{ApplicationSetSpec, Options, Step};
+use fleetsim::rollout::cloud_foundry::Strategy as How;
+use fleetsim::rollout::kubefleet::{PlacementPolicy, RollingUpdateConfig, Rules, StrategySpec, parse_duration};
+use fleetsim::rollout::rancher_fleet;
+use fleetsim::scenario::{ArgoCdRelease, CloudFoundryDeployment, Scenario, Strategy};
+use fleetsim::world::{ClusterSpec, CountOrPercent, DurationModel, ReleaseKind};
+
+/// Times are kept as seconds in floats.
+const ROUNDING: f64 = 1e-6;
+
+/// What a run showed.
+pub(crate) struct Seen<'r> {
+    pub(crate) scenario: &'r Scenario,
+    pub(crate) outcome: Outcome,
+    /// For each cluster when it was told the new revision, in seconds.
+    pub(crate) told: Vec<Option<f64>>,
+    /// For each cluster when it was first reported ready on it.
+    pub(crate) ready: Vec<Option<f64>>,
+    pub(crate) passes: &'r [PassRow],
+}
+
+pub(crate) fn check(seen: &Seen<'_>) {
+    let all: Vec<usize> = (0..seen.told.len()).collect();
+    let is_update = seen.scenario.world.release == ReleaseKind::Update;
+    match &seen.scenario.strategy {
+        Strategy::AllAtOnce {} => {}
+        Strategy::OneByOne {} => seen.at_most(1, &all, "one by one"),
+        Strategy::Batches { size } => seen.check_batches(*size),
+        Strategy::RancherFleet { rules: rancher_fleet::Rules::Shipped, strategy } if is_update => {
+            if let Some(IntOrString::Int(limit)) = strategy.max_unavailable {
+                seen.at_most(limit as usize, &all, "maxUnavailable");
+            }
+        }
+        Strategy::RancherFleet { .. } => {}
+        Strategy::ArgoCd { spec, options, release } => seen.check_argo_cd(spec, *options, *release),
+        Strategy::ArgoCdProposal { strategy } => seen.check_proposal(strategy),
+        Strategy::KubeFleetStaged { rules, strategy, approvals, .. } => {
+            seen.check_staged(*rules, strategy, approvals.as_ref());
+        }
+        Strategy::KubeFleetRolling { rules, policy, config, .. } if is_update => {
+            seen.check_rolling(*rules, *policy, config);
+        }
+        Strategy::KubeFleetRolling { .. } => {}
+        Strategy::CloudFoundry { deployment } if is_update => seen.check_cloud_foundry(deployment),
+        Strategy::CloudFoundry { .. } => {
+            // A first push starts everything at once, in the request.
+            assert!(seen.told.iter().flatten().all(|told| *told <= seen.passes[0].duration_s + ROUNDING));
+        }
+    }
+}
+
+impl Seen<'_> {
+    fn clusters(&self) -> &[ClusterSpec] {
+        &self.scenario.world.clusters
+    }
+
+    /// The clusters whose label `key` has one of these values.
+    fn select(&self, is_it: impl Fn(&ClusterSpec) -> bool) -> Vec<usize> {
+        (0..self.clusters().len()).filter(|cluster| is_it(&self.clusters()[*cluster])).collect()
+    }
+
+    fn peak(&self, members: &[usize]) -> usize {
+        let mut changes: Vec<(f64, bool)> = Vec::new();
+        for &member in members {
+            if let Some(told) = self.told[member] {
+                changes.push((told, true));
+                changes.extend(self.ready[member].map(|ready| (ready, false)));
+            }
+        }
+        // Those that are ready make room at the same instant.
+        changes.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        let (mut now, mut peak) = (0_usize, 0);
+        for (_, begins) in changes {
+            now = if begins { now + 1 } else { now - 1 };
+            peak = peak.max(now);
+        }
+        peak
+    }
+
+    fn at_most(&self, limit: usize, members: &[usize], what: &str) {
+        let peak = self.peak(members);
+        assert!(peak <= limit, "{what}: {peak} clusters on their way at once, {limit} may be");
+    }
+
+    fn first_told(&self, members: &[usize]) -> f64 {
+        members.iter().filter_map(|member| self.told[*member]).fold(f64::INFINITY, f64::min)
+    }
+
+    /// When the last of them was first ready; never, if one was not; the beginning, if there are none.
+    fn all_ready(&self, members: &[usize]) -> f64 {
+        members.iter().map(|member| self.ready[*member].unwrap_or(f64::INFINITY)).fold(0.0, f64::max)
+    }
+
+    fn begins_after(&self, members: &[usize], earliest: f64, what: &str) {
+        let first = self.first_told(members);
+        // Never before never.
+        assert!(first.is_infinite() || first >= earliest - ROUNDING, "{what} begins at {first}, not after {earliest}");
+    }
+
+    fn check_batches(&self, size: CountOrPercent) {
+        let clusters = self.told.len();
+        let size = match size {
+            CountOrPercent::Count(count) => count as usize,
+            CountOrPercent::Percent(percent) => clusters * percent as usize / 100,
+        };
+        let all: Vec<usize> = (0..clusters).collect();
+        for batch in all.chunks(size.max(1)) {
+            self.begins_after(batch, self.all_ready(&all[..batch[0]]), "a batch");
+        }
+    }
+
+    /// Members and `maxUpdate` of each step, and who is in none. `None`: somebody is in several.
+    fn steps(&self, steps: &[Step]) -> Option<(Vec<Vec<usize>>, Vec<usize>)> {
+        let is_in = |step: &Step, cluster: &ClusterSpec| {
+            step.match_expressions.iter().all(|expression| match cluster.labels.get(&expression.key) {
+                Some(value) => expression.values.contains(value) == (expression.operator == "In"),
+                None => expression.operator == "NotIn",
+            })
+        };
+        let members: Vec<Vec<usize>> = steps.iter().map(|step| self.select(|cluster| is_in(step, cluster))).collect();
+        let times = |cluster: usize| members.iter().filter(|members| members.contains(&cluster)).count();
+        let all = 0..self.clusters().len();
+        let unselected = all.clone().filter(|cluster| times(*cluster) == 0).collect();
+        all.clone().all(|cluster| times(cluster) <= 1).then_some((members, unselected))
+    }
+
+    fn check_argo_cd(&self, spec: &ApplicationSetSpec, options: Options, release: ArgoCdRelease) {
+        let steps = spec.steps().expect("there are steps, or there is no RollingSync");
+        let Some(steps) = steps.filter(|_| options.enable_progressive_syncs) else { return };
+        let Some((members, unselected)) = self.steps(steps) else { return };
+        self.begins_after(&unselected, f64::INFINITY, "an application in no step");
+        // As shipped, a changed spec is forgotten where the application is Synced and Healthy (argoproj/argo-cd#27949),
+        // until a comparison shows another revision. So changed parameters are not waited for; nor is an application
+        // that is compared later than one of a later step, if what is promoted is triggered at once.
+        let is_noticed = release == ArgoCdRelease::TargetRevision && !options.trigger_once;
+        let is_ordered = is_noticed || options.keep_spec_changes;
+        let mut earliest = 0.0_f64;
+        for (index, (step, members)) in steps.iter().zip(&members).enumerate() {
+            // Unselected applications are counted with the first step.
+            let base = members.len() + if index == 0 { unselected.len() } else { 0 };
+            let limit = match &step.max_update {
+                None => usize::MAX,
+                Some(IntOrString::Int(number)) => usize::try_from(*number).unwrap_or(0),
+                Some(IntOrString::String(text)) if text == "0%" => 0,
+                Some(IntOrString::String(text)) => percent(text).map_or(1, |percent| (base * percent / 100).max(1)),
+            };
+            let what = format!("step {}", index + 1);
+            self.at_most(limit, members, &what);
+            if is_ordered {
+                self.begins_after(members, earliest, &what);
+            }
+            earliest = earliest.max(self.all_ready(members));
+        }
+    }
+
+    fn check_proposal(&self, strategy: &ProposalStrategy) {
+        let all: Vec<usize> = (0..self.told.len()).collect();
+        let steps = match &strategy.rolling_update {
+            Some(block) if strategy.kind == "RollingUpdate" => &block.steps,
+            _ => return,
+        };
+        if steps.is_empty() {
+            return self.at_most(1, &all, "without steps");
+        }
+        let Some((members, unselected)) = self.steps(steps) else { return };
+        self.begins_after(&unselected, f64::INFINITY, "an application in no step");
+        let mut earliest = 0.0_f64;
+        for (index, (step, members)) in steps.iter().zip(&members).enumerate() {
+            let limit = match &step.max_update {
+                None => 0,
+                Some(IntOrString::Int(number)) => usize::try_from(*number).unwrap_or(0),
+                Some(IntOrString::String(text)) if text == "0%" => 0,
+                Some(IntOrString::String(text)) => {
+                    percent(text).map_or(0, |percent| (members.len() * percent / 100).max(1))
+                }
+            };
+            let what = format!("step {}", index + 1);
+            self.at_most(if limit == 0 { usize::MAX } else { limit }, members, &what);
+            self.begins_after(members, earliest, &what);
+            earliest = earliest.max(self.all_ready(members));
+        }
+    }
+
+    fn check_staged(&self, rules: Rules, strategy: &StrategySpec, approvals: Option<&DurationModel>) {
+        let approval = approvals.map_or(f64::INFINITY, shortest);
+        let is_shipped = rules == Rules::Shipped;
+        let mut earliest = 0.0_f64;
+        let mut placed = 0;
+        for stage in &strategy.stages {
+            let selector = stage.label_selector.as_ref().expect("every stage has one").check().expect("it is right");
+            let members = self.select(|cluster| selector.matches(&cluster.labels));
+            placed += members.len();
+            if members.is_empty() && is_shipped {
+                // Its tasks are skipped.
+                continue;
+            }
+            if is_shipped && !stage.before_stage_tasks.is_empty() {
+                earliest += approval;
+            }
+            let limit = match stage.max_concurrency.as_ref().expect("admission fills it in") {
+                _ if !is_shipped => 1,
+                IntOrString::Int(number) => *number as usize,
+                IntOrString::String(text) => percent(text).map_or(0, |percent| members.len() * percent / 100).max(1),
+            };
+            self.at_most(limit, &members, &stage.name);
+            self.begins_after(&members, earliest, &stage.name);
+            earliest = earliest.max(self.all_ready(&members));
+            let waits = stage.after_stage_tasks.iter().map(|task| match &task.wait_time {
+                // From a time that is kept in whole seconds, rounded down.
+                Some(wait) => parse_duration(wait).expect("it is a duration").as_secs_f64() - 1.0,
+                None => approval,
+            });
+            earliest += waits.fold(0.0, f64::max);
+        }
+        assert_eq!(placed, self.told.len(), "every cluster is in a stage");
+        let asks = strategy.stages.iter().any(|stage| {
+            let mut tasks = stage.before_stage_tasks.iter().chain(&stage.after_stage_tasks);
+            tasks.any(|task| task.kind == "Approval")
+        });
+        if !asks {
+            // Only the run's own timer wakes it, which counts from the end of the pass: 5 ms or more.
+            for pair in self.passes.windows(2) {
+                let rest = pair[1].t_s - pair[0].t_s - pair[0].duration_s;
+                assert!(rest >= 0.005 - ROUNDING, "a pass at {} s, {rest} s after the one before", pair[1].t_s);
+            }
+        }
+    }
+
+    fn check_rolling(&self, rules: Rules, policy: PlacementPolicy, config: &RollingUpdateConfig) {
+        let target = policy.count().map_or(self.told.len(), |count| count as usize);
+        let limit = match &config.max_unavailable {
+            None => (target * 25).div_ceil(100),
+            Some(IntOrString::Int(number)) => *number as usize,
+            Some(IntOrString::String(text)) => (target * percent(text).expect("it is one")).div_ceil(100),
+        };
+        let limit = if rules == Rules::Documented { limit.max(1) } else { limit };
+        // The others are bound for the first time, which maxSurge limits.
+        let settled = self.select(|cluster| cluster.registered);
+        self.at_most(limit, &settled, "maxUnavailable");
+    }
+
+    fn check_cloud_foundry(&self, deployment: &CloudFoundryDeployment) {
+        let all: Vec<usize> = (0..self.told.len()).collect();
+        let options = &deployment.options;
+        self.at_most(options.max_in_flight as usize, &all, "max_in_flight");
+        let told = self.told.iter().flatten().count();
+        if options.strategy == How::Canary && deployment.continue_after.is_none() {
+            // Half up, which binary fractions miss for none of these numbers of instances.
+            let step = options.canary_steps.as_ref().map_or(1, |steps| (all.len() * steps[0] as usize + 50) / 100);
+            assert!(told <= step.max(1), "{told} told, and nobody continues after {step}");
+        }
+        if let Some(DurationModel::Constant(after)) = deployment.cancel_after {
+            // A pass that began before may still write.
+            let longest = self.passes.iter().map(|pass| pass.duration_s).fold(0.0, f64::max);
+            let last = self.told.iter().flatten().fold(0.0, |last: f64, told| last.max(*told));
+            assert!(last <= after.as_secs_f64() + longest + ROUNDING, "told at {last} s, cancelled at {after}");
+        }
+        for (round, pass) in self.passes.iter().enumerate() {
+            let beats = pass.t_s / 5.0;
+            assert!((beats - beats.round()).abs() < ROUNDING, "pass {round} at {} s is not on the beat", pass.t_s);
+        }
+        assert!(self.outcome != Outcome::Complete || told == all.len());
+    }
+}
+
+/// The least that a model draws.
+fn shortest(model: &DurationModel) -> f64 {
+    match model {
+        DurationModel::Constant(duration) => duration.as_secs_f64(),
+        DurationModel::Uniform { min, .. } => min.as_secs_f64(),
+        DurationModel::LogNormal { .. } | DurationModel::Exponential { .. } => 0.0,
+    }
+}
+
+/// `N%`. `None`: it is no such text, or below zero.
+fn percent(text: &str) -> Option<usize> {
+    text.strip_suffix('%')?.parse().ok()
+}

@@ -1,0 +1,271 @@
+//! Random strategies of every product, none of which the product would refuse.
+
+use fleetsim::rollout::IntOrString;
+use fleetsim::rollout::argo_cd::proposal::{ProposalStrategy, RollingUpdate};
+use fleetsim::rollout::argo_cd::{ApplicationSetSpec, Options};
+use fleetsim::rollout::cloud_foundry::{self, DeploymentOptions, Quota, Superseded, SupersededState};
+use fleetsim::rollout::kubefleet::{self, Defects, PlacementPolicy, RollingUpdateConfig, StrategySpec};
+use fleetsim::rollout::rancher_fleet::{RolloutStrategy, Rules};
+use fleetsim::scenario::{ArgoCdRelease, CloudFoundryDeployment, Scenario, Strategy};
+use fleetsim::units::SimTime;
+use fleetsim::world::{CountOrPercent, NEW, ReleaseKind};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use crate::luck::Luck;
+use crate::world::RINGS;
+
+/// Which product's strategies are drawn.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(crate) enum Product {
+    FleetOrBaseline,
+    ArgoCd,
+    ArgoCdProposal,
+    KubeFleetStaged,
+    KubeFleetRolling,
+    CloudFoundry,
+}
+
+impl Product {
+    pub(crate) const ALL: [Self; 6] = [
+        Self::FleetOrBaseline,
+        Self::ArgoCd,
+        Self::ArgoCdProposal,
+        Self::KubeFleetStaged,
+        Self::KubeFleetRolling,
+        Self::CloudFoundry,
+    ];
+
+    /// A strategy for the world of `scenario`, whose own strategy is not looked at.
+    pub(crate) fn strategy(self, luck: &mut Luck, scenario: &Scenario) -> Strategy {
+        match self {
+            Self::FleetOrBaseline => fleet_or_baseline(luck),
+            Self::ArgoCd => argo_cd(luck),
+            Self::ArgoCdProposal => argo_cd_proposal(luck, scenario),
+            Self::KubeFleetStaged => kubefleet_staged(luck),
+            Self::KubeFleetRolling => kubefleet_rolling(luck, scenario),
+            Self::CloudFoundry => cloud_foundry(luck, scenario),
+        }
+    }
+}
+
+fn fleet_or_baseline(luck: &mut Luck) -> Strategy {
+    let limit = |luck: &mut Luck| {
+        luck.chance(0.7).then(|| {
+            if luck.chance(0.5) {
+                IntOrString::Int(luck.number(0, 4) as i32)
+            } else {
+                IntOrString::String(format!("{}%", luck.number(0, 100)))
+            }
+        })
+    };
+    match luck.number(0, 4) {
+        0 => Strategy::AllAtOnce {},
+        1 => Strategy::Batches { size: CountOrPercent::Count(luck.number(1, 5)) },
+        _ => Strategy::RancherFleet {
+            rules: if luck.chance(0.5) { Rules::Shipped } else { Rules::Documented },
+            strategy: RolloutStrategy {
+                max_unavailable: limit(luck),
+                max_unavailable_partitions: limit(luck),
+                auto_partition_size: Some(IntOrString::String(format!("{}%", luck.number(10, 100)))),
+                auto_partition_threshold: Some(1),
+                ..RolloutStrategy::default()
+            },
+        },
+    }
+}
+
+fn argo_cd(luck: &mut Luck) -> Strategy {
+    let mut spec = json!({});
+    if luck.chance(0.9) {
+        let steps = argo_cd_steps(luck, 1, &["20", "-1%"]);
+        spec["strategy"] = json!({"type": "RollingSync", "rollingSync": {"steps": steps}});
+    }
+    if luck.chance(0.8) {
+        let automated = if luck.chance(0.2) { json!({"enabled": luck.chance(0.5)}) } else { json!({}) };
+        spec["template"] = json!({"spec": {"syncPolicy": {"automated": automated}}});
+    }
+    if luck.chance(0.2) {
+        let applications_sync = ["create-only", "create-update", "create-delete", "sync"][luck.number(0, 3) as usize];
+        spec["syncPolicy"] = json!({"applicationsSync": applications_sync});
+    }
+    Strategy::ArgoCd {
+        spec: read::<ApplicationSetSpec>(spec),
+        options: Options {
+            enable_progressive_syncs: luck.chance(0.95),
+            trigger_once: luck.chance(0.3),
+            keep_spec_changes: luck.chance(0.3),
+        },
+        release: if luck.chance(0.7) { ArgoCdRelease::TargetRevision } else { ArgoCdRelease::Parameters },
+    }
+}
+
+fn argo_cd_proposal(luck: &mut Luck, scenario: &Scenario) -> Strategy {
+    let strategy = match luck.number(0, 9) {
+        0 => json!({}),
+        1 => json!({"type": "AllAtOnce"}),
+        _ => json!({"type": "RollingUpdate", "rollingUpdate": {"steps": argo_cd_steps(luck, 0, &[])}}),
+    };
+    let strategy = read::<ProposalStrategy>(strategy);
+    RollingUpdate::new(&strategy, &scenario.argo_cd_applications()).expect("nothing is drawn that has no meaning");
+    Strategy::ArgoCdProposal { strategy }
+}
+
+/// Steps of which each ring is in one, or that select whatever they like.
+fn argo_cd_steps(luck: &mut Luck, fewest: u32, odd_limits: &[&str]) -> Vec<Value> {
+    let count = luck.number(fewest, 4);
+    let rings = rings(luck, count.max(1));
+    let are_disjoint = luck.chance(0.7);
+    (0..count as usize)
+        .map(|step| {
+            let mut step = if are_disjoint {
+                json!({"matchExpressions": [{"key": "ring", "operator": "In", "values": rings[step]}]})
+            } else {
+                match luck.number(0, 3) {
+                    0 => json!({}),
+                    1 => json!({"matchExpressions": [{"key": "env", "operator": "In", "values": ["a"]}]}),
+                    2 => json!({"matchExpressions": [{"key": "env", "operator": "NotIn", "values": ["a"]}]}),
+                    _ => json!({"matchExpressions": [{"key": "zone", "operator": "NotIn", "values": ["a"]}]}),
+                }
+            };
+            match luck.number(0, 3) {
+                0 => {}
+                1 => step["maxUpdate"] = json!(luck.number(0, 4)),
+                2 if !odd_limits.is_empty() && luck.chance(0.1) => {
+                    step["maxUpdate"] = json!(odd_limits[luck.number(0, odd_limits.len() as u32 - 1) as usize]);
+                }
+                _ => step["maxUpdate"] = json!(format!("{}%", luck.number(0, 100))),
+            }
+            step
+        })
+        .collect()
+}
+
+fn kubefleet_staged(luck: &mut Luck) -> Strategy {
+    let count = luck.number(1, 4);
+    let rings = rings(luck, count);
+    let stages: Vec<Value> = rings
+        .iter()
+        .enumerate()
+        .map(|(index, rings)| {
+            // A stage may be empty.
+            let selector = match rings.is_empty() {
+                true => json!({"matchLabels": {"ring": "none"}}),
+                false => json!({"matchExpressions": [{"key": "ring", "operator": "In", "values": rings}]}),
+            };
+            let mut stage = json!({"name": format!("s{index}"), "labelSelector": selector});
+            if luck.chance(0.5) {
+                stage["sortingLabelKey"] = json!("wave");
+            }
+            match luck.number(0, 2) {
+                0 => {}
+                1 => stage["maxConcurrency"] = json!(luck.number(1, 5)),
+                _ => stage["maxConcurrency"] = json!(format!("{}%", luck.number(1, 100))),
+            }
+            if luck.chance(0.2) {
+                stage["beforeStageTasks"] = json!([{"type": "Approval"}]);
+            }
+            let mut after = Vec::new();
+            if luck.chance(0.2) {
+                after.push(json!({"type": "Approval"}));
+            }
+            if luck.chance(0.3) {
+                after.push(json!({"type": "TimedWait", "waitTime": format!("{}s", luck.number(1, 1800))}));
+            }
+            stage["afterStageTasks"] = json!(after);
+            stage
+        })
+        .collect();
+    let (rules, defects) = kubefleet_rules(luck);
+    let strategy = read::<StrategySpec>(json!({ "stages": stages }));
+    strategy.validate().expect("nothing is drawn that admission refuses");
+    let approvals = luck.chance(0.8).then(|| luck.duration(1800.0));
+    Strategy::KubeFleetStaged { rules, defects, strategy: strategy.with_defaults(), approvals }
+}
+
+fn kubefleet_rolling(luck: &mut Luck, scenario: &Scenario) -> Strategy {
+    let clusters = scenario.world.clusters.len() as u32;
+    let limit = |luck: &mut Luck| {
+        luck.chance(0.8).then(|| match luck.chance(0.5) {
+            true => IntOrString::Int(luck.number(0, 4) as i32),
+            false => IntOrString::String(format!("{}%", luck.number(0, 100))),
+        })
+    };
+    let config = RollingUpdateConfig {
+        max_unavailable: limit(luck),
+        max_surge: limit(luck),
+        unavailable_period_seconds: luck.chance(0.7).then(|| i64::from(luck.number(0, 120))),
+    };
+    let policy = match luck.number(0, 2) {
+        0 => PlacementPolicy::PickAll,
+        1 => PlacementPolicy::PickN(clusters + luck.number(0, 2)),
+        _ => PlacementPolicy::PickFixed(clusters),
+    };
+    let (rules, defects) = kubefleet_rules(luck);
+    Strategy::KubeFleetRolling { rules, defects, policy, config }
+}
+
+fn kubefleet_rules(luck: &mut Luck) -> (kubefleet::Rules, Defects) {
+    let rules = if luck.chance(0.7) { kubefleet::Rules::Shipped } else { kubefleet::Rules::Documented };
+    let defects = if luck.chance(0.7) {
+        rules.defects()
+    } else {
+        Defects {
+            in_progress_is_failure: luck.chance(0.5),
+            delete_only_run_fails: luck.chance(0.5),
+            missed_wake_ups: luck.chance(0.5),
+        }
+    };
+    (rules, defects)
+}
+
+fn cloud_foundry(luck: &mut Luck, scenario: &Scenario) -> Strategy {
+    let instances = scenario.world.clusters.len() as u32;
+    let rules = if luck.chance(0.7) { cloud_foundry::Rules::Shipped } else { cloud_foundry::Rules::Documented };
+    let is_canary = luck.chance(0.5);
+    let mut weights: Vec<u8> = (0..luck.number(1, 4)).map(|_| luck.number(1, 100) as u8).collect();
+    weights.sort_unstable();
+    let options = DeploymentOptions {
+        strategy: if is_canary { cloud_foundry::Strategy::Canary } else { cloud_foundry::Strategy::Rolling },
+        max_in_flight: u64::from(luck.number(1, 6)),
+        canary_steps: (is_canary && luck.chance(0.7)).then_some(weights),
+        web_instances: luck.chance(0.2).then_some(instances),
+        ..DeploymentOptions::default()
+    };
+    let mut quota = Quota::default();
+    if luck.chance(0.3) {
+        quota.organization.app_instance_limit = Some(u64::from(instances + luck.number(0, 8)));
+    }
+    let continue_after = luck.chance(0.7).then(|| luck.duration(600.0));
+    let cancel_after = luck.chance(0.25).then(|| luck.duration(1200.0));
+    let state = match luck.number(0, 2) {
+        0 => SupersededState::Deploying,
+        1 => SupersededState::Prepaused,
+        _ => SupersededState::Paused,
+    };
+    let most = instances - u32::from(state == SupersededState::Deploying);
+    let supersedes = (scenario.world.release == ReleaseKind::Update && most > 0 && luck.chance(0.4))
+        .then(|| Superseded { instances: luck.number(1, most), state });
+    let defects = cloud_foundry::Defects { purge: luck.chance(0.5), interim_trap: luck.chance(0.5) };
+    let mut deployment =
+        CloudFoundryDeployment { rules, defects, options, quota, supersedes, continue_after, cancel_after };
+    // What the product would refuse to begin is refused with the experiment file.
+    let mut app = deployment.app(scenario.world.release, instances);
+    if app.create(SimTime::ZERO, rules, &deployment.options, NEW).is_err() {
+        deployment.quota = Quota::default();
+    }
+    Strategy::CloudFoundry { deployment: Box::new(deployment) }
+}
+
+/// Each ring in one of so many groups.
+fn rings(luck: &mut Luck, groups: u32) -> Vec<Vec<String>> {
+    let mut rings = vec![Vec::new(); groups as usize];
+    for ring in 0..RINGS {
+        rings[luck.number(0, groups - 1) as usize].push(ring.to_string());
+    }
+    rings
+}
+
+fn read<T: DeserializeOwned>(value: Value) -> T {
+    serde_json::from_value(value).expect("it is the product's own configuration")
+}

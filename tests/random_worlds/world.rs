@@ -1,0 +1,125 @@
+//! Random worlds: small fleets with every kind of node, registry, workload and fault.
+
+use std::collections::BTreeMap;
+
+use fleetsim::units::{Bytes, PerSecond, SimDuration};
+use fleetsim::world::{
+    AgentSpec, Backoff, ClusterSpec, DurationModel, FaultSpec, ImageSpec, NodeSpec, ProbeSpec, PullOrder, PullPolicy,
+    RegionSpec, RegistrySpec, ReleaseKind, RequestLimit, RetrySpec, SlotScope, WorkloadKind, WorkloadSpec, WorldSpec,
+};
+
+use crate::luck::Luck;
+
+/// Values of the label `ring`.
+pub(crate) const RINGS: u32 = 4;
+
+pub(crate) fn world(luck: &mut Luck) -> WorldSpec {
+    let regions = luck.number(0, 2);
+    let clusters = luck.number(1, 12);
+    let images = luck.number(1, 2);
+    let workloads = luck.number(1, 3);
+    WorldSpec {
+        regions: (0..regions).map(|at| RegionSpec { name: format!("r{at}"), bandwidth: luck.rate(1e6, 1e9) }).collect(),
+        clusters: (0..clusters)
+            .map(|at| ClusterSpec {
+                name: format!("c{at:02}"),
+                labels: labels(at),
+                nodes: luck.number(1, 4),
+                downlink: luck.rate(1e6, 1e9),
+                rtt: SimDuration::from_millis(u64::from(luck.number(0, 100))),
+                region: (regions > 0 && luck.chance(0.5)).then(|| luck.number(0, regions - 1) as usize),
+                paused: luck.chance(0.05),
+                registered: !luck.chance(0.05),
+            })
+            .collect(),
+        registry: RegistrySpec {
+            egress: luck.rate(1e6, 1e10),
+            per_connection: luck.chance(0.5).then(|| luck.rate(1e6, 1e8)),
+            request_limit: luck.chance(0.5).then(|| RequestLimit {
+                rate: PerSecond::new(f64::from(luck.number(1, 50))),
+                burst: luck.number(1, 50),
+            }),
+            service_time: luck.duration(0.1),
+        },
+        node: NodeSpec {
+            nic: luck.rate(1e7, 1e10),
+            pulls: match luck.number(0, 2) {
+                0 => PullOrder::Serial,
+                1 => PullOrder::Parallel { max: None },
+                _ => PullOrder::Parallel { max: Some(luck.number(1, 3)) },
+            },
+            pull_rate: luck.chance(0.5).then(|| RequestLimit { rate: PerSecond::new(5.0), burst: luck.number(1, 10) }),
+            image_backoff: Backoff { initial: SimDuration::from_secs(10), max: SimDuration::from_secs(300) },
+            crash_backoff: Backoff { initial: SimDuration::from_secs(10), max: SimDuration::from_secs(300) },
+            error_requeue: DurationModel::Uniform { min: SimDuration::from_secs(10), max: SimDuration::from_secs(15) },
+            download_slots: luck.number(1, 4),
+            slot_scope: if luck.chance(0.5) { SlotScope::Node } else { SlotScope::Image },
+            retry_429: RetrySpec {
+                attempts: luck.number(1, 6),
+                delay: SimDuration::from_millis(u64::from(luck.number(0, 1) * 500)),
+                delay_max: SimDuration::from_secs(60),
+            },
+            resume: luck.chance(0.5),
+            keep_blobs: luck.chance(0.5),
+            unpack_rate: luck.rate(1e7, 1e9),
+            unpack_spread: 0.1,
+            unpack_per_layer: SimDuration::from_millis(25),
+            pull_constant: SimDuration::from_millis(300),
+            start_overhead: luck.duration(3.0),
+        },
+        images: (0..images)
+            .map(|at| ImageSpec {
+                name: format!("i{at}"),
+                layers: luck.layers(&["base", "runtime", "libs-2", "app-2", "tail"]),
+                previous: luck.layers(&["base", "runtime", "libs-1", "app-1", "tail"]),
+                config: Bytes::new(8000),
+            })
+            .collect(),
+        workloads: (0..workloads)
+            .map(|at| WorkloadSpec {
+                name: format!("w{at}"),
+                kind: if luck.chance(0.6) {
+                    WorkloadKind::Deployment {
+                        replicas: luck.number(1, 6),
+                        max_unavailable: luck.limit(),
+                        max_surge: luck.limit(),
+                    }
+                } else {
+                    WorkloadKind::DaemonSet { max_unavailable: luck.limit(), max_surge: luck.limit() }
+                },
+                image: luck.number(0, images - 1) as usize,
+                pull_policy: if luck.chance(0.5) { PullPolicy::IfNotPresent } else { PullPolicy::Always },
+                start: luck.duration(10.0),
+                readiness: luck.chance(0.7).then(|| ProbeSpec {
+                    initial_delay: SimDuration::from_secs(u64::from(luck.number(0, 5))),
+                    period: SimDuration::from_secs(u64::from(luck.number(1, 10))),
+                    success_threshold: luck.number(1, 2),
+                }),
+                min_ready: SimDuration::from_secs(u64::from(luck.number(0, 3))),
+                termination: luck.duration(5.0),
+            })
+            .collect(),
+        release: if luck.chance(0.5) { ReleaseKind::Initial } else { ReleaseKind::Update },
+        agent: AgentSpec {
+            instruction_delay: luck.duration(1.0),
+            apply: luck.duration(5.0),
+            report_delay: luck.duration(1.0),
+            readiness_delay: SimDuration::from_secs(5),
+        },
+        faults: FaultSpec {
+            offline: luck.share(0.3, 0.4),
+            offline_return: luck.chance(0.5).then(|| luck.duration(600.0)),
+            pull_failure: luck.share(0.5, 0.5),
+            defect: luck.share(0.3, 0.5),
+            crash_after: luck.duration(20.0),
+        },
+    }
+}
+
+/// What stages and steps select by, and a number to sort by. Not drawn, so that they cost no luck.
+fn labels(cluster: u32) -> BTreeMap<String, String> {
+    let env = if cluster.is_multiple_of(3) { "a" } else { "b" };
+    let labels =
+        [("env", env.to_owned()), ("ring", (cluster % RINGS).to_string()), ("wave", (cluster * 7 % 5).to_string())];
+    labels.map(|(key, value)| (key.to_owned(), value)).into()
+}
