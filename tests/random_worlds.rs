@@ -149,6 +149,7 @@ fn world(luck: &mut Luck) -> WorldSpec {
                         replicas: luck.number(1, 6),
                         max_unavailable: luck.limit(),
                         max_surge: luck.limit(),
+                        progress_deadline: SimDuration::from_secs(600),
                     }
                 } else {
                     WorkloadKind::DaemonSet { max_unavailable: luck.limit(), max_surge: luck.limit() }
