@@ -84,13 +84,13 @@ impl World<'_> {
     }
 
     /// The management cluster itself applies a revision in a cluster, as Argo CD does; an offline one never hears of it,
-    /// not even when it returns. Returns whether the cluster was reached.
-    pub fn push(&mut self, id: ClusterId, revision: Revision, queue: &mut Queue) -> bool {
+    /// not even when it returns.
+    pub fn push(&mut self, id: ClusterId, revision: Revision, queue: &mut Queue) {
         let now = queue.now();
         let cluster = &mut self.clusters[id.index()];
         if cluster.online {
             self.tell(id, revision, queue);
-            return true;
+            return;
         }
         self.meter.advance(now);
         cluster.agent.missed = Some(revision);
@@ -98,7 +98,6 @@ impl World<'_> {
             cluster.facts.told.get_or_insert(now);
         }
         self.note_phase(id);
-        false
     }
 
     fn send_instruction(&mut self, id: ClusterId, queue: &mut Queue) {
