@@ -133,8 +133,8 @@ impl Product for ArgoCdProduct {
         decision
     }
 
-    fn is_idle(&self) -> bool {
-        self.controller.is_hopeless(&self.view)
+    fn is_idle(&self, world: &World<'_>) -> bool {
+        self.controller.is_hopeless(&self.view, &|cluster| world.is_online(cluster))
             && (self.view.is_done() || self.scheduler.hold(&self.view).is_some())
     }
 

@@ -84,8 +84,8 @@ impl<'s> Controller<'s> {
     }
 
     /// Whether nothing goes on here but timers, and whatever they start would come to nothing.
-    pub(super) fn is_idle(&self) -> bool {
-        !self.busy && self.product.is_idle()
+    pub(super) fn is_idle(&self, world: &World<'_>) -> bool {
+        !self.busy && self.product.is_idle(world)
     }
 
     /// Something that the controller watches has changed.

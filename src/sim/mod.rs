@@ -112,7 +112,7 @@ impl<'s> Sim<'s> {
         self.progress.is_complete()
             || self.world.is_at_rest(queue, 0)
             // Asked last, and only when it decides: it may cost as much as a pass.
-            || (self.world.is_at_rest(queue, self.controller.timers()) && self.controller.is_idle())
+            || (self.world.is_at_rest(queue, self.controller.timers()) && self.controller.is_idle(&self.world))
     }
 
     fn held_by(&self, outcome: Outcome) -> String {

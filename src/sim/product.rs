@@ -65,7 +65,8 @@ pub(super) trait Product {
     /// Whether every further pass on what is in the cache now would come to nothing, whenever it is made. A product
     /// that looks again and again by a timer, or tries again and again what must fail, says so, and its rollout counts
     /// as stalled when no news can come either.
-    fn is_idle(&self) -> bool {
+    fn is_idle(&self, world: &World<'_>) -> bool {
+        let _ = world;
         false
     }
 

@@ -54,6 +54,7 @@ impl fmt::Display for StepExplanation {
             write!(f, " ({}{more})", self.first.join(", "))?;
         }
         match self.limit {
+            _ if self.count > 0 && self.budget_base == 0 => write!(f, ", each counted in an earlier step")?,
             None => write!(f, ", all at once")?,
             Some(limit) if limit <= 0 => write!(f, ", none is ever synced by the rollout")?,
             Some(limit) => write!(f, ", {limit} at once")?,
@@ -185,6 +186,10 @@ fn limits(steps: &[Step], found: &Explanation, warnings: &mut Vec<String>) {
         if is_unreadable {
             warnings.push(format!(
                 "step {number}: maxUpdate {max_update} is neither a number nor N%; it means 1 application at a time"
+            ));
+        } else if explained.count > 0 && explained.budget_base == 0 {
+            warnings.push(format!(
+                "step {number}: maxUpdate {max_update} limits nothing, because earlier steps have all of it"
             ));
         } else if applications.is_some_and(|limit| limit <= 0) {
             warnings.push(format!(

@@ -153,10 +153,12 @@ impl ApplicationController {
     }
 
     /// Whether all that is still to come are attempts without end on clusters that do not answer.
-    pub(super) fn is_hopeless(&self, view: &ApplicationSetView) -> bool {
+    pub(super) fn is_hopeless(&self, view: &ApplicationSetView, is_online: &dyn Fn(ClusterId) -> bool) -> bool {
         let is_endless = |application: usize| {
             let operation = view.applications[application].live.as_ref().and_then(|live| live.operation);
-            self.places[application].failed > 0 && operation.is_some_and(|operation| operation.retry_limit < 0)
+            self.places[application].failed > 0
+                && operation.is_some_and(|operation| operation.retry_limit < 0)
+                && !is_online(ClusterId(application as u32))
         };
         let is_hopeless = |due: &Due| match *due {
             Due::AttemptEnds(application) => {

@@ -22,9 +22,8 @@ fn refreshes(luck: &Streams, application: &str) -> impl Iterator<Item = f64> {
     let (period, jitter) = (APPLICATION_REFRESH.as_secs_f64(), APPLICATION_REFRESH_JITTER.as_secs_f64());
     let phase = dist::uniform(&mut luck.stream("argocd-application-controller", "resync phase"), 0.0, period);
     let mut delays = luck.stream(application, "refresh jitter");
-    let announced = (0_u64..).map(move |nth| {
-        phase + period * (nth as f64 - WARM_UP as f64) + dist::uniform(&mut delays, 0.0, jitter)
-    });
+    let announced = (0_u64..)
+        .map(move |nth| phase + period * (nth as f64 - WARM_UP as f64) + dist::uniform(&mut delays, 0.0, jitter));
     let mut last = f64::NEG_INFINITY;
     announced.filter(move |at| {
         let is_expired = *at > last + period;
