@@ -282,6 +282,7 @@ mod tests {
                     "qa00 is selected by steps 1, 2: the first counts it in its budget, and all of them wait for it",
                     "22 applications more are selected by several steps",
                     "step 1: maxUpdate 0 lets no application be synced; it is passed only when all are synced by hand",
+                    "step 2: maxUpdate 5 limits nothing, because earlier steps have all of it",
                 ],
             ),
             (
