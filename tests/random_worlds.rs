@@ -9,8 +9,9 @@ use std::sync::Arc;
 
 use fleetsim::engine::{Stream, Streams, dist};
 use fleetsim::record::{Outcome, RunRecord};
+use fleetsim::rollout::argo_cd;
 use fleetsim::rollout::rancher_fleet::{IntOrString, RolloutStrategy, Rules, control_loop};
-use fleetsim::scenario::{Scenario, Strategy, Variant};
+use fleetsim::scenario::{ArgoCdRelease, Scenario, Strategy, Variant};
 use fleetsim::sim;
 use fleetsim::units::{Bytes, BytesPerSec, PerSecond, Share, SimDuration};
 use fleetsim::world::{
@@ -225,9 +226,50 @@ fn variant(seed: u64) -> Variant {
     }
 }
 
+/// The same world under Argo CD, with progress deadlines that are missed and syncs that fail.
+fn under_argo_cd(seed: u64) -> Variant {
+    let mut luck = Luck(Streams::new(seed, 0).stream("random world", "argo cd"));
+    let mut variant = variant(seed);
+    for workload in &mut Arc::make_mut(&mut variant.scenario.world).workloads {
+        if let WorkloadKind::Deployment { progress_deadline, .. } = &mut workload.kind {
+            *progress_deadline = SimDuration::from_secs(u64::from(luck.number(1, 600)));
+        }
+    }
+    let mut spec = argo_cd::ApplicationSetSpec::default();
+    let step = argo_cd::Step {
+        max_update: luck.chance(0.7).then(|| IntOrString::String(format!("{}%", luck.number(1, 100)))),
+        ..argo_cd::Step::default()
+    };
+    if luck.chance(0.5) {
+        let rolling_sync = Some(argo_cd::RollingSync { steps: vec![step] });
+        let kind = argo_cd::ROLLING_SYNC.to_owned();
+        spec.strategy = Some(argo_cd::Strategy { kind, rolling_sync, ..argo_cd::Strategy::default() });
+    }
+    let limit = i64::from(luck.number(0, 4)) - 1;
+    spec.template.spec.sync_policy = Some(argo_cd::SyncPolicy {
+        automated: Some(argo_cd::Automated::default()),
+        retry: luck.chance(0.7).then_some(argo_cd::Retry { limit }),
+    });
+    if luck.chance(0.3) {
+        let git = Some(argo_cd::Timed::default());
+        spec.generators = vec![argo_cd::Generator { git, ..argo_cd::Generator::default() }];
+    }
+    let release = match luck.number(0, 2) {
+        0 => ArgoCdRelease::TargetRevision,
+        1 => ArgoCdRelease::Parameters,
+        _ => ArgoCdRelease::Commit,
+    };
+    variant.scenario.strategy = Strategy::ArgoCd { spec, options: argo_cd::Options::default(), release };
+    variant.scenario.control_loop = argo_cd::control_loop();
+    variant
+}
+
 /// Runs one experiment and checks what must be true of it.
 fn check(seed: u64) -> RunRecord {
-    let variant = variant(seed);
+    check_variant(seed, &variant(seed))
+}
+
+fn check_variant(seed: u64, variant: &Variant) -> RunRecord {
     let mut last = 0;
     let mut pulled = 0_u64;
     let mut watch = |now: fleetsim::units::SimTime, event: &Event| {
@@ -235,7 +277,7 @@ fn check(seed: u64) -> RunRecord {
         last = now.as_nanos();
         pulled += u64::from(matches!(event, Event::Pulled { .. }));
     };
-    let record = sim::run_observed(&variant, seed, 0, &mut watch);
+    let record = sim::run_observed(variant, seed, 0, &mut watch);
     let run = &record.run;
     assert_eq!(run.egress_bytes, run.received_bytes + run.lost_bytes, "bytes are conserved");
     let in_rows: u64 = record.clusters.iter().map(|cluster| cluster.received_bytes).sum();
@@ -289,6 +331,20 @@ fn what_must_be_true_of_every_run_is_true_of_random_ones() {
         for outcome in ["Complete", "Stalled"] {
             assert!(outcomes.get(outcome).is_some_and(|count| *count >= 30), "{outcome}: {outcomes:?}");
         }
+    }
+}
+
+#[test]
+fn it_is_true_under_argo_cd_too() {
+    let mut outcomes = BTreeMap::new();
+    for seed in 0..SEEDS / 2 {
+        let Ok(record) = std::panic::catch_unwind(|| check_variant(seed, &under_argo_cd(seed))) else {
+            panic!("seed {seed}");
+        };
+        *outcomes.entry(format!("{:?}", record.run.outcome)).or_insert(0) += 1;
+    }
+    for outcome in ["Complete", "Stalled"] {
+        assert!(outcomes.get(outcome).is_some_and(|count| *count >= 30), "{outcome}: {outcomes:?}");
     }
 }
 
