@@ -1,7 +1,9 @@
 //! Argo CD's application controller: comparisons, and operations with their attempts.
 //!
-//! After argoproj/argo-cd at 37ee0097cf851bc2dd7665fc081bbce61a7e836e (`controller/{appcontroller,state,sync,health}.go`,
-//! `gitops-engine/pkg/{health,sync,cache}`), as far as it matters to a rollout:
+//! After argoproj/argo-cd (`controller/{appcontroller,state,sync,health}.go`, `gitops-engine/pkg/{health,sync,cache}`), as
+//! far as it matters to a rollout. Read in versions of v2.13 to v3 (`health.go` at 00e5285f), not at the commit that the
+//! scheduler follows; that an attempt which cannot connect counts as Failed and not as Error, and that automatic sync
+//! repeats nothing, is by their log messages and not by a run.
 //!
 //! - An application is compared when it was created, when its spec changed, when its operation ended or is tried again,
 //!   when its cluster reports something new, and when it is refreshed ([`super::refresh`]). Comparisons share
