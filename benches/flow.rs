@@ -305,7 +305,8 @@ fn flow(criterion: &mut Criterion) {
         });
     }
     let (few, many, transfers) = if measured { (1000, 100_000, 100_000) } else { (20, 20, 100) };
-    let churns: [(&str, fn(usize) -> Churn, usize, usize); 3] = [
+    type Churning = fn(usize) -> Churn;
+    let churns: [(&str, Churning, usize, usize); 3] = [
         ("one link", Churn::one_link, few, transfers),
         ("one link", Churn::one_link, many, transfers),
         ("peers", Churn::peers, 3 * few, transfers / 10),

@@ -80,6 +80,7 @@ fn world(clusters: usize) -> WorldSpec {
                 replicas: NODES,
                 max_unavailable: calibration::DEPLOYMENT_MAX_UNAVAILABLE,
                 max_surge: calibration::DEPLOYMENT_MAX_SURGE,
+                progress_deadline: calibration::PROGRESS_DEADLINE,
             },
             image: 0,
             pull_policy: PullPolicy::IfNotPresent,

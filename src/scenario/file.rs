@@ -353,6 +353,9 @@ pub(crate) struct WorkloadFile {
     pub(crate) readiness: Option<ProbeFile>,
     /// Kubernetes' `minReadySeconds`, with a unit. Default: 0 s.
     pub(crate) min_ready: Option<Duration>,
+    /// Kubernetes' `progressDeadlineSeconds` of a Deployment, with a unit: without progress for longer, it counts as
+    /// failed (Argo CD: Degraded). Longer than `minReady`. Default: 600 s.
+    pub(crate) progress_deadline: Option<Duration>,
     /// From deleting a pod to its being gone. Default: {median: 2 s, sigma: 0.5}.
     pub(crate) termination: Option<Spread>,
 }

@@ -132,6 +132,9 @@ pub const DEPLOYMENT_MAX_UNAVAILABLE: CountOrPercent = CountOrPercent::Percent(2
 /// `maxSurge` of a Deployment. Source: as above.
 pub const DEPLOYMENT_MAX_SURGE: CountOrPercent = CountOrPercent::Percent(25);
 
+/// `progressDeadlineSeconds` of a Deployment. Source: api, `apps/v1` (`pkg/apis/apps/v1/defaults.go`).
+pub const PROGRESS_DEADLINE: SimDuration = SimDuration::from_secs(600);
+
 /// `maxUnavailable` of a DaemonSet. Source: api, `apps/v1` RollingUpdateDaemonSet.
 pub const DAEMON_SET_MAX_UNAVAILABLE: CountOrPercent = CountOrPercent::Count(1);
 

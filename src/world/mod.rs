@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `agent` | instructions, applies and reports, with their delays |
 //! | `pod`, `rolling` | pods, probes, back-offs; Deployment and DaemonSet rolling updates |
+//! | `progress` | the progress deadline of a Deployment |
 //! | `pull`, `request`, `node`, `catalog` | an image pull, request by request and layer by layer |
 //! | `registry`, `gates` | the request limit; token bucket and back-off |
 //! | `luck` | what is drawn |
@@ -26,6 +27,7 @@ mod luck;
 mod meter;
 mod node;
 mod pod;
+mod progress;
 mod pull;
 mod registry;
 mod request;
@@ -124,6 +126,13 @@ pub enum Event {
         /// Of which pod.
         pod: PodId,
     },
+    /// A Deployment's controller looks whether its progress deadline is over.
+    ProgressDeadline {
+        /// In which cluster.
+        cluster: ClusterId,
+        /// Which workload.
+        workload: usize,
+    },
     /// A deleted pod's grace is over.
     PodGone {
         /// Which pod.
@@ -201,6 +210,8 @@ struct Cluster {
     workloads: Vec<WorkloadState>,
     /// All workloads run their template, ready.
     settled: bool,
+    /// A Deployment has exceeded its progress deadline.
+    degraded: bool,
     troubled_pods: u32,
     pulls_now: u32,
     phase: ClusterPhase,
@@ -277,6 +288,7 @@ pub struct World<'s> {
     reports: Vec<Report>,
     /// Pending events that can change nothing any more.
     hopeless_events: usize,
+    watches_progress: bool,
 }
 
 impl<'s> World<'s> {
@@ -307,6 +319,7 @@ impl<'s> World<'s> {
             totals: Totals::default(),
             reports: Vec::new(),
             hopeless_events: 0,
+            watches_progress: false,
             catalog,
         };
         for cluster in &spec.clusters {
@@ -334,6 +347,7 @@ impl<'s> World<'s> {
             agent: Agent::settled(running),
             workloads: self.spec.workloads.iter().map(|_| WorkloadState::default()).collect(),
             settled: running.is_some(),
+            degraded: false,
             troubled_pods: 0,
             pulls_now: 0,
             phase: ClusterPhase::Waiting,
@@ -392,6 +406,7 @@ impl<'s> World<'s> {
             Event::PodAvailable { pod, start } => self.pod_available(pod, start, queue),
             Event::Crashed { pod } => self.crashed(pod, queue),
             Event::Restart { pod } => self.restart(pod, queue),
+            Event::ProgressDeadline { cluster, workload } => self.progress_deadline(cluster, workload, queue),
             Event::PodGone { pod } => self.pod_gone(pod, queue),
             Event::RequestArrives { pull, request } => self.request_arrives(pull, request, queue),
             Event::Answered { pull, request, accepted } => self.answered(pull, request, accepted, queue),
@@ -470,6 +485,12 @@ impl<'s> World<'s> {
     #[must_use]
     pub fn is_at_rest(&self, queue: &Queue, idle: usize) -> bool {
         queue.len() == self.hopeless_events + idle
+    }
+
+    /// Whether the cluster can be reached.
+    #[must_use]
+    pub fn is_online(&self, cluster: ClusterId) -> bool {
+        self.clusters[cluster.index()].online
     }
 
     /// Whether a pod of the cluster waits after a failed pull or a crash.

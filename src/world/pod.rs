@@ -11,6 +11,7 @@
 use super::catalog::{Catalog, ImageRef};
 use super::gates::BackoffEntry;
 use super::ids::{ClusterId, NodeId, PodId};
+use super::progress::{Counts, Progressing};
 use super::pull::PullError;
 use super::rolling::{Census, Step, daemon_set_limits, deployment_limits};
 use super::spec::{DurationModel, WorkloadKind};
@@ -44,6 +45,7 @@ pub(super) struct Pod {
     pub(super) revision: Revision,
     pub(super) image: ImageRef,
     phase: Phase,
+    ready: bool,
     available: bool,
     image_backoff: BackoffEntry,
     crash_backoff: BackoffEntry,
@@ -68,6 +70,7 @@ pub(super) struct WorkloadState {
     pods: Vec<PodId>,
     /// Nodes (one entry a pod) on which a pod of it is terminating.
     terminating: Vec<NodeId>,
+    pub(super) progressing: Progressing,
 }
 
 impl World<'_> {
@@ -75,6 +78,7 @@ impl World<'_> {
     pub(super) fn roll_out(&mut self, cluster: ClusterId, revision: Revision, queue: &mut Queue) {
         for workload in 0..self.spec.workloads.len() {
             self.clusters[cluster.index()].workloads[workload].desired = Some(revision);
+            self.progress_begins(cluster, workload, queue.now());
             self.sync_workload(cluster, workload, queue);
         }
     }
@@ -92,7 +96,7 @@ impl World<'_> {
             for nth in 0..pods as usize {
                 let node = NodeId::at(nodes.start + nth % nodes.len());
                 let pod = self.new_pod(cluster, at, node, revision, Phase::Running);
-                self.pods[pod.index()].available = true;
+                (self.pods[pod.index()].ready, self.pods[pod.index()].available) = (true, true);
                 self.clusters[cluster.index()].workloads[at].pods.push(pod);
                 self.nodes[node.index()].preload(&self.catalog, image, self.spec.node.keep_blobs);
             }
@@ -121,6 +125,7 @@ impl World<'_> {
             WorkloadKind::Deployment { .. } => self.sync_deployment(cluster, workload, queue),
             WorkloadKind::DaemonSet { .. } => self.sync_daemon_set(cluster, workload, queue),
         }
+        self.judge_progress(cluster, workload, queue);
         self.note_settled(cluster, queue);
     }
 
@@ -140,7 +145,7 @@ impl World<'_> {
     }
 
     fn census(&self, cluster: ClusterId, workload: usize) -> Census {
-        let WorkloadKind::Deployment { replicas, max_unavailable, max_surge } = self.spec.workloads[workload].kind
+        let WorkloadKind::Deployment { replicas, max_unavailable, max_surge, .. } = self.spec.workloads[workload].kind
         else {
             unreachable!("only a Deployment takes a census");
         };
@@ -159,6 +164,18 @@ impl World<'_> {
             }
         }
         census
+    }
+
+    pub(super) fn progress_counts(&self, cluster: ClusterId, workload: usize) -> Counts {
+        let state = &self.clusters[cluster.index()].workloads[workload];
+        let mut counts = Counts::default();
+        for pod in &state.pods {
+            let pod = &self.pods[pod.index()];
+            *if Some(pod.revision) == state.desired { &mut counts.updated } else { &mut counts.old } += 1;
+            counts.ready += u32::from(pod.ready);
+            counts.available += u32::from(pod.available);
+        }
+        counts
     }
 
     /// The node with the fewest pods of this revision, among those with the fewest of the workload, the first of all:
@@ -274,6 +291,7 @@ impl World<'_> {
             revision,
             image,
             phase,
+            ready: false,
             available: false,
             image_backoff: BackoffEntry::default(),
             crash_backoff: BackoffEntry::default(),
@@ -299,7 +317,7 @@ impl World<'_> {
         let pod = &mut self.pods[id.index()];
         let (cluster, workload, node) = (pod.cluster, pod.workload, pod.node);
         let was = std::mem::replace(&mut pod.phase, Phase::Terminating);
-        pod.available = false;
+        (pod.ready, pod.available) = (false, false);
         self.nodes[node.index()].pull_queue.retain(|&waiting| waiting != id);
         let state = &mut self.clusters[cluster.index()].workloads[workload];
         state.pods.retain(|&other| other != id);
@@ -427,14 +445,17 @@ impl World<'_> {
     }
 
     pub(super) fn pod_ready(&mut self, id: PodId, start: u32, queue: &mut Queue) {
-        let pod = &self.pods[id.index()];
+        let pod = &mut self.pods[id.index()];
         if pod.phase != Phase::Running || pod.starts != start {
             return;
         }
+        pod.ready = true;
+        let (cluster, workload) = (pod.cluster, pod.workload);
         let min_ready = self.spec.workloads[pod.workload].min_ready;
         if min_ready.is_zero() {
             self.pod_available(id, start, queue);
         } else {
+            self.judge_progress(cluster, workload, queue);
             queue.schedule_in(min_ready, Event::PodAvailable { pod: id, start });
         }
     }
@@ -459,7 +480,7 @@ impl World<'_> {
         let pod = &mut self.pods[id.index()];
         let (cluster, workload) = (pod.cluster, pod.workload);
         pod.phase = Phase::CrashLoop;
-        pod.available = false;
+        (pod.ready, pod.available) = (false, false);
         pod.hopeless = self.spec.workloads[workload].readiness.is_some();
         let wait = pod.crash_backoff.fail(now, backoff);
         self.totals.crashes += 1;

@@ -259,6 +259,8 @@ pub enum WorkloadKind {
         max_unavailable: CountOrPercent,
         /// Pods that may be too many; percent rounds up.
         max_surge: CountOrPercent,
+        /// Kubernetes' `progressDeadlineSeconds`: without progress for longer, the Deployment counts as failed.
+        progress_deadline: SimDuration,
     },
     /// A DaemonSet with the RollingUpdate strategy: one pod a node.
     DaemonSet {

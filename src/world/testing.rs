@@ -69,6 +69,7 @@ pub(crate) fn bare_world(count: usize) -> WorldSpec {
                 replicas: 1,
                 max_unavailable: CountOrPercent::Percent(25),
                 max_surge: CountOrPercent::Percent(25),
+                progress_deadline: SimDuration::from_secs(600),
             },
             image: 0,
             pull_policy: PullPolicy::IfNotPresent,

@@ -27,6 +27,7 @@ fn deployment(replicas: u32) -> WorkloadKind {
         replicas,
         max_unavailable: CountOrPercent::Percent(25),
         max_surge: CountOrPercent::Percent(25),
+        progress_deadline: SimDuration::from_secs(600),
     }
 }
 

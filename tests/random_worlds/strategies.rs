@@ -83,11 +83,18 @@ fn argo_cd(luck: &mut Luck) -> Strategy {
     }
     if luck.chance(0.8) {
         let automated = if luck.chance(0.2) { json!({"enabled": luck.chance(0.5)}) } else { json!({}) };
-        spec["template"] = json!({"spec": {"syncPolicy": {"automated": automated}}});
+        let mut policy = json!({"automated": automated});
+        if luck.chance(0.5) {
+            policy["retry"] = json!({"limit": i64::from(luck.number(0, 4)) - 1});
+        }
+        spec["template"] = json!({"spec": {"syncPolicy": policy}});
     }
     if luck.chance(0.2) {
         let applications_sync = ["create-only", "create-update", "create-delete", "sync"][luck.number(0, 3) as usize];
         spec["syncPolicy"] = json!({"applicationsSync": applications_sync});
+    }
+    if luck.chance(0.3) {
+        spec["generators"] = json!([{"git": {}}]);
     }
     Strategy::ArgoCd {
         spec: read::<ApplicationSetSpec>(spec),
@@ -96,7 +103,11 @@ fn argo_cd(luck: &mut Luck) -> Strategy {
             trigger_once: luck.chance(0.3),
             keep_spec_changes: luck.chance(0.3),
         },
-        release: if luck.chance(0.7) { ArgoCdRelease::TargetRevision } else { ArgoCdRelease::Parameters },
+        release: match luck.number(0, 9) {
+            0..=5 => ArgoCdRelease::TargetRevision,
+            6 | 7 => ArgoCdRelease::Parameters,
+            _ => ArgoCdRelease::Commit,
+        },
     }
 }
 

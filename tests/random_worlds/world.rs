@@ -83,6 +83,7 @@ pub(crate) fn world(luck: &mut Luck) -> WorldSpec {
                         replicas: luck.number(1, 6),
                         max_unavailable: luck.limit(),
                         max_surge: luck.limit(),
+                        progress_deadline: SimDuration::from_secs(u64::from(luck.number(1, 600))),
                     }
                 } else {
                     WorkloadKind::DaemonSet { max_unavailable: luck.limit(), max_surge: luck.limit() }

@@ -197,6 +197,20 @@ fn bad_input_is_refused_with_its_place_and_the_mend() {
         ),
         (
             shop,
+            "{kind: DaemonSet, image: shop, progressDeadline: 5m}",
+            &["13:64: release.workloads[0].progressDeadline: a DaemonSet has no progress deadline (help: leave \
+             `progressDeadline` out, or write `kind: Deployment`)"],
+        ),
+        (
+            shop,
+            "{kind: Deployment, image: shop, minReady: 10m}",
+            &[
+                "13:57: release.workloads[0].minReady: a progress deadline of 600 s is not longer than `minReady`, 600 s \
+             (help: Kubernetes refuses this too; raise `progressDeadline`)",
+            ],
+        ),
+        (
+            shop,
             "{kind: DaemonSet, image: shop, maxSurge: 1}",
             &[
                 "13:56: release.workloads[0].maxSurge: a DaemonSet has either `maxUnavailable` or `maxSurge` (help: Kubernetes \

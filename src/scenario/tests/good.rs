@@ -86,7 +86,7 @@ release:
   kind: initial
   images: [{name: shop, compressionRatio: 2, manifest: {config: 5 kB, layers: [{digest: base, size: 30 MB}, {size: 10 MB, uncompressed: 11 MB}]}}]
   workloads:
-    - {kind: Deployment, image: shop, maxUnavailable: 0, maxSurge: 150%, imagePullPolicy: Always, minReady: 10 s, termination: 1 s}
+    - {kind: Deployment, image: shop, maxUnavailable: 0, maxSurge: 150%, imagePullPolicy: Always, minReady: 10 s, progressDeadline: 20m, termination: 1 s}
     - {kind: DaemonSet, name: agent, image: shop, maxUnavailable: 0, maxSurge: 20%, readiness: {initialDelay: 1 s, successThreshold: 2}}
 faults: {offline: {share: 3%, return: {mean: 4h}}, defect: {share: 10%, crashAfter: 2 s}}
 agent: {instructionDelay: 1 s, apply: {min: 1 s, max: 9 s}, reportDelay: 1 s, readinessDelay: 15 s}
@@ -142,6 +142,8 @@ strategies:
     assert_eq!(world.faults.offline_return, Some(DurationModel::Exponential { mean: SimDuration::from_hours(4) }));
     let names: Vec<&str> = world.workloads.iter().map(|workload| workload.name.as_str()).collect();
     assert_eq!(names, ["shop", "agent"]);
+    let WorkloadKind::Deployment { progress_deadline, .. } = world.workloads[0].kind else { panic!("a Deployment") };
+    assert_eq!(progress_deadline, SimDuration::from_mins(20));
     let Strategy::RancherFleet { rules, strategy } = &experiment.variants[0].scenario.strategy else { panic!("Fleet") };
     assert_eq!((*rules, &strategy.max_unavailable_partitions), (Rules::Documented, &Some(IntOrString::Int(1))));
     let Strategy::RancherFleet { strategy, .. } = &experiment.variants[1].scenario.strategy else { panic!("Fleet") };
