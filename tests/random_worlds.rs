@@ -1,4 +1,5 @@
-//! What must be true of every run, held over random experiments: bytes are conserved, every pull that began ends,
+//! What must be true of every run, held over random experiments: bytes are conserved, every pull that began ends
+//! (Little's law: pulls under way, over time, are the time that pulls took; `sim` asserts it at the end of a run),
 //! every run ends with a reason, and the same seed gives the same run.
 //!
 //! A failure prints its seed; `FLEETSIM_SEED=<seed> cargo test --test random_worlds` runs that one alone, and
@@ -14,9 +15,9 @@ use fleetsim::scenario::{Scenario, Strategy, Variant};
 use fleetsim::sim;
 use fleetsim::units::{Bytes, BytesPerSec, PerSecond, Share, SimDuration};
 use fleetsim::world::{
-    AgentSpec, Backoff, ClusterSpec, CountOrPercent, DurationModel, Event, FaultSpec, ImageSpec, LayerSpec, NodeSpec,
-    ProbeSpec, PullOrder, PullPolicy, RegionSpec, RegistrySpec, ReleaseKind, RequestLimit, RetrySpec, SlotScope,
-    WorkloadKind, WorkloadSpec, WorldSpec,
+    AgentSpec, ClusterSpec, CountOrPercent, DiskSpec, DurationModel, Event, FaultSpec, ImageSpec, LayerSpec, NodeSpec,
+    ProbeSpec, PullOrder, PullPolicy, RegionSpec, RegistrySpec, ReleaseKind, RequestLimit, Requeue, RetrySpec,
+    SlotScope, WorkloadKind, WorkloadSpec, WorldSpec, calibration,
 };
 
 /// Experiments tried in one go, unless told otherwise.
@@ -115,9 +116,11 @@ fn world(luck: &mut Luck) -> WorldSpec {
                 _ => PullOrder::Parallel { max: Some(luck.number(1, 3)) },
             },
             pull_rate: luck.chance(0.5).then(|| RequestLimit { rate: PerSecond::new(5.0), burst: luck.number(1, 10) }),
-            image_backoff: Backoff { initial: SimDuration::from_secs(10), max: SimDuration::from_secs(300) },
-            crash_backoff: Backoff { initial: SimDuration::from_secs(10), max: SimDuration::from_secs(300) },
-            error_requeue: DurationModel::Uniform { min: SimDuration::from_secs(10), max: SimDuration::from_secs(15) },
+            image_backoff: calibration::IMAGE_BACKOFF,
+            crash_backoff: calibration::CRASH_BACKOFF,
+            error_requeue: calibration::ERROR_REQUEUE,
+            requeue: Requeue::AfterError,
+            pull_deadline: None,
             download_slots: luck.number(1, 4),
             slot_scope: if luck.chance(0.5) { SlotScope::Node } else { SlotScope::Image },
             retry_429: RetrySpec {
@@ -127,6 +130,8 @@ fn world(luck: &mut Luck) -> WorldSpec {
             },
             resume: luck.chance(0.5),
             keep_blobs: luck.chance(0.5),
+            unpack_slots: 1,
+            disk: None,
             unpack_rate: luck.rate(1e7, 1e9),
             unpack_spread: 0.1,
             unpack_per_layer: SimDuration::from_millis(25),
@@ -208,14 +213,34 @@ fn strategy(luck: &mut Luck) -> Strategy {
     }
 }
 
+/// What a node may have beside the usual, drawn apart so that the worlds of earlier seeds stay what they were.
+fn node_extras(node: &mut NodeSpec, seed: u64) {
+    let mut luck = Luck(Streams::new(seed, 0).stream("random world", "node"));
+    if luck.chance(0.3) {
+        node.requeue = Requeue::AtExpiry { sync_period: SimDuration::from_secs(60) };
+    }
+    if luck.chance(0.3) {
+        node.unpack_slots = luck.number(2, 4);
+    }
+    if luck.chance(0.3) {
+        let buffer = Bytes::new(u64::from(luck.number(0, 50)) * 1_000_000);
+        node.disk = Some(DiskSpec { rate: luck.rate(1e6, 1e9), buffer });
+    }
+    if luck.chance(0.2) {
+        node.pull_deadline = Some(SimDuration::from_secs(u64::from(luck.number(5, 300))));
+    }
+}
+
 fn variant(seed: u64) -> Variant {
     let mut luck = Luck(Streams::new(seed, 0).stream("random world", "shape"));
+    let mut world = world(&mut luck);
+    node_extras(&mut world.node, seed);
     Variant {
         label: "random".to_owned(),
         strategy: "random".to_owned(),
         setting: String::new(),
         scenario: Scenario {
-            world: Arc::new(world(&mut luck)),
+            world: Arc::new(world),
             groups: Arc::new(Vec::new()),
             strategy: strategy(&mut luck),
             control_loop: control_loop(),
