@@ -371,6 +371,8 @@ impl World<'_> {
         pull.fetches = Vec::new();
         pull.layer_rejections = Vec::new();
         pull.slot_queue = VecDeque::new();
+        pull.unpacking = Vec::new();
+        pull.unpacked = Vec::new();
         let node = &mut self.nodes[pull.node.index()];
         node.pulls.retain(|&other| other != id);
         let cluster = node.cluster;

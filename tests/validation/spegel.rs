@@ -4,7 +4,7 @@
 //! ten times as much. So all pulls of the create phase are cold, which start together, and the first two of the
 //! update phase; the rest of it is warm. Each of the three is a world of its own here, with the connection's rate set.
 //! Four parameters, set by hand on the rows of 1 GB: 46 and 520 MB/s a connection, 345 MB/s of unpacking, and 140 ms for each
-//! request. The rows of 10 and 100 MB are then blind.
+//! request (and a round trip of 10 ms, a guess that the last one absorbs). The rows of 10 and 100 MB are then blind.
 //!
 //! Left for when there are peers and a delivery network that warms up: the 12 rows with Spegel, and cold and warm in
 //! one world.
