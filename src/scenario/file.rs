@@ -240,7 +240,7 @@ pub(crate) struct NodeFile {
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) enum RequeueFile {
-    /// `errorRequeue` (kubelets up to 1.34, and pulls later as well).
+    /// `errorRequeue`: the older rule, which pulls still follow in the newer kubelets that were read.
     AfterError,
     /// When the pod's gate opens, at most `syncFrequency`, times 1 to 1.5.
     AtExpiry,

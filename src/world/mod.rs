@@ -380,7 +380,7 @@ impl<'s> World<'s> {
             link: self.network.add_link(Some(downlink), spec.nic),
             unpack_rate,
             disk: spec.disk.map(|disk| Disk::new(disk, unpack_rate)),
-            unpacks: 0,
+            unpacking: 0,
             blobs: vec![Blob::Partial(Bytes::ZERO); self.catalog.blobs],
             chains: vec![Chain::Absent; self.catalog.chains],
             present: vec![false; self.catalog.len()],

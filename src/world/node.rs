@@ -45,7 +45,7 @@ pub(super) struct Node {
     /// What all unpacking writes through; none if the disk is no limit.
     pub(super) disk: Option<Disk>,
     /// Layers being unpacked.
-    pub(super) unpacks: u32,
+    pub(super) unpacking: u32,
     pub(super) blobs: Vec<Blob>,
     pub(super) chains: Vec<Chain>,
     /// Per image: all its chains are unpacked and the runtime knows its name.

@@ -285,6 +285,35 @@ fn an_attempt_that_takes_too_long_fails_keeps_its_bytes_and_comes_back() {
 }
 
 #[test]
+fn a_deadline_keeps_unpacked_layers_and_throws_the_one_at_work_away() {
+    for (slots, ready_at, why) in [
+        // Nothing to download and 3 s to unpack each of two layers, with 4 s for each attempt and a gate of 10 s.
+        (1, 4.0 + 10.0 + 3.0, "the first layer stays, the second is unpacked anew"),
+        (2, 3.0, "both at once need no second attempt"),
+    ] {
+        let mut world = bare_world(1);
+        world.node.error_requeue = fixed(secs(1.0));
+        world.node.pull_deadline = Some(secs(4.0));
+        world.node.unpack_per_layer = secs(3.0);
+        world.node.unpack_slots = slots;
+        world.images[0].layers = vec![layer("a", 1), layer("b", 1)];
+        assert_near(ready(&play(&world, 1, DAY), 0), ready_at, 1e-3, why);
+    }
+    // With the upper layer unpacked first there is nothing to keep of it: it stands on nothing.
+    let mut world = bare_world(1);
+    world.node.error_requeue = fixed(secs(1.0));
+    world.node.pull_deadline = Some(secs(4.0));
+    world.node.unpack_rate = BytesPerSec::new(1e6);
+    world.node.unpack_slots = 2;
+    world.images[0].layers =
+        vec![LayerSpec { uncompressed: Bytes::new(5_000_000), ..layer("a", 1) }, layer("b", 1_000_000)];
+    let played = play(&world, 1, secs(60.0));
+    let unpacked = played.times(|event| matches!(event, Event::Unpacked { layer: 1, .. }));
+    assert!(unpacked.len() > 1, "again in each attempt: {unpacked:?}");
+    assert_eq!(played.ready_s(), [None], "5 s of unpacking never fit into 4 s");
+}
+
+#[test]
 fn a_deadline_that_is_met_leaves_no_trace() {
     let mut world = bare_world(1);
     let without = play(&world, 1, DAY);

@@ -39,7 +39,7 @@ impl World<'_> {
             }
         } else {
             for layer in pull.unpack_next..layers {
-                if self.nodes[node.index()].unpacks < slots && self.can_unpack(id, layer) {
+                if self.nodes[node.index()].unpacking < slots && self.can_unpack(id, layer) {
                     self.unpack(id, layer, queue);
                 }
             }
@@ -59,7 +59,7 @@ impl World<'_> {
         let layer = self.catalog.image(pull.image).layers[at];
         let node = &mut self.nodes[pull.node.index()];
         node.chains[usize::from(layer.chain)] = Chain::Unpacking;
-        node.unpacks += 1;
+        node.unpacking += 1;
         let index = u16::try_from(at).expect("an image has fewer than 65 536 layers");
         pull.unpacking.push(index);
         let constant = self.spec.node.unpack_per_layer;
@@ -109,7 +109,7 @@ impl World<'_> {
         }
         pull.unpacking.retain(|&other| other != layer);
         pull.unpacked.push(layer);
-        self.nodes[pull.node.index()].unpacks -= 1;
+        self.nodes[pull.node.index()].unpacking -= 1;
         self.commit(id);
         self.look_again(id, queue);
     }
@@ -143,7 +143,7 @@ impl World<'_> {
     pub(super) fn give_up_unpacking(&mut self, id: PullId, queue: &mut Queue) {
         let pull = &mut self.pulls[id.index()];
         let node = &mut self.nodes[pull.node.index()];
-        node.unpacks -= pull.unpacking.len() as u32;
+        node.unpacking -= pull.unpacking.len() as u32;
         for at in pull.unpacking.drain(..).chain(pull.unpacked.drain(..)) {
             let layer = self.catalog.image(pull.image).layers[usize::from(at)];
             node.chains[usize::from(layer.chain)] = Chain::Absent;
