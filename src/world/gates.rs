@@ -50,16 +50,21 @@ impl BackoffEntry {
         delay
     }
 
-    /// Records a crash at `now` and returns how long the container waits for its restart. The kubelet renews the entry
-    /// when it starts the container, so the wait is the one that the last restart left behind: none at first, then
-    /// 10, 20, … s, and none again once a container has run for long enough.
+    /// Records a crash at `now` and returns how long the gate of its restart stays closed. The kubelet renews the entry
+    /// when it starts the container ([`BackoffEntry::renew`]), so the wait is the one that the last restart left behind:
+    /// none at first, then 10, 20, … s, and none again once a container has run for long enough.
     pub(super) fn crash(&mut self, now: SimTime, backoff: Backoff) -> SimDuration {
         let (wait, next) = match self.last {
             Some((delay, started)) if now - started <= backoff.reset => (delay, (delay * 2).min(backoff.max)),
             _ => (SimDuration::ZERO, backoff.initial),
         };
-        self.last = Some((next, now + wait));
+        self.last = Some((next, now));
         wait
+    }
+
+    /// The crashed container is started again.
+    pub(super) fn renew(&mut self, now: SimTime) {
+        self.last = self.last.map(|(delay, _)| (delay, now));
     }
 
     /// When the gate opens; `None` when it was never closed.
@@ -118,10 +123,12 @@ mod tests {
                 let crashed = started + life(5);
                 assert_eq!(entry.crash(crashed, backoff), life(secs), "{backoff:?}");
                 started = crashed + life(secs);
+                entry.renew(started);
             }
             let (mut at_600, mut after_600) = (entry, entry);
             assert_eq!(at_600.crash(started + life(600), backoff), backoff.max, "just not long enough");
             assert_eq!(after_600.crash(started + life(601), backoff), life(0), "forgotten");
+            after_600.renew(started + life(601));
             assert_eq!(after_600.crash(started + life(606), backoff), backoff.initial, "and it begins anew");
         }
     }

@@ -15,8 +15,7 @@
 //! Left out: resources and eviction, node failures, init containers, liveness and startup probes (a process that they kill
 //! before it is ready is a defect to a rollout), and the seconds that the API server, the kubelet's status manager and
 //! the workload controllers take to see each other's changes. The kubelet sees containers change once a second (PLEG);
-//! the half of it that passes on average is part of the guessed `startOverhead`. A restart comes when its gate
-//! opens, though the sync that makes it may be up to 15 s later.
+//! the half of it that passes on average is part of the guessed `startOverhead`.
 
 use super::catalog::{Catalog, ImageRef};
 use super::gates::BackoffEntry;
@@ -356,19 +355,28 @@ impl World<'_> {
     }
 
     fn requeue(&mut self, id: PodId, queue: &mut Queue) {
+        let now = queue.now();
+        let left =
+            self.pods[id.index()].image_backoff.opens().map_or(SimDuration::ZERO, |opens| opens.saturating_since(now));
+        let wait = self.until_next_sync(id, left);
+        queue.schedule_in(wait, Event::PodSync { pod: id });
+    }
+
+    /// From a failed sync of a pod to its next one, when its gate stays closed for so long.
+    fn until_next_sync(&mut self, id: PodId, left: SimDuration) -> SimDuration {
         let pod = &mut self.pods[id.index()];
         pod.requeues += 1;
         let nth = pod.requeues;
-        let expiry = pod.image_backoff.opens().unwrap_or(queue.now());
         let wait = match self.spec.node.requeue {
             Requeue::AfterError => self.draw(id, &self.spec.node.error_requeue, "error requeue", nth),
             Requeue::AtExpiry { sync_period } => {
-                let wait = expiry.saturating_since(queue.now()).min(sync_period);
+                let wait = left.min(sync_period);
                 let jitter = DurationModel::Uniform { min: wait, max: wait.mul_f64(1.0 + calibration::REQUEUE_JITTER) };
                 self.draw(id, &jitter, "expiry requeue", nth)
             }
         };
-        queue.schedule_in(wait, Event::PodSync { pod: id });
+        // A kubelet that looks all the time finds the gate open the moment it opens.
+        if wait.is_zero() { left } else { wait }
     }
 
     pub(super) fn image_ready(&mut self, id: PodId, queue: &mut Queue) {
@@ -481,7 +489,13 @@ impl World<'_> {
         let wait = pod.crash_backoff.crash(now, backoff);
         self.totals.crashes += 1;
         self.note_trouble(id, true);
-        self.schedule_for_pod(id, wait, Event::Restart { pod: id }, queue);
+        // The crash itself makes a sync; while the gate is closed, each sync fails and brings the next one.
+        let (opens, mut at) = (now + wait, now);
+        while at < opens {
+            at = at + self.until_next_sync(id, opens - at);
+        }
+        self.pods[id.index()].crash_backoff.renew(at);
+        self.schedule_for_pod(id, at - now, Event::Restart { pod: id }, queue);
         self.sync_workload(cluster, workload, queue);
     }
 

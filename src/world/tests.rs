@@ -433,6 +433,28 @@ fn without_a_probe_a_crashing_pod_is_ready_again_and_again() {
 }
 
 #[test]
+fn a_restart_comes_with_the_first_sync_after_its_gate_has_opened() {
+    let mut world = bare_world(1);
+    world.faults.defect = Share::ALL;
+    world.faults.crash_after = fixed(secs(5.0));
+    world.node.error_requeue = fixed(secs(12.0));
+    let played = play(&world, 1, secs(130.0));
+    let starts = played.times(|event| matches!(event, Event::ContainerStarted { .. }));
+    // Gates of 0, 10, 20, 40 s and a look every 12 s: 0, 12, 24, 48 s after each crash.
+    let expected = [1.0, 6.0, 23.0, 52.0, 105.0];
+    for (start, expected) in starts.iter().zip(expected) {
+        assert_near(*start, expected, 1e-6, "a start");
+    }
+    assert_eq!(starts.len(), expected.len());
+    // The newer rule: not before the gate opens, and at most half of it later.
+    world.node.requeue = Requeue::AtExpiry { sync_period: secs(60.0) };
+    let starts = play(&world, 1, secs(130.0)).times(|event| matches!(event, Event::ContainerStarted { .. }));
+    for (gap, gate) in starts.windows(2).map(|pair| pair[1] - pair[0] - 5.0).zip([0.0, 10.0, 20.0, 40.0]) {
+        assert!((gate - 1e-6..=gate * 1.5 + 1e-6).contains(&gap), "{gap} s after a gate of {gate} s");
+    }
+}
+
+#[test]
 fn offline_clusters_do_nothing_until_they_return() {
     let mut world = bare_world(3);
     world.faults.offline = Share::ALL;
