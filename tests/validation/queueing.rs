@@ -23,7 +23,7 @@ const RATE: f64 = 1e6;
 enum Sizes {
     Constant,
     Exponential,
-    /// Nine of ten are short and the tenth is long: coefficient of variation 3.
+    /// Nine of ten are short and the tenth is long: coefficient of variation 3.3.
     Hyperexponential,
     /// Sigma 1.5: coefficient of variation 2.9.
     LogNormal,
