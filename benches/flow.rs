@@ -304,7 +304,7 @@ fn flow(criterion: &mut Criterion) {
             bencher.iter_batched(load, Load::run, BatchSize::PerIteration);
         });
     }
-    let (few, many, transfers) = if measured { (1000, 100_000, 100_000) } else { (20, 20, 100) };
+    let (few, many, transfers) = if measured { (1000, 100_000, 100_000) } else { (20, 40, 100) };
     type Churning = fn(usize) -> Churn;
     let churns: [(&str, Churning, usize, usize); 3] = [
         ("one link", Churn::one_link, few, transfers),

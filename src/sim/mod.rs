@@ -132,6 +132,7 @@ impl<'s> Sim<'s> {
     ) -> RunRecord {
         let totals = self.world.finish(end);
         self.world.assert_bytes_are_conserved();
+        self.world.assert_littles_law();
         let meter = self.world.meter();
         let (egress_peak_1s, egress_peak_60s) = meter.egress_peaks();
         let passes = std::mem::take(&mut self.controller.passes);

@@ -9,7 +9,7 @@
 //! | `agent` | instructions, applies and reports, with their delays |
 //! | `pod`, `rolling` | pods, probes, back-offs; Deployment and DaemonSet rolling updates |
 //! | `progress` | the progress deadline of a Deployment |
-//! | `pull`, `request`, `node`, `catalog` | an image pull, request by request and layer by layer |
+//! | `pull`, `request`, `unpack`, `node`, `disk`, `catalog` | an image pull, request by request and layer by layer |
 //! | `registry`, `gates` | the request limit; token bucket and back-off |
 //! | `luck` | what is drawn |
 //! | `meter` | exact peaks, totals and the time series |
@@ -21,6 +21,7 @@
 mod agent;
 pub mod calibration;
 mod catalog;
+mod disk;
 mod gates;
 mod ids;
 mod luck;
@@ -37,13 +38,14 @@ mod spec;
 pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
+mod unpack;
 
 use std::collections::HashMap;
 
 pub use agent::Report;
 pub use ids::{ClusterId, NodeId, PodId, PullId};
 pub use meter::{Bin, ClusterPhase, Gauge, Meter};
-pub use pull::PullError;
+pub use pull::{PullError, PullFacts};
 pub use request::Request;
 pub use spec::*;
 
@@ -53,6 +55,7 @@ use crate::rollout::Revision;
 use crate::units::{Bytes, BytesPerSec, SimDuration, SimTime};
 use agent::Agent;
 use catalog::Catalog;
+use disk::Disk;
 use gates::TokenBucket;
 use luck::Lot;
 use node::{Blob, Chain, Node};
@@ -170,9 +173,28 @@ pub enum Event {
     },
     /// At least one transfer has brought all its bytes.
     TransfersEnd,
+    /// A layer begins to be written, on a node whose disk is a limit.
+    LayerWrites {
+        /// For which pull.
+        pull: PullId,
+        /// Its index in the image.
+        layer: u16,
+    },
+    /// A layer is written, or the disk's buffer is full.
+    DiskChanges {
+        /// Whose disk.
+        node: NodeId,
+    },
     /// A layer is unpacked.
     Unpacked {
         /// For which pull.
+        pull: PullId,
+        /// Its index in the image.
+        layer: u16,
+    },
+    /// A pull has taken as long as it may.
+    PullDeadline {
+        /// Which pull.
         pull: PullId,
     },
     /// An image is complete on its node.
@@ -250,7 +272,7 @@ pub struct Totals {
     /// Image pulls begun.
     pub pulls: u64,
     /// Attempts that failed, by [`PullError`] in its order.
-    pub failed_pulls: [u64; 3],
+    pub failed_pulls: [u64; PullError::COUNT],
     /// Times a pod was sent into image back-off.
     pub backoffs: u64,
     /// Containers that crashed.
@@ -365,11 +387,14 @@ impl<'s> World<'s> {
     fn new_node(&mut self, cluster: ClusterId, key: EntityKey, downlink: LinkId) -> Node {
         let spec = &self.spec.node;
         let speed = dist::lognormal(&mut self.streams.stream(key, "unpack speed"), 1.0, spec.unpack_spread);
+        let unpack_rate = BytesPerSec::new(spec.unpack_rate.get() * speed);
         Node {
             cluster,
             key,
             link: self.network.add_link(Some(downlink), spec.nic),
-            unpack_rate: BytesPerSec::new(spec.unpack_rate.get() * speed),
+            unpack_rate,
+            disk: spec.disk.map(|disk| Disk::new(disk, unpack_rate)),
+            unpacking: 0,
             blobs: vec![Blob::Partial(Bytes::ZERO); self.catalog.blobs],
             chains: vec![Chain::Absent; self.catalog.chains],
             present: vec![false; self.catalog.len()],
@@ -413,7 +438,10 @@ impl<'s> World<'s> {
             Event::RequestAgain { pull, request } => self.request_again(pull, request, queue),
             Event::BlobHostAnswers { pull, request } => self.blob_host_answers(pull, request, queue),
             Event::TransfersEnd => self.transfers_end(queue),
-            Event::Unpacked { pull } => self.unpacked(pull, queue),
+            Event::LayerWrites { pull, layer } => self.layer_writes(pull, layer, queue),
+            Event::DiskChanges { node } => self.disk_changes(node, queue),
+            Event::Unpacked { pull, layer } => self.unpacked(pull, layer, queue),
+            Event::PullDeadline { pull } => self.pull_deadline(pull, queue),
             Event::Pulled { pull } => self.pulled(pull, queue),
         }
     }
@@ -533,6 +561,18 @@ impl<'s> World<'s> {
     pub fn assert_bytes_are_conserved(&self) {
         let Totals { sent, received, lost, .. } = self.totals;
         assert_eq!(sent, received + lost, "sent = received + lost");
+    }
+
+    /// Checks Little's law on the image pulls: those under way, summed over time by the meters, are the time that each of
+    /// them took.
+    ///
+    /// # Panics
+    /// When a pull was metered but not made, or the other way round. Call it after [`World::finish`].
+    pub fn assert_littles_law(&self) {
+        let now = self.meter.now();
+        let taken = |pull: PullFacts| u128::from((pull.ended.unwrap_or(now) - pull.began).as_nanos());
+        let sum: u128 = self.pulls().map(taken).sum();
+        assert_eq!(self.meter.pulls.area_nanos(), sum, "pulls under way over time = time that pulls took");
     }
 
     /// The share of `span` in which the registry's egress was at its capacity; 0 for no time at all.

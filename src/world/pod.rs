@@ -2,11 +2,20 @@
 //!
 //! A pod waits for its image, starts, and becomes ready at the first readiness probe that its process can answer; then
 //! it is available after `minReadySeconds`. A failed pull sends it into image back-off: the gate closes for 10, 20, …
-//! 300 s, and the kubelet looks at it again only when the pod is synced, 10-15 s after each error. A container that
-//! crashes restarts after the crash-loop back-off.
+//! 300 s, and the kubelet looks at it again only when the pod is synced: 10-15 s after each error, or by the newer rule
+//! when the gate opens. A container that crashes is started again at once the first time, then after the crash-loop
+//! back-off, and without a wait again once it has run for ten minutes.
 //!
-//! Left out: resources and eviction, node failures, init containers, and the seconds that the API server, the
-//! kubelet's status manager and the workload controllers take to see each other's changes.
+//! Readiness probes are made every period, counted from the container's start, when its first sync as running makes the
+//! kubelet probe at once (kubernetes `pkg/kubelet/prober/{worker,prober_manager}.go`); those before `initialDelay` are
+//! skipped. A probe that times out fails as one that is refused does, and the next one comes a period after it was made,
+//! so `timeoutSeconds` decides nothing while it is not longer than the period. `failureThreshold` takes readiness away
+//! from a pod that had it, which here only a crash does.
+//!
+//! Left out: resources and eviction, node failures, init containers, liveness and startup probes (a process that they kill
+//! before it is ready is a defect to a rollout), and the seconds that the API server, the kubelet's status manager and
+//! the workload controllers take to see each other's changes. The kubelet sees containers change once a second (PLEG);
+//! the half of it that passes on average is part of the guessed `startOverhead`.
 
 use super::catalog::{Catalog, ImageRef};
 use super::gates::BackoffEntry;
@@ -14,8 +23,8 @@ use super::ids::{ClusterId, NodeId, PodId};
 use super::progress::{Counts, Progressing};
 use super::pull::PullError;
 use super::rolling::{Census, Step, daemon_set_limits, deployment_limits};
-use super::spec::{DurationModel, WorkloadKind};
-use super::{Event, NEW, Queue, World};
+use super::spec::{DurationModel, Requeue, WorkloadKind};
+use super::{Event, NEW, Queue, World, calibration};
 use crate::rollout::Revision;
 use crate::units::{SimDuration, SimTime};
 
@@ -364,11 +373,28 @@ impl World<'_> {
     }
 
     fn requeue(&mut self, id: PodId, queue: &mut Queue) {
+        let now = queue.now();
+        let left =
+            self.pods[id.index()].image_backoff.opens().map_or(SimDuration::ZERO, |opens| opens.saturating_since(now));
+        let wait = self.until_next_sync(id, left);
+        queue.schedule_in(wait, Event::PodSync { pod: id });
+    }
+
+    /// From a failed sync of a pod to its next one, when its gate stays closed for so long.
+    fn until_next_sync(&mut self, id: PodId, left: SimDuration) -> SimDuration {
         let pod = &mut self.pods[id.index()];
         pod.requeues += 1;
         let nth = pod.requeues;
-        let wait = self.draw(id, &self.spec.node.error_requeue, "error requeue", nth);
-        queue.schedule_in(wait, Event::PodSync { pod: id });
+        let wait = match self.spec.node.requeue {
+            Requeue::AfterError => self.draw(id, &self.spec.node.error_requeue, "error requeue", nth),
+            Requeue::AtExpiry { sync_period } => {
+                let wait = left.min(sync_period);
+                let jitter = DurationModel::Uniform { min: wait, max: wait.mul_f64(1.0 + calibration::REQUEUE_JITTER) };
+                self.draw(id, &jitter, "expiry requeue", nth)
+            }
+        };
+        // A kubelet that looks all the time finds the gate open the moment it opens.
+        if wait.is_zero() { left } else { wait }
     }
 
     pub(super) fn image_ready(&mut self, id: PodId, queue: &mut Queue) {
@@ -435,10 +461,9 @@ impl World<'_> {
             Some(_) if defective => {}
             Some(probe) => {
                 let able = self.draw(id, &self.spec.workloads[workload].start, "start", start);
-                let waited = able.as_nanos().saturating_sub(probe.initial_delay.as_nanos());
-                let missed = waited.div_ceil(probe.period.as_nanos());
-                let probes = missed + u64::from(probe.success_threshold) - 1;
-                let after = probe.initial_delay + probe.period * probes;
+                // Probes go out every period from the start on; those before the initial delay are not made.
+                let missed = able.max(probe.initial_delay).as_nanos().div_ceil(probe.period.as_nanos());
+                let after = probe.period * (missed + u64::from(probe.success_threshold) - 1);
                 queue.schedule_in(after, Event::PodReady { pod: id, start });
             }
         }
@@ -482,10 +507,16 @@ impl World<'_> {
         pod.phase = Phase::CrashLoop;
         (pod.ready, pod.available) = (false, false);
         pod.hopeless = self.spec.workloads[workload].readiness.is_some();
-        let wait = pod.crash_backoff.fail(now, backoff);
+        let wait = pod.crash_backoff.crash(now, backoff);
         self.totals.crashes += 1;
         self.note_trouble(id, true);
-        self.schedule_for_pod(id, wait, Event::Restart { pod: id }, queue);
+        // The crash itself makes a sync; while the gate is closed, each sync fails and brings the next one.
+        let (opens, mut at) = (now + wait, now);
+        while at < opens {
+            at = at + self.until_next_sync(id, opens - at);
+        }
+        self.pods[id.index()].crash_backoff.renew(at);
+        self.schedule_for_pod(id, at - now, Event::Restart { pod: id }, queue);
         self.sync_workload(cluster, workload, queue);
     }
 

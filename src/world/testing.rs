@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::{
-    AgentSpec, Backoff, ClusterFacts, ClusterId, ClusterSpec, CountOrPercent, DurationModel, Event, FaultSpec,
-    ImageSpec, LayerSpec, NEW, NodeSpec, PullOrder, PullPolicy, Queue, RegistrySpec, ReleaseKind, RetrySpec, SlotScope,
-    Totals, WorkloadKind, WorkloadSpec, World, WorldSpec,
+    AgentSpec, ClusterFacts, ClusterId, ClusterSpec, CountOrPercent, DurationModel, Event, FaultSpec, ImageSpec,
+    LayerSpec, NEW, NodeSpec, PullOrder, PullPolicy, Queue, RegistrySpec, ReleaseKind, Requeue, RetrySpec, SlotScope,
+    Totals, WorkloadKind, WorkloadSpec, World, WorldSpec, calibration,
 };
 use crate::engine::{self, EventQueue, Model};
 use crate::units::{Bytes, BytesPerSec, Share, SimDuration, SimTime};
@@ -43,14 +43,18 @@ pub(crate) fn bare_world(count: usize) -> WorldSpec {
             nic: fast,
             pulls: PullOrder::Serial,
             pull_rate: None,
-            image_backoff: Backoff { initial: SimDuration::from_secs(10), max: SimDuration::from_secs(300) },
-            crash_backoff: Backoff { initial: SimDuration::from_secs(10), max: SimDuration::from_secs(300) },
+            image_backoff: calibration::IMAGE_BACKOFF,
+            crash_backoff: calibration::CRASH_BACKOFF,
             error_requeue: nothing,
+            requeue: Requeue::AfterError,
+            pull_deadline: None,
             download_slots: 3,
             slot_scope: SlotScope::Node,
             retry_429: RetrySpec { attempts: 5, delay: SimDuration::ZERO, delay_max: SimDuration::ZERO },
             resume: true,
             keep_blobs: true,
+            unpack_slots: 1,
+            disk: None,
             unpack_rate: BytesPerSec::new(1e15),
             unpack_spread: 0.0,
             unpack_per_layer: SimDuration::ZERO,
@@ -145,6 +149,7 @@ pub(crate) fn play(spec: &WorldSpec, seed: u64, horizon: SimDuration) -> Played 
     });
     let totals = model.0.finish(queue.now());
     model.0.assert_bytes_are_conserved();
+    model.0.assert_littles_law();
     Played {
         facts: model.0.facts().copied().collect(),
         totals,

@@ -246,6 +246,17 @@ fn bad_input_is_refused_with_its_place_and_the_mend() {
                 "10:105: node.unpackSpread: 9 is no spread (help: it is the sigma of a lognormal factor, 0 to 2; 0.1 is usual)",
             ],
         ),
+        (
+            "release:\n",
+            "node: {pullDeadline: 0 s, unpackSlots: 0, disk: {rate: 0 MB/s}, syncFrequency: 1m}\nrelease:\n",
+            &[
+                "10:22: node.pullDeadline: the duration is 0 (help: write a duration above 0, e.g. `10 s`)",
+                "10:40: node.unpackSlots: 0 is too few (help: write 1 or more)",
+                "10:56: node.disk.rate: nothing is ever written to a disk of 0 (help: write a rate above 0, or leave `disk` \
+                 out when it is no limit)",
+                "10:80: node.syncFrequency: nothing asks for it (help: write `requeue: atExpiry`, or leave `syncFrequency` out)",
+            ],
+        ),
     ];
     let mut differences = Vec::new();
     for (from, to, expected) in cases {

@@ -3,7 +3,7 @@
 use super::*;
 use crate::rollout::rancher_fleet::IntOrString;
 use crate::units::{Bytes, BytesPerSec, Share};
-use crate::world::{DurationModel, PullOrder, ReleaseKind, SlotScope, WorkloadKind};
+use crate::world::{DiskSpec, DurationModel, PullOrder, ReleaseKind, Requeue, SlotScope, WorkloadKind};
 
 #[test]
 fn the_sketch_loads_with_every_value_in_its_place() {
@@ -70,14 +70,19 @@ node:
   maxParallelImagePulls: 4
   registryPullQPS: 0
   imageBackoff: {initial: 5 s, max: 100 s}
-  crashBackoff: {max: 60 s}
+  crashBackoff: {initial: 1 s, max: 60 s}
   errorRequeue: 3 s
+  requeue: atExpiry
+  syncFrequency: 90 s
+  pullDeadline: 35 s
   downloadSlots: 6
   slotScope: image
   retry429: {attempts: 5, delay: 2 s, delayMax: 60 s}
   resume: false
   keepBlobs: false
   unpackRate: 150 MB/s
+  unpackSlots: 4
+  disk: {rate: 130 MB/s, buffer: 4.8 GB}
   unpackSpread: 0
   unpackPerLayer: 30 ms
   pullConstant: 0 s
@@ -126,6 +131,16 @@ strategies:
         "nodes of b by its rule, of a by default, of x by the built-in default"
     );
     assert_eq!((groups.len(), groups[0].0.name.as_str()), (1, "prod"));
+    let node = &world.node;
+    let secs = SimDuration::from_secs;
+    assert_eq!((node.requeue, node.pull_deadline), (Requeue::AtExpiry { sync_period: secs(90) }, Some(secs(35))));
+    assert_eq!(
+        (node.image_backoff.reset, node.crash_backoff.reset),
+        (secs(200), secs(600)),
+        "twice the longest wait for pulls, ten minutes for crashes"
+    );
+    let disk = DiskSpec { rate: BytesPerSec::new(130e6), buffer: Bytes::new(4_800_000_000) };
+    assert_eq!((node.unpack_slots, node.disk), (4, Some(disk)));
     let members: Vec<usize> = experiment.variants[0].scenario.fleet_clusters().iter().map(|c| c.groups.len()).collect();
     assert_eq!(members, [1, 0, 0, 0]);
     assert_eq!(control_loop.watch_delay, SimDuration::from_secs(2));
