@@ -309,7 +309,7 @@ fn flow(criterion: &mut Criterion) {
     let churns: [(&str, Churning, usize, usize); 3] = [
         ("one link", Churn::one_link, few, transfers),
         ("one link", Churn::one_link, many, transfers),
-        ("peers", Churn::peers, 3 * few, transfers / 10),
+        ("peers", Churn::peers, 3 * few, transfers / 100),
     ];
     for (name, churn, n, transfers) in churns {
         report(&format!("{name}, {n} at a time"), churn(n).run(transfers));
