@@ -16,7 +16,7 @@ use fleetsim::units::{Bytes, BytesPerSec, PerSecond, Share, SimDuration};
 use fleetsim::world::{
     AgentSpec, Backoff, ClusterSpec, CountOrPercent, DurationModel, Event, FaultSpec, ImageSpec, LayerSpec, NodeSpec,
     ProbeSpec, PullOrder, PullPolicy, RegionSpec, RegistrySpec, ReleaseKind, RequestLimit, RetrySpec, SlotScope,
-    WorkloadKind, WorkloadSpec, WorldSpec,
+    Uncompressed, WorkloadKind, WorkloadSpec, WorldSpec,
 };
 
 /// Experiments tried in one go, unless told otherwise.
@@ -70,8 +70,8 @@ impl Luck {
                 let bytes = name.bytes().map(u64::from).sum::<u64>() * 97_003 % 30_000_000 + 1;
                 layers.push(LayerSpec {
                     digest: (*name).to_owned(),
-                    compressed: Bytes::new(bytes),
-                    uncompressed: Bytes::new(bytes * 2),
+                    compressed: Bytes::new(bytes).into(),
+                    uncompressed: Uncompressed::Ratio(2.0),
                 });
             }
         }
@@ -91,8 +91,8 @@ fn world(luck: &mut Luck) -> WorldSpec {
                 name: format!("c{at:02}"),
                 labels: BTreeMap::from([("env".to_owned(), if at % 3 == 0 { "a" } else { "b" }.to_owned())]),
                 nodes: luck.number(1, 4),
-                downlink: luck.rate(1e6, 1e9),
-                rtt: SimDuration::from_millis(u64::from(luck.number(0, 100))),
+                downlink: luck.rate(1e6, 1e9).into(),
+                rtt: SimDuration::from_millis(u64::from(luck.number(0, 100))).into(),
                 region: (regions > 0 && luck.chance(0.5)).then(|| luck.number(0, regions - 1) as usize),
                 paused: luck.chance(0.05),
                 registered: !luck.chance(0.05),
@@ -108,7 +108,7 @@ fn world(luck: &mut Luck) -> WorldSpec {
             service_time: luck.duration(0.1),
         },
         node: NodeSpec {
-            nic: luck.rate(1e7, 1e10),
+            nic: luck.rate(1e7, 1e10).into(),
             pulls: match luck.number(0, 2) {
                 0 => PullOrder::Serial,
                 1 => PullOrder::Parallel { max: None },
@@ -127,10 +127,10 @@ fn world(luck: &mut Luck) -> WorldSpec {
             },
             resume: luck.chance(0.5),
             keep_blobs: luck.chance(0.5),
-            unpack_rate: luck.rate(1e7, 1e9),
+            unpack_rate: luck.rate(1e7, 1e9).into(),
             unpack_spread: 0.1,
-            unpack_per_layer: SimDuration::from_millis(25),
-            pull_constant: SimDuration::from_millis(300),
+            unpack_per_layer: SimDuration::from_millis(25).into(),
+            pull_constant: SimDuration::from_millis(300).into(),
             start_overhead: luck.duration(3.0),
         },
         images: (0..images)
@@ -138,7 +138,7 @@ fn world(luck: &mut Luck) -> WorldSpec {
                 name: format!("i{at}"),
                 layers: luck.layers(&["base", "runtime", "libs-2", "app-2", "tail"]),
                 previous: luck.layers(&["base", "runtime", "libs-1", "app-1", "tail"]),
-                config: Bytes::new(8000),
+                config: Bytes::new(8000).into(),
             })
             .collect(),
         workloads: (0..workloads)
@@ -170,7 +170,7 @@ fn world(luck: &mut Luck) -> WorldSpec {
             instruction_delay: luck.duration(1.0),
             apply: luck.duration(5.0),
             report_delay: luck.duration(1.0),
-            readiness_delay: SimDuration::from_secs(5),
+            readiness_delay: SimDuration::from_secs(5).into(),
         },
         faults: FaultSpec {
             offline: luck.share(0.3, 0.4),

@@ -14,7 +14,8 @@ use serde::{Deserialize, de::DeserializeOwned};
 use super::cloud_foundry_file::CloudFoundryFile;
 use super::file_argo_cd::{ArgoCdFile, ArgoCdProposalFile};
 use super::kubefleet::{KubeFleetRollingFile, KubeFleetStagedFile};
-use super::quantity::{Amount, Anything, Duration, Ordered, PerTime, Percent, Rate, RateLimit, Size, Spread};
+use super::quantity::{Amount, Anything, Duration, Ordered, PerTime, Percent, Rate, RateLimit, Size};
+use super::spread::Spread;
 use crate::rollout::label_selector::LabelSelector;
 use crate::rollout::rancher_fleet::{IntOrString, ManualPartition, Rules};
 
@@ -74,10 +75,10 @@ pub(crate) struct GroupFile {
     pub(crate) labels: BTreeMap<String, String>,
     /// Worker nodes of each cluster. Default: 3.
     pub(crate) nodes: Option<u32>,
-    /// What all nodes of a cluster together can receive from outside. Default: 100 Mbit/s.
-    pub(crate) downlink: Option<Rate>,
-    /// Round trip to the registry. Default: 30 ms.
-    pub(crate) rtt: Option<Duration>,
+    /// What all nodes of a cluster together can receive from outside; drawn for each cluster. Default: 100 Mbit/s.
+    pub(crate) downlink: Option<Spread<Rate>>,
+    /// Round trip to the registry; drawn for each cluster. Default: 30 ms.
+    pub(crate) rtt: Option<Spread>,
     /// The shared link it sits behind: a name of `regions`. Default: none.
     pub(crate) region: Option<String>,
     /// The clusters' `spec.paused`. Default: false.
@@ -113,10 +114,10 @@ pub(crate) struct LinkRule {
     pub(crate) selector: LabelSelector,
     /// Worker nodes of each cluster.
     pub(crate) nodes: Option<u32>,
-    /// What all nodes of a cluster together can receive from outside.
-    pub(crate) downlink: Option<Rate>,
-    /// Round trip to the registry.
-    pub(crate) rtt: Option<Duration>,
+    /// What all nodes of a cluster together can receive from outside; drawn for each cluster.
+    pub(crate) downlink: Option<Spread<Rate>>,
+    /// Round trip to the registry; drawn for each cluster.
+    pub(crate) rtt: Option<Spread>,
     /// The shared link it sits behind: a name of `regions`.
     pub(crate) region: Option<String>,
 }
@@ -127,10 +128,10 @@ pub(crate) struct LinkRule {
 pub(crate) struct LinkFields {
     /// Worker nodes of each cluster. Default: 3.
     pub(crate) nodes: Option<u32>,
-    /// What all nodes of a cluster together can receive from outside. Default: 100 Mbit/s.
-    pub(crate) downlink: Option<Rate>,
-    /// Round trip to the registry. Default: 30 ms.
-    pub(crate) rtt: Option<Duration>,
+    /// What all nodes of a cluster together can receive from outside; drawn for each cluster. Default: 100 Mbit/s.
+    pub(crate) downlink: Option<Spread<Rate>>,
+    /// Round trip to the registry; drawn for each cluster. Default: 30 ms.
+    pub(crate) rtt: Option<Spread>,
     /// The shared link it sits behind: a name of `regions`. Default: none.
     pub(crate) region: Option<String>,
 }
@@ -186,8 +187,8 @@ pub(crate) struct RequestsFile {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(crate) struct NodeFile {
-    /// What the network card can receive. Default: 10 Gbit/s.
-    pub(crate) nic: Option<Rate>,
+    /// What the network card can receive; drawn for each cluster. Default: 10 Gbit/s.
+    pub(crate) nic: Option<Spread<Rate>>,
     /// The kubelet's `serializeImagePulls`. Default: true, or false when `maxParallelImagePulls` is 2 or more.
     pub(crate) serialize_image_pulls: Option<bool>,
     /// The kubelet's `maxParallelImagePulls`. Default: no cap.
@@ -214,14 +215,14 @@ pub(crate) struct NodeFile {
     pub(crate) resume: Option<bool>,
     /// Whether compressed layers stay on the node after they are unpacked. Default: true.
     pub(crate) keep_blobs: Option<bool>,
-    /// Uncompressed bytes written per second while unpacking one layer. Default: 200 MB/s.
-    pub(crate) unpack_rate: Option<Rate>,
+    /// Uncompressed bytes written per second while unpacking one layer; drawn for each cluster. Default: 200 MB/s.
+    pub(crate) unpack_rate: Option<Spread<Rate>>,
     /// Spread between nodes of `unpackRate`: sigma of a lognormal factor with median 1. Default: 0.1.
     pub(crate) unpack_spread: Option<f64>,
     /// Part of unpacking a layer that does not depend on its size. Default: 25 ms.
-    pub(crate) unpack_per_layer: Option<Duration>,
+    pub(crate) unpack_per_layer: Option<Spread>,
     /// Part of a pull that depends on nothing. Default: 300 ms.
-    pub(crate) pull_constant: Option<Duration>,
+    pub(crate) pull_constant: Option<Spread>,
     /// Sandbox, container create and start. Default: {median: 1.5 s, sigma: 0.3}.
     pub(crate) start_overhead: Option<Spread>,
 }
@@ -309,8 +310,8 @@ pub(crate) enum ManifestFile {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(crate) struct InlineManifest {
-    /// Size of the config blob. Default: 8 kB.
-    pub(crate) config: Option<Size>,
+    /// Size of the config blob; drawn once a run. Default: 8 kB.
+    pub(crate) config: Option<Spread<Size>>,
     /// Bottom first.
     pub(crate) layers: Vec<LayerFile>,
 }
@@ -321,10 +322,10 @@ pub(crate) struct InlineManifest {
 pub(crate) struct LayerFile {
     /// Any text; layers with the same one are the same bytes. Default: a layer that is like no other.
     pub(crate) digest: Option<String>,
-    /// Compressed, over the wire.
-    pub(crate) size: Size,
-    /// On disk. Default: `size` times the image's `compressionRatio`.
-    pub(crate) uncompressed: Option<Size>,
+    /// Compressed, over the wire; drawn once a run for each digest.
+    pub(crate) size: Spread<Size>,
+    /// On disk; drawn once a run for each digest. Default: `size` times the image's `compressionRatio`.
+    pub(crate) uncompressed: Option<Spread<Size>>,
 }
 
 /// A workload that every cluster runs.
@@ -429,7 +430,7 @@ pub(crate) struct AgentFile {
     /// From a report being sent to the management cluster having it. Default: {median: 500 ms, sigma: 0.5}.
     pub(crate) report_delay: Option<Spread>,
     /// From a change of readiness in the cluster to the report that tells of it. Default: 5 s.
-    pub(crate) readiness_delay: Option<Duration>,
+    pub(crate) readiness_delay: Option<Spread>,
 }
 
 /// How long a pass of the rollout controller takes.

@@ -33,6 +33,7 @@ pub(super) struct Agent {
     applies: u64,
     hearings: u64,
     reports: u64,
+    readiness_changes: u64,
     /// The last report sent, and when it arrives: reports do not overtake each other.
     sent: Option<(Revision, bool)>,
     arrives: SimTime,
@@ -53,6 +54,7 @@ impl Agent {
             applies: 0,
             hearings: 0,
             reports: 0,
+            readiness_changes: 0,
             sent: known,
             arrives: SimTime::ZERO,
             readiness_due: false,
@@ -126,7 +128,10 @@ impl World<'_> {
         let told = cluster.agent.sent.is_some_and(|(_, ready)| ready);
         if settled != told && !cluster.agent.readiness_due {
             cluster.agent.readiness_due = true;
-            queue.schedule_in(self.spec.agent.readiness_delay, Event::ReadinessDue { cluster: id });
+            let nth = cluster.agent.readiness_changes;
+            cluster.agent.readiness_changes += 1;
+            let delay = self.spec.agent.readiness_delay.draw(&self.streams, cluster.key, "readiness delay", nth);
+            queue.schedule_in(delay, Event::ReadinessDue { cluster: id });
         }
     }
 

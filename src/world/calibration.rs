@@ -28,7 +28,7 @@ pub const DOWNLINK_MBIT: f64 = 100.0;
 
 /// Round trip from a cluster to the registry. Guess, with the link above: 1 ms in a data centre, 30 ms for a branch,
 /// 80 ms over a cellular network, 600 ms over a satellite.
-pub const RTT: SimDuration = SimDuration::from_millis(30);
+pub const RTT: DurationModel = DurationModel::Constant(SimDuration::from_millis(30));
 
 // ---- registry ----
 
@@ -93,10 +93,10 @@ pub const UNPACK_MB: f64 = 200.0;
 pub const UNPACK_SPREAD: f64 = 0.1;
 
 /// Part of unpacking a layer that does not depend on its size. Source: chonks, 12 to 34 ms.
-pub const UNPACK_PER_LAYER: SimDuration = SimDuration::from_millis(25);
+pub const UNPACK_PER_LAYER: DurationModel = DurationModel::Constant(SimDuration::from_millis(25));
 
 /// Part of a pull that depends on nothing. Source: chonks, 0.06 to 0.56 s.
-pub const PULL_CONSTANT: SimDuration = SimDuration::from_millis(300);
+pub const PULL_CONSTANT: DurationModel = DurationModel::Constant(SimDuration::from_millis(300));
 
 /// What a node's network card can receive, in Gbit/s. Guess; 0.1 to 25.
 pub const NIC_GBIT: f64 = 10.0;

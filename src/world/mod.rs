@@ -20,6 +20,7 @@
 mod agent;
 pub mod calibration;
 mod catalog;
+mod distribution;
 mod gates;
 mod ids;
 mod luck;
@@ -195,6 +196,8 @@ pub type Queue = EventQueue<Event>;
 #[derive(Debug)]
 struct Cluster {
     key: EntityKey,
+    /// Round trip to the registry.
+    rtt: SimDuration,
     lot: Lot,
     online: bool,
     agent: Agent,
@@ -285,7 +288,7 @@ impl<'s> World<'s> {
     #[must_use]
     pub fn new(spec: &'s WorldSpec, seed: u64, replicate: u32, queue: &mut Queue) -> Self {
         let streams = Streams::new(seed, replicate);
-        let catalog = Catalog::new(&spec.images);
+        let catalog = Catalog::new(&spec.images, &streams);
         let mut network = Network::new();
         let egress = network.add_link(None, spec.registry.egress);
         let regions: Vec<LinkId> =
@@ -319,16 +322,25 @@ impl<'s> World<'s> {
     fn add_cluster(&mut self, spec: &ClusterSpec, uplink: LinkId, queue: &mut Queue) {
         let id = ClusterId::at(self.clusters.len());
         let key = EntityKey::of(&spec.name);
-        let downlink = self.network.add_link(Some(uplink), spec.downlink);
+        let draw = |model: &RateModel, purpose| {
+            // What moves at all, so that everything that begins can end.
+            BytesPerSec::new(model.draw(&self.streams, key, purpose, 0).get().max(1.0))
+        };
+        let node = &self.spec.node;
+        let (downlink, nic, unpack_rate) =
+            (draw(&spec.downlink, "downlink"), draw(&node.nic, "nic"), draw(&node.unpack_rate, "unpack rate"));
+        let rtt = spec.rtt.draw(&self.streams, key, "rtt", 0);
+        let downlink = self.network.add_link(Some(uplink), downlink);
         let first = self.nodes.len();
         for at in 0..spec.nodes {
-            let node = self.new_node(id, key.part(u64::from(at)), downlink);
+            let node = self.new_node(id, key.part(u64::from(at)), downlink, nic, unpack_rate);
             self.nodes.push(node);
         }
         let lot = Lot::draw(self.spec, &self.streams, key);
         let running = (self.spec.release == ReleaseKind::Update).then_some(OLD);
         self.clusters.push(Cluster {
             key,
+            rtt,
             lot,
             online: lot.offline.is_none(),
             agent: Agent::settled(running),
@@ -348,14 +360,21 @@ impl<'s> World<'s> {
         }
     }
 
-    fn new_node(&mut self, cluster: ClusterId, key: EntityKey, downlink: LinkId) -> Node {
+    fn new_node(
+        &mut self,
+        cluster: ClusterId,
+        key: EntityKey,
+        downlink: LinkId,
+        nic: BytesPerSec,
+        unpack_rate: BytesPerSec,
+    ) -> Node {
         let spec = &self.spec.node;
         let speed = dist::lognormal(&mut self.streams.stream(key, "unpack speed"), 1.0, spec.unpack_spread);
         Node {
             cluster,
             key,
-            link: self.network.add_link(Some(downlink), spec.nic),
-            unpack_rate: BytesPerSec::new(spec.unpack_rate.get() * speed),
+            link: self.network.add_link(Some(downlink), nic),
+            unpack_rate: BytesPerSec::new(unpack_rate.get() * speed),
             blobs: vec![Blob::Partial(Bytes::ZERO); self.catalog.blobs],
             chains: vec![Chain::Absent; self.catalog.chains],
             present: vec![false; self.catalog.len()],
@@ -367,6 +386,7 @@ impl<'s> World<'s> {
             slot_queue: std::collections::VecDeque::new(),
             attempts: 0,
             requests: 0,
+            unpacks: 0,
             pods: 0,
         }
     }

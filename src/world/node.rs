@@ -53,9 +53,10 @@ pub(super) struct Node {
     pub(super) slots_taken: u32,
     /// Layers (by index in their image) that wait for a slot of the node.
     pub(super) slot_queue: VecDeque<(PullId, u16)>,
-    /// Pull attempts, requests and pods so far: the numbers of the node's draws.
+    /// Pull attempts, requests, unpackings and pods so far: the numbers of the node's draws.
     pub(super) attempts: u64,
     pub(super) requests: u64,
+    pub(super) unpacks: u64,
     pub(super) pods: u32,
 }
 

@@ -56,6 +56,8 @@ pub(super) struct Pull {
     pub(super) pod: PodId,
     pub(super) node: NodeId,
     pub(super) image: ImageRef,
+    /// How many attempts its node made before.
+    attempt: u64,
     pub(super) ended: bool,
     /// The config is here and it is known which layers are missing.
     planned: bool,
@@ -125,6 +127,7 @@ impl World<'_> {
             pod,
             node: id,
             image,
+            attempt,
             ended: false,
             planned: false,
             rejections: 0,
@@ -315,7 +318,11 @@ impl World<'_> {
                     pull.unpacking = true;
                     let writing =
                         layer.uncompressed.time_at(node.unpack_rate).expect("a checked unpack rate is not zero");
-                    queue.schedule_in(self.spec.node.unpack_per_layer + writing, Event::Unpacked { pull: id });
+                    let nth = node.unpacks;
+                    node.unpacks += 1;
+                    let constant =
+                        self.spec.node.unpack_per_layer.draw(&self.streams, node.key, "unpack per layer", nth);
+                    queue.schedule_in(constant + writing, Event::Unpacked { pull: id });
                     return;
                 }
             }
@@ -323,7 +330,8 @@ impl World<'_> {
         // Another pull may have unpacked what this one is still fetching; the runtime waits for its fetches all the same.
         if pull.fetches.iter().all(|fetch| *fetch == Fetch::Done) {
             pull.unpacking = true;
-            queue.schedule_in(self.spec.node.pull_constant, Event::Pulled { pull: id });
+            let constant = self.spec.node.pull_constant.draw(&self.streams, node.key, "pull constant", pull.attempt);
+            queue.schedule_in(constant, Event::Pulled { pull: id });
         }
     }
 

@@ -41,7 +41,7 @@ fn one_layer_over_one_link_takes_its_size_over_its_rate() {
 #[test]
 fn every_request_of_a_cold_pull_costs_its_round_trips() {
     let mut world = bare_world(1);
-    world.clusters[0].rtt = secs(0.1);
+    world.clusters[0].rtt = fixed(secs(0.1));
     world.registry.service_time = fixed(secs(0.01));
     world.images[0].layers = vec![layer("a", 100_000_000), layer("b", 100_000_000)];
     let played = play(&world, 1, DAY);
@@ -63,11 +63,11 @@ fn layers_go_through_three_slots_and_are_unpacked_in_order() {
     let cases = [(46e6, 1, 26.06, 25.8), (46e6, 4, 12.19, 12.4), (500e6, 1, 6.33, 6.0), (500e6, 4, 4.90, 4.6)];
     for (connection, layers, by_hand, measured) in cases {
         let mut world = bare_world(1);
-        world.clusters[0].downlink = BytesPerSec::new(1e12);
+        world.clusters[0].downlink = BytesPerSec::new(1e12).into();
         world.registry.per_connection = Some(BytesPerSec::new(connection));
-        world.node.unpack_rate = BytesPerSec::new(250e6);
-        world.node.unpack_per_layer = secs(0.025);
-        world.node.pull_constant = secs(0.3);
+        world.node.unpack_rate = BytesPerSec::new(250e6).into();
+        world.node.unpack_per_layer = fixed(secs(0.025));
+        world.node.pull_constant = fixed(secs(0.3));
         world.images[0].layers = (0..layers).map(|at| layer(&format!("l{at}"), 1_000_000_000 / layers)).collect();
         let played = play(&world, 1, DAY);
         assert_near(ready(&played, 0), by_hand, 0.01, "by hand");
@@ -80,7 +80,7 @@ fn layers_go_through_three_slots_and_are_unpacked_in_order() {
 fn an_update_fetches_and_unpacks_only_what_is_new() {
     let mut world = bare_world(1);
     world.release = ReleaseKind::Update;
-    world.node.unpack_per_layer = secs(1.0);
+    world.node.unpack_per_layer = fixed(secs(1.0));
     world.images[0].previous = vec![layer("base", 50_000_000), layer("libs", 50_000_000), layer("tail", 5_000_000)];
     world.images[0].layers = vec![layer("base", 50_000_000), layer("app", 30_000_000), layer("tail", 5_000_000)];
     let played = play(&world, 1, DAY);
@@ -213,7 +213,7 @@ fn two_pulls_on_one_node_fetch_a_shared_layer_once() {
 fn a_layer_costs_its_constant_once_bandwidth_is_ample() {
     let time = |layers: u64| {
         let mut world = bare_world(1);
-        world.node.unpack_per_layer = secs(0.025);
+        world.node.unpack_per_layer = fixed(secs(0.025));
         world.images[0].layers = (0..layers).map(|at| layer(&format!("l{at}"), 1)).collect();
         ready(&play(&world, 1, DAY), 0)
     };
@@ -317,7 +317,7 @@ fn an_agent_applies_reports_and_tells_of_readiness_with_its_delays() {
     world.agent.instruction_delay = fixed(secs(0.5));
     world.agent.apply = fixed(secs(3.0));
     world.agent.report_delay = fixed(secs(0.25));
-    world.agent.readiness_delay = secs(5.0);
+    world.agent.readiness_delay = fixed(secs(5.0));
     let played = play(&world, 1, DAY);
     let reports = played.times(|event| matches!(event, Event::ReportArrives(_)));
     assert_near(reports[0], 0.5 + 3.0 + 0.25, 1e-6, "applied, not ready yet");

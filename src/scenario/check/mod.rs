@@ -8,6 +8,7 @@ mod kubefleet;
 mod parts;
 mod release;
 mod strategy;
+mod values;
 
 pub(crate) use parts::control_loop;
 
@@ -20,11 +21,12 @@ use super::files::Files;
 use super::inventory::InventoryCluster;
 use super::path::Path;
 use super::quantity::Rate;
+use super::spread::Spread;
 use super::tree::Node;
 use super::{FleetGroup, Strategy, fleet_clusters};
 use crate::rollout::rancher_fleet::Cluster;
 use crate::units::{BytesPerSec, SimDuration};
-use crate::world::WorldSpec;
+use crate::world::{RateModel, WorldSpec};
 
 /// One reading of an experiment file while it is checked.
 pub(crate) struct Checker<'a> {
@@ -84,6 +86,20 @@ impl Checker<'_> {
                 None
             }
         }
+    }
+
+    /// A rate that may be drawn and is never zero.
+    fn rate_spread(&mut self, path: &Path, written: Option<&Spread<Rate>>, default: BytesPerSec) -> RateModel {
+        let model = self.spread(path, written, default.into());
+        let lowest = match model {
+            RateModel::Constant(_) | RateModel::Uniform { .. } | RateModel::Empirical(_) => model.least(),
+            _ => model.mean(),
+        };
+        if lowest <= 0.0 {
+            let help = "write rates above 0, e.g. `10 Mbit/s`; a cluster that is cut off is `faults: {offline: …}`";
+            self.report(path, "nothing ever arrives over a link of 0", help);
+        }
+        model
     }
 
     /// A rate that is not zero.
