@@ -14,10 +14,10 @@ use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_m
 use fleetsim::rollout::rancher_fleet::{IntOrString, READINESS_DELAY, RolloutStrategy, Rules, control_loop};
 use fleetsim::scenario::{Scenario, Strategy, Variant};
 use fleetsim::sim;
-use fleetsim::units::{Bytes, BytesPerSec, Share, SimDuration};
+use fleetsim::units::{Bytes, BytesPerSec, SimDuration};
 use fleetsim::world::{
-    AgentSpec, ClusterSpec, DurationModel, FaultSpec, ImageSpec, LayerSpec, NodeSpec, ProbeSpec, PullOrder, PullPolicy,
-    RegistrySpec, ReleaseKind, SlotScope, Uncompressed, WorkloadKind, WorkloadSpec, WorldSpec, calibration,
+    AgentSpec, ClusterSpec, FaultSpec, ImageSpec, LayerSpec, NodeSpec, ProbeSpec, PullOrder, PullPolicy, RegistrySpec,
+    ReleaseKind, SlotScope, Uncompressed, WorkloadKind, WorkloadSpec, WorldSpec, calibration,
 };
 
 const NODES: u32 = 3;
@@ -99,13 +99,7 @@ fn world(clusters: usize) -> WorldSpec {
             report_delay: calibration::REPORT_DELAY,
             readiness_delay: READINESS_DELAY.into(),
         },
-        faults: FaultSpec {
-            offline: Share::NONE,
-            offline_return: None,
-            pull_failure: Share::NONE,
-            defect: Share::NONE,
-            crash_after: DurationModel::Constant(SimDuration::ZERO),
-        },
+        faults: FaultSpec::default(),
     }
 }
 

@@ -14,8 +14,9 @@ use fleetsim::scenario::{Scenario, Strategy, Variant};
 use fleetsim::sim;
 use fleetsim::units::{Bytes, BytesPerSec, PerSecond, Share, SimDuration};
 use fleetsim::world::{
-    AgentSpec, Backoff, ClusterSpec, CountOrPercent, DurationModel, Event, FaultSpec, ImageSpec, LayerSpec, NodeSpec,
-    ProbeSpec, PullOrder, PullPolicy, RegionSpec, RegistrySpec, ReleaseKind, RequestLimit, RetrySpec, SlotScope,
+    AgentSpec, Backoff, ClusterSpec, CountOrPercent, CutKind, DefectKind, DurationModel, Event, FactorModel, FaultSpec,
+    ImageSpec, LayerSpec, NodeLossSpec, NodeSpec, OutageSpec, ProbeSpec, PullOrder, PullPolicy, RegionSpec,
+    RegionalOutageSpec, RegionalTimes, RegistrySpec, ReleaseKind, RequestLimit, RetrySpec, SlotScope, SlowSpec,
     Uncompressed, WorkloadKind, WorkloadSpec, WorldSpec,
 };
 
@@ -178,8 +179,51 @@ fn world(luck: &mut Luck) -> WorldSpec {
             pull_failure: luck.share(0.5, 0.5),
             defect: luck.share(0.3, 0.5),
             crash_after: luck.duration(20.0),
+            ..FaultSpec::default()
         },
     }
+}
+
+/// What else goes wrong, in half of the worlds; drawn apart, so that the worlds themselves stay as they were.
+fn more_faults(luck: &mut Luck, world: &mut WorldSpec) {
+    if luck.chance(0.5) {
+        return;
+    }
+    let cuts = |luck: &mut Luck| if luck.chance(0.7) { CutKind::All } else { CutKind::Management };
+    let faults = &mut world.faults;
+    faults.outages = luck.chance(0.4).then(|| OutageSpec {
+        between: DurationModel::weibull_of_mean(SimDuration::from_secs(u64::from(luck.number(300, 100_000))), 0.75),
+        repair: luck.duration(2000.0),
+        cuts: cuts(luck),
+    });
+    for at in 0..luck.number(0, 2) {
+        faults.regional.push(RegionalOutageSpec {
+            name: format!("outage {at}"),
+            clusters: (0..world.clusters.len()).filter(|_| luck.chance(0.5)).collect(),
+            cuts: cuts(luck),
+            times: if luck.chance(0.5) {
+                let secs = |luck: &mut Luck, most| SimDuration::from_secs(u64::from(luck.number(0, most)));
+                RegionalTimes::Windows((0..3).map(|_| (secs(luck, 600), secs(luck, 1000))).collect())
+            } else {
+                let between = DurationModel::Exponential { mean: SimDuration::from_secs(5000) };
+                RegionalTimes::Drawn { between, repair: luck.duration(1000.0) }
+            },
+        });
+    }
+    faults.slow = luck
+        .chance(0.3)
+        .then(|| SlowSpec { share: Share::new(0.3), factor: FactorModel::Uniform { min: 1.0, max: 20.0 } });
+    faults.not_found = luck.share(0.3, 0.3);
+    if luck.chance(0.5) {
+        faults.defect_kind = DefectKind::Unready;
+    }
+    faults.detected_after = luck.chance(0.3).then(|| luck.duration(300.0));
+    faults.node_loss = luck.chance(0.4).then(|| NodeLossSpec {
+        between: DurationModel::weibull_of_mean(SimDuration::from_secs(u64::from(luck.number(300, 100_000))), 0.75),
+        repair: luck.duration(2000.0),
+        grace: SimDuration::from_secs(40),
+        eviction: SimDuration::from_secs(300),
+    });
 }
 
 fn strategy(luck: &mut Luck) -> Strategy {
@@ -215,7 +259,11 @@ fn variant(seed: u64) -> Variant {
         strategy: "random".to_owned(),
         setting: String::new(),
         scenario: Scenario {
-            world: Arc::new(world(&mut luck)),
+            world: {
+                let mut world = world(&mut luck);
+                more_faults(&mut Luck(Streams::new(seed, 0).stream("random world", "faults")), &mut world);
+                Arc::new(world)
+            },
             groups: Arc::new(Vec::new()),
             strategy: strategy(&mut luck),
             control_loop: control_loop(),

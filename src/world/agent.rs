@@ -2,10 +2,10 @@
 //!
 //! An instruction reaches an online cluster after a delay; applying takes its time (Fleet: a Helm upgrade); then the
 //! agent reports what it applied with the readiness of that moment. Later changes of readiness are reported after a
-//! delay of their own. A cluster that is offline hears nothing and sends nothing, and catches up when it returns: with
-//! the newest instruction only.
+//! delay of their own. A cluster that is cut off hears nothing, what it sends is lost, and it catches up when it is back:
+//! with the newest instruction only, and a report of how it stands then.
 //!
-//! Left out: applies that fail, and reports lost on the way.
+//! Left out: applies that fail, and reports lost on a way that is open.
 
 use super::ids::ClusterId;
 use super::meter::ClusterPhase;
@@ -63,6 +63,15 @@ impl Agent {
     }
 }
 
+impl Agent {
+    /// Whether it has nothing left to do, and nothing to tell but that all is well.
+    pub(super) fn is_at_rest(&self, settled: bool) -> bool {
+        let has_begun = self.told.is_some() || self.applied.is_some();
+        let is_known = settled && self.known == self.applied.map(|revision| (revision, true));
+        !has_begun || (self.told == self.applied && self.applying.is_none() && is_known)
+    }
+}
+
 impl World<'_> {
     /// The management cluster tells a cluster what to run from now on.
     pub fn tell(&mut self, id: ClusterId, revision: Revision, queue: &mut Queue) {
@@ -73,7 +82,7 @@ impl World<'_> {
         if revision == NEW {
             cluster.facts.told.get_or_insert(now);
         }
-        if cluster.online {
+        if cluster.cuts.is_managed() {
             self.send_instruction(id, queue);
         }
         self.note_phase(id);
@@ -87,18 +96,22 @@ impl World<'_> {
         queue.schedule_in(delay, Event::AgentHears { cluster: id });
     }
 
-    pub(super) fn cluster_returns(&mut self, id: ClusterId, queue: &mut Queue) {
-        let cluster = &mut self.clusters[id.index()];
-        cluster.online = true;
-        if cluster.agent.told != cluster.agent.applied {
+    /// The management cluster reaches the cluster again: instruction and report are sent, if they are news.
+    pub(super) fn is_managed_again(&mut self, id: ClusterId, queue: &mut Queue) {
+        let agent = &mut self.clusters[id.index()].agent;
+        // What was on its way may be lost.
+        agent.sent = agent.known;
+        if agent.told != agent.applied {
             self.send_instruction(id, queue);
         }
+        self.send_report(id, queue);
         self.note_phase(id);
     }
 
     pub(super) fn agent_hears(&mut self, id: ClusterId, queue: &mut Queue) {
-        let agent = &mut self.clusters[id.index()].agent;
-        if agent.applying.is_some() || agent.told == agent.applied {
+        let cluster = &mut self.clusters[id.index()];
+        let agent = &mut cluster.agent;
+        if !cluster.cuts.is_managed() || agent.applying.is_some() || agent.told == agent.applied {
             return;
         }
         agent.applying = agent.told;
@@ -144,6 +157,9 @@ impl World<'_> {
         let cluster = &mut self.clusters[id.index()];
         let agent = &mut cluster.agent;
         let Some(applied) = agent.applied else { return };
+        if !cluster.cuts.is_managed() {
+            return;
+        }
         let news = (applied, cluster.settled);
         if agent.sent == Some(news) {
             return;
@@ -158,6 +174,9 @@ impl World<'_> {
 
     pub(super) fn report_arrives(&mut self, report: Report, now: SimTime) {
         let cluster = &mut self.clusters[report.cluster.index()];
+        if !cluster.cuts.is_managed() {
+            return;
+        }
         cluster.agent.known = Some((report.applied, report.ready));
         if (report.applied, report.ready) == (NEW, true) {
             cluster.facts.ready = Some(now);
@@ -174,7 +193,7 @@ impl World<'_> {
             ClusterPhase::Waiting
         } else if agent.known == Some((NEW, true)) {
             ClusterPhase::Ready
-        } else if !cluster.online || cluster.troubled_pods > 0 {
+        } else if !cluster.cuts.is_managed() || cluster.troubled_pods > 0 {
             ClusterPhase::NotReady
         } else {
             ClusterPhase::Updating

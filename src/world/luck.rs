@@ -1,6 +1,6 @@
 //! What fate has in store for each cluster, drawn before the run.
 
-use super::spec::WorldSpec;
+use super::spec::{SlowSpec, WorldSpec};
 use crate::engine::{EntityKey, Streams, dist};
 use crate::units::SimTime;
 
@@ -9,8 +9,12 @@ use crate::units::SimTime;
 pub(super) struct Lot {
     /// Offline when the rollout starts, and until when. `Some(None)`: for ever.
     pub(super) offline: Option<Option<SimTime>>,
-    /// Whether the new revision crashes here.
+    /// Whether the new revision is defective here.
     pub(super) defective: bool,
+    /// Whether the new revision's images cannot be found here.
+    pub(super) not_found: bool,
+    /// How many times slower than others it is.
+    pub(super) slow: f64,
 }
 
 impl Lot {
@@ -21,6 +25,8 @@ impl Lot {
             Some(SimTime::ZERO + back.sample(&mut streams.stream(cluster, "offline return")))
         });
         let defective = dist::bernoulli(&mut streams.stream(cluster, "defect"), faults.defect.get());
-        Self { offline, defective }
+        let not_found = dist::bernoulli(&mut streams.stream(cluster, "not found"), faults.not_found.get());
+        let slow = SlowSpec::draw(faults.slow.as_ref(), streams, cluster);
+        Self { offline, defective, not_found, slow }
     }
 }

@@ -10,7 +10,9 @@
 //! | `pod`, `rolling` | pods, probes, back-offs; Deployment and DaemonSet rolling updates |
 //! | `pull`, `request`, `node`, `catalog` | an image pull, request by request and layer by layer |
 //! | `registry`, `gates` | the request limit; token bucket and back-off |
-//! | `luck` | what is drawn |
+//! | `luck` | what is drawn for a cluster before the run |
+//! | `distribution` | quantities that are fixed or drawn |
+//! | `faults` | what goes wrong |
 //! | `meter` | exact peaks, totals and the time series |
 //! | `spec`, [`calibration`] | parameters, and where their values come from |
 //!
@@ -21,6 +23,7 @@ mod agent;
 pub mod calibration;
 mod catalog;
 mod distribution;
+mod faults;
 mod gates;
 mod ids;
 mod luck;
@@ -40,6 +43,7 @@ mod tests;
 use std::collections::HashMap;
 
 pub use agent::Report;
+pub use faults::FaultEvent;
 pub use ids::{ClusterId, NodeId, PodId, PullId};
 pub use meter::{Bin, ClusterPhase, Gauge, Meter};
 pub use pull::PullError;
@@ -52,6 +56,7 @@ use crate::rollout::Revision;
 use crate::units::{Bytes, BytesPerSec, SimDuration, SimTime};
 use agent::Agent;
 use catalog::Catalog;
+use faults::Cuts;
 use gates::TokenBucket;
 use luck::Lot;
 use node::{Blob, Chain, Node};
@@ -69,6 +74,8 @@ pub const NEW: Revision = Revision(2);
 pub enum Event {
     /// Something that the driver of the world scheduled for itself; a world does nothing with it.
     Driver(DriverEvent),
+    /// Something fails, or is repaired.
+    Fault(FaultEvent),
     /// An offline cluster is back.
     ClusterReturns {
         /// Which cluster.
@@ -199,7 +206,14 @@ struct Cluster {
     /// Round trip to the registry.
     rtt: SimDuration,
     lot: Lot,
-    online: bool,
+    cuts: Cuts,
+    /// Its downlink, and what that carries unless it is cut off.
+    link: LinkId,
+    downlink: BytesPerSec,
+    /// Failures in progress that have an end.
+    repairs_due: u32,
+    /// The turn of its process of outages.
+    outage: u64,
     agent: Agent,
     workloads: Vec<WorkloadState>,
     /// All workloads run their template, ready.
@@ -242,7 +256,7 @@ pub struct Totals {
     /// Image pulls begun.
     pub pulls: u64,
     /// Attempts that failed, by [`PullError`] in its order.
-    pub failed_pulls: [u64; 3],
+    pub failed_pulls: [u64; PullError::KINDS],
     /// Times a pod was sent into image back-off.
     pub backoffs: u64,
     /// Containers that crashed.
@@ -280,6 +294,10 @@ pub struct World<'s> {
     reports: Vec<Report>,
     /// Pending events that can change nothing any more.
     hopeless_events: usize,
+    /// Pending events of failures that go on for ever.
+    fault_events: usize,
+    /// The turns of the processes of regional outages.
+    regional_turns: Vec<u64>,
 }
 
 impl<'s> World<'s> {
@@ -310,12 +328,15 @@ impl<'s> World<'s> {
             totals: Totals::default(),
             reports: Vec::new(),
             hopeless_events: 0,
+            fault_events: 0,
+            regional_turns: Vec::new(),
             catalog,
         };
         for cluster in &spec.clusters {
             let uplink = cluster.region.map_or(egress, |region| regions[region]);
             world.add_cluster(cluster, uplink, queue);
         }
+        world.start_faults(queue);
         world
     }
 
@@ -326,23 +347,28 @@ impl<'s> World<'s> {
             // What moves at all, so that everything that begins can end.
             BytesPerSec::new(model.draw(&self.streams, key, purpose, 0).get().max(1.0))
         };
+        let lot = Lot::draw(self.spec, &self.streams, key);
         let node = &self.spec.node;
-        let (downlink, nic, unpack_rate) =
-            (draw(&spec.downlink, "downlink"), draw(&node.nic, "nic"), draw(&node.unpack_rate, "unpack rate"));
+        let nic = draw(&node.nic, "nic");
+        let downlink = slowed(draw(&spec.downlink, "downlink"), lot.slow);
+        let unpack_rate = slowed(draw(&node.unpack_rate, "unpack rate"), lot.slow);
         let rtt = spec.rtt.draw(&self.streams, key, "rtt", 0);
-        let downlink = self.network.add_link(Some(uplink), downlink);
+        let link = self.network.add_link(Some(uplink), downlink);
         let first = self.nodes.len();
         for at in 0..spec.nodes {
-            let node = self.new_node(id, key.part(u64::from(at)), downlink, nic, unpack_rate);
+            let node = self.new_node(id, key.part(u64::from(at)), link, nic, unpack_rate);
             self.nodes.push(node);
         }
-        let lot = Lot::draw(self.spec, &self.streams, key);
         let running = (self.spec.release == ReleaseKind::Update).then_some(OLD);
         self.clusters.push(Cluster {
             key,
             rtt,
             lot,
-            online: lot.offline.is_none(),
+            cuts: Cuts::default(),
+            link,
+            downlink,
+            repairs_due: 0,
+            outage: 0,
             agent: Agent::settled(running),
             workloads: self.spec.workloads.iter().map(|_| WorkloadState::default()).collect(),
             settled: running.is_some(),
@@ -355,8 +381,11 @@ impl<'s> World<'s> {
         if let Some(revision) = running {
             self.settle(id, revision);
         }
-        if let Some(Some(back)) = lot.offline {
-            queue.schedule(back, Event::ClusterReturns { cluster: id });
+        if let Some(back) = lot.offline {
+            self.cut_off(id, queue);
+            if let Some(back) = back {
+                queue.schedule(back, Event::ClusterReturns { cluster: id });
+            }
         }
     }
 
@@ -388,6 +417,11 @@ impl<'s> World<'s> {
             requests: 0,
             unpacks: 0,
             pods: 0,
+            down: false,
+            ready: true,
+            failures: 0,
+            turn: 0,
+            undead: Vec::new(),
         }
     }
 
@@ -399,9 +433,13 @@ impl<'s> World<'s> {
     pub fn handle(&mut self, event: Event, queue: &mut Queue) {
         let now = queue.now();
         self.meter.advance(now);
+        if self.is_held(&event) {
+            return;
+        }
         match event {
             Event::Driver(_) => {}
-            Event::ClusterReturns { cluster } => self.cluster_returns(cluster, queue),
+            Event::Fault(event) => self.fault(event, queue),
+            Event::ClusterReturns { cluster } => self.restore(cluster, queue),
             Event::AgentHears { cluster } => self.agent_hears(cluster, queue),
             Event::Applied { cluster } => self.applied(cluster, queue),
             Event::ReadinessDue { cluster } => self.readiness_due(cluster, queue),
@@ -485,11 +523,12 @@ impl<'s> World<'s> {
         std::mem::take(&mut self.reports)
     }
 
-    /// Whether no pending event can change anything that a product sees: nothing pends, or only restarts of pods that
-    /// crash before they could ever be ready, and `idle` events of the driver that change nothing.
+    /// Whether no pending event can bring the rollout on: nothing pends, or only restarts of pods that crash before they
+    /// could ever be ready, failures that are still to come, and `idle` events of the driver that change nothing. The
+    /// end of a failure does count, if its cluster has something left to do or to tell.
     #[must_use]
     pub fn is_at_rest(&self, queue: &Queue, idle: usize) -> bool {
-        queue.len() == self.hopeless_events + idle
+        queue.len() == self.hopeless_events + self.fault_events + idle && !self.a_repair_matters()
     }
 
     /// Whether a pod of the cluster waits after a failed pull or a crash.
@@ -539,4 +578,9 @@ impl<'s> World<'s> {
     pub fn busy_share(&self, span: SimDuration) -> f64 {
         if span.is_zero() { 0.0 } else { self.meter.busy().as_secs_f64() / span.as_secs_f64() }
     }
+}
+
+/// A rate of a cluster that is slower than others by this factor.
+fn slowed(rate: BytesPerSec, factor: f64) -> BytesPerSec {
+    BytesPerSec::new(rate.get() / factor)
 }

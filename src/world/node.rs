@@ -58,6 +58,16 @@ pub(super) struct Node {
     pub(super) requests: u64,
     pub(super) unpacks: u64,
     pub(super) pods: u32,
+    /// It has failed and is not back.
+    pub(super) down: bool,
+    /// The control plane takes it for ready.
+    pub(super) ready: bool,
+    /// Failures so far.
+    pub(super) failures: u32,
+    /// The turn of its process of failures.
+    pub(super) turn: u64,
+    /// Pods that were deleted while it was away.
+    pub(super) undead: Vec<PodId>,
 }
 
 impl Node {

@@ -20,7 +20,6 @@ use super::node::{Blob, Chain};
 use super::request::Request;
 use super::spec::{PullOrder, PullPolicy, SlotScope};
 use super::{Event, Queue, World};
-use crate::engine::dist;
 use crate::flow::TransferId;
 use crate::units::{Bytes, SimTime};
 
@@ -33,6 +32,17 @@ pub enum PullError {
     TooManyRequests,
     /// The transfer broke.
     Broken,
+    /// Nothing came for too long.
+    NoProgress,
+    /// There is no such image.
+    NotFound,
+    /// The node failed.
+    NodeLost,
+}
+
+impl PullError {
+    /// How many there are.
+    pub const KINDS: usize = Self::NodeLost as usize + 1;
 }
 
 /// How far a layer has come.
@@ -78,6 +88,13 @@ pub(super) struct Pull {
     doomed_layer: Option<usize>,
 }
 
+impl Pull {
+    /// Whether something has yet to come over the network.
+    pub(super) fn waits_for_network(&self) -> bool {
+        !self.planned || self.fetches.iter().any(|fetch| *fetch != Fetch::Done)
+    }
+}
+
 /// What a transfer carries.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Cargo {
@@ -111,18 +128,19 @@ impl World<'_> {
             self.pull_failed(pod, PullError::KubeletRate, queue);
             return;
         }
+        if self.is_missing(pod) {
+            self.ask_in_vain(pod, queue);
+            return;
+        }
+        let node = &mut self.nodes[id.index()];
         let image = self.pods[pod.index()].image;
         let layers = self.catalog.image(image).layers.len();
         let attempt = node.attempts;
         node.attempts += 1;
         let pull = PullId::at(self.pulls.len());
         node.pulls.push(pull);
-        let doom = {
-            let mut rng = self.streams.stream_nth(node.key, "pull failure", attempt);
-            let fails = dist::bernoulli(&mut rng, self.spec.faults.pull_failure.get());
-            fails.then(|| (dist::unit(&mut rng), dist::unit(&mut rng)))
-        };
         let cluster = node.cluster;
+        let doom = self.draw_doom(id, attempt);
         self.pulls.push(Pull {
             pod,
             node: id,
@@ -144,6 +162,7 @@ impl World<'_> {
         });
         self.totals.pulls += 1;
         self.note_pull_begins(cluster, now);
+        self.expect_connection(cluster, pull, queue);
         self.send(pull, Request::Challenge, queue);
     }
 
@@ -379,10 +398,23 @@ impl World<'_> {
         self.note_pull_ends(cluster, now);
     }
 
-    /// The attempt fails: what is under way is dropped, and what has arrived is kept or lost.
+    /// The attempt fails; its pod tries again later.
     pub(super) fn fail(&mut self, id: PullId, error: PullError, queue: &mut Queue) {
-        let now = queue.now();
         let (pod, node_id) = (self.pulls[id.index()].pod, self.pulls[id.index()].node);
+        self.drop_pull(id, queue);
+        self.pull_failed(pod, error, queue);
+        // Others of the node may have waited for what this one had claimed.
+        if !self.nodes[node_id.index()].pulls.is_empty() {
+            let other = self.nodes[node_id.index()].pulls[0];
+            self.look_again(other, queue);
+        }
+        self.start_queued_pulls(node_id, queue);
+    }
+
+    /// An attempt ends early: what is under way is dropped, and what has arrived is kept or lost.
+    pub(super) fn drop_pull(&mut self, id: PullId, queue: &mut Queue) {
+        let now = queue.now();
+        let node_id = self.pulls[id.index()].node;
         if let Some(transfer) = self.pulls[id.index()].config.take() {
             let part = self.cancel_transfer(transfer, now);
             self.totals.lost += part;
@@ -416,13 +448,6 @@ impl World<'_> {
         }
         self.end_pull(id, now);
         self.flow_changed(queue);
-        self.pull_failed(pod, error, queue);
-        // Others of the node may have waited for what this one had claimed.
-        if !self.nodes[node_id.index()].pulls.is_empty() {
-            let other = self.nodes[node_id.index()].pulls[0];
-            self.look_again(other, queue);
-        }
-        self.start_queued_pulls(node_id, queue);
     }
 
     /// Whether a pod's image must be asked for at all.

@@ -5,7 +5,10 @@
 use std::collections::BTreeMap;
 
 pub use super::distribution::{Distribution, DurationModel, FactorModel, Quantity, RateModel, SizeModel};
-use crate::units::{BytesPerSec, PerSecond, Share, SimDuration};
+pub use super::faults::{
+    CutKind, DefectKind, FaultSpec, NodeLossSpec, OutageSpec, RegionalOutageSpec, RegionalTimes, SlowSpec,
+};
+use crate::units::{BytesPerSec, PerSecond, SimDuration};
 
 /// The whole world of one run, before its luck is drawn.
 #[derive(Clone, Debug, PartialEq)]
@@ -284,19 +287,4 @@ pub struct AgentSpec {
     pub report_delay: DurationModel,
     /// From a change of readiness in the cluster to the report that tells of it.
     pub readiness_delay: DurationModel,
-}
-
-/// What goes wrong, as shares and probabilities; the luck itself is drawn per run.
-#[derive(Clone, Debug, PartialEq)]
-pub struct FaultSpec {
-    /// Share of clusters that are offline when the rollout starts.
-    pub offline: Share,
-    /// When an offline cluster comes back, from the start of the rollout. `None`: never.
-    pub offline_return: Option<DurationModel>,
-    /// Probability that an attempt to pull an image fails on its way.
-    pub pull_failure: Share,
-    /// Share of clusters in which the new revision's pods crash.
-    pub defect: Share,
-    /// How long a defective container runs before it crashes.
-    pub crash_after: DurationModel,
 }

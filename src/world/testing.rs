@@ -8,7 +8,7 @@ use super::{
     Totals, Uncompressed, WorkloadKind, WorkloadSpec, World, WorldSpec,
 };
 use crate::engine::{self, EventQueue, Model};
-use crate::units::{Bytes, BytesPerSec, Share, SimDuration, SimTime};
+use crate::units::{Bytes, BytesPerSec, SimDuration, SimTime};
 
 /// A duration that does not vary.
 pub(crate) const fn fixed(span: SimDuration) -> DurationModel {
@@ -93,13 +93,7 @@ pub(crate) fn bare_world(count: usize) -> WorldSpec {
             report_delay: nothing.clone(),
             readiness_delay: nothing.clone(),
         },
-        faults: FaultSpec {
-            offline: Share::NONE,
-            offline_return: None,
-            pull_failure: Share::NONE,
-            defect: Share::NONE,
-            crash_after: nothing,
-        },
+        faults: FaultSpec::default(),
     }
 }
 

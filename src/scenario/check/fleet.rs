@@ -242,7 +242,12 @@ impl Checker<'_> {
     }
 
     /// A selector that is right and selects at least one of the clusters.
-    fn selector(&mut self, path: &Path, selector: &LabelSelector, clusters: &[&Labels]) -> Option<CheckedSelector> {
+    pub(super) fn selector(
+        &mut self,
+        path: &Path,
+        selector: &LabelSelector,
+        clusters: &[&Labels],
+    ) -> Option<CheckedSelector> {
         match selector.check() {
             Err(error) => {
                 self.report(

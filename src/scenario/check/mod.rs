@@ -3,6 +3,7 @@
 
 mod argo_cd;
 mod cloud_foundry;
+mod faults;
 mod fleet;
 mod kubefleet;
 mod parts;
@@ -168,6 +169,7 @@ impl Checker<'_> {
         let kind = release::kind(file.release.as_ref());
         let images = self.images(file.release.as_ref(), kind);
         let workloads = self.workloads(file.release.as_ref(), &images);
+        let faults = self.faults(file.faults.as_ref(), &clusters, &regions, &workloads);
         let world = WorldSpec {
             clusters,
             regions,
@@ -177,7 +179,7 @@ impl Checker<'_> {
             workloads,
             release: kind,
             agent: self.agent(file.agent.as_ref()),
-            faults: self.faults(file.faults.as_ref()),
+            faults,
         };
         let fleet_clusters = Arc::new(fleet_clusters(&world.clusters, &groups));
         CheckedWorld { world: Arc::new(world), groups: Arc::new(groups), fleet_clusters }

@@ -1,15 +1,12 @@
-//! Registry, nodes, agent and faults.
+//! Registry, nodes and agent.
 
-use super::super::file::{AgentFile, BackoffFile, ControllerFile, FaultsFile, NodeFile, RegistryFile, SlotScopeFile};
+use super::super::file::{AgentFile, BackoffFile, ControllerFile, NodeFile, RegistryFile, SlotScopeFile};
 use super::super::path::Path;
-use super::super::quantity::Percent;
 use super::Checker;
 use crate::rollout::{ControlLoop, rancher_fleet};
-use crate::units::{BytesPerSec, PerSecond, Share, SimDuration};
+use crate::units::{BytesPerSec, PerSecond, SimDuration};
 use crate::world::calibration as default;
-use crate::world::{
-    AgentSpec, Backoff, FaultSpec, NodeSpec, PullOrder, RegistrySpec, RequestLimit, RetrySpec, SlotScope,
-};
+use crate::world::{AgentSpec, Backoff, NodeSpec, PullOrder, RegistrySpec, RequestLimit, RetrySpec, SlotScope};
 
 fn mb(rate: f64) -> BytesPerSec {
     BytesPerSec::new(rate * 1e6)
@@ -172,32 +169,6 @@ impl Checker<'_> {
                 &path.key("readinessDelay"),
                 written.readiness_delay.as_ref(),
                 rancher_fleet::READINESS_DELAY.into(),
-            ),
-        }
-    }
-
-    pub(super) fn faults(&mut self, written: Option<&FaultsFile>) -> FaultSpec {
-        let written = written.cloned().unwrap_or_default();
-        let path = Path::of("faults");
-        let share = |share: Option<Percent>| share.map_or(Share::NONE, |share| share.0);
-        let pull_failure = share(written.pull_failure);
-        if pull_failure.get() >= 1.0 {
-            let help = "write less than 100%; a fleet that cannot pull at all is not a rollout";
-            self.report(&path.key("pullFailure"), "no pull would ever succeed", help);
-        }
-        FaultSpec {
-            offline: share(written.offline.as_ref().map(|offline| offline.share)),
-            offline_return: written
-                .offline
-                .as_ref()
-                .and_then(|offline| offline.comes_back.as_ref())
-                .map(|back| self.spread(&path.key("offline").key("return"), Some(back), SimDuration::ZERO.into())),
-            pull_failure,
-            defect: share(written.defect.as_ref().map(|defect| defect.share)),
-            crash_after: self.spread(
-                &path.key("defect").key("crashAfter"),
-                written.defect.as_ref().and_then(|defect| defect.crash_after.as_ref()),
-                default::CRASH_AFTER,
             ),
         }
     }
