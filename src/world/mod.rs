@@ -531,7 +531,7 @@ impl<'s> World<'s> {
         queue.len() == self.hopeless_events + self.fault_events + idle && !self.a_repair_matters()
     }
 
-    /// Whether a pod of the cluster waits after a failed pull or a crash.
+    /// Whether a pod of the cluster waits after a failed pull or a crash, or will not answer its readiness probe for a defect.
     #[must_use]
     pub fn has_failed_pods(&self, cluster: ClusterId) -> bool {
         self.clusters[cluster.index()].troubled_pods > 0

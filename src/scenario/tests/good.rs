@@ -4,7 +4,8 @@ use super::*;
 use crate::rollout::rancher_fleet::IntOrString;
 use crate::units::{Bytes, BytesPerSec, Share};
 use crate::world::{
-    DurationModel, PullOrder, RateModel, ReleaseKind, SizeModel, SlotScope, Uncompressed, WorkloadKind,
+    CutKind, DefectKind, DurationModel, FactorModel, PullOrder, RateModel, RegionalTimes, ReleaseKind, SizeModel,
+    SlotScope, Uncompressed, WorkloadKind, calibration,
 };
 
 #[test]
@@ -227,4 +228,42 @@ fn whatever_is_a_duration_a_size_or_a_rate_can_be_drawn() {
     assert_eq!(world.node.pull_constant, DurationModel::Weibull { scale: secs(1.0), shape: 2.0 });
     assert_eq!(world.agent.readiness_delay, DurationModel::Uniform { min: secs(1.0), max: secs(15.0) });
     assert!(experiment.inputs.iter().any(|input| input.path == "layers.csv"), "a file of values belongs to provenance");
+}
+
+#[test]
+fn every_kind_of_failure_can_be_written() {
+    let text = SKETCH
+        .replace(
+            "faults: {offline: {share: 3%}, pullFailure: 0.2%, defect: {share: 0%}}",
+            "faults:
+  outages: {cuts: management}
+  regional:
+    - {region: eu, windows: [{from: 10m, for: 1h}, {from: 3h, for: 1m}]}
+    - {selector: {matchLabels: {env: staging}}, between: {mean: 30 d}, repair: 2 h}
+  slow: {share: 5%, factor: {min: 2, max: 10}}
+  notFound: 1%
+  defect: {share: 2%, kind: unready, detectedAfter: {mean: 20m}}
+  nodeLoss: {repair: 1h, grace: 50 s}
+",
+        )
+        .replace("nodes: 3, downlink", "nodes: 3, region: eu, downlink")
+        .replace("registry: {", "regions: [{name: eu, bandwidth: 1 Gbit/s}]\nregistry: {");
+    let experiment = load_text(&text).unwrap_or_else(|error| panic!("{error}"));
+    let faults = &experiment.variants[0].scenario.world.faults;
+    let (hours, mins) = (SimDuration::from_hours, SimDuration::from_mins);
+    let outages = faults.outages.as_ref().expect("outages");
+    assert_eq!((outages.cuts, &outages.repair), (CutKind::Management, &calibration::OUTAGE_REPAIR));
+    assert!((outages.between.mean() - 30.0 * 86_400.0).abs() < 1e-3, "30 d by default");
+    let [eu, staging] = faults.regional.as_slice() else { panic!("two") };
+    assert_eq!((eu.clusters.len(), eu.cuts), (900, CutKind::All));
+    assert_eq!(eu.times, RegionalTimes::Windows(vec![(mins(10), hours(1)), (hours(3), mins(1))]));
+    assert_eq!(staging.clusters, (900..1000).collect::<Vec<_>>());
+    let slow = faults.slow.as_ref().expect("slow ones");
+    assert_eq!((slow.share, &slow.factor), (Share::new(0.05), &FactorModel::Uniform { min: 2.0, max: 10.0 }));
+    assert_eq!((faults.not_found, faults.defect), (Share::new(0.01), Share::new(0.02)));
+    assert_eq!(faults.defect_kind, DefectKind::Unready);
+    assert_eq!(faults.detected_after, Some(DurationModel::Exponential { mean: mins(20) }));
+    let loss = faults.node_loss.as_ref().expect("lost nodes");
+    let secs = SimDuration::from_secs;
+    assert_eq!((loss.grace, loss.eviction, &loss.repair), (secs(50), secs(300), &hours(1).into()));
 }

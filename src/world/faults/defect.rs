@@ -49,7 +49,13 @@ impl World<'_> {
                 let event = FaultEvent::DefectShows { pod: id, start };
                 self.schedule_fault(queue.now() + after, event, queue);
             }
-            (DefectKind::Unready, None) => {}
+            // Nothing more happens to it, so that it is in trouble from now on.
+            (DefectKind::Unready, None) => {
+                let workload = self.pods[id.index()].workload;
+                if self.spec.workloads[workload].readiness.is_some() {
+                    self.note_trouble(id, true);
+                }
+            }
         }
     }
 
@@ -61,8 +67,9 @@ impl World<'_> {
         }
         pod.phase = Phase::Unready;
         pod.available = false;
-        let (cluster, workload) = (pod.cluster, pod.workload);
         self.note_trouble(id, true);
+        let pod = &self.pods[id.index()];
+        let (cluster, workload) = (pod.cluster, pod.workload);
         self.sync_workload(cluster, workload, queue);
     }
 }

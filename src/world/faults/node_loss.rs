@@ -16,7 +16,7 @@
 
 use super::super::gates::BackoffEntry;
 use super::super::ids::{ClusterId, NodeId, PodId};
-use super::super::pod::Phase;
+use super::super::pod::{Phase, WorkloadState};
 use super::super::pull::PullError;
 use super::super::spec::{DurationModel, WorkloadKind};
 use super::super::{Event, Queue, World};
@@ -76,7 +76,7 @@ impl<'s> World<'s> {
     /// The pods that the control plane has on a node, terminating ones not counted.
     fn pods_on(&self, id: NodeId) -> Vec<PodId> {
         let cluster = &self.clusters[self.nodes[id.index()].cluster.index()];
-        let pods = cluster.workloads.iter().flat_map(|workload| workload.pods());
+        let pods = cluster.workloads.iter().flat_map(WorkloadState::pods);
         pods.copied().filter(|pod| self.pods[pod.index()].node == id).collect()
     }
 
@@ -116,7 +116,6 @@ impl<'s> World<'s> {
         let cluster = node.cluster;
         for pod in self.pods_on(id) {
             self.pods[pod.index()].available = false;
-            self.note_trouble(pod, true);
         }
         self.sync_workloads(cluster, queue);
         let evicts = queue.now() + self.node_loss().eviction;
