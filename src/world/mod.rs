@@ -382,7 +382,7 @@ impl<'s> World<'s> {
             self.settle(id, revision);
         }
         if let Some(back) = lot.offline {
-            self.cut_off(id, queue);
+            self.cut(id, CutKind::All, queue);
             if let Some(back) = back {
                 queue.schedule(back, Event::ClusterReturns { cluster: id });
             }
@@ -439,7 +439,7 @@ impl<'s> World<'s> {
         match event {
             Event::Driver(_) => {}
             Event::Fault(event) => self.fault(event, queue),
-            Event::ClusterReturns { cluster } => self.restore(cluster, queue),
+            Event::ClusterReturns { cluster } => self.mend(cluster, CutKind::All, queue),
             Event::AgentHears { cluster } => self.agent_hears(cluster, queue),
             Event::Applied { cluster } => self.applied(cluster, queue),
             Event::ReadinessDue { cluster } => self.readiness_due(cluster, queue),

@@ -50,17 +50,8 @@ impl Cuts {
 }
 
 impl World<'_> {
-    /// Cuts a cluster off from everything, until [`World::restore`] was called as often.
-    pub fn cut_off(&mut self, id: ClusterId, queue: &mut Queue) {
-        self.cut(id, CutKind::All, queue);
-    }
-
-    /// Ends one [`World::cut_off`].
-    pub fn restore(&mut self, id: ClusterId, queue: &mut Queue) {
-        self.mend(id, CutKind::All, queue);
-    }
-
-    pub(super) fn cut(&mut self, id: ClusterId, kind: CutKind, queue: &mut Queue) {
+    /// Cuts a cluster off, until [`World::mend`] was called as often.
+    pub(in super::super) fn cut(&mut self, id: ClusterId, kind: CutKind, queue: &mut Queue) {
         let cuts = &mut self.clusters[id.index()].cuts;
         cuts.management += 1;
         if kind == CutKind::All {
@@ -73,7 +64,8 @@ impl World<'_> {
         self.note_phase(id);
     }
 
-    pub(super) fn mend(&mut self, id: ClusterId, kind: CutKind, queue: &mut Queue) {
+    /// Ends one [`World::cut`] of the same kind.
+    pub(in super::super) fn mend(&mut self, id: ClusterId, kind: CutKind, queue: &mut Queue) {
         let cuts = &mut self.clusters[id.index()].cuts;
         cuts.management = cuts.management.checked_sub(1).expect("what is restored was cut off");
         let is_managed = cuts.management == 0;
