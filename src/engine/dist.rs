@@ -119,7 +119,7 @@ pub fn gamma<R: Rng + ?Sized>(rng: &mut R, mean: f64, shape: f64) -> f64 {
     }
 }
 
-/// The value below which the share [`unit`] draws of a sorted sample lies: its distribution function is joined up by
+/// The value below which the share [`unit()`] draws of a sorted sample lies: its distribution function is joined up by
 /// straight lines between neighbours, so that no draw is outside of the sample and values between neighbours occur
 /// (type 7 of Hyndman and Fan, "Sample quantiles in statistical packages", 1996: the default of R and NumPy).
 ///
