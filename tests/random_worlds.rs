@@ -22,8 +22,9 @@ use fleetsim::world::{
 
 /// Experiments tried in one go, unless told otherwise.
 const SEEDS: u64 = 500;
-/// Later ones that once found a fault: pulls of one node that race for a blob which is discarded after unpacking.
-const FOUND_FAULTS: [u64; 2] = [555, 1333];
+/// Later ones that once found a fault: pulls of one node that race for a blob which is discarded after unpacking, and a
+/// node that fails in a cluster without an agent.
+const FOUND_FAULTS: [u64; 3] = [555, 1281, 1333];
 
 struct Luck(Stream);
 

@@ -157,7 +157,8 @@ impl World<'_> {
         let cluster = &mut self.clusters[id.index()];
         let agent = &mut cluster.agent;
         let Some(applied) = agent.applied else { return };
-        if !cluster.cuts.is_managed() {
+        // A cluster that is not registered has no agent, whatever fails in it.
+        if !cluster.cuts.is_managed() || !self.spec.clusters[id.index()].registered {
             return;
         }
         let news = (applied, cluster.settled);
