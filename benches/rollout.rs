@@ -14,10 +14,10 @@ use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_m
 use fleetsim::rollout::rancher_fleet::{IntOrString, READINESS_DELAY, RolloutStrategy, Rules, control_loop};
 use fleetsim::scenario::{Scenario, Strategy, Variant};
 use fleetsim::sim;
-use fleetsim::units::{Bytes, BytesPerSec, Share, SimDuration};
+use fleetsim::units::{Bytes, BytesPerSec, SimDuration};
 use fleetsim::world::{
-    AgentSpec, ClusterSpec, DurationModel, FaultSpec, ImageSpec, LayerSpec, NodeSpec, ProbeSpec, PullOrder, PullPolicy,
-    RegistrySpec, ReleaseKind, SlotScope, WorkloadKind, WorkloadSpec, WorldSpec, calibration,
+    AgentSpec, ClusterSpec, FaultSpec, ImageSpec, LayerSpec, NodeSpec, ProbeSpec, PullOrder, PullPolicy, RegistrySpec,
+    ReleaseKind, SlotScope, Uncompressed, WorkloadKind, WorkloadSpec, WorldSpec, calibration,
 };
 
 const NODES: u32 = 3;
@@ -25,7 +25,7 @@ const LAYERS: usize = 9;
 
 fn layer(digest: String, megabytes: u64) -> LayerSpec {
     let bytes = Bytes::new(megabytes * 1_000_000);
-    LayerSpec { digest, compressed: bytes, uncompressed: bytes.mul_f64(calibration::COMPRESSION_RATIO) }
+    LayerSpec { digest, compressed: bytes.into(), uncompressed: Uncompressed::Ratio(calibration::COMPRESSION_RATIO) }
 }
 
 fn world(clusters: usize) -> WorldSpec {
@@ -35,7 +35,7 @@ fn world(clusters: usize) -> WorldSpec {
                 name: format!("store-{at:05}"),
                 labels: BTreeMap::new(),
                 nodes: NODES,
-                downlink: BytesPerSec::from_mbit(if at % 10 == 0 { 10_000.0 } else { 100.0 }),
+                downlink: BytesPerSec::from_mbit(if at % 10 == 0 { 10_000.0 } else { 100.0 }).into(),
                 rtt: calibration::RTT,
                 region: None,
                 paused: false,
@@ -50,7 +50,7 @@ fn world(clusters: usize) -> WorldSpec {
             service_time: calibration::SERVICE_TIME,
         },
         node: NodeSpec {
-            nic: BytesPerSec::from_gbit(calibration::NIC_GBIT),
+            nic: BytesPerSec::from_gbit(calibration::NIC_GBIT).into(),
             pulls: PullOrder::Serial,
             pull_rate: None,
             image_backoff: calibration::IMAGE_BACKOFF,
@@ -65,7 +65,7 @@ fn world(clusters: usize) -> WorldSpec {
             keep_blobs: calibration::KEEP_BLOBS,
             unpack_slots: calibration::UNPACK_SLOTS,
             disk: None,
-            unpack_rate: BytesPerSec::new(calibration::UNPACK_MB * 1e6),
+            unpack_rate: BytesPerSec::new(calibration::UNPACK_MB * 1e6).into(),
             unpack_spread: calibration::UNPACK_SPREAD,
             unpack_per_layer: calibration::UNPACK_PER_LAYER,
             pull_constant: calibration::PULL_CONSTANT,
@@ -76,7 +76,7 @@ fn world(clusters: usize) -> WorldSpec {
             name: "shop".to_owned(),
             layers: (0..LAYERS).map(|at| layer(format!("layer-{at}"), 4 + 3 * at as u64)).collect(),
             previous: Vec::new(),
-            config: calibration::CONFIG_SIZE,
+            config: calibration::CONFIG_SIZE.into(),
         }],
         workloads: vec![WorkloadSpec {
             name: "shop".to_owned(),
@@ -102,15 +102,9 @@ fn world(clusters: usize) -> WorldSpec {
             instruction_delay: calibration::INSTRUCTION_DELAY,
             apply: calibration::APPLY,
             report_delay: calibration::REPORT_DELAY,
-            readiness_delay: READINESS_DELAY,
+            readiness_delay: READINESS_DELAY.into(),
         },
-        faults: FaultSpec {
-            offline: Share::NONE,
-            offline_return: None,
-            pull_failure: Share::NONE,
-            defect: Share::NONE,
-            crash_after: DurationModel::Constant(SimDuration::ZERO),
-        },
+        faults: FaultSpec::default(),
     }
 }
 

@@ -9,7 +9,7 @@ use clap::Args;
 use fleetsim::rollout::rancher_fleet::{Explanation, RolloutStrategy, Rules, explain as explain_fleet};
 use fleetsim::scenario::{Experiment, Scenario, Strategy, Variant};
 use fleetsim::units::{Bytes, SimDuration};
-use fleetsim::world::{CountOrPercent, ReleaseKind};
+use fleetsim::world::{CountOrPercent, ReleaseKind, SizeModel};
 
 use super::{ExperimentArgs, Failure, explain_kubefleet, output};
 
@@ -53,22 +53,24 @@ fn fleet(scenario: &Scenario) -> String {
     let mut text =
         format!("fleet: {} clusters, {nodes} nodes; registry egress {}\n", world.clusters.len(), world.registry.egress);
     for image in &world.images {
-        let total: Bytes = image.layers.iter().map(|layer| layer.compressed).sum();
+        let is_drawn = image.layers.iter().any(|layer| !matches!(layer.compressed, SizeModel::Constant(_)));
+        let total: Bytes = image.layers.iter().map(|layer| layer.compressed.typical()).sum();
         let new: Bytes = image
             .layers
             .iter()
             .filter(|layer| !update || image.previous.iter().all(|old| old.digest != layer.digest))
-            .map(|layer| layer.compressed)
+            .map(|layer| layer.compressed.typical())
             .sum();
         let all = Bytes::new(new.get() * nodes);
         let floor = all.time_at(world.registry.egress).unwrap_or(SimDuration::MAX);
         let _ = writeln!(
             text,
             "image {}: {} layers, {total}; {new} of it new to a node{}; {all} if every node pulls it, at least {floor} \
-             of the registry's link",
+             of the registry's link{}",
             image.name,
             image.layers.len(),
             if update { " that runs the previous revision" } else { "" },
+            if is_drawn { " (sizes are drawn: these are for typical ones)" } else { "" },
         );
     }
     text

@@ -39,11 +39,7 @@ pub(super) fn staged(
         let given = match approvals {
             None => "never given".to_owned(),
             Some(DurationModel::Constant(span)) => format!("given {span} after they are asked for"),
-            Some(DurationModel::LogNormal { median, sigma }) => {
-                format!("given after a time of median {median} (sigma {sigma})")
-            }
-            Some(DurationModel::Exponential { mean }) => format!("given after a time of mean {mean}"),
-            Some(DurationModel::Uniform { min, max }) => format!("given after {min} to {max}"),
+            Some(drawn) => format!("given after {drawn}"),
         };
         let _ = writeln!(text, "  approvals: {given}");
     }

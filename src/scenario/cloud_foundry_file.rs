@@ -11,9 +11,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde::de::{self, Deserializer, IntoDeserializer, MapAccess, Visitor, value::MapAccessDeserializer};
 
-use super::quantity::Spread;
+use super::spread::Spread;
 use crate::rollout::cloud_foundry::{Defects, Rules, Strategy, SupersededState};
-use crate::world::DurationModel;
 
 /// A deployment of Cloud Foundry, from a request's body or in place; what is in place counts before the file.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
@@ -103,8 +102,8 @@ pub(crate) struct LimitsFile {
 }
 
 /// When a user does something. `None`: never.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct UserFile(pub(crate) Option<DurationModel>);
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct UserFile(pub(crate) Option<Box<Spread>>);
 
 impl<'de> Deserialize<'de> for UserFile {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -121,7 +120,7 @@ impl<'de> Deserialize<'de> for UserFile {
                 if text == "never" {
                     return Ok(UserFile(None));
                 }
-                Spread::deserialize(text.into_deserializer()).map(|spread| UserFile(Some(spread.0)))
+                Spread::deserialize(text.into_deserializer()).map(|spread| UserFile(Some(Box::new(spread))))
             }
 
             fn visit_i64<E: de::Error>(self, number: i64) -> Result<UserFile, E> {
@@ -133,7 +132,7 @@ impl<'de> Deserialize<'de> for UserFile {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<UserFile, A::Error> {
-                Spread::deserialize(MapAccessDeserializer::new(map)).map(|spread| UserFile(Some(spread.0)))
+                Spread::deserialize(MapAccessDeserializer::new(map)).map(|spread| UserFile(Some(Box::new(spread))))
             }
         }
 

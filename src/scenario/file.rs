@@ -13,7 +13,8 @@ use super::assertion::AssertionFile;
 use super::cloud_foundry_file::CloudFoundryFile;
 use super::file_argo_cd::{ArgoCdFile, ArgoCdProposalFile};
 use super::kubefleet::{KubeFleetRollingFile, KubeFleetStagedFile};
-use super::quantity::{Amount, Anything, Duration, Ordered, PerTime, Percent, Rate, RateLimit, Size, Spread};
+use super::quantity::{Amount, Anything, Duration, Ordered, PerTime, Percent, Rate, RateLimit, Size};
+use super::spread::{Factor, Spread};
 use super::text_or::TextOr;
 use crate::rollout::label_selector::LabelSelector;
 use crate::rollout::rancher_fleet::{IntOrString, ManualPartition, Rules};
@@ -76,10 +77,10 @@ pub(crate) struct GroupFile {
     pub(crate) labels: BTreeMap<String, String>,
     /// Worker nodes of each cluster. Default: 3.
     pub(crate) nodes: Option<u32>,
-    /// What all nodes of a cluster together can receive from outside. Default: 100 Mbit/s.
-    pub(crate) downlink: Option<Rate>,
-    /// Round trip to the registry. Default: 30 ms.
-    pub(crate) rtt: Option<Duration>,
+    /// What all nodes of a cluster together can receive from outside; drawn for each cluster. Default: 100 Mbit/s.
+    pub(crate) downlink: Option<Spread<Rate>>,
+    /// Round trip to the registry; drawn for each cluster. Default: 30 ms.
+    pub(crate) rtt: Option<Spread>,
     /// The shared link it sits behind: a name of `regions`. Default: none.
     pub(crate) region: Option<String>,
     /// The clusters' `spec.paused`. Default: false.
@@ -115,10 +116,10 @@ pub(crate) struct LinkRule {
     pub(crate) selector: LabelSelector,
     /// Worker nodes of each cluster.
     pub(crate) nodes: Option<u32>,
-    /// What all nodes of a cluster together can receive from outside.
-    pub(crate) downlink: Option<Rate>,
-    /// Round trip to the registry.
-    pub(crate) rtt: Option<Duration>,
+    /// What all nodes of a cluster together can receive from outside; drawn for each cluster.
+    pub(crate) downlink: Option<Spread<Rate>>,
+    /// Round trip to the registry; drawn for each cluster.
+    pub(crate) rtt: Option<Spread>,
     /// The shared link it sits behind: a name of `regions`.
     pub(crate) region: Option<String>,
 }
@@ -129,10 +130,10 @@ pub(crate) struct LinkRule {
 pub(crate) struct LinkFields {
     /// Worker nodes of each cluster. Default: 3.
     pub(crate) nodes: Option<u32>,
-    /// What all nodes of a cluster together can receive from outside. Default: 100 Mbit/s.
-    pub(crate) downlink: Option<Rate>,
-    /// Round trip to the registry. Default: 30 ms.
-    pub(crate) rtt: Option<Duration>,
+    /// What all nodes of a cluster together can receive from outside; drawn for each cluster. Default: 100 Mbit/s.
+    pub(crate) downlink: Option<Spread<Rate>>,
+    /// Round trip to the registry; drawn for each cluster. Default: 30 ms.
+    pub(crate) rtt: Option<Spread>,
     /// The shared link it sits behind: a name of `regions`. Default: none.
     pub(crate) region: Option<String>,
 }
@@ -188,8 +189,8 @@ pub(crate) struct RequestsFile {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(crate) struct NodeFile {
-    /// What the network card can receive. Default: 10 Gbit/s.
-    pub(crate) nic: Option<Rate>,
+    /// What the network card can receive; drawn for each cluster. Default: 10 Gbit/s.
+    pub(crate) nic: Option<Spread<Rate>>,
     /// The kubelet's `serializeImagePulls`. Default: true, or false when `maxParallelImagePulls` is 2 or more.
     pub(crate) serialize_image_pulls: Option<bool>,
     /// The kubelet's `maxParallelImagePulls`. Default: no cap.
@@ -224,16 +225,16 @@ pub(crate) struct NodeFile {
     pub(crate) keep_blobs: Option<bool>,
     /// Layers unpacked at once, containerd's `max_concurrent_unpacks`; more than 1 are counted over the node. Default: 1.
     pub(crate) unpack_slots: Option<u32>,
-    /// Uncompressed bytes written per second while unpacking one layer. Default: 200 MB/s.
-    pub(crate) unpack_rate: Option<Rate>,
+    /// Uncompressed bytes written per second while unpacking one layer; drawn for each cluster. Default: 200 MB/s.
+    pub(crate) unpack_rate: Option<Spread<Rate>>,
     /// What all unpacking on a node writes through. Default: never a limit.
     pub(crate) disk: Option<DiskFile>,
     /// Spread between nodes of `unpackRate`: sigma of a lognormal factor with median 1. Default: 0.1.
     pub(crate) unpack_spread: Option<f64>,
     /// Part of unpacking a layer that does not depend on its size. Default: 25 ms.
-    pub(crate) unpack_per_layer: Option<Duration>,
+    pub(crate) unpack_per_layer: Option<Spread>,
     /// Part of a pull that depends on nothing. Default: 300 ms.
-    pub(crate) pull_constant: Option<Duration>,
+    pub(crate) pull_constant: Option<Spread>,
     /// Sandbox, container create and start. Default: {median: 1.5 s, sigma: 0.3}.
     pub(crate) start_overhead: Option<Spread>,
 }
@@ -343,8 +344,8 @@ pub(crate) enum ManifestFile {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(crate) struct InlineManifest {
-    /// Size of the config blob. Default: 8 kB.
-    pub(crate) config: Option<Size>,
+    /// Size of the config blob; drawn once a run. Default: 8 kB.
+    pub(crate) config: Option<Spread<Size>>,
     /// Bottom first.
     pub(crate) layers: Vec<LayerFile>,
 }
@@ -355,10 +356,10 @@ pub(crate) struct InlineManifest {
 pub(crate) struct LayerFile {
     /// Any text; layers with the same one are the same bytes. Default: a layer that is like no other.
     pub(crate) digest: Option<String>,
-    /// Compressed, over the wire.
-    pub(crate) size: Size,
-    /// On disk. Default: `size` times the image's `compressionRatio`.
-    pub(crate) uncompressed: Option<Size>,
+    /// Compressed, over the wire; drawn once a run for each digest.
+    pub(crate) size: Spread<Size>,
+    /// On disk; drawn once a run for each digest. Default: `size` times the image's `compressionRatio`.
+    pub(crate) uncompressed: Option<Spread<Size>>,
 }
 
 /// A workload that every cluster runs.
@@ -428,10 +429,95 @@ pub(crate) struct ProbeFile {
 pub(crate) struct FaultsFile {
     /// Clusters that are offline when the rollout starts. Default: none.
     pub(crate) offline: Option<OfflineFile>,
+    /// Outages of each cluster on its own, before and during the rollout. Default: none.
+    pub(crate) outages: Option<OutagesFile>,
+    /// Outages of several clusters together. Default: none.
+    pub(crate) regional: Option<Vec<RegionalFile>>,
+    /// Clusters that are slower than others. Default: none.
+    pub(crate) slow: Option<SlowFile>,
     /// Probability that an attempt to pull an image fails on its way. Default: 0%.
     pub(crate) pull_failure: Option<Percent>,
-    /// Clusters in which the new revision's pods crash. Default: none.
+    /// Share of clusters in which the new revision's images cannot be found, ever. Default: 0%.
+    pub(crate) not_found: Option<Percent>,
+    /// Clusters in which the new revision is defective. Default: none.
     pub(crate) defect: Option<DefectFile>,
+    /// Nodes that fail and come back. Default: none.
+    pub(crate) node_loss: Option<NodeLossFile>,
+}
+
+/// Outages of each cluster on its own.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(crate) struct OutagesFile {
+    /// From the end of an outage to the next. Default: {weibull: {mean: 30 d, shape: 0.75}}.
+    pub(crate) between: Option<Spread>,
+    /// How long an outage lasts. Default: {median: 1 h, sigma: 1.2}.
+    pub(crate) repair: Option<Spread>,
+    /// What is cut. Default: all.
+    pub(crate) cuts: Option<CutsFile>,
+}
+
+/// What an outage cuts.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum CutsFile {
+    /// All that goes into the cluster and out of it.
+    All,
+    /// The link to the management cluster; images still come.
+    Management,
+}
+
+/// Outages of several clusters together: in given windows, or again and again.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(crate) struct RegionalFile {
+    /// The clusters behind this link: a name of `regions`. This or `selector`.
+    pub(crate) region: Option<String>,
+    /// The clusters that a Kubernetes label selector selects. This or `region`.
+    pub(crate) selector: Option<LabelSelector>,
+    /// When they are cut off. These, or `between` and `repair`.
+    pub(crate) windows: Option<Vec<WindowFile>>,
+    /// From the end of an outage to the next.
+    pub(crate) between: Option<Spread>,
+    /// How long an outage lasts.
+    pub(crate) repair: Option<Spread>,
+    /// What is cut. Default: all.
+    pub(crate) cuts: Option<CutsFile>,
+}
+
+/// A window of time.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(crate) struct WindowFile {
+    /// From the start of the rollout.
+    pub(crate) from: Duration,
+    /// How long.
+    #[serde(rename = "for")]
+    pub(crate) lasts: Duration,
+}
+
+/// Clusters that are slower than others.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(crate) struct SlowFile {
+    /// Share of all clusters.
+    pub(crate) share: Percent,
+    /// How many times slower their downlink, their unpacking and the starts of their containers are.
+    pub(crate) factor: Spread<Factor>,
+}
+
+/// Nodes that fail and come back.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(crate) struct NodeLossFile {
+    /// From a node's return to its next failure. Default: {weibull: {mean: 90 d, shape: 0.75}}.
+    pub(crate) between: Option<Spread>,
+    /// How long a node is away. Default: {median: 15 min, sigma: 1}.
+    pub(crate) repair: Option<Spread>,
+    /// From a node's failure until it counts as not ready. Default: 40 s.
+    pub(crate) grace: Option<Duration>,
+    /// From then until the pods of Deployments are replaced. Default: 300 s.
+    pub(crate) eviction: Option<Duration>,
 }
 
 /// Offline clusters.
@@ -445,14 +531,28 @@ pub(crate) struct OfflineFile {
     pub(crate) comes_back: Option<Spread>,
 }
 
-/// Clusters in which the new revision's pods crash.
+/// Clusters in which the new revision is defective.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(crate) struct DefectFile {
     /// Share of all clusters.
     pub(crate) share: Percent,
+    /// What a defective container does. Default: crashes.
+    pub(crate) kind: Option<DefectKindFile>,
     /// How long a defective container runs before it crashes. Default: 5 s.
     pub(crate) crash_after: Option<Spread>,
+    /// How long a defective container works, ready, before its defect shows. Default: it never works.
+    pub(crate) detected_after: Option<Spread>,
+}
+
+/// What a defective container does.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum DefectKindFile {
+    /// Its process ends.
+    Crashes,
+    /// It runs, and does not answer its readiness probe.
+    Unready,
 }
 
 /// What brings a new revision into a cluster and reports on it.
@@ -466,7 +566,7 @@ pub(crate) struct AgentFile {
     /// From a report being sent to the management cluster having it. Default: {median: 500 ms, sigma: 0.5}.
     pub(crate) report_delay: Option<Spread>,
     /// From a change of readiness in the cluster to the report that tells of it. Default: 5 s.
-    pub(crate) readiness_delay: Option<Duration>,
+    pub(crate) readiness_delay: Option<Spread>,
 }
 
 /// How long a pass of the rollout controller takes.

@@ -9,10 +9,10 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, Deserializer, IntoDeserializer, MapAccess, Visitor};
 
 use super::Scenario;
-use super::quantity::Spread;
+use super::spread::Spread;
 use crate::rollout::kubefleet::{Defects, MemberCluster, Rules, StageConfig};
 use crate::rollout::rancher_fleet::IntOrString;
-use crate::world::{ClusterSpec, DurationModel};
+use crate::world::ClusterSpec;
 
 impl Scenario {
     /// The clusters as KubeFleet's rules see them, in the fleet's order.
@@ -92,7 +92,7 @@ impl DefectsFile {
 }
 
 /// How approvals are given.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(crate) struct ApprovalsFile {
     /// From an approval being asked for to its being given: fixed, drawn anew for each, or `never`.
@@ -100,15 +100,15 @@ pub(crate) struct ApprovalsFile {
 }
 
 /// A spread, or `never`.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct ApprovalDelay(pub(crate) Option<DurationModel>);
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct ApprovalDelay(pub(crate) Option<Spread>);
 
 impl<'de> Deserialize<'de> for ApprovalDelay {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct DelayVisitor;
 
         fn some(spread: Spread) -> ApprovalDelay {
-            ApprovalDelay(Some(spread.0))
+            ApprovalDelay(Some(spread))
         }
 
         impl<'de> Visitor<'de> for DelayVisitor {

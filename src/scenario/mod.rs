@@ -20,6 +20,7 @@ mod path;
 mod quantity;
 mod read;
 mod schema;
+mod spread;
 mod sweep;
 #[cfg(test)]
 mod tests;

@@ -6,15 +6,15 @@ use std::borrow::Cow;
 use std::fmt;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor, value::MapAccessDeserializer};
+use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
 
 use crate::units::{Bytes, BytesPerSec, PerSecond, Share, SimDuration, text};
-use crate::world::{CountOrPercent, DurationModel};
+use crate::world::CountOrPercent;
 
 /// A visitor that reads one text, or a number as if it were text, with a function.
-struct TextVisitor<F> {
-    expecting: &'static str,
-    read: F,
+pub(super) struct TextVisitor<F> {
+    pub(super) expecting: &'static str,
+    pub(super) read: F,
 }
 
 impl<T, M: fmt::Display, F: FnOnce(&str) -> Result<T, M>> Visitor<'_> for TextVisitor<F> {
@@ -145,96 +145,6 @@ impl JsonSchema for Amount {
     }
 }
 
-/// A duration that is fixed (`4 s`) or drawn anew each time (`{median: 4 s, sigma: 0.6}`).
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Spread(pub(crate) DurationModel);
-
-/// The drawn forms of a [`Spread`], all fields together; which ones are there says which form it is.
-#[derive(Debug, serde::Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct SpreadFields {
-    /// Lognormal: half of the draws are below it. Wants `sigma`.
-    median: Option<Duration>,
-    /// Lognormal: standard deviation of the logarithm, between 0 and 5.
-    sigma: Option<f64>,
-    /// Exponential: the mean.
-    mean: Option<Duration>,
-    /// Uniform: the shortest. Wants `max`.
-    min: Option<Duration>,
-    /// Uniform: the longest.
-    max: Option<Duration>,
-}
-
-impl<'de> Deserialize<'de> for Spread {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct SpreadVisitor;
-        const EXPECTING: &str =
-            "a duration such as `4 s`, `{median: 4 s, sigma: 0.6}`, `{mean: 4 s}` or `{min: 2 s, max: 6 s}`";
-
-        impl<'de> Visitor<'de> for SpreadVisitor {
-            type Value = DurationModel;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(EXPECTING)
-            }
-
-            fn visit_str<E: de::Error>(self, value: &str) -> Result<DurationModel, E> {
-                text::parse_duration(value).map(DurationModel::Constant).map_err(E::custom)
-            }
-
-            fn visit_u64<E: de::Error>(self, value: u64) -> Result<DurationModel, E> {
-                self.visit_str(&value.to_string())
-            }
-
-            fn visit_i64<E: de::Error>(self, value: i64) -> Result<DurationModel, E> {
-                self.visit_str(&value.to_string())
-            }
-
-            fn visit_f64<E: de::Error>(self, value: f64) -> Result<DurationModel, E> {
-                self.visit_str(&value.to_string())
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<DurationModel, A::Error> {
-                spread(&SpreadFields::deserialize(MapAccessDeserializer::new(map))?).map_err(de::Error::custom)
-            }
-        }
-
-        fn spread(fields: &SpreadFields) -> Result<DurationModel, String> {
-            let span = |duration: Option<Duration>| duration.map(|duration| duration.0);
-            match (span(fields.median), fields.sigma, span(fields.mean), span(fields.min), span(fields.max)) {
-                (Some(median), Some(sigma), None, None, None) if (0.0..=5.0).contains(&sigma) => {
-                    Ok(DurationModel::LogNormal { median, sigma })
-                }
-                (Some(_), Some(sigma), None, None, None) => {
-                    Err(format!("`sigma` is {sigma}; it is a standard deviation of logarithms between 0 and 5"))
-                }
-                (None, None, Some(mean), None, None) => Ok(DurationModel::Exponential { mean }),
-                (None, None, None, Some(min), Some(max)) if min <= max => Ok(DurationModel::Uniform { min, max }),
-                (None, None, None, Some(min), Some(max)) => Err(format!("`min` ({min}) is longer than `max` ({max})")),
-                _ => Err(format!("expected {EXPECTING}")),
-            }
-        }
-
-        deserializer.deserialize_any(SpreadVisitor).map(Self)
-    }
-}
-
-impl JsonSchema for Spread {
-    fn schema_name() -> Cow<'static, str> {
-        "Spread".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let constant = generator.subschema_for::<Duration>();
-        let drawn = generator.subschema_for::<SpreadFields>();
-        json_schema!({
-            "description": "A duration that is fixed (`4 s`) or drawn anew each time: lognormal \
-                {median, sigma}, exponential {mean}, or uniform {min, max}.",
-            "anyOf": [constant, drawn],
-        })
-    }
-}
-
 /// A map that keeps the order in which it was written.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Ordered<T>(pub(crate) Vec<(String, T)>);
@@ -308,48 +218,16 @@ impl JsonSchema for Anything {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::super::read::read;
     use super::super::tree::{self, tests::source};
     use super::*;
 
-    fn read_one<T: de::DeserializeOwned>(text: &str) -> Result<T, String> {
+    pub(in super::super) fn read_one<T: de::DeserializeOwned>(text: &str) -> Result<T, String> {
         let reading = read(tree::parse(&source(text)).map_err(|problem| problem.message)?);
         match reading.errors.first() {
             Some(error) => Err(error.message()),
             None => Ok(reading.value.expect("no errors")),
-        }
-    }
-
-    #[test]
-    fn durations_are_fixed_or_drawn() {
-        let secs = SimDuration::from_secs;
-        for (text, model) in [
-            ("4 s", DurationModel::Constant(secs(4))),
-            ("{median: 4 s, sigma: 0.6}", DurationModel::LogNormal { median: secs(4), sigma: 0.6 }),
-            ("{median: 4 s, sigma: 1}", DurationModel::LogNormal { median: secs(4), sigma: 1.0 }),
-            ("{mean: 1m}", DurationModel::Exponential { mean: secs(60) }),
-            ("{min: 10s, max: 15s}", DurationModel::Uniform { min: secs(10), max: secs(15) }),
-        ] {
-            assert_eq!(read_one::<Spread>(text).map(|spread| spread.0), Ok(model), "{text}");
-        }
-    }
-
-    #[test]
-    fn what_is_no_duration_is_refused_with_the_mend() {
-        for (text, message) in [
-            ("4", "`4` has no unit; write e.g. `90s`"),
-            ("{median: 4, sigma: 0.6}", "`4` has no unit; write e.g. `90s`"),
-            ("{median: 4 s, sigma: -1}", "`sigma` is -1; it is a standard deviation of logarithms between 0 and 5"),
-            ("{median: 4 s, sigma: .nan}", "not YAML"),
-            ("{min: 4 s, max: 2 s}", "`min` (4 s) is longer than `max` (2 s)"),
-            ("{median: 4 s}", "expected a duration such as"),
-            ("{mean: 4 s, max: 5 s}", "expected a duration such as"),
-            ("{mode: 4 s}", "unknown field `mode`"),
-            ("[4 s]", "expected a duration such as"),
-        ] {
-            let error = read_one::<Spread>(text).expect_err(text);
-            assert!(error.starts_with(message), "{text}: {error}");
         }
     }
 

@@ -8,7 +8,7 @@
 //! |---|---|
 //! | told, not applied (also: offline, paused, without agent) | waits for a cell (Unclaimed) |
 //! | applied and not ready | starting (Claimed) |
-//! | a pod of it failed: its pull, or its process crashed | Crashed, until the cluster is ready |
+//! | a pod of it failed: its pull, its process crashed, or it is not ready for a defect | Crashed, until the cluster is ready |
 //! | reported ready | running and routable |
 //!
 //! News come from agents' reports, with the delays of the experiment's `agent`; failures are asked for in every pass, as

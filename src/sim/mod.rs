@@ -85,7 +85,7 @@ impl<'s> Sim<'s> {
             Strategy::OneByOne {} => Box::new(BaselineProduct::new(scenario, Baseline::OneByOne)),
             Strategy::KubeFleetStaged { rules, defects, strategy, approvals } => {
                 let luck = engine::Streams::new(seed, replicate);
-                let approvals = *approvals;
+                let approvals = approvals.clone();
                 Box::new(KubeFleetStagedProduct::new(scenario, *rules, *defects, strategy, approvals, luck))
             }
             Strategy::KubeFleetRolling { rules, defects, policy, config } => {

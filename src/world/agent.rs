@@ -2,10 +2,10 @@
 //!
 //! An instruction reaches an online cluster after a delay; applying takes its time (Fleet: a Helm upgrade); then the
 //! agent reports what it applied with the readiness of that moment. Later changes of readiness are reported after a
-//! delay of their own. A cluster that is offline hears nothing and sends nothing, and catches up when it returns: with
-//! the newest instruction only.
+//! delay of their own. A cluster that is cut off hears nothing, what it sends is lost, and it catches up when it is back:
+//! with the newest instruction only, and a report of how it stands then.
 //!
-//! Left out: applies that fail, and reports lost on the way.
+//! Left out: applies that fail, and reports lost on a way that is open.
 
 use super::ids::ClusterId;
 use super::meter::ClusterPhase;
@@ -38,19 +38,20 @@ pub(super) struct Agent {
     applies: u64,
     hearings: u64,
     reports: u64,
+    readiness_changes: u64,
     /// The last report sent (with readiness and failure), and when it arrives: reports do not overtake each other.
     sent: Option<(Revision, bool, bool)>,
     arrives: SimTime,
     /// A report about readiness is due.
     readiness_due: bool,
     /// The last report that arrived.
-    known: Option<(Revision, bool)>,
+    known: Option<(Revision, bool, bool)>,
 }
 
 impl Agent {
     /// An agent that has applied `applied` long ago, and whose workloads are ready.
     pub(super) fn settled(applied: Option<Revision>) -> Self {
-        let known = applied.map(|revision| (revision, true));
+        let known = applied.map(|revision| (revision, true, false));
         Self {
             told: applied,
             missed: None,
@@ -59,11 +60,21 @@ impl Agent {
             applies: 0,
             hearings: 0,
             reports: 0,
-            sent: applied.map(|revision| (revision, true, false)),
+            readiness_changes: 0,
+            sent: known,
             arrives: SimTime::ZERO,
             readiness_due: false,
             known,
         }
+    }
+}
+
+impl Agent {
+    /// Whether it has nothing left to do, and nothing to tell but that all is well.
+    pub(super) fn is_at_rest(&self, settled: bool) -> bool {
+        let has_begun = self.told.is_some() || self.applied.is_some();
+        let is_known = settled && self.known == self.applied.map(|revision| (revision, true, false));
+        !has_begun || (self.told == self.applied && self.applying.is_none() && is_known)
     }
 }
 
@@ -77,7 +88,7 @@ impl World<'_> {
         if revision == NEW {
             cluster.facts.told.get_or_insert(now);
         }
-        if cluster.online {
+        if cluster.cuts.is_managed() {
             self.send_instruction(id, queue);
         }
         self.note_phase(id);
@@ -88,7 +99,7 @@ impl World<'_> {
     pub fn push(&mut self, id: ClusterId, revision: Revision, queue: &mut Queue) {
         let now = queue.now();
         let cluster = &mut self.clusters[id.index()];
-        if cluster.online {
+        if cluster.cuts.is_managed() {
             self.tell(id, revision, queue);
             return;
         }
@@ -108,18 +119,22 @@ impl World<'_> {
         queue.schedule_in(delay, Event::AgentHears { cluster: id });
     }
 
-    pub(super) fn cluster_returns(&mut self, id: ClusterId, queue: &mut Queue) {
-        let cluster = &mut self.clusters[id.index()];
-        cluster.online = true;
-        if cluster.agent.told != cluster.agent.applied {
+    /// The management cluster reaches the cluster again: instruction and report are sent, if they are news.
+    pub(super) fn is_managed_again(&mut self, id: ClusterId, queue: &mut Queue) {
+        let agent = &mut self.clusters[id.index()].agent;
+        // What was on its way may be lost.
+        agent.sent = agent.known;
+        if agent.told != agent.applied {
             self.send_instruction(id, queue);
         }
+        self.send_report(id, queue);
         self.note_phase(id);
     }
 
     pub(super) fn agent_hears(&mut self, id: ClusterId, queue: &mut Queue) {
-        let agent = &mut self.clusters[id.index()].agent;
-        if agent.applying.is_some() || agent.told == agent.applied {
+        let cluster = &mut self.clusters[id.index()];
+        let agent = &mut cluster.agent;
+        if !cluster.cuts.is_managed() || agent.applying.is_some() || agent.told == agent.applied {
             return;
         }
         agent.applying = agent.told;
@@ -150,7 +165,10 @@ impl World<'_> {
         let told_degraded = cluster.agent.sent.is_some_and(|(_, _, degraded)| degraded);
         if (settled, degraded) != (told, told_degraded) && !cluster.agent.readiness_due {
             cluster.agent.readiness_due = true;
-            queue.schedule_in(self.spec.agent.readiness_delay, Event::ReadinessDue { cluster: id });
+            let nth = cluster.agent.readiness_changes;
+            cluster.agent.readiness_changes += 1;
+            let delay = self.spec.agent.readiness_delay.draw(&self.streams, cluster.key, "readiness delay", nth);
+            queue.schedule_in(delay, Event::ReadinessDue { cluster: id });
         }
     }
 
@@ -163,6 +181,10 @@ impl World<'_> {
         let cluster = &mut self.clusters[id.index()];
         let agent = &mut cluster.agent;
         let Some(applied) = agent.applied else { return };
+        // A cluster that is not registered has no agent, whatever fails in it.
+        if !cluster.cuts.is_managed() || !self.spec.clusters[id.index()].registered {
+            return;
+        }
         let news = (applied, cluster.settled, cluster.degraded);
         if agent.sent == Some(news) {
             return;
@@ -178,7 +200,10 @@ impl World<'_> {
 
     pub(super) fn report_arrives(&mut self, report: Report, now: SimTime) {
         let cluster = &mut self.clusters[report.cluster.index()];
-        cluster.agent.known = Some((report.applied, report.ready));
+        if !cluster.cuts.is_managed() {
+            return;
+        }
+        cluster.agent.known = Some((report.applied, report.ready, report.degraded));
         if (report.applied, report.ready) == (NEW, true) {
             cluster.facts.ready = Some(now);
         }
@@ -192,9 +217,9 @@ impl World<'_> {
         let agent = &cluster.agent;
         let phase = if agent.missed.or(agent.told) != Some(NEW) {
             ClusterPhase::Waiting
-        } else if agent.known == Some((NEW, true)) {
+        } else if agent.known.is_some_and(|(applied, ready, _)| (applied, ready) == (NEW, true)) {
             ClusterPhase::Ready
-        } else if !cluster.online || cluster.troubled_pods > 0 {
+        } else if !cluster.cuts.is_managed() || cluster.troubled_pods > 0 {
             ClusterPhase::NotReady
         } else {
             ClusterPhase::Updating

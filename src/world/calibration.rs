@@ -28,7 +28,7 @@ pub const DOWNLINK_MBIT: f64 = 100.0;
 
 /// Round trip from a cluster to the registry. Guess, with the link above: 1 ms in a data centre, 30 ms for a branch,
 /// 80 ms over a cellular network, 600 ms over a satellite.
-pub const RTT: SimDuration = SimDuration::from_millis(30);
+pub const RTT: DurationModel = DurationModel::Constant(SimDuration::from_millis(30));
 
 // ---- registry ----
 
@@ -120,10 +120,10 @@ pub const UNPACK_MB: f64 = 200.0;
 pub const UNPACK_SPREAD: f64 = 0.1;
 
 /// Part of unpacking a layer that does not depend on its size. Source: chonks, 12 to 34 ms.
-pub const UNPACK_PER_LAYER: SimDuration = SimDuration::from_millis(25);
+pub const UNPACK_PER_LAYER: DurationModel = DurationModel::Constant(SimDuration::from_millis(25));
 
 /// Part of a pull that depends on nothing. Source: chonks, 0.06 to 0.56 s.
-pub const PULL_CONSTANT: SimDuration = SimDuration::from_millis(300);
+pub const PULL_CONSTANT: DurationModel = DurationModel::Constant(SimDuration::from_millis(300));
 
 /// What a node's network card can receive, in Gbit/s. Guess; 0.1 to 25.
 pub const NIC_GBIT: f64 = 10.0;
@@ -181,6 +181,35 @@ pub const APPLY: DurationModel = DurationModel::LogNormal { median: SimDuration:
 pub const REPORT_DELAY: DurationModel = DurationModel::LogNormal { median: SimDuration::from_millis(500), sigma: 0.5 };
 
 // ---- faults: what an experiment may set; nothing goes wrong unless it does ----
+
+/// From the end of a cluster's outage to the beginning of the next. Source of the family: Schroeder and Gibson, DSN 2006
+/// (its abstract: Weibull with a falling hazard). Mean and shape are guesses, 3 to 365 d and 0.5 to 1: with the repair
+/// below a cluster is away for 0.3 % of the time.
+#[must_use]
+pub fn outage_between() -> DurationModel {
+    DurationModel::weibull_of_mean(SimDuration::from_hours(30 * 24), 0.75)
+}
+
+/// How long a cluster's outage lasts. Source of the family: as above (lognormal; means from under 1 h to over a day).
+/// Median and sigma are guesses, 0.1 to 48 h.
+pub const OUTAGE_REPAIR: DurationModel = DurationModel::LogNormal { median: SimDuration::from_hours(1), sigma: 1.2 };
+
+/// From a node's return to its next failure. Guess: Weibull as above, with a mean of 90 d; 30 to 1000 d.
+#[must_use]
+pub fn node_loss_between() -> DurationModel {
+    DurationModel::weibull_of_mean(SimDuration::from_hours(90 * 24), 0.75)
+}
+
+/// How long a node is away. Guess: a restart takes minutes, a repair hours.
+pub const NODE_LOSS_REPAIR: DurationModel = DurationModel::LogNormal { median: SimDuration::from_mins(15), sigma: 1.0 };
+
+/// From a node's failure until it counts as not ready. Source: `node-monitor-grace-period` of the
+/// kube-controller-manager, 40 s until 1.31; 50 s since (unverified).
+pub const NODE_GRACE: SimDuration = SimDuration::from_secs(40);
+
+/// From then until its pods are deleted. Source: the toleration of `node.kubernetes.io/unreachable` that the API server's
+/// admission adds by default (unverified).
+pub const NODE_EVICTION: SimDuration = SimDuration::from_secs(300);
 
 /// How long a defective container runs before it crashes. Guess.
 pub const CRASH_AFTER: DurationModel = DurationModel::Constant(SimDuration::from_secs(5));

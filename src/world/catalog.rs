@@ -3,10 +3,14 @@
 //! Two layers with the same digest are one blob, downloaded once. What is unpacked on a disk is not a layer but a
 //! chain, a layer on top of all those below it (containerd's chain id): the same layer on another base is unpacked
 //! again. Digests and chains are numbered once per run, so that a node keeps plain arrays.
+//!
+//! Sizes that are drawn are drawn here, once a run, by digest: every strategy rolls out the same bytes, and a layer
+//! that two images share has one size.
 
 use std::collections::HashMap;
 
-use super::spec::{ImageSpec, LayerSpec};
+use super::spec::{ImageSpec, LayerSpec, SizeModel, Uncompressed};
+use crate::engine::{EntityKey, Streams};
 use crate::units::Bytes;
 
 /// One image in one revision: an index into [`Catalog::images`].
@@ -41,12 +45,13 @@ pub(super) struct Catalog {
 }
 
 impl Catalog {
-    pub(super) fn new(specs: &[ImageSpec]) -> Self {
-        let mut numbering = Numbering::default();
+    pub(super) fn new(specs: &[ImageSpec], streams: &Streams) -> Self {
+        let mut numbering = Numbering { streams, blobs: HashMap::new(), chains: HashMap::new() };
         let mut images = Vec::with_capacity(specs.len() * 2);
         for spec in specs {
-            images.push(Image { layers: numbering.layers(&spec.layers), config: spec.config });
-            images.push(Image { layers: numbering.layers(&spec.previous), config: spec.config });
+            let config = size(&spec.config, streams, EntityKey::of(&spec.name), "config size");
+            images.push(Image { layers: numbering.layers(&spec.layers), config });
+            images.push(Image { layers: numbering.layers(&spec.previous), config });
         }
         Self { images, blobs: numbering.blobs.len(), chains: numbering.chains.len() }
     }
@@ -65,8 +70,8 @@ impl Catalog {
     }
 }
 
-#[derive(Default)]
 struct Numbering<'s> {
+    streams: &'s Streams,
     blobs: HashMap<&'s str, u16>,
     /// From (chain below or none, blob) to chain.
     chains: HashMap<(Option<u16>, u16), u16>,
@@ -83,9 +88,28 @@ impl<'s> Numbering<'s> {
                 let chains = next_number(self.chains.len());
                 let chain = *self.chains.entry((below, blob)).or_insert(chains);
                 below = Some(chain);
-                Layer { blob, chain, compressed: spec.compressed, uncompressed: spec.uncompressed }
+                let key = EntityKey::of(&spec.digest);
+                let compressed = size(&spec.compressed, self.streams, key, "layer size");
+                let uncompressed = match &spec.uncompressed {
+                    Uncompressed::Ratio(ratio) => compressed.mul_f64(*ratio),
+                    Uncompressed::Size(model) => size(model, self.streams, key, "layer size on disk"),
+                };
+                Layer { blob, chain, compressed, uncompressed }
             })
             .collect()
+    }
+}
+
+/// Most bytes of a drawn size: 10^13, a thousand times the largest layer found on public registries.
+const MOST_BYTES: f64 = 1e13;
+
+fn size(model: &SizeModel, streams: &Streams, key: EntityKey, purpose: &'static str) -> Bytes {
+    match model {
+        SizeModel::Constant(size) => *size,
+        _ => {
+            let drawn = model.draw(streams, key, purpose, 0).get() as f64;
+            Bytes::new(drawn.clamp(1.0, MOST_BYTES) as u64)
+        }
     }
 }
 
@@ -98,7 +122,11 @@ mod tests {
     use super::*;
 
     fn layer(digest: &str) -> LayerSpec {
-        LayerSpec { digest: digest.to_owned(), compressed: Bytes::new(10), uncompressed: Bytes::new(20) }
+        LayerSpec {
+            digest: digest.to_owned(),
+            compressed: Bytes::new(10).into(),
+            uncompressed: Uncompressed::Size(Bytes::new(20).into()),
+        }
     }
 
     #[test]
@@ -107,14 +135,42 @@ mod tests {
             name: "shop".to_owned(),
             layers: vec![layer("base"), layer("new-libs"), layer("app")],
             previous: vec![layer("base"), layer("libs"), layer("app")],
-            config: Bytes::new(1),
+            config: Bytes::new(1).into(),
         };
-        let catalog = Catalog::new(&[spec]);
+        let catalog = Catalog::new(&[spec], &Streams::new(1, 0));
         let new = &catalog.image(Catalog::revision(0, true)).layers;
         let old = &catalog.image(Catalog::revision(0, false)).layers;
         assert_eq!((new[0].blob, new[0].chain), (old[0].blob, old[0].chain), "a shared base is shared whole");
         assert_eq!(new[2].blob, old[2].blob, "the same bytes are not downloaded again");
         assert_ne!(new[2].chain, old[2].chain, "but they are unpacked again, on top of another layer");
         assert_eq!((catalog.blobs, catalog.chains), (4, 5));
+    }
+
+    #[test]
+    fn drawn_sizes_belong_to_the_digest_and_the_run() {
+        let drawn = |digest: &str| LayerSpec {
+            compressed: SizeModel::LogNormal { median: Bytes::new(1_000_000), sigma: 1.0 },
+            uncompressed: Uncompressed::Ratio(2.0),
+            ..layer(digest)
+        };
+        let image = |name: &str, layers: &[&str]| ImageSpec {
+            name: name.to_owned(),
+            layers: layers.iter().copied().map(drawn).collect(),
+            previous: Vec::new(),
+            config: Bytes::new(1).into(),
+        };
+        let images = [image("shop", &["base", "app"]), image("api", &["libs", "base"])];
+        let sizes = |replicate| {
+            let catalog = Catalog::new(&images, &Streams::new(1, replicate));
+            let layers = |at| catalog.image(Catalog::revision(at, true)).layers.clone();
+            let size = |layer: &Layer| (layer.compressed.get(), layer.uncompressed.get());
+            (layers(0).iter().map(size).collect::<Vec<_>>(), layers(1).iter().map(size).collect::<Vec<_>>())
+        };
+        let (shop, api) = sizes(0);
+        assert_eq!(shop[0], api[1], "the same digest has one size");
+        assert_ne!(shop[0], shop[1]);
+        assert_eq!(shop[0].1, shop[0].0 * 2, "on disk by the ratio");
+        assert_eq!(sizes(0), (shop.clone(), api), "the same run draws the same");
+        assert_ne!(sizes(1).0, shop, "another draws anew");
     }
 }

@@ -1,42 +1,20 @@
-//! How a world's parameters turn into draws: durations of a model, and the lot of each cluster.
+//! What fate has in store for each cluster, drawn before the run.
 
-use super::spec::{DurationModel, WorldSpec};
-use crate::engine::{EntityKey, Stream, Streams, dist};
-use crate::units::{SimDuration, SimTime};
-
-impl DurationModel {
-    /// One draw. A constant draws nothing.
-    #[must_use]
-    pub fn sample(&self, rng: &mut Stream) -> SimDuration {
-        match *self {
-            Self::Constant(span) => span,
-            Self::LogNormal { median, sigma } => {
-                SimDuration::from_secs_f64(dist::lognormal(rng, median.as_secs_f64(), sigma))
-            }
-            Self::Exponential { mean } => SimDuration::from_secs_f64(dist::exponential(rng, mean.as_secs_f64())),
-            Self::Uniform { min, max } => {
-                SimDuration::from_secs_f64(dist::uniform(rng, min.as_secs_f64(), max.as_secs_f64()))
-            }
-        }
-    }
-
-    /// The draw number `nth` of `entity` for `purpose`.
-    pub(super) fn draw(&self, streams: &Streams, entity: EntityKey, purpose: &'static str, nth: u64) -> SimDuration {
-        match *self {
-            // Opening a stream costs more than all else a constant needs.
-            Self::Constant(span) => span,
-            _ => self.sample(&mut streams.stream_nth(entity, purpose, nth)),
-        }
-    }
-}
+use super::spec::{SlowSpec, WorldSpec};
+use crate::engine::{EntityKey, Streams, dist};
+use crate::units::SimTime;
 
 /// What fate has in store for one cluster, drawn before the run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Lot {
     /// Offline when the rollout starts, and until when. `Some(None)`: for ever.
     pub(super) offline: Option<Option<SimTime>>,
-    /// Whether the new revision crashes here.
+    /// Whether the new revision is defective here.
     pub(super) defective: bool,
+    /// Whether the new revision's images cannot be found here.
+    pub(super) not_found: bool,
+    /// How many times slower than others it is.
+    pub(super) slow: f64,
 }
 
 impl Lot {
@@ -47,6 +25,8 @@ impl Lot {
             Some(SimTime::ZERO + back.sample(&mut streams.stream(cluster, "offline return")))
         });
         let defective = dist::bernoulli(&mut streams.stream(cluster, "defect"), faults.defect.get());
-        Self { offline, defective }
+        let not_found = dist::bernoulli(&mut streams.stream(cluster, "not found"), faults.not_found.get());
+        let slow = SlowSpec::draw(faults.slow.as_ref(), streams, cluster);
+        Self { offline, defective, not_found, slow }
     }
 }

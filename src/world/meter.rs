@@ -65,7 +65,8 @@ pub enum ClusterPhase {
     Waiting,
     /// Told the new revision, not ready on it, and getting on.
     Updating,
-    /// Told the new revision, not ready on it, and not getting on: offline, or a pod waits in back-off.
+    /// Told the new revision, not ready on it, and not getting on: cut off, or a pod waits in back-off or is
+    /// not ready for a defect.
     NotReady,
     /// Ready on the new revision, as the product sees it.
     Ready,

@@ -11,7 +11,9 @@
 //! | `progress` | the progress deadline of a Deployment |
 //! | `pull`, `request`, `unpack`, `node`, `disk`, `catalog` | an image pull, request by request and layer by layer |
 //! | `registry`, `gates` | the request limit; token bucket and back-off |
-//! | `luck` | what is drawn |
+//! | `luck` | what is drawn for a cluster before the run |
+//! | `distribution` | quantities that are fixed or drawn |
+//! | `faults` | what goes wrong |
 //! | `meter` | exact peaks, totals and the time series |
 //! | `spec`, [`calibration`] | parameters, and where their values come from |
 //!
@@ -22,6 +24,8 @@ mod agent;
 pub mod calibration;
 mod catalog;
 mod disk;
+mod distribution;
+mod faults;
 mod gates;
 mod ids;
 mod luck;
@@ -43,6 +47,7 @@ mod unpack;
 use std::collections::HashMap;
 
 pub use agent::Report;
+pub use faults::FaultEvent;
 pub use ids::{ClusterId, NodeId, PodId, PullId};
 pub use meter::{Bin, ClusterPhase, Gauge, Meter};
 pub use pull::{PullError, PullFacts};
@@ -56,6 +61,7 @@ use crate::units::{Bytes, BytesPerSec, SimDuration, SimTime};
 use agent::Agent;
 use catalog::Catalog;
 use disk::Disk;
+use faults::Cuts;
 use gates::TokenBucket;
 use luck::Lot;
 use node::{Blob, Chain, Node};
@@ -73,6 +79,8 @@ pub const NEW: Revision = Revision(2);
 pub enum Event {
     /// Something that the driver of the world scheduled for itself; a world does nothing with it.
     Driver(DriverEvent),
+    /// Something fails, or is repaired.
+    Fault(FaultEvent),
     /// An offline cluster is back.
     ClusterReturns {
         /// Which cluster.
@@ -226,8 +234,17 @@ pub type Queue = EventQueue<Event>;
 #[derive(Debug)]
 struct Cluster {
     key: EntityKey,
+    /// Round trip to the registry.
+    rtt: SimDuration,
     lot: Lot,
-    online: bool,
+    cuts: Cuts,
+    /// Its downlink, and what that carries unless it is cut off.
+    link: LinkId,
+    downlink: BytesPerSec,
+    /// Failures in progress that have an end.
+    repairs_due: u32,
+    /// The turn of its process of outages.
+    outage: u64,
     agent: Agent,
     workloads: Vec<WorkloadState>,
     /// All workloads run their template, ready.
@@ -311,6 +328,10 @@ pub struct World<'s> {
     /// Pending events that can change nothing any more.
     hopeless_events: usize,
     watches_progress: bool,
+    /// Pending events of failures that go on for ever.
+    fault_events: usize,
+    /// The turns of the processes of regional outages.
+    regional_turns: Vec<u64>,
 }
 
 impl<'s> World<'s> {
@@ -319,7 +340,7 @@ impl<'s> World<'s> {
     #[must_use]
     pub fn new(spec: &'s WorldSpec, seed: u64, replicate: u32, queue: &mut Queue) -> Self {
         let streams = Streams::new(seed, replicate);
-        let catalog = Catalog::new(&spec.images);
+        let catalog = Catalog::new(&spec.images, &streams);
         let mut network = Network::new();
         let egress = network.add_link(None, spec.registry.egress);
         let regions: Vec<LinkId> =
@@ -342,30 +363,47 @@ impl<'s> World<'s> {
             reports: Vec::new(),
             hopeless_events: 0,
             watches_progress: false,
+            fault_events: 0,
+            regional_turns: Vec::new(),
             catalog,
         };
         for cluster in &spec.clusters {
             let uplink = cluster.region.map_or(egress, |region| regions[region]);
             world.add_cluster(cluster, uplink, queue);
         }
+        world.start_faults(queue);
         world
     }
 
     fn add_cluster(&mut self, spec: &ClusterSpec, uplink: LinkId, queue: &mut Queue) {
         let id = ClusterId::at(self.clusters.len());
         let key = EntityKey::of(&spec.name);
-        let downlink = self.network.add_link(Some(uplink), spec.downlink);
+        let draw = |model: &RateModel, purpose| {
+            // What moves at all, so that everything that begins can end.
+            BytesPerSec::new(model.draw(&self.streams, key, purpose, 0).get().max(1.0))
+        };
+        let lot = Lot::draw(self.spec, &self.streams, key);
+        let node = &self.spec.node;
+        let nic = draw(&node.nic, "nic");
+        let downlink = slowed(draw(&spec.downlink, "downlink"), lot.slow);
+        let unpack_rate = slowed(draw(&node.unpack_rate, "unpack rate"), lot.slow);
+        let rtt = spec.rtt.draw(&self.streams, key, "rtt", 0);
+        let link = self.network.add_link(Some(uplink), downlink);
         let first = self.nodes.len();
         for at in 0..spec.nodes {
-            let node = self.new_node(id, key.part(u64::from(at)), downlink);
+            let node = self.new_node(id, key.part(u64::from(at)), link, nic, unpack_rate);
             self.nodes.push(node);
         }
-        let lot = Lot::draw(self.spec, &self.streams, key);
         let running = (self.spec.release == ReleaseKind::Update).then_some(OLD);
         self.clusters.push(Cluster {
             key,
+            rtt,
             lot,
-            online: lot.offline.is_none(),
+            cuts: Cuts::default(),
+            link,
+            downlink,
+            repairs_due: 0,
+            outage: 0,
             agent: Agent::settled(running),
             workloads: self.spec.workloads.iter().map(|_| WorkloadState::default()).collect(),
             settled: running.is_some(),
@@ -379,19 +417,29 @@ impl<'s> World<'s> {
         if let Some(revision) = running {
             self.settle(id, revision);
         }
-        if let Some(Some(back)) = lot.offline {
-            queue.schedule(back, Event::ClusterReturns { cluster: id });
+        if let Some(back) = lot.offline {
+            self.cut(id, CutKind::All, queue);
+            if let Some(back) = back {
+                queue.schedule(back, Event::ClusterReturns { cluster: id });
+            }
         }
     }
 
-    fn new_node(&mut self, cluster: ClusterId, key: EntityKey, downlink: LinkId) -> Node {
+    fn new_node(
+        &mut self,
+        cluster: ClusterId,
+        key: EntityKey,
+        downlink: LinkId,
+        nic: BytesPerSec,
+        unpack_rate: BytesPerSec,
+    ) -> Node {
         let spec = &self.spec.node;
         let speed = dist::lognormal(&mut self.streams.stream(key, "unpack speed"), 1.0, spec.unpack_spread);
-        let unpack_rate = BytesPerSec::new(spec.unpack_rate.get() * speed);
+        let unpack_rate = BytesPerSec::new(unpack_rate.get() * speed);
         Node {
             cluster,
             key,
-            link: self.network.add_link(Some(downlink), spec.nic),
+            link: self.network.add_link(Some(downlink), nic),
             unpack_rate,
             disk: spec.disk.map(|disk| Disk::new(disk, unpack_rate)),
             unpacking: 0,
@@ -406,7 +454,13 @@ impl<'s> World<'s> {
             slot_queue: std::collections::VecDeque::new(),
             attempts: 0,
             requests: 0,
+            unpacks: 0,
             pods: 0,
+            down: false,
+            ready: true,
+            failures: 0,
+            turn: 0,
+            undead: Vec::new(),
         }
     }
 
@@ -418,9 +472,13 @@ impl<'s> World<'s> {
     pub fn handle(&mut self, event: Event, queue: &mut Queue) {
         let now = queue.now();
         self.meter.advance(now);
+        if self.is_held(&event) {
+            return;
+        }
         match event {
             Event::Driver(_) => {}
-            Event::ClusterReturns { cluster } => self.cluster_returns(cluster, queue),
+            Event::Fault(event) => self.fault(event, queue),
+            Event::ClusterReturns { cluster } => self.mend(cluster, CutKind::All, queue),
             Event::AgentHears { cluster } => self.agent_hears(cluster, queue),
             Event::Applied { cluster } => self.applied(cluster, queue),
             Event::ReadinessDue { cluster } => self.readiness_due(cluster, queue),
@@ -508,20 +566,21 @@ impl<'s> World<'s> {
         std::mem::take(&mut self.reports)
     }
 
-    /// Whether no pending event can change anything that a product sees: nothing pends, or only restarts of pods that
-    /// crash before they could ever be ready, and `idle` events of the driver that change nothing.
+    /// Whether no pending event can bring the rollout on: nothing pends, or only restarts of pods that crash before they
+    /// could ever be ready, failures that are still to come, and `idle` events of the driver that change nothing. The
+    /// end of a failure does count, if its cluster has something left to do or to tell.
     #[must_use]
     pub fn is_at_rest(&self, queue: &Queue, idle: usize) -> bool {
-        queue.len() == self.hopeless_events + idle
+        queue.len() == self.hopeless_events + self.fault_events + idle && !self.a_repair_matters()
     }
 
     /// Whether the cluster can be reached.
     #[must_use]
     pub fn is_online(&self, cluster: ClusterId) -> bool {
-        self.clusters[cluster.index()].online
+        self.clusters[cluster.index()].cuts.is_managed()
     }
 
-    /// Whether a pod of the cluster waits after a failed pull or a crash.
+    /// Whether a pod of the cluster waits after a failed pull or a crash, or will not answer its readiness probe for a defect.
     #[must_use]
     pub fn has_failed_pods(&self, cluster: ClusterId) -> bool {
         self.clusters[cluster.index()].troubled_pods > 0
@@ -580,4 +639,9 @@ impl<'s> World<'s> {
     pub fn busy_share(&self, span: SimDuration) -> f64 {
         if span.is_zero() { 0.0 } else { self.meter.busy().as_secs_f64() / span.as_secs_f64() }
     }
+}
+
+/// A rate of a cluster that is slower than others by this factor.
+fn slowed(rate: BytesPerSec, factor: f64) -> BytesPerSec {
+    BytesPerSec::new(rate.get() / factor)
 }

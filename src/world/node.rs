@@ -62,10 +62,21 @@ pub(super) struct Node {
     pub(super) slots_taken: u32,
     /// Layers (by index in their image) that wait for a slot of the node.
     pub(super) slot_queue: VecDeque<(PullId, u16)>,
-    /// Pull attempts, requests and pods so far: the numbers of the node's draws.
+    /// Pull attempts, requests, unpackings and pods so far: the numbers of the node's draws.
     pub(super) attempts: u64,
     pub(super) requests: u64,
+    pub(super) unpacks: u64,
     pub(super) pods: u32,
+    /// It has failed and is not back.
+    pub(super) down: bool,
+    /// The control plane takes it for ready.
+    pub(super) ready: bool,
+    /// Failures so far.
+    pub(super) failures: u32,
+    /// The turn of its process of failures.
+    pub(super) turn: u64,
+    /// Pods that were deleted while it was away.
+    pub(super) undead: Vec<PodId>,
 }
 
 impl Node {

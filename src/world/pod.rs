@@ -12,7 +12,7 @@
 //! so `timeoutSeconds` decides nothing while it is not longer than the period. `failureThreshold` takes readiness away
 //! from a pod that had it, which here only a crash does.
 //!
-//! Left out: resources and eviction, node failures, init containers, liveness and startup probes (a process that they kill
+//! Left out: resources and eviction for want of them, init containers, liveness and startup probes (a process that they kill
 //! before it is ready is a defect to a rollout), and the seconds that the API server, the kubelet's status manager and
 //! the workload controllers take to see each other's changes. The kubelet sees containers change once a second (PLEG);
 //! the half of it that passes on average is part of the guessed `startOverhead`.
@@ -25,6 +25,7 @@ use super::pull::PullError;
 use super::rolling::{Census, Step, daemon_set_limits, deployment_limits};
 use super::spec::{DurationModel, Requeue, WorkloadKind};
 use super::{Event, NEW, Queue, World, calibration};
+use crate::engine::EventId;
 use crate::rollout::Revision;
 use crate::units::{SimDuration, SimTime};
 
@@ -39,6 +40,10 @@ pub(super) enum Phase {
     Starting,
     /// Its process runs.
     Running,
+    /// Its process runs, and has stopped answering its readiness probe.
+    Unready,
+    /// Its node has failed.
+    Lost,
     /// Its container crashed and restarts later.
     CrashLoop,
     /// Deleted; gone when its grace ends.
@@ -53,21 +58,24 @@ pub(super) struct Pod {
     pub(super) workload: usize,
     pub(super) revision: Revision,
     pub(super) image: ImageRef,
-    phase: Phase,
-    ready: bool,
-    available: bool,
-    image_backoff: BackoffEntry,
-    crash_backoff: BackoffEntry,
+    pub(super) phase: Phase,
+    pub(super) ready: bool,
+    pub(super) available: bool,
+    pub(super) image_backoff: BackoffEntry,
+    pub(super) crash_backoff: BackoffEntry,
     /// How many pods its node had before it: with its own counts, the number of its draws.
     ordinal: u32,
     /// Times its container was started; an event of an earlier start is stale.
-    starts: u32,
+    pub(super) starts: u32,
     /// Times it was requeued after an error.
     requeues: u32,
-    /// It waits in some back-off, or has crashed and not become ready since.
+    /// It waits in some back-off, has crashed and not become ready since, or is not ready for a defect.
     troubled: bool,
-    /// It crashes before it could ever be ready, for ever: its events change nothing any more.
-    hopeless: bool,
+    /// It crashes before it could ever be ready, or there is no image for it, for ever: its events change nothing any
+    /// more.
+    pub(super) hopeless: bool,
+    /// What happens to it next, apart from probes.
+    pub(super) next: Option<EventId>,
 }
 
 /// The pods of one workload in one cluster.
@@ -80,6 +88,13 @@ pub(super) struct WorkloadState {
     /// Nodes (one entry a pod) on which a pod of it is terminating.
     terminating: Vec<NodeId>,
     pub(super) progressing: Progressing,
+}
+
+impl WorkloadState {
+    /// Its pods, terminating ones not counted, oldest first.
+    pub(super) fn pods(&self) -> impl Iterator<Item = &PodId> {
+        self.pods.iter()
+    }
 }
 
 impl World<'_> {
@@ -129,7 +144,10 @@ impl World<'_> {
         })
     }
 
-    fn sync_workload(&mut self, cluster: ClusterId, workload: usize, queue: &mut Queue) {
+    pub(super) fn sync_workload(&mut self, cluster: ClusterId, workload: usize, queue: &mut Queue) {
+        if self.clusters[cluster.index()].workloads[workload].desired.is_none() {
+            return;
+        }
         match self.spec.workloads[workload].kind {
             WorkloadKind::Deployment { .. } => self.sync_deployment(cluster, workload, queue),
             WorkloadKind::DaemonSet { .. } => self.sync_daemon_set(cluster, workload, queue),
@@ -187,7 +205,8 @@ impl World<'_> {
         counts
     }
 
-    /// The node with the fewest pods of this revision, among those with the fewest of the workload, the first of all:
+    /// Of the nodes that are ready, if any is, the one with the fewest pods of this revision, among those with the fewest
+    /// of the workload, the first of all:
     /// the scheduler spreads the pods of a ReplicaSet (default constraints of `PodTopologySpread`, kubernetes/kubernetes
     /// `pkg/scheduler/framework/plugins/podtopologyspread`).
     fn emptiest_node(&self, cluster: ClusterId, workload: usize) -> NodeId {
@@ -200,7 +219,11 @@ impl World<'_> {
             *same += u32::from(Some(pod.revision) == state.desired);
             *all += 1;
         }
-        let (at, _) = pods.iter().enumerate().min_by_key(|&(at, pods)| (*pods, at)).expect("a cluster has a node");
+        let (at, _) = pods
+            .iter()
+            .enumerate()
+            .min_by_key(|&(at, pods)| (!self.nodes[nodes.start + at].ready, *pods, at))
+            .expect("a cluster has a node");
         NodeId::at(nodes.start + at)
     }
 
@@ -258,7 +281,11 @@ impl World<'_> {
                     in_use += u32::from(surge == 0);
                 }
                 (None, Some(pod)) => in_use += u32::from(surge == 0 && !is_available(pod)),
-                (Some(pod), None) if !is_available(pod) && surge == 0 => delete.push(pod),
+                (Some(pod), None) if !is_available(pod) && surge == 0 => {
+                    // Counted before its deletion is seen, as in newer releases (the first of them is unverified).
+                    in_use += 1;
+                    delete.push(pod);
+                }
                 (Some(pod), None) if !is_available(pod) => create.push(at),
                 (Some(_), None) => candidates.push(at),
                 (Some(old), Some(new)) if is_available(new) => delete.push(old),
@@ -309,6 +336,7 @@ impl World<'_> {
             requeues: 0,
             troubled: false,
             hopeless: false,
+            next: None,
         });
         id
     }
@@ -318,21 +346,35 @@ impl World<'_> {
         let revision = state.desired.expect("a controller without a template creates nothing");
         let id = self.new_pod(cluster, workload, node, revision, Phase::Pulling);
         self.clusters[cluster.index()].workloads[workload].pods.push(id);
-        self.want_image(id, queue);
+        if self.nodes[node.index()].down {
+            self.pods[id.index()].phase = Phase::Lost;
+        } else {
+            self.want_image(id, queue);
+        }
     }
 
-    fn delete_pod(&mut self, id: PodId, queue: &mut Queue) {
+    pub(super) fn delete_pod(&mut self, id: PodId, queue: &mut Queue) {
         self.note_trouble(id, false);
         let pod = &mut self.pods[id.index()];
         let (cluster, workload, node) = (pod.cluster, pod.workload, pod.node);
         let was = std::mem::replace(&mut pod.phase, Phase::Terminating);
         (pod.ready, pod.available) = (false, false);
-        self.nodes[node.index()].pull_queue.retain(|&waiting| waiting != id);
+        let host = &mut self.nodes[node.index()];
+        host.pull_queue.retain(|&waiting| waiting != id);
+        let is_undead = host.down;
+        if is_undead {
+            host.undead.push(id);
+        }
         let state = &mut self.clusters[cluster.index()].workloads[workload];
         state.pods.retain(|&other| other != id);
         state.terminating.push(node);
+        if is_undead {
+            return;
+        }
         let grace = match was {
-            Phase::Running => self.draw(id, &self.spec.workloads[workload].termination, "termination", 0),
+            Phase::Running | Phase::Unready => {
+                self.draw(id, &self.spec.workloads[workload].termination, "termination", 0)
+            }
             _ => SimDuration::ZERO,
         };
         queue.schedule_in(grace, Event::PodGone { pod: id });
@@ -341,6 +383,11 @@ impl World<'_> {
     pub(super) fn pod_gone(&mut self, id: PodId, queue: &mut Queue) {
         let pod = &self.pods[id.index()];
         let (cluster, workload, node) = (pod.cluster, pod.workload, pod.node);
+        if self.nodes[node.index()].down {
+            // Only its kubelet can say that it is gone.
+            self.nodes[node.index()].undead.push(id);
+            return;
+        }
         let terminating = &mut self.clusters[cluster.index()].workloads[workload].terminating;
         let at = terminating.iter().position(|&other| other == node).expect("a pod that goes was terminating");
         terminating.swap_remove(at);
@@ -348,7 +395,7 @@ impl World<'_> {
     }
 
     /// The kubelet looks at a pod that has no image yet.
-    fn want_image(&mut self, id: PodId, queue: &mut Queue) {
+    pub(super) fn want_image(&mut self, id: PodId, queue: &mut Queue) {
         self.pods[id.index()].phase = Phase::Pulling;
         if self.needs_pull(id) {
             self.enqueue_pull(id, queue);
@@ -359,10 +406,10 @@ impl World<'_> {
 
     pub(super) fn sync_pod(&mut self, id: PodId, queue: &mut Queue) {
         let now = queue.now();
-        let pod = &self.pods[id.index()];
-        if pod.phase != Phase::ImageBackOff {
+        if self.take_from_pod(id) != Phase::ImageBackOff {
             return;
         }
+        let pod = &self.pods[id.index()];
         let closed = pod.image_backoff.opens().is_some_and(|opens| now < opens);
         if closed && self.needs_pull(id) {
             self.requeue(id, queue);
@@ -377,7 +424,7 @@ impl World<'_> {
         let left =
             self.pods[id.index()].image_backoff.opens().map_or(SimDuration::ZERO, |opens| opens.saturating_since(now));
         let wait = self.until_next_sync(id, left);
-        queue.schedule_in(wait, Event::PodSync { pod: id });
+        self.schedule_for_pod(id, wait, Event::PodSync { pod: id }, queue);
     }
 
     /// From a failed sync of a pod to its next one, when its gate stays closed for so long.
@@ -424,20 +471,27 @@ impl World<'_> {
         pod.phase = Phase::Starting;
         pod.starts += 1;
         let nth = pod.starts;
-        let overhead = self.draw(id, &self.spec.node.start_overhead, "start overhead", nth);
+        let slow = self.clusters[pod.cluster.index()].lot.slow;
+        let overhead = slowed(self.draw(id, &self.spec.node.start_overhead, "start overhead", nth), slow);
         self.schedule_for_pod(id, overhead, Event::ContainerStarted { pod: id }, queue);
     }
 
     /// Events of a pod that can never be ready are counted apart: a run that has no others left stands still.
-    fn schedule_for_pod(&mut self, id: PodId, after: SimDuration, event: Event, queue: &mut Queue) {
-        self.hopeless_events += usize::from(self.pods[id.index()].hopeless);
-        queue.schedule_in(after, event);
+    pub(super) fn schedule_for_pod(&mut self, id: PodId, after: SimDuration, event: Event, queue: &mut Queue) {
+        let pod = &mut self.pods[id.index()];
+        self.hopeless_events += usize::from(pod.hopeless);
+        pod.next = Some(queue.schedule_in(after, event));
     }
 
-    fn take_from_pod(&mut self, id: PodId) -> Phase {
+    pub(super) fn take_from_pod(&mut self, id: PodId) -> Phase {
         let pod = &self.pods[id.index()];
         self.hopeless_events -= usize::from(pod.hopeless);
         pod.phase
+    }
+
+    /// From now on nothing that happens to the pod can make it ready.
+    pub(super) fn give_up_hope(&mut self, id: PodId) {
+        self.pods[id.index()].hopeless = true;
     }
 
     pub(super) fn container_started(&mut self, id: PodId, queue: &mut Queue) {
@@ -449,18 +503,19 @@ impl World<'_> {
             pod.phase = Phase::Running;
             (pod.cluster, pod.workload, pod.starts)
         };
-        let defective = self.clusters[cluster.index()].lot.defective && self.pods[id.index()].revision == NEW;
+        let defective = self.is_defective(id);
+        let works = !defective || self.is_defect_latent();
         let probe = self.spec.workloads[workload].readiness;
         if defective {
-            let after = self.draw(id, &self.spec.faults.crash_after, "crash", start);
-            self.schedule_for_pod(id, after, Event::Crashed { pod: id }, queue);
+            self.schedule_defect(id, start, queue);
         }
         match probe {
             None => self.pod_ready(id, start, queue),
-            // A defective container never answers its probe.
-            Some(_) if defective => {}
+            // A defective container never answers its probe, unless it works for a time.
+            Some(_) if !works => {}
             Some(probe) => {
-                let able = self.draw(id, &self.spec.workloads[workload].start, "start", start);
+                let slow = self.clusters[cluster.index()].lot.slow;
+                let able = slowed(self.draw(id, &self.spec.workloads[workload].start, "start", start), slow);
                 // Probes go out every period from the start on; those before the initial delay are not made.
                 let missed = able.max(probe.initial_delay).as_nanos().div_ceil(probe.period.as_nanos());
                 let after = probe.period * (missed + u64::from(probe.success_threshold) - 1);
@@ -506,7 +561,7 @@ impl World<'_> {
         let (cluster, workload) = (pod.cluster, pod.workload);
         pod.phase = Phase::CrashLoop;
         (pod.ready, pod.available) = (false, false);
-        pod.hopeless = self.spec.workloads[workload].readiness.is_some();
+        pod.hopeless = self.spec.workloads[workload].readiness.is_some() && self.spec.faults.detected_after.is_none();
         let wait = pod.crash_backoff.crash(now, backoff);
         self.totals.crashes += 1;
         self.note_trouble(id, true);
@@ -528,14 +583,14 @@ impl World<'_> {
 
     /// A draw of a pod's own, numbered by its place among its node's pods and by `nth`, so that the same pod of the
     /// same node has the same luck whenever its turn comes.
-    fn draw(&self, id: PodId, model: &DurationModel, purpose: &'static str, nth: u32) -> SimDuration {
+    pub(super) fn draw(&self, id: PodId, model: &DurationModel, purpose: &'static str, nth: u32) -> SimDuration {
         let pod = &self.pods[id.index()];
         let node = &self.nodes[pod.node.index()];
         model.draw(&self.streams, node.key, purpose, u64::from(pod.ordinal) << 32 | u64::from(nth))
     }
 
     /// A pod gets into trouble or out of it.
-    fn note_trouble(&mut self, id: PodId, troubled: bool) {
+    pub(super) fn note_trouble(&mut self, id: PodId, troubled: bool) {
         let pod = &mut self.pods[id.index()];
         let was = std::mem::replace(&mut pod.troubled, troubled);
         let cluster = pod.cluster;
@@ -566,8 +621,14 @@ impl World<'_> {
         self.meter.pull_ends(last);
     }
 
-    fn note_pull_failed(&mut self, cluster: ClusterId, error: PullError) {
+    pub(super) fn note_pull_failed(&mut self, cluster: ClusterId, error: PullError) {
         self.clusters[cluster.index()].facts.failed_pulls += 1;
         self.totals.failed_pulls[error as usize] += 1;
     }
+}
+
+/// A span of a cluster that is slower than others by this factor.
+fn slowed(span: SimDuration, factor: f64) -> SimDuration {
+    // A product with 1 is exact up to 2^53 ns, a hundred days; what is longer is not told apart here.
+    span.mul_f64(factor)
 }

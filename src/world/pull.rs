@@ -25,7 +25,7 @@ use super::node::{Blob, Chain};
 use super::request::Request;
 use super::spec::{PullOrder, PullPolicy, SlotScope};
 use super::{Event, Queue, World};
-use crate::engine::{EventId, dist};
+use crate::engine::EventId;
 use crate::flow::TransferId;
 use crate::units::{Bytes, SimTime};
 
@@ -40,11 +40,17 @@ pub enum PullError {
     Broken,
     /// It took longer than the node's deadline.
     Deadline,
+    /// Nothing came for too long.
+    NoProgress,
+    /// There is no such image.
+    NotFound,
+    /// The node failed.
+    NodeLost,
 }
 
 impl PullError {
     /// How many kinds there are.
-    pub const COUNT: usize = 4;
+    pub const COUNT: usize = Self::NodeLost as usize + 1;
 }
 
 /// What became of one attempt to pull an image.
@@ -83,6 +89,8 @@ pub(super) struct Pull {
     pub(super) pod: PodId,
     pub(super) node: NodeId,
     pub(super) image: ImageRef,
+    /// How many attempts its node made before.
+    pub(super) attempt: u64,
     began: SimTime,
     finished: Option<SimTime>,
     error: Option<PullError>,
@@ -111,6 +119,13 @@ pub(super) struct Pull {
     /// The attempt breaks while fetching this many-th of the layers it has to fetch, after this share of its bytes.
     pub(super) doom: Option<(f64, f64)>,
     doomed_layer: Option<usize>,
+}
+
+impl Pull {
+    /// Whether something has yet to come over the network.
+    pub(super) fn waits_for_network(&self) -> bool {
+        !self.planned || self.fetches.iter().any(|fetch| *fetch != Fetch::Done)
+    }
 }
 
 /// What a transfer carries.
@@ -146,24 +161,26 @@ impl World<'_> {
             self.pull_failed(pod, PullError::KubeletRate, queue);
             return;
         }
+        if self.is_missing(pod) {
+            self.ask_in_vain(pod, queue);
+            return;
+        }
+        let node = &mut self.nodes[id.index()];
         let image = self.pods[pod.index()].image;
         let layers = self.catalog.image(image).layers.len();
         let attempt = node.attempts;
         node.attempts += 1;
         let pull = PullId::at(self.pulls.len());
         node.pulls.push(pull);
-        let doom = {
-            let mut rng = self.streams.stream_nth(node.key, "pull failure", attempt);
-            let fails = dist::bernoulli(&mut rng, self.spec.faults.pull_failure.get());
-            fails.then(|| (dist::unit(&mut rng), dist::unit(&mut rng)))
-        };
         let cluster = node.cluster;
+        let doom = self.draw_doom(id, attempt);
         let deadline = self.spec.node.pull_deadline;
         let deadline = deadline.map(|after| queue.schedule_in(after, Event::PullDeadline { pull }));
         self.pulls.push(Pull {
             pod,
             node: id,
             image,
+            attempt,
             began: now,
             finished: None,
             error: None,
@@ -186,6 +203,7 @@ impl World<'_> {
         });
         self.totals.pulls += 1;
         self.note_pull_begins(cluster, now);
+        self.expect_connection(cluster, pull, queue);
         self.send(pull, Request::Challenge, queue);
     }
 
@@ -396,10 +414,23 @@ impl World<'_> {
         })
     }
 
-    /// The attempt fails: what is under way is dropped, and what has arrived is kept or lost.
+    /// The attempt fails; its pod tries again later.
     pub(super) fn fail(&mut self, id: PullId, error: PullError, queue: &mut Queue) {
-        let now = queue.now();
         let (pod, node_id) = (self.pulls[id.index()].pod, self.pulls[id.index()].node);
+        self.drop_pull(id, error, queue);
+        self.pull_failed(pod, error, queue);
+        // Others of the node may have waited for what this one had claimed.
+        if !self.nodes[node_id.index()].pulls.is_empty() {
+            let other = self.nodes[node_id.index()].pulls[0];
+            self.look_again(other, queue);
+        }
+        self.start_queued_pulls(node_id, queue);
+    }
+
+    /// An attempt ends early: what is under way is dropped, and what has arrived is kept or lost.
+    pub(super) fn drop_pull(&mut self, id: PullId, error: PullError, queue: &mut Queue) {
+        let now = queue.now();
+        let node_id = self.pulls[id.index()].node;
         if let Some(transfer) = self.pulls[id.index()].config.take() {
             let part = self.cancel_transfer(transfer, now);
             self.totals.lost += part;
@@ -429,13 +460,6 @@ impl World<'_> {
         self.pulls[id.index()].error = Some(error);
         self.end_pull(id, queue);
         self.flow_changed(queue);
-        self.pull_failed(pod, error, queue);
-        // Others of the node may have waited for what this one had claimed.
-        if !self.nodes[node_id.index()].pulls.is_empty() {
-            let other = self.nodes[node_id.index()].pulls[0];
-            self.look_again(other, queue);
-        }
-        self.start_queued_pulls(node_id, queue);
     }
 
     /// Whether a pod's image must be asked for at all.

@@ -66,7 +66,7 @@ impl World<'_> {
 
     fn rtt(&self, pull: PullId) -> SimDuration {
         let node = &self.nodes[self.pulls[pull.index()].node.index()];
-        self.spec.clusters[node.cluster.index()].rtt
+        self.clusters[node.cluster.index()].rtt
     }
 
     fn service_time(&mut self, pull: PullId) -> SimDuration {

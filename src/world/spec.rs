@@ -4,7 +4,11 @@
 
 use std::collections::BTreeMap;
 
-use crate::units::{Bytes, BytesPerSec, PerSecond, Share, SimDuration};
+pub use super::distribution::{Distribution, DurationModel, FactorModel, Quantity, RateModel, SizeModel};
+pub use super::faults::{
+    CutKind, DefectKind, FaultSpec, NodeLossSpec, OutageSpec, RegionalOutageSpec, RegionalTimes, SlowSpec,
+};
+use crate::units::{Bytes, BytesPerSec, PerSecond, SimDuration};
 
 /// The whole world of one run, before its luck is drawn.
 #[derive(Clone, Debug, PartialEq)]
@@ -56,10 +60,10 @@ pub struct ClusterSpec {
     pub labels: BTreeMap<String, String>,
     /// Worker nodes, at least one.
     pub nodes: u32,
-    /// What all nodes together can receive from outside.
-    pub downlink: BytesPerSec,
-    /// Round trip to the registry.
-    pub rtt: SimDuration,
+    /// What all nodes together can receive from outside; drawn once a run.
+    pub downlink: RateModel,
+    /// Round trip to the registry; drawn once a run.
+    pub rtt: DurationModel,
     /// Index into [`WorldSpec::regions`] of the shared link it sits behind, if any.
     pub region: Option<usize>,
     /// The cluster's `spec.paused`.
@@ -99,37 +103,11 @@ pub struct RequestLimit {
     pub burst: u32,
 }
 
-/// A duration that is fixed or drawn anew each time.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum DurationModel {
-    /// Always the same.
-    Constant(SimDuration),
-    /// exp(N(ln median, sigma)).
-    LogNormal {
-        /// Half of the draws are below it.
-        median: SimDuration,
-        /// Standard deviation of the logarithm.
-        sigma: f64,
-    },
-    /// Memoryless.
-    Exponential {
-        /// The mean, which is also the standard deviation.
-        mean: SimDuration,
-    },
-    /// Equally likely between two bounds.
-    Uniform {
-        /// The shortest.
-        min: SimDuration,
-        /// The longest.
-        max: SimDuration,
-    },
-}
-
-/// Kubelet, container runtime, disk and network card: the same on all nodes but for the drawn disk speed.
+/// Kubelet, container runtime, disk and network card. What is drawn "for a cluster" is drawn once a run and is the same on all its nodes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NodeSpec {
-    /// What the network card can receive.
-    pub nic: BytesPerSec,
+    /// What the network card can receive; drawn for a cluster.
+    pub nic: RateModel,
     /// How the kubelet orders pulls.
     pub pulls: PullOrder,
     /// `registryPullQPS` and `registryBurst`; a pull above it fails at once. `None`: off (QPS 0).
@@ -158,16 +136,17 @@ pub struct NodeSpec {
     /// Layers unpacked at once: 1 is one after another in each image, more are counted over the node (containerd's
     /// `max_concurrent_unpacks`, since 2.2).
     pub unpack_slots: u32,
-    /// Uncompressed bytes written per second while unpacking one layer, as fast as the disk takes them.
-    pub unpack_rate: BytesPerSec,
+    /// Uncompressed bytes written per second while unpacking one layer, as fast as the disk takes them; drawn for a
+    /// cluster.
+    pub unpack_rate: RateModel,
     /// What all layers that are unpacked at once can write together. `None`: never a limit.
     pub disk: Option<DiskSpec>,
     /// Spread between nodes of `unpack_rate`: sigma of a lognormal factor with median 1.
     pub unpack_spread: f64,
     /// Part of unpacking a layer that does not depend on its size.
-    pub unpack_per_layer: SimDuration,
+    pub unpack_per_layer: DurationModel,
     /// Part of a pull that depends on nothing.
-    pub pull_constant: SimDuration,
+    pub pull_constant: DurationModel,
     /// From the image being there to the container's process being started (sandbox, create, start).
     pub start_overhead: DurationModel,
 }
@@ -245,19 +224,28 @@ pub struct ImageSpec {
     pub layers: Vec<LayerSpec>,
     /// The old revision's layers, bottom first; empty when nothing is known of it or nothing runs.
     pub previous: Vec<LayerSpec>,
-    /// Size of the new revision's config blob.
-    pub config: Bytes,
+    /// Size of the new revision's config blob; drawn once a run.
+    pub config: SizeModel,
 }
 
 /// One layer of an image.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct LayerSpec {
-    /// Its digest: equal digests are the same bytes.
+    /// Its digest: equal digests are the same bytes, and the key of its luck.
     pub digest: String,
-    /// Bytes over the wire.
-    pub compressed: Bytes,
-    /// Bytes on disk.
-    pub uncompressed: Bytes,
+    /// Bytes over the wire; drawn once a run.
+    pub compressed: SizeModel,
+    /// Bytes on disk; drawn once a run.
+    pub uncompressed: Uncompressed,
+}
+
+/// What a layer takes on disk.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Uncompressed {
+    /// So many times what goes over the wire.
+    Ratio(f64),
+    /// A size of its own.
+    Size(SizeModel),
 }
 
 /// One workload that every cluster runs.
@@ -334,20 +322,5 @@ pub struct AgentSpec {
     /// From a report being sent to the management cluster having it.
     pub report_delay: DurationModel,
     /// From a change of readiness in the cluster to the report that tells of it.
-    pub readiness_delay: SimDuration,
-}
-
-/// What goes wrong, as shares and probabilities; the luck itself is drawn per run.
-#[derive(Clone, Debug, PartialEq)]
-pub struct FaultSpec {
-    /// Share of clusters that are offline when the rollout starts.
-    pub offline: Share,
-    /// When an offline cluster comes back, from the start of the rollout. `None`: never.
-    pub offline_return: Option<DurationModel>,
-    /// Probability that an attempt to pull an image fails on its way.
-    pub pull_failure: Share,
-    /// Share of clusters in which the new revision's pods crash.
-    pub defect: Share,
-    /// How long a defective container runs before it crashes.
-    pub crash_after: DurationModel,
+    pub readiness_delay: DurationModel,
 }

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use super::{
     AgentSpec, ClusterFacts, ClusterId, ClusterSpec, CountOrPercent, DurationModel, Event, FaultSpec, ImageSpec,
     LayerSpec, NEW, NodeSpec, PullOrder, PullPolicy, Queue, RegistrySpec, ReleaseKind, Requeue, RetrySpec, SlotScope,
-    Totals, WorkloadKind, WorkloadSpec, World, WorldSpec, calibration,
+    Totals, Uncompressed, WorkloadKind, WorkloadSpec, World, WorldSpec, calibration,
 };
 use crate::engine::{self, EventQueue, Model};
-use crate::units::{Bytes, BytesPerSec, Share, SimDuration, SimTime};
+use crate::units::{Bytes, BytesPerSec, SimDuration, SimTime};
 
 /// A duration that does not vary.
 pub(crate) const fn fixed(span: SimDuration) -> DurationModel {
@@ -17,20 +17,24 @@ pub(crate) const fn fixed(span: SimDuration) -> DurationModel {
 
 /// A layer of `bytes` that does not compress.
 pub(crate) fn layer(digest: &str, bytes: u64) -> LayerSpec {
-    LayerSpec { digest: digest.to_owned(), compressed: Bytes::new(bytes), uncompressed: Bytes::new(bytes) }
+    LayerSpec {
+        digest: digest.to_owned(),
+        compressed: Bytes::new(bytes).into(),
+        uncompressed: Uncompressed::Ratio(1.0),
+    }
 }
 
 /// `count` online clusters of one node; one Deployment with one pod of a one-layer image. Nothing takes time but
 /// downloads: 100 MB at 100 MB/s per cluster, and every other delay is zero.
 pub(crate) fn bare_world(count: usize) -> WorldSpec {
-    let nothing = fixed(SimDuration::ZERO);
+    let nothing: DurationModel = fixed(SimDuration::ZERO);
     let fast = BytesPerSec::new(1e12);
     let cluster = |at: usize| ClusterSpec {
         name: format!("c{at:04}"),
         labels: BTreeMap::new(),
         nodes: 1,
-        downlink: BytesPerSec::new(100e6),
-        rtt: SimDuration::ZERO,
+        downlink: BytesPerSec::new(100e6).into(),
+        rtt: nothing.clone(),
         region: None,
         paused: false,
         registered: true,
@@ -38,14 +42,19 @@ pub(crate) fn bare_world(count: usize) -> WorldSpec {
     WorldSpec {
         clusters: (0..count).map(cluster).collect(),
         regions: Vec::new(),
-        registry: RegistrySpec { egress: fast, per_connection: None, request_limit: None, service_time: nothing },
+        registry: RegistrySpec {
+            egress: fast,
+            per_connection: None,
+            request_limit: None,
+            service_time: nothing.clone(),
+        },
         node: NodeSpec {
-            nic: fast,
+            nic: fast.into(),
             pulls: PullOrder::Serial,
             pull_rate: None,
             image_backoff: calibration::IMAGE_BACKOFF,
             crash_backoff: calibration::CRASH_BACKOFF,
-            error_requeue: nothing,
+            error_requeue: nothing.clone(),
             requeue: Requeue::AfterError,
             pull_deadline: None,
             download_slots: 3,
@@ -55,17 +64,17 @@ pub(crate) fn bare_world(count: usize) -> WorldSpec {
             keep_blobs: true,
             unpack_slots: 1,
             disk: None,
-            unpack_rate: BytesPerSec::new(1e15),
+            unpack_rate: BytesPerSec::new(1e15).into(),
             unpack_spread: 0.0,
-            unpack_per_layer: SimDuration::ZERO,
-            pull_constant: SimDuration::ZERO,
-            start_overhead: nothing,
+            unpack_per_layer: nothing.clone(),
+            pull_constant: nothing.clone(),
+            start_overhead: nothing.clone(),
         },
         images: vec![ImageSpec {
             name: "shop".to_owned(),
             layers: vec![layer("app", 100_000_000)],
             previous: Vec::new(),
-            config: Bytes::ZERO,
+            config: Bytes::ZERO.into(),
         }],
         workloads: vec![WorkloadSpec {
             name: "shop".to_owned(),
@@ -77,25 +86,19 @@ pub(crate) fn bare_world(count: usize) -> WorldSpec {
             },
             image: 0,
             pull_policy: PullPolicy::IfNotPresent,
-            start: nothing,
+            start: nothing.clone(),
             readiness: None,
             min_ready: SimDuration::ZERO,
-            termination: nothing,
+            termination: nothing.clone(),
         }],
         release: ReleaseKind::Initial,
         agent: AgentSpec {
-            instruction_delay: nothing,
-            apply: nothing,
-            report_delay: nothing,
-            readiness_delay: SimDuration::ZERO,
+            instruction_delay: nothing.clone(),
+            apply: nothing.clone(),
+            report_delay: nothing.clone(),
+            readiness_delay: nothing.clone(),
         },
-        faults: FaultSpec {
-            offline: Share::NONE,
-            offline_return: None,
-            pull_failure: Share::NONE,
-            defect: Share::NONE,
-            crash_after: nothing,
-        },
+        faults: FaultSpec::default(),
     }
 }
 

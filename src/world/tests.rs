@@ -3,7 +3,7 @@
 use super::testing::{Played, bare_world, fixed, layer, play};
 use super::{
     CountOrPercent, DiskSpec, DurationModel, Event, LayerSpec, ProbeSpec, PullOrder, PullPolicy, RegionSpec,
-    ReleaseKind, Request, RequestLimit, Requeue, SlotScope, WorkloadKind, WorldSpec,
+    ReleaseKind, Request, RequestLimit, Requeue, SlotScope, Uncompressed, WorkloadKind, WorldSpec,
 };
 use crate::units::{Bytes, BytesPerSec, PerSecond, Share, SimDuration};
 
@@ -42,7 +42,7 @@ fn one_layer_over_one_link_takes_its_size_over_its_rate() {
 #[test]
 fn every_request_of_a_cold_pull_costs_its_round_trips() {
     let mut world = bare_world(1);
-    world.clusters[0].rtt = secs(0.1);
+    world.clusters[0].rtt = fixed(secs(0.1));
     world.registry.service_time = fixed(secs(0.01));
     world.images[0].layers = vec![layer("a", 100_000_000), layer("b", 100_000_000)];
     let played = play(&world, 1, DAY);
@@ -64,11 +64,11 @@ fn layers_go_through_three_slots_and_are_unpacked_in_order() {
     let cases = [(46e6, 1, 26.06, 25.8), (46e6, 4, 12.19, 12.4), (500e6, 1, 6.33, 6.0), (500e6, 4, 4.90, 4.6)];
     for (connection, layers, by_hand, measured) in cases {
         let mut world = bare_world(1);
-        world.clusters[0].downlink = BytesPerSec::new(1e12);
+        world.clusters[0].downlink = BytesPerSec::new(1e12).into();
         world.registry.per_connection = Some(BytesPerSec::new(connection));
-        world.node.unpack_rate = BytesPerSec::new(250e6);
-        world.node.unpack_per_layer = secs(0.025);
-        world.node.pull_constant = secs(0.3);
+        world.node.unpack_rate = BytesPerSec::new(250e6).into();
+        world.node.unpack_per_layer = fixed(secs(0.025));
+        world.node.pull_constant = fixed(secs(0.3));
         world.images[0].layers = (0..layers).map(|at| layer(&format!("l{at}"), 1_000_000_000 / layers)).collect();
         let played = play(&world, 1, DAY);
         assert_near(ready(&played, 0), by_hand, 0.01, "by hand");
@@ -81,7 +81,7 @@ fn layers_go_through_three_slots_and_are_unpacked_in_order() {
 fn an_update_fetches_and_unpacks_only_what_is_new() {
     let mut world = bare_world(1);
     world.release = ReleaseKind::Update;
-    world.node.unpack_per_layer = secs(1.0);
+    world.node.unpack_per_layer = fixed(secs(1.0));
     world.images[0].previous = vec![layer("base", 50_000_000), layer("libs", 50_000_000), layer("tail", 5_000_000)];
     world.images[0].layers = vec![layer("base", 50_000_000), layer("app", 30_000_000), layer("tail", 5_000_000)];
     let played = play(&world, 1, DAY);
@@ -147,7 +147,7 @@ fn pods_above_the_kubelets_rate_fail_at_once_and_come_back_after_the_back_off() 
     world.workloads[0].pull_policy = PullPolicy::Always;
     world.workloads[0].kind = deployment(14);
     let played = play(&world, 1, DAY);
-    assert_eq!(played.totals.failed_pulls, [4, 0, 0, 0], "14 pulls at once, 10 of them in the burst");
+    assert_eq!(played.totals.failed_pulls, [4, 0, 0, 0, 0, 0, 0], "14 pulls at once, 10 of them in the burst");
     assert!(ready(&played, 0) >= 10.0, "the others wait for their gate");
 }
 
@@ -159,7 +159,7 @@ fn one_request_above_the_limit_becomes_five() {
     let played = play(&world, 1, secs(9.0));
     // The challenge takes the only token; the next request to the API is tried five times without a wait.
     assert_eq!((played.totals.requests, played.totals.responses_429), (6, 5));
-    assert_eq!(played.totals.failed_pulls, [0, 1, 0, 0]);
+    assert_eq!(played.totals.failed_pulls, [0, 1, 0, 0, 0, 0, 0]);
 }
 
 #[test]
@@ -213,8 +213,8 @@ fn two_pulls_on_one_node_fetch_a_shared_layer_once() {
 #[test]
 fn a_full_page_cache_slows_unpacking_down_to_the_disk() {
     let mut world = bare_world(1);
-    world.clusters[0].downlink = BytesPerSec::new(1e12);
-    world.node.unpack_rate = BytesPerSec::new(300e6);
+    world.clusters[0].downlink = BytesPerSec::new(1e12).into();
+    world.node.unpack_rate = BytesPerSec::new(300e6).into();
     world.node.disk = Some(DiskSpec { rate: BytesPerSec::new(100e6), buffer: Bytes::new(200_000_000) });
     world.images[0].layers = vec![layer("a", 200_000_000), layer("b", 400_000_000)];
     // 300 MB at 300 MB/s fill the 200 MB that the disk has not taken; then 300 MB at 100 MB/s.
@@ -227,11 +227,15 @@ fn unpack_slots_unpack_layers_at_once_and_commit_them_in_order() {
         let mut world = bare_world(1);
         world.node.unpack_slots = slots;
         world.node.disk = disk;
-        world.node.unpack_rate = BytesPerSec::new(100e6);
-        world.node.unpack_per_layer = secs(0.5);
+        world.node.unpack_rate = BytesPerSec::new(100e6).into();
+        world.node.unpack_per_layer = secs(0.5).into();
         // Nothing to download.
-        world.images[0].layers =
-            (0..4).map(|at| LayerSpec { compressed: Bytes::new(1), ..layer(&format!("l{at}"), 100_000_000) }).collect();
+        world.images[0].layers = (0..4)
+            .map(|at| LayerSpec {
+                uncompressed: Uncompressed::Size(Bytes::new(100_000_000).into()),
+                ..layer(&format!("l{at}"), 1)
+            })
+            .collect();
         ready(&play(&world, 1, DAY), 0)
     };
     assert_near(unpacked(1, None), 4.0 * 1.5, 0.01, "one after the other");
@@ -247,7 +251,7 @@ fn pulls_that_unpack_on_top_of_each_others_layers_all_end() {
     let mut world = bare_world(1);
     world.node.pulls = PullOrder::Parallel { max: None };
     world.node.unpack_slots = 3;
-    world.node.unpack_rate = BytesPerSec::new(100e6);
+    world.node.unpack_rate = BytesPerSec::new(100e6).into();
     world.node.disk = Some(DiskSpec { rate: BytesPerSec::new(100e6), buffer: Bytes::new(50_000_000) });
     world.images[0].layers = vec![layer("a", 90_000_000), layer("b", 1_000_000), layer("c", 2_000_000)];
     let mut second = world.images[0].clone();
@@ -271,14 +275,14 @@ fn an_attempt_that_takes_too_long_fails_keeps_its_bytes_and_comes_back() {
         (false, f64::NAN, "it never ends"),
     ] {
         let mut world = bare_world(1);
-        world.clusters[0].downlink = BytesPerSec::new(10e6);
+        world.clusters[0].downlink = BytesPerSec::new(10e6).into();
         world.node.resume = resume;
         world.node.error_requeue = fixed(secs(1.0));
         world.node.pull_deadline = Some(secs(4.0));
         let played = play(&world, 1, secs(3600.0));
         if resume {
             assert_near(ready(&played, 0), expected, 1e-5, what);
-            assert_eq!(played.totals.failed_pulls, [0, 0, 0, 2]);
+            assert_eq!(played.totals.failed_pulls, [0, 0, 0, 2, 0, 0, 0]);
         } else {
             assert_eq!(played.ready_s(), [None], "{what}");
         }
@@ -295,7 +299,7 @@ fn a_deadline_keeps_unpacked_layers_and_throws_the_one_at_work_away() {
         let mut world = bare_world(1);
         world.node.error_requeue = fixed(secs(1.0));
         world.node.pull_deadline = Some(secs(4.0));
-        world.node.unpack_per_layer = secs(3.0);
+        world.node.unpack_per_layer = secs(3.0).into();
         world.node.unpack_slots = slots;
         world.images[0].layers = vec![layer("a", 1), layer("b", 1)];
         assert_near(ready(&play(&world, 1, DAY), 0), ready_at, 1e-3, why);
@@ -304,10 +308,12 @@ fn a_deadline_keeps_unpacked_layers_and_throws_the_one_at_work_away() {
     let mut world = bare_world(1);
     world.node.error_requeue = fixed(secs(1.0));
     world.node.pull_deadline = Some(secs(4.0));
-    world.node.unpack_rate = BytesPerSec::new(1e6);
+    world.node.unpack_rate = BytesPerSec::new(1e6).into();
     world.node.unpack_slots = 2;
-    world.images[0].layers =
-        vec![LayerSpec { uncompressed: Bytes::new(5_000_000), ..layer("a", 1) }, layer("b", 1_000_000)];
+    world.images[0].layers = vec![
+        LayerSpec { uncompressed: Uncompressed::Size(Bytes::new(5_000_000).into()), ..layer("a", 1) },
+        layer("b", 1_000_000),
+    ];
     let played = play(&world, 1, secs(60.0));
     let unpacked = played.times(|event| matches!(event, Event::Unpacked { layer: 1, .. }));
     assert!(unpacked.len() > 1, "again in each attempt: {unpacked:?}");
@@ -344,7 +350,7 @@ fn the_newer_kubelet_looks_when_the_gate_opens_and_at_least_once_a_minute() {
 fn a_layer_costs_its_constant_once_bandwidth_is_ample() {
     let time = |layers: u64| {
         let mut world = bare_world(1);
-        world.node.unpack_per_layer = secs(0.025);
+        world.node.unpack_per_layer = fixed(secs(0.025));
         world.images[0].layers = (0..layers).map(|at| layer(&format!("l{at}"), 1)).collect();
         ready(&play(&world, 1, DAY), 0)
     };
@@ -471,7 +477,7 @@ fn an_agent_applies_reports_and_tells_of_readiness_with_its_delays() {
     world.agent.instruction_delay = fixed(secs(0.5));
     world.agent.apply = fixed(secs(3.0));
     world.agent.report_delay = fixed(secs(0.25));
-    world.agent.readiness_delay = secs(5.0);
+    world.agent.readiness_delay = fixed(secs(5.0));
     let played = play(&world, 1, DAY);
     let reports = played.times(|event| matches!(event, Event::ReportArrives(_)));
     assert_near(reports[0], 0.5 + 3.0 + 0.25, 1e-6, "applied, not ready yet");

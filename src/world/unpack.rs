@@ -29,8 +29,10 @@ impl World<'_> {
             // Another pull may have unpacked what this one is still fetching; the runtime waits for its fetches all the
             // same.
             if pull.fetches.iter().all(|fetch| *fetch == Fetch::Done) {
+                let (key, attempt) = (self.nodes[node.index()].key, pull.attempt);
+                let constant = self.spec.node.pull_constant.draw(&self.streams, key, "pull constant", attempt);
                 self.pulls[id.index()].finishing = true;
-                queue.schedule_in(self.spec.node.pull_constant, Event::Pulled { pull: id });
+                queue.schedule_in(constant, Event::Pulled { pull: id });
             }
         } else if slots == 1 {
             let first = pull.unpack_next;
@@ -62,7 +64,9 @@ impl World<'_> {
         node.unpacking += 1;
         let index = u16::try_from(at).expect("an image has fewer than 65 536 layers");
         pull.unpacking.push(index);
-        let constant = self.spec.node.unpack_per_layer;
+        let nth = node.unpacks;
+        node.unpacks += 1;
+        let constant = self.spec.node.unpack_per_layer.draw(&self.streams, node.key, "unpack per layer", nth);
         if node.disk.is_some() {
             queue.schedule_in(constant, Event::LayerWrites { pull: id, layer: index });
         } else {

@@ -2,7 +2,7 @@
 
 use fleetsim::engine::{Stream, dist};
 use fleetsim::units::{Bytes, BytesPerSec, Share, SimDuration};
-use fleetsim::world::{CountOrPercent, DurationModel, LayerSpec};
+use fleetsim::world::{CountOrPercent, DurationModel, LayerSpec, Uncompressed};
 
 pub(crate) struct Luck(pub(crate) Stream);
 
@@ -50,8 +50,8 @@ impl Luck {
                 let bytes = name.bytes().map(u64::from).sum::<u64>() * 97_003 % 30_000_000 + 1;
                 layers.push(LayerSpec {
                     digest: (*name).to_owned(),
-                    compressed: Bytes::new(bytes),
-                    uncompressed: Bytes::new(bytes * 2),
+                    compressed: Bytes::new(bytes).into(),
+                    uncompressed: Uncompressed::Ratio(2.0),
                 });
             }
         }

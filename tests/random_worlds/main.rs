@@ -27,10 +27,12 @@ use strategies::Product;
 /// Experiments tried in one go, unless told otherwise.
 const SEEDS: u64 = 1200;
 /// Others that once found a fault.
-const FOUND_FAULTS: [(u64, Product); 4] = [
+const FOUND_FAULTS: [(u64, Product); 5] = [
     // Pulls of one node that race for a blob which is discarded after unpacking.
     (555, Product::FleetOrBaseline),
     (1333, Product::FleetOrBaseline),
+    // A node that fails in a cluster without an agent.
+    (1281, Product::FleetOrBaseline),
     // Passes without end over a changed spec that may not be written.
     (847, Product::ArgoCd),
     // No reason for a run that had succeeded before a cluster crashed.
@@ -39,9 +41,10 @@ const FOUND_FAULTS: [(u64, Product); 4] = [
 
 fn variant(seed: u64, product: Product) -> Variant {
     let mut luck = Luck(Streams::new(seed, 0).stream("random world", "shape"));
+    let mut faults = Luck(Streams::new(seed, 0).stream("random world", "faults"));
     let mut extras = Luck(Streams::new(seed, 0).stream("random world", "extras"));
     let mut scenario = Scenario {
-        world: Arc::new(world::world(&mut luck, &mut extras)),
+        world: Arc::new(world::world(&mut luck, &mut extras, &mut faults)),
         groups: Arc::new(Vec::new()),
         strategy: Strategy::AllAtOnce {},
         control_loop: Strategy::AllAtOnce {}.control_loop(),

@@ -35,7 +35,10 @@ pub(crate) fn check(seen: &Seen<'_>) {
         Strategy::AllAtOnce {} => {}
         Strategy::OneByOne {} => seen.at_most(1, &all, "one by one"),
         Strategy::Batches { size } => seen.check_batches(*size),
-        Strategy::RancherFleet { rules: rancher_fleet::Rules::Shipped, strategy } if is_update => {
+        // A cluster that is unavailable already costs nothing to update.
+        Strategy::RancherFleet { rules: rancher_fleet::Rules::Shipped, strategy }
+            if is_update && !seen.fails_before_its_turn() =>
+        {
             if let Some(IntOrString::Int(limit)) = strategy.max_unavailable {
                 seen.at_most(limit as usize, &all, "maxUnavailable");
             }
@@ -61,6 +64,12 @@ pub(crate) fn check(seen: &Seen<'_>) {
 impl Seen<'_> {
     fn clusters(&self) -> &[ClusterSpec] {
         &self.scenario.world.clusters
+    }
+
+    /// Whether a cluster can become unavailable while it runs the old revision.
+    fn fails_before_its_turn(&self) -> bool {
+        let faults = &self.scenario.world.faults;
+        faults.outages.is_some() || !faults.regional.is_empty() || faults.node_loss.is_some()
     }
 
     /// The clusters whose label `key` has one of these values.
@@ -192,7 +201,7 @@ impl Seen<'_> {
     }
 
     fn check_staged(&self, rules: Rules, strategy: &StrategySpec, approvals: Option<&DurationModel>) {
-        let approval = approvals.map_or(f64::INFINITY, shortest);
+        let approval = approvals.map_or(f64::INFINITY, DurationModel::least);
         let is_shipped = rules == Rules::Shipped;
         let mut earliest = 0.0_f64;
         let mut placed = 0;
@@ -244,6 +253,10 @@ impl Seen<'_> {
             Some(IntOrString::String(text)) => (target * percent(text).expect("it is one")).div_ceil(100),
         };
         let limit = if rules == Rules::Documented { limit.max(1) } else { limit };
+        // A cluster that fails before its turn is updated at once, whatever the budget says.
+        if self.fails_before_its_turn() {
+            return;
+        }
         // The others are bound for the first time, which maxSurge limits.
         let settled = self.select(|cluster| cluster.registered);
         self.at_most(limit, &settled, "maxUnavailable");
@@ -270,15 +283,6 @@ impl Seen<'_> {
             assert!((beats - beats.round()).abs() < ROUNDING, "pass {round} at {} s is not on the beat", pass.t_s);
         }
         assert!(self.outcome != Outcome::Complete || told == all.len());
-    }
-}
-
-/// The least that a model draws.
-fn shortest(model: &DurationModel) -> f64 {
-    match model {
-        DurationModel::Constant(duration) => duration.as_secs_f64(),
-        DurationModel::Uniform { min, .. } => min.as_secs_f64(),
-        DurationModel::LogNormal { .. } | DurationModel::Exponential { .. } => 0.0,
     }
 }
 

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use fleetsim::units::{Bytes, PerSecond, SimDuration};
+use fleetsim::units::{Bytes, PerSecond, Share, SimDuration};
 use fleetsim::world::{
-    AgentSpec, ClusterSpec, DiskSpec, FaultSpec, ImageSpec, NodeSpec, ProbeSpec, PullOrder, PullPolicy, RegionSpec,
-    RegistrySpec, ReleaseKind, RequestLimit, Requeue, RetrySpec, SlotScope, WorkloadKind, WorkloadSpec, WorldSpec,
-    calibration,
+    AgentSpec, ClusterSpec, CutKind, DefectKind, DiskSpec, DurationModel, FactorModel, FaultSpec, ImageSpec,
+    NodeLossSpec, NodeSpec, OutageSpec, ProbeSpec, PullOrder, PullPolicy, RegionSpec, RegionalOutageSpec,
+    RegionalTimes, RegistrySpec, ReleaseKind, RequestLimit, Requeue, RetrySpec, SlotScope, SlowSpec, WorkloadKind,
+    WorkloadSpec, WorldSpec, calibration,
 };
 
 use crate::luck::Luck;
@@ -14,8 +15,8 @@ use crate::luck::Luck;
 /// Values of the label `ring`.
 pub(crate) const RINGS: u32 = 4;
 
-/// What came later is drawn apart, from `extras`, so that the worlds of earlier seeds stay what they were.
-pub(crate) fn world(luck: &mut Luck, extras: &mut Luck) -> WorldSpec {
+/// What came later is drawn apart, from `extras` and `faults`, so that the worlds of earlier seeds stay what they were.
+pub(crate) fn world(luck: &mut Luck, extras: &mut Luck, faults: &mut Luck) -> WorldSpec {
     let mut world = plain(luck);
     node_extras(&mut world.node, extras);
     for workload in &mut world.workloads {
@@ -23,6 +24,7 @@ pub(crate) fn world(luck: &mut Luck, extras: &mut Luck) -> WorldSpec {
             *progress_deadline = SimDuration::from_secs(u64::from(extras.number(1, 600)));
         }
     }
+    more_faults(faults, &mut world);
     world
 }
 
@@ -55,8 +57,8 @@ fn plain(luck: &mut Luck) -> WorldSpec {
                 name: format!("c{at:02}"),
                 labels: labels(at),
                 nodes: luck.number(1, 4),
-                downlink: luck.rate(1e6, 1e9),
-                rtt: SimDuration::from_millis(u64::from(luck.number(0, 100))),
+                downlink: luck.rate(1e6, 1e9).into(),
+                rtt: SimDuration::from_millis(u64::from(luck.number(0, 100))).into(),
                 region: (regions > 0 && luck.chance(0.5)).then(|| luck.number(0, regions - 1) as usize),
                 paused: luck.chance(0.05),
                 registered: !luck.chance(0.05),
@@ -72,7 +74,7 @@ fn plain(luck: &mut Luck) -> WorldSpec {
             service_time: luck.duration(0.1),
         },
         node: NodeSpec {
-            nic: luck.rate(1e7, 1e10),
+            nic: luck.rate(1e7, 1e10).into(),
             pulls: match luck.number(0, 2) {
                 0 => PullOrder::Serial,
                 1 => PullOrder::Parallel { max: None },
@@ -95,10 +97,10 @@ fn plain(luck: &mut Luck) -> WorldSpec {
             keep_blobs: luck.chance(0.5),
             unpack_slots: 1,
             disk: None,
-            unpack_rate: luck.rate(1e7, 1e9),
+            unpack_rate: luck.rate(1e7, 1e9).into(),
             unpack_spread: 0.1,
-            unpack_per_layer: SimDuration::from_millis(25),
-            pull_constant: SimDuration::from_millis(300),
+            unpack_per_layer: SimDuration::from_millis(25).into(),
+            pull_constant: SimDuration::from_millis(300).into(),
             start_overhead: luck.duration(3.0),
         },
         images: (0..images)
@@ -106,7 +108,7 @@ fn plain(luck: &mut Luck) -> WorldSpec {
                 name: format!("i{at}"),
                 layers: luck.layers(&["base", "runtime", "libs-2", "app-2", "tail"]),
                 previous: luck.layers(&["base", "runtime", "libs-1", "app-1", "tail"]),
-                config: Bytes::new(8000),
+                config: Bytes::new(8000).into(),
             })
             .collect(),
         workloads: (0..workloads)
@@ -139,7 +141,7 @@ fn plain(luck: &mut Luck) -> WorldSpec {
             instruction_delay: luck.duration(1.0),
             apply: luck.duration(5.0),
             report_delay: luck.duration(1.0),
-            readiness_delay: SimDuration::from_secs(5),
+            readiness_delay: SimDuration::from_secs(5).into(),
         },
         faults: FaultSpec {
             offline: luck.share(0.3, 0.4),
@@ -147,6 +149,7 @@ fn plain(luck: &mut Luck) -> WorldSpec {
             pull_failure: luck.share(0.5, 0.5),
             defect: luck.share(0.3, 0.5),
             crash_after: luck.duration(20.0),
+            ..FaultSpec::default()
         },
     }
 }
@@ -157,4 +160,46 @@ fn labels(cluster: u32) -> BTreeMap<String, String> {
     let labels =
         [("env", env.to_owned()), ("ring", (cluster % RINGS).to_string()), ("wave", (cluster * 7 % 5).to_string())];
     labels.map(|(key, value)| (key.to_owned(), value)).into()
+}
+
+/// What else goes wrong, in half of the worlds; drawn apart, so that the worlds themselves stay as they were.
+fn more_faults(luck: &mut Luck, world: &mut WorldSpec) {
+    if luck.chance(0.5) {
+        return;
+    }
+    let cuts = |luck: &mut Luck| if luck.chance(0.7) { CutKind::All } else { CutKind::Management };
+    let faults = &mut world.faults;
+    faults.outages = luck.chance(0.4).then(|| OutageSpec {
+        between: DurationModel::weibull_of_mean(SimDuration::from_secs(u64::from(luck.number(300, 100_000))), 0.75),
+        repair: luck.duration(2000.0),
+        cuts: cuts(luck),
+    });
+    for at in 0..luck.number(0, 2) {
+        faults.regional.push(RegionalOutageSpec {
+            name: format!("outage {at}"),
+            clusters: (0..world.clusters.len()).filter(|_| luck.chance(0.5)).collect(),
+            cuts: cuts(luck),
+            times: if luck.chance(0.5) {
+                let secs = |luck: &mut Luck, most| SimDuration::from_secs(u64::from(luck.number(0, most)));
+                RegionalTimes::Windows((0..3).map(|_| (secs(luck, 600), secs(luck, 1000))).collect())
+            } else {
+                let between = DurationModel::Exponential { mean: SimDuration::from_secs(5000) };
+                RegionalTimes::Drawn { between, repair: luck.duration(1000.0) }
+            },
+        });
+    }
+    faults.slow = luck
+        .chance(0.3)
+        .then(|| SlowSpec { share: Share::new(0.3), factor: FactorModel::Uniform { min: 1.0, max: 20.0 } });
+    faults.not_found = luck.share(0.3, 0.3);
+    if luck.chance(0.5) {
+        faults.defect_kind = DefectKind::Unready;
+    }
+    faults.detected_after = luck.chance(0.3).then(|| luck.duration(300.0));
+    faults.node_loss = luck.chance(0.4).then(|| NodeLossSpec {
+        between: DurationModel::weibull_of_mean(SimDuration::from_secs(u64::from(luck.number(300, 100_000))), 0.75),
+        repair: luck.duration(2000.0),
+        grace: SimDuration::from_secs(40),
+        eviction: SimDuration::from_secs(300),
+    });
 }

@@ -27,7 +27,7 @@ fn five_hundred_users_share_harbor_as_they_were_measured_to() {
     let p90 = compare("p90", at(0.9), 160.4);
     let max = compare("max", at(1.0), 168.6);
     println!("  Our users share to the byte; Harbor's did within 10 %.");
-    assert_eq!(played.totals.failed_pulls, [0; 4]);
+    assert_eq!(played.totals.failed_pulls, [0; fleetsim::world::PullError::COUNT]);
     assert_eq!(played.peak_pulls, 500, "the concurrency that was asked for");
     assert!(median.abs() < 0.01 && mean.abs() < 0.01);
     assert!(p90.abs() < 0.10 && max.abs() < 0.12, "equal shares know no spread");

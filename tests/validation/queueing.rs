@@ -189,7 +189,7 @@ fn serial_pulls_that_take_the_same_time_are_an_m_d_1_queue() {
         // Every pod's old self goes at a random moment, which are the arrivals of a Poisson process, their number given.
         let mut world = base();
         world.release = ReleaseKind::Update;
-        world.clusters[0].downlink = BytesPerSec::new(RATE);
+        world.clusters[0].downlink = BytesPerSec::new(RATE).into();
         let whole = SimDuration::from_secs((PODS as f64 / load) as u64);
         let (image, workload) = (world.images.remove(0), world.workloads.remove(0));
         for at in 0..PODS {

@@ -33,7 +33,7 @@ fn pull_s(played: &Played) -> f64 {
 #[test]
 fn a_serial_kubelet_and_one_slow_image_delay_every_other_image_on_the_node() {
     let mut world = defaults();
-    world.clusters[0].downlink = BytesPerSec::from_mbit(100.0);
+    world.clusters[0].downlink = BytesPerSec::from_mbit(100.0).into();
     set_images(&mut world, &[1_000, 10, 10, 10]);
     let started =
         |world: &WorldSpec| play(world, 1, DAY).times(|event| matches!(event, Event::ContainerStarted { .. }));
@@ -82,7 +82,7 @@ fn layers_cost_25_ms_each_once_bandwidth_is_ample_and_unpacking_dominates_above_
     let time = |count: u64, compressed: u64, uncompressed: u64, downlink_mbit: f64| {
         let mut world = defaults();
         world.node.unpack_spread = 0.0;
-        world.clusters[0].downlink = BytesPerSec::from_mbit(downlink_mbit);
+        world.clusters[0].downlink = BytesPerSec::from_mbit(downlink_mbit).into();
         world.images[0].layers = layers("image", count, compressed, uncompressed);
         pull_s(&play(&world, 1, DAY))
     };

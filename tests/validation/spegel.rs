@@ -40,11 +40,11 @@ fn simulated(image: &str, connection: f64) -> f64 {
         other => panic!("a size of {other}"),
     };
     let mut world = base();
-    world.clusters[0].rtt = SimDuration::from_millis(10);
+    world.clusters[0].rtt = SimDuration::from_millis(10).into();
     world.registry.service_time = DurationModel::Constant(SimDuration::from_millis(140));
     world.registry.per_connection = Some(BytesPerSec::new(connection));
-    world.node.unpack_rate = BytesPerSec::new(345e6);
-    world.node.unpack_per_layer = secs(0.025);
+    world.node.unpack_rate = BytesPerSec::new(345e6).into();
+    world.node.unpack_per_layer = secs(0.025).into();
     world.images[0].layers = layers(image, count.parse().expect("a number of layers"), bytes, bytes);
     play(&world, 1, DAY).pull_s()[0]
 }

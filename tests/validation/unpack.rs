@@ -48,7 +48,7 @@ fn fit(rows: &[&Row]) -> Triple {
     if best.0.is_infinite() {
         // All rows have as many layers, so that their part cannot be told from the constant: it is the model's default.
         let (first, last) = (rows[0], rows[rows.len() - 1]);
-        let default = ([0.0, 1.0, 0.0], UNPACK_PER_LAYER.as_secs_f64());
+        let default = ([0.0, 1.0, 0.0], UNPACK_PER_LAYER.typical().as_secs_f64());
         let y = [measured(first), default.1, measured(last)];
         best.1 = through([terms(first), default.0, terms(last)], y).expect("the largest takes longest");
     }
@@ -78,9 +78,9 @@ fn simulated(row: &Row, [constant, per_layer, per_byte]: Triple) -> f64 {
     let uncompressed = row.number("uncompressed_bytes") as u64;
     // What comes over the wire is 2 to 21 MB; it takes its part of the constants.
     world.images[0].layers = layers("chonk", count, 1_000 * count, uncompressed);
-    world.node.pull_constant = secs(constant.max(0.0));
-    world.node.unpack_per_layer = secs(per_layer);
-    world.node.unpack_rate = BytesPerSec::new(1.0 / per_byte);
+    world.node.pull_constant = secs(constant.max(0.0)).into();
+    world.node.unpack_per_layer = secs(per_layer).into();
+    world.node.unpack_rate = BytesPerSec::new(1.0 / per_byte).into();
     play(&world, 1, DAY).pull_s()[0]
 }
 
@@ -126,9 +126,9 @@ fn a_page_cache_in_front_of_the_disk_tells_the_knee_of_eks_nodes() {
     // c5a.4xlarge (32 GiB), ghcr.io, nine layers; uncompressed GB and seconds.
     let rows = [(1.18, 3.9), (2.77, 8.3), (6.84, 20.4), (10.9, 46.8), (15.0, 77.6), (19.0, 108.5)];
     let mut world = base();
-    world.node.pull_constant = secs(0.3);
-    world.node.unpack_per_layer = secs(0.025);
-    world.node.unpack_rate = BytesPerSec::new(347e6);
+    world.node.pull_constant = secs(0.3).into();
+    world.node.unpack_per_layer = secs(0.025).into();
+    world.node.unpack_rate = BytesPerSec::new(347e6).into();
     // 125 MiB/s is the baseline of a gp3 volume (that it was one is a guess); the buffer is 15 % of 32 GB, where the kernel
     // begins to slow writers down.
     world.node.disk = Some(DiskSpec { rate: BytesPerSec::new(131.1e6), buffer: Bytes::new(4_800_000_000) });

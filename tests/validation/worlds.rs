@@ -5,7 +5,9 @@ use std::path::Path;
 use fleetsim::engine::{self, EventQueue, Model};
 use fleetsim::scenario::{Overrides, load};
 use fleetsim::units::{Bytes, SimDuration, SimTime};
-use fleetsim::world::{ClusterFacts, ClusterId, Event, LayerSpec, NEW, PullFacts, Queue, Totals, World, WorldSpec};
+use fleetsim::world::{
+    ClusterFacts, ClusterId, Event, LayerSpec, NEW, PullFacts, Queue, Totals, Uncompressed, World, WorldSpec,
+};
 
 /// Longer than any of them lasts.
 pub(crate) const DAY: SimDuration = SimDuration::from_hours(24);
@@ -47,8 +49,8 @@ pub(crate) fn layers(name: &str, count: u64, compressed: u64, uncompressed: u64)
     (0..count)
         .map(|at| LayerSpec {
             digest: format!("{name}-{at}"),
-            compressed: Bytes::new(compressed / count),
-            uncompressed: Bytes::new(uncompressed / count),
+            compressed: Bytes::new(compressed / count).into(),
+            uncompressed: Uncompressed::Size(Bytes::new(uncompressed / count).into()),
         })
         .collect()
 }

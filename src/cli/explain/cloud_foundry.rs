@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 
 use fleetsim::rollout::cloud_foundry::{Defects, Explanation, Rules, Strategy, Superseded, UPDATE_FREQUENCY, explain};
 use fleetsim::scenario::{CloudFoundryDeployment, Scenario};
-use fleetsim::units::SimDuration;
 use fleetsim::world::{DurationModel, ReleaseKind};
 
 pub(super) fn text(label: &str, scenario: &Scenario, deployment: &CloudFoundryDeployment) -> String {
@@ -100,11 +99,5 @@ fn users(text: &mut String, explained: &Explanation, deployment: &CloudFoundryDe
 }
 
 fn span(model: &DurationModel) -> String {
-    let fixed = |span: SimDuration| format!("after {span}");
-    match *model {
-        DurationModel::Constant(span) => fixed(span),
-        DurationModel::LogNormal { median, sigma } => format!("after a median of {median}, sigma {sigma}"),
-        DurationModel::Exponential { mean } => format!("after a mean of {mean}"),
-        DurationModel::Uniform { min, max } => format!("after {min} to {max}"),
-    }
+    format!("after {model}")
 }

@@ -7,14 +7,14 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::super::cloud_foundry_file::{CloudFoundryFile, LimitsFile, QuotaFile, SupersededFile};
+use super::super::cloud_foundry_file::{CloudFoundryFile, LimitsFile, QuotaFile, SupersededFile, UserFile};
 use super::super::error::{Place, Problem, Source};
 use super::super::path::{Path, Step};
 use super::super::tree::{self, Node};
 use super::super::{CloudFoundryDeployment, Strategy, read};
 use super::{CheckedWorld, Checker};
 use crate::rollout::cloud_foundry::{DeploymentRequest, Limits, Quota, RequestError, Superseded};
-use crate::units::SimTime;
+use crate::units::{SimDuration, SimTime};
 use crate::world::{NEW, ReleaseKind};
 
 /// A request's body from a file.
@@ -68,14 +68,21 @@ impl Checker<'_> {
             None => None,
         };
         let rules = written.rules.unwrap_or_default();
+        let mut user = |key: &str, written: Option<&UserFile>| {
+            // The default is taken only where a file of values cannot be read, and then nothing is run.
+            let written = written?.0.as_deref()?;
+            Some(self.spread(&path.key(key), Some(written), SimDuration::ZERO.into()))
+        };
+        let continue_after = user("continueAfter", written.continue_after.as_ref());
+        let cancel_after = user("cancelAfter", written.cancel_after.as_ref());
         let deployment = CloudFoundryDeployment {
             rules,
             defects: written.defects.unwrap_or_default().over(rules),
             supersedes,
             options,
             quota: written.quota.as_ref().map(quota).unwrap_or_default(),
-            continue_after: written.continue_after.and_then(|user| user.0),
-            cancel_after: written.cancel_after.and_then(|user| user.0),
+            continue_after,
+            cancel_after,
         };
         let mut app = deployment.app(world.world.release, clusters);
         if let Err(error) = app.create(SimTime::ZERO, rules, &deployment.options, NEW) {

@@ -8,13 +8,14 @@ use super::super::file::{ExperimentFile, GroupFile, InventoryFields, LinkRule};
 use super::super::inventory::{self, InventoryCluster};
 use super::super::names::{self, MOST_NAMES};
 use super::super::path::Path;
-use super::super::quantity::{Duration, Rate};
+use super::super::quantity::Rate;
+use super::super::spread::Spread;
 use super::Checker;
 use crate::rollout::label_selector::{CheckedSelector, LabelSelector, Labels};
 use crate::rollout::rancher_fleet::ClusterGroup;
 use crate::units::BytesPerSec;
 use crate::world::calibration::{DOWNLINK_MBIT, NODES, RTT};
-use crate::world::{ClusterSpec, RegionSpec};
+use crate::world::{ClusterSpec, DurationModel, RateModel, RegionSpec};
 
 /// Kubernetes is tested with 5 000 nodes; beyond this a count is a slip.
 const MOST_NODES: u32 = 10_000;
@@ -26,17 +27,17 @@ const MOST_NODES_IN_ALL: u64 = 10_000_000;
 struct Make {
     path: Path,
     nodes: Option<u32>,
-    downlink: Option<Rate>,
-    rtt: Option<Duration>,
+    downlink: Option<Spread<Rate>>,
+    rtt: Option<Spread>,
     region: Option<String>,
 }
 
 /// A [`Make`], checked.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Default)]
 struct Made {
     nodes: Option<u32>,
-    downlink: Option<BytesPerSec>,
-    rtt: Option<crate::units::SimDuration>,
+    downlink: Option<RateModel>,
+    rtt: Option<DurationModel>,
     region: Option<usize>,
 }
 
@@ -56,7 +57,7 @@ impl Made {
             name,
             labels,
             nodes: self.nodes.unwrap_or(NODES),
-            downlink: self.downlink.unwrap_or_else(|| BytesPerSec::from_mbit(DOWNLINK_MBIT)),
+            downlink: self.downlink.unwrap_or_else(|| BytesPerSec::from_mbit(DOWNLINK_MBIT).into()),
             rtt: self.rtt.unwrap_or(RTT),
             region: self.region,
             paused,
@@ -136,14 +137,17 @@ impl Checker<'_> {
             &Make {
                 path: path.clone(),
                 nodes: group.nodes,
-                downlink: group.downlink,
-                rtt: group.rtt,
+                downlink: group.downlink.clone(),
+                rtt: group.rtt.clone(),
                 region: group.region.clone(),
             },
             regions,
         );
         let registered = group.registered.unwrap_or(true);
-        names.into_iter().map(|name| made.cluster(name, group.labels.clone(), group.paused, registered)).collect()
+        names
+            .into_iter()
+            .map(|name| made.clone().cluster(name, group.labels.clone(), group.paused, registered))
+            .collect()
     }
 
     fn make(&mut self, make: &Make, regions: &[String]) -> Made {
@@ -152,13 +156,14 @@ impl Checker<'_> {
             let message = format!("a cluster cannot have {nodes} nodes");
             self.report(&path.key("nodes"), message, &format!("write 1 to {MOST_NODES}"));
         }
-        if make.downlink.is_some_and(|rate| rate.0.get() <= 0.0) {
-            let help = "write a rate above 0; a cluster that is cut off is `faults: {offline: {share: …}}`";
-            self.report(&path.key("downlink"), "nothing ever arrives over a link of 0", help);
-        }
+        let downlink = make
+            .downlink
+            .as_ref()
+            .map(|rate| self.rate_spread(&path.key("downlink"), Some(rate), BytesPerSec::from_mbit(DOWNLINK_MBIT)));
+        let rtt = make.rtt.as_ref().map(|rtt| self.spread(&path.key("rtt"), Some(rtt), RTT));
         let region =
             make.region.as_ref().and_then(|name| self.lookup(&path.key("region"), name, &Path::of("regions"), regions));
-        Made { nodes: make.nodes, downlink: make.downlink.map(|rate| rate.0), rtt: make.rtt.map(|rtt| rtt.0), region }
+        Made { nodes: make.nodes, downlink, rtt, region }
     }
 
     /// `None` when the file cannot be read or holds no clusters.
@@ -184,9 +189,9 @@ impl Checker<'_> {
         }
         let cluster = |cluster: &InventoryCluster| {
             let chosen = rules.iter().filter(|(selector, _)| selector.matches(&cluster.labels));
-            let by_rule = chosen.fold(Made::default(), |made, (_, rule)| made.or(*rule));
+            let by_rule = chosen.fold(Made::default(), |made, (_, rule)| made.or(rule.clone()));
             let told = Made { nodes: cluster.nodes, ..Made::default() };
-            by_rule.or(told).or(default).cluster(
+            by_rule.or(told).or(default.clone()).cluster(
                 cluster.name.clone(),
                 cluster.labels.clone(),
                 cluster.paused,
@@ -226,8 +231,8 @@ impl Checker<'_> {
         let make = Make {
             path: path.clone(),
             nodes: rule.nodes,
-            downlink: rule.downlink,
-            rtt: rule.rtt,
+            downlink: rule.downlink.clone(),
+            rtt: rule.rtt.clone(),
             region: rule.region.clone(),
         };
         let made = self.make(&make, regions);
@@ -237,7 +242,12 @@ impl Checker<'_> {
     }
 
     /// A selector that is right and selects at least one of the clusters.
-    fn selector(&mut self, path: &Path, selector: &LabelSelector, clusters: &[&Labels]) -> Option<CheckedSelector> {
+    pub(super) fn selector(
+        &mut self,
+        path: &Path,
+        selector: &LabelSelector,
+        clusters: &[&Labels],
+    ) -> Option<CheckedSelector> {
         match selector.check() {
             Err(error) => {
                 self.report(

@@ -21,6 +21,7 @@ use crate::rollout::kubefleet::{
     ClusterResourcePlacement, ClusterStagedUpdateStrategy, ConfigError, PlacementSpec, RollingUpdateConfig, Rules,
     RunSpec, RunState, StageConfig, StrategySpec,
 };
+use crate::units::SimDuration;
 
 const REFUSED: &str = "KubeFleet refuses this too";
 
@@ -81,11 +82,16 @@ impl Checker<'_> {
             let help = "write `approvals: {after: 10 min}` beside the stages or the file, or `{after: never}`";
             self.problems.push(problem.with_help(help));
         }
+        let approvals = written
+            .approvals
+            .as_ref()
+            .and_then(|approvals| approvals.after.0.as_ref())
+            .map(|after| self.spread(&path.key("approvals").key("after"), Some(after), SimDuration::ZERO.into()));
         Some(Strategy::KubeFleetStaged {
             rules,
             defects: written.defects.unwrap_or_default().over(rules),
             strategy: strategy.with_defaults(),
-            approvals: written.approvals.and_then(|approvals| approvals.after.0),
+            approvals,
         })
     }
 

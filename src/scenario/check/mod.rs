@@ -3,11 +3,13 @@
 
 mod argo_cd;
 mod cloud_foundry;
+mod faults;
 mod fleet;
 mod kubefleet;
 mod parts;
 mod release;
 mod strategy;
+mod values;
 
 pub(crate) use parts::control_loop;
 
@@ -20,11 +22,12 @@ use super::files::Files;
 use super::inventory::InventoryCluster;
 use super::path::Path;
 use super::quantity::Rate;
+use super::spread::Spread;
 use super::tree::Node;
 use super::{FleetGroup, Strategy, fleet_clusters};
 use crate::rollout::rancher_fleet::Cluster;
 use crate::units::{BytesPerSec, SimDuration};
-use crate::world::WorldSpec;
+use crate::world::{RateModel, WorldSpec};
 
 /// One reading of an experiment file while it is checked.
 pub(crate) struct Checker<'a> {
@@ -84,6 +87,20 @@ impl Checker<'_> {
                 None
             }
         }
+    }
+
+    /// A rate that may be drawn and is never zero.
+    fn rate_spread(&mut self, path: &Path, written: Option<&Spread<Rate>>, default: BytesPerSec) -> RateModel {
+        let model = self.spread(path, written, default.into());
+        let lowest = match model {
+            RateModel::Constant(_) | RateModel::Uniform { .. } | RateModel::Empirical(_) => model.least(),
+            _ => model.mean(),
+        };
+        if lowest <= 0.0 {
+            let help = "write rates above 0, e.g. `10 Mbit/s`; a cluster that is cut off is `faults: {offline: …}`";
+            self.report(path, "nothing ever arrives over a link of 0", help);
+        }
+        model
     }
 
     /// A rate that is not zero.
@@ -152,6 +169,7 @@ impl Checker<'_> {
         let kind = release::kind(file.release.as_ref());
         let images = self.images(file.release.as_ref(), kind);
         let workloads = self.workloads(file.release.as_ref(), &images);
+        let faults = self.faults(file.faults.as_ref(), &clusters, &regions, &workloads);
         let world = WorldSpec {
             clusters,
             regions,
@@ -161,7 +179,7 @@ impl Checker<'_> {
             workloads,
             release: kind,
             agent: self.agent(file.agent.as_ref()),
-            faults: self.faults(file.faults.as_ref()),
+            faults,
         };
         let fleet_clusters = Arc::new(fleet_clusters(&world.clusters, &groups));
         CheckedWorld { world: Arc::new(world), groups: Arc::new(groups), fleet_clusters }

@@ -1,17 +1,15 @@
-//! Registry, nodes, agent and faults.
+//! Registry, nodes and agent.
 
 use super::super::file::{
-    AgentFile, BackoffFile, ControllerFile, DiskFile, FaultsFile, NodeFile, RegistryFile, RequeueFile, SlotScopeFile,
+    AgentFile, BackoffFile, ControllerFile, DiskFile, NodeFile, RegistryFile, RequeueFile, SlotScopeFile,
 };
 use super::super::path::Path;
-use super::super::quantity::Percent;
 use super::Checker;
 use crate::rollout::{ControlLoop, rancher_fleet};
-use crate::units::{Bytes, BytesPerSec, PerSecond, Share, SimDuration};
+use crate::units::{Bytes, BytesPerSec, PerSecond, SimDuration};
 use crate::world::calibration as default;
 use crate::world::{
-    AgentSpec, Backoff, DiskSpec, FaultSpec, NodeSpec, PullOrder, RegistrySpec, RequestLimit, Requeue, RetrySpec,
-    SlotScope,
+    AgentSpec, Backoff, DiskSpec, NodeSpec, PullOrder, RegistrySpec, RequestLimit, Requeue, RetrySpec, SlotScope,
 };
 
 fn mb(rate: f64) -> BytesPerSec {
@@ -45,7 +43,7 @@ impl Checker<'_> {
             ),
             per_connection,
             request_limit,
-            service_time: written.service_time.map_or(default::SERVICE_TIME, |time| time.0),
+            service_time: self.spread(&path.key("serviceTime"), written.service_time.as_ref(), default::SERVICE_TIME),
         }
     }
 
@@ -58,7 +56,7 @@ impl Checker<'_> {
             self.report(&path.key("unpackSpread"), format!("{spread} is no spread"), help);
         }
         NodeSpec {
-            nic: self.rate(&path.key("nic"), written.nic, BytesPerSec::from_gbit(default::NIC_GBIT)),
+            nic: self.rate_spread(&path.key("nic"), written.nic.as_ref(), BytesPerSec::from_gbit(default::NIC_GBIT)),
             pulls: self.pull_order(&path, &written),
             pull_rate: self.pull_rate(&path, &written),
             image_backoff: self.backoff(
@@ -74,7 +72,11 @@ impl Checker<'_> {
                 default::CRASH_BACKOFF,
                 |_| default::CRASH_BACKOFF.reset,
             ),
-            error_requeue: written.error_requeue.map_or(default::ERROR_REQUEUE, |span| span.0),
+            error_requeue: self.spread(
+                &path.key("errorRequeue"),
+                written.error_requeue.as_ref(),
+                default::ERROR_REQUEUE,
+            ),
             requeue: self.requeue(&path, &written),
             pull_deadline: written.pull_deadline.map(|span| self.positive(&path.key("pullDeadline"), span.0)),
             download_slots: self.count(&path.key("downloadSlots"), written.download_slots, default::DOWNLOAD_SLOTS),
@@ -87,11 +89,27 @@ impl Checker<'_> {
             keep_blobs: written.keep_blobs.unwrap_or(default::KEEP_BLOBS),
             unpack_slots: self.count(&path.key("unpackSlots"), written.unpack_slots, default::UNPACK_SLOTS),
             disk: written.disk.as_ref().map(|disk| self.disk(&path.key("disk"), disk)),
-            unpack_rate: self.rate(&path.key("unpackRate"), written.unpack_rate, mb(default::UNPACK_MB)),
+            unpack_rate: self.rate_spread(
+                &path.key("unpackRate"),
+                written.unpack_rate.as_ref(),
+                mb(default::UNPACK_MB),
+            ),
             unpack_spread: spread,
-            unpack_per_layer: written.unpack_per_layer.map_or(default::UNPACK_PER_LAYER, |span| span.0),
-            pull_constant: written.pull_constant.map_or(default::PULL_CONSTANT, |span| span.0),
-            start_overhead: written.start_overhead.map_or(default::START_OVERHEAD, |span| span.0),
+            unpack_per_layer: self.spread(
+                &path.key("unpackPerLayer"),
+                written.unpack_per_layer.as_ref(),
+                default::UNPACK_PER_LAYER,
+            ),
+            pull_constant: self.spread(
+                &path.key("pullConstant"),
+                written.pull_constant.as_ref(),
+                default::PULL_CONSTANT,
+            ),
+            start_overhead: self.spread(
+                &path.key("startOverhead"),
+                written.start_overhead.as_ref(),
+                default::START_OVERHEAD,
+            ),
         }
     }
 
@@ -179,31 +197,20 @@ impl Checker<'_> {
 
     pub(super) fn agent(&mut self, written: Option<&AgentFile>) -> AgentSpec {
         let written = written.cloned().unwrap_or_default();
+        let path = Path::of("agent");
         AgentSpec {
-            instruction_delay: written.instruction_delay.map_or(default::INSTRUCTION_DELAY, |span| span.0),
-            apply: written.apply.map_or(default::APPLY, |span| span.0),
-            report_delay: written.report_delay.map_or(default::REPORT_DELAY, |span| span.0),
-            readiness_delay: written.readiness_delay.map_or(rancher_fleet::READINESS_DELAY, |span| span.0),
-        }
-    }
-
-    pub(super) fn faults(&mut self, written: Option<&FaultsFile>) -> FaultSpec {
-        let written = written.cloned().unwrap_or_default();
-        let share = |share: Option<Percent>| share.map_or(Share::NONE, |share| share.0);
-        let pull_failure = share(written.pull_failure);
-        if pull_failure.get() >= 1.0 {
-            let help = "write less than 100%; a fleet that cannot pull at all is not a rollout";
-            self.report(&Path::of("faults").key("pullFailure"), "no pull would ever succeed", help);
-        }
-        FaultSpec {
-            offline: share(written.offline.as_ref().map(|offline| offline.share)),
-            offline_return: written.offline.and_then(|offline| offline.comes_back).map(|span| span.0),
-            pull_failure,
-            defect: share(written.defect.as_ref().map(|defect| defect.share)),
-            crash_after: written
-                .defect
-                .and_then(|defect| defect.crash_after)
-                .map_or(default::CRASH_AFTER, |span| span.0),
+            instruction_delay: self.spread(
+                &path.key("instructionDelay"),
+                written.instruction_delay.as_ref(),
+                default::INSTRUCTION_DELAY,
+            ),
+            apply: self.spread(&path.key("apply"), written.apply.as_ref(), default::APPLY),
+            report_delay: self.spread(&path.key("reportDelay"), written.report_delay.as_ref(), default::REPORT_DELAY),
+            readiness_delay: self.spread(
+                &path.key("readinessDelay"),
+                written.readiness_delay.as_ref(),
+                rancher_fleet::READINESS_DELAY.into(),
+            ),
         }
     }
 }

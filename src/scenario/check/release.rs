@@ -4,12 +4,14 @@ use super::super::file::{ImageFile, InlineManifest, ManifestFile, PullPolicyFile
 use super::super::file::{ProbeFile, WorkloadFile, WorkloadKindFile};
 use super::super::manifest::{self, MOST_LAYER_BYTES};
 use super::super::path::Path;
-use super::super::quantity::Amount;
+use super::super::quantity::{Amount, Size};
+use super::super::spread::Spread;
 use super::Checker;
 use crate::units::{Bytes, SimDuration};
 use crate::world::calibration as default;
 use crate::world::{
-    CountOrPercent, ImageSpec, LayerSpec, ProbeSpec, PullPolicy, ReleaseKind, WorkloadKind, WorkloadSpec,
+    CountOrPercent, ImageSpec, LayerSpec, ProbeSpec, PullPolicy, ReleaseKind, SizeModel, Uncompressed, WorkloadKind,
+    WorkloadSpec,
 };
 
 /// A cluster has 110 pods a node and at most some thousand nodes; more replicas are a slip.
@@ -58,23 +60,23 @@ impl Checker<'_> {
     }
 
     /// Config size and layers. `own` makes up digests of layers that have none.
-    fn manifest(&mut self, path: &Path, manifest: &ManifestFile, own: &str, ratio: f64) -> (Bytes, Vec<LayerSpec>) {
+    fn manifest(&mut self, path: &Path, manifest: &ManifestFile, own: &str, ratio: f64) -> (SizeModel, Vec<LayerSpec>) {
         match manifest {
             ManifestFile::Inline(inline) => self.inline_manifest(path, inline, own, ratio),
             ManifestFile::File(name) => {
-                let Some(source) = self.file(name, path) else { return (default::CONFIG_SIZE, Vec::new()) };
+                let Some(source) = self.file(name, path) else { return (default::CONFIG_SIZE.into(), Vec::new()) };
                 match manifest::read(&source) {
                     Ok(read) => {
                         let layer = |(digest, compressed): (String, Bytes)| LayerSpec {
                             digest,
-                            compressed,
-                            uncompressed: compressed.mul_f64(ratio),
+                            compressed: compressed.into(),
+                            uncompressed: Uncompressed::Ratio(ratio),
                         };
-                        (read.config, read.layers.into_iter().map(layer).collect())
+                        (read.config.into(), read.layers.into_iter().map(layer).collect())
                     }
                     Err(problems) => {
                         self.problems.extend(problems);
-                        (default::CONFIG_SIZE, Vec::new())
+                        (default::CONFIG_SIZE.into(), Vec::new())
                     }
                 }
             }
@@ -87,28 +89,41 @@ impl Checker<'_> {
         inline: &InlineManifest,
         own: &str,
         ratio: f64,
-    ) -> (Bytes, Vec<LayerSpec>) {
+    ) -> (SizeModel, Vec<LayerSpec>) {
         if inline.layers.is_empty() && self.is_whole(&path.key("layers")) {
             self.report(&path.key("layers"), "the image has no layers", "write e.g. `layers: [{size: 30 MB}]`");
         }
         let mut layers = Vec::new();
         for (index, layer) in inline.layers.iter().enumerate() {
             let path = path.key("layers").index(index);
-            for (key, size) in [("size", Some(layer.size)), ("uncompressed", layer.uncompressed)] {
-                let bytes = size.map_or(1, |size| size.0.get());
-                if bytes == 0 || bytes > MOST_LAYER_BYTES {
-                    let message = format!("a layer cannot have {bytes} bytes");
-                    self.report(&path.key(key), message, "write 1 B to 10 TB, e.g. `30 MB`");
-                }
-            }
-            let compressed = layer.size.0;
+            let compressed = self.layer_size(&path.key("size"), &layer.size);
+            let on_disk = layer.uncompressed.as_ref().map(|size| self.layer_size(&path.key("uncompressed"), size));
             layers.push(LayerSpec {
                 digest: layer.digest.clone().unwrap_or_else(|| format!("{own}/{index}")),
                 compressed,
-                uncompressed: layer.uncompressed.map_or_else(|| compressed.mul_f64(ratio), |size| size.0),
+                uncompressed: on_disk.map_or(Uncompressed::Ratio(ratio), Uncompressed::Size),
             });
         }
-        (inline.config.map_or(default::CONFIG_SIZE, |size| size.0), layers)
+        let config = self.spread(&path.key("config"), inline.config.as_ref(), default::CONFIG_SIZE.into());
+        (config, layers)
+    }
+
+    /// What is drawn beyond the bounds is cut off there; what is fixed or measured beyond them is a slip.
+    fn layer_size(&mut self, path: &Path, written: &Spread<Size>) -> SizeModel {
+        let model = self.spread(path, Some(written), Bytes::new(1).into());
+        let bytes = match &model {
+            SizeModel::Constant(size) => size.get(),
+            SizeModel::Empirical(sizes) => match sizes[0].get() {
+                0 => 0,
+                _ => sizes[sizes.len() - 1].get(),
+            },
+            _ => 1,
+        };
+        if bytes == 0 || bytes > MOST_LAYER_BYTES {
+            let message = format!("a layer cannot have {bytes} bytes");
+            self.report(path, message, "write 1 B to 10 TB, e.g. `30 MB`");
+        }
+        model
     }
 
     pub(super) fn workloads(&mut self, release: Option<&ReleaseFile>, images: &[ImageSpec]) -> Vec<WorkloadSpec> {
@@ -138,10 +153,10 @@ impl Checker<'_> {
                     Some(PullPolicyFile::Always) => PullPolicy::Always,
                     Some(PullPolicyFile::IfNotPresent) | None => PullPolicy::IfNotPresent,
                 },
-                start: workload.start.map_or(default::START, |start| start.0),
+                start: self.spread(&path.key("start"), workload.start.as_ref(), default::START),
                 readiness: workload.readiness.as_ref().map(|probe| self.probe(&path.key("readiness"), probe)),
                 min_ready: workload.min_ready.map_or(SimDuration::ZERO, |span| span.0),
-                termination: workload.termination.map_or(default::TERMINATION, |span| span.0),
+                termination: self.spread(&path.key("termination"), workload.termination.as_ref(), default::TERMINATION),
             });
         }
         workloads

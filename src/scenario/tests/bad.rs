@@ -30,6 +30,53 @@ fn bad_input_is_refused_with_its_place_and_the_mend() {
             ],
         ),
         (
+            "offline: {share: 3%}",
+            "outages: {between: {pareto: {least: 1 d, alpha: 1}}}",
+            &[
+                "14:20: faults.outages.between: the mean is infinite, so that nobody could say how the fleet stands (help: write an `alpha` above 1, or a `most`)",
+            ],
+        ),
+        (
+            "offline: {share: 3%}",
+            "outages: {between: 1 ms}",
+            &[
+                "14:29: faults.outages.between: failures would follow on each other without end (help: write a mean of at least 1 s, e.g. `{weibull: {mean: 30 d, shape: 0.75}}`)",
+            ],
+        ),
+        (
+            "offline: {share: 3%}",
+            "regional: [{windows: [{from: 1 s, for: 1 s}]}]",
+            &[
+                "14:22: faults.regional[0]: it wants either `region` or `selector` (help: write e.g. `{region: eu, windows: [{from: 10m, for: 1h}]}`; `selector: {}` is all clusters)",
+            ],
+        ),
+        (
+            "offline: {share: 3%}",
+            "regional: [{selector: {}, between: {mean: 1h}}]",
+            &[
+                "14:22: faults.regional[0]: it wants either `windows`, or `between` and `repair` (help: write `windows: [{from: 10m, for: 1h}]`, or `between: …` and `repair: …`)",
+            ],
+        ),
+        (
+            "offline: {share: 3%}",
+            "slow: {share: 3%, factor: 0}",
+            &["14:36: faults.slow.factor: `0` is no number above 0; write e.g. `3`"],
+        ),
+        (
+            "defect: {share: 0%}",
+            "defect: {share: 1%, kind: unready, crashAfter: 5 s}",
+            &[
+                "14:98: faults.defect.crashAfter: such a container does not crash at its start (help: leave `crashAfter` out: it is for a container that crashes and never works)",
+            ],
+        ),
+        (
+            "rtt: 30 ms",
+            "rtt: {file: shop-v1.csv, column: s}",
+            &[
+                "7:111: fleet[0].rtt.file: cannot read `shop-v1.csv`: there is no such file (help: paths are relative to the folder of the experiment file)",
+            ],
+        ),
+        (
             "pullFailure: 0.2%",
             "pullFailure: 120%",
             &["14:45: faults.pullFailure: `120%` is out of range: a share is between 0% and 100%"],

@@ -3,7 +3,10 @@
 use super::*;
 use crate::rollout::rancher_fleet::IntOrString;
 use crate::units::{Bytes, BytesPerSec, Share};
-use crate::world::{DiskSpec, DurationModel, PullOrder, ReleaseKind, Requeue, SlotScope, WorkloadKind};
+use crate::world::{
+    CutKind, DefectKind, DiskSpec, DurationModel, FactorModel, PullOrder, RateModel, RegionalTimes, ReleaseKind,
+    Requeue, SizeModel, SlotScope, Uncompressed, WorkloadKind, calibration,
+};
 
 #[test]
 fn the_sketch_loads_with_every_value_in_its_place() {
@@ -37,14 +40,17 @@ fn the_sketch_loads_with_every_value_in_its_place() {
     let world = &scenario.world;
     assert_eq!(world.clusters.len(), 1000);
     let (first, last) = (&world.clusters[0], &world.clusters[999]);
-    assert_eq!((first.name.as_str(), first.nodes, first.downlink), ("store-0001", 3, BytesPerSec::from_mbit(100.0)));
-    assert_eq!((last.name.as_str(), last.nodes, last.rtt), ("dc-100", 20, SimDuration::from_millis(2)));
+    assert_eq!(
+        (first.name.as_str(), first.nodes, first.downlink.clone()),
+        ("store-0001", 3, BytesPerSec::from_mbit(100.0).into())
+    );
+    assert_eq!((last.name.as_str(), last.nodes, last.rtt.clone()), ("dc-100", 20, SimDuration::from_millis(2).into()));
     assert_eq!(last.labels.get("env").map(String::as_str), Some("staging"));
     assert_eq!(world.registry.request_limit.map(|limit| (limit.rate.get() as u32, limit.burst)), Some((1000, 2000)));
     assert_eq!(world.release, ReleaseKind::Update);
     let image = &world.images[0];
-    assert_eq!(image.layers[0].compressed, Bytes::new(30_000_000));
-    assert_eq!(image.layers[0].uncompressed, Bytes::new(78_000_000), "30 MB times 2.6");
+    assert_eq!(image.layers[0].compressed, Bytes::new(30_000_000).into());
+    assert_eq!(image.layers[0].uncompressed, Uncompressed::Ratio(2.6), "of each layer");
     assert_eq!(image.layers[0].digest, image.previous[0].digest, "the bottom layer is shared");
     assert!(matches!(world.workloads[0].kind, WorkloadKind::Deployment { replicas: 6, .. }));
     let four = SimDuration::from_secs(4);
@@ -152,8 +158,9 @@ strategies:
     assert_eq!((node.retry_429.attempts, node.retry_429.delay_max), (5, SimDuration::from_secs(60)));
     assert_eq!(world.registry.per_connection, None);
     assert_eq!(world.registry.request_limit.map(|limit| limit.burst), Some(10), "as many as come in a second");
-    let layers: Vec<_> = world.images[0].layers.iter().map(|l| (l.digest.as_str(), l.uncompressed.get())).collect();
-    assert_eq!(layers, [("base", 60_000_000), ("shop@new/1", 11_000_000)]);
+    let layers: Vec<_> = world.images[0].layers.iter().map(|l| (l.digest.as_str(), l.uncompressed.clone())).collect();
+    let on_disk = Uncompressed::Size(Bytes::new(11_000_000).into());
+    assert_eq!(layers, [("base", Uncompressed::Ratio(2.0)), ("shop@new/1", on_disk)]);
     assert_eq!(world.faults.offline_return, Some(DurationModel::Exponential { mean: SimDuration::from_hours(4) }));
     let names: Vec<&str> = world.workloads.iter().map(|workload| workload.name.as_str()).collect();
     assert_eq!(names, ["shop", "agent"]);
@@ -176,12 +183,12 @@ fn the_first_experiment_loads() {
     let world = &experiment.variants[0].scenario.world;
     assert_eq!(world.clusters.len(), 1000);
     assert!(world.clusters.iter().all(|cluster| cluster.nodes == 3 && cluster.registered && !cluster.paused));
-    let mbit = |rate: f64| world.clusters.iter().filter(|c| c.downlink == BytesPerSec::from_mbit(rate)).count();
+    let mbit = |rate: f64| world.clusters.iter().filter(|c| c.downlink == BytesPerSec::from_mbit(rate).into()).count();
     assert_eq!((mbit(50.0), mbit(100.0), mbit(10_000.0)), (720, 240, 40), "stores, branches, data centres");
     let image = &world.images[0];
     let shared = image.layers.iter().filter(|layer| image.previous.contains(layer)).count();
     assert_eq!((image.layers.len(), shared), (9, 6));
-    let total: Bytes = image.layers.iter().map(|layer| layer.compressed).sum();
+    let total: Bytes = image.layers.iter().map(|layer| layer.compressed.typical()).sum();
     assert_eq!(total, Bytes::new(419_740_964));
     assert!(
         experiment.variants.iter().all(|variant| Arc::ptr_eq(&variant.scenario.world, world)),
@@ -209,4 +216,71 @@ fn a_sweep_of_the_world_makes_a_world_for_each_value() {
     assert_eq!(found.scenario.world.faults.offline, Share::NONE);
     let labels: std::collections::BTreeSet<&str> = experiment.variants.iter().map(|v| v.label.as_str()).collect();
     assert_eq!(labels.len(), experiment.variants.len(), "labels are unique");
+}
+
+#[test]
+fn whatever_is_a_duration_a_size_or_a_rate_can_be_drawn() {
+    let text = SKETCH
+        .replace("downlink: 100 Mbit/s, rtt: 30 ms", "downlink: {median: 100 Mbit/s, sigma: 0.5}, rtt: {gamma: {mean: 30 ms, shape: 2}}")
+        .replace("manifest: shop-v2.json", "manifest: {config: {min: 2 kB, max: 20 kB}, layers: [{size: {pareto: {least: 1 MB, alpha: 1.2}}}, {digest: base, size: {file: layers.csv, column: size_bytes}, uncompressed: {mean: 9 MB}}]}")
+        .replace("registry: {", "node: {nic: {min: 1 Gbit/s, max: 10 Gbit/s}, unpackRate: {file: layers.csv, column: unpack}, unpackPerLayer: {mean: 25 ms}, pullConstant: {weibull: {scale: 1 s, shape: 2}}}\nagent: {readinessDelay: {min: 1 s, max: 15 s}}\nregistry: {");
+    let folder = folder();
+    fs::write(folder.path().join("layers.csv"), "digest,size_bytes,unpack\na,300,200 MB/s\nb,100,150 MB/s\n")
+        .expect("written");
+    let experiment = load_in(folder.path(), &text).unwrap_or_else(|error| panic!("{error}"));
+    let world = &experiment.variants[0].scenario.world;
+    let secs = SimDuration::from_secs_f64;
+    let cluster = &world.clusters[0];
+    assert_eq!(cluster.downlink, RateModel::LogNormal { median: BytesPerSec::from_mbit(100.0), sigma: 0.5 });
+    assert_eq!(cluster.rtt, DurationModel::Gamma { mean: secs(0.03), shape: 2.0 });
+    let layers = &world.images[0].layers;
+    assert_eq!(layers[0].compressed, SizeModel::Pareto { least: Bytes::new(1_000_000), alpha: 1.2, most: None });
+    assert_eq!(layers[0].uncompressed, Uncompressed::Ratio(2.6));
+    assert_eq!(layers[1].compressed, SizeModel::Empirical([Bytes::new(100), Bytes::new(300)].into()), "sorted");
+    let drawn = Uncompressed::Size(SizeModel::Exponential { mean: Bytes::new(9_000_000) });
+    assert_eq!(layers[1].uncompressed, drawn);
+    assert_eq!(world.images[0].config, SizeModel::Uniform { min: Bytes::new(2000), max: Bytes::new(20_000) });
+    let rates = [150e6, 200e6].map(BytesPerSec::new);
+    assert_eq!(world.node.unpack_rate, RateModel::Empirical(rates.into()));
+    assert_eq!(world.node.pull_constant, DurationModel::Weibull { scale: secs(1.0), shape: 2.0 });
+    assert_eq!(world.agent.readiness_delay, DurationModel::Uniform { min: secs(1.0), max: secs(15.0) });
+    assert!(experiment.inputs.iter().any(|input| input.path == "layers.csv"), "a file of values belongs to provenance");
+}
+
+#[test]
+fn every_kind_of_failure_can_be_written() {
+    let text = SKETCH
+        .replace(
+            "faults: {offline: {share: 3%}, pullFailure: 0.2%, defect: {share: 0%}}",
+            "faults:
+  outages: {cuts: management}
+  regional:
+    - {region: eu, windows: [{from: 10m, for: 1h}, {from: 3h, for: 1m}]}
+    - {selector: {matchLabels: {env: staging}}, between: {mean: 30 d}, repair: 2 h}
+  slow: {share: 5%, factor: {min: 2, max: 10}}
+  notFound: 1%
+  defect: {share: 2%, kind: unready, detectedAfter: {mean: 20m}}
+  nodeLoss: {repair: 1h, grace: 50 s}
+",
+        )
+        .replace("nodes: 3, downlink", "nodes: 3, region: eu, downlink")
+        .replace("registry: {", "regions: [{name: eu, bandwidth: 1 Gbit/s}]\nregistry: {");
+    let experiment = load_text(&text).unwrap_or_else(|error| panic!("{error}"));
+    let faults = &experiment.variants[0].scenario.world.faults;
+    let (hours, mins) = (SimDuration::from_hours, SimDuration::from_mins);
+    let outages = faults.outages.as_ref().expect("outages");
+    assert_eq!((outages.cuts, &outages.repair), (CutKind::Management, &calibration::OUTAGE_REPAIR));
+    assert!((outages.between.mean() - 30.0 * 86_400.0).abs() < 1e-3, "30 d by default");
+    let [eu, staging] = faults.regional.as_slice() else { panic!("two") };
+    assert_eq!((eu.clusters.len(), eu.cuts), (900, CutKind::All));
+    assert_eq!(eu.times, RegionalTimes::Windows(vec![(mins(10), hours(1)), (hours(3), mins(1))]));
+    assert_eq!(staging.clusters, (900..1000).collect::<Vec<_>>());
+    let slow = faults.slow.as_ref().expect("slow ones");
+    assert_eq!((slow.share, &slow.factor), (Share::new(0.05), &FactorModel::Uniform { min: 2.0, max: 10.0 }));
+    assert_eq!((faults.not_found, faults.defect), (Share::new(0.01), Share::new(0.02)));
+    assert_eq!(faults.defect_kind, DefectKind::Unready);
+    assert_eq!(faults.detected_after, Some(DurationModel::Exponential { mean: mins(20) }));
+    let loss = faults.node_loss.as_ref().expect("lost nodes");
+    let secs = SimDuration::from_secs;
+    assert_eq!((loss.grace, loss.eviction, &loss.repair), (secs(50), secs(300), &hours(1).into()));
 }

@@ -1,0 +1,303 @@
+//! A quantity that is fixed or drawn anew each time: durations, sizes, rates and factors.
+//!
+//! One shape for all of them, so that whatever an experiment can fix it can also draw. Samplers are those of
+//! [`crate::engine::dist`], the same on every platform. What a draw is keyed by is the caller's.
+//!
+//! Left out: distributions cut off below or above (but for Pareto, whose mean may not exist otherwise), and mixtures;
+//! a file of values stands for both.
+
+use std::fmt::{self, Debug};
+use std::sync::Arc;
+
+use crate::engine::{EntityKey, Stream, Streams, dist};
+use crate::units::{Bytes, BytesPerSec, SimDuration};
+
+/// What can be drawn: a number with a unit.
+pub trait Quantity: Copy + Debug + PartialEq {
+    /// In seconds, bytes, bytes per second or as it is.
+    fn to_number(self) -> f64;
+    /// The reverse, rounded to what the type can hold.
+    fn from_number(number: f64) -> Self;
+}
+
+impl Quantity for SimDuration {
+    fn to_number(self) -> f64 {
+        self.as_secs_f64()
+    }
+
+    fn from_number(number: f64) -> Self {
+        Self::from_secs_f64(number)
+    }
+}
+
+impl Quantity for Bytes {
+    fn to_number(self) -> f64 {
+        self.get() as f64
+    }
+
+    fn from_number(number: f64) -> Self {
+        Self::new(number.round() as u64)
+    }
+}
+
+impl Quantity for BytesPerSec {
+    fn to_number(self) -> f64 {
+        self.get()
+    }
+
+    fn from_number(number: f64) -> Self {
+        Self::new(number.min(f64::MAX))
+    }
+}
+
+impl Quantity for f64 {
+    fn to_number(self) -> f64 {
+        self
+    }
+
+    fn from_number(number: f64) -> Self {
+        number
+    }
+}
+
+/// A duration that is fixed or drawn anew each time.
+pub type DurationModel = Distribution<SimDuration>;
+/// A size that is fixed or drawn.
+pub type SizeModel = Distribution<Bytes>;
+/// A rate of data that is fixed or drawn.
+pub type RateModel = Distribution<BytesPerSec>;
+/// A factor that is fixed or drawn.
+pub type FactorModel = Distribution<f64>;
+
+/// A quantity that is fixed or drawn anew each time.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Distribution<T> {
+    /// Always the same.
+    Constant(T),
+    /// exp(N(ln median, sigma)).
+    LogNormal {
+        /// Half of the draws are below it.
+        median: T,
+        /// Standard deviation of the logarithm.
+        sigma: f64,
+    },
+    /// Memoryless.
+    Exponential {
+        /// The mean, which is also the standard deviation.
+        mean: T,
+    },
+    /// The sum of `shape` exponentials, where `shape` is whole.
+    Gamma {
+        /// The mean; the standard deviation is `mean / sqrt(shape)`.
+        mean: T,
+        /// Above 0; 1 is exponential.
+        shape: f64,
+    },
+    /// Above x with probability exp(-(x / scale)^shape).
+    Weibull {
+        /// A share of 1 - 1/e of the draws is below it.
+        scale: T,
+        /// Above 0; below 1 what has lasted will last, 1 is exponential.
+        shape: f64,
+    },
+    /// Above x with probability (least / x)^alpha.
+    Pareto {
+        /// No draw is below it.
+        least: T,
+        /// Above 0; up to 1 the mean is infinite, unless there is a `most`.
+        alpha: f64,
+        /// No draw is above it: the tail is cut off.
+        most: Option<T>,
+    },
+    /// Equally likely between two bounds.
+    Uniform {
+        /// The least.
+        min: T,
+        /// The most.
+        max: T,
+    },
+    /// Like these measured values, sorted, at least one: their distribution function joined up by straight lines.
+    Empirical(Arc<[T]>),
+}
+
+impl<T: Quantity> From<T> for Distribution<T> {
+    fn from(value: T) -> Self {
+        Self::Constant(value)
+    }
+}
+
+impl<T: Quantity> Distribution<T> {
+    /// The Weibull distribution with this mean.
+    #[must_use]
+    pub fn weibull_of_mean(mean: T, shape: f64) -> Self {
+        let scale = mean.to_number() / libm::tgamma(1.0 + 1.0 / shape);
+        Self::Weibull { scale: T::from_number(scale), shape }
+    }
+
+    /// One draw. A constant draws nothing.
+    #[must_use]
+    pub fn sample(&self, rng: &mut Stream) -> T {
+        let number = match self {
+            Self::Constant(value) => return *value,
+            Self::LogNormal { median, sigma } => dist::lognormal(rng, median.to_number(), *sigma),
+            Self::Exponential { mean } => dist::exponential(rng, mean.to_number()),
+            Self::Gamma { mean, shape } => dist::gamma(rng, mean.to_number(), *shape),
+            Self::Weibull { scale, shape } => dist::weibull(rng, scale.to_number(), *shape),
+            Self::Pareto { least, alpha, most: None } => dist::pareto(rng, least.to_number(), *alpha),
+            Self::Pareto { least, alpha, most: Some(most) } => {
+                dist::bounded_pareto(rng, least.to_number(), *alpha, most.to_number())
+            }
+            Self::Uniform { min, max } => dist::uniform(rng, min.to_number(), max.to_number()),
+            Self::Empirical(values) => dist::empirical(rng, values.len(), |at| values[at].to_number()),
+        };
+        T::from_number(number)
+    }
+
+    /// The draw number `nth` of `entity` for `purpose`.
+    pub(super) fn draw(&self, streams: &Streams, entity: EntityKey, purpose: &'static str, nth: u64) -> T {
+        match *self {
+            // Opening a stream costs more than all else a constant needs.
+            Self::Constant(value) => value,
+            _ => self.sample(&mut streams.stream_nth(entity, purpose, nth)),
+        }
+    }
+
+    /// The mean, in the unit of [`Quantity::to_number`]; infinite where it does not exist.
+    #[must_use]
+    pub fn mean(&self) -> f64 {
+        match self {
+            Self::Constant(value) => value.to_number(),
+            Self::LogNormal { median, sigma } => median.to_number() * libm::exp(sigma * sigma / 2.0),
+            Self::Exponential { mean } | Self::Gamma { mean, .. } => mean.to_number(),
+            Self::Weibull { scale, shape } => scale.to_number() * libm::tgamma(1.0 + 1.0 / shape),
+            Self::Pareto { alpha, most: None, .. } if *alpha <= 1.0 => f64::INFINITY,
+            Self::Pareto { least, alpha, most: None } => alpha * least.to_number() / (alpha - 1.0),
+            Self::Pareto { least, alpha, most: Some(most) } => {
+                let (least, most) = (least.to_number(), most.to_number());
+                bounded_pareto_mean(least, *alpha, most)
+            }
+            Self::Uniform { min, max } => f64::midpoint(min.to_number(), max.to_number()),
+            Self::Empirical(values) => {
+                let numbers: Vec<f64> = values.iter().map(|value| value.to_number()).collect();
+                match numbers.as_slice() {
+                    [only] => *only,
+                    numbers => {
+                        let gaps = numbers.windows(2).map(|pair| f64::midpoint(pair[0], pair[1]));
+                        gaps.sum::<f64>() / (numbers.len() - 1) as f64
+                    }
+                }
+            }
+        }
+    }
+
+    /// The least that can be drawn: zero for all that reach down to it.
+    #[must_use]
+    pub fn least(&self) -> f64 {
+        match self {
+            Self::Constant(value) => value.to_number(),
+            Self::Pareto { least, .. } => least.to_number(),
+            Self::Uniform { min, .. } => min.to_number(),
+            Self::Empirical(values) => values[0].to_number(),
+            Self::LogNormal { .. } | Self::Exponential { .. } | Self::Gamma { .. } | Self::Weibull { .. } => 0.0,
+        }
+    }
+
+    /// A draw in the middle, for a reader: the median where it is a parameter, else the mean.
+    #[must_use]
+    pub fn typical(&self) -> T {
+        match self {
+            Self::Constant(value) => *value,
+            Self::LogNormal { median, .. } => *median,
+            Self::Pareto { least, alpha, .. } => {
+                T::from_number(least.to_number() * libm::pow(2.0, 1.0 / alpha).min(1e6))
+            }
+            Self::Empirical(values) => values[values.len() / 2],
+            _ => T::from_number(self.mean()),
+        }
+    }
+}
+
+impl<T: Quantity + fmt::Display> fmt::Display for Distribution<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mean = || T::from_number(self.mean());
+        match self {
+            Self::Constant(value) => fmt::Display::fmt(value, f),
+            Self::LogNormal { median, sigma } => write!(f, "a median of {median}, sigma {sigma}"),
+            Self::Exponential { mean } => write!(f, "a mean of {mean}"),
+            Self::Gamma { mean, shape } => write!(f, "a mean of {mean} (gamma, shape {shape})"),
+            Self::Weibull { shape, .. } => write!(f, "a mean of {} (Weibull, shape {shape})", mean()),
+            Self::Pareto { least, alpha, most: None } => write!(f, "at least {least} (Pareto, alpha {alpha})"),
+            Self::Pareto { least, alpha, most: Some(most) } => {
+                write!(f, "{least} to {most} (Pareto, alpha {alpha})")
+            }
+            Self::Uniform { min, max } => write!(f, "{min} to {max}"),
+            Self::Empirical(values) => write!(f, "a mean of {} (like {} measured values)", mean(), values.len()),
+        }
+    }
+}
+
+/// From the density alpha least^alpha x^(-alpha - 1) / (1 - (least / most)^alpha) between the bounds.
+fn bounded_pareto_mean(least: f64, alpha: f64, most: f64) -> f64 {
+    if most <= least {
+        return least;
+    }
+    let inside = 1.0 - libm::pow(least / most, alpha);
+    if (alpha - 1.0).abs() < 1e-9 {
+        return least * libm::log(most / least) / inside;
+    }
+    let power = libm::pow(least / most, alpha - 1.0);
+    alpha / (alpha - 1.0) * least * (1.0 - power) / inside
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn secs(secs: f64) -> SimDuration {
+        SimDuration::from_secs_f64(secs)
+    }
+
+    /// The mean as it is told is the mean of what is drawn.
+    #[test]
+    fn means_are_those_of_the_draws() {
+        let values: Arc<[SimDuration]> = [1.0, 2.0, 10.0].map(secs).into();
+        let models = [
+            DurationModel::Constant(secs(3.0)),
+            DurationModel::LogNormal { median: secs(2.0), sigma: 0.5 },
+            DurationModel::Exponential { mean: secs(4.0) },
+            DurationModel::Gamma { mean: secs(4.0), shape: 0.7 },
+            DurationModel::Weibull { scale: secs(4.0), shape: 0.75 },
+            DurationModel::weibull_of_mean(secs(5.0), 0.75),
+            DurationModel::Pareto { least: secs(1.0), alpha: 3.0, most: None },
+            DurationModel::Pareto { least: secs(1.0), alpha: 0.8, most: Some(secs(20.0)) },
+            DurationModel::Pareto { least: secs(1.0), alpha: 1.0, most: Some(secs(20.0)) },
+            DurationModel::Uniform { min: secs(1.0), max: secs(2.0) },
+            DurationModel::Empirical(values),
+        ];
+        for model in models {
+            const DRAWS: u64 = 100_000;
+            let streams = Streams::new(1, 0);
+            let draws: Vec<f64> =
+                (0..DRAWS).map(|nth| model.draw(&streams, EntityKey::of("some"), "test", nth).as_secs_f64()).collect();
+            let mean = draws.iter().sum::<f64>() / DRAWS as f64;
+            let sd = (draws.iter().map(|draw| (draw - mean).powi(2)).sum::<f64>() / DRAWS as f64).sqrt();
+            let tolerance = 5.0 * sd / (DRAWS as f64).sqrt() + 1e-9;
+            assert!((mean - model.mean()).abs() <= tolerance, "{model:?}: {mean}, told {}", model.mean());
+            assert!(draws.iter().all(|draw| *draw >= model.least()), "{model:?}");
+        }
+    }
+
+    #[test]
+    fn a_weibull_is_known_by_its_mean() {
+        let model = DurationModel::weibull_of_mean(SimDuration::from_hours(720), 0.75);
+        assert!((model.mean() - 720.0 * 3600.0).abs() < 1e-3, "{}", model.mean());
+        // Γ(1 + 4/3) = 1.190 639 349
+        let DurationModel::Weibull { scale, .. } = model else { unreachable!() };
+        assert!((scale.as_secs_f64() - 720.0 * 3600.0 / 1.190_639_349).abs() < 0.01, "{scale}");
+    }
+
+    #[test]
+    fn a_heavy_tail_has_no_mean_unless_it_is_cut() {
+        assert!(DurationModel::Pareto { least: secs(1.0), alpha: 1.0, most: None }.mean().is_infinite());
+    }
+}

@@ -1,0 +1,75 @@
+//! A defective revision: in a share of clusters its containers crash, or run and are not ready.
+//!
+//! Either from their first start, or only after they have worked for a drawn time (`detected_after`): a leak, a cache that
+//! fills up, a certificate that runs out. What works so long counts as ready and available, for Kubernetes and for
+//! every product, so a rollout may be over before it shows. A container that crashes is started again and works as long
+//! again; one that stops being ready stays so. Without a readiness probe nobody sees that a container is not ready.
+//!
+//! Left out: defects that need load, and liveness probes (they would turn the second kind into the first).
+
+use super::super::ids::PodId;
+use super::super::pod::Phase;
+use super::super::{Event, NEW, Queue, World};
+use super::FaultEvent;
+
+/// What a defective container does.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum DefectKind {
+    /// Its process ends.
+    Crashes,
+    /// It runs, and does not answer its readiness probe.
+    Unready,
+}
+
+impl World<'_> {
+    pub(in super::super) fn is_defective(&self, pod: PodId) -> bool {
+        let pod = &self.pods[pod.index()];
+        pod.revision == NEW && self.clusters[pod.cluster.index()].lot.defective
+    }
+
+    /// Whether a defective container works for a time.
+    pub(in super::super) const fn is_defect_latent(&self) -> bool {
+        self.spec.faults.detected_after.is_some()
+    }
+
+    /// A defective container has started: when does it show?
+    pub(in super::super) fn schedule_defect(&mut self, id: PodId, start: u32, queue: &mut Queue) {
+        let faults = &self.spec.faults;
+        let latency = faults.detected_after.as_ref();
+        match (faults.defect_kind, latency) {
+            (DefectKind::Crashes, latency) => {
+                let after = match latency {
+                    Some(works) => self.draw(id, works, "defect shows", start),
+                    None => self.draw(id, &faults.crash_after, "crash", start),
+                };
+                self.schedule_for_pod(id, after, Event::Crashed { pod: id }, queue);
+            }
+            (DefectKind::Unready, Some(works)) => {
+                let after = self.draw(id, works, "defect shows", start);
+                let event = FaultEvent::DefectShows { pod: id, start };
+                self.schedule_fault(queue.now() + after, event, queue);
+            }
+            // Nothing more happens to it, so that it is in trouble from now on.
+            (DefectKind::Unready, None) => {
+                let workload = self.pods[id.index()].workload;
+                if self.spec.workloads[workload].readiness.is_some() {
+                    self.note_trouble(id, true);
+                }
+            }
+        }
+    }
+
+    pub(super) fn defect_shows(&mut self, id: PodId, start: u32, queue: &mut Queue) {
+        let pod = &mut self.pods[id.index()];
+        let has_probe = self.spec.workloads[pod.workload].readiness.is_some();
+        if pod.phase != Phase::Running || pod.starts != start || !has_probe {
+            return;
+        }
+        pod.phase = Phase::Unready;
+        pod.available = false;
+        self.note_trouble(id, true);
+        let pod = &self.pods[id.index()];
+        let (cluster, workload) = (pod.cluster, pod.workload);
+        self.sync_workload(cluster, workload, queue);
+    }
+}

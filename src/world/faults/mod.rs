@@ -1,0 +1,223 @@
+//! What goes wrong, one file a kind; nothing does unless an experiment says so.
+//!
+//! | file | models |
+//! |---|---|
+//! | `cut` | a cluster without its network, or without its link to the management cluster |
+//! | `renewal` | times between failures and repairs, as they stand long after the first |
+//! | `outage` | clusters that are cut off and come back, each on its own |
+//! | `regional` | clusters that are cut off together |
+//! | `slow` | clusters that are slower than others |
+//! | `pulls` | attempts that break, and tags that are not there |
+//! | `defect` | a revision that crashes or is not ready, at once or later |
+//! | `node_loss` | nodes that fail and come back |
+//!
+//! Clusters that are offline from the start are drawn in `luck`. Each kind draws from streams of its own, so that one
+//! more kind leaves the luck of the others as it was.
+//!
+//! Why can a run come to rest while failures are still to come? A failure that has not begun never helps a rollout, and
+//! processes of failures have no end; so what is to begin does not keep a run alive. What is in progress does, if the
+//! cluster has something left to do or to tell once it is back.
+//!
+//! Left out: failures of the management cluster and of the controllers, and failures that cause others.
+
+mod cut;
+mod defect;
+mod node_loss;
+mod outage;
+mod pulls;
+mod regional;
+mod renewal;
+mod slow;
+#[cfg(test)]
+mod tests;
+
+pub(super) use cut::Cuts;
+
+pub use cut::CutKind;
+pub use defect::DefectKind;
+pub use node_loss::NodeLossSpec;
+pub use outage::OutageSpec;
+pub use regional::{RegionalOutageSpec, RegionalTimes};
+pub use slow::SlowSpec;
+
+use super::ids::{ClusterId, NodeId, PodId, PullId};
+use super::spec::DurationModel;
+use super::{Event, Queue, World};
+use crate::units::{Share, SimDuration, SimTime};
+
+/// What goes wrong, as shares and distributions; the luck itself is drawn per run. By default nothing does.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FaultSpec {
+    /// Share of clusters that are offline when the rollout starts.
+    pub offline: Share,
+    /// When an offline cluster comes back, from the start of the rollout. `None`: never.
+    pub offline_return: Option<DurationModel>,
+    /// Outages of each cluster on its own, before and during the rollout.
+    pub outages: Option<OutageSpec>,
+    /// Outages of several clusters together.
+    pub regional: Vec<RegionalOutageSpec>,
+    /// Clusters that are slower than others.
+    pub slow: Option<SlowSpec>,
+    /// Probability that an attempt to pull an image fails on its way.
+    pub pull_failure: Share,
+    /// Share of clusters in which the new revision's images cannot be found, ever.
+    pub not_found: Share,
+    /// Share of clusters in which the new revision is defective.
+    pub defect: Share,
+    /// What a defective container does.
+    pub defect_kind: DefectKind,
+    /// How long a defective container runs before it crashes.
+    pub crash_after: DurationModel,
+    /// How long a defective container works before its defect shows, from its start. `None`: it never works.
+    pub detected_after: Option<DurationModel>,
+    /// Nodes that fail and come back.
+    pub node_loss: Option<NodeLossSpec>,
+}
+
+impl Default for FaultSpec {
+    fn default() -> Self {
+        Self {
+            offline: Share::NONE,
+            offline_return: None,
+            outages: None,
+            regional: Vec::new(),
+            slow: None,
+            pull_failure: Share::NONE,
+            not_found: Share::NONE,
+            defect: Share::NONE,
+            defect_kind: DefectKind::Crashes,
+            crash_after: DurationModel::Constant(SimDuration::ZERO),
+            detected_after: None,
+            node_loss: None,
+        }
+    }
+}
+
+/// What a failure does next.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum FaultEvent {
+    /// A cluster's own outage begins.
+    OutageBegins {
+        /// Of which cluster.
+        cluster: ClusterId,
+    },
+    /// A cluster's own outage ends.
+    OutageEnds {
+        /// Of which cluster.
+        cluster: ClusterId,
+    },
+    /// Several clusters are cut off together.
+    RegionalBegins {
+        /// Index into [`FaultSpec::regional`].
+        at: u32,
+    },
+    /// They are back.
+    RegionalEnds {
+        /// Index into [`FaultSpec::regional`].
+        at: u32,
+    },
+    /// A node fails.
+    NodeFails {
+        /// Which node.
+        node: NodeId,
+    },
+    /// A failed node is back.
+    NodeReturns {
+        /// Which node.
+        node: NodeId,
+    },
+    /// A node has not been heard of for the grace period: its pods count as not ready.
+    NodeNotReady {
+        /// Which node.
+        node: NodeId,
+        /// After which of its failures.
+        failure: u32,
+    },
+    /// A node has been missing for as long as its pods tolerate.
+    NodeEvicts {
+        /// Which node.
+        node: NodeId,
+        /// After which of its failures.
+        failure: u32,
+    },
+    /// A pull of a cluster that is cut off gives up.
+    NoProgress {
+        /// Which pull.
+        pull: PullId,
+        /// In which of the cluster's cuts.
+        cut: u32,
+    },
+    /// The registry has answered that there is no such image.
+    NotFound {
+        /// To which pod's node.
+        pod: PodId,
+    },
+    /// A container that has worked so far does not answer its readiness probe any more.
+    DefectShows {
+        /// Of which pod.
+        pod: PodId,
+        /// After which of its starts.
+        start: u32,
+    },
+}
+
+impl FaultEvent {
+    /// Whether it belongs to a process that goes on for ever, whatever the rollout does.
+    const fn is_of_process(self) -> bool {
+        match self {
+            Self::OutageBegins { .. }
+            | Self::OutageEnds { .. }
+            | Self::RegionalBegins { .. }
+            | Self::RegionalEnds { .. }
+            | Self::NodeFails { .. }
+            | Self::NodeReturns { .. } => true,
+            Self::NodeNotReady { .. }
+            | Self::NodeEvicts { .. }
+            | Self::NoProgress { .. }
+            | Self::NotFound { .. }
+            | Self::DefectShows { .. } => false,
+        }
+    }
+}
+
+impl World<'_> {
+    /// Starts every process of failures, as it stands when the rollout starts.
+    pub(super) fn start_faults(&mut self, queue: &mut Queue) {
+        for at in 0..self.clusters.len() {
+            self.start_outages(ClusterId::at(at), queue);
+        }
+        for at in 0..self.spec.faults.regional.len() {
+            self.start_regional(at, queue);
+        }
+        for at in 0..self.nodes.len() {
+            self.start_node_loss(NodeId::at(at), queue);
+        }
+    }
+
+    fn schedule_fault(&mut self, at: SimTime, event: FaultEvent, queue: &mut Queue) {
+        self.fault_events += usize::from(event.is_of_process());
+        queue.schedule(at, Event::Fault(event));
+    }
+
+    pub(super) fn fault(&mut self, event: FaultEvent, queue: &mut Queue) {
+        self.fault_events -= usize::from(event.is_of_process());
+        match event {
+            FaultEvent::OutageBegins { cluster } => self.outage_begins(cluster, queue),
+            FaultEvent::OutageEnds { cluster } => self.outage_ends(cluster, queue),
+            FaultEvent::RegionalBegins { at } => self.regional_begins(at as usize, queue),
+            FaultEvent::RegionalEnds { at } => self.regional_ends(at as usize, queue),
+            FaultEvent::NodeFails { node } => self.node_fails(node, queue),
+            FaultEvent::NodeReturns { node } => self.node_returns(node, queue),
+            FaultEvent::NodeNotReady { node, failure } => self.node_not_ready(node, failure, queue),
+            FaultEvent::NodeEvicts { node, failure } => self.node_evicts(node, failure, queue),
+            FaultEvent::NoProgress { pull, cut } => self.no_progress(pull, cut, queue),
+            FaultEvent::NotFound { pod } => self.not_found(pod, queue),
+            FaultEvent::DefectShows { pod, start } => self.defect_shows(pod, start, queue),
+        }
+    }
+
+    /// Whether some failure in progress has an end after which its cluster could do or tell more than it has.
+    pub(super) fn a_repair_matters(&self) -> bool {
+        self.clusters.iter().any(|cluster| cluster.repairs_due > 0 && !cluster.agent.is_at_rest(cluster.settled))
+    }
+}

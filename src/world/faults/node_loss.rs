@@ -1,0 +1,175 @@
+//! Nodes that fail and come back.
+//!
+//! When a node fails, its containers stop and its pulls end; its disk keeps what was on it. The control plane notices when
+//! no lease was renewed for the grace period: the node is NotReady and so are its pods. When they have tolerated that
+//! for 300 s, the pods of a Deployment are deleted and replaced on other nodes; those of a DaemonSet tolerate it for ever and wait for
+//! the node. A deleted pod is gone only when its node is back to say so; until then it takes part in a DaemonSet's
+//! `maxUnavailable`, which a few missing nodes so use up (kubernetes/test-infra#31706: 164 nodes, 3 of them
+//! missing, budget 1). When the node is back, its pods start again, from images that are on its disk.
+//!
+//! Sources: node-monitor-grace-period 40 s (kube-controller-manager's default until 1.31; 50 s since, unverified); the
+//! tolerations that the API server adds by default (300 s) and those that the DaemonSet controller adds (for ever).
+//! Times between failures and repairs are the experiment's own: Weibull or exponential, and lognormal.
+//!
+//! Left out: nodes that a cloud replaces by new ones with empty disks, drains, and pods that find no node: when no
+//! node of a cluster is ready, a new pod is bound to one of those that are not, and starts when that is back.
+
+use super::super::gates::BackoffEntry;
+use super::super::ids::{ClusterId, NodeId, PodId};
+use super::super::pod::{Phase, WorkloadState};
+use super::super::pull::PullError;
+use super::super::spec::{DurationModel, WorkloadKind};
+use super::super::{Event, Queue, World};
+use super::FaultEvent;
+use super::renewal::Renewal;
+use crate::units::SimDuration;
+
+/// Nodes that fail and come back, each on its own.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NodeLossSpec {
+    /// From a node's return to its next failure; has a mean above zero.
+    pub between: DurationModel,
+    /// How long it is away; has a mean.
+    pub repair: DurationModel,
+    /// From its failure until it counts as not ready.
+    pub grace: SimDuration,
+    /// From then until pods that do not tolerate it for ever are deleted.
+    pub eviction: SimDuration,
+}
+
+impl NodeLossSpec {
+    const fn renewal(&self) -> Renewal<'_> {
+        Renewal {
+            between: &self.between,
+            repair: &self.repair,
+            phase: "node loss phase",
+            failing: "time to node loss",
+            repairing: "node loss",
+        }
+    }
+}
+
+impl<'s> World<'s> {
+    fn node_loss(&self) -> &'s NodeLossSpec {
+        let spec: &'s _ = self.spec;
+        spec.faults.node_loss.as_ref().expect("only an experiment with node loss has it")
+    }
+
+    /// All nodes are up when the rollout starts: their processes are as old as those of outages, and a node that would
+    /// be away then has just come back.
+    pub(super) fn start_node_loss(&mut self, id: NodeId, queue: &mut Queue) {
+        if self.spec.faults.node_loss.is_none() {
+            return;
+        }
+        let renewal = self.node_loss().renewal();
+        let node = &mut self.nodes[id.index()];
+        let standing = renewal.start(&self.streams, node.key);
+        node.turn = standing.turn + u64::from(standing.is_down);
+        let fails = if standing.is_down {
+            queue.now() + renewal.time_to_failure(&self.streams, node.key, node.turn)
+        } else {
+            standing.until
+        };
+        self.schedule_fault(fails, FaultEvent::NodeFails { node: id }, queue);
+    }
+
+    /// The pods that the control plane has on a node, terminating ones not counted.
+    fn pods_on(&self, id: NodeId) -> Vec<PodId> {
+        let cluster = &self.clusters[self.nodes[id.index()].cluster.index()];
+        let pods = cluster.workloads.iter().flat_map(WorkloadState::pods);
+        pods.copied().filter(|pod| self.pods[pod.index()].node == id).collect()
+    }
+
+    fn sync_workloads(&mut self, cluster: ClusterId, queue: &mut Queue) {
+        for workload in 0..self.spec.workloads.len() {
+            self.sync_workload(cluster, workload, queue);
+        }
+    }
+
+    pub(super) fn node_fails(&mut self, id: NodeId, queue: &mut Queue) {
+        let spec = self.node_loss();
+        let node = &mut self.nodes[id.index()];
+        node.down = true;
+        node.failures += 1;
+        node.pull_queue.clear();
+        let (cluster, failure) = (node.cluster, node.failures);
+        let lasts = spec.renewal().repair_time(&self.streams, node.key, node.turn);
+        self.clusters[cluster.index()].repairs_due += 1;
+        while let Some(&pull) = self.nodes[id.index()].pulls.first() {
+            self.drop_pull(pull, PullError::NodeLost, queue);
+            self.note_pull_failed(cluster, PullError::NodeLost);
+        }
+        for pod in self.pods_on(id) {
+            self.lose_pod(pod, queue);
+        }
+        let now = queue.now();
+        self.schedule_fault(now + spec.grace, FaultEvent::NodeNotReady { node: id, failure }, queue);
+        self.schedule_fault(now + lasts, FaultEvent::NodeReturns { node: id }, queue);
+    }
+
+    pub(super) fn node_not_ready(&mut self, id: NodeId, failure: u32, queue: &mut Queue) {
+        let node = &mut self.nodes[id.index()];
+        if !node.down || node.failures != failure {
+            return;
+        }
+        node.ready = false;
+        let cluster = node.cluster;
+        for pod in self.pods_on(id) {
+            self.pods[pod.index()].available = false;
+        }
+        self.sync_workloads(cluster, queue);
+        let evicts = queue.now() + self.node_loss().eviction;
+        self.schedule_fault(evicts, FaultEvent::NodeEvicts { node: id, failure }, queue);
+    }
+
+    pub(super) fn node_evicts(&mut self, id: NodeId, failure: u32, queue: &mut Queue) {
+        let node = &self.nodes[id.index()];
+        if !node.down || node.failures != failure {
+            return;
+        }
+        let cluster = node.cluster;
+        for pod in self.pods_on(id) {
+            let workload = self.pods[pod.index()].workload;
+            if matches!(self.spec.workloads[workload].kind, WorkloadKind::Deployment { .. }) {
+                self.delete_pod(pod, queue);
+            }
+        }
+        self.sync_workloads(cluster, queue);
+    }
+
+    pub(super) fn node_returns(&mut self, id: NodeId, queue: &mut Queue) {
+        let spec = self.node_loss();
+        let node = &mut self.nodes[id.index()];
+        node.down = false;
+        node.ready = true;
+        node.turn += 1;
+        let cluster = node.cluster;
+        let gone = std::mem::take(&mut node.undead);
+        let next = spec.renewal().time_to_failure(&self.streams, node.key, node.turn);
+        self.clusters[cluster.index()].repairs_due -= 1;
+        for pod in gone {
+            queue.schedule(queue.now(), Event::PodGone { pod });
+        }
+        for pod in self.pods_on(id) {
+            let found = &mut self.pods[pod.index()];
+            found.available = false;
+            // The kubelet has started anew and remembers no failures.
+            found.image_backoff = BackoffEntry::default();
+            found.crash_backoff = BackoffEntry::default();
+            self.want_image(pod, queue);
+        }
+        self.sync_workloads(cluster, queue);
+        self.schedule_fault(queue.now() + next, FaultEvent::NodeFails { node: id }, queue);
+    }
+
+    /// A pod's containers stop with its node; nothing of what was to come of them comes.
+    fn lose_pod(&mut self, id: PodId, queue: &mut Queue) {
+        let pod = &mut self.pods[id.index()];
+        pod.phase = Phase::Lost;
+        if let Some(event) = pod.next.take()
+            && queue.cancel(event).is_some()
+        {
+            self.hopeless_events -= usize::from(pod.hopeless);
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! Outages of single clusters: each is cut off and comes back, for ever, on its own.
+//!
+//! Times between failures of sites are Weibull with a falling hazard and repairs are lognormal (Schroeder, Gibson, "A
+//! large-scale study of failures in high-performance-computing systems", DSN 2006, of its abstract; no published figures
+//! for links of edge sites were found, so the numbers are an experiment's own). The rollout meets the fleet as `renewal`
+//! says, so some clusters may be cut off when it starts.
+//!
+//! Left out: outages that become longer the more clusters have one.
+
+use super::super::ids::ClusterId;
+use super::super::spec::DurationModel;
+use super::super::{Queue, World};
+use super::renewal::Renewal;
+use super::{CutKind, FaultEvent};
+
+/// Outages of each cluster on its own.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OutageSpec {
+    /// From the end of an outage to the beginning of the next; has a mean above zero.
+    pub between: DurationModel,
+    /// How long an outage lasts; has a mean.
+    pub repair: DurationModel,
+    /// What is cut.
+    pub cuts: CutKind,
+}
+
+impl OutageSpec {
+    const fn renewal(&self) -> Renewal<'_> {
+        Renewal {
+            between: &self.between,
+            repair: &self.repair,
+            phase: "outage phase",
+            failing: "time to outage",
+            repairing: "outage",
+        }
+    }
+}
+
+impl<'s> World<'s> {
+    fn outages(&self) -> &'s OutageSpec {
+        let spec: &'s _ = self.spec;
+        spec.faults.outages.as_ref().expect("only an experiment with outages has them")
+    }
+
+    pub(super) fn start_outages(&mut self, id: ClusterId, queue: &mut Queue) {
+        if self.spec.faults.outages.is_none() {
+            return;
+        }
+        let spec = self.outages();
+        let cluster = &mut self.clusters[id.index()];
+        let standing = spec.renewal().start(&self.streams, cluster.key);
+        cluster.outage = standing.turn;
+        if standing.is_down {
+            cluster.facts.offline = true;
+            cluster.repairs_due += 1;
+            self.cut(id, spec.cuts, queue);
+            self.schedule_fault(standing.until, FaultEvent::OutageEnds { cluster: id }, queue);
+        } else {
+            self.schedule_fault(standing.until, FaultEvent::OutageBegins { cluster: id }, queue);
+        }
+    }
+
+    pub(super) fn outage_begins(&mut self, id: ClusterId, queue: &mut Queue) {
+        let spec = self.outages();
+        let cluster = &mut self.clusters[id.index()];
+        cluster.repairs_due += 1;
+        let lasts = spec.renewal().repair_time(&self.streams, cluster.key, cluster.outage);
+        self.cut(id, spec.cuts, queue);
+        self.schedule_fault(queue.now() + lasts, FaultEvent::OutageEnds { cluster: id }, queue);
+    }
+
+    pub(super) fn outage_ends(&mut self, id: ClusterId, queue: &mut Queue) {
+        let spec = self.outages();
+        let cluster = &mut self.clusters[id.index()];
+        cluster.repairs_due -= 1;
+        cluster.outage += 1;
+        let next = spec.renewal().time_to_failure(&self.streams, cluster.key, cluster.outage);
+        self.mend(id, spec.cuts, queue);
+        self.schedule_fault(queue.now() + next, FaultEvent::OutageBegins { cluster: id }, queue);
+    }
+}

@@ -1,0 +1,278 @@
+//! Each kind of failure by hand, in worlds where nothing else takes time.
+
+use super::super::testing::{Played, bare_world, fixed, play};
+use super::super::{CountOrPercent, DriverEvent, Event, NEW, PullError, ReleaseKind, Totals, WorkloadKind, WorldSpec};
+use super::*;
+use crate::units::{Bytes, BytesPerSec};
+use crate::world::{FactorModel, ProbeSpec, calibration};
+
+const DAY: SimDuration = SimDuration::from_hours(24);
+
+fn secs(secs: f64) -> SimDuration {
+    SimDuration::from_secs_f64(secs)
+}
+
+/// In seconds, to the nearest millisecond: the unpacking of these worlds takes 100 ns.
+fn millis(time: SimTime) -> f64 {
+    (time.as_secs_f64() * 1e3).round() / 1e3
+}
+
+fn ready(played: &Played, cluster: usize) -> f64 {
+    played.ready_s()[cluster].expect("the cluster became ready")
+}
+
+#[track_caller]
+fn assert_near(actual: f64, expected: f64, what: &str) {
+    assert!((actual - expected).abs() <= 1e-6, "{what}: {actual}, expected {expected}");
+}
+
+/// All clusters cut off in these windows.
+fn windows(world: &mut WorldSpec, cuts: CutKind, windows: &[(f64, f64)]) {
+    world.faults.regional.push(RegionalOutageSpec {
+        name: "all".to_owned(),
+        clusters: (0..world.clusters.len()).collect(),
+        cuts,
+        times: RegionalTimes::Windows(windows.iter().map(|&(from, span)| (secs(from), secs(span))).collect()),
+    });
+}
+
+fn probe(world: &mut WorldSpec) {
+    world.workloads[0].readiness =
+        Some(ProbeSpec { initial_delay: SimDuration::ZERO, period: secs(1.0), success_threshold: 1 });
+}
+
+#[test]
+fn a_transfer_stands_still_while_its_cluster_is_cut_off_and_goes_on_where_it_was() {
+    let mut world = bare_world(2);
+    windows(&mut world, CutKind::All, &[(0.4, 100.0)]);
+    world.faults.regional[0].clusters = vec![1];
+    let played = play(&world, 1, DAY);
+    assert_near(ready(&played, 0), 1.0, "the other one does not notice");
+    // 0.4 s of 1 s, then nothing for 100 s, then the rest.
+    assert_near(ready(&played, 1), 101.0, "ready");
+    assert_eq!(played.totals.sent, Bytes::new(200_000_000), "nothing is sent twice");
+}
+
+#[test]
+fn a_link_to_the_management_cluster_that_is_lost_stops_reports_and_no_images() {
+    let mut world = bare_world(1);
+    windows(&mut world, CutKind::Management, &[(0.4, 100.0)]);
+    let played = play(&world, 1, DAY);
+    assert_eq!(played.facts[0].last_pull.map(millis), Some(1.0), "the image is there in time");
+    assert_near(ready(&played, 0), 100.4, "and the product learns of it when the link is back");
+}
+
+#[test]
+fn a_cluster_that_is_cut_off_twice_at_once_is_back_when_both_have_ended() {
+    let mut world = bare_world(1);
+    windows(&mut world, CutKind::All, &[(0.5, 100.0)]);
+    windows(&mut world, CutKind::All, &[(50.0, 100.0)]);
+    let played = play(&world, 1, DAY);
+    assert_near(ready(&played, 0), 150.5, "ready");
+}
+
+#[test]
+fn a_pull_without_a_byte_for_five_minutes_gives_up_and_tries_again_after_its_back_off() {
+    let mut world = bare_world(1);
+    world.node.error_requeue = fixed(secs(10.0));
+    windows(&mut world, CutKind::All, &[(0.5, 400.0)]);
+    let played = play(&world, 1, DAY);
+    // Cut off at 0.5 s, given up at 300.5 s, again at 310.5 s (gate 10 s); that attempt cannot connect and gives up at
+    // 340.5 s, the next gate is 20 s: 360.5 s, given up at 390.5 s; the gate is then 40 s, and the fourth attempt, at
+    // 430.5 s, finds the network back since 400.5 s. It has half of the layer: 0.5 s more.
+    assert_eq!(played.totals.failed_pulls[PullError::NoProgress as usize], 3);
+    assert_near(ready(&played, 0), 431.0, "ready");
+    assert_eq!((played.totals.sent, played.totals.lost), (Bytes::new(100_000_000), Bytes::ZERO), "it is resumed");
+}
+
+#[test]
+fn what_is_asked_while_cut_off_is_answered_afterwards() {
+    let mut world = bare_world(1);
+    world.clusters[0].rtt = fixed(secs(1.0));
+    windows(&mut world, CutKind::All, &[(2.0, 10.0)]);
+    let cut = ready(&play(&world, 1, DAY), 0);
+    world.faults.regional.clear();
+    let whole = ready(&play(&world, 1, DAY), 0);
+    // The answer to the challenge would have come at 3 s and comes at 12 s.
+    assert_near(cut - whole, 9.0, "later");
+}
+
+#[test]
+fn outages_strike_each_cluster_on_its_own_and_never_keep_a_run_alive() {
+    let mut world = bare_world(200);
+    world.faults.outages = Some(OutageSpec {
+        between: DurationModel::Exponential { mean: secs(300.0) },
+        repair: DurationModel::Exponential { mean: secs(100.0) },
+        cuts: CutKind::All,
+    });
+    let played = play(&world, 1, DAY);
+    let offline = played.facts.iter().filter(|facts| facts.offline).count();
+    // A quarter of the time away: 50 of 200, five standard deviations of 6.1.
+    assert!((20..=80).contains(&offline), "{offline} away at the start");
+    assert!(played.facts.iter().all(|facts| facts.ready.is_some()), "all come back and are told");
+    let last = played.events.last().expect("events").0.as_secs_f64();
+    let done = played.ready_s().into_iter().flatten().fold(0.0, f64::max);
+    assert!(last < done + 3600.0, "the world comes to rest at {last} s, not long after {done} s");
+}
+
+#[test]
+fn a_slow_cluster_is_slower_by_its_factor() {
+    let mut world = bare_world(1);
+    probe(&mut world);
+    world.workloads[0].start = fixed(secs(2.0));
+    world.faults.slow = Some(SlowSpec { share: Share::new(1.0), factor: FactorModel::Constant(3.0) });
+    // 3 s for the layer and 6 s to start, on a grid of 1 s.
+    assert_near(ready(&play(&world, 1, DAY), 0), 9.0, "ready");
+}
+
+#[test]
+fn a_tag_that_is_not_there_is_asked_for_again_and_again_and_the_world_comes_to_rest() {
+    let mut world = bare_world(1);
+    world.node.error_requeue = fixed(secs(10.0));
+    world.faults.not_found = Share::new(1.0);
+    let played = play(&world, 1, DAY);
+    assert_eq!(played.facts[0].ready, None);
+    assert_eq!(played.totals.failed_pulls[PullError::NotFound as usize], 1, "at rest after the first answer");
+    assert_eq!((played.totals.sent, played.totals.requests), (Bytes::ZERO, 2));
+}
+
+#[test]
+fn a_defect_that_shows_late_is_reported_as_ready_first() {
+    for (kind, has_crashed) in [(DefectKind::Crashes, true), (DefectKind::Unready, false)] {
+        let mut world = bare_world(1);
+        probe(&mut world);
+        world.faults.defect = Share::new(1.0);
+        world.faults.defect_kind = kind;
+        world.faults.detected_after = Some(fixed(secs(60.0)));
+        let played = play(&world, 1, SimDuration::from_secs(65));
+        let reports: Vec<(f64, bool)> = played
+            .events
+            .iter()
+            .filter_map(|(at, event)| match event {
+                Event::ReportArrives(report) => Some((millis(*at), report.ready)),
+                _ => None,
+            })
+            .collect();
+        // It runs from 1 s on, and works until 61 s. The first restart after a crash comes at once.
+        let expected = match kind {
+            DefectKind::Crashes => vec![(1.0, true), (61.0, false), (61.0, true)],
+            DefectKind::Unready => vec![(1.0, true), (61.0, false)],
+        };
+        assert!(reports.ends_with(&expected), "{kind:?}: {reports:?}");
+        assert_eq!(played.totals.crashes > 0, has_crashed);
+    }
+}
+
+#[test]
+fn a_pod_that_is_never_ready_lets_the_world_come_to_rest() {
+    let mut world = bare_world(1);
+    probe(&mut world);
+    world.faults.defect = Share::new(1.0);
+    world.faults.defect_kind = DefectKind::Unready;
+    let played = play(&world, 1, DAY);
+    assert_eq!((played.facts[0].ready, played.totals.crashes), (None, 0));
+}
+
+/// A world whose first node fails once, at `fails`, for `away`; it is told the new revision at `told`, and runs on until
+/// 5000 s. Returns what the management cluster learns and when, and the totals.
+fn with_a_node_lost(world: &mut WorldSpec, fails: f64, away: f64, told: f64) -> (Vec<(f64, bool)>, Totals) {
+    world.faults.node_loss = Some(NodeLossSpec {
+        // So rarely that the one failure of the test is the only one.
+        between: fixed(SimDuration::from_hours(1_000_000)),
+        repair: fixed(secs(away)),
+        grace: secs(40.0),
+        eviction: secs(300.0),
+    });
+    let mut queue = Queue::new();
+    let mut world = World::new(world, 1, 0, &mut queue);
+    world.schedule_fault(SimTime::ZERO + secs(fails), FaultEvent::NodeFails { node: NodeId(0) }, &mut queue);
+    let told = SimTime::ZERO + secs(told);
+    queue.schedule(told, Event::Driver(DriverEvent::Wake));
+    let mut seen = Vec::new();
+    while let Some((now, event)) = queue.pop() {
+        if now > SimTime::from_secs(5000) {
+            world.finish(SimTime::from_secs(5000));
+            world.assert_bytes_are_conserved();
+            return (seen, world.totals);
+        }
+        if event == Event::Driver(DriverEvent::Wake) {
+            world.tell(ClusterId(0), NEW, &mut queue);
+        }
+        world.handle(event, &mut queue);
+        let reports = world.take_reports();
+        seen.extend(reports.into_iter().map(|report| (millis(now), report.ready)));
+    }
+    unreachable!("a process of failures has no end")
+}
+
+const NEVER: f64 = 1e6;
+
+fn two_pods() -> WorldSpec {
+    let mut world = bare_world(1);
+    world.clusters[0].nodes = 2;
+    world.release = ReleaseKind::Update;
+    world.workloads[0].kind = WorkloadKind::Deployment {
+        replicas: 2,
+        max_unavailable: CountOrPercent::Count(1),
+        max_surge: CountOrPercent::Count(0),
+        progress_deadline: calibration::PROGRESS_DEADLINE,
+    };
+    world
+}
+
+fn daemon_set(nodes: u32, budget: u32) -> WorldSpec {
+    let mut world = bare_world(1);
+    world.clusters[0].nodes = nodes;
+    world.release = ReleaseKind::Update;
+    world.workloads[0].kind =
+        WorkloadKind::DaemonSet { max_unavailable: CountOrPercent::Count(budget), max_surge: CountOrPercent::Count(0) };
+    world
+}
+
+#[test]
+fn the_pods_of_a_deployment_are_replaced_elsewhere_after_340_s() {
+    let (seen, _) = with_a_node_lost(&mut two_pods(), 1000.0, NEVER, NEVER);
+    // The other node has the image, so that a replacement takes no time here.
+    assert_eq!(seen, [(1040.0, false), (1340.0, true)], "not ready after the grace, ready again after the toleration");
+}
+
+#[test]
+fn a_node_that_is_back_in_time_starts_its_own_pods_again() {
+    let (seen, _) = with_a_node_lost(&mut two_pods(), 1000.0, 200.0, NEVER);
+    assert_eq!(seen, [(1040.0, false), (1200.0, true)]);
+    let (seen, _) = with_a_node_lost(&mut two_pods(), 1000.0, 20.0, NEVER);
+    assert_eq!(seen, [], "an absence shorter than the grace is not noticed, and starting takes no time here");
+}
+
+#[test]
+fn the_pod_of_a_daemon_set_waits_for_its_node() {
+    let (seen, _) = with_a_node_lost(&mut daemon_set(2, 1), 1000.0, 2000.0, NEVER);
+    assert_eq!(seen, [(1040.0, false), (3000.0, true)]);
+}
+
+#[test]
+fn one_missing_node_uses_up_a_daemon_sets_budget() {
+    for (budget, pulls, why) in [
+        (1, 0, "its deleted pod is never gone, and no other node may be touched"),
+        (2, 2, "what it leaves of the budget is used for the two others, one after the other"),
+    ] {
+        let (seen, totals) = with_a_node_lost(&mut daemon_set(3, budget), 1000.0, NEVER, 2000.0);
+        assert_eq!(totals.pulls, pulls, "maxUnavailable {budget}: {why}");
+        assert!(seen.iter().all(|(at, ready)| *at < 1000.0 || !ready), "{seen:?}");
+    }
+    let (seen, totals) = with_a_node_lost(&mut daemon_set(3, 1), 1000.0, 2000.0, 2000.0);
+    assert_eq!(totals.pulls, 3, "when the node is back, the rollout goes on");
+    // Its pod is pulled for first, and each node's after the one before is available: three times 1 s for 100 MB.
+    assert_eq!(seen.last(), Some(&(3003.0, true)));
+}
+
+#[test]
+fn a_node_that_comes_back_has_what_was_on_its_disk() {
+    let mut world = bare_world(1);
+    // 100 s for the layer, of which 60 s when the node fails.
+    world.clusters[0].downlink = BytesPerSec::new(1e6).into();
+    let (seen, totals) = with_a_node_lost(&mut world, 60.0, 30.0, 0.0);
+    assert_eq!(totals.failed_pulls[PullError::NodeLost as usize], 1);
+    assert_eq!(seen, [(0.0, false), (130.0, true)], "60 s, 30 s away, and the 40 s that were left");
+    assert_eq!((totals.sent, totals.lost), (Bytes::new(100_000_000), Bytes::ZERO), "nothing twice");
+}

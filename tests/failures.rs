@@ -1,0 +1,309 @@
+//! Each scheduler against failures, as whole simulations of 100 clusters: an outage of half of the fleet in mid-rollout,
+//! clusters that never come back, a fleet that keeps failing, a tag that is not there, a defect that shows late, and
+//! lost nodes. How each run ends is told with the rule that holds it; none hangs, and nothing is lost.
+
+use std::fs;
+
+use fleetsim::record::Outcome::{self, Complete, Stalled};
+use fleetsim::record::RunRecord;
+use fleetsim::scenario::{Overrides, load};
+use fleetsim::sim;
+
+const ARGO: &str = "apiVersion: argoproj.io/v1alpha1
+kind: ApplicationSet
+metadata: {name: shop, namespace: argocd}
+spec:
+  goTemplate: true
+  generators: [{clusters: {selector: {matchLabels: {app: shop}}}}]
+  strategy:
+    type: STRATEGY
+    FIELD:
+      steps:
+        - matchExpressions: [{key: env, operator: In, values: [canary]}]
+        - {matchExpressions: [{key: env, operator: In, values: [prod]}], maxUpdate: 10}
+  template:
+    metadata: {name: 'shop-{{.name}}'}
+    spec:
+      project: default
+      source: {repoURL: https://example.com/shop.git, path: deploy, targetRevision: v2}
+      destination: {server: '{{.server}}', namespace: shop}
+      syncPolicy: {automated: {selfHeal: true}}
+";
+const STAGED: &str = "apiVersion: placement.kubernetes-fleet.io/v1beta1
+kind: ClusterStagedUpdateStrategy
+metadata: {name: by-env}
+spec:
+  stages:
+    - {name: canary, labelSelector: {matchLabels: {env: canary}}, maxConcurrency: 5}
+    - {name: prod, labelSelector: {matchLabels: {env: prod}}, maxConcurrency: 20}
+";
+const PLACEMENT: &str = "kind: ClusterResourcePlacement
+metadata: {name: shop}
+spec:
+  resourceSelectors: [{group: '', version: v1, kind: Namespace, name: shop}]
+  policy: {placementType: PickAll}
+  strategy: {type: RollingUpdate, rollingUpdate: {maxUnavailable: 10%, unavailablePeriodSeconds: 30}}
+";
+
+const STRATEGIES: [(&str, &str); 9] = [
+    ("fleet", "rancherFleet: {maxUnavailable: 10%, autoPartitionThreshold: 1}"),
+    ("argo-rolling-sync", "argoCd: {file: rolling-sync.yaml}"),
+    ("argo-proposal", "argoCdProposal: {file: proposal.yaml}"),
+    ("kubefleet-staged", "kubeFleetStaged: {file: staged.yaml}"),
+    ("kubefleet-rolling", "kubeFleetRolling: {file: placement.yaml}"),
+    ("cloud-foundry", "cloudFoundry: {strategy: rolling, maxInFlight: 10}"),
+    ("all-at-once", "allAtOnce: {}"),
+    ("batches", "batches: {size: 20}"),
+    ("one-by-one", "oneByOne: {}"),
+];
+
+/// Runs every strategy through an update of 20 canaries and 80 others, 3 nodes each, with these faults.
+fn run_all(faults: &str, workloads: &str) -> Vec<(&'static str, RunRecord)> {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let strategies: String = STRATEGIES.iter().map(|(name, strategy)| format!("  {name}: {{{strategy}}}\n")).collect();
+    let text = format!(
+        "name: failures
+seed: 5
+replicates: 1
+horizon: 24h
+fleet:
+  - {{name: \"c-{{01..20}}\", labels: {{app: shop, env: canary}}, region: east}}
+  - {{name: \"p-{{01..30}}\", labels: {{app: shop, env: prod}}, region: east}}
+  - {{name: \"p-{{31..80}}\", labels: {{app: shop, env: prod}}}}
+regions: [{{name: east, bandwidth: 1 Gbit/s}}]
+release:
+  images: [{{name: shop, manifest: {{layers: [{{size: 60 MB}}, {{size: 40 MB}}]}}}}]
+  workloads: [{workloads}]
+faults: {{{faults}}}
+strategies:
+{strategies}"
+    );
+    for (name, text) in [
+        ("experiment.yaml", text.as_str()),
+        ("rolling-sync.yaml", &ARGO.replace("STRATEGY", "RollingSync").replace("FIELD", "rollingSync")),
+        ("proposal.yaml", &ARGO.replace("STRATEGY", "RollingUpdate").replace("FIELD", "rollingUpdate")),
+        ("staged.yaml", STAGED),
+        ("placement.yaml", PLACEMENT),
+    ] {
+        fs::write(folder.path().join(name), text).expect("written");
+    }
+    let experiment =
+        load(folder.path(), &Overrides::default()).unwrap_or_else(|error| panic!("{}", error.render(false)));
+    let run = |variant| {
+        let run = sim::run(variant, experiment.seed, 0);
+        nothing_is_lost(&run);
+        run
+    };
+    STRATEGIES.iter().zip(&experiment.variants).map(|((name, _), variant)| (*name, run(variant))).collect()
+}
+
+fn nothing_is_lost(record: &RunRecord) {
+    let run = &record.run;
+    assert_eq!(run.egress_bytes, run.received_bytes + run.lost_bytes, "bytes");
+    assert_eq!((run.targets, record.clusters.len()), (100, 100), "targets");
+    assert_eq!(run.egress_bytes, record.clusters.iter().map(|cluster| cluster.received_bytes).sum::<u64>());
+    for bin in &record.series {
+        assert_eq!(bin.ready_new + bin.updating + bin.not_ready + bin.waiting, 100, "at {} s", bin.t_s);
+    }
+    assert_eq!(run.outcome == Outcome::Complete, run.targets_done == run.targets);
+}
+
+const POD: &str = "{kind: Deployment, image: shop, replicas: 2, readiness: {period: 5 s}}";
+const DAEMON: &str = "{kind: DaemonSet, image: shop, readiness: {period: 5 s}}";
+
+fn show(runs: &[(&str, RunRecord)]) -> String {
+    let line = |(name, run): &(&str, RunRecord)| {
+        let run = &run.run;
+        format!("{name}: {:?} {} done at {:.0} s; {}\n", run.outcome, run.targets_done, run.end_s, run.held_by)
+    };
+    runs.iter().map(line).collect()
+}
+
+/// Asserts how each strategy's run ends: its outcome, how many targets are done, and what the rule that holds it begins
+/// with. Every run that stalls is known to be stalled long before the horizon.
+#[track_caller]
+fn ends(runs: &[(&str, RunRecord)], expected: &[(&str, Outcome, u64, &str)]) {
+    assert_eq!(runs.len(), expected.len());
+    for ((name, record), (expected_name, outcome, done, held_by)) in runs.iter().zip(expected) {
+        let run = &record.run;
+        assert_eq!(name, expected_name);
+        let is_held = if held_by.is_empty() { run.held_by.is_empty() } else { run.held_by.starts_with(held_by) };
+        let is_so = (run.outcome, run.targets_done) == (*outcome, *done) && is_held;
+        assert!(is_so, "{name} should be {outcome:?} with {done} done, held by `{held_by}`:\n{}", show(runs));
+        assert!(run.outcome == Outcome::Complete || run.end_s < 2.0 * 3600.0, "{name} hangs until {} s", run.end_s);
+    }
+}
+
+fn end_s(runs: &[(&str, RunRecord)], strategy: &str) -> f64 {
+    runs.iter().find(|(name, _)| *name == strategy).expect("a strategy").1.run.end_s
+}
+
+fn complete(runs: &[(&str, RunRecord)]) {
+    for (name, record) in runs {
+        assert_eq!(record.run.outcome, Outcome::Complete, "{name}:\n{}", show(runs));
+        assert!(record.clusters.iter().all(|cluster| cluster.ready_s.is_some()), "{name}");
+    }
+}
+
+#[test]
+fn an_outage_of_half_of_the_fleet_delays_every_rollout_and_stops_none() {
+    let whole = run_all("", POD);
+    complete(&whole);
+    let cut = run_all("regional: [{region: east, windows: [{from: 60 s, for: 1h}]}]", POD);
+    complete(&cut);
+    let managed = run_all("regional: [{region: east, windows: [{from: 60 s, for: 1h}], cuts: management}]", POD);
+    complete(&managed);
+    for (name, _) in STRATEGIES {
+        let (whole, cut, managed) = (end_s(&whole, name), end_s(&cut, name), end_s(&managed, name));
+        // The other half goes on meanwhile where its limit lets it; nobody is done before the region is back.
+        assert!(cut > 3660.0 && cut < whole + 3600.0 + 1000.0, "{name}: {cut} s, {whole} s without the outage");
+        assert!(managed <= cut && managed > 3660.0, "{name}: {managed} s when images still come, not {cut} s");
+    }
+    // All were told before the outage; they report at once when they are back, but for what has to be pulled anew.
+    assert!(end_s(&managed, "all-at-once") < 3670.0, "{}", show(&managed));
+}
+
+#[test]
+fn ten_percent_that_never_come_back_stop_a_rollout_where_its_limit_is_used_up() {
+    let runs = run_all("offline: {share: 10%}", POD);
+    let offline = runs[0].1.clusters.iter().filter(|cluster| cluster.offline).count();
+    assert_eq!(offline, 5, "of this seed: one canary and four others");
+    ends(
+        &runs,
+        &[
+            ("fleet", Stalled, 71, "maxUnavailable: in partition `Partition 50 - 75`, 2 clusters"),
+            ("argo-rolling-sync", Stalled, 19, "rollingSync.steps: step 1 is complete when all of it is Healthy"),
+            ("argo-proposal", Stalled, 19, "rollingUpdate.steps: in step 1, not complete: 1 application"),
+            ("kubefleet-staged", Stalled, 19, "stages: in stage `canary`, 1 cluster"),
+            ("kubefleet-rolling", Stalled, 95, "Available: 5 clusters"),
+            ("cloud-foundry", Stalled, 95, "routable: 95 of 100 new instances are routable"),
+            ("all-at-once", Stalled, 95, "ready: 5 told target(s) not ready"),
+            ("batches", Stalled, 19, "batch: 1 told target(s) not ready"),
+            ("one-by-one", Stalled, 14, "batch: 1 told target(s) not ready"),
+        ],
+    );
+}
+
+#[test]
+fn a_fleet_that_keeps_failing_and_coming_back_is_rolled_out_all_the_same_but_by_argo_cd() {
+    let outages = "outages: {between: {weibull: {mean: 2 h, shape: 0.75}}, repair: {median: 5m, sigma: 1}}";
+    let mut runs = run_all(outages, POD);
+    let (_, argo_cd) = runs.remove(1);
+    complete(&runs);
+    // A sync that a cluster misses is tried again for five minutes and then never, also when the cluster is back.
+    assert_eq!((argo_cd.run.outcome, argo_cd.run.targets_done), (Stalled, 19));
+    let held_by = "rollingSync.steps: step 1 is complete when all of it is Healthy; not yet: 1 application (c-18) \
+                   Progressing, OutOfSync, Healthy, operation Failed";
+    assert!(argo_cd.run.held_by.starts_with(held_by), "{}", argo_cd.run.held_by);
+}
+
+#[test]
+fn a_defect_stops_a_fleet_that_keeps_failing_as_it_stops_any_other() {
+    // Outages have no end, and none of those to come helps: a run is known to be stalled at the first moment without
+    // a repair that matters.
+    let outages = "outages: {between: {weibull: {mean: 2 h, shape: 0.75}}, repair: {median: 5m, sigma: 1}}";
+    let runs = run_all(&format!("{outages}, defect: {{share: 10%}}"), POD);
+    ends(
+        &runs,
+        &[
+            ("fleet", Stalled, 16, "maxUnavailable: in partition `Partition 0 - 25`, 2 clusters"),
+            ("argo-rolling-sync", Stalled, 18, "rollingSync.steps: step 1"),
+            ("argo-proposal", Stalled, 18, "rollingUpdate.steps: in step 1"),
+            ("kubefleet-staged", Stalled, 18, "stages: in stage `canary`, 2 clusters"),
+            ("kubefleet-rolling", Stalled, 91, "Available: 9 clusters"),
+            ("cloud-foundry", Stalled, 9, "unhealthy: 1 of 10 new instances is not healthy"),
+            ("all-at-once", Stalled, 91, "ready: 9 told target(s) not ready"),
+            ("batches", Stalled, 18, "batch: 2 told target(s) not ready"),
+            ("one-by-one", Stalled, 6, "batch: 1 told target(s) not ready"),
+        ],
+    );
+}
+
+#[test]
+fn a_tag_that_is_not_there_is_a_failure_for_ever() {
+    let runs = run_all("notFound: 10%", POD);
+    ends(
+        &runs,
+        &[
+            ("fleet", Stalled, 5, "maxUnavailable: in partition `Partition 0 - 25`, 2 clusters (c-01, c-07)"),
+            ("argo-rolling-sync", Stalled, 18, "rollingSync.steps: step 1"),
+            ("argo-proposal", Stalled, 18, "rollingUpdate.steps: in step 1"),
+            ("kubefleet-staged", Stalled, 18, "stages: in stage `canary`, 2 clusters"),
+            ("kubefleet-rolling", Stalled, 92, "Available: 8 clusters"),
+            ("cloud-foundry", Stalled, 8, "unhealthy: 2 of 10 new instances are not healthy"),
+            ("all-at-once", Stalled, 92, "ready: 8 told target(s) not ready"),
+            ("batches", Stalled, 18, "batch: 2 told target(s) not ready"),
+            ("one-by-one", Stalled, 0, "batch: 1 told target(s) not ready"),
+        ],
+    );
+    for (name, record) in &runs {
+        let without = record.clusters.iter().filter(|cluster| cluster.received_bytes == 0 && cluster.pulls > 0);
+        assert!(without.count() > 0, "{name}: some were told and got nothing");
+    }
+}
+
+#[test]
+fn a_defect_that_shows_late_has_reached_more_clusters_before_it_stops_a_rollout() {
+    let at_once = run_all("defect: {share: 10%, kind: unready}", POD);
+    let late = run_all("defect: {share: 10%, kind: unready, detectedAfter: {min: 30 s, max: 5m}}", POD);
+    ends(
+        &late,
+        &[
+            ("fleet", Stalled, 18, "maxUnavailable: in partition `Partition 0 - 25`, 2 clusters"),
+            // RollingSync never takes back that an application was Healthy, so no step notices.
+            ("argo-rolling-sync", Stalled, 91, "applicationStatus: the rollout is complete"),
+            ("argo-proposal", Stalled, 30, "rollingUpdate.steps: in step 1"),
+            ("kubefleet-staged", Stalled, 18, "stages: in stage `canary`, 1 cluster"),
+            ("kubefleet-rolling", Stalled, 91, "Available: 9 clusters"),
+            ("cloud-foundry", Stalled, 31, "unhealthy: 5 of 36 new instances are not healthy"),
+            ("all-at-once", Stalled, 91, "ready: 9 told target(s) not ready"),
+            ("batches", Stalled, 35, "batch: 5 told target(s) not ready"),
+            ("one-by-one", Stalled, 11, "batch: 1 told target(s) not ready"),
+        ],
+    );
+    for ((name, late), (_, at_once)) in late.iter().zip(&at_once) {
+        assert!(at_once.run.outcome == Stalled && at_once.run.end_s < 7200.0, "{name} at {} s", at_once.run.end_s);
+        assert!(late.run.exposed_targets >= at_once.run.exposed_targets, "{name}");
+        let told = late.clusters.iter().filter(|cluster| cluster.defective && cluster.told_s.is_some()).count();
+        assert_eq!(late.run.exposed_targets, told as u64, "{name}: each defective cluster that was told counts once");
+    }
+    let exposed = |runs: &[(&str, RunRecord)], at: usize| runs[at].1.run.exposed_targets;
+    assert_eq!((exposed(&at_once, 1), exposed(&late, 1)), (2, 9), "RollingSync goes through to the end");
+}
+
+#[test]
+fn lost_nodes_are_replaced_under_a_deployment_and_waited_for_under_a_daemon_set() {
+    let loss = "nodeLoss: {between: {mean: 12h}, repair: {median: 15m, sigma: 0.5}}";
+    let pods = run_all(loss, POD);
+    complete(&pods);
+    let daemons = run_all(loss, DAEMON);
+    for (name, _) in STRATEGIES {
+        assert!(end_s(&daemons, name) > end_s(&pods, name), "{name}:\n{}\n{}", show(&pods), show(&daemons));
+    }
+    // 300 nodes of which each is away for 15 min twice a day: some cluster is not ready nearly always. What needs all
+    // of them at once takes hours; the horizon comes first for the slowest.
+    let (_, last) = daemons.last().expect("one by one");
+    assert_eq!((last.run.outcome, last.run.end_s), (Outcome::Horizon, 86_400.0));
+    assert!(last.run.held_by.starts_with("batch: "), "{}", last.run.held_by);
+}
+
+#[test]
+fn slow_clusters_delay_and_stop_nothing() {
+    let (even, slow) = (run_all("", POD), run_all("slow: {share: 10%, factor: 10}", POD));
+    complete(&slow);
+    for (name, _) in STRATEGIES {
+        assert!(end_s(&slow, name) > end_s(&even, name), "{name}");
+    }
+    ends(&slow[6..7], &[("all-at-once", Complete, 100, "")]);
+}
+
+#[test]
+fn the_same_failures_meet_every_strategy() {
+    let runs = run_all("offline: {share: 10%}, defect: {share: 10%}, outages: {between: {mean: 1h}, repair: 1h}", POD);
+    let lots = |record: &RunRecord| -> Vec<(bool, bool)> {
+        record.clusters.iter().map(|cluster| (cluster.offline, cluster.defective)).collect()
+    };
+    for (name, record) in &runs {
+        assert_eq!(lots(record), lots(&runs[0].1), "{name}");
+    }
+}
