@@ -47,6 +47,7 @@ pub use ids::{ClusterId, NodeId, PodId, PullId};
 pub use meter::{Bin, ClusterPhase, Gauge, Meter};
 pub use pull::PullError;
 pub use registry::HostRole;
+pub use registry::presets::RegistryPreset;
 pub use runtime::{Answer, Request};
 pub use spec::*;
 

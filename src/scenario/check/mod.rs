@@ -6,7 +6,9 @@ mod cloud_foundry;
 mod fleet;
 mod kubefleet;
 mod parts;
+mod registry;
 mod release;
+mod runtime;
 mod strategy;
 
 pub(crate) use parts::control_loop;
