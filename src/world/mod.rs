@@ -513,7 +513,9 @@ impl<'s> World<'s> {
     fn flow_changed(&mut self, queue: &mut Queue) {
         self.let_in(queue);
         self.follow_load(queue.now());
-        self.meter.set_egress(self.network.throughput(self.egress), self.network.is_saturated(self.egress));
+        let rate = self.network.throughput(self.egress);
+        // A link that carries nothing because it is down is not busy.
+        self.meter.set_egress(rate, rate.get() > 0.0 && self.network.is_saturated(self.egress));
         match (self.network.next_completion(), self.flow_event) {
             (Some(at), Some(event)) => {
                 let pending = queue.reschedule(event, at);

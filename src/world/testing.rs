@@ -100,6 +100,8 @@ pub(crate) struct Played {
     pub(crate) peak_pulls: u64,
     pub(crate) peak_downloads: u64,
     pub(crate) egress_peaks: (f64, f64),
+    /// For how long the egress was at its capacity.
+    pub(crate) busy_s: f64,
     /// Every event with its time.
     pub(crate) events: Vec<(SimTime, Event)>,
 }
@@ -168,6 +170,7 @@ pub(crate) fn play_with(spec: &WorldSpec, seed: u64, horizon: SimDuration, deeds
         peak_pulls: model.world.meter().pulls.peak(),
         peak_downloads: model.world.meter().downloads.peak(),
         egress_peaks: model.world.meter().egress_peaks(),
+        busy_s: model.world.meter().busy().as_secs_f64(),
         events,
     }
 }

@@ -83,6 +83,9 @@ impl Host {
                 OverLimit::Unavailable => Admission::Unavailable,
             };
         }
+        if !self.holds_requests() {
+            return Admission::Serve;
+        }
         if let Some(limit) = self.spec.connections
             && self.open == limit.max
         {

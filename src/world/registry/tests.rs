@@ -58,6 +58,8 @@ fn a_short_outage_only_delays() {
     let played = play(&troubled(0.4, 100.0, Trouble::Down), 1, DAY);
     assert_ready(&played, &[101.0], "it stands still for 100 s");
     assert_eq!(played.totals.failed_pulls, [0; PullError::COUNT]);
+    // The bytes take a second in all, before and after.
+    assert!((played.busy_s - 1.0).abs() < 1e-6, "an egress that is down is not busy: {} s", played.busy_s);
 }
 
 #[test]
