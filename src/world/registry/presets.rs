@@ -77,8 +77,9 @@ impl RegistryPreset {
                 spec.api.request_limit = Some(per_minute(60_000));
                 spec
             }
-            // 100 and 200 pulls in six hours: the limits up to 2024 (docker/docs pull requests 20774 to 22081). 10 and
-            // 100 an hour were announced for 2025; which ones are in force is not known here.
+            // 100 and 200 pulls in a rolling window of six hours. Source: docker/docs up to 2024 (pull request 20774), and
+            // updatecli's documentation, which found the same on Docker's page in July 2026. In between 10 and 100 an hour
+            // were announced (docker/docs pull request 22134).
             Self::DockerHubAnonymous => docker_hub(100, QuotaScope::Address),
             Self::DockerHubSignedIn => docker_hub(200, QuotaScope::Account),
             // distribution docs, `storage-drivers/s3.md`: blobs are redirected unless `redirect.disable` is set.
