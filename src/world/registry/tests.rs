@@ -2,8 +2,8 @@
 
 use super::super::testing::{Played, bare_world, fixed, layer, play};
 use super::super::{
-    ConnectionLimit, Excess, ImageSpec, OverloadSpec, PullError, PullQuota, QuotaScope, RegistryPreset, RuntimeSpec,
-    Trouble, WindowSpec, WorkloadSpec, WorldSpec,
+    ConnectionLimit, Event, Excess, ImageSpec, OverloadSpec, PullError, PullQuota, QuotaScope, RegistryPreset,
+    RuntimeSpec, Trouble, WindowSpec, WorkloadSpec, WorldSpec,
 };
 use crate::units::{Bytes, BytesPerSec, Share, SimDuration, SimTime};
 
@@ -42,6 +42,13 @@ fn a_brownout_slows_what_is_under_way_and_loses_nothing() {
     // 50 MB in 0.5 s, 10 MB in the second at 10 MB/s, the other 40 MB in 0.4 s.
     assert_ready(&played, &[1.9], "brownout");
     assert_eq!((played.totals.sent, played.totals.lost), (Bytes::new(100_000_000), Bytes::ZERO));
+}
+
+#[test]
+fn nobody_waits_for_a_window_that_nobody_pulls_in() {
+    let played = play(&troubled(3600.0, 60.0, Trouble::Down), 1, DAY);
+    assert_ready(&played, &[1.0], "long before");
+    assert_eq!(played.times(|event| matches!(event, Event::RegistryWindow { .. })), [0.0_f64; 0], "the run is over");
 }
 
 #[test]
@@ -113,7 +120,7 @@ fn a_refused_connection_is_tried_once_more_and_then_the_pull_fails() {
     let mut world = bare_world(2);
     world.node.error_requeue = fixed(secs(1.0));
     world.registry.blobs.connections = Some(ConnectionLimit { max: 1, excess: Excess::Refuse });
-    // The second cluster's agent applies 0.5 s later, while the first one's layer is sent.
+    // The second cluster is 50 ms away, so it asks while the first one's layer is sent.
     world.clusters[1].rtt = secs(0.05);
     let played = play(&world, 1, DAY);
     // It asks the blob host for the first time after 12 round trips and a half, 0.65 s: for the config, and is refused; so
