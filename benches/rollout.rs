@@ -14,10 +14,10 @@ use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_m
 use fleetsim::rollout::rancher_fleet::{IntOrString, READINESS_DELAY, RolloutStrategy, Rules, control_loop};
 use fleetsim::scenario::{Scenario, Strategy, Variant};
 use fleetsim::sim;
-use fleetsim::units::{Bytes, BytesPerSec, SimDuration};
+use fleetsim::units::{Bytes, BytesPerSec, Share, SimDuration};
 use fleetsim::world::{
     AgentSpec, ClusterSpec, FaultSpec, ImageSpec, LayerSpec, NodeSpec, ProbeSpec, PullOrder, PullPolicy, RegistrySpec,
-    ReleaseKind, SlotScope, Uncompressed, WorkloadKind, WorkloadSpec, WorldSpec, calibration,
+    ReleaseKind, RuntimeSpec, Uncompressed, WorkloadKind, WorkloadSpec, WorldSpec, calibration,
 };
 
 const NODES: u32 = 3;
@@ -37,18 +37,14 @@ fn world(clusters: usize) -> WorldSpec {
                 nodes: NODES,
                 downlink: BytesPerSec::from_mbit(if at % 10 == 0 { 10_000.0 } else { 100.0 }).into(),
                 rtt: calibration::RTT,
+                loss: Share::NONE,
                 region: None,
                 paused: false,
                 registered: true,
             })
             .collect(),
         regions: Vec::new(),
-        registry: RegistrySpec {
-            egress: BytesPerSec::from_gbit(10.0),
-            per_connection: None,
-            request_limit: None,
-            service_time: calibration::SERVICE_TIME,
-        },
+        registry: RegistrySpec::unlimited(BytesPerSec::from_gbit(10.0), calibration::SERVICE_TIME),
         node: NodeSpec {
             nic: BytesPerSec::from_gbit(calibration::NIC_GBIT).into(),
             pulls: PullOrder::Serial,
@@ -58,10 +54,7 @@ fn world(clusters: usize) -> WorldSpec {
             error_requeue: calibration::ERROR_REQUEUE,
             requeue: calibration::REQUEUE,
             pull_deadline: None,
-            download_slots: calibration::DOWNLOAD_SLOTS,
-            slot_scope: SlotScope::Node,
-            retry_429: calibration::RETRY_429,
-            resume: calibration::RESUME,
+            runtime: RuntimeSpec::CONTAINERD_2_4,
             keep_blobs: calibration::KEEP_BLOBS,
             unpack_slots: calibration::UNPACK_SLOTS,
             disk: None,

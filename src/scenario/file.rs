@@ -12,8 +12,10 @@ use serde::{Deserialize, Deserializer};
 use super::assertion::AssertionFile;
 use super::cloud_foundry_file::CloudFoundryFile;
 use super::file_argo_cd::{ArgoCdFile, ArgoCdProposalFile};
+use super::file_registry::RegistryFile;
+use super::file_runtime::{RetryFile, RuntimeFile, SlotScopeFile};
 use super::kubefleet::{KubeFleetRollingFile, KubeFleetStagedFile};
-use super::quantity::{Amount, Anything, Duration, Ordered, PerTime, Percent, Rate, RateLimit, Size};
+use super::quantity::{Amount, Anything, Duration, Ordered, Percent, Rate, Size, Timeout};
 use super::spread::{Factor, Spread};
 use super::text_or::TextOr;
 use crate::rollout::label_selector::LabelSelector;
@@ -81,6 +83,8 @@ pub(crate) struct GroupFile {
     pub(crate) downlink: Option<Spread<Rate>>,
     /// Round trip to the registry; drawn for each cluster. Default: 30 ms.
     pub(crate) rtt: Option<Spread>,
+    /// Segments lost on the way from the registry, which bounds each connection. Default: 0%.
+    pub(crate) loss: Option<Percent>,
     /// The shared link it sits behind: a name of `regions`. Default: none.
     pub(crate) region: Option<String>,
     /// The clusters' `spec.paused`. Default: false.
@@ -120,6 +124,8 @@ pub(crate) struct LinkRule {
     pub(crate) downlink: Option<Spread<Rate>>,
     /// Round trip to the registry; drawn for each cluster.
     pub(crate) rtt: Option<Spread>,
+    /// Segments lost on the way from the registry, which bounds each connection. Default: 0%.
+    pub(crate) loss: Option<Percent>,
     /// The shared link it sits behind: a name of `regions`.
     pub(crate) region: Option<String>,
 }
@@ -134,6 +140,8 @@ pub(crate) struct LinkFields {
     pub(crate) downlink: Option<Spread<Rate>>,
     /// Round trip to the registry; drawn for each cluster. Default: 30 ms.
     pub(crate) rtt: Option<Spread>,
+    /// Segments lost on the way from the registry, which bounds each connection. Default: 0%.
+    pub(crate) loss: Option<Percent>,
     /// The shared link it sits behind: a name of `regions`. Default: none.
     pub(crate) region: Option<String>,
 }
@@ -159,30 +167,6 @@ pub(crate) struct RegionFile {
     pub(crate) name: String,
     /// What all its clusters together can receive.
     pub(crate) bandwidth: Rate,
-}
-
-/// The registry that serves every image.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub(crate) struct RegistryFile {
-    /// What it can send in all. Default: 10 Gbit/s.
-    pub(crate) egress: Option<Rate>,
-    /// What one connection can carry at most, or `unlimited`. Default: 88 MB/s.
-    pub(crate) per_connection: Option<RateLimit>,
-    /// Token bucket for requests; what exceeds it is answered with 429. Default: no limit.
-    pub(crate) requests: Option<RequestsFile>,
-    /// Time to answer one request, without the round trip. Default: {median: 20 ms, sigma: 0.5}.
-    pub(crate) service_time: Option<Spread>,
-}
-
-/// A token bucket.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub(crate) struct RequestsFile {
-    /// Tokens per time.
-    pub(crate) rate: PerTime,
-    /// Most tokens it holds, at least 1. Default: as many as come in one second.
-    pub(crate) burst: Option<u32>,
 }
 
 /// Kubelet, container runtime, disk and network card.
@@ -212,15 +196,29 @@ pub(crate) struct NodeFile {
     pub(crate) sync_frequency: Option<Duration>,
     /// An attempt to pull that takes longer is cancelled, and its layers are kept as `resume` says. Default: no limit.
     pub(crate) pull_deadline: Option<Duration>,
-    /// Layers downloaded at once. Default: 3.
+    /// The container runtime, whose defaults the next fields take. Default: containerd-2.4.
+    pub(crate) runtime: Option<RuntimeFile>,
+    /// Layers downloaded at once. Default: 3; CRI-O 6.
     pub(crate) download_slots: Option<u32>,
-    /// What the slots are counted over. Default: node.
+    /// What the slots are counted over. Default: node; image for containerd up to 2.0 and CRI-O.
     pub(crate) slot_scope: Option<SlotScopeFile>,
     /// How often a request that was answered with 429 is repeated, and when.
     #[serde(rename = "retry429")]
     pub(crate) retry_429: Option<RetryFile>,
-    /// Whether a failed attempt's partial layers are continued by the next one. Default: true.
+    /// Answers 503 in a row after which a request is made again at once. Default: 1; 0 for containerd up to 2.0 and
+    /// CRI-O.
+    #[serde(rename = "retry5xx")]
+    pub(crate) retry_5xx: Option<u32>,
+    /// How often a request that got no answer is repeated, and when. Default: 5 in all, 50 ms; one before containerd 2.4.
+    pub(crate) retry_transport: Option<RetryFile>,
+    /// How long a request waits for a connection. Default: 30 s.
+    pub(crate) dial_timeout: Option<Duration>,
+    /// How long a pull may go without a byte, or `off`. Default: 5m; 1m for containerd 1.7, off for CRI-O.
+    pub(crate) no_progress_timeout: Option<Timeout>,
+    /// Whether a failed attempt's partial layers are continued by the next one. Default: true; false for CRI-O.
     pub(crate) resume: Option<bool>,
+    /// Whether a pull of an image that the node is pulling already waits for that one. Default: false; true for CRI-O.
+    pub(crate) merge_pulls: Option<bool>,
     /// Whether compressed layers stay on the node after they are unpacked. Default: true.
     pub(crate) keep_blobs: Option<bool>,
     /// Layers unpacked at once, containerd's `max_concurrent_unpacks`; more than 1 are counted over the node. Default: 1.
@@ -259,16 +257,6 @@ pub(crate) struct DiskFile {
     pub(crate) buffer: Option<Size>,
 }
 
-/// What the runtime's download slots are counted over.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) enum SlotScopeFile {
-    /// All pulls of a node share them (containerd since 2.1).
-    Node,
-    /// Each image pull has its own (containerd up to 2.0, CRI-O).
-    Image,
-}
-
 /// A wait that doubles.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
@@ -279,18 +267,6 @@ pub(crate) struct BackoffFile {
     pub(crate) max: Option<Duration>,
     /// It begins anew when nothing failed for longer. Default: twice `max` for pulls, 10m for crashes.
     pub(crate) reset: Option<Duration>,
-}
-
-/// How the runtime repeats a request that was answered with 429.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub(crate) struct RetryFile {
-    /// Requests in all, the first included. Default: 5.
-    pub(crate) attempts: Option<u32>,
-    /// Wait before the second request; it doubles. Default: 0 s (containerd).
-    pub(crate) delay: Option<Duration>,
-    /// Longest wait between two requests. Default: `delay`.
-    pub(crate) delay_max: Option<Duration>,
 }
 
 /// What is rolled out.

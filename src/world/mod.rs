@@ -9,8 +9,10 @@
 //! | `agent` | instructions, applies and reports, with their delays |
 //! | `pod`, `rolling` | pods, probes, back-offs; Deployment and DaemonSet rolling updates |
 //! | `progress` | the progress deadline of a Deployment |
-//! | `pull`, `request`, `unpack`, `node`, `disk`, `catalog` | an image pull, request by request and layer by layer |
-//! | `registry`, `gates` | the request limit; token bucket and back-off |
+//! | `pull`, `unpack`, `node`, `disk`, `catalog` | an image pull, layer by layer |
+//! | `runtime` | its requests, what the runtime does when one is refused, and pulls that stand still |
+//! | `registry`, `gates` | the registry's hosts, limits and outages; token bucket and back-off |
+//! | `route`, `links` | who answers and who sends; links that change |
 //! | `luck` | what is drawn for a cluster before the run |
 //! | `distribution` | quantities that are fixed or drawn |
 //! | `faults` | what goes wrong |
@@ -28,6 +30,7 @@ mod distribution;
 mod faults;
 mod gates;
 mod ids;
+mod links;
 mod luck;
 mod meter;
 mod node;
@@ -35,8 +38,9 @@ mod pod;
 mod progress;
 mod pull;
 mod registry;
-mod request;
 mod rolling;
+mod route;
+mod runtime;
 mod spec;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -51,13 +55,15 @@ pub use faults::FaultEvent;
 pub use ids::{ClusterId, NodeId, PodId, PullId};
 pub use meter::{Bin, ClusterPhase, Gauge, Meter};
 pub use pull::{PullError, PullFacts};
-pub use request::Request;
+pub use registry::HostRole;
+pub use registry::presets::RegistryPreset;
+pub use runtime::{Answer, Request};
 pub use spec::*;
 
 use crate::engine::{EntityKey, EventId, EventQueue, Streams, dist};
 use crate::flow::{LinkId, Network, TransferId};
 use crate::rollout::Revision;
-use crate::units::{Bytes, BytesPerSec, SimDuration, SimTime};
+use crate::units::{Bytes, BytesPerSec, Share, SimDuration, SimTime};
 use agent::Agent;
 use catalog::Catalog;
 use disk::Disk;
@@ -149,12 +155,30 @@ pub enum Event {
         /// Which pod.
         pod: PodId,
     },
-    /// A request reaches a registry that limits requests.
+    /// A window of the registry begins or ends.
+    RegistryWindow {
+        /// Its place in [`RegistrySpec::windows`].
+        window: u32,
+        /// False: it ends.
+        begins: bool,
+    },
+    /// A request reaches a host that has limits.
     RequestArrives {
         /// Of which pull.
         pull: PullId,
         /// Which request.
         request: Request,
+        /// Which host.
+        host: HostRole,
+    },
+    /// A host with limited connections or workers has served a request.
+    Served {
+        /// Of which pull.
+        pull: PullId,
+        /// Which request.
+        request: Request,
+        /// Which host.
+        host: HostRole,
     },
     /// The answer to a request is back.
     Answered {
@@ -162,22 +186,40 @@ pub enum Event {
         pull: PullId,
         /// To which request.
         request: Request,
-        /// False: 429.
-        accepted: bool,
+        /// From which host.
+        host: HostRole,
+        /// What it is.
+        answer: Answer,
     },
-    /// A request that was answered with 429 is sent again.
+    /// A request that was refused is sent again.
     RequestAgain {
         /// Of which pull.
         pull: PullId,
         /// Which request.
         request: Request,
     },
-    /// The blob host begins to send.
-    BlobHostAnswers {
-        /// To which pull.
+    /// A host that did not answer is tried again, or given up.
+    DialAgain {
+        /// By which pull.
         pull: PullId,
-        /// Which blob.
+        /// For which request.
         request: Request,
+        /// Which host.
+        host: HostRole,
+        /// Since when it does not answer.
+        since: SimTime,
+    },
+    /// A transfer is past its slow start.
+    RampedUp {
+        /// Of which pull.
+        pull: PullId,
+        /// Of which blob.
+        request: Request,
+    },
+    /// A pull has received nothing for as long as the runtime waits.
+    NoProgress {
+        /// Which pull.
+        pull: PullId,
     },
     /// At least one transfer has brought all its bytes.
     TransfersEnd,
@@ -238,9 +280,13 @@ struct Cluster {
     rtt: SimDuration,
     lot: Lot,
     cuts: Cuts,
-    /// Its downlink, and what that carries unless it is cut off.
+    /// Its downlink, and what that carries when nothing is wrong.
     link: LinkId,
     downlink: BytesPerSec,
+    /// What is left of the downlink while it is not cut off.
+    downlink_share: Share,
+    /// What one connection from the registry can carry at most.
+    connection_cap: Option<BytesPerSec>,
     /// Failures in progress that have an end.
     repairs_due: u32,
     /// The turn of its process of outages.
@@ -302,8 +348,12 @@ pub struct Totals {
     pub sent: Bytes,
     /// Requests to the registry's API.
     pub requests: u64,
-    /// Those answered with 429.
+    /// Requests to any host of the registry that were answered with 429.
     pub responses_429: u64,
+    /// Requests to any host of the registry that were answered with 503.
+    pub responses_503: u64,
+    /// Requests that no host answered within the dial time-out.
+    pub timeouts: u64,
 }
 
 /// One world, running.
@@ -319,6 +369,8 @@ pub struct World<'s> {
     registry: Registry,
     network: Network,
     egress: LinkId,
+    /// Links without any capacity now.
+    dead_links: usize,
     cargo: HashMap<TransferId, (Cargo, Bytes)>,
     ended_transfers: Vec<TransferId>,
     flow_event: Option<EventId>,
@@ -355,6 +407,7 @@ impl<'s> World<'s> {
             registry: Registry::new(&spec.registry),
             network,
             egress,
+            dead_links: 0,
             cargo: HashMap::new(),
             ended_transfers: Vec::new(),
             flow_event: None,
@@ -371,6 +424,7 @@ impl<'s> World<'s> {
             let uplink = cluster.region.map_or(egress, |region| regions[region]);
             world.add_cluster(cluster, uplink, queue);
         }
+        world.plan_windows(queue);
         world.start_faults(queue);
         world
     }
@@ -402,6 +456,8 @@ impl<'s> World<'s> {
             cuts: Cuts::default(),
             link,
             downlink,
+            downlink_share: Share::ALL,
+            connection_cap: route::connection_cap(&self.spec.registry, rtt, spec.loss),
             repairs_due: 0,
             outage: 0,
             agent: Agent::settled(running),
@@ -450,10 +506,12 @@ impl<'s> World<'s> {
             pull_queue: std::collections::VecDeque::new(),
             pulls: Vec::new(),
             pull_rate: spec.pull_rate.map(TokenBucket::new),
+            merged_pulls: 0,
             slots_taken: 0,
             slot_queue: std::collections::VecDeque::new(),
             attempts: 0,
             requests: 0,
+            blob_requests: 0,
             unpacks: 0,
             pods: 0,
             down: false,
@@ -472,9 +530,6 @@ impl<'s> World<'s> {
     pub fn handle(&mut self, event: Event, queue: &mut Queue) {
         let now = queue.now();
         self.meter.advance(now);
-        if self.is_held(&event) {
-            return;
-        }
         match event {
             Event::Driver(_) => {}
             Event::Fault(event) => self.fault(event, queue),
@@ -491,10 +546,14 @@ impl<'s> World<'s> {
             Event::Restart { pod } => self.restart(pod, queue),
             Event::ProgressDeadline { cluster, workload } => self.progress_deadline(cluster, workload, queue),
             Event::PodGone { pod } => self.pod_gone(pod, queue),
-            Event::RequestArrives { pull, request } => self.request_arrives(pull, request, queue),
-            Event::Answered { pull, request, accepted } => self.answered(pull, request, accepted, queue),
+            Event::RegistryWindow { window, begins } => self.registry_window(window, begins, queue),
+            Event::RequestArrives { pull, request, host } => self.request_arrives(pull, request, host, queue),
+            Event::Served { pull, request, host } => self.served(pull, request, host, queue),
+            Event::Answered { pull, request, host, answer } => self.answered(pull, request, host, answer, queue),
             Event::RequestAgain { pull, request } => self.request_again(pull, request, queue),
-            Event::BlobHostAnswers { pull, request } => self.blob_host_answers(pull, request, queue),
+            Event::DialAgain { pull, request, host, since } => self.dial_again(pull, request, host, since, queue),
+            Event::RampedUp { pull, request } => self.ramped_up(pull, request, queue),
+            Event::NoProgress { pull } => self.no_progress(pull, queue),
             Event::TransfersEnd => self.transfers_end(queue),
             Event::LayerWrites { pull, layer } => self.layer_writes(pull, layer, queue),
             Event::DiskChanges { node } => self.disk_changes(node, queue),
@@ -504,10 +563,10 @@ impl<'s> World<'s> {
         }
     }
 
-    fn start_transfer(&mut self, node: NodeId, size: Bytes, cargo: Cargo, queue: &mut Queue) -> TransferId {
-        let link = self.nodes[node.index()].link;
-        let id = self.network.start(queue.now(), link, size, self.spec.registry.per_connection);
+    fn start_transfer(&mut self, pull: PullId, size: Bytes, cargo: Cargo, queue: &mut Queue) -> TransferId {
+        let id = self.network.start(queue.now(), self.link_to(pull), size, self.connection_cap(pull));
         self.cargo.insert(id, (cargo, size));
+        self.registry.transfer_begins();
         self.meter.download_begins();
         self.flow_changed(queue);
         id
@@ -523,7 +582,7 @@ impl<'s> World<'s> {
     }
 
     fn count_transfer(&mut self, cargo: Cargo, bytes: Bytes) {
-        self.registry.sent += bytes;
+        self.registry.transfer_ends(self.sender(), bytes);
         self.meter.download_ends();
         let (Cargo::Config(pull) | Cargo::Layer(pull, _)) = cargo;
         let node = self.pulls[pull.index()].node;
@@ -546,7 +605,11 @@ impl<'s> World<'s> {
 
     /// Rates have changed: note the new egress and when the next transfer ends.
     fn flow_changed(&mut self, queue: &mut Queue) {
-        self.meter.set_egress(self.network.throughput(self.egress), self.network.is_saturated(self.egress));
+        self.let_in(queue);
+        self.follow_load(queue.now());
+        let rate = self.network.throughput(self.egress);
+        // A link that carries nothing because it is down is not busy.
+        self.meter.set_egress(rate, rate.get() > 0.0 && self.network.is_saturated(self.egress));
         match (self.network.next_completion(), self.flow_event) {
             (Some(at), Some(event)) => {
                 let pending = queue.reschedule(event, at);
@@ -567,11 +630,13 @@ impl<'s> World<'s> {
     }
 
     /// Whether no pending event can bring the rollout on: nothing pends, or only restarts of pods that crash before they
-    /// could ever be ready, failures that are still to come, and `idle` events of the driver that change nothing. The
-    /// end of a failure does count, if its cluster has something left to do or to tell.
+    /// could ever be ready, failures that are still to come, windows of the registry when nobody pulls, and `idle` events
+    /// of the driver that change nothing. The end of a failure does count, if its cluster has something left to do or to
+    /// tell.
     #[must_use]
     pub fn is_at_rest(&self, queue: &Queue, idle: usize) -> bool {
-        queue.len() == self.hopeless_events + self.fault_events + idle && !self.a_repair_matters()
+        let windows = if self.meter.pulls.value() == 0 { self.registry.windows_ahead() } else { 0 };
+        queue.len() == self.hopeless_events + self.fault_events + idle + windows && !self.a_repair_matters()
     }
 
     /// Whether the cluster can be reached.
@@ -610,6 +675,7 @@ impl<'s> World<'s> {
         self.totals.sent = self.registry.sent;
         self.totals.requests = self.registry.requests;
         self.totals.responses_429 = self.registry.responses_429;
+        self.totals.responses_503 = self.registry.responses_503;
         self.totals
     }
 

@@ -22,7 +22,7 @@ use std::collections::VecDeque;
 use super::catalog::ImageRef;
 use super::ids::{ClusterId, NodeId, PodId, PullId};
 use super::node::{Blob, Chain};
-use super::request::Request;
+use super::runtime::{Request, Tries};
 use super::spec::{PullOrder, PullPolicy, SlotScope};
 use super::{Event, Queue, World};
 use crate::engine::EventId;
@@ -40,7 +40,11 @@ pub enum PullError {
     Broken,
     /// It took longer than the node's deadline.
     Deadline,
-    /// Nothing came for too long.
+    /// The registry answered 503, and again when it was asked once more.
+    Unavailable,
+    /// The registry did not answer any try of one request.
+    Unreachable,
+    /// Nothing came for as long as the runtime waits.
     NoProgress,
     /// There is no such image.
     NotFound,
@@ -87,6 +91,8 @@ pub(super) enum Fetch {
 #[derive(Debug)]
 pub(super) struct Pull {
     pub(super) pod: PodId,
+    /// Pods whose own pulls of the same image wait for this one.
+    pub(super) others: Vec<PodId>,
     pub(super) node: NodeId,
     pub(super) image: ImageRef,
     /// How many attempts its node made before.
@@ -97,9 +103,9 @@ pub(super) struct Pull {
     pub(super) ended: bool,
     /// The config is here and it is known which layers are missing.
     pub(super) planned: bool,
-    /// Requests made of the current control request, or of each layer's, that were answered with 429.
-    pub(super) rejections: u32,
-    pub(super) layer_rejections: Vec<u32>,
+    /// What was made of the current control request, and of each layer's.
+    pub(super) tries: Tries,
+    pub(super) layer_tries: Vec<Tries>,
     pub(super) fetches: Vec<Fetch>,
     /// The lowest layer that is not unpacked and committed.
     pub(super) unpack_next: usize,
@@ -119,13 +125,8 @@ pub(super) struct Pull {
     /// The attempt breaks while fetching this many-th of the layers it has to fetch, after this share of its bytes.
     pub(super) doom: Option<(f64, f64)>,
     doomed_layer: Option<usize>,
-}
-
-impl Pull {
-    /// Whether something has yet to come over the network.
-    pub(super) fn waits_for_network(&self) -> bool {
-        !self.planned || self.fetches.iter().any(|fetch| *fetch != Fetch::Done)
-    }
+    /// When it is cancelled if nothing comes; set while it stands still.
+    pub(super) no_progress: Option<EventId>,
 }
 
 /// What a transfer carries.
@@ -148,7 +149,7 @@ impl World<'_> {
             PullOrder::Serial => 1,
             PullOrder::Parallel { max } => max.map_or(usize::MAX, |max| max as usize),
         };
-        while self.nodes[id.index()].pulls.len() < max {
+        while self.nodes[id.index()].pulls.len() + self.nodes[id.index()].merged_pulls < max {
             let Some(pod) = self.nodes[id.index()].pull_queue.pop_front() else { return };
             self.begin_pull(id, pod, queue);
         }
@@ -167,6 +168,13 @@ impl World<'_> {
         }
         let node = &mut self.nodes[id.index()];
         let image = self.pods[pod.index()].image;
+        if self.spec.node.runtime.merge_pulls
+            && let Some(&same) = node.pulls.iter().find(|pull| self.pulls[pull.index()].image == image)
+        {
+            node.merged_pulls += 1;
+            self.pulls[same.index()].others.push(pod);
+            return;
+        }
         let layers = self.catalog.image(image).layers.len();
         let attempt = node.attempts;
         node.attempts += 1;
@@ -178,6 +186,7 @@ impl World<'_> {
         let deadline = deadline.map(|after| queue.schedule_in(after, Event::PullDeadline { pull }));
         self.pulls.push(Pull {
             pod,
+            others: Vec::new(),
             node: id,
             image,
             attempt,
@@ -186,8 +195,8 @@ impl World<'_> {
             error: None,
             ended: false,
             planned: false,
-            rejections: 0,
-            layer_rejections: vec![0; layers],
+            tries: Tries::default(),
+            layer_tries: vec![Tries::default(); layers],
             fetches: vec![Fetch::Done; layers],
             unpack_next: 0,
             unpacking: Vec::new(),
@@ -200,10 +209,10 @@ impl World<'_> {
             slot_queue: VecDeque::new(),
             doom,
             doomed_layer: None,
+            no_progress: None,
         });
         self.totals.pulls += 1;
         self.note_pull_begins(cluster, now);
-        self.expect_connection(cluster, pull, queue);
         self.send(pull, Request::Challenge, queue);
     }
 
@@ -271,7 +280,7 @@ impl World<'_> {
             *blob = Blob::Fetching(have);
             pull.fetches[at] = Fetch::Queued;
             let layer = u16::try_from(at).expect("an image has fewer than 65 536 layers");
-            match self.spec.node.slot_scope {
+            match self.spec.node.runtime.slot_scope {
                 SlotScope::Node => node.slot_queue.push_back((id, layer)),
                 SlotScope::Image => pull.slot_queue.push_back(layer),
             }
@@ -280,10 +289,10 @@ impl World<'_> {
 
     /// Gives free download slots to those who wait, first come first served.
     fn grant_slots(&mut self, id: PullId, queue: &mut Queue) {
-        let slots = self.spec.node.download_slots;
+        let slots = self.spec.node.runtime.download_slots;
         let node_id = self.pulls[id.index()].node;
         loop {
-            let next = match self.spec.node.slot_scope {
+            let next = match self.spec.node.runtime.slot_scope {
                 SlotScope::Node => {
                     let node = &mut self.nodes[node_id.index()];
                     if node.slots_taken == slots {
@@ -311,7 +320,7 @@ impl World<'_> {
 
     fn release_slot(&mut self, id: PullId) {
         let pull = &mut self.pulls[id.index()];
-        match self.spec.node.slot_scope {
+        match self.spec.node.runtime.slot_scope {
             SlotScope::Node => self.nodes[pull.node.index()].slots_taken -= 1,
             SlotScope::Image => pull.slots_taken -= 1,
         }
@@ -323,6 +332,7 @@ impl World<'_> {
             Cargo::Config(id) => {
                 self.totals.received += size;
                 self.pulls[id.index()].config = None;
+                self.check_progress(id, queue);
                 self.plan_layers(id, queue);
             }
             Cargo::Layer(id, layer) => self.layer_arrived(id, usize::from(layer), size, queue),
@@ -344,6 +354,7 @@ impl World<'_> {
         }
         *blob = Blob::Whole;
         self.totals.received += spec.compressed;
+        self.check_progress(id, queue);
         self.release_slot(id);
         self.grant_slots(id, queue);
         self.look_again(id, queue);
@@ -372,13 +383,16 @@ impl World<'_> {
         }
         let (pod, node, image) = (pull.pod, pull.node, pull.image);
         self.nodes[node.index()].present[usize::from(image.0)] = true;
-        self.end_pull(id, queue);
+        let others = self.end_pull(id, queue);
         self.image_ready(pod, queue);
+        for other in others {
+            self.image_ready(other, queue);
+        }
         self.start_queued_pulls(node, queue);
     }
 
-    /// Takes a pull off its node's list and out of the meters.
-    fn end_pull(&mut self, id: PullId, queue: &mut Queue) {
+    /// Takes a pull off its node's list and out of the meters. Returns the pods that waited for it beside its own.
+    fn end_pull(&mut self, id: PullId, queue: &mut Queue) -> Vec<PodId> {
         let now = queue.now();
         let pull = &mut self.pulls[id.index()];
         if let Some(deadline) = pull.deadline.take() {
@@ -386,15 +400,21 @@ impl World<'_> {
         }
         pull.ended = true;
         pull.finished = Some(now);
+        if let Some(event) = pull.no_progress.take() {
+            queue.cancel(event);
+        }
+        let others = std::mem::take(&mut pull.others);
         pull.fetches = Vec::new();
-        pull.layer_rejections = Vec::new();
+        pull.layer_tries = Vec::new();
         pull.slot_queue = VecDeque::new();
         pull.unpacking = Vec::new();
         pull.unpacked = Vec::new();
         let node = &mut self.nodes[pull.node.index()];
         node.pulls.retain(|&other| other != id);
+        node.merged_pulls -= others.len();
         let cluster = node.cluster;
-        self.note_pull_ends(cluster, now);
+        self.note_pull_ends(cluster, queue.now());
+        others
     }
 
     /// An attempt has taken as long as it may.
@@ -417,8 +437,11 @@ impl World<'_> {
     /// The attempt fails; its pod tries again later.
     pub(super) fn fail(&mut self, id: PullId, error: PullError, queue: &mut Queue) {
         let (pod, node_id) = (self.pulls[id.index()].pod, self.pulls[id.index()].node);
-        self.drop_pull(id, error, queue);
+        let others = self.drop_pull(id, error, queue);
         self.pull_failed(pod, error, queue);
+        for other in others {
+            self.pull_failed(other, error, queue);
+        }
         // Others of the node may have waited for what this one had claimed.
         if !self.nodes[node_id.index()].pulls.is_empty() {
             let other = self.nodes[node_id.index()].pulls[0];
@@ -427,8 +450,9 @@ impl World<'_> {
         self.start_queued_pulls(node_id, queue);
     }
 
-    /// An attempt ends early: what is under way is dropped, and what has arrived is kept or lost.
-    pub(super) fn drop_pull(&mut self, id: PullId, error: PullError, queue: &mut Queue) {
+    /// An attempt ends early: what is under way is dropped, and what has arrived is kept or lost. Returns the pods that
+    /// waited for it beside its own.
+    pub(super) fn drop_pull(&mut self, id: PullId, error: PullError, queue: &mut Queue) -> Vec<PodId> {
         let now = queue.now();
         let node_id = self.pulls[id.index()].node;
         if let Some(transfer) = self.pulls[id.index()].config.take() {
@@ -448,7 +472,7 @@ impl World<'_> {
                 unreachable!("a fetch holds its blob");
             };
             let have = have + part;
-            let kept = if self.spec.node.resume { have } else { Bytes::ZERO };
+            let kept = if self.spec.node.runtime.resume { have } else { Bytes::ZERO };
             self.totals.lost += have - kept;
             self.nodes[node_id.index()].blobs[blob] = Blob::Partial(kept);
             if fetch != Fetch::Queued {
@@ -458,8 +482,9 @@ impl World<'_> {
         self.nodes[node_id.index()].slot_queue.retain(|&(pull, _)| pull != id);
         self.give_up_unpacking(id, queue);
         self.pulls[id.index()].error = Some(error);
-        self.end_pull(id, queue);
+        let others = self.end_pull(id, queue);
         self.flow_changed(queue);
+        others
     }
 
     /// Whether a pod's image must be asked for at all.

@@ -1,8 +1,11 @@
 //! Draws of random experiments.
 
 use fleetsim::engine::{Stream, dist};
-use fleetsim::units::{Bytes, BytesPerSec, Share, SimDuration};
-use fleetsim::world::{CountOrPercent, DurationModel, LayerSpec, Uncompressed};
+use fleetsim::units::{Bytes, BytesPerSec, PerSecond, Share, SimDuration, SimTime};
+use fleetsim::world::{
+    ConnectionLimit, CountOrPercent, DurationModel, Excess, HostSpec, LayerSpec, OverLimit, OverloadSpec, RegistrySpec,
+    RequestLimit, TcpSpec, Trouble, Uncompressed, WindowSpec,
+};
 
 pub(crate) struct Luck(pub(crate) Stream);
 
@@ -56,5 +59,63 @@ impl Luck {
             }
         }
         layers
+    }
+
+    pub(crate) fn request_limit(&mut self) -> Option<RequestLimit> {
+        self.chance(0.5)
+            .then(|| RequestLimit { rate: PerSecond::new(f64::from(self.number(1, 50))), burst: self.number(1, 50) })
+    }
+
+    pub(crate) fn host(&mut self, max_s: f64) -> HostSpec {
+        let excess = if self.chance(0.5) { Excess::Refuse } else { Excess::Queue };
+        HostSpec {
+            request_limit: self.request_limit(),
+            over_limit: if self.chance(0.5) { OverLimit::TooMany } else { OverLimit::Unavailable },
+            connections: self.chance(0.3).then(|| ConnectionLimit { max: self.number(1, 20), excess }),
+            workers: self.chance(0.3).then(|| self.number(1, 10)),
+            service_time: self.duration(max_s),
+        }
+    }
+
+    /// Up to two windows of at most a quarter of an hour, one after the other.
+    pub(crate) fn windows(&mut self) -> Vec<WindowSpec> {
+        let mut from = SimTime::ZERO;
+        let mut windows = Vec::new();
+        for _ in 0..self.number(0, 2) {
+            from = from + SimDuration::from_secs(u64::from(self.number(0, 100)));
+            let to = from + SimDuration::from_secs(u64::from(self.number(1, 900)));
+            let trouble = if self.chance(0.5) {
+                Trouble::Down
+            } else {
+                Trouble::Brownout { egress: self.share(0.7, 1.0), requests: Share::new(0.1) }
+            };
+            windows.push(WindowSpec { from, to, trouble });
+            from = to;
+        }
+        windows
+    }
+
+    pub(crate) fn registry(&mut self) -> RegistrySpec {
+        let egress = self.rate(1e6, 1e10);
+        RegistrySpec {
+            per_connection: self.chance(0.5).then(|| self.rate(1e6, 1e8)),
+            tcp: TcpSpec {
+                window: self.chance(0.3).then_some(Bytes::new(4_194_304)),
+                initial_segments: self.chance(0.3).then_some(10),
+                ..TcpSpec::OFF
+            },
+            api: self.host(0.1),
+            token: self.host(0.1),
+            blobs: self.host(0.01),
+            redirect: self.chance(0.7),
+            manifest_limit: self.request_limit(),
+            blob_limit: self.request_limit(),
+            retry_after: self.chance(0.5).then(|| SimDuration::from_secs(3)),
+            overload: self
+                .chance(0.3)
+                .then(|| OverloadSpec { connections: self.number(1, 10), floor: Share::new(0.2) }),
+            windows: self.windows(),
+            ..RegistrySpec::unlimited(egress, DurationModel::Constant(SimDuration::ZERO))
+        }
     }
 }

@@ -6,7 +6,7 @@ use fleetsim::units::{Bytes, PerSecond, Share, SimDuration};
 use fleetsim::world::{
     AgentSpec, ClusterSpec, CutKind, DefectKind, DiskSpec, DurationModel, FactorModel, FaultSpec, ImageSpec,
     NodeLossSpec, NodeSpec, OutageSpec, ProbeSpec, PullOrder, PullPolicy, RegionSpec, RegionalOutageSpec,
-    RegionalTimes, RegistrySpec, ReleaseKind, RequestLimit, Requeue, RetrySpec, SlotScope, SlowSpec, WorkloadKind,
+    RegionalTimes, ReleaseKind, RequestLimit, Requeue, RetrySpec, RuntimeSpec, SlotScope, SlowSpec, WorkloadKind,
     WorkloadSpec, WorldSpec, calibration,
 };
 
@@ -62,17 +62,10 @@ fn plain(luck: &mut Luck) -> WorldSpec {
                 region: (regions > 0 && luck.chance(0.5)).then(|| luck.number(0, regions - 1) as usize),
                 paused: luck.chance(0.05),
                 registered: !luck.chance(0.05),
+                loss: luck.share(0.2, 0.02),
             })
             .collect(),
-        registry: RegistrySpec {
-            egress: luck.rate(1e6, 1e10),
-            per_connection: luck.chance(0.5).then(|| luck.rate(1e6, 1e8)),
-            request_limit: luck.chance(0.5).then(|| RequestLimit {
-                rate: PerSecond::new(f64::from(luck.number(1, 50))),
-                burst: luck.number(1, 50),
-            }),
-            service_time: luck.duration(0.1),
-        },
+        registry: luck.registry(),
         node: NodeSpec {
             nic: luck.rate(1e7, 1e10).into(),
             pulls: match luck.number(0, 2) {
@@ -86,14 +79,21 @@ fn plain(luck: &mut Luck) -> WorldSpec {
             error_requeue: calibration::ERROR_REQUEUE,
             requeue: Requeue::AfterError,
             pull_deadline: None,
-            download_slots: luck.number(1, 4),
-            slot_scope: if luck.chance(0.5) { SlotScope::Node } else { SlotScope::Image },
-            retry_429: RetrySpec {
-                attempts: luck.number(1, 6),
-                delay: SimDuration::from_millis(u64::from(luck.number(0, 1) * 500)),
-                delay_max: SimDuration::from_secs(60),
+            runtime: RuntimeSpec {
+                download_slots: luck.number(1, 4),
+                slot_scope: if luck.chance(0.5) { SlotScope::Node } else { SlotScope::Image },
+                retry_429: RetrySpec {
+                    attempts: luck.number(1, 6),
+                    delay: SimDuration::from_millis(u64::from(luck.number(0, 1) * 500)),
+                    delay_max: SimDuration::from_secs(60),
+                    honours_retry_after: luck.chance(0.5),
+                },
+                retry_5xx: luck.number(0, 2),
+                no_progress_timeout: luck.chance(0.7).then(|| SimDuration::from_secs(u64::from(luck.number(10, 100)))),
+                resume: luck.chance(0.5),
+                merge_pulls: luck.chance(0.5),
+                ..RuntimeSpec::CONTAINERD_2_4
             },
-            resume: luck.chance(0.5),
             keep_blobs: luck.chance(0.5),
             unpack_slots: 1,
             disk: None,

@@ -62,8 +62,8 @@ fn load_above_a_limit_of_requests_is_multiplied_by_five_or_six_and_stays_in_phas
     for attempts in [5, 6] {
         let mut world = defaults();
         set_clusters(&mut world, 400);
-        world.registry.request_limit = Some(RequestLimit { rate: PerSecond::new(10.0), burst: 10 });
-        world.node.retry_429 = RetrySpec { attempts, delay: SimDuration::ZERO, delay_max: SimDuration::ZERO };
+        world.registry.api.request_limit = Some(RequestLimit { rate: PerSecond::new(10.0), burst: 10 });
+        world.node.runtime.retry_429 = RetrySpec::every(attempts, SimDuration::ZERO);
         let played = play(&world, 1, secs(300.0));
         let failed = played.totals.failed_pulls[PullError::TooManyRequests as usize];
         let for_each = played.totals.responses_429 as f64 / failed as f64;
@@ -112,8 +112,9 @@ fn under_steady_failure_only_six_attempts_fit_into_the_progress_deadline() {
     let mut world = defaults();
     set_clusters(&mut world, 200);
     // Nothing ever gets past the registry.
-    world.registry.request_limit = Some(RequestLimit { rate: PerSecond::new(1e-9), burst: 1 });
-    world.registry.service_time = DurationModel::Constant(SimDuration::ZERO);
+    world.registry.api.request_limit = Some(RequestLimit { rate: PerSecond::new(1e-9), burst: 1 });
+    world.registry.api.service_time = DurationModel::Constant(SimDuration::ZERO);
+    world.registry.token.service_time = DurationModel::Constant(SimDuration::ZERO);
     let played = play(&world, 1, secs(600.0));
     for (at, facts) in played.facts.iter().enumerate() {
         assert_eq!((facts.pulls, facts.ready), (6, None), "pod {at}");

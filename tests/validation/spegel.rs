@@ -41,7 +41,8 @@ fn simulated(image: &str, connection: f64) -> f64 {
     };
     let mut world = base();
     world.clusters[0].rtt = SimDuration::from_millis(10).into();
-    world.registry.service_time = DurationModel::Constant(SimDuration::from_millis(140));
+    world.registry.api.service_time = DurationModel::Constant(SimDuration::from_millis(140));
+    world.registry.token.service_time = DurationModel::Constant(SimDuration::from_millis(140));
     world.registry.per_connection = Some(BytesPerSec::new(connection));
     world.node.unpack_rate = BytesPerSec::new(345e6).into();
     world.node.unpack_per_layer = secs(0.025).into();

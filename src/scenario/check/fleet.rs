@@ -8,12 +8,12 @@ use super::super::file::{ExperimentFile, GroupFile, InventoryFields, LinkRule};
 use super::super::inventory::{self, InventoryCluster};
 use super::super::names::{self, MOST_NAMES};
 use super::super::path::Path;
-use super::super::quantity::Rate;
+use super::super::quantity::{Percent, Rate};
 use super::super::spread::Spread;
 use super::Checker;
 use crate::rollout::label_selector::{CheckedSelector, LabelSelector, Labels};
 use crate::rollout::rancher_fleet::ClusterGroup;
-use crate::units::BytesPerSec;
+use crate::units::{BytesPerSec, Share};
 use crate::world::calibration::{DOWNLINK_MBIT, NODES, RTT};
 use crate::world::{ClusterSpec, DurationModel, RateModel, RegionSpec};
 
@@ -29,6 +29,7 @@ struct Make {
     nodes: Option<u32>,
     downlink: Option<Spread<Rate>>,
     rtt: Option<Spread>,
+    loss: Option<Percent>,
     region: Option<String>,
 }
 
@@ -38,6 +39,7 @@ struct Made {
     nodes: Option<u32>,
     downlink: Option<RateModel>,
     rtt: Option<DurationModel>,
+    loss: Option<Share>,
     region: Option<usize>,
 }
 
@@ -48,6 +50,7 @@ impl Made {
             nodes: self.nodes.or(other.nodes),
             downlink: self.downlink.or(other.downlink),
             rtt: self.rtt.or(other.rtt),
+            loss: self.loss.or(other.loss),
             region: self.region.or(other.region),
         }
     }
@@ -59,6 +62,7 @@ impl Made {
             nodes: self.nodes.unwrap_or(NODES),
             downlink: self.downlink.unwrap_or_else(|| BytesPerSec::from_mbit(DOWNLINK_MBIT).into()),
             rtt: self.rtt.unwrap_or(RTT),
+            loss: self.loss.unwrap_or(Share::NONE),
             region: self.region,
             paused,
             registered,
@@ -139,6 +143,7 @@ impl Checker<'_> {
                 nodes: group.nodes,
                 downlink: group.downlink.clone(),
                 rtt: group.rtt.clone(),
+                loss: group.loss,
                 region: group.region.clone(),
             },
             regions,
@@ -163,7 +168,11 @@ impl Checker<'_> {
         let rtt = make.rtt.as_ref().map(|rtt| self.spread(&path.key("rtt"), Some(rtt), RTT));
         let region =
             make.region.as_ref().and_then(|name| self.lookup(&path.key("region"), name, &Path::of("regions"), regions));
-        Made { nodes: make.nodes, downlink, rtt, region }
+        if make.loss.is_some_and(|loss| loss.0.get() >= 1.0) {
+            let help = "write less than 100%; a cluster that is cut off is `faults: {offline: {share: …}}`";
+            self.report(&path.key("loss"), "nothing ever arrives when everything is lost", help);
+        }
+        Made { nodes: make.nodes, downlink, rtt, loss: make.loss.map(|loss| loss.0), region }
     }
 
     /// `None` when the file cannot be read or holds no clusters.
@@ -177,6 +186,7 @@ impl Checker<'_> {
                 nodes: default.nodes,
                 downlink: default.downlink,
                 rtt: default.rtt,
+                loss: default.loss,
                 region: default.region,
             },
             regions,
@@ -233,6 +243,7 @@ impl Checker<'_> {
             nodes: rule.nodes,
             downlink: rule.downlink.clone(),
             rtt: rule.rtt.clone(),
+            loss: rule.loss,
             region: rule.region.clone(),
         };
         let made = self.make(&make, regions);

@@ -7,7 +7,9 @@ mod faults;
 mod fleet;
 mod kubefleet;
 mod parts;
+mod registry;
 mod release;
+mod runtime;
 mod strategy;
 mod values;
 

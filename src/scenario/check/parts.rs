@@ -1,52 +1,18 @@
-//! Registry, nodes and agent.
+//! Nodes and agent.
 
-use super::super::file::{
-    AgentFile, BackoffFile, ControllerFile, DiskFile, NodeFile, RegistryFile, RequeueFile, SlotScopeFile,
-};
+use super::super::file::{AgentFile, BackoffFile, ControllerFile, DiskFile, NodeFile, RequeueFile};
 use super::super::path::Path;
 use super::Checker;
 use crate::rollout::{ControlLoop, rancher_fleet};
 use crate::units::{Bytes, BytesPerSec, PerSecond, SimDuration};
 use crate::world::calibration as default;
-use crate::world::{
-    AgentSpec, Backoff, DiskSpec, NodeSpec, PullOrder, RegistrySpec, RequestLimit, Requeue, RetrySpec, SlotScope,
-};
+use crate::world::{AgentSpec, Backoff, DiskSpec, NodeSpec, PullOrder, RequestLimit, Requeue};
 
-fn mb(rate: f64) -> BytesPerSec {
+pub(super) fn mb(rate: f64) -> BytesPerSec {
     BytesPerSec::new(rate * 1e6)
 }
 
 impl Checker<'_> {
-    pub(super) fn registry(&mut self, written: Option<&RegistryFile>) -> RegistrySpec {
-        let written = written.cloned().unwrap_or_default();
-        let path = Path::of("registry");
-        let per_connection = written.per_connection.map_or(Some(mb(default::CONNECTION_MB)), |limit| limit.0);
-        if per_connection.is_some_and(|rate| rate.get() <= 0.0) {
-            let help = "write a rate above 0, or `unlimited`";
-            self.report(&path.key("perConnection"), "nothing ever arrives over a connection of 0", help);
-        }
-        let request_limit = written.requests.as_ref().map(|requests| {
-            let path = path.key("requests");
-            let rate = requests.rate.0;
-            if rate.get() <= 0.0 {
-                let help = "write a rate above 0, or leave `requests` out for no limit";
-                self.report(&path.key("rate"), "no request would ever be answered", help);
-            }
-            let second = (rate.get().ceil() as u32).max(1);
-            RequestLimit { rate, burst: self.count(&path.key("burst"), requests.burst, second) }
-        });
-        RegistrySpec {
-            egress: self.rate(
-                &path.key("egress"),
-                written.egress,
-                BytesPerSec::from_gbit(default::REGISTRY_EGRESS_GBIT),
-            ),
-            per_connection,
-            request_limit,
-            service_time: self.spread(&path.key("serviceTime"), written.service_time.as_ref(), default::SERVICE_TIME),
-        }
-    }
-
     pub(super) fn node(&mut self, written: Option<&NodeFile>) -> NodeSpec {
         let written = written.cloned().unwrap_or_default();
         let path = Path::of("node");
@@ -79,13 +45,7 @@ impl Checker<'_> {
             ),
             requeue: self.requeue(&path, &written),
             pull_deadline: written.pull_deadline.map(|span| self.positive(&path.key("pullDeadline"), span.0)),
-            download_slots: self.count(&path.key("downloadSlots"), written.download_slots, default::DOWNLOAD_SLOTS),
-            slot_scope: match written.slot_scope {
-                Some(SlotScopeFile::Image) => SlotScope::Image,
-                Some(SlotScopeFile::Node) | None => SlotScope::Node,
-            },
-            retry_429: self.retry(&path.key("retry429"), &written),
-            resume: written.resume.unwrap_or(default::RESUME),
+            runtime: self.runtime(&path, &written),
             keep_blobs: written.keep_blobs.unwrap_or(default::KEEP_BLOBS),
             unpack_slots: self.count(&path.key("unpackSlots"), written.unpack_slots, default::UNPACK_SLOTS),
             disk: written.disk.as_ref().map(|disk| self.disk(&path.key("disk"), disk)),
@@ -178,21 +138,6 @@ impl Checker<'_> {
             self.report(&path.key("max"), message, "raise `max` or lower `initial`");
         }
         Backoff { initial, max, reset: written.reset.map_or_else(|| reset(max), |span| span.0) }
-    }
-
-    fn retry(&mut self, path: &Path, written: &NodeFile) -> RetrySpec {
-        let Some(written) = &written.retry_429 else { return default::RETRY_429 };
-        let delay = written.delay.map_or(default::RETRY_429.delay, |span| span.0);
-        let delay_max = written.delay_max.map_or(delay, |span| span.0);
-        if delay_max < delay {
-            let message = format!("the longest wait ({delay_max}) is shorter than the first ({delay})");
-            self.report(&path.key("delayMax"), message, "raise `delayMax` or lower `delay`");
-        }
-        let attempts = self.count(&path.key("attempts"), written.attempts, default::RETRY_429.attempts);
-        if attempts > 1000 {
-            self.report(&path.key("attempts"), format!("{attempts} requests for one"), "write at most 1000");
-        }
-        RetrySpec { attempts, delay, delay_max }
     }
 
     pub(super) fn agent(&mut self, written: Option<&AgentFile>) -> AgentSpec {

@@ -40,7 +40,7 @@ pub use outage::OutageSpec;
 pub use regional::{RegionalOutageSpec, RegionalTimes};
 pub use slow::SlowSpec;
 
-use super::ids::{ClusterId, NodeId, PodId, PullId};
+use super::ids::{ClusterId, NodeId, PodId};
 use super::spec::DurationModel;
 use super::{Event, Queue, World};
 use crate::units::{Share, SimDuration, SimTime};
@@ -140,13 +140,6 @@ pub enum FaultEvent {
         /// After which of its failures.
         failure: u32,
     },
-    /// A pull of a cluster that is cut off gives up.
-    NoProgress {
-        /// Which pull.
-        pull: PullId,
-        /// In which of the cluster's cuts.
-        cut: u32,
-    },
     /// The registry has answered that there is no such image.
     NotFound {
         /// To which pod's node.
@@ -171,11 +164,9 @@ impl FaultEvent {
             | Self::RegionalEnds { .. }
             | Self::NodeFails { .. }
             | Self::NodeReturns { .. } => true,
-            Self::NodeNotReady { .. }
-            | Self::NodeEvicts { .. }
-            | Self::NoProgress { .. }
-            | Self::NotFound { .. }
-            | Self::DefectShows { .. } => false,
+            Self::NodeNotReady { .. } | Self::NodeEvicts { .. } | Self::NotFound { .. } | Self::DefectShows { .. } => {
+                false
+            }
         }
     }
 }
@@ -210,7 +201,6 @@ impl World<'_> {
             FaultEvent::NodeReturns { node } => self.node_returns(node, queue),
             FaultEvent::NodeNotReady { node, failure } => self.node_not_ready(node, failure, queue),
             FaultEvent::NodeEvicts { node, failure } => self.node_evicts(node, failure, queue),
-            FaultEvent::NoProgress { pull, cut } => self.no_progress(pull, cut, queue),
             FaultEvent::NotFound { pod } => self.not_found(pod, queue),
             FaultEvent::DefectShows { pod, start } => self.defect_shows(pod, start, queue),
         }

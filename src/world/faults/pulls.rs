@@ -12,6 +12,7 @@
 
 use super::super::ids::{NodeId, PodId};
 use super::super::pull::PullError;
+use super::super::registry::HostRole;
 use super::super::{Event, NEW, Queue, World};
 use super::FaultEvent;
 use crate::engine::dist;
@@ -42,7 +43,7 @@ impl World<'_> {
     pub(in super::super) fn ask_in_vain(&mut self, pod: PodId, queue: &mut Queue) {
         let cluster = self.pods[pod.index()].cluster;
         for _ in 0..REQUESTS {
-            self.registry.admit(queue.now());
+            self.registry.count(HostRole::Api);
         }
         let takes: SimDuration = self.clusters[cluster.index()].rtt * ROUND_TRIPS;
         self.schedule_for_pod(pod, takes, Event::Fault(FaultEvent::NotFound { pod }), queue);
