@@ -201,8 +201,9 @@ pub(crate) struct NodeFile {
     pub(crate) registry_burst: Option<u32>,
     /// Gate after a failed pull. Default: 10 s doubling to 300 s.
     pub(crate) image_backoff: Option<BackoffFile>,
-    /// Wait after a crashed container. Default: 10 s doubling to 300 s.
-    pub(crate) crash_backoff: Option<BackoffFile>,
+    /// Wait after a crashed container. Default: 10 s doubling to 300 s; with Cloud Foundry none after the first two,
+    /// then 30 s doubling to 960 s.
+    pub(crate) crash_backoff: Option<CrashBackoffFile>,
     /// From an error to the pod's next sync. Default: {min: 10 s, max: 15 s}.
     pub(crate) error_requeue: Option<Spread>,
     /// Layers downloaded at once. Default: 3.
@@ -245,6 +246,18 @@ pub(crate) struct BackoffFile {
     /// The first wait. Default: 10 s.
     pub(crate) initial: Option<Duration>,
     /// The longest wait. Default: 300 s.
+    pub(crate) max: Option<Duration>,
+}
+
+/// When a container that crashed is started again.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(crate) struct CrashBackoffFile {
+    /// Crashes in a row after which it is started at once. Default: 0; Cloud Foundry 2.
+    pub(crate) immediate: Option<u32>,
+    /// The first wait after those. Default: 10 s; Cloud Foundry 30 s.
+    pub(crate) initial: Option<Duration>,
+    /// The longest wait. Default: 300 s; Cloud Foundry 960 s.
     pub(crate) max: Option<Duration>,
 }
 

@@ -13,6 +13,7 @@
 //!   Fitted here as constant + layers · per-layer + bytes / rate, median error 5 to 13 %.
 //! - *api*: kubernetes/api `core/v1` and `apps/v1` @10b39a3.
 
+use super::restarts::{Restarts, RowEnds};
 use super::spec::{Backoff, CountOrPercent, DurationModel, RetrySpec};
 use crate::units::{Bytes, SimDuration};
 
@@ -57,9 +58,14 @@ pub const REGISTRY_BURST: u32 = 10;
 /// @32ce75a.
 pub const IMAGE_BACKOFF: Backoff = Backoff { initial: SimDuration::from_secs(10), max: SimDuration::from_secs(300) };
 
-/// Wait after a crashed container. Source: `newCrashLoopBackOff` in the same `kubelet.go`. The alpha gate
-/// `ReduceDefaultCrashLoopBackOffDecay` makes it 1 s to 60 s (kubernetes/enhancements KEP-4603).
-pub const CRASH_BACKOFF: Backoff = Backoff { initial: SimDuration::from_secs(10), max: SimDuration::from_secs(300) };
+/// How Kubernetes restarts a container that crashed. Source: `newCrashLoopBackOff` in the same `kubelet.go`. The alpha
+/// gate `ReduceDefaultCrashLoopBackOffDecay` makes the waits 1 s to 60 s (kubernetes/enhancements KEP-4603).
+pub const RESTARTS: Restarts = Restarts {
+    immediate: 0,
+    backoff: Backoff { initial: SimDuration::from_secs(10), max: SimDuration::from_secs(300) },
+    last: None,
+    row_ends: RowEnds::Quiet,
+};
 
 /// From an error to the pod's next sync: 10 s with a jitter factor of 0.5. Source: constants in kubernetes/kubernetes
 /// `pkg/kubelet/pod_workers.go`. It is the only thing that pulls a storm of retries apart.

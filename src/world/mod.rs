@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `agent` | instructions, applies and reports, with their delays |
 //! | `pod`, `rolling` | pods, probes, back-offs; Deployment and DaemonSet rolling updates |
+//! | `restarts` | when containers that crash are started again |
 //! | `pull`, `request`, `node`, `catalog` | an image pull, request by request and layer by layer |
 //! | `registry`, `gates` | the request limit; token bucket and back-off |
 //! | `luck` | what is drawn |
@@ -29,6 +30,7 @@ mod pod;
 mod pull;
 mod registry;
 mod request;
+mod restarts;
 mod rolling;
 mod spec;
 #[cfg(test)]
@@ -43,6 +45,7 @@ pub use ids::{ClusterId, NodeId, PodId, PullId};
 pub use meter::{Bin, ClusterPhase, Gauge, Meter};
 pub use pull::PullError;
 pub use request::Request;
+pub use restarts::{Restarts, RowEnds};
 pub use spec::*;
 
 use crate::engine::{EntityKey, EventId, EventQueue, Streams, dist};
@@ -260,6 +263,7 @@ pub struct Totals {
 #[derive(Debug)]
 pub struct World<'s> {
     spec: &'s WorldSpec,
+    restarts: Restarts,
     streams: Streams,
     catalog: Catalog,
     clusters: Vec<Cluster>,
@@ -280,10 +284,10 @@ pub struct World<'s> {
 }
 
 impl<'s> World<'s> {
-    /// A world as it is when the rollout starts, with the luck of this seed and replicate. What fate has planned, such
-    /// as clusters that come back, goes onto the queue.
+    /// A world as it is when the rollout starts, with the luck of this seed and replicate, on a platform that restarts
+    /// containers like this. What fate has planned, such as clusters that come back, goes onto the queue.
     #[must_use]
-    pub fn new(spec: &'s WorldSpec, seed: u64, replicate: u32, queue: &mut Queue) -> Self {
+    pub fn new(spec: &'s WorldSpec, restarts: Restarts, seed: u64, replicate: u32, queue: &mut Queue) -> Self {
         let streams = Streams::new(seed, replicate);
         let catalog = Catalog::new(&spec.images);
         let mut network = Network::new();
@@ -292,6 +296,7 @@ impl<'s> World<'s> {
             spec.regions.iter().map(|region| network.add_link(Some(egress), region.bandwidth)).collect();
         let mut world = Self {
             spec,
+            restarts,
             streams,
             clusters: Vec::with_capacity(spec.clusters.len()),
             nodes: Vec::new(),
@@ -472,10 +477,10 @@ impl<'s> World<'s> {
         queue.len() == self.hopeless_events + idle
     }
 
-    /// Whether a pod of the cluster waits after a failed pull or a crash.
+    /// Whether a pod of the cluster waits after a failed pull or a crash, and is not being tried again right now.
     #[must_use]
-    pub fn has_failed_pods(&self, cluster: ClusterId) -> bool {
-        self.clusters[cluster.index()].troubled_pods > 0
+    pub fn is_backing_off(&self, cluster: ClusterId) -> bool {
+        self.has_waiting_pods(cluster)
     }
 
     /// The meters.

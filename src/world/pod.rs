@@ -3,7 +3,7 @@
 //! A pod waits for its image, starts, and becomes ready at the first readiness probe that its process can answer; then
 //! it is available after `minReadySeconds`. A failed pull sends it into image back-off: the gate closes for 10, 20, …
 //! 300 s, and the kubelet looks at it again only when the pod is synced, 10-15 s after each error. A container that
-//! crashes restarts after the crash-loop back-off.
+//! crashes restarts as the platform does it ([`super::Restarts`]).
 //!
 //! Left out: resources and eviction, node failures, init containers, and the seconds that the API server, the
 //! kubelet's status manager and the workload controllers take to see each other's changes.
@@ -12,6 +12,7 @@ use super::catalog::{Catalog, ImageRef};
 use super::gates::BackoffEntry;
 use super::ids::{ClusterId, NodeId, PodId};
 use super::pull::PullError;
+use super::restarts::Crashes;
 use super::rolling::{Census, Step, daemon_set_limits, deployment_limits};
 use super::spec::{DurationModel, WorkloadKind};
 use super::{Event, NEW, Queue, World};
@@ -46,7 +47,7 @@ pub(super) struct Pod {
     phase: Phase,
     available: bool,
     image_backoff: BackoffEntry,
-    crash_backoff: BackoffEntry,
+    crashes: Crashes,
     /// How many pods its node had before it: with its own counts, the number of its draws.
     ordinal: u32,
     /// Times its container was started; an event of an earlier start is stale.
@@ -114,6 +115,12 @@ impl World<'_> {
                     pod.available && Some(pod.revision) == state.desired
                 })
         })
+    }
+
+    /// Whether a pod of the cluster waits after a failed pull or a crash, and is not tried at the moment.
+    pub(super) fn has_waiting_pods(&self, cluster: ClusterId) -> bool {
+        let mut pods = self.clusters[cluster.index()].workloads.iter().flat_map(|workload| &workload.pods);
+        pods.any(|pod| matches!(self.pods[pod.index()].phase, Phase::ImageBackOff | Phase::CrashLoop))
     }
 
     fn sync_workload(&mut self, cluster: ClusterId, workload: usize, queue: &mut Queue) {
@@ -276,7 +283,7 @@ impl World<'_> {
             phase,
             available: false,
             image_backoff: BackoffEntry::default(),
-            crash_backoff: BackoffEntry::default(),
+            crashes: Crashes::default(),
             ordinal,
             starts: 0,
             requeues: 0,
@@ -427,10 +434,11 @@ impl World<'_> {
     }
 
     pub(super) fn pod_ready(&mut self, id: PodId, start: u32, queue: &mut Queue) {
-        let pod = &self.pods[id.index()];
+        let pod = &mut self.pods[id.index()];
         if pod.phase != Phase::Running || pod.starts != start {
             return;
         }
+        pod.crashes.ready(queue.now());
         let min_ready = self.spec.workloads[pod.workload].min_ready;
         if min_ready.is_zero() {
             self.pod_available(id, start, queue);
@@ -455,16 +463,17 @@ impl World<'_> {
             return;
         }
         let now = queue.now();
-        let backoff = self.spec.node.crash_backoff;
         let pod = &mut self.pods[id.index()];
         let (cluster, workload) = (pod.cluster, pod.workload);
         pod.phase = Phase::CrashLoop;
         pod.available = false;
         pod.hopeless = self.spec.workloads[workload].readiness.is_some();
-        let wait = pod.crash_backoff.fail(now, backoff);
+        let wait = pod.crashes.crash(now, &self.restarts);
         self.totals.crashes += 1;
         self.note_trouble(id, true);
-        self.schedule_for_pod(id, wait, Event::Restart { pod: id }, queue);
+        if let Some(wait) = wait {
+            self.schedule_for_pod(id, wait, Event::Restart { pod: id }, queue);
+        }
         self.sync_workload(cluster, workload, queue);
     }
 

@@ -136,8 +136,6 @@ pub struct NodeSpec {
     pub pull_rate: Option<RequestLimit>,
     /// First and longest gate after a failed pull; it doubles in between.
     pub image_backoff: Backoff,
-    /// First and longest wait after a crashed container; it doubles in between.
-    pub crash_backoff: Backoff,
     /// From an error to the pod's next sync.
     pub error_requeue: DurationModel,
     /// Layers downloaded at once.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::{
     AgentSpec, Backoff, ClusterFacts, ClusterId, ClusterSpec, CountOrPercent, DurationModel, Event, FaultSpec,
     ImageSpec, LayerSpec, NEW, NodeSpec, PullOrder, PullPolicy, Queue, RegistrySpec, ReleaseKind, RetrySpec, SlotScope,
-    Totals, WorkloadKind, WorkloadSpec, World, WorldSpec,
+    Totals, WorkloadKind, WorkloadSpec, World, WorldSpec, calibration,
 };
 use crate::engine::{self, EventQueue, Model};
 use crate::units::{Bytes, BytesPerSec, Share, SimDuration, SimTime};
@@ -44,7 +44,6 @@ pub(crate) fn bare_world(count: usize) -> WorldSpec {
             pulls: PullOrder::Serial,
             pull_rate: None,
             image_backoff: Backoff { initial: SimDuration::from_secs(10), max: SimDuration::from_secs(300) },
-            crash_backoff: Backoff { initial: SimDuration::from_secs(10), max: SimDuration::from_secs(300) },
             error_requeue: nothing,
             download_slots: 3,
             slot_scope: SlotScope::Node,
@@ -133,7 +132,7 @@ impl Model for Alone<'_> {
 /// horizon comes. Bytes are checked for conservation.
 pub(crate) fn play(spec: &WorldSpec, seed: u64, horizon: SimDuration) -> Played {
     let mut queue = EventQueue::new();
-    let mut model = Alone(World::new(spec, seed, 0, &mut queue));
+    let mut model = Alone(World::new(spec, calibration::RESTARTS, seed, 0, &mut queue));
     for at in 0..spec.clusters.len() {
         model.0.tell(ClusterId::at(at), NEW, &mut queue);
     }

@@ -50,7 +50,6 @@ pub(crate) fn world(luck: &mut Luck) -> WorldSpec {
             },
             pull_rate: luck.chance(0.5).then(|| RequestLimit { rate: PerSecond::new(5.0), burst: luck.number(1, 10) }),
             image_backoff: Backoff { initial: SimDuration::from_secs(10), max: SimDuration::from_secs(300) },
-            crash_backoff: Backoff { initial: SimDuration::from_secs(10), max: SimDuration::from_secs(300) },
             error_requeue: DurationModel::Uniform { min: SimDuration::from_secs(10), max: SimDuration::from_secs(15) },
             download_slots: luck.number(1, 4),
             slot_scope: if luck.chance(0.5) { SlotScope::Node } else { SlotScope::Image },

@@ -8,7 +8,7 @@ use crate::rollout::{ControlLoop, rancher_fleet};
 use crate::units::{BytesPerSec, PerSecond, Share, SimDuration};
 use crate::world::calibration as default;
 use crate::world::{
-    AgentSpec, Backoff, FaultSpec, NodeSpec, PullOrder, RegistrySpec, RequestLimit, RetrySpec, SlotScope,
+    AgentSpec, Backoff, FaultSpec, NodeSpec, PullOrder, RegistrySpec, RequestLimit, Restarts, RetrySpec, SlotScope,
 };
 
 fn mb(rate: f64) -> BytesPerSec {
@@ -63,11 +63,6 @@ impl Checker<'_> {
                 written.image_backoff.as_ref(),
                 default::IMAGE_BACKOFF,
             ),
-            crash_backoff: self.backoff(
-                &path.key("crashBackoff"),
-                written.crash_backoff.as_ref(),
-                default::CRASH_BACKOFF,
-            ),
             error_requeue: written.error_requeue.map_or(default::ERROR_REQUEUE, |span| span.0),
             download_slots: self.count(&path.key("downloadSlots"), written.download_slots, default::DOWNLOAD_SLOTS),
             slot_scope: match written.slot_scope {
@@ -82,6 +77,18 @@ impl Checker<'_> {
             unpack_per_layer: written.unpack_per_layer.map_or(default::UNPACK_PER_LAYER, |span| span.0),
             pull_constant: written.pull_constant.map_or(default::PULL_CONSTANT, |span| span.0),
             start_overhead: written.start_overhead.map_or(default::START_OVERHEAD, |span| span.0),
+        }
+    }
+
+    /// How containers that crash are started again, on a platform that has its own way.
+    pub(in crate::scenario) fn restarts(&mut self, written: Option<&NodeFile>, default: Restarts) -> Restarts {
+        let Some(written) = written.and_then(|node| node.crash_backoff.as_ref()) else { return default };
+        let path = Path::of("node").key("crashBackoff");
+        let backoff = BackoffFile { initial: written.initial, max: written.max };
+        Restarts {
+            immediate: written.immediate.unwrap_or(default.immediate),
+            backoff: self.backoff(&path, Some(&backoff), default.backoff),
+            ..default
         }
     }
 

@@ -70,7 +70,7 @@ node:
   maxParallelImagePulls: 4
   registryPullQPS: 0
   imageBackoff: {initial: 5 s, max: 100 s}
-  crashBackoff: {max: 60 s}
+  crashBackoff: {immediate: 1, max: 60 s}
   errorRequeue: 3 s
   downloadSlots: 6
   slotScope: image
