@@ -106,6 +106,25 @@ mod tests {
     }
 
     #[test]
+    fn diego_restarts_twice_at_once_and_then_waits_30_s_to_16_min_up_to_200_crashes() {
+        let backoff = Backoff { initial: secs(30), max: secs(960) };
+        let diego = Restarts { immediate: 2, backoff, last: Some(200), row_ends: RowEnds::Ready(secs(300)) };
+        let waits = waits(&diego, secs(7), None, 200);
+        let table = [
+            (1, Some(0.0)),
+            (2, Some(0.0)),
+            (3, Some(30.0)),
+            (4, Some(60.0)),
+            (8, Some(960.0)),
+            (199, Some(960.0)),
+            (200, None),
+        ];
+        for (crashes, wait) in table {
+            assert_eq!(waits[crashes - 1], wait, "after {crashes} crashes");
+        }
+    }
+
+    #[test]
     fn a_row_can_have_an_end_and_be_forgiven_for_being_ready() {
         let backoff = Backoff { initial: secs(30), max: secs(100) };
         let row_ends = RowEnds::Ready(secs(300));

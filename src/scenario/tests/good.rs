@@ -3,7 +3,7 @@
 use super::*;
 use crate::rollout::rancher_fleet::IntOrString;
 use crate::units::{Bytes, BytesPerSec, Share};
-use crate::world::{DurationModel, PullOrder, ReleaseKind, SlotScope, WorkloadKind};
+use crate::world::{DurationModel, PullOrder, ReleaseKind, Restarts, RowEnds, SlotScope, WorkloadKind};
 
 #[test]
 fn the_sketch_loads_with_every_value_in_its_place() {
@@ -192,4 +192,41 @@ fn a_sweep_of_the_world_makes_a_world_for_each_value() {
     assert_eq!(found.scenario.world.faults.offline, Share::NONE);
     let labels: std::collections::BTreeSet<&str> = experiment.variants.iter().map(|v| v.label.as_str()).collect();
     assert_eq!(labels.len(), experiment.variants.len(), "labels are unique");
+}
+
+#[test]
+fn containers_that_crash_are_started_again_as_the_platform_does_it() {
+    let text = |node: &str| {
+        SKETCH
+            .replace("strategies:\n", "strategies:\n  app: {cloudFoundry: {}}\n")
+            .replace("release:\n", &format!("{node}release:\n"))
+    };
+    let restarts = |node: &str| {
+        let experiment = load_text(&text(node)).unwrap_or_else(|error| panic!("{error}"));
+        let of = |label: &str| {
+            let variant = experiment.variants.iter().find(|variant| variant.label == label).expect(label);
+            let Restarts { immediate, backoff, last, row_ends } = variant.scenario.restarts;
+            (immediate, backoff.initial.as_secs_f64(), backoff.max.as_secs_f64(), last, row_ends)
+        };
+        assert!(
+            experiment.variants.windows(2).all(|pair| Arc::ptr_eq(&pair[0].scenario.world, &pair[1].scenario.world)),
+            "they share their world all the same"
+        );
+        (of("app"), of("bound"))
+    };
+    let (ready, quiet) = (RowEnds::Ready(SimDuration::from_mins(5)), RowEnds::Quiet);
+    assert_eq!(restarts(""), ((2, 30.0, 960.0, Some(200), ready), (0, 10.0, 300.0, None, quiet)));
+    assert_eq!(
+        restarts("node: {crashBackoff: {max: 60 s}}\n"),
+        ((2, 30.0, 60.0, Some(200), ready), (0, 10.0, 60.0, None, quiet)),
+        "what the file does not say is the platform's"
+    );
+    let error = load_text(&text("node: {crashBackoff: {max: 20 s}}\n")).expect_err("too short for one of them");
+    assert_eq!(
+        lines(&error),
+        [
+            "10:29: node.crashBackoff.max: the longest wait (20 s) is shorter than the first (30 s) (help: raise `max` or \
+          lower `initial`)"
+        ]
+    );
 }
