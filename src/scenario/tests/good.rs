@@ -198,7 +198,7 @@ fn a_sweep_of_the_world_makes_a_world_for_each_value() {
 fn containers_that_crash_are_started_again_as_the_platform_does_it() {
     let text = |node: &str| {
         SKETCH
-            .replace("strategies:\n", "strategies:\n  app: {cloudFoundry: {}}\n")
+            .replace("  bound: {", "  app: {cloudFoundry: {}}\n  bound: {")
             .replace("release:\n", &format!("{node}release:\n"))
     };
     let restarts = |node: &str| {
