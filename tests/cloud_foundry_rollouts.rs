@@ -271,7 +271,7 @@ fn a_cancelled_deployment_has_all_its_old_instances_again() {
         // The old image is still on the nodes: it is asked for again only where every start asks the registry.
         let new = run.clusters.iter().filter(|cluster| cluster.told_s.is_some());
         assert!(new.into_iter().all(|cluster| cluster.pulls == pulls), "{pulls}");
-        assert_eq!(run.run.pulls, 100 * u64::from(pulls));
+        assert_eq!(run.run.pulls, 100 * pulls);
         let bytes = run.clusters.iter().map(|cluster| cluster.received_bytes).max();
         assert!(bytes < Some(21_000_000), "the new image's 20 MB and nothing of the old one: {bytes:?}");
     }
