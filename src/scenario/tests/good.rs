@@ -225,7 +225,7 @@ fn containers_that_crash_are_started_again_as_the_platform_does_it() {
     assert_eq!(
         lines(&error),
         [
-            "10:29: node.crashBackoff.max: the longest wait (20 s) is shorter than the first (30 s) (help: raise `max` or \
+            "10:28: node.crashBackoff.max: the longest wait (20 s) is shorter than the first (30 s) (help: raise `max` or \
           lower `initial`)"
         ]
     );
