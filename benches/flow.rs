@@ -304,11 +304,12 @@ fn flow(criterion: &mut Criterion) {
             bencher.iter_batched(load, Load::run, BatchSize::PerIteration);
         });
     }
-    let (few, many, transfers) = if measured { (1000, 100_000, 100_000) } else { (20, 20, 100) };
-    let churns: [(&str, fn(usize) -> Churn, usize, usize); 3] = [
+    let (few, many, transfers) = if measured { (1000, 100_000, 100_000) } else { (20, 40, 100) };
+    type Churning = fn(usize) -> Churn;
+    let churns: [(&str, Churning, usize, usize); 3] = [
         ("one link", Churn::one_link, few, transfers),
         ("one link", Churn::one_link, many, transfers),
-        ("peers", Churn::peers, 3 * few, transfers / 10),
+        ("peers", Churn::peers, 3 * few, transfers / 100),
     ];
     for (name, churn, n, transfers) in churns {
         report(&format!("{name}, {n} at a time"), churn(n).run(transfers));

@@ -240,6 +240,72 @@ fn explain_tells_partitions_and_limits_in_numbers() {
     assert!(explained.lines().all(|line| line.chars().count() <= 160), "lines fit a terminal");
 }
 
+/// Ten clusters and every kind of step; small enough to check each number by hand.
+const SET: &str = r#"
+name: steps
+question: What would Argo CD do?
+seed: 1
+replicates: 1
+horizon: 1h
+fleet:
+  - {name: "lab-{1..2}", labels: {env: lab}}
+  - {name: "prod-{1..6}", labels: {env: prod}}
+  - {name: attic, labels: {env: none}}
+  - {name: cellar}
+release:
+  images: [{name: shop, manifest: {layers: [{size: 5 MB}]}}]
+  workloads: [{kind: Deployment, image: shop}]
+strategies:
+  steps:
+    argoCd:
+      release: parameters
+      strategy:
+        type: RollingSync
+        rollingSync:
+          steps:
+            - matchExpressions: [{key: env, operator: In, values: [lab]}]
+            - matchExpressions: [{key: env, operator: In, values: [prod]}]
+              maxUpdate: 35%
+            - matchExpressions: [{key: env, operator: In, values: [prod]}]
+              maxUpdate: 0
+            - matchExpressions: [{key: env, operator: In, values: [nowhere]}]
+            - matchExpressions: [{key: env, operator: NotIn, values: [lab, prod, none]}]
+              maxUpdate: 0
+"#;
+
+#[test]
+fn explain_tells_the_steps_of_an_application_set_in_numbers() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    fs::write(folder.path().join("experiment.yaml"), SET).expect("the experiment is written");
+    let assert = fleetsim(folder.path()).args(["explain", "."]).assert().success();
+    let explained = text(&assert.get_output().stdout);
+    let (_, told) = explained.split_once("steps: Argo CD").expect("the strategy is explained");
+    // 35 % of 6 is 2.1, rounded down. Step 3 limits nothing: the first step of an application is the one that counts it.
+    assert_eq!(
+        told,
+        " ApplicationSet of 10 applications, RollingSync
+  step 1: 2 applications (lab-1, lab-2), all at once; selected by env In (lab)
+  step 2: 6 applications (prod-1, prod-2, prod-3, ...), 2 at once; selected by env In (prod)
+  step 3: 6 applications (prod-1, prod-2, prod-3, ...), each counted in an earlier step; selected by env In (prod)
+  step 4: 0 applications, all at once; selected by env In (nowhere)
+  step 5: 1 application (cellar), none is ever synced by the rollout; selected by env NotIn (lab, prod, none)
+  in no step: attic
+  note: prod-1 is selected by steps 2, 3: the first counts it in its budget, and all of them wait for it
+  note: prod-2 is selected by steps 2, 3: the first counts it in its budget, and all of them wait for it
+  note: prod-3 is selected by steps 2, 3: the first counts it in its budget, and all of them wait for it
+  note: 3 applications more are selected by several steps
+  note: step 4 selects no application and is passed over
+  note: in no step, so never synced: 1 application (attic); they count in the budget of step 1
+  note: step 3: maxUpdate 0 limits nothing, because earlier steps have all of it
+  note: step 5: maxUpdate 0 lets no application be synced; it is passed only when all are synced by hand
+  note: syncPolicy.automated is switched off on every application: drift is not corrected, and a commit is synced only \
+         by the steps
+  note: the release changes parameters alone; on applications that are Synced and Healthy the rollout loses such a \
+         change (argoproj/argo-cd#27949)
+"
+    );
+}
+
 #[test]
 fn the_schema_is_printed_for_editors() {
     let folder = experiment();

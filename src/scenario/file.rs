@@ -201,11 +201,17 @@ pub(crate) struct NodeFile {
     pub(crate) registry_burst: Option<u32>,
     /// Gate after a failed pull. Default: 10 s doubling to 300 s.
     pub(crate) image_backoff: Option<BackoffFile>,
-    /// Wait after a crashed container. Default: 10 s doubling to 300 s; with Cloud Foundry none after the first two,
-    /// then 30 s doubling to 960 s.
+    /// Wait before a container that crashed is started again. Default: none after the first crash, then 10 s doubling
+    /// to 300 s; with Cloud Foundry none after the first two, then 30 s doubling to 960 s.
     pub(crate) crash_backoff: Option<CrashBackoffFile>,
     /// From an error to the pod's next sync. Default: {min: 10 s, max: 15 s}.
     pub(crate) error_requeue: Option<Spread>,
+    /// What sets a pod's next sync after an error. Default: afterError.
+    pub(crate) requeue: Option<RequeueFile>,
+    /// The kubelet's `syncFrequency`; counts with `requeue: atExpiry`. Default: 1m.
+    pub(crate) sync_frequency: Option<Duration>,
+    /// An attempt to pull that takes longer is cancelled, and its layers are kept as `resume` says. Default: no limit.
+    pub(crate) pull_deadline: Option<Duration>,
     /// Layers downloaded at once. Default: 3.
     pub(crate) download_slots: Option<u32>,
     /// What the slots are counted over. Default: node.
@@ -217,8 +223,12 @@ pub(crate) struct NodeFile {
     pub(crate) resume: Option<bool>,
     /// Whether compressed layers stay on the node after they are unpacked. Default: true.
     pub(crate) keep_blobs: Option<bool>,
+    /// Layers unpacked at once, containerd's `max_concurrent_unpacks`; more than 1 are counted over the node. Default: 1.
+    pub(crate) unpack_slots: Option<u32>,
     /// Uncompressed bytes written per second while unpacking one layer. Default: 200 MB/s.
     pub(crate) unpack_rate: Option<Rate>,
+    /// What all unpacking on a node writes through. Default: never a limit.
+    pub(crate) disk: Option<DiskFile>,
     /// Spread between nodes of `unpackRate`: sigma of a lognormal factor with median 1. Default: 0.1.
     pub(crate) unpack_spread: Option<f64>,
     /// Part of unpacking a layer that does not depend on its size. Default: 25 ms.
@@ -227,6 +237,26 @@ pub(crate) struct NodeFile {
     pub(crate) pull_constant: Option<Duration>,
     /// Sandbox, container create and start. Default: {median: 1.5 s, sigma: 0.3}.
     pub(crate) start_overhead: Option<Spread>,
+}
+
+/// What sets a pod's next sync after an error.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum RequeueFile {
+    /// `errorRequeue`: the older rule, which pulls still follow in the newer kubelets that were read.
+    AfterError,
+    /// When the pod's gate opens, at most `syncFrequency`, times 1 to 1.5.
+    AtExpiry,
+}
+
+/// A disk behind a page cache.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(crate) struct DiskFile {
+    /// What it writes in the long run.
+    pub(crate) rate: Rate,
+    /// Bytes that may wait in memory: until then the disk slows nobody down. Default: 0 B.
+    pub(crate) buffer: Option<Size>,
 }
 
 /// What the runtime's download slots are counted over.
@@ -247,18 +277,22 @@ pub(crate) struct BackoffFile {
     pub(crate) initial: Option<Duration>,
     /// The longest wait. Default: 300 s.
     pub(crate) max: Option<Duration>,
+    /// It begins anew when nothing failed for longer. Default: twice `max`.
+    pub(crate) reset: Option<Duration>,
 }
 
 /// When a container that crashed is started again.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(crate) struct CrashBackoffFile {
-    /// Crashes in a row after which it is started at once. Default: 0; Cloud Foundry 2.
+    /// Crashes in a row after which it is started at once. Default: 1; Cloud Foundry 2.
     pub(crate) immediate: Option<u32>,
     /// The first wait after those. Default: 10 s; Cloud Foundry 30 s.
     pub(crate) initial: Option<Duration>,
     /// The longest wait. Default: 300 s; Cloud Foundry 960 s.
     pub(crate) max: Option<Duration>,
+    /// It begins anew when the container ran for longer. Default: 10m; Cloud Foundry 5m, and only while it was ready.
+    pub(crate) reset: Option<Duration>,
 }
 
 /// How the runtime repeats a request that was answered with 429.
@@ -366,6 +400,9 @@ pub(crate) struct WorkloadFile {
     pub(crate) readiness: Option<ProbeFile>,
     /// Kubernetes' `minReadySeconds`, with a unit. Default: 0 s.
     pub(crate) min_ready: Option<Duration>,
+    /// Kubernetes' `progressDeadlineSeconds` of a Deployment, with a unit: without progress for longer, it counts as
+    /// failed (Argo CD: Degraded). Longer than `minReady`. Default: 600 s.
+    pub(crate) progress_deadline: Option<Duration>,
     /// From deleting a pod to its being gone. Default: {median: 2 s, sigma: 0.5}.
     pub(crate) termination: Option<Spread>,
 }

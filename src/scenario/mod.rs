@@ -37,7 +37,7 @@ use crate::rollout::label_selector::LabelSelector;
 use crate::rollout::rancher_fleet::{self, Cluster, ClusterGroup, RolloutStrategy, Rules, groups_of};
 use crate::units::SimDuration;
 use crate::world::{
-    Backoff, ClusterSpec, CountOrPercent, DurationModel, NEW, OLD, ReleaseKind, Restarts, RowEnds, WorldSpec,
+    Backoff, ClusterSpec, CountOrPercent, DurationModel, NEW, OLD, ReleaseKind, Restarter, Restarts, WorldSpec,
     calibration,
 };
 
@@ -207,10 +207,14 @@ impl Strategy {
     pub const fn restarts(&self) -> Restarts {
         match self {
             Self::CloudFoundry { .. } => Restarts {
+                by: Restarter::Diego,
                 immediate: cloud_foundry::IMMEDIATE_RESTARTS,
-                backoff: Backoff { initial: cloud_foundry::CRASH_BACKOFF_MIN, max: cloud_foundry::CRASH_BACKOFF_MAX },
+                backoff: Backoff {
+                    initial: cloud_foundry::CRASH_BACKOFF_MIN,
+                    max: cloud_foundry::CRASH_BACKOFF_MAX,
+                    reset: cloud_foundry::CRASH_RESET,
+                },
                 last: Some(cloud_foundry::MAX_CRASHES),
-                row_ends: RowEnds::Ready(cloud_foundry::CRASH_RESET),
             },
             Self::RancherFleet { .. }
             | Self::ArgoCd { .. }

@@ -314,7 +314,7 @@ impl Product for CloudFoundryProduct<'_> {
         decision
     }
 
-    fn is_idle(&self) -> bool {
+    fn is_idle(&self, _world: &World<'_>) -> bool {
         // Where nothing else is to happen, an instance that starts is one that is about to crash.
         let starts = self.instances().contains(&LrpState::Claimed);
         self.idle && !starts && self.view.active().is_some_and(Deployment::is_ticked) && !self.moves_when_restarting()

@@ -34,6 +34,8 @@ pub(super) struct Controller<'s> {
     again: bool,
     /// The earliest [`DriverEvent::Due`] in the queue.
     due: Option<SimTime>,
+    /// How many of them are in the queue.
+    dues: usize,
     /// Deploys of the pass in progress that are still to be written, in their order.
     unwritten: VecDeque<Deploy>,
     /// The one timer that the product asked for.
@@ -52,6 +54,7 @@ impl<'s> Controller<'s> {
             dirty: false,
             again: false,
             due: None,
+            dues: 0,
             unwritten: VecDeque::new(),
             timer: None,
             passes: Vec::new(),
@@ -76,10 +79,14 @@ impl<'s> Controller<'s> {
         report.cluster
     }
 
-    /// Whether the product's timer is all that goes on here, and another pass would come to nothing. The timer is then
-    /// the one event of the controller that is pending.
-    pub(super) fn is_idle(&self) -> bool {
-        !self.busy && self.timer.is_some() && self.product.is_idle()
+    /// How many events are pending that nothing but the product's own timers has scheduled.
+    pub(super) fn timers(&self) -> usize {
+        usize::from(self.timer.is_some()) + self.dues
+    }
+
+    /// Whether nothing goes on here but timers, and whatever they start would come to nothing.
+    pub(super) fn is_idle(&self, world: &World<'_>) -> bool {
+        !self.busy && self.product.is_idle(world)
     }
 
     /// Something that the controller watches has changed.
@@ -100,7 +107,7 @@ impl<'s> Controller<'s> {
             t_s: now.as_secs_f64(),
             duration_s: duration.as_secs_f64(),
             created: decision.created as u64,
-            promoted: decision.deploys.len() as u64,
+            promoted: (decision.deploys.len() + decision.requested) as u64,
             unavailable: decision.unavailable,
         });
         if let Some(timer) = self.timer.take() {
@@ -123,12 +130,13 @@ impl<'s> Controller<'s> {
     /// What is due in the product happens. Returns the clusters of which it sees something new.
     pub(super) fn due(&mut self, world: &mut World<'_>, queue: &mut Queue) -> Vec<ClusterId> {
         let now = queue.now();
+        self.dues -= 1;
         if self.due.is_some_and(|due| due <= now) {
             self.due = None;
         }
-        let happened = self.product.advance(now);
-        for (cluster, revision) in happened.deploys {
-            world.tell(cluster, revision, queue);
+        let happened = self.product.advance(now, world);
+        for (cluster, revision) in happened.pushes {
+            world.push(cluster, revision, queue);
         }
         if happened.starts_pass {
             self.changed(queue);
@@ -142,6 +150,7 @@ impl<'s> Controller<'s> {
         let at = at.max(queue.now());
         if self.due.is_none_or(|due| at < due) {
             self.due = Some(at);
+            self.dues += 1;
             queue.schedule(at, Event::Driver(DriverEvent::Due));
         }
     }

@@ -15,7 +15,7 @@ use crate::rollout::kubefleet::{ApplyStrategy, Defects, PlacementPolicy, Rolling
 use crate::rollout::{Action, Hold, Scheduler};
 use crate::scenario::Scenario;
 use crate::units::SimTime;
-use crate::world::{ClusterId, NEW, Report};
+use crate::world::{ClusterId, NEW, Report, World};
 
 /// KubeFleet's rollout controller with one placement.
 pub(super) struct KubeFleetRollingProduct {
@@ -102,7 +102,7 @@ impl Product for KubeFleetRollingProduct {
     }
 
     /// Availability of what runs here can be tracked, so that time alone makes nothing ready.
-    fn is_idle(&self) -> bool {
+    fn is_idle(&self, _world: &World<'_>) -> bool {
         self.was_quiet && !self.is_news
     }
 }

@@ -19,7 +19,7 @@ use crate::rollout::kubefleet::{
 use crate::rollout::{Action, ApprovalId, Hold, Scheduler};
 use crate::scenario::Scenario;
 use crate::units::SimTime;
-use crate::world::{ClusterId, DurationModel, NEW, OLD, ReleaseKind, Report};
+use crate::world::{ClusterId, DurationModel, NEW, OLD, ReleaseKind, Report, World};
 
 /// KubeFleet's controller with one staged update run.
 pub(super) struct KubeFleetStagedProduct {
@@ -191,7 +191,7 @@ impl Product for KubeFleetStagedProduct {
 
     /// A run that saw what there is, changed nothing, and waits neither for a person nor for a time. Clusters that are
     /// updating are waited for until they are called stuck, because that is what a user would be shown.
-    fn is_idle(&self) -> bool {
+    fn is_idle(&self, _world: &World<'_>) -> bool {
         let [before, after] = self.progress;
         let (Some(after), true) = (after, before == after) else { return false };
         let run = self.scheduler.run();

@@ -62,7 +62,7 @@ struct Sim<'s> {
 
 impl<'s> Sim<'s> {
     fn new(scenario: &'s Scenario, seed: u64, replicate: u32, queue: &mut Queue) -> Self {
-        let world = World::new(&scenario.world, scenario.restarts, seed, replicate, queue);
+        let mut world = World::new(&scenario.world, scenario.restarts, seed, replicate, queue);
         let product: Box<dyn Product + 's> = match &scenario.strategy {
             Strategy::RancherFleet { rules, strategy } => {
                 Box::new(rancher_fleet::RancherFleetProduct::new(scenario, *rules, strategy))
@@ -71,7 +71,8 @@ impl<'s> Sim<'s> {
                 Box::new(cloud_foundry::CloudFoundryProduct::new(scenario, deployment, seed, replicate))
             }
             Strategy::ArgoCd { spec, options, release } => {
-                Box::new(argo_cd::ArgoCdProduct::new(scenario, spec, *options, *release))
+                let luck = engine::Streams::new(seed, replicate);
+                Box::new(argo_cd::ArgoCdProduct::new(scenario, spec, *options, *release, &luck))
             }
             Strategy::ArgoCdProposal { strategy } => Box::new(argo_cd::ProposalProduct::new(scenario, strategy)),
             Strategy::AllAtOnce {} => Box::new(BaselineProduct::new(scenario, Baseline::AllAtOnce)),
@@ -91,6 +92,9 @@ impl<'s> Sim<'s> {
                 Box::new(KubeFleetRollingProduct::new(scenario, *rules, *defects, *policy, config))
             }
         };
+        if product.sees_progress_deadlines() {
+            world.watch_progress_deadlines();
+        }
         let targets = scenario.world.clusters.len();
         let mut sim = Self {
             scenario,
@@ -108,7 +112,7 @@ impl<'s> Sim<'s> {
         self.progress.is_complete()
             || self.world.is_at_rest(queue, 0)
             // Asked last, and only when it decides: it may cost as much as a pass.
-            || (self.world.is_at_rest(queue, 1) && self.controller.is_idle())
+            || (self.world.is_at_rest(queue, self.controller.timers()) && self.controller.is_idle(&self.world))
     }
 
     fn held_by(&self, outcome: Outcome) -> String {
@@ -128,6 +132,7 @@ impl<'s> Sim<'s> {
     ) -> RunRecord {
         let totals = self.world.finish(end);
         self.world.assert_bytes_are_conserved();
+        self.world.assert_littles_law();
         let meter = self.world.meter();
         let (egress_peak_1s, egress_peak_60s) = meter.egress_peaks();
         let passes = std::mem::take(&mut self.controller.passes);

@@ -18,6 +18,8 @@ pub(super) struct Deploy {
 pub(super) struct Decision {
     /// In the order in which they are written.
     pub(super) deploys: Vec<Deploy>,
+    /// Targets of which the pass requests what the product itself does later.
+    pub(super) requested: usize,
     /// Objects that the pass creates.
     pub(super) created: usize,
     /// Objects that the pass writes, created ones included.
@@ -35,14 +37,19 @@ pub(super) struct Decision {
 pub(super) struct Happened {
     /// It starts a pass.
     pub(super) starts_pass: bool,
-    /// Clusters to tell what to run, at once.
-    pub(super) deploys: Vec<(ClusterId, Revision)>,
+    /// Clusters in which the product itself applies a revision, at once; offline ones never hear of it.
+    pub(super) pushes: Vec<(ClusterId, Revision)>,
     /// Clusters of which the product sees something new.
     pub(super) changed: Vec<ClusterId>,
 }
 
 /// One product's controller: the adapter between a scheduler and the world.
 pub(super) trait Product {
+    /// Whether it looks at the progress deadlines of Deployments. They are followed for such a product only.
+    fn sees_progress_deadlines(&self) -> bool {
+        false
+    }
+
     /// A report has reached the controller's cache. Returns whether the change starts a pass.
     fn learn(&mut self, report: Report) -> bool;
 
@@ -64,8 +71,10 @@ pub(super) trait Product {
     }
 
     /// Whether every further pass on what is in the cache now would come to nothing, whenever it is made. A product
-    /// that looks again and again by a timer says so, and its rollout counts as stalled when no news can come either.
-    fn is_idle(&self) -> bool {
+    /// that looks again and again by a timer, or tries again and again what must fail, says so, and its rollout counts
+    /// as stalled when no news can come either.
+    fn is_idle(&self, world: &World<'_>) -> bool {
+        let _ = world;
         false
     }
 
@@ -85,7 +94,8 @@ pub(super) trait Product {
     }
 
     /// Lets everything happen that is due at `now`.
-    fn advance(&mut self, _now: SimTime) -> Happened {
+    fn advance(&mut self, now: SimTime, world: &World<'_>) -> Happened {
+        let _ = (now, world);
         Happened::default()
     }
 }

@@ -22,19 +22,24 @@ pub struct Report {
     pub applied: Revision,
     /// Whether all of it was ready.
     pub ready: bool,
+    /// Whether a Deployment of it had exceeded its progress deadline; false unless the world watches those
+    /// ([`World::watch_progress_deadlines`]).
+    pub degraded: bool,
 }
 
 /// The agent's own state.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Agent {
     told: Option<Revision>,
+    /// What the management cluster failed to apply while the cluster was offline, and does not keep for it.
+    missed: Option<Revision>,
     applying: Option<Revision>,
     applied: Option<Revision>,
     applies: u64,
     hearings: u64,
     reports: u64,
-    /// The last report sent, and when it arrives: reports do not overtake each other.
-    sent: Option<(Revision, bool)>,
+    /// The last report sent (with readiness and failure), and when it arrives: reports do not overtake each other.
+    sent: Option<(Revision, bool, bool)>,
     arrives: SimTime,
     /// A report about readiness is due.
     readiness_due: bool,
@@ -48,12 +53,13 @@ impl Agent {
         let known = applied.map(|revision| (revision, true));
         Self {
             told: applied,
+            missed: None,
             applying: None,
             applied,
             applies: 0,
             hearings: 0,
             reports: 0,
-            sent: known,
+            sent: applied.map(|revision| (revision, true, false)),
             arrives: SimTime::ZERO,
             readiness_due: false,
             known,
@@ -67,12 +73,29 @@ impl World<'_> {
         let now = queue.now();
         self.meter.advance(now);
         let cluster = &mut self.clusters[id.index()];
-        cluster.agent.told = Some(revision);
+        (cluster.agent.told, cluster.agent.missed) = (Some(revision), None);
         if revision == NEW {
             cluster.facts.told.get_or_insert(now);
         }
         if cluster.online {
             self.send_instruction(id, queue);
+        }
+        self.note_phase(id);
+    }
+
+    /// The management cluster itself applies a revision in a cluster, as Argo CD does; an offline one never hears of it,
+    /// not even when it returns.
+    pub fn push(&mut self, id: ClusterId, revision: Revision, queue: &mut Queue) {
+        let now = queue.now();
+        let cluster = &mut self.clusters[id.index()];
+        if cluster.online {
+            self.tell(id, revision, queue);
+            return;
+        }
+        self.meter.advance(now);
+        cluster.agent.missed = Some(revision);
+        if revision == NEW {
+            cluster.facts.told.get_or_insert(now);
         }
         self.note_phase(id);
     }
@@ -120,11 +143,12 @@ impl World<'_> {
 
     /// A workload changed: tell the management cluster later, if the cluster's readiness is not what it knows.
     pub(super) fn note_settled(&mut self, id: ClusterId, queue: &mut Queue) {
-        let settled = self.is_settled(id);
+        let (settled, degraded) = (self.is_settled(id), self.is_degraded(id));
         let cluster = &mut self.clusters[id.index()];
-        cluster.settled = settled;
-        let told = cluster.agent.sent.is_some_and(|(_, ready)| ready);
-        if settled != told && !cluster.agent.readiness_due {
+        (cluster.settled, cluster.degraded) = (settled, degraded);
+        let told = cluster.agent.sent.is_some_and(|(_, ready, _)| ready);
+        let told_degraded = cluster.agent.sent.is_some_and(|(_, _, degraded)| degraded);
+        if (settled, degraded) != (told, told_degraded) && !cluster.agent.readiness_due {
             cluster.agent.readiness_due = true;
             queue.schedule_in(self.spec.agent.readiness_delay, Event::ReadinessDue { cluster: id });
         }
@@ -139,7 +163,7 @@ impl World<'_> {
         let cluster = &mut self.clusters[id.index()];
         let agent = &mut cluster.agent;
         let Some(applied) = agent.applied else { return };
-        let news = (applied, cluster.settled);
+        let news = (applied, cluster.settled, cluster.degraded);
         if agent.sent == Some(news) {
             return;
         }
@@ -148,7 +172,8 @@ impl World<'_> {
         agent.reports += 1;
         let delay = self.spec.agent.report_delay.draw(&self.streams, cluster.key, "report delay", nth);
         agent.arrives = agent.arrives.max(queue.now() + delay);
-        queue.schedule(agent.arrives, Event::ReportArrives(Report { cluster: id, applied, ready: cluster.settled }));
+        let (ready, degraded) = (cluster.settled, cluster.degraded);
+        queue.schedule(agent.arrives, Event::ReportArrives(Report { cluster: id, applied, ready, degraded }));
     }
 
     pub(super) fn report_arrives(&mut self, report: Report, now: SimTime) {
@@ -165,7 +190,7 @@ impl World<'_> {
     pub(super) fn note_phase(&mut self, id: ClusterId) {
         let cluster = &mut self.clusters[id.index()];
         let agent = &cluster.agent;
-        let phase = if agent.told != Some(NEW) {
+        let phase = if agent.missed.or(agent.told) != Some(NEW) {
             ClusterPhase::Waiting
         } else if agent.known == Some((NEW, true)) {
             ClusterPhase::Ready

@@ -13,8 +13,8 @@
 //!   Fitted here as constant + layers · per-layer + bytes / rate, median error 5 to 13 %.
 //! - *api*: kubernetes/api `core/v1` and `apps/v1` @10b39a3.
 
-use super::restarts::{Restarts, RowEnds};
-use super::spec::{Backoff, CountOrPercent, DurationModel, RetrySpec};
+use super::restarts::{Restarter, Restarts};
+use super::spec::{Backoff, CountOrPercent, DurationModel, Requeue, RetrySpec};
 use crate::units::{Bytes, SimDuration};
 
 // ---- clusters and links ----
@@ -56,21 +56,44 @@ pub const REGISTRY_BURST: u32 = 10;
 /// Gate after a failed pull, per pod and image: 10 s doubling to 300 s, no jitter, forgotten after 600 s. Source:
 /// constants in kubernetes/kubernetes `pkg/kubelet/kubelet.go`; kubernetes/client-go `util/flowcontrol/backoff.go`
 /// @32ce75a.
-pub const IMAGE_BACKOFF: Backoff = Backoff { initial: SimDuration::from_secs(10), max: SimDuration::from_secs(300) };
+pub const IMAGE_BACKOFF: Backoff = Backoff {
+    initial: SimDuration::from_secs(10),
+    max: SimDuration::from_secs(300),
+    reset: SimDuration::from_secs(600),
+};
 
-/// How Kubernetes restarts a container that crashed. Source: `newCrashLoopBackOff` in the same `kubelet.go`. The alpha
-/// gate `ReduceDefaultCrashLoopBackOffDecay` makes the waits 1 s to 60 s (kubernetes/enhancements KEP-4603).
+/// How the kubelet starts a container again that crashed. Source: `newCrashLoopBackOff` in the same `kubelet.go`, with
+/// its `HasExpiredFunc` (600 s, whatever the longest wait is); `doBackOff` in
+/// `pkg/kubelet/kuberuntime/kuberuntime_manager.go` starts a container at once that has not crashed before. The alpha
+/// gate `ReduceDefaultCrashLoopBackOffDecay` makes it 1 s to 60 s (kubernetes/enhancements KEP-4603); a node's own
+/// `maxContainerRestartPeriod` is 1 s to 300 s.
 pub const RESTARTS: Restarts = Restarts {
-    immediate: 0,
-    backoff: Backoff { initial: SimDuration::from_secs(10), max: SimDuration::from_secs(300) },
+    by: Restarter::Kubelet,
+    immediate: 1,
+    backoff: Backoff {
+        initial: SimDuration::from_secs(10),
+        max: SimDuration::from_secs(300),
+        reset: SimDuration::from_secs(600),
+    },
     last: None,
-    row_ends: RowEnds::Quiet,
 };
 
 /// From an error to the pod's next sync: 10 s with a jitter factor of 0.5. Source: constants in kubernetes/kubernetes
 /// `pkg/kubelet/pod_workers.go`. It is the only thing that pulls a storm of retries apart.
 pub const ERROR_REQUEUE: DurationModel =
     DurationModel::Uniform { min: SimDuration::from_secs(10), max: SimDuration::from_secs(15) };
+
+/// Which rule sets the next sync. Source: `completeWork` in the same `pod_workers.go`. Newer kubelets (kubernetes
+/// #133066, 2025-10) take the earliest expiry that an error carries; in the copies read only a crash loop's error
+/// carries one, so pulls keep the older rule.
+pub const REQUEUE: Requeue = Requeue::AfterError;
+
+/// `syncFrequency`, the longest wait under the newer rule before its jitter. Source: kubelet defaults.
+pub const SYNC_PERIOD: SimDuration = SimDuration::from_secs(60);
+
+/// Jitter factor of the newer rule: up to half of the wait is added. Source: `workerBackOffPeriodJitterFactor` in
+/// the same `pod_workers.go`.
+pub const REQUEUE_JITTER: f64 = 0.5;
 
 // ---- container runtime and disk ----
 
@@ -89,6 +112,10 @@ pub const RESUME: bool = true;
 /// Whether compressed layers stay on the node. Source: containerd's `discard_unpacked_layers` is off by default; some
 /// managed nodes turn it on.
 pub const KEEP_BLOBS: bool = true;
+
+/// Layers unpacked at once. Source: `max_concurrent_unpacks` in containerd `plugins/transfer/plugin.go`, since 2.2; more
+/// than 1 needs a snapshotter that can rebase. 3 to 12 are in use.
+pub const UNPACK_SLOTS: u32 = 1;
 
 /// Uncompressed MB written per second while unpacking one layer. Source: chonks, n1-standard-16 with a local SSD, 4 to
 /// 64 nodes: 197 to 208; with a boot disk 159 to 182; c5a.4xlarge 300 to 335 within the page cache, then 132.
@@ -137,6 +164,9 @@ pub const DEPLOYMENT_MAX_UNAVAILABLE: CountOrPercent = CountOrPercent::Percent(2
 
 /// `maxSurge` of a Deployment. Source: as above.
 pub const DEPLOYMENT_MAX_SURGE: CountOrPercent = CountOrPercent::Percent(25);
+
+/// `progressDeadlineSeconds` of a Deployment. Source: api, `apps/v1` (`pkg/apis/apps/v1/defaults.go`).
+pub const PROGRESS_DEADLINE: SimDuration = SimDuration::from_secs(600);
 
 /// `maxUnavailable` of a DaemonSet. Source: api, `apps/v1` RollingUpdateDaemonSet.
 pub const DAEMON_SET_MAX_UNAVAILABLE: CountOrPercent = CountOrPercent::Count(1);

@@ -32,7 +32,8 @@ impl TokenBucket {
     }
 }
 
-/// One entry of an exponential back-off without jitter (client-go `flowcontrol.Backoff`, jitter factor 0).
+/// One entry of an exponential back-off without jitter (client-go `flowcontrol.Backoff`, jitter factor 0): the wait, and
+/// since when.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct BackoffEntry {
     last: Option<(SimDuration, SimTime)>,
@@ -42,8 +43,7 @@ impl BackoffEntry {
     /// Records a failure at `now` and returns how long the gate stays closed.
     pub(super) fn fail(&mut self, now: SimTime, backoff: Backoff) -> SimDuration {
         let delay = match self.last {
-            // An entry that was not renewed for twice the longest wait is forgotten.
-            Some((delay, renewed)) if now - renewed <= backoff.max * 2 => (delay * 2).min(backoff.max),
+            Some((delay, renewed)) if now - renewed <= backoff.reset => (delay * 2).min(backoff.max),
             _ => backoff.initial,
         };
         self.last = Some((delay, now));
@@ -60,6 +60,7 @@ impl BackoffEntry {
 mod tests {
     use super::*;
     use crate::units::PerSecond;
+    use crate::world::calibration::IMAGE_BACKOFF;
 
     #[test]
     fn a_bucket_lets_its_burst_through_and_then_its_rate() {
@@ -74,7 +75,7 @@ mod tests {
 
     #[test]
     fn a_pod_that_fails_at_once_each_time_waits_10_20_40_80_160_300_300() {
-        let backoff = Backoff { initial: SimDuration::from_secs(10), max: SimDuration::from_secs(300) };
+        let backoff = IMAGE_BACKOFF;
         let mut entry = BackoffEntry::default();
         let mut now = SimTime::ZERO;
         let waits: Vec<f64> = (0..7)

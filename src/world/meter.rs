@@ -20,6 +20,8 @@ pub struct Gauge {
     peak: u64,
     /// Highest value since the start of the current second.
     second_peak: u64,
+    /// Time integral so far.
+    area_nanos: u128,
 }
 
 impl Gauge {
@@ -31,6 +33,16 @@ impl Gauge {
 
     fn subtract(&mut self, by: u64) {
         self.value = self.value.checked_sub(by).expect("what ends has begun");
+    }
+
+    fn integrate(&mut self, span: SimDuration) {
+        self.area_nanos += u128::from(span.as_nanos()) * u128::from(self.value);
+    }
+
+    /// Time integral up to the last [`Meter::advance`]: the value times the nanoseconds that it held.
+    #[must_use]
+    pub const fn area_nanos(&self) -> u128 {
+        self.area_nanos
     }
 
     /// The value now.
@@ -159,6 +171,9 @@ impl Meter {
         if self.egress_at_capacity {
             self.busy += span;
         }
+        for gauge in [&mut self.pulls, &mut self.downloads, &mut self.pulling_clusters] {
+            gauge.integrate(span);
+        }
         self.not_ready_nanos += u128::from(span.as_nanos()) * u128::from(self.not_ready());
         self.now = to;
     }
@@ -199,6 +214,12 @@ impl Meter {
             self.bins.truncate(MAX_BINS / 2);
             self.seconds_per_bin *= 2;
         }
+    }
+
+    /// The time that the meters have come to.
+    #[must_use]
+    pub const fn now(&self) -> SimTime {
+        self.now
     }
 
     /// The registry sends at `rate` from now on. Call [`Meter::advance`] first.

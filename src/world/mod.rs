@@ -9,7 +9,8 @@
 //! | `agent` | instructions, applies and reports, with their delays |
 //! | `pod`, `rolling` | pods, probes, back-offs; Deployment and DaemonSet rolling updates |
 //! | `restarts` | when containers that crash are started again |
-//! | `pull`, `request`, `node`, `catalog` | an image pull, request by request and layer by layer |
+//! | `progress` | the progress deadline of a Deployment |
+//! | `pull`, `request`, `unpack`, `node`, `disk`, `catalog` | an image pull, request by request and layer by layer |
 //! | `registry`, `gates` | the request limit; token bucket and back-off |
 //! | `luck` | what is drawn |
 //! | `meter` | exact peaks, totals and the time series |
@@ -21,12 +22,14 @@
 mod agent;
 pub mod calibration;
 mod catalog;
+mod disk;
 mod gates;
 mod ids;
 mod luck;
 mod meter;
 mod node;
 mod pod;
+mod progress;
 mod pull;
 mod registry;
 mod request;
@@ -37,15 +40,16 @@ mod spec;
 pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
+mod unpack;
 
 use std::collections::HashMap;
 
 pub use agent::Report;
 pub use ids::{ClusterId, NodeId, PodId, PullId};
 pub use meter::{Bin, ClusterPhase, Gauge, Meter};
-pub use pull::PullError;
+pub use pull::{PullError, PullFacts};
 pub use request::Request;
-pub use restarts::{Restarts, RowEnds};
+pub use restarts::{Restarter, Restarts};
 pub use spec::*;
 
 use crate::engine::{EntityKey, EventId, EventQueue, Streams, dist};
@@ -54,6 +58,7 @@ use crate::rollout::Revision;
 use crate::units::{Bytes, BytesPerSec, SimDuration, SimTime};
 use agent::Agent;
 use catalog::Catalog;
+use disk::Disk;
 use gates::TokenBucket;
 use luck::Lot;
 use node::{Blob, Chain, Node};
@@ -127,6 +132,13 @@ pub enum Event {
         /// Of which pod.
         pod: PodId,
     },
+    /// A Deployment's controller looks whether its progress deadline is over.
+    ProgressDeadline {
+        /// In which cluster.
+        cluster: ClusterId,
+        /// Which workload.
+        workload: usize,
+    },
     /// A deleted pod's grace is over.
     PodGone {
         /// Which pod.
@@ -164,9 +176,28 @@ pub enum Event {
     },
     /// At least one transfer has brought all its bytes.
     TransfersEnd,
+    /// A layer begins to be written, on a node whose disk is a limit.
+    LayerWrites {
+        /// For which pull.
+        pull: PullId,
+        /// Its index in the image.
+        layer: u16,
+    },
+    /// A layer is written, or the disk's buffer is full.
+    DiskChanges {
+        /// Whose disk.
+        node: NodeId,
+    },
     /// A layer is unpacked.
     Unpacked {
         /// For which pull.
+        pull: PullId,
+        /// Its index in the image.
+        layer: u16,
+    },
+    /// A pull has taken as long as it may.
+    PullDeadline {
+        /// Which pull.
         pull: PullId,
     },
     /// An image is complete on its node.
@@ -204,6 +235,8 @@ struct Cluster {
     workloads: Vec<WorkloadState>,
     /// All workloads run their template, ready.
     settled: bool,
+    /// A Deployment has exceeded its progress deadline.
+    degraded: bool,
     troubled_pods: u32,
     pulls_now: u32,
     phase: ClusterPhase,
@@ -242,7 +275,7 @@ pub struct Totals {
     /// Image pulls begun.
     pub pulls: u64,
     /// Attempts that failed, by [`PullError`] in its order.
-    pub failed_pulls: [u64; 3],
+    pub failed_pulls: [u64; PullError::COUNT],
     /// Times a pod was sent into image back-off.
     pub backoffs: u64,
     /// Containers that crashed.
@@ -281,6 +314,7 @@ pub struct World<'s> {
     reports: Vec<Report>,
     /// Pending events that can change nothing any more.
     hopeless_events: usize,
+    watches_progress: bool,
 }
 
 impl<'s> World<'s> {
@@ -312,6 +346,7 @@ impl<'s> World<'s> {
             totals: Totals::default(),
             reports: Vec::new(),
             hopeless_events: 0,
+            watches_progress: false,
             catalog,
         };
         for cluster in &spec.clusters {
@@ -339,6 +374,7 @@ impl<'s> World<'s> {
             agent: Agent::settled(running),
             workloads: self.spec.workloads.iter().map(|_| WorkloadState::default()).collect(),
             settled: running.is_some(),
+            degraded: false,
             troubled_pods: 0,
             pulls_now: 0,
             phase: ClusterPhase::Waiting,
@@ -356,11 +392,14 @@ impl<'s> World<'s> {
     fn new_node(&mut self, cluster: ClusterId, key: EntityKey, downlink: LinkId) -> Node {
         let spec = &self.spec.node;
         let speed = dist::lognormal(&mut self.streams.stream(key, "unpack speed"), 1.0, spec.unpack_spread);
+        let unpack_rate = BytesPerSec::new(spec.unpack_rate.get() * speed);
         Node {
             cluster,
             key,
             link: self.network.add_link(Some(downlink), spec.nic),
-            unpack_rate: BytesPerSec::new(spec.unpack_rate.get() * speed),
+            unpack_rate,
+            disk: spec.disk.map(|disk| Disk::new(disk, unpack_rate)),
+            unpacking: 0,
             blobs: vec![Blob::Partial(Bytes::ZERO); self.catalog.blobs],
             chains: vec![Chain::Absent; self.catalog.chains],
             present: vec![false; self.catalog.len()],
@@ -397,13 +436,17 @@ impl<'s> World<'s> {
             Event::PodAvailable { pod, start } => self.pod_available(pod, start, queue),
             Event::Crashed { pod } => self.crashed(pod, queue),
             Event::Restart { pod } => self.restart(pod, queue),
+            Event::ProgressDeadline { cluster, workload } => self.progress_deadline(cluster, workload, queue),
             Event::PodGone { pod } => self.pod_gone(pod, queue),
             Event::RequestArrives { pull, request } => self.request_arrives(pull, request, queue),
             Event::Answered { pull, request, accepted } => self.answered(pull, request, accepted, queue),
             Event::RequestAgain { pull, request } => self.request_again(pull, request, queue),
             Event::BlobHostAnswers { pull, request } => self.blob_host_answers(pull, request, queue),
             Event::TransfersEnd => self.transfers_end(queue),
-            Event::Unpacked { pull } => self.unpacked(pull, queue),
+            Event::LayerWrites { pull, layer } => self.layer_writes(pull, layer, queue),
+            Event::DiskChanges { node } => self.disk_changes(node, queue),
+            Event::Unpacked { pull, layer } => self.unpacked(pull, layer, queue),
+            Event::PullDeadline { pull } => self.pull_deadline(pull, queue),
             Event::Pulled { pull } => self.pulled(pull, queue),
         }
     }
@@ -477,6 +520,12 @@ impl<'s> World<'s> {
         queue.len() == self.hopeless_events + idle
     }
 
+    /// Whether the cluster can be reached.
+    #[must_use]
+    pub fn is_online(&self, cluster: ClusterId) -> bool {
+        self.clusters[cluster.index()].online
+    }
+
     /// Whether a pod of the cluster waits after a failed pull or a crash, and is not being tried again right now.
     #[must_use]
     pub fn is_backing_off(&self, cluster: ClusterId) -> bool {
@@ -517,6 +566,18 @@ impl<'s> World<'s> {
     pub fn assert_bytes_are_conserved(&self) {
         let Totals { sent, received, lost, .. } = self.totals;
         assert_eq!(sent, received + lost, "sent = received + lost");
+    }
+
+    /// Checks Little's law on the image pulls: those under way, summed over time by the meters, are the time that each of
+    /// them took.
+    ///
+    /// # Panics
+    /// When a pull was metered but not made, or the other way round. Call it after [`World::finish`].
+    pub fn assert_littles_law(&self) {
+        let now = self.meter.now();
+        let taken = |pull: PullFacts| u128::from((pull.ended.unwrap_or(now) - pull.began).as_nanos());
+        let sum: u128 = self.pulls().map(taken).sum();
+        assert_eq!(self.meter.pulls.area_nanos(), sum, "pulls under way over time = time that pulls took");
     }
 
     /// The share of `span` in which the registry's egress was at its capacity; 0 for no time at all.

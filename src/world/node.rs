@@ -1,8 +1,13 @@
-//! A node: what its disk holds, its queue of image pulls, and its download slots.
+//! A node: what its disk holds, its queue of image pulls, and its download and unpack slots.
+//!
+//! Left out: image garbage collection. The kubelet deletes images when the disk is 85 % full, looking every five minutes,
+//! and never those of running pods; a rollout feels it only on disks too small for two revisions, and then in evictions,
+//! which this model does not have either.
 
 use std::collections::VecDeque;
 
 use super::catalog::{Catalog, ImageRef};
+use super::disk::Disk;
 use super::gates::TokenBucket;
 use super::ids::{ClusterId, PodId, PullId};
 use crate::engine::EntityKey;
@@ -37,6 +42,10 @@ pub(super) struct Node {
     pub(super) key: EntityKey,
     pub(super) link: LinkId,
     pub(super) unpack_rate: BytesPerSec,
+    /// What all unpacking writes through; none if the disk is no limit.
+    pub(super) disk: Option<Disk>,
+    /// Layers being unpacked.
+    pub(super) unpacking: u32,
     pub(super) blobs: Vec<Blob>,
     pub(super) chains: Vec<Chain>,
     /// Per image: all its chains are unpacked and the runtime knows its name.

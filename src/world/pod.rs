@@ -2,20 +2,29 @@
 //!
 //! A pod waits for its image, starts, and becomes ready at the first readiness probe that its process can answer; then
 //! it is available after `minReadySeconds`. A failed pull sends it into image back-off: the gate closes for 10, 20, …
-//! 300 s, and the kubelet looks at it again only when the pod is synced, 10-15 s after each error. A container that
-//! crashes restarts as the platform does it ([`super::Restarts`]).
+//! 300 s, and the kubelet looks at it again only when the pod is synced: 10-15 s after each error, or by the newer rule
+//! when the gate opens. A container that crashes is started again by the platform's rule ([`super::Restarts`]).
 //!
-//! Left out: resources and eviction, node failures, init containers, and the seconds that the API server, the
-//! kubelet's status manager and the workload controllers take to see each other's changes.
+//! Readiness probes are made every period, counted from the container's start, when its first sync as running makes the
+//! kubelet probe at once (kubernetes `pkg/kubelet/prober/{worker,prober_manager}.go`); those before `initialDelay` are
+//! skipped. A probe that times out fails as one that is refused does, and the next one comes a period after it was made,
+//! so `timeoutSeconds` decides nothing while it is not longer than the period. `failureThreshold` takes readiness away
+//! from a pod that had it, which here only a crash does.
+//!
+//! Left out: resources and eviction, node failures, init containers, liveness and startup probes (a process that they kill
+//! before it is ready is a defect to a rollout), and the seconds that the API server, the kubelet's status manager and
+//! the workload controllers take to see each other's changes. The kubelet sees containers change once a second (PLEG);
+//! the half of it that passes on average is part of the guessed `startOverhead`.
 
 use super::catalog::{Catalog, ImageRef};
 use super::gates::BackoffEntry;
 use super::ids::{ClusterId, NodeId, PodId};
+use super::progress::{Counts, Progressing};
 use super::pull::PullError;
-use super::restarts::Crashes;
+use super::restarts::{Crashes, Restarter};
 use super::rolling::{Census, Step, daemon_set_limits, deployment_limits};
-use super::spec::{DurationModel, WorkloadKind};
-use super::{Event, NEW, Queue, World};
+use super::spec::{DurationModel, Requeue, WorkloadKind};
+use super::{Event, NEW, Queue, World, calibration};
 use crate::rollout::Revision;
 use crate::units::{SimDuration, SimTime};
 
@@ -45,6 +54,7 @@ pub(super) struct Pod {
     pub(super) revision: Revision,
     pub(super) image: ImageRef,
     phase: Phase,
+    ready: bool,
     available: bool,
     image_backoff: BackoffEntry,
     crashes: Crashes,
@@ -69,6 +79,7 @@ pub(super) struct WorkloadState {
     pods: Vec<PodId>,
     /// Nodes (one entry a pod) on which a pod of it is terminating.
     terminating: Vec<NodeId>,
+    pub(super) progressing: Progressing,
 }
 
 impl World<'_> {
@@ -76,6 +87,7 @@ impl World<'_> {
     pub(super) fn roll_out(&mut self, cluster: ClusterId, revision: Revision, queue: &mut Queue) {
         for workload in 0..self.spec.workloads.len() {
             self.clusters[cluster.index()].workloads[workload].desired = Some(revision);
+            self.progress_begins(cluster, workload, queue.now());
             self.sync_workload(cluster, workload, queue);
         }
     }
@@ -93,7 +105,7 @@ impl World<'_> {
             for nth in 0..pods as usize {
                 let node = NodeId::at(nodes.start + nth % nodes.len());
                 let pod = self.new_pod(cluster, at, node, revision, Phase::Running);
-                self.pods[pod.index()].available = true;
+                (self.pods[pod.index()].ready, self.pods[pod.index()].available) = (true, true);
                 self.clusters[cluster.index()].workloads[at].pods.push(pod);
                 self.nodes[node.index()].preload(&self.catalog, image, self.spec.node.keep_blobs);
             }
@@ -128,6 +140,7 @@ impl World<'_> {
             WorkloadKind::Deployment { .. } => self.sync_deployment(cluster, workload, queue),
             WorkloadKind::DaemonSet { .. } => self.sync_daemon_set(cluster, workload, queue),
         }
+        self.judge_progress(cluster, workload, queue);
         self.note_settled(cluster, queue);
     }
 
@@ -147,7 +160,7 @@ impl World<'_> {
     }
 
     fn census(&self, cluster: ClusterId, workload: usize) -> Census {
-        let WorkloadKind::Deployment { replicas, max_unavailable, max_surge } = self.spec.workloads[workload].kind
+        let WorkloadKind::Deployment { replicas, max_unavailable, max_surge, .. } = self.spec.workloads[workload].kind
         else {
             unreachable!("only a Deployment takes a census");
         };
@@ -166,6 +179,18 @@ impl World<'_> {
             }
         }
         census
+    }
+
+    pub(super) fn progress_counts(&self, cluster: ClusterId, workload: usize) -> Counts {
+        let state = &self.clusters[cluster.index()].workloads[workload];
+        let mut counts = Counts::default();
+        for pod in &state.pods {
+            let pod = &self.pods[pod.index()];
+            *if Some(pod.revision) == state.desired { &mut counts.updated } else { &mut counts.old } += 1;
+            counts.ready += u32::from(pod.ready);
+            counts.available += u32::from(pod.available);
+        }
+        counts
     }
 
     /// The node with the fewest pods of this revision, among those with the fewest of the workload, the first of all:
@@ -281,6 +306,7 @@ impl World<'_> {
             revision,
             image,
             phase,
+            ready: false,
             available: false,
             image_backoff: BackoffEntry::default(),
             crashes: Crashes::default(),
@@ -306,7 +332,7 @@ impl World<'_> {
         let pod = &mut self.pods[id.index()];
         let (cluster, workload, node) = (pod.cluster, pod.workload, pod.node);
         let was = std::mem::replace(&mut pod.phase, Phase::Terminating);
-        pod.available = false;
+        (pod.ready, pod.available) = (false, false);
         self.nodes[node.index()].pull_queue.retain(|&waiting| waiting != id);
         let state = &mut self.clusters[cluster.index()].workloads[workload];
         state.pods.retain(|&other| other != id);
@@ -353,11 +379,28 @@ impl World<'_> {
     }
 
     fn requeue(&mut self, id: PodId, queue: &mut Queue) {
+        let now = queue.now();
+        let left =
+            self.pods[id.index()].image_backoff.opens().map_or(SimDuration::ZERO, |opens| opens.saturating_since(now));
+        let wait = self.until_next_sync(id, left);
+        queue.schedule_in(wait, Event::PodSync { pod: id });
+    }
+
+    /// From a failed sync of a pod to its next one, when its gate stays closed for so long.
+    fn until_next_sync(&mut self, id: PodId, left: SimDuration) -> SimDuration {
         let pod = &mut self.pods[id.index()];
         pod.requeues += 1;
         let nth = pod.requeues;
-        let wait = self.draw(id, &self.spec.node.error_requeue, "error requeue", nth);
-        queue.schedule_in(wait, Event::PodSync { pod: id });
+        let wait = match self.spec.node.requeue {
+            Requeue::AfterError => self.draw(id, &self.spec.node.error_requeue, "error requeue", nth),
+            Requeue::AtExpiry { sync_period } => {
+                let wait = left.min(sync_period);
+                let jitter = DurationModel::Uniform { min: wait, max: wait.mul_f64(1.0 + calibration::REQUEUE_JITTER) };
+                self.draw(id, &jitter, "expiry requeue", nth)
+            }
+        };
+        // A kubelet that looks all the time finds the gate open the moment it opens.
+        if wait.is_zero() { left } else { wait }
     }
 
     pub(super) fn image_ready(&mut self, id: PodId, queue: &mut Queue) {
@@ -424,10 +467,9 @@ impl World<'_> {
             Some(_) if defective => {}
             Some(probe) => {
                 let able = self.draw(id, &self.spec.workloads[workload].start, "start", start);
-                let waited = able.as_nanos().saturating_sub(probe.initial_delay.as_nanos());
-                let missed = waited.div_ceil(probe.period.as_nanos());
-                let probes = missed + u64::from(probe.success_threshold) - 1;
-                let after = probe.initial_delay + probe.period * probes;
+                // Probes go out every period from the start on; those before the initial delay are not made.
+                let missed = able.max(probe.initial_delay).as_nanos().div_ceil(probe.period.as_nanos());
+                let after = probe.period * (missed + u64::from(probe.success_threshold) - 1);
                 queue.schedule_in(after, Event::PodReady { pod: id, start });
             }
         }
@@ -439,10 +481,13 @@ impl World<'_> {
             return;
         }
         pod.crashes.ready(queue.now());
+        pod.ready = true;
+        let (cluster, workload) = (pod.cluster, pod.workload);
         let min_ready = self.spec.workloads[pod.workload].min_ready;
         if min_ready.is_zero() {
             self.pod_available(id, start, queue);
         } else {
+            self.judge_progress(cluster, workload, queue);
             queue.schedule_in(min_ready, Event::PodAvailable { pod: id, start });
         }
     }
@@ -466,13 +511,22 @@ impl World<'_> {
         let pod = &mut self.pods[id.index()];
         let (cluster, workload) = (pod.cluster, pod.workload);
         pod.phase = Phase::CrashLoop;
-        pod.available = false;
+        (pod.ready, pod.available) = (false, false);
         pod.hopeless = self.spec.workloads[workload].readiness.is_some();
         let wait = pod.crashes.crash(now, &self.restarts);
         self.totals.crashes += 1;
         self.note_trouble(id, true);
         if let Some(wait) = wait {
-            self.schedule_for_pod(id, wait, Event::Restart { pod: id }, queue);
+            let (opens, mut at) = (now + wait, now);
+            if self.restarts.by == Restarter::Diego {
+                at = opens;
+            }
+            // The crash itself makes a sync of the kubelet; while the gate is closed, each fails and brings the next.
+            while at < opens {
+                at = at + self.until_next_sync(id, opens - at);
+            }
+            self.pods[id.index()].crashes.restarts(at);
+            self.schedule_for_pod(id, at - now, Event::Restart { pod: id }, queue);
         }
         self.sync_workload(cluster, workload, queue);
     }

@@ -9,18 +9,23 @@
 //! above it are fetched unless their blob is in the content store, and unpacked in any case. Two pulls on one node
 //! that need the same blob or chain do the work once.
 //!
-//! Left out: bytes of manifests and headers, parallel unpacking and chunked layers (off by default), decompression
-//! speed apart from the unpack rate, and sharing of the disk between pulls that unpack at the same time.
+//! The kubelet's serial puller has a channel of ten waiting requests, and the eleventh caller blocks until there is
+//! room. Blocked callers are served in the order in which they came (Go's channels), so ten or none in the channel is
+//! the same queue: first come, first served, without an end.
+//!
+//! An attempt may have a deadline (`pullDeadline`); Kubernetes has none.
+//!
+//! Left out: bytes of manifests and headers, and chunked layers (off by default).
 
 use std::collections::VecDeque;
 
 use super::catalog::ImageRef;
-use super::ids::{NodeId, PodId, PullId};
+use super::ids::{ClusterId, NodeId, PodId, PullId};
 use super::node::{Blob, Chain};
 use super::request::Request;
 use super::spec::{PullOrder, PullPolicy, SlotScope};
 use super::{Event, Queue, World};
-use crate::engine::dist;
+use crate::engine::{EventId, dist};
 use crate::flow::TransferId;
 use crate::units::{Bytes, SimTime};
 
@@ -33,6 +38,28 @@ pub enum PullError {
     TooManyRequests,
     /// The transfer broke.
     Broken,
+    /// It took longer than the node's deadline.
+    Deadline,
+}
+
+impl PullError {
+    /// How many kinds there are.
+    pub const COUNT: usize = 4;
+}
+
+/// What became of one attempt to pull an image.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PullFacts {
+    /// In which cluster.
+    pub cluster: ClusterId,
+    /// On which node.
+    pub node: NodeId,
+    /// When the runtime began, after any wait in the kubelet's queue.
+    pub began: SimTime,
+    /// When it ended, well or not. `None`: it is still under way.
+    pub ended: Option<SimTime>,
+    /// Why it failed, if it did.
+    pub error: Option<PullError>,
 }
 
 /// How far a layer has come.
@@ -56,16 +83,26 @@ pub(super) struct Pull {
     pub(super) pod: PodId,
     pub(super) node: NodeId,
     pub(super) image: ImageRef,
+    began: SimTime,
+    finished: Option<SimTime>,
+    error: Option<PullError>,
     pub(super) ended: bool,
     /// The config is here and it is known which layers are missing.
-    planned: bool,
+    pub(super) planned: bool,
     /// Requests made of the current control request, or of each layer's, that were answered with 429.
     pub(super) rejections: u32,
     pub(super) layer_rejections: Vec<u32>,
     pub(super) fetches: Vec<Fetch>,
-    /// The next layer to unpack.
-    unpack_next: usize,
-    unpacking: bool,
+    /// The lowest layer that is not unpacked and committed.
+    pub(super) unpack_next: usize,
+    /// Layers that it is unpacking.
+    pub(super) unpacking: Vec<u16>,
+    /// Layers that it has unpacked while one below them was not.
+    pub(super) unpacked: Vec<u16>,
+    /// All is unpacked; what is left depends on nothing.
+    pub(super) finishing: bool,
+    /// Its pending deadline.
+    deadline: Option<EventId>,
     pub(super) config: Option<TransferId>,
     pub(super) blob_host_known: bool,
     /// Slots of this pull, when they are counted per image.
@@ -121,17 +158,25 @@ impl World<'_> {
             fails.then(|| (dist::unit(&mut rng), dist::unit(&mut rng)))
         };
         let cluster = node.cluster;
+        let deadline = self.spec.node.pull_deadline;
+        let deadline = deadline.map(|after| queue.schedule_in(after, Event::PullDeadline { pull }));
         self.pulls.push(Pull {
             pod,
             node: id,
             image,
+            began: now,
+            finished: None,
+            error: None,
             ended: false,
             planned: false,
             rejections: 0,
             layer_rejections: vec![0; layers],
             fetches: vec![Fetch::Done; layers],
             unpack_next: 0,
-            unpacking: false,
+            unpacking: Vec::new(),
+            unpacked: Vec::new(),
+            finishing: false,
+            deadline,
             config: None,
             blob_host_known: false,
             slots_taken: 0,
@@ -287,62 +332,18 @@ impl World<'_> {
     }
 
     /// Something on the node changed that other pulls may have waited for.
-    fn look_again(&mut self, id: PullId, queue: &mut Queue) {
+    pub(super) fn look_again(&mut self, id: PullId, queue: &mut Queue) {
         let node = self.pulls[id.index()].node;
-        for at in 0..self.nodes[node.index()].pulls.len() {
-            let other = self.nodes[node.index()].pulls[at];
-            self.claim_blobs(other);
-            self.grant_slots(other, queue);
-            self.unpack_next(other, queue);
-        }
-    }
-
-    /// Unpacks the lowest layer that is not unpacked yet, if its blob is here.
-    fn unpack_next(&mut self, id: PullId, queue: &mut Queue) {
-        let pull = &mut self.pulls[id.index()];
-        if pull.ended || pull.unpacking || !pull.planned {
-            return;
-        }
-        let node = &mut self.nodes[pull.node.index()];
-        let layers = &self.catalog.image(pull.image).layers;
-        while let Some(layer) = layers.get(pull.unpack_next) {
-            match node.chains[usize::from(layer.chain)] {
-                Chain::Unpacked => pull.unpack_next += 1,
-                Chain::Unpacking => return,
-                Chain::Absent if pull.fetches[pull.unpack_next] != Fetch::Done => return,
-                Chain::Absent => {
-                    node.chains[usize::from(layer.chain)] = Chain::Unpacking;
-                    pull.unpacking = true;
-                    let writing =
-                        layer.uncompressed.time_at(node.unpack_rate).expect("a checked unpack rate is not zero");
-                    queue.schedule_in(self.spec.node.unpack_per_layer + writing, Event::Unpacked { pull: id });
-                    return;
-                }
+        let mut committed = true;
+        while committed {
+            committed = false;
+            for at in 0..self.nodes[node.index()].pulls.len() {
+                let other = self.nodes[node.index()].pulls[at];
+                self.claim_blobs(other);
+                self.grant_slots(other, queue);
+                committed |= self.unpack_next(other, queue);
             }
         }
-        // Another pull may have unpacked what this one is still fetching; the runtime waits for its fetches all the same.
-        if pull.fetches.iter().all(|fetch| *fetch == Fetch::Done) {
-            pull.unpacking = true;
-            queue.schedule_in(self.spec.node.pull_constant, Event::Pulled { pull: id });
-        }
-    }
-
-    pub(super) fn unpacked(&mut self, id: PullId, queue: &mut Queue) {
-        let pull = &mut self.pulls[id.index()];
-        if pull.ended {
-            return;
-        }
-        let layer = self.catalog.image(pull.image).layers[pull.unpack_next];
-        let node = &mut self.nodes[pull.node.index()];
-        node.chains[usize::from(layer.chain)] = Chain::Unpacked;
-        let blob = &mut node.blobs[usize::from(layer.blob)];
-        // One that another pull fetches again, for another chain, is not there to be discarded.
-        if !self.spec.node.keep_blobs && *blob == Blob::Whole {
-            *blob = Blob::Discarded;
-        }
-        pull.unpacking = false;
-        pull.unpack_next += 1;
-        self.look_again(id, queue);
     }
 
     /// All layers are unpacked: the image is on the node.
@@ -353,22 +354,46 @@ impl World<'_> {
         }
         let (pod, node, image) = (pull.pod, pull.node, pull.image);
         self.nodes[node.index()].present[usize::from(image.0)] = true;
-        self.end_pull(id, queue.now());
+        self.end_pull(id, queue);
         self.image_ready(pod, queue);
         self.start_queued_pulls(node, queue);
     }
 
     /// Takes a pull off its node's list and out of the meters.
-    fn end_pull(&mut self, id: PullId, now: SimTime) {
+    fn end_pull(&mut self, id: PullId, queue: &mut Queue) {
+        let now = queue.now();
         let pull = &mut self.pulls[id.index()];
+        if let Some(deadline) = pull.deadline.take() {
+            queue.cancel(deadline);
+        }
         pull.ended = true;
+        pull.finished = Some(now);
         pull.fetches = Vec::new();
         pull.layer_rejections = Vec::new();
         pull.slot_queue = VecDeque::new();
+        pull.unpacking = Vec::new();
+        pull.unpacked = Vec::new();
         let node = &mut self.nodes[pull.node.index()];
         node.pulls.retain(|&other| other != id);
         let cluster = node.cluster;
         self.note_pull_ends(cluster, now);
+    }
+
+    /// An attempt has taken as long as it may.
+    pub(super) fn pull_deadline(&mut self, id: PullId, queue: &mut Queue) {
+        self.pulls[id.index()].deadline = None;
+        self.fail(id, PullError::Deadline, queue);
+    }
+
+    /// Every attempt so far, in the order in which they began.
+    pub fn pulls(&self) -> impl Iterator<Item = PullFacts> + '_ {
+        self.pulls.iter().map(|pull| PullFacts {
+            cluster: self.nodes[pull.node.index()].cluster,
+            node: pull.node,
+            began: pull.began,
+            ended: pull.finished,
+            error: pull.error,
+        })
     }
 
     /// The attempt fails: what is under way is dropped, and what has arrived is kept or lost.
@@ -400,13 +425,9 @@ impl World<'_> {
             }
         }
         self.nodes[node_id.index()].slot_queue.retain(|&(pull, _)| pull != id);
-        let pull = &self.pulls[id.index()];
-        if pull.unpacking
-            && let Some(layer) = self.catalog.image(image).layers.get(pull.unpack_next)
-        {
-            self.nodes[node_id.index()].chains[usize::from(layer.chain)] = Chain::Absent;
-        }
-        self.end_pull(id, now);
+        self.give_up_unpacking(id, queue);
+        self.pulls[id.index()].error = Some(error);
+        self.end_pull(id, queue);
         self.flow_changed(queue);
         self.pull_failed(pod, error, queue);
         // Others of the node may have waited for what this one had claimed.

@@ -4,8 +4,8 @@
 //! `pkg/controller/daemon/update.go`, of kubernetes/kubernetes. A terminating pod counts for neither controller's
 //! Deployment rule, as there; a DaemonSet's node stays taken until its old pod is gone.
 //!
-//! Left out: proportional scaling, pausing, rollback, and `progressDeadlineSeconds`, which marks a Deployment as failed
-//! but does not change what it does.
+//! Left out: proportional scaling, pausing and rollback. `progressDeadlineSeconds`, which changes nothing of what a
+//! Deployment does, is in [`super::progress`].
 
 use super::spec::CountOrPercent;
 

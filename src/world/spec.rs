@@ -136,8 +136,12 @@ pub struct NodeSpec {
     pub pull_rate: Option<RequestLimit>,
     /// First and longest gate after a failed pull; it doubles in between.
     pub image_backoff: Backoff,
-    /// From an error to the pod's next sync.
+    /// From an error to the pod's next sync, where [`NodeSpec::requeue`] says so.
     pub error_requeue: DurationModel,
+    /// When the kubelet looks again at a pod whose sync failed.
+    pub requeue: Requeue,
+    /// An attempt to pull that takes longer than this from its start is cancelled. `None`: no limit, as in Kubernetes.
+    pub pull_deadline: Option<SimDuration>,
     /// Layers downloaded at once.
     pub download_slots: u32,
     /// What the slots are counted over.
@@ -148,8 +152,13 @@ pub struct NodeSpec {
     pub resume: bool,
     /// Whether compressed layers stay on the node after they are unpacked (containerd: not `discard_unpacked_layers`).
     pub keep_blobs: bool,
-    /// Uncompressed bytes written per second while unpacking one layer.
+    /// Layers unpacked at once: 1 is one after another in each image, more are counted over the node (containerd's
+    /// `max_concurrent_unpacks`, since 2.2).
+    pub unpack_slots: u32,
+    /// Uncompressed bytes written per second while unpacking one layer, as fast as the disk takes them.
     pub unpack_rate: BytesPerSec,
+    /// What all layers that are unpacked at once can write together. `None`: never a limit.
+    pub disk: Option<DiskSpec>,
     /// Spread between nodes of `unpack_rate`: sigma of a lognormal factor with median 1.
     pub unpack_spread: f64,
     /// Part of unpacking a layer that does not depend on its size.
@@ -158,6 +167,27 @@ pub struct NodeSpec {
     pub pull_constant: SimDuration,
     /// From the image being there to the container's process being started (sandbox, create, start).
     pub start_overhead: DurationModel,
+}
+
+/// When the kubelet looks again at a pod whose sync failed.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Requeue {
+    /// After [`NodeSpec::error_requeue`], whatever the error.
+    AfterError,
+    /// When the earliest gate of the pod opens, but after `sync_period` at the latest; either times U[1, 1.5].
+    AtExpiry {
+        /// The kubelet's `syncFrequency`.
+        sync_period: SimDuration,
+    },
+}
+
+/// A disk behind a page cache.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DiskSpec {
+    /// What it writes per second; not zero.
+    pub rate: BytesPerSec,
+    /// Bytes that may wait in memory to be written. As long as there is room, the disk slows nobody down.
+    pub buffer: Bytes,
 }
 
 /// How the kubelet orders the pulls of a node.
@@ -186,8 +216,10 @@ pub enum SlotScope {
 pub struct Backoff {
     /// The first wait; each later one is twice as long.
     pub initial: SimDuration,
-    /// The longest wait. An entry is forgotten when it was not renewed for twice as long.
+    /// The longest wait.
     pub max: SimDuration,
+    /// An entry that was not renewed for longer than this is forgotten.
+    pub reset: SimDuration,
 }
 
 /// How the runtime repeats a request that was answered with 429.
@@ -257,6 +289,8 @@ pub enum WorkloadKind {
         max_unavailable: CountOrPercent,
         /// Pods that may be too many; percent rounds up.
         max_surge: CountOrPercent,
+        /// Kubernetes' `progressDeadlineSeconds`: without progress for longer, the Deployment counts as failed.
+        progress_deadline: SimDuration,
     },
     /// A DaemonSet with the RollingUpdate strategy: one pod a node.
     DaemonSet {

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::{
-    AgentSpec, Backoff, ClusterFacts, ClusterId, ClusterSpec, CountOrPercent, DurationModel, Event, FaultSpec,
-    ImageSpec, LayerSpec, NEW, NodeSpec, PullOrder, PullPolicy, Queue, RegistrySpec, ReleaseKind, RetrySpec, SlotScope,
+    AgentSpec, ClusterFacts, ClusterId, ClusterSpec, CountOrPercent, DurationModel, Event, FaultSpec, ImageSpec,
+    LayerSpec, NEW, NodeSpec, PullOrder, PullPolicy, Queue, RegistrySpec, ReleaseKind, Requeue, RetrySpec, SlotScope,
     Totals, WorkloadKind, WorkloadSpec, World, WorldSpec, calibration,
 };
 use crate::engine::{self, EventQueue, Model};
@@ -43,13 +43,17 @@ pub(crate) fn bare_world(count: usize) -> WorldSpec {
             nic: fast,
             pulls: PullOrder::Serial,
             pull_rate: None,
-            image_backoff: Backoff { initial: SimDuration::from_secs(10), max: SimDuration::from_secs(300) },
+            image_backoff: calibration::IMAGE_BACKOFF,
             error_requeue: nothing,
+            requeue: Requeue::AfterError,
+            pull_deadline: None,
             download_slots: 3,
             slot_scope: SlotScope::Node,
             retry_429: RetrySpec { attempts: 5, delay: SimDuration::ZERO, delay_max: SimDuration::ZERO },
             resume: true,
             keep_blobs: true,
+            unpack_slots: 1,
+            disk: None,
             unpack_rate: BytesPerSec::new(1e15),
             unpack_spread: 0.0,
             unpack_per_layer: SimDuration::ZERO,
@@ -68,6 +72,7 @@ pub(crate) fn bare_world(count: usize) -> WorldSpec {
                 replicas: 1,
                 max_unavailable: CountOrPercent::Percent(25),
                 max_surge: CountOrPercent::Percent(25),
+                progress_deadline: SimDuration::from_secs(600),
             },
             image: 0,
             pull_policy: PullPolicy::IfNotPresent,
@@ -143,6 +148,7 @@ pub(crate) fn play(spec: &WorldSpec, seed: u64, horizon: SimDuration) -> Played 
     });
     let totals = model.0.finish(queue.now());
     model.0.assert_bytes_are_conserved();
+    model.0.assert_littles_law();
     Played {
         facts: model.0.facts().copied().collect(),
         totals,

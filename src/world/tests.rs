@@ -2,8 +2,8 @@
 
 use super::testing::{Played, bare_world, fixed, layer, play};
 use super::{
-    CountOrPercent, DurationModel, Event, ProbeSpec, PullOrder, PullPolicy, RegionSpec, ReleaseKind, Request,
-    RequestLimit, SlotScope, WorkloadKind, WorldSpec,
+    CountOrPercent, DiskSpec, DurationModel, Event, LayerSpec, ProbeSpec, PullOrder, PullPolicy, RegionSpec,
+    ReleaseKind, Request, RequestLimit, Requeue, SlotScope, WorkloadKind, WorldSpec,
 };
 use crate::units::{Bytes, BytesPerSec, PerSecond, Share, SimDuration};
 
@@ -27,6 +27,7 @@ fn deployment(replicas: u32) -> WorkloadKind {
         replicas,
         max_unavailable: CountOrPercent::Percent(25),
         max_surge: CountOrPercent::Percent(25),
+        progress_deadline: SimDuration::from_secs(600),
     }
 }
 
@@ -146,7 +147,7 @@ fn pods_above_the_kubelets_rate_fail_at_once_and_come_back_after_the_back_off() 
     world.workloads[0].pull_policy = PullPolicy::Always;
     world.workloads[0].kind = deployment(14);
     let played = play(&world, 1, DAY);
-    assert_eq!(played.totals.failed_pulls, [4, 0, 0], "14 pulls at once, 10 of them in the burst");
+    assert_eq!(played.totals.failed_pulls, [4, 0, 0, 0], "14 pulls at once, 10 of them in the burst");
     assert!(ready(&played, 0) >= 10.0, "the others wait for their gate");
 }
 
@@ -158,7 +159,7 @@ fn one_request_above_the_limit_becomes_five() {
     let played = play(&world, 1, secs(9.0));
     // The challenge takes the only token; the next request to the API is tried five times without a wait.
     assert_eq!((played.totals.requests, played.totals.responses_429), (6, 5));
-    assert_eq!(played.totals.failed_pulls, [0, 1, 0]);
+    assert_eq!(played.totals.failed_pulls, [0, 1, 0, 0]);
 }
 
 #[test]
@@ -210,6 +211,136 @@ fn two_pulls_on_one_node_fetch_a_shared_layer_once() {
 }
 
 #[test]
+fn a_full_page_cache_slows_unpacking_down_to_the_disk() {
+    let mut world = bare_world(1);
+    world.clusters[0].downlink = BytesPerSec::new(1e12);
+    world.node.unpack_rate = BytesPerSec::new(300e6);
+    world.node.disk = Some(DiskSpec { rate: BytesPerSec::new(100e6), buffer: Bytes::new(200_000_000) });
+    world.images[0].layers = vec![layer("a", 200_000_000), layer("b", 400_000_000)];
+    // 300 MB at 300 MB/s fill the 200 MB that the disk has not taken; then 300 MB at 100 MB/s.
+    assert_near(ready(&play(&world, 1, DAY), 0), 1.0 + 3.0, 0.01, "the knee is after 300 MB");
+}
+
+#[test]
+fn unpack_slots_unpack_layers_at_once_and_commit_them_in_order() {
+    let unpacked = |slots, disk| {
+        let mut world = bare_world(1);
+        world.node.unpack_slots = slots;
+        world.node.disk = disk;
+        world.node.unpack_rate = BytesPerSec::new(100e6);
+        world.node.unpack_per_layer = secs(0.5);
+        // Nothing to download.
+        world.images[0].layers =
+            (0..4).map(|at| LayerSpec { compressed: Bytes::new(1), ..layer(&format!("l{at}"), 100_000_000) }).collect();
+        ready(&play(&world, 1, DAY), 0)
+    };
+    assert_near(unpacked(1, None), 4.0 * 1.5, 0.01, "one after the other");
+    assert_near(unpacked(2, None), 2.0 * 1.5, 0.01, "two at once");
+    assert_near(unpacked(9, None), 1.5, 0.01, "all at once");
+    // Two at once, 50 MB/s each.
+    let slow = Some(DiskSpec { rate: BytesPerSec::new(100e6), buffer: Bytes::ZERO });
+    assert_near(unpacked(2, slow), 2.0 * 2.5, 0.01, "one disk");
+}
+
+#[test]
+fn pulls_that_unpack_on_top_of_each_others_layers_all_end() {
+    let mut world = bare_world(1);
+    world.node.pulls = PullOrder::Parallel { max: None };
+    world.node.unpack_slots = 3;
+    world.node.unpack_rate = BytesPerSec::new(100e6);
+    world.node.disk = Some(DiskSpec { rate: BytesPerSec::new(100e6), buffer: Bytes::new(50_000_000) });
+    world.images[0].layers = vec![layer("a", 90_000_000), layer("b", 1_000_000), layer("c", 2_000_000)];
+    let mut second = world.images[0].clone();
+    second.name = "cart".to_owned();
+    second.layers.push(layer("d", 1_000_000));
+    world.images.push(second);
+    let mut workload = world.workloads[0].clone();
+    workload.name = "cart".to_owned();
+    workload.image = 1;
+    world.workloads.push(workload);
+    let played = play(&world, 1, DAY);
+    assert!(played.ready_s()[0].is_some());
+    assert_eq!(played.times(|event| matches!(event, Event::Unpacked { .. } | Event::LayerWrites { .. })).len(), 4);
+}
+
+#[test]
+fn an_attempt_that_takes_too_long_fails_keeps_its_bytes_and_comes_back() {
+    for (resume, expected, what) in [
+        // 100 MB at 10 MB/s with 4 s for each attempt: 40 MB, gate 10 s, 40 MB, gate 20 s, 20 MB.
+        (true, 4.0 + 10.0 + 4.0 + 20.0 + 2.0, "it goes on where it was"),
+        (false, f64::NAN, "it never ends"),
+    ] {
+        let mut world = bare_world(1);
+        world.clusters[0].downlink = BytesPerSec::new(10e6);
+        world.node.resume = resume;
+        world.node.error_requeue = fixed(secs(1.0));
+        world.node.pull_deadline = Some(secs(4.0));
+        let played = play(&world, 1, secs(3600.0));
+        if resume {
+            assert_near(ready(&played, 0), expected, 1e-5, what);
+            assert_eq!(played.totals.failed_pulls, [0, 0, 0, 2]);
+        } else {
+            assert_eq!(played.ready_s(), [None], "{what}");
+        }
+    }
+}
+
+#[test]
+fn a_deadline_keeps_unpacked_layers_and_throws_the_one_at_work_away() {
+    for (slots, ready_at, why) in [
+        // Nothing to download and 3 s to unpack each of two layers, with 4 s for each attempt and a gate of 10 s.
+        (1, 4.0 + 10.0 + 3.0, "the first layer stays, the second is unpacked anew"),
+        (2, 3.0, "both at once need no second attempt"),
+    ] {
+        let mut world = bare_world(1);
+        world.node.error_requeue = fixed(secs(1.0));
+        world.node.pull_deadline = Some(secs(4.0));
+        world.node.unpack_per_layer = secs(3.0);
+        world.node.unpack_slots = slots;
+        world.images[0].layers = vec![layer("a", 1), layer("b", 1)];
+        assert_near(ready(&play(&world, 1, DAY), 0), ready_at, 1e-3, why);
+    }
+    // With the upper layer unpacked first there is nothing to keep of it: it stands on nothing.
+    let mut world = bare_world(1);
+    world.node.error_requeue = fixed(secs(1.0));
+    world.node.pull_deadline = Some(secs(4.0));
+    world.node.unpack_rate = BytesPerSec::new(1e6);
+    world.node.unpack_slots = 2;
+    world.images[0].layers =
+        vec![LayerSpec { uncompressed: Bytes::new(5_000_000), ..layer("a", 1) }, layer("b", 1_000_000)];
+    let played = play(&world, 1, secs(60.0));
+    let unpacked = played.times(|event| matches!(event, Event::Unpacked { layer: 1, .. }));
+    assert!(unpacked.len() > 1, "again in each attempt: {unpacked:?}");
+    assert_eq!(played.ready_s(), [None], "5 s of unpacking never fit into 4 s");
+}
+
+#[test]
+fn a_deadline_that_is_met_leaves_no_trace() {
+    let mut world = bare_world(1);
+    let without = play(&world, 1, DAY);
+    world.node.pull_deadline = Some(secs(1.1));
+    let with = play(&world, 1, DAY);
+    assert_eq!((with.events, with.totals), (without.events, without.totals));
+}
+
+#[test]
+fn the_newer_kubelet_looks_when_the_gate_opens_and_at_least_once_a_minute() {
+    let mut world = bare_world(1);
+    world.registry.request_limit = Some(RequestLimit { rate: PerSecond::new(1e-9), burst: 1 });
+    world.node.retry_429.attempts = 1;
+    world.node.requeue = Requeue::AtExpiry { sync_period: secs(60.0) };
+    for seed in 0..50 {
+        let played = play(&world, seed, secs(700.0));
+        let tries = played.times(|event| matches!(event, Event::RequestArrives { request: Request::Challenge, .. }));
+        for (gap, gate) in tries.windows(2).map(|pair| pair[1] - pair[0]).zip([10.0, 20.0, 40.0, 80.0, 160.0]) {
+            // Beyond a minute the kubelet looks every 60-90 s, and then 1 to 1.5 times what is left of the gate.
+            let longest = if gate > 60.0 { gate + 30.0 } else { gate * 1.5 };
+            assert!((gate..longest).contains(&gap), "{gap} s after a gate of {gate} s");
+        }
+    }
+}
+
+#[test]
 fn a_layer_costs_its_constant_once_bandwidth_is_ample() {
     let time = |layers: u64| {
         let mut world = bare_world(1);
@@ -227,8 +358,9 @@ fn a_pod_is_ready_at_the_first_probe_it_can_answer() {
         (4.0, 0.0, 10.0, 1, 10.0, "the probe at 0 s comes too early"),
         (0.0, 0.0, 10.0, 1, 0.0, "the first probe finds it able"),
         (10.0, 0.0, 10.0, 1, 10.0, "just in time"),
-        (4.0, 5.0, 10.0, 1, 5.0, "the first probe comes after the delay"),
-        (6.0, 5.0, 10.0, 2, 25.0, "two in a row"),
+        (4.0, 5.0, 10.0, 1, 10.0, "the probe at 0 s is skipped, and the next comes a period after it"),
+        (4.0, 20.0, 10.0, 1, 20.0, "the first probe comes after the delay"),
+        (6.0, 5.0, 10.0, 2, 20.0, "two in a row"),
     ];
     for (start, initial_delay, period, success_threshold, expected, why) in cases {
         let mut world = bare_world(1);
@@ -292,13 +424,35 @@ fn without_a_probe_a_crashing_pod_is_ready_again_and_again() {
     world.faults.crash_after = fixed(secs(5.0));
     let played = play(&world, 1, secs(100.0));
     let starts = played.times(|event| matches!(event, Event::ContainerStarted { .. }));
-    // Pulled at 1 s; each life lasts 5 s, and the waits between them are 10, 20, 40, … s.
-    let expected = [1.0, 16.0, 41.0, 86.0];
+    // Pulled at 1 s; each life lasts 5 s, and the waits between them are 0, 10, 20, 40, … s.
+    let expected = [1.0, 6.0, 21.0, 46.0, 91.0];
     for (start, expected) in starts.iter().zip(expected) {
         assert_near(*start, expected, 1e-6, "a start");
     }
     assert_eq!(starts.len(), expected.len());
     assert!(played.facts[0].ready.is_some(), "no probe: ready as soon as it runs");
+}
+
+#[test]
+fn a_restart_comes_with_the_first_sync_after_its_gate_has_opened() {
+    let mut world = bare_world(1);
+    world.faults.defect = Share::ALL;
+    world.faults.crash_after = fixed(secs(5.0));
+    world.node.error_requeue = fixed(secs(12.0));
+    let played = play(&world, 1, secs(130.0));
+    let starts = played.times(|event| matches!(event, Event::ContainerStarted { .. }));
+    // Gates of 0, 10, 20, 40 s and a look every 12 s: 0, 12, 24, 48 s after each crash.
+    let expected = [1.0, 6.0, 23.0, 52.0, 105.0];
+    for (start, expected) in starts.iter().zip(expected) {
+        assert_near(*start, expected, 1e-6, "a start");
+    }
+    assert_eq!(starts.len(), expected.len());
+    // The newer rule: not before the gate opens, and at most half of it later.
+    world.node.requeue = Requeue::AtExpiry { sync_period: secs(60.0) };
+    let starts = play(&world, 1, secs(130.0)).times(|event| matches!(event, Event::ContainerStarted { .. }));
+    for (gap, gate) in starts.windows(2).map(|pair| pair[1] - pair[0] - 5.0).zip([0.0, 10.0, 20.0, 40.0]) {
+        assert!((gate - 1e-6..=gate * 1.5 + 1e-6).contains(&gap), "{gap} s after a gate of {gate} s");
+    }
 }
 
 #[test]

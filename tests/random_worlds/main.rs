@@ -39,8 +39,9 @@ const FOUND_FAULTS: [(u64, Product); 4] = [
 
 fn variant(seed: u64, product: Product) -> Variant {
     let mut luck = Luck(Streams::new(seed, 0).stream("random world", "shape"));
+    let mut extras = Luck(Streams::new(seed, 0).stream("random world", "extras"));
     let mut scenario = Scenario {
-        world: Arc::new(world::world(&mut luck)),
+        world: Arc::new(world::world(&mut luck, &mut extras)),
         groups: Arc::new(Vec::new()),
         strategy: Strategy::AllAtOnce {},
         control_loop: Strategy::AllAtOnce {}.control_loop(),

@@ -142,7 +142,8 @@ impl Seen<'_> {
         // until a comparison shows another revision. So changed parameters are not waited for; nor is an application
         // that is compared later than one of a later step, if what is promoted is triggered at once.
         let is_noticed = release == ArgoCdRelease::TargetRevision && !options.trigger_once;
-        let is_ordered = is_noticed || options.keep_spec_changes;
+        // Each application notices a commit by itself; until all of an early step have, a later step is open.
+        let is_ordered = release != ArgoCdRelease::Commit && (is_noticed || options.keep_spec_changes);
         let mut earliest = 0.0_f64;
         for (index, (step, members)) in steps.iter().zip(&members).enumerate() {
             // Unselected applications are counted with the first step.

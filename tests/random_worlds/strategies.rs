@@ -89,15 +89,22 @@ fn argo_cd(luck: &mut Luck) -> Strategy {
         let applications_sync = ["create-only", "create-update", "create-delete", "sync"][luck.number(0, 3) as usize];
         spec["syncPolicy"] = json!({"applicationsSync": applications_sync});
     }
-    Strategy::ArgoCd {
-        spec: read::<ApplicationSetSpec>(spec),
-        options: Options {
-            enable_progressive_syncs: luck.chance(0.95),
-            trigger_once: luck.chance(0.3),
-            keep_spec_changes: luck.chance(0.3),
-        },
-        release: if luck.chance(0.7) { ArgoCdRelease::TargetRevision } else { ArgoCdRelease::Parameters },
+    let options = Options {
+        enable_progressive_syncs: luck.chance(0.95),
+        trigger_once: luck.chance(0.3),
+        keep_spec_changes: luck.chance(0.3),
+    };
+    let mut release = if luck.chance(0.7) { ArgoCdRelease::TargetRevision } else { ArgoCdRelease::Parameters };
+    if luck.chance(0.2) {
+        release = ArgoCdRelease::Commit;
     }
+    if luck.chance(0.5) {
+        spec["template"]["spec"]["syncPolicy"]["retry"] = json!({"limit": i64::from(luck.number(0, 4)) - 1});
+    }
+    if luck.chance(0.3) {
+        spec["generators"] = json!([{"git": {}}]);
+    }
+    Strategy::ArgoCd { spec: read::<ApplicationSetSpec>(spec), options, release }
 }
 
 fn argo_cd_proposal(luck: &mut Luck, scenario: &Scenario) -> Strategy {

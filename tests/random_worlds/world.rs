@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use fleetsim::units::{Bytes, PerSecond, SimDuration};
 use fleetsim::world::{
-    AgentSpec, Backoff, ClusterSpec, DurationModel, FaultSpec, ImageSpec, NodeSpec, ProbeSpec, PullOrder, PullPolicy,
-    RegionSpec, RegistrySpec, ReleaseKind, RequestLimit, RetrySpec, SlotScope, WorkloadKind, WorkloadSpec, WorldSpec,
+    AgentSpec, ClusterSpec, DiskSpec, FaultSpec, ImageSpec, NodeSpec, ProbeSpec, PullOrder, PullPolicy, RegionSpec,
+    RegistrySpec, ReleaseKind, RequestLimit, Requeue, RetrySpec, SlotScope, WorkloadKind, WorkloadSpec, WorldSpec,
+    calibration,
 };
 
 use crate::luck::Luck;
@@ -13,7 +14,36 @@ use crate::luck::Luck;
 /// Values of the label `ring`.
 pub(crate) const RINGS: u32 = 4;
 
-pub(crate) fn world(luck: &mut Luck) -> WorldSpec {
+/// What came later is drawn apart, from `extras`, so that the worlds of earlier seeds stay what they were.
+pub(crate) fn world(luck: &mut Luck, extras: &mut Luck) -> WorldSpec {
+    let mut world = plain(luck);
+    node_extras(&mut world.node, extras);
+    for workload in &mut world.workloads {
+        if let WorkloadKind::Deployment { progress_deadline, .. } = &mut workload.kind {
+            *progress_deadline = SimDuration::from_secs(u64::from(extras.number(1, 600)));
+        }
+    }
+    world
+}
+
+/// What a node may have beside the usual.
+fn node_extras(node: &mut NodeSpec, luck: &mut Luck) {
+    if luck.chance(0.3) {
+        node.requeue = Requeue::AtExpiry { sync_period: SimDuration::from_secs(60) };
+    }
+    if luck.chance(0.3) {
+        node.unpack_slots = luck.number(2, 4);
+    }
+    if luck.chance(0.3) {
+        let buffer = Bytes::new(u64::from(luck.number(0, 50)) * 1_000_000);
+        node.disk = Some(DiskSpec { rate: luck.rate(1e6, 1e9), buffer });
+    }
+    if luck.chance(0.2) {
+        node.pull_deadline = Some(SimDuration::from_secs(u64::from(luck.number(5, 300))));
+    }
+}
+
+fn plain(luck: &mut Luck) -> WorldSpec {
     let regions = luck.number(0, 2);
     let clusters = luck.number(1, 12);
     let images = luck.number(1, 2);
@@ -49,8 +79,10 @@ pub(crate) fn world(luck: &mut Luck) -> WorldSpec {
                 _ => PullOrder::Parallel { max: Some(luck.number(1, 3)) },
             },
             pull_rate: luck.chance(0.5).then(|| RequestLimit { rate: PerSecond::new(5.0), burst: luck.number(1, 10) }),
-            image_backoff: Backoff { initial: SimDuration::from_secs(10), max: SimDuration::from_secs(300) },
-            error_requeue: DurationModel::Uniform { min: SimDuration::from_secs(10), max: SimDuration::from_secs(15) },
+            image_backoff: calibration::IMAGE_BACKOFF,
+            error_requeue: calibration::ERROR_REQUEUE,
+            requeue: Requeue::AfterError,
+            pull_deadline: None,
             download_slots: luck.number(1, 4),
             slot_scope: if luck.chance(0.5) { SlotScope::Node } else { SlotScope::Image },
             retry_429: RetrySpec {
@@ -60,6 +92,8 @@ pub(crate) fn world(luck: &mut Luck) -> WorldSpec {
             },
             resume: luck.chance(0.5),
             keep_blobs: luck.chance(0.5),
+            unpack_slots: 1,
+            disk: None,
             unpack_rate: luck.rate(1e7, 1e9),
             unpack_spread: 0.1,
             unpack_per_layer: SimDuration::from_millis(25),
@@ -82,6 +116,7 @@ pub(crate) fn world(luck: &mut Luck) -> WorldSpec {
                         replicas: luck.number(1, 6),
                         max_unavailable: luck.limit(),
                         max_surge: luck.limit(),
+                        progress_deadline: calibration::PROGRESS_DEADLINE,
                     }
                 } else {
                     WorkloadKind::DaemonSet { max_unavailable: luck.limit(), max_surge: luck.limit() }

@@ -54,6 +54,7 @@ impl fmt::Display for StepExplanation {
             write!(f, " ({}{more})", self.first.join(", "))?;
         }
         match self.limit {
+            _ if self.count > 0 && self.budget_base == 0 => write!(f, ", each counted in an earlier step")?,
             None => write!(f, ", all at once")?,
             Some(limit) if limit <= 0 => write!(f, ", none is ever synced by the rollout")?,
             Some(limit) => write!(f, ", {limit} at once")?,
@@ -186,6 +187,10 @@ fn limits(steps: &[Step], found: &Explanation, warnings: &mut Vec<String>) {
             warnings.push(format!(
                 "step {number}: maxUpdate {max_update} is neither a number nor N%; it means 1 application at a time"
             ));
+        } else if explained.count > 0 && explained.budget_base == 0 {
+            warnings.push(format!(
+                "step {number}: maxUpdate {max_update} limits nothing, because earlier steps have all of it"
+            ));
         } else if applications.is_some_and(|limit| limit <= 0) {
             warnings.push(format!(
                 "step {number}: maxUpdate {max_update} lets no application be synced; it is passed only when all are \
@@ -277,6 +282,7 @@ mod tests {
                     "qa00 is selected by steps 1, 2: the first counts it in its budget, and all of them wait for it",
                     "22 applications more are selected by several steps",
                     "step 1: maxUpdate 0 lets no application be synced; it is passed only when all are synced by hand",
+                    "step 2: maxUpdate 5 limits nothing, because earlier steps have all of it",
                 ],
             ),
             (

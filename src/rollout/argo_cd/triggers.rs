@@ -20,19 +20,23 @@ pub const DELETION_REQUEUE: SimDuration = SimDuration::from_secs(10);
 /// `cmd/argocd-applicationset-controller/commands/applicationset_controller.go`.
 pub const CONCURRENT_SETS: u32 = 10;
 
-/// After which the application controller compares an application with its source again if nothing happens, at least;
-/// up to [`APPLICATION_REFRESH_JITTER`] is added. A new commit is noticed then, unless a webhook tells. Source:
-/// `timeout.reconciliation` in `docs/operator-manual/argocd-cm.yaml`.
+/// How often the application controller's cache announces all applications, so that one which was not compared for as
+/// long is compared with its source again; up to [`APPLICATION_REFRESH_JITTER`] is added to each announcement. A new
+/// commit is noticed then, unless a webhook tells. Source: `timeout.reconciliation` in
+/// `docs/operator-manual/argocd-cm.yaml` (`--app-resync`; 180 s up to v2.x), `controller/appcontroller.go`
+/// (`newApplicationInformerAndLister`, `needRefreshAppStatus`).
 pub const APPLICATION_REFRESH: SimDuration = SimDuration::from_secs(120);
 
-/// Drawn evenly for each application. Source: `timeout.reconciliation.jitter` in `docs/operator-manual/argocd-cm.yaml`.
+/// Drawn evenly for each application and announcement. Source: `timeout.reconciliation.jitter` in
+/// `docs/operator-manual/argocd-cm.yaml` (`--app-resync-jitter`; 0 up to v2.x).
 pub const APPLICATION_REFRESH_JITTER: SimDuration = SimDuration::from_secs(60);
 
 /// Applications that the application controller compares at once. Source: `--status-processors` in
 /// `cmd/argocd-application-controller/commands/argocd_application_controller.go`.
 pub const STATUS_PROCESSORS: u32 = 20;
 
-/// Operations that the application controller works on at once; one that waits for a hook or a retry is not worked on.
+/// Operations that the application controller works on at once; one that waits for a hook or a retry is not worked on
+/// (`processRequestedAppOperation` of `controller/appcontroller.go` returns until then).
 /// Source: `--operation-processors` in `cmd/argocd-application-controller/commands/argocd_application_controller.go`.
 pub const OPERATION_PROCESSORS: u32 = 10;
 

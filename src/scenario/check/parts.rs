@@ -1,14 +1,17 @@
 //! Registry, nodes, agent and faults.
 
-use super::super::file::{AgentFile, BackoffFile, ControllerFile, FaultsFile, NodeFile, RegistryFile, SlotScopeFile};
+use super::super::file::{
+    AgentFile, BackoffFile, ControllerFile, DiskFile, FaultsFile, NodeFile, RegistryFile, RequeueFile, SlotScopeFile,
+};
 use super::super::path::Path;
 use super::super::quantity::Percent;
 use super::Checker;
 use crate::rollout::{ControlLoop, rancher_fleet};
-use crate::units::{BytesPerSec, PerSecond, Share, SimDuration};
+use crate::units::{Bytes, BytesPerSec, PerSecond, Share, SimDuration};
 use crate::world::calibration as default;
 use crate::world::{
-    AgentSpec, Backoff, FaultSpec, NodeSpec, PullOrder, RegistrySpec, RequestLimit, Restarts, RetrySpec, SlotScope,
+    AgentSpec, Backoff, DiskSpec, FaultSpec, NodeSpec, PullOrder, RegistrySpec, RequestLimit, Requeue, Restarts,
+    RetrySpec, SlotScope,
 };
 
 fn mb(rate: f64) -> BytesPerSec {
@@ -62,8 +65,12 @@ impl Checker<'_> {
                 &path.key("imageBackoff"),
                 written.image_backoff.as_ref(),
                 default::IMAGE_BACKOFF,
+                // An entry of client-go lives for twice the longest wait.
+                |max| max * 2,
             ),
             error_requeue: written.error_requeue.map_or(default::ERROR_REQUEUE, |span| span.0),
+            requeue: self.requeue(&path, &written),
+            pull_deadline: written.pull_deadline.map(|span| self.positive(&path.key("pullDeadline"), span.0)),
             download_slots: self.count(&path.key("downloadSlots"), written.download_slots, default::DOWNLOAD_SLOTS),
             slot_scope: match written.slot_scope {
                 Some(SlotScopeFile::Image) => SlotScope::Image,
@@ -72,6 +79,8 @@ impl Checker<'_> {
             retry_429: self.retry(&path.key("retry429"), &written),
             resume: written.resume.unwrap_or(default::RESUME),
             keep_blobs: written.keep_blobs.unwrap_or(default::KEEP_BLOBS),
+            unpack_slots: self.count(&path.key("unpackSlots"), written.unpack_slots, default::UNPACK_SLOTS),
+            disk: written.disk.as_ref().map(|disk| self.disk(&path.key("disk"), disk)),
             unpack_rate: self.rate(&path.key("unpackRate"), written.unpack_rate, mb(default::UNPACK_MB)),
             unpack_spread: spread,
             unpack_per_layer: written.unpack_per_layer.map_or(default::UNPACK_PER_LAYER, |span| span.0),
@@ -84,11 +93,35 @@ impl Checker<'_> {
     pub(in crate::scenario) fn restarts(&mut self, written: Option<&NodeFile>, default: Restarts) -> Restarts {
         let Some(written) = written.and_then(|node| node.crash_backoff.as_ref()) else { return default };
         let path = Path::of("node").key("crashBackoff");
-        let backoff = BackoffFile { initial: written.initial, max: written.max };
+        let backoff = BackoffFile { initial: written.initial, max: written.max, reset: written.reset };
         Restarts {
             immediate: written.immediate.unwrap_or(default.immediate),
-            backoff: self.backoff(&path, Some(&backoff), default.backoff),
+            backoff: self.backoff(&path, Some(&backoff), default.backoff, |_| default.backoff.reset),
             ..default
+        }
+    }
+
+    fn disk(&mut self, path: &Path, written: &DiskFile) -> DiskSpec {
+        if written.rate.0.get() <= 0.0 {
+            let help = "write a rate above 0, or leave `disk` out when it is no limit";
+            self.report(&path.key("rate"), "nothing is ever written to a disk of 0", help);
+        }
+        DiskSpec { rate: written.rate.0, buffer: written.buffer.map_or(Bytes::ZERO, |size| size.0) }
+    }
+
+    fn requeue(&mut self, path: &Path, written: &NodeFile) -> Requeue {
+        match (written.requeue, written.sync_frequency) {
+            (Some(RequeueFile::AtExpiry), period) => {
+                let period = period.map_or(default::SYNC_PERIOD, |span| span.0);
+                Requeue::AtExpiry { sync_period: self.positive(&path.key("syncFrequency"), period) }
+            }
+            (Some(RequeueFile::AfterError), None) => Requeue::AfterError,
+            (None, None) => default::REQUEUE,
+            (_, Some(_)) => {
+                let help = "write `requeue: atExpiry`, or leave `syncFrequency` out";
+                self.report(&path.key("syncFrequency"), "nothing asks for it", help);
+                Requeue::AfterError
+            }
         }
     }
 
@@ -117,7 +150,13 @@ impl Checker<'_> {
         (qps > 0).then(|| RequestLimit { rate: PerSecond::new(f64::from(qps)), burst })
     }
 
-    fn backoff(&mut self, path: &Path, written: Option<&BackoffFile>, default: Backoff) -> Backoff {
+    fn backoff(
+        &mut self,
+        path: &Path,
+        written: Option<&BackoffFile>,
+        default: Backoff,
+        reset: impl Fn(SimDuration) -> SimDuration,
+    ) -> Backoff {
         let written = written.cloned().unwrap_or_default();
         let initial = written.initial.map_or(default.initial, |span| span.0);
         let initial = self.positive(&path.key("initial"), initial);
@@ -126,7 +165,7 @@ impl Checker<'_> {
             let message = format!("the longest wait ({max}) is shorter than the first ({initial})");
             self.report(&path.key("max"), message, "raise `max` or lower `initial`");
         }
-        Backoff { initial, max }
+        Backoff { initial, max, reset: written.reset.map_or_else(|| reset(max), |span| span.0) }
     }
 
     fn retry(&mut self, path: &Path, written: &NodeFile) -> RetrySpec {

@@ -156,6 +156,21 @@ impl Checker<'_> {
         }
     }
 
+    fn progress_deadline(&mut self, path: &Path, workload: &WorkloadFile) -> SimDuration {
+        let deadline = workload.progress_deadline.map_or(default::PROGRESS_DEADLINE, |span| span.0);
+        let min_ready = workload.min_ready.map_or(SimDuration::ZERO, |span| span.0);
+        if deadline <= min_ready {
+            let key = if workload.progress_deadline.is_some() { "progressDeadline" } else { "minReady" };
+            let message = format!(
+                "a progress deadline of {} s is not longer than `minReady`, {} s",
+                deadline.as_secs_f64(),
+                min_ready.as_secs_f64()
+            );
+            self.report(&path.key(key), message, "Kubernetes refuses this too; raise `progressDeadline`");
+        }
+        deadline
+    }
+
     fn workload_kind(&mut self, path: &Path, workload: &WorkloadFile) -> WorkloadKind {
         let amount = |amount: Option<Amount>, default| amount.map_or(default, |amount| amount.0);
         let is_zero = |amount| matches!(amount, CountOrPercent::Count(0) | CountOrPercent::Percent(0));
@@ -187,12 +202,17 @@ impl Checker<'_> {
                     let message = format!("{replicas} pods in each cluster");
                     self.report(&path.key("replicas"), message, &format!("at most {MOST_REPLICAS} are simulated"));
                 }
-                WorkloadKind::Deployment { replicas, max_unavailable, max_surge }
+                let progress_deadline = self.progress_deadline(path, workload);
+                WorkloadKind::Deployment { replicas, max_unavailable, max_surge, progress_deadline }
             }
             WorkloadKindFile::DaemonSet => {
                 if workload.replicas.is_some() {
                     let help = "leave `replicas` out, or write `kind: Deployment`";
                     self.report(&path.key("replicas"), "a DaemonSet runs one pod a node", help);
+                }
+                if workload.progress_deadline.is_some() {
+                    let help = "leave `progressDeadline` out, or write `kind: Deployment`";
+                    self.report(&path.key("progressDeadline"), "a DaemonSet has no progress deadline", help);
                 }
                 if !is_zero(max_unavailable) && !is_zero(max_surge) {
                     let message = "a DaemonSet has either `maxUnavailable` or `maxSurge`";

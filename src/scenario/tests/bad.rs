@@ -197,6 +197,20 @@ fn bad_input_is_refused_with_its_place_and_the_mend() {
         ),
         (
             shop,
+            "{kind: DaemonSet, image: shop, progressDeadline: 5m}",
+            &["13:64: release.workloads[0].progressDeadline: a DaemonSet has no progress deadline (help: leave \
+             `progressDeadline` out, or write `kind: Deployment`)"],
+        ),
+        (
+            shop,
+            "{kind: Deployment, image: shop, minReady: 10m}",
+            &[
+                "13:57: release.workloads[0].minReady: a progress deadline of 600 s is not longer than `minReady`, 600 s \
+             (help: Kubernetes refuses this too; raise `progressDeadline`)",
+            ],
+        ),
+        (
+            shop,
             "{kind: DaemonSet, image: shop, maxSurge: 1}",
             &[
                 "13:56: release.workloads[0].maxSurge: a DaemonSet has either `maxUnavailable` or `maxSurge` (help: Kubernetes \
@@ -230,6 +244,17 @@ fn bad_input_is_refused_with_its_place_and_the_mend() {
                  refuses this too; write `serializeImagePulls: false` or leave one of them out)",
                 "10:85: node.imageBackoff.initial: the duration is 0 (help: write a duration above 0, e.g. `10 s`)",
                 "10:105: node.unpackSpread: 9 is no spread (help: it is the sigma of a lognormal factor, 0 to 2; 0.1 is usual)",
+            ],
+        ),
+        (
+            "release:\n",
+            "node: {pullDeadline: 0 s, unpackSlots: 0, disk: {rate: 0 MB/s}, syncFrequency: 1m}\nrelease:\n",
+            &[
+                "10:22: node.pullDeadline: the duration is 0 (help: write a duration above 0, e.g. `10 s`)",
+                "10:40: node.unpackSlots: 0 is too few (help: write 1 or more)",
+                "10:56: node.disk.rate: nothing is ever written to a disk of 0 (help: write a rate above 0, or leave `disk` \
+                 out when it is no limit)",
+                "10:80: node.syncFrequency: nothing asks for it (help: write `requeue: atExpiry`, or leave `syncFrequency` out)",
             ],
         ),
     ];

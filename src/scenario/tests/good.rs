@@ -3,7 +3,9 @@
 use super::*;
 use crate::rollout::rancher_fleet::IntOrString;
 use crate::units::{Bytes, BytesPerSec, Share};
-use crate::world::{DurationModel, PullOrder, ReleaseKind, Restarts, RowEnds, SlotScope, WorkloadKind};
+use crate::world::{
+    Backoff, DiskSpec, DurationModel, PullOrder, ReleaseKind, Requeue, Restarter, SlotScope, WorkloadKind,
+};
 
 #[test]
 fn the_sketch_loads_with_every_value_in_its_place() {
@@ -70,14 +72,19 @@ node:
   maxParallelImagePulls: 4
   registryPullQPS: 0
   imageBackoff: {initial: 5 s, max: 100 s}
-  crashBackoff: {immediate: 1, max: 60 s}
+  crashBackoff: {immediate: 2, initial: 1 s, max: 60 s, reset: 10m}
   errorRequeue: 3 s
+  requeue: atExpiry
+  syncFrequency: 90 s
+  pullDeadline: 35 s
   downloadSlots: 6
   slotScope: image
   retry429: {attempts: 5, delay: 2 s, delayMax: 60 s}
   resume: false
   keepBlobs: false
   unpackRate: 150 MB/s
+  unpackSlots: 4
+  disk: {rate: 130 MB/s, buffer: 4.8 GB}
   unpackSpread: 0
   unpackPerLayer: 30 ms
   pullConstant: 0 s
@@ -86,7 +93,7 @@ release:
   kind: initial
   images: [{name: shop, compressionRatio: 2, manifest: {config: 5 kB, layers: [{digest: base, size: 30 MB}, {size: 10 MB, uncompressed: 11 MB}]}}]
   workloads:
-    - {kind: Deployment, image: shop, maxUnavailable: 0, maxSurge: 150%, imagePullPolicy: Always, minReady: 10 s, termination: 1 s}
+    - {kind: Deployment, image: shop, maxUnavailable: 0, maxSurge: 150%, imagePullPolicy: Always, minReady: 10 s, progressDeadline: 20m, termination: 1 s}
     - {kind: DaemonSet, name: agent, image: shop, maxUnavailable: 0, maxSurge: 20%, readiness: {initialDelay: 1 s, successThreshold: 2}}
 faults: {offline: {share: 3%, return: {mean: 4h}}, defect: {share: 10%, crashAfter: 2 s}}
 agent: {instructionDelay: 1 s, apply: {min: 1 s, max: 9 s}, reportDelay: 1 s, readinessDelay: 15 s}
@@ -126,6 +133,16 @@ strategies:
         "nodes of b by its rule, of a by default, of x by the built-in default"
     );
     assert_eq!((groups.len(), groups[0].0.name.as_str()), (1, "prod"));
+    let node = &world.node;
+    let secs = SimDuration::from_secs;
+    assert_eq!((node.requeue, node.pull_deadline), (Requeue::AtExpiry { sync_period: secs(90) }, Some(secs(35))));
+    assert_eq!(
+        (node.image_backoff.reset, experiment.variants[0].scenario.restarts.backoff.reset),
+        (secs(200), secs(600)),
+        "twice the longest wait for pulls, ten minutes for crashes"
+    );
+    let disk = DiskSpec { rate: BytesPerSec::new(130e6), buffer: Bytes::new(4_800_000_000) };
+    assert_eq!((node.unpack_slots, node.disk), (4, Some(disk)));
     let members: Vec<usize> = experiment.variants[0].scenario.fleet_clusters().iter().map(|c| c.groups.len()).collect();
     assert_eq!(members, [1, 0, 0, 0]);
     assert_eq!(control_loop.watch_delay, SimDuration::from_secs(2));
@@ -142,6 +159,8 @@ strategies:
     assert_eq!(world.faults.offline_return, Some(DurationModel::Exponential { mean: SimDuration::from_hours(4) }));
     let names: Vec<&str> = world.workloads.iter().map(|workload| workload.name.as_str()).collect();
     assert_eq!(names, ["shop", "agent"]);
+    let WorkloadKind::Deployment { progress_deadline, .. } = world.workloads[0].kind else { panic!("a Deployment") };
+    assert_eq!(progress_deadline, SimDuration::from_mins(20));
     let Strategy::RancherFleet { rules, strategy } = &experiment.variants[0].scenario.strategy else { panic!("Fleet") };
     assert_eq!((*rules, &strategy.max_unavailable_partitions), (Rules::Documented, &Some(IntOrString::Int(1))));
     let Strategy::RancherFleet { strategy, .. } = &experiment.variants[1].scenario.strategy else { panic!("Fleet") };
@@ -205,8 +224,9 @@ fn containers_that_crash_are_started_again_as_the_platform_does_it() {
         let experiment = load_text(&text(node)).unwrap_or_else(|error| panic!("{error}"));
         let of = |label: &str| {
             let variant = experiment.variants.iter().find(|variant| variant.label == label).expect(label);
-            let Restarts { immediate, backoff, last, row_ends } = variant.scenario.restarts;
-            (immediate, backoff.initial.as_secs_f64(), backoff.max.as_secs_f64(), last, row_ends)
+            let restarts = variant.scenario.restarts;
+            let Backoff { initial, max, reset } = restarts.backoff;
+            (restarts.by, restarts.immediate, [initial, max, reset].map(SimDuration::as_secs_f64), restarts.last)
         };
         assert!(
             experiment.variants.windows(2).all(|pair| Arc::ptr_eq(&pair[0].scenario.world, &pair[1].scenario.world)),
@@ -214,11 +234,11 @@ fn containers_that_crash_are_started_again_as_the_platform_does_it() {
         );
         (of("app"), of("bound"))
     };
-    let (ready, quiet) = (RowEnds::Ready(SimDuration::from_mins(5)), RowEnds::Quiet);
-    assert_eq!(restarts(""), ((2, 30.0, 960.0, Some(200), ready), (0, 10.0, 300.0, None, quiet)));
+    let (diego, kubelet) = (Restarter::Diego, Restarter::Kubelet);
+    assert_eq!(restarts(""), ((diego, 2, [30.0, 960.0, 300.0], Some(200)), (kubelet, 1, [10.0, 300.0, 600.0], None)));
     assert_eq!(
         restarts("node: {crashBackoff: {max: 60 s}}\n"),
-        ((2, 30.0, 60.0, Some(200), ready), (0, 10.0, 60.0, None, quiet)),
+        ((diego, 2, [30.0, 60.0, 300.0], Some(200)), (kubelet, 1, [10.0, 60.0, 600.0], None)),
         "what the file does not say is the platform's"
     );
     let error = load_text(&text("node: {crashBackoff: {max: 20 s}}\n")).expect_err("too short for one of them");

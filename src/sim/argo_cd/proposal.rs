@@ -5,8 +5,9 @@
 //! what it reports. Any change of either starts a pass. Text: `docs/proposals/2022-07-13-appset-progressive-rollout-strategy.md`
 //! of argoproj/argo-cd at 37ee0097cf851bc2dd7665fc081bbce61a7e836e.
 //!
-//! Left out: failed syncs, and the time of the comparison that begins a sync. Clusters that are paused or without an
-//! agent are never told, and the rollout waits for them.
+//! Left out: failed syncs (an offline cluster is told when it returns), the time of the comparison that begins a sync,
+//! and the operation processors. Clusters that are paused or without an agent are never told, and the rollout waits for
+//! them.
 
 use super::super::product::{Decision, Deploy, Product};
 use crate::rollout::argo_cd::Health;
@@ -38,6 +39,10 @@ impl<'s> ProposalProduct<'s> {
 }
 
 impl Product for ProposalProduct<'_> {
+    fn sees_progress_deadlines(&self) -> bool {
+        true
+    }
+
     fn learn(&mut self, report: Report) -> bool {
         let live = self.view.applications[report.cluster.index()].live.as_mut();
         let live = live.expect("a cluster reports on an application that exists");
@@ -45,7 +50,11 @@ impl Product for ProposalProduct<'_> {
         if live.revision == report.applied {
             live.sync = SyncResult::Succeeded;
         }
-        live.health = if report.ready { Health::Healthy } else { Health::Progressing };
+        live.health = match (report.ready, report.degraded) {
+            (true, _) => Health::Healthy,
+            (false, true) => Health::Degraded,
+            (false, false) => Health::Progressing,
+        };
         *live != before
     }
 

@@ -1,0 +1,157 @@
+//! Unpacking: a layer goes from the content store onto the disk, on top of the one below.
+//!
+//! One layer after another in each image, unless `unpackSlots` allows more: then any layer whose blob is here is
+//! unpacked, so many at once on the node, and committed when all below it are (containerd `core/unpack/unpacker.go` since
+//! 2.2, containerd/containerd#12332). A layer costs a constant and its uncompressed bytes over a rate; a node with a
+//! `disk` writes them through it.
+//!
+//! Left out: a decompressor that uses several cores (it is a higher rate), and reading the blob back from the disk.
+
+use super::ids::{NodeId, PullId};
+use super::node::{Blob, Chain};
+use super::pull::Fetch;
+use super::{Event, Queue, World};
+
+impl World<'_> {
+    /// Begins to unpack what may be unpacked now; ends the pull when nothing is left. Tells whether it committed a layer
+    /// that other pulls may wait for.
+    pub(super) fn unpack_next(&mut self, id: PullId, queue: &mut Queue) -> bool {
+        let pull = &self.pulls[id.index()];
+        if pull.ended || pull.finishing || !pull.planned {
+            return false;
+        }
+        let committed = self.commit(id);
+        let slots = self.spec.node.unpack_slots;
+        let pull = &self.pulls[id.index()];
+        let node = pull.node;
+        let layers = self.catalog.image(pull.image).layers.len();
+        if pull.unpack_next == layers {
+            // Another pull may have unpacked what this one is still fetching; the runtime waits for its fetches all the
+            // same.
+            if pull.fetches.iter().all(|fetch| *fetch == Fetch::Done) {
+                self.pulls[id.index()].finishing = true;
+                queue.schedule_in(self.spec.node.pull_constant, Event::Pulled { pull: id });
+            }
+        } else if slots == 1 {
+            let first = pull.unpack_next;
+            if pull.unpacking.is_empty() && self.can_unpack(id, first) {
+                self.unpack(id, first, queue);
+            }
+        } else {
+            for layer in pull.unpack_next..layers {
+                if self.nodes[node.index()].unpacking < slots && self.can_unpack(id, layer) {
+                    self.unpack(id, layer, queue);
+                }
+            }
+        }
+        committed
+    }
+
+    /// Whether a layer's blob is here and nobody unpacks it or has done so.
+    fn can_unpack(&self, id: PullId, layer: usize) -> bool {
+        let pull = &self.pulls[id.index()];
+        let chain = self.catalog.image(pull.image).layers[layer].chain;
+        pull.fetches[layer] == Fetch::Done && self.nodes[pull.node.index()].chains[usize::from(chain)] == Chain::Absent
+    }
+
+    fn unpack(&mut self, id: PullId, at: usize, queue: &mut Queue) {
+        let pull = &mut self.pulls[id.index()];
+        let layer = self.catalog.image(pull.image).layers[at];
+        let node = &mut self.nodes[pull.node.index()];
+        node.chains[usize::from(layer.chain)] = Chain::Unpacking;
+        node.unpacking += 1;
+        let index = u16::try_from(at).expect("an image has fewer than 65 536 layers");
+        pull.unpacking.push(index);
+        let constant = self.spec.node.unpack_per_layer;
+        if node.disk.is_some() {
+            queue.schedule_in(constant, Event::LayerWrites { pull: id, layer: index });
+        } else {
+            let writing = layer.uncompressed.time_at(node.unpack_rate).expect("a checked unpack rate is not zero");
+            queue.schedule_in(constant + writing, Event::Unpacked { pull: id, layer: index });
+        }
+    }
+
+    /// A layer begins to be written to its node's disk.
+    pub(super) fn layer_writes(&mut self, id: PullId, layer: u16, queue: &mut Queue) {
+        let pull = &self.pulls[id.index()];
+        if pull.ended {
+            return;
+        }
+        let bytes = self.catalog.image(pull.image).layers[usize::from(layer)].uncompressed.get() as f64;
+        let node = pull.node;
+        self.nodes[node.index()].disk.as_mut().expect("it writes to a disk").begin(queue.now(), id, layer, bytes);
+        self.disk_changed(node, queue);
+    }
+
+    /// A layer is written to its node's disk, or the disk's buffer is full.
+    pub(super) fn disk_changes(&mut self, id: NodeId, queue: &mut Queue) {
+        let disk = self.nodes[id.index()].disk.as_mut().expect("an event of a disk");
+        disk.event = None;
+        for (pull, layer) in disk.take_written(queue.now()) {
+            self.unpacked(pull, layer, queue);
+        }
+        self.disk_changed(id, queue);
+    }
+
+    fn disk_changed(&mut self, id: NodeId, queue: &mut Queue) {
+        let disk = self.nodes[id.index()].disk.as_mut().expect("a disk that changed");
+        if let Some(event) = disk.event.take() {
+            queue.cancel(event);
+        }
+        disk.event = disk.next_change().map(|at| queue.schedule(at, Event::DiskChanges { node: id }));
+    }
+
+    /// A layer is unpacked.
+    pub(super) fn unpacked(&mut self, id: PullId, layer: u16, queue: &mut Queue) {
+        let pull = &mut self.pulls[id.index()];
+        if pull.ended {
+            return;
+        }
+        pull.unpacking.retain(|&other| other != layer);
+        pull.unpacked.push(layer);
+        self.nodes[pull.node.index()].unpacking -= 1;
+        self.commit(id);
+        self.look_again(id, queue);
+    }
+
+    /// Makes the layers that are unpacked with all below them part of the node's store, and tells whether there were any.
+    fn commit(&mut self, id: PullId) -> bool {
+        let mut committed = false;
+        let pull = &mut self.pulls[id.index()];
+        let node = &mut self.nodes[pull.node.index()];
+        while let Some(layer) = self.catalog.image(pull.image).layers.get(pull.unpack_next) {
+            let chain = &mut node.chains[usize::from(layer.chain)];
+            if *chain != Chain::Unpacked {
+                let Some(own) = pull.unpacked.iter().position(|&own| usize::from(own) == pull.unpack_next) else {
+                    break;
+                };
+                pull.unpacked.swap_remove(own);
+                *chain = Chain::Unpacked;
+                committed = true;
+                let blob = &mut node.blobs[usize::from(layer.blob)];
+                // One that another pull fetches again, for another chain, is not there to be discarded.
+                if !self.spec.node.keep_blobs && *blob == Blob::Whole {
+                    *blob = Blob::Discarded;
+                }
+            }
+            pull.unpack_next += 1;
+        }
+        committed
+    }
+
+    /// An attempt has failed: what it was unpacking, or had unpacked on top of nothing, is gone.
+    pub(super) fn give_up_unpacking(&mut self, id: PullId, queue: &mut Queue) {
+        let pull = &mut self.pulls[id.index()];
+        let node = &mut self.nodes[pull.node.index()];
+        node.unpacking -= pull.unpacking.len() as u32;
+        for at in pull.unpacking.drain(..).chain(pull.unpacked.drain(..)) {
+            let layer = self.catalog.image(pull.image).layers[usize::from(at)];
+            node.chains[usize::from(layer.chain)] = Chain::Absent;
+        }
+        if let Some(disk) = &mut node.disk {
+            disk.give_up(queue.now(), id);
+            let node = pull.node;
+            self.disk_changed(node, queue);
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! What goes wrong under Argo CD, told as whole simulations of small fleets whose times can be computed by hand.
+//!
+//! In all of them a sync takes 1 s in a cluster that answers, and news take 1 s, so that no operation begins in the
+//! second of its promotion (Argo CD would not count it). Passes and comparisons take some hundred milliseconds.
+
+use fleetsim::record::{ClusterRow, Outcome, RunRecord};
+use fleetsim::scenario::{Overrides, load};
+use fleetsim::sim;
+
+/// Ten canaries, then twenty others.
+const STEPS: &str = "strategy: {type: RollingSync, rollingSync: {steps: [
+      {matchExpressions: [{key: env, operator: In, values: [canary]}]},
+      {matchExpressions: [{key: env, operator: In, values: [prod]}]}]}}";
+const FLEET: &str = "
+  - {name: 'canary-{01..10}', labels: {env: canary}}
+  - {name: 'prod-{01..20}', labels: {env: prod}}";
+const DEPLOYMENT: &str = "{kind: Deployment, image: shop, readiness: {period: 10 s}}";
+
+struct Story {
+    fleet: &'static str,
+    workload: &'static str,
+    faults: &'static str,
+    /// Of `argoCd`.
+    strategy: String,
+    /// `applicationset.yaml`, for a strategy that names it.
+    set: &'static str,
+    apply: &'static str,
+}
+
+impl Story {
+    fn new(faults: &'static str) -> Self {
+        Self { fleet: FLEET, workload: DEPLOYMENT, faults, strategy: STEPS.to_owned(), set: "", apply: "1 s" }
+    }
+
+    fn play(&self) -> RunRecord {
+        let Self { fleet, workload, faults, strategy, set, apply } = self;
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let text = format!(
+            "name: failures
+question: What does a failure do?
+seed: 5
+replicates: 1
+horizon: 24h
+fleet: {fleet}
+release:
+  images: [{{name: shop, manifest: {{layers: [{{size: 5 MB}}]}}}}]
+  workloads: [{workload}]
+faults: {faults}
+agent: {{instructionDelay: 0 s, apply: {apply}, reportDelay: 0 s}}
+controller: {{watchDelay: 1 s}}
+strategies:
+  tested:
+    argoCd:
+      {strategy}
+"
+        );
+        std::fs::write(folder.path().join("experiment.yaml"), text).expect("the experiment is written");
+        std::fs::write(folder.path().join("applicationset.yaml"), set).expect("the set is written");
+        let experiment = load(folder.path(), &Overrides::default()).unwrap_or_else(|error| panic!("{error}"));
+        sim::run(&experiment.variants[0], experiment.seed, 0)
+    }
+}
+
+fn offline<'r>(record: &'r RunRecord, step: &str) -> Vec<&'r ClusterRow> {
+    record.clusters.iter().filter(|row| row.offline && row.stage == step).collect()
+}
+
+fn last_told(record: &RunRecord) -> f64 {
+    record.clusters.iter().filter_map(|row| row.told_s).max_by(f64::total_cmp).expect("some cluster was told")
+}
+
+#[test]
+fn an_offline_canary_fails_after_six_attempts_and_again_six_and_holds_its_step() {
+    let record = Story::new("{offline: {share: 40%}}").play();
+    let lost = offline(&record, "step 1").len();
+    assert!((1..10).contains(&lost), "{lost}: some canaries are offline, not all");
+    assert_eq!(record.run.outcome, Outcome::Stalled);
+    let held = &record.run.held_by;
+    assert!(held.starts_with("rollingSync.steps: step 1 is complete when all of it is Healthy; not yet: "), "{held}");
+    // Its cluster's state is what it was before the release; only the operation tells.
+    assert!(held.contains("Progressing, OutOfSync, Healthy, operation Failed; 20 applications"), "{held}");
+    assert_eq!(record.run.targets_done, 10 - lost as u64, "the step's others arrive, and no other step begins");
+    // Six connections time out after 30 s each; between them 5 + 10 + 20 + 40 + 80 s are waited.
+    let failed = 6.0 * 30.0 + 155.0;
+    // The pass that sees the failure is the one in which the row leaves Pending, and requests the sync once more.
+    assert!((2.0 * failed..2.0 * failed + 8.0).contains(&record.run.end_s), "ends at {} s", record.run.end_s);
+    let once = format!("options: {{triggerOnce: true}}\n      {STEPS}");
+    let once = Story { strategy: once, ..Story::new("{offline: {share: 40%}}") }.play();
+    assert!((failed..failed + 8.0).contains(&once.run.end_s), "as argoproj/argo-cd#21502 wants it: {}", once.run.end_s);
+}
+
+#[test]
+fn a_cluster_that_returns_between_two_attempts_is_synced_by_the_next() {
+    let record = Story::new("{offline: {share: 40%, return: 50 s}}").play();
+    assert_eq!(record.run.outcome, Outcome::Complete, "{}", record.run.held_by);
+    let canaries = offline(&record, "step 1");
+    assert!(!canaries.is_empty(), "else nothing is shown");
+    for canary in canaries {
+        let tried = canary.told_s.expect("the first attempt is the one that is remembered");
+        assert!(tried < 5.0, "{}: {tried}", canary.cluster);
+        // Tried again after 30 + 5 s, and after 30 + 10 s more; applying takes 1 s.
+        let applied = canary.applied_s.expect("applied");
+        assert!((applied - tried - 76.0).abs() < 0.01, "{}: {tried}, {applied}", canary.cluster);
+    }
+}
+
+#[test]
+fn a_cluster_that_returns_after_its_operation_failed_stays_unsynced() {
+    for strategy in [STEPS, "autoSync: true"] {
+        let story = Story { strategy: strategy.to_owned(), ..Story::new("{offline: {share: 40%, return: 20m}}") };
+        let record = story.play();
+        assert_eq!(record.run.outcome, Outcome::Stalled, "{strategy}");
+        let held = &record.run.held_by;
+        assert!(held.contains("OutOfSync, Healthy, operation Failed"), "{strategy}: {held}");
+        let back = record.clusters.iter().filter(|row| row.offline && row.told_s.is_some());
+        assert!(back.map(|row| assert_eq!(row.applied_s, None, "{}", row.cluster)).count() > 0, "{strategy}");
+        assert!((1200.0..1210.0).contains(&record.run.end_s), "nothing happens once all are back");
+    }
+}
+
+/// A real file whose template repeats failed syncs without end.
+const ENDLESS: &str = "kind: ApplicationSet
+spec:
+  generators: [{git: {}}]
+  template: {spec: {syncPolicy: {automated: {}, retry: {limit: -1}}}}
+";
+
+#[test]
+fn a_sync_that_is_repeated_without_end_waits_for_a_cluster_and_not_for_ever() {
+    let endless =
+        |faults| Story { strategy: "file: applicationset.yaml".to_owned(), set: ENDLESS, ..Story::new(faults) };
+    let back = endless("{offline: {share: 40%, return: 20m}}").play();
+    assert_eq!(back.run.outcome, Outcome::Complete, "at {} s: {}", back.run.end_s, back.run.held_by);
+    // The longest wait between two attempts is 180 s, and an attempt takes 30 s.
+    assert!((1200.0..1200.0 + 240.0).contains(&back.run.end_s), "ends at {} s", back.run.end_s);
+    let gone = endless("{offline: {share: 40%}}").play();
+    assert_eq!(gone.run.outcome, Outcome::Stalled, "attempts that must fail and the generator's timer are no life");
+    assert!(gone.run.held_by.contains("operation Running"), "{}", gone.run.held_by);
+}
+
+#[test]
+fn a_defective_release_shows_degraded_after_the_deadline_and_holds_its_step() {
+    let deployment = "{kind: Deployment, image: shop, readiness: {period: 10 s}, progressDeadline: 5m}";
+    let daemon_set = "{kind: DaemonSet, image: shop, readiness: {period: 10 s}}";
+    for (workload, health, seconds) in
+        [(DEPLOYMENT, "Degraded", 600.0), (deployment, "Degraded", 300.0), (daemon_set, "Progressing", 30.0)]
+    {
+        let record = Story { workload, ..Story::new("{defect: {share: 30%}}") }.play();
+        let held = &record.run.held_by;
+        // Crash loops go on for ever; pods that no probe lets be ready change nothing by it.
+        assert_eq!(record.run.outcome, Outcome::Stalled, "{workload}: {held}");
+        let state = format!("Progressing, Synced, {health}, operation Succeeded");
+        assert!(held.starts_with("rollingSync.steps: step 1") && held.contains(&state), "{workload}: {held}");
+        // The sync, its pods and the news of it take some seconds more.
+        assert!((seconds..seconds + 60.0).contains(&record.run.end_s), "{workload}: ends at {} s", record.run.end_s);
+        assert!(record.clusters.iter().filter(|row| row.stage == "step 2").all(|row| row.told_s.is_none()));
+    }
+}
+
+#[test]
+fn a_degraded_application_that_gets_ready_after_all_lets_the_rollout_go_on() {
+    let slow = "{kind: Deployment, image: shop, start: 2m, readiness: {period: 10 s}, progressDeadline: 30 s}";
+    let record = Story { workload: slow, ..Story::new("{}") }.play();
+    assert_eq!(record.run.outcome, Outcome::Complete, "{}", record.run.held_by);
+    let quick =
+        Story { workload: "{kind: Deployment, image: shop, start: 2m, readiness: {period: 10 s}}", ..Story::new("{}") };
+    let quick = quick.play();
+    assert!(record.run.passes > quick.run.passes, "Degraded and what follows it start passes");
+    assert_eq!(record.run.completion_s, quick.run.completion_s, "and delay nothing");
+}
+
+#[test]
+fn a_commit_that_nobody_announces_is_found_by_the_periodic_refresh() {
+    let story = Story { strategy: "{autoSync: true, release: commit}".to_owned(), ..Story::new("{}") };
+    let record = story.play();
+    assert_eq!(record.run.outcome, Outcome::Complete, "{}", record.run.held_by);
+    let mut told: Vec<f64> = record.clusters.iter().map(|row| row.told_s.expect("told")).collect();
+    told.sort_by(f64::total_cmp);
+    // A refresh comes every 120 to 300 s, spread by a jitter of 60 s.
+    assert!(told[0] >= 0.0 && told[29] <= 301.0, "{told:?}");
+    assert!(told[29] - told[0] > 30.0, "not all at once: {told:?}");
+    let announced = Story { strategy: "autoSync: true".to_owned(), ..Story::new("{}") }.play();
+    assert!(last_told(&announced) < 10.0, "a change of the set is seen at once");
+    let stepped = Story { strategy: format!("release: commit\n      {STEPS}"), ..Story::new("{}") }.play();
+    assert_eq!(stepped.run.outcome, Outcome::Complete, "{}", stepped.run.held_by);
+}
+
+#[test]
+fn ten_operations_run_at_once_and_offline_clusters_take_their_processors() {
+    let fleet = "\n  - {name: 'c-{001..100}'}";
+    let story = |faults| Story { fleet, strategy: "autoSync: true".to_owned(), apply: "4 s", ..Story::new(faults) };
+    let healthy = story("{}").play();
+    // Ten at a time, each for 4 s and 1 s of news: the tenth ten begin after nine such times; the news of the first
+    // pass and the pass itself come before.
+    let told = last_told(&healthy);
+    assert!((46.0..48.5).contains(&told), "the last is told at {told} s");
+    let sick = story("{offline: {share: 40%}}").play();
+    let arrived = |record: &RunRecord| {
+        record.clusters.iter().filter(|row| row.ready_s.is_some()).filter_map(|row| row.told_s).max_by(f64::total_cmp)
+    };
+    let later = arrived(&sick).expect("some arrive");
+    assert!(later > told + 30.0, "clusters that answer wait behind those that do not: {later} s after {told} s");
+}
+
+#[test]
+fn an_unknown_destination_is_never_written_and_a_paused_cluster_is_like_any_other() {
+    let fleet = "
+  - {name: 'canary-{01..10}', labels: {env: canary}, paused: true}
+  - {name: 'prod-{01..20}', labels: {env: prod}, registered: false}";
+    let record = Story { fleet, ..Story::new("{}") }.play();
+    assert_eq!((record.run.outcome, record.run.targets_done), (Outcome::Stalled, 10));
+    let held = &record.run.held_by;
+    assert!(held.starts_with("rollingSync.steps: step 2") && held.contains("not valid"), "{held}");
+    assert!(record.run.end_s < 600.0, "the timer that looks again every 180 s keeps nothing alive");
+}

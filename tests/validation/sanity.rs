@@ -1,0 +1,122 @@
+//! What the model must show on its own, with its defaults: one test for each statement.
+//!
+//! Statements that need what is not built yet: that a cold pull-through cache multiplies upstream bytes by the requests that
+//! arrive within one download, and that Spegel helps the second wave of a rollout and not the first.
+
+use std::path::Path;
+
+use fleetsim::scenario::{Overrides, load};
+use fleetsim::sim;
+use fleetsim::units::{Bytes, BytesPerSec, PerSecond, SimDuration};
+use fleetsim::world::{DurationModel, Event, PullError, PullOrder, Request, RequestLimit, RetrySpec, WorldSpec};
+
+use super::worlds::{DAY, Played, defaults, layers, play, secs, set_clusters};
+
+/// One workload for each image, each image of one layer of so many megabytes.
+fn set_images(world: &mut WorldSpec, megabytes: &[u64]) {
+    let (image, workload) = (world.images.remove(0), world.workloads.remove(0));
+    for (at, mb) in megabytes.iter().enumerate() {
+        let (mut image, mut workload) = (image.clone(), workload.clone());
+        image.name = format!("i{at}");
+        image.layers = layers(&image.name, 1, mb * 1_000_000, mb * 2_600_000);
+        workload.name.clone_from(&image.name);
+        workload.image = at;
+        world.images.push(image);
+        world.workloads.push(workload);
+    }
+}
+
+fn pull_s(played: &Played) -> f64 {
+    played.pull_s()[0]
+}
+
+#[test]
+fn a_serial_kubelet_and_one_slow_image_delay_every_other_image_on_the_node() {
+    let mut world = defaults();
+    world.clusters[0].downlink = BytesPerSec::from_mbit(100.0);
+    set_images(&mut world, &[1_000, 10, 10, 10]);
+    let started =
+        |world: &WorldSpec| play(world, 1, DAY).times(|event| matches!(event, Event::ContainerStarted { .. }));
+    let serial = started(&world);
+    assert!(serial.iter().all(|started| *started > 80.0), "1 GB over 100 Mbit/s comes first: {serial:?}");
+    world.node.pulls = PullOrder::Parallel { max: None };
+    let parallel = started(&world);
+    assert_eq!(parallel.iter().filter(|started| **started < 15.0).count(), 3, "{parallel:?}");
+}
+
+#[test]
+fn a_parallel_kubelet_and_more_than_ten_images_at_once_fail_some_that_come_back_ten_seconds_later() {
+    let mut world = defaults();
+    world.node.pulls = PullOrder::Parallel { max: None };
+    set_images(&mut world, &[10; 14]);
+    let played = play(&world, 1, DAY);
+    assert_eq!(played.totals.failed_pulls[PullError::KubeletRate as usize], 4, "five a second, a burst of ten");
+    let late: Vec<f64> = played.pulls[10..].iter().map(|pull| pull.began.as_secs_f64()).collect();
+    assert!(late.len() == 4 && late.iter().all(|began| (10.0..=15.0).contains(began)), "{late:?}");
+    assert!(played.facts[0].ready.is_some());
+}
+
+#[test]
+fn load_above_a_limit_of_requests_is_multiplied_by_five_or_six_and_stays_in_phase() {
+    // containerd since 2.4, and before it.
+    for attempts in [5, 6] {
+        let mut world = defaults();
+        set_clusters(&mut world, 400);
+        world.registry.request_limit = Some(RequestLimit { rate: PerSecond::new(10.0), burst: 10 });
+        world.node.retry_429 = RetrySpec { attempts, delay: SimDuration::ZERO, delay_max: SimDuration::ZERO };
+        let played = play(&world, 1, secs(300.0));
+        let failed = played.totals.failed_pulls[PullError::TooManyRequests as usize];
+        let for_each = played.totals.responses_429 as f64 / failed as f64;
+        println!("\n429: {attempts} tries: {failed} failed pulls, {for_each:.2} answers of 429 for each");
+        assert!((for_each / f64::from(attempts) - 1.0).abs() < 0.05, "{for_each}");
+        // A gate of 10 s is looked at after 10-15 s, one of 20 s after 20-30 s, one of 40 s after 40-60 s.
+        let tries = played.times(|event| matches!(event, Event::RequestArrives { request: Request::Challenge, .. }));
+        let within = |from: f64, to: f64| tries.iter().filter(|at| (from..to).contains(*at)).count();
+        assert!(within(0.0, 1.0) > 400 && within(10.0, 16.0) > 300 && within(30.0, 46.0) > 300);
+        assert_eq!((within(1.0, 10.0), within(16.0, 30.0), within(46.5, 69.0)), (0, 0, 0), "silence in between");
+    }
+}
+
+#[test]
+fn layers_cost_25_ms_each_once_bandwidth_is_ample_and_unpacking_dominates_above_200_mb_a_second() {
+    let time = |count: u64, compressed: u64, uncompressed: u64, downlink_mbit: f64| {
+        let mut world = defaults();
+        world.node.unpack_spread = 0.0;
+        world.clusters[0].downlink = BytesPerSec::from_mbit(downlink_mbit);
+        world.images[0].layers = layers("image", count, compressed, uncompressed);
+        pull_s(&play(&world, 1, DAY))
+    };
+    let per_layer = (time(125, 1_000_000, 1_000_000, 10_000.0) - time(9, 1_000_000, 1_000_000, 10_000.0)) / 116.0;
+    assert!((per_layer - 0.025).abs() < 0.003, "{per_layer} s a layer");
+    // 1 GB on disk, 385 MB on the wire. 100 Mbit/s brings 32 MB/s uncompressed, 1 Gbit/s 325 MB/s: above the 200 MB/s
+    // of unpacking, so that ten times more helps little, while ten times less is felt in full.
+    let [slow, fast, faster] = [100.0, 1_000.0, 10_000.0].map(|mbit| time(9, 385_000_000, 1_000_000_000, mbit));
+    assert!(slow > 30.8 && fast < 8.0, "{slow} s, {fast} s");
+    assert!(faster > 0.85 * fast && faster > 5.0, "{fast} s, {faster} s: 5 s are unpacking");
+}
+
+#[test]
+fn max_unavailable_changes_the_peak_about_linearly_and_the_bytes_not_at_all() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/validation/base/pacing.yaml");
+    let experiment = load(&path, &Overrides::default()).expect("a good experiment");
+    let runs: Vec<_> = experiment.variants.iter().map(|variant| sim::run(variant, 1, 0).run).collect();
+    for (limit, run) in [5.0, 10.0, 20.0, 40.0].iter().zip(&runs) {
+        let ratio = run.peak_pulls as f64 / limit;
+        assert!((0.8..=1.0).contains(&ratio), "{limit} clusters: {} pulls at once", run.peak_pulls);
+        assert_eq!(run.egress_bytes, runs[0].egress_bytes);
+    }
+}
+
+#[test]
+fn under_steady_failure_only_six_attempts_fit_into_the_progress_deadline() {
+    let mut world = defaults();
+    set_clusters(&mut world, 200);
+    // Nothing ever gets past the registry.
+    world.registry.request_limit = Some(RequestLimit { rate: PerSecond::new(1e-9), burst: 1 });
+    world.registry.service_time = DurationModel::Constant(SimDuration::ZERO);
+    let played = play(&world, 1, secs(600.0));
+    for (at, facts) in played.facts.iter().enumerate() {
+        assert_eq!((facts.pulls, facts.ready), (6, None), "pod {at}");
+        assert_eq!(facts.received, Bytes::ZERO);
+    }
+}

@@ -1,0 +1,142 @@
+//! Small worlds for the validations, and a loop that plays them without a scheduler.
+
+use std::path::Path;
+
+use fleetsim::engine::{self, EventQueue, Model};
+use fleetsim::scenario::{Overrides, load};
+use fleetsim::units::{Bytes, SimDuration, SimTime};
+use fleetsim::world::{ClusterFacts, ClusterId, Event, LayerSpec, NEW, PullFacts, Queue, Totals, World, WorldSpec};
+
+/// Longer than any of them lasts.
+pub(crate) const DAY: SimDuration = SimDuration::from_hours(24);
+
+pub(crate) fn secs(secs: f64) -> SimDuration {
+    SimDuration::from_secs_f64(secs)
+}
+
+/// One node on which nothing takes time.
+pub(crate) fn base() -> WorldSpec {
+    world("experiment.yaml")
+}
+
+/// One node with the model's defaults.
+pub(crate) fn defaults() -> WorldSpec {
+    world("defaults.yaml")
+}
+
+fn world(file: &str) -> WorldSpec {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/validation/base").join(file);
+    let experiment = load(&path, &Overrides::default()).expect("the base is a good experiment");
+    (*experiment.variants[0].scenario.world).clone()
+}
+
+/// Makes it so many clusters like the first.
+pub(crate) fn set_clusters(world: &mut WorldSpec, count: usize) {
+    let first = world.clusters[0].clone();
+    world.clusters = (0..count)
+        .map(|at| {
+            let mut cluster = first.clone();
+            cluster.name = format!("n{at:04}");
+            cluster
+        })
+        .collect();
+}
+
+/// So many equal layers, of these bytes in all.
+pub(crate) fn layers(name: &str, count: u64, compressed: u64, uncompressed: u64) -> Vec<LayerSpec> {
+    (0..count)
+        .map(|at| LayerSpec {
+            digest: format!("{name}-{at}"),
+            compressed: Bytes::new(compressed / count),
+            uncompressed: Bytes::new(uncompressed / count),
+        })
+        .collect()
+}
+
+/// What a played world came to.
+#[derive(Debug)]
+pub(crate) struct Played {
+    pub(crate) facts: Vec<ClusterFacts>,
+    pub(crate) pulls: Vec<PullFacts>,
+    pub(crate) totals: Totals,
+    pub(crate) peak_pulls: u64,
+    /// Every event with its time.
+    pub(crate) events: Vec<(SimTime, Event)>,
+}
+
+impl Played {
+    /// When the last cluster was ready, in seconds.
+    pub(crate) fn last_ready_s(&self) -> f64 {
+        let ready = |facts: &ClusterFacts| facts.ready.expect("every cluster became ready").as_secs_f64();
+        self.facts.iter().map(ready).fold(0.0, f64::max)
+    }
+
+    /// How long each pull took, in seconds, in the order in which they began.
+    pub(crate) fn pull_s(&self) -> Vec<f64> {
+        self.pulls.iter().map(|pull| (pull.ended.expect("it ended") - pull.began).as_secs_f64()).collect()
+    }
+
+    /// When the events that `wanted` accepts happened, in seconds.
+    pub(crate) fn times(&self, wanted: impl Fn(&Event) -> bool) -> Vec<f64> {
+        self.events.iter().filter(|(_, event)| wanted(event)).map(|(at, _)| at.as_secs_f64()).collect()
+    }
+}
+
+struct Driven<'s> {
+    world: World<'s>,
+    /// Clusters told so far, and how many there are.
+    told: usize,
+    clusters: usize,
+}
+
+impl Driven<'_> {
+    fn tell_next(&mut self, queue: &mut Queue) {
+        if self.told < self.clusters {
+            self.world.tell(ClusterId::at(self.told), NEW, queue);
+            self.told += 1;
+        }
+    }
+}
+
+impl Model for Driven<'_> {
+    type Event = Event;
+
+    fn handle(&mut self, event: Event, queue: &mut Queue) {
+        self.world.handle(event, queue);
+        self.world.take_reports();
+        if matches!(event, Event::Pulled { .. }) {
+            self.tell_next(queue);
+        }
+    }
+}
+
+/// All clusters are told at once.
+pub(crate) fn play(spec: &WorldSpec, seed: u64, horizon: SimDuration) -> Played {
+    play_closed(spec, seed, horizon, spec.clusters.len())
+}
+
+/// So many clusters are told at once, and the next one whenever a pull has ended: a closed queue of single-node clusters.
+pub(crate) fn play_closed(spec: &WorldSpec, seed: u64, horizon: SimDuration, at_once: usize) -> Played {
+    let mut queue = EventQueue::new();
+    let world = World::new(spec, seed, 0, &mut queue);
+    let mut model = Driven { world, told: 0, clusters: spec.clusters.len() };
+    for _ in 0..at_once {
+        model.tell_next(&mut queue);
+    }
+    let mut events = Vec::new();
+    let mut observer = |now: SimTime, event: &Event| events.push((now, *event));
+    engine::run(&mut model, &mut queue, &mut observer, SimTime::ZERO + horizon, |model, queue| {
+        model.world.is_at_rest(queue, 0)
+    });
+    let mut world = model.world;
+    let totals = world.finish(queue.now());
+    world.assert_bytes_are_conserved();
+    world.assert_littles_law();
+    Played {
+        facts: world.facts().copied().collect(),
+        pulls: world.pulls().collect(),
+        totals,
+        peak_pulls: world.meter().pulls.peak(),
+        events,
+    }
+}
