@@ -50,7 +50,6 @@ fn world(clusters: usize) -> WorldSpec {
             pulls: PullOrder::Serial,
             pull_rate: None,
             image_backoff: calibration::IMAGE_BACKOFF,
-            crash_backoff: calibration::CRASH_BACKOFF,
             error_requeue: calibration::ERROR_REQUEUE,
             requeue: calibration::REQUEUE,
             pull_deadline: None,
@@ -111,6 +110,7 @@ fn variant(clusters: usize, strategy: Strategy) -> Variant {
             groups: Arc::new(Vec::new()),
             strategy,
             control_loop: control_loop(),
+            restarts: calibration::RESTARTS,
             horizon: SimDuration::from_hours(48),
         },
     }

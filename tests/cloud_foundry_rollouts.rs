@@ -40,8 +40,20 @@ fn load_in(folder: &Path) -> Result<Experiment, LoadError> {
 }
 
 fn run(release: &str, faults: &str, strategy: &str) -> RunRecord {
+    run_with(release, faults, strategy, &[])
+}
+
+/// The same, with parts of the experiment replaced.
+fn run_with(release: &str, faults: &str, strategy: &str, changes: &[(&str, &str)]) -> RunRecord {
     let folder = tempfile::tempdir().expect("a temporary folder");
     write(folder.path(), release, faults, strategy);
+    let file = folder.path().join("experiment.yaml");
+    let mut text = fs::read_to_string(&file).expect("it was written");
+    for (part, other) in changes {
+        assert_eq!(text.matches(part).count(), 1, "{part}");
+        text = text.replace(part, other);
+    }
+    fs::write(&file, text).expect("it is written");
     let experiment = load_in(folder.path()).unwrap_or_else(|error| panic!("{}", error.render(false)));
     let run = sim::run(&experiment.variants[0], experiment.seed, 0);
     assert_eq!(run.clusters.len(), CLUSTERS);
@@ -124,12 +136,49 @@ fn one_instance_is_in_flight_where_nobody_says_more() {
     assert_eq!(told(&run), first_defect + 1, "the first that crashes is the last that is told");
     assert!(run.run.held_by.starts_with("unhealthy: 1 of "), "{}", run.run.held_by);
     assert!(run.run.held_by.contains("(1 crashed)"), "{}", run.run.held_by);
+    assert_eq!(
+        run.run.crashes, 3,
+        "Diego starts it again twice at once, and the pass after the third crash is the last"
+    );
 }
 
 #[test]
-fn crashing_instances_stop_a_deployment_for_ever() {
-    let run = run("update", "defect: {share: 1%}, pullFailure: 2%", "{maxInFlight: 20}");
-    assert_eq!(run.run.outcome, Outcome::Stalled);
+fn the_file_can_say_how_often_an_instance_is_started_again_at_once() {
+    for (immediate, crashes) in [(0, 1), (5, 6)] {
+        let node = format!("node: {{crashBackoff: {{immediate: {immediate}}}}}\nfaults:");
+        let run = run_with("update", "defect: {share: 1%}", "{}", &[("faults:", &node)]);
+        assert_eq!((run.run.outcome, run.run.crashes), (Outcome::Stalled, crashes), "{}", run.run.held_by);
+    }
+}
+
+#[test]
+fn a_deployment_grows_while_the_instances_that_crash_look_as_if_they_start() {
+    // About ten of 1 000 crash for ever, and there is room for all of them among 20 in flight.
+    let short = ("horizon: 24h", "horizon: 30m");
+    let at_once = run_with("update", "defect: {share: 1%}", "{maxInFlight: 20}", &[short]);
+    // Nothing is started again before the horizon: the first crash that a pass sees is the end of all growth.
+    let never = ("faults:", "node: {crashBackoff: {immediate: 0, initial: 1h, max: 1h}}\nfaults:");
+    let not_again = run_with("update", "defect: {share: 1%}", "{maxInFlight: 20}", &[short, never]);
+    let crashed = |run: &RunRecord| {
+        run.clusters.iter().filter(|cluster| cluster.told_s.is_some() && cluster.defective).count() as u64
+    };
+    assert_eq!(not_again.run.crashes, crashed(&not_again), "each of them crashed once");
+    assert!(told(&at_once) > told(&not_again), "{} and {}", told(&at_once), told(&not_again));
+    let growth_after_a_crash = at_once.passes.iter().filter(|pass| pass.promoted > 0).map(|pass| pass.t_s);
+    let first_crash = at_once.clusters.iter().filter(|cluster| cluster.defective).filter_map(|cluster| cluster.told_s);
+    let first_crash = first_crash.fold(f64::INFINITY, f64::min) + 30.0;
+    assert!(growth_after_a_crash.fold(0.0, f64::max) > first_crash, "it grew again after the first crash");
+    for run in [&at_once, &not_again] {
+        assert_eq!(run.run.outcome, Outcome::Horizon, "a pass that sees all of them starting would grow");
+        assert!(run.run.held_by.starts_with("unhealthy: "), "{}", run.run.held_by);
+    }
+}
+
+#[test]
+fn crashing_instances_stop_a_deployment_all_but_for_ever() {
+    let short = ("horizon: 24h", "horizon: 3h");
+    let run = run_with("update", "defect: {share: 1%}, pullFailure: 2%", "{maxInFlight: 20}", &[short]);
+    assert_eq!(run.run.outcome, Outcome::Horizon, "each is started again, and all of them at once would let it grow");
     assert!(peak_in_flight(&run) <= 20);
     assert!(told(&run) < CLUSTERS, "it stands still at {}", told(&run));
     let crashed = run.clusters.iter().filter(|cluster| cluster.told_s.is_some() && cluster.defective).count();
@@ -208,6 +257,24 @@ fn a_cancelled_deployment_goes_back() {
     let back = run.passes.last().expect("the pass that goes back");
     assert_eq!(back.promoted, 100, "all that were new are told the old version at once");
     assert!(run.run.end_s > 600.0);
+}
+
+#[test]
+fn a_cancelled_deployment_has_all_its_old_instances_again() {
+    let always = ("readiness:", "imagePullPolicy: Always, readiness:");
+    for (change, pulls) in [(None, 1), (Some(always), 2)] {
+        let strategy = format!("{{{STEPS}, cancelAfter: 10m}}");
+        let run = run_with("update", "", &strategy, change.as_slice());
+        let end = run.series.last().expect("there is a series");
+        assert_eq!((end.ready_new, end.updating, end.not_ready), (0, 0, 0), "{pulls}");
+        assert_eq!(end.waiting, CLUSTERS as u64, "{pulls}: all run the old revision");
+        // The old image is still on the nodes: it is asked for again only where every start asks the registry.
+        let new = run.clusters.iter().filter(|cluster| cluster.told_s.is_some());
+        assert!(new.into_iter().all(|cluster| cluster.pulls == pulls), "{pulls}");
+        assert_eq!(run.run.pulls, 100 * pulls);
+        let bytes = run.clusters.iter().map(|cluster| cluster.received_bytes).max();
+        assert!(bytes < Some(21_000_000), "the new image's 20 MB and nothing of the old one: {bytes:?}");
+    }
 }
 
 #[test]
@@ -301,6 +368,51 @@ fn a_quota_that_is_too_small_for_the_surge_blocks_for_ever() {
 }
 
 #[test]
+fn each_quota_blocks_a_whole_run_and_is_named() {
+    // The step of one instance fits. Then 999 old ones stay beside it, and ten more are wanted; each has 1 024 MB.
+    let wants = "the pass wants 1010 instances";
+    let wants_memory = "the pass wants 1034240 MB";
+    let cases = [
+        (
+            "organization: {name: ACME, totalInstances: 1005}",
+            "app_instance_limit: ",
+            wants,
+            "organization `ACME` lets 1005 be",
+        ),
+        ("space: {name: shop, totalInstances: 1005}", "app_instance_limit: ", wants, "space `shop` lets 1005 be"),
+        (
+            "organization: {name: ACME, totalMemoryInMb: 1029120}",
+            "memory: ",
+            wants_memory,
+            "organization `ACME` lets 1029120 be",
+        ),
+        (
+            "space: {name: shop, totalMemoryInMb: 1129120, otherMemoryInMb: 100000}",
+            "memory: ",
+            wants_memory,
+            "others use 100000, and space `shop` lets 1129120 be",
+        ),
+    ];
+    for (quota, rule, wanted, limit) in cases {
+        let run =
+            run("update", "", &format!("{{strategy: canary, maxInFlight: 10, quota: {{{quota}}}, continueAfter: 1m}}"));
+        let held = &run.run.held_by;
+        assert_eq!((run.run.outcome, told(&run)), (Outcome::Stalled, 1), "{quota}: {held}");
+        assert!(held.starts_with(rule) && held.contains(wanted) && held.contains(limit), "{quota}: {held}");
+        assert_eq!(most_lacking(&run), 0, "what a pass took away is undone with the rest of it");
+    }
+}
+
+#[test]
+fn a_rolling_deployment_that_fits_at_first_fits_to_its_end() {
+    let quota = |limit: u32| format!("{{maxInFlight: 10, quota: {{space: {{name: shop, totalInstances: {limit}}}}}}}");
+    let run = run("update", "", &quota(1010));
+    assert_eq!((run.run.outcome, told(&run)), (Outcome::Complete, CLUSTERS), "{}", run.run.held_by);
+    let error = load_in(with_file("{}", &quota(1009)).path()).expect_err("it has no room for ten more").to_string();
+    assert!(error.contains("app_instance_limit space_app_instance_limit_exceeded for space shop."), "{error}");
+}
+
+#[test]
 fn what_is_in_place_counts_before_the_file_and_explain_tells_it() {
     let body = r#"{"strategy": "canary", "options": {"max_in_flight": 7,
         "canary": {"steps": [{"instance_weight": 10}, {"instance_weight": 100}]}}}"#;
@@ -383,8 +495,9 @@ fn a_cancelled_deployment_falls_back_on_the_rolling_one_that_it_superseded() {
 #[test]
 fn a_crash_stops_a_deployment_that_supersedes_another_too() {
     let supersedes = "supersedes: {instances: 400, state: PAUSED}";
-    let run = run("update", "defect: {share: 1%}", &format!("{{maxInFlight: 20, {supersedes}}}"));
-    assert_eq!(run.run.outcome, Outcome::Stalled);
+    let short = ("horizon: 24h", "horizon: 3h");
+    let run = run_with("update", "defect: {share: 1%}", &format!("{{maxInFlight: 20, {supersedes}}}"), &[short]);
+    assert_eq!(run.run.outcome, Outcome::Horizon);
     assert!(run.run.held_by.starts_with("unhealthy: "), "{}", run.run.held_by);
     // The canary's 400 are gone, and so is the one too many: nothing brings them back.
     assert!(run.passes.last().expect("there are passes").unavailable > 0);
@@ -430,6 +543,24 @@ fn explain_tells_of_defects_and_of_what_is_superseded() {
     ] {
         assert!(text.lines().any(|found| found == line), "`{line}` is in\n{text}");
     }
+}
+
+#[test]
+fn explain_and_the_quota_count_the_extra_instance_of_a_superseded_canary() {
+    let strategy = |limit: u32| {
+        format!(
+            "{{maxInFlight: 50, supersedes: {{instances: 300, state: PAUSED}}, quota: {{space: {{name: shop, \
+             totalInstances: {limit}}}}}}}"
+        )
+    };
+    let error = load_in(with_file("{}", &strategy(1050)).path()).expect_err("701 + 300 + 50 are 1051").to_string();
+    assert!(error.contains("space_app_instance_limit_exceeded for space shop."), "{error}");
+    let folder = with_file("{}", &strategy(1051));
+    let explained = Command::cargo_bin("fleetsim").expect("the program is built");
+    let explained = { explained }.current_dir(folder.path()).args(["explain", "."]).assert().success();
+    let text = String::from_utf8_lossy(&explained.get_output().stdout).into_owned();
+    assert!(text.contains("50 start with the request; 1051 of both versions at most"), "{text}");
+    assert!(!text.contains("quota"), "it fits: {text}");
 }
 
 #[test]

@@ -4,7 +4,7 @@
 
 use std::fs;
 
-use fleetsim::record::Outcome::{self, Complete, Stalled};
+use fleetsim::record::Outcome::{self, Complete, Horizon, Stalled};
 use fleetsim::record::RunRecord;
 use fleetsim::scenario::{Overrides, load};
 use fleetsim::sim;
@@ -130,7 +130,10 @@ fn ends(runs: &[(&str, RunRecord)], expected: &[(&str, Outcome, u64, &str)]) {
         let is_held = if held_by.is_empty() { run.held_by.is_empty() } else { run.held_by.starts_with(held_by) };
         let is_so = (run.outcome, run.targets_done) == (*outcome, *done) && is_held;
         assert!(is_so, "{name} should be {outcome:?} with {done} done, held by `{held_by}`:\n{}", show(runs));
-        assert!(run.outcome == Outcome::Complete || run.end_s < 2.0 * 3600.0, "{name} hangs until {} s", run.end_s);
+        // Under Cloud Foundry an instance that crashes for ever is started again now and then, and a pass that sees all
+        // such instances starting goes on.
+        let may_last = run.outcome == Outcome::Complete || (*outcome, *name) == (Horizon, "cloud-foundry");
+        assert!(may_last || run.end_s < 2.0 * 3600.0, "{name} hangs until {} s", run.end_s);
     }
 }
 
@@ -211,7 +214,7 @@ fn a_defect_stops_a_fleet_that_keeps_failing_as_it_stops_any_other() {
             ("argo-proposal", Stalled, 18, "rollingUpdate.steps: in step 1"),
             ("kubefleet-staged", Stalled, 18, "stages: in stage `canary`, 2 clusters"),
             ("kubefleet-rolling", Stalled, 91, "Available: 9 clusters"),
-            ("cloud-foundry", Stalled, 9, "unhealthy: 1 of 10 new instances is not healthy"),
+            ("cloud-foundry", Horizon, 22, "unhealthy: 3 of 25 new instances are not healthy (3 crashed)"),
             ("all-at-once", Stalled, 91, "ready: 9 told target(s) not ready"),
             ("batches", Stalled, 18, "batch: 2 told target(s) not ready"),
             ("one-by-one", Stalled, 6, "batch: 1 told target(s) not ready"),
@@ -230,7 +233,7 @@ fn a_tag_that_is_not_there_is_a_failure_for_ever() {
             ("argo-proposal", Stalled, 18, "rollingUpdate.steps: in step 1"),
             ("kubefleet-staged", Stalled, 18, "stages: in stage `canary`, 2 clusters"),
             ("kubefleet-rolling", Stalled, 92, "Available: 8 clusters"),
-            ("cloud-foundry", Stalled, 8, "unhealthy: 2 of 10 new instances are not healthy"),
+            ("cloud-foundry", Horizon, 8, "unhealthy: 2 of 10 new instances are not healthy (2 crashed)"),
             ("all-at-once", Stalled, 92, "ready: 8 told target(s) not ready"),
             ("batches", Stalled, 18, "batch: 2 told target(s) not ready"),
             ("one-by-one", Stalled, 0, "batch: 1 told target(s) not ready"),

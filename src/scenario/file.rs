@@ -186,8 +186,9 @@ pub(crate) struct NodeFile {
     pub(crate) registry_burst: Option<u32>,
     /// Gate after a failed pull. Default: 10 s doubling to 300 s.
     pub(crate) image_backoff: Option<BackoffFile>,
-    /// Wait before a container's second restart and later ones. Default: 10 s doubling to 300 s.
-    pub(crate) crash_backoff: Option<BackoffFile>,
+    /// Wait before a container that crashed is started again. Default: none after the first crash, then 10 s doubling
+    /// to 300 s; with Cloud Foundry none after the first two, then 30 s doubling to 960 s.
+    pub(crate) crash_backoff: Option<CrashBackoffFile>,
     /// From an error to the pod's next sync. Default: {min: 10 s, max: 15 s}.
     pub(crate) error_requeue: Option<Spread>,
     /// What sets a pod's next sync after an error. Default: afterError.
@@ -265,7 +266,21 @@ pub(crate) struct BackoffFile {
     pub(crate) initial: Option<Duration>,
     /// The longest wait. Default: 300 s.
     pub(crate) max: Option<Duration>,
-    /// It begins anew when nothing failed for longer. Default: twice `max` for pulls, 10m for crashes.
+    /// It begins anew when nothing failed for longer. Default: twice `max`.
+    pub(crate) reset: Option<Duration>,
+}
+
+/// When a container that crashed is started again.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(crate) struct CrashBackoffFile {
+    /// Crashes in a row after which it is started at once. Default: 1; Cloud Foundry 2.
+    pub(crate) immediate: Option<u32>,
+    /// The first wait after those. Default: 10 s; Cloud Foundry 30 s.
+    pub(crate) initial: Option<Duration>,
+    /// The longest wait. Default: 300 s; Cloud Foundry 960 s.
+    pub(crate) max: Option<Duration>,
+    /// It begins anew when the container ran for longer. Default: 10m; Cloud Foundry 5m, and only while it was ready.
     pub(crate) reset: Option<Duration>,
 }
 

@@ -14,9 +14,10 @@ use super::path::Path;
 use super::read::{self, Kind, ReadError};
 use super::sweep::{self, Axis, MOST_VARIANTS, Point};
 use super::tree::{self, Node, Value};
-use super::{Assertion, Experiment, Scenario, Variant};
+use super::{Assertion, Experiment, Scenario, Strategy, Variant};
 use crate::record::{Limit, LimitError};
 use crate::units::SimDuration;
+use crate::world::calibration;
 
 /// The name of the file in an experiment's folder.
 const FILE: &str = "experiment.yaml";
@@ -318,7 +319,10 @@ impl Loader {
                 world
             }
         };
-        let strategy = self.check(&reading, |checker| checker.one_strategy(&reading.file, strategy, &world))?;
+        let strategy = self.check(&reading, |checker| checker.one_strategy(&reading.file, strategy, &world));
+        let restarts = strategy.as_ref().map_or(calibration::RESTARTS, Strategy::restarts);
+        let restarts = self.check(&reading, |checker| checker.restarts(reading.file.node.as_ref(), restarts));
+        let strategy = strategy?;
         let horizon = reading.file.horizon.map_or(HORIZON, |horizon| horizon.0);
         if horizon.is_zero() {
             let problem = self.at(&reading.tree, &Path::of("horizon"), "nothing happens in no time");
@@ -328,6 +332,7 @@ impl Loader {
             world: world.world,
             groups: world.groups,
             control_loop: control_loop(reading.file.controller.as_ref(), strategy.control_loop()),
+            restarts,
             strategy,
             horizon,
         })

@@ -39,7 +39,10 @@ use crate::rollout::kubefleet as kubefleet_rules;
 use crate::rollout::label_selector::LabelSelector;
 use crate::rollout::rancher_fleet::{self, Cluster, ClusterGroup, RolloutStrategy, Rules, groups_of};
 use crate::units::SimDuration;
-use crate::world::{ClusterSpec, CountOrPercent, DurationModel, NEW, OLD, ReleaseKind, WorldSpec};
+use crate::world::{
+    Backoff, ClusterSpec, CountOrPercent, DurationModel, NEW, OLD, ReleaseKind, Restarter, Restarts, WorldSpec,
+    calibration,
+};
 
 pub use argo_cd::ArgoCdRelease;
 pub use assertion::Assertion;
@@ -102,6 +105,8 @@ pub struct Scenario {
     pub strategy: Strategy,
     /// How its control loop runs.
     pub control_loop: ControlLoop,
+    /// How its platform restarts containers that crash.
+    pub restarts: Restarts,
     /// When a run is given up.
     pub horizon: SimDuration,
 }
@@ -196,6 +201,32 @@ impl Strategy {
             Self::ArgoCd { .. } | Self::ArgoCdProposal { .. } => argo_cd_rules::control_loop(),
             Self::KubeFleetStaged { .. } | Self::KubeFleetRolling { .. } => kubefleet_rules::control_loop(),
             Self::CloudFoundry { .. } => cloud_foundry::control_loop(),
+        }
+    }
+
+    /// How the strategy's platform restarts containers that crash, where the experiment does not say. The baselines
+    /// run on Kubernetes.
+    #[must_use]
+    pub const fn restarts(&self) -> Restarts {
+        match self {
+            Self::CloudFoundry { .. } => Restarts {
+                by: Restarter::Diego,
+                immediate: cloud_foundry::IMMEDIATE_RESTARTS,
+                backoff: Backoff {
+                    initial: cloud_foundry::CRASH_BACKOFF_MIN,
+                    max: cloud_foundry::CRASH_BACKOFF_MAX,
+                    reset: cloud_foundry::CRASH_RESET,
+                },
+                last: Some(cloud_foundry::MAX_CRASHES),
+            },
+            Self::RancherFleet { .. }
+            | Self::ArgoCd { .. }
+            | Self::ArgoCdProposal { .. }
+            | Self::KubeFleetStaged { .. }
+            | Self::KubeFleetRolling { .. }
+            | Self::AllAtOnce {}
+            | Self::Batches { .. }
+            | Self::OneByOne {} => calibration::RESTARTS,
         }
     }
 }

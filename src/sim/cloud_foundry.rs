@@ -7,12 +7,15 @@
 //! | in the world | what Diego reports of the instance |
 //! |---|---|
 //! | told, not applied (also: offline, paused, without agent) | waits for a cell (Unclaimed) |
-//! | applied and not ready | starting (Claimed) |
-//! | a pod of it failed: its pull, its process crashed, or it is not ready for a defect | Crashed, until the cluster is ready |
+//! | applied and not ready: it pulls, starts, or is started again after a crash | starting (Claimed) |
+//! | a pod of it waits after a failed pull or a crash, or is not ready for a defect | Crashed |
 //! | reported ready | running and routable |
 //!
-//! News come from agents' reports, with the delays of the experiment's `agent`; failures are asked for in every pass, as
-//! the updater asks Diego. No news start a pass: passes come with the updater's period, the first one period after the
+//! News come from agents' reports, with the delays of the experiment's `agent`; waits are asked for in every pass, as the
+//! updater asks Diego. How long an instance that crashed waits is Diego's own rule
+//! ([`crate::scenario::Strategy::restarts`]): twice not at all, and then longer and longer. So an instance that crashes
+//! for ever looks unhealthy most of the time and now and then as if it started: a pass that sees all of them so can
+//! grow, and a run in which one might is not at its end before the horizon. No news start a pass: passes come with the updater's period, the first one period after the
 //! request, which itself starts the first instances. It is the first row of a run's passes. What users do is drawn from
 //! the experiment's models and takes effect in the pass after it.
 //!
@@ -28,9 +31,8 @@
 //!
 //! A first deployment is a `cf push` of a stopped app: all instances start at once, and there is no deployment to hold.
 //!
-//! Left out: cells that take several instances, instances that move to another cell, Diego's own back-off of restarts
-//! (the cluster's counts) with the moments in between at which a crashing instance looks as if it started, changes of
-//! the number of instances, and a second deployment of the new version while the first is on its way: its instances
+//! Left out: cells that take several instances, instances that move to another cell, failed pulls as crashes that count
+//! (they wait as the experiment's `node` says), changes of the number of instances, and a second deployment of the new version while the first is on its way: its instances
 //! would start where the first's already are, and move nothing.
 
 use std::collections::BTreeMap;
@@ -245,6 +247,19 @@ impl<'s> CloudFoundryProduct<'s> {
         Some(self.scheduler.next_pass(next.max(now)))
     }
 
+    /// Whether a pass would do something that saw all crashed instances started again. A pass that sees only some of
+    /// them so does less.
+    fn moves_when_restarting(&self, world: &World<'_>) -> bool {
+        let mut view = self.view.clone();
+        let new = self.new.and_then(|new| view.process_mut(new));
+        for (index, lrp) in new.into_iter().flat_map(|process| &mut process.lrps).enumerate() {
+            if *lrp == LrpState::Crashed && !world.is_stuck(ClusterId(index as u32)) {
+                *lrp = LrpState::Claimed;
+            }
+        }
+        !self.scheduler.clone().reconcile(SimTime::ZERO, &view).actions.is_empty()
+    }
+
     /// New instances that are to run and are not routable.
     fn waiting(&self) -> u64 {
         self.instances().iter().filter(|lrp| **lrp != LrpState::Running).count() as u64
@@ -279,8 +294,13 @@ impl Product for CloudFoundryProduct<'_> {
     fn look(&mut self, world: &World<'_>) {
         let Some(process) = self.new.and_then(|new| self.view.process_mut(new)) else { return };
         for (index, lrp) in process.lrps.iter_mut().enumerate() {
-            if *lrp == LrpState::Claimed && world.has_failed_pods(ClusterId(index as u32)) {
-                *lrp = LrpState::Crashed;
+            if matches!(lrp, LrpState::Claimed | LrpState::Crashed) {
+                let cluster = ClusterId(index as u32);
+                *lrp = if world.is_backing_off(cluster) || world.is_stuck(cluster) {
+                    LrpState::Crashed
+                } else {
+                    LrpState::Claimed
+                };
             }
         }
     }
@@ -300,10 +320,13 @@ impl Product for CloudFoundryProduct<'_> {
         decision
     }
 
-    fn is_idle(&self, _world: &World<'_>) -> bool {
+    fn is_idle(&self, world: &World<'_>) -> bool {
         // Where nothing else is to happen, an instance that starts is one that is about to crash.
         let starts = self.instances().contains(&LrpState::Claimed);
-        self.idle && !starts && self.view.active().is_some_and(Deployment::is_ticked)
+        self.idle
+            && !starts
+            && self.view.active().is_some_and(Deployment::is_ticked)
+            && !self.moves_when_restarting(world)
     }
 
     fn is_done(&self, cluster: ClusterId) -> bool {

@@ -62,7 +62,7 @@ struct Sim<'s> {
 
 impl<'s> Sim<'s> {
     fn new(scenario: &'s Scenario, seed: u64, replicate: u32, queue: &mut Queue) -> Self {
-        let mut world = World::new(&scenario.world, seed, replicate, queue);
+        let mut world = World::new(&scenario.world, scenario.restarts, seed, replicate, queue);
         let product: Box<dyn Product + 's> = match &scenario.strategy {
             Strategy::RancherFleet { rules, strategy } => {
                 Box::new(rancher_fleet::RancherFleetProduct::new(scenario, *rules, strategy))

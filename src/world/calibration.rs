@@ -13,6 +13,7 @@
 //!   Fitted here as constant + layers · per-layer + bytes / rate, median error 5 to 13 %.
 //! - *api*: kubernetes/api `core/v1` and `apps/v1` @10b39a3.
 
+use super::restarts::{Restarter, Restarts};
 use super::spec::{Backoff, CountOrPercent, DurationModel, Requeue};
 use crate::units::{Bytes, SimDuration};
 
@@ -61,15 +62,20 @@ pub const IMAGE_BACKOFF: Backoff = Backoff {
     reset: SimDuration::from_secs(600),
 };
 
-/// Waits before the second restart of a container and later ones. Source: `newCrashLoopBackOff` in the same
-/// `kubelet.go`, with its `HasExpiredFunc` (600 s, whatever the longest wait is); `doBackOff` in
+/// How the kubelet starts a container again that crashed. Source: `newCrashLoopBackOff` in the same `kubelet.go`, with
+/// its `HasExpiredFunc` (600 s, whatever the longest wait is); `doBackOff` in
 /// `pkg/kubelet/kuberuntime/kuberuntime_manager.go` starts a container at once that has not crashed before. The alpha
 /// gate `ReduceDefaultCrashLoopBackOffDecay` makes it 1 s to 60 s (kubernetes/enhancements KEP-4603); a node's own
 /// `maxContainerRestartPeriod` is 1 s to 300 s.
-pub const CRASH_BACKOFF: Backoff = Backoff {
-    initial: SimDuration::from_secs(10),
-    max: SimDuration::from_secs(300),
-    reset: SimDuration::from_secs(600),
+pub const RESTARTS: Restarts = Restarts {
+    by: Restarter::Kubelet,
+    immediate: 1,
+    backoff: Backoff {
+        initial: SimDuration::from_secs(10),
+        max: SimDuration::from_secs(300),
+        reset: SimDuration::from_secs(600),
+    },
+    last: None,
 };
 
 /// From an error to the pod's next sync: 10 s with a jitter factor of 0.5. Source: constants in kubernetes/kubernetes

@@ -62,23 +62,6 @@ impl BackoffEntry {
         delay
     }
 
-    /// Records a crash at `now` and returns how long the gate of its restart stays closed. The kubelet renews the entry
-    /// when it starts the container ([`BackoffEntry::renew`]), so the wait is the one that the last restart left behind:
-    /// none at first, then 10, 20, … s, and none again once a container has run for long enough.
-    pub(super) fn crash(&mut self, now: SimTime, backoff: Backoff) -> SimDuration {
-        let (wait, next) = match self.last {
-            Some((delay, started)) if now - started <= backoff.reset => (delay, (delay * 2).min(backoff.max)),
-            _ => (SimDuration::ZERO, backoff.initial),
-        };
-        self.last = Some((next, now));
-        wait
-    }
-
-    /// The crashed container is started again.
-    pub(super) fn renew(&mut self, now: SimTime) {
-        self.last = self.last.map(|(delay, _)| (delay, now));
-    }
-
     /// When the gate opens; `None` when it was never closed.
     pub(super) fn opens(&self) -> Option<SimTime> {
         self.last.map(|(delay, since)| since + delay)
@@ -89,7 +72,7 @@ impl BackoffEntry {
 mod tests {
     use super::*;
     use crate::units::PerSecond;
-    use crate::world::calibration::{CRASH_BACKOFF, IMAGE_BACKOFF};
+    use crate::world::calibration::IMAGE_BACKOFF;
 
     #[test]
     fn a_bucket_lets_its_burst_through_and_then_its_rate() {
@@ -117,31 +100,5 @@ mod tests {
         assert_eq!(waits, [10.0, 20.0, 40.0, 80.0, 160.0, 300.0, 300.0]);
         let forgotten = now + SimDuration::from_secs(601);
         assert_eq!(entry.fail(forgotten, backoff), SimDuration::from_secs(10), "after 2 x 300 s it is forgotten");
-    }
-
-    #[test]
-    fn a_container_that_lives_5_s_each_time_waits_0_10_20_40_and_starts_anew_after_it_ran_10_minutes() {
-        let life = |secs| SimDuration::from_secs(secs);
-        let reduced = Backoff { initial: life(1), max: life(60), ..CRASH_BACKOFF };
-        let cases = [
-            (CRASH_BACKOFF, [0, 10, 20, 40, 80, 160, 300, 300]),
-            // KEP-4603's faster curve.
-            (reduced, [0, 1, 2, 4, 8, 16, 32, 60]),
-        ];
-        for (backoff, expected) in cases {
-            let mut entry = BackoffEntry::default();
-            let mut started = SimTime::ZERO;
-            for secs in expected {
-                let crashed = started + life(5);
-                assert_eq!(entry.crash(crashed, backoff), life(secs), "{backoff:?}");
-                started = crashed + life(secs);
-                entry.renew(started);
-            }
-            let (mut at_600, mut after_600) = (entry, entry);
-            assert_eq!(at_600.crash(started + life(600), backoff), backoff.max, "just not long enough");
-            assert_eq!(after_600.crash(started + life(601), backoff), life(0), "forgotten");
-            after_600.renew(started + life(601));
-            assert_eq!(after_600.crash(started + life(606), backoff), backoff.initial, "and it begins anew");
-        }
     }
 }

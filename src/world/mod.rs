@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `agent` | instructions, applies and reports, with their delays |
 //! | `pod`, `rolling` | pods, probes, back-offs; Deployment and DaemonSet rolling updates |
+//! | `restarts` | when containers that crash are started again |
 //! | `progress` | the progress deadline of a Deployment |
 //! | `pull`, `unpack`, `node`, `disk`, `catalog` | an image pull, layer by layer |
 //! | `runtime` | its requests, what the runtime does when one is refused, and pulls that stand still |
@@ -38,6 +39,7 @@ mod pod;
 mod progress;
 mod pull;
 mod registry;
+mod restarts;
 mod rolling;
 mod route;
 mod runtime;
@@ -57,6 +59,7 @@ pub use meter::{Bin, ClusterPhase, Gauge, Meter};
 pub use pull::{PullError, PullFacts};
 pub use registry::HostRole;
 pub use registry::presets::RegistryPreset;
+pub use restarts::{Restarter, Restarts};
 pub use runtime::{Answer, Request};
 pub use spec::*;
 
@@ -360,6 +363,7 @@ pub struct Totals {
 #[derive(Debug)]
 pub struct World<'s> {
     spec: &'s WorldSpec,
+    restarts: Restarts,
     streams: Streams,
     catalog: Catalog,
     clusters: Vec<Cluster>,
@@ -387,10 +391,10 @@ pub struct World<'s> {
 }
 
 impl<'s> World<'s> {
-    /// A world as it is when the rollout starts, with the luck of this seed and replicate. What fate has planned, such
-    /// as clusters that come back, goes onto the queue.
+    /// A world as it is when the rollout starts, with the luck of this seed and replicate, on a platform that restarts
+    /// containers like this. What fate has planned, such as clusters that come back, goes onto the queue.
     #[must_use]
-    pub fn new(spec: &'s WorldSpec, seed: u64, replicate: u32, queue: &mut Queue) -> Self {
+    pub fn new(spec: &'s WorldSpec, restarts: Restarts, seed: u64, replicate: u32, queue: &mut Queue) -> Self {
         let streams = Streams::new(seed, replicate);
         let catalog = Catalog::new(&spec.images, &streams);
         let mut network = Network::new();
@@ -399,6 +403,7 @@ impl<'s> World<'s> {
             spec.regions.iter().map(|region| network.add_link(Some(egress), region.bandwidth)).collect();
         let mut world = Self {
             spec,
+            restarts,
             streams,
             clusters: Vec::with_capacity(spec.clusters.len()),
             nodes: Vec::new(),
@@ -645,10 +650,16 @@ impl<'s> World<'s> {
         self.clusters[cluster.index()].cuts.is_managed()
     }
 
-    /// Whether a pod of the cluster waits after a failed pull or a crash, or will not answer its readiness probe for a defect.
+    /// Whether a pod of the cluster waits after a failed pull or a crash, and is not being tried again right now.
     #[must_use]
-    pub fn has_failed_pods(&self, cluster: ClusterId) -> bool {
-        self.clusters[cluster.index()].troubled_pods > 0
+    pub fn is_backing_off(&self, cluster: ClusterId) -> bool {
+        self.has_waiting_pods(cluster)
+    }
+
+    /// Whether a pod of the cluster runs and will not answer its readiness probe, for a defect.
+    #[must_use]
+    pub fn is_stuck(&self, cluster: ClusterId) -> bool {
+        self.has_stuck_pods(cluster)
     }
 
     /// The meters.

@@ -3,8 +3,7 @@
 //! A pod waits for its image, starts, and becomes ready at the first readiness probe that its process can answer; then
 //! it is available after `minReadySeconds`. A failed pull sends it into image back-off: the gate closes for 10, 20, …
 //! 300 s, and the kubelet looks at it again only when the pod is synced: 10-15 s after each error, or by the newer rule
-//! when the gate opens. A container that crashes is started again at once the first time, then after the crash-loop
-//! back-off, and without a wait again once it has run for ten minutes.
+//! when the gate opens. A container that crashes is started again by the platform's rule ([`super::Restarts`]).
 //!
 //! Readiness probes are made every period, counted from the container's start, when its first sync as running makes the
 //! kubelet probe at once (kubernetes `pkg/kubelet/prober/{worker,prober_manager}.go`); those before `initialDelay` are
@@ -22,8 +21,9 @@ use super::gates::BackoffEntry;
 use super::ids::{ClusterId, NodeId, PodId};
 use super::progress::{Counts, Progressing};
 use super::pull::PullError;
+use super::restarts::{Crashes, Restarter};
 use super::rolling::{Census, Step, daemon_set_limits, deployment_limits};
-use super::spec::{DurationModel, Requeue, WorkloadKind};
+use super::spec::{DefectKind, DurationModel, Requeue, WorkloadKind};
 use super::{Event, NEW, Queue, World, calibration};
 use crate::engine::EventId;
 use crate::rollout::Revision;
@@ -62,7 +62,7 @@ pub(super) struct Pod {
     pub(super) ready: bool,
     pub(super) available: bool,
     pub(super) image_backoff: BackoffEntry,
-    pub(super) crash_backoff: BackoffEntry,
+    pub(super) crashes: Crashes,
     /// How many pods its node had before it: with its own counts, the number of its draws.
     ordinal: u32,
     /// Times its container was started; an event of an earlier start is stale.
@@ -142,6 +142,26 @@ impl World<'_> {
                     pod.available && Some(pod.revision) == state.desired
                 })
         })
+    }
+
+    /// Whether a pod of the cluster waits after a failed pull or a crash, and is not tried at the moment.
+    pub(super) fn has_waiting_pods(&self, cluster: ClusterId) -> bool {
+        self.has_pod(cluster, |pod| matches!(pod.phase, Phase::ImageBackOff | Phase::CrashLoop))
+    }
+
+    /// Whether a pod of the cluster runs and will not answer its readiness probe, for a defect.
+    pub(super) fn has_stuck_pods(&self, cluster: ClusterId) -> bool {
+        let at_once = self.spec.faults.defect_kind == DefectKind::Unready;
+        self.has_pod(cluster, |pod| match pod.phase {
+            Phase::Unready => true,
+            Phase::Running => at_once && pod.troubled,
+            _ => false,
+        })
+    }
+
+    fn has_pod(&self, cluster: ClusterId, is_it: impl Fn(&Pod) -> bool) -> bool {
+        let mut pods = self.clusters[cluster.index()].workloads.iter().flat_map(WorkloadState::pods);
+        pods.any(|pod| is_it(&self.pods[pod.index()]))
     }
 
     pub(super) fn sync_workload(&mut self, cluster: ClusterId, workload: usize, queue: &mut Queue) {
@@ -330,7 +350,7 @@ impl World<'_> {
             ready: false,
             available: false,
             image_backoff: BackoffEntry::default(),
-            crash_backoff: BackoffEntry::default(),
+            crashes: Crashes::default(),
             ordinal,
             starts: 0,
             requeues: 0,
@@ -529,6 +549,7 @@ impl World<'_> {
         if pod.phase != Phase::Running || pod.starts != start {
             return;
         }
+        pod.crashes.ready(queue.now());
         pod.ready = true;
         let (cluster, workload) = (pod.cluster, pod.workload);
         let min_ready = self.spec.workloads[pod.workload].min_ready;
@@ -556,22 +577,26 @@ impl World<'_> {
             return;
         }
         let now = queue.now();
-        let backoff = self.spec.node.crash_backoff;
         let pod = &mut self.pods[id.index()];
         let (cluster, workload) = (pod.cluster, pod.workload);
         pod.phase = Phase::CrashLoop;
         (pod.ready, pod.available) = (false, false);
         pod.hopeless = self.spec.workloads[workload].readiness.is_some() && self.spec.faults.detected_after.is_none();
-        let wait = pod.crash_backoff.crash(now, backoff);
+        let wait = pod.crashes.crash(now, &self.restarts);
         self.totals.crashes += 1;
         self.note_trouble(id, true);
-        // The crash itself makes a sync; while the gate is closed, each sync fails and brings the next one.
-        let (opens, mut at) = (now + wait, now);
-        while at < opens {
-            at = at + self.until_next_sync(id, opens - at);
+        if let Some(wait) = wait {
+            let (opens, mut at) = (now + wait, now);
+            if self.restarts.by == Restarter::Diego {
+                at = opens;
+            }
+            // The crash itself makes a sync of the kubelet; while the gate is closed, each fails and brings the next.
+            while at < opens {
+                at = at + self.until_next_sync(id, opens - at);
+            }
+            self.pods[id.index()].crashes.restarts(at);
+            self.schedule_for_pod(id, at - now, Event::Restart { pod: id }, queue);
         }
-        self.pods[id.index()].crash_backoff.renew(at);
-        self.schedule_for_pod(id, at - now, Event::Restart { pod: id }, queue);
         self.sync_workload(cluster, workload, queue);
     }
 

@@ -97,9 +97,6 @@ pub struct NodeSpec {
     pub pull_rate: Option<RequestLimit>,
     /// First and longest gate after a failed pull; it doubles in between.
     pub image_backoff: Backoff,
-    /// First and longest wait before a crashed container is started for the third time and later; it doubles in
-    /// between. The first restart does not wait.
-    pub crash_backoff: Backoff,
     /// From an error to the pod's next sync, where [`NodeSpec::requeue`] says so.
     pub error_requeue: DurationModel,
     /// When the kubelet looks again at a pod whose sync failed.

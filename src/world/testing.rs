@@ -49,7 +49,6 @@ pub(crate) fn bare_world(count: usize) -> WorldSpec {
             pulls: PullOrder::Serial,
             pull_rate: None,
             image_backoff: calibration::IMAGE_BACKOFF,
-            crash_backoff: calibration::CRASH_BACKOFF,
             error_requeue: nothing.clone(),
             requeue: Requeue::AfterError,
             pull_deadline: None,
@@ -151,7 +150,7 @@ pub(crate) fn play(spec: &WorldSpec, seed: u64, horizon: SimDuration) -> Played 
 /// As [`play`], and does this and that at so many seconds, in the order of time.
 pub(crate) fn play_with(spec: &WorldSpec, seed: u64, horizon: SimDuration, deeds: &[(f64, Deed)]) -> Played {
     let mut queue = EventQueue::new();
-    let world = World::new(spec, seed, 0, &mut queue);
+    let world = World::new(spec, calibration::RESTARTS, seed, 0, &mut queue);
     let deeds_alone: Vec<Deed> = deeds.iter().map(|&(_, deed)| deed).collect();
     let mut model = Alone { world, deeds: deeds_alone.into_iter() };
     for at in 0..spec.clusters.len() {

@@ -18,7 +18,7 @@ use serde::de::{DeserializeOwned, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 
-use crate::suite::{Suite, read_files_as};
+use crate::suite::{Suite, differ, read_files_as};
 
 const VERSION: Revision = Revision(1);
 
@@ -74,10 +74,6 @@ impl Found<'_> {
             self.check(id, result);
         }
     }
-}
-
-fn differ(place: &str, expected: &Value, got: &Value) -> Result<(), String> {
-    if expected == got { Ok(()) } else { Err(format!("{place}\nexpected {expected}\ngot      {got}")) }
 }
 
 // ---- canary_steps

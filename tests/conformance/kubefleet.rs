@@ -12,40 +12,18 @@ use fleetsim::units::{SimDuration, SimTime};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::suite::{Suite, read_files};
-
-/// Compares one case; the error tells where, what was expected and what came out.
-type Check = fn(&Value) -> Result<(), String>;
+use crate::suite::{self, Check, Suite, suites_of};
 
 /// All suites for which `folder` has files.
 pub fn suites(folder: &Path) -> Vec<Suite> {
-    let kinds: [(&str, Check); 5] = [
-        ("init", staged::check_init),
-        ("staged_traces", staged::check_trace),
-        ("staged_loops", staged::check_loop),
-        ("rolling_traces", rolling::check_trace),
-        ("rolling_loops", rolling::check_loop),
+    let kinds: [(&str, &str, Check); 5] = [
+        ("init", "cases", staged::check_init),
+        ("staged_traces", "cases", staged::check_trace),
+        ("staged_loops", "cases", staged::check_loop),
+        ("rolling_traces", "cases", rolling::check_trace),
+        ("rolling_loops", "cases", rolling::check_loop),
     ];
-    let mut suites = Vec::new();
-    for (kind, check) in kinds {
-        let files = read_files(folder, kind);
-        if files.is_empty() {
-            continue;
-        }
-        let mut suite = Suite { name: format!("kubefleet/{kind}"), cases: 0, disagreements: Vec::new() };
-        for (file, content) in files {
-            let cases = content["cases"].as_array().unwrap_or_else(|| panic!("{file}: no list of cases"));
-            for (index, case) in cases.iter().enumerate() {
-                suite.cases += 1;
-                if let Err(why) = check(case) {
-                    let id = case["id"].as_str().map_or_else(|| format!("#{index}"), str::to_owned);
-                    suite.disagreements.push(format!("{file} {id}: {why}"));
-                }
-            }
-        }
-        suites.push(suite);
-    }
-    suites
+    suites_of("kubefleet", folder, &kinds)
 }
 
 /// Our time of the records' t = 0: late enough for statuses that are older.
@@ -147,13 +125,8 @@ struct External {
     event: Value,
 }
 
-fn parse<T: for<'de> Deserialize<'de>>(value: &Value) -> T {
-    T::deserialize(value).unwrap_or_else(|error| panic!("{error}: {value}"))
-}
-
 fn differ(place: &str, expected: &Value, got: &Value) -> Result<(), String> {
-    let (expected, got) = (pruned(expected), pruned(got));
-    if expected == got { Ok(()) } else { Err(format!("{place}\nexpected {expected}\ngot      {got}")) }
+    suite::differ(place, &pruned(expected), &pruned(got))
 }
 
 /// Without what is empty: the record leaves it out. Numbers stay.

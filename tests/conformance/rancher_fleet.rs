@@ -14,34 +14,13 @@ use fleetsim::units::SimTime;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::suite::{Suite, read_files};
-
-/// Compares one case; the error tells where, what was expected and what came out.
-type Check = fn(&Value) -> Result<(), String>;
+use crate::suite::{Check, Suite, differ, parse, suites_of};
 
 /// All suites for which `folder` has files.
 pub fn suites(folder: &Path) -> Vec<Suite> {
-    let kinds: [(&str, Check); 3] = [("limit", check_limit), ("partitions", check_partitions), ("traces", check_trace)];
-    let mut suites = Vec::new();
-    for (kind, check) in kinds {
-        let files = read_files(folder, kind);
-        if files.is_empty() {
-            continue;
-        }
-        let mut suite = Suite { name: format!("rancher-fleet/{kind}"), cases: 0, disagreements: Vec::new() };
-        for (file, content) in files {
-            let cases = content["cases"].as_array().unwrap_or_else(|| panic!("{file}: no list of cases"));
-            for (index, case) in cases.iter().enumerate() {
-                suite.cases += 1;
-                if let Err(why) = check(case) {
-                    let id = case["id"].as_str().map_or_else(|| format!("#{index}"), str::to_owned);
-                    suite.disagreements.push(format!("{file} {id}: {why}"));
-                }
-            }
-        }
-        suites.push(suite);
-    }
-    suites
+    let kinds: [(&str, &str, Check); 3] =
+        [("limit", "cases", check_limit), ("partitions", "cases", check_partitions), ("traces", "cases", check_trace)];
+    suites_of("rancher-fleet", folder, &kinds)
 }
 
 fn check_limit(case: &Value) -> Result<(), String> {
@@ -343,14 +322,6 @@ impl Clusters {
         };
         (0..self.n).map(cluster).collect()
     }
-}
-
-fn parse<T: for<'de> Deserialize<'de>>(value: &Value) -> T {
-    T::deserialize(value).unwrap_or_else(|error| panic!("{error}: {value}"))
-}
-
-fn differ(place: &str, expected: &Value, got: &Value) -> Result<(), String> {
-    if expected == got { Ok(()) } else { Err(format!("{place}\nexpected {expected}\ngot      {got}")) }
 }
 
 fn is_empty(value: &Value) -> bool {

@@ -5,8 +5,12 @@ use std::io::Read;
 use std::path::Path;
 
 use flate2::read::GzDecoder;
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+
+/// Compares one case; the error tells where, what was expected and what came out.
+pub type Check = fn(&Value) -> Result<(), String>;
 
 /// Recorded cases of one kind, held against our code.
 pub struct Suite {
@@ -16,6 +20,50 @@ pub struct Suite {
     pub cases: usize,
     /// One text for each case that disagrees: its id, where, what was expected, what came out.
     pub disagreements: Vec<String>,
+}
+
+/// The suites of `product` for which `folder` has files: each kind with the name of its files' list of cases, and what
+/// compares one of them.
+///
+/// # Panics
+/// If a file has no such list, or cannot be read.
+pub fn suites_of(product: &str, folder: &Path, kinds: &[(&str, &str, Check)]) -> Vec<Suite> {
+    let mut suites = Vec::new();
+    for (kind, list, check) in kinds {
+        let files = read_files(folder, kind);
+        if files.is_empty() {
+            continue;
+        }
+        let mut suite = Suite { name: format!("{product}/{kind}"), cases: 0, disagreements: Vec::new() };
+        for (file, content) in files {
+            let cases = content[list].as_array().unwrap_or_else(|| panic!("{file}: no list of {list}"));
+            for (index, case) in cases.iter().enumerate() {
+                suite.cases += 1;
+                if let Err(why) = check(case) {
+                    let id = case["id"].as_str().map_or_else(|| format!("#{index}"), str::to_owned);
+                    suite.disagreements.push(format!("{file} {id}: {why}"));
+                }
+            }
+        }
+        suites.push(suite);
+    }
+    suites
+}
+
+/// Reads a part of a record.
+///
+/// # Panics
+/// If it is something else.
+pub fn parse<T: for<'de> Deserialize<'de>>(value: &Value) -> T {
+    T::deserialize(value).unwrap_or_else(|error| panic!("{error}: {value}"))
+}
+
+/// Whether what came out is what was recorded.
+///
+/// # Errors
+/// The place, and both, if not.
+pub fn differ(place: &str, expected: &Value, got: &Value) -> Result<(), String> {
+    if expected == got { Ok(()) } else { Err(format!("{place}\nexpected {expected}\ngot      {got}")) }
 }
 
 /// The files of `folder` whose name begins with `prefix` and ends in `.json` or `.json.gz`, by name.

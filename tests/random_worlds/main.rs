@@ -48,6 +48,7 @@ fn variant(seed: u64, product: Product) -> Variant {
         groups: Arc::new(Vec::new()),
         strategy: Strategy::AllAtOnce {},
         control_loop: Strategy::AllAtOnce {}.control_loop(),
+        restarts: Strategy::AllAtOnce {}.restarts(),
         horizon: SimDuration::from_hours(6),
     };
     scenario.strategy = product.strategy(&mut luck, &scenario);

@@ -75,7 +75,6 @@ fn plain(luck: &mut Luck) -> WorldSpec {
             },
             pull_rate: luck.chance(0.5).then(|| RequestLimit { rate: PerSecond::new(5.0), burst: luck.number(1, 10) }),
             image_backoff: calibration::IMAGE_BACKOFF,
-            crash_backoff: calibration::CRASH_BACKOFF,
             error_requeue: calibration::ERROR_REQUEUE,
             requeue: Requeue::AfterError,
             pull_deadline: None,

@@ -1,8 +1,9 @@
 //! Which rule keeps a rollout from moving on, in numbers and names.
 //!
 //! Argo CD itself never says this; it is read off a pass that would change nothing. The first of these that applies is
-//! the rule: no steps, a policy that forbids every request, a used-up `maxUpdate`, an open step that is not complete, applications in no step, and at last
-//! rows that are Healthy over applications that are not.
+//! the rule: no steps, a policy that forbids every request, a used-up `maxUpdate`, an open step that is not complete,
+//! applications in no step, a policy that forbids to write a changed spec, and at last rows that are Healthy over
+//! applications that are not.
 
 use super::super::{Hold, Scheduler};
 use super::limit::Budget;
@@ -28,12 +29,13 @@ pub(super) fn hold(set: &ArgoCd, view: &ApplicationSetView) -> Option<Hold> {
     match set.is_rolling() {
         Err(error @ ConfigError::NoSteps) => Some(Hold { rule: "rollingSync.steps", explanation: error.to_string() }),
         Err(error) => Some(Hold { rule: "strategy", explanation: error.to_string() }),
-        Ok(false) => stand.all_at_once(),
+        Ok(false) => stand.unwritten().or_else(|| stand.all_at_once()),
         Ok(true) => stand
             .policy()
             .or_else(|| stand.budget(&pass.status.budgets))
             .or_else(|| stand.open_step())
             .or_else(|| stand.unselected())
+            .or_else(|| stand.unwritten())
             .or_else(|| stand.settled_rows()),
     }
 }
@@ -47,12 +49,31 @@ struct Standstill<'a> {
 
 impl Standstill<'_> {
     fn policy(&self) -> Option<Hold> {
-        let policy = self.set.spec.applications_sync();
-        let is_forbidden = matches!(policy, ApplicationsSync::CreateOnly | ApplicationsSync::CreateDelete);
-        let pending = self.list(|a| is_forbidden && self.status(a) == Some(RolloutStatus::Pending));
+        let policy = self.forbidding()?;
+        let pending = self.list(|a| self.status(a) == Some(RolloutStatus::Pending));
         (!pending.is_empty()).then(|| Hold {
             rule: "applicationsSync",
             explanation: format!("{policy:?} lets no sync be requested of {}", self.applications(&pending)),
+        })
+    }
+
+    /// The set's policy, if it lets no existing application be written.
+    fn forbidding(&self) -> Option<ApplicationsSync> {
+        let policy = self.set.spec.applications_sync();
+        matches!(policy, ApplicationsSync::CreateOnly | ApplicationsSync::CreateDelete).then_some(policy)
+    }
+
+    /// What the template makes of existing applications is not in them, and may not be written.
+    fn unwritten(&self) -> Option<Hold> {
+        let policy = self.forbidding()?;
+        let outdated = self.list(|a| {
+            let view = &self.view.applications[a as usize];
+            let parameters = view.generated.as_ref().map(|generated| generated.parameters);
+            view.live.as_ref().is_some_and(|live| parameters.is_some_and(|wanted| wanted != live.spec.parameters))
+        });
+        (!outdated.is_empty()).then(|| Hold {
+            rule: "applicationsSync",
+            explanation: format!("{policy:?} lets no changed spec be written to {}", self.applications(&outdated)),
         })
     }
 

@@ -21,9 +21,10 @@ pub const UPDATE_FREQUENCY_DEVELOPMENT: SimDuration = SimDuration::from_secs(30)
 /// `lib/cloud_controller/deployment_updater/dispatcher.rb`, as above.
 pub const CONCURRENT_DEPLOYMENTS: u32 = 50;
 
-/// Crashes of an instance after which Diego still starts it again at once. Source: `models/restart_calculator.go` of
-/// cloudfoundry/bbs at 7f8d2e26c0241e26dfc4615b9c32f4d2ba25bdd4, as for the next three.
-pub const IMMEDIATE_RESTARTS: u32 = 3;
+/// Crashes of an instance in a row after which Diego starts it again at once: fewer than `DefaultImmediateRestarts`,
+/// which is 3. Source: `models/restart_calculator.go` of cloudfoundry/bbs at 7f8d2e26c0241e26dfc4615b9c32f4d2ba25bdd4,
+/// as for the next three.
+pub const IMMEDIATE_RESTARTS: u32 = 2;
 
 /// The first wait before a restart after that; it doubles with every crash.
 pub const CRASH_BACKOFF_MIN: SimDuration = SimDuration::from_secs(30);
@@ -31,8 +32,13 @@ pub const CRASH_BACKOFF_MIN: SimDuration = SimDuration::from_secs(30);
 /// The longest wait before a restart.
 pub const CRASH_BACKOFF_MAX: SimDuration = SimDuration::from_mins(16);
 
-/// Crashes after which an instance is not started again.
-pub const MAX_RESTARTS: u32 = 200;
+/// The crash in a row after which an instance is not started again.
+pub const MAX_CRASHES: u32 = 200;
+
+/// An instance that ran, healthy, for longer than this before it crashed has crashed once. Source: `CrashResetTimeout`
+/// in `models/actual_lrp.go` of cloudfoundry/bbs at 00ef73ad8257ba32a44a43920c3f1ad431f79e1a, and `CrashActualLRP` in
+/// its `db/sqldb/actual_lrp_db.go`.
+pub const CRASH_RESET: SimDuration = SimDuration::from_mins(5);
 
 /// How often a cell checks an instance that is not healthy yet, and so how late it can be with the news that it is.
 /// Source: the default of `unhealthyMonitoringInterval` in the help of Diego's `rep` program.
@@ -55,31 +61,5 @@ pub const fn control_loop() -> ControlLoop {
         pass_per_write: SimDuration::from_millis(20),
         // Asked for in every pass; what is late is Diego, whose part the agents' delays play.
         watch_delay: SimDuration::ZERO,
-    }
-}
-
-/// How long Diego waits before it starts an instance again that has crashed `crashes` times, 1 or more. `None`: it
-/// does not.
-#[must_use]
-pub fn restart_delay(crashes: u32) -> Option<SimDuration> {
-    if crashes < IMMEDIATE_RESTARTS {
-        return Some(SimDuration::ZERO);
-    }
-    // Doubled at most five times: 30 s * 2^5 are the 16 minutes.
-    let doubled = CRASH_BACKOFF_MIN * (1_u64 << (crashes - IMMEDIATE_RESTARTS).min(5));
-    (crashes < MAX_RESTARTS).then(|| doubled.min(CRASH_BACKOFF_MAX))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn restarts_wait_longer_and_longer() {
-        let waits =
-            [(1, Some(0)), (2, Some(0)), (3, Some(30)), (4, Some(60)), (8, Some(960)), (199, Some(960)), (200, None)];
-        for (crashes, seconds) in waits {
-            assert_eq!(restart_delay(crashes), seconds.map(SimDuration::from_secs), "after {crashes} crashes");
-        }
     }
 }

@@ -6,7 +6,7 @@ use super::Checker;
 use crate::rollout::{ControlLoop, rancher_fleet};
 use crate::units::{Bytes, BytesPerSec, PerSecond, SimDuration};
 use crate::world::calibration as default;
-use crate::world::{AgentSpec, Backoff, DiskSpec, NodeSpec, PullOrder, RequestLimit, Requeue};
+use crate::world::{AgentSpec, Backoff, DiskSpec, NodeSpec, PullOrder, RequestLimit, Requeue, Restarts};
 
 pub(super) fn mb(rate: f64) -> BytesPerSec {
     BytesPerSec::new(rate * 1e6)
@@ -31,12 +31,6 @@ impl Checker<'_> {
                 default::IMAGE_BACKOFF,
                 // An entry of client-go lives for twice the longest wait.
                 |max| max * 2,
-            ),
-            crash_backoff: self.backoff(
-                &path.key("crashBackoff"),
-                written.crash_backoff.as_ref(),
-                default::CRASH_BACKOFF,
-                |_| default::CRASH_BACKOFF.reset,
             ),
             error_requeue: self.spread(
                 &path.key("errorRequeue"),
@@ -70,6 +64,18 @@ impl Checker<'_> {
                 written.start_overhead.as_ref(),
                 default::START_OVERHEAD,
             ),
+        }
+    }
+
+    /// How containers that crash are started again, on a platform that has its own way.
+    pub(in crate::scenario) fn restarts(&mut self, written: Option<&NodeFile>, default: Restarts) -> Restarts {
+        let Some(written) = written.and_then(|node| node.crash_backoff.as_ref()) else { return default };
+        let path = Path::of("node").key("crashBackoff");
+        let backoff = BackoffFile { initial: written.initial, max: written.max, reset: written.reset };
+        Restarts {
+            immediate: written.immediate.unwrap_or(default.immediate),
+            backoff: self.backoff(&path, Some(&backoff), default.backoff, |_| default.backoff.reset),
+            ..default
         }
     }
 

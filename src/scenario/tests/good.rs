@@ -4,9 +4,9 @@ use super::*;
 use crate::rollout::rancher_fleet::IntOrString;
 use crate::units::{Bytes, BytesPerSec, Share};
 use crate::world::{
-    ConnectionLimit, CutKind, DefectKind, DiskSpec, DurationModel, Excess, FactorModel, OverLimit, PullOrder,
-    RateModel, RegionalTimes, RegistrySpec, ReleaseKind, RequestLimit, Requeue, RetrySpec, RuntimeSpec, SizeModel,
-    SlotScope, Trouble, Uncompressed, WorkloadKind, calibration,
+    Backoff, ConnectionLimit, CutKind, DefectKind, DiskSpec, DurationModel, Excess, FactorModel, OverLimit, PullOrder,
+    RateModel, RegionalTimes, RegistrySpec, ReleaseKind, RequestLimit, Requeue, Restarter, RetrySpec, RuntimeSpec,
+    SizeModel, SlotScope, Trouble, Uncompressed, WorkloadKind, calibration,
 };
 
 #[test]
@@ -80,7 +80,7 @@ node:
   maxParallelImagePulls: 4
   registryPullQPS: 0
   imageBackoff: {initial: 5 s, max: 100 s}
-  crashBackoff: {initial: 1 s, max: 60 s}
+  crashBackoff: {immediate: 2, initial: 1 s, max: 60 s, reset: 10m}
   errorRequeue: 3 s
   requeue: atExpiry
   syncFrequency: 90 s
@@ -145,7 +145,7 @@ strategies:
     let secs = SimDuration::from_secs;
     assert_eq!((node.requeue, node.pull_deadline), (Requeue::AtExpiry { sync_period: secs(90) }, Some(secs(35))));
     assert_eq!(
-        (node.image_backoff.reset, node.crash_backoff.reset),
+        (node.image_backoff.reset, experiment.variants[0].scenario.restarts.backoff.reset),
         (secs(200), secs(600)),
         "twice the longest wait for pulls, ten minutes for crashes"
     );
@@ -344,4 +344,42 @@ fn what_is_not_written_is_as_containerd_and_a_plain_registry_have_it() {
     plain.per_connection = Some(BytesPerSec::new(88e6));
     plain.api.request_limit = world.registry.api.request_limit;
     assert_eq!(world.registry, plain);
+}
+
+#[test]
+fn containers_that_crash_are_started_again_as_the_platform_does_it() {
+    let text = |node: &str| {
+        SKETCH
+            .replace("  bound: {", "  app: {cloudFoundry: {}}\n  bound: {")
+            .replace("release:\n", &format!("{node}release:\n"))
+    };
+    let restarts = |node: &str| {
+        let experiment = load_text(&text(node)).unwrap_or_else(|error| panic!("{error}"));
+        let of = |label: &str| {
+            let variant = experiment.variants.iter().find(|variant| variant.label == label).expect(label);
+            let restarts = variant.scenario.restarts;
+            let Backoff { initial, max, reset } = restarts.backoff;
+            (restarts.by, restarts.immediate, [initial, max, reset].map(SimDuration::as_secs_f64), restarts.last)
+        };
+        assert!(
+            experiment.variants.windows(2).all(|pair| Arc::ptr_eq(&pair[0].scenario.world, &pair[1].scenario.world)),
+            "they share their world all the same"
+        );
+        (of("app"), of("bound"))
+    };
+    let (diego, kubelet) = (Restarter::Diego, Restarter::Kubelet);
+    assert_eq!(restarts(""), ((diego, 2, [30.0, 960.0, 300.0], Some(200)), (kubelet, 1, [10.0, 300.0, 600.0], None)));
+    assert_eq!(
+        restarts("node: {crashBackoff: {max: 60 s}}\n"),
+        ((diego, 2, [30.0, 60.0, 300.0], Some(200)), (kubelet, 1, [10.0, 60.0, 600.0], None)),
+        "what the file does not say is the platform's"
+    );
+    let error = load_text(&text("node: {crashBackoff: {max: 20 s}}\n")).expect_err("too short for one of them");
+    assert_eq!(
+        lines(&error),
+        [
+            "10:28: node.crashBackoff.max: the longest wait (20 s) is shorter than the first (30 s) (help: raise `max` or \
+          lower `initial`)"
+        ]
+    );
 }

@@ -18,6 +18,7 @@ use super::super::gates::BackoffEntry;
 use super::super::ids::{ClusterId, NodeId, PodId};
 use super::super::pod::{Phase, WorkloadState};
 use super::super::pull::PullError;
+use super::super::restarts::Crashes;
 use super::super::spec::{DurationModel, WorkloadKind};
 use super::super::{Event, Queue, World};
 use super::FaultEvent;
@@ -155,7 +156,7 @@ impl<'s> World<'s> {
             found.available = false;
             // The kubelet has started anew and remembers no failures.
             found.image_backoff = BackoffEntry::default();
-            found.crash_backoff = BackoffEntry::default();
+            found.crashes = Crashes::default();
             self.want_image(pod, queue);
         }
         self.sync_workloads(cluster, queue);

@@ -11,9 +11,10 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::{
-    External, Loop, Next, Phases, START, Started, at, binding_state, differ, next, parse, policy, text, without_zeros,
+    External, Loop, Next, Phases, START, Started, at, binding_state, differ, next, policy, text, without_zeros,
     work_state,
 };
+use crate::suite::parse;
 
 /// How many names of blocked bindings a record holds at most.
 const BLOCKED_NAMED: usize = 30;

@@ -1,0 +1,171 @@
+//! What an app's user asks for: the body of `POST /v3/deployments`, and what the product refuses of it.
+//!
+//! Follows `app/messages/deployment_create_message.rb` and `process_scale_message.rb`. A body is kept as it is written,
+//! because the product judges wrong types with messages of its own; unknown fields are refused by the product itself.
+//! The same options as the command line's `cf push --strategy --max-in-flight --instance-steps`. `relationships`,
+//! `metadata`, and the content of `droplet` and `revision` are not looked at.
+
+mod error;
+mod number;
+mod read;
+mod schema;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize, de};
+
+pub use error::RequestError;
+pub use number::{NumberField, NumberProblem};
+
+use super::json::Json;
+use read::{read_options, unknown_keys, unreadable};
+use schema::Body;
+
+/// How the new version replaces the old one.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, Hash, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Strategy {
+    /// Without a pause.
+    #[default]
+    Rolling,
+    /// With a pause after each step, until a user continues.
+    Canary,
+}
+
+impl fmt::Display for Strategy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Rolling => "rolling",
+            Self::Canary => "canary",
+        })
+    }
+}
+
+/// A body of `POST /v3/deployments`, as it is written. [`check`](Self::check) tells what it means.
+#[derive(Clone, Debug, Default, JsonSchema, PartialEq, Serialize)]
+#[serde(transparent)]
+pub struct DeploymentRequest(#[schemars(with = "Body")] Json);
+
+/// What a request means.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct DeploymentOptions {
+    /// How to go on.
+    pub strategy: Strategy,
+    /// New instances that may be started beyond those that are routable; at least 1.
+    pub max_in_flight: u64,
+    /// Instances to end with. `None`: as many as there are.
+    pub web_instances: Option<u32>,
+    /// Memory of a new instance. `None`: as it is.
+    pub memory_in_mb: Option<u32>,
+    /// Disk of a new instance, of no effect on the updater. `None`: as it is.
+    pub disk_in_mb: Option<u32>,
+    /// Log rate of a new instance, of no effect here. `None`: as it is.
+    pub log_rate_limit_in_bytes_per_second: Option<i64>,
+    /// The steps' weights in percent, ascending. `None`: one step with one new instance.
+    pub canary_steps: Option<Vec<u8>>,
+}
+
+impl Default for DeploymentOptions {
+    fn default() -> Self {
+        Self {
+            strategy: Strategy::Rolling,
+            max_in_flight: 1,
+            web_instances: None,
+            memory_in_mb: None,
+            disk_in_mb: None,
+            log_rate_limit_in_bytes_per_second: None,
+            canary_steps: None,
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for DeploymentRequest {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match Json::deserialize(deserializer)? {
+            Json::Null => Ok(Self::default()),
+            body @ Json::Object(_) => Ok(Self(body)),
+            _ => Err(de::Error::custom("a deployment is an object, e.g. `{strategy: rolling}`")),
+        }
+    }
+}
+
+impl DeploymentRequest {
+    /// The fields that the product knows.
+    pub const FIELDS: [&str; 6] = ["strategy", "options", "droplet", "revision", "relationships", "metadata"];
+
+    /// The fields of `options` that the product knows.
+    pub const OPTIONS: [&str; 6] = [
+        "max_in_flight",
+        "web_instances",
+        "memory_in_mb",
+        "disk_in_mb",
+        "log_rate_limit_in_bytes_per_second",
+        "canary",
+    ];
+
+    /// What the request means, by the product's validation, and without what breaks the product afterwards.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it, in the product's order; at least one.
+    pub fn check(&self) -> Result<DeploymentOptions, Vec<RequestError>> {
+        let options = self.validate()?;
+        if options.canary_steps.as_ref().is_some_and(Vec::is_empty) {
+            return Err(vec![RequestError::EmptySteps]);
+        }
+        Ok(options)
+    }
+
+    /// What the request means, by the product's validation alone: it lets an empty list of steps pass, which cannot be
+    /// created.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it, in the product's order; at least one.
+    pub fn validate(&self) -> Result<DeploymentOptions, Vec<RequestError>> {
+        let mut errors = Vec::new();
+        let unknown = unknown_keys(&self.0, &Self::FIELDS);
+        if !unknown.is_empty() {
+            errors.push(RequestError::UnknownFields(unknown));
+        }
+        let mut found = DeploymentOptions::default();
+        match self.0.at("strategy") {
+            Json::Null => {}
+            Json::Text(text) if text == "rolling" => {}
+            Json::Text(text) if text == "canary" => found.strategy = Strategy::Canary,
+            other => errors.push(RequestError::Strategy(other.to_string())),
+        }
+        if !self.0.at("droplet").is_blank() && !self.0.at("revision").is_blank() {
+            errors.push(RequestError::DropletAndRevision);
+        }
+        match self.0.at("options") {
+            options if options.is_blank() => {
+                // Validation is done here. What it let pass breaks when the options are read.
+                if errors.is_empty() {
+                    errors.extend(unreadable(options));
+                }
+            }
+            options @ Json::Object(_) => read_options(options, &mut found, &mut errors),
+            _ => errors.push(RequestError::OptionsNotObject),
+        }
+        if errors.is_empty() { Ok(found) } else { Err(errors) }
+    }
+
+    /// This request with every field that `other` sets taken from `other`, option by option.
+    #[must_use]
+    pub fn overridden_by(mut self, other: Self) -> Self {
+        let Json::Object(fields) = other.0 else { return self };
+        for (key, value) in fields {
+            match value {
+                Json::Object(options) if key == "options" => {
+                    let mut merged = self.0.at("options").clone();
+                    options.into_iter().for_each(|(option, value)| merged.set(&option, value));
+                    self.0.set("options", merged);
+                }
+                value => self.0.set(&key, value),
+            }
+        }
+        self
+    }
+}
