@@ -1,9 +1,9 @@
 //! Checkers: whether a network's state is max-min fair, and whether bytes are conserved over a run.
 //!
 //! They know the definitions, not the algorithm, and look at nothing but the public interface. A check costs
-//! O(transfers · depth).
+//! O(transfers · links of each).
 
-use super::{LinkId, Network};
+use super::Network;
 use crate::units::{Bytes, SimTime};
 
 /// What rates may differ by, relatively.
@@ -16,13 +16,12 @@ const TOLERANCE: f64 = 1e-9;
 /// Gallager, *Data Networks*, 2nd edition, section 6.5.2: just then the rates are max-min fair).
 #[must_use]
 pub fn unfairness(network: &Network) -> Vec<String> {
-    let path = |link: LinkId| std::iter::successors(Some(link), |&at| network.parent(at));
     let mut faults = Vec::new();
     let mut sums = vec![0.0; network.links().count()];
     let mut largest = vec![0.0_f64; sums.len()];
     for transfer in network.transfers() {
         let rate = transfer.rate.get();
-        for link in path(transfer.link) {
+        for link in network.path(transfer.id) {
             sums[link.index()] += rate;
             largest[link.index()] = largest[link.index()].max(rate);
         }
@@ -43,7 +42,7 @@ pub fn unfairness(network: &Network) -> Vec<String> {
     for transfer in network.transfers() {
         let rate = transfer.rate.get();
         let at_cap = transfer.cap.is_some_and(|cap| rate >= cap.get() * (1.0 - TOLERANCE));
-        let bottleneck = path(transfer.link).any(|link| {
+        let bottleneck = network.path(transfer.id).into_iter().any(|link| {
             sums[link.index()] >= network.capacity(link).get() * (1.0 - TOLERANCE)
                 && rate >= largest[link.index()] * (1.0 - TOLERANCE)
         });
@@ -54,12 +53,12 @@ pub fn unfairness(network: &Network) -> Vec<String> {
     faults
 }
 
-/// Holds what left the sources against what arrived: the integral of the roots' throughput over time on one side, the
-/// bytes of the transfers on the other.
+/// Holds what was sent against what arrived: the integral of all rates over time on one side, the bytes of the transfers
+/// on the other.
 #[derive(Clone, Debug, Default)]
 pub struct Ledger {
     since: SimTime,
-    /// What ran through the roots since `since`, in bytes per second.
+    /// The sum of all rates since `since`, in bytes per second.
     rate: f64,
     sent: f64,
     received: f64,
@@ -79,8 +78,7 @@ impl Ledger {
     pub fn note(&mut self, now: SimTime, network: &Network) {
         self.sent += self.rate * now.since(self.since).as_secs_f64();
         self.since = now;
-        let roots = network.links().filter(|&link| network.parent(link).is_none());
-        let rate: f64 = roots.map(|root| network.throughput(root).get()).sum();
+        let rate: f64 = network.transfers().map(|transfer| transfer.rate.get()).sum();
         self.allowed += (rate - self.rate).abs() * 1e-9;
         self.rate = rate;
     }

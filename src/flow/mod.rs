@@ -5,8 +5,7 @@
 //! its own (what one connection can carry). At every instant rates are max-min fair: no transfer's rate can rise without
 //! lowering that of one that has no more. This is the fluid model that SimGrid and dslab use as well.
 //!
-//! Left out: latency, TCP slow start and loss, unfairness between connections, packets, and links fed from two
-//! sources (a link has one parent, so that is not expressible).
+//! Left out: latency, TCP slow start and loss, unfairness between connections, packets.
 //!
 //! Why not recompute all rates at each event? That costs O(n) an event and O(n²) a storm. Here a start, an end or a
 //! change of capacity touches one path of the forest; `forest` tells how. [`naive`] recomputes everything and is
@@ -38,14 +37,18 @@ pub mod check;
 mod forest;
 mod heap;
 mod instant;
+mod mesh;
 pub mod naive;
 mod tree;
 
 #[cfg(test)]
 mod tests;
 
+use std::cell::RefCell;
+
 use crate::units::{Bytes, BytesPerSec, SimTime};
 use forest::Forest;
+use mesh::Mesh;
 
 /// A link of one [`Network`].
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -79,7 +82,7 @@ impl TransferId {
 pub struct TransferState {
     /// Which transfer.
     pub id: TransferId,
-    /// The link that it was started on.
+    /// The link that it was started on; of one over a set of links, the last that was named.
     pub link: LinkId,
     /// The most that it may carry; `None`: only the links bound it.
     pub cap: Option<BytesPerSec>,
@@ -105,7 +108,21 @@ struct Transfer {
     cap: Option<BytesPerSec>,
     link: LinkId,
     phase: Phase,
+    /// Runs over other links than `link` and its ancestors.
+    crossing: bool,
 }
+
+/// Who computes the rates; the transfers in flight are with that one alone.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+enum Solver {
+    #[default]
+    Forest,
+    Mesh,
+}
+
+/// Without a crossing transfer in flight, the general solver hands over to the forest once it has looked at so many
+/// transfers and links for each transfer in flight: about when going over and back has paid for itself.
+const PATIENCE: u64 = 32;
 
 /// Links, the transfers on them, and a clock that the caller moves forward.
 ///
@@ -114,13 +131,20 @@ struct Transfer {
 #[derive(Debug, Default)]
 pub struct Network {
     now: SimTime,
+    solver: Solver,
     forest: Forest,
+    /// Solves when it is asked.
+    mesh: RefCell<Mesh>,
     /// The forest's node of each link.
     nodes: Vec<u32>,
     transfers: Vec<Transfer>,
     free: Vec<u32>,
     started: u64,
     active: usize,
+    /// How many of those in flight are crossing.
+    crossing: usize,
+    /// What the mesh had looked at when a crossing transfer was last in flight.
+    visits_when_crossing: u64,
     /// Complete and not yet reported.
     complete: Vec<(SimTime, LinkId, TransferId)>,
     /// Reused.
@@ -142,6 +166,7 @@ impl Network {
     pub fn add_link(&mut self, parent: Option<LinkId>, capacity: BytesPerSec) -> LinkId {
         let id = LinkId(u32::try_from(self.nodes.len()).expect("fewer than 2^32 links"));
         self.nodes.push(self.forest.add_link(parent.map(|parent| self.nodes[parent.index()]), capacity.get()));
+        self.mesh.get_mut().add_link(capacity.get());
         id
     }
 
@@ -151,33 +176,47 @@ impl Network {
     /// # Panics
     /// If `now` is before an earlier call's.
     pub fn set_capacity(&mut self, now: SimTime, link: LinkId, capacity: BytesPerSec) {
-        self.run_to(now);
+        self.arrive(now);
         self.forest.set_capacity(self.nodes[link.index()], capacity.get());
+        self.mesh.get_mut().set_capacity(link.0, capacity.get());
     }
 
-    /// Starts a transfer of `size` bytes. `cap` is the most that this connection may carry; `None`: only the links
-    /// bound it. A transfer of nothing is complete at `now`.
+    /// Starts a transfer of `size` bytes over `link` and all its ancestors. `cap` is the most that this connection may
+    /// carry; `None`: only the links bound it. A transfer of nothing is complete at `now`.
     ///
     /// # Panics
     /// If `now` is before an earlier call's.
     pub fn start(&mut self, now: SimTime, link: LinkId, size: Bytes, cap: Option<BytesPerSec>) -> TransferId {
-        self.run_to(now);
-        let transfer = Transfer { serial: self.started, size, cap, link, phase: Phase::InFlight };
-        self.started += 1;
-        let slot = self.free.pop().unwrap_or_else(|| {
-            self.transfers.push(transfer);
-            u32::try_from(self.transfers.len() - 1).expect("fewer than 2^32 transfers at a time")
-        });
-        self.transfers[slot as usize] = transfer;
-        let id = TransferId { serial: transfer.serial, slot };
-        if size == Bytes::ZERO {
-            self.transfers[slot as usize].phase = Phase::Complete;
-            self.complete.push((now, link, id));
-        } else {
-            self.active += 1;
-            // Adding 0 makes a negative zero positive: caps of zero are one class.
-            let cap = cap.map_or(f64::INFINITY, |cap| cap.get() + 0.0);
-            self.forest.insert(slot, self.nodes[link.index()], cap, size.get() as f64);
+        self.arrive(now);
+        let id =
+            self.admit(Transfer { serial: self.started, size, cap, link, phase: Phase::InFlight, crossing: false });
+        if size > Bytes::ZERO {
+            self.launch(id.slot, size.get() as f64);
+        }
+        id
+    }
+
+    /// Starts a transfer over exactly these links, whatever their parents are; name them from the source to the
+    /// receiver. One that is named again counts once. Size and cap are as in [`Network::start`], and so is the whole
+    /// call if the links are a root, its child and so on down to one link.
+    ///
+    /// # Panics
+    /// If `now` is before an earlier call's, or if there are no links.
+    pub fn start_over(&mut self, now: SimTime, links: &[LinkId], size: Bytes, cap: Option<BytesPerSec>) -> TransferId {
+        let &link = links.last().expect("a transfer runs over a link at least");
+        if self.path_down_to(link).eq(links.iter().rev().copied()) {
+            return self.start(now, link, size, cap);
+        }
+        self.arrive(now);
+        let id = self.admit(Transfer { serial: self.started, size, cap, link, phase: Phase::InFlight, crossing: true });
+        if size > Bytes::ZERO {
+            if self.solver == Solver::Forest {
+                self.leave_forest();
+            }
+            self.crossing += 1;
+            let named = links.iter().enumerate().filter(|&(at, link)| !links[..at].contains(link));
+            let named = named.map(|(_, link)| link.0);
+            self.mesh.get_mut().insert(id.slot, named, cap_of(cap), size.get() as f64);
         }
         id
     }
@@ -188,13 +227,16 @@ impl Network {
     /// # Panics
     /// If `now` is before an earlier call's, or if the transfer was already reported or cancelled.
     pub fn cancel(&mut self, now: SimTime, id: TransferId) -> Bytes {
-        self.run_to(now);
+        self.arrive(now);
         let delivered = self.delivered(id);
         if self.transfer(id).phase == Phase::Complete {
             self.complete.retain(|&(_, _, complete)| complete != id);
         } else {
-            self.forest.remove(id.slot);
-            self.active -= 1;
+            match self.solver {
+                Solver::Forest => self.forest.remove(id.slot),
+                Solver::Mesh => self.mesh.get_mut().remove(id.slot),
+            }
+            self.leave(id.slot);
         }
         self.release(id.slot);
         delivered
@@ -205,7 +247,13 @@ impl Network {
     #[must_use]
     pub fn next_completion(&self) -> Option<SimTime> {
         let unreported = self.complete.iter().map(|&(time, ..)| time).min();
-        unreported.or_else(|| self.forest.next_due().map(SimTime::from_nanos))
+        unreported.or_else(|| {
+            let due = match self.solver {
+                Solver::Forest => self.forest.next_due(),
+                Solver::Mesh => self.mesh.borrow_mut().next_due(),
+            };
+            due.map(SimTime::from_nanos)
+        })
     }
 
     /// Moves to `now` and appends every transfer that is complete by then and was not reported before, in the order
@@ -233,10 +281,13 @@ impl Network {
         self.active
     }
 
-    /// The rate through a link now, the sum over its transfers; for a root in O(1).
+    /// The rate through a link now, the sum over its transfers; for a root of a forest in O(1).
     #[must_use]
     pub fn throughput(&self, link: LinkId) -> BytesPerSec {
-        BytesPerSec::new(self.forest.throughput(self.nodes[link.index()]))
+        BytesPerSec::new(match self.solver {
+            Solver::Forest => self.forest.throughput(self.nodes[link.index()]),
+            Solver::Mesh => self.mesh.borrow_mut().throughput(link.0),
+        })
     }
 
     /// What a link can carry now.
@@ -258,7 +309,10 @@ impl Network {
     #[must_use]
     pub fn rate(&self, id: TransferId) -> BytesPerSec {
         match self.transfer(id).phase {
-            Phase::InFlight => BytesPerSec::new(self.forest.rate_of_transfer(id.slot)),
+            Phase::InFlight => BytesPerSec::new(match self.solver {
+                Solver::Forest => self.forest.rate_of_transfer(id.slot),
+                Solver::Mesh => self.mesh.borrow_mut().rate(id.slot),
+            }),
             _ => BytesPerSec::ZERO,
         }
     }
@@ -273,7 +327,7 @@ impl Network {
         let transfer = self.transfer(id);
         match transfer.phase {
             // The cast takes what is below zero to zero.
-            Phase::InFlight => transfer.size.saturating_sub(Bytes::new(self.forest.remaining(id.slot).ceil() as u64)),
+            Phase::InFlight => transfer.size.saturating_sub(Bytes::new(self.remaining(id.slot).ceil() as u64)),
             _ => transfer.size,
         }
     }
@@ -296,15 +350,31 @@ impl Network {
     /// The link nearer the source; `None` for a root.
     #[must_use]
     pub fn parent(&self, link: LinkId) -> Option<LinkId> {
-        let above = self.forest.above(self.nodes[link.index()])?;
-        // Nodes of links are numbered in the order of the links.
-        Some(LinkId(self.nodes.binary_search(&above).expect("a link's parent is a link") as u32))
+        self.path_down_to(link).nth(1)
     }
 
-    /// How many links and classes of equal links were looked at so far: the cost of the work done, without a clock.
+    /// The links that a transfer in flight runs over: from the root to the link that it was started on, or those that
+    /// were named, in that order.
+    ///
+    /// # Panics
+    /// If the transfer was already reported or cancelled.
+    #[must_use]
+    pub fn path(&self, id: TransferId) -> Vec<LinkId> {
+        let transfer = self.transfer(id);
+        if transfer.crossing {
+            self.mesh.borrow().path(id.slot).map(LinkId).collect()
+        } else {
+            let mut path: Vec<LinkId> = self.path_down_to(transfer.link).collect();
+            path.reverse();
+            path
+        }
+    }
+
+    /// How many links, classes of equal links and, by the general solver, transfers were looked at so far: the cost of
+    /// the work done, without a clock.
     #[must_use]
     pub fn visits(&self) -> u64 {
-        self.forest.visits()
+        self.forest.visits() + self.mesh.borrow().visits()
     }
 
     fn transfer(&self, id: TransferId) -> &Transfer {
@@ -321,19 +391,150 @@ impl Network {
         self.free.push(slot);
     }
 
+    /// Enters a transfer; one of nothing is complete.
+    fn admit(&mut self, transfer: Transfer) -> TransferId {
+        self.started += 1;
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.transfers.push(transfer);
+            u32::try_from(self.transfers.len() - 1).expect("fewer than 2^32 transfers at a time")
+        });
+        self.transfers[slot as usize] = transfer;
+        let id = TransferId { serial: transfer.serial, slot };
+        if transfer.size == Bytes::ZERO {
+            self.transfers[slot as usize].phase = Phase::Complete;
+            self.complete.push((self.now, transfer.link, id));
+        } else {
+            self.active += 1;
+        }
+        id
+    }
+
+    /// Hands a transfer that does not cross, with `left` bytes to go, to the present solver.
+    fn launch(&mut self, slot: u32, left: f64) {
+        let Transfer { link, cap, .. } = self.transfers[slot as usize];
+        match self.solver {
+            Solver::Forest => self.forest.insert(slot, self.nodes[link.index()], cap_of(cap), left),
+            Solver::Mesh => {
+                let Self { nodes, forest, mesh, .. } = self;
+                mesh.get_mut().insert(slot, path_down_to(nodes, forest, link).map(|link| link.0), cap_of(cap), left);
+            }
+        }
+    }
+
+    /// Counts a transfer out that is not in flight any more.
+    fn leave(&mut self, slot: u32) {
+        self.active -= 1;
+        if self.transfers[slot as usize].crossing {
+            self.crossing -= 1;
+            self.visits_when_crossing = self.mesh.get_mut().visits();
+        }
+    }
+
+    fn remaining(&self, slot: u32) -> f64 {
+        match self.solver {
+            Solver::Forest => self.forest.remaining(slot),
+            Solver::Mesh => self.mesh.borrow().remaining(slot),
+        }
+    }
+
+    /// The link and its ancestors.
+    fn path_down_to(&self, link: LinkId) -> impl Iterator<Item = LinkId> + '_ {
+        path_down_to(&self.nodes, &self.forest, link)
+    }
+
+    fn in_flight(&self) -> impl Iterator<Item = u32> + use<> {
+        let in_flight: Vec<u32> = if self.active == 0 {
+            Vec::new()
+        } else {
+            let slots = self.transfers.iter().zip(0..);
+            slots.filter(|(transfer, _)| transfer.phase == Phase::InFlight).map(|(_, slot)| slot).collect()
+        };
+        in_flight.into_iter()
+    }
+
+    /// Hands all that is in flight over to the general solver.
+    fn leave_forest(&mut self) {
+        // The one that crosses is entered, and in flight, but with neither solver yet.
+        let handed: Vec<(u32, f64)> = self
+            .in_flight()
+            .filter(|&slot| !self.transfers[slot as usize].crossing)
+            .map(|slot| (slot, self.forest.remaining(slot)))
+            .collect();
+        self.solver = Solver::Mesh;
+        self.mesh.get_mut().set_now(self.forest.now());
+        for (slot, left) in handed {
+            self.forest.remove(slot);
+            self.launch(slot, left);
+        }
+    }
+
+    /// Hands all that is in flight back to the forest, once nothing crosses and that is worth it.
+    fn reconsider(&mut self) {
+        if self.solver == Solver::Forest || self.crossing > 0 {
+            return;
+        }
+        let worked = self.mesh.get_mut().visits() - self.visits_when_crossing;
+        if worked < PATIENCE * self.active as u64 {
+            return;
+        }
+        self.solver = Solver::Forest;
+        self.forest.set_now(self.mesh.get_mut().now());
+        for slot in self.in_flight() {
+            let left = self.mesh.get_mut().remaining(slot);
+            self.mesh.get_mut().remove(slot);
+            self.launch(slot, left);
+        }
+    }
+
+    /// Moves to `now` before something is changed there.
+    fn arrive(&mut self, now: SimTime) {
+        if self.solver == Solver::Mesh && self.now == now && self.mesh.get_mut().is_changing_at(now.as_nanos()) {
+            return;
+        }
+        self.run_to(now);
+    }
+
     /// Completes what is due by `now`, each at its own time, and moves there.
     fn run_to(&mut self, now: SimTime) {
         assert!(self.now <= now, "time ran backwards: from {} to {now}", self.now);
         self.now = now;
-        while let Some(due) = self.forest.next_due().filter(|&due| due <= now.as_nanos()) {
-            self.forest.complete(&mut self.ended);
-            self.active -= self.ended.len();
-            for slot in self.ended.drain(..) {
-                let Transfer { serial, link, ref mut phase, .. } = self.transfers[slot as usize];
-                *phase = Phase::Complete;
-                self.complete.push((SimTime::from_nanos(due), link, TransferId { serial, slot }));
+        self.reconsider();
+        match self.solver {
+            Solver::Forest => {
+                while let Some(due) = self.forest.next_due().filter(|&due| due <= now.as_nanos()) {
+                    self.forest.complete(&mut self.ended);
+                    self.count_ended(due);
+                }
+                self.forest.move_to(now.as_nanos());
+            }
+            Solver::Mesh => {
+                while let Some(due) = self.mesh.get_mut().next_due().filter(|&due| due <= now.as_nanos()) {
+                    self.mesh.get_mut().complete(&mut self.ended);
+                    self.count_ended(due);
+                }
+                self.mesh.get_mut().move_to(now.as_nanos());
             }
         }
-        self.forest.move_to(now.as_nanos());
     }
+
+    fn count_ended(&mut self, due: u64) {
+        while let Some(slot) = self.ended.pop() {
+            let Transfer { serial, link, ref mut phase, .. } = self.transfers[slot as usize];
+            *phase = Phase::Complete;
+            self.complete.push((SimTime::from_nanos(due), link, TransferId { serial, slot }));
+            self.leave(slot);
+        }
+    }
+}
+
+/// The link and its ancestors.
+fn path_down_to<'n>(nodes: &'n [u32], forest: &'n Forest, link: LinkId) -> impl Iterator<Item = LinkId> + 'n {
+    // Nodes of links are numbered in the order of the links.
+    let number = |node| LinkId(nodes.binary_search(&node).expect("a link's parent is a link") as u32);
+    std::iter::successors(Some(nodes[link.index()]), |&node| forest.above(node)).map(number)
+}
+
+/// A cap as the solvers take it. Adding 0 makes a negative zero positive: caps of zero are one class.
+fn cap_of(cap: Option<BytesPerSec>) -> f64 {
+    cap.map_or(f64::INFINITY, |cap| cap.get() + 0.0)
 }

@@ -213,6 +213,15 @@ impl Forest {
         tag - self.clock(node)
     }
 
+    pub(super) fn now(&self) -> Instant {
+        self.now
+    }
+
+    /// Takes the clock over from elsewhere. Nothing may be in flight.
+    pub(super) fn set_now(&mut self, now: Instant) {
+        self.now = now;
+    }
+
     /// The tick at which the next transfer has ended.
     pub(super) fn next_due(&self) -> Option<u64> {
         self.queue.first().map(|first| first.key.tick())

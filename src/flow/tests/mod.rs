@@ -1,6 +1,7 @@
 //! Tests of the solver: cases worked out by hand, the known traps, random forests against the oracle, and its cost.
 
 mod cost;
+mod crossing;
 mod hand;
 mod oracle;
 mod traps;
