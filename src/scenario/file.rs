@@ -12,6 +12,7 @@ use serde::de::{self, Deserializer, MapAccess, Visitor, value::MapAccessDeserial
 use serde::{Deserialize, de::DeserializeOwned};
 
 use super::cloud_foundry_file::CloudFoundryFile;
+use super::distribution_file::{CdnFile, DistributionFile, MirrorFile};
 use super::file_argo_cd::{ArgoCdFile, ArgoCdProposalFile};
 use super::kubefleet::{KubeFleetRollingFile, KubeFleetStagedFile};
 use super::quantity::{Amount, Anything, Duration, Ordered, PerTime, Percent, Rate, RateLimit, Size, Spread};
@@ -44,6 +45,10 @@ pub(crate) struct ExperimentFile {
     pub(crate) regions: Option<Vec<RegionFile>>,
     /// Where images come from.
     pub(crate) registry: Option<RegistryFile>,
+    /// How images get from the registry to the nodes. Default: {direct: {}}.
+    pub(crate) distribution: Option<DistributionFile>,
+    /// Registries of a region that are asked before the one above.
+    pub(crate) mirrors: Option<Vec<MirrorFile>>,
     /// What every node runs.
     pub(crate) node: Option<NodeFile>,
     /// What is rolled out.

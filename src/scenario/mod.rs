@@ -6,6 +6,7 @@
 mod argo_cd;
 mod check;
 mod cloud_foundry_file;
+mod distribution_file;
 mod error;
 mod file;
 mod file_argo_cd;

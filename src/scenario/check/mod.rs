@@ -3,6 +3,7 @@
 
 mod argo_cd;
 mod cloud_foundry;
+mod distribution;
 mod fleet;
 mod kubefleet;
 mod parts;
@@ -152,11 +153,14 @@ impl Checker<'_> {
         let kind = release::kind(file.release.as_ref());
         let images = self.images(file.release.as_ref(), kind);
         let workloads = self.workloads(file.release.as_ref(), &images);
+        let node = self.node(file.node.as_ref());
+        let distribution = self.distribution(file, &clusters, &regions, &images, &node);
         let world = WorldSpec {
             clusters,
             regions,
             registry: self.registry(file.registry.as_ref()),
-            node: self.node(file.node.as_ref()),
+            distribution,
+            node,
             images,
             workloads,
             release: kind,

@@ -16,12 +16,12 @@
 //! Left out: the caches' own tokens, their disks and CPU, and what they held before the run.
 
 use super::shelf::{Found, Shelf};
-use super::{Answer, Ask, CachePlace, CacheSpec, Distribution, FillId, FirstLeg, Leg, PlaceId, Source, Waiter};
+use super::{Reply, Ask, CachePlace, CacheSpec, Distribution, FillId, FirstLeg, Leg, PlaceId, Source, Waiter};
 use crate::flow::{LinkId, Network};
 use crate::units::{BytesPerSec, SimDuration, SimTime};
 use crate::world::catalog::ImageRef;
 use crate::world::ids::{ClusterId, NodeId, PullId};
-use crate::world::request::Request;
+use crate::world::runtime::Request;
 
 /// One cache.
 #[derive(Debug)]
@@ -75,19 +75,19 @@ impl Caches {
 }
 
 impl Distribution for Caches {
-    fn ask(&mut self, ask: &Ask<'_>) -> (Answer, Source) {
+    fn ask(&mut self, ask: &Ask<'_>) -> (Reply, Source) {
         let Some(place) = self.of_cluster[ask.cluster.index()] else {
-            return (Answer::Upstream { detour: SimDuration::ZERO }, Source::Registry);
+            return (Reply::Upstream { detour: SimDuration::ZERO }, Source::Registry);
         };
         let cache = &mut self.caches[place.index()];
         let rtt = self.spec.rtt;
         let image = usize::from(ask.image.0);
-        let near = (Answer::Near { after: rtt }, Source::Place(place, None));
-        let upstream = Answer::Upstream { detour: rtt };
+        let near = (Reply::Near { after: rtt }, Source::Place(place, None));
+        let upstream = Reply::Upstream { detour: rtt };
         match ask.request {
             // Connecting to the cache; it asks for no token.
-            Request::Challenge => (Answer::Near { after: rtt * 2 }, Source::Registry),
-            Request::Token => (Answer::Near { after: SimDuration::ZERO }, Source::Registry),
+            Request::Challenge => (Reply::Near { after: rtt * 2 }, Source::Registry),
+            Request::Token => (Reply::Near { after: SimDuration::ZERO }, Source::Registry),
             Request::Resolve => (upstream, Source::Registry),
             Request::Index | Request::Manifest if cache.manifests[image] => near,
             Request::Config if cache.configs[image] => near,
@@ -97,10 +97,10 @@ impl Distribution for Caches {
                 let blob = ask.blob().expect("a layer is a blob");
                 match cache.shelf.ask(ask.now, blob, (ask.pull, ask.request)) {
                     Found::Whole => near,
-                    Found::Running(fill) => (Answer::Near { after: rtt }, Source::Place(place, Some(fill))),
+                    Found::Running(fill) => (Reply::Near { after: rtt }, Source::Place(place, Some(fill))),
                     Found::Lead => (upstream, Source::Lead(place)),
-                    Found::Waits => (Answer::Waits, Source::Place(place, None)),
-                    Found::Full => (Answer::Refused { after: rtt }, Source::Place(place, None)),
+                    Found::Waits => (Reply::Waits, Source::Place(place, None)),
+                    Found::Full => (Reply::Refused { after: rtt }, Source::Place(place, None)),
                 }
             }
         }
@@ -122,6 +122,17 @@ impl Distribution for Caches {
         };
         let over = std::iter::once(self.caches[place.index()].link).chain(self.last[node.index()].iter().copied());
         Leg { over: over.collect(), cap: self.spec.per_connection }
+    }
+
+    fn reads(
+        &mut self,
+        cluster: ClusterId,
+        node: NodeId,
+        blob: u16,
+        network: &mut Network,
+    ) -> Option<(Leg, SimDuration)> {
+        let place = self.of_cluster[cluster.index()]?;
+        Some((self.last_leg(Source::Place(place, None), node, blob, network), self.spec.rtt))
     }
 
     fn first_leg(&self, place: PlaceId) -> (FirstLeg, Option<BytesPerSec>) {

@@ -6,7 +6,7 @@
 //! mirrors, and those of peers. So what nodes received is sent − upstream + what caches and peers sent.
 
 use super::{
-    Answer, Ask, CachePlace, Distribution, FillId, FirstLeg, Leg, Member, PlaceId, Source, Waiter, Way, cache, direct,
+    Reply, Ask, CachePlace, Distribution, FillId, FirstLeg, Leg, Member, PlaceId, Source, Waiter, Way, cache, direct,
     mirror, pieces, spegel,
 };
 use crate::flow::{LinkId, Network, TransferId};
@@ -14,7 +14,7 @@ use crate::units::{Bytes, BytesPerSec, SimDuration, SimTime};
 use crate::world::catalog::Catalog;
 use crate::world::ids::{ClusterId, NodeId, PullId};
 use crate::world::pull::{Cargo, Fetch};
-use crate::world::request::Request;
+use crate::world::runtime::Request;
 use crate::world::spec::WorldSpec;
 use crate::world::{Event, Queue, World};
 
@@ -131,9 +131,9 @@ impl Links {
 
 impl World<'_> {
     /// Which way a request takes. For a blob, it is remembered who sends it.
-    pub(in crate::world) fn ask(&mut self, id: PullId, request: Request, now: SimTime) -> Answer {
+    pub(in crate::world) fn way_of(&mut self, id: PullId, request: Request, now: SimTime) -> Reply {
         let Some(distribution) = &mut self.distribution else {
-            return Answer::Upstream { detour: SimDuration::ZERO };
+            return Reply::Upstream { detour: SimDuration::ZERO };
         };
         let pull = &mut self.pulls[id.index()];
         let cluster = self.nodes[pull.node.index()].cluster;

@@ -1,6 +1,6 @@
 //! Every node pulls from the registry: what containerd does out of the box.
 
-use super::{Answer, Ask, Distribution, Leg, Source};
+use super::{Reply, Ask, Distribution, Leg, Source};
 use crate::flow::Network;
 use crate::units::SimDuration;
 use crate::world::ids::NodeId;
@@ -10,8 +10,8 @@ use crate::world::ids::NodeId;
 pub(super) struct Direct;
 
 impl Distribution for Direct {
-    fn ask(&mut self, _ask: &Ask<'_>) -> (Answer, Source) {
-        (Answer::Upstream { detour: SimDuration::ZERO }, Source::Registry)
+    fn ask(&mut self, _ask: &Ask<'_>) -> (Reply, Source) {
+        (Reply::Upstream { detour: SimDuration::ZERO }, Source::Registry)
     }
 
     fn last_leg(&mut self, source: Source, _node: NodeId, _blob: u16, _network: &mut Network) -> Leg {

@@ -6,12 +6,12 @@
 //!
 //! Left out: how images get into a mirror, tokens of a mirror, and mirrors that lag behind.
 
-use super::{Answer, Ask, Distribution, FillId, FirstLeg, Leg, Member, MirrorSpec, PlaceId, Source, Waiter};
+use super::{Reply, Ask, Distribution, FillId, FirstLeg, Leg, Member, MirrorSpec, PlaceId, Source, Waiter};
 use crate::flow::{LinkId, Network};
 use crate::units::{BytesPerSec, SimDuration, SimTime};
 use crate::world::catalog::ImageRef;
 use crate::world::ids::{ClusterId, NodeId, PullId};
-use crate::world::request::Request;
+use crate::world::runtime::Request;
 
 /// One mirror, with its link.
 #[derive(Debug)]
@@ -59,7 +59,7 @@ impl Mirrored {
 }
 
 impl Distribution for Mirrored {
-    fn ask(&mut self, ask: &Ask<'_>) -> (Answer, Source) {
+    fn ask(&mut self, ask: &Ask<'_>) -> (Reply, Source) {
         let mut spent = SimDuration::ZERO;
         for &at in &self.of_cluster[ask.cluster.index()] {
             let mirror = &self.mirrors[usize::from(at)];
@@ -67,8 +67,8 @@ impl Distribution for Mirrored {
             spent = spent + mirror.rtt * if ask.request == Request::Challenge { 3 } else { 1 };
             if mirror.holds.contains(&ask.image.image()) {
                 return match ask.request {
-                    Request::Token => (Answer::Near { after: SimDuration::ZERO }, Source::Registry),
-                    _ => (Answer::Near { after: spent }, Source::Mirror(at)),
+                    Request::Token => (Reply::Near { after: SimDuration::ZERO }, Source::Registry),
+                    _ => (Reply::Near { after: spent }, Source::Mirror(at)),
                 };
             }
         }
@@ -76,10 +76,10 @@ impl Distribution for Mirrored {
             spent = SimDuration::ZERO;
         }
         match self.next.ask(ask) {
-            (Answer::Upstream { detour }, source) => (Answer::Upstream { detour: detour + spent }, source),
-            (Answer::Near { after }, source) => (Answer::Near { after: after + spent }, source),
-            (Answer::Refused { after }, source) => (Answer::Refused { after: after + spent }, source),
-            (Answer::Waits, source) => (Answer::Waits, source),
+            (Reply::Upstream { detour }, source) => (Reply::Upstream { detour: detour + spent }, source),
+            (Reply::Near { after }, source) => (Reply::Near { after: after + spent }, source),
+            (Reply::Refused { after }, source) => (Reply::Refused { after: after + spent }, source),
+            (Reply::Waits, source) => (Reply::Waits, source),
         }
     }
 
@@ -92,6 +92,16 @@ impl Distribution for Mirrored {
         let mirror = &self.mirrors[usize::from(at)];
         let (cluster, nic) = self.nodes[node.index()];
         Leg { over: vec![mirror.link, self.downlinks[cluster.index()], nic], cap: mirror.cap }
+    }
+
+    fn reads(
+        &mut self,
+        cluster: ClusterId,
+        node: NodeId,
+        blob: u16,
+        network: &mut Network,
+    ) -> Option<(Leg, SimDuration)> {
+        self.next.reads(cluster, node, blob, network)
     }
 
     fn first_leg(&self, place: PlaceId) -> (FirstLeg, Option<BytesPerSec>) {

@@ -38,7 +38,7 @@ pub use spec::*;
 use super::catalog::{Catalog, ImageRef};
 use super::ids::{ClusterId, NodeId, PullId};
 use super::node::Node;
-use super::request::Request;
+use super::runtime::Request;
 use crate::engine::Streams;
 use crate::flow::{LinkId, Network};
 use crate::units::{BytesPerSec, SimDuration, SimTime};
@@ -80,7 +80,7 @@ pub(super) enum Source {
 
 /// What becomes of a request.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Answer {
+pub(super) enum Reply {
     /// It goes to the registry; this much is spent on others before.
     Upstream { detour: SimDuration },
     /// One that is near answers after this time.
@@ -122,7 +122,7 @@ impl Ask<'_> {
 /// A way of distribution.
 pub(super) trait Distribution: fmt::Debug {
     /// Who answers a request, and who will send the blob if it asks for one.
-    fn ask(&mut self, ask: &Ask<'_>) -> (Answer, Source);
+    fn ask(&mut self, ask: &Ask<'_>) -> (Reply, Source);
 
     /// The registry has answered a request for something else than a layer.
     fn answered(&mut self, _cluster: ClusterId, _image: ImageRef, _request: Request) {}
@@ -157,6 +157,17 @@ pub(super) trait Distribution: fmt::Debug {
     /// Whether a place's fetches are for everybody, and so do not end with the pull that made it fetch.
     fn is_shared(&self, _place: PlaceId) -> bool {
         false
+    }
+
+    /// From where a node reads on demand, and what a round trip there takes. `None`: from the registry.
+    fn reads(
+        &mut self,
+        _cluster: ClusterId,
+        _node: NodeId,
+        _blob: u16,
+        _network: &mut Network,
+    ) -> Option<(Leg, SimDuration)> {
+        None
     }
 
     /// From the last byte being there until a node that took part has it.

@@ -18,7 +18,7 @@
 //! that may go back to the source are for peers without a parent, which a swarm without failures does not have.
 
 use super::shelf::{Found, Shelf};
-use super::{Answer, Ask, Coalesce, Distribution, FillId, FirstLeg, Leg, Member, PiecesSpec, PlaceId, Source, Waiter};
+use super::{Reply, Ask, Coalesce, Distribution, FillId, FirstLeg, Leg, Member, PiecesSpec, PlaceId, Source, Waiter};
 use crate::flow::{LinkId, Network};
 use crate::units::{BytesPerSec, SimDuration, SimTime};
 use crate::world::ids::{ClusterId, NodeId, PullId};
@@ -69,17 +69,17 @@ impl Pieces {
 }
 
 impl Distribution for Pieces {
-    fn ask(&mut self, ask: &Ask<'_>) -> (Answer, Source) {
+    fn ask(&mut self, ask: &Ask<'_>) -> (Reply, Source) {
         let Some(blob) = ask.blob() else {
-            return (Answer::Upstream { detour: SimDuration::ZERO }, Source::Registry);
+            return (Reply::Upstream { detour: SimDuration::ZERO }, Source::Registry);
         };
         let place = PlaceId(ask.cluster.0);
         let announce = self.spec.announce;
         match self.shelves[place.index()].ask(ask.now, blob, (ask.pull, ask.request)) {
-            Found::Whole => (Answer::Near { after: announce }, Source::Place(place, None)),
-            Found::Running(fill) => (Answer::Near { after: announce }, Source::Place(place, Some(fill))),
-            Found::Lead => (Answer::Upstream { detour: announce }, Source::Lead(place)),
-            Found::Waits => (Answer::Waits, Source::Place(place, None)),
+            Found::Whole => (Reply::Near { after: announce }, Source::Place(place, None)),
+            Found::Running(fill) => (Reply::Near { after: announce }, Source::Place(place, Some(fill))),
+            Found::Lead => (Reply::Upstream { detour: announce }, Source::Lead(place)),
+            Found::Waits => (Reply::Waits, Source::Place(place, None)),
             Found::Full => unreachable!("a cluster's seeds have no limit of fetches"),
         }
     }
@@ -90,6 +90,18 @@ impl Distribution for Pieces {
         };
         let swarm = self.swarm(place, blob, network);
         Leg { over: vec![swarm, self.inlets[node.index()]], cap: None }
+    }
+
+    /// Pieces are larger than reads and come ahead of them.
+    fn reads(
+        &mut self,
+        cluster: ClusterId,
+        node: NodeId,
+        blob: u16,
+        network: &mut Network,
+    ) -> Option<(Leg, SimDuration)> {
+        let place = PlaceId(cluster.0);
+        Some((self.last_leg(Source::Place(place, None), node, blob, network), SimDuration::ZERO))
     }
 
     fn first_leg(&self, place: PlaceId) -> (FirstLeg, Option<BytesPerSec>) {

@@ -10,7 +10,7 @@
 use super::{Coalesce, FillId, Waiter};
 use crate::units::{SimDuration, SimTime};
 use crate::world::ids::PullId;
-use crate::world::request::Request;
+use crate::world::runtime::Request;
 
 /// What a request for a blob finds.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

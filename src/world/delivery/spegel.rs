@@ -11,13 +11,13 @@
 //! Left out: holders that fail (Spegel tries three), the spreading of announcements, pulls across clusters, and the
 //! token of a pull that began at peers and goes on at the registry (its time is counted, its two requests are not).
 
-use super::{Answer, Ask, Distribution, Leg, Source, SpegelSpec};
+use super::{Reply, Ask, Distribution, Leg, Source, SpegelSpec};
 use crate::engine::dist;
 use crate::flow::{LinkId, Network};
 use crate::units::SimDuration;
 use crate::world::ids::NodeId;
 use crate::world::node::Blob;
-use crate::world::request::Request;
+use crate::world::runtime::Request;
 
 /// The Spegels of a fleet.
 #[derive(Debug)]
@@ -66,26 +66,26 @@ impl Spegel {
 }
 
 impl Distribution for Spegel {
-    fn ask(&mut self, ask: &Ask<'_>) -> (Answer, Source) {
+    fn ask(&mut self, ask: &Ask<'_>) -> (Reply, Source) {
         let me = ask.node.index();
         match ask.request {
             // The runtime's first request is the tag's, which a peer may answer: then no token is needed.
             Request::Challenge => {
                 self.from_peers[me] = self.holder(ask).is_some();
                 if self.from_peers[me] {
-                    return (Answer::Near { after: SimDuration::ZERO }, Source::Registry);
+                    return (Reply::Near { after: SimDuration::ZERO }, Source::Registry);
                 }
-                return (Answer::Upstream { detour: self.spec.timeout }, Source::Registry);
+                return (Reply::Upstream { detour: self.spec.timeout }, Source::Registry);
             }
             Request::Token if self.from_peers[me] => {
-                return (Answer::Near { after: SimDuration::ZERO }, Source::Registry);
+                return (Reply::Near { after: SimDuration::ZERO }, Source::Registry);
             }
-            Request::Token => return (Answer::Upstream { detour: SimDuration::ZERO }, Source::Registry),
+            Request::Token => return (Reply::Upstream { detour: SimDuration::ZERO }, Source::Registry),
             _ => {}
         }
         match self.holder(ask) {
-            Some(peer) => (Answer::Near { after: self.spec.lookup }, Source::Peer(peer)),
-            None => (Answer::Upstream { detour: self.spec.timeout }, Source::Registry),
+            Some(peer) => (Reply::Near { after: self.spec.lookup }, Source::Peer(peer)),
+            None => (Reply::Upstream { detour: self.spec.timeout }, Source::Registry),
         }
     }
 
