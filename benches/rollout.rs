@@ -17,7 +17,7 @@ use fleetsim::sim;
 use fleetsim::units::{Bytes, BytesPerSec, Share, SimDuration};
 use fleetsim::world::{
     AgentSpec, ClusterSpec, DurationModel, FaultSpec, ImageSpec, LayerSpec, NodeSpec, ProbeSpec, PullOrder, PullPolicy,
-    RegistrySpec, ReleaseKind, SlotScope, WorkloadKind, WorkloadSpec, WorldSpec, calibration,
+    RegistrySpec, ReleaseKind, RuntimeSpec, WorkloadKind, WorkloadSpec, WorldSpec, calibration,
 };
 
 const NODES: u32 = 3;
@@ -37,18 +37,14 @@ fn world(clusters: usize) -> WorldSpec {
                 nodes: NODES,
                 downlink: BytesPerSec::from_mbit(if at % 10 == 0 { 10_000.0 } else { 100.0 }),
                 rtt: calibration::RTT,
+                loss: Share::NONE,
                 region: None,
                 paused: false,
                 registered: true,
             })
             .collect(),
         regions: Vec::new(),
-        registry: RegistrySpec {
-            egress: BytesPerSec::from_gbit(10.0),
-            per_connection: None,
-            request_limit: None,
-            service_time: calibration::SERVICE_TIME,
-        },
+        registry: RegistrySpec::unlimited(BytesPerSec::from_gbit(10.0), calibration::SERVICE_TIME),
         node: NodeSpec {
             nic: BytesPerSec::from_gbit(calibration::NIC_GBIT),
             pulls: PullOrder::Serial,
@@ -56,10 +52,7 @@ fn world(clusters: usize) -> WorldSpec {
             image_backoff: calibration::IMAGE_BACKOFF,
             crash_backoff: calibration::CRASH_BACKOFF,
             error_requeue: calibration::ERROR_REQUEUE,
-            download_slots: calibration::DOWNLOAD_SLOTS,
-            slot_scope: SlotScope::Node,
-            retry_429: calibration::RETRY_429,
-            resume: calibration::RESUME,
+            runtime: RuntimeSpec::CONTAINERD_2_4,
             keep_blobs: calibration::KEEP_BLOBS,
             unpack_rate: BytesPerSec::new(calibration::UNPACK_MB * 1e6),
             unpack_spread: calibration::UNPACK_SPREAD,

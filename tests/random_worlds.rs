@@ -12,11 +12,12 @@ use fleetsim::record::{Outcome, RunRecord};
 use fleetsim::rollout::rancher_fleet::{IntOrString, RolloutStrategy, Rules, control_loop};
 use fleetsim::scenario::{Scenario, Strategy, Variant};
 use fleetsim::sim;
-use fleetsim::units::{Bytes, BytesPerSec, PerSecond, Share, SimDuration};
+use fleetsim::units::{Bytes, BytesPerSec, PerSecond, Share, SimDuration, SimTime};
 use fleetsim::world::{
-    AgentSpec, Backoff, ClusterSpec, CountOrPercent, DurationModel, Event, FaultSpec, ImageSpec, LayerSpec, NodeSpec,
-    ProbeSpec, PullOrder, PullPolicy, RegionSpec, RegistrySpec, ReleaseKind, RequestLimit, RetrySpec, SlotScope,
-    WorkloadKind, WorkloadSpec, WorldSpec,
+    AgentSpec, Backoff, ClusterSpec, ConnectionLimit, CountOrPercent, DurationModel, Event, Excess, FaultSpec,
+    HostSpec, ImageSpec, LayerSpec, NodeSpec, OverloadSpec, ProbeSpec, PullOrder, PullPolicy, RegionSpec, RegistrySpec,
+    ReleaseKind, RequestLimit, RetrySpec, RuntimeSpec, SlotScope, TcpSpec, Trouble, WindowSpec, WorkloadKind,
+    WorkloadSpec, WorldSpec,
 };
 
 /// Experiments tried in one go, unless told otherwise.
@@ -62,6 +63,63 @@ impl Luck {
         BytesPerSec::new(lo * (hi / lo).powf(dist::unit(&mut self.0)))
     }
 
+    fn request_limit(&mut self) -> Option<RequestLimit> {
+        self.chance(0.5)
+            .then(|| RequestLimit { rate: PerSecond::new(f64::from(self.number(1, 50))), burst: self.number(1, 50) })
+    }
+
+    fn host(&mut self, max_s: f64) -> HostSpec {
+        let excess = if self.chance(0.5) { Excess::Refuse } else { Excess::Queue };
+        HostSpec {
+            request_limit: self.request_limit(),
+            connections: self.chance(0.3).then(|| ConnectionLimit { max: self.number(1, 20), excess }),
+            workers: self.chance(0.3).then(|| self.number(1, 10)),
+            service_time: self.duration(max_s),
+        }
+    }
+
+    /// Up to two windows of at most a quarter of an hour, one after the other.
+    fn windows(&mut self) -> Vec<WindowSpec> {
+        let mut from = SimTime::ZERO;
+        let mut windows = Vec::new();
+        for _ in 0..self.number(0, 2) {
+            from = from + SimDuration::from_secs(u64::from(self.number(0, 100)));
+            let to = from + SimDuration::from_secs(u64::from(self.number(1, 900)));
+            let trouble = if self.chance(0.5) {
+                Trouble::Down
+            } else {
+                Trouble::Brownout { egress: self.share(0.7, 1.0), requests: Share::new(0.1) }
+            };
+            windows.push(WindowSpec { from, to, trouble });
+            from = to;
+        }
+        windows
+    }
+
+    fn registry(&mut self) -> RegistrySpec {
+        let egress = self.rate(1e6, 1e10);
+        RegistrySpec {
+            per_connection: self.chance(0.5).then(|| self.rate(1e6, 1e8)),
+            tcp: TcpSpec {
+                window: self.chance(0.3).then_some(Bytes::new(4_194_304)),
+                initial_segments: self.chance(0.3).then_some(10),
+                ..TcpSpec::OFF
+            },
+            api: self.host(0.1),
+            token: self.host(0.1),
+            blobs: self.host(0.01),
+            redirect: self.chance(0.7),
+            manifest_limit: self.request_limit(),
+            blob_limit: self.request_limit(),
+            retry_after: self.chance(0.5).then(|| SimDuration::from_secs(3)),
+            overload: self
+                .chance(0.3)
+                .then(|| OverloadSpec { connections: self.number(1, 10), floor: Share::new(0.2) }),
+            windows: self.windows(),
+            ..RegistrySpec::unlimited(egress, DurationModel::Constant(SimDuration::ZERO))
+        }
+    }
+
     fn layers(&mut self, names: &[&str]) -> Vec<LayerSpec> {
         let mut layers = Vec::new();
         for name in names {
@@ -93,20 +151,13 @@ fn world(luck: &mut Luck) -> WorldSpec {
                 nodes: luck.number(1, 4),
                 downlink: luck.rate(1e6, 1e9),
                 rtt: SimDuration::from_millis(u64::from(luck.number(0, 100))),
+                loss: luck.share(0.2, 0.02),
                 region: (regions > 0 && luck.chance(0.5)).then(|| luck.number(0, regions - 1) as usize),
                 paused: luck.chance(0.05),
                 registered: !luck.chance(0.05),
             })
             .collect(),
-        registry: RegistrySpec {
-            egress: luck.rate(1e6, 1e10),
-            per_connection: luck.chance(0.5).then(|| luck.rate(1e6, 1e8)),
-            request_limit: luck.chance(0.5).then(|| RequestLimit {
-                rate: PerSecond::new(f64::from(luck.number(1, 50))),
-                burst: luck.number(1, 50),
-            }),
-            service_time: luck.duration(0.1),
-        },
+        registry: luck.registry(),
         node: NodeSpec {
             nic: luck.rate(1e7, 1e10),
             pulls: match luck.number(0, 2) {
@@ -118,14 +169,21 @@ fn world(luck: &mut Luck) -> WorldSpec {
             image_backoff: Backoff { initial: SimDuration::from_secs(10), max: SimDuration::from_secs(300) },
             crash_backoff: Backoff { initial: SimDuration::from_secs(10), max: SimDuration::from_secs(300) },
             error_requeue: DurationModel::Uniform { min: SimDuration::from_secs(10), max: SimDuration::from_secs(15) },
-            download_slots: luck.number(1, 4),
-            slot_scope: if luck.chance(0.5) { SlotScope::Node } else { SlotScope::Image },
-            retry_429: RetrySpec {
-                attempts: luck.number(1, 6),
-                delay: SimDuration::from_millis(u64::from(luck.number(0, 1) * 500)),
-                delay_max: SimDuration::from_secs(60),
+            runtime: RuntimeSpec {
+                download_slots: luck.number(1, 4),
+                slot_scope: if luck.chance(0.5) { SlotScope::Node } else { SlotScope::Image },
+                retry_429: RetrySpec {
+                    attempts: luck.number(1, 6),
+                    delay: SimDuration::from_millis(u64::from(luck.number(0, 1) * 500)),
+                    delay_max: SimDuration::from_secs(60),
+                    honours_retry_after: luck.chance(0.5),
+                },
+                retry_5xx: luck.number(0, 2),
+                no_progress_timeout: luck.chance(0.7).then(|| SimDuration::from_secs(u64::from(luck.number(10, 100)))),
+                resume: luck.chance(0.5),
+                merge_pulls: luck.chance(0.5),
+                ..RuntimeSpec::CONTAINERD_2_4
             },
-            resume: luck.chance(0.5),
             keep_blobs: luck.chance(0.5),
             unpack_rate: luck.rate(1e7, 1e9),
             unpack_spread: 0.1,

@@ -83,6 +83,8 @@ pub(crate) struct GroupFile {
     pub(crate) downlink: Option<Rate>,
     /// Round trip to the registry. Default: 30 ms.
     pub(crate) rtt: Option<Duration>,
+    /// Segments lost on the way from the registry, which bounds each connection. Default: 0%.
+    pub(crate) loss: Option<Percent>,
     /// The shared link it sits behind: a name of `regions`. Default: none.
     pub(crate) region: Option<String>,
     /// The clusters' `spec.paused`. Default: false.
@@ -122,6 +124,8 @@ pub(crate) struct LinkRule {
     pub(crate) downlink: Option<Rate>,
     /// Round trip to the registry.
     pub(crate) rtt: Option<Duration>,
+    /// Segments lost on the way from the registry, which bounds each connection. Default: 0%.
+    pub(crate) loss: Option<Percent>,
     /// The shared link it sits behind: a name of `regions`.
     pub(crate) region: Option<String>,
 }
@@ -136,6 +140,8 @@ pub(crate) struct LinkFields {
     pub(crate) downlink: Option<Rate>,
     /// Round trip to the registry. Default: 30 ms.
     pub(crate) rtt: Option<Duration>,
+    /// Segments lost on the way from the registry, which bounds each connection. Default: 0%.
+    pub(crate) loss: Option<Percent>,
     /// The shared link it sits behind: a name of `regions`. Default: none.
     pub(crate) region: Option<String>,
 }

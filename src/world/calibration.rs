@@ -13,7 +13,7 @@
 //!   Fitted here as constant + layers · per-layer + bytes / rate, median error 5 to 13 %.
 //! - *api*: kubernetes/api `core/v1` and `apps/v1` @10b39a3.
 
-use super::spec::{Backoff, CountOrPercent, DurationModel, RetrySpec};
+use super::spec::{Backoff, CountOrPercent, DurationModel};
 use crate::units::{Bytes, SimDuration};
 
 // ---- clusters and links ----
@@ -143,19 +143,7 @@ pub const CRASH_BACKOFF: Backoff = Backoff { initial: SimDuration::from_secs(10)
 pub const ERROR_REQUEUE: DurationModel =
     DurationModel::Uniform { min: SimDuration::from_secs(10), max: SimDuration::from_secs(15) };
 
-// ---- container runtime and disk ----
-
-/// Layers downloaded at once. Source: `max_concurrent_downloads` in containerd `plugins/transfer/plugin.go`.
-/// CRI-O takes 6 per image (containers/image @df7e80d).
-pub const DOWNLOAD_SLOTS: u32 = 3;
-
-/// Requests for one answered with 429: five in all, without any wait, whatever `Retry-After` says. Source: containerd
-/// `core/remotes/docker/resolver.go` since v2.4, six before. CRI-O: five, 2 s doubling to 60 s.
-pub const RETRY_429: RetrySpec = RetrySpec { attempts: 5, delay: SimDuration::ZERO, delay_max: SimDuration::ZERO };
-
-/// Whether a failed attempt's partial layers are continued. Source: containerd `core/content/helpers.go` (the ingest
-/// keeps its offset). That a kubelet's retry always lands on the same ingest is a guess.
-pub const RESUME: bool = true;
+// ---- container runtime and disk (what differs between runtimes and their versions is in `runtime/spec.rs`) ----
 
 /// Whether compressed layers stay on the node. Source: containerd's `discard_unpacked_layers` is off by default; some
 /// managed nodes turn it on.

@@ -9,20 +9,32 @@ use crate::units::{SimDuration, SimTime};
 #[derive(Clone, Debug)]
 pub(super) struct TokenBucket {
     limit: RequestLimit,
+    /// What is left of the limit's rate.
+    share: f64,
     tokens: f64,
     filled: SimTime,
 }
 
 impl TokenBucket {
     pub(super) fn new(limit: RequestLimit) -> Self {
-        Self { limit, tokens: f64::from(limit.burst), filled: SimTime::ZERO }
+        Self { limit, share: 1.0, tokens: f64::from(limit.burst), filled: SimTime::ZERO }
+    }
+
+    fn refill(&mut self, now: SimTime) {
+        let refill = (now - self.filled).as_secs_f64() * (self.limit.rate.get() * self.share);
+        self.tokens = (self.tokens + refill).min(f64::from(self.limit.burst));
+        self.filled = now;
+    }
+
+    /// From `now` on it is refilled at this share of its limit's rate.
+    pub(super) fn set_rate(&mut self, now: SimTime, share: f64) {
+        self.refill(now);
+        self.share = share;
     }
 
     /// Takes one token, or says no.
     pub(super) fn try_take(&mut self, now: SimTime) -> bool {
-        let refill = (now - self.filled).as_secs_f64() * self.limit.rate.get();
-        self.tokens = (self.tokens + refill).min(f64::from(self.limit.burst));
-        self.filled = now;
+        self.refill(now);
         // A token that is whole but for rounding counts as whole.
         let whole = self.tokens >= 1.0 - 1e-9;
         if whole {

@@ -8,8 +8,10 @@
 //! |---|---|
 //! | `agent` | instructions, applies and reports, with their delays |
 //! | `pod`, `rolling` | pods, probes, back-offs; Deployment and DaemonSet rolling updates |
-//! | `pull`, `request`, `node`, `catalog` | an image pull, request by request and layer by layer |
-//! | `registry`, `gates` | the request limit; token bucket and back-off |
+//! | `pull`, `node`, `catalog` | an image pull, layer by layer |
+//! | `runtime` | its requests, what the runtime does when one is refused, and pulls that stand still |
+//! | `registry`, `gates` | the registry's hosts, limits and outages; token bucket and back-off |
+//! | `route`, `links` | who answers and who sends; clusters that are cut off, links that change |
 //! | `luck` | what is drawn |
 //! | `meter` | exact peaks, totals and the time series |
 //! | `spec`, [`calibration`] | parameters, and where their values come from |
@@ -22,14 +24,16 @@ pub mod calibration;
 mod catalog;
 mod gates;
 mod ids;
+mod links;
 mod luck;
 mod meter;
 mod node;
 mod pod;
 mod pull;
 mod registry;
-mod request;
 mod rolling;
+mod route;
+mod runtime;
 mod spec;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -42,13 +46,14 @@ pub use agent::Report;
 pub use ids::{ClusterId, NodeId, PodId, PullId};
 pub use meter::{Bin, ClusterPhase, Gauge, Meter};
 pub use pull::PullError;
-pub use request::Request;
+pub use registry::HostRole;
+pub use runtime::{Answer, Request};
 pub use spec::*;
 
 use crate::engine::{EntityKey, EventId, EventQueue, Streams, dist};
 use crate::flow::{LinkId, Network, TransferId};
 use crate::rollout::Revision;
-use crate::units::{Bytes, BytesPerSec, SimDuration, SimTime};
+use crate::units::{Bytes, BytesPerSec, Share, SimDuration, SimTime};
 use agent::Agent;
 use catalog::Catalog;
 use gates::TokenBucket;
@@ -129,12 +134,30 @@ pub enum Event {
         /// Which pod.
         pod: PodId,
     },
-    /// A request reaches a registry that limits requests.
+    /// A window of the registry begins or ends.
+    RegistryWindow {
+        /// Its place in [`RegistrySpec::windows`].
+        window: u32,
+        /// False: it ends.
+        begins: bool,
+    },
+    /// A request reaches a host that has limits.
     RequestArrives {
         /// Of which pull.
         pull: PullId,
         /// Which request.
         request: Request,
+        /// Which host.
+        host: HostRole,
+    },
+    /// A host with limited connections or workers has served a request.
+    Served {
+        /// Of which pull.
+        pull: PullId,
+        /// Which request.
+        request: Request,
+        /// Which host.
+        host: HostRole,
     },
     /// The answer to a request is back.
     Answered {
@@ -142,22 +165,40 @@ pub enum Event {
         pull: PullId,
         /// To which request.
         request: Request,
-        /// False: 429.
-        accepted: bool,
+        /// From which host.
+        host: HostRole,
+        /// What it is.
+        answer: Answer,
     },
-    /// A request that was answered with 429 is sent again.
+    /// A request that was refused is sent again.
     RequestAgain {
         /// Of which pull.
         pull: PullId,
         /// Which request.
         request: Request,
     },
-    /// The blob host begins to send.
-    BlobHostAnswers {
-        /// To which pull.
+    /// A host that did not answer is tried again, or given up.
+    DialAgain {
+        /// By which pull.
         pull: PullId,
-        /// Which blob.
+        /// For which request.
         request: Request,
+        /// Which host.
+        host: HostRole,
+        /// Since when it does not answer.
+        since: SimTime,
+    },
+    /// A transfer is past its slow start.
+    RampedUp {
+        /// Of which pull.
+        pull: PullId,
+        /// Of which blob.
+        request: Request,
+    },
+    /// A pull has received nothing for as long as the runtime waits.
+    NoProgress {
+        /// Which pull.
+        pull: PullId,
     },
     /// At least one transfer has brought all its bytes.
     TransfersEnd,
@@ -197,6 +238,12 @@ struct Cluster {
     key: EntityKey,
     lot: Lot,
     online: bool,
+    downlink: LinkId,
+    /// What is left of the downlink while it is not cut off.
+    downlink_share: Share,
+    cut_off: bool,
+    /// What one connection from the registry can carry at most.
+    connection_cap: Option<BytesPerSec>,
     agent: Agent,
     workloads: Vec<WorkloadState>,
     /// All workloads run their template, ready.
@@ -239,7 +286,7 @@ pub struct Totals {
     /// Image pulls begun.
     pub pulls: u64,
     /// Attempts that failed, by [`PullError`] in its order.
-    pub failed_pulls: [u64; 3],
+    pub failed_pulls: [u64; PullError::COUNT],
     /// Times a pod was sent into image back-off.
     pub backoffs: u64,
     /// Containers that crashed.
@@ -252,8 +299,12 @@ pub struct Totals {
     pub sent: Bytes,
     /// Requests to the registry's API.
     pub requests: u64,
-    /// Those answered with 429.
+    /// Requests to any host of the registry that were answered with 429.
     pub responses_429: u64,
+    /// Requests to any host of the registry that were answered with 503.
+    pub responses_503: u64,
+    /// Requests that no host answered within the dial time-out.
+    pub timeouts: u64,
 }
 
 /// One world, running.
@@ -269,6 +320,8 @@ pub struct World<'s> {
     registry: Registry,
     network: Network,
     egress: LinkId,
+    /// Links without any capacity now.
+    dead_links: usize,
     cargo: HashMap<TransferId, (Cargo, Bytes)>,
     ended_transfers: Vec<TransferId>,
     flow_event: Option<EventId>,
@@ -300,6 +353,7 @@ impl<'s> World<'s> {
             registry: Registry::new(&spec.registry),
             network,
             egress,
+            dead_links: 0,
             cargo: HashMap::new(),
             ended_transfers: Vec::new(),
             flow_event: None,
@@ -313,6 +367,7 @@ impl<'s> World<'s> {
             let uplink = cluster.region.map_or(egress, |region| regions[region]);
             world.add_cluster(cluster, uplink, queue);
         }
+        world.plan_windows(queue);
         world
     }
 
@@ -331,6 +386,10 @@ impl<'s> World<'s> {
             key,
             lot,
             online: lot.offline.is_none(),
+            downlink,
+            downlink_share: Share::ALL,
+            cut_off: false,
+            connection_cap: route::connection_cap(&self.spec.registry, spec),
             agent: Agent::settled(running),
             workloads: self.spec.workloads.iter().map(|_| WorkloadState::default()).collect(),
             settled: running.is_some(),
@@ -363,10 +422,12 @@ impl<'s> World<'s> {
             pull_queue: std::collections::VecDeque::new(),
             pulls: Vec::new(),
             pull_rate: spec.pull_rate.map(TokenBucket::new),
+            merged_pulls: 0,
             slots_taken: 0,
             slot_queue: std::collections::VecDeque::new(),
             attempts: 0,
             requests: 0,
+            blob_requests: 0,
             pods: 0,
         }
     }
@@ -393,20 +454,24 @@ impl<'s> World<'s> {
             Event::Crashed { pod } => self.crashed(pod, queue),
             Event::Restart { pod } => self.restart(pod, queue),
             Event::PodGone { pod } => self.pod_gone(pod, queue),
-            Event::RequestArrives { pull, request } => self.request_arrives(pull, request, queue),
-            Event::Answered { pull, request, accepted } => self.answered(pull, request, accepted, queue),
+            Event::RegistryWindow { window, begins } => self.registry_window(window, begins, queue),
+            Event::RequestArrives { pull, request, host } => self.request_arrives(pull, request, host, queue),
+            Event::Served { pull, request, host } => self.served(pull, request, host, queue),
+            Event::Answered { pull, request, host, answer } => self.answered(pull, request, host, answer, queue),
             Event::RequestAgain { pull, request } => self.request_again(pull, request, queue),
-            Event::BlobHostAnswers { pull, request } => self.blob_host_answers(pull, request, queue),
+            Event::DialAgain { pull, request, host, since } => self.dial_again(pull, request, host, since, queue),
+            Event::RampedUp { pull, request } => self.ramped_up(pull, request, queue),
+            Event::NoProgress { pull } => self.no_progress(pull, queue),
             Event::TransfersEnd => self.transfers_end(queue),
             Event::Unpacked { pull } => self.unpacked(pull, queue),
             Event::Pulled { pull } => self.pulled(pull, queue),
         }
     }
 
-    fn start_transfer(&mut self, node: NodeId, size: Bytes, cargo: Cargo, queue: &mut Queue) -> TransferId {
-        let link = self.nodes[node.index()].link;
-        let id = self.network.start(queue.now(), link, size, self.spec.registry.per_connection);
+    fn start_transfer(&mut self, pull: PullId, size: Bytes, cargo: Cargo, queue: &mut Queue) -> TransferId {
+        let id = self.network.start(queue.now(), self.link_to(pull), size, self.connection_cap(pull));
         self.cargo.insert(id, (cargo, size));
+        self.registry.transfer_begins();
         self.meter.download_begins();
         self.flow_changed(queue);
         id
@@ -422,7 +487,7 @@ impl<'s> World<'s> {
     }
 
     fn count_transfer(&mut self, cargo: Cargo, bytes: Bytes) {
-        self.registry.sent += bytes;
+        self.registry.transfer_ends(self.sender(), bytes);
         self.meter.download_ends();
         let (Cargo::Config(pull) | Cargo::Layer(pull, _)) = cargo;
         let node = self.pulls[pull.index()].node;
@@ -445,6 +510,8 @@ impl<'s> World<'s> {
 
     /// Rates have changed: note the new egress and when the next transfer ends.
     fn flow_changed(&mut self, queue: &mut Queue) {
+        self.let_in(queue);
+        self.follow_load(queue.now());
         self.meter.set_egress(self.network.throughput(self.egress), self.network.is_saturated(self.egress));
         match (self.network.next_completion(), self.flow_event) {
             (Some(at), Some(event)) => {
@@ -466,10 +533,12 @@ impl<'s> World<'s> {
     }
 
     /// Whether no pending event can change anything that a product sees: nothing pends, or only restarts of pods that
-    /// crash before they could ever be ready, and `idle` events of the driver that change nothing.
+    /// crash before they could ever be ready, and `idle` events of the driver that change nothing; or windows of the
+    /// registry, when nobody pulls.
     #[must_use]
     pub fn is_at_rest(&self, queue: &Queue, idle: usize) -> bool {
-        queue.len() == self.hopeless_events + idle
+        let windows = if self.meter.pulls.value() == 0 { self.registry.windows_ahead() } else { 0 };
+        queue.len() == self.hopeless_events + idle + windows
     }
 
     /// Whether a pod of the cluster waits after a failed pull or a crash.
@@ -502,6 +571,7 @@ impl<'s> World<'s> {
         self.totals.sent = self.registry.sent;
         self.totals.requests = self.registry.requests;
         self.totals.responses_429 = self.registry.responses_429;
+        self.totals.responses_503 = self.registry.responses_503;
         self.totals
     }
 

@@ -47,15 +47,18 @@ pub(super) struct Node {
     pub(super) pull_queue: VecDeque<PodId>,
     /// Pulls in progress.
     pub(super) pulls: Vec<PullId>,
+    /// Calls of the kubelet that wait for one of these, when the runtime merges them.
+    pub(super) merged_pulls: usize,
     /// The kubelet's own limit of pulls per second.
     pub(super) pull_rate: Option<TokenBucket>,
     /// Downloads that hold a slot, when slots are counted over the node.
     pub(super) slots_taken: u32,
     /// Layers (by index in their image) that wait for a slot of the node.
     pub(super) slot_queue: VecDeque<(PullId, u16)>,
-    /// Pull attempts, requests and pods so far: the numbers of the node's draws.
+    /// Pull attempts, requests, requests for blobs' bytes and pods so far: the numbers of the node's draws.
     pub(super) attempts: u64,
     pub(super) requests: u64,
+    pub(super) blob_requests: u64,
     pub(super) pods: u32,
 }
 

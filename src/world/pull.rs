@@ -17,12 +17,12 @@ use std::collections::VecDeque;
 use super::catalog::ImageRef;
 use super::ids::{NodeId, PodId, PullId};
 use super::node::{Blob, Chain};
-use super::request::Request;
+use super::runtime::{Request, Tries};
 use super::spec::{PullOrder, PullPolicy, SlotScope};
 use super::{Event, Queue, World};
-use crate::engine::dist;
+use crate::engine::{EventId, dist};
 use crate::flow::TransferId;
-use crate::units::{Bytes, SimTime};
+use crate::units::Bytes;
 
 /// Why an attempt failed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -33,6 +33,17 @@ pub enum PullError {
     TooManyRequests,
     /// The transfer broke.
     Broken,
+    /// The registry answered 503, and again when it was asked once more.
+    Unavailable,
+    /// The registry did not answer any try of one request.
+    Unreachable,
+    /// Nothing came for as long as the runtime waits.
+    NoProgress,
+}
+
+impl PullError {
+    /// How many of them there are.
+    pub const COUNT: usize = Self::NoProgress as usize + 1;
 }
 
 /// How far a layer has come.
@@ -54,14 +65,16 @@ pub(super) enum Fetch {
 #[derive(Debug)]
 pub(super) struct Pull {
     pub(super) pod: PodId,
+    /// Pods whose own pulls of the same image wait for this one.
+    pub(super) others: Vec<PodId>,
     pub(super) node: NodeId,
     pub(super) image: ImageRef,
     pub(super) ended: bool,
     /// The config is here and it is known which layers are missing.
     planned: bool,
-    /// Requests made of the current control request, or of each layer's, that were answered with 429.
-    pub(super) rejections: u32,
-    pub(super) layer_rejections: Vec<u32>,
+    /// What was made of the current control request, and of each layer's.
+    pub(super) tries: Tries,
+    pub(super) layer_tries: Vec<Tries>,
     pub(super) fetches: Vec<Fetch>,
     /// The next layer to unpack.
     unpack_next: usize,
@@ -74,6 +87,8 @@ pub(super) struct Pull {
     /// The attempt breaks while fetching this many-th of the layers it has to fetch, after this share of its bytes.
     pub(super) doom: Option<(f64, f64)>,
     doomed_layer: Option<usize>,
+    /// When it is cancelled if nothing comes; set while it stands still.
+    pub(super) no_progress: Option<EventId>,
 }
 
 /// What a transfer carries.
@@ -96,7 +111,7 @@ impl World<'_> {
             PullOrder::Serial => 1,
             PullOrder::Parallel { max } => max.map_or(usize::MAX, |max| max as usize),
         };
-        while self.nodes[id.index()].pulls.len() < max {
+        while self.nodes[id.index()].pulls.len() + self.nodes[id.index()].merged_pulls < max {
             let Some(pod) = self.nodes[id.index()].pull_queue.pop_front() else { return };
             self.begin_pull(id, pod, queue);
         }
@@ -110,6 +125,13 @@ impl World<'_> {
             return;
         }
         let image = self.pods[pod.index()].image;
+        if self.spec.node.runtime.merge_pulls
+            && let Some(&same) = node.pulls.iter().find(|pull| self.pulls[pull.index()].image == image)
+        {
+            node.merged_pulls += 1;
+            self.pulls[same.index()].others.push(pod);
+            return;
+        }
         let layers = self.catalog.image(image).layers.len();
         let attempt = node.attempts;
         node.attempts += 1;
@@ -123,12 +145,13 @@ impl World<'_> {
         let cluster = node.cluster;
         self.pulls.push(Pull {
             pod,
+            others: Vec::new(),
             node: id,
             image,
             ended: false,
             planned: false,
-            rejections: 0,
-            layer_rejections: vec![0; layers],
+            tries: Tries::default(),
+            layer_tries: vec![Tries::default(); layers],
             fetches: vec![Fetch::Done; layers],
             unpack_next: 0,
             unpacking: false,
@@ -138,6 +161,7 @@ impl World<'_> {
             slot_queue: VecDeque::new(),
             doom,
             doomed_layer: None,
+            no_progress: None,
         });
         self.totals.pulls += 1;
         self.note_pull_begins(cluster, now);
@@ -208,7 +232,7 @@ impl World<'_> {
             *blob = Blob::Fetching(have);
             pull.fetches[at] = Fetch::Queued;
             let layer = u16::try_from(at).expect("an image has fewer than 65 536 layers");
-            match self.spec.node.slot_scope {
+            match self.spec.node.runtime.slot_scope {
                 SlotScope::Node => node.slot_queue.push_back((id, layer)),
                 SlotScope::Image => pull.slot_queue.push_back(layer),
             }
@@ -217,10 +241,10 @@ impl World<'_> {
 
     /// Gives free download slots to those who wait, first come first served.
     fn grant_slots(&mut self, id: PullId, queue: &mut Queue) {
-        let slots = self.spec.node.download_slots;
+        let slots = self.spec.node.runtime.download_slots;
         let node_id = self.pulls[id.index()].node;
         loop {
-            let next = match self.spec.node.slot_scope {
+            let next = match self.spec.node.runtime.slot_scope {
                 SlotScope::Node => {
                     let node = &mut self.nodes[node_id.index()];
                     if node.slots_taken == slots {
@@ -248,7 +272,7 @@ impl World<'_> {
 
     fn release_slot(&mut self, id: PullId) {
         let pull = &mut self.pulls[id.index()];
-        match self.spec.node.slot_scope {
+        match self.spec.node.runtime.slot_scope {
             SlotScope::Node => self.nodes[pull.node.index()].slots_taken -= 1,
             SlotScope::Image => pull.slots_taken -= 1,
         }
@@ -260,6 +284,7 @@ impl World<'_> {
             Cargo::Config(id) => {
                 self.totals.received += size;
                 self.pulls[id.index()].config = None;
+                self.check_progress(id, queue);
                 self.plan_layers(id, queue);
             }
             Cargo::Layer(id, layer) => self.layer_arrived(id, usize::from(layer), size, queue),
@@ -281,6 +306,7 @@ impl World<'_> {
         }
         *blob = Blob::Whole;
         self.totals.received += spec.compressed;
+        self.check_progress(id, queue);
         self.release_slot(id);
         self.grant_slots(id, queue);
         self.look_again(id, queue);
@@ -353,22 +379,31 @@ impl World<'_> {
         }
         let (pod, node, image) = (pull.pod, pull.node, pull.image);
         self.nodes[node.index()].present[usize::from(image.0)] = true;
-        self.end_pull(id, queue.now());
+        let others = self.end_pull(id, queue);
         self.image_ready(pod, queue);
+        for other in others {
+            self.image_ready(other, queue);
+        }
         self.start_queued_pulls(node, queue);
     }
 
-    /// Takes a pull off its node's list and out of the meters.
-    fn end_pull(&mut self, id: PullId, now: SimTime) {
+    /// Takes a pull off its node's list and out of the meters. Returns the pods that waited for it beside its own.
+    fn end_pull(&mut self, id: PullId, queue: &mut Queue) -> Vec<PodId> {
         let pull = &mut self.pulls[id.index()];
         pull.ended = true;
+        if let Some(event) = pull.no_progress.take() {
+            queue.cancel(event);
+        }
+        let others = std::mem::take(&mut pull.others);
         pull.fetches = Vec::new();
-        pull.layer_rejections = Vec::new();
+        pull.layer_tries = Vec::new();
         pull.slot_queue = VecDeque::new();
         let node = &mut self.nodes[pull.node.index()];
         node.pulls.retain(|&other| other != id);
+        node.merged_pulls -= others.len();
         let cluster = node.cluster;
-        self.note_pull_ends(cluster, now);
+        self.note_pull_ends(cluster, queue.now());
+        others
     }
 
     /// The attempt fails: what is under way is dropped, and what has arrived is kept or lost.
@@ -392,7 +427,7 @@ impl World<'_> {
                 unreachable!("a fetch holds its blob");
             };
             let have = have + part;
-            let kept = if self.spec.node.resume { have } else { Bytes::ZERO };
+            let kept = if self.spec.node.runtime.resume { have } else { Bytes::ZERO };
             self.totals.lost += have - kept;
             self.nodes[node_id.index()].blobs[blob] = Blob::Partial(kept);
             if fetch != Fetch::Queued {
@@ -406,9 +441,12 @@ impl World<'_> {
         {
             self.nodes[node_id.index()].chains[usize::from(layer.chain)] = Chain::Absent;
         }
-        self.end_pull(id, now);
+        let others = self.end_pull(id, queue);
         self.flow_changed(queue);
         self.pull_failed(pod, error, queue);
+        for other in others {
+            self.pull_failed(other, error, queue);
+        }
         // Others of the node may have waited for what this one had claimed.
         if !self.nodes[node_id.index()].pulls.is_empty() {
             let other = self.nodes[node_id.index()].pulls[0];

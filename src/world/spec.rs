@@ -4,7 +4,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::units::{Bytes, BytesPerSec, PerSecond, Share, SimDuration};
+pub use super::registry::spec::*;
+pub use super::runtime::spec::*;
+use crate::units::{Bytes, BytesPerSec, Share, SimDuration};
 
 /// The whole world of one run, before its luck is drawn.
 #[derive(Clone, Debug, PartialEq)]
@@ -60,6 +62,8 @@ pub struct ClusterSpec {
     pub downlink: BytesPerSec,
     /// Round trip to the registry.
     pub rtt: SimDuration,
+    /// Segments that are lost on the way from the registry.
+    pub loss: Share,
     /// Index into [`WorldSpec::regions`] of the shared link it sits behind, if any.
     pub region: Option<usize>,
     /// The cluster's `spec.paused`.
@@ -75,28 +79,6 @@ pub struct RegionSpec {
     pub name: String,
     /// What all its clusters together can receive.
     pub bandwidth: BytesPerSec,
-}
-
-/// The registry that serves every image.
-#[derive(Clone, Debug, PartialEq)]
-pub struct RegistrySpec {
-    /// What it can send in all.
-    pub egress: BytesPerSec,
-    /// What one connection can carry at most. `None`: as much as the links give.
-    pub per_connection: Option<BytesPerSec>,
-    /// Token bucket in front of manifests and blobs; what exceeds it is answered with 429. `None`: no limit.
-    pub request_limit: Option<RequestLimit>,
-    /// Time to answer one request, without the round trip.
-    pub service_time: DurationModel,
-}
-
-/// A token bucket: `burst` requests at once, refilled at `rate`.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct RequestLimit {
-    /// Tokens per second.
-    pub rate: PerSecond,
-    /// Most tokens it holds; at least 1.
-    pub burst: u32,
 }
 
 /// A duration that is fixed or drawn anew each time.
@@ -140,14 +122,8 @@ pub struct NodeSpec {
     pub crash_backoff: Backoff,
     /// From an error to the pod's next sync.
     pub error_requeue: DurationModel,
-    /// Layers downloaded at once.
-    pub download_slots: u32,
-    /// What the slots are counted over.
-    pub slot_scope: SlotScope,
-    /// Requests in all for one that is answered with 429, at least 1, and the wait between them.
-    pub retry_429: RetrySpec,
-    /// Whether a failed attempt's partial layers are continued by the next one.
-    pub resume: bool,
+    /// How the container runtime downloads, and what it does when a request or a transfer fails.
+    pub runtime: RuntimeSpec,
     /// Whether compressed layers stay on the node after they are unpacked (containerd: not `discard_unpacked_layers`).
     pub keep_blobs: bool,
     /// Uncompressed bytes written per second while unpacking one layer.
@@ -174,15 +150,6 @@ pub enum PullOrder {
     },
 }
 
-/// What the runtime's download slots are counted over.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum SlotScope {
-    /// All pulls of a node share them (containerd since 2.1).
-    Node,
-    /// Each image pull has its own (containerd up to 2.0, CRI-O).
-    Image,
-}
-
 /// An exponential back-off without jitter.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Backoff {
@@ -190,17 +157,6 @@ pub struct Backoff {
     pub initial: SimDuration,
     /// The longest wait. An entry is forgotten when it was not renewed for twice as long.
     pub max: SimDuration,
-}
-
-/// How the runtime repeats a request that was answered with 429.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct RetrySpec {
-    /// Requests in all, the first included; at least 1.
-    pub attempts: u32,
-    /// Wait before the second request; it doubles up to `delay_max`.
-    pub delay: SimDuration,
-    /// Longest wait between two requests.
-    pub delay_max: SimDuration,
 }
 
 /// One image in its old and its new revision.

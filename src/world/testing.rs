@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::{
     AgentSpec, Backoff, ClusterFacts, ClusterId, ClusterSpec, CountOrPercent, DurationModel, Event, FaultSpec,
-    ImageSpec, LayerSpec, NEW, NodeSpec, PullOrder, PullPolicy, Queue, RegistrySpec, ReleaseKind, RetrySpec, SlotScope,
-    Totals, WorkloadKind, WorkloadSpec, World, WorldSpec,
+    ImageSpec, LayerSpec, NEW, NodeSpec, PullOrder, PullPolicy, Queue, RegistrySpec, ReleaseKind, RuntimeSpec, Totals,
+    WorkloadKind, WorkloadSpec, World, WorldSpec,
 };
 use crate::engine::{self, EventQueue, Model};
 use crate::units::{Bytes, BytesPerSec, Share, SimDuration, SimTime};
@@ -31,6 +31,7 @@ pub(crate) fn bare_world(count: usize) -> WorldSpec {
         nodes: 1,
         downlink: BytesPerSec::new(100e6),
         rtt: SimDuration::ZERO,
+        loss: Share::NONE,
         region: None,
         paused: false,
         registered: true,
@@ -38,7 +39,7 @@ pub(crate) fn bare_world(count: usize) -> WorldSpec {
     WorldSpec {
         clusters: (0..count).map(cluster).collect(),
         regions: Vec::new(),
-        registry: RegistrySpec { egress: fast, per_connection: None, request_limit: None, service_time: nothing },
+        registry: RegistrySpec::unlimited(fast, nothing),
         node: NodeSpec {
             nic: fast,
             pulls: PullOrder::Serial,
@@ -46,10 +47,7 @@ pub(crate) fn bare_world(count: usize) -> WorldSpec {
             image_backoff: Backoff { initial: SimDuration::from_secs(10), max: SimDuration::from_secs(300) },
             crash_backoff: Backoff { initial: SimDuration::from_secs(10), max: SimDuration::from_secs(300) },
             error_requeue: nothing,
-            download_slots: 3,
-            slot_scope: SlotScope::Node,
-            retry_429: RetrySpec { attempts: 5, delay: SimDuration::ZERO, delay_max: SimDuration::ZERO },
-            resume: true,
+            runtime: RuntimeSpec::CONTAINERD_2_4,
             keep_blobs: true,
             unpack_rate: BytesPerSec::new(1e15),
             unpack_spread: 0.0,

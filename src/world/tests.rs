@@ -42,7 +42,8 @@ fn one_layer_over_one_link_takes_its_size_over_its_rate() {
 fn every_request_of_a_cold_pull_costs_its_round_trips() {
     let mut world = bare_world(1);
     world.clusters[0].rtt = secs(0.1);
-    world.registry.service_time = fixed(secs(0.01));
+    world.registry.api.service_time = fixed(secs(0.01));
+    world.registry.token.service_time = fixed(secs(0.01));
     world.images[0].layers = vec![layer("a", 100_000_000), layer("b", 100_000_000)];
     let played = play(&world, 1, DAY);
     // API host: handshake 2 RTT, then 401, HEAD, index, manifest, config, each 1 RTT + 10 ms; token host: handshake
@@ -146,26 +147,26 @@ fn pods_above_the_kubelets_rate_fail_at_once_and_come_back_after_the_back_off() 
     world.workloads[0].pull_policy = PullPolicy::Always;
     world.workloads[0].kind = deployment(14);
     let played = play(&world, 1, DAY);
-    assert_eq!(played.totals.failed_pulls, [4, 0, 0], "14 pulls at once, 10 of them in the burst");
+    assert_eq!(played.totals.failed_pulls, [4, 0, 0, 0, 0, 0], "14 pulls at once, 10 of them in the burst");
     assert!(ready(&played, 0) >= 10.0, "the others wait for their gate");
 }
 
 #[test]
 fn one_request_above_the_limit_becomes_five() {
     let mut world = bare_world(1);
-    world.registry.request_limit = Some(RequestLimit { rate: PerSecond::new(0.001), burst: 1 });
+    world.registry.api.request_limit = Some(RequestLimit { rate: PerSecond::new(0.001), burst: 1 });
     world.node.error_requeue = fixed(secs(10.0));
     let played = play(&world, 1, secs(9.0));
     // The challenge takes the only token; the next request to the API is tried five times without a wait.
     assert_eq!((played.totals.requests, played.totals.responses_429), (6, 5));
-    assert_eq!(played.totals.failed_pulls, [0, 1, 0]);
+    assert_eq!(played.totals.failed_pulls, [0, 1, 0, 0, 0, 0]);
 }
 
 #[test]
 fn under_steady_failure_a_pod_tries_at_0_10_30_70_150_310_610_s() {
     let mut world = bare_world(1);
-    world.registry.request_limit = Some(RequestLimit { rate: PerSecond::new(1e-9), burst: 1 });
-    world.node.retry_429.attempts = 1;
+    world.registry.api.request_limit = Some(RequestLimit { rate: PerSecond::new(1e-9), burst: 1 });
+    world.node.runtime.retry_429.attempts = 1;
     // The kubelet looks every second, so that the gates alone decide.
     world.node.error_requeue = fixed(secs(1.0));
     let played = play(&world, 1, secs(700.0));
@@ -177,7 +178,7 @@ fn under_steady_failure_a_pod_tries_at_0_10_30_70_150_310_610_s() {
 fn a_broken_attempt_keeps_its_bytes_if_it_may_resume() {
     for (resume, what) in [(true, "resumed"), (false, "thrown away")] {
         let mut world = bare_world(200);
-        world.node.resume = resume;
+        world.node.runtime.resume = resume;
         world.node.error_requeue = fixed(secs(1.0));
         world.faults.pull_failure = Share::new(0.5);
         let played = play(&world, 7, DAY);
@@ -193,7 +194,7 @@ fn two_pulls_on_one_node_fetch_a_shared_layer_once() {
     for scope in [SlotScope::Node, SlotScope::Image] {
         let mut world = bare_world(1);
         world.node.pulls = PullOrder::Parallel { max: None };
-        world.node.slot_scope = scope;
+        world.node.runtime.slot_scope = scope;
         world.images[0].layers = vec![layer("base", 80_000_000), layer("shop", 10_000_000)];
         let mut second = world.images[0].clone();
         second.name = "cart".to_owned();
@@ -330,7 +331,7 @@ fn an_agent_applies_reports_and_tells_of_readiness_with_its_delays() {
 fn the_same_luck_meets_a_cluster_whatever_others_there_are() {
     let mut world = bare_world(50);
     world.faults.pull_failure = Share::new(0.3);
-    world.registry.service_time = DurationModel::LogNormal { median: secs(0.02), sigma: 0.5 };
+    world.registry.api.service_time = DurationModel::LogNormal { median: secs(0.02), sigma: 0.5 };
     world.node.error_requeue = DurationModel::Uniform { min: secs(10.0), max: secs(15.0) };
     let all = play(&world, 3, DAY);
     world.clusters.drain(..25);

@@ -8,11 +8,11 @@ use super::super::file::{ExperimentFile, GroupFile, InventoryFields, LinkRule};
 use super::super::inventory::{self, InventoryCluster};
 use super::super::names::{self, MOST_NAMES};
 use super::super::path::Path;
-use super::super::quantity::{Duration, Rate};
+use super::super::quantity::{Duration, Percent, Rate};
 use super::Checker;
 use crate::rollout::label_selector::{CheckedSelector, LabelSelector, Labels};
 use crate::rollout::rancher_fleet::ClusterGroup;
-use crate::units::BytesPerSec;
+use crate::units::{BytesPerSec, Share};
 use crate::world::calibration::{DOWNLINK_MBIT, NODES, RTT};
 use crate::world::{ClusterSpec, RegionSpec};
 
@@ -28,6 +28,7 @@ struct Make {
     nodes: Option<u32>,
     downlink: Option<Rate>,
     rtt: Option<Duration>,
+    loss: Option<Percent>,
     region: Option<String>,
 }
 
@@ -37,6 +38,7 @@ struct Made {
     nodes: Option<u32>,
     downlink: Option<BytesPerSec>,
     rtt: Option<crate::units::SimDuration>,
+    loss: Option<Share>,
     region: Option<usize>,
 }
 
@@ -47,6 +49,7 @@ impl Made {
             nodes: self.nodes.or(other.nodes),
             downlink: self.downlink.or(other.downlink),
             rtt: self.rtt.or(other.rtt),
+            loss: self.loss.or(other.loss),
             region: self.region.or(other.region),
         }
     }
@@ -58,6 +61,7 @@ impl Made {
             nodes: self.nodes.unwrap_or(NODES),
             downlink: self.downlink.unwrap_or_else(|| BytesPerSec::from_mbit(DOWNLINK_MBIT)),
             rtt: self.rtt.unwrap_or(RTT),
+            loss: self.loss.unwrap_or(Share::NONE),
             region: self.region,
             paused,
             registered,
@@ -138,6 +142,7 @@ impl Checker<'_> {
                 nodes: group.nodes,
                 downlink: group.downlink,
                 rtt: group.rtt,
+                loss: group.loss,
                 region: group.region.clone(),
             },
             regions,
@@ -158,7 +163,17 @@ impl Checker<'_> {
         }
         let region =
             make.region.as_ref().and_then(|name| self.lookup(&path.key("region"), name, &Path::of("regions"), regions));
-        Made { nodes: make.nodes, downlink: make.downlink.map(|rate| rate.0), rtt: make.rtt.map(|rtt| rtt.0), region }
+        if make.loss.is_some_and(|loss| loss.0.get() >= 1.0) {
+            let help = "write less than 100%; a cluster that is cut off is `faults: {offline: {share: …}}`";
+            self.report(&path.key("loss"), "nothing ever arrives when everything is lost", help);
+        }
+        Made {
+            nodes: make.nodes,
+            downlink: make.downlink.map(|rate| rate.0),
+            rtt: make.rtt.map(|rtt| rtt.0),
+            loss: make.loss.map(|loss| loss.0),
+            region,
+        }
     }
 
     /// `None` when the file cannot be read or holds no clusters.
@@ -172,6 +187,7 @@ impl Checker<'_> {
                 nodes: default.nodes,
                 downlink: default.downlink,
                 rtt: default.rtt,
+                loss: default.loss,
                 region: default.region,
             },
             regions,
@@ -228,6 +244,7 @@ impl Checker<'_> {
             nodes: rule.nodes,
             downlink: rule.downlink,
             rtt: rule.rtt,
+            loss: rule.loss,
             region: rule.region.clone(),
         };
         let made = self.make(&make, regions);

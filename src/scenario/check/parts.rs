@@ -8,7 +8,7 @@ use crate::rollout::{ControlLoop, rancher_fleet};
 use crate::units::{BytesPerSec, PerSecond, Share, SimDuration};
 use crate::world::calibration as default;
 use crate::world::{
-    AgentSpec, Backoff, FaultSpec, NodeSpec, PullOrder, RegistrySpec, RequestLimit, RetrySpec, SlotScope,
+    AgentSpec, Backoff, FaultSpec, NodeSpec, PullOrder, RegistrySpec, RequestLimit, RetrySpec, RuntimeSpec, SlotScope,
 };
 
 fn mb(rate: f64) -> BytesPerSec {
@@ -34,16 +34,13 @@ impl Checker<'_> {
             let second = (rate.get().ceil() as u32).max(1);
             RequestLimit { rate, burst: self.count(&path.key("burst"), requests.burst, second) }
         });
-        RegistrySpec {
-            egress: self.rate(
-                &path.key("egress"),
-                written.egress,
-                BytesPerSec::from_gbit(default::REGISTRY_EGRESS_GBIT),
-            ),
-            per_connection,
-            request_limit,
-            service_time: written.service_time.map_or(default::SERVICE_TIME, |time| time.0),
-        }
+        let egress =
+            self.rate(&path.key("egress"), written.egress, BytesPerSec::from_gbit(default::REGISTRY_EGRESS_GBIT));
+        let service_time = written.service_time.map_or(default::SERVICE_TIME, |time| time.0);
+        let mut registry = RegistrySpec::unlimited(egress, service_time);
+        registry.per_connection = per_connection;
+        registry.api.request_limit = request_limit;
+        registry
     }
 
     pub(super) fn node(&mut self, written: Option<&NodeFile>) -> NodeSpec {
@@ -69,13 +66,20 @@ impl Checker<'_> {
                 default::CRASH_BACKOFF,
             ),
             error_requeue: written.error_requeue.map_or(default::ERROR_REQUEUE, |span| span.0),
-            download_slots: self.count(&path.key("downloadSlots"), written.download_slots, default::DOWNLOAD_SLOTS),
-            slot_scope: match written.slot_scope {
-                Some(SlotScopeFile::Image) => SlotScope::Image,
-                Some(SlotScopeFile::Node) | None => SlotScope::Node,
+            runtime: RuntimeSpec {
+                download_slots: self.count(
+                    &path.key("downloadSlots"),
+                    written.download_slots,
+                    RuntimeSpec::CONTAINERD_2_4.download_slots,
+                ),
+                slot_scope: match written.slot_scope {
+                    Some(SlotScopeFile::Image) => SlotScope::Image,
+                    Some(SlotScopeFile::Node) | None => SlotScope::Node,
+                },
+                retry_429: self.retry(&path.key("retry429"), &written),
+                resume: written.resume.unwrap_or(true),
+                ..RuntimeSpec::CONTAINERD_2_4
             },
-            retry_429: self.retry(&path.key("retry429"), &written),
-            resume: written.resume.unwrap_or(default::RESUME),
             keep_blobs: written.keep_blobs.unwrap_or(default::KEEP_BLOBS),
             unpack_rate: self.rate(&path.key("unpackRate"), written.unpack_rate, mb(default::UNPACK_MB)),
             unpack_spread: spread,
@@ -123,18 +127,19 @@ impl Checker<'_> {
     }
 
     fn retry(&mut self, path: &Path, written: &NodeFile) -> RetrySpec {
-        let Some(written) = &written.retry_429 else { return default::RETRY_429 };
-        let delay = written.delay.map_or(default::RETRY_429.delay, |span| span.0);
+        let Some(written) = &written.retry_429 else { return RuntimeSpec::CONTAINERD_2_4.retry_429 };
+        let delay = written.delay.map_or(RuntimeSpec::CONTAINERD_2_4.retry_429.delay, |span| span.0);
         let delay_max = written.delay_max.map_or(delay, |span| span.0);
         if delay_max < delay {
             let message = format!("the longest wait ({delay_max}) is shorter than the first ({delay})");
             self.report(&path.key("delayMax"), message, "raise `delayMax` or lower `delay`");
         }
-        let attempts = self.count(&path.key("attempts"), written.attempts, default::RETRY_429.attempts);
+        let attempts =
+            self.count(&path.key("attempts"), written.attempts, RuntimeSpec::CONTAINERD_2_4.retry_429.attempts);
         if attempts > 1000 {
             self.report(&path.key("attempts"), format!("{attempts} requests for one"), "write at most 1000");
         }
-        RetrySpec { attempts, delay, delay_max }
+        RetrySpec { attempts, delay, delay_max, honours_retry_after: false }
     }
 
     pub(super) fn agent(&mut self, written: Option<&AgentFile>) -> AgentSpec {

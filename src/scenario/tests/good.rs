@@ -40,7 +40,10 @@ fn the_sketch_loads_with_every_value_in_its_place() {
     assert_eq!((first.name.as_str(), first.nodes, first.downlink), ("store-0001", 3, BytesPerSec::from_mbit(100.0)));
     assert_eq!((last.name.as_str(), last.nodes, last.rtt), ("dc-100", 20, SimDuration::from_millis(2)));
     assert_eq!(last.labels.get("env").map(String::as_str), Some("staging"));
-    assert_eq!(world.registry.request_limit.map(|limit| (limit.rate.get() as u32, limit.burst)), Some((1000, 2000)));
+    assert_eq!(
+        world.registry.api.request_limit.map(|limit| (limit.rate.get() as u32, limit.burst)),
+        Some((1000, 2000))
+    );
     assert_eq!(world.release, ReleaseKind::Update);
     let image = &world.images[0];
     assert_eq!(image.layers[0].compressed, Bytes::new(30_000_000));
@@ -131,12 +134,12 @@ strategies:
     assert_eq!(control_loop.watch_delay, SimDuration::from_secs(2));
     let node = &world.node;
     assert_eq!(
-        (node.pulls, node.pull_rate, node.slot_scope),
+        (node.pulls, node.pull_rate, node.runtime.slot_scope),
         (PullOrder::Parallel { max: Some(4) }, None, SlotScope::Image)
     );
-    assert_eq!((node.retry_429.attempts, node.retry_429.delay_max), (5, SimDuration::from_secs(60)));
+    assert_eq!((node.runtime.retry_429.attempts, node.runtime.retry_429.delay_max), (5, SimDuration::from_secs(60)));
     assert_eq!(world.registry.per_connection, None);
-    assert_eq!(world.registry.request_limit.map(|limit| limit.burst), Some(10), "as many as come in a second");
+    assert_eq!(world.registry.api.request_limit.map(|limit| limit.burst), Some(10), "as many as come in a second");
     let layers: Vec<_> = world.images[0].layers.iter().map(|l| (l.digest.as_str(), l.uncompressed.get())).collect();
     assert_eq!(layers, [("base", 60_000_000), ("shop@new/1", 11_000_000)]);
     assert_eq!(world.faults.offline_return, Some(DurationModel::Exponential { mean: SimDuration::from_hours(4) }));

@@ -1,0 +1,53 @@
+//! Links whose capacity changes while they are in use, and clusters that are cut off.
+//!
+//! A cluster that is cut off receives nothing: its downlink carries nothing and its requests get no answer. What is under
+//! way stands still and goes on when the cluster is back, unless the container runtime gives up before. Clusters run on
+//! meanwhile; what agents hear and say is not decided here.
+
+use super::ids::ClusterId;
+use super::{Queue, World};
+use crate::flow::LinkId;
+use crate::units::{BytesPerSec, Share};
+
+impl World<'_> {
+    /// Cuts a cluster off from its registry. Nothing happens to one that is cut off already.
+    pub fn cut_off(&mut self, id: ClusterId, queue: &mut Queue) {
+        self.clusters[id.index()].cut_off = true;
+        self.set_downlink(id, queue);
+    }
+
+    /// Ends [`World::cut_off`].
+    pub fn restore(&mut self, id: ClusterId, queue: &mut Queue) {
+        self.clusters[id.index()].cut_off = false;
+        self.set_downlink(id, queue);
+    }
+
+    /// Leaves a share of a cluster's downlink, until it is told another; [`Share::ALL`] is as specified. Independent of
+    /// [`World::cut_off`].
+    pub fn set_downlink_share(&mut self, id: ClusterId, share: Share, queue: &mut Queue) {
+        self.clusters[id.index()].downlink_share = share;
+        self.set_downlink(id, queue);
+    }
+
+    fn set_downlink(&mut self, id: ClusterId, queue: &mut Queue) {
+        let cluster = &self.clusters[id.index()];
+        let share = if cluster.cut_off { 0.0 } else { cluster.downlink_share.get() };
+        let capacity = BytesPerSec::new(self.spec.clusters[id.index()].downlink.get() * share);
+        self.set_link(cluster.downlink, capacity, queue);
+    }
+
+    /// Changes what a link can carry from now on: the only way that a capacity may come to zero or back.
+    pub(super) fn set_link(&mut self, link: LinkId, capacity: BytesPerSec, queue: &mut Queue) {
+        let now = queue.now();
+        self.meter.advance(now);
+        let was_dead = self.network.capacity(link).get() <= 0.0;
+        let is_dead = capacity.get() <= 0.0;
+        self.network.set_capacity(now, link, capacity);
+        self.dead_links += usize::from(is_dead && !was_dead);
+        self.dead_links -= usize::from(was_dead && !is_dead);
+        self.flow_changed(queue);
+        if was_dead != is_dead {
+            self.check_all_progress(queue);
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! One host of a registry: a token bucket, then connections, then workers.
+//!
+//! A request above the bucket's rate is answered with 429 and holds nothing. One above the connection limit is answered
+//! with 503 or waits. One that has a connection waits for a worker, first come first served: with n workers and a
+//! service time of s a host answers n/s requests per second, as a server does that is bound by its processors.
+//!
+//! Left out: keep-alive (each request takes a connection of its own here), time-outs of waiting requests on the
+//! server's side, and the cost of refusing.
+
+use std::collections::VecDeque;
+
+use super::super::gates::TokenBucket;
+use super::super::ids::PullId;
+use super::super::runtime::Request;
+use super::spec::{Excess, HostSpec};
+use crate::units::SimTime;
+
+/// A request as a host knows it.
+pub(in crate::world) type Ticket = (PullId, Request);
+
+/// What becomes of a request that reaches a host.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(in crate::world) enum Admission {
+    /// It is served now.
+    Serve,
+    /// It waits for a connection or a worker.
+    Wait,
+    /// 429.
+    TooMany,
+    /// 503.
+    Unavailable,
+}
+
+/// A host's state.
+#[derive(Debug)]
+pub(in crate::world) struct Host {
+    spec: HostSpec,
+    bucket: Option<TokenBucket>,
+    /// Connections that are open.
+    open: u32,
+    /// Requests that wait for a connection.
+    outside: VecDeque<Ticket>,
+    /// Requests being served.
+    serving: u32,
+    /// Requests that have a connection and wait for a worker.
+    inside: VecDeque<Ticket>,
+}
+
+impl Host {
+    pub(super) fn new(spec: HostSpec) -> Self {
+        Self {
+            spec,
+            bucket: spec.request_limit.map(TokenBucket::new),
+            open: 0,
+            outside: VecDeque::new(),
+            serving: 0,
+            inside: VecDeque::new(),
+        }
+    }
+
+    /// Whether the moment at which a request arrives can matter.
+    pub(super) const fn is_limited(&self) -> bool {
+        self.bucket.is_some() || self.holds_requests()
+    }
+
+    /// Whether the moment at which a request leaves can matter.
+    pub(in crate::world) const fn holds_requests(&self) -> bool {
+        self.spec.connections.is_some() || self.spec.workers.is_some()
+    }
+
+    /// Scales the bucket's rate from `now` on.
+    pub(super) fn set_rate(&mut self, now: SimTime, share: f64) {
+        if let Some(bucket) = &mut self.bucket {
+            bucket.set_rate(now, share);
+        }
+    }
+
+    /// A request arrives.
+    pub(in crate::world) fn arrives(&mut self, ticket: Ticket, now: SimTime) -> Admission {
+        if self.bucket.as_mut().is_some_and(|bucket| !bucket.try_take(now)) {
+            return Admission::TooMany;
+        }
+        if let Some(limit) = self.spec.connections
+            && self.open == limit.max
+        {
+            if limit.excess == Excess::Refuse {
+                return Admission::Unavailable;
+            }
+            self.outside.push_back(ticket);
+            return Admission::Wait;
+        }
+        self.enter(ticket)
+    }
+
+    fn enter(&mut self, ticket: Ticket) -> Admission {
+        self.open += 1;
+        if self.spec.workers == Some(self.serving) {
+            self.inside.push_back(ticket);
+            Admission::Wait
+        } else {
+            self.serving += 1;
+            Admission::Serve
+        }
+    }
+
+    /// A worker is free. Returns the next request to serve; one of a pull that has ended is not served and gives its
+    /// connection back.
+    pub(in crate::world) fn worker_freed(&mut self, is_alive: impl Fn(PullId) -> bool) -> Option<Ticket> {
+        self.serving -= 1;
+        while let Some(next) = self.inside.pop_front() {
+            if is_alive(next.0) {
+                self.serving += 1;
+                return Some(next);
+            }
+            self.open -= 1;
+        }
+        None
+    }
+
+    /// A connection is closed.
+    pub(in crate::world) fn close(&mut self) {
+        self.open = self.open.checked_sub(1).expect("a connection that is closed was open");
+    }
+
+    /// The next request that gets a connection and a worker now; ask until there is none.
+    pub(in crate::world) fn next_from_outside(&mut self, is_alive: impl Fn(PullId) -> bool) -> Option<Ticket> {
+        let limit = self.spec.connections?;
+        while self.open < limit.max {
+            let next = self.outside.pop_front()?;
+            if is_alive(next.0) && self.enter(next) == Admission::Serve {
+                return Some(next);
+            }
+        }
+        None
+    }
+
+    /// The host goes down: nothing waits in it any more. Returns what did.
+    pub(super) fn drop_waiting(&mut self) -> Vec<Ticket> {
+        self.open -= self.inside.len() as u32;
+        self.inside.drain(..).chain(self.outside.drain(..)).collect()
+    }
+}

@@ -1,0 +1,69 @@
+//! A limit on images pulled in any span of time, per account or per address, as Docker Hub has one.
+//!
+//! Counted are requests for a platform's manifest that were allowed: Docker Hub counts a pull for each platform, and a
+//! version check by HEAD not at all (docker/docs, `docker-hub/usage`). The span is looked back over from each request;
+//! Docker's own headers tell a window of 21 600 s (`ratelimit-limit: 100;w=21600`). That the window slides and is not
+//! cut at fixed times is a guess.
+
+use std::collections::{HashMap, VecDeque};
+
+use super::super::ids::ClusterId;
+use super::spec::{PullQuota, QuotaScope};
+use crate::units::SimTime;
+
+/// What was pulled in the span, oldest first, for each who has a quota of its own.
+#[derive(Debug)]
+pub(super) struct Quota {
+    spec: PullQuota,
+    /// For lookup alone; its order decides nothing.
+    taken: HashMap<Option<ClusterId>, VecDeque<SimTime>>,
+}
+
+impl Quota {
+    pub(super) fn new(spec: PullQuota) -> Self {
+        Self { spec, taken: HashMap::new() }
+    }
+
+    /// Takes one pull, or says no.
+    pub(super) fn try_take(&mut self, cluster: ClusterId, now: SimTime) -> bool {
+        let who = match self.spec.scope {
+            QuotaScope::Account => None,
+            QuotaScope::Address => Some(cluster),
+        };
+        let taken = self.taken.entry(who).or_default();
+        while taken.front().is_some_and(|&at| now - at >= self.spec.per) {
+            taken.pop_front();
+        }
+        let allowed = taken.len() < self.spec.pulls as usize;
+        if allowed {
+            taken.push_back(now);
+        }
+        allowed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::SimDuration;
+
+    #[test]
+    fn a_quota_is_free_again_when_the_span_has_passed_each_pull() {
+        let spec = PullQuota { pulls: 2, per: SimDuration::from_secs(100), scope: QuotaScope::Address };
+        let mut quota = Quota::new(spec);
+        let mut take = |cluster: u32, at: u64| quota.try_take(ClusterId(cluster), SimTime::from_secs(at));
+        assert!(take(0, 0) && take(0, 60));
+        assert!(!take(0, 99), "two in the last 100 s");
+        assert!(take(1, 99), "another address has its own");
+        assert!(take(0, 100), "the first is 100 s old");
+        assert!(!take(0, 159) && take(0, 160));
+    }
+
+    #[test]
+    fn one_account_shares_a_quota() {
+        let spec = PullQuota { pulls: 1, per: SimDuration::from_secs(100), scope: QuotaScope::Account };
+        let mut quota = Quota::new(spec);
+        assert!(quota.try_take(ClusterId(0), SimTime::ZERO));
+        assert!(!quota.try_take(ClusterId(1), SimTime::ZERO));
+    }
+}

@@ -1,0 +1,101 @@
+//! Who answers a request, who sends its bytes, and what the way between them and a node is like.
+//!
+//! The one place that decides it. Today there is one registry, and its three hosts lie behind one egress link.
+//!
+//! What TCP makes of a path bounds each connection: the receiver's window over the round trip; and with loss p the bound
+//! of Mathis, Semke, Mahdavi and Ott (The macroscopic behavior of the TCP congestion avoidance algorithm, CCR 27(3),
+//! 1997): MSS/RTT · sqrt(3/2)/sqrt(p), with sqrt(3/2) = 1.22.
+//!
+//! Slow start costs a transfer time before it has its full rate r. With w bytes in the first round trip (ten segments,
+//! RFC 6928) and twice as many in each later one, n = ceil(log2(r·RTT/w)) round trips go by before a round trip's bytes
+//! reach r·RTT, and w·(2^n - 1) bytes have come, for which r alone would have taken less: the delay is n·RTT minus those bytes
+//! over r (after Cardwell, Savage and Anderson, Modeling TCP latency, INFOCOM 2000, without losses and delayed
+//! acknowledgements). A blob that is smaller than that ends within its last round. r is what the connection, the
+//! node's card and the cluster's downlink allow; a rate that others keep lower is reached sooner, which is left out.
+
+use super::World;
+use super::ids::PullId;
+use super::registry::HostRole;
+use super::runtime::Request;
+use super::spec::{ClusterSpec, RegistrySpec, TcpSpec};
+use crate::flow::LinkId;
+use crate::units::{Bytes, BytesPerSec, SimDuration};
+
+/// sqrt(3/2), the constant of Mathis et al. for periodic loss and an acknowledgement of every segment.
+const MATHIS: f64 = 1.22;
+
+impl World<'_> {
+    /// The host that a request goes to first.
+    pub(super) fn first_host(&self, request: Request) -> HostRole {
+        if request == Request::Token { HostRole::Token } else { HostRole::Api }
+    }
+
+    /// The host that sends blobs.
+    pub(super) fn sender(&self) -> HostRole {
+        if self.spec.registry.redirect { HostRole::Blobs } else { HostRole::Api }
+    }
+
+    /// Whether a host that says yes to a request begins to send a blob with it.
+    pub(super) fn sends_bytes(&self, request: Request, host: HostRole) -> bool {
+        matches!(request, Request::Config | Request::Layer(_)) && host == self.sender()
+    }
+
+    /// Whether requests of a pull are answered at all now.
+    pub(super) fn is_reachable(&self, pull: PullId) -> bool {
+        !self.registry.is_down() && !self.clusters[self.cluster_of(pull)].cut_off
+    }
+
+    /// The last link on the way of a pull's bytes.
+    pub(super) fn link_to(&self, pull: PullId) -> LinkId {
+        self.nodes[self.pulls[pull.index()].node.index()].link
+    }
+
+    pub(super) fn rtt(&self, pull: PullId) -> SimDuration {
+        self.spec.clusters[self.cluster_of(pull)].rtt
+    }
+
+    /// What one connection of a pull can carry at most.
+    pub(super) fn connection_cap(&self, pull: PullId) -> Option<BytesPerSec> {
+        self.clusters[self.cluster_of(pull)].connection_cap
+    }
+
+    /// By how much slow start delays a transfer.
+    pub(super) fn ramp_up(&self, pull: PullId, size: Bytes) -> SimDuration {
+        let tcp = self.spec.registry.tcp;
+        if tcp.initial_segments.is_none() {
+            return SimDuration::ZERO;
+        }
+        let cluster = &self.spec.clusters[self.cluster_of(pull)];
+        let links = cluster.downlink.get().min(self.spec.node.nic.get());
+        let rate = self.connection_cap(pull).map_or(links, |cap| cap.get().min(links));
+        slow_start_delay(tcp, cluster.rtt, rate, size)
+    }
+
+    fn cluster_of(&self, pull: PullId) -> usize {
+        self.nodes[self.pulls[pull.index()].node.index()].cluster.index()
+    }
+}
+
+/// What one connection from the registry to a cluster can carry at most.
+pub(super) fn connection_cap(registry: &RegistrySpec, cluster: &ClusterSpec) -> Option<BytesPerSec> {
+    let rtt = cluster.rtt.as_secs_f64();
+    let tcp = registry.tcp;
+    let per_round_trip = |bytes: f64| (rtt > 0.0).then(|| BytesPerSec::new(bytes / rtt));
+    let window = tcp.window.and_then(|window| per_round_trip(window.get() as f64));
+    let loss = cluster.loss.get();
+    let mathis = if loss > 0.0 { per_round_trip(tcp.segment.get() as f64 * MATHIS / loss.sqrt()) } else { None };
+    [registry.per_connection, window, mathis].into_iter().flatten().min_by(|a, b| a.get().total_cmp(&b.get()))
+}
+
+/// By how much slow start delays a transfer of `size` whose full rate is `rate` bytes per second.
+fn slow_start_delay(tcp: TcpSpec, rtt: SimDuration, rate: f64, size: Bytes) -> SimDuration {
+    let Some(segments) = tcp.initial_segments else { return SimDuration::ZERO };
+    let rtt = rtt.as_secs_f64();
+    let first = f64::from(segments) * tcp.segment.get() as f64;
+    // Rounds until the window fills the path, or until all bytes have come.
+    let to_rate = (rate * rtt / first).log2().ceil().max(0.0);
+    let to_end = (size.get() as f64 / first + 1.0).log2().ceil();
+    let rounds = to_rate.min(to_end);
+    let come = (first * (rounds.exp2() - 1.0)).min(size.get() as f64);
+    SimDuration::from_secs_f64((rounds * rtt - come / rate).max(0.0))
+}

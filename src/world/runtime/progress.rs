@@ -1,0 +1,67 @@
+//! Pulls that stand still, and the time-out that cancels them.
+//!
+//! containerd cancels a pull when requests of it are under way and no byte has come for `image_pull_progress_timeout`
+//! (`internal/cri/server/images/image_pull.go`, five minutes since v2.0, one in v1.7.0); what has arrived is kept, and the
+//! kubelet's next attempt continues it. CRI-O has no such limit by default.
+//!
+//! A transfer's rate is zero only when some link on its way has no capacity at all, so nothing is polled: pulls are
+//! looked at when a link goes to zero or comes back, and when a transfer begins or ends while some link is at zero.
+//!
+//! Left out: the reporter looks every 10 s (so the cancellation comes up to 10 s later), and requests that wait for an
+//! answer count as no progress only there; here their own time-outs end them.
+
+use super::super::ids::PullId;
+use super::super::pull::{Fetch, PullError};
+use super::super::{Event, Queue, World};
+use crate::flow::TransferId;
+
+impl World<'_> {
+    /// Rates of a pull's transfers may have become zero or have left it: sets or stops its time-out.
+    pub(in crate::world) fn check_progress(&mut self, id: PullId, queue: &mut Queue) {
+        let Some(timeout) = self.spec.node.runtime.no_progress_timeout else { return };
+        let waits = self.pulls[id.index()].no_progress.is_some();
+        if self.dead_links == 0 && !waits {
+            return;
+        }
+        let stands_still = self.stands_still(id);
+        let pull = &mut self.pulls[id.index()];
+        if stands_still && !waits {
+            pull.no_progress = Some(queue.schedule_in(timeout, Event::NoProgress { pull: id }));
+        } else if let Some(event) = pull.no_progress.take_if(|_| !stands_still) {
+            queue.cancel(event);
+        }
+    }
+
+    /// As [`World::check_progress`], for all pulls.
+    pub(in crate::world) fn check_all_progress(&mut self, queue: &mut Queue) {
+        if self.spec.node.runtime.no_progress_timeout.is_none() {
+            return;
+        }
+        for node in 0..self.nodes.len() {
+            for at in 0..self.nodes[node].pulls.len() {
+                self.check_progress(self.nodes[node].pulls[at], queue);
+            }
+        }
+    }
+
+    /// Whether a pull has transfers under way, and none of them moves.
+    fn stands_still(&self, id: PullId) -> bool {
+        let pull = &self.pulls[id.index()];
+        let layers = pull.fetches.iter().filter_map(|fetch| match fetch {
+            Fetch::Downloading(transfer) => Some(*transfer),
+            _ => None,
+        });
+        let mut transfers = layers.chain(pull.config).peekable();
+        transfers.peek().is_some() && transfers.all(|transfer| !self.moves(transfer))
+    }
+
+    fn moves(&self, transfer: TransferId) -> bool {
+        // One that has ended, and whose turn to be told is still to come, is no longer known to the network.
+        self.ended_transfers.contains(&transfer) || self.network.rate(transfer).get() > 0.0
+    }
+
+    pub(in crate::world) fn no_progress(&mut self, id: PullId, queue: &mut Queue) {
+        self.pulls[id.index()].no_progress = None;
+        self.fail(id, PullError::NoProgress, queue);
+    }
+}

@@ -1,0 +1,122 @@
+//! What a container runtime does with requests and downloads: the parameters, and the presets by product and version.
+//!
+//! Sources, by name in the comments:
+//!
+//! - *containerd*: containerd/containerd @301026e (v2.4.0-beta.0+70), tags v1.7.0 to v2.2 compared. One retry on 500, 503
+//!   and 504 came with pull request 11484 (2025-03, v2.1); tries after transport errors with 13323 (2026-04, v2.4).
+//! - *c/image*: containers/image @df7e80d, `docker/docker_client.go` and `copy/copy.go`, as CRI-O @f954a17 uses it.
+//!
+//! Left out: CRI-O's slightly other sequence of requests (`GET /v2/` and no HEAD), and its `image_pull_timeout` options.
+
+use crate::units::SimDuration;
+
+/// How a container runtime downloads an image and answers what goes wrong.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RuntimeSpec {
+    /// Layers downloaded at once.
+    pub download_slots: u32,
+    /// What the slots are counted over.
+    pub slot_scope: SlotScope,
+    /// Requests in all for one that is answered with 429 or 408, and the wait between them.
+    pub retry_429: RetrySpec,
+    /// Answers 500, 503 or 504 in a row after which a request is made again at once; what `retry_429` says of requests
+    /// in all holds too.
+    pub retry_5xx: u32,
+    /// Requests in all for one that gets no answer, and the wait between them.
+    pub retry_transport: RetrySpec,
+    /// How long a request waits for a connection.
+    pub dial_timeout: SimDuration,
+    /// How long a pull may go without a byte before it is cancelled. `None`: for ever.
+    pub no_progress_timeout: Option<SimDuration>,
+    /// Whether a failed attempt's partial layers are continued by the next one.
+    pub resume: bool,
+    /// Whether a pull of an image that is being pulled on the node already waits for that one instead.
+    pub merge_pulls: bool,
+}
+
+/// What the runtime's download slots are counted over.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum SlotScope {
+    /// All pulls of a node share them (containerd since 2.1).
+    Node,
+    /// Each image pull has its own (containerd up to 2.0, CRI-O).
+    Image,
+}
+
+/// How the runtime repeats a request.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct RetrySpec {
+    /// Requests in all, the first included; at least 1.
+    pub attempts: u32,
+    /// Wait before the second request; it doubles up to `delay_max`.
+    pub delay: SimDuration,
+    /// Longest wait between two requests.
+    pub delay_max: SimDuration,
+    /// Whether the registry's `Retry-After` replaces the wait, up to `delay_max`.
+    pub honours_retry_after: bool,
+}
+
+impl RetrySpec {
+    /// So many requests in all, with the same wait between any two.
+    #[must_use]
+    pub const fn every(attempts: u32, delay: SimDuration) -> Self {
+        Self { attempts, delay, delay_max: delay, honours_retry_after: false }
+    }
+
+    /// One request, and no other.
+    pub const ONCE: Self = Self::every(1, SimDuration::ZERO);
+}
+
+impl RuntimeSpec {
+    /// containerd since v2.4, the default. Three downloads over the node (`max_concurrent_downloads`, one semaphore for
+    /// all pulls since v2.1, commit e2d6a71); five requests in all whatever goes wrong; 429 without a wait and whatever
+    /// `Retry-After` says (`core/remotes/docker/resolver.go`); 30 s to connect (`DefaultHTTPTransport`); five minutes
+    /// without a byte cancel a pull (`image_pull_progress_timeout`).
+    pub const CONTAINERD_2_4: Self = Self {
+        download_slots: 3,
+        slot_scope: SlotScope::Node,
+        retry_429: RetrySpec::every(5, SimDuration::ZERO),
+        retry_5xx: 1,
+        retry_transport: RetrySpec::every(5, SimDuration::from_millis(50)),
+        dial_timeout: SimDuration::from_secs(30),
+        no_progress_timeout: Some(SimDuration::from_mins(5)),
+        // The ingest keeps its offset (`core/content/helpers.go`). That a kubelet's retry always lands on it: guess.
+        resume: true,
+        merge_pulls: false,
+    };
+
+    /// containerd v2.1 to v2.3: six requests for one answered with 429, none after a transport error.
+    pub const CONTAINERD_2_1: Self = Self {
+        retry_429: RetrySpec::every(6, SimDuration::ZERO),
+        retry_transport: RetrySpec::ONCE,
+        ..Self::CONTAINERD_2_4
+    };
+
+    /// containerd v2.0: the download slots are per image, and 5xx are not repeated.
+    pub const CONTAINERD_2_0: Self = Self { slot_scope: SlotScope::Image, retry_5xx: 0, ..Self::CONTAINERD_2_1 };
+
+    /// containerd v1.7: one minute without a byte cancels a pull (v1.7.0; later patch releases differ).
+    pub const CONTAINERD_1_7: Self =
+        Self { no_progress_timeout: Some(SimDuration::from_mins(1)), ..Self::CONTAINERD_2_0 };
+
+    /// CRI-O with containers/image: six blobs of an image at once; a 429 is tried five times, 2 s doubling to 60 s, or as
+    /// long as `Retry-After` says; other errors are not repeated; no no-progress timeout; identical concurrent calls are
+    /// one (cri-o `server/image_pull.go`). A connection is waited for 30 s (`pkg/tlsclientconfig`). That a partial
+    /// layer is dropped when a pull fails is a guess: its temporary file goes with the attempt.
+    pub const CRI_O: Self = Self {
+        download_slots: 6,
+        slot_scope: SlotScope::Image,
+        retry_429: RetrySpec {
+            attempts: 5,
+            delay: SimDuration::from_secs(2),
+            delay_max: SimDuration::from_secs(60),
+            honours_retry_after: true,
+        },
+        retry_5xx: 0,
+        retry_transport: RetrySpec::ONCE,
+        dial_timeout: SimDuration::from_secs(30),
+        no_progress_timeout: None,
+        resume: false,
+        merge_pulls: true,
+    };
+}
