@@ -13,6 +13,13 @@ use crate::units::Bytes;
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct ImageRef(pub(super) u16);
 
+impl ImageRef {
+    /// The index in the specification of the image of which this is a revision.
+    pub(super) fn index(self) -> usize {
+        usize::from(self.0 / 2)
+    }
+}
+
 /// One layer of one image.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Layer {
@@ -58,6 +65,11 @@ impl Catalog {
     /// The new revision of the image at `index` of the specification, or the one before.
     pub(super) fn revision(index: usize, new: bool) -> ImageRef {
         ImageRef(u16::try_from(index * 2 + usize::from(!new)).expect("a scenario has fewer than 32 768 images"))
+    }
+
+    /// Whether the image at `image` has this blob.
+    pub(super) fn contains(&self, image: usize, blob: u16) -> bool {
+        self.images[image].layers.iter().any(|layer| layer.blob == blob)
     }
 
     pub(super) fn len(&self) -> usize {

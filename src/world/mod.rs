@@ -11,6 +11,7 @@
 //! | `pull`, `node`, `catalog` | an image pull, layer by layer |
 //! | `runtime` | its requests, what the runtime does when one is refused, and pulls that stand still |
 //! | `registry`, `gates` | the registry's hosts, limits and outages; token bucket and back-off |
+//! | `delivery` | how images are distributed: caches, peers, swarms, mirrors, pre-pulls, lazy pulls |
 //! | `route`, `links` | who answers and who sends; clusters that are cut off, links that change |
 //! | `luck` | what is drawn |
 //! | `meter` | exact peaks, totals and the time series |
@@ -22,6 +23,7 @@
 mod agent;
 pub mod calibration;
 mod catalog;
+mod delivery;
 mod gates;
 mod ids;
 mod links;
@@ -43,6 +45,9 @@ mod tests;
 use std::collections::HashMap;
 
 pub use agent::Report;
+pub use delivery::{
+    CachePlace, CacheSpec, Coalesce, DistributionSpec, LazySpec, MirrorSpec, PiecesSpec, PrePullSpec, SpegelSpec, Way,
+};
 pub use ids::{ClusterId, NodeId, PodId, PullId};
 pub use meter::{Bin, ClusterPhase, Gauge, Meter};
 pub use pull::PullError;
@@ -55,7 +60,8 @@ use crate::flow::{LinkId, Network, TransferId};
 use crate::rollout::Revision;
 use crate::units::{Bytes, BytesPerSec, Share, SimDuration, SimTime};
 use agent::Agent;
-use catalog::Catalog;
+use catalog::{Catalog, ImageRef};
+use delivery::{Distribution, Fill, Links, PrePull, Reading};
 use gates::TokenBucket;
 use luck::Lot;
 use node::{Blob, Chain, Node};
@@ -188,6 +194,40 @@ pub enum Event {
         /// Since when it does not answer.
         since: SimTime,
     },
+    /// A request was refused by a nearer host, or asked for there in vain, and goes to the registry now.
+    GoesUpstream {
+        /// Of which pull.
+        pull: PullId,
+        /// Which request.
+        request: Request,
+    },
+    /// A cache, a mirror or a peer has answered a request.
+    NearAnswers {
+        /// Of which pull.
+        pull: PullId,
+        /// To which request.
+        request: Request,
+        /// What it is.
+        answer: Answer,
+    },
+    /// The last piece of a layer has come over from a swarm.
+    LayerSettles {
+        /// For which pull.
+        pull: PullId,
+        /// Which layer.
+        layer: u16,
+    },
+    /// What the containers of an image read on demand begins to come to a node.
+    ReadsBegin {
+        /// Which node.
+        node: NodeId,
+        /// Which image, by its number in this world.
+        image: u16,
+    },
+    /// A group of clusters begins to pre-pull.
+    PrePullGroup,
+    /// The pre-pull is over: the new revision is released.
+    Released,
     /// A transfer is past its slow start.
     RampedUp {
         /// Of which pull.
@@ -297,6 +337,12 @@ pub struct Totals {
     pub lost: Bytes,
     /// Bytes that left the registry.
     pub sent: Bytes,
+    /// Those of them that went to caches and to the seeds of swarms.
+    pub upstream: Bytes,
+    /// Bytes that caches and mirrors sent to nodes.
+    pub from_caches: Bytes,
+    /// Bytes that nodes, and seeds of swarms, sent to nodes.
+    pub from_peers: Bytes,
     /// Requests to the registry's API.
     pub requests: u64,
     /// Requests to any host of the registry that were answered with 429.
@@ -320,6 +366,14 @@ pub struct World<'s> {
     registry: Registry,
     network: Network,
     egress: LinkId,
+    regions: Vec<LinkId>,
+    /// `None`: every node pulls from the registry, and nobody else has a say.
+    distribution: Option<Box<dyn Distribution>>,
+    /// What caches and seeds fetch and have fetched.
+    fills: Vec<Fill>,
+    /// By blob: a download from the registry has completed.
+    warm: Vec<bool>,
+    pre_pull: Option<PrePull>,
     /// Links without any capacity now.
     dead_links: usize,
     cargo: HashMap<TransferId, (Cargo, Bytes)>,
@@ -341,8 +395,8 @@ impl<'s> World<'s> {
         let catalog = Catalog::new(&spec.images);
         let mut network = Network::new();
         let egress = network.add_link(None, spec.registry.egress);
-        let regions: Vec<LinkId> =
-            spec.regions.iter().map(|region| network.add_link(Some(egress), region.bandwidth)).collect();
+        let mut links = Links::new(spec, egress, &mut network);
+        let warm = vec![false; catalog.blobs];
         let mut world = Self {
             spec,
             streams,
@@ -353,6 +407,11 @@ impl<'s> World<'s> {
             registry: Registry::new(&spec.registry),
             network,
             egress,
+            regions: Vec::new(),
+            distribution: None,
+            fills: Vec::new(),
+            warm,
+            pre_pull: None,
             dead_links: 0,
             cargo: HashMap::new(),
             ended_transfers: Vec::new(),
@@ -364,20 +423,23 @@ impl<'s> World<'s> {
             catalog,
         };
         for cluster in &spec.clusters {
-            let uplink = cluster.region.map_or(egress, |region| regions[region]);
-            world.add_cluster(cluster, uplink, queue);
+            world.add_cluster(cluster, &mut links, queue);
         }
+        let nodes: Vec<(ClusterId, LinkId)> = world.nodes.iter().map(|node| (node.cluster, node.link)).collect();
+        (world.regions, world.distribution) =
+            links.distribution(spec, &world.catalog, &nodes, &mut world.network);
+        world.pre_pull = spec.distribution.pre_pull.map(|pre_pull| PrePull::begin(pre_pull, queue));
         world.plan_windows(queue);
         world
     }
 
-    fn add_cluster(&mut self, spec: &ClusterSpec, uplink: LinkId, queue: &mut Queue) {
+    fn add_cluster(&mut self, spec: &ClusterSpec, links: &mut Links, queue: &mut Queue) {
         let id = ClusterId::at(self.clusters.len());
         let key = EntityKey::of(&spec.name);
-        let downlink = self.network.add_link(Some(uplink), spec.downlink);
+        let (downlink, inside) = links.add_cluster(self.spec, id, self.egress, &mut self.network);
         let first = self.nodes.len();
         for at in 0..spec.nodes {
-            let node = self.new_node(id, key.part(u64::from(at)), downlink);
+            let node = self.new_node(id, key.part(u64::from(at)), inside);
             self.nodes.push(node);
         }
         let lot = Lot::draw(self.spec, &self.streams, key);
@@ -407,18 +469,19 @@ impl<'s> World<'s> {
         }
     }
 
-    fn new_node(&mut self, cluster: ClusterId, key: EntityKey, downlink: LinkId) -> Node {
+    fn new_node(&mut self, cluster: ClusterId, key: EntityKey, behind: LinkId) -> Node {
         let spec = &self.spec.node;
         let speed = dist::lognormal(&mut self.streams.stream(key, "unpack speed"), 1.0, spec.unpack_spread);
         Node {
             cluster,
             key,
-            link: self.network.add_link(Some(downlink), spec.nic),
+            link: self.network.add_link(Some(behind), spec.nic),
             unpack_rate: BytesPerSec::new(spec.unpack_rate.get() * speed),
             blobs: vec![Blob::Partial(Bytes::ZERO); self.catalog.blobs],
             chains: vec![Chain::Absent; self.catalog.chains],
             present: vec![false; self.catalog.len()],
             manifests: vec![false; self.catalog.len()],
+            reading: vec![Reading::NotYet; self.catalog.len()],
             pull_queue: std::collections::VecDeque::new(),
             pulls: Vec::new(),
             pull_rate: spec.pull_rate.map(TokenBucket::new),
@@ -460,6 +523,13 @@ impl<'s> World<'s> {
             Event::Answered { pull, request, host, answer } => self.answered(pull, request, host, answer, queue),
             Event::RequestAgain { pull, request } => self.request_again(pull, request, queue),
             Event::DialAgain { pull, request, host, since } => self.dial_again(pull, request, host, since, queue),
+            Event::GoesUpstream { pull, request } => self.goes_upstream(pull, request, queue),
+            Event::NearAnswers { pull, request, answer } => self.near_answers(pull, request, answer, queue),
+            Event::LayerSettles { pull, layer } => self.settled(pull, layer, queue),
+            Event::ReadsBegin { node, image } => self.reads_begin(node, ImageRef(image), queue),
+            Event::PrePullGroup => self.pre_pull_group(queue),
+            // The driver's business.
+            Event::Released => {}
             Event::RampedUp { pull, request } => self.ramped_up(pull, request, queue),
             Event::NoProgress { pull } => self.no_progress(pull, queue),
             Event::TransfersEnd => self.transfers_end(queue),
@@ -468,8 +538,10 @@ impl<'s> World<'s> {
         }
     }
 
+    /// Starts a transfer from the registry to a node.
     fn start_transfer(&mut self, pull: PullId, size: Bytes, cargo: Cargo, queue: &mut Queue) -> TransferId {
-        let id = self.network.start(queue.now(), self.link_to(pull), size, self.connection_cap(pull));
+        let blob = self.blob_of(cargo);
+        let id = self.network.start(queue.now(), self.link_to(pull), size, self.connection_cap(pull, blob));
         self.cargo.insert(id, (cargo, size));
         self.registry.transfer_begins();
         self.meter.download_begins();
@@ -487,10 +559,9 @@ impl<'s> World<'s> {
     }
 
     fn count_transfer(&mut self, cargo: Cargo, bytes: Bytes) {
-        self.registry.transfer_ends(self.sender(), bytes);
+        self.count_sent(cargo, bytes);
+        let Some(node) = self.receiver(cargo) else { return };
         self.meter.download_ends();
-        let (Cargo::Config(pull) | Cargo::Layer(pull, _)) = cargo;
-        let node = self.pulls[pull.index()].node;
         let cluster = self.nodes[node.index()].cluster;
         self.clusters[cluster.index()].facts.received += bytes;
     }
@@ -502,6 +573,7 @@ impl<'s> World<'s> {
             // An earlier one of the same instant may have failed its pull, and with it this transfer.
             let Some((cargo, size)) = self.cargo.remove(&self.ended_transfers[at]) else { continue };
             self.count_transfer(cargo, size);
+            self.note_warm(cargo);
             self.arrived(cargo, size, queue);
         }
         self.ended_transfers.clear();
@@ -564,9 +636,12 @@ impl<'s> World<'s> {
         let mut in_flight: Vec<TransferId> = self.cargo.keys().copied().collect();
         in_flight.sort_unstable();
         for id in in_flight {
+            let to_node = self.receiver(self.cargo[&id].0).is_some();
             let part = self.cancel_transfer(id, now);
-            self.totals.lost += part;
+            // What is on its way to a cache would have been of use to others, and is in no node's books.
+            self.totals.lost += if to_node { part } else { Bytes::ZERO };
         }
+        self.totals.lost += self.pulls.iter().map(Pull::settling).sum();
         self.totals.lost += self.nodes.iter().map(Node::unfinished).sum();
         self.totals.sent = self.registry.sent;
         self.totals.requests = self.registry.requests;
@@ -575,13 +650,14 @@ impl<'s> World<'s> {
         self.totals
     }
 
-    /// Checks that what left the registry is what nodes received plus what was lost.
+    /// Checks that what registry, caches and peers sent to nodes is what nodes received plus what was lost.
     ///
     /// # Panics
     /// When bytes were made or destroyed. Call it after [`World::finish`].
     pub fn assert_bytes_are_conserved(&self) {
-        let Totals { sent, received, lost, .. } = self.totals;
-        assert_eq!(sent, received + lost, "sent = received + lost");
+        let Totals { sent, upstream, from_caches, from_peers, received, lost, .. } = self.totals;
+        let to_nodes = sent - upstream + from_caches + from_peers;
+        assert_eq!(to_nodes, received + lost, "sent to nodes, by whomever = received + lost");
     }
 
     /// The share of `span` in which the registry's egress was at its capacity; 0 for no time at all.

@@ -55,6 +55,8 @@ pub(super) struct Pod {
     requeues: u32,
     /// It waits in some back-off, or has crashed and not become ready since.
     troubled: bool,
+    /// It only brings its image to its node, before the release.
+    pre_pull: bool,
     /// It crashes before it could ever be ready, for ever: its events change nothing any more.
     hopeless: bool,
 }
@@ -281,6 +283,7 @@ impl World<'_> {
             starts: 0,
             requeues: 0,
             troubled: false,
+            pre_pull: false,
             hopeless: false,
         });
         id
@@ -320,6 +323,18 @@ impl World<'_> {
         self.sync_workload(cluster, workload, queue);
     }
 
+    /// A node is to have the new image of a workload, without running it.
+    pub(super) fn pre_pull_image(&mut self, cluster: ClusterId, node: NodeId, workload: usize, queue: &mut Queue) {
+        // Pods of the rollout are counted, and draw their luck, as if there had been no pre-pull.
+        let pods = self.nodes[node.index()].pods;
+        let id = self.new_pod(cluster, workload, node, NEW, Phase::Pulling);
+        self.nodes[node.index()].pods = pods;
+        let pod = &mut self.pods[id.index()];
+        pod.pre_pull = true;
+        pod.ordinal = 1 << 31 | workload as u32;
+        self.enqueue_pull(id, queue);
+    }
+
     /// The kubelet looks at a pod that has no image yet.
     fn want_image(&mut self, id: PodId, queue: &mut Queue) {
         self.pods[id.index()].phase = Phase::Pulling;
@@ -357,6 +372,11 @@ impl World<'_> {
         if self.pods[id.index()].phase != Phase::Pulling {
             return;
         }
+        if self.pods[id.index()].pre_pull {
+            self.pods[id.index()].phase = Phase::Terminating;
+            self.pre_pulled(queue);
+            return;
+        }
         self.start_container(id, queue);
     }
 
@@ -381,6 +401,9 @@ impl World<'_> {
         pod.starts += 1;
         let nth = pod.starts;
         let overhead = self.draw(id, &self.spec.node.start_overhead, "start overhead", nth);
+        if self.read_on_demand(id, overhead, queue) {
+            return;
+        }
         self.schedule_for_pod(id, overhead, Event::ContainerStarted { pod: id }, queue);
     }
 
@@ -485,6 +508,9 @@ impl World<'_> {
     /// A pod gets into trouble or out of it.
     fn note_trouble(&mut self, id: PodId, troubled: bool) {
         let pod = &mut self.pods[id.index()];
+        if pod.pre_pull {
+            return;
+        }
         let was = std::mem::replace(&mut pod.troubled, troubled);
         let cluster = pod.cluster;
         let count = &mut self.clusters[cluster.index()].troubled_pods;

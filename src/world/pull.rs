@@ -15,6 +15,7 @@
 use std::collections::VecDeque;
 
 use super::catalog::ImageRef;
+use super::delivery::{FillId, Member, Source};
 use super::ids::{NodeId, PodId, PullId};
 use super::node::{Blob, Chain};
 use super::runtime::{Request, Tries};
@@ -59,6 +60,8 @@ pub(super) enum Fetch {
     Requested,
     /// Its bytes are coming.
     Downloading(TransferId),
+    /// So many bytes have come, and it is not complete before its source is.
+    Settling(Bytes),
 }
 
 /// An attempt in progress.
@@ -76,6 +79,9 @@ pub(super) struct Pull {
     pub(super) tries: Tries,
     pub(super) layer_tries: Vec<Tries>,
     pub(super) fetches: Vec<Fetch>,
+    /// Who sends each layer, and the config; empty: the registry.
+    pub(super) sources: Vec<Source>,
+    pub(super) config_source: Source,
     /// The next layer to unpack.
     unpack_next: usize,
     unpacking: bool,
@@ -86,9 +92,17 @@ pub(super) struct Pull {
     slot_queue: VecDeque<u16>,
     /// The attempt breaks while fetching this many-th of the layers it has to fetch, after this share of its bytes.
     pub(super) doom: Option<(f64, f64)>,
-    doomed_layer: Option<usize>,
+    pub(super) doomed_layer: Option<usize>,
     /// When it is cancelled if nothing comes; set while it stands still.
     pub(super) no_progress: Option<EventId>,
+}
+
+impl Pull {
+    /// Bytes that have come of layers which are not complete before their source is.
+    pub(super) fn settling(&self) -> Bytes {
+        let bytes = |fetch: &Fetch| if let Fetch::Settling(size) = fetch { *size } else { Bytes::ZERO };
+        self.fetches.iter().map(bytes).sum()
+    }
 }
 
 /// What a transfer carries.
@@ -96,6 +110,12 @@ pub(super) struct Pull {
 pub(super) enum Cargo {
     Config(PullId),
     Layer(PullId, u16),
+    /// A blob or a config on its way to a cache or a seed.
+    Fill(FillId),
+    /// What containers of an image read on demand.
+    Reads(NodeId, ImageRef),
+    /// What is left of a mounted blob.
+    Background(NodeId, u16),
 }
 
 impl World<'_> {
@@ -153,6 +173,8 @@ impl World<'_> {
             tries: Tries::default(),
             layer_tries: vec![Tries::default(); layers],
             fetches: vec![Fetch::Done; layers],
+            sources: Vec::new(),
+            config_source: Source::Registry,
             unpack_next: 0,
             unpacking: false,
             config: None,
@@ -175,7 +197,8 @@ impl World<'_> {
         let Blob::Fetching(have) = self.nodes[pull.node.index()].blobs[usize::from(spec.blob)] else {
             unreachable!("a blob with a slot is being fetched");
         };
-        let missing = spec.compressed - have;
+        let wanted = self.spec.distribution.lazy.as_ref().map_or(spec.compressed, |lazy| lazy.mount_size(&spec));
+        let missing = wanted.saturating_sub(have);
         match pull.doom {
             Some((_, share)) if pull.doomed_layer == Some(usize::from(layer)) => {
                 Bytes::new((missing.get() as f64 * share) as u64)
@@ -195,7 +218,7 @@ impl World<'_> {
         pull.unpack_next = first_missing;
         pull.planned = true;
         let missing: Vec<usize> = (first_missing..layers.len())
-            .filter(|&at| node.blobs[usize::from(layers[at].blob)] != Blob::Whole)
+            .filter(|&at| !matches!(node.blobs[usize::from(layers[at].blob)], Blob::Whole | Blob::Mounted))
             .collect();
         pull.doomed_layer =
             pull.doom.filter(|_| !missing.is_empty()).map(|(at, _)| missing[(at * missing.len() as f64) as usize]);
@@ -222,7 +245,7 @@ impl World<'_> {
             let blob = &mut node.blobs[usize::from(layer.blob)];
             let have = match *blob {
                 Blob::Fetching(_) => continue,
-                Blob::Whole => {
+                Blob::Whole | Blob::Mounted => {
                     pull.fetches[at] = Fetch::Done;
                     continue;
                 }
@@ -287,11 +310,18 @@ impl World<'_> {
                 self.check_progress(id, queue);
                 self.plan_layers(id, queue);
             }
-            Cargo::Layer(id, layer) => self.layer_arrived(id, usize::from(layer), size, queue),
+            Cargo::Layer(id, layer) => {
+                if self.last_leg_ended(id, layer, size, queue) {
+                    self.layer_arrived(id, usize::from(layer), size, queue);
+                }
+            }
+            Cargo::Fill(fill) => self.fill_ended(fill, queue),
+            Cargo::Reads(node, image) => self.reads_end(node, image, size, queue),
+            Cargo::Background(node, blob) => self.background_ends(node, blob, size),
         }
     }
 
-    fn layer_arrived(&mut self, id: PullId, at: usize, size: Bytes, queue: &mut Queue) {
+    pub(super) fn layer_arrived(&mut self, id: PullId, at: usize, size: Bytes, queue: &mut Queue) {
         let pull = &mut self.pulls[id.index()];
         pull.fetches[at] = Fetch::Done;
         let spec = self.catalog.image(pull.image).layers[at];
@@ -304,8 +334,14 @@ impl World<'_> {
             self.fail(id, PullError::Broken, queue);
             return;
         }
-        *blob = Blob::Whole;
-        self.totals.received += spec.compressed;
+        if self.spec.distribution.lazy.is_some() {
+            let Blob::Fetching(have) = *blob else { unreachable!("a downloading blob is being fetched") };
+            *blob = Blob::Mounted;
+            self.totals.received += have + size;
+        } else {
+            *blob = Blob::Whole;
+            self.totals.received += spec.compressed;
+        }
         self.check_progress(id, queue);
         self.release_slot(id);
         self.grant_slots(id, queue);
@@ -339,8 +375,9 @@ impl World<'_> {
                 Chain::Absent => {
                     node.chains[usize::from(layer.chain)] = Chain::Unpacking;
                     pull.unpacking = true;
-                    let writing =
-                        layer.uncompressed.time_at(node.unpack_rate).expect("a checked unpack rate is not zero");
+                    // A layer that is pulled lazily is mounted, not unpacked.
+                    let written = if self.spec.distribution.lazy.is_some() { Bytes::ZERO } else { layer.uncompressed };
+                    let writing = written.time_at(node.unpack_rate).expect("a checked unpack rate is not zero");
                     queue.schedule_in(self.spec.node.unpack_per_layer + writing, Event::Unpacked { pull: id });
                     return;
                 }
@@ -396,6 +433,7 @@ impl World<'_> {
         }
         let others = std::mem::take(&mut pull.others);
         pull.fetches = Vec::new();
+        pull.sources = Vec::new();
         pull.layer_tries = Vec::new();
         pull.slot_queue = VecDeque::new();
         let node = &mut self.nodes[pull.node.index()];
@@ -421,7 +459,11 @@ impl World<'_> {
                 Fetch::Done | Fetch::Elsewhere => continue,
                 Fetch::Queued | Fetch::Requested => Bytes::ZERO,
                 Fetch::Downloading(transfer) => self.cancel_transfer(transfer, now),
+                Fetch::Settling(size) => size,
             };
+            if matches!(fetch, Fetch::Downloading(_) | Fetch::Settling(_)) {
+                self.leave_swarm(id, at as u16, Member::Leaves, now);
+            }
             let blob = usize::from(self.catalog.image(image).layers[at].blob);
             let Blob::Fetching(have) = self.nodes[node_id.index()].blobs[blob] else {
                 unreachable!("a fetch holds its blob");
@@ -442,6 +484,7 @@ impl World<'_> {
             self.nodes[node_id.index()].chains[usize::from(layer.chain)] = Chain::Absent;
         }
         let others = self.end_pull(id, queue);
+        self.distribution_gives_up(id, queue);
         self.flow_changed(queue);
         self.pull_failed(pod, error, queue);
         for other in others {

@@ -54,9 +54,12 @@ impl World<'_> {
         self.spec.clusters[self.cluster_of(pull)].rtt
     }
 
-    /// What one connection of a pull can carry at most.
-    pub(super) fn connection_cap(&self, pull: PullId) -> Option<BytesPerSec> {
-        self.clusters[self.cluster_of(pull)].connection_cap
+    /// What one connection of a pull can carry at most; of a layer's blob, it depends on whether the content delivery
+    /// network has it.
+    pub(super) fn connection_cap(&self, pull: PullId, blob: Option<u16>) -> Option<BytesPerSec> {
+        let path = self.clusters[self.cluster_of(pull)].connection_cap;
+        let cdn = self.spec.registry.cdn.zip(blob).map(|(cdn, blob)| cdn.rate(self.warm[usize::from(blob)]));
+        [path, cdn].into_iter().flatten().min_by(|a, b| a.get().total_cmp(&b.get()))
     }
 
     /// By how much slow start delays a transfer.
@@ -67,7 +70,7 @@ impl World<'_> {
         }
         let cluster = &self.spec.clusters[self.cluster_of(pull)];
         let links = cluster.downlink.get().min(self.spec.node.nic.get());
-        let rate = self.connection_cap(pull).map_or(links, |cap| cap.get().min(links));
+        let rate = self.connection_cap(pull, None).map_or(links, |cap| cap.get().min(links));
         slow_start_delay(tcp, cluster.rtt, rate, size)
     }
 

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use super::delivery::DistributionSpec;
 pub use super::registry::spec::*;
 pub use super::runtime::spec::*;
 use crate::units::{Bytes, BytesPerSec, Share, SimDuration};
@@ -17,6 +18,8 @@ pub struct WorldSpec {
     pub regions: Vec<RegionSpec>,
     /// Where images come from.
     pub registry: RegistrySpec,
+    /// How images get from there to the nodes.
+    pub distribution: DistributionSpec,
     /// What every node runs.
     pub node: NodeSpec,
     /// What is rolled out: images in two revisions.

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::{
-    AgentSpec, Backoff, ClusterFacts, ClusterId, ClusterSpec, CountOrPercent, DurationModel, Event, FaultSpec,
-    ImageSpec, LayerSpec, NEW, NodeSpec, PullOrder, PullPolicy, Queue, RegistrySpec, ReleaseKind, RuntimeSpec, Totals,
-    WorkloadKind, WorkloadSpec, World, WorldSpec,
+    AgentSpec, Backoff, ClusterFacts, ClusterId, ClusterSpec, CountOrPercent, DistributionSpec, DurationModel, Event, FaultSpec,
+    ImageSpec, LayerSpec, NEW, NodeSpec, PullOrder, PullPolicy, Queue, RegistrySpec, ReleaseKind, RuntimeSpec,
+    Totals, WorkloadKind, WorkloadSpec, World, WorldSpec,
 };
 use crate::engine::{self, EventQueue, Model};
 use crate::units::{Bytes, BytesPerSec, Share, SimDuration, SimTime};
@@ -40,6 +40,7 @@ pub(crate) fn bare_world(count: usize) -> WorldSpec {
         clusters: (0..count).map(cluster).collect(),
         regions: Vec::new(),
         registry: RegistrySpec::unlimited(fast, nothing),
+        distribution: DistributionSpec::default(),
         node: NodeSpec {
             nic: fast,
             pulls: PullOrder::Serial,

@@ -205,7 +205,7 @@ impl Checker<'_> {
             None => (0..images.len()).collect(),
             Some(names) => {
                 let path = path.key("holds");
-                let at = |(index, name)| self.lookup(&path.index(index), name, &list, images);
+                let at = |(index, name): (usize, &String)| self.lookup(&path.index(index), name, &list, images);
                 names.iter().enumerate().filter_map(at).collect()
             }
         };

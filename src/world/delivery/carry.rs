@@ -34,8 +34,8 @@ pub(in crate::world) struct Fill {
 /// The links between registry and nodes, and the way of distribution over them.
 #[derive(Debug)]
 pub(in crate::world) struct Links {
-    pub(in crate::world) regions: Vec<LinkId>,
-    pub(in crate::world) downlinks: Vec<LinkId>,
+    regions: Vec<LinkId>,
+    downlinks: Vec<LinkId>,
     /// By region, then by cluster: the links of caches, where there are any.
     caches: Vec<(LinkId, FirstLeg)>,
     cache_of: Vec<Option<PlaceId>>,
@@ -70,21 +70,21 @@ impl Links {
         self.cache_of[cluster.index()].map(|place| self.caches[place.index()].0)
     }
 
-    /// Lays a cluster's downlink, and returns what its nodes' links hang on.
+    /// Lays a cluster's downlink, and returns it with what its nodes' links hang on.
     pub(in crate::world) fn add_cluster(
         &mut self,
         spec: &WorldSpec,
         cluster: ClusterId,
         egress: LinkId,
         network: &mut Network,
-    ) -> LinkId {
+    ) -> (LinkId, LinkId) {
         let written = &spec.clusters[cluster.index()];
         let uplink = written.region.map_or(egress, |region| self.regions[region]);
         // Everything that nodes get comes from their cache, where they have one; so these links are a tree of their own.
         let uplink = self.cache(cluster, CachePlace::Region).unwrap_or(uplink);
         let downlink = network.add_link(Some(uplink), written.downlink);
         self.downlinks.push(downlink);
-        self.cache(cluster, CachePlace::Cluster).unwrap_or(downlink)
+        (downlink, self.cache(cluster, CachePlace::Cluster).unwrap_or(downlink))
     }
 
     /// The way of distribution, once all links of clusters and nodes are laid.
@@ -94,11 +94,11 @@ impl Links {
         catalog: &Catalog,
         nodes: &[(ClusterId, LinkId)],
         network: &mut Network,
-    ) -> (Vec<LinkId>, Vec<LinkId>, Option<Box<dyn Distribution>>) {
+    ) -> (Vec<LinkId>, Option<Box<dyn Distribution>>) {
         let Self { regions, downlinks, caches, cache_of, .. } = self;
         let nic = spec.node.nic;
         let mut way: Box<dyn Distribution> = match &spec.distribution.way {
-            Way::Direct if spec.distribution.mirrors.is_empty() => return (regions, downlinks, None),
+            Way::Direct if spec.distribution.mirrors.is_empty() => return (regions, None),
             Way::Direct => Box::new(direct::Direct),
             Way::Cache(cache) => {
                 let last = |&(cluster, link): &(ClusterId, LinkId)| match cache.per {
@@ -125,7 +125,7 @@ impl Links {
                 mirror::Mirrored::new(mirrors, &regions, downlinks.clone(), nodes.to_vec(), way, network);
             way = Box::new(mirrored);
         }
-        (regions, downlinks, Some(way))
+        (regions, Some(way))
     }
 }
 
@@ -234,13 +234,14 @@ impl World<'_> {
         let waiters = blob.map_or_else(Vec::new, |blob| distribution.fill_begins(place, blob, pull, fill));
         let (from, most) = distribution.first_leg(place);
         let over = self.first_leg_links(from);
-        let cap = self.connection_from_registry(pull, blob);
+        let cap = self.connection_cap(pull, blob);
         let cap = match (cap, most) {
             (Some(cap), Some(most)) => Some(BytesPerSec::new(cap.get().min(most.get()))),
             (cap, most) => cap.or(most),
         };
         let transfer = self.network.start_over(queue.now(), &over, size, cap);
         self.cargo.insert(transfer, (Cargo::Fill(fill), size));
+        self.registry.transfer_begins();
         self.fills.push(Fill { place, blob, transfer: Some(transfer), owner, followers: Vec::new() });
         self.ask_again(waiters, queue);
         fill
@@ -251,7 +252,7 @@ impl World<'_> {
             FirstLeg::Region(region) => vec![self.egress, self.regions[region]],
             FirstLeg::Cluster(cluster) => {
                 let region = self.spec.clusters[cluster.index()].region.map(|region| self.regions[region]);
-                let downlink = self.downlinks[cluster.index()];
+                let downlink = self.clusters[cluster.index()].downlink;
                 [Some(self.egress), region, Some(downlink)].into_iter().flatten().collect()
             }
         }
@@ -276,15 +277,16 @@ impl World<'_> {
         let waiters = distribution.fill_ends(place, blob, id, Some(queue.now()));
         self.ask_again(waiters, queue);
         for (pull, layer) in followers {
-            self.settle(pull, layer, place, blob, queue);
+            self.come_over(pull, layer, place, blob, queue);
         }
     }
 
-    /// A node's own transfer of a layer has ended. Whether the layer is there: not if its source is still fetching it.
+    /// A node's own transfer of a layer has ended. Whether the layer is there: not if its source is still fetching it
+    /// (of a lazy pull a small part has come, which the source had long before).
     pub(in crate::world) fn last_leg_ended(&mut self, id: PullId, layer: u16, size: Bytes, queue: &mut Queue) -> bool {
         let Source::Place(place, fill) = self.source(id, Request::Layer(layer)) else { return true };
         let pull = &mut self.pulls[id.index()];
-        if pull.doomed_layer == Some(usize::from(layer)) {
+        if pull.doomed_layer == Some(usize::from(layer)) || self.spec.distribution.lazy.is_some() {
             return true;
         }
         let blob = self.catalog.image(pull.image).layers[usize::from(layer)].blob;
@@ -293,12 +295,12 @@ impl World<'_> {
             Some(fill) if self.fills[fill.index()].transfer.is_some() => {
                 self.fills[fill.index()].followers.push((id, layer));
             }
-            _ => self.settle(id, layer, place, blob, queue),
+            _ => self.come_over(id, layer, place, blob, queue),
         }
         false
     }
 
-    fn settle(&mut self, id: PullId, layer: u16, place: PlaceId, blob: u16, queue: &mut Queue) {
+    fn come_over(&mut self, id: PullId, layer: u16, place: PlaceId, blob: u16, queue: &mut Queue) {
         let after = self.distribution.as_ref().map_or(SimDuration::ZERO, |way| way.settling(place, blob));
         if after.is_zero() {
             self.settled(id, layer, queue);
@@ -355,24 +357,39 @@ impl World<'_> {
         self.ask_again(waiters, queue);
     }
 
+    /// The transfer that a layer waits for whose own has ended.
+    pub(in crate::world) fn awaited(&self, id: PullId, layer: u16) -> Option<TransferId> {
+        match self.source(id, Request::Layer(layer)) {
+            Source::Place(_, Some(fill)) => self.fills[fill.index()].transfer,
+            _ => None,
+        }
+    }
+
     /// Counts bytes by who sent them.
     pub(in crate::world) fn count_sent(&mut self, cargo: Cargo, bytes: Bytes) {
-        let (pull, request) = match cargo {
+        let way = &self.spec.distribution.way;
+        let source = match cargo {
             Cargo::Fill(_) => {
-                self.registry.sent += bytes;
                 self.totals.upstream += bytes;
+                Source::Registry
+            }
+            Cargo::Config(pull) => self.source(pull, Request::Config),
+            Cargo::Layer(pull, layer) => self.source(pull, Request::Layer(layer)),
+            Cargo::Reads(..) | Cargo::Background(..) => {
+                match way {
+                    Way::Cache(_) => self.totals.from_caches += bytes,
+                    Way::Pieces(_) => self.totals.from_peers += bytes,
+                    Way::Direct | Way::Spegel(_) => self.registry.sent += bytes,
+                }
                 return;
             }
-            Cargo::Config(pull) => (pull, Request::Config),
-            Cargo::Layer(pull, layer) => (pull, Request::Layer(layer)),
         };
-        match self.source(pull, request) {
-            Source::Registry => self.registry.sent += bytes,
-            Source::Peer(_) => self.totals.from_peers += bytes,
-            Source::Lead(_) | Source::Place(..) if matches!(self.spec.distribution.way, Way::Pieces(_)) => {
+        match (source, way) {
+            (Source::Registry, _) => self.registry.transfer_ends(self.sender(), bytes),
+            (Source::Peer(_), _) | (Source::Lead(_) | Source::Place(..), Way::Pieces(_)) => {
                 self.totals.from_peers += bytes;
             }
-            Source::Mirror(_) | Source::Lead(_) | Source::Place(..) => self.totals.from_caches += bytes,
+            (Source::Mirror(_) | Source::Lead(_) | Source::Place(..), _) => self.totals.from_caches += bytes,
         }
     }
 
@@ -380,7 +397,31 @@ impl World<'_> {
     pub(in crate::world) fn receiver(&self, cargo: Cargo) -> Option<NodeId> {
         match cargo {
             Cargo::Config(pull) | Cargo::Layer(pull, _) => Some(self.pulls[pull.index()].node),
+            Cargo::Reads(node, _) | Cargo::Background(node, _) => Some(node),
             Cargo::Fill(_) => None,
+        }
+    }
+
+    /// The blob that a transfer carries, if it is a layer's.
+    pub(in crate::world) fn blob_of(&self, cargo: Cargo) -> Option<u16> {
+        match cargo {
+            Cargo::Layer(pull, layer) => {
+                Some(self.catalog.image(self.pulls[pull.index()].image).layers[usize::from(layer)].blob)
+            }
+            Cargo::Fill(fill) => self.fills[fill.index()].blob,
+            Cargo::Config(_) | Cargo::Reads(..) | Cargo::Background(..) => None,
+        }
+    }
+
+    /// A transfer has completed: the registry's content delivery network holds from now on what came from there.
+    pub(in crate::world) fn note_warm(&mut self, cargo: Cargo) {
+        let from_registry = match cargo {
+            Cargo::Layer(pull, layer) => self.source(pull, Request::Layer(layer)) == Source::Registry,
+            Cargo::Fill(_) => true,
+            Cargo::Config(_) | Cargo::Reads(..) | Cargo::Background(..) => false,
+        };
+        if let Some(blob) = self.blob_of(cargo).filter(|_| from_registry) {
+            self.warm[usize::from(blob)] = true;
         }
     }
 }

@@ -17,7 +17,7 @@
 use super::{LazySpec, Leg};
 use crate::units::{Bytes, SimDuration};
 use crate::world::catalog::{ImageRef, Layer};
-use crate::world::ids::{NodeId, PodId, PullId};
+use crate::world::ids::{NodeId, PodId};
 use crate::world::node::Blob;
 use crate::world::pull::Cargo;
 use crate::world::{Event, Queue, World};

@@ -31,7 +31,8 @@ mod tests;
 
 use std::fmt;
 
-pub(super) use carry::Fill;
+pub(super) use carry::{Fill, Links};
+pub(super) use lazy::Reading;
 pub(super) use pre_pull::PrePull;
 pub use spec::*;
 

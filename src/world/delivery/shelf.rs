@@ -10,7 +10,6 @@
 use super::{Coalesce, FillId, Waiter};
 use crate::units::{SimDuration, SimTime};
 use crate::world::ids::PullId;
-use crate::world::runtime::Request;
 
 /// What a request for a blob finds.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -136,6 +135,7 @@ impl Shelf {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::world::runtime::Request;
 
     fn shelf(coalesce: Coalesce, most: Option<u32>) -> Shelf {
         Shelf::new(2, coalesce, SimDuration::from_secs(100), most)

@@ -10,6 +10,7 @@
 //! Left out: 408 and 5xx other than 503 (no host here sends them), requests of other clients, and idle connections that
 //! break silently: whoever asks while nothing answers is treated as if it had to connect anew.
 
+use super::super::delivery::{Reply, Source};
 use super::super::ids::PullId;
 use super::super::pull::{Cargo, Fetch};
 use super::super::registry::{Admission, HostRole};
@@ -56,7 +57,43 @@ pub enum Answer {
 impl World<'_> {
     /// Sends a request to the host where it begins; its answer comes as an event.
     pub(in crate::world) fn send(&mut self, pull: PullId, request: Request, queue: &mut Queue) {
-        self.ask(pull, request, self.first_host(request), queue);
+        let (after, answer) = match self.way_of(pull, request, queue.now()) {
+            Reply::Upstream { detour: SimDuration::ZERO } => return self.goes_upstream(pull, request, queue),
+            Reply::Upstream { detour } => {
+                queue.schedule_in(detour, Event::GoesUpstream { pull, request });
+                return;
+            }
+            Reply::Near { after } => (after, Answer::Yes),
+            Reply::Refused { after } => (after, Answer::TooManyRequests),
+            Reply::Waits => return,
+        };
+        queue.schedule_in(after, Event::NearAnswers { pull, request, answer });
+    }
+
+    pub(in crate::world) fn goes_upstream(&mut self, pull: PullId, request: Request, queue: &mut Queue) {
+        if !self.pulls[pull.index()].ended {
+            self.ask(pull, request, self.first_host(request), queue);
+        }
+    }
+
+    /// A cache, a mirror or a peer has answered.
+    pub(in crate::world) fn near_answers(
+        &mut self,
+        id: PullId,
+        request: Request,
+        answer: Answer,
+        queue: &mut Queue,
+    ) {
+        if self.pulls[id.index()].ended {
+            return;
+        }
+        if answer == Answer::Yes {
+            self.proceed(id, request, queue);
+        } else {
+            let runtime = &self.spec.node.runtime;
+            let next = self.tries(id, request).too_many(runtime, None);
+            self.carry_on(id, request, next, queue);
+        }
     }
 
     fn ask(&mut self, pull: PullId, request: Request, host: HostRole, queue: &mut Queue) {
@@ -197,6 +234,12 @@ impl World<'_> {
             self.ask(id, request, self.sender(), queue);
             return;
         }
+        self.note_answered(id, request);
+        self.proceed(id, request, queue);
+    }
+
+    /// What was asked for is granted: what comes next?
+    fn proceed(&mut self, id: PullId, request: Request, queue: &mut Queue) {
         *self.tries(id, request) = Tries::default();
         let pull = &self.pulls[id.index()];
         let known = self.nodes[pull.node.index()].manifests[usize::from(pull.image.0)];
@@ -209,7 +252,10 @@ impl World<'_> {
             Request::Index => self.send(id, Request::Manifest, queue),
             Request::Manifest => self.send(id, Request::Config, queue),
             Request::Config | Request::Layer(_) => {
-                let ramp_up = self.ramp_up(id, self.blob_size(id, request));
+                let ramp_up = match self.source(id, request) {
+                    Source::Registry => self.ramp_up(id, self.blob_size(id, request)),
+                    _ => SimDuration::ZERO,
+                };
                 if ramp_up.is_zero() {
                     self.start_blob(id, request, queue);
                 } else {
@@ -238,11 +284,14 @@ impl World<'_> {
 
     fn start_blob(&mut self, id: PullId, request: Request, queue: &mut Queue) {
         let size = self.blob_size(id, request);
+        let cargo = if let Request::Layer(layer) = request { Cargo::Layer(id, layer) } else { Cargo::Config(id) };
+        let transfer = match self.source(id, request) {
+            Source::Registry => self.start_transfer(id, size, cargo, queue),
+            _ => self.start_from_near(id, request, size, cargo, queue),
+        };
         if let Request::Layer(layer) = request {
-            let transfer = self.start_transfer(id, size, Cargo::Layer(id, layer), queue);
             self.pulls[id.index()].fetches[usize::from(layer)] = Fetch::Downloading(transfer);
         } else {
-            let transfer = self.start_transfer(id, size, Cargo::Config(id), queue);
             self.pulls[id.index()].config = Some(transfer);
         }
         self.check_progress(id, queue);
