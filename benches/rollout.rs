@@ -45,6 +45,7 @@ fn world(clusters: usize) -> WorldSpec {
             .collect(),
         regions: Vec::new(),
         registry: RegistrySpec::unlimited(BytesPerSec::from_gbit(10.0), calibration::SERVICE_TIME),
+        distribution: fleetsim::world::DistributionSpec::default(),
         node: NodeSpec {
             nic: BytesPerSec::from_gbit(calibration::NIC_GBIT),
             pulls: PullOrder::Serial,

@@ -13,12 +13,7 @@ use fleetsim::rollout::rancher_fleet::{IntOrString, RolloutStrategy, Rules, cont
 use fleetsim::scenario::{Scenario, Strategy, Variant};
 use fleetsim::sim;
 use fleetsim::units::{Bytes, BytesPerSec, PerSecond, Share, SimDuration, SimTime};
-use fleetsim::world::{
-    AgentSpec, Backoff, ClusterSpec, ConnectionLimit, CountOrPercent, DurationModel, Event, Excess, FaultSpec,
-    HostSpec, ImageSpec, LayerSpec, NodeSpec, OverloadSpec, ProbeSpec, PullOrder, PullPolicy, RegionSpec, RegistrySpec,
-    ReleaseKind, RequestLimit, RetrySpec, RuntimeSpec, SlotScope, TcpSpec, Trouble, WindowSpec, WorkloadKind,
-    WorkloadSpec, WorldSpec,
-};
+use fleetsim::world::{AgentSpec, Backoff, CachePlace, CacheSpec, ClusterSpec, Coalesce, ConnectionLimit, CountOrPercent, DistributionSpec, DurationModel, Event, Excess, FaultSpec, HostSpec, ImageSpec, LayerSpec, LazySpec, MirrorSpec, NodeSpec, OverloadSpec, PiecesSpec, PrePullSpec, ProbeSpec, PullOrder, PullPolicy, RegionSpec, RegistrySpec, ReleaseKind, RequestLimit, RetrySpec, RuntimeSpec, SlotScope, SpegelSpec, TcpSpec, Trouble, Way, WindowSpec, WorkloadKind, WorkloadSpec, WorldSpec};
 
 /// Experiments tried in one go, unless told otherwise.
 const SEEDS: u64 = 500;
@@ -137,6 +132,62 @@ impl Luck {
     }
 }
 
+fn distribution(luck: &mut Luck, clusters: u32, regions: u32, images: u32) -> DistributionSpec {
+    let way = match luck.number(0, 7) {
+        0..=3 => Way::Direct,
+        4 | 5 => Way::Cache(CacheSpec {
+            per: if luck.chance(0.5) { CachePlace::Cluster } else { CachePlace::Region },
+            egress: luck.rate(1e6, 1e9),
+            per_connection: luck.chance(0.5).then(|| luck.rate(1e6, 1e8)),
+            rtt: SimDuration::from_millis(u64::from(luck.number(0, 5))),
+            coalesce: [Coalesce::None, Coalesce::Wait, Coalesce::Stream][luck.number(0, 2) as usize],
+            ttl: SimDuration::from_secs(u64::from(luck.number(1, 1000))),
+            upstream_connections: luck.chance(0.3).then(|| luck.number(1, 4)),
+        }),
+        6 => Way::Spegel(SpegelSpec {
+            lookup: SimDuration::from_millis(u64::from(luck.number(0, 5))),
+            timeout: SimDuration::from_millis(u64::from(luck.number(0, 20))),
+            per_connection: luck.chance(0.5).then(|| luck.rate(1e6, 1e8)),
+        }),
+        _ => Way::Pieces(PiecesSpec {
+            seeds: luck.number(1, 3),
+            source_rate: luck.chance(0.5).then(|| luck.rate(1e6, 1e8)),
+            seed_out: luck.rate(1e6, 1e9),
+            peer_out: luck.rate(1e6, 1e9),
+            peer_in: luck.rate(1e6, 1e9),
+            piece: Bytes::new(4_000_000),
+            connections: luck.number(2, 10),
+            effectiveness: dist::unit(&mut luck.0),
+            announce: SimDuration::from_millis(u64::from(luck.number(0, 100))),
+        }),
+    };
+    let lazy = luck.chance(0.15).then(|| LazySpec {
+        start_fraction: dist::unit(&mut luck.0),
+        prefetch: dist::unit(&mut luck.0),
+        read: Bytes::new(128 * 1024),
+        parallel_reads: luck.number(1, 4),
+        toc: Bytes::new(u64::from(luck.number(0, 1_000_000))),
+        background: luck.chance(0.7).then(|| luck.rate(1e6, 1e8)),
+    });
+    let pre_pull = luck.chance(0.15).then(|| PrePullSpec {
+        clusters: luck.number(1, clusters),
+        every: SimDuration::from_secs(u64::from(luck.number(1, 60))),
+        release_after: luck.chance(0.5).then(|| SimDuration::from_secs(u64::from(luck.number(0, 600)))),
+    });
+    let mirrors = if regions > 0 && luck.chance(0.2) { luck.number(1, 2) } else { 0 };
+    let mirrors = (0..mirrors)
+        .map(|at| MirrorSpec {
+            name: format!("m{at}"),
+            region: luck.number(0, regions - 1) as usize,
+            egress: luck.rate(1e6, 1e9),
+            per_connection: luck.chance(0.5).then(|| luck.rate(1e6, 1e8)),
+            rtt: SimDuration::from_millis(u64::from(luck.number(0, 20))),
+            holds: (0..images as usize).filter(|_| luck.chance(0.7)).collect(),
+        })
+        .collect();
+    DistributionSpec { way, lazy, pre_pull, mirrors }
+}
+
 fn world(luck: &mut Luck) -> WorldSpec {
     let regions = luck.number(0, 2);
     let clusters = luck.number(1, 12);
@@ -158,6 +209,7 @@ fn world(luck: &mut Luck) -> WorldSpec {
             })
             .collect(),
         registry: luck.registry(),
+        distribution: distribution(luck, clusters, regions, images),
         node: NodeSpec {
             nic: luck.rate(1e7, 1e10),
             pulls: match luck.number(0, 2) {
@@ -294,9 +346,10 @@ fn check(seed: u64) -> RunRecord {
     };
     let record = sim::run_observed(&variant, seed, 0, &mut watch);
     let run = &record.run;
-    assert_eq!(run.egress_bytes, run.received_bytes + run.lost_bytes, "bytes are conserved");
+    let to_nodes = run.egress_bytes - run.upstream_bytes + run.cache_bytes + run.peer_bytes;
+    assert_eq!(to_nodes, run.received_bytes + run.lost_bytes, "bytes are conserved");
     let in_rows: u64 = record.clusters.iter().map(|cluster| cluster.received_bytes).sum();
-    assert_eq!(run.egress_bytes, in_rows, "what leaves the registry arrives in some cluster");
+    assert_eq!(to_nodes, in_rows, "what registry, caches and peers send to nodes arrives in some cluster");
     let in_bins: f64 = record.series.iter().map(|bin| bin.egress_bytes_per_s * record.bin_s).sum();
     let egress = run.egress_bytes as f64;
     assert!((in_bins - egress).abs() <= egress * 1e-6 + 1000.0, "the series adds up: {in_bins} of {egress}");

@@ -177,6 +177,8 @@ pub(crate) struct RegistryFile {
     pub(crate) egress: Option<Rate>,
     /// What one connection can carry at most, or `unlimited`. Default: 88 MB/s.
     pub(crate) per_connection: Option<RateLimit>,
+    /// A content delivery network that carries less of a blob which nobody has downloaded yet. Default: none.
+    pub(crate) cdn: Option<CdnFile>,
     /// Token bucket for requests; what exceeds it is answered with 429. Default: no limit.
     pub(crate) requests: Option<RequestsFile>,
     /// Time to answer one request, without the round trip. Default: {median: 20 ms, sigma: 0.5}.

@@ -35,6 +35,8 @@ pub(super) struct Controller<'s> {
     due: Option<SimTime>,
     /// Deploys of the pass in progress that are still to be written, in their order.
     unwritten: VecDeque<Deploy>,
+    /// The new revision is not released yet: the product hears what happens, and has nothing to decide.
+    pub(super) held: bool,
     /// The one timer that the product asked for.
     timer: Option<EventId>,
     pub(super) passes: Vec<PassRow>,
@@ -52,6 +54,7 @@ impl<'s> Controller<'s> {
             again: false,
             due: None,
             unwritten: VecDeque::new(),
+            held: false,
             timer: None,
             passes: Vec::new(),
         }
@@ -85,7 +88,7 @@ impl<'s> Controller<'s> {
     pub(super) fn changed(&mut self, queue: &mut Queue) {
         if self.busy {
             self.dirty = true;
-        } else {
+        } else if !self.held {
             self.begin_pass(queue);
         }
     }

@@ -1,7 +1,7 @@
 //! How images are distributed.
 
 use super::super::distribution_file::{
-    CacheFile, CachePlaceFile, CoalesceFile, DistributionFile, LazyFile, MirrorFile, PiecesFile, PrePullFile, SpegelFile,
+    CacheFile, CachePlaceFile, CdnFile, CoalesceFile, DistributionFile, LazyFile, MirrorFile, PiecesFile, PrePullFile, SpegelFile,
 };
 use super::super::file::ExperimentFile;
 use super::super::path::Path;
@@ -10,7 +10,7 @@ use super::Checker;
 use crate::units::{Bytes, BytesPerSec};
 use crate::world::calibration as default;
 use crate::world::{
-    CachePlace, CacheSpec, ClusterSpec, Coalesce, CountOrPercent, DistributionSpec, ImageSpec, LazySpec, MirrorSpec,
+    CachePlace, CacheSpec, CdnSpec, ClusterSpec, Coalesce, CountOrPercent, DistributionSpec, ImageSpec, LazySpec, MirrorSpec,
     NodeSpec, PiecesSpec, PrePullSpec, RegionSpec, SpegelSpec, Way,
 };
 
@@ -217,6 +217,18 @@ impl Checker<'_> {
             rtt: written.rtt.map_or(default::MIRROR_RTT, |rtt| rtt.0),
             holds,
         })
+    }
+
+    /// A content delivery network that carries no more of a cold blob than of a warm one.
+    pub(super) fn cdn(&mut self, path: &Path, written: CdnFile) -> CdnSpec {
+        let mb = |rate: f64| BytesPerSec::new(rate * 1e6);
+        let cold = self.rate(&path.key("cold"), written.cold, mb(default::CDN_COLD_MB));
+        let warm = self.rate(&path.key("warm"), written.warm, mb(default::CDN_WARM_MB.max(cold.get() / 1e6)));
+        if warm.get() < cold.get() {
+            let message = format!("a warm connection ({warm}) carries less than a cold one ({cold})");
+            self.report(&path.key("warm"), message, "raise `warm` or lower `cold`");
+        }
+        CdnSpec { cold, warm }
     }
 
     /// What one connection carries, which is not zero.

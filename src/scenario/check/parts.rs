@@ -19,7 +19,9 @@ impl Checker<'_> {
     pub(super) fn registry(&mut self, written: Option<&RegistryFile>) -> RegistrySpec {
         let written = written.cloned().unwrap_or_default();
         let path = Path::of("registry");
-        let per_connection = written.per_connection.map_or(Some(mb(default::CONNECTION_MB)), |limit| limit.0);
+        // A content delivery network says itself what a connection carries.
+        let usual = if written.cdn.is_some() { None } else { Some(mb(default::CONNECTION_MB)) };
+        let per_connection = written.per_connection.map_or(usual, |limit| limit.0);
         if per_connection.is_some_and(|rate| rate.get() <= 0.0) {
             let help = "write a rate above 0, or `unlimited`";
             self.report(&path.key("perConnection"), "nothing ever arrives over a connection of 0", help);
@@ -39,6 +41,7 @@ impl Checker<'_> {
         let service_time = written.service_time.map_or(default::SERVICE_TIME, |time| time.0);
         let mut registry = RegistrySpec::unlimited(egress, service_time);
         registry.per_connection = per_connection;
+        registry.cdn = written.cdn.map(|cdn| self.cdn(&path.key("cdn"), cdn));
         registry.api.request_limit = request_limit;
         registry
     }
