@@ -319,7 +319,7 @@ impl World<'_> {
             unreachable!("a layer settles once");
         };
         self.leave_swarm(id, layer, Member::Completes, queue.now());
-        self.arrived(Cargo::Layer(id, layer), size, queue);
+        self.layer_arrived(id, usize::from(layer), size, queue);
         self.flow_changed(queue);
     }
 

@@ -138,6 +138,7 @@ fn a_limit_of_upstream_connections_answers_429() {
     let mut world = daemons(4);
     world.distribution =
         by(Way::Cache(CacheSpec { upstream_connections: Some(1), ..cache(Coalesce::None) }));
+    world.node.error_requeue = fixed(secs(10.0));
     let played = play(&world, 1, DAY);
     // Five requests of each of the other three come to nothing at once; in back-off the copy completes.
     assert_eq!(books(&played), [100.0, 100.0, 400.0, 0.0]);
