@@ -15,7 +15,7 @@
 use std::collections::VecDeque;
 
 use super::catalog::ImageRef;
-use super::delivery::{FillId, Member, Source};
+use super::delivery::{FillId, Member, Sender, Source};
 use super::ids::{NodeId, PodId, PullId};
 use super::node::{Blob, Chain};
 use super::runtime::{Request, Tries};
@@ -112,10 +112,10 @@ pub(super) enum Cargo {
     Layer(PullId, u16),
     /// A blob or a config on its way to a cache or a seed.
     Fill(FillId),
-    /// What containers of an image read on demand.
-    Reads(NodeId, ImageRef),
+    /// What containers of an image read on demand, from the registry or not.
+    Reads(NodeId, ImageRef, Sender),
     /// What is left of a mounted blob.
-    Background(NodeId, u16),
+    Background(NodeId, u16, Sender),
 }
 
 impl World<'_> {
@@ -316,8 +316,8 @@ impl World<'_> {
                 }
             }
             Cargo::Fill(fill) => self.fill_ended(fill, queue),
-            Cargo::Reads(node, image) => self.reads_end(node, image, size, queue),
-            Cargo::Background(node, blob) => self.background_ends(node, blob, size),
+            Cargo::Reads(node, image, _) => self.reads_end(node, image, size, queue),
+            Cargo::Background(node, blob, _) => self.background_ends(node, blob, size),
         }
     }
 

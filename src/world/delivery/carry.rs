@@ -6,7 +6,7 @@
 //! mirrors, and those of peers. So what nodes received is sent − upstream + what caches and peers sent.
 
 use super::{
-    Reply, Ask, CachePlace, Distribution, FillId, FirstLeg, Leg, Member, PlaceId, Source, Waiter, Way, cache, direct,
+    Reply, Ask, CachePlace, Distribution, FillId, FirstLeg, Leg, Member, PlaceId, Sender, Source, Waiter, Way, cache, direct,
     mirror, pieces, spegel,
 };
 use crate::flow::{LinkId, Network, TransferId};
@@ -375,11 +375,11 @@ impl World<'_> {
             }
             Cargo::Config(pull) => self.source(pull, Request::Config),
             Cargo::Layer(pull, layer) => self.source(pull, Request::Layer(layer)),
-            Cargo::Reads(..) | Cargo::Background(..) => {
-                match way {
-                    Way::Cache(_) => self.totals.from_caches += bytes,
-                    Way::Pieces(_) => self.totals.from_peers += bytes,
-                    Way::Direct | Way::Spegel(_) => self.registry.sent += bytes,
+            Cargo::Reads(_, _, sender) | Cargo::Background(_, _, sender) => {
+                match (sender, way) {
+                    (Sender::Registry, _) => self.registry.sent += bytes,
+                    (Sender::Near, Way::Pieces(_)) => self.totals.from_peers += bytes,
+                    (Sender::Near, _) => self.totals.from_caches += bytes,
                 }
                 return;
             }
@@ -397,7 +397,7 @@ impl World<'_> {
     pub(in crate::world) fn receiver(&self, cargo: Cargo) -> Option<NodeId> {
         match cargo {
             Cargo::Config(pull) | Cargo::Layer(pull, _) => Some(self.pulls[pull.index()].node),
-            Cargo::Reads(node, _) | Cargo::Background(node, _) => Some(node),
+            Cargo::Reads(node, ..) | Cargo::Background(node, ..) => Some(node),
             Cargo::Fill(_) => None,
         }
     }

@@ -32,6 +32,13 @@ pub(in crate::world) enum Reading {
     Done,
 }
 
+/// Who sends what is read on demand.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(in crate::world) enum Sender {
+    Registry,
+    Near,
+}
+
 /// The parts in which a layer comes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 struct Parts {
@@ -108,7 +115,7 @@ impl World<'_> {
     /// The bytes of a container's reads begin to come.
     pub(in crate::world) fn reads_begin(&mut self, node: NodeId, image: ImageRef, queue: &mut Queue) {
         let (bytes, _) = self.to_read(node, image);
-        self.start_lazy(node, image, bytes, None, Cargo::Reads(node, image), queue);
+        self.start_lazy(node, image, bytes, None, |sender| Cargo::Reads(node, image, sender), queue);
     }
 
     fn start_lazy(
@@ -117,18 +124,18 @@ impl World<'_> {
         image: ImageRef,
         size: Bytes,
         cap: Option<crate::units::BytesPerSec>,
-        cargo: Cargo,
+        cargo: impl Fn(Sender) -> Cargo,
         queue: &mut Queue,
     ) {
         let near = self.reads_from(node, image);
-        let transfer = match near {
+        let (transfer, sender) = match near {
             Some((leg, _)) => {
                 let cap = cap.or(leg.cap);
-                self.network.start_over(queue.now(), &leg.over, size, cap)
+                (self.network.start_over(queue.now(), &leg.over, size, cap), Sender::Near)
             }
-            None => self.network.start(queue.now(), self.nodes[node.index()].link, size, cap),
+            None => (self.network.start(queue.now(), self.nodes[node.index()].link, size, cap), Sender::Registry),
         };
-        self.cargo.insert(transfer, (cargo, size));
+        self.cargo.insert(transfer, (cargo(sender), size));
         self.meter.download_begins();
         self.flow_changed(queue);
     }
@@ -143,7 +150,8 @@ impl World<'_> {
         let rest: Vec<(u16, Bytes)> = layers.map(|layer| (layer.blob, lazy.parts(layer).rest)).collect();
         if let Some(rate) = lazy.background {
             for (blob, size) in rest {
-                self.start_lazy(node, image, size, Some(rate), Cargo::Background(node, blob), queue);
+                let cargo = |sender| Cargo::Background(node, blob, sender);
+                self.start_lazy(node, image, size, Some(rate), cargo, queue);
             }
         }
         let reading = std::mem::replace(&mut self.nodes[node.index()].reading[usize::from(image.0)], Reading::Done);

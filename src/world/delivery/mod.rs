@@ -32,7 +32,7 @@ mod tests;
 use std::fmt;
 
 pub(super) use carry::{Fill, Links};
-pub(super) use lazy::Reading;
+pub(super) use lazy::{Reading, Sender};
 pub(super) use pre_pull::PrePull;
 pub use spec::*;
 
