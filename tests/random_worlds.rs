@@ -13,7 +13,13 @@ use fleetsim::rollout::rancher_fleet::{IntOrString, RolloutStrategy, Rules, cont
 use fleetsim::scenario::{Scenario, Strategy, Variant};
 use fleetsim::sim;
 use fleetsim::units::{Bytes, BytesPerSec, PerSecond, Share, SimDuration, SimTime};
-use fleetsim::world::{AgentSpec, Backoff, CachePlace, CacheSpec, ClusterSpec, Coalesce, ConnectionLimit, CountOrPercent, DistributionSpec, DurationModel, Event, Excess, FaultSpec, HostSpec, ImageSpec, LayerSpec, LazySpec, MirrorSpec, NodeSpec, OverloadSpec, PiecesSpec, PrePullSpec, ProbeSpec, PullOrder, PullPolicy, RegionSpec, RegistrySpec, ReleaseKind, RequestLimit, RetrySpec, RuntimeSpec, SlotScope, SpegelSpec, TcpSpec, Trouble, Way, WindowSpec, WorkloadKind, WorkloadSpec, WorldSpec};
+use fleetsim::world::{
+    AgentSpec, Backoff, CachePlace, CacheSpec, ClusterSpec, Coalesce, ConnectionLimit, CountOrPercent,
+    DistributionSpec, DurationModel, Event, Excess, FaultSpec, HostSpec, ImageSpec, LayerSpec, LazySpec, MirrorSpec,
+    NodeSpec, OverloadSpec, PiecesSpec, PrePullSpec, ProbeSpec, PullOrder, PullPolicy, RegionSpec, RegistrySpec,
+    ReleaseKind, RequestLimit, RetrySpec, RuntimeSpec, SlotScope, SpegelSpec, TcpSpec, Trouble, Way, WindowSpec,
+    WorkloadKind, WorkloadSpec, WorldSpec,
+};
 
 /// Experiments tried in one go, unless told otherwise.
 const SEEDS: u64 = 500;

@@ -2,6 +2,7 @@
 
 mod argo_cd;
 mod cloud_foundry;
+mod distribution;
 
 use std::fmt::Write as _;
 
@@ -71,6 +72,7 @@ fn fleet(scenario: &Scenario) -> String {
             if update { " that runs the previous revision" } else { "" },
         );
     }
+    text.push_str(&distribution::text(world));
     text
 }
 

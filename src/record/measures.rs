@@ -39,7 +39,6 @@ macro_rules! reached {
 
 /// All measures, in the order of their columns.
 pub const MEASURES: &[Measure] = &[
-    counted!(release_s, "s", "When the release came, from the start of the run: the length of a pre-pull."),
     Measure {
         name: "completion_s",
         unit: "s",
@@ -47,10 +46,20 @@ pub const MEASURES: &[Measure] = &[
                      runs only.",
         of: |run| run.completion_s.filter(|_| run.outcome == Outcome::Complete),
     },
-    reached!(t50_s, "When 50 % of all targets were ready on their wanted revision, from the release; runs that came so far only."),
-    reached!(t90_s, "When 90 % of all targets were ready on their wanted revision, from the release; runs that came so far only."),
-    reached!(t99_s, "When 99 % of all targets were ready on their wanted revision, from the release; runs that came so far only."),
+    reached!(
+        t50_s,
+        "When 50 % of all targets were ready on their wanted revision, from the release; runs that came so far only."
+    ),
+    reached!(
+        t90_s,
+        "When 90 % of all targets were ready on their wanted revision, from the release; runs that came so far only."
+    ),
+    reached!(
+        t99_s,
+        "When 99 % of all targets were ready on their wanted revision, from the release; runs that came so far only."
+    ),
     counted!(end_s, "s", "When the run ended, finished or not, from its start."),
+    counted!(release_s, "s", "When the release came, from the start of the run: the length of a pre-pull."),
     counted!(targets, "targets", "Targets of the rollout."),
     counted!(targets_done, "targets", "Targets ready on their wanted revision at the end."),
     counted!(peak_pulls, "pulls", "Most image pulls in progress at once, counted over nodes."),

@@ -29,9 +29,6 @@ pub struct RunRow {
     pub outcome: Outcome,
     /// Which rule held the rollout when it ended unfinished; empty when complete.
     pub held_by: String,
-    /// When the release came, from the start of the run: the length of a pre-pull, 0 without one.
-    #[serde(default)]
-    pub release_s: f64,
     /// When the last target was ready on its wanted revision, as the product sees it, from the release; empty when
     /// unfinished.
     pub completion_s: Option<f64>,
@@ -43,6 +40,9 @@ pub struct RunRow {
     pub t99_s: Option<f64>,
     /// When the run ended, from its start.
     pub end_s: f64,
+    /// When the release came, from the start of the run: the length of a pre-pull, 0 without one.
+    #[serde(default)]
+    pub release_s: f64,
     /// Targets of the rollout.
     pub targets: u64,
     /// Targets ready on their wanted revision at the end.

@@ -426,8 +426,7 @@ impl<'s> World<'s> {
             world.add_cluster(cluster, &mut links, queue);
         }
         let nodes: Vec<(ClusterId, LinkId)> = world.nodes.iter().map(|node| (node.cluster, node.link)).collect();
-        (world.regions, world.distribution) =
-            links.distribution(spec, &world.catalog, &nodes, &mut world.network);
+        (world.regions, world.distribution) = links.distribution(spec, &world.catalog, &nodes, &mut world.network);
         world.pre_pull = spec.distribution.pre_pull.map(|pre_pull| PrePull::begin(pre_pull, queue));
         world.plan_windows(queue);
         world

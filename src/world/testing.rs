@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::{
-    AgentSpec, Backoff, ClusterFacts, ClusterId, ClusterSpec, CountOrPercent, DistributionSpec, DurationModel, Event, FaultSpec,
-    ImageSpec, LayerSpec, NEW, NodeSpec, PullOrder, PullPolicy, Queue, RegistrySpec, ReleaseKind, RuntimeSpec,
-    Totals, WorkloadKind, WorkloadSpec, World, WorldSpec,
+    AgentSpec, Backoff, ClusterFacts, ClusterId, ClusterSpec, CountOrPercent, DistributionSpec, DurationModel, Event,
+    FaultSpec, ImageSpec, LayerSpec, NEW, NodeSpec, PullOrder, PullPolicy, Queue, RegistrySpec, ReleaseKind,
+    RuntimeSpec, Totals, WorkloadKind, WorkloadSpec, World, WorldSpec,
 };
 use crate::engine::{self, EventQueue, Model};
 use crate::units::{Bytes, BytesPerSec, Share, SimDuration, SimTime};

@@ -1,7 +1,8 @@
 //! How images are distributed.
 
 use super::super::distribution_file::{
-    CacheFile, CachePlaceFile, CdnFile, CoalesceFile, DistributionFile, LazyFile, MirrorFile, PiecesFile, PrePullFile, SpegelFile,
+    CacheFile, CachePlaceFile, CdnFile, CoalesceFile, DistributionFile, LazyFile, MirrorFile, PiecesFile, PrePullFile,
+    SpegelFile,
 };
 use super::super::file::ExperimentFile;
 use super::super::path::Path;
@@ -10,8 +11,8 @@ use super::Checker;
 use crate::units::{Bytes, BytesPerSec};
 use crate::world::calibration as default;
 use crate::world::{
-    CachePlace, CacheSpec, CdnSpec, ClusterSpec, Coalesce, CountOrPercent, DistributionSpec, ImageSpec, LazySpec, MirrorSpec,
-    NodeSpec, PiecesSpec, PrePullSpec, RegionSpec, SpegelSpec, Way,
+    CachePlace, CacheSpec, CdnSpec, ClusterSpec, Coalesce, CountOrPercent, DistributionSpec, ImageSpec, LazySpec,
+    MirrorSpec, NodeSpec, PiecesSpec, PrePullSpec, RegionSpec, SpegelSpec, Way,
 };
 
 /// Numbers in which Dragonfly and Kraken differ.
@@ -56,8 +57,7 @@ impl Checker<'_> {
                 spec.way = Way::Spegel(self.spegel(&path.key("spegel"), spegel));
             }
             DistributionFile::Dragonfly(pieces) => {
-                let product =
-                    Product { out: node.nic, inlet: node.nic, connections: default::DRAGONFLY_PARENTS };
+                let product = Product { out: node.nic, inlet: node.nic, connections: default::DRAGONFLY_PARENTS };
                 spec.way = Way::Pieces(self.pieces(&path.key("dragonfly"), pieces, &product));
             }
             DistributionFile::Kraken(pieces) => {
@@ -96,7 +96,8 @@ impl Checker<'_> {
             Some(CachePlaceFile::Region) => CachePlace::Region,
             Some(CachePlaceFile::Cluster) | None => CachePlace::Cluster,
         };
-        if per == CachePlace::Region && !clusters.is_empty() && clusters.iter().all(|cluster| cluster.region.is_none()) {
+        if per == CachePlace::Region && !clusters.is_empty() && clusters.iter().all(|cluster| cluster.region.is_none())
+        {
             let help = "give groups of the fleet a `region`, or write `per: cluster`";
             self.report(&path.key("per"), "no cluster is in a region, so nobody would use a cache", help);
         }

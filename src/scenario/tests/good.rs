@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::rollout::rancher_fleet::IntOrString;
-use crate::units::{Bytes, BytesPerSec, Share};
-use crate::world::{DurationModel, PullOrder, ReleaseKind, SlotScope, WorkloadKind};
+use crate::units::{Bytes, BytesPerSec, Share, SimDuration};
+use crate::world::{DurationModel, PullOrder, ReleaseKind, SlotScope, Way, WorkloadKind};
 
 #[test]
 fn the_sketch_loads_with_every_value_in_its_place() {
@@ -195,4 +195,45 @@ fn a_sweep_of_the_world_makes_a_world_for_each_value() {
     assert_eq!(found.scenario.world.faults.offline, Share::NONE);
     let labels: std::collections::BTreeSet<&str> = experiment.variants.iter().map(|v| v.label.as_str()).collect();
     assert_eq!(labels.len(), experiment.variants.len(), "labels are unique");
+}
+
+#[test]
+fn ways_of_distribution_are_chosen_by_key_and_can_be_swept() {
+    let text = SKETCH
+        .replace("registry: {egress: 10 Gbit/s,", "regions: [{name: eu, bandwidth: 1 Gbit/s}]\nregistry: {cdn: {}, egress: 10 Gbit/s,")
+        .replace("nodes: 3, downlink", "nodes: 3, region: eu, downlink")
+        .replace(
+            "sweep: {strategies.defaults.rancherFleet.maxUnavailable: [1, 5%, 10%, 25%, 50%, 100%]}",
+            "mirrors: [{name: near, region: eu, holds: [shop]}]\ndistribution: {direct: {}}\nsweep:\n  distribution:\n    - direct: {}\n    - \
+             cache: {per: region, coalesce: stream, upstreamConnections: 100}\n    - spegel: {peerConnection: unlimited}\n    - \
+             dragonfly: {sourceRate: 100 MB/s}\n    - kraken: {seeds: 5}\n    - lazy: {via: {cache: {}}}\n    - prePull: {clusters: \
+             10%, releaseAfter: 2h, via: {lazy: {via: {kraken: {}}}}}\n",
+        );
+    let experiment = load_text(&text).unwrap_or_else(|error| panic!("{}", error.render(false)));
+    let worlds: Vec<_> = experiment
+        .variants
+        .iter()
+        .filter(|variant| variant.strategy == "bound")
+        .map(|variant| variant.scenario.world.clone())
+        .collect();
+    let named = |way: &Way| match way {
+        Way::Direct => "direct",
+        Way::Cache(_) => "cache",
+        Way::Spegel(_) => "spegel",
+        Way::Pieces(_) => "pieces",
+    };
+    let ways: Vec<&str> = worlds.iter().map(|world| named(&world.distribution.way)).collect();
+    assert_eq!(ways, ["direct", "cache", "spegel", "pieces", "pieces", "cache", "pieces"]);
+    let lazy: Vec<bool> = worlds.iter().map(|world| world.distribution.lazy.is_some()).collect();
+    assert_eq!(lazy, [false, false, false, false, false, true, true]);
+    let Way::Pieces(kraken) = &worlds[4].distribution.way else { panic!("kraken passes pieces on") };
+    assert_eq!((kraken.seeds, kraken.peer_in), (5, BytesPerSec::new(300e6)), "Kraken's own numbers");
+    let pre_pull = worlds[6].distribution.pre_pull.expect("a pre-pull");
+    assert_eq!(pre_pull.clusters, 100, "a tenth of 1 000");
+    assert_eq!(pre_pull.release_after, Some(SimDuration::from_hours(2)));
+    assert_eq!(worlds[0].distribution.mirrors[0].holds, [0]);
+    assert_eq!(
+        worlds[0].registry.per_connection, None,
+        "a content delivery network says itself what connections carry"
+    );
 }

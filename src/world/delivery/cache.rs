@@ -16,7 +16,7 @@
 //! Left out: the caches' own tokens, their disks and CPU, and what they held before the run.
 
 use super::shelf::{Found, Shelf};
-use super::{Reply, Ask, CachePlace, CacheSpec, Distribution, FillId, FirstLeg, Leg, PlaceId, Source, Waiter};
+use super::{Ask, CachePlace, CacheSpec, Distribution, FillId, FirstLeg, Leg, PlaceId, Reply, Source, Waiter};
 use crate::flow::{LinkId, Network};
 use crate::units::{BytesPerSec, SimDuration, SimTime};
 use crate::world::catalog::ImageRef;

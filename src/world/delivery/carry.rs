@@ -6,8 +6,8 @@
 //! mirrors, and those of peers. So what nodes received is sent − upstream + what caches and peers sent.
 
 use super::{
-    Reply, Ask, CachePlace, Distribution, FillId, FirstLeg, Leg, Member, PlaceId, Sender, Source, Waiter, Way, cache, direct,
-    mirror, pieces, spegel,
+    Ask, CachePlace, Distribution, FillId, FirstLeg, Leg, Member, PlaceId, Reply, Sender, Source, Waiter, Way, cache,
+    direct, mirror, pieces, spegel,
 };
 use crate::flow::{LinkId, Network, TransferId};
 use crate::units::{Bytes, BytesPerSec, SimDuration, SimTime};
@@ -47,14 +47,15 @@ impl Links {
     pub(in crate::world) fn new(spec: &WorldSpec, egress: LinkId, network: &mut Network) -> Self {
         let regions: Vec<LinkId> =
             spec.regions.iter().map(|region| network.add_link(Some(egress), region.bandwidth)).collect();
-        let mut links =
-            Self { regions, downlinks: Vec::new(), caches: Vec::new(), cache_of: Vec::new(), per: None };
+        let mut links = Self { regions, downlinks: Vec::new(), caches: Vec::new(), cache_of: Vec::new(), per: None };
         if let Way::Cache(cache) = &spec.distribution.way {
             let regions: Vec<Option<usize>> = spec.clusters.iter().map(|cluster| cluster.region).collect();
             links.per = Some(cache.per);
             links.cache_of = cache::Caches::places(cache.per, &regions);
             let froms: Vec<FirstLeg> = match cache.per {
-                CachePlace::Cluster => (0..spec.clusters.len()).map(|at| FirstLeg::Cluster(ClusterId::at(at))).collect(),
+                CachePlace::Cluster => {
+                    (0..spec.clusters.len()).map(|at| FirstLeg::Cluster(ClusterId::at(at))).collect()
+                }
                 CachePlace::Region => (0..spec.regions.len()).map(FirstLeg::Region).collect(),
             };
             links.caches = froms.into_iter().map(|from| (network.add_link(None, cache.egress), from)).collect();
@@ -121,8 +122,7 @@ impl Links {
         if !spec.distribution.mirrors.is_empty() {
             let regions: Vec<Option<usize>> = spec.clusters.iter().map(|cluster| cluster.region).collect();
             let mirrors = &spec.distribution.mirrors;
-            let mirrored =
-                mirror::Mirrored::new(mirrors, &regions, downlinks.clone(), nodes.to_vec(), way, network);
+            let mirrored = mirror::Mirrored::new(mirrors, &regions, downlinks.clone(), nodes.to_vec(), way, network);
             way = Box::new(mirrored);
         }
         (regions, Some(way))

@@ -1,6 +1,6 @@
 //! Every node pulls from the registry: what containerd does out of the box.
 
-use super::{Reply, Ask, Distribution, Leg, Source};
+use super::{Ask, Distribution, Leg, Reply, Source};
 use crate::flow::Network;
 use crate::units::SimDuration;
 use crate::world::ids::NodeId;

@@ -6,7 +6,7 @@
 //!
 //! Left out: how images get into a mirror, tokens of a mirror, and mirrors that lag behind.
 
-use super::{Reply, Ask, Distribution, FillId, FirstLeg, Leg, Member, MirrorSpec, PlaceId, Source, Waiter};
+use super::{Ask, Distribution, FillId, FirstLeg, Leg, Member, MirrorSpec, PlaceId, Reply, Source, Waiter};
 use crate::flow::{LinkId, Network};
 use crate::units::{BytesPerSec, SimDuration, SimTime};
 use crate::world::catalog::ImageRef;

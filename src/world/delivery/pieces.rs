@@ -18,7 +18,7 @@
 //! that may go back to the source are for peers without a parent, which a swarm without failures does not have.
 
 use super::shelf::{Found, Shelf};
-use super::{Reply, Ask, Coalesce, Distribution, FillId, FirstLeg, Leg, Member, PiecesSpec, PlaceId, Source, Waiter};
+use super::{Ask, Coalesce, Distribution, FillId, FirstLeg, Leg, Member, PiecesSpec, PlaceId, Reply, Source, Waiter};
 use crate::flow::{LinkId, Network};
 use crate::units::{BytesPerSec, SimDuration, SimTime};
 use crate::world::ids::{ClusterId, NodeId, PullId};

@@ -11,7 +11,7 @@
 //! Left out: holders that fail (Spegel tries three), the spreading of announcements, pulls across clusters, and the
 //! token of a pull that began at peers and goes on at the registry (its time is counted, its two requests are not).
 
-use super::{Reply, Ask, Distribution, Leg, Source, SpegelSpec};
+use super::{Ask, Distribution, Leg, Reply, Source, SpegelSpec};
 use crate::engine::dist;
 use crate::flow::{LinkId, Network};
 use crate::units::SimDuration;
@@ -43,12 +43,16 @@ impl Spegel {
         let holds = |at: &usize| {
             let node = &ask.nodes[*at];
             match ask.blob() {
-                None => node.present[image] && ask.catalog.image(ask.image).layers.iter().all(|layer| {
-                    // Without its blobs the image's manifest is gone as well (garbage collection follows the leases).
-                    node.blobs[usize::from(layer.blob)] == Blob::Whole
-                }),
+                None => {
+                    node.present[image]
+                        && ask.catalog.image(ask.image).layers.iter().all(|layer| {
+                            // Without its blobs the image's manifest is gone as well (garbage collection follows the leases).
+                            node.blobs[usize::from(layer.blob)] == Blob::Whole
+                        })
+                }
                 Some(blob) => {
-                    let announced = (0..node.present.len()).any(|at| node.present[at] && ask.catalog.contains(at, blob));
+                    let announced =
+                        (0..node.present.len()).any(|at| node.present[at] && ask.catalog.contains(at, blob));
                     announced && node.blobs[usize::from(blob)] == Blob::Whole
                 }
             }

@@ -2,8 +2,8 @@
 
 use super::super::testing::{Played, bare_world, fixed, layer, play};
 use super::super::{
-    CacheSpec, CdnSpec, Coalesce, CountOrPercent, DistributionSpec, Event, LazySpec, MirrorSpec, PiecesSpec, RegionSpec,
-    ReleaseKind, SpegelSpec, WorkloadKind, WorldSpec,
+    CacheSpec, CdnSpec, Coalesce, CountOrPercent, DistributionSpec, Event, LazySpec, MirrorSpec, PiecesSpec,
+    RegionSpec, ReleaseKind, SpegelSpec, WorkloadKind, WorldSpec,
 };
 use super::{CachePlace, Way};
 use crate::units::{Bytes, BytesPerSec, Share, SimDuration};
@@ -122,8 +122,7 @@ fn a_regions_cache_spares_the_regions_link_and_not_the_downlinks() {
     world.clusters[0].region = Some(0);
     world.clusters[1].region = Some(0);
     world.clusters[1].downlink = mb(10.0);
-    world.distribution =
-        by(Way::Cache(CacheSpec { per: CachePlace::Region, ..cache(Coalesce::Stream) }));
+    world.distribution = by(Way::Cache(CacheSpec { per: CachePlace::Region, ..cache(Coalesce::Stream) }));
     let played = play(&world, 1, DAY);
     // One copy over 20 MB/s in 5 s; the second cluster's own downlink takes 10 s; the third has no cache.
     let times = played.ready_s();
@@ -136,8 +135,7 @@ fn a_regions_cache_spares_the_regions_link_and_not_the_downlinks() {
 #[test]
 fn a_limit_of_upstream_connections_answers_429() {
     let mut world = daemons(4);
-    world.distribution =
-        by(Way::Cache(CacheSpec { upstream_connections: Some(1), ..cache(Coalesce::None) }));
+    world.distribution = by(Way::Cache(CacheSpec { upstream_connections: Some(1), ..cache(Coalesce::None) }));
     world.node.error_requeue = fixed(secs(10.0));
     let played = play(&world, 1, DAY);
     // Five requests of each of the other three come to nothing at once; in back-off the copy completes.
@@ -314,12 +312,7 @@ fn lazy_pulling_loses_to_a_plain_pull_where_round_trips_are_long() {
 
 #[test]
 fn every_way_serves_an_update_of_shared_layers_too() {
-    let ways = [
-        Way::Direct,
-        Way::Cache(cache(Coalesce::Stream)),
-        Way::Spegel(spegel()),
-        Way::Pieces(pieces()),
-    ];
+    let ways = [Way::Direct, Way::Cache(cache(Coalesce::Stream)), Way::Spegel(spegel()), Way::Pieces(pieces())];
     for way in ways {
         let mut world = update(3, 1);
         world.images[0].previous = vec![layer("base", 50_000_000), layer("libs", 5)];

@@ -77,13 +77,7 @@ impl World<'_> {
     }
 
     /// A cache, a mirror or a peer has answered.
-    pub(in crate::world) fn near_answers(
-        &mut self,
-        id: PullId,
-        request: Request,
-        answer: Answer,
-        queue: &mut Queue,
-    ) {
+    pub(in crate::world) fn near_answers(&mut self, id: PullId, request: Request, answer: Answer, queue: &mut Queue) {
         if self.pulls[id.index()].ended {
             return;
         }
