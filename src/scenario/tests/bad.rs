@@ -40,7 +40,7 @@ fn bad_input_is_refused_with_its_place_and_the_mend() {
             "{egress: 10 Gbit/s,",
             "{cdn: {cold: 90 MB/s, warm: 80 MB/s}, egress: 10 Gbit/s,",
             &[
-                "9:40: registry.cdn.warm: a warm connection (80 MB/s) carries less than a cold one (90 MB/s) (help: raise `warm` or \
+                "9:39: registry.cdn.warm: a warm connection (640 Mbit/s) carries less than a cold one (720 Mbit/s) (help: raise `warm` or \
                  lower `cold`)",
             ],
         ),
