@@ -10,6 +10,10 @@
 //! - N: four links deep: egress, region, cluster, node.
 //! - T: one image for all, in three waves, on four sizes of downlink: exact ties.
 //!
+//! `flow/general B3/1000 pullers` is the load of `flow/B3/1000 pullers`, 3 000 transfers at a time on an egress and 1 000
+//! downlinks, by the general solver: the links have no parents, and each transfer names its path. `flow/peers` keeps n
+//! transfers in flight between n/3 nodes, each from the card of one to the card of another, both drawn.
+//!
 //! `flow/one link` keeps n transfers in flight on one link and replaces each as it ends.
 //!
 //! Everything drawn comes from splitmix64 with a stated seed, so that the work is the same everywhere. As a test
@@ -56,7 +60,8 @@ impl SplitMix64 {
 
 #[derive(Clone, Debug)]
 struct Puller {
-    link: LinkId,
+    /// From the egress down.
+    path: Vec<LinkId>,
     start: SimTime,
     layers: [Bytes; LAYERS],
 }
@@ -64,6 +69,7 @@ struct Puller {
 /// A load, ready to run.
 struct Load {
     network: Network,
+    links: Links,
     pullers: Vec<Puller>,
     /// Layers at a time.
     parallel: usize,
@@ -81,8 +87,17 @@ enum Family {
     T,
 }
 
+/// How the network is told a path.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Links {
+    /// By its last link.
+    Forest,
+    /// Link by link, where no link has a parent.
+    Loose,
+}
+
 impl Load {
-    fn new(family: Family, parallel: usize, n: usize) -> Self {
+    fn new(family: Family, parallel: usize, n: usize, links: Links) -> Self {
         let mut random = SplitMix64(if matches!(family, Family::G) { 5 } else { 20_240_607 + n as u64 });
         let mut network = Network::new();
         let count = n as f64;
@@ -95,53 +110,57 @@ impl Load {
             Family::N => 2e6 * count,
         };
         let egress = network.add_link(None, BytesPerSec::new(egress));
-        let below = |network: &mut Network, above: LinkId, capacity: f64| {
-            network.add_link(Some(above), BytesPerSec::new(capacity))
+        let below = |network: &mut Network, above: &[LinkId], capacity: f64| {
+            let parent = above.last().copied().filter(|_| links == Links::Forest);
+            let mut path = above.to_vec();
+            path.push(network.add_link(parent, BytesPerSec::new(capacity)));
+            path
         };
+        let egress = [egress];
         let mut clusters = Vec::new();
         if matches!(family, Family::N) {
             let regions = [(); 8].map(|()| {
                 let capacity = (n as u64 * random.within(1_000_000, 5_000_000) / 8) as f64;
-                below(&mut network, egress, capacity)
+                below(&mut network, &egress, capacity)
             });
             clusters.extend((0..(n / 5).max(1)).map(|_| {
                 let capacity = random.log_uniform(5e6, 1e8);
-                below(&mut network, regions[random.below(8) as usize], capacity)
+                below(&mut network, &regions[random.below(8) as usize], capacity)
             }));
         }
         let pullers = (0..n).map(|at| match family {
             Family::A | Family::F => {
                 let start = random.start();
-                Puller { link: below(&mut network, egress, 1.25e8), start, layers: random.sizes() }
+                Puller { path: below(&mut network, &egress, 1.25e8), start, layers: random.sizes() }
             }
             Family::B => {
-                let link = below(&mut network, egress, random.log_uniform(2e6, 1e8));
-                Puller { link, start: random.start(), layers: random.sizes() }
+                let path = below(&mut network, &egress, random.log_uniform(2e6, 1e8));
+                Puller { path, start: random.start(), layers: random.sizes() }
             }
             Family::G => {
-                let link = below(&mut network, egress, 1.25e8);
-                Puller { link, start: SimTime::ZERO, layers: random.sizes() }
+                let path = below(&mut network, &egress, 1.25e8);
+                Puller { path, start: SimTime::ZERO, layers: random.sizes() }
             }
             Family::N => {
                 let capacity = random.log_uniform(2e6, 1e8);
-                let cluster = clusters[random.below(clusters.len() as u64) as usize];
-                let link = below(&mut network, cluster, capacity);
-                Puller { link, start: random.start(), layers: random.sizes() }
+                let cluster: &Vec<LinkId> = &clusters[random.below(clusters.len() as u64) as usize];
+                let path = below(&mut network, cluster, capacity);
+                Puller { path, start: random.start(), layers: random.sizes() }
             }
             Family::T => Puller {
-                link: below(&mut network, egress, [12.5e6, 31.25e6, 62.5e6, 125e6][at % 4]),
+                path: below(&mut network, &egress, [12.5e6, 31.25e6, 62.5e6, 125e6][at % 4]),
                 start: SimTime::from_secs(at as u64 % 3 * 10),
                 layers: [30, 5, 120, 5, 60].map(|mb| Bytes::new(mb * 1_000_000)),
             },
         });
         let pullers = pullers.collect();
-        Self { network, pullers, parallel, window }
+        Self { network, links, pullers, parallel, window }
     }
 
     /// Runs to the end. Returns a checksum over the completions in their order.
     fn run(self) -> u64 {
-        let Self { network, pullers, parallel, window } = self;
-        let mut run = Run { network, begun: vec![0; pullers.len()], puller_of: Vec::new(), pullers: &pullers };
+        let Self { network, links, pullers, parallel, window } = self;
+        let mut run = Run { network, links, begun: vec![0; pullers.len()], puller_of: Vec::new(), pullers: &pullers };
         let mut ended = vec![0_usize; pullers.len()];
         let mut starts: Vec<(SimTime, usize)> =
             pullers.iter().map(|puller| puller.start).zip(0..).take(window).collect();
@@ -177,6 +196,7 @@ impl Load {
 
 struct Run<'p> {
     network: Network,
+    links: Links,
     pullers: &'p [Puller],
     /// Layers that each puller has begun.
     begun: Vec<usize>,
@@ -189,37 +209,66 @@ impl Run<'_> {
         let puller = &self.pullers[at];
         if let Some(&size) = puller.layers.get(self.begun[at]) {
             self.begun[at] += 1;
-            self.network.start(now, puller.link, size, None);
+            match self.links {
+                Links::Forest => self.network.start(now, *puller.path.last().expect("not empty"), size, None),
+                Links::Loose => self.network.start_over(now, &puller.path, size, None),
+            };
             self.puller_of.push(at as u32);
         }
     }
 }
 
-/// One link with `n` transfers in flight, and what to draw the next ones from.
-fn one_link(n: usize) -> (Network, LinkId, SplitMix64) {
-    let mut network = Network::new();
-    let link = network.add_link(None, BytesPerSec::from_gbit(10.0));
-    let mut random = SplitMix64(n as u64);
-    for _ in 0..n {
-        network.start(SimTime::ZERO, link, Bytes::new(random.within(1_000_000, 200_000_000)), None);
-    }
-    (network, link, random)
+/// Transfers that are replaced as they end, each by one over a path that is drawn.
+struct Churn {
+    network: Network,
+    /// A path takes one link of each of these.
+    hops: Vec<Vec<LinkId>>,
+    random: SplitMix64,
 }
 
-/// Completes `transfers` transfers, each replaced as it ends.
-fn replace(mut network: Network, link: LinkId, random: &mut SplitMix64, transfers: usize) -> (Network, u64) {
-    let (mut checksum, mut done) = (0_u64, 0);
-    let mut completed: Vec<TransferId> = Vec::new();
-    while done < transfers {
-        let now = network.next_completion().expect("transfers are in flight");
-        network.advance(now, &mut completed);
-        for id in completed.drain(..) {
-            checksum = checksum.wrapping_mul(31).wrapping_add(now.as_nanos() ^ id.serial());
-            network.start(now, link, Bytes::new(random.within(1_000_000, 200_000_000)), None);
-            done += 1;
-        }
+impl Churn {
+    /// `n` transfers in flight on one link.
+    fn one_link(n: usize) -> Self {
+        Self::new(n, &[1], BytesPerSec::from_gbit(10.0))
     }
-    (network, checksum)
+
+    /// `n` transfers in flight between n/3 nodes, from card to card.
+    fn peers(n: usize) -> Self {
+        Self::new(n, &[n / 3, n / 3], BytesPerSec::from_gbit(1.0))
+    }
+
+    fn new(n: usize, hops: &[usize], capacity: BytesPerSec) -> Self {
+        let mut network = Network::new();
+        let hops = hops.iter().map(|&links| (0..links).map(|_| network.add_link(None, capacity)).collect()).collect();
+        let mut churn = Self { network, hops, random: SplitMix64(n as u64) };
+        (0..n).for_each(|_| churn.start(SimTime::ZERO));
+        churn
+    }
+
+    fn start(&mut self, now: SimTime) {
+        let size = Bytes::new(self.random.within(1_000_000, 200_000_000));
+        let mut path = [self.hops[0][0]; 2];
+        for (links, hop) in self.hops.iter().zip(&mut path) {
+            *hop = links[if links.len() > 1 { self.random.below(links.len() as u64) as usize } else { 0 }];
+        }
+        self.network.start_over(now, &path[..self.hops.len()], size, None);
+    }
+
+    /// Completes `transfers` transfers. Returns a checksum over the completions in their order.
+    fn run(&mut self, transfers: usize) -> u64 {
+        let (mut checksum, mut done) = (0_u64, 0);
+        let mut completed: Vec<TransferId> = Vec::new();
+        while done < transfers {
+            let now = self.network.next_completion().expect("transfers are in flight");
+            self.network.advance(now, &mut completed);
+            for id in completed.drain(..) {
+                checksum = checksum.wrapping_mul(31).wrapping_add(now.as_nanos() ^ id.serial());
+                self.start(now);
+                done += 1;
+            }
+        }
+        checksum
+    }
 }
 
 #[allow(clippy::print_stderr, reason = "a bench says what it computed")]
@@ -242,25 +291,36 @@ fn flow(criterion: &mut Criterion) {
         (Family::N, 3),
         (Family::T, 3),
     ];
-    for (family, parallel) in families {
-        for &n in loads {
-            let name = format!("{family:?}{parallel}");
-            report(&format!("{name}, {n} pullers"), Load::new(family, parallel, n).run());
-            group.throughput(Throughput::Elements((n * LAYERS) as u64));
-            group.bench_function(BenchmarkId::new(name, format!("{n} pullers")), |bencher| {
-                bencher.iter_batched(|| Load::new(family, parallel, n), Load::run, BatchSize::PerIteration);
-            });
-        }
+    let cases = families
+        .iter()
+        .flat_map(|&(family, parallel)| loads.iter().map(move |&n| (family, parallel, n, Links::Forest)));
+    for (family, parallel, n, links) in cases.chain([(Family::B, 3, loads[0], Links::Loose)]) {
+        let solver = if links == Links::Loose { "general " } else { "" };
+        let name = format!("{solver}{family:?}{parallel}");
+        let load = || Load::new(family, parallel, n, links);
+        report(&format!("{name}, {n} pullers"), load().run());
+        group.throughput(Throughput::Elements((n * LAYERS) as u64));
+        group.bench_function(BenchmarkId::new(name, format!("{n} pullers")), |bencher| {
+            bencher.iter_batched(load, Load::run, BatchSize::PerIteration);
+        });
     }
-    let (loads, transfers): (&[usize], usize) = if measured { (&[1000, 100_000], 100_000) } else { (&[20], 100) };
-    for &n in loads {
-        let (network, link, mut random) = one_link(n);
-        report(&format!("one link, {n} at a time"), replace(network, link, &mut random, transfers).1);
+    let (few, many, transfers) = if measured { (1000, 100_000, 100_000) } else { (20, 20, 100) };
+    type NewChurn = fn(usize) -> Churn;
+    let churns: [(&str, NewChurn, usize, usize); 3] = [
+        ("one link", Churn::one_link, few, transfers),
+        ("one link", Churn::one_link, many, transfers),
+        ("peers", Churn::peers, 3 * few, transfers / 100),
+    ];
+    for (name, churn, n, transfers) in churns {
+        report(&format!("{name}, {n} at a time"), churn(n).run(transfers));
         group.throughput(Throughput::Elements(transfers as u64));
-        group.bench_function(BenchmarkId::new("one link", format!("{n} at a time")), |bencher| {
+        group.bench_function(BenchmarkId::new(name, format!("{n} at a time")), |bencher| {
             bencher.iter_batched(
-                || one_link(n),
-                |(network, link, mut random)| replace(network, link, &mut random, transfers),
+                || churn(n),
+                |mut churn| {
+                    let checksum = churn.run(transfers);
+                    (churn, checksum)
+                },
                 BatchSize::PerIteration,
             );
         });

@@ -1,15 +1,19 @@
-//! Transfers that share links: exact max-min fair rates, in O(log n) per event.
+//! Transfers that share links: exact max-min fair rates, on a forest of links in O(log n) per event.
 //!
 //! Modelled: a forest of links, from a source's egress down to the receivers, each with a capacity that may change
-//! while it is in use; transfers that run over a link and all links above it, each bounded by the links and by a cap of
-//! its own (what one connection can carry). At every instant rates are max-min fair: no transfer's rate can rise without
+//! while it is in use; transfers that run over a link and all links above it, or over any set of links, each bounded by
+//! its links and by a cap of its own (what one connection can carry). At every instant rates are max-min fair: no transfer's rate can rise without
 //! lowering that of one that has no more. This is the fluid model that SimGrid and dslab use as well.
 //!
 //! Left out: latency, TCP slow start and loss, unfairness between connections, packets.
 //!
-//! Why not recompute all rates at each event? That costs O(n) an event and O(n²) a storm. Here a start, an end or a
-//! change of capacity touches one path of the forest; `forest` tells how. [`naive`] recomputes everything and is
-//! the oracle of the tests; [`check`] holds any state against the definition of max-min fairness.
+//! Two solvers share the work. While every transfer in flight runs over a link and all its ancestors, a start, an end or
+//! a change of capacity touches one path of the forest, where computing all rates anew would cost O(n) an event and
+//! O(n²) a storm; `forest` tells how. A transfer over any other set of links, say from the card of one node to that of
+//! another, or from two registries to one cluster, brings in the general solver, `mesh`, for everything: O(n) an event
+//! in the transfers that are connected with it. When the last such transfer is gone the forest takes over again, at
+//! once if nothing is in flight, else when that is worth it; `switch` states the rule. [`naive`] recomputes everything
+//! and is the oracle of the tests; [`check`] holds any state against the definition of max-min fairness.
 //!
 //! The caller's time is in whole nanoseconds, and a completion is reported at the first one that is not before it. In
 //! between, the solver computes in floating point, and what the caller starts when a transfer is reported complete
@@ -39,6 +43,7 @@ mod heap;
 mod instant;
 mod mesh;
 pub mod naive;
+mod switch;
 mod tree;
 
 #[cfg(test)]
@@ -49,6 +54,7 @@ use std::cell::RefCell;
 use crate::units::{Bytes, BytesPerSec, SimTime};
 use forest::Forest;
 use mesh::Mesh;
+use switch::{Solver, cap_of};
 
 /// A link of one [`Network`].
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -112,22 +118,11 @@ struct Transfer {
     crossing: bool,
 }
 
-/// Who computes the rates; the transfers in flight are with that one alone.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-enum Solver {
-    #[default]
-    Forest,
-    Mesh,
-}
-
-/// Without a crossing transfer in flight, the general solver hands over to the forest once it has looked at so many
-/// transfers and links for each transfer in flight: about when going over and back has paid for itself.
-const PATIENCE: u64 = 32;
-
 /// Links, the transfers on them, and a clock that the caller moves forward.
 ///
 /// Every call that takes `now` first completes what is due by then, in order and each at its own time; those
-/// transfers are reported by the next [`Network::advance`].
+/// transfers are reported by the next [`Network::advance`]. By the general solver, what a change makes due within the
+/// very nanosecond in which it was made may wait for that.
 #[derive(Debug, Default)]
 pub struct Network {
     now: SimTime,
@@ -143,8 +138,10 @@ pub struct Network {
     active: usize,
     /// How many of those in flight are crossing.
     crossing: usize,
-    /// What the mesh had looked at when a crossing transfer was last in flight.
-    visits_when_crossing: u64,
+    /// The mesh's work by when a crossing transfer was last in flight.
+    work_when_crossing: u64,
+    /// Something was changed since the clock came to `now`.
+    changing: bool,
     /// Complete and not yet reported.
     complete: Vec<(SimTime, LinkId, TransferId)>,
     /// Reused.
@@ -239,6 +236,7 @@ impl Network {
             self.leave(id.slot);
         }
         self.release(id.slot);
+        self.reconsider();
         delivered
     }
 
@@ -409,111 +407,36 @@ impl Network {
         id
     }
 
-    /// Hands a transfer that does not cross, with `left` bytes to go, to the present solver.
-    fn launch(&mut self, slot: u32, left: f64) {
-        let Transfer { link, cap, .. } = self.transfers[slot as usize];
-        match self.solver {
-            Solver::Forest => self.forest.insert(slot, self.nodes[link.index()], cap_of(cap), left),
-            Solver::Mesh => {
-                let Self { nodes, forest, mesh, .. } = self;
-                mesh.get_mut().insert(slot, path_down_to(nodes, forest, link).map(|link| link.0), cap_of(cap), left);
-            }
-        }
-    }
-
-    /// Counts a transfer out that is not in flight any more.
-    fn leave(&mut self, slot: u32) {
-        self.active -= 1;
-        if self.transfers[slot as usize].crossing {
-            self.crossing -= 1;
-            self.visits_when_crossing = self.mesh.get_mut().visits();
-        }
-    }
-
-    fn remaining(&self, slot: u32) -> f64 {
-        match self.solver {
-            Solver::Forest => self.forest.remaining(slot),
-            Solver::Mesh => self.mesh.borrow().remaining(slot),
-        }
-    }
-
-    /// The link and its ancestors.
-    fn path_down_to(&self, link: LinkId) -> impl Iterator<Item = LinkId> + '_ {
-        path_down_to(&self.nodes, &self.forest, link)
-    }
-
-    fn in_flight(&self) -> impl Iterator<Item = u32> + use<> {
-        let in_flight: Vec<u32> = if self.active == 0 {
-            Vec::new()
-        } else {
-            let slots = self.transfers.iter().zip(0..);
-            slots.filter(|(transfer, _)| transfer.phase == Phase::InFlight).map(|(_, slot)| slot).collect()
-        };
-        in_flight.into_iter()
-    }
-
-    /// Hands all that is in flight over to the general solver.
-    fn leave_forest(&mut self) {
-        // The one that crosses is entered, and in flight, but with neither solver yet.
-        let handed: Vec<(u32, f64)> = self
-            .in_flight()
-            .filter(|&slot| !self.transfers[slot as usize].crossing)
-            .map(|slot| (slot, self.forest.remaining(slot)))
-            .collect();
-        self.solver = Solver::Mesh;
-        self.mesh.get_mut().set_now(self.forest.now());
-        for (slot, left) in handed {
-            self.forest.remove(slot);
-            self.launch(slot, left);
-        }
-    }
-
-    /// Hands all that is in flight back to the forest, once nothing crosses and that is worth it.
-    fn reconsider(&mut self) {
-        if self.solver == Solver::Forest || self.crossing > 0 {
-            return;
-        }
-        let worked = self.mesh.get_mut().visits() - self.visits_when_crossing;
-        if worked < PATIENCE * self.active as u64 {
-            return;
-        }
-        self.solver = Solver::Forest;
-        self.forest.set_now(self.mesh.get_mut().now());
-        for slot in self.in_flight() {
-            let left = self.mesh.get_mut().remaining(slot);
-            self.mesh.get_mut().remove(slot);
-            self.launch(slot, left);
-        }
-    }
-
     /// Moves to `now` before something is changed there.
     fn arrive(&mut self, now: SimTime) {
-        if self.solver == Solver::Mesh && self.now == now && self.mesh.get_mut().is_changing_at(now.as_nanos()) {
-            return;
+        // What the first change makes due at this very tick waits until the others are made: one solution serves all.
+        let another = self.now == now && self.changing && self.solver == Solver::Mesh;
+        if !another {
+            self.run_to(now);
+            self.changing = true;
         }
-        self.run_to(now);
     }
 
     /// Completes what is due by `now`, each at its own time, and moves there.
     fn run_to(&mut self, now: SimTime) {
         assert!(self.now <= now, "time ran backwards: from {} to {now}", self.now);
-        self.now = now;
-        self.reconsider();
+        (self.now, self.changing) = (now, false);
+        loop {
+            let due = match self.solver {
+                Solver::Forest => self.forest.next_due().filter(|&due| due <= now.as_nanos()),
+                Solver::Mesh => self.mesh.get_mut().next_due_by(now.as_nanos()),
+            };
+            let Some(due) = due else { break };
+            match self.solver {
+                Solver::Forest => self.forest.complete(&mut self.ended),
+                Solver::Mesh => self.mesh.get_mut().complete(&mut self.ended),
+            }
+            self.count_ended(due);
+            self.reconsider();
+        }
         match self.solver {
-            Solver::Forest => {
-                while let Some(due) = self.forest.next_due().filter(|&due| due <= now.as_nanos()) {
-                    self.forest.complete(&mut self.ended);
-                    self.count_ended(due);
-                }
-                self.forest.move_to(now.as_nanos());
-            }
-            Solver::Mesh => {
-                while let Some(due) = self.mesh.get_mut().next_due().filter(|&due| due <= now.as_nanos()) {
-                    self.mesh.get_mut().complete(&mut self.ended);
-                    self.count_ended(due);
-                }
-                self.mesh.get_mut().move_to(now.as_nanos());
-            }
+            Solver::Forest => self.forest.move_to(now.as_nanos()),
+            Solver::Mesh => self.mesh.get_mut().move_to(now.as_nanos()),
         }
     }
 
@@ -525,16 +448,4 @@ impl Network {
             self.leave(slot);
         }
     }
-}
-
-/// The link and its ancestors.
-fn path_down_to<'n>(nodes: &'n [u32], forest: &'n Forest, link: LinkId) -> impl Iterator<Item = LinkId> + 'n {
-    // Nodes of links are numbered in the order of the links.
-    let number = |node| LinkId(nodes.binary_search(&node).expect("a link's parent is a link") as u32);
-    std::iter::successors(Some(nodes[link.index()]), |&node| forest.above(node)).map(number)
-}
-
-/// A cap as the solvers take it. Adding 0 makes a negative zero positive: caps of zero are one class.
-fn cap_of(cap: Option<BytesPerSec>) -> f64 {
-    cap.map_or(f64::INFINITY, |cap| cap.get() + 0.0)
 }

@@ -17,7 +17,9 @@ struct Link {
 #[derive(Clone, Debug)]
 struct Transfer {
     id: TransferId,
+    /// The last link that was named.
     link: LinkId,
+    path: Vec<usize>,
     cap: f64,
     size: f64,
     left: f64,
@@ -63,6 +65,30 @@ impl NaiveNetwork {
 
     /// As [`super::Network::start`].
     pub fn start(&mut self, now: SimTime, link: LinkId, size: Bytes, cap: Option<BytesPerSec>) -> TransferId {
+        let path = std::iter::successors(Some(link.index()), |&at| self.links[at].parent).collect();
+        self.start_on(now, link, path, size, cap)
+    }
+
+    /// As [`super::Network::start_over`].
+    ///
+    /// # Panics
+    /// If there are no links.
+    pub fn start_over(&mut self, now: SimTime, links: &[LinkId], size: Bytes, cap: Option<BytesPerSec>) -> TransferId {
+        let &last = links.last().expect("a transfer runs over a link at least");
+        let mut path: Vec<usize> = links.iter().map(|link| link.index()).collect();
+        path.sort_unstable();
+        path.dedup();
+        self.start_on(now, last, path, size, cap)
+    }
+
+    fn start_on(
+        &mut self,
+        now: SimTime,
+        link: LinkId,
+        path: Vec<usize>,
+        size: Bytes,
+        cap: Option<BytesPerSec>,
+    ) -> TransferId {
         self.run_to(now);
         let id = TransferId { serial: self.started, slot: 0 };
         self.started += 1;
@@ -71,7 +97,7 @@ impl NaiveNetwork {
         } else {
             let size = size.get() as f64;
             let cap = cap.map_or(f64::INFINITY, BytesPerSec::get);
-            self.transfers.push(Transfer { id, link, cap, size, left: size, rate: 0.0 });
+            self.transfers.push(Transfer { id, link, path, cap, size, left: size, rate: 0.0 });
             self.fill();
         }
         id
@@ -112,7 +138,7 @@ impl NaiveNetwork {
     /// As [`super::Network::throughput`].
     #[must_use]
     pub fn throughput(&self, link: LinkId) -> BytesPerSec {
-        let through = self.transfers.iter().filter(|transfer| self.path(transfer.link).any(|at| at == link.index()));
+        let through = self.transfers.iter().filter(|transfer| transfer.path.contains(&link.index()));
         BytesPerSec::new(through.map(|transfer| transfer.rate).sum())
     }
 
@@ -126,10 +152,6 @@ impl NaiveNetwork {
     fn next_due(&self) -> Option<Instant> {
         let due = self.transfers.iter().filter_map(|transfer| transfer.due(self.now));
         due.reduce(|one, other| if other < one { other } else { one })
-    }
-
-    fn path(&self, link: LinkId) -> impl Iterator<Item = usize> + '_ {
-        std::iter::successors(Some(link.index()), |&at| self.links[at].parent)
     }
 
     fn run_to(&mut self, now: SimTime) {
@@ -160,7 +182,7 @@ impl NaiveNetwork {
             // For each link: what it has left for those that rise, and how many they are.
             let mut shares: Vec<(f64, u32)> = self.links.iter().map(|link| (link.capacity, 0)).collect();
             for (at, transfer) in self.transfers.iter().enumerate() {
-                for link in self.path(transfer.link) {
+                for &link in &transfer.path {
                     if rising.contains(&at) {
                         shares[link].1 += 1;
                     } else {
@@ -171,7 +193,7 @@ impl NaiveNetwork {
             let share = |link: usize| shares[link].0.max(0.0) / f64::from(shares[link].1);
             let bound = |at: usize| {
                 let transfer = &self.transfers[at];
-                self.path(transfer.link).map(share).fold(transfer.cap, f64::min)
+                transfer.path.iter().map(|&link| share(link)).fold(transfer.cap, f64::min)
             };
             let level = rising.iter().map(|&at| bound(at)).fold(f64::INFINITY, f64::min);
             let (stop, rise): (Vec<usize>, Vec<usize>) = rising.iter().partition(|&&at| bound(at) <= level);

@@ -2,7 +2,8 @@
 //!
 //! Every file is a scenario: links, and pullers that fetch layers over a path of links, some at a time. A case is a
 //! layer; it agrees when both its start and its finish do. The forest is not written in the files: the link before
-//! another one on a path is its parent.
+//! another one on a path is its parent. Each scenario runs twice: on that forest, and over links without parents,
+//! which is for the general solver.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -45,7 +46,7 @@ struct Results {
     per_puller_layers: Vec<Vec<[f64; 2]>>,
 }
 
-/// One suite for each file in `folder`.
+/// Two suites for each file in `folder`.
 ///
 /// # Panics
 /// If a file is not a scenario, with its name.
@@ -57,14 +58,26 @@ pub(crate) fn suites(folder: &Path) -> Vec<Suite> {
         assert_eq!(scenario.results.columns, ["start_s", "finish_s"], "{file}");
         scenario
     });
-    scenarios.map(|scenario| suite(&scenario)).collect()
+    scenarios.flat_map(|scenario| [Links::Forest, Links::Loose].map(|links| suite(&scenario, links))).collect()
 }
 
-fn suite(scenario: &Scenario) -> Suite {
-    let name = format!("flow-sharing/{}", scenario.name);
+/// How a path is told to the network.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Links {
+    /// By its last link; the others are its ancestors.
+    Forest,
+    /// Link by link; no link has a parent.
+    Loose,
+}
+
+fn suite(scenario: &Scenario, links: Links) -> Suite {
+    let name = match links {
+        Links::Forest => format!("flow-sharing/{}", scenario.name),
+        Links::Loose => format!("flow-sharing/{} over loose links", scenario.name),
+    };
     let cases = scenario.pullers.iter().map(|puller| puller.layer_bytes.len()).sum();
     let disagreements = match parents(scenario) {
-        Ok(parents) => compare(scenario, &simulate(scenario, &parents)),
+        Ok(parents) => compare(scenario, &simulate(scenario, &parents, links)),
         Err(why) => vec![why],
     };
     Suite { name, cases, disagreements }
@@ -89,21 +102,22 @@ fn parents(scenario: &Scenario) -> Result<BTreeMap<usize, Option<usize>>, String
 }
 
 /// Start and finish of every layer in seconds, by puller; not a number where it never came to that.
-fn simulate(scenario: &Scenario, parents: &BTreeMap<usize, Option<usize>>) -> Vec<Vec<[f64; 2]>> {
+fn simulate(scenario: &Scenario, parents: &BTreeMap<usize, Option<usize>>, kind: Links) -> Vec<Vec<[f64; 2]>> {
     let mut network = Network::new();
     let mut links: BTreeMap<usize, LinkId> = BTreeMap::new();
     for puller in &scenario.pullers {
         for &link in &puller.path {
             // A link's parent comes before it on every path.
             if !links.contains_key(&link) {
-                let parent = parents[&link].map(|parent| links[&parent]);
+                let parent = parents[&link].filter(|_| kind == Links::Forest).map(|parent| links[&parent]);
                 links.insert(link, network.add_link(parent, BytesPerSec::new(scenario.links_bytes_per_s[link])));
             }
         }
     }
     let mut run = Run {
         scenario,
-        leaves: scenario.pullers.iter().map(|puller| links[puller.path.last().expect("not empty")]).collect(),
+        kind,
+        paths: scenario.pullers.iter().map(|puller| puller.path.iter().map(|link| links[link]).collect()).collect(),
         network,
         begun: vec![0; scenario.pullers.len()],
         in_flight: BTreeMap::new(),
@@ -124,7 +138,8 @@ fn simulate(scenario: &Scenario, parents: &BTreeMap<usize, Option<usize>>) -> Ve
 
 struct Run<'s> {
     scenario: &'s Scenario,
-    leaves: Vec<LinkId>,
+    kind: Links,
+    paths: Vec<Vec<LinkId>>,
     network: Network,
     /// How many layers each puller has begun.
     begun: Vec<usize>,
@@ -139,7 +154,11 @@ impl Run<'_> {
         let layer = self.begun[puller];
         if let Some(&size) = layer_bytes.get(layer) {
             let cap = Some(BytesPerSec::new(*cap)).filter(|cap| cap.get() > 0.0);
-            let id = self.network.start(now, self.leaves[puller], Bytes::new(size), cap);
+            let path = &self.paths[puller];
+            let id = match self.kind {
+                Links::Forest => self.network.start(now, *path.last().expect("not empty"), Bytes::new(size), cap),
+                Links::Loose => self.network.start_over(now, path, Bytes::new(size), cap),
+            };
             self.begun[puller] += 1;
             self.in_flight.insert(id, (puller, layer));
             self.times[puller][layer][0] = now.as_secs_f64();
@@ -192,7 +211,9 @@ fn a_wrong_finish_time_is_a_disagreement() {
         "results": {"columns": ["start_s", "finish_s"], "per_puller_layers": [[[1.0, 3.0], [3.0, 4.000_000_01]]]},
     }))
     .expect("a scenario");
-    let suite = suite(&scenario);
-    assert_eq!((suite.name.as_str(), suite.cases), ("flow-sharing/x", 2));
-    assert_eq!(suite.disagreements, ["puller 0, layer 1: from 3 s to 4 s, expected from 3 s to 4.00000001 s"]);
+    for (links, name) in [(Links::Forest, "flow-sharing/x"), (Links::Loose, "flow-sharing/x over loose links")] {
+        let suite = suite(&scenario, links);
+        assert_eq!((suite.name.as_str(), suite.cases), (name, 2));
+        assert_eq!(suite.disagreements, ["puller 0, layer 1: from 3 s to 4 s, expected from 3 s to 4.00000001 s"]);
+    }
 }

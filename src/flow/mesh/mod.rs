@@ -92,6 +92,8 @@ impl Flight {
 pub(super) struct Mesh {
     now: Instant,
     links: Vec<Link>,
+    /// No link can carry more, nor ever could.
+    fastest: f64,
     /// The transfers on each link, in no order that means anything.
     hops: Vec<Vec<Hop>>,
     flights: Vec<Flight>,
@@ -110,12 +112,16 @@ pub(super) struct Mesh {
     found: Vec<u32>,
     capped: Vec<(u64, u32)>,
     levels: Vec<Reverse<(u64, u32)>>,
+    /// Since the last completion nothing was changed, and it makes nothing else due at its tick.
+    quiet: bool,
     visits: u64,
+    work: u64,
 }
 
 impl Mesh {
-    /// Adds a link and returns its number; links are numbered from zero.
+    /// Adds a link; links are numbered from zero.
     pub(super) fn add_link(&mut self, capacity: f64) {
+        self.fastest = self.fastest.max(capacity);
         self.links.push(Link { capacity, used: 0.0, rising: 0, component: NONE, marked: false, found: false });
         self.hops.push(Vec::new());
     }
@@ -123,6 +129,12 @@ impl Mesh {
     /// Transfers and links looked at so far.
     pub(super) fn visits(&self) -> u64 {
         self.visits
+    }
+
+    /// How many transfers were in the components in which one ended, so far: what those ends cost, however often
+    /// somebody looked in between.
+    pub(super) fn work(&self) -> u64 {
+        self.work
     }
 
     pub(super) fn now(&self) -> Instant {
@@ -136,6 +148,7 @@ impl Mesh {
 
     pub(super) fn set_capacity(&mut self, link: u32, capacity: f64) {
         self.links[link as usize].capacity = capacity;
+        self.fastest = self.fastest.max(capacity);
         self.mark(link);
     }
 
@@ -225,10 +238,14 @@ impl Mesh {
         self.queue.first().map(|first| first.key.tick())
     }
 
-    /// Whether the clock stands at `tick` and something has changed since it came there: what was due at that tick
-    /// before is complete, and what the change makes due there waits until somebody asks.
-    pub(super) fn is_changing_at(&self, tick: u64) -> bool {
-        !self.marked.is_empty() && self.now.tick() == tick
+    /// The same, if it is by `tick`. After a completion at that very tick it need not solve to know that nothing else
+    /// is due there, so that what is started in its stead is solved together with it.
+    pub(super) fn next_due_by(&mut self, tick: u64) -> Option<u64> {
+        let others = self.queue.first().is_some_and(|first| first.key.tick() <= tick);
+        if self.quiet && self.now.tick() == tick && !others {
+            return None;
+        }
+        self.next_due().filter(|&due| due <= tick)
     }
 
     /// Moves to a tick by which nothing is due.
@@ -242,21 +259,30 @@ impl Mesh {
         let Some(now) = self.queue.first().map(|first| first.key) else { return };
         self.now = now;
         let first = ended.len();
+        let mut least_left = f64::INFINITY;
         while let Some(&Keyed { item, .. }) = self.queue.first().filter(|next| now.coincides_with(next.key)) {
             heap::remove(&mut self.queue, 0, &mut self.queue_at);
-            let ends = |transfer: &&u32| {
-                let flight = &self.flights[**transfer as usize];
-                flight.about(now) <= fill::NEAR_NANOS && flight.due(now).is_some_and(|due| now.coincides_with(due))
-            };
-            ended.extend(self.members[item as usize].iter().filter(ends));
+            self.work += self.members[item as usize].len() as u64;
+            for &transfer in &self.members[item as usize] {
+                let flight = &self.flights[transfer as usize];
+                let near = flight.about(now) <= fill::NEAR_NANOS;
+                if near && flight.due(now).is_some_and(|due| now.coincides_with(due)) {
+                    ended.push(transfer);
+                } else {
+                    least_left = least_left.min(flight.remaining(now));
+                }
+            }
         }
         for &transfer in &ended[first..] {
             self.remove(transfer);
         }
+        // What takes two nanoseconds at the rate of the fastest link does not end within the rest of this one.
+        self.quiet = least_left > self.fastest * 2e-9;
     }
 
     /// Marks a link, and gives up its component.
     fn mark(&mut self, link: u32) {
+        self.quiet = false;
         let Link { component, ref mut marked, .. } = self.links[link as usize];
         if *marked {
             return;

@@ -70,3 +70,30 @@ fn equal_links_with_a_common_cap_per_connection_flip_as_one() {
         assert!(visits < 40.0, "{visits} visits per event with {k} clusters");
     }
 }
+
+#[test]
+fn the_general_solver_looks_once_at_what_is_connected_with_an_event_and_at_nothing_else() {
+    // Ten pairs of links, thirty transfers over each pair.
+    let mut network = Network::new();
+    let pairs: Vec<_> = (0..10).map(|_| [0; 2].map(|_| network.add_link(None, rate(1e6)))).collect();
+    let mut sizes = (0_u64..).map(|at| bytes(1_000_000 + at * 7919 % 1_000_000));
+    let mut pair_of = std::collections::BTreeMap::new();
+    for at in 0..300 {
+        let pair = pairs[at % 10];
+        pair_of.insert(network.start_over(secs(0), &pair, sizes.next().expect("endless"), None), pair);
+    }
+    assert!(network.next_completion().is_some());
+    // All starts at one instant are solved at once: 300 transfers and 20 links.
+    assert_eq!(network.visits(), 320);
+    let mut completed = Vec::new();
+    for event in 1..=50 {
+        let now = network.next_completion().expect("all moves");
+        network.advance(now, &mut completed);
+        assert_eq!(completed.len(), 1);
+        let pair = pair_of.remove(&completed.pop().expect("one")).expect("it was started");
+        pair_of.insert(network.start_over(now, &pair, sizes.next().expect("endless"), None), pair);
+        assert!(network.next_completion().is_some());
+        // An end and the start that follows at once are solved together: 30 transfers and 2 links.
+        assert_eq!(network.visits(), 320 + 32 * event);
+    }
+}

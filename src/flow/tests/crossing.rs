@@ -89,3 +89,45 @@ fn a_whole_path_is_the_same_as_its_last_link() {
     // whole: 30 / 10 = 3 s; part: 30 left at 20 B/s: 4.5 s.
     assert_eq!(run(&mut network), [(secs(3), vec![whole]), (nanos(4_500_000_000), vec![part])]);
 }
+
+#[test]
+fn going_over_to_the_general_solver_and_back_moves_no_byte() {
+    // A tree of 60 downlinks that all run all the time, and two peers among them that exchange something now and then;
+    // the tree computed by the forest alone is what it must come to while nobody exchanges anything.
+    let mut network = Network::new();
+    let egress = network.add_link(None, rate(1000.0));
+    let downs: Vec<_> = (0..60).map(|i| network.add_link(Some(egress), rate(10.0 + f64::from(i % 7)))).collect();
+    let mut ledger = crate::flow::check::Ledger::new();
+    // Of some 100 s each, and none like another.
+    let size = |at: u64| bytes(1000 + at * 7919 % 1000);
+    let start = |network: &mut Network, now: SimTime, at: u64| {
+        let id = match at {
+            500 | 900 => network.start_over(now, &[downs[3], downs[50]], size(at), None),
+            _ => network.start(now, downs[at as usize % 60], size(at), cap(5.0 + (at % 11) as f64)),
+        };
+        assert_eq!(id.serial(), at);
+    };
+    (0..100).for_each(|at| start(&mut network, SimTime::ZERO, at));
+    let (mut now, mut ended, mut solvers) = (SimTime::ZERO, 0, Vec::new());
+    while ended < 1500 {
+        assert_eq!(crate::flow::check::unfairness(&network), Vec::<String>::new());
+        ledger.note(now, &network);
+        if solvers.last() != Some(&network.solver) {
+            solvers.push(network.solver);
+        }
+        now = network.next_completion().expect("all moves");
+        let mut completed = Vec::new();
+        network.advance(now, &mut completed);
+        for id in completed {
+            ledger.completed(size(id.serial()));
+            ended += 1;
+            if ended <= 1400 {
+                start(&mut network, now, 99 + ended);
+            }
+        }
+    }
+    ledger.note(now, &network);
+    assert_eq!((network.active(), ledger.imbalance()), (0, None));
+    use crate::flow::Solver::{Forest, Mesh};
+    assert_eq!(solvers, [Forest, Mesh, Forest, Mesh, Forest], "over and back, once for each exchange");
+}

@@ -1,4 +1,4 @@
-//! Random forests under random scripts: the solver against progressive filling.
+//! Random networks under random scripts: the solvers against progressive filling, and against each other.
 
 use std::collections::BTreeMap;
 
@@ -15,6 +15,7 @@ trait Solver {
     fn add_link(&mut self, parent: Option<LinkId>, capacity: BytesPerSec) -> LinkId;
     fn set_capacity(&mut self, now: SimTime, link: LinkId, capacity: BytesPerSec);
     fn start(&mut self, now: SimTime, link: LinkId, size: Bytes, cap: Option<BytesPerSec>) -> TransferId;
+    fn start_over(&mut self, now: SimTime, links: &[LinkId], size: Bytes, cap: Option<BytesPerSec>) -> TransferId;
     fn cancel(&mut self, now: SimTime, id: TransferId) -> Bytes;
     fn next_completion(&self) -> Option<SimTime>;
     fn advance(&mut self, now: SimTime, completed: &mut Vec<TransferId>);
@@ -35,6 +36,15 @@ macro_rules! forward {
             }
             fn start(&mut self, now: SimTime, link: LinkId, size: Bytes, cap: Option<BytesPerSec>) -> TransferId {
                 self.start(now, link, size, cap)
+            }
+            fn start_over(
+                &mut self,
+                now: SimTime,
+                links: &[LinkId],
+                size: Bytes,
+                cap: Option<BytesPerSec>,
+            ) -> TransferId {
+                self.start_over(now, links, size, cap)
             }
             fn cancel(&mut self, now: SimTime, id: TransferId) -> Bytes {
                 self.cancel(now, id)
@@ -65,10 +75,18 @@ forward!(Network {
 });
 
 #[derive(Clone, Debug)]
+enum Route {
+    /// A link and its ancestors.
+    Down(usize),
+    /// These links, whatever they are.
+    Over(Vec<usize>),
+}
+
+#[derive(Clone, Debug)]
 enum Step {
-    /// Layers of these sizes on one link, `parallel` at a time, each begun the instant one before it ends.
+    /// Layers of these sizes on one route, `parallel` at a time, each begun the instant one before it ends.
     Pull {
-        link: usize,
+        route: Route,
         layers: Vec<u64>,
         parallel: usize,
         cap: Option<f64>,
@@ -105,8 +123,9 @@ struct Run<S> {
     ledger: Ledger,
     /// Layers in flight.
     layer_of: BTreeMap<TransferId, Layer>,
-    /// Of each pull: link, sizes, cap, and the next layer to begin.
-    pulls: Vec<(LinkId, Vec<u64>, Option<f64>, usize)>,
+    links: Vec<LinkId>,
+    /// Of each pull: route, sizes, cap, and the next layer to begin.
+    pulls: Vec<(Route, Vec<u64>, Option<f64>, usize)>,
     ends: BTreeMap<Layer, End>,
     /// Rates and throughputs after each step.
     samples: Vec<f64>,
@@ -114,9 +133,16 @@ struct Run<S> {
 
 impl<S: Solver> Run<S> {
     fn begin_next_layer(&mut self, now: SimTime, pull: usize) {
-        let (link, sizes, most, next) = &mut self.pulls[pull];
+        let (route, sizes, most, next) = &mut self.pulls[pull];
         if let Some(&size) = sizes.get(*next) {
-            let id = self.solver.start(now, *link, bytes(size), most.map(rate));
+            let (size, cap) = (bytes(size), most.map(rate));
+            let id = match route {
+                Route::Down(link) => self.solver.start(now, self.links[*link], size, cap),
+                Route::Over(links) => {
+                    let links: Vec<LinkId> = links.iter().map(|&link| self.links[link]).collect();
+                    self.solver.start_over(now, &links, size, cap)
+                }
+            };
             self.layer_of.insert(id, (pull, *next));
             *next += 1;
             self.solver.check(now, &mut self.ledger);
@@ -142,10 +168,10 @@ impl<S: Solver> Run<S> {
         }
     }
 
-    fn step(&mut self, now: SimTime, step: &Step, links: &[LinkId]) {
+    fn step(&mut self, now: SimTime, step: &Step) {
         match step {
-            Step::Pull { link, layers, parallel, cap } => {
-                self.pulls.push((links[*link], layers.clone(), *cap, 0));
+            Step::Pull { route, layers, parallel, cap } => {
+                self.pulls.push((route.clone(), layers.clone(), *cap, 0));
                 for _ in 0..*parallel {
                     self.begin_next_layer(now, self.pulls.len() - 1);
                 }
@@ -167,7 +193,7 @@ impl<S: Solver> Run<S> {
                 }
             }
             Step::SetCapacity { link, capacity } => {
-                self.solver.set_capacity(now, links[*link], rate(*capacity));
+                self.solver.set_capacity(now, self.links[*link], rate(*capacity));
                 self.solver.check(now, &mut self.ledger);
             }
         }
@@ -179,13 +205,14 @@ fn run_script<S: Solver>(solver: S, script: &Script) -> Run<S> {
         solver,
         ledger: Ledger::new(),
         layer_of: BTreeMap::new(),
+        links: Vec::new(),
         pulls: Vec::new(),
         ends: BTreeMap::new(),
         samples: Vec::new(),
     };
-    let mut links: Vec<LinkId> = Vec::new();
     for &(above, capacity) in &script.links {
-        links.push(run.solver.add_link(above.map(|above| links[above]), rate(capacity)));
+        let link = run.solver.add_link(above.map(|above| run.links[above]), rate(capacity));
+        run.links.push(link);
     }
     let mut now = SimTime::ZERO;
     for (wait, step) in &script.steps {
@@ -193,10 +220,10 @@ fn run_script<S: Solver>(solver: S, script: &Script) -> Run<S> {
         run.run_until(now);
         // Completions up to `now` were asked for one at a time; this moves on to `now` itself.
         run.solver.advance(now, &mut Vec::new());
-        run.step(now, step, &links);
+        run.step(now, step);
         let by_layer: BTreeMap<Layer, TransferId> = run.layer_of.iter().map(|(&id, &layer)| (layer, id)).collect();
         run.samples.extend(by_layer.values().map(|&id| run.solver.rate(id).get()));
-        run.samples.extend(links.iter().map(|&link| run.solver.throughput(link).get()));
+        run.samples.extend(run.links.iter().map(|&link| run.solver.throughput(link).get()));
     }
     run.run_until(SimTime::MAX);
     run
@@ -215,11 +242,31 @@ fn size() -> impl Strategy<Value = u64> {
     prop_oneof![4 => prop::sample::select(vec![0, 100, 100, 200, 400]), 4 => 1u64..1000]
 }
 
-fn step(links: usize) -> impl Strategy<Value = Step> {
+/// How likely it is that a pull goes over any set of links.
+#[derive(Clone, Copy, Debug)]
+enum Crossing {
+    Never,
+    Sometimes,
+    Often,
+}
+
+fn route(links: usize, crossing: Crossing) -> impl Strategy<Value = Route> {
+    let (down, over) = match crossing {
+        Crossing::Never => (1, 0),
+        Crossing::Sometimes => (9, 1),
+        Crossing::Often => (1, 2),
+    };
+    prop_oneof![
+        down => (0..links).prop_map(Route::Down),
+        over => prop::collection::vec(0..links, 1..6).prop_map(Route::Over),
+    ]
+}
+
+fn step(links: usize, crossing: Crossing) -> impl Strategy<Value = Step> {
     let layers = prop::collection::vec(size(), 1..6);
     prop_oneof![
-        6 => (0..links, layers, 1usize..4, prop::option::of(amount()))
-            .prop_map(|(link, layers, parallel, cap)| Step::Pull { link, layers, parallel, cap }),
+        6 => (route(links, crossing), layers, 1usize..4, prop::option::of(amount()))
+            .prop_map(|(route, layers, parallel, cap)| Step::Pull { route, layers, parallel, cap }),
         1 => (0usize..20).prop_map(|pull| Step::GiveUp { pull }),
         2 => (0..links, capacity()).prop_map(|(link, capacity)| Step::SetCapacity { link, capacity }),
     ]
@@ -231,7 +278,7 @@ fn wait() -> impl Strategy<Value = u64> {
     prop_oneof![2 => Just(0), 3 => (1u64..10_000).prop_map(|ms| ms * 1_000_123 + 457)]
 }
 
-fn script() -> impl Strategy<Value = Script> {
+fn script(crossing: Crossing) -> impl Strategy<Value = Script> {
     // Deep forests come from parents close by, wide ones from parents far back.
     let link = (prop::option::weighted(0.85, (any::<prop::sample::Index>(), any::<bool>())), capacity());
     prop::collection::vec(link, 1..10)
@@ -242,8 +289,8 @@ fn script() -> impl Strategy<Value = Script> {
             let links = links.into_iter().enumerate();
             links.map(|(at, (up, capacity))| (up.filter(|_| at > 0).map(|up| above(at, up)), capacity)).collect()
         })
-        .prop_flat_map(|links: Vec<_>| {
-            let steps = prop::collection::vec((wait(), step(links.len())), 1..20);
+        .prop_flat_map(move |links: Vec<_>| {
+            let steps = prop::collection::vec((wait(), step(links.len(), crossing)), 1..20);
             (Just(links), steps).prop_map(|(links, steps)| Script { links, steps })
         })
 }
@@ -252,38 +299,88 @@ fn near(one: f64, other: f64, absolute: f64) -> bool {
     (one - other).abs() <= absolute + 1e-9 * one.abs().max(other.abs())
 }
 
+/// A network that the general solver computes: a transfer that stands still runs over two roots of its own.
+fn general() -> Network {
+    let mut network = Network::new();
+    let aside = [0; 2].map(|_| network.add_link(None, rate(1.0)));
+    network.start_over(SimTime::ZERO, &aside, bytes(1), cap(0.0));
+    network
+}
+
+/// Whether two runs of one script came out the same: the ends of all layers, and the rates after each step.
+fn differences<S, O>(one: &Run<S>, other: &Run<O>) -> Vec<String> {
+    let mut differences = Vec::new();
+    if !one.ends.keys().eq(other.ends.keys()) {
+        differences.push(format!("ends: {:?} and {:?}", one.ends, other.ends));
+        return differences;
+    }
+    for (layer, end) in &one.ends {
+        let same = match (*end, other.ends[layer]) {
+            (End::Complete { at: one }, End::Complete { at: other }) => near(one, other, 1.0),
+            (End::GivenUp { delivered: one }, End::GivenUp { delivered: other }) => near(one, other, 1.0),
+            _ => false,
+        };
+        if !same {
+            differences.push(format!("layer {layer:?}: {end:?} and {:?}", other.ends[layer]));
+        }
+    }
+    assert_eq!(one.samples.len(), other.samples.len());
+    let samples = one.samples.iter().zip(&other.samples);
+    differences.extend(
+        samples
+            .filter(|&(&one, &other)| !near(one, other, 1e-9))
+            .map(|(one, other)| format!("rates {one} and {other}")),
+    );
+    differences
+}
+
+/// Nothing is left but what stands still, and every byte that was sent arrived.
+fn leftovers(run: &Run<Network>) -> Vec<String> {
+    let mut ledger = run.ledger.clone();
+    let mut leftovers = Vec::new();
+    for transfer in run.solver.transfers() {
+        if transfer.rate > BytesPerSec::ZERO {
+            leftovers.push(format!("{transfer:?} still moves"));
+        }
+        ledger.delivered(transfer.delivered);
+    }
+    leftovers.extend(ledger.imbalance().map(|bytes| format!("{bytes} B more were sent than arrived")));
+    leftovers
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 3000, rng_seed: RngSeed::Fixed(1), ..ProptestConfig::default() })]
 
     #[test]
-    fn the_solver_agrees_with_progressive_filling(script in script()) {
+    fn the_solver_agrees_with_progressive_filling(script in script(Crossing::Never)) {
         let fast = run_script(Network::new(), &script);
         let slow = run_script(NaiveNetwork::new(), &script);
-        prop_assert_eq!(fast.ends.keys().collect::<Vec<_>>(), slow.ends.keys().collect::<Vec<_>>());
-        for (layer, end) in &fast.ends {
-            let same = match (*end, slow.ends[layer]) {
-                (End::Complete { at: one }, End::Complete { at: other }) => near(one, other, 1.0),
-                (End::GivenUp { delivered: one }, End::GivenUp { delivered: other }) => near(one, other, 1.0),
-                _ => false,
-            };
-            prop_assert!(same, "layer {:?}: {:?}, by filling {:?}", layer, end, slow.ends[layer]);
-        }
-        prop_assert_eq!(fast.samples.len(), slow.samples.len());
-        for (one, other) in fast.samples.iter().zip(&slow.samples) {
-            prop_assert!(near(*one, *other, 1e-9), "rates {} and {}", one, other);
-        }
-        // Nothing is left but what stands still, and every byte that left a source arrived.
-        let mut ledger = fast.ledger.clone();
-        for transfer in fast.solver.transfers() {
-            prop_assert_eq!(transfer.rate, BytesPerSec::ZERO);
-            ledger.delivered(transfer.delivered);
-        }
-        prop_assert_eq!(ledger.imbalance(), None);
+        prop_assert_eq!(differences(&fast, &slow), Vec::<String>::new());
+        prop_assert_eq!(leftovers(&fast), Vec::<String>::new());
+        // The general solver computes the same.
+        let general = run_script(general(), &script);
+        prop_assert_eq!(differences(&general, &slow), Vec::<String>::new());
+        prop_assert_eq!(differences(&general, &fast), Vec::<String>::new());
+        prop_assert_eq!(leftovers(&general), Vec::<String>::new());
     }
 
-    /// Going straight to a later time is the same as stopping at each completion on the way, to the last bit.
+    /// Most of these scripts go over from the forest to the general solver, and back.
     #[test]
-    fn jumping_over_completions_is_the_same_as_stepping_through_them(script in script()) {
+    fn transfers_over_any_links_agree_with_progressive_filling(
+        script in prop_oneof![script(Crossing::Sometimes), script(Crossing::Often)],
+    ) {
+        let fast = run_script(Network::new(), &script);
+        let slow = run_script(NaiveNetwork::new(), &script);
+        prop_assert_eq!(differences(&fast, &slow), Vec::<String>::new());
+        prop_assert_eq!(leftovers(&fast), Vec::<String>::new());
+    }
+
+    /// Going straight to a later time is the same as stopping at each completion on the way, and asking for rates in
+    /// between changes nothing, to the last bit.
+    #[test]
+    fn jumping_over_completions_is_the_same_as_stepping_through_them(
+        script in prop_oneof![script(Crossing::Never), script(Crossing::Sometimes), script(Crossing::Often)],
+    ) {
         let [stepped, jumped] = [true, false].map(|step_through| {
             let mut network = Network::new();
             let mut links: Vec<LinkId> = Vec::new();
@@ -297,9 +394,18 @@ proptest! {
                     network.advance(next, &mut completed);
                 }
                 match step {
-                    Step::Pull { link, layers, cap, .. } => {
+                    Step::Pull { route, layers, cap, .. } => {
                         for &size in layers {
-                            network.start(now, links[*link], bytes(size), cap.map(rate));
+                            if step_through {
+                                let _ = (network.next_completion(), network.throughput(links[0]));
+                            }
+                            match route {
+                                Route::Down(link) => network.start(now, links[*link], bytes(size), cap.map(rate)),
+                                Route::Over(over) => {
+                                    let over: Vec<LinkId> = over.iter().map(|&link| links[link]).collect();
+                                    network.start_over(now, &over, bytes(size), cap.map(rate))
+                                }
+                            };
                         }
                     }
                     Step::GiveUp { .. } => network.advance(now, &mut completed),

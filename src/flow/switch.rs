@@ -1,0 +1,117 @@
+//! Which of the two solvers computes the rates, and how transfers go over from one to the other.
+//!
+//! Two things decide, and neither is who asked for what in between: whether a transfer that *crosses* is in flight, one over
+//! other links than a link and its ancestors; and what the ends since the last one cost. With one in flight the general
+//! solver computes. Once none is, each end of a transfer costs as much as its component has transfers, and going
+//! over to the forest and, some day, back costs about as much as `PATIENCE` times all that are in flight. When the
+//! first sum has reached the second, or nothing is in flight, the forest takes over: so what is spent is about
+//! twice what the better choice would have cost, also when crossing transfers come one at a time.
+//!
+//! What goes over is the bytes to go, at the point where the clock stands; no byte is moved.
+
+use super::forest::Forest;
+use super::{LinkId, Network, Phase, Transfer};
+use crate::units::BytesPerSec;
+
+/// Who computes the rates; the transfers in flight are with that one alone.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(super) enum Solver {
+    #[default]
+    Forest,
+    Mesh,
+}
+
+/// How much work for the general solver, per transfer in flight, pays for going over to the forest and back: that costs
+/// about as much as filling components with 16 times as many transfers.
+const PATIENCE: u64 = 16;
+
+impl Network {
+    /// Hands a transfer that does not cross, with `left` bytes to go, to the present solver.
+    pub(super) fn launch(&mut self, slot: u32, left: f64) {
+        let Transfer { link, cap, .. } = self.transfers[slot as usize];
+        match self.solver {
+            Solver::Forest => self.forest.insert(slot, self.nodes[link.index()], cap_of(cap), left),
+            Solver::Mesh => {
+                let Self { nodes, forest, mesh, .. } = self;
+                mesh.get_mut().insert(slot, path_down_to(nodes, forest, link).map(|link| link.0), cap_of(cap), left);
+            }
+        }
+    }
+
+    /// Counts a transfer out that is not in flight any more.
+    pub(super) fn leave(&mut self, slot: u32) {
+        self.active -= 1;
+        if self.transfers[slot as usize].crossing {
+            self.crossing -= 1;
+            self.work_when_crossing = self.mesh.get_mut().work();
+        }
+    }
+
+    pub(super) fn remaining(&self, slot: u32) -> f64 {
+        match self.solver {
+            Solver::Forest => self.forest.remaining(slot),
+            Solver::Mesh => self.mesh.borrow().remaining(slot),
+        }
+    }
+
+    /// The link and its ancestors.
+    pub(super) fn path_down_to(&self, link: LinkId) -> impl Iterator<Item = LinkId> + '_ {
+        path_down_to(&self.nodes, &self.forest, link)
+    }
+
+    fn in_flight(&self) -> impl Iterator<Item = u32> + use<> {
+        let in_flight: Vec<u32> = if self.active == 0 {
+            Vec::new()
+        } else {
+            let slots = self.transfers.iter().zip(0..);
+            slots.filter(|(transfer, _)| transfer.phase == Phase::InFlight).map(|(_, slot)| slot).collect()
+        };
+        in_flight.into_iter()
+    }
+
+    /// Hands all that is in flight over to the general solver.
+    pub(super) fn leave_forest(&mut self) {
+        // The one that crosses is entered, and in flight, but with neither solver yet.
+        let handed: Vec<(u32, f64)> = self
+            .in_flight()
+            .filter(|&slot| !self.transfers[slot as usize].crossing)
+            .map(|slot| (slot, self.forest.remaining(slot)))
+            .collect();
+        self.solver = Solver::Mesh;
+        self.mesh.get_mut().set_now(self.forest.now());
+        for (slot, left) in handed {
+            self.forest.remove(slot);
+            self.launch(slot, left);
+        }
+    }
+
+    /// Hands all that is in flight back to the forest, once nothing crosses and that is worth it.
+    pub(super) fn reconsider(&mut self) {
+        if self.solver == Solver::Forest || self.crossing > 0 {
+            return;
+        }
+        let worked = self.mesh.get_mut().work() - self.work_when_crossing;
+        if worked < PATIENCE * self.active as u64 {
+            return;
+        }
+        self.solver = Solver::Forest;
+        self.forest.set_now(self.mesh.get_mut().now());
+        for slot in self.in_flight() {
+            let left = self.mesh.get_mut().remaining(slot);
+            self.mesh.get_mut().remove(slot);
+            self.launch(slot, left);
+        }
+    }
+}
+
+/// The link and its ancestors.
+fn path_down_to<'n>(nodes: &'n [u32], forest: &'n Forest, link: LinkId) -> impl Iterator<Item = LinkId> + 'n {
+    // Nodes of links are numbered in the order of the links.
+    let number = |node| LinkId(nodes.binary_search(&node).expect("a link's parent is a link") as u32);
+    std::iter::successors(Some(nodes[link.index()]), |&node| forest.above(node)).map(number)
+}
+
+/// A cap as the solvers take it. Adding 0 makes a negative zero positive: caps of zero are one class.
+pub(super) fn cap_of(cap: Option<BytesPerSec>) -> f64 {
+    cap.map_or(f64::INFINITY, |cap| cap.get() + 0.0)
+}
