@@ -10,7 +10,7 @@ use clap::Args;
 use fleetsim::rollout::rancher_fleet::{Explanation, RolloutStrategy, Rules, explain as explain_fleet};
 use fleetsim::scenario::{Experiment, Scenario, Strategy, Variant};
 use fleetsim::units::{Bytes, SimDuration};
-use fleetsim::world::{CountOrPercent, ReleaseKind};
+use fleetsim::world::{CountOrPercent, RegistrySpec, ReleaseKind, RequestLimit, Trouble};
 
 use super::{ExperimentArgs, Failure, explain_kubefleet, output};
 
@@ -53,6 +53,9 @@ fn fleet(scenario: &Scenario) -> String {
     let update = world.release == ReleaseKind::Update;
     let mut text =
         format!("fleet: {} clusters, {nodes} nodes; registry egress {}\n", world.clusters.len(), world.registry.egress);
+    for limit in registry_limits(&world.registry) {
+        let _ = writeln!(text, "registry: {limit}");
+    }
     for image in &world.images {
         let total: Bytes = image.layers.iter().map(|layer| layer.compressed).sum();
         let new: Bytes = image
@@ -74,6 +77,33 @@ fn fleet(scenario: &Scenario) -> String {
     }
     text.push_str(&distribution::text(world));
     text
+}
+
+/// What bounds requests to a registry beside its egress, also what a preset sets.
+fn registry_limits(registry: &RegistrySpec) -> Vec<String> {
+    let mut limits = Vec::new();
+    let bucket = |name: &str, limit: Option<RequestLimit>| {
+        limit.map(|limit| format!("{name}: {:.1} requests/s, {} at once", limit.rate.get(), limit.burst))
+    };
+    for (name, host) in [("API", &registry.api), ("tokens", &registry.token), ("blobs", &registry.blobs)] {
+        limits.extend(bucket(name, host.request_limit));
+        limits.extend(host.connections.map(|limit| format!("{name}: {} connections", limit.max)));
+        limits.extend(host.workers.map(|workers| format!("{name}: {workers} workers")));
+    }
+    limits.extend(bucket("manifests", registry.manifest_limit));
+    limits.extend(bucket("requests for blobs", registry.blob_limit));
+    limits.extend(registry.pull_quota.map(|quota| format!("{} pulls in {}", quota.pulls, quota.per)));
+    if !registry.redirect {
+        limits.push("no redirect: the API sends the blobs".to_owned());
+    }
+    limits.extend(registry.windows.iter().map(|window| {
+        let what = match window.trouble {
+            Trouble::Down => "down".to_owned(),
+            Trouble::Brownout { egress, requests } => format!("egress {egress}, requests {requests}"),
+        };
+        format!("{what} from {} to {}", window.from, window.to)
+    }));
+    limits
 }
 
 fn strategy(variant: &Variant) -> String {

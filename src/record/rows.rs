@@ -78,10 +78,31 @@ pub struct RunRow {
     pub requests: u64,
     /// Requests answered with 429.
     pub responses_429: u64,
+    /// Requests answered with 503.
+    #[serde(default)]
+    pub responses_503: u64,
+    /// Requests that no host answered in time.
+    #[serde(default)]
+    pub request_timeouts: u64,
     /// Image pulls started.
     pub pulls: u64,
     /// Attempts to pull that failed, for whatever reason.
     pub failed_pulls: u64,
+    /// Of them, those that the kubelet's own rate refused.
+    #[serde(default)]
+    pub failed_pulls_kubelet_rate: u64,
+    /// Of them, those whose tries were all answered with 429.
+    #[serde(default)]
+    pub failed_pulls_429: u64,
+    /// Of them, those that were answered with 503.
+    #[serde(default)]
+    pub failed_pulls_503: u64,
+    /// Of them, those whose requests were not answered.
+    #[serde(default)]
+    pub failed_pulls_unreachable: u64,
+    /// Of them, those that the runtime cancelled because nothing came.
+    #[serde(default)]
+    pub failed_pulls_no_progress: u64,
     /// Times a pod was sent into image back-off.
     pub backoffs: u64,
     /// Containers that crashed.

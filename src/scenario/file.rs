@@ -12,10 +12,12 @@ use serde::de::{self, Deserializer, MapAccess, Visitor, value::MapAccessDeserial
 use serde::{Deserialize, de::DeserializeOwned};
 
 use super::cloud_foundry_file::CloudFoundryFile;
-use super::distribution_file::{CdnFile, DistributionFile, MirrorFile};
+use super::distribution_file::{DistributionFile, MirrorFile};
 use super::file_argo_cd::{ArgoCdFile, ArgoCdProposalFile};
+use super::file_registry::RegistryFile;
+use super::file_runtime::{RetryFile, RuntimeFile, SlotScopeFile};
 use super::kubefleet::{KubeFleetRollingFile, KubeFleetStagedFile};
-use super::quantity::{Amount, Anything, Duration, Ordered, PerTime, Percent, Rate, RateLimit, Size, Spread};
+use super::quantity::{Amount, Anything, Duration, Ordered, Percent, Rate, Size, Spread, Timeout};
 use crate::rollout::label_selector::LabelSelector;
 use crate::rollout::rancher_fleet::{IntOrString, ManualPartition, Rules};
 
@@ -169,32 +171,6 @@ pub(crate) struct RegionFile {
     pub(crate) bandwidth: Rate,
 }
 
-/// The registry that serves every image.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub(crate) struct RegistryFile {
-    /// What it can send in all. Default: 10 Gbit/s.
-    pub(crate) egress: Option<Rate>,
-    /// What one connection can carry at most, or `unlimited`. Default: 88 MB/s.
-    pub(crate) per_connection: Option<RateLimit>,
-    /// A content delivery network that carries less of a blob which nobody has downloaded yet. Default: none.
-    pub(crate) cdn: Option<CdnFile>,
-    /// Token bucket for requests; what exceeds it is answered with 429. Default: no limit.
-    pub(crate) requests: Option<RequestsFile>,
-    /// Time to answer one request, without the round trip. Default: {median: 20 ms, sigma: 0.5}.
-    pub(crate) service_time: Option<Spread>,
-}
-
-/// A token bucket.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub(crate) struct RequestsFile {
-    /// Tokens per time.
-    pub(crate) rate: PerTime,
-    /// Most tokens it holds, at least 1. Default: as many as come in one second.
-    pub(crate) burst: Option<u32>,
-}
-
 /// Kubelet, container runtime, disk and network card.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
@@ -216,15 +192,29 @@ pub(crate) struct NodeFile {
     pub(crate) crash_backoff: Option<BackoffFile>,
     /// From an error to the pod's next sync. Default: {min: 10 s, max: 15 s}.
     pub(crate) error_requeue: Option<Spread>,
-    /// Layers downloaded at once. Default: 3.
+    /// The container runtime, whose defaults the next fields take. Default: containerd-2.4.
+    pub(crate) runtime: Option<RuntimeFile>,
+    /// Layers downloaded at once. Default: 3; CRI-O 6.
     pub(crate) download_slots: Option<u32>,
-    /// What the slots are counted over. Default: node.
+    /// What the slots are counted over. Default: node; image for containerd up to 2.0 and CRI-O.
     pub(crate) slot_scope: Option<SlotScopeFile>,
     /// How often a request that was answered with 429 is repeated, and when.
     #[serde(rename = "retry429")]
     pub(crate) retry_429: Option<RetryFile>,
-    /// Whether a failed attempt's partial layers are continued by the next one. Default: true.
+    /// Answers 503 in a row after which a request is made again at once. Default: 1; 0 for containerd up to 2.0 and
+    /// CRI-O.
+    #[serde(rename = "retry5xx")]
+    pub(crate) retry_5xx: Option<u32>,
+    /// How often a request that got no answer is repeated, and when. Default: 5 in all, 50 ms; one before containerd 2.4.
+    pub(crate) retry_transport: Option<RetryFile>,
+    /// How long a request waits for a connection. Default: 30 s.
+    pub(crate) dial_timeout: Option<Duration>,
+    /// How long a pull may go without a byte, or `off`. Default: 5m; 1m for containerd 1.7, off for CRI-O.
+    pub(crate) no_progress_timeout: Option<Timeout>,
+    /// Whether a failed attempt's partial layers are continued by the next one. Default: true; false for CRI-O.
     pub(crate) resume: Option<bool>,
+    /// Whether a pull of an image that the node is pulling already waits for that one. Default: false; true for CRI-O.
+    pub(crate) merge_pulls: Option<bool>,
     /// Whether compressed layers stay on the node after they are unpacked. Default: true.
     pub(crate) keep_blobs: Option<bool>,
     /// Uncompressed bytes written per second while unpacking one layer. Default: 200 MB/s.
@@ -239,16 +229,6 @@ pub(crate) struct NodeFile {
     pub(crate) start_overhead: Option<Spread>,
 }
 
-/// What the runtime's download slots are counted over.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) enum SlotScopeFile {
-    /// All pulls of a node share them (containerd since 2.1).
-    Node,
-    /// Each image pull has its own (containerd up to 2.0, CRI-O).
-    Image,
-}
-
 /// A wait that doubles.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
@@ -257,18 +237,6 @@ pub(crate) struct BackoffFile {
     pub(crate) initial: Option<Duration>,
     /// The longest wait. Default: 300 s.
     pub(crate) max: Option<Duration>,
-}
-
-/// How the runtime repeats a request that was answered with 429.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub(crate) struct RetryFile {
-    /// Requests in all, the first included. Default: 5.
-    pub(crate) attempts: Option<u32>,
-    /// Wait before the second request; it doubles. Default: 0 s (containerd).
-    pub(crate) delay: Option<Duration>,
-    /// Longest wait between two requests. Default: `delay`.
-    pub(crate) delay_max: Option<Duration>,
 }
 
 /// What is rolled out.

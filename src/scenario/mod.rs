@@ -10,6 +10,8 @@ mod distribution_file;
 mod error;
 mod file;
 mod file_argo_cd;
+mod file_registry;
+mod file_runtime;
 mod files;
 mod inventory;
 mod kubefleet;

@@ -93,6 +93,11 @@ quantity!(
     ["88 MB/s", "unlimited"]
 );
 quantity!(
+    /// A duration, or no end.
+    Timeout(Option<SimDuration>), read_timeout,
+    "a duration with a unit (ns, us, ms, s, m, h, d), or `off`", r"^\s*([0-9].*|off)$", ["5m", "off"]
+);
+quantity!(
     /// A rate of countable things.
     PerTime(PerSecond), text::parse_per_second,
     "a rate with a unit (/s, /min, /h)", r"^\s*[0-9].*/(s|min|h)\s*$", ["1000/s", "600/min"]
@@ -105,6 +110,10 @@ quantity!(
 
 fn read_rate_limit(value: &str) -> Result<Option<BytesPerSec>, crate::units::UnitError> {
     if value.trim() == "unlimited" { Ok(None) } else { text::parse_rate(value).map(Some) }
+}
+
+fn read_timeout(value: &str) -> Result<Option<SimDuration>, crate::units::UnitError> {
+    if value.trim() == "off" { Ok(None) } else { text::parse_duration(value).map(Some) }
 }
 
 /// A count, or a whole percentage of one.

@@ -23,7 +23,7 @@ use crate::rollout::Hold;
 use crate::rollout::baseline::Baseline;
 use crate::scenario::{Scenario, Strategy, Variant};
 use crate::units::SimTime;
-use crate::world::{ClusterPhase, CountOrPercent, DriverEvent, Event, Meter, Queue, World};
+use crate::world::{ClusterPhase, CountOrPercent, DriverEvent, Event, Meter, PullError, Queue, World};
 use baseline::BaselineProduct;
 use controller::Controller;
 use kubefleet_rolling::KubeFleetRollingProduct;
@@ -173,8 +173,15 @@ impl<'s> Sim<'s> {
             egress_busy_share: self.world.busy_share(end - SimTime::ZERO),
             requests: totals.requests,
             responses_429: totals.responses_429,
+            responses_503: totals.responses_503,
+            request_timeouts: totals.timeouts,
             pulls: totals.pulls,
             failed_pulls: totals.failed_pulls.iter().sum(),
+            failed_pulls_kubelet_rate: totals.failed_pulls[PullError::KubeletRate as usize],
+            failed_pulls_429: totals.failed_pulls[PullError::TooManyRequests as usize],
+            failed_pulls_503: totals.failed_pulls[PullError::Unavailable as usize],
+            failed_pulls_unreachable: totals.failed_pulls[PullError::Unreachable as usize],
+            failed_pulls_no_progress: totals.failed_pulls[PullError::NoProgress as usize],
             backoffs: totals.backoffs,
             crashes: totals.crashes,
             peak_not_ready: meter.peak_not_ready(),

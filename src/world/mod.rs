@@ -52,6 +52,7 @@ pub use ids::{ClusterId, NodeId, PodId, PullId};
 pub use meter::{Bin, ClusterPhase, Gauge, Meter};
 pub use pull::PullError;
 pub use registry::HostRole;
+pub use registry::presets::RegistryPreset;
 pub use runtime::{Answer, Request};
 pub use spec::*;
 
@@ -583,7 +584,9 @@ impl<'s> World<'s> {
     fn flow_changed(&mut self, queue: &mut Queue) {
         self.let_in(queue);
         self.follow_load(queue.now());
-        self.meter.set_egress(self.network.throughput(self.egress), self.network.is_saturated(self.egress));
+        let rate = self.network.throughput(self.egress);
+        // A link that carries nothing because it is down is not busy.
+        self.meter.set_egress(rate, rate.get() > 0.0 && self.network.is_saturated(self.egress));
         match (self.network.next_completion(), self.flow_event) {
             (Some(at), Some(event)) => {
                 let pending = queue.reschedule(event, at);

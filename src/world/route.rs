@@ -102,3 +102,43 @@ fn slow_start_delay(tcp: TcpSpec, rtt: SimDuration, rate: f64, size: Bytes) -> S
     let come = (first * (rounds.exp2() - 1.0)).min(size.get() as f64);
     SimDuration::from_secs_f64((rounds * rtt - come / rate).max(0.0))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::bare_world;
+    use super::*;
+    use crate::units::Share;
+
+    #[test]
+    fn a_connection_carries_the_least_of_cap_window_and_loss() {
+        let mut world = bare_world(1);
+        let cap = |world: &super::super::WorldSpec| {
+            connection_cap(&world.registry, &world.clusters[0]).map(|cap| cap.get().round())
+        };
+        world.clusters[0].rtt = SimDuration::from_millis(80);
+        assert_eq!(cap(&world), None, "nothing bounds it by default");
+        // 4 MiB / 80 ms = 52.4 MB/s.
+        world.registry.tcp.window = Some(Bytes::new(4_194_304));
+        assert_eq!(cap(&world), Some(52_428_800.0));
+        // 1460 B / 80 ms · 1.22 / sqrt(1 %) = 222 650 B/s.
+        world.clusters[0].loss = Share::new(0.01);
+        assert_eq!(cap(&world), Some(222_650.0));
+        world.registry.per_connection = Some(BytesPerSec::new(100_000.0));
+        assert_eq!(cap(&world), Some(100_000.0));
+    }
+
+    #[test]
+    fn slow_start_costs_its_round_trips_less_what_has_come() {
+        let tcp = TcpSpec { initial_segments: Some(10), ..TcpSpec::OFF };
+        let rtt = SimDuration::from_millis(100);
+        let delay = |size: u64| slow_start_delay(tcp, rtt, 10e6, Bytes::new(size)).as_secs_f64();
+        // A round trip at full rate carries 1 MB, the first one 14 600 B: ceil(log2(68.5)) = 7 rounds, in which
+        // 127 · 14 600 B come, 0.185 42 s worth of the full rate.
+        assert!((delay(100_000_000) - (0.7 - 0.185_42)).abs() < 1e-9);
+        assert!((delay(14_600) - (0.1 - 0.001_46)).abs() < 1e-9, "one round trip");
+        assert!((delay(14_601) - (0.2 - 0.001_460_1)).abs() < 1e-9, "one byte more takes two");
+        let fast = slow_start_delay(tcp, SimDuration::ZERO, 10e6, Bytes::new(100_000_000));
+        assert!(fast.is_zero(), "no round trip, no delay");
+        assert!(slow_start_delay(TcpSpec::OFF, rtt, 10e6, Bytes::new(100_000_000)).is_zero(), "off");
+    }
+}

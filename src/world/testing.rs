@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::{
-    AgentSpec, Backoff, ClusterFacts, ClusterId, ClusterSpec, CountOrPercent, DistributionSpec, DurationModel, Event,
-    FaultSpec, ImageSpec, LayerSpec, NEW, NodeSpec, PullOrder, PullPolicy, Queue, RegistrySpec, ReleaseKind,
-    RuntimeSpec, Totals, WorkloadKind, WorkloadSpec, World, WorldSpec,
+    AgentSpec, Backoff, ClusterFacts, ClusterId, ClusterSpec, CountOrPercent, DistributionSpec, DriverEvent,
+    DurationModel, Event, FaultSpec, ImageSpec, LayerSpec, NEW, NodeSpec, PullOrder, PullPolicy, Queue, RegistrySpec,
+    ReleaseKind, RuntimeSpec, Totals, WorkloadKind, WorkloadSpec, World, WorldSpec,
 };
 use crate::engine::{self, EventQueue, Model};
 use crate::units::{Bytes, BytesPerSec, Share, SimDuration, SimTime};
@@ -101,6 +101,8 @@ pub(crate) struct Played {
     pub(crate) peak_pulls: u64,
     pub(crate) peak_downloads: u64,
     pub(crate) egress_peaks: (f64, f64),
+    /// For how long the egress was at its capacity.
+    pub(crate) busy_s: f64,
     /// Every event with its time.
     pub(crate) events: Vec<(SimTime, Event)>,
 }
@@ -117,38 +119,59 @@ impl Played {
     }
 }
 
-struct Alone<'s>(World<'s>);
+/// What a test does to a world at a time of its choice.
+pub(crate) type Deed = fn(&mut World<'_>, &mut Queue);
+
+/// A world without a product, and what is done to it, in the order of time.
+struct Alone<'s> {
+    world: World<'s>,
+    deeds: std::vec::IntoIter<Deed>,
+}
 
 impl Model for Alone<'_> {
     type Event = Event;
 
     fn handle(&mut self, event: Event, queue: &mut Queue) {
-        self.0.handle(event, queue);
-        self.0.take_reports();
+        if event == Event::Driver(DriverEvent::Due) {
+            self.deeds.next().expect("one event for each deed")(&mut self.world, queue);
+        }
+        self.world.handle(event, queue);
+        self.world.take_reports();
     }
 }
 
 /// Tells every cluster the new revision at time zero, and lets the world run until nothing more can happen or the
 /// horizon comes. Bytes are checked for conservation.
 pub(crate) fn play(spec: &WorldSpec, seed: u64, horizon: SimDuration) -> Played {
+    play_with(spec, seed, horizon, &[])
+}
+
+/// As [`play`], and does this and that at so many seconds, in the order of time.
+pub(crate) fn play_with(spec: &WorldSpec, seed: u64, horizon: SimDuration, deeds: &[(f64, Deed)]) -> Played {
     let mut queue = EventQueue::new();
-    let mut model = Alone(World::new(spec, seed, 0, &mut queue));
+    let world = World::new(spec, seed, 0, &mut queue);
+    let deeds_alone: Vec<Deed> = deeds.iter().map(|&(_, deed)| deed).collect();
+    let mut model = Alone { world, deeds: deeds_alone.into_iter() };
     for at in 0..spec.clusters.len() {
-        model.0.tell(ClusterId::at(at), NEW, &mut queue);
+        model.world.tell(ClusterId::at(at), NEW, &mut queue);
+    }
+    for &(at, _) in deeds {
+        queue.schedule(SimTime::ZERO + SimDuration::from_secs_f64(at), Event::Driver(DriverEvent::Due));
     }
     let mut events = Vec::new();
     let mut observer = |now: SimTime, event: &Event| events.push((now, *event));
     engine::run(&mut model, &mut queue, &mut observer, SimTime::ZERO + horizon, |model, queue| {
-        model.0.is_at_rest(queue, 0)
+        model.world.is_at_rest(queue, 0)
     });
-    let totals = model.0.finish(queue.now());
-    model.0.assert_bytes_are_conserved();
+    let totals = model.world.finish(queue.now());
+    model.world.assert_bytes_are_conserved();
     Played {
-        facts: model.0.facts().copied().collect(),
+        facts: model.world.facts().copied().collect(),
         totals,
-        peak_pulls: model.0.meter().pulls.peak(),
-        peak_downloads: model.0.meter().downloads.peak(),
-        egress_peaks: model.0.meter().egress_peaks(),
+        peak_pulls: model.world.meter().pulls.peak(),
+        peak_downloads: model.world.meter().downloads.peak(),
+        egress_peaks: model.world.meter().egress_peaks(),
+        busy_s: model.world.meter().busy().as_secs_f64(),
         events,
     }
 }

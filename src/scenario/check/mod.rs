@@ -7,7 +7,9 @@ mod distribution;
 mod fleet;
 mod kubefleet;
 mod parts;
+mod registry;
 mod release;
+mod runtime;
 mod strategy;
 
 pub(crate) use parts::control_loop;

@@ -1,51 +1,19 @@
-//! Registry, nodes, agent and faults.
+//! Nodes, agent and faults.
 
-use super::super::file::{AgentFile, BackoffFile, ControllerFile, FaultsFile, NodeFile, RegistryFile, SlotScopeFile};
+use super::super::file::{AgentFile, BackoffFile, ControllerFile, FaultsFile, NodeFile};
 use super::super::path::Path;
 use super::super::quantity::Percent;
 use super::Checker;
 use crate::rollout::{ControlLoop, rancher_fleet};
 use crate::units::{BytesPerSec, PerSecond, Share, SimDuration};
 use crate::world::calibration as default;
-use crate::world::{
-    AgentSpec, Backoff, FaultSpec, NodeSpec, PullOrder, RegistrySpec, RequestLimit, RetrySpec, RuntimeSpec, SlotScope,
-};
+use crate::world::{AgentSpec, Backoff, FaultSpec, NodeSpec, PullOrder, RequestLimit};
 
-fn mb(rate: f64) -> BytesPerSec {
+pub(super) fn mb(rate: f64) -> BytesPerSec {
     BytesPerSec::new(rate * 1e6)
 }
 
 impl Checker<'_> {
-    pub(super) fn registry(&mut self, written: Option<&RegistryFile>) -> RegistrySpec {
-        let written = written.cloned().unwrap_or_default();
-        let path = Path::of("registry");
-        // A content delivery network says itself what a connection carries.
-        let usual = if written.cdn.is_some() { None } else { Some(mb(default::CONNECTION_MB)) };
-        let per_connection = written.per_connection.map_or(usual, |limit| limit.0);
-        if per_connection.is_some_and(|rate| rate.get() <= 0.0) {
-            let help = "write a rate above 0, or `unlimited`";
-            self.report(&path.key("perConnection"), "nothing ever arrives over a connection of 0", help);
-        }
-        let request_limit = written.requests.as_ref().map(|requests| {
-            let path = path.key("requests");
-            let rate = requests.rate.0;
-            if rate.get() <= 0.0 {
-                let help = "write a rate above 0, or leave `requests` out for no limit";
-                self.report(&path.key("rate"), "no request would ever be answered", help);
-            }
-            let second = (rate.get().ceil() as u32).max(1);
-            RequestLimit { rate, burst: self.count(&path.key("burst"), requests.burst, second) }
-        });
-        let egress =
-            self.rate(&path.key("egress"), written.egress, BytesPerSec::from_gbit(default::REGISTRY_EGRESS_GBIT));
-        let service_time = written.service_time.map_or(default::SERVICE_TIME, |time| time.0);
-        let mut registry = RegistrySpec::unlimited(egress, service_time);
-        registry.per_connection = per_connection;
-        registry.cdn = written.cdn.map(|cdn| self.cdn(&path.key("cdn"), cdn));
-        registry.api.request_limit = request_limit;
-        registry
-    }
-
     pub(super) fn node(&mut self, written: Option<&NodeFile>) -> NodeSpec {
         let written = written.cloned().unwrap_or_default();
         let path = Path::of("node");
@@ -69,20 +37,7 @@ impl Checker<'_> {
                 default::CRASH_BACKOFF,
             ),
             error_requeue: written.error_requeue.map_or(default::ERROR_REQUEUE, |span| span.0),
-            runtime: RuntimeSpec {
-                download_slots: self.count(
-                    &path.key("downloadSlots"),
-                    written.download_slots,
-                    RuntimeSpec::CONTAINERD_2_4.download_slots,
-                ),
-                slot_scope: match written.slot_scope {
-                    Some(SlotScopeFile::Image) => SlotScope::Image,
-                    Some(SlotScopeFile::Node) | None => SlotScope::Node,
-                },
-                retry_429: self.retry(&path.key("retry429"), &written),
-                resume: written.resume.unwrap_or(true),
-                ..RuntimeSpec::CONTAINERD_2_4
-            },
+            runtime: self.runtime(&path, &written),
             keep_blobs: written.keep_blobs.unwrap_or(default::KEEP_BLOBS),
             unpack_rate: self.rate(&path.key("unpackRate"), written.unpack_rate, mb(default::UNPACK_MB)),
             unpack_spread: spread,
@@ -127,22 +82,6 @@ impl Checker<'_> {
             self.report(&path.key("max"), message, "raise `max` or lower `initial`");
         }
         Backoff { initial, max }
-    }
-
-    fn retry(&mut self, path: &Path, written: &NodeFile) -> RetrySpec {
-        let Some(written) = &written.retry_429 else { return RuntimeSpec::CONTAINERD_2_4.retry_429 };
-        let delay = written.delay.map_or(RuntimeSpec::CONTAINERD_2_4.retry_429.delay, |span| span.0);
-        let delay_max = written.delay_max.map_or(delay, |span| span.0);
-        if delay_max < delay {
-            let message = format!("the longest wait ({delay_max}) is shorter than the first ({delay})");
-            self.report(&path.key("delayMax"), message, "raise `delayMax` or lower `delay`");
-        }
-        let attempts =
-            self.count(&path.key("attempts"), written.attempts, RuntimeSpec::CONTAINERD_2_4.retry_429.attempts);
-        if attempts > 1000 {
-            self.report(&path.key("attempts"), format!("{attempts} requests for one"), "write at most 1000");
-        }
-        RetrySpec { attempts, delay, delay_max, honours_retry_after: false }
     }
 
     pub(super) fn agent(&mut self, written: Option<&AgentFile>) -> AgentSpec {

@@ -159,6 +159,52 @@ fn bad_input_is_refused_with_its_place_and_the_mend() {
             ],
         ),
         (
+            "egress: 10 Gbit/s",
+            "windows: [{from: 1h, for: 1h, down: true}, {from: 90m, for: 1h, egress: 10%}]",
+            &[
+                "9:62: registry.windows[1].from: it begins before `registry.windows[0]` is over (help: let windows follow \
+               each other)",
+            ],
+        ),
+        (
+            "egress: 10 Gbit/s",
+            "windows: [{from: 1h, for: 1h}]",
+            &[
+                "9:23: registry.windows[0]: nothing is out of order in this window (help: write `down: true`, `egress: 10%` \
+               or `requests: 20%`)",
+            ],
+        ),
+        (
+            "egress: 10 Gbit/s",
+            "windows: [{from: 1h, for: 1h, requests: 0%}]",
+            &[
+                "9:52: registry.windows[0].requests: nothing would be answered (help: write a share above 0%, or `down: \
+               true`)",
+            ],
+        ),
+        (
+            "burst: 2000",
+            "burst: 2000, answer: 418",
+            &["9:77: registry.requests.answer: no registry says 418 here (help: write 429 or 503)"],
+        ),
+        (
+            "egress: 10 Gbit/s",
+            "blobs: {redirect: false, workers: 3}",
+            &[
+                "9:30: registry.blobs.redirect: without a redirect the API host sends the blobs, and this host is never asked \
+               (help: write the limits beside `blobs`, or `redirect: true`)",
+            ],
+        ),
+        ("egress: 10 Gbit/s", "workers: 0", &["9:21: registry.workers: 0 is too few (help: write 1 or more)"]),
+        (
+            "rtt: 30 ms}",
+            "rtt: 30 ms, loss: 100%}",
+            &[
+                "7:117: fleet[0].loss: nothing ever arrives when everything is lost (help: write less than 100%; a cluster \
+               that is cut off is `faults: {offline: {share: …}}`)",
+            ],
+        ),
+        (
             "bound: {allAtOnce: {}}",
             "bound: {allAtOnce: {}, oneByOne: {}}",
             &[

@@ -3,7 +3,10 @@
 use super::*;
 use crate::rollout::rancher_fleet::IntOrString;
 use crate::units::{Bytes, BytesPerSec, Share, SimDuration};
-use crate::world::{DurationModel, PullOrder, ReleaseKind, SlotScope, Way, WorkloadKind};
+use crate::world::{
+    ConnectionLimit, DurationModel, Excess, OverLimit, PullOrder, RegistrySpec, ReleaseKind, RequestLimit, RetrySpec,
+    RuntimeSpec, SlotScope, Trouble, Way, WorkloadKind, calibration,
+};
 
 #[test]
 fn the_sketch_loads_with_every_value_in_its_place() {
@@ -236,4 +239,61 @@ fn ways_of_distribution_are_chosen_by_key_and_can_be_swept() {
         worlds[0].registry.per_connection, None,
         "a content delivery network says itself what connections carry"
     );
+}
+
+#[test]
+fn a_registry_and_a_runtime_begin_with_a_preset_and_are_changed_by_what_is_written() {
+    let text = SKETCH.replace(
+        "registry: {egress: 10 Gbit/s, requests: {rate: 1000/s, burst: 2000}}",
+        "registry:
+  preset: ecr
+  egress: 5 Gbit/s
+  tcp: {window: 4 MiB, slowStart: true}
+  blobRequests: {rate: 100/s}
+  connections: {max: 50, excess: queue}
+  workers: 8
+  token: {requests: {rate: 60/min}, serviceTime: 1 s}
+  blobs: {requests: {rate: 10/s, burst: 20, answer: 503}, overload: {connections: 50, floor: 24%}}
+  pullQuota: {pulls: 100, per: 6h, scope: address}
+  retryAfter: 30 s
+  windows: [{from: 2h, for: 10m, egress: 0%, requests: 20%}, {from: 30m, for: 1h, down: true}]
+node: {runtime: cri-o, downloadSlots: 2, retry5xx: 3, retryTransport: {attempts: 2, delay: 1 s}, noProgressTimeout: 2m}",
+    );
+    let experiment = load_text(&text).unwrap_or_else(|error| panic!("{error}"));
+    let world = &experiment.variants[0].scenario.world;
+    let registry = &world.registry;
+    let rate = |limit: Option<RequestLimit>| limit.map(|limit| (limit.rate.get(), limit.burst));
+    assert_eq!(registry.egress, BytesPerSec::from_gbit(5.0));
+    assert_eq!(rate(registry.manifest_limit), Some((2000.0, 2000)), "ECR's");
+    assert_eq!(rate(registry.blob_limit), Some((100.0, 100)), "written");
+    assert_eq!(rate(registry.token.request_limit), Some((1.0, 1)));
+    assert_eq!(
+        (rate(registry.blobs.request_limit), registry.blobs.over_limit),
+        (Some((10.0, 20)), OverLimit::Unavailable)
+    );
+    assert_eq!(registry.api.connections, Some(ConnectionLimit { max: 50, excess: Excess::Queue }));
+    assert_eq!((registry.api.workers, registry.tcp.initial_segments), (Some(8), Some(10)));
+    assert_eq!(
+        registry.windows.iter().map(|window| window.trouble == Trouble::Down).collect::<Vec<_>>(),
+        [true, false]
+    );
+    let runtime = RuntimeSpec {
+        download_slots: 2,
+        retry_5xx: 3,
+        retry_transport: RetrySpec::every(2, SimDuration::from_secs(1)),
+        no_progress_timeout: Some(SimDuration::from_mins(2)),
+        ..RuntimeSpec::CRI_O
+    };
+    assert_eq!(world.node.runtime, runtime);
+}
+
+#[test]
+fn what_is_not_written_is_as_containerd_and_a_plain_registry_have_it() {
+    let experiment = load_text(SKETCH).unwrap_or_else(|error| panic!("{error}"));
+    let world = &experiment.variants[0].scenario.world;
+    assert_eq!(world.node.runtime, RuntimeSpec::CONTAINERD_2_4);
+    let mut plain = RegistrySpec::unlimited(BytesPerSec::from_gbit(10.0), calibration::SERVICE_TIME);
+    plain.per_connection = Some(BytesPerSec::new(88e6));
+    plain.api.request_limit = world.registry.api.request_limit;
+    assert_eq!(world.registry, plain);
 }

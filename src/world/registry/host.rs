@@ -1,6 +1,6 @@
 //! One host of a registry: a token bucket, then connections, then workers.
 //!
-//! A request above the bucket's rate is answered with 429 and holds nothing. One above the connection limit is answered
+//! A request above the bucket's rate is refused (429, or 503) and holds nothing. One above the connection limit is answered
 //! with 503 or waits. One that has a connection waits for a worker, first come first served: with n workers and a
 //! service time of s a host answers n/s requests per second, as a server does that is bound by its processors.
 //!
@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use super::super::gates::TokenBucket;
 use super::super::ids::PullId;
 use super::super::runtime::Request;
-use super::spec::{Excess, HostSpec};
+use super::spec::{Excess, HostSpec, OverLimit};
 use crate::units::SimTime;
 
 /// A request as a host knows it.
@@ -78,7 +78,13 @@ impl Host {
     /// A request arrives.
     pub(in crate::world) fn arrives(&mut self, ticket: Ticket, now: SimTime) -> Admission {
         if self.bucket.as_mut().is_some_and(|bucket| !bucket.try_take(now)) {
-            return Admission::TooMany;
+            return match self.spec.over_limit {
+                OverLimit::TooMany => Admission::TooMany,
+                OverLimit::Unavailable => Admission::Unavailable,
+            };
+        }
+        if !self.holds_requests() {
+            return Admission::Serve;
         }
         if let Some(limit) = self.spec.connections
             && self.open == limit.max
@@ -138,5 +144,48 @@ impl Host {
     pub(super) fn drop_waiting(&mut self) -> Vec<Ticket> {
         self.open -= self.inside.len() as u32;
         self.inside.drain(..).chain(self.outside.drain(..)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::spec::DurationModel;
+    use super::super::spec::ConnectionLimit;
+    use super::*;
+    use crate::units::SimDuration;
+
+    fn ticket(at: u32) -> Ticket {
+        (PullId(at), Request::Manifest)
+    }
+
+    #[test]
+    fn a_request_passes_connections_and_workers_in_the_order_in_which_it_came() {
+        let mut spec = HostSpec::unlimited(DurationModel::Constant(SimDuration::ZERO));
+        spec.connections = Some(ConnectionLimit { max: 2, excess: Excess::Queue });
+        spec.workers = Some(1);
+        let mut host = Host::new(spec);
+        let admitted: Vec<Admission> = (0..4).map(|at| host.arrives(ticket(at), SimTime::ZERO)).collect();
+        assert_eq!(admitted, [Admission::Serve, Admission::Wait, Admission::Wait, Admission::Wait]);
+        // The first is served: the second gets its worker, the third its connection.
+        assert_eq!(host.worker_freed(|_| true), Some(ticket(1)));
+        host.close();
+        assert_eq!(host.next_from_outside(|_| true), None, "it has a connection and waits for the worker");
+        // The second is served, and the third has given up meanwhile: its connection goes to the fourth, and the worker.
+        assert_eq!(host.worker_freed(|pull| pull != PullId(2)), None);
+        host.close();
+        assert_eq!(host.next_from_outside(|_| true), Some(ticket(3)));
+    }
+
+    #[test]
+    fn a_connection_too_many_is_refused_until_one_is_closed() {
+        let mut spec = HostSpec::unlimited(DurationModel::Constant(SimDuration::ZERO));
+        spec.connections = Some(ConnectionLimit { max: 1, excess: Excess::Refuse });
+        let mut host = Host::new(spec);
+        assert_eq!(host.arrives(ticket(0), SimTime::ZERO), Admission::Serve);
+        assert_eq!(host.arrives(ticket(1), SimTime::ZERO), Admission::Unavailable);
+        assert_eq!(host.worker_freed(|_| true), None);
+        assert_eq!(host.arrives(ticket(1), SimTime::ZERO), Admission::Unavailable, "served, and not closed yet");
+        host.close();
+        assert_eq!(host.arrives(ticket(1), SimTime::ZERO), Admission::Serve);
     }
 }

@@ -5,13 +5,16 @@
 //! | `host` | one host: token bucket, connections, workers |
 //! | `quota` | images that may be pulled in a span of time |
 //! | `trouble` | windows in which it is down or slow, and egress that falls under load |
-//! | `spec` | the parameters |
+//! | `spec`, `presets` | the parameters, and those that are published of known registries |
 //!
 //! Left out: the cost of the answers' own bytes, other clients, and limits that a registry changes while it is used.
 
 mod host;
+pub(super) mod presets;
 mod quota;
 pub(super) mod spec;
+#[cfg(test)]
+mod tests;
 mod trouble;
 
 use super::gates::TokenBucket;

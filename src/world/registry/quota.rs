@@ -1,9 +1,8 @@
 //! A limit on images pulled in any span of time, per account or per address, as Docker Hub has one.
 //!
 //! Counted are requests for a platform's manifest that were allowed: Docker Hub counts a pull for each platform, and a
-//! version check by HEAD not at all (docker/docs, `docker-hub/usage`). The span is looked back over from each request;
-//! Docker's own headers tell a window of 21 600 s (`ratelimit-limit: 100;w=21600`). That the window slides and is not
-//! cut at fixed times is a guess.
+//! version check by HEAD not at all (docker/docs pull request 20788). The span is looked back over from each request: its
+//! headers tell a window of 21 600 s (`ratelimit-limit: 100;w=21600`), which updatecli's documentation calls a rolling one.
 
 use std::collections::{HashMap, VecDeque};
 

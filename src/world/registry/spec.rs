@@ -63,8 +63,10 @@ impl RegistrySpec {
 /// One host of a registry: a request passes its bucket, then takes a connection, then a worker.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HostSpec {
-    /// Token bucket in front of all its requests; what exceeds it is answered with 429. `None`: no limit.
+    /// Token bucket in front of all its requests. `None`: no limit.
     pub request_limit: Option<RequestLimit>,
+    /// What is said to a request above that limit.
+    pub over_limit: OverLimit,
     /// Connections at once. `None`: no cap.
     pub connections: Option<ConnectionLimit>,
     /// Requests served at once; others wait, first come first served. `None`: no cap.
@@ -77,8 +79,17 @@ impl HostSpec {
     /// A host that serves every request at once.
     #[must_use]
     pub const fn unlimited(service_time: DurationModel) -> Self {
-        Self { request_limit: None, connections: None, workers: None, service_time }
+        Self { request_limit: None, over_limit: OverLimit::TooMany, connections: None, workers: None, service_time }
     }
+}
+
+/// What a host says to a request above its rate.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum OverLimit {
+    /// 429.
+    TooMany,
+    /// 503, as S3 does ("SlowDown").
+    Unavailable,
 }
 
 /// A token bucket: `burst` requests at once, refilled at `rate`.

@@ -13,6 +13,8 @@ mod answers;
 mod progress;
 mod request;
 pub(super) mod spec;
+#[cfg(test)]
+mod tests;
 
 pub(super) use answers::Tries;
 pub use request::{Answer, Request};

@@ -1,0 +1,203 @@
+//! The registry's limits and outages against hand algebra, and one measured server.
+
+use super::super::testing::{Played, bare_world, fixed, layer, play};
+use super::super::{
+    ConnectionLimit, Event, Excess, ImageSpec, OverloadSpec, PullError, PullQuota, QuotaScope, RegistryPreset,
+    RuntimeSpec, Trouble, WindowSpec, WorkloadSpec, WorldSpec,
+};
+use crate::units::{Bytes, BytesPerSec, Share, SimDuration, SimTime};
+
+const DAY: SimDuration = SimDuration::from_hours(24);
+
+fn secs(secs: f64) -> SimDuration {
+    SimDuration::from_secs_f64(secs)
+}
+
+#[track_caller]
+fn assert_ready(played: &Played, expected: &[f64], what: &str) {
+    let ready: Vec<f64> = played.ready_s().into_iter().map(|at| at.expect("the cluster became ready")).collect();
+    assert_eq!(ready.len(), expected.len());
+    for (ready, expected) in ready.iter().zip(expected) {
+        assert!((ready - expected).abs() < 1e-5, "{what}: {ready}, expected {expected}");
+    }
+}
+
+/// One cluster behind 100 MB/s of egress, and a registry that is out of order for a while.
+fn troubled(from: f64, span: f64, trouble: Trouble) -> WorldSpec {
+    let mut world = bare_world(1);
+    world.registry.egress = BytesPerSec::new(100e6);
+    world.node.error_requeue = fixed(secs(1.0));
+    let from = SimTime::ZERO + secs(from);
+    world.registry.windows = vec![WindowSpec { from, to: from + secs(span), trouble }];
+    world
+}
+
+fn brownout(egress: f64, requests: f64) -> Trouble {
+    Trouble::Brownout { egress: Share::new(egress), requests: Share::new(requests) }
+}
+
+#[test]
+fn a_brownout_slows_what_is_under_way_and_loses_nothing() {
+    let played = play(&troubled(0.5, 1.0, brownout(0.1, 1.0)), 1, DAY);
+    // 50 MB in 0.5 s, 10 MB in the second at 10 MB/s, the other 40 MB in 0.4 s.
+    assert_ready(&played, &[1.9], "brownout");
+    assert_eq!((played.totals.sent, played.totals.lost), (Bytes::new(100_000_000), Bytes::ZERO));
+}
+
+#[test]
+fn nobody_waits_for_a_window_that_nobody_pulls_in() {
+    let played = play(&troubled(3600.0, 60.0, Trouble::Down), 1, DAY);
+    assert_ready(&played, &[1.0], "long before");
+    assert_eq!(played.times(|event| matches!(event, Event::RegistryWindow { .. })), [0.0_f64; 0], "the run is over");
+}
+
+#[test]
+fn in_a_brownout_requests_are_served_more_slowly() {
+    let mut world = troubled(0.0, 3600.0, brownout(1.0, 0.5));
+    world.registry.api.service_time = fixed(secs(0.1));
+    world.registry.token.service_time = fixed(secs(0.1));
+    // Six requests to the API and one for the token, 0.2 s each instead of 0.1 s; then the bytes.
+    assert_ready(&play(&world, 1, DAY), &[7.0 * 0.2 + 1.0], "half the rate");
+}
+
+#[test]
+fn a_short_outage_only_delays() {
+    let played = play(&troubled(0.4, 100.0, Trouble::Down), 1, DAY);
+    assert_ready(&played, &[101.0], "it stands still for 100 s");
+    assert_eq!(played.totals.failed_pulls, [0; PullError::COUNT]);
+    // The bytes take a second in all, before and after.
+    assert!((played.busy_s - 1.0).abs() < 1e-6, "an egress that is down is not busy: {} s", played.busy_s);
+}
+
+#[test]
+fn an_outage_cancels_pulls_after_five_minutes_and_the_next_attempt_goes_on_where_they_were() {
+    let played = play(&troubled(0.4, 400.0, Trouble::Down), 1, DAY);
+    // 40 MB have come when nothing moves any more, at 0.4 s; cancelled at 300.4 s; the gate opens 10 s later. Each request
+    // then waits 30 s for a connection: until 340.4, 370.45 and 400.5 s. The registry is back since 400.4 s, so the fourth,
+    // at 400.55 s, is answered at once, and the other 60 MB take 0.6 s.
+    assert_ready(&played, &[401.15], "resumed");
+    assert_eq!(played.totals.failed_pulls[PullError::NoProgress as usize], 1);
+    assert_eq!((played.totals.timeouts, played.totals.failed_pulls.iter().sum::<u64>()), (3, 1));
+    assert_eq!((played.totals.sent, played.totals.lost), (Bytes::new(100_000_000), Bytes::ZERO));
+}
+
+#[test]
+fn a_runtime_without_a_time_out_waits_for_ever() {
+    let mut world = troubled(0.4, 4000.0, Trouble::Down);
+    world.node.runtime = RuntimeSpec::CRI_O;
+    let played = play(&world, 1, DAY);
+    assert_ready(&played, &[4001.0], "CRI-O");
+    assert_eq!(played.totals.failed_pulls, [0; PullError::COUNT]);
+}
+
+#[test]
+fn without_egress_requests_are_answered_and_no_byte_comes() {
+    let mut world = troubled(0.0, 100.0, brownout(0.0, 1.0));
+    world.node.runtime = RuntimeSpec::CONTAINERD_1_7;
+    let played = play(&world, 1, DAY);
+    // The first attempt is cancelled after 60 s, the second begins at 70 s and waits until 100 s.
+    assert_ready(&played, &[101.0], "no egress");
+    assert_eq!(played.totals.failed_pulls[PullError::NoProgress as usize], 1);
+    assert_eq!(played.totals.timeouts, 0);
+}
+
+#[test]
+fn blobs_that_wait_for_a_connection_come_one_after_the_other() {
+    let limit = Some(ConnectionLimit { max: 1, excess: Excess::Queue });
+    let mut world = bare_world(3);
+    world.registry.blobs.connections = limit;
+    let redirected = play(&world, 1, DAY);
+    assert_ready(&redirected, &[1.0, 2.0, 3.0], "one at a time, first come first served");
+    assert_eq!(redirected.peak_downloads, 1);
+    let mut world = bare_world(3);
+    world.registry.redirect = false;
+    world.registry.api.connections = limit;
+    assert_eq!(play(&world, 1, DAY).peak_downloads, 1, "without a redirect the API's connection lasts as long");
+}
+
+#[test]
+fn a_refused_connection_is_tried_once_more_and_then_the_pull_fails() {
+    let mut world = bare_world(2);
+    world.node.error_requeue = fixed(secs(1.0));
+    world.registry.blobs.connections = Some(ConnectionLimit { max: 1, excess: Excess::Refuse });
+    // The second cluster is 50 ms away, so it asks while the first one's layer is sent.
+    world.clusters[1].rtt = secs(0.05);
+    let played = play(&world, 1, DAY);
+    // It asks the blob host for the first time after 12 round trips and a half, 0.65 s: for the config, and is refused; so
+    // it is after two more round trips. The gate opens 10 s later.
+    assert_eq!(played.totals.responses_503, 2);
+    assert_eq!(played.totals.failed_pulls[PullError::Unavailable as usize], 1);
+    assert!(played.ready_s()[1].is_some_and(|at| at > 11.0 && at < 13.0), "{:?}", played.ready_s());
+}
+
+#[test]
+fn without_a_redirect_blobs_cost_one_round_trip_less() {
+    let mut world = bare_world(1);
+    world.clusters[0].rtt = secs(0.1);
+    world.registry.redirect = false;
+    // API: 2 for the connection, 401, HEAD, index, manifest, config, layer; token 2 + 1: 11 round trips, and 1 s of bytes.
+    assert_ready(&play(&world, 1, DAY), &[2.1], "no blob host");
+}
+
+#[test]
+fn egress_falls_under_too_many_blobs() {
+    let mut world = bare_world(4);
+    world.registry.egress = BytesPerSec::new(200e6);
+    world.registry.overload = Some(OverloadSpec { connections: 2, floor: Share::new(0.2) });
+    // Four at once leave 2/4 of 200 MB/s: 400 MB in 4 s, all at the same time.
+    assert_ready(&play(&world, 1, DAY), &[4.0; 4], "half the egress");
+}
+
+#[test]
+fn a_pull_quota_refuses_the_next_pull_until_its_span_is_over() {
+    let mut world = bare_world(2);
+    world.node.error_requeue = fixed(secs(1.0));
+    world.registry.pull_quota = Some(PullQuota { pulls: 1, per: secs(100.0), scope: QuotaScope::Account });
+    let played = play(&world, 1, DAY);
+    // The second tries at 0, 10, 30, 70 and 150 s; the first pull is older than 100 s only then.
+    assert_ready(&played, &[1.0, 151.0], "one in 100 s");
+    assert_eq!(played.totals.failed_pulls[PullError::TooManyRequests as usize], 4);
+    assert_eq!(played.totals.responses_429, 20, "five tries each");
+}
+
+#[test]
+fn a_server_with_n_workers_answers_n_requests_per_service_time() {
+    let mut world = bare_world(100);
+    world.registry.api.workers = Some(5);
+    world.registry.api.service_time = fixed(secs(0.05));
+    world.images[0].layers = vec![layer("app", 1)];
+    let played = play(&world, 1, DAY);
+    // 100 pulls of 6 requests at 5 / 0.05 s = 100 a second: 6 s, and the last of them is the last to be ready.
+    let last = played.ready_s().into_iter().flatten().fold(0.0, f64::max);
+    assert!((last - 6.0).abs() < 1e-3, "{last}");
+}
+
+#[test]
+fn the_small_harbor_is_as_fast_as_the_measured_one() {
+    let mut world = bare_world(500);
+    world.registry = RegistryPreset::HarborSmall.spec();
+    world.images[0].layers = vec![layer("first", 10 << 20)];
+    world.images.push(ImageSpec {
+        name: "again".to_owned(),
+        layers: vec![layer("second", 10 << 20)],
+        ..world.images[0].clone()
+    });
+    world.workloads.push(WorkloadSpec { name: "again".to_owned(), image: 1, ..world.workloads[0].clone() });
+    let played = play(&world, 1, DAY);
+    assert_eq!((played.totals.pulls, played.peak_pulls), (1000, 500));
+    let last = played.ready_s().into_iter().flatten().fold(0.0, f64::max);
+    // 1 000 pulls of 10 MiB, 500 at a time, took 151.2 s each in the mean (goharbor/harbor#12540): 3.31 a second.
+    let measured = 500.0 / 151.2;
+    assert!((1000.0 / last - measured).abs() < 0.06 * measured, "{} pulls a second", 1000.0 / last);
+}
+
+#[test]
+fn every_preset_serves_a_pull() {
+    for (preset, name) in RegistryPreset::ALL {
+        let mut world = bare_world(1);
+        world.registry = preset.spec();
+        let played = play(&world, 1, DAY);
+        assert!(played.ready_s()[0].is_some(), "{name}");
+        assert_eq!(played.totals.failed_pulls, [0; PullError::COUNT], "{name}");
+    }
+}
