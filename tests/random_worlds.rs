@@ -14,11 +14,11 @@ use fleetsim::scenario::{Scenario, Strategy, Variant};
 use fleetsim::sim;
 use fleetsim::units::{Bytes, BytesPerSec, PerSecond, Share, SimDuration, SimTime};
 use fleetsim::world::{
-    AgentSpec, Backoff, CachePlace, CacheSpec, ClusterSpec, Coalesce, ConnectionLimit, CountOrPercent,
+    AgentSpec, Backoff, CachePlace, CacheSpec, CdnSpec, ClusterSpec, Coalesce, ConnectionLimit, CountOrPercent,
     DistributionSpec, DurationModel, Event, Excess, FaultSpec, HostSpec, ImageSpec, LayerSpec, LazySpec, MirrorSpec,
-    NodeSpec, OverLimit, OverloadSpec, PiecesSpec, PrePullSpec, ProbeSpec, PullOrder, PullPolicy, RegionSpec,
-    RegistrySpec, ReleaseKind, RequestLimit, RetrySpec, RuntimeSpec, SlotScope, SpegelSpec, TcpSpec, Trouble, Way,
-    WindowSpec, WorkloadKind, WorkloadSpec, WorldSpec,
+    NamedRegistry, NodeSpec, OverLimit, OverloadSpec, PiecesSpec, PrePullSpec, ProbeSpec, PullOrder, PullPolicy,
+    RegionSpec, RegistrySpec, ReleaseKind, RequestLimit, RetrySpec, RuntimeSpec, SlotScope, SpegelSpec, TcpSpec,
+    Trouble, Way, WindowSpec, WorkloadKind, WorkloadSpec, WorldSpec,
 };
 
 /// Experiments tried in one go, unless told otherwise.
@@ -195,6 +195,13 @@ fn distribution(luck: &mut Luck, clusters: u32, regions: u32, images: u32) -> Di
     DistributionSpec { way, lazy, pre_pull, mirrors }
 }
 
+fn other_registry(luck: &mut Luck) -> NamedRegistry {
+    let mut spec = RegistrySpec::unlimited(luck.rate(1e6, 1e10), luck.duration(0.1));
+    spec.per_connection = luck.chance(0.5).then(|| luck.rate(1e6, 1e8));
+    spec.cdn = luck.chance(0.5).then(|| CdnSpec { cold: luck.rate(1e6, 1e7), warm: luck.rate(1e7, 1e8) });
+    NamedRegistry { name: "other".to_owned(), spec }
+}
+
 fn world(luck: &mut Luck) -> WorldSpec {
     let regions = luck.number(0, 2);
     let clusters = luck.number(1, 12);
@@ -216,6 +223,7 @@ fn world(luck: &mut Luck) -> WorldSpec {
             })
             .collect(),
         registry: luck.registry(),
+        registries: vec![other_registry(luck)],
         distribution: distribution(luck, clusters, regions, images),
         node: NodeSpec {
             nic: luck.rate(1e7, 1e10),
@@ -256,6 +264,7 @@ fn world(luck: &mut Luck) -> WorldSpec {
                 layers: luck.layers(&["base", "runtime", "libs-2", "app-2", "tail"]),
                 previous: luck.layers(&["base", "runtime", "libs-1", "app-1", "tail"]),
                 config: Bytes::new(8000),
+                registry: usize::from(luck.chance(0.2)),
             })
             .collect(),
         workloads: (0..workloads)
@@ -362,7 +371,9 @@ fn check(seed: u64) -> RunRecord {
     // A transfer that is cancelled counts in whole bytes, rounded down; a failed pull cancels its config or its slots.
     let rounding = (run.failed_pulls * u64::from(variant.scenario.world.node.runtime.download_slots + 1)) as f64;
     assert!((in_bins - egress).abs() <= egress * 1e-6 + 1000.0 + rounding, "the series adds up: {in_bins} of {egress}");
-    let capacity = variant.scenario.world.registry.egress.get();
+    let world = &variant.scenario.world;
+    let others = world.registries.iter().map(|other| other.spec.egress.get());
+    let capacity = world.registry.egress.get() + others.sum::<f64>();
     assert!(run.egress_peak_1s_bytes_per_s <= capacity * (1.0 + 1e-9), "the egress link is not exceeded");
     assert!(run.peak_downloads >= record.series.iter().map(|bin| bin.downloads).max().unwrap_or(0));
     for bin in &record.series {

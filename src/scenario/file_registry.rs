@@ -6,6 +6,16 @@ use serde::Deserialize;
 use super::distribution_file::CdnFile;
 use super::quantity::{Duration, PerTime, Percent, Rate, RateLimit, Size, Spread};
 
+/// A registry beside the first.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(crate) struct NamedRegistryFile {
+    /// The name that images use.
+    pub(crate) name: String,
+    /// What it is, with the same defaults as the first.
+    pub(crate) registry: Option<RegistryFile>,
+}
+
 /// The registry that serves every image. Fields without a host's name are those of the API host.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]

@@ -120,6 +120,7 @@ mod tests {
             layers: vec![layer("base"), layer("new-libs"), layer("app")],
             previous: vec![layer("base"), layer("libs"), layer("app")],
             config: Bytes::new(1),
+            registry: 0,
         };
         let catalog = Catalog::new(&[spec]);
         let new = &catalog.image(Catalog::revision(0, true)).layers;

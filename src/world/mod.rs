@@ -143,6 +143,8 @@ pub enum Event {
     },
     /// A window of the registry begins or ends.
     RegistryWindow {
+        /// Which registry: 0 is the first.
+        registry: u32,
         /// Its place in [`RegistrySpec::windows`].
         window: u32,
         /// False: it ends.
@@ -283,8 +285,8 @@ struct Cluster {
     /// What is left of the downlink while it is not cut off.
     downlink_share: Share,
     cut_off: bool,
-    /// What one connection from the registry can carry at most.
-    connection_cap: Option<BytesPerSec>,
+    /// What one connection from each registry can carry at most.
+    connection_caps: Vec<Option<BytesPerSec>>,
     agent: Agent,
     workloads: Vec<WorkloadState>,
     /// All workloads run their template, ready.
@@ -364,9 +366,10 @@ pub struct World<'s> {
     nodes: Vec<Node>,
     pods: Vec<Pod>,
     pulls: Vec<Pull>,
-    registry: Registry,
+    registries: Vec<Registry>,
     network: Network,
-    egress: LinkId,
+    /// Of each registry.
+    egress: Vec<LinkId>,
     regions: Vec<LinkId>,
     /// `None`: every node pulls from the registry, and nobody else has a say.
     distribution: Option<Box<dyn Distribution>>,
@@ -395,8 +398,10 @@ impl<'s> World<'s> {
         let streams = Streams::new(seed, replicate);
         let catalog = Catalog::new(&spec.images);
         let mut network = Network::new();
-        let egress = network.add_link(None, spec.registry.egress);
-        let mut links = Links::new(spec, egress, &mut network);
+        let first = network.add_link(None, spec.registry.egress);
+        let mut links = Links::new(spec, first, &mut network);
+        let others = spec.registries.iter().map(|other| network.add_link(None, other.spec.egress));
+        let egress: Vec<LinkId> = std::iter::once(first).chain(others).collect();
         let warm = vec![false; catalog.blobs];
         let mut world = Self {
             spec,
@@ -405,7 +410,7 @@ impl<'s> World<'s> {
             nodes: Vec::new(),
             pods: Vec::new(),
             pulls: Vec::new(),
-            registry: Registry::new(&spec.registry),
+            registries: (0..=spec.registries.len()).map(|at| Registry::new(spec.registry_at(at))).collect(),
             network,
             egress,
             regions: Vec::new(),
@@ -436,7 +441,7 @@ impl<'s> World<'s> {
     fn add_cluster(&mut self, spec: &ClusterSpec, links: &mut Links, queue: &mut Queue) {
         let id = ClusterId::at(self.clusters.len());
         let key = EntityKey::of(&spec.name);
-        let (downlink, inside) = links.add_cluster(self.spec, id, self.egress, &mut self.network);
+        let (downlink, inside) = links.add_cluster(self.spec, id, self.egress[0], &mut self.network);
         let first = self.nodes.len();
         for at in 0..spec.nodes {
             let node = self.new_node(id, key.part(u64::from(at)), inside);
@@ -451,7 +456,9 @@ impl<'s> World<'s> {
             downlink,
             downlink_share: Share::ALL,
             cut_off: false,
-            connection_cap: route::connection_cap(&self.spec.registry, spec),
+            connection_caps: (0..self.registries.len())
+                .map(|at| route::connection_cap(self.spec.registry_at(at), spec))
+                .collect(),
             agent: Agent::settled(running),
             workloads: self.spec.workloads.iter().map(|_| WorkloadState::default()).collect(),
             settled: running.is_some(),
@@ -517,7 +524,9 @@ impl<'s> World<'s> {
             Event::Crashed { pod } => self.crashed(pod, queue),
             Event::Restart { pod } => self.restart(pod, queue),
             Event::PodGone { pod } => self.pod_gone(pod, queue),
-            Event::RegistryWindow { window, begins } => self.registry_window(window, begins, queue),
+            Event::RegistryWindow { registry, window, begins } => {
+                self.registry_window(registry, window, begins, queue);
+            }
             Event::RequestArrives { pull, request, host } => self.request_arrives(pull, request, host, queue),
             Event::Served { pull, request, host } => self.served(pull, request, host, queue),
             Event::Answered { pull, request, host, answer } => self.answered(pull, request, host, answer, queue),
@@ -541,12 +550,29 @@ impl<'s> World<'s> {
     /// Starts a transfer from the registry to a node.
     fn start_transfer(&mut self, pull: PullId, size: Bytes, cargo: Cargo, queue: &mut Queue) -> TransferId {
         let blob = self.blob_of(cargo);
-        let id = self.network.start(queue.now(), self.link_to(pull), size, self.connection_cap(pull, blob));
+        let (from, cap) = (self.registry_of(pull), self.connection_cap(pull, blob));
+        let id = self.start_from_registry(from, self.pulls[pull.index()].node, size, cap, queue.now());
         self.cargo.insert(id, (cargo, size));
-        self.registry.transfer_begins();
+        self.registries[from].transfer_begins();
         self.meter.download_begins();
         self.flow_changed(queue);
         id
+    }
+
+    fn start_from_registry(
+        &mut self,
+        from: usize,
+        node: NodeId,
+        size: Bytes,
+        cap: Option<BytesPerSec>,
+        now: SimTime,
+    ) -> TransferId {
+        if from == 0 {
+            return self.network.start(now, self.nodes[node.index()].link, size, cap);
+        }
+        // Links hang on the first registry's; what comes from another crosses them.
+        let over = self.links_to(from, node);
+        self.network.start_over(now, &over, size, cap)
     }
 
     /// Ends a transfer early; the caller says [`World::flow_changed`] when it is done.
@@ -584,9 +610,15 @@ impl<'s> World<'s> {
     fn flow_changed(&mut self, queue: &mut Queue) {
         self.let_in(queue);
         self.follow_load(queue.now());
-        let rate = self.network.throughput(self.egress);
-        // A link that carries nothing because it is down is not busy.
-        self.meter.set_egress(rate, rate.get() > 0.0 && self.network.is_saturated(self.egress));
+        let mut rate = 0.0;
+        let mut is_busy = false;
+        for &egress in &self.egress {
+            let own = self.network.throughput(egress).get();
+            rate += own;
+            // A link that carries nothing because it is down is not busy.
+            is_busy |= own > 0.0 && self.network.is_saturated(egress);
+        }
+        self.meter.set_egress(BytesPerSec::new(rate), is_busy);
         match (self.network.next_completion(), self.flow_event) {
             (Some(at), Some(event)) => {
                 let pending = queue.reschedule(event, at);
@@ -611,7 +643,8 @@ impl<'s> World<'s> {
     /// registry, when nobody pulls.
     #[must_use]
     pub fn is_at_rest(&self, queue: &Queue, idle: usize) -> bool {
-        let windows = if self.meter.pulls.value() == 0 { self.registry.windows_ahead() } else { 0 };
+        let ahead = || self.registries.iter().map(Registry::windows_ahead).sum();
+        let windows = if self.meter.pulls.value() == 0 { ahead() } else { 0 };
         queue.len() == self.hopeless_events + idle + windows
     }
 
@@ -645,10 +678,10 @@ impl<'s> World<'s> {
         }
         self.totals.lost += self.pulls.iter().map(Pull::settling).sum();
         self.totals.lost += self.nodes.iter().map(Node::unfinished).sum();
-        self.totals.sent = self.registry.sent;
-        self.totals.requests = self.registry.requests;
-        self.totals.responses_429 = self.registry.responses_429;
-        self.totals.responses_503 = self.registry.responses_503;
+        self.totals.sent = self.registries.iter().map(|registry| registry.sent).sum();
+        self.totals.requests = self.registries.iter().map(|registry| registry.requests).sum();
+        self.totals.responses_429 = self.registries.iter().map(|registry| registry.responses_429).sum();
+        self.totals.responses_503 = self.registries.iter().map(|registry| registry.responses_503).sum();
         self.totals
     }
 

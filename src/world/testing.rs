@@ -40,6 +40,7 @@ pub(crate) fn bare_world(count: usize) -> WorldSpec {
         clusters: (0..count).map(cluster).collect(),
         regions: Vec::new(),
         registry: RegistrySpec::unlimited(fast, nothing),
+        registries: Vec::new(),
         distribution: DistributionSpec::default(),
         node: NodeSpec {
             nic: fast,
@@ -61,6 +62,7 @@ pub(crate) fn bare_world(count: usize) -> WorldSpec {
             layers: vec![layer("app", 100_000_000)],
             previous: Vec::new(),
             config: Bytes::ZERO,
+            registry: 0,
         }],
         workloads: vec![WorkloadSpec {
             name: "shop".to_owned(),

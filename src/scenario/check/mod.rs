@@ -153,14 +153,17 @@ impl Checker<'_> {
         let clusters = self.clusters(file, &regions);
         let groups = self.groups(file, &clusters);
         let kind = release::kind(file.release.as_ref());
-        let images = self.images(file.release.as_ref(), kind);
+        let registries = self.registries(file);
+        let names: Vec<String> = registries.iter().map(|registry| registry.name.clone()).collect();
+        let images = self.images(file.release.as_ref(), kind, &names);
         let workloads = self.workloads(file.release.as_ref(), &images);
         let node = self.node(file.node.as_ref());
         let distribution = self.distribution(file, &clusters, &regions, &images, &node);
         let world = WorldSpec {
             clusters,
             regions,
-            registry: self.registry(file.registry.as_ref()),
+            registry: self.registry(&Path::of("registry"), file.registry.as_ref()),
+            registries,
             distribution,
             node,
             images,

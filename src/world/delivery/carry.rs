@@ -24,6 +24,8 @@ pub(in crate::world) struct Fill {
     place: PlaceId,
     /// `None`: a config, which nobody waits for.
     blob: Option<u16>,
+    /// Which registry it comes from.
+    from: usize,
     transfer: Option<TransferId>,
     /// The pull with which it breaks off. `None`: it is for everybody.
     owner: Option<PullId>,
@@ -233,7 +235,8 @@ impl World<'_> {
         let owner = (!distribution.is_shared(place)).then_some(pull);
         let waiters = blob.map_or_else(Vec::new, |blob| distribution.fill_begins(place, blob, pull, fill));
         let (from, most) = distribution.first_leg(place);
-        let over = self.first_leg_links(from);
+        let registry = self.registry_of(pull);
+        let over = self.first_leg_links(registry, from);
         let cap = self.connection_cap(pull, blob);
         let cap = match (cap, most) {
             (Some(cap), Some(most)) => Some(BytesPerSec::new(cap.get().min(most.get()))),
@@ -241,20 +244,16 @@ impl World<'_> {
         };
         let transfer = self.network.start_over(queue.now(), &over, size, cap);
         self.cargo.insert(transfer, (Cargo::Fill(fill), size));
-        self.registry.transfer_begins();
-        self.fills.push(Fill { place, blob, transfer: Some(transfer), owner, followers: Vec::new() });
+        self.registries[registry].transfer_begins();
+        self.fills.push(Fill { place, blob, from: registry, transfer: Some(transfer), owner, followers: Vec::new() });
         self.ask_again(waiters, queue);
         fill
     }
 
-    fn first_leg_links(&self, from: FirstLeg) -> Vec<LinkId> {
-        match from {
-            FirstLeg::Region(region) => vec![self.egress, self.regions[region]],
-            FirstLeg::Cluster(cluster) => {
-                let region = self.spec.clusters[cluster.index()].region.map(|region| self.regions[region]);
-                let downlink = self.clusters[cluster.index()].downlink;
-                [Some(self.egress), region, Some(downlink)].into_iter().flatten().collect()
-            }
+    fn first_leg_links(&self, registry: usize, leg: FirstLeg) -> Vec<LinkId> {
+        match leg {
+            FirstLeg::Region(region) => vec![self.egress[registry], self.regions[region]],
+            FirstLeg::Cluster(cluster) => self.links_into(registry, cluster),
         }
     }
 
@@ -368,16 +367,16 @@ impl World<'_> {
     /// Counts bytes by who sent them.
     pub(in crate::world) fn count_sent(&mut self, cargo: Cargo, bytes: Bytes) {
         let way = &self.spec.distribution.way;
-        let source = match cargo {
-            Cargo::Fill(_) => {
+        let (source, from) = match cargo {
+            Cargo::Fill(fill) => {
                 self.totals.upstream += bytes;
-                Source::Registry
+                (Source::Registry, self.fills[fill.index()].from)
             }
-            Cargo::Config(pull) => self.source(pull, Request::Config),
-            Cargo::Layer(pull, layer) => self.source(pull, Request::Layer(layer)),
+            Cargo::Config(pull) => (self.source(pull, Request::Config), self.registry_of(pull)),
+            Cargo::Layer(pull, layer) => (self.source(pull, Request::Layer(layer)), self.registry_of(pull)),
             Cargo::Reads(_, _, sender) | Cargo::Background(_, _, sender) => {
                 match (sender, way) {
-                    (Sender::Registry, _) => self.registry.sent += bytes,
+                    (Sender::Registry(from), _) => self.registries[from].sent += bytes,
                     (Sender::Near, Way::Pieces(_)) => self.totals.from_peers += bytes,
                     (Sender::Near, _) => self.totals.from_caches += bytes,
                 }
@@ -385,7 +384,10 @@ impl World<'_> {
             }
         };
         match (source, way) {
-            (Source::Registry, _) => self.registry.transfer_ends(self.sender(), bytes),
+            (Source::Registry, _) => {
+                let sender = self.sender(from);
+                self.registries[from].transfer_ends(sender, bytes);
+            }
             (Source::Peer(_), _) | (Source::Lead(_) | Source::Place(..), Way::Pieces(_)) => {
                 self.totals.from_peers += bytes;
             }

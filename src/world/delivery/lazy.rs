@@ -35,7 +35,8 @@ pub(in crate::world) enum Reading {
 /// Who sends what is read on demand.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(in crate::world) enum Sender {
-    Registry,
+    /// Its number.
+    Registry(usize),
     Near,
 }
 
@@ -133,7 +134,10 @@ impl World<'_> {
                 let cap = cap.or(leg.cap);
                 (self.network.start_over(queue.now(), &leg.over, size, cap), Sender::Near)
             }
-            None => (self.network.start(queue.now(), self.nodes[node.index()].link, size, cap), Sender::Registry),
+            None => {
+                let from = self.spec.images[image.index()].registry;
+                (self.start_from_registry(from, node, size, cap, queue.now()), Sender::Registry(from))
+            }
         };
         self.cargo.insert(transfer, (cargo(sender), size));
         self.meter.download_begins();

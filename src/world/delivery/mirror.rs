@@ -64,7 +64,7 @@ impl Distribution for Mirrored {
         for &at in &self.of_cluster[ask.cluster.index()] {
             let mirror = &self.mirrors[usize::from(at)];
             // The connection is made by the first request of a pull.
-            spent = spent + mirror.rtt * if ask.request == Request::Challenge { 3 } else { 1 };
+            spent += mirror.rtt * if ask.request == Request::Challenge { 3 } else { 1 };
             if mirror.holds.contains(&ask.image.index()) {
                 return match ask.request {
                     Request::Token => (Reply::Near { after: SimDuration::ZERO }, Source::Registry),

@@ -5,6 +5,7 @@ use super::super::{
     CacheSpec, CdnSpec, Coalesce, CountOrPercent, DistributionSpec, Event, LazySpec, MirrorSpec, PiecesSpec,
     RegionSpec, ReleaseKind, SpegelSpec, WorkloadKind, WorldSpec,
 };
+use super::super::{NamedRegistry, PullOrder, RegistrySpec};
 use super::{CachePlace, Way};
 use crate::units::{Bytes, BytesPerSec, Share, SimDuration};
 
@@ -29,9 +30,9 @@ fn assert_near(actual: f64, expected: f64, what: &str) {
 }
 
 /// Megabytes that left the registry, that of them went to caches and seeds, and that caches and peers sent.
-fn books(played: &Played) -> [f64; 4] {
+fn books(played: &Played) -> [u64; 4] {
     let totals = played.totals;
-    [totals.sent, totals.upstream, totals.from_caches, totals.from_peers].map(|bytes| bytes.get() as f64 / 1e6)
+    [totals.sent, totals.upstream, totals.from_caches, totals.from_peers].map(|bytes| bytes.get() / 1_000_000)
 }
 
 fn ready(played: &Played) -> f64 {
@@ -83,19 +84,19 @@ fn spegel() -> SpegelSpec {
 fn a_cold_cache_multiplies_upstream_bytes_by_the_requests_within_one_download_time() {
     // Four nodes at once, so four copies share the downlink: 4 * 100 MB over 100 MB/s. One copy: 1 s, and the cache is
     // fast, so those who wait or share have it right then.
-    let cases = [(Coalesce::None, 400.0, 4.0), (Coalesce::Wait, 100.0, 1.0), (Coalesce::Stream, 100.0, 1.0)];
+    let cases = [(Coalesce::None, 400, 4.0), (Coalesce::Wait, 100, 1.0), (Coalesce::Stream, 100, 1.0)];
     for (coalesce, upstream, time) in cases {
         let mut world = daemons(4);
         world.distribution = by(Way::Cache(cache(coalesce)));
         let played = play(&world, 1, DAY);
-        assert_eq!(books(&played), [upstream, upstream, 400.0, 0.0], "{coalesce:?}");
+        assert_eq!(books(&played), [upstream, upstream, 400, 0], "{coalesce:?}");
         assert_near(ready(&played), time, "ready");
     }
     // One node after the other: only the first finds it cold.
     let mut world = update(4, 1);
     world.distribution = by(Way::Cache(cache(Coalesce::None)));
     let played = play(&world, 1, DAY);
-    assert_eq!(books(&played), [100.0, 100.0, 400.0, 0.0]);
+    assert_eq!(books(&played), [100, 100, 400, 0]);
     assert_near(ready(&played), 1.0, "the others take it from the cache in no time");
 }
 
@@ -129,7 +130,7 @@ fn a_regions_cache_spares_the_regions_link_and_not_the_downlinks() {
     assert_near(times[0].expect("ready"), 5.0, "as fast as the copy comes");
     assert_near(times[1].expect("ready"), 10.0, "its own downlink");
     assert_near(times[2].expect("ready"), 1.0, "directly");
-    assert_eq!(books(&played), [200.0, 100.0, 200.0, 0.0]);
+    assert_eq!(books(&played), [200, 100, 200, 0]);
 }
 
 #[test]
@@ -139,7 +140,7 @@ fn a_limit_of_upstream_connections_answers_429() {
     world.node.error_requeue = fixed(secs(10.0));
     let played = play(&world, 1, DAY);
     // Five requests of each of the other three come to nothing at once; in back-off the copy completes.
-    assert_eq!(books(&played), [100.0, 100.0, 400.0, 0.0]);
+    assert_eq!(books(&played), [100, 100, 400, 0]);
     assert_eq!(played.totals.failed_pulls.iter().sum::<u64>(), 3);
     assert_eq!(played.totals.responses_429, 0, "the registry has refused nobody");
 }
@@ -172,11 +173,11 @@ fn spegel_helps_the_second_wave_and_not_the_first() {
     let mut world = daemons(10);
     world.distribution = by(Way::Spegel(spegel()));
     let at_once = play(&world, 1, DAY);
-    assert_eq!(books(&at_once), [1000.0, 0.0, 0.0, 0.0], "nobody is complete while all pull");
+    assert_eq!(books(&at_once), [1000, 0, 0, 0], "nobody is complete while all pull");
     let mut world = update(10, 2);
     world.distribution = by(Way::Spegel(spegel()));
     let rolling = play(&world, 1, DAY);
-    assert_eq!(books(&rolling), [200.0, 0.0, 0.0, 800.0], "two from the registry, eight from peers");
+    assert_eq!(books(&rolling), [200, 0, 0, 800], "two from the registry, eight from peers");
     // 200 MB over the downlink, then peers with fast cards.
     assert_near(ready(&rolling), 2.0, "ready");
 }
@@ -186,7 +187,7 @@ fn blobs_that_are_discarded_after_unpacking_cannot_be_served() {
     let mut world = update(10, 2);
     world.distribution = by(Way::Spegel(spegel()));
     world.node.keep_blobs = false;
-    assert_eq!(books(&play(&world, 1, DAY)), [1000.0, 0.0, 0.0, 0.0]);
+    assert_eq!(books(&play(&world, 1, DAY)), [1000, 0, 0, 0]);
 }
 
 #[test]
@@ -229,7 +230,7 @@ fn a_swarm_takes_one_copy_and_is_bounded_by_its_members_its_uploads_and_its_seed
         let mut world = daemons(8);
         world.distribution = by(Way::Pieces(spec));
         let played = play(&world, 1, DAY);
-        assert_eq!(books(&played), [100.0, 100.0, 0.0, 800.0], "{what}");
+        assert_eq!(books(&played), [100, 100, 0, 800], "{what}");
         assert_near(ready(&played), time + last_piece, what);
     }
 }
@@ -249,12 +250,12 @@ fn a_mirror_serves_what_it_holds_and_costs_a_round_trip_for_the_rest() {
     world.clusters[0].region = Some(0);
     world.distribution.mirrors = vec![mirror(vec![0])];
     let played = play(&world, 1, DAY);
-    assert_eq!(books(&played), [100.0, 0.0, 100.0, 0.0], "the other cluster is in no region");
+    assert_eq!(books(&played), [100, 0, 100, 0], "the other cluster is in no region");
     // The first request connects: 3 round trips; tag, index, manifest, config, layer one each; then 50 MB/s.
     assert_near(ready(&played), 0.8 + 2.0, "from the mirror");
     world.distribution.mirrors = vec![mirror(Vec::new())];
     let played = play(&world, 1, DAY);
-    assert_eq!(books(&played), [200.0, 0.0, 0.0, 0.0], "it holds nothing");
+    assert_eq!(books(&played), [200, 0, 0, 0], "it holds nothing");
     assert_near(ready(&played), 0.8 + 5.0, "from the registry, over the region's link");
 }
 
@@ -287,7 +288,7 @@ fn a_lazy_pull_costs_its_reads_round_trips_and_fetches_the_rest_later() {
     // Requests of a pull: 13 round trips for the config and 3 for the layer's table (its request, its redirect; see the
     // test of a cold pull), less one that is not made. Then 1 ms for the table, 64 reads, 64 ms for their bytes.
     assert_near(ready(&played), 0.15 + 0.001 + 64.0 * 0.01 + 0.064, "ready");
-    assert_eq!(books(&played), [100.0, 0.0, 0.0, 0.0], "every byte comes once, if late");
+    assert_eq!(books(&played), [100, 0, 0, 0], "every byte comes once, if late");
     let last = played.events.last().expect("events").0.as_secs_f64();
     assert_near(last, ready(&played) + 93.5 / 10.0, "the rest in the background");
 }
@@ -324,4 +325,28 @@ fn every_way_serves_an_update_of_shared_layers_too() {
         let pulled = played.times(|event| matches!(event, Event::Pulled { .. }));
         assert_eq!(pulled.len(), 3, "{way:?}");
     }
+}
+
+#[test]
+fn two_registries_share_a_downlink_and_not_an_egress() {
+    let mut world = bare_world(1);
+    world.registries = vec![NamedRegistry {
+        name: "slow".to_owned(),
+        spec: RegistrySpec::unlimited(mb(40.0), fixed(SimDuration::ZERO)),
+    }];
+    world.node.pulls = PullOrder::Parallel { max: None };
+    let mut image = world.images[0].clone();
+    image.layers = vec![layer("other", LAYER)];
+    image.registry = 1;
+    world.images.push(image);
+    let mut workload = world.workloads[0].clone();
+    workload.image = 1;
+    world.workloads.push(workload);
+    let played = play(&world, 1, DAY);
+    // Over the downlink of 100 MB/s: 40 MB/s from the slow registry in 2.5 s, and the other 60 in 100/60 s.
+    let pulled = played.times(|event| matches!(event, Event::Pulled { .. }));
+    assert_near(pulled[0], 100.0 / 60.0, "what the slow one leaves");
+    assert_near(pulled[1], 2.5, "its egress");
+    assert_eq!(books(&played), [200, 0, 0, 0]);
+    assert_eq!(played.totals.requests, 2 * 6, "requests of both are counted");
 }
