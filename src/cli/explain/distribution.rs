@@ -8,6 +8,16 @@ use fleetsim::world::{CachePlace, Coalesce, Way, WorldSpec};
 /// A few lines; none when every node pulls from the registry at the release.
 pub(super) fn text(world: &WorldSpec) -> String {
     let mut text = String::new();
+    for (at, registry) in (1..).zip(&world.registries) {
+        let images = world.images.iter().filter(|image| image.registry == at).count();
+        let _ = writeln!(
+            text,
+            "registry {}: egress {}, {images} of {} images",
+            registry.name,
+            registry.spec.egress,
+            world.images.len()
+        );
+    }
     let distribution = &world.distribution;
     let copy: Bytes = world.images.iter().flat_map(|image| &image.layers).map(|layer| layer.compressed).sum();
     let clusters = world.clusters.len() as u64;

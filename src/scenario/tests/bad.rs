@@ -32,6 +32,13 @@ fn bad_input_is_refused_with_its_place_and_the_mend() {
             ],
         ),
         (
+            "{name: shop, manifest",
+            "{name: shop, registry: hub, manifest",
+            &[
+                "12:35: release.images[0].registry: there is no `hub` in `registries` (help: `registries` has no entries)",
+            ],
+        ),
+        (
             "release:\n",
             "mirrors: [{name: near, region: eu}]\nrelease:\n",
             &["10:32: mirrors[0].region: there is no `eu` in `regions` (help: `regions` has no entries)"],

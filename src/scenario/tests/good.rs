@@ -297,3 +297,19 @@ fn what_is_not_written_is_as_containerd_and_a_plain_registry_have_it() {
     plain.api.request_limit = world.registry.api.request_limit;
     assert_eq!(world.registry, plain);
 }
+
+#[test]
+fn an_image_may_come_from_another_registry() {
+    let text = SKETCH
+        .replace(
+            "release:\n",
+            "registries: [{name: hub}, {name: own, registry: {egress: 1 Gbit/s, cdn: {cold: 40 MB/s}}}]\nrelease:\n",
+        )
+        .replace("{name: shop, manifest", "{name: shop, registry: own, manifest");
+    let experiment = load_text(&text).unwrap_or_else(|error| panic!("{}", error.render(false)));
+    let world = &experiment.variants[0].scenario.world;
+    assert_eq!(world.images[0].registry, 2, "the one without a name is the first");
+    assert_eq!(world.registry_at(2).egress, BytesPerSec::from_gbit(1.0));
+    assert_eq!(world.registry_at(2).cdn.map(|cdn| cdn.warm), Some(BytesPerSec::new(500e6)));
+    assert_eq!(world.registry_at(1).egress, BytesPerSec::from_gbit(10.0), "as the first by default");
+}
