@@ -108,10 +108,7 @@ fn spegel(distribution: &str, kind: &str, megabytes: u64, layers: u64) -> Run {
 
 /// Rows of Spegel's benchmark beyond 15 %, and why.
 const SPEGEL_MISSED: &[(&str, &str)] = &[
-    (
-        "100MB-4 none create",
-        "25 MB a layer came at 30 MB/s cold, not 46, as if a cold blob had to be waited for",
-    ),
+    ("100MB-4 none create", "25 MB a layer came at 30 MB/s cold, not 46, as if a cold blob had to be waited for"),
     ("100MB-4 none update", "as above: its first two pulls took 4.3 s, the same bytes with Spegel 2.6 s"),
     (
         "10MB-1 none create",
