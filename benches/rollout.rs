@@ -45,6 +45,8 @@ fn world(clusters: usize) -> WorldSpec {
             .collect(),
         regions: Vec::new(),
         registry: RegistrySpec::unlimited(BytesPerSec::from_gbit(10.0), calibration::SERVICE_TIME),
+        registries: Vec::new(),
+        distribution: fleetsim::world::DistributionSpec::default(),
         node: NodeSpec {
             nic: BytesPerSec::from_gbit(calibration::NIC_GBIT).into(),
             pulls: PullOrder::Serial,
@@ -69,6 +71,7 @@ fn world(clusters: usize) -> WorldSpec {
             layers: (0..LAYERS).map(|at| layer(format!("layer-{at}"), 4 + 3 * at as u64)).collect(),
             previous: Vec::new(),
             config: calibration::CONFIG_SIZE.into(),
+            registry: 0,
         }],
         workloads: vec![WorkloadSpec {
             name: "shop".to_owned(),

@@ -2,6 +2,7 @@
 
 mod argo_cd;
 mod cloud_foundry;
+mod distribution;
 
 use std::fmt::Write as _;
 
@@ -65,17 +66,18 @@ fn fleet(scenario: &Scenario) -> String {
             .map(|layer| layer.compressed.typical())
             .sum();
         let all = Bytes::new(new.get() * nodes);
-        let floor = all.time_at(world.registry.egress).unwrap_or(SimDuration::MAX);
+        let floor = all.time_at(world.registry_at(image.registry).egress).unwrap_or(SimDuration::MAX);
         let _ = writeln!(
             text,
             "image {}: {} layers, {total}; {new} of it new to a node{}; {all} if every node pulls it, at least {floor} \
-             of the registry's link{}",
+             of its registry's link{}",
             image.name,
             image.layers.len(),
             if update { " that runs the previous revision" } else { "" },
             if is_drawn { " (sizes are drawn: these are for typical ones)" } else { "" },
         );
     }
+    text.push_str(&distribution::text(world));
     text
 }
 

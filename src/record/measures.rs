@@ -42,13 +42,24 @@ pub const MEASURES: &[Measure] = &[
     Measure {
         name: "completion_s",
         unit: "s",
-        definition: "When the last target was ready on its wanted revision, as the product sees it; finished runs only.",
+        definition: "When the last target was ready on its wanted revision, as the product sees it, from the release; finished \
+                     runs only.",
         of: |run| run.completion_s.filter(|_| run.outcome == Outcome::Complete),
     },
-    reached!(t50_s, "When 50 % of all targets were ready on their wanted revision; runs that came so far only."),
-    reached!(t90_s, "When 90 % of all targets were ready on their wanted revision; runs that came so far only."),
-    reached!(t99_s, "When 99 % of all targets were ready on their wanted revision; runs that came so far only."),
-    counted!(end_s, "s", "When the run ended, finished or not."),
+    reached!(
+        t50_s,
+        "When 50 % of all targets were ready on their wanted revision, from the release; runs that came so far only."
+    ),
+    reached!(
+        t90_s,
+        "When 90 % of all targets were ready on their wanted revision, from the release; runs that came so far only."
+    ),
+    reached!(
+        t99_s,
+        "When 99 % of all targets were ready on their wanted revision, from the release; runs that came so far only."
+    ),
+    counted!(end_s, "s", "When the run ended, finished or not, from its start."),
+    counted!(release_s, "s", "When the release came, from the start of the run: the length of a pre-pull."),
     counted!(targets, "targets", "Targets of the rollout."),
     counted!(targets_done, "targets", "Targets ready on their wanted revision at the end."),
     counted!(peak_pulls, "pulls", "Most image pulls in progress at once, counted over nodes."),
@@ -57,6 +68,9 @@ pub const MEASURES: &[Measure] = &[
     counted!(egress_bytes, "bytes", "Bytes that left the registry."),
     counted!(received_bytes, "bytes", "Bytes that arrived for layers that are whole on their node."),
     counted!(lost_bytes, "bytes", "Bytes that failed attempts threw away, or that were held unfinished at the end."),
+    counted!(upstream_bytes, "bytes", "Bytes that left the registry for caches and the seeds of swarms."),
+    counted!(cache_bytes, "bytes", "Bytes that caches and mirrors sent to nodes."),
+    counted!(peer_bytes, "bytes", "Bytes that nodes, and seeds of swarms, sent to nodes."),
     counted!(
         egress_peak_1s_bytes_per_s,
         "bytes/s",

@@ -29,16 +29,20 @@ pub struct RunRow {
     pub outcome: Outcome,
     /// Which rule held the rollout when it ended unfinished; empty when complete.
     pub held_by: String,
-    /// When the last target was ready on its wanted revision, as the product sees it; empty when unfinished.
+    /// When the last target was ready on its wanted revision, as the product sees it, from the release; empty when
+    /// unfinished.
     pub completion_s: Option<f64>,
-    /// When 50 % of all targets were; empty when fewer ever were.
+    /// When 50 % of all targets were, from the release; empty when fewer ever were.
     pub t50_s: Option<f64>,
     /// When 90 % of all targets were.
     pub t90_s: Option<f64>,
     /// When 99 % of all targets were.
     pub t99_s: Option<f64>,
-    /// When the run ended.
+    /// When the run ended, from its start.
     pub end_s: f64,
+    /// When the release came, from the start of the run: the length of a pre-pull, 0 without one.
+    #[serde(default)]
+    pub release_s: f64,
     /// Targets of the rollout.
     pub targets: u64,
     /// Targets ready on their wanted revision at the end.
@@ -55,6 +59,15 @@ pub struct RunRow {
     pub received_bytes: u64,
     /// Bytes that failed attempts had received and threw away, or held unfinished at the end.
     pub lost_bytes: u64,
+    /// Bytes of `egress_bytes` that went to caches and to the seeds of swarms.
+    #[serde(default)]
+    pub upstream_bytes: u64,
+    /// Bytes that caches and mirrors sent to nodes.
+    #[serde(default)]
+    pub cache_bytes: u64,
+    /// Bytes that nodes, and seeds of swarms, sent to nodes.
+    #[serde(default)]
+    pub peer_bytes: u64,
     /// Highest mean rate of the registry's egress over a second (bins at whole seconds), in bytes per second.
     pub egress_peak_1s_bytes_per_s: f64,
     /// Highest mean rate over a minute (60 consecutive bins), in bytes per second.

@@ -125,6 +125,7 @@ impl Fleet {
             } else {
                 String::new()
             },
+            release_s: 0.0,
             completion_s: completion,
             t50_s: share(50),
             t90_s: share(90),
@@ -138,6 +139,9 @@ impl Fleet {
             egress_bytes: 450_000_000 * reach,
             received_bytes: 450_000_000 * reach,
             lost_bytes: 0,
+            upstream_bytes: 0,
+            cache_bytes: 0,
+            peer_bytes: 0,
             egress_peak_1s_bytes_per_s: egress_peak,
             egress_peak_60s_bytes_per_s: egress_peak * 0.9,
             egress_busy_share: (egress_peak / link).min(1.0) * 0.4,

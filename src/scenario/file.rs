@@ -11,8 +11,9 @@ use serde::{Deserialize, Deserializer};
 
 use super::assertion::AssertionFile;
 use super::cloud_foundry_file::CloudFoundryFile;
+use super::distribution_file::{DistributionFile, MirrorFile};
 use super::file_argo_cd::{ArgoCdFile, ArgoCdProposalFile};
-use super::file_registry::RegistryFile;
+use super::file_registry::{NamedRegistryFile, RegistryFile};
 use super::file_runtime::{RetryFile, RuntimeFile, SlotScopeFile};
 use super::kubefleet::{KubeFleetRollingFile, KubeFleetStagedFile};
 use super::quantity::{Amount, Anything, Duration, Ordered, Percent, Rate, Size, Timeout};
@@ -47,6 +48,12 @@ pub(crate) struct ExperimentFile {
     pub(crate) regions: Option<Vec<RegionFile>>,
     /// Where images come from.
     pub(crate) registry: Option<RegistryFile>,
+    /// Other registries, for images that name one.
+    pub(crate) registries: Option<Vec<NamedRegistryFile>>,
+    /// How images get from the registry to the nodes. Default: {direct: {}}.
+    pub(crate) distribution: Option<DistributionFile>,
+    /// Registries of a region that are asked before the one above.
+    pub(crate) mirrors: Option<Vec<MirrorFile>>,
     /// What every node runs.
     pub(crate) node: Option<NodeFile>,
     /// What is rolled out.
@@ -320,6 +327,8 @@ pub(crate) struct ImageFile {
     pub(crate) manifest: ManifestFile,
     /// The old revision, as `manifest`. Default: no layer of it is shared with the new one.
     pub(crate) previous: Option<ManifestFile>,
+    /// The registry it comes from: a name of `registries`. Default: `registry`.
+    pub(crate) registry: Option<String>,
     /// Uncompressed over compressed bytes of a layer, 0.1 to 1000. Default: 2.6.
     pub(crate) compression_ratio: Option<f64>,
 }

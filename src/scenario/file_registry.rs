@@ -3,8 +3,19 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::distribution_file::CdnFile;
 use super::quantity::{Duration, PerTime, Percent, Rate, RateLimit, Size};
 use super::spread::Spread;
+
+/// A registry beside the first.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(crate) struct NamedRegistryFile {
+    /// The name that images use.
+    pub(crate) name: String,
+    /// What it is, with the same defaults as the first.
+    pub(crate) registry: Option<RegistryFile>,
+}
 
 /// The registry that serves every image. Fields without a host's name are those of the API host.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
@@ -16,6 +27,8 @@ pub(crate) struct RegistryFile {
     pub(crate) egress: Option<Rate>,
     /// What one connection can carry at most, or `unlimited`. Default: 88 MB/s.
     pub(crate) per_connection: Option<RateLimit>,
+    /// A content delivery network that carries less of a blob which nobody has downloaded yet. Default: none.
+    pub(crate) cdn: Option<CdnFile>,
     /// What TCP makes of round trip and loss.
     pub(crate) tcp: Option<TcpFile>,
     /// Token bucket for all requests to the API host. Default: no limit.

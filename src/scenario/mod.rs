@@ -7,6 +7,7 @@ mod argo_cd;
 mod assertion;
 mod check;
 mod cloud_foundry_file;
+mod distribution_file;
 mod error;
 mod file;
 mod file_argo_cd;

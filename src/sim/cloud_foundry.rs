@@ -80,7 +80,6 @@ impl<'s> CloudFoundryProduct<'s> {
         let view = deployment.app(scenario.world.release, instances);
         let streams = Streams::new(seed, replicate);
         let user = EntityKey::of("cloud foundry user");
-        let cancels = deployment.cancel_after.as_ref();
         Self {
             scheduler: CloudFoundry::new(deployment.rules).with_defects(deployment.defects),
             deployment,
@@ -92,7 +91,7 @@ impl<'s> CloudFoundryProduct<'s> {
             new: None,
             ends: BTreeMap::new(),
             continues: None,
-            cancels: cancels.map(|after| SimTime::ZERO + after.sample(&mut streams.stream(user, "cancel"))),
+            cancels: None,
             idle: false,
         }
     }
@@ -114,6 +113,8 @@ impl<'s> CloudFoundryProduct<'s> {
         let process = self.view.processes.last().expect("the deployment has one");
         let (new, instances) = (process.id, process.instances);
         self.new = Some(new);
+        let cancels = self.deployment.cancel_after.as_ref();
+        self.cancels = cancels.map(|after| now + after.sample(&mut self.streams.stream(self.user, "cancel")));
         let mut decision = Decision { writes: 1, created: 1, ..Decision::default() };
         self.start(new, instances, &mut decision);
         decision.wake_at = self.view.active().map(|_| self.scheduler.next_pass(now));

@@ -38,6 +38,8 @@ pub(super) struct Controller<'s> {
     dues: usize,
     /// Deploys of the pass in progress that are still to be written, in their order.
     unwritten: VecDeque<Deploy>,
+    /// The new revision is not released yet: the product hears what happens, and has nothing to decide.
+    pub(super) held: bool,
     /// The one timer that the product asked for.
     timer: Option<EventId>,
     pub(super) passes: Vec<PassRow>,
@@ -56,6 +58,7 @@ impl<'s> Controller<'s> {
             due: None,
             dues: 0,
             unwritten: VecDeque::new(),
+            held: false,
             timer: None,
             passes: Vec::new(),
         }
@@ -93,7 +96,7 @@ impl<'s> Controller<'s> {
     pub(super) fn changed(&mut self, queue: &mut Queue) {
         if self.busy {
             self.dirty = true;
-        } else {
+        } else if !self.held {
             self.begin_pass(queue);
         }
     }

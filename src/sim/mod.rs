@@ -58,6 +58,8 @@ struct Sim<'s> {
     world: World<'s>,
     controller: Controller<'s>,
     progress: Progress,
+    /// When the new revision was released. `None`: it is still being pre-pulled.
+    released: Option<SimTime>,
 }
 
 impl<'s> Sim<'s> {
@@ -101,14 +103,22 @@ impl<'s> Sim<'s> {
             world,
             controller: Controller::new(product, scenario.control_loop, targets),
             progress: Progress::new(targets),
+            released: None,
         };
-        // The new release is the first change.
-        queue.schedule(SimTime::ZERO, Event::Driver(DriverEvent::Wake));
+        // The new release is the first change; a pre-pull comes before it.
+        if scenario.world.distribution.pre_pull.is_none() {
+            sim.released = Some(SimTime::ZERO);
+            queue.schedule(SimTime::ZERO, Event::Driver(DriverEvent::Wake));
+        }
+        sim.controller.held = sim.released.is_none();
         sim.controller.reported(sim.world.take_reports(), queue);
         sim
     }
 
     fn is_over(&self, queue: &Queue) -> bool {
+        if self.released.is_none() {
+            return false;
+        }
         self.progress.is_complete()
             || self.world.is_at_rest(queue, 0)
             // Asked last, and only when it decides: it may cost as much as a pass.
@@ -118,6 +128,9 @@ impl<'s> Sim<'s> {
     fn held_by(&self, outcome: Outcome) -> String {
         if outcome == Outcome::Complete {
             return String::new();
+        }
+        if let Some(images) = self.world.held_by_pre_pull() {
+            return format!("prePull: the release waits for {images} image(s) that nodes have not pulled yet");
         }
         self.controller.product.hold().as_ref().map_or_else(|| "no rule".to_owned(), Hold::to_string)
     }
@@ -137,6 +150,8 @@ impl<'s> Sim<'s> {
         let (egress_peak_1s, egress_peak_60s) = meter.egress_peaks();
         let passes = std::mem::take(&mut self.controller.passes);
         let secs = |time: SimTime| time.as_secs_f64();
+        let released = self.released.unwrap_or(end);
+        let since_release = |share| self.progress.reached(share).map(|at| (at - released).as_secs_f64());
         let run = RunRow {
             variant: variant.label.clone(),
             strategy: variant.strategy.clone(),
@@ -144,10 +159,11 @@ impl<'s> Sim<'s> {
             replicate,
             outcome,
             held_by: self.held_by(outcome),
-            completion_s: self.progress.reached(1.0).map(secs),
-            t50_s: self.progress.reached(0.5).map(secs),
-            t90_s: self.progress.reached(0.9).map(secs),
-            t99_s: self.progress.reached(0.99).map(secs),
+            release_s: secs(released),
+            completion_s: since_release(1.0),
+            t50_s: since_release(0.5),
+            t90_s: since_release(0.9),
+            t99_s: since_release(0.99),
             end_s: secs(end),
             targets: self.progress.targets(),
             targets_done: self.progress.done(),
@@ -157,6 +173,9 @@ impl<'s> Sim<'s> {
             egress_bytes: totals.sent.get(),
             received_bytes: totals.received.get(),
             lost_bytes: totals.lost.get(),
+            upstream_bytes: totals.upstream.get(),
+            cache_bytes: totals.from_caches.get(),
+            peer_bytes: totals.from_peers.get(),
             egress_peak_1s_bytes_per_s: egress_peak_1s,
             egress_peak_60s_bytes_per_s: egress_peak_60s,
             egress_busy_share: self.world.busy_share(end - SimTime::ZERO),
@@ -213,6 +232,13 @@ impl engine::Model for Sim<'_> {
     type Event = Event;
 
     fn handle(&mut self, event: Event, queue: &mut Queue) {
+        let event = if event == Event::Released {
+            self.released = Some(queue.now());
+            self.controller.held = false;
+            Event::Driver(DriverEvent::Wake)
+        } else {
+            event
+        };
         if matches!(event, Event::Driver(DriverEvent::PassEnds | DriverEvent::Wake)) {
             self.controller.product.look(&self.world);
         }

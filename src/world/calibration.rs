@@ -45,6 +45,83 @@ pub const CONNECTION_MB: f64 = 88.0;
 /// Time a registry takes to answer one request. Guess: lognormal with median 20 ms; spread 2 to 500 ms.
 pub const SERVICE_TIME: DurationModel = DurationModel::LogNormal { median: SimDuration::from_millis(20), sigma: 0.5 };
 
+// ---- distribution ----
+
+/// What a cache or a mirror can send, in Gbit/s. Guess: one server on a local network; 1 to 25.
+pub const CACHE_EGRESS_GBIT: f64 = 10.0;
+
+/// Round trip from a node to its cache. Guess: one local network.
+pub const CACHE_RTT: SimDuration = SimDuration::from_millis(1);
+
+/// Round trip from a cluster to a mirror of its region. Guess; 1 to 20 ms.
+pub const MIRROR_RTT: SimDuration = SimDuration::from_millis(5);
+
+/// How long a cache serves a blob. Source: `proxy.ttl` of 168h in distribution/distribution @0d6b721
+/// `docs/recipes/mirror.md`.
+pub const CACHE_TTL: SimDuration = SimDuration::from_hours(168);
+
+/// From a request to a peer's answer. Guess: within the 20 ms below; the six or more requests of a small image took
+/// about 25 ms in all (spegel-org/benchmark-results @645a85c).
+pub const SPEGEL_LOOKUP: SimDuration = SimDuration::from_millis(3);
+
+/// What a lookup costs that finds nobody. Source: `mirrorResolveTimeout` in spegel-org/spegel @b8c715a
+/// `charts/spegel/values.yaml`.
+pub const SPEGEL_TIMEOUT: SimDuration = SimDuration::from_millis(20);
+
+/// What one connection between peers carries, in MB/s. Source: fitted to the pulls of 1 GB from peers in
+/// spegel-org/benchmark-results @645a85c (D8ds_v5); 233 were reached from the slower disk of a D4ds_v5.
+pub const PEER_CONNECTION_MB: f64 = 600.0;
+
+/// Seeds of a cluster. Source: `seedPeer.replicas` of Dragonfly's Helm chart; a Kraken benchmark had 5 origins.
+pub const SEEDS: u32 = 3;
+
+/// Bytes of a piece. Source: 4 MB in uber/kraken @2a7fbcb `config/`, 4 MiB in Dragonfly; up to 16.
+pub const PIECE: Bytes = Bytes::new(4_000_000);
+
+/// Parents of a peer. Source: dragonflyoss/dragonfly @66db456 `scheduler/config/constants.go`; 3 to 4.
+pub const DRAGONFLY_PARENTS: u32 = 4;
+
+/// What a Kraken agent or origin sends, in MB/s. Source: uber/kraken @2a7fbcb `lib/torrent/scheduler/conn/config.go`.
+pub const KRAKEN_OUT_MB: f64 = 200.0;
+
+/// What a Kraken agent receives, in MB/s. Source: as above.
+pub const KRAKEN_IN_MB: f64 = 300.0;
+
+/// Connections of one torrent. Source: uber/kraken @2a7fbcb `lib/torrent/scheduler/connstate/config.go`.
+pub const KRAKEN_CONNECTIONS: u32 = 10;
+
+/// Share of their upload that peers with a part of a blob can use for each other. Source: Qiu and Srikant (2004),
+/// section 3: 1 - (log N / N)^k for N pieces and k connections, above 99 % for a blob of 50 pieces or more.
+pub const EFFECTIVENESS: f64 = 1.0;
+
+/// From a node's request to its first piece being asked for. Guess: one exchange with a tracker or scheduler; 10 ms to
+/// 0.5 s (Dragonfly's retry interval).
+pub const ANNOUNCE: SimDuration = SimDuration::from_millis(50);
+
+/// Share of an image's bytes that a container reads before it is ready. Source: 6.4 % on the mean over 57 images (Harter
+/// et al., "Slacker", FAST '16); 1 to 40 %.
+pub const LAZY_START: f64 = 0.064;
+
+/// Bytes of one read on demand. Source: the largest read that Linux asks of FUSE by default (32 pages); 50 kB to 4 MiB
+/// by snapshotter.
+pub const LAZY_READ: Bytes = Bytes::new(128 * 1024);
+
+/// Table of contents of a layer. Guess: some 100 bytes a file, compressed; 10 kB to 5 MB.
+pub const LAZY_TOC: Bytes = Bytes::new(100_000);
+
+/// What the background fetch of a layer takes, in MB/s. Guess: it yields to reads on demand.
+pub const LAZY_BACKGROUND_MB: f64 = 10.0;
+
+/// From one group of clusters of a pre-pull to the next. Guess.
+pub const PRE_PULL_EVERY: SimDuration = SimDuration::from_mins(1);
+
+/// What one connection carries of a blob that a content delivery network does not hold yet, in MB/s. Source: ghcr.io,
+/// 1 GB in 24 to 32 s for every node that asked at once (spegel-org/benchmark-results @645a85c).
+pub const CDN_COLD_MB: f64 = 46.0;
+
+/// The same of a blob that it holds. Source: as above, 6.0 s with unpacking.
+pub const CDN_WARM_MB: f64 = 500.0;
+
 // ---- kubelet ----
 
 /// `registryPullQPS` in pulls per second. Source: kubelet defaults.

@@ -17,6 +17,13 @@ use crate::units::Bytes;
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct ImageRef(pub(super) u16);
 
+impl ImageRef {
+    /// The index in the specification of the image of which this is a revision.
+    pub(super) fn index(self) -> usize {
+        usize::from(self.0 / 2)
+    }
+}
+
 /// One layer of one image.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Layer {
@@ -63,6 +70,11 @@ impl Catalog {
     /// The new revision of the image at `index` of the specification, or the one before.
     pub(super) fn revision(index: usize, new: bool) -> ImageRef {
         ImageRef(u16::try_from(index * 2 + usize::from(!new)).expect("a scenario has fewer than 32 768 images"))
+    }
+
+    /// Whether the image at `image` has this blob.
+    pub(super) fn contains(&self, image: usize, blob: u16) -> bool {
+        self.images[image].layers.iter().any(|layer| layer.blob == blob)
     }
 
     pub(super) fn len(&self) -> usize {
@@ -136,6 +148,7 @@ mod tests {
             layers: vec![layer("base"), layer("new-libs"), layer("app")],
             previous: vec![layer("base"), layer("libs"), layer("app")],
             config: Bytes::new(1).into(),
+            registry: 0,
         };
         let catalog = Catalog::new(&[spec], &Streams::new(1, 0));
         let new = &catalog.image(Catalog::revision(0, true)).layers;
@@ -158,6 +171,7 @@ mod tests {
             layers: layers.iter().copied().map(drawn).collect(),
             previous: Vec::new(),
             config: Bytes::new(1).into(),
+            registry: 0,
         };
         let images = [image("shop", &["base", "app"]), image("api", &["libs", "base"])];
         let sizes = |replicate| {

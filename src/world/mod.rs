@@ -13,6 +13,7 @@
 //! | `pull`, `unpack`, `node`, `disk`, `catalog` | an image pull, layer by layer |
 //! | `runtime` | its requests, what the runtime does when one is refused, and pulls that stand still |
 //! | `registry`, `gates` | the registry's hosts, limits and outages; token bucket and back-off |
+//! | `delivery` | how images are distributed: caches, peers, swarms, mirrors, pre-pulls, lazy pulls |
 //! | `route`, `links` | who answers and who sends; links that change |
 //! | `luck` | what is drawn for a cluster before the run |
 //! | `distribution` | quantities that are fixed or drawn |
@@ -26,6 +27,7 @@
 mod agent;
 pub mod calibration;
 mod catalog;
+mod delivery;
 mod disk;
 mod distribution;
 mod faults;
@@ -53,6 +55,9 @@ mod unpack;
 use std::collections::HashMap;
 
 pub use agent::Report;
+pub use delivery::{
+    CachePlace, CacheSpec, Coalesce, DistributionSpec, LazySpec, MirrorSpec, PiecesSpec, PrePullSpec, SpegelSpec, Way,
+};
 pub use faults::FaultEvent;
 pub use ids::{ClusterId, NodeId, PodId, PullId};
 pub use meter::{Bin, ClusterPhase, Gauge, Meter};
@@ -68,7 +73,8 @@ use crate::flow::{LinkId, Network, TransferId};
 use crate::rollout::Revision;
 use crate::units::{Bytes, BytesPerSec, Share, SimDuration, SimTime};
 use agent::Agent;
-use catalog::Catalog;
+use catalog::{Catalog, ImageRef};
+use delivery::{Delivery, Fill, Links, PrePull, Reading};
 use disk::Disk;
 use faults::Cuts;
 use gates::TokenBucket;
@@ -160,6 +166,8 @@ pub enum Event {
     },
     /// A window of the registry begins or ends.
     RegistryWindow {
+        /// Which registry: 0 is the first.
+        registry: u32,
         /// Its place in [`RegistrySpec::windows`].
         window: u32,
         /// False: it ends.
@@ -212,6 +220,40 @@ pub enum Event {
         /// Since when it does not answer.
         since: SimTime,
     },
+    /// A request was refused by a nearer host, or asked for there in vain, and goes to the registry now.
+    GoesUpstream {
+        /// Of which pull.
+        pull: PullId,
+        /// Which request.
+        request: Request,
+    },
+    /// A cache, a mirror or a peer has answered a request.
+    NearAnswers {
+        /// Of which pull.
+        pull: PullId,
+        /// To which request.
+        request: Request,
+        /// What it is.
+        answer: Answer,
+    },
+    /// The last piece of a layer has come over from a swarm.
+    LayerSettles {
+        /// For which pull.
+        pull: PullId,
+        /// Which layer.
+        layer: u16,
+    },
+    /// What the containers of an image read on demand begins to come to a node.
+    ReadsBegin {
+        /// Which node.
+        node: NodeId,
+        /// Which image, by its number in this world.
+        image: u16,
+    },
+    /// A group of clusters begins to pre-pull.
+    PrePullGroup,
+    /// The pre-pull is over: the new revision is released.
+    Released,
     /// A transfer is past its slow start.
     RampedUp {
         /// Of which pull.
@@ -288,8 +330,8 @@ struct Cluster {
     downlink: BytesPerSec,
     /// What is left of the downlink while it is not cut off.
     downlink_share: Share,
-    /// What one connection from the registry can carry at most.
-    connection_cap: Option<BytesPerSec>,
+    /// What one connection from each registry can carry at most.
+    connection_caps: Vec<Option<BytesPerSec>>,
     /// Failures in progress that have an end.
     repairs_due: u32,
     /// The turn of its process of outages.
@@ -349,6 +391,12 @@ pub struct Totals {
     pub lost: Bytes,
     /// Bytes that left the registry.
     pub sent: Bytes,
+    /// Those of them that went to caches and to the seeds of swarms.
+    pub upstream: Bytes,
+    /// Bytes that caches and mirrors sent to nodes.
+    pub from_caches: Bytes,
+    /// Bytes that nodes, and seeds of swarms, sent to nodes.
+    pub from_peers: Bytes,
     /// Requests to the registry's API.
     pub requests: u64,
     /// Requests to any host of the registry that were answered with 429.
@@ -370,9 +418,18 @@ pub struct World<'s> {
     nodes: Vec<Node>,
     pods: Vec<Pod>,
     pulls: Vec<Pull>,
-    registry: Registry,
+    registries: Vec<Registry>,
     network: Network,
-    egress: LinkId,
+    /// Of each registry.
+    egress: Vec<LinkId>,
+    regions: Vec<LinkId>,
+    /// `None`: every node pulls from the registry, and nobody else has a say.
+    distribution: Option<Box<dyn Delivery>>,
+    /// What caches and seeds fetch and have fetched.
+    fills: Vec<Fill>,
+    /// By blob: a download from the registry has completed.
+    warm: Vec<bool>,
+    pre_pull: Option<PrePull>,
     /// Links without any capacity now.
     dead_links: usize,
     cargo: HashMap<TransferId, (Cargo, Bytes)>,
@@ -398,9 +455,11 @@ impl<'s> World<'s> {
         let streams = Streams::new(seed, replicate);
         let catalog = Catalog::new(&spec.images, &streams);
         let mut network = Network::new();
-        let egress = network.add_link(None, spec.registry.egress);
-        let regions: Vec<LinkId> =
-            spec.regions.iter().map(|region| network.add_link(Some(egress), region.bandwidth)).collect();
+        let first = network.add_link(None, spec.registry.egress);
+        let mut links = Links::new(spec, first, &mut network);
+        let others = spec.registries.iter().map(|other| network.add_link(None, other.spec.egress));
+        let egress: Vec<LinkId> = std::iter::once(first).chain(others).collect();
+        let warm = vec![false; catalog.blobs];
         let mut world = Self {
             spec,
             restarts,
@@ -409,9 +468,14 @@ impl<'s> World<'s> {
             nodes: Vec::new(),
             pods: Vec::new(),
             pulls: Vec::new(),
-            registry: Registry::new(&spec.registry),
+            registries: (0..=spec.registries.len()).map(|at| Registry::new(spec.registry_at(at))).collect(),
             network,
             egress,
+            regions: Vec::new(),
+            distribution: None,
+            fills: Vec::new(),
+            warm,
+            pre_pull: None,
             dead_links: 0,
             cargo: HashMap::new(),
             ended_transfers: Vec::new(),
@@ -426,15 +490,17 @@ impl<'s> World<'s> {
             catalog,
         };
         for cluster in &spec.clusters {
-            let uplink = cluster.region.map_or(egress, |region| regions[region]);
-            world.add_cluster(cluster, uplink, queue);
+            world.add_cluster(cluster, &mut links, queue);
         }
+        let nodes: Vec<(ClusterId, LinkId)> = world.nodes.iter().map(|node| (node.cluster, node.link)).collect();
+        (world.regions, world.distribution) = links.distribution(spec, &world.catalog, &nodes, &mut world.network);
+        world.pre_pull = spec.distribution.pre_pull.map(|pre_pull| PrePull::begin(pre_pull, queue));
         world.plan_windows(queue);
         world.start_faults(queue);
         world
     }
 
-    fn add_cluster(&mut self, spec: &ClusterSpec, uplink: LinkId, queue: &mut Queue) {
+    fn add_cluster(&mut self, spec: &ClusterSpec, links: &mut Links, queue: &mut Queue) {
         let id = ClusterId::at(self.clusters.len());
         let key = EntityKey::of(&spec.name);
         let draw = |model: &RateModel, purpose| {
@@ -447,10 +513,10 @@ impl<'s> World<'s> {
         let downlink = slowed(draw(&spec.downlink, "downlink"), lot.slow);
         let unpack_rate = slowed(draw(&node.unpack_rate, "unpack rate"), lot.slow);
         let rtt = spec.rtt.draw(&self.streams, key, "rtt", 0);
-        let link = self.network.add_link(Some(uplink), downlink);
+        let (link, inside) = links.add_cluster(self.spec, id, self.egress[0], downlink, &mut self.network);
         let first = self.nodes.len();
         for at in 0..spec.nodes {
-            let node = self.new_node(id, key.part(u64::from(at)), link, nic, unpack_rate);
+            let node = self.new_node(id, key.part(u64::from(at)), inside, nic, unpack_rate);
             self.nodes.push(node);
         }
         let running = (self.spec.release == ReleaseKind::Update).then_some(OLD);
@@ -462,7 +528,9 @@ impl<'s> World<'s> {
             link,
             downlink,
             downlink_share: Share::ALL,
-            connection_cap: route::connection_cap(&self.spec.registry, rtt, spec.loss),
+            connection_caps: (0..self.registries.len())
+                .map(|at| route::connection_cap(self.spec.registry_at(at), rtt, spec.loss))
+                .collect(),
             repairs_due: 0,
             outage: 0,
             agent: Agent::settled(running),
@@ -490,7 +558,7 @@ impl<'s> World<'s> {
         &mut self,
         cluster: ClusterId,
         key: EntityKey,
-        downlink: LinkId,
+        behind: LinkId,
         nic: BytesPerSec,
         unpack_rate: BytesPerSec,
     ) -> Node {
@@ -500,7 +568,7 @@ impl<'s> World<'s> {
         Node {
             cluster,
             key,
-            link: self.network.add_link(Some(downlink), nic),
+            link: self.network.add_link(Some(behind), nic),
             unpack_rate,
             disk: spec.disk.map(|disk| Disk::new(disk, unpack_rate)),
             unpacking: 0,
@@ -508,6 +576,7 @@ impl<'s> World<'s> {
             chains: vec![Chain::Absent; self.catalog.chains],
             present: vec![false; self.catalog.len()],
             manifests: vec![false; self.catalog.len()],
+            reading: vec![Reading::NotYet; self.catalog.len()],
             pull_queue: std::collections::VecDeque::new(),
             pulls: Vec::new(),
             pull_rate: spec.pull_rate.map(TokenBucket::new),
@@ -551,12 +620,21 @@ impl<'s> World<'s> {
             Event::Restart { pod } => self.restart(pod, queue),
             Event::ProgressDeadline { cluster, workload } => self.progress_deadline(cluster, workload, queue),
             Event::PodGone { pod } => self.pod_gone(pod, queue),
-            Event::RegistryWindow { window, begins } => self.registry_window(window, begins, queue),
+            Event::RegistryWindow { registry, window, begins } => {
+                self.registry_window(registry, window, begins, queue);
+            }
             Event::RequestArrives { pull, request, host } => self.request_arrives(pull, request, host, queue),
             Event::Served { pull, request, host } => self.served(pull, request, host, queue),
             Event::Answered { pull, request, host, answer } => self.answered(pull, request, host, answer, queue),
             Event::RequestAgain { pull, request } => self.request_again(pull, request, queue),
             Event::DialAgain { pull, request, host, since } => self.dial_again(pull, request, host, since, queue),
+            Event::GoesUpstream { pull, request } => self.goes_upstream(pull, request, queue),
+            Event::NearAnswers { pull, request, answer } => self.near_answers(pull, request, answer, queue),
+            Event::LayerSettles { pull, layer } => self.settled(pull, layer, queue),
+            Event::ReadsBegin { node, image } => self.reads_begin(node, ImageRef(image), queue),
+            Event::PrePullGroup => self.pre_pull_group(queue),
+            // The driver's business.
+            Event::Released => {}
             Event::RampedUp { pull, request } => self.ramped_up(pull, request, queue),
             Event::NoProgress { pull } => self.no_progress(pull, queue),
             Event::TransfersEnd => self.transfers_end(queue),
@@ -568,13 +646,32 @@ impl<'s> World<'s> {
         }
     }
 
+    /// Starts a transfer from the registry to a node.
     fn start_transfer(&mut self, pull: PullId, size: Bytes, cargo: Cargo, queue: &mut Queue) -> TransferId {
-        let id = self.network.start(queue.now(), self.link_to(pull), size, self.connection_cap(pull));
+        let blob = self.blob_of(cargo);
+        let (from, cap) = (self.registry_of(pull), self.connection_cap(pull, blob));
+        let id = self.start_from_registry(from, self.pulls[pull.index()].node, size, cap, queue.now());
         self.cargo.insert(id, (cargo, size));
-        self.registry.transfer_begins();
+        self.registries[from].transfer_begins();
         self.meter.download_begins();
         self.flow_changed(queue);
         id
+    }
+
+    fn start_from_registry(
+        &mut self,
+        from: usize,
+        node: NodeId,
+        size: Bytes,
+        cap: Option<BytesPerSec>,
+        now: SimTime,
+    ) -> TransferId {
+        if from == 0 {
+            return self.network.start(now, self.nodes[node.index()].link, size, cap);
+        }
+        // Links hang on the first registry's; what comes from another crosses them.
+        let over = self.links_to(from, node);
+        self.network.start_over(now, &over, size, cap)
     }
 
     /// Ends a transfer early; the caller says [`World::flow_changed`] when it is done.
@@ -587,10 +684,9 @@ impl<'s> World<'s> {
     }
 
     fn count_transfer(&mut self, cargo: Cargo, bytes: Bytes) {
-        self.registry.transfer_ends(self.sender(), bytes);
+        self.count_sent(cargo, bytes);
+        let Some(node) = self.receiver(cargo) else { return };
         self.meter.download_ends();
-        let (Cargo::Config(pull) | Cargo::Layer(pull, _)) = cargo;
-        let node = self.pulls[pull.index()].node;
         let cluster = self.nodes[node.index()].cluster;
         self.clusters[cluster.index()].facts.received += bytes;
     }
@@ -602,6 +698,7 @@ impl<'s> World<'s> {
             // An earlier one of the same instant may have failed its pull, and with it this transfer.
             let Some((cargo, size)) = self.cargo.remove(&self.ended_transfers[at]) else { continue };
             self.count_transfer(cargo, size);
+            self.note_warm(cargo);
             self.arrived(cargo, size, queue);
         }
         self.ended_transfers.clear();
@@ -612,9 +709,15 @@ impl<'s> World<'s> {
     fn flow_changed(&mut self, queue: &mut Queue) {
         self.let_in(queue);
         self.follow_load(queue.now());
-        let rate = self.network.throughput(self.egress);
-        // A link that carries nothing because it is down is not busy.
-        self.meter.set_egress(rate, rate.get() > 0.0 && self.network.is_saturated(self.egress));
+        let mut rate = 0.0;
+        let mut is_busy = false;
+        for &egress in &self.egress {
+            let own = self.network.throughput(egress).get();
+            rate += own;
+            // A link that carries nothing because it is down is not busy.
+            is_busy |= own > 0.0 && self.network.is_saturated(egress);
+        }
+        self.meter.set_egress(BytesPerSec::new(rate), is_busy);
         match (self.network.next_completion(), self.flow_event) {
             (Some(at), Some(event)) => {
                 let pending = queue.reschedule(event, at);
@@ -640,7 +743,8 @@ impl<'s> World<'s> {
     /// tell.
     #[must_use]
     pub fn is_at_rest(&self, queue: &Queue, idle: usize) -> bool {
-        let windows = if self.meter.pulls.value() == 0 { self.registry.windows_ahead() } else { 0 };
+        let ahead = || self.registries.iter().map(Registry::windows_ahead).sum::<usize>();
+        let windows = if self.meter.pulls.value() == 0 { ahead() } else { 0 };
         queue.len() == self.hopeless_events + self.fault_events + idle + windows && !self.a_repair_matters()
     }
 
@@ -679,24 +783,28 @@ impl<'s> World<'s> {
         let mut in_flight: Vec<TransferId> = self.cargo.keys().copied().collect();
         in_flight.sort_unstable();
         for id in in_flight {
+            let to_node = self.receiver(self.cargo[&id].0).is_some();
             let part = self.cancel_transfer(id, now);
-            self.totals.lost += part;
+            // What is on its way to a cache would have been of use to others, and is in no node's books.
+            self.totals.lost += if to_node { part } else { Bytes::ZERO };
         }
+        self.totals.lost += self.pulls.iter().map(Pull::settling).sum();
         self.totals.lost += self.nodes.iter().map(Node::unfinished).sum();
-        self.totals.sent = self.registry.sent;
-        self.totals.requests = self.registry.requests;
-        self.totals.responses_429 = self.registry.responses_429;
-        self.totals.responses_503 = self.registry.responses_503;
+        self.totals.sent = self.registries.iter().map(|registry| registry.sent).sum();
+        self.totals.requests = self.registries.iter().map(|registry| registry.requests).sum();
+        self.totals.responses_429 = self.registries.iter().map(|registry| registry.responses_429).sum();
+        self.totals.responses_503 = self.registries.iter().map(|registry| registry.responses_503).sum();
         self.totals
     }
 
-    /// Checks that what left the registry is what nodes received plus what was lost.
+    /// Checks that what registry, caches and peers sent to nodes is what nodes received plus what was lost.
     ///
     /// # Panics
     /// When bytes were made or destroyed. Call it after [`World::finish`].
     pub fn assert_bytes_are_conserved(&self) {
-        let Totals { sent, received, lost, .. } = self.totals;
-        assert_eq!(sent, received + lost, "sent = received + lost");
+        let Totals { sent, upstream, from_caches, from_peers, received, lost, .. } = self.totals;
+        let to_nodes = sent - upstream + from_caches + from_peers;
+        assert_eq!(to_nodes, received + lost, "sent to nodes, by whomever = received + lost");
     }
 
     /// Checks Little's law on the image pulls: those under way, summed over time by the meters, are the time that each of

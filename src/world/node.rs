@@ -7,6 +7,7 @@
 use std::collections::VecDeque;
 
 use super::catalog::{Catalog, ImageRef};
+use super::delivery::Reading;
 use super::disk::Disk;
 use super::gates::TokenBucket;
 use super::ids::{ClusterId, PodId, PullId};
@@ -25,6 +26,8 @@ pub(super) enum Blob {
     Whole,
     /// All of it was here and was discarded after unpacking.
     Discarded,
+    /// Enough of it that its layer is mounted; the rest is read on demand or comes in the background.
+    Mounted,
 }
 
 /// What a node has of an unpacked chain of layers.
@@ -52,6 +55,8 @@ pub(super) struct Node {
     pub(super) present: Vec<bool>,
     /// Per image: its index, manifest and config are in the content store.
     pub(super) manifests: Vec<bool>,
+    /// Per image: how far its containers have read, when images are pulled lazily.
+    pub(super) reading: Vec<Reading>,
     /// Pods whose pull has not started yet, first come first served.
     pub(super) pull_queue: VecDeque<PodId>,
     /// Pulls in progress.
@@ -90,6 +95,7 @@ impl Node {
             self.blobs[usize::from(layer.blob)] = if keep_blobs { Blob::Whole } else { Blob::Discarded };
         }
         self.present[usize::from(image.0)] = true;
+        self.reading[usize::from(image.0)] = Reading::Done;
         self.manifests[usize::from(image.0)] = true;
     }
 
@@ -99,7 +105,7 @@ impl Node {
             .iter()
             .map(|blob| match *blob {
                 Blob::Partial(bytes) | Blob::Fetching(bytes) => bytes,
-                Blob::Whole | Blob::Discarded => Bytes::ZERO,
+                Blob::Whole | Blob::Discarded | Blob::Mounted => Bytes::ZERO,
             })
             .sum()
     }

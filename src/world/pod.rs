@@ -71,6 +71,8 @@ pub(super) struct Pod {
     requeues: u32,
     /// It waits in some back-off, has crashed and not become ready since, or is not ready for a defect.
     troubled: bool,
+    /// It only brings its image to its node, before the release.
+    pre_pull: bool,
     /// It crashes before it could ever be ready, or there is no image for it, for ever: its events change nothing any
     /// more.
     pub(super) hopeless: bool,
@@ -355,6 +357,7 @@ impl World<'_> {
             starts: 0,
             requeues: 0,
             troubled: false,
+            pre_pull: false,
             hopeless: false,
             next: None,
         });
@@ -414,6 +417,18 @@ impl World<'_> {
         self.sync_workload(cluster, workload, queue);
     }
 
+    /// A node is to have the new image of a workload, without running it.
+    pub(super) fn pre_pull_image(&mut self, cluster: ClusterId, node: NodeId, workload: usize, queue: &mut Queue) {
+        // Pods of the rollout are counted, and draw their luck, as if there had been no pre-pull.
+        let pods = self.nodes[node.index()].pods;
+        let id = self.new_pod(cluster, workload, node, NEW, Phase::Pulling);
+        self.nodes[node.index()].pods = pods;
+        let pod = &mut self.pods[id.index()];
+        pod.pre_pull = true;
+        pod.ordinal = 1 << 31 | workload as u32;
+        self.enqueue_pull(id, queue);
+    }
+
     /// The kubelet looks at a pod that has no image yet.
     pub(super) fn want_image(&mut self, id: PodId, queue: &mut Queue) {
         self.pods[id.index()].phase = Phase::Pulling;
@@ -468,6 +483,11 @@ impl World<'_> {
         if self.pods[id.index()].phase != Phase::Pulling {
             return;
         }
+        if self.pods[id.index()].pre_pull {
+            self.pods[id.index()].phase = Phase::Terminating;
+            self.pre_pulled(queue);
+            return;
+        }
         self.start_container(id, queue);
     }
 
@@ -493,6 +513,9 @@ impl World<'_> {
         let nth = pod.starts;
         let slow = self.clusters[pod.cluster.index()].lot.slow;
         let overhead = slowed(self.draw(id, &self.spec.node.start_overhead, "start overhead", nth), slow);
+        if self.read_on_demand(id, overhead, queue) {
+            return;
+        }
         self.schedule_for_pod(id, overhead, Event::ContainerStarted { pod: id }, queue);
     }
 
@@ -614,9 +637,40 @@ impl World<'_> {
         model.draw(&self.streams, node.key, purpose, u64::from(pod.ordinal) << 32 | u64::from(nth))
     }
 
+    /// Ends a pod that only brings its image to its node. Returns whether it is one that has not done so.
+    pub(super) fn gives_up_pre_pull(&mut self, id: PodId, queue: &mut Queue) -> bool {
+        let pod = &mut self.pods[id.index()];
+        if !pod.pre_pull || pod.phase == Phase::Terminating {
+            return false;
+        }
+        pod.phase = Phase::Terminating;
+        if let Some(event) = pod.next.take() {
+            queue.cancel(event);
+        }
+        self.pre_pulled(queue);
+        true
+    }
+
+    /// The pods that only bring an image to this node.
+    pub(super) fn pre_pulls_on(&self, node: NodeId) -> Vec<PodId> {
+        if self.spec.distribution.pre_pull.is_none() {
+            return Vec::new();
+        }
+        (0..self.pods.len())
+            .map(PodId::at)
+            .filter(|pod| {
+                let pod = &self.pods[pod.index()];
+                pod.pre_pull && pod.node == node
+            })
+            .collect()
+    }
+
     /// A pod gets into trouble or out of it.
     pub(super) fn note_trouble(&mut self, id: PodId, troubled: bool) {
         let pod = &mut self.pods[id.index()];
+        if pod.pre_pull {
+            return;
+        }
         let was = std::mem::replace(&mut pod.troubled, troubled);
         let cluster = pod.cluster;
         let count = &mut self.clusters[cluster.index()].troubled_pods;

@@ -20,6 +20,7 @@
 use std::collections::VecDeque;
 
 use super::catalog::ImageRef;
+use super::delivery::{FillId, Member, Sender, Source};
 use super::ids::{ClusterId, NodeId, PodId, PullId};
 use super::node::{Blob, Chain};
 use super::runtime::{Request, Tries};
@@ -85,6 +86,8 @@ pub(super) enum Fetch {
     Requested,
     /// Its bytes are coming.
     Downloading(TransferId),
+    /// So many bytes have come, and it is not complete before its source is.
+    Settling(Bytes),
 }
 
 /// An attempt in progress.
@@ -107,6 +110,9 @@ pub(super) struct Pull {
     pub(super) tries: Tries,
     pub(super) layer_tries: Vec<Tries>,
     pub(super) fetches: Vec<Fetch>,
+    /// Who sends each layer, and the config; empty: the registry.
+    pub(super) sources: Vec<Source>,
+    pub(super) config_source: Source,
     /// The lowest layer that is not unpacked and committed.
     pub(super) unpack_next: usize,
     /// Layers that it is unpacking.
@@ -124,9 +130,17 @@ pub(super) struct Pull {
     slot_queue: VecDeque<u16>,
     /// The attempt breaks while fetching this many-th of the layers it has to fetch, after this share of its bytes.
     pub(super) doom: Option<(f64, f64)>,
-    doomed_layer: Option<usize>,
+    pub(super) doomed_layer: Option<usize>,
     /// When it is cancelled if nothing comes; set while it stands still.
     pub(super) no_progress: Option<EventId>,
+}
+
+impl Pull {
+    /// Bytes that have come of layers which are not complete before their source is.
+    pub(super) fn settling(&self) -> Bytes {
+        let bytes = |fetch: &Fetch| if let Fetch::Settling(size) = fetch { *size } else { Bytes::ZERO };
+        self.fetches.iter().map(bytes).sum()
+    }
 }
 
 /// What a transfer carries.
@@ -134,6 +148,12 @@ pub(super) struct Pull {
 pub(super) enum Cargo {
     Config(PullId),
     Layer(PullId, u16),
+    /// A blob or a config on its way to a cache or a seed.
+    Fill(FillId),
+    /// What containers of an image read on demand, from the registry or not.
+    Reads(NodeId, ImageRef, Sender),
+    /// What is left of a mounted blob.
+    Background(NodeId, u16, Sender),
 }
 
 impl World<'_> {
@@ -198,6 +218,8 @@ impl World<'_> {
             tries: Tries::default(),
             layer_tries: vec![Tries::default(); layers],
             fetches: vec![Fetch::Done; layers],
+            sources: Vec::new(),
+            config_source: Source::Registry,
             unpack_next: 0,
             unpacking: Vec::new(),
             unpacked: Vec::new(),
@@ -223,7 +245,8 @@ impl World<'_> {
         let Blob::Fetching(have) = self.nodes[pull.node.index()].blobs[usize::from(spec.blob)] else {
             unreachable!("a blob with a slot is being fetched");
         };
-        let missing = spec.compressed - have;
+        let wanted = self.spec.distribution.lazy.as_ref().map_or(spec.compressed, |lazy| lazy.mount_size(&spec));
+        let missing = wanted.saturating_sub(have);
         match pull.doom {
             Some((_, share)) if pull.doomed_layer == Some(usize::from(layer)) => {
                 Bytes::new((missing.get() as f64 * share) as u64)
@@ -243,7 +266,7 @@ impl World<'_> {
         pull.unpack_next = first_missing;
         pull.planned = true;
         let missing: Vec<usize> = (first_missing..layers.len())
-            .filter(|&at| node.blobs[usize::from(layers[at].blob)] != Blob::Whole)
+            .filter(|&at| !matches!(node.blobs[usize::from(layers[at].blob)], Blob::Whole | Blob::Mounted))
             .collect();
         pull.doomed_layer =
             pull.doom.filter(|_| !missing.is_empty()).map(|(at, _)| missing[(at * missing.len() as f64) as usize]);
@@ -270,7 +293,7 @@ impl World<'_> {
             let blob = &mut node.blobs[usize::from(layer.blob)];
             let have = match *blob {
                 Blob::Fetching(_) => continue,
-                Blob::Whole => {
+                Blob::Whole | Blob::Mounted => {
                     pull.fetches[at] = Fetch::Done;
                     continue;
                 }
@@ -335,11 +358,18 @@ impl World<'_> {
                 self.check_progress(id, queue);
                 self.plan_layers(id, queue);
             }
-            Cargo::Layer(id, layer) => self.layer_arrived(id, usize::from(layer), size, queue),
+            Cargo::Layer(id, layer) => {
+                if self.last_leg_ended(id, layer, size, queue) {
+                    self.layer_arrived(id, usize::from(layer), size, queue);
+                }
+            }
+            Cargo::Fill(fill) => self.fill_ended(fill, queue),
+            Cargo::Reads(node, image, _) => self.reads_end(node, image, size, queue),
+            Cargo::Background(node, blob, _) => self.background_ends(node, blob, size),
         }
     }
 
-    fn layer_arrived(&mut self, id: PullId, at: usize, size: Bytes, queue: &mut Queue) {
+    pub(super) fn layer_arrived(&mut self, id: PullId, at: usize, size: Bytes, queue: &mut Queue) {
         let pull = &mut self.pulls[id.index()];
         pull.fetches[at] = Fetch::Done;
         let spec = self.catalog.image(pull.image).layers[at];
@@ -352,8 +382,14 @@ impl World<'_> {
             self.fail(id, PullError::Broken, queue);
             return;
         }
-        *blob = Blob::Whole;
-        self.totals.received += spec.compressed;
+        if self.spec.distribution.lazy.is_some() {
+            let Blob::Fetching(have) = *blob else { unreachable!("a downloading blob is being fetched") };
+            *blob = Blob::Mounted;
+            self.totals.received += have + size;
+        } else {
+            *blob = Blob::Whole;
+            self.totals.received += spec.compressed;
+        }
         self.check_progress(id, queue);
         self.release_slot(id);
         self.grant_slots(id, queue);
@@ -405,6 +441,7 @@ impl World<'_> {
         }
         let others = std::mem::take(&mut pull.others);
         pull.fetches = Vec::new();
+        pull.sources = Vec::new();
         pull.layer_tries = Vec::new();
         pull.slot_queue = VecDeque::new();
         pull.unpacking = Vec::new();
@@ -466,7 +503,11 @@ impl World<'_> {
                 Fetch::Done | Fetch::Elsewhere => continue,
                 Fetch::Queued | Fetch::Requested => Bytes::ZERO,
                 Fetch::Downloading(transfer) => self.cancel_transfer(transfer, now),
+                Fetch::Settling(size) => size,
             };
+            if matches!(fetch, Fetch::Downloading(_) | Fetch::Settling(_)) {
+                self.leave_swarm(id, at as u16, Member::Leaves, now);
+            }
             let blob = usize::from(self.catalog.image(image).layers[at].blob);
             let Blob::Fetching(have) = self.nodes[node_id.index()].blobs[blob] else {
                 unreachable!("a fetch holds its blob");
@@ -483,6 +524,7 @@ impl World<'_> {
         self.give_up_unpacking(id, queue);
         self.pulls[id.index()].error = Some(error);
         let others = self.end_pull(id, queue);
+        self.distribution_gives_up(id, queue);
         self.flow_changed(queue);
         others
     }

@@ -1,6 +1,7 @@
 //! Who answers a request, who sends its bytes, and what the way between them and a node is like.
 //!
-//! The one place that decides it. Today there is one registry, and its three hosts lie behind one egress link.
+//! The one place that decides it for registries: each image comes from one, whose three hosts lie behind one egress link.
+//! Who is nearer than a registry is in `delivery`.
 //!
 //! What TCP makes of a path bounds each connection: the receiver's window over the round trip; and with loss p the bound
 //! of Mathis, Semke, Mahdavi and Ott (The macroscopic behavior of the TCP congestion avoidance algorithm, CCR 27(3),
@@ -14,7 +15,7 @@
 //! node's card and the cluster's downlink allow; a rate that others keep lower is reached sooner, which is left out.
 
 use super::World;
-use super::ids::PullId;
+use super::ids::{ClusterId, NodeId, PullId};
 use super::registry::HostRole;
 use super::runtime::Request;
 use super::spec::{RegistrySpec, TcpSpec};
@@ -30,44 +31,64 @@ impl World<'_> {
         if request == Request::Token { HostRole::Token } else { HostRole::Api }
     }
 
-    /// The host that sends blobs.
-    pub(super) fn sender(&self) -> HostRole {
-        if self.spec.registry.redirect { HostRole::Blobs } else { HostRole::Api }
+    /// Which registry a pull's image comes from.
+    pub(super) fn registry_of(&self, pull: PullId) -> usize {
+        self.spec.images[self.pulls[pull.index()].image.index()].registry
+    }
+
+    /// The host of a registry that sends blobs.
+    pub(super) fn sender(&self, registry: usize) -> HostRole {
+        if self.spec.registry_at(registry).redirect { HostRole::Blobs } else { HostRole::Api }
     }
 
     /// Whether a host that says yes to a request begins to send a blob with it.
-    pub(super) fn sends_bytes(&self, request: Request, host: HostRole) -> bool {
-        matches!(request, Request::Config | Request::Layer(_)) && host == self.sender()
+    pub(super) fn sends_bytes(&self, pull: PullId, request: Request, host: HostRole) -> bool {
+        matches!(request, Request::Config | Request::Layer(_)) && host == self.sender(self.registry_of(pull))
     }
 
     /// Whether requests of a pull are answered at all now.
     pub(super) fn is_reachable(&self, pull: PullId) -> bool {
-        !self.registry.is_down() && self.clusters[self.cluster_of(pull)].cuts.has_network()
+        !self.registries[self.registry_of(pull)].is_down() && self.clusters[self.cluster_of(pull)].cuts.has_network()
     }
 
-    /// The last link on the way of a pull's bytes.
-    pub(super) fn link_to(&self, pull: PullId) -> LinkId {
-        self.nodes[self.pulls[pull.index()].node.index()].link
+    /// The links from a registry to a node.
+    pub(super) fn links_to(&self, registry: usize, node: NodeId) -> Vec<LinkId> {
+        let node = &self.nodes[node.index()];
+        let mut links = self.links_into(registry, node.cluster);
+        links.push(node.link);
+        links
+    }
+
+    /// The links from a registry into a cluster.
+    pub(super) fn links_into(&self, registry: usize, cluster: ClusterId) -> Vec<LinkId> {
+        let region = self.spec.clusters[cluster.index()].region.map(|region| self.regions[region]);
+        let downlink = self.clusters[cluster.index()].link;
+        [Some(self.egress[registry]), region, Some(downlink)].into_iter().flatten().collect()
     }
 
     pub(super) fn rtt(&self, pull: PullId) -> SimDuration {
         self.clusters[self.cluster_of(pull)].rtt
     }
 
-    /// What one connection of a pull can carry at most.
-    pub(super) fn connection_cap(&self, pull: PullId) -> Option<BytesPerSec> {
-        self.clusters[self.cluster_of(pull)].connection_cap
+    /// What one connection of a pull can carry at most; of a layer's blob, it depends on whether the content delivery
+    /// network has it.
+    pub(super) fn connection_cap(&self, pull: PullId, blob: Option<u16>) -> Option<BytesPerSec> {
+        let from = self.registry_of(pull);
+        let path = self.clusters[self.cluster_of(pull)].connection_caps[from];
+        let cdn = self.spec.registry_at(from).cdn.zip(blob).map(|(cdn, blob)| cdn.rate(self.warm[usize::from(blob)]));
+        [path, cdn].into_iter().flatten().min_by(|a, b| a.get().total_cmp(&b.get()))
     }
 
     /// By how much slow start delays a transfer.
     pub(super) fn ramp_up(&self, pull: PullId, size: Bytes) -> SimDuration {
-        let tcp = self.spec.registry.tcp;
+        let tcp = self.spec.registry_at(self.registry_of(pull)).tcp;
         if tcp.initial_segments.is_none() {
             return SimDuration::ZERO;
         }
         let cluster = &self.clusters[self.cluster_of(pull)];
-        let links = cluster.downlink.get().min(self.network.capacity(self.link_to(pull)).get());
-        let rate = self.connection_cap(pull).map_or(links, |cap| cap.get().min(links));
+        let node = self.nodes[self.pulls[pull.index()].node.index()].link;
+        let links = cluster.downlink.get().min(self.network.capacity(node).get());
+        let rate = self.connection_cap(pull, None).map_or(links, |cap| cap.get().min(links));
         slow_start_delay(tcp, cluster.rtt, rate, size)
     }
 

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use super::delivery::DistributionSpec;
 pub use super::distribution::{Distribution, DurationModel, FactorModel, Quantity, RateModel, SizeModel};
 pub use super::faults::{
     CutKind, DefectKind, FaultSpec, NodeLossSpec, OutageSpec, RegionalOutageSpec, RegionalTimes, SlowSpec,
@@ -21,6 +22,10 @@ pub struct WorldSpec {
     pub regions: Vec<RegionSpec>,
     /// Where images come from.
     pub registry: RegistrySpec,
+    /// Other registries, from which the images come that name one.
+    pub registries: Vec<NamedRegistry>,
+    /// How images get from there to the nodes.
+    pub distribution: DistributionSpec,
     /// What every node runs.
     pub node: NodeSpec,
     /// What is rolled out: images in two revisions.
@@ -33,6 +38,23 @@ pub struct WorldSpec {
     pub agent: AgentSpec,
     /// What goes wrong.
     pub faults: FaultSpec,
+}
+
+impl WorldSpec {
+    /// The registry of an image, by its number: 0 is [`WorldSpec::registry`], others follow.
+    #[must_use]
+    pub fn registry_at(&self, at: usize) -> &RegistrySpec {
+        if at == 0 { &self.registry } else { &self.registries[at - 1].spec }
+    }
+}
+
+/// A registry beside the first.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NamedRegistry {
+    /// Unique among the registries.
+    pub name: String,
+    /// What it is.
+    pub spec: RegistrySpec,
 }
 
 /// Whether something runs already.
@@ -180,6 +202,8 @@ pub struct ImageSpec {
     pub previous: Vec<LayerSpec>,
     /// Size of the new revision's config blob; drawn once a run.
     pub config: SizeModel,
+    /// The registry it comes from, as in [`WorldSpec::registry_at`].
+    pub registry: usize,
 }
 
 /// One layer of an image.

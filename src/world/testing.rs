@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::{
-    AgentSpec, ClusterFacts, ClusterId, ClusterSpec, CountOrPercent, DriverEvent, DurationModel, Event, FaultSpec,
-    ImageSpec, LayerSpec, NEW, NodeSpec, PullOrder, PullPolicy, Queue, RegistrySpec, ReleaseKind, Requeue, RuntimeSpec,
-    Totals, Uncompressed, WorkloadKind, WorkloadSpec, World, WorldSpec, calibration,
+    AgentSpec, ClusterFacts, ClusterId, ClusterSpec, CountOrPercent, DistributionSpec, DriverEvent, DurationModel,
+    Event, FaultSpec, ImageSpec, LayerSpec, NEW, NodeSpec, PullOrder, PullPolicy, Queue, RegistrySpec, ReleaseKind,
+    Requeue, RuntimeSpec, Totals, Uncompressed, WorkloadKind, WorkloadSpec, World, WorldSpec, calibration,
 };
 use crate::engine::{self, EventQueue, Model};
 use crate::units::{Bytes, BytesPerSec, Share, SimDuration, SimTime};
@@ -44,6 +44,8 @@ pub(crate) fn bare_world(count: usize) -> WorldSpec {
         clusters: (0..count).map(cluster).collect(),
         regions: Vec::new(),
         registry: RegistrySpec::unlimited(fast, nothing.clone()),
+        registries: Vec::new(),
+        distribution: DistributionSpec::default(),
         node: NodeSpec {
             nic: fast.into(),
             pulls: PullOrder::Serial,
@@ -67,6 +69,7 @@ pub(crate) fn bare_world(count: usize) -> WorldSpec {
             layers: vec![layer("app", 100_000_000)],
             previous: Vec::new(),
             config: Bytes::ZERO.into(),
+            registry: 0,
         }],
         workloads: vec![WorkloadSpec {
             name: "shop".to_owned(),

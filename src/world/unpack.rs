@@ -11,6 +11,7 @@ use super::ids::{NodeId, PullId};
 use super::node::{Blob, Chain};
 use super::pull::Fetch;
 use super::{Event, Queue, World};
+use crate::units::Bytes;
 
 impl World<'_> {
     /// Begins to unpack what may be unpacked now; ends the pull when nothing is left. Tells whether it committed a layer
@@ -67,10 +68,13 @@ impl World<'_> {
         let nth = node.unpacks;
         node.unpacks += 1;
         let constant = self.spec.node.unpack_per_layer.draw(&self.streams, node.key, "unpack per layer", nth);
-        if node.disk.is_some() {
+        // A layer that is pulled lazily is mounted, not unpacked.
+        let is_lazy = self.spec.distribution.lazy.is_some();
+        if node.disk.is_some() && !is_lazy {
             queue.schedule_in(constant, Event::LayerWrites { pull: id, layer: index });
         } else {
-            let writing = layer.uncompressed.time_at(node.unpack_rate).expect("a checked unpack rate is not zero");
+            let written = if is_lazy { Bytes::ZERO } else { layer.uncompressed };
+            let writing = written.time_at(node.unpack_rate).expect("a checked unpack rate is not zero");
             queue.schedule_in(constant + writing, Event::Unpacked { pull: id, layer: index });
         }
     }

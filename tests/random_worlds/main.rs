@@ -80,6 +80,7 @@ fn check(seed: u64, product: Product) -> RunRecord {
         outcome: record.run.outcome,
         told: record.clusters.iter().map(|cluster| cluster.told_s).collect(),
         ready,
+        release: record.run.release_s,
         passes: &record.passes,
     });
     record
@@ -88,15 +89,18 @@ fn check(seed: u64, product: Product) -> RunRecord {
 /// What must be true whatever the product.
 fn check_run(variant: &Variant, record: &RunRecord, pulled: u64) {
     let run = &record.run;
-    assert_eq!(run.egress_bytes, run.received_bytes + run.lost_bytes, "bytes are conserved");
+    let to_nodes = run.egress_bytes - run.upstream_bytes + run.cache_bytes + run.peer_bytes;
+    assert_eq!(to_nodes, run.received_bytes + run.lost_bytes, "bytes are conserved");
     let in_rows: u64 = record.clusters.iter().map(|cluster| cluster.received_bytes).sum();
-    assert_eq!(run.egress_bytes, in_rows, "what leaves the registry arrives in some cluster");
+    assert_eq!(to_nodes, in_rows, "what registry, caches and peers send to nodes arrives in some cluster");
     let in_bins: f64 = record.series.iter().map(|bin| bin.egress_bytes_per_s * record.bin_s).sum();
     let egress = run.egress_bytes as f64;
     // A transfer that is cancelled counts in whole bytes, rounded down; a failed pull cancels its config or its slots.
     let rounding = (run.failed_pulls * u64::from(variant.scenario.world.node.runtime.download_slots + 1)) as f64;
     assert!((in_bins - egress).abs() <= egress * 1e-6 + 1000.0 + rounding, "the series adds up: {in_bins} of {egress}");
-    let capacity = variant.scenario.world.registry.egress.get();
+    let world = &variant.scenario.world;
+    let others = world.registries.iter().map(|other| other.spec.egress.get());
+    let capacity = world.registry.egress.get() + others.sum::<f64>();
     assert!(run.egress_peak_1s_bytes_per_s <= capacity * (1.0 + 1e-9), "the egress link is not exceeded");
     assert!(run.peak_downloads >= record.series.iter().map(|bin| bin.downloads).max().unwrap_or(0));
     for bin in &record.series {

@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use fleetsim::engine::dist;
 use fleetsim::units::{Bytes, PerSecond, Share, SimDuration};
 use fleetsim::world::{
-    AgentSpec, ClusterSpec, CutKind, DefectKind, DiskSpec, DurationModel, FactorModel, FaultSpec, ImageSpec,
-    NodeLossSpec, NodeSpec, OutageSpec, ProbeSpec, PullOrder, PullPolicy, RegionSpec, RegionalOutageSpec,
-    RegionalTimes, ReleaseKind, RequestLimit, Requeue, RetrySpec, RuntimeSpec, SlotScope, SlowSpec, WorkloadKind,
-    WorkloadSpec, WorldSpec, calibration,
+    AgentSpec, CachePlace, CacheSpec, CdnSpec, ClusterSpec, Coalesce, CutKind, DefectKind, DiskSpec, DistributionSpec,
+    DurationModel, FactorModel, FaultSpec, ImageSpec, LazySpec, MirrorSpec, NamedRegistry, NodeLossSpec, NodeSpec,
+    OutageSpec, PiecesSpec, PrePullSpec, ProbeSpec, PullOrder, PullPolicy, RegionSpec, RegionalOutageSpec,
+    RegionalTimes, RegistrySpec, ReleaseKind, RequestLimit, Requeue, RetrySpec, RuntimeSpec, SlotScope, SlowSpec,
+    SpegelSpec, Way, WorkloadKind, WorkloadSpec, WorldSpec, calibration,
 };
 
 use crate::luck::Luck;
@@ -25,6 +27,12 @@ pub(crate) fn world(luck: &mut Luck, extras: &mut Luck, faults: &mut Luck) -> Wo
         }
     }
     more_faults(faults, &mut world);
+    world.registries = vec![other_registry(extras)];
+    let (clusters, regions) = (world.clusters.len() as u32, world.regions.len() as u32);
+    world.distribution = distribution(extras, clusters, regions, world.images.len() as u32);
+    for image in &mut world.images {
+        image.registry = usize::from(extras.chance(0.2));
+    }
     world
 }
 
@@ -66,6 +74,8 @@ fn plain(luck: &mut Luck) -> WorldSpec {
             })
             .collect(),
         registry: luck.registry(),
+        registries: Vec::new(),
+        distribution: DistributionSpec::default(),
         node: NodeSpec {
             nic: luck.rate(1e7, 1e10).into(),
             pulls: match luck.number(0, 2) {
@@ -108,6 +118,7 @@ fn plain(luck: &mut Luck) -> WorldSpec {
                 layers: luck.layers(&["base", "runtime", "libs-2", "app-2", "tail"]),
                 previous: luck.layers(&["base", "runtime", "libs-1", "app-1", "tail"]),
                 config: Bytes::new(8000).into(),
+                registry: 0,
             })
             .collect(),
         workloads: (0..workloads)
@@ -201,4 +212,68 @@ fn more_faults(luck: &mut Luck, world: &mut WorldSpec) {
         grace: SimDuration::from_secs(40),
         eviction: SimDuration::from_secs(300),
     });
+}
+
+/// How images are distributed: half of the worlds pull from the registry alone.
+fn distribution(luck: &mut Luck, clusters: u32, regions: u32, images: u32) -> DistributionSpec {
+    let way = match luck.number(0, 7) {
+        0..=3 => Way::Direct,
+        4 | 5 => Way::Cache(CacheSpec {
+            per: if luck.chance(0.5) { CachePlace::Cluster } else { CachePlace::Region },
+            egress: luck.rate(1e6, 1e9),
+            per_connection: luck.chance(0.5).then(|| luck.rate(1e6, 1e8)),
+            rtt: SimDuration::from_millis(u64::from(luck.number(0, 5))),
+            coalesce: [Coalesce::None, Coalesce::Wait, Coalesce::Stream][luck.number(0, 2) as usize],
+            ttl: SimDuration::from_secs(u64::from(luck.number(1, 1000))),
+            upstream_connections: luck.chance(0.3).then(|| luck.number(1, 4)),
+        }),
+        6 => Way::Spegel(SpegelSpec {
+            lookup: SimDuration::from_millis(u64::from(luck.number(0, 5))),
+            timeout: SimDuration::from_millis(u64::from(luck.number(0, 20))),
+            per_connection: luck.chance(0.5).then(|| luck.rate(1e6, 1e8)),
+        }),
+        _ => Way::Pieces(PiecesSpec {
+            seeds: luck.number(1, 3),
+            source_rate: luck.chance(0.5).then(|| luck.rate(1e6, 1e8)),
+            seed_out: luck.rate(1e6, 1e9),
+            peer_out: luck.rate(1e6, 1e9),
+            peer_in: luck.rate(1e6, 1e9),
+            piece: Bytes::new(4_000_000),
+            connections: luck.number(2, 10),
+            effectiveness: dist::unit(&mut luck.0),
+            announce: SimDuration::from_millis(u64::from(luck.number(0, 100))),
+        }),
+    };
+    let lazy = luck.chance(0.15).then(|| LazySpec {
+        start_fraction: dist::unit(&mut luck.0),
+        prefetch: dist::unit(&mut luck.0),
+        read: Bytes::new(128 * 1024),
+        parallel_reads: luck.number(1, 4),
+        toc: Bytes::new(u64::from(luck.number(0, 1_000_000))),
+        background: luck.chance(0.7).then(|| luck.rate(1e6, 1e8)),
+    });
+    let pre_pull = luck.chance(0.15).then(|| PrePullSpec {
+        clusters: luck.number(1, clusters),
+        every: SimDuration::from_secs(u64::from(luck.number(1, 60))),
+        release_after: luck.chance(0.5).then(|| SimDuration::from_secs(u64::from(luck.number(0, 600)))),
+    });
+    let mirrors = if regions > 0 && luck.chance(0.2) { luck.number(1, 2) } else { 0 };
+    let mirrors = (0..mirrors)
+        .map(|at| MirrorSpec {
+            name: format!("m{at}"),
+            region: luck.number(0, regions - 1) as usize,
+            egress: luck.rate(1e6, 1e9),
+            per_connection: luck.chance(0.5).then(|| luck.rate(1e6, 1e8)),
+            rtt: SimDuration::from_millis(u64::from(luck.number(0, 20))),
+            holds: (0..images as usize).filter(|_| luck.chance(0.7)).collect(),
+        })
+        .collect();
+    DistributionSpec { way, lazy, pre_pull, mirrors }
+}
+
+fn other_registry(luck: &mut Luck) -> NamedRegistry {
+    let mut spec = RegistrySpec::unlimited(luck.rate(1e6, 1e10), luck.duration(0.1));
+    spec.per_connection = luck.chance(0.5).then(|| luck.rate(1e6, 1e8));
+    spec.cdn = luck.chance(0.5).then(|| CdnSpec { cold: luck.rate(1e6, 1e7), warm: luck.rate(1e7, 1e8) });
+    NamedRegistry { name: "other".to_owned(), spec }
 }

@@ -3,6 +3,7 @@
 
 mod argo_cd;
 mod cloud_foundry;
+mod distribution;
 mod faults;
 mod fleet;
 mod kubefleet;
@@ -169,14 +170,20 @@ impl Checker<'_> {
         let clusters = self.clusters(file, &regions);
         let groups = self.groups(file, &clusters);
         let kind = release::kind(file.release.as_ref());
-        let images = self.images(file.release.as_ref(), kind);
+        let registries = self.registries(file);
+        let names: Vec<String> = registries.iter().map(|registry| registry.name.clone()).collect();
+        let images = self.images(file.release.as_ref(), kind, &names);
         let workloads = self.workloads(file.release.as_ref(), &images);
+        let node = self.node(file.node.as_ref());
+        let distribution = self.distribution(file, &clusters, &regions, &images, &node);
         let faults = self.faults(file.faults.as_ref(), &clusters, &regions, &workloads);
         let world = WorldSpec {
             clusters,
             regions,
-            registry: self.registry(file.registry.as_ref()),
-            node: self.node(file.node.as_ref()),
+            registry: self.registry(&Path::of("registry"), file.registry.as_ref()),
+            registries,
+            distribution,
+            node,
             images,
             workloads,
             release: kind,

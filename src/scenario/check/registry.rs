@@ -1,5 +1,6 @@
 //! The registry: a preset, and what is written over it.
 
+use super::super::file::ExperimentFile;
 use super::super::file_registry::{
     BucketFile, ConnectionsFile, ExcessFile, OverloadFile, PullQuotaFile, QuotaScopeFile, RegistryFile,
     RegistryPresetFile, RequestsFile, TcpFile, WindowFile,
@@ -11,19 +12,36 @@ use super::parts::mb;
 use crate::units::{Bytes, BytesPerSec, Share, SimTime};
 use crate::world::calibration as default;
 use crate::world::{
-    ConnectionLimit, Excess, HostSpec, OverLimit, OverloadSpec, PullQuota, QuotaScope, RegistryPreset, RegistrySpec,
-    RequestLimit, TcpSpec, Trouble, WindowSpec,
+    ConnectionLimit, Excess, HostSpec, NamedRegistry, OverLimit, OverloadSpec, PullQuota, QuotaScope, RegistryPreset,
+    RegistrySpec, RequestLimit, TcpSpec, Trouble, WindowSpec,
 };
 
 /// Segments in the first round trip of a transfer. Source: RFC 6928.
 const INITIAL_SEGMENTS: u32 = 10;
 
 impl Checker<'_> {
-    pub(super) fn registry(&mut self, written: Option<&RegistryFile>) -> RegistrySpec {
+    /// The registries beside the first.
+    pub(super) fn registries(&mut self, file: &ExperimentFile) -> Vec<NamedRegistry> {
+        let list = Path::of("registries");
+        let written = file.registries.as_deref().unwrap_or_default();
+        self.unique(&list, written.iter().enumerate().map(|(index, registry)| (index, registry.name.as_str())));
+        let mut registries = Vec::new();
+        for (index, named) in written.iter().enumerate() {
+            let spec = self.registry(&list.index(index).key("registry"), named.registry.as_ref());
+            registries.push(NamedRegistry { name: named.name.clone(), spec });
+        }
+        registries
+    }
+
+    pub(super) fn registry(&mut self, path: &Path, written: Option<&RegistryFile>) -> RegistrySpec {
         let written = written.cloned().unwrap_or_default();
-        let path = Path::of("registry");
         let mut registry = written.preset.map_or_else(plain, |preset| known(preset).spec());
         registry.egress = self.rate(&path.key("egress"), written.egress, registry.egress);
+        if let Some(cdn) = written.cdn {
+            registry.cdn = Some(self.cdn(&path.key("cdn"), cdn));
+            // It says itself what a connection carries.
+            registry.per_connection = None;
+        }
         if let Some(limit) = written.per_connection {
             registry.per_connection = limit.0;
             if limit.0.is_some_and(|rate| rate.get() <= 0.0) {
@@ -39,7 +57,7 @@ impl Checker<'_> {
             registry.token.service_time = time.clone();
             registry.api.service_time = time;
         }
-        self.host(&path, &mut registry.api, written.requests.as_ref(), written.connections.as_ref(), written.workers);
+        self.host(path, &mut registry.api, written.requests.as_ref(), written.connections.as_ref(), written.workers);
         if let Some(bucket) = &written.manifest_requests {
             registry.manifest_limit = Some(self.bucket(&path.key("manifestRequests"), bucket));
         }

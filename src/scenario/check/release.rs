@@ -25,7 +25,12 @@ pub(super) fn kind(release: Option<&ReleaseFile>) -> ReleaseKind {
 }
 
 impl Checker<'_> {
-    pub(super) fn images(&mut self, release: Option<&ReleaseFile>, kind: ReleaseKind) -> Vec<ImageSpec> {
+    pub(super) fn images(
+        &mut self,
+        release: Option<&ReleaseFile>,
+        kind: ReleaseKind,
+        registries: &[String],
+    ) -> Vec<ImageSpec> {
         let list = Path::of("release").key("images");
         let written = release.map(|release| release.images.as_slice()).unwrap_or_default();
         if written.is_empty() && self.is_whole(&list) {
@@ -35,10 +40,14 @@ impl Checker<'_> {
             self.report(&path, "no image is released", help);
         }
         self.unique(&list, written.iter().enumerate().map(|(index, image)| (index, image.name.as_str())));
-        written.iter().enumerate().map(|(index, image)| self.image(&list.index(index), image, kind)).collect()
+        written
+            .iter()
+            .enumerate()
+            .map(|(index, image)| self.image(&list.index(index), image, kind, registries))
+            .collect()
     }
 
-    fn image(&mut self, path: &Path, image: &ImageFile, kind: ReleaseKind) -> ImageSpec {
+    fn image(&mut self, path: &Path, image: &ImageFile, kind: ReleaseKind, registries: &[String]) -> ImageSpec {
         let ratio = image.compression_ratio.unwrap_or(default::COMPRESSION_RATIO);
         let ratio = if (0.1..=1000.0).contains(&ratio) {
             ratio
@@ -56,7 +65,12 @@ impl Checker<'_> {
             // Before a first deployment nothing is on any node.
             (Some(_), ReleaseKind::Initial) | (None, _) => Vec::new(),
         };
-        ImageSpec { name: image.name.clone(), layers, previous, config }
+        let named = image.registry.as_ref();
+        let registry =
+            named.and_then(|name| self.lookup(&path.key("registry"), name, &Path::of("registries"), registries));
+        // The first is the one without a name.
+        let registry = registry.map_or(0, |at| at + 1);
+        ImageSpec { name: image.name.clone(), layers, previous, config, registry }
     }
 
     /// Config size and layers. `own` makes up digests of layers that have none.

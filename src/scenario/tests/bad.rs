@@ -17,6 +17,41 @@ fn bad_input_is_refused_with_its_place_and_the_mend() {
             &["9:48: registry.requests.rate: `1000` has no unit; write e.g. `1000/s`"],
         ),
         (
+            "release:\n",
+            "distribution: {cache: {per: region}}\nrelease:\n",
+            &[
+                "10:29: distribution.cache.per: no cluster is in a region, so nobody would use a cache (help: give groups of the \
+                 fleet a `region`, or write `per: cluster`)",
+            ],
+        ),
+        (
+            "release:\n",
+            "distribution: {lazy: {via: {lazy: {}}}}\nrelease:\n",
+            &[
+                "10:29: distribution.lazy.via.lazy: lazy pulling by way of lazy pulling (help: write another key under `via`)",
+            ],
+        ),
+        (
+            "{name: shop, manifest",
+            "{name: shop, registry: hub, manifest",
+            &[
+                "12:35: release.images[0].registry: there is no `hub` in `registries` (help: `registries` has no entries)",
+            ],
+        ),
+        (
+            "release:\n",
+            "mirrors: [{name: near, region: eu}]\nrelease:\n",
+            &["10:32: mirrors[0].region: there is no `eu` in `regions` (help: `regions` has no entries)"],
+        ),
+        (
+            "{egress: 10 Gbit/s,",
+            "{cdn: {cold: 90 MB/s, warm: 80 MB/s}, egress: 10 Gbit/s,",
+            &[
+                "9:39: registry.cdn.warm: a warm connection (640 Mbit/s) carries less than a cold one (720 Mbit/s) (help: raise `warm` or \
+                 lower `cold`)",
+            ],
+        ),
+        (
             "downlink: 100 Mbit/s",
             "downlink: 100",
             &["7:87: fleet[0].downlink: `100` has no unit; write e.g. `10 Gbit/s`"],

@@ -2,11 +2,11 @@
 
 use super::*;
 use crate::rollout::rancher_fleet::IntOrString;
-use crate::units::{Bytes, BytesPerSec, Share};
+use crate::units::{Bytes, BytesPerSec, Share, SimDuration};
 use crate::world::{
     Backoff, ConnectionLimit, CutKind, DefectKind, DiskSpec, DurationModel, Excess, FactorModel, OverLimit, PullOrder,
     RateModel, RegionalTimes, RegistrySpec, ReleaseKind, RequestLimit, Requeue, Restarter, RetrySpec, RuntimeSpec,
-    SizeModel, SlotScope, Trouble, Uncompressed, WorkloadKind, calibration,
+    SizeModel, SlotScope, Trouble, Uncompressed, Way, WorkloadKind, calibration,
 };
 
 #[test]
@@ -290,6 +290,47 @@ fn every_kind_of_failure_can_be_written() {
 }
 
 #[test]
+fn ways_of_distribution_are_chosen_by_key_and_can_be_swept() {
+    let text = SKETCH
+        .replace("registry: {egress: 10 Gbit/s,", "regions: [{name: eu, bandwidth: 1 Gbit/s}]\nregistry: {cdn: {}, egress: 10 Gbit/s,")
+        .replace("nodes: 3, downlink", "nodes: 3, region: eu, downlink")
+        .replace(
+            "sweep: {strategies.defaults.rancherFleet.maxUnavailable: [1, 5%, 10%, 25%, 50%, 100%]}",
+            "mirrors: [{name: near, region: eu, holds: [shop]}]\ndistribution: {direct: {}}\nsweep:\n  distribution:\n    - direct: {}\n    - \
+             cache: {per: region, coalesce: stream, upstreamConnections: 100}\n    - spegel: {peerConnection: unlimited}\n    - \
+             dragonfly: {sourceRate: 100 MB/s}\n    - kraken: {seeds: 5}\n    - lazy: {via: {cache: {}}}\n    - prePull: {clusters: \
+             10%, releaseAfter: 2h, via: {lazy: {via: {kraken: {}}}}}\n",
+        );
+    let experiment = load_text(&text).unwrap_or_else(|error| panic!("{}", error.render(false)));
+    let worlds: Vec<_> = experiment
+        .variants
+        .iter()
+        .filter(|variant| variant.strategy == "bound")
+        .map(|variant| variant.scenario.world.clone())
+        .collect();
+    let named = |way: &Way| match way {
+        Way::Direct => "direct",
+        Way::Cache(_) => "cache",
+        Way::Spegel(_) => "spegel",
+        Way::Pieces(_) => "pieces",
+    };
+    let ways: Vec<&str> = worlds.iter().map(|world| named(&world.distribution.way)).collect();
+    assert_eq!(ways, ["direct", "cache", "spegel", "pieces", "pieces", "cache", "pieces"]);
+    let lazy: Vec<bool> = worlds.iter().map(|world| world.distribution.lazy.is_some()).collect();
+    assert_eq!(lazy, [false, false, false, false, false, true, true]);
+    let Way::Pieces(kraken) = &worlds[4].distribution.way else { panic!("kraken passes pieces on") };
+    assert_eq!((kraken.seeds, kraken.peer_in), (5, BytesPerSec::new(300e6)), "Kraken's own numbers");
+    let pre_pull = worlds[6].distribution.pre_pull.expect("a pre-pull");
+    assert_eq!(pre_pull.clusters, 100, "a tenth of 1 000");
+    assert_eq!(pre_pull.release_after, Some(SimDuration::from_hours(2)));
+    assert_eq!(worlds[0].distribution.mirrors[0].holds, [0]);
+    assert_eq!(
+        worlds[0].registry.per_connection, None,
+        "a content delivery network says itself what connections carry"
+    );
+}
+
+#[test]
 fn a_registry_and_a_runtime_begin_with_a_preset_and_are_changed_by_what_is_written() {
     let text = SKETCH.replace(
         "registry: {egress: 10 Gbit/s, requests: {rate: 1000/s, burst: 2000}}",
@@ -382,4 +423,20 @@ fn containers_that_crash_are_started_again_as_the_platform_does_it() {
           lower `initial`)"
         ]
     );
+}
+
+#[test]
+fn an_image_may_come_from_another_registry() {
+    let text = SKETCH
+        .replace(
+            "release:\n",
+            "registries: [{name: hub}, {name: own, registry: {egress: 1 Gbit/s, cdn: {cold: 40 MB/s}}}]\nrelease:\n",
+        )
+        .replace("{name: shop, manifest", "{name: shop, registry: own, manifest");
+    let experiment = load_text(&text).unwrap_or_else(|error| panic!("{}", error.render(false)));
+    let world = &experiment.variants[0].scenario.world;
+    assert_eq!(world.images[0].registry, 2, "the one without a name is the first");
+    assert_eq!(world.registry_at(2).egress, BytesPerSec::from_gbit(1.0));
+    assert_eq!(world.registry_at(2).cdn.map(|cdn| cdn.warm), Some(BytesPerSec::new(500e6)));
+    assert_eq!(world.registry_at(1).egress, BytesPerSec::from_gbit(10.0), "as the first by default");
 }

@@ -103,6 +103,9 @@ impl<'s> World<'s> {
         for pod in self.pods_on(id) {
             self.lose_pod(pod, queue);
         }
+        for pod in self.pre_pulls_on(id) {
+            self.gives_up_pre_pull(pod, queue);
+        }
         let now = queue.now();
         self.schedule_fault(now + spec.grace, FaultEvent::NodeNotReady { node: id, failure }, queue);
         self.schedule_fault(now + lasts, FaultEvent::NodeReturns { node: id }, queue);

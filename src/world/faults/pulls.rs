@@ -42,8 +42,10 @@ impl World<'_> {
     /// Asks for an image that is not there.
     pub(in super::super) fn ask_in_vain(&mut self, pod: PodId, queue: &mut Queue) {
         let cluster = self.pods[pod.index()].cluster;
+        let image = self.spec.workloads[self.pods[pod.index()].workload].image;
+        let registry = self.spec.images[image].registry;
         for _ in 0..REQUESTS {
-            self.registry.count(HostRole::Api);
+            self.registries[registry].count(HostRole::Api);
         }
         let takes: SimDuration = self.clusters[cluster.index()].rtt * ROUND_TRIPS;
         self.schedule_for_pod(pod, takes, Event::Fault(FaultEvent::NotFound { pod }), queue);
@@ -53,6 +55,10 @@ impl World<'_> {
         self.take_from_pod(pod);
         self.totals.pulls += 1;
         self.clusters[self.pods[pod.index()].cluster.index()].facts.pulls += 1;
+        if self.gives_up_pre_pull(pod, queue) {
+            self.note_pull_failed(self.pods[pod.index()].cluster, PullError::NotFound);
+            return;
+        }
         self.give_up_hope(pod);
         self.pull_failed(pod, PullError::NotFound, queue);
     }

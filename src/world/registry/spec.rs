@@ -28,6 +28,8 @@ pub struct RegistrySpec {
     pub pull_quota: Option<PullQuota>,
     /// The `Retry-After` of answers 429 and 503. `None`: they have none.
     pub retry_after: Option<SimDuration>,
+    /// Connections that carry less of a blob which nobody has downloaded yet. `None`: they do not.
+    pub cdn: Option<CdnSpec>,
     /// How egress falls when too many blobs are sent at once. `None`: it does not.
     pub overload: Option<OverloadSpec>,
     /// When it is out of order; the spans do not overlap.
@@ -51,6 +53,7 @@ impl RegistrySpec {
             blob_limit: None,
             pull_quota: None,
             retry_after: None,
+            cdn: None,
             overload: None,
             windows: Vec::new(),
         }
@@ -135,6 +138,24 @@ pub enum QuotaScope {
     Account,
     /// The nodes of a cluster, which come from one address.
     Address,
+}
+
+/// A content delivery network in front of the blobs. A blob is cold until the first download of it has completed; a
+/// transfer that began before keeps its rate.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CdnSpec {
+    /// What one connection carries of a cold blob.
+    pub cold: BytesPerSec,
+    /// What one connection carries of any other.
+    pub warm: BytesPerSec,
+}
+
+impl CdnSpec {
+    /// What one connection carries.
+    #[must_use]
+    pub const fn rate(&self, warm: bool) -> BytesPerSec {
+        if warm { self.warm } else { self.cold }
+    }
 }
 
 /// A registry that sends less the more blobs it sends at once: egress · max(floor, connections / n) for n above

@@ -17,52 +17,58 @@ use crate::units::{BytesPerSec, SimTime};
 impl World<'_> {
     /// Puts the beginnings and ends of the registry's windows onto the queue.
     pub(in crate::world) fn plan_windows(&self, queue: &mut Queue) {
-        for (at, window) in self.spec.registry.windows.iter().enumerate() {
-            let window_index = u32::try_from(at).expect("a scenario has few windows");
-            queue.schedule(window.from, Event::RegistryWindow { window: window_index, begins: true });
-            queue.schedule(window.to, Event::RegistryWindow { window: window_index, begins: false });
+        for registry in 0..self.registries.len() {
+            for (at, window) in (0_u32..).zip(&self.spec.registry_at(registry).windows) {
+                let event = |begins| Event::RegistryWindow { registry: registry as u32, window: at, begins };
+                queue.schedule(window.from, event(true));
+                queue.schedule(window.to, event(false));
+            }
         }
     }
 
-    pub(in crate::world) fn registry_window(&mut self, window: u32, begins: bool, queue: &mut Queue) {
-        self.registry.windows_ahead -= 1;
-        let now = queue.now();
-        match self.spec.registry.windows[window as usize].trouble {
+    pub(in crate::world) fn registry_window(&mut self, from: u32, window: u32, begins: bool, queue: &mut Queue) {
+        let from = from as usize;
+        let registry = &mut self.registries[from];
+        registry.windows_ahead -= 1;
+        match self.spec.registry_at(from).windows[window as usize].trouble {
             Trouble::Down => {
-                self.registry.down = begins;
+                registry.down = begins;
                 // When it ends nothing waits: nothing was let in.
-                for (role, (pull, request)) in self.registry.drop_waiting() {
+                for (role, (pull, request)) in registry.drop_waiting() {
                     self.dial(pull, request, role, queue);
                 }
             }
             Trouble::Brownout { egress, requests } => {
-                self.registry.shares = if begins { (egress.get(), requests.get()) } else { (1.0, 1.0) };
-                self.registry.set_rates(now, self.registry.shares.1);
+                registry.shares = if begins { (egress.get(), requests.get()) } else { (1.0, 1.0) };
+                registry.set_rates(queue.now(), registry.shares.1);
             }
         }
-        let capacity = self.egress_now();
-        self.set_link(self.egress, capacity, queue);
+        let capacity = self.egress_now(from);
+        self.set_link(self.egress[from], capacity, queue);
     }
 
-    /// What the registry can send now.
-    fn egress_now(&self) -> BytesPerSec {
-        let share = if self.registry.down { 0.0 } else { self.registry.shares.0 * self.load_share() };
-        BytesPerSec::new(self.spec.registry.egress.get() * share)
+    /// What a registry can send now.
+    fn egress_now(&self, from: usize) -> BytesPerSec {
+        let registry = &self.registries[from];
+        let share = if registry.down { 0.0 } else { registry.shares.0 * self.load_share(from) };
+        BytesPerSec::new(self.spec.registry_at(from).egress.get() * share)
     }
 
     /// What the blobs that are sent at once leave of the egress.
-    fn load_share(&self) -> f64 {
-        let Some(overload) = self.spec.registry.overload else { return 1.0 };
-        let sending = self.registry.sending.max(1);
+    fn load_share(&self, from: usize) -> f64 {
+        let Some(overload) = self.spec.registry_at(from).overload else { return 1.0 };
+        let sending = self.registries[from].sending.max(1);
         (f64::from(overload.connections) / f64::from(sending)).clamp(overload.floor.get(), 1.0)
     }
 
     /// Blobs have begun or ended to be sent: lets the egress follow.
     pub(in crate::world) fn follow_load(&mut self, now: SimTime) {
-        if self.spec.registry.overload.is_some() {
-            let capacity = self.egress_now();
-            if capacity != self.network.capacity(self.egress) {
-                self.network.set_capacity(now, self.egress, capacity);
+        for from in 0..self.registries.len() {
+            if self.spec.registry_at(from).overload.is_some() {
+                let capacity = self.egress_now(from);
+                if capacity != self.network.capacity(self.egress[from]) {
+                    self.network.set_capacity(now, self.egress[from], capacity);
+                }
             }
         }
     }

@@ -47,8 +47,9 @@ impl World<'_> {
     /// Whether a pull has transfers under way, and none of them moves.
     fn stands_still(&self, id: PullId) -> bool {
         let pull = &self.pulls[id.index()];
-        let layers = pull.fetches.iter().filter_map(|fetch| match fetch {
+        let layers = (0..).zip(&pull.fetches).filter_map(|(layer, fetch)| match fetch {
             Fetch::Downloading(transfer) => Some(*transfer),
+            Fetch::Settling(_) => self.awaited(id, layer),
             _ => None,
         });
         let mut transfers = layers.chain(pull.config).peekable();

@@ -10,6 +10,7 @@
 //! Left out: 408 and 5xx other than 503 (no host here sends them), requests of other clients, and idle connections that
 //! break silently: whoever asks while nothing answers is treated as if it had to connect anew.
 
+use super::super::delivery::{Reply, Source};
 use super::super::ids::PullId;
 use super::super::pull::{Cargo, Fetch};
 use super::super::registry::{Admission, HostRole};
@@ -56,7 +57,37 @@ pub enum Answer {
 impl World<'_> {
     /// Sends a request to the host where it begins; its answer comes as an event.
     pub(in crate::world) fn send(&mut self, pull: PullId, request: Request, queue: &mut Queue) {
-        self.ask(pull, request, self.first_host(request), queue);
+        let (after, answer) = match self.way_of(pull, request, queue.now()) {
+            Reply::Upstream { detour: SimDuration::ZERO } => return self.goes_upstream(pull, request, queue),
+            Reply::Upstream { detour } => {
+                queue.schedule_in(detour, Event::GoesUpstream { pull, request });
+                return;
+            }
+            Reply::Near { after } => (after, Answer::Yes),
+            Reply::Refused { after } => (after, Answer::TooManyRequests),
+            Reply::Waits => return,
+        };
+        queue.schedule_in(after, Event::NearAnswers { pull, request, answer });
+    }
+
+    pub(in crate::world) fn goes_upstream(&mut self, pull: PullId, request: Request, queue: &mut Queue) {
+        if !self.pulls[pull.index()].ended {
+            self.ask(pull, request, self.first_host(request), queue);
+        }
+    }
+
+    /// A cache, a mirror or a peer has answered.
+    pub(in crate::world) fn near_answers(&mut self, id: PullId, request: Request, answer: Answer, queue: &mut Queue) {
+        if self.pulls[id.index()].ended {
+            return;
+        }
+        if answer == Answer::Yes {
+            self.proceed(id, request, queue);
+        } else {
+            let runtime = &self.spec.node.runtime;
+            let next = self.tries(id, request).too_many(runtime, None);
+            self.carry_on(id, request, next, queue);
+        }
     }
 
     fn ask(&mut self, pull: PullId, request: Request, host: HostRole, queue: &mut Queue) {
@@ -70,11 +101,12 @@ impl World<'_> {
             (_, request) => matches!(request, Request::Challenge | Request::Token),
         };
         let handshake = if is_new { rtt * HANDSHAKE_ROUND_TRIPS } else { SimDuration::ZERO };
-        if self.registry.is_limited(host) {
+        let from = self.registry_of(pull);
+        if self.registries[from].is_limited(host) {
             queue.schedule_in(handshake + rtt.mul_f64(0.5), Event::RequestArrives { pull, request, host });
         } else {
             // Without a limit the order of arrival decides nothing, so one event does for two.
-            self.registry.count(host);
+            self.registries[from].count(host);
             let service = self.service_time(pull, host);
             let answer = Answer::Yes;
             queue.schedule_in(handshake + rtt + service, Event::Answered { pull, request, host, answer });
@@ -97,7 +129,8 @@ impl World<'_> {
             return;
         }
         let cluster = self.nodes[state.node.index()].cluster;
-        let answer = match self.registry.arrives(host, (pull, request), cluster, queue.now()) {
+        let from = self.registry_of(pull);
+        let answer = match self.registries[from].arrives(host, (pull, request), cluster, queue.now()) {
             Admission::Serve => return self.serve(pull, request, host, queue),
             Admission::Wait => return,
             Admission::TooMany => Answer::TooManyRequests,
@@ -109,7 +142,8 @@ impl World<'_> {
     /// A host begins to serve a request.
     fn serve(&mut self, pull: PullId, request: Request, host: HostRole, queue: &mut Queue) {
         let service = self.service_time(pull, host);
-        if self.registry.host(host).holds_requests() {
+        let from = self.registry_of(pull);
+        if self.registries[from].host(host).holds_requests() {
             queue.schedule_in(service, Event::Served { pull, request, host });
         } else {
             let back = self.rtt(pull).mul_f64(0.5) + service;
@@ -119,15 +153,16 @@ impl World<'_> {
 
     /// A host has served a request: it is free for the next, and the answer leaves.
     pub(in crate::world) fn served(&mut self, pull: PullId, request: Request, host: HostRole, queue: &mut Queue) {
+        let from = self.registry_of(pull);
         let pulls = &self.pulls;
-        let next = self.registry.host(host).worker_freed(|pull| !pulls[pull.index()].ended);
+        let next = self.registries[from].host(host).worker_freed(|pull| !pulls[pull.index()].ended);
         if let Some((next, request)) = next {
             self.serve(next, request, host, queue);
         }
         let is_waited_for = !self.pulls[pull.index()].ended;
         let answers = is_waited_for && self.is_reachable(pull);
-        if !(answers && self.sends_bytes(request, host)) {
-            self.registry.close(host);
+        if !(answers && self.sends_bytes(pull, request, host)) {
+            self.registries[from].close(host);
         }
         self.let_in(queue);
         if answers {
@@ -140,18 +175,21 @@ impl World<'_> {
 
     /// Connections have been closed: who waits for one gets it.
     pub(in crate::world) fn let_in(&mut self, queue: &mut Queue) {
-        while let Some(host) = self.registry.take_closed() {
-            loop {
-                let pulls = &self.pulls;
-                let next = self.registry.host(host).next_from_outside(|pull| !pulls[pull.index()].ended);
-                let Some((pull, request)) = next else { break };
-                self.serve(pull, request, host, queue);
+        for from in 0..self.registries.len() {
+            while let Some(host) = self.registries[from].take_closed() {
+                loop {
+                    let pulls = &self.pulls;
+                    let next = self.registries[from].host(host).next_from_outside(|pull| !pulls[pull.index()].ended);
+                    let Some((pull, request)) = next else { break };
+                    self.serve(pull, request, host, queue);
+                }
             }
         }
     }
 
     fn service_time(&mut self, pull: PullId, host: HostRole) -> SimDuration {
-        let registry = &self.spec.registry;
+        let from = self.registry_of(pull);
+        let registry = self.spec.registry_at(from);
         let node = &mut self.nodes[self.pulls[pull.index()].node.index()];
         let (model, purpose, count) = match host {
             HostRole::Api => (&registry.api.service_time, "service time", &mut node.requests),
@@ -161,7 +199,7 @@ impl World<'_> {
         let nth = *count;
         *count += 1;
         let usual = model.draw(&self.streams, node.key, purpose, nth);
-        let slowness = self.registry.slowness();
+        let slowness = self.registries[from].slowness();
         if slowness > 1.0 { usual.mul_f64(slowness) } else { usual }
     }
 
@@ -174,13 +212,14 @@ impl World<'_> {
         queue: &mut Queue,
     ) {
         if self.pulls[id.index()].ended {
-            if answer == Answer::Yes && self.sends_bytes(request, host) {
-                self.registry.close(host);
+            if answer == Answer::Yes && self.sends_bytes(id, request, host) {
+                let from = self.registry_of(id);
+                self.registries[from].close(host);
                 self.let_in(queue);
             }
             return;
         }
-        let retry_after = self.spec.registry.retry_after;
+        let retry_after = self.spec.registry_at(self.registry_of(id)).retry_after;
         let runtime = &self.spec.node.runtime;
         let next = match answer {
             Answer::Yes => return self.granted(id, request, host, queue),
@@ -193,10 +232,16 @@ impl World<'_> {
     /// A host said yes.
     fn granted(&mut self, id: PullId, request: Request, host: HostRole, queue: &mut Queue) {
         let is_blob = matches!(request, Request::Config | Request::Layer(_));
-        if is_blob && !self.sends_bytes(request, host) {
-            self.ask(id, request, self.sender(), queue);
+        if is_blob && !self.sends_bytes(id, request, host) {
+            self.ask(id, request, self.sender(self.registry_of(id)), queue);
             return;
         }
+        self.note_answered(id, request);
+        self.proceed(id, request, queue);
+    }
+
+    /// What was asked for is granted: what comes next?
+    fn proceed(&mut self, id: PullId, request: Request, queue: &mut Queue) {
         *self.tries(id, request) = Tries::default();
         let pull = &self.pulls[id.index()];
         let known = self.nodes[pull.node.index()].manifests[usize::from(pull.image.0)];
@@ -209,7 +254,10 @@ impl World<'_> {
             Request::Index => self.send(id, Request::Manifest, queue),
             Request::Manifest => self.send(id, Request::Config, queue),
             Request::Config | Request::Layer(_) => {
-                let ramp_up = self.ramp_up(id, self.blob_size(id, request));
+                let ramp_up = match self.source(id, request) {
+                    Source::Registry => self.ramp_up(id, self.blob_size(id, request)),
+                    _ => SimDuration::ZERO,
+                };
                 if ramp_up.is_zero() {
                     self.start_blob(id, request, queue);
                 } else {
@@ -222,7 +270,9 @@ impl World<'_> {
     /// A transfer has come to its full rate.
     pub(in crate::world) fn ramped_up(&mut self, id: PullId, request: Request, queue: &mut Queue) {
         if self.pulls[id.index()].ended {
-            self.registry.close(self.sender());
+            let from = self.registry_of(id);
+            let sender = self.sender(from);
+            self.registries[from].close(sender);
             self.let_in(queue);
         } else {
             self.start_blob(id, request, queue);
@@ -238,11 +288,14 @@ impl World<'_> {
 
     fn start_blob(&mut self, id: PullId, request: Request, queue: &mut Queue) {
         let size = self.blob_size(id, request);
+        let cargo = if let Request::Layer(layer) = request { Cargo::Layer(id, layer) } else { Cargo::Config(id) };
+        let transfer = match self.source(id, request) {
+            Source::Registry => self.start_transfer(id, size, cargo, queue),
+            _ => self.start_from_near(id, request, size, cargo, queue),
+        };
         if let Request::Layer(layer) = request {
-            let transfer = self.start_transfer(id, size, Cargo::Layer(id, layer), queue);
             self.pulls[id.index()].fetches[usize::from(layer)] = Fetch::Downloading(transfer);
         } else {
-            let transfer = self.start_transfer(id, size, Cargo::Config(id), queue);
             self.pulls[id.index()].config = Some(transfer);
         }
         self.check_progress(id, queue);

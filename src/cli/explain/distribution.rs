@@ -1,0 +1,97 @@
+//! What a way of distribution means for this fleet, before any simulation.
+
+use std::fmt::Write as _;
+
+use fleetsim::units::Bytes;
+use fleetsim::world::{CachePlace, Coalesce, Way, WorldSpec};
+
+/// A few lines; none when every node pulls from the registry at the release.
+pub(super) fn text(world: &WorldSpec) -> String {
+    let mut text = String::new();
+    for (at, registry) in (1..).zip(&world.registries) {
+        let images = world.images.iter().filter(|image| image.registry == at).count();
+        let _ = writeln!(
+            text,
+            "registry {}: egress {}, {images} of {} images",
+            registry.name,
+            registry.spec.egress,
+            world.images.len()
+        );
+    }
+    let distribution = &world.distribution;
+    let copy: Bytes = world.images.iter().flat_map(|image| &image.layers).map(|layer| layer.compressed.typical()).sum();
+    let clusters = world.clusters.len() as u64;
+    match &distribution.way {
+        Way::Direct => {}
+        Way::Cache(cache) => {
+            let (places, of) = match cache.per {
+                CachePlace::Cluster => (clusters, "cluster"),
+                CachePlace::Region => (world.regions.len() as u64, "region"),
+            };
+            let once = Bytes::new(copy.get() * places);
+            let while_cold = match cache.coalesce {
+                Coalesce::None => "every request before a first copy is complete fetches another",
+                Coalesce::Wait => "requests wait for the first copy",
+                Coalesce::Stream => "requests share the first copy as it comes",
+            };
+            let _ = writeln!(
+                text,
+                "distribution: a cache per {of}, {places} in all: {once} from the registry if each fetches all \
+                                    images once; {while_cold}"
+            );
+        }
+        Way::Spegel(_) if !world.node.keep_blobs => {
+            text.push_str("distribution: Spegel, which can serve nothing: blobs are discarded after unpacking (`node.keepBlobs`)\n");
+        }
+        Way::Spegel(_) => {
+            text.push_str(
+                "distribution: Spegel: nodes that pull while no node of their cluster is complete go to the registry, later ones to a peer\n",
+            );
+        }
+        Way::Pieces(pieces) => {
+            let once = Bytes::new(copy.get() * clusters);
+            let _ = writeln!(
+                text,
+                "distribution: a swarm per cluster and blob with {} seeds: {once} from the registry, one copy a \
+                                    cluster; a node receives {} at most",
+                pieces.seeds, pieces.peer_in
+            );
+        }
+    }
+    if let Some(lazy) = &distribution.lazy {
+        let needed = copy.mul_f64(lazy.start_fraction);
+        let reads = needed
+            .mul_f64(1.0 - lazy.prefetch)
+            .get()
+            .div_ceil(lazy.read.get())
+            .div_ceil(u64::from(lazy.parallel_reads));
+        let _ = writeln!(
+            text,
+            "lazy pulls: containers are ready after {needed} of {copy}, in {reads} round trips one after another"
+        );
+    }
+    if let Some(pre_pull) = distribution.pre_pull {
+        let groups = clusters.div_ceil(u64::from(pre_pull.clusters));
+        let last = pre_pull.every * (groups - 1);
+        let release = pre_pull.release_after.map_or_else(
+            || "the release when all online clusters have the images".to_owned(),
+            |after| format!("the release at {after}, ready or not"),
+        );
+        let _ = writeln!(
+            text,
+            "pre-pull: {groups} groups of {} clusters, the last begins after {last}; {release}",
+            pre_pull.clusters
+        );
+    }
+    for mirror in &distribution.mirrors {
+        let _ = writeln!(
+            text,
+            "mirror {}: region {}, holds {} of {} images",
+            mirror.name,
+            world.regions[mirror.region].name,
+            mirror.holds.len(),
+            world.images.len()
+        );
+    }
+    text
+}

@@ -1,0 +1,157 @@
+//! Pull-through caches: distribution's proxy mode and Harbor's proxy projects, one per cluster or per region.
+//!
+//! A node asks its cache for everything; what the cache does not have it asks the registry for. A blob that it lacks
+//! is two transfers: from the registry to the cache, and from the cache to the node, which has the blob when both have
+//! ended. They run side by side because a cache sends what it has as it comes; and they are two because they meet
+//! different links, and because the first may end long before a slow node's second, and fill the cache for everybody else.
+//! What this leaves out: the second may be ahead of the first for a while, which takes bandwidth near the node too
+//! early, never too much of it.
+//!
+//! Until the first copy of a blob is complete, every other request fetches it again (`coalesce: none`): distribution
+//! documents that (`docs/recipes/mirror.md`; merging was declined in distribution#4511), and Harbor does the same (goharbor/harbor
+//! @c50c7dd `src/server/middleware/repoproxy/proxy.go`, asked for in harbor#22184). `wait` and `stream` say what it would bring.
+//! A tag is asked of the registry each time (distribution `registry/proxy/proxymanifeststore.go` @0d6b721); manifests by
+//! digest and configs are kept. Harbor's limit of upstream connections answers 429 to what is above it.
+//!
+//! Left out: the caches' own tokens, their disks and CPU, and what they held before the run.
+
+use super::shelf::{Found, Shelf};
+use super::{Ask, CachePlace, CacheSpec, Delivery, FillId, FirstLeg, Leg, PlaceId, Reply, Source, Waiter};
+use crate::flow::{LinkId, Network};
+use crate::units::{BytesPerSec, SimDuration, SimTime};
+use crate::world::catalog::ImageRef;
+use crate::world::ids::{ClusterId, NodeId, PullId};
+use crate::world::runtime::Request;
+
+/// One cache.
+#[derive(Debug)]
+struct Cache {
+    link: LinkId,
+    from: FirstLeg,
+    shelf: Shelf,
+    /// By image: index and manifest, and config.
+    manifests: Vec<bool>,
+    configs: Vec<bool>,
+}
+
+/// All caches.
+#[derive(Debug)]
+pub(super) struct Caches {
+    spec: CacheSpec,
+    caches: Vec<Cache>,
+    /// By cluster: its cache, if it has one.
+    of_cluster: Vec<Option<PlaceId>>,
+    /// By node: its cluster's downlink where that lies between cache and node, and its network card.
+    last: Vec<Vec<LinkId>>,
+}
+
+impl Caches {
+    /// Caches over `links`, one of each place, with the places of the clusters.
+    pub(super) fn new(
+        spec: &CacheSpec,
+        links: &[(LinkId, FirstLeg)],
+        of_cluster: Vec<Option<PlaceId>>,
+        last: Vec<Vec<LinkId>>,
+        (blobs, images): (usize, usize),
+    ) -> Self {
+        let cache = |&(link, from): &(LinkId, FirstLeg)| Cache {
+            link,
+            from,
+            shelf: Shelf::new(blobs, spec.coalesce, spec.ttl, spec.upstream_connections),
+            manifests: vec![false; images],
+            configs: vec![false; images],
+        };
+        Self { spec: spec.clone(), caches: links.iter().map(cache).collect(), of_cluster, last }
+    }
+
+    /// Where the caches are, by cluster: as many places as there are clusters, or regions.
+    pub(super) fn places(per: CachePlace, regions: &[Option<usize>]) -> Vec<Option<PlaceId>> {
+        let place = |at: usize| PlaceId(u32::try_from(at).expect("fewer than 2^32 clusters"));
+        match per {
+            CachePlace::Cluster => (0..regions.len()).map(|at| Some(place(at))).collect(),
+            CachePlace::Region => regions.iter().map(|region| region.map(place)).collect(),
+        }
+    }
+}
+
+impl Delivery for Caches {
+    fn ask(&mut self, ask: &Ask<'_>) -> (Reply, Source) {
+        let Some(place) = self.of_cluster[ask.cluster.index()] else {
+            return (Reply::Upstream { detour: SimDuration::ZERO }, Source::Registry);
+        };
+        let cache = &mut self.caches[place.index()];
+        let rtt = self.spec.rtt;
+        let image = usize::from(ask.image.0);
+        let near = (Reply::Near { after: rtt }, Source::Place(place, None));
+        let upstream = Reply::Upstream { detour: rtt };
+        match ask.request {
+            // Connecting to the cache; it asks for no token.
+            Request::Challenge => (Reply::Near { after: rtt * 2 }, Source::Registry),
+            Request::Token => (Reply::Near { after: SimDuration::ZERO }, Source::Registry),
+            Request::Resolve => (upstream, Source::Registry),
+            Request::Index | Request::Manifest if cache.manifests[image] => near,
+            Request::Config if cache.configs[image] => near,
+            Request::Index | Request::Manifest => (upstream, Source::Registry),
+            Request::Config => (upstream, Source::Lead(place)),
+            Request::Layer(_) => {
+                let blob = ask.blob().expect("a layer is a blob");
+                match cache.shelf.ask(ask.now, blob, (ask.pull, ask.request)) {
+                    Found::Whole => near,
+                    Found::Running(fill) => (Reply::Near { after: rtt }, Source::Place(place, Some(fill))),
+                    Found::Lead => (upstream, Source::Lead(place)),
+                    Found::Waits => (Reply::Waits, Source::Place(place, None)),
+                    Found::Full => (Reply::Refused { after: rtt }, Source::Place(place, None)),
+                }
+            }
+        }
+    }
+
+    fn answered(&mut self, cluster: ClusterId, image: ImageRef, request: Request) {
+        let Some(place) = self.of_cluster[cluster.index()] else { return };
+        let cache = &mut self.caches[place.index()];
+        match request {
+            Request::Manifest => cache.manifests[usize::from(image.0)] = true,
+            Request::Config => cache.configs[usize::from(image.0)] = true,
+            _ => {}
+        }
+    }
+
+    fn last_leg(&mut self, source: Source, node: NodeId, _blob: u16, _network: &mut Network) -> Leg {
+        let (Source::Place(place, _) | Source::Lead(place)) = source else {
+            unreachable!("{source:?} is no cache");
+        };
+        let over = std::iter::once(self.caches[place.index()].link).chain(self.last[node.index()].iter().copied());
+        Leg { over: over.collect(), cap: self.spec.per_connection }
+    }
+
+    fn reads(
+        &mut self,
+        cluster: ClusterId,
+        node: NodeId,
+        blob: u16,
+        network: &mut Network,
+    ) -> Option<(Leg, SimDuration)> {
+        let place = self.of_cluster[cluster.index()]?;
+        Some((self.last_leg(Source::Place(place, None), node, blob, network), self.spec.rtt))
+    }
+
+    fn first_leg(&self, place: PlaceId) -> (FirstLeg, Option<BytesPerSec>) {
+        (self.caches[place.index()].from, None)
+    }
+
+    fn fill_begins(&mut self, place: PlaceId, blob: u16, pull: PullId, fill: FillId) -> Vec<Waiter> {
+        self.caches[place.index()].shelf.fill_begins(blob, pull, fill)
+    }
+
+    fn fill_ends(&mut self, place: PlaceId, blob: u16, fill: FillId, whole: Option<SimTime>) -> Vec<Waiter> {
+        self.caches[place.index()].shelf.fill_ends(blob, fill, whole)
+    }
+
+    fn gives_up(&mut self, cluster: ClusterId, pull: PullId) -> Vec<Waiter> {
+        self.of_cluster[cluster.index()].map_or_else(Vec::new, |place| self.caches[place.index()].shelf.gives_up(pull))
+    }
+
+    fn is_shared(&self, place: PlaceId) -> bool {
+        self.caches[place.index()].shelf.is_shared()
+    }
+}

@@ -1,0 +1,152 @@
+//! Swarms that pass pieces on while they fetch, as a fluid: Dragonfly and Kraken.
+//!
+//! For each cluster and blob, the seeds fetch one copy from the registry; the nodes that want it exchange pieces. With x
+//! nodes downloading, y nodes and s seeds that have all of it, upload rates μ and σ, and the effectiveness η of those who
+//! have only a part, the whole swarm downloads at min{c·x, μ(η·x + y) + σ·s}: Qiu and Srikant, "Modeling and performance
+//! analysis of BitTorrent-like peer-to-peer networks" (SIGCOMM 2004), equation 1, with the seeds as a second class. Here the
+//! second term is the capacity of a link that the swarm's downloads share max-min fairly, c is each node's own
+//! limit, and x and y follow what really happens. A node has its blob when its share has arrived, the seeds have all of it, and
+//! a last piece has come over log_k(x + y) hops of k connections each: nobody is ahead of the seeds by more than that (Kumar and Ross,
+//! "Peer-assisted file distribution: the minimum distribution time", 2006: no faster than one copy leaves the seeds).
+//!
+//! Numbers: kraken @2a7fbcb `lib/torrent/scheduler/conn/config.go` and `connstate/config.go`; dragonfly @66db456
+//! `scheduler/config/constants.go`.
+//!
+//! Left out: which piece goes where (rarest first), peers that are slow, fail or leave, two swarms on one network card's
+//! way out, the tracker's or scheduler's own load. Dragonfly's limits of connections (4 parents a peer, 200 uploads a peer, 2 000 a
+//! seed) bind only while more than 2 000 nodes a seed begin at the same moment, since each takes 4 and brings 200; its 200 downloads
+//! that may go back to the source are for peers without a parent, which a swarm without failures does not have.
+
+use super::shelf::{Found, Shelf};
+use super::{Ask, Coalesce, Delivery, FillId, FirstLeg, Leg, Member, PiecesSpec, PlaceId, Reply, Source, Waiter};
+use crate::flow::{LinkId, Network};
+use crate::units::{BytesPerSec, SimDuration, SimTime};
+use crate::world::ids::{ClusterId, NodeId, PullId};
+
+/// The peers around one blob in one cluster.
+#[derive(Clone, Copy, Debug)]
+struct Swarm {
+    link: LinkId,
+    downloading: u32,
+    complete: u32,
+}
+
+/// The swarms of a fleet; a place is a cluster's seeds.
+#[derive(Debug)]
+pub(super) struct Pieces {
+    spec: PiecesSpec,
+    shelves: Vec<Shelf>,
+    /// By cluster and blob.
+    swarms: Vec<Vec<Option<Swarm>>>,
+    /// By node: what it may receive from peers.
+    inlets: Vec<LinkId>,
+}
+
+impl Pieces {
+    pub(super) fn new(spec: &PiecesSpec, clusters: usize, blobs: usize, inlets: Vec<LinkId>) -> Self {
+        let shelf = || Shelf::new(blobs, Coalesce::Stream, SimDuration::MAX, None);
+        Self {
+            spec: spec.clone(),
+            shelves: (0..clusters).map(|_| shelf()).collect(),
+            swarms: vec![vec![None; blobs]; clusters],
+            inlets,
+        }
+    }
+
+    /// What the swarm can send in all: the second term of the fluid equation.
+    fn upload(&self, downloading: u32, complete: u32) -> BytesPerSec {
+        let PiecesSpec { seeds, seed_out, peer_out, effectiveness, .. } = self.spec;
+        let peers = effectiveness * f64::from(downloading) + f64::from(complete);
+        BytesPerSec::new(peer_out.get() * peers + seed_out.get() * f64::from(seeds))
+    }
+
+    fn swarm(&mut self, place: PlaceId, blob: u16, network: &mut Network) -> LinkId {
+        let upload = self.upload(0, 0);
+        let swarm = &mut self.swarms[place.index()][usize::from(blob)];
+        let new = || Swarm { link: network.add_link(None, upload), downloading: 0, complete: 0 };
+        swarm.get_or_insert_with(new).link
+    }
+}
+
+impl Delivery for Pieces {
+    fn ask(&mut self, ask: &Ask<'_>) -> (Reply, Source) {
+        let Some(blob) = ask.blob() else {
+            return (Reply::Upstream { detour: SimDuration::ZERO }, Source::Registry);
+        };
+        let place = PlaceId(ask.cluster.0);
+        let announce = self.spec.announce;
+        match self.shelves[place.index()].ask(ask.now, blob, (ask.pull, ask.request)) {
+            Found::Whole => (Reply::Near { after: announce }, Source::Place(place, None)),
+            Found::Running(fill) => (Reply::Near { after: announce }, Source::Place(place, Some(fill))),
+            Found::Lead => (Reply::Upstream { detour: announce }, Source::Lead(place)),
+            Found::Waits => (Reply::Waits, Source::Place(place, None)),
+            Found::Full => unreachable!("a cluster's seeds have no limit of fetches"),
+        }
+    }
+
+    fn last_leg(&mut self, source: Source, node: NodeId, blob: u16, network: &mut Network) -> Leg {
+        let (Source::Place(place, _) | Source::Lead(place)) = source else {
+            unreachable!("{source:?} is no swarm");
+        };
+        let swarm = self.swarm(place, blob, network);
+        Leg { over: vec![swarm, self.inlets[node.index()]], cap: None }
+    }
+
+    /// Pieces are larger than reads and come ahead of them.
+    fn reads(
+        &mut self,
+        cluster: ClusterId,
+        node: NodeId,
+        blob: u16,
+        network: &mut Network,
+    ) -> Option<(Leg, SimDuration)> {
+        let place = PlaceId(cluster.0);
+        Some((self.last_leg(Source::Place(place, None), node, blob, network), SimDuration::ZERO))
+    }
+
+    fn first_leg(&self, place: PlaceId) -> (FirstLeg, Option<BytesPerSec>) {
+        // One copy has to leave the seeds, so it need not come in faster.
+        let out = self.spec.seed_out.get() * f64::from(self.spec.seeds);
+        let cap = self.spec.source_rate.map_or(out, |rate| rate.get().min(out));
+        (FirstLeg::Cluster(ClusterId(place.0)), Some(BytesPerSec::new(cap)))
+    }
+
+    fn fill_begins(&mut self, place: PlaceId, blob: u16, pull: PullId, fill: FillId) -> Vec<Waiter> {
+        self.shelves[place.index()].fill_begins(blob, pull, fill)
+    }
+
+    fn fill_ends(&mut self, place: PlaceId, blob: u16, fill: FillId, whole: Option<SimTime>) -> Vec<Waiter> {
+        self.shelves[place.index()].fill_ends(blob, fill, whole)
+    }
+
+    fn gives_up(&mut self, cluster: ClusterId, pull: PullId) -> Vec<Waiter> {
+        self.shelves[cluster.index()].gives_up(pull)
+    }
+
+    fn member(&mut self, at: PlaceId, blob: u16, change: Member, now: SimTime, network: &mut Network) {
+        self.swarm(at, blob, network);
+        let swarm = self.swarms[at.index()][usize::from(blob)].as_mut().expect("it was made just now");
+        match change {
+            Member::Joins => swarm.downloading += 1,
+            Member::Completes => {
+                swarm.downloading -= 1;
+                swarm.complete += 1;
+            }
+            Member::Leaves => swarm.downloading -= 1,
+        }
+        let Swarm { link, downloading, complete } = *swarm;
+        network.set_capacity(now, link, self.upload(downloading, complete));
+    }
+
+    fn settling(&self, place: PlaceId, blob: u16) -> SimDuration {
+        let swarm = self.swarms[place.index()][usize::from(blob)];
+        let peers = swarm.map_or(1, |swarm| swarm.downloading + swarm.complete).max(1);
+        let hops = f64::from(peers).ln() / f64::from(self.spec.connections).ln();
+        let piece = self.spec.piece.time_at(self.spec.peer_out).unwrap_or(SimDuration::ZERO);
+        piece.mul_f64(hops)
+    }
+
+    fn is_shared(&self, _place: PlaceId) -> bool {
+        true
+    }
+}

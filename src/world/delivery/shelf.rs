@@ -1,0 +1,196 @@
+//! What one place, a cache or the seeds of a cluster, holds and fetches.
+//!
+//! A request for a blob that is not there makes the place fetch it: the request *leads*. Whether others that come before
+//! the fetch is complete lead as well, wait for it or share it as it comes, is the place's rule ([`Coalesce`]).
+//! What a place fetches for everybody ends when it ends; what it fetches for one request breaks off with it.
+//!
+//! Left out: disks that fill up; requests for a part of a blob (a node that continues a broken download makes its
+//! place fetch the whole); and images that were in the cache before the run.
+
+use super::{Coalesce, FillId, Waiter};
+use crate::units::{SimDuration, SimTime};
+use crate::world::ids::PullId;
+
+/// What a request for a blob finds.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Found {
+    /// All of it.
+    Whole,
+    /// A fetch under way, which it may share.
+    Running(FillId),
+    /// Nothing: it leads.
+    Lead,
+    /// A fetch under way, for which it waits.
+    Waits,
+    /// No connection is free for another fetch.
+    Full,
+}
+
+#[derive(Debug)]
+pub(super) struct Shelf {
+    coalesce: Coalesce,
+    ttl: SimDuration,
+    /// Fetches at once.
+    most: Option<u32>,
+    /// By blob: since when all of it is there.
+    whole: Vec<Option<SimTime>>,
+    /// By blob: the fetch that others may join or wait for.
+    running: Vec<Option<FillId>>,
+    /// Requests that lead, and whose fetch has not begun.
+    leads: Vec<(u16, PullId)>,
+    waiters: Vec<(u16, Waiter)>,
+    /// Fetches under way.
+    fills: u32,
+}
+
+impl Shelf {
+    pub(super) fn new(blobs: usize, coalesce: Coalesce, ttl: SimDuration, most: Option<u32>) -> Self {
+        Self {
+            coalesce,
+            ttl,
+            most,
+            whole: vec![None; blobs],
+            running: vec![None; blobs],
+            leads: Vec::new(),
+            waiters: Vec::new(),
+            fills: 0,
+        }
+    }
+
+    /// A request of `pull` for a blob.
+    pub(super) fn ask(&mut self, now: SimTime, blob: u16, waiter: Waiter) -> Found {
+        let at = usize::from(blob);
+        let (pull, _) = waiter;
+        if self.whole[at].is_some_and(|since| now - since < self.ttl) {
+            return Found::Whole;
+        }
+        // The registry refused it, and it asks again.
+        if self.leads.contains(&(blob, pull)) {
+            return Found::Lead;
+        }
+        if self.coalesce != Coalesce::None {
+            match self.running[at] {
+                Some(fill) if self.coalesce == Coalesce::Stream => return Found::Running(fill),
+                Some(_) => {
+                    self.waiters.push((blob, waiter));
+                    return Found::Waits;
+                }
+                None if self.leads.iter().any(|&(led, _)| led == blob) => {
+                    self.waiters.push((blob, waiter));
+                    return Found::Waits;
+                }
+                None => {}
+            }
+        }
+        if self.most.is_some_and(|most| self.leads.len() as u32 + self.fills >= most) {
+            return Found::Full;
+        }
+        self.leads.push((blob, pull));
+        Found::Lead
+    }
+
+    /// The fetch that `pull` led begins. Those who wait may share it now, if they may share at all.
+    pub(super) fn fill_begins(&mut self, blob: u16, pull: PullId, fill: FillId) -> Vec<Waiter> {
+        self.leads.retain(|&lead| lead != (blob, pull));
+        self.fills += 1;
+        if self.coalesce == Coalesce::None {
+            return Vec::new();
+        }
+        self.running[usize::from(blob)] = Some(fill);
+        if self.coalesce == Coalesce::Stream { self.take_waiters(blob) } else { Vec::new() }
+    }
+
+    /// A fetch has ended: `whole` with all of the blob.
+    pub(super) fn fill_ends(&mut self, blob: u16, fill: FillId, whole: Option<SimTime>) -> Vec<Waiter> {
+        self.fills -= 1;
+        if whole.is_some() {
+            self.whole[usize::from(blob)] = whole;
+        }
+        if self.running[usize::from(blob)] == Some(fill) {
+            self.running[usize::from(blob)] = None;
+        }
+        self.take_waiters(blob)
+    }
+
+    /// A pull has failed. Who waited for what it led asks again, and the first of them leads.
+    pub(super) fn gives_up(&mut self, pull: PullId) -> Vec<Waiter> {
+        self.waiters.retain(|&(_, (waiting, _))| waiting != pull);
+        let given: Vec<u16> = self.leads.iter().filter(|&&(_, lead)| lead == pull).map(|&(blob, _)| blob).collect();
+        self.leads.retain(|&(_, lead)| lead != pull);
+        given.into_iter().flat_map(|blob| self.take_waiters(blob)).collect()
+    }
+
+    /// Whether other requests may take part in a fetch, so that it does not end with the one that led it.
+    pub(super) fn is_shared(&self) -> bool {
+        self.coalesce != Coalesce::None
+    }
+
+    fn take_waiters(&mut self, blob: u16) -> Vec<Waiter> {
+        let (taken, left) = std::mem::take(&mut self.waiters).into_iter().partition(|&(waited, _)| waited == blob);
+        self.waiters = left;
+        Vec::from_iter::<Vec<(u16, Waiter)>>(taken).into_iter().map(|(_, waiter)| waiter).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::world::runtime::Request;
+
+    fn shelf(coalesce: Coalesce, most: Option<u32>) -> Shelf {
+        Shelf::new(2, coalesce, SimDuration::from_secs(100), most)
+    }
+
+    fn from(pull: u32) -> Waiter {
+        (PullId(pull), Request::Layer(0))
+    }
+
+    const START: SimTime = SimTime::ZERO;
+
+    #[test]
+    fn without_coalescing_every_request_before_the_first_copy_is_complete_leads() {
+        let mut shelf = shelf(Coalesce::None, None);
+        assert_eq!(shelf.ask(START, 0, from(1)), Found::Lead);
+        assert_eq!(shelf.fill_begins(0, PullId(1), FillId(0)), []);
+        assert_eq!(shelf.ask(START, 0, from(2)), Found::Lead, "the first is still on its way");
+        shelf.fill_begins(0, PullId(2), FillId(1));
+        shelf.fill_ends(0, FillId(0), Some(SimTime::from_secs(10)));
+        assert_eq!(shelf.ask(SimTime::from_secs(10), 0, from(3)), Found::Whole);
+        assert_eq!(shelf.ask(SimTime::from_secs(110), 0, from(4)), Found::Lead, "its time to live is over");
+    }
+
+    #[test]
+    fn who_waits_is_let_go_when_the_copy_is_there_and_who_shares_when_it_begins() {
+        for (coalesce, at_begin, at_end) in [(Coalesce::Wait, 0, 1), (Coalesce::Stream, 1, 0)] {
+            let mut shelf = shelf(coalesce, None);
+            assert_eq!(shelf.ask(START, 0, from(1)), Found::Lead);
+            assert_eq!(shelf.ask(START, 0, from(2)), Found::Waits, "the first has not been answered yet");
+            assert_eq!(shelf.ask(START, 1, from(2)), Found::Lead, "another blob");
+            assert_eq!(shelf.fill_begins(0, PullId(1), FillId(0)).len(), at_begin, "{coalesce:?}");
+            assert_eq!(shelf.fill_ends(0, FillId(0), Some(START)).len(), at_end, "{coalesce:?}");
+        }
+    }
+
+    #[test]
+    fn when_the_leader_fails_the_others_ask_again() {
+        let mut shelf = shelf(Coalesce::Wait, None);
+        assert_eq!(shelf.ask(START, 0, from(1)), Found::Lead);
+        assert_eq!(shelf.ask(START, 0, from(2)), Found::Waits);
+        assert_eq!(shelf.ask(START, 0, from(3)), Found::Waits);
+        assert_eq!(shelf.gives_up(PullId(3)), [], "it only waited");
+        assert_eq!(shelf.gives_up(PullId(1)), [from(2)]);
+        assert_eq!(shelf.ask(START, 0, from(2)), Found::Lead);
+    }
+
+    #[test]
+    fn a_limit_of_upstream_connections_counts_what_was_asked_for_and_what_is_on_its_way() {
+        let mut shelf = shelf(Coalesce::None, Some(2));
+        assert_eq!(shelf.ask(START, 0, from(1)), Found::Lead);
+        assert_eq!(shelf.ask(START, 0, from(1)), Found::Lead, "the same request again");
+        shelf.fill_begins(0, PullId(1), FillId(0));
+        assert_eq!(shelf.ask(START, 1, from(2)), Found::Lead);
+        assert_eq!(shelf.ask(START, 1, from(3)), Found::Full);
+        shelf.fill_ends(0, FillId(0), None);
+        assert_eq!(shelf.ask(START, 1, from(3)), Found::Lead);
+    }
+}

@@ -1,0 +1,102 @@
+//! Spegel: every node is a mirror for the others of its cluster, of what it holds completely.
+//!
+//! A node announces an image and its blobs when the image is complete (spegel-org/spegel @0a90881 `pkg/state/state.go`: on
+//! image events, which come after unpacking), and serves them from containerd's content store, so that nothing can be served once
+//! blobs are discarded after unpacking. Containerd asks its local Spegel first; a lookup that finds a holder costs a few
+//! milliseconds, one that finds nobody its timeout of 20 ms, and the next host, the registry, is asked at once. Tags are resolved
+//! by peers as well. There is no limit of bandwidth (spegel#336, #670): a popular node's network card is shared.
+//!
+//! The holder is drawn among those of the cluster, each as likely as another.
+//!
+//! Left out: holders that fail (Spegel tries three), the spreading of announcements, pulls across clusters, and the
+//! token of a pull that began at peers and goes on at the registry (its time is counted, its two requests are not).
+
+use super::{Ask, Delivery, Leg, Reply, Source, SpegelSpec};
+use crate::engine::dist;
+use crate::flow::{LinkId, Network};
+use crate::units::SimDuration;
+use crate::world::ids::NodeId;
+use crate::world::node::Blob;
+use crate::world::runtime::Request;
+
+/// The Spegels of a fleet.
+#[derive(Debug)]
+pub(super) struct Spegel {
+    spec: SpegelSpec,
+    /// By node: what it receives over, and what it sends over.
+    links: Vec<(LinkId, LinkId)>,
+    /// By node: holders drawn so far.
+    draws: Vec<u64>,
+    /// By node: whether the last pull that it began asked a peer for the tag, and so has no token.
+    from_peers: Vec<bool>,
+}
+
+impl Spegel {
+    pub(super) fn new(spec: &SpegelSpec, links: Vec<(LinkId, LinkId)>) -> Self {
+        let nodes = links.len();
+        Self { spec: spec.clone(), links, draws: vec![0; nodes], from_peers: vec![false; nodes] }
+    }
+
+    /// A node of the cluster, not the asking one, that holds what is asked for.
+    fn holder(&mut self, ask: &Ask<'_>) -> Option<NodeId> {
+        let image = usize::from(ask.image.0);
+        let holds = |at: &usize| {
+            let node = &ask.nodes[*at];
+            match ask.blob() {
+                None => {
+                    node.present[image]
+                        && ask.catalog.image(ask.image).layers.iter().all(|layer| {
+                            // Without its blobs the image's manifest is gone as well (garbage collection follows the leases).
+                            node.blobs[usize::from(layer.blob)] == Blob::Whole
+                        })
+                }
+                Some(blob) => {
+                    let announced =
+                        (0..node.present.len()).any(|at| node.present[at] && ask.catalog.contains(at, blob));
+                    announced && node.blobs[usize::from(blob)] == Blob::Whole
+                }
+            }
+        };
+        let me = ask.node.index();
+        let holders: Vec<usize> = ask.members.clone().filter(|&at| at != me).filter(holds).collect();
+        if holders.is_empty() {
+            return None;
+        }
+        let nth = self.draws[me];
+        self.draws[me] += 1;
+        let luck = dist::unit(&mut ask.streams.stream_nth(ask.nodes[me].key, "peer", nth));
+        Some(NodeId::at(holders[((luck * holders.len() as f64) as usize).min(holders.len() - 1)]))
+    }
+}
+
+impl Delivery for Spegel {
+    fn ask(&mut self, ask: &Ask<'_>) -> (Reply, Source) {
+        let me = ask.node.index();
+        match ask.request {
+            // The runtime's first request is the tag's, which a peer may answer: then no token is needed.
+            Request::Challenge => {
+                self.from_peers[me] = self.holder(ask).is_some();
+                if self.from_peers[me] {
+                    return (Reply::Near { after: SimDuration::ZERO }, Source::Registry);
+                }
+                return (Reply::Upstream { detour: self.spec.timeout }, Source::Registry);
+            }
+            Request::Token if self.from_peers[me] => {
+                return (Reply::Near { after: SimDuration::ZERO }, Source::Registry);
+            }
+            Request::Token => return (Reply::Upstream { detour: SimDuration::ZERO }, Source::Registry),
+            _ => {}
+        }
+        match self.holder(ask) {
+            Some(peer) => (Reply::Near { after: self.spec.lookup }, Source::Peer(peer)),
+            None => (Reply::Upstream { detour: self.spec.timeout }, Source::Registry),
+        }
+    }
+
+    fn last_leg(&mut self, source: Source, node: NodeId, _blob: u16, _network: &mut Network) -> Leg {
+        let Source::Peer(peer) = source else { unreachable!("{source:?} is no peer") };
+        let (_, out) = self.links[peer.index()];
+        let (nic, _) = self.links[node.index()];
+        Leg { over: vec![out, nic], cap: self.spec.per_connection }
+    }
+}

@@ -1,0 +1,58 @@
+//! A pre-pull before a rollout: the same bytes, earlier, and times that count from the release.
+
+use std::fs;
+
+use fleetsim::record::{Outcome, RunRecord};
+use fleetsim::scenario::{Overrides, load};
+use fleetsim::sim;
+
+/// Ten clusters of three nodes behind 100 Mbit/s that roll out 500 MB, one after the other.
+fn run(distribution: &str, faults: &str) -> RunRecord {
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = format!(
+        "name: pre-pull\nseed: 1\nreplicates: 1\n\
+         fleet: [{{name: \"store-{{01..10}}\", nodes: 3}}]\n\
+         distribution: {distribution}\nfaults: {faults}\n\
+         release:\n\x20 images: [{{name: shop, manifest: {{layers: [{{size: 500 MB}}]}}}}]\n\
+         \x20 workloads: [{{kind: Deployment, image: shop, replicas: 3}}]\n\
+         strategies: {{slowly: {{oneByOne: {{}}}}}}\n"
+    );
+    fs::write(folder.path().join("experiment.yaml"), text).expect("written");
+    let experiment =
+        load(folder.path(), &Overrides::default()).unwrap_or_else(|error| panic!("{}", error.render(false)));
+    sim::run(&experiment.variants[0], experiment.seed, 0)
+}
+
+#[test]
+fn the_storm_is_over_when_the_release_comes() {
+    let plain = run("{direct: {}}", "{}");
+    let ahead = run("{prePull: {clusters: 5, every: 1m}}", "{}");
+    assert_eq!((plain.run.outcome, ahead.run.outcome), (Outcome::Complete, Outcome::Complete));
+    assert!(plain.run.release_s.abs() < 1e-9);
+    // Three nodes of a cluster share 12.5 MB/s: 120 s; the second group begins a minute after the first.
+    assert!((180.0..200.0).contains(&ahead.run.release_s), "{}", ahead.run.release_s);
+    let times = |record: &RunRecord| record.run.completion_s.expect("complete");
+    assert!(times(&ahead) * 4.0 < times(&plain), "{} and {}", times(&ahead), times(&plain));
+    assert!((ahead.run.release_s + times(&ahead) - ahead.run.end_s).abs() < 1e-6, "both are visible");
+    assert_eq!(ahead.run.egress_bytes, plain.run.egress_bytes, "the same bytes");
+    let last_byte = ahead.series.iter().rposition(|bin| bin.egress_bytes_per_s > 0.0).expect("bytes");
+    assert!((last_byte as f64) * ahead.bin_s <= ahead.run.release_s, "and all of them before the release");
+}
+
+#[test]
+fn a_release_at_a_fixed_time_does_not_wait() {
+    let early = run("{prePull: {releaseAfter: 30s}}", "{}");
+    assert!((early.run.release_s - 30.0).abs() < 1e-9);
+    assert_eq!(early.run.outcome, Outcome::Complete);
+    // The pods of the rollout find their image on its way, and wait for it.
+    assert_eq!(early.run.egress_bytes, run("{direct: {}}", "{}").run.egress_bytes);
+}
+
+#[test]
+fn failures_are_tried_again_before_the_release() {
+    let record = run("{prePull: {}}", "{pullFailure: 50%}");
+    assert_eq!(record.run.outcome, Outcome::Complete);
+    assert!(record.run.failed_pulls > 0);
+    assert!(record.run.release_s > 120.0, "the slowest has waited in back-off");
+    assert!(record.run.completion_s.expect("complete") < record.run.release_s);
+}
