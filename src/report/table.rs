@@ -1,5 +1,7 @@
 //! The comparison that a run prints last: one line a variant, as plain text or as JSON.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 
 use super::data::{Results, Variant};
@@ -10,8 +12,9 @@ use crate::record::Outcome;
 /// The version of the JSON form; raised when a field changes its name or meaning.
 pub const SCHEMA_VERSION: u32 = 1;
 
-/// Widest that a variant's name is shown.
+/// Widest that a variant's name is shown, if that tells the variants apart; and if it does not.
 const NAME_MAX: usize = 30;
+const NAME_LONGEST: usize = 60;
 
 /// One column.
 struct Column {
@@ -173,7 +176,11 @@ pub fn table(results: &Results, width: usize) -> String {
     let start = common_start(&full);
     let named = |start: usize| -> Vec<String> {
         let dots = if start == 0 { "" } else { "…" };
-        full.iter().map(|name| shortened(&format!("{dots}{}", &name[start..]), NAME_MAX)).collect()
+        let names = |most: usize| -> Vec<String> {
+            full.iter().map(|name| shortened(&format!("{dots}{}", &name[start..]), most)).collect()
+        };
+        let tells_apart = |most: &usize| names(*most).iter().collect::<BTreeSet<_>>().len() == full.len();
+        names((NAME_MAX..NAME_LONGEST).find(tells_apart).unwrap_or(NAME_LONGEST))
     };
     let mut start_cut = if full.iter().any(|name| letters(name) > NAME_MAX) { start } else { 0 };
     let mut names = named(start_cut);

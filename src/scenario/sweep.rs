@@ -80,7 +80,7 @@ pub(crate) fn axes(tree: &Node, problem: impl Fn(&Path, String) -> Problem) -> (
             problems.push(problem(&here, format!("`{}` has no values to take", key.text)).with_help(help));
             continue;
         }
-        let mut texts: Vec<String> = axis.values.iter().map(Node::short_text).collect();
+        let mut texts: Vec<String> = axis.values.iter().map(Node::label).collect();
         texts.sort_unstable();
         if let Some(twice) = texts.windows(2).find(|pair| pair[0] == pair[1]) {
             let help = "keep one; equal settings have equal results";
@@ -127,7 +127,7 @@ pub(crate) fn grid(axes: &[Axis], strategy: &str) -> Vec<Point> {
 pub(crate) fn setting(axes: &[Axis], point: &Point) -> String {
     let settings: Vec<String> = point
         .iter()
-        .map(|&(axis, value)| format!("{}={}", axes[axis].name, axes[axis].values[value].short_text()))
+        .map(|&(axis, value)| format!("{}={}", axes[axis].name, axes[axis].values[value].label()))
         .collect();
     settings.join("; ")
 }

@@ -317,7 +317,23 @@ impl Node {
         Ok(())
     }
 
-    /// The value as a person would write it in one short text, for the name of a swept setting.
+    /// The value in the name of a swept setting: as [`Node::short_text`], but for maps of one key, which choose a kind:
+    /// `{cache: {per: cluster}}` is `cache(per=cluster)`.
+    pub(crate) fn label(&self) -> String {
+        let Value::Map(entries) = &self.value else { return self.short_text() };
+        let [(kind, fields)] = entries.as_slice() else { return self.short_text() };
+        match &fields.value {
+            Value::Map(fields) if fields.is_empty() => kind.text.clone(),
+            Value::Map(fields) => {
+                let fields: Vec<String> =
+                    fields.iter().map(|(key, value)| format!("{}={}", key.text, value.label())).collect();
+                format!("{}({})", kind.text, fields.join(", "))
+            }
+            _ => self.short_text(),
+        }
+    }
+
+    /// The value as a person would write it in one short text.
     pub(crate) fn short_text(&self) -> String {
         match &self.value {
             Value::Null => "null".to_owned(),
