@@ -59,6 +59,11 @@ const STRATEGIES: [(&str, &str); 9] = [
 
 /// Runs every strategy through an update of 20 canaries and 80 others, 3 nodes each, with these faults.
 fn run_all(faults: &str, workloads: &str) -> Vec<(&'static str, RunRecord)> {
+    run_all_with("", faults, workloads)
+}
+
+/// As [`run_all`], with this of the registry.
+fn run_all_with(registry: &str, faults: &str, workloads: &str) -> Vec<(&'static str, RunRecord)> {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let strategies: String = STRATEGIES.iter().map(|(name, strategy)| format!("  {name}: {{{strategy}}}\n")).collect();
     let text = format!(
@@ -71,6 +76,7 @@ fleet:
   - {{name: \"p-{{01..30}}\", labels: {{app: shop, env: prod}}, region: east}}
   - {{name: \"p-{{31..80}}\", labels: {{app: shop, env: prod}}}}
 regions: [{{name: east, bandwidth: 1 Gbit/s}}]
+registry: {{{registry}}}
 release:
   images: [{{name: shop, manifest: {{layers: [{{size: 60 MB}}, {{size: 40 MB}}]}}}}]
   workloads: [{workloads}]
@@ -164,6 +170,21 @@ fn an_outage_of_half_of_the_fleet_delays_every_rollout_and_stops_none() {
     }
     // All were told before the outage; they report at once when they are back, but for what has to be pulled anew.
     assert!(end_s(&managed, "all-at-once") < 3670.0, "{}", show(&managed));
+}
+
+#[test]
+fn a_registry_that_is_down_for_an_hour_delays_every_rollout_and_stops_none() {
+    let whole = run_all("", POD);
+    let down = run_all_with("windows: [{from: 20 s, for: 1h, down: true}]", "", POD);
+    complete(&down);
+    for ((name, down), (_, whole)) in down.iter().zip(&whole) {
+        let (end, usual) = (down.run.end_s, whole.run.end_s);
+        // It is back at 3 620 s. A pull that failed meanwhile looks again at most 315 s after its last failure, which
+        // takes up to 150 s: five tries to connect of 30 s each.
+        assert!(end > 3620.0 && end < usual + 3600.0 + 470.0 * 2.0, "{name}: {end} s, {usual} s without the outage");
+        assert!(down.run.failed_pulls > 0, "{name}");
+        assert_eq!(down.run.lost_bytes, 0, "{name}: what had come is kept");
+    }
 }
 
 #[test]
