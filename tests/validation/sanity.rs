@@ -1,16 +1,16 @@
-//! What the model must show on its own, with its defaults: one test for each statement.
-//!
-//! Statements that need what is not built yet: that a cold pull-through cache multiplies upstream bytes by the requests that
-//! arrive within one download, and that Spegel helps the second wave of a rollout and not the first.
+//! What the model must show on its own, with its defaults: one test for each of eight statements.
 
 use std::path::Path;
 
 use fleetsim::scenario::{Overrides, load};
 use fleetsim::sim;
 use fleetsim::units::{Bytes, BytesPerSec, PerSecond, SimDuration};
-use fleetsim::world::{DurationModel, Event, PullError, PullOrder, Request, RequestLimit, RetrySpec, WorldSpec};
+use fleetsim::world::{
+    CountOrPercent, DurationModel, Event, PullError, PullOrder, Request, RequestLimit, RuntimeSpec, Totals,
+    WorkloadKind, WorldSpec,
+};
 
-use super::worlds::{DAY, Played, defaults, layers, play, secs, set_clusters};
+use super::worlds::{DAY, Played, Way, defaults, layers, play, secs, set_clusters, way};
 
 /// One workload for each image, each image of one layer of so many megabytes.
 fn set_images(world: &mut WorldSpec, megabytes: &[u64]) {
@@ -58,22 +58,58 @@ fn a_parallel_kubelet_and_more_than_ten_images_at_once_fail_some_that_come_back_
 
 #[test]
 fn load_above_a_limit_of_requests_is_multiplied_by_five_or_six_and_stays_in_phase() {
-    // containerd since 2.4, and before it.
-    for attempts in [5, 6] {
+    let versions = [
+        ("containerd 2.4", RuntimeSpec::CONTAINERD_2_4, 5),
+        ("containerd 2.1", RuntimeSpec::CONTAINERD_2_1, 6),
+        ("containerd 2.0", RuntimeSpec::CONTAINERD_2_0, 6),
+        ("containerd 1.7", RuntimeSpec::CONTAINERD_1_7, 6),
+    ];
+    println!("\nA limit of 10 requests/s and 400 nodes, in 5 min");
+    println!("  {:14} {:>12} {:>16} {:>9}", "", "failed pulls", "429 for each", "requests");
+    for (version, runtime, attempts) in versions {
         let mut world = defaults();
         set_clusters(&mut world, 400);
         world.registry.api.request_limit = Some(RequestLimit { rate: PerSecond::new(10.0), burst: 10 });
-        world.node.runtime.retry_429 = RetrySpec::every(attempts, SimDuration::ZERO);
+        world.node.runtime = runtime;
         let played = play(&world, 1, secs(300.0));
         let failed = played.totals.failed_pulls[PullError::TooManyRequests as usize];
         let for_each = played.totals.responses_429 as f64 / failed as f64;
-        println!("\n429: {attempts} tries: {failed} failed pulls, {for_each:.2} answers of 429 for each");
+        println!("  {version:14} {failed:12} {for_each:16.2} {attempts:9}");
         assert!((for_each / f64::from(attempts) - 1.0).abs() < 0.05, "{for_each}");
         // A gate of 10 s is looked at after 10-15 s, one of 20 s after 20-30 s, one of 40 s after 40-60 s.
         let tries = played.times(|event| matches!(event, Event::RequestArrives { request: Request::Challenge, .. }));
         let within = |from: f64, to: f64| tries.iter().filter(|at| (from..to).contains(*at)).count();
         assert!(within(0.0, 1.0) > 400 && within(10.0, 16.0) > 300 && within(30.0, 46.0) > 300);
         assert_eq!((within(1.0, 10.0), within(16.0, 30.0), within(46.5, 69.0)), (0, 0, 0), "silence in between");
+    }
+}
+
+/// What a rollout costs that updates so many of ten nodes at once: copies of the image's 100 MB.
+fn copies(by: Way, at_once: u32, of: impl Fn(&Totals) -> Bytes) -> u64 {
+    let mut world = way(by);
+    let max_unavailable = CountOrPercent::Count(at_once);
+    world.workloads[0].kind = WorkloadKind::DaemonSet { max_unavailable, max_surge: CountOrPercent::Count(0) };
+    let played = play(&world, 1, DAY);
+    assert_eq!(played.totals.received, Bytes::new(10 * 100_000_000));
+    of(&played.totals).get() / 100_000_000
+}
+
+/// More cases by hand algebra, byte by byte, are in the model's own tests (`world/delivery/tests.rs`).
+#[test]
+fn a_cold_pull_through_cache_multiplies_upstream_bytes_by_the_requests_within_one_download() {
+    for at_once in [1, 2, 5, 10] {
+        let upstream = |by| copies(by, at_once, |totals| totals.upstream);
+        assert_eq!(upstream(Way::Cache), u64::from(at_once), "each of the first {at_once} fetches its own copy");
+        assert_eq!(upstream(Way::CacheStream), 1, "requests that share a copy");
+    }
+}
+
+#[test]
+fn spegel_helps_the_second_wave_of_a_rollout_and_not_the_first() {
+    for at_once in [1, 2, 5, 10] {
+        let from_registry = copies(Way::Spegel, at_once, |totals| totals.sent);
+        let from_peers = copies(Way::Spegel, at_once, |totals| totals.from_peers);
+        assert_eq!((from_registry, from_peers), (u64::from(at_once), u64::from(10 - at_once)));
     }
 }
 

@@ -42,3 +42,15 @@ pub(crate) fn title(text: &str, parameters: &str) {
         "", "ours", "published"
     );
 }
+
+/// Says why rows are missed, and holds that exactly those are which are known to be.
+pub(crate) fn check_missed(missed: &[String], known: &[(&str, &str)], tolerance: &str) {
+    for (row, why) in known {
+        println!("  missed: {row}: {why}");
+    }
+    let mut missed: Vec<&str> = missed.iter().map(String::as_str).collect();
+    let mut known: Vec<&str> = known.iter().map(|(row, _)| *row).collect();
+    missed.sort_unstable();
+    known.sort_unstable();
+    assert_eq!(missed, known, "rows beyond {tolerance}");
+}

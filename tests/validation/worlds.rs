@@ -27,10 +27,39 @@ pub(crate) fn defaults() -> WorldSpec {
     world("defaults.yaml")
 }
 
+/// Ten nodes, ghcr.io, and an update two nodes at a time.
+pub(crate) fn spegel() -> WorldSpec {
+    world("spegel.yaml")
+}
+
+/// Kraken's 2 600 hosts.
+pub(crate) fn kraken() -> WorldSpec {
+    world("kraken.yaml")
+}
+
+/// Ways of distribution, in the order of `ways.yaml`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Way {
+    Cache,
+    CacheStream,
+    Spegel,
+    Dragonfly,
+    DragonflyLazy,
+}
+
+/// Ten nodes that are updated one at a time, by this way of distribution with its defaults.
+pub(crate) fn way(way: Way) -> WorldSpec {
+    variant("ways.yaml", way as usize)
+}
+
 fn world(file: &str) -> WorldSpec {
+    variant(file, 0)
+}
+
+fn variant(file: &str, at: usize) -> WorldSpec {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/validation/base").join(file);
-    let experiment = load(&path, &Overrides::default()).expect("the base is a good experiment");
-    (*experiment.variants[0].scenario.world).clone()
+    let experiment = load(&path, &Overrides::default()).unwrap_or_else(|error| panic!("{}", error.render(false)));
+    (*experiment.variants[at].scenario.world).clone()
 }
 
 /// Makes it so many clusters like the first.
@@ -63,6 +92,8 @@ pub(crate) struct Played {
     pub(crate) pulls: Vec<PullFacts>,
     pub(crate) totals: Totals,
     pub(crate) peak_pulls: u64,
+    /// Highest mean of the registry's egress over a minute, bytes per second.
+    pub(crate) egress_peak_60s: f64,
     /// Every event with its time.
     pub(crate) events: Vec<(SimTime, Event)>,
 }
@@ -140,6 +171,7 @@ pub(crate) fn play_closed(spec: &WorldSpec, seed: u64, horizon: SimDuration, at_
         pulls: world.pulls().collect(),
         totals,
         peak_pulls: world.meter().pulls.peak(),
+        egress_peak_60s: world.meter().egress_peaks().1,
         events,
     }
 }

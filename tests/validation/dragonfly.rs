@@ -1,0 +1,74 @@
+//! The storm of Volcano Engine by way of Dragonfly, alone and with Nydus (Dragonfly's blog, 2023-04-13).
+//!
+//! The world is the one of the plain registry (`storm`) without its deadline: the same images, nodes and link. No parameter is
+//! set. The published peaks of the registry cannot be those of a second: 27 GiB in 35 s are more than the 586 MiB/s of
+//! that row. They are what means over half a minute to a minute would show, so they say nothing of how fast a seed fetches.
+
+use fleetsim::world::DistributionSpec;
+
+use super::storm::{self, GIB};
+use super::table::{Row, check_missed, compare, published, title};
+use super::worlds::{DAY, Played, Way, play, way};
+
+const MIB: f64 = 1_048_576.0;
+
+/// Within a factor of 1.5.
+fn is_near(error: f64) -> bool {
+    (1.0 / 1.5..=1.5).contains(&(1.0 + error))
+}
+
+const ALONE: &str = "what grows with the pods: creating and scheduling them, Dragonfly's own scheduler";
+const NYDUS: &str = "ours is 1 s of pull and then the pod's start; what grows with the pods is neither";
+const MISSED: [(&str, &str); 9] = [
+    ("nginx 500 alone", ALONE),
+    ("nginx 50 with Nydus", "a ratio of 1.52; the chart's times are multiples of 5 s"),
+    ("nginx 100 with Nydus", NYDUS),
+    ("nginx 200 with Nydus", NYDUS),
+    ("nginx 500 with Nydus", NYDUS),
+    ("tensorflow 50 with Nydus", NYDUS),
+    ("tensorflow 100 with Nydus", NYDUS),
+    ("tensorflow 200 with Nydus", NYDUS),
+    ("tensorflow 500 with Nydus", NYDUS),
+];
+
+fn through(distribution: &DistributionSpec, row: &Row) -> Played {
+    let mut world = storm::world(row);
+    world.clusters[0].nodes = row.number("pods") as u32;
+    world.distribution = distribution.clone();
+    // A seed fetches its pieces side by side.
+    world.registry.per_connection = None;
+    play(&world, 1, DAY)
+}
+
+#[test]
+fn a_swarm_takes_the_storm_off_the_registry() {
+    let rows = published("storm-volcano-2023.csv");
+    let name = |row: &Row, what: &str| format!("{} {} {what}", row.text("image"), row.text("pods"));
+    let [dragonfly, nydus] = [Way::Dragonfly, Way::DragonflyLazy].map(|by| way(by).distribution);
+    let alone: Vec<Played> = rows.iter().map(|row| through(&dragonfly, row)).collect();
+    let lazily: Vec<Played> = rows.iter().map(|row| through(&nydus, row)).collect();
+
+    title("Volcano Engine through Dragonfly, the registry's busiest minute, MiB/s", "none");
+    for (row, played) in rows.iter().zip(&alone) {
+        compare(&name(row, "alone"), played.egress_peak_60s / MIB, row.number("registry_peak_dragonfly_mib_per_s"));
+    }
+    title("Volcano Engine through Dragonfly, bytes from the registry, GiB", "none");
+    for (row, played) in rows.iter().zip(&alone) {
+        let sent = played.totals.sent.get() as f64;
+        compare(&name(row, "alone"), sent / GIB, row.number("registry_bytes_dragonfly_gib"));
+        let image = row.number("registry_bytes_plain_gib") / row.number("pods") * GIB;
+        assert!((sent / image - 1.0).abs() < 1e-2, "one copy, and a config for each pod: {sent} of {image}");
+    }
+    title("Volcano Engine through Dragonfly, pods created at once, time until all run, s", "none");
+    let mut missed = Vec::new();
+    for (what, played, column) in [("alone", &alone, "dragonfly_s"), ("with Nydus", &lazily, "dragonfly_nydus_s")] {
+        for (row, played) in rows.iter().zip(played) {
+            if !is_near(compare(&name(row, what), played.last_ready_s(), row.number(column))) {
+                missed.push(name(row, what));
+            }
+        }
+    }
+    let slowest = lazily.iter().flat_map(Played::pull_s).fold(0.0, f64::max);
+    assert!(slowest < 1.5, "a lazy pull takes about a second: {slowest} s");
+    check_missed(&missed, &MISSED, "a factor of 1.5");
+}

@@ -1,0 +1,31 @@
+//! Kraken's README: 2 600 hosts pull 3 GB in two layers, each limited to 300 MB/s in and out, through five origins: p50
+//! 10 s, p99 18 s, p99.9 22 s.
+//!
+//! The limit alone makes 10 s; nothing is set here. The tail is not in the model, and not explained by luck with neighbours and
+//! pieces either: see `docs/model.md`.
+
+use fleetsim::stats;
+use fleetsim::units::Bytes;
+
+use super::table::{check_missed, compare, title};
+use super::worlds::{DAY, kraken, play};
+
+const NO_STRAGGLERS: &str = "all members of a fluid end together; what delayed a hundredth of the hosts is not known";
+
+#[test]
+fn two_thousand_six_hundred_hosts_have_three_gigabytes_in_ten_seconds() {
+    let played = play(&kraken(), 1, DAY);
+    let took = stats::sorted(&played.pull_s());
+    assert_eq!(took.len(), 2600);
+    title("Kraken, 2 600 hosts, 3 GB in two layers, 300 MB/s in and out, s", "none");
+    let mut missed = Vec::new();
+    for (name, p, published) in [("p50", 0.5, 10.0), ("p99", 0.99, 18.0), ("p99.9", 0.999, 22.0)] {
+        let ours = stats::quantile_of_sorted(&took, p).expect("pulls");
+        if compare(name, ours, published).abs() > 0.2 {
+            missed.push(name.to_owned());
+        }
+    }
+    assert!(took[0] >= 10.0, "nobody is faster than the limit: {}", took[0]);
+    assert_eq!(played.totals.upstream, Bytes::new(3_000_000_000), "the registry gives one copy");
+    check_missed(&missed, &[("p99", NO_STRAGGLERS), ("p99.9", NO_STRAGGLERS)], "20 %");
+}
