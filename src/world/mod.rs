@@ -7,6 +7,7 @@
 //! | file | models |
 //! |---|---|
 //! | `event` | everything that can happen |
+//! | `cluster` | a cluster and its nodes, as they are made |
 //! | `agent` | instructions, applies and reports, with their delays |
 //! | `pod`, `rolling` | pods, probes, back-offs; Deployment and DaemonSet rolling updates |
 //! | `restarts` | when containers that crash are started again |
@@ -28,6 +29,7 @@
 mod agent;
 pub mod calibration;
 mod catalog;
+mod cluster;
 mod delivery;
 mod disk;
 mod distribution;
@@ -57,6 +59,7 @@ mod unpack;
 use std::collections::HashMap;
 
 pub use agent::Report;
+pub use cluster::ClusterFacts;
 pub use delivery::{
     CachePlace, CacheSpec, Coalesce, DistributionSpec, LazySpec, MirrorSpec, PiecesSpec, PrePullSpec, SpegelSpec, Way,
 };
@@ -71,19 +74,15 @@ pub use restarts::{Restarter, Restarts};
 pub use runtime::{Answer, Request};
 pub use spec::*;
 
-use crate::engine::{EntityKey, EventId, Streams, dist};
+use crate::engine::{EventId, Streams};
 use crate::flow::{LinkId, Network, TransferId};
 use crate::rollout::Revision;
-use crate::units::{Bytes, BytesPerSec, Share, SimDuration, SimTime};
-use agent::Agent;
+use crate::units::{Bytes, BytesPerSec, SimDuration, SimTime};
 use catalog::{Catalog, ImageRef};
-use delivery::{Delivery, Fill, Links, PrePull, Reading};
-use disk::Disk;
-use faults::Cuts;
-use gates::TokenBucket;
-use luck::Lot;
-use node::{Blob, Chain, Node};
-use pod::{Pod, WorkloadState};
+use cluster::Cluster;
+use delivery::{Delivery, Fill, Links, PrePull};
+use node::Node;
+use pod::Pod;
 use pull::{Cargo, Pull};
 use registry::Registry;
 
@@ -91,63 +90,6 @@ use registry::Registry;
 pub const OLD: Revision = Revision(1);
 /// The revision that is rolled out.
 pub const NEW: Revision = Revision(2);
-
-/// One cluster's state.
-#[derive(Debug)]
-struct Cluster {
-    key: EntityKey,
-    /// Round trip to the registry.
-    rtt: SimDuration,
-    lot: Lot,
-    cuts: Cuts,
-    /// Its downlink, and what that carries when nothing is wrong.
-    link: LinkId,
-    downlink: BytesPerSec,
-    /// What is left of the downlink while it is not cut off.
-    downlink_share: Share,
-    /// What one connection from each registry can carry at most.
-    connection_caps: Vec<Option<BytesPerSec>>,
-    /// Failures in progress that have an end.
-    repairs_due: u32,
-    /// The turn of its process of outages.
-    outage: u64,
-    agent: Agent,
-    workloads: Vec<WorkloadState>,
-    /// All workloads run their template, ready.
-    settled: bool,
-    /// A Deployment has exceeded its progress deadline.
-    degraded: bool,
-    troubled_pods: u32,
-    pulls_now: u32,
-    phase: ClusterPhase,
-    nodes: std::ops::Range<usize>,
-    facts: ClusterFacts,
-}
-
-/// What is remembered of one cluster.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct ClusterFacts {
-    /// Offline when the rollout started.
-    pub offline: bool,
-    /// The new revision crashes here.
-    pub defective: bool,
-    /// When it was first told to run the new revision.
-    pub told: Option<SimTime>,
-    /// When its agent had first applied it.
-    pub applied: Option<SimTime>,
-    /// When its first image pull began.
-    pub first_pull: Option<SimTime>,
-    /// When its last image pull ended.
-    pub last_pull: Option<SimTime>,
-    /// When the management cluster last learned that it became ready on the new revision.
-    pub ready: Option<SimTime>,
-    /// Image pulls begun.
-    pub pulls: u64,
-    /// Attempts that failed.
-    pub failed_pulls: u64,
-    /// Bytes its nodes received from the registry.
-    pub received: Bytes,
-}
 
 /// Totals over a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -273,106 +215,6 @@ impl<'s> World<'s> {
         world.plan_windows(queue);
         world.start_faults(queue);
         world
-    }
-
-    fn add_cluster(&mut self, spec: &ClusterSpec, links: &mut Links, queue: &mut Queue) {
-        let id = ClusterId::at(self.clusters.len());
-        let key = EntityKey::of(&spec.name);
-        let draw = |model: &RateModel, purpose| {
-            // What moves at all, so that everything that begins can end.
-            BytesPerSec::new(model.draw(&self.streams, key, purpose, 0).get().max(1.0))
-        };
-        let lot = Lot::draw(self.spec, &self.streams, key);
-        let node = &self.spec.node;
-        let nic = draw(&node.nic, "nic");
-        let downlink = slowed(draw(&spec.downlink, "downlink"), lot.slow);
-        let unpack_rate = slowed(draw(&node.unpack_rate, "unpack rate"), lot.slow);
-        let rtt = spec.rtt.draw(&self.streams, key, "rtt", 0);
-        let (link, inside) = links.add_cluster(self.spec, id, self.egress[0], downlink, &mut self.network);
-        let first = self.nodes.len();
-        for at in 0..spec.nodes {
-            let node = self.new_node(id, key.part(u64::from(at)), inside, nic, unpack_rate);
-            self.nodes.push(node);
-        }
-        let running = (self.spec.release == ReleaseKind::Update).then_some(OLD);
-        self.clusters.push(Cluster {
-            key,
-            rtt,
-            lot,
-            cuts: Cuts::default(),
-            link,
-            downlink,
-            downlink_share: Share::ALL,
-            connection_caps: (0..self.registries.len())
-                .map(|at| route::connection_cap(self.spec.registry_at(at), rtt, spec.loss))
-                .collect(),
-            repairs_due: 0,
-            outage: 0,
-            agent: Agent::settled(running),
-            workloads: self.spec.workloads.iter().map(|_| WorkloadState::default()).collect(),
-            settled: running.is_some(),
-            degraded: false,
-            troubled_pods: 0,
-            pulls_now: 0,
-            phase: ClusterPhase::Waiting,
-            nodes: first..self.nodes.len(),
-            facts: ClusterFacts { offline: lot.offline.is_some(), defective: lot.defective, ..ClusterFacts::default() },
-        });
-        if let Some(revision) = running {
-            self.settle(id, revision);
-        }
-        if let Some(back) = lot.offline {
-            self.cut(id, CutKind::All, queue);
-            if let Some(back) = back {
-                queue.schedule(back, Event::ClusterReturns { cluster: id });
-            }
-        }
-    }
-
-    fn new_node(
-        &mut self,
-        cluster: ClusterId,
-        key: EntityKey,
-        behind: LinkId,
-        nic: BytesPerSec,
-        unpack_rate: BytesPerSec,
-    ) -> Node {
-        let spec = &self.spec.node;
-        let speed = dist::lognormal(&mut self.streams.stream(key, "unpack speed"), 1.0, spec.unpack_spread);
-        let unpack_rate = BytesPerSec::new(unpack_rate.get() * speed);
-        Node {
-            cluster,
-            key,
-            link: self.network.add_link(Some(behind), nic),
-            unpack_rate,
-            disk: spec.disk.map(|disk| Disk::new(disk, unpack_rate)),
-            unpacking: 0,
-            blobs: vec![Blob::Partial(Bytes::ZERO); self.catalog.blobs],
-            chains: vec![Chain::Absent; self.catalog.chains],
-            present: vec![false; self.catalog.len()],
-            manifests: vec![false; self.catalog.len()],
-            reading: vec![Reading::NotYet; self.catalog.len()],
-            pull_queue: std::collections::VecDeque::new(),
-            pulls: Vec::new(),
-            pull_rate: spec.pull_rate.map(TokenBucket::new),
-            merged_pulls: 0,
-            slots_taken: 0,
-            slot_queue: std::collections::VecDeque::new(),
-            attempts: 0,
-            requests: 0,
-            blob_requests: 0,
-            unpacks: 0,
-            pods: 0,
-            down: false,
-            ready: true,
-            failures: 0,
-            turn: 0,
-            undead: Vec::new(),
-        }
-    }
-
-    fn nodes_of(&self, cluster: ClusterId) -> std::ops::Range<usize> {
-        self.clusters[cluster.index()].nodes.clone()
     }
 
     /// Something happens.
@@ -547,11 +389,6 @@ impl<'s> World<'s> {
         &self.meter
     }
 
-    /// What is remembered of each cluster.
-    pub fn facts(&self) -> impl Iterator<Item = &ClusterFacts> {
-        self.clusters.iter().map(|cluster| &cluster.facts)
-    }
-
     /// Ends the run at `now`: what is in flight is counted as far as it came.
     pub fn finish(&mut self, now: SimTime) -> Totals {
         self.meter.advance(now);
@@ -599,9 +436,4 @@ impl<'s> World<'s> {
     pub fn busy_share(&self, span: SimDuration) -> f64 {
         if span.is_zero() { 0.0 } else { self.meter.busy().as_secs_f64() / span.as_secs_f64() }
     }
-}
-
-/// A rate of a cluster that is slower than others by this factor.
-fn slowed(rate: BytesPerSec, factor: f64) -> BytesPerSec {
-    BytesPerSec::new(rate.get() / factor)
 }
