@@ -18,7 +18,7 @@
 //! | `delivery` | how images are distributed: caches, peers, swarms, mirrors, pre-pulls, lazy pulls |
 //! | `route`, `links` | who answers and who sends; links that change |
 //! | `luck` | what is drawn for a cluster before the run |
-//! | `distribution` | quantities that are fixed or drawn |
+//! | `quantity` | quantities that are fixed or drawn |
 //! | `faults` | what goes wrong |
 //! | `meter` | exact peaks, totals and the time series |
 //! | `totals` | totals over a run, and what they must add up to |
@@ -33,7 +33,6 @@ mod catalog;
 mod cluster;
 mod delivery;
 mod disk;
-mod distribution;
 mod event;
 mod faults;
 mod gates;
@@ -45,6 +44,7 @@ mod node;
 mod pod;
 mod progress;
 mod pull;
+mod quantity;
 mod registry;
 mod restarts;
 mod rolling;
