@@ -6,6 +6,8 @@
 //!
 //! | file | models |
 //! |---|---|
+//! | `event` | everything that can happen |
+//! | `cluster` | a cluster and its nodes, as they are made |
 //! | `agent` | instructions, applies and reports, with their delays |
 //! | `pod`, `rolling` | pods, probes, back-offs; Deployment and DaemonSet rolling updates |
 //! | `restarts` | when containers that crash are started again |
@@ -16,9 +18,10 @@
 //! | `delivery` | how images are distributed: caches, peers, swarms, mirrors, pre-pulls, lazy pulls |
 //! | `route`, `links` | who answers and who sends; links that change |
 //! | `luck` | what is drawn for a cluster before the run |
-//! | `distribution` | quantities that are fixed or drawn |
+//! | `quantity` | quantities that are fixed or drawn |
 //! | `faults` | what goes wrong |
 //! | `meter` | exact peaks, totals and the time series |
+//! | `totals` | totals over a run, and what they must add up to |
 //! | `spec`, [`calibration`] | parameters, and where their values come from |
 //!
 //! Bandwidth is shared by [`crate::flow`]: registry egress, then region, cluster downlink and node, with a cap per
@@ -27,9 +30,10 @@
 mod agent;
 pub mod calibration;
 mod catalog;
+mod cluster;
 mod delivery;
 mod disk;
-mod distribution;
+mod event;
 mod faults;
 mod gates;
 mod ids;
@@ -40,6 +44,7 @@ mod node;
 mod pod;
 mod progress;
 mod pull;
+mod quantity;
 mod registry;
 mod restarts;
 mod rolling;
@@ -50,14 +55,17 @@ mod spec;
 pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
+mod totals;
 mod unpack;
 
 use std::collections::HashMap;
 
 pub use agent::Report;
+pub use cluster::ClusterFacts;
 pub use delivery::{
     CachePlace, CacheSpec, Coalesce, DistributionSpec, LazySpec, MirrorSpec, PiecesSpec, PrePullSpec, SpegelSpec, Way,
 };
+pub use event::{DriverEvent, Event, Queue};
 pub use faults::FaultEvent;
 pub use ids::{ClusterId, NodeId, PodId, PullId};
 pub use meter::{Bin, ClusterPhase, Gauge, Meter};
@@ -67,20 +75,17 @@ pub use registry::presets::RegistryPreset;
 pub use restarts::{Restarter, Restarts};
 pub use runtime::{Answer, Request};
 pub use spec::*;
+pub use totals::Totals;
 
-use crate::engine::{EntityKey, EventId, EventQueue, Streams, dist};
+use crate::engine::{EventId, Streams};
 use crate::flow::{LinkId, Network, TransferId};
 use crate::rollout::Revision;
-use crate::units::{Bytes, BytesPerSec, Share, SimDuration, SimTime};
-use agent::Agent;
+use crate::units::{Bytes, BytesPerSec, SimDuration, SimTime};
 use catalog::{Catalog, ImageRef};
-use delivery::{Delivery, Fill, Links, PrePull, Reading};
-use disk::Disk;
-use faults::Cuts;
-use gates::TokenBucket;
-use luck::Lot;
-use node::{Blob, Chain, Node};
-use pod::{Pod, WorkloadState};
+use cluster::Cluster;
+use delivery::{Delivery, Fill, Links, PrePull};
+use node::Node;
+use pod::Pod;
 use pull::{Cargo, Pull};
 use registry::Registry;
 
@@ -88,324 +93,6 @@ use registry::Registry;
 pub const OLD: Revision = Revision(1);
 /// The revision that is rolled out.
 pub const NEW: Revision = Revision(2);
-
-/// Everything that happens in a world.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Event {
-    /// Something that the driver of the world scheduled for itself; a world does nothing with it.
-    Driver(DriverEvent),
-    /// Something fails, or is repaired.
-    Fault(FaultEvent),
-    /// An offline cluster is back.
-    ClusterReturns {
-        /// Which cluster.
-        cluster: ClusterId,
-    },
-    /// An instruction has reached a cluster's agent.
-    AgentHears {
-        /// Which cluster's.
-        cluster: ClusterId,
-    },
-    /// An agent has finished applying.
-    Applied {
-        /// Which cluster's.
-        cluster: ClusterId,
-    },
-    /// It is time to report the cluster's readiness, if it changed.
-    ReadinessDue {
-        /// Which cluster's.
-        cluster: ClusterId,
-    },
-    /// A report has reached the management cluster.
-    ReportArrives(Report),
-    /// The kubelet looks again at a pod whose pull failed.
-    PodSync {
-        /// Which pod.
-        pod: PodId,
-    },
-    /// A container's process runs.
-    ContainerStarted {
-        /// Of which pod.
-        pod: PodId,
-    },
-    /// A readiness probe passed often enough.
-    PodReady {
-        /// Of which pod.
-        pod: PodId,
-        /// After which of its starts.
-        start: u32,
-    },
-    /// A pod has been ready for `minReadySeconds`.
-    PodAvailable {
-        /// Which pod.
-        pod: PodId,
-        /// After which of its starts.
-        start: u32,
-    },
-    /// A container has crashed.
-    Crashed {
-        /// Of which pod.
-        pod: PodId,
-    },
-    /// The crash-loop back-off is over.
-    Restart {
-        /// Of which pod.
-        pod: PodId,
-    },
-    /// A Deployment's controller looks whether its progress deadline is over.
-    ProgressDeadline {
-        /// In which cluster.
-        cluster: ClusterId,
-        /// Which workload.
-        workload: usize,
-    },
-    /// A deleted pod's grace is over.
-    PodGone {
-        /// Which pod.
-        pod: PodId,
-    },
-    /// A window of the registry begins or ends.
-    RegistryWindow {
-        /// Which registry: 0 is the first.
-        registry: u32,
-        /// Its place in [`RegistrySpec::windows`].
-        window: u32,
-        /// False: it ends.
-        begins: bool,
-    },
-    /// A request reaches a host that has limits.
-    RequestArrives {
-        /// Of which pull.
-        pull: PullId,
-        /// Which request.
-        request: Request,
-        /// Which host.
-        host: HostRole,
-    },
-    /// A host with limited connections or workers has served a request.
-    Served {
-        /// Of which pull.
-        pull: PullId,
-        /// Which request.
-        request: Request,
-        /// Which host.
-        host: HostRole,
-    },
-    /// The answer to a request is back.
-    Answered {
-        /// Of which pull.
-        pull: PullId,
-        /// To which request.
-        request: Request,
-        /// From which host.
-        host: HostRole,
-        /// What it is.
-        answer: Answer,
-    },
-    /// A request that was refused is sent again.
-    RequestAgain {
-        /// Of which pull.
-        pull: PullId,
-        /// Which request.
-        request: Request,
-    },
-    /// A host that did not answer is tried again, or given up.
-    DialAgain {
-        /// By which pull.
-        pull: PullId,
-        /// For which request.
-        request: Request,
-        /// Which host.
-        host: HostRole,
-        /// Since when it does not answer.
-        since: SimTime,
-    },
-    /// A request was refused by a nearer host, or asked for there in vain, and goes to the registry now.
-    GoesUpstream {
-        /// Of which pull.
-        pull: PullId,
-        /// Which request.
-        request: Request,
-    },
-    /// A cache, a mirror or a peer has answered a request.
-    NearAnswers {
-        /// Of which pull.
-        pull: PullId,
-        /// To which request.
-        request: Request,
-        /// What it is.
-        answer: Answer,
-    },
-    /// The last piece of a layer has come over from a swarm.
-    LayerSettles {
-        /// For which pull.
-        pull: PullId,
-        /// Which layer.
-        layer: u16,
-    },
-    /// What the containers of an image read on demand begins to come to a node.
-    ReadsBegin {
-        /// Which node.
-        node: NodeId,
-        /// Which image, by its number in this world.
-        image: u16,
-    },
-    /// A group of clusters begins to pre-pull.
-    PrePullGroup,
-    /// The pre-pull is over: the new revision is released.
-    Released,
-    /// A transfer is past its slow start.
-    RampedUp {
-        /// Of which pull.
-        pull: PullId,
-        /// Of which blob.
-        request: Request,
-    },
-    /// A pull has received nothing for as long as the runtime waits.
-    NoProgress {
-        /// Which pull.
-        pull: PullId,
-    },
-    /// At least one transfer has brought all its bytes.
-    TransfersEnd,
-    /// A layer begins to be written, on a node whose disk is a limit.
-    LayerWrites {
-        /// For which pull.
-        pull: PullId,
-        /// Its index in the image.
-        layer: u16,
-    },
-    /// A layer is written, or the disk's buffer is full.
-    DiskChanges {
-        /// Whose disk.
-        node: NodeId,
-    },
-    /// A layer is unpacked.
-    Unpacked {
-        /// For which pull.
-        pull: PullId,
-        /// Its index in the image.
-        layer: u16,
-    },
-    /// A pull has taken as long as it may.
-    PullDeadline {
-        /// Which pull.
-        pull: PullId,
-    },
-    /// An image is complete on its node.
-    Pulled {
-        /// By which pull.
-        pull: PullId,
-    },
-}
-
-/// What the driver of a world may schedule for itself.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum DriverEvent {
-    /// News have reached the controller's cache.
-    News,
-    /// The next object of a pass is written.
-    Written,
-    /// A pass of the controller ends.
-    PassEnds,
-    /// The scheduler had asked to be called at this time.
-    Wake,
-    /// Something of the product's own happens, beside passes and news.
-    Due,
-}
-
-/// The queue that a world's events go through.
-pub type Queue = EventQueue<Event>;
-
-/// One cluster's state.
-#[derive(Debug)]
-struct Cluster {
-    key: EntityKey,
-    /// Round trip to the registry.
-    rtt: SimDuration,
-    lot: Lot,
-    cuts: Cuts,
-    /// Its downlink, and what that carries when nothing is wrong.
-    link: LinkId,
-    downlink: BytesPerSec,
-    /// What is left of the downlink while it is not cut off.
-    downlink_share: Share,
-    /// What one connection from each registry can carry at most.
-    connection_caps: Vec<Option<BytesPerSec>>,
-    /// Failures in progress that have an end.
-    repairs_due: u32,
-    /// The turn of its process of outages.
-    outage: u64,
-    agent: Agent,
-    workloads: Vec<WorkloadState>,
-    /// All workloads run their template, ready.
-    settled: bool,
-    /// A Deployment has exceeded its progress deadline.
-    degraded: bool,
-    troubled_pods: u32,
-    pulls_now: u32,
-    phase: ClusterPhase,
-    nodes: std::ops::Range<usize>,
-    facts: ClusterFacts,
-}
-
-/// What is remembered of one cluster.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct ClusterFacts {
-    /// Offline when the rollout started.
-    pub offline: bool,
-    /// The new revision crashes here.
-    pub defective: bool,
-    /// When it was first told to run the new revision.
-    pub told: Option<SimTime>,
-    /// When its agent had first applied it.
-    pub applied: Option<SimTime>,
-    /// When its first image pull began.
-    pub first_pull: Option<SimTime>,
-    /// When its last image pull ended.
-    pub last_pull: Option<SimTime>,
-    /// When the management cluster last learned that it became ready on the new revision.
-    pub ready: Option<SimTime>,
-    /// Image pulls begun.
-    pub pulls: u64,
-    /// Attempts that failed.
-    pub failed_pulls: u64,
-    /// Bytes its nodes received from the registry.
-    pub received: Bytes,
-}
-
-/// Totals over a run.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Totals {
-    /// Image pulls begun.
-    pub pulls: u64,
-    /// Attempts that failed, by [`PullError`] in its order.
-    pub failed_pulls: [u64; PullError::COUNT],
-    /// Times a pod was sent into image back-off.
-    pub backoffs: u64,
-    /// Containers that crashed.
-    pub crashes: u64,
-    /// Bytes of blobs that became whole on a node.
-    pub received: Bytes,
-    /// Bytes that arrived and were thrown away, or belong to unfinished blobs at the end.
-    pub lost: Bytes,
-    /// Bytes that left the registry.
-    pub sent: Bytes,
-    /// Those of them that went to caches and to the seeds of swarms.
-    pub upstream: Bytes,
-    /// Bytes that caches and mirrors sent to nodes.
-    pub from_caches: Bytes,
-    /// Bytes that nodes, and seeds of swarms, sent to nodes.
-    pub from_peers: Bytes,
-    /// Requests to the registry's API.
-    pub requests: u64,
-    /// Requests to any host of the registry that were answered with 429.
-    pub responses_429: u64,
-    /// Requests to any host of the registry that were answered with 503.
-    pub responses_503: u64,
-    /// Requests that no host answered within the dial time-out.
-    pub timeouts: u64,
-}
 
 /// One world, running.
 #[derive(Debug)]
@@ -498,106 +185,6 @@ impl<'s> World<'s> {
         world.plan_windows(queue);
         world.start_faults(queue);
         world
-    }
-
-    fn add_cluster(&mut self, spec: &ClusterSpec, links: &mut Links, queue: &mut Queue) {
-        let id = ClusterId::at(self.clusters.len());
-        let key = EntityKey::of(&spec.name);
-        let draw = |model: &RateModel, purpose| {
-            // What moves at all, so that everything that begins can end.
-            BytesPerSec::new(model.draw(&self.streams, key, purpose, 0).get().max(1.0))
-        };
-        let lot = Lot::draw(self.spec, &self.streams, key);
-        let node = &self.spec.node;
-        let nic = draw(&node.nic, "nic");
-        let downlink = slowed(draw(&spec.downlink, "downlink"), lot.slow);
-        let unpack_rate = slowed(draw(&node.unpack_rate, "unpack rate"), lot.slow);
-        let rtt = spec.rtt.draw(&self.streams, key, "rtt", 0);
-        let (link, inside) = links.add_cluster(self.spec, id, self.egress[0], downlink, &mut self.network);
-        let first = self.nodes.len();
-        for at in 0..spec.nodes {
-            let node = self.new_node(id, key.part(u64::from(at)), inside, nic, unpack_rate);
-            self.nodes.push(node);
-        }
-        let running = (self.spec.release == ReleaseKind::Update).then_some(OLD);
-        self.clusters.push(Cluster {
-            key,
-            rtt,
-            lot,
-            cuts: Cuts::default(),
-            link,
-            downlink,
-            downlink_share: Share::ALL,
-            connection_caps: (0..self.registries.len())
-                .map(|at| route::connection_cap(self.spec.registry_at(at), rtt, spec.loss))
-                .collect(),
-            repairs_due: 0,
-            outage: 0,
-            agent: Agent::settled(running),
-            workloads: self.spec.workloads.iter().map(|_| WorkloadState::default()).collect(),
-            settled: running.is_some(),
-            degraded: false,
-            troubled_pods: 0,
-            pulls_now: 0,
-            phase: ClusterPhase::Waiting,
-            nodes: first..self.nodes.len(),
-            facts: ClusterFacts { offline: lot.offline.is_some(), defective: lot.defective, ..ClusterFacts::default() },
-        });
-        if let Some(revision) = running {
-            self.settle(id, revision);
-        }
-        if let Some(back) = lot.offline {
-            self.cut(id, CutKind::All, queue);
-            if let Some(back) = back {
-                queue.schedule(back, Event::ClusterReturns { cluster: id });
-            }
-        }
-    }
-
-    fn new_node(
-        &mut self,
-        cluster: ClusterId,
-        key: EntityKey,
-        behind: LinkId,
-        nic: BytesPerSec,
-        unpack_rate: BytesPerSec,
-    ) -> Node {
-        let spec = &self.spec.node;
-        let speed = dist::lognormal(&mut self.streams.stream(key, "unpack speed"), 1.0, spec.unpack_spread);
-        let unpack_rate = BytesPerSec::new(unpack_rate.get() * speed);
-        Node {
-            cluster,
-            key,
-            link: self.network.add_link(Some(behind), nic),
-            unpack_rate,
-            disk: spec.disk.map(|disk| Disk::new(disk, unpack_rate)),
-            unpacking: 0,
-            blobs: vec![Blob::Partial(Bytes::ZERO); self.catalog.blobs],
-            chains: vec![Chain::Absent; self.catalog.chains],
-            present: vec![false; self.catalog.len()],
-            manifests: vec![false; self.catalog.len()],
-            reading: vec![Reading::NotYet; self.catalog.len()],
-            pull_queue: std::collections::VecDeque::new(),
-            pulls: Vec::new(),
-            pull_rate: spec.pull_rate.map(TokenBucket::new),
-            merged_pulls: 0,
-            slots_taken: 0,
-            slot_queue: std::collections::VecDeque::new(),
-            attempts: 0,
-            requests: 0,
-            blob_requests: 0,
-            unpacks: 0,
-            pods: 0,
-            down: false,
-            ready: true,
-            failures: 0,
-            turn: 0,
-            undead: Vec::new(),
-        }
-    }
-
-    fn nodes_of(&self, cluster: ClusterId) -> std::ops::Range<usize> {
-        self.clusters[cluster.index()].nodes.clone()
     }
 
     /// Something happens.
@@ -772,61 +359,9 @@ impl<'s> World<'s> {
         &self.meter
     }
 
-    /// What is remembered of each cluster.
-    pub fn facts(&self) -> impl Iterator<Item = &ClusterFacts> {
-        self.clusters.iter().map(|cluster| &cluster.facts)
-    }
-
-    /// Ends the run at `now`: what is in flight is counted as far as it came.
-    pub fn finish(&mut self, now: SimTime) -> Totals {
-        self.meter.advance(now);
-        let mut in_flight: Vec<TransferId> = self.cargo.keys().copied().collect();
-        in_flight.sort_unstable();
-        for id in in_flight {
-            let to_node = self.receiver(self.cargo[&id].0).is_some();
-            let part = self.cancel_transfer(id, now);
-            // What is on its way to a cache would have been of use to others, and is in no node's books.
-            self.totals.lost += if to_node { part } else { Bytes::ZERO };
-        }
-        self.totals.lost += self.pulls.iter().map(Pull::settling).sum();
-        self.totals.lost += self.nodes.iter().map(Node::unfinished).sum();
-        self.totals.sent = self.registries.iter().map(|registry| registry.sent).sum();
-        self.totals.requests = self.registries.iter().map(|registry| registry.requests).sum();
-        self.totals.responses_429 = self.registries.iter().map(|registry| registry.responses_429).sum();
-        self.totals.responses_503 = self.registries.iter().map(|registry| registry.responses_503).sum();
-        self.totals
-    }
-
-    /// Checks that what registry, caches and peers sent to nodes is what nodes received plus what was lost.
-    ///
-    /// # Panics
-    /// When bytes were made or destroyed. Call it after [`World::finish`].
-    pub fn assert_bytes_are_conserved(&self) {
-        let Totals { sent, upstream, from_caches, from_peers, received, lost, .. } = self.totals;
-        let to_nodes = sent - upstream + from_caches + from_peers;
-        assert_eq!(to_nodes, received + lost, "sent to nodes, by whomever = received + lost");
-    }
-
-    /// Checks Little's law on the image pulls: those under way, summed over time by the meters, are the time that each of
-    /// them took.
-    ///
-    /// # Panics
-    /// When a pull was metered but not made, or the other way round. Call it after [`World::finish`].
-    pub fn assert_littles_law(&self) {
-        let now = self.meter.now();
-        let taken = |pull: PullFacts| u128::from((pull.ended.unwrap_or(now) - pull.began).as_nanos());
-        let sum: u128 = self.pulls().map(taken).sum();
-        assert_eq!(self.meter.pulls.area_nanos(), sum, "pulls under way over time = time that pulls took");
-    }
-
     /// The share of `span` in which the registry's egress was at its capacity; 0 for no time at all.
     #[must_use]
     pub fn busy_share(&self, span: SimDuration) -> f64 {
         if span.is_zero() { 0.0 } else { self.meter.busy().as_secs_f64() / span.as_secs_f64() }
     }
-}
-
-/// A rate of a cluster that is slower than others by this factor.
-fn slowed(rate: BytesPerSec, factor: f64) -> BytesPerSec {
-    BytesPerSec::new(rate.get() / factor)
 }

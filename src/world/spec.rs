@@ -5,10 +5,10 @@
 use std::collections::BTreeMap;
 
 use super::delivery::DistributionSpec;
-pub use super::distribution::{Distribution, DurationModel, FactorModel, Quantity, RateModel, SizeModel};
 pub use super::faults::{
     CutKind, DefectKind, FaultSpec, NodeLossSpec, OutageSpec, RegionalOutageSpec, RegionalTimes, SlowSpec,
 };
+pub use super::quantity::{Distribution, DurationModel, FactorModel, Quantity, RateModel, SizeModel};
 pub use super::registry::spec::*;
 pub use super::runtime::spec::*;
 use crate::units::{Bytes, BytesPerSec, Share, SimDuration};

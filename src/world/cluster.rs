@@ -1,0 +1,194 @@
+//! A cluster: what is kept of it while the world runs, what is remembered of it, and how it and its nodes are made.
+//!
+//! Links, rates and luck are drawn once, before the run: the downlink and the round trip for the cluster, the network
+//! card for all its nodes alike, the speed of unpacking for each node. Where the values come from: [`super::calibration`].
+//!
+//! Left out: nodes that join a cluster later.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use super::agent::Agent;
+use super::delivery::{Links, Reading};
+use super::disk::Disk;
+use super::faults::Cuts;
+use super::gates::TokenBucket;
+use super::ids::ClusterId;
+use super::luck::Lot;
+use super::meter::ClusterPhase;
+use super::node::{Blob, Chain, Node};
+use super::pod::WorkloadState;
+use super::spec::{ClusterSpec, CutKind, RateModel, ReleaseKind};
+use super::{Event, OLD, Queue, World, route};
+use crate::engine::{EntityKey, dist};
+use crate::flow::LinkId;
+use crate::units::{Bytes, BytesPerSec, Share, SimDuration, SimTime};
+
+/// One cluster's state.
+#[derive(Debug)]
+pub(super) struct Cluster {
+    pub(super) key: EntityKey,
+    /// Round trip to the registry.
+    pub(super) rtt: SimDuration,
+    pub(super) lot: Lot,
+    pub(super) cuts: Cuts,
+    /// Its downlink, and what that carries when nothing is wrong.
+    pub(super) link: LinkId,
+    pub(super) downlink: BytesPerSec,
+    /// What is left of the downlink while it is not cut off.
+    pub(super) downlink_share: Share,
+    /// What one connection from each registry can carry at most.
+    pub(super) connection_caps: Vec<Option<BytesPerSec>>,
+    /// Failures in progress that have an end.
+    pub(super) repairs_due: u32,
+    /// The turn of its process of outages.
+    pub(super) outage: u64,
+    pub(super) agent: Agent,
+    pub(super) workloads: Vec<WorkloadState>,
+    /// All workloads run their template, ready.
+    pub(super) settled: bool,
+    /// A Deployment has exceeded its progress deadline.
+    pub(super) degraded: bool,
+    pub(super) troubled_pods: u32,
+    pub(super) pulls_now: u32,
+    pub(super) phase: ClusterPhase,
+    pub(super) nodes: Range<usize>,
+    pub(super) facts: ClusterFacts,
+}
+
+/// What is remembered of one cluster.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ClusterFacts {
+    /// Offline when the rollout started.
+    pub offline: bool,
+    /// The new revision crashes here.
+    pub defective: bool,
+    /// When it was first told to run the new revision.
+    pub told: Option<SimTime>,
+    /// When its agent had first applied it.
+    pub applied: Option<SimTime>,
+    /// When its first image pull began.
+    pub first_pull: Option<SimTime>,
+    /// When its last image pull ended.
+    pub last_pull: Option<SimTime>,
+    /// When the management cluster last learned that it became ready on the new revision.
+    pub ready: Option<SimTime>,
+    /// Image pulls begun.
+    pub pulls: u64,
+    /// Attempts that failed.
+    pub failed_pulls: u64,
+    /// Bytes its nodes received from the registry.
+    pub received: Bytes,
+}
+
+impl World<'_> {
+    pub(super) fn add_cluster(&mut self, spec: &ClusterSpec, links: &mut Links, queue: &mut Queue) {
+        let id = ClusterId::at(self.clusters.len());
+        let key = EntityKey::of(&spec.name);
+        let draw = |model: &RateModel, purpose| {
+            // What moves at all, so that everything that begins can end.
+            BytesPerSec::new(model.draw(&self.streams, key, purpose, 0).get().max(1.0))
+        };
+        let lot = Lot::draw(self.spec, &self.streams, key);
+        let node = &self.spec.node;
+        let nic = draw(&node.nic, "nic");
+        let downlink = slowed(draw(&spec.downlink, "downlink"), lot.slow);
+        let unpack_rate = slowed(draw(&node.unpack_rate, "unpack rate"), lot.slow);
+        let rtt = spec.rtt.draw(&self.streams, key, "rtt", 0);
+        let (link, inside) = links.add_cluster(self.spec, id, self.egress[0], downlink, &mut self.network);
+        let first = self.nodes.len();
+        for at in 0..spec.nodes {
+            let node = self.new_node(id, key.part(u64::from(at)), inside, nic, unpack_rate);
+            self.nodes.push(node);
+        }
+        let running = (self.spec.release == ReleaseKind::Update).then_some(OLD);
+        self.clusters.push(Cluster {
+            key,
+            rtt,
+            lot,
+            cuts: Cuts::default(),
+            link,
+            downlink,
+            downlink_share: Share::ALL,
+            connection_caps: (0..self.registries.len())
+                .map(|at| route::connection_cap(self.spec.registry_at(at), rtt, spec.loss))
+                .collect(),
+            repairs_due: 0,
+            outage: 0,
+            agent: Agent::settled(running),
+            workloads: self.spec.workloads.iter().map(|_| WorkloadState::default()).collect(),
+            settled: running.is_some(),
+            degraded: false,
+            troubled_pods: 0,
+            pulls_now: 0,
+            phase: ClusterPhase::Waiting,
+            nodes: first..self.nodes.len(),
+            facts: ClusterFacts { offline: lot.offline.is_some(), defective: lot.defective, ..ClusterFacts::default() },
+        });
+        if let Some(revision) = running {
+            self.settle(id, revision);
+        }
+        if let Some(back) = lot.offline {
+            self.cut(id, CutKind::All, queue);
+            if let Some(back) = back {
+                queue.schedule(back, Event::ClusterReturns { cluster: id });
+            }
+        }
+    }
+
+    fn new_node(
+        &mut self,
+        cluster: ClusterId,
+        key: EntityKey,
+        behind: LinkId,
+        nic: BytesPerSec,
+        unpack_rate: BytesPerSec,
+    ) -> Node {
+        let spec = &self.spec.node;
+        let speed = dist::lognormal(&mut self.streams.stream(key, "unpack speed"), 1.0, spec.unpack_spread);
+        let unpack_rate = BytesPerSec::new(unpack_rate.get() * speed);
+        Node {
+            cluster,
+            key,
+            link: self.network.add_link(Some(behind), nic),
+            unpack_rate,
+            disk: spec.disk.map(|disk| Disk::new(disk, unpack_rate)),
+            unpacking: 0,
+            blobs: vec![Blob::Partial(Bytes::ZERO); self.catalog.blobs],
+            chains: vec![Chain::Absent; self.catalog.chains],
+            present: vec![false; self.catalog.len()],
+            manifests: vec![false; self.catalog.len()],
+            reading: vec![Reading::NotYet; self.catalog.len()],
+            pull_queue: VecDeque::new(),
+            pulls: Vec::new(),
+            pull_rate: spec.pull_rate.map(TokenBucket::new),
+            merged_pulls: 0,
+            slots_taken: 0,
+            slot_queue: VecDeque::new(),
+            attempts: 0,
+            requests: 0,
+            blob_requests: 0,
+            unpacks: 0,
+            pods: 0,
+            down: false,
+            ready: true,
+            failures: 0,
+            turn: 0,
+            undead: Vec::new(),
+        }
+    }
+
+    pub(super) fn nodes_of(&self, cluster: ClusterId) -> Range<usize> {
+        self.clusters[cluster.index()].nodes.clone()
+    }
+
+    /// What is remembered of each cluster.
+    pub fn facts(&self) -> impl Iterator<Item = &ClusterFacts> {
+        self.clusters.iter().map(|cluster| &cluster.facts)
+    }
+}
+
+/// A rate of a cluster that is slower than others by this factor.
+fn slowed(rate: BytesPerSec, factor: f64) -> BytesPerSec {
+    BytesPerSec::new(rate.get() / factor)
+}
