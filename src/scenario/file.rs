@@ -455,6 +455,8 @@ pub(crate) struct OutagesFile {
     pub(crate) repair: Option<Spread>,
     /// What is cut. Default: all.
     pub(crate) cuts: Option<CutsFile>,
+    /// Instead of `cuts`, a brownout: what is left of the cluster's downlink.
+    pub(crate) downlink: Option<Percent>,
 }
 
 /// What an outage cuts.
@@ -483,6 +485,8 @@ pub(crate) struct RegionalFile {
     pub(crate) repair: Option<Spread>,
     /// What is cut. Default: all.
     pub(crate) cuts: Option<CutsFile>,
+    /// Instead of `cuts`, a brownout: what is left of each cluster's downlink.
+    pub(crate) downlink: Option<Percent>,
 }
 
 /// A window of time.

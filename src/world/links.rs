@@ -2,7 +2,7 @@
 //!
 //! A cluster that is cut off receives nothing: its downlink carries nothing and its requests get no answer. What is under
 //! way stands still and goes on when the cluster is back, unless the container runtime gives up before. Clusters run on
-//! meanwhile; what agents hear and say is not decided here.
+//! meanwhile; what agents hear and say is not decided here. In a brownout the downlink carries less (`faults::cut`).
 
 use super::ids::ClusterId;
 use super::{Queue, World};
@@ -10,8 +10,8 @@ use crate::flow::LinkId;
 use crate::units::{BytesPerSec, Share};
 
 impl World<'_> {
-    /// Leaves a share of a cluster's downlink, until it is told another; [`Share::ALL`] is as specified. A cluster
-    /// that is cut off has nothing of it meanwhile.
+    /// Leaves a share of a cluster's downlink, until it is told another; [`Share::ALL`] is as specified. While the
+    /// cluster is cut off or has a brownout, the smallest share counts.
     pub fn set_downlink_share(&mut self, id: ClusterId, share: Share, queue: &mut Queue) {
         self.clusters[id.index()].downlink_share = share;
         self.set_downlink(id, queue);
@@ -20,7 +20,7 @@ impl World<'_> {
     /// Lets a cluster's downlink carry what it can now.
     pub(super) fn set_downlink(&mut self, id: ClusterId, queue: &mut Queue) {
         let cluster = &self.clusters[id.index()];
-        let share = if cluster.cuts.has_network() { cluster.downlink_share.get() } else { 0.0 };
+        let share = cluster.cuts.downlink_share().min(cluster.downlink_share.get());
         let capacity = BytesPerSec::new(cluster.downlink.get() * share);
         if self.network.capacity(cluster.link) != capacity {
             self.set_link(cluster.link, capacity, queue);

@@ -12,7 +12,7 @@ use fleetsim::rollout::cloud_foundry::Strategy as How;
 use fleetsim::rollout::kubefleet::{PlacementPolicy, RollingUpdateConfig, Rules, StrategySpec, parse_duration};
 use fleetsim::rollout::rancher_fleet;
 use fleetsim::scenario::{ArgoCdRelease, CloudFoundryDeployment, Scenario, Strategy};
-use fleetsim::world::{ClusterSpec, CountOrPercent, DurationModel, ReleaseKind};
+use fleetsim::world::{ClusterSpec, CountOrPercent, CutKind, DurationModel, ReleaseKind};
 
 /// Times are kept as seconds in floats.
 const ROUNDING: f64 = 1e-6;
@@ -73,7 +73,10 @@ impl Seen<'_> {
     /// Whether a cluster can become unavailable while it runs the old revision.
     fn fails_before_its_turn(&self) -> bool {
         let faults = &self.scenario.world.faults;
-        faults.outages.is_some() || !faults.regional.is_empty() || faults.node_loss.is_some()
+        let is_cut = |cuts| !matches!(cuts, CutKind::Brownout { .. });
+        faults.outages.as_ref().is_some_and(|outages| is_cut(outages.cuts))
+            || faults.regional.iter().any(|one| is_cut(one.cuts))
+            || faults.node_loss.is_some()
     }
 
     /// The clusters whose label `key` has one of these values.

@@ -178,6 +178,15 @@ fn more_faults(luck: &mut Luck, world: &mut WorldSpec) {
         return;
     }
     let cuts = |luck: &mut Luck| if luck.chance(0.7) { CutKind::All } else { CutKind::Management };
+    let times = |luck: &mut Luck| {
+        if luck.chance(0.5) {
+            let secs = |luck: &mut Luck, most| SimDuration::from_secs(u64::from(luck.number(0, most)));
+            RegionalTimes::Windows((0..3).map(|_| (secs(luck, 600), secs(luck, 1000))).collect())
+        } else {
+            let between = DurationModel::Exponential { mean: SimDuration::from_secs(5000) };
+            RegionalTimes::Drawn { between, repair: luck.duration(1000.0) }
+        }
+    };
     let faults = &mut world.faults;
     faults.outages = luck.chance(0.4).then(|| OutageSpec {
         between: DurationModel::weibull_of_mean(SimDuration::from_secs(u64::from(luck.number(300, 100_000))), 0.75),
@@ -189,13 +198,7 @@ fn more_faults(luck: &mut Luck, world: &mut WorldSpec) {
             name: format!("outage {at}"),
             clusters: (0..world.clusters.len()).filter(|_| luck.chance(0.5)).collect(),
             cuts: cuts(luck),
-            times: if luck.chance(0.5) {
-                let secs = |luck: &mut Luck, most| SimDuration::from_secs(u64::from(luck.number(0, most)));
-                RegionalTimes::Windows((0..3).map(|_| (secs(luck, 600), secs(luck, 1000))).collect())
-            } else {
-                let between = DurationModel::Exponential { mean: SimDuration::from_secs(5000) };
-                RegionalTimes::Drawn { between, repair: luck.duration(1000.0) }
-            },
+            times: times(luck),
         });
     }
     faults.slow = luck
@@ -212,6 +215,15 @@ fn more_faults(luck: &mut Luck, world: &mut WorldSpec) {
         grace: SimDuration::from_secs(40),
         eviction: SimDuration::from_secs(300),
     });
+    for at in 0..luck.number(0, 2) {
+        let brownout = CutKind::Brownout { downlink: Share::new(f64::from(luck.number(1, 99)) / 100.0) };
+        faults.regional.push(RegionalOutageSpec {
+            name: format!("brownout {at}"),
+            clusters: (0..world.clusters.len()).filter(|_| luck.chance(0.7)).collect(),
+            cuts: brownout,
+            times: times(luck),
+        });
+    }
 }
 
 /// How images are distributed: half of the worlds pull from the registry alone.

@@ -13,13 +13,6 @@ use crate::world::{
     RegionalOutageSpec, RegionalTimes, SlowSpec, WorkloadSpec,
 };
 
-fn cuts(written: Option<CutsFile>) -> CutKind {
-    match written {
-        Some(CutsFile::Management) => CutKind::Management,
-        Some(CutsFile::All) | None => CutKind::All,
-    }
-}
-
 impl Checker<'_> {
     pub(super) fn faults(
         &mut self,
@@ -82,10 +75,29 @@ impl Checker<'_> {
         model
     }
 
+    fn cuts(&mut self, path: &Path, cuts: Option<CutsFile>, downlink: Option<Percent>) -> CutKind {
+        match (cuts, downlink) {
+            (Some(CutsFile::Management), None) => CutKind::Management,
+            (Some(CutsFile::All) | None, None) => CutKind::All,
+            (cuts, Some(Percent(downlink))) => {
+                let path = path.key("downlink");
+                if cuts.is_some() {
+                    let help = "leave `cuts` out for a brownout, or `downlink` for an outage";
+                    self.report(&path, "an outage has either `cuts` or `downlink`", help);
+                } else if downlink == Share::NONE {
+                    let help = "write more than 0%, or leave it out: then the clusters are cut off";
+                    self.report(&path, "a link that carries nothing is no brownout", help);
+                }
+                CutKind::Brownout { downlink }
+            }
+        }
+    }
+
     fn outages(&mut self, path: &Path, written: &OutagesFile) -> OutageSpec {
         let between = self.between(&path.key("between"), written.between.as_ref(), default::outage_between());
         let repair = self.turn(&path.key("repair"), written.repair.as_ref(), default::OUTAGE_REPAIR);
-        OutageSpec { between, repair, cuts: cuts(written.cuts) }
+        let cuts = self.cuts(path, written.cuts, written.downlink);
+        OutageSpec { between, repair, cuts }
     }
 
     fn node_loss(&mut self, path: &Path, written: &NodeLossFile) -> NodeLossSpec {
@@ -146,7 +158,10 @@ impl Checker<'_> {
                 return None;
             }
         };
-        Some(RegionalOutageSpec { name, clusters: chosen, cuts: cuts(written.cuts), times })
+        let cuts = self.cuts(path, written.cuts, written.downlink);
+        // Luck of its own: an outage of the same region does not come at the same times.
+        let name = if let CutKind::Brownout { .. } = cuts { format!("brownout of {name}") } else { name };
+        Some(RegionalOutageSpec { name, clusters: chosen, cuts, times })
     }
 
     fn defect(&mut self, path: &Path, written: &DefectFile, workloads: &[WorkloadSpec], faults: &mut FaultSpec) {

@@ -94,6 +94,20 @@ fn bad_input_is_refused_with_its_place_and_the_mend() {
         ),
         (
             "offline: {share: 3%}",
+            "regional: [{selector: {}, windows: [{from: 1 s, for: 1 s}], cuts: all, downlink: 20%}]",
+            &[
+                "14:91: faults.regional[0].downlink: an outage has either `cuts` or `downlink` (help: leave `cuts` out for a brownout, or `downlink` for an outage)",
+            ],
+        ),
+        (
+            "offline: {share: 3%}",
+            "outages: {downlink: 0%}",
+            &[
+                "14:30: faults.outages.downlink: a link that carries nothing is no brownout (help: write more than 0%, or leave it out: then the clusters are cut off)",
+            ],
+        ),
+        (
+            "offline: {share: 3%}",
             "slow: {share: 3%, factor: 0}",
             &["14:36: faults.slow.factor: `0` is no number above 0; write e.g. `3`"],
         ),

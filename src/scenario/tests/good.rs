@@ -261,6 +261,7 @@ fn every_kind_of_failure_can_be_written() {
   regional:
     - {region: eu, windows: [{from: 10m, for: 1h}, {from: 3h, for: 1m}]}
     - {selector: {matchLabels: {env: staging}}, between: {mean: 30 d}, repair: 2 h}
+    - {region: eu, windows: [{from: 5m, for: 1h}], downlink: 20%}
   slow: {share: 5%, factor: {min: 2, max: 10}}
   notFound: 1%
   defect: {share: 2%, kind: unready, detectedAfter: {mean: 20m}}
@@ -275,10 +276,12 @@ fn every_kind_of_failure_can_be_written() {
     let outages = faults.outages.as_ref().expect("outages");
     assert_eq!((outages.cuts, &outages.repair), (CutKind::Management, &calibration::OUTAGE_REPAIR));
     assert!((outages.between.mean() - 30.0 * 86_400.0).abs() < 1e-3, "30 d by default");
-    let [eu, staging] = faults.regional.as_slice() else { panic!("two") };
+    let [eu, staging, narrow] = faults.regional.as_slice() else { panic!("three") };
     assert_eq!((eu.clusters.len(), eu.cuts), (900, CutKind::All));
     assert_eq!(eu.times, RegionalTimes::Windows(vec![(mins(10), hours(1)), (hours(3), mins(1))]));
     assert_eq!(staging.clusters, (900..1000).collect::<Vec<_>>());
+    assert_eq!((narrow.clusters.len(), narrow.cuts), (900, CutKind::Brownout { downlink: Share::new(0.2) }));
+    assert_ne!(narrow.name, eu.name, "drawn times would be the same ones");
     let slow = faults.slow.as_ref().expect("slow ones");
     assert_eq!((slow.share, &slow.factor), (Share::new(0.05), &FactorModel::Uniform { min: 2.0, max: 10.0 }));
     assert_eq!((faults.not_found, faults.defect), (Share::new(0.01), Share::new(0.02)));

@@ -1,22 +1,47 @@
-//! A cluster that is cut off: from everything, or from the management cluster alone.
+//! A cluster that is cut off, from everything or from the management cluster alone, or whose downlink carries less.
 //!
 //! While it is cut off from the management cluster it hears no instruction, and its reports are lost; when it is back
 //! it gets the newest instruction and reports how it stands, if that is news. While it is cut off from everything its
 //! transfers stand still as well and what it asks of a registry gets no answer: `links` and `runtime` tell what follows.
 //! What runs goes on running, and applying too.
 //!
-//! Left out: the waits of TCP between its repetitions, and what a product shows of a cluster that it cannot reach.
+//! In a brownout the downlink carries a share of what it can, and nothing else changes. Of several at once the smallest
+//! share counts, as if each were a narrow place of the same way. That is a guess: no source says how they combine.
+//!
+//! Left out: requests, answers and slow starts that a brownout delays, the waits of TCP between its repetitions, and what
+//! a product shows of a cluster that it cannot reach.
 
 use super::super::ids::ClusterId;
 use super::super::{Queue, World};
+use crate::units::Share;
 
 /// What an outage cuts.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum CutKind {
     /// All that goes into the cluster and out of it.
     All,
     /// The link to the management cluster; images still come.
     Management,
+    /// A part of the downlink's capacity.
+    Brownout {
+        /// What is left of it.
+        downlink: Share,
+    },
+}
+
+impl CutKind {
+    /// Whether the management cluster cannot reach the cluster meanwhile.
+    pub(super) const fn is_offline(self) -> bool {
+        matches!(self, Self::All | Self::Management)
+    }
+
+    /// Whether something may wait for its end: what is only slower goes on by itself.
+    pub(super) fn is_waited_for(self) -> bool {
+        match self {
+            Self::All | Self::Management => true,
+            Self::Brownout { downlink } => downlink == Share::NONE,
+        }
+    }
 }
 
 /// What of a cluster is cut off, and by how many outages at once.
@@ -24,6 +49,8 @@ pub enum CutKind {
 pub(in super::super) struct Cuts {
     management: u32,
     network: u32,
+    /// What each brownout in progress leaves of the downlink.
+    brownouts: Vec<Share>,
 }
 
 impl Cuts {
@@ -36,30 +63,44 @@ impl Cuts {
     pub(in super::super) const fn has_network(&self) -> bool {
         self.network == 0
     }
+
+    /// What is left of the downlink.
+    pub(in super::super) fn downlink_share(&self) -> f64 {
+        let whole = if self.has_network() { 1.0 } else { 0.0 };
+        self.brownouts.iter().map(|share| share.get()).fold(whole, f64::min)
+    }
 }
 
 impl World<'_> {
     /// Cuts a cluster off, until [`World::mend`] was called as often.
     pub(in super::super) fn cut(&mut self, id: ClusterId, kind: CutKind, queue: &mut Queue) {
         let cuts = &mut self.clusters[id.index()].cuts;
-        cuts.management += 1;
-        if kind == CutKind::All {
-            cuts.network += 1;
-            self.set_downlink(id, queue);
+        cuts.management += u32::from(kind.is_offline());
+        match kind {
+            CutKind::All => cuts.network += 1,
+            CutKind::Management => {}
+            CutKind::Brownout { downlink } => cuts.brownouts.push(downlink),
         }
+        self.set_downlink(id, queue);
         self.note_phase(id);
     }
 
     /// Ends one [`World::cut`] of the same kind.
     pub(in super::super) fn mend(&mut self, id: ClusterId, kind: CutKind, queue: &mut Queue) {
+        const CUT: &str = "what is restored was cut off";
         let cuts = &mut self.clusters[id.index()].cuts;
-        cuts.management = cuts.management.checked_sub(1).expect("what is restored was cut off");
-        let is_managed = cuts.management == 0;
-        if kind == CutKind::All {
-            cuts.network = cuts.network.checked_sub(1).expect("what is restored was cut off");
-            self.set_downlink(id, queue);
+        cuts.management = cuts.management.checked_sub(u32::from(kind.is_offline())).expect(CUT);
+        let is_managed_again = kind.is_offline() && cuts.management == 0;
+        match kind {
+            CutKind::All => cuts.network = cuts.network.checked_sub(1).expect(CUT),
+            CutKind::Management => {}
+            CutKind::Brownout { downlink } => {
+                let at = cuts.brownouts.iter().position(|one| *one == downlink).expect(CUT);
+                cuts.brownouts.swap_remove(at);
+            }
         }
-        if is_managed {
+        self.set_downlink(id, queue);
+        if is_managed_again {
             self.is_managed_again(id, queue);
         }
     }

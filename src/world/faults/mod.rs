@@ -2,10 +2,10 @@
 //!
 //! | file | models |
 //! |---|---|
-//! | `cut` | a cluster without its network, or without its link to the management cluster |
+//! | `cut` | a cluster without its network, without its link to the management cluster, or with a narrower downlink |
 //! | `renewal` | times between failures and repairs, as they stand long after the first |
-//! | `outage` | clusters that are cut off and come back, each on its own |
-//! | `regional` | clusters that are cut off together |
+//! | `outage` | clusters that are cut off or have a brownout, each on its own |
+//! | `regional` | clusters that are cut off or have a brownout together |
 //! | `slow` | clusters that are slower than others |
 //! | `pulls` | attempts that break, and tags that are not there |
 //! | `defect` | a revision that crashes or is not ready, at once or later |

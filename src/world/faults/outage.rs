@@ -51,8 +51,8 @@ impl<'s> World<'s> {
         let standing = spec.renewal().start(&self.streams, cluster.key);
         cluster.outage = standing.turn;
         if standing.is_down {
-            cluster.facts.offline = true;
-            cluster.repairs_due += 1;
+            cluster.facts.offline |= spec.cuts.is_offline();
+            cluster.repairs_due += u32::from(spec.cuts.is_waited_for());
             self.cut(id, spec.cuts, queue);
             self.schedule_fault(standing.until, FaultEvent::OutageEnds { cluster: id }, queue);
         } else {
@@ -63,7 +63,7 @@ impl<'s> World<'s> {
     pub(super) fn outage_begins(&mut self, id: ClusterId, queue: &mut Queue) {
         let spec = self.outages();
         let cluster = &mut self.clusters[id.index()];
-        cluster.repairs_due += 1;
+        cluster.repairs_due += u32::from(spec.cuts.is_waited_for());
         let lasts = spec.renewal().repair_time(&self.streams, cluster.key, cluster.outage);
         self.cut(id, spec.cuts, queue);
         self.schedule_fault(queue.now() + lasts, FaultEvent::OutageEnds { cluster: id }, queue);
@@ -72,7 +72,7 @@ impl<'s> World<'s> {
     pub(super) fn outage_ends(&mut self, id: ClusterId, queue: &mut Queue) {
         let spec = self.outages();
         let cluster = &mut self.clusters[id.index()];
-        cluster.repairs_due -= 1;
+        cluster.repairs_due -= u32::from(spec.cuts.is_waited_for());
         cluster.outage += 1;
         let next = spec.renewal().time_to_failure(&self.streams, cluster.key, cluster.outage);
         self.mend(id, spec.cuts, queue);

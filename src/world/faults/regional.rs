@@ -1,9 +1,10 @@
-//! Outages of several clusters at once: a region, or all that a selector selects, is cut off in the same windows.
+//! Outages of several clusters at once: a region, or all that a selector selects, is cut off or has a brownout in the same
+//! windows.
 //!
 //! The windows are given, or drawn as those of a single cluster are (`renewal`), once for all of them. An outage of its own
 //! (`outage`) may overlap: a cluster is back when nothing cuts it off any more.
 //!
-//! Left out: a region that comes back cluster by cluster.
+//! Left out: a region that comes back cluster by cluster, and a brownout of the link that a region's clusters share.
 
 use super::super::ids::ClusterId;
 use super::super::spec::DurationModel;
@@ -76,7 +77,7 @@ impl<'s> World<'s> {
             self.regional_turns[at] = standing.turn;
             if standing.is_down {
                 for &cluster in &spec.clusters {
-                    self.clusters[cluster].facts.offline = true;
+                    self.clusters[cluster].facts.offline |= spec.cuts.is_offline();
                 }
                 self.cut_region(at, queue);
                 self.schedule_fault(standing.until, FaultEvent::RegionalEnds { at: number }, queue);
@@ -89,7 +90,7 @@ impl<'s> World<'s> {
     fn cut_region(&mut self, at: usize, queue: &mut Queue) {
         let spec = self.regional(at);
         for &cluster in &spec.clusters {
-            self.clusters[cluster].repairs_due += 1;
+            self.clusters[cluster].repairs_due += u32::from(spec.cuts.is_waited_for());
             self.cut(ClusterId::at(cluster), spec.cuts, queue);
         }
     }
@@ -106,7 +107,7 @@ impl<'s> World<'s> {
     pub(super) fn regional_ends(&mut self, at: usize, queue: &mut Queue) {
         let spec = self.regional(at);
         for &cluster in &spec.clusters {
-            self.clusters[cluster].repairs_due -= 1;
+            self.clusters[cluster].repairs_due -= u32::from(spec.cuts.is_waited_for());
             self.mend(ClusterId::at(cluster), spec.cuts, queue);
         }
         if let Some(renewal) = spec.times.renewal() {

@@ -71,6 +71,85 @@ fn a_cluster_that_is_cut_off_twice_at_once_is_back_when_both_have_ended() {
     assert_near(ready(&played, 0), 150.5, "ready");
 }
 
+/// A share of the downlink in percent.
+fn left(percent: u32) -> CutKind {
+    CutKind::Brownout { downlink: Share::new(f64::from(percent) / 100.0) }
+}
+
+#[test]
+fn in_a_brownout_the_downlink_carries_its_share_and_reports_arrive() {
+    let mut world = bare_world(2);
+    windows(&mut world, left(20), &[(0.4, 2.0)]);
+    world.faults.regional[0].clusters = vec![1];
+    let played = play(&world, 1, DAY);
+    assert_near(ready(&played, 0), 1.0, "the other one does not notice");
+    // 40 MB until 0.4 s, 40 MB in 2 s at a fifth of 100 MB/s, and 20 MB as fast as ever.
+    assert_near(ready(&played, 1), 2.6, "ready");
+    assert_eq!(
+        (played.totals.sent, played.totals.lost),
+        (Bytes::new(200_000_000), Bytes::ZERO),
+        "nothing is sent twice"
+    );
+}
+
+#[test]
+fn of_brownouts_at_once_the_smallest_share_counts_and_a_cut_counts_more() {
+    for (first, other, expected, why) in [
+        // 50 MB, then 20 MB in 1 s, 20 MB in 2 s, and the last 10 MB with nothing wrong.
+        ((0.5, 2.0, left(20)), (1.5, 2.0, left(10)), 3.6, "a deeper one comes while the first lasts"),
+        // 50 MB, then 10 MB in 1 s, 10 MB in 1 s, 20 MB in 1 s, and the last 10 MB.
+        ((0.5, 2.0, left(10)), (1.5, 2.0, left(20)), 3.6, "a milder one counts when the first has ended"),
+        // 50 MB, then 2.5 s at a fifth, although the first ends after 2 s.
+        ((0.5, 2.0, left(20)), (1.5, 2.0, left(20)), 3.0, "two of the same depth"),
+        // 50 MB, 20 MB in 1 s, nothing for 1 s, and 30 MB at a fifth.
+        ((0.5, 4.0, left(20)), (1.5, 1.0, CutKind::All), 4.0, "cut off within a brownout"),
+        ((0.5, 1.0, CutKind::Management), (0.5, 2.0, left(25)), 2.5, "without its manager, which is back before"),
+    ] {
+        let mut world = bare_world(1);
+        for (from, span, kind) in [first, other] {
+            windows(&mut world, kind, &[(from, span)]);
+        }
+        let played = play(&world, 1, DAY);
+        assert_near(ready(&played, 0), expected, why);
+        assert_eq!(played.totals.sent, Bytes::new(100_000_000), "{why}");
+    }
+}
+
+#[test]
+fn a_brownout_that_is_to_begin_or_to_end_keeps_no_run_alive_unless_nothing_is_left() {
+    for (percent, from, span, expected) in [
+        (20, 1000.0, 1000.0, 1.0),
+        // 60 MB at a fifth; it lasts on.
+        (20, 0.4, 1000.0, 3.4),
+        (0, 0.4, 100.0, 101.0),
+    ] {
+        let mut world = bare_world(1);
+        windows(&mut world, left(percent), &[(from, span)]);
+        let played = play(&world, 1, DAY);
+        assert_near(ready(&played, 0), expected, "ready");
+        let last = played.events.last().expect("events").0.as_secs_f64();
+        assert_near(last, expected, "the world comes to rest");
+    }
+}
+
+#[test]
+fn brownouts_of_single_clusters_take_none_offline() {
+    let mut world = bare_world(200);
+    let outages = |cuts| {
+        let mean = |mean| DurationModel::Exponential { mean: secs(mean) };
+        Some(OutageSpec { between: mean(300_000.0), repair: mean(100_000.0), cuts })
+    };
+    world.faults.outages = outages(CutKind::All);
+    let cut: Vec<bool> = play(&world, 1, DAY).facts.iter().map(|facts| facts.offline).collect();
+    world.faults.outages = outages(left(50));
+    let played = play(&world, 1, DAY);
+    assert!(played.facts.iter().all(|facts| !facts.offline));
+    for (at, cut) in cut.iter().enumerate() {
+        // The same luck: those that would have been cut off take twice as long, and turns are long against a second.
+        assert_near(ready(&played, at), if *cut { 2.0 } else { 1.0 }, "ready");
+    }
+}
+
 #[test]
 fn a_pull_without_a_byte_for_five_minutes_gives_up_and_tries_again_after_its_back_off() {
     let mut world = bare_world(1);
