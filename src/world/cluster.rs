@@ -9,8 +9,8 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use super::agent::Agent;
-use super::delivery::{Links, Reading};
 use super::disk::Disk;
+use super::distribution::{Links, Reading};
 use super::faults::Cuts;
 use super::gates::TokenBucket;
 use super::ids::ClusterId;

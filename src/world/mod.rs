@@ -15,7 +15,7 @@
 //! | `pull`, `unpack`, `node`, `disk`, `catalog` | an image pull, layer by layer |
 //! | `runtime` | its requests, what the runtime does when one is refused, and pulls that stand still |
 //! | `registry`, `gates` | the registry's hosts, limits and outages; token bucket and back-off |
-//! | `delivery` | how images are distributed: caches, peers, swarms, mirrors, pre-pulls, lazy pulls |
+//! | `distribution` | how images are distributed: caches, peers, swarms, mirrors, pre-pulls, lazy pulls |
 //! | `route`, `links` | who answers and who sends; links that change |
 //! | `luck` | what is drawn for a cluster before the run |
 //! | `quantity` | quantities that are fixed or drawn |
@@ -31,8 +31,8 @@ mod agent;
 pub mod calibration;
 mod catalog;
 mod cluster;
-mod delivery;
 mod disk;
+mod distribution;
 mod event;
 mod faults;
 mod gates;
@@ -62,7 +62,7 @@ use std::collections::HashMap;
 
 pub use agent::Report;
 pub use cluster::ClusterFacts;
-pub use delivery::{
+pub use distribution::{
     CachePlace, CacheSpec, Coalesce, DistributionSpec, LazySpec, MirrorSpec, PiecesSpec, PrePullSpec, SpegelSpec, Way,
 };
 pub use event::{DriverEvent, Event, Queue};
@@ -83,7 +83,7 @@ use crate::rollout::Revision;
 use crate::units::{Bytes, BytesPerSec, SimDuration, SimTime};
 use catalog::{Catalog, ImageRef};
 use cluster::Cluster;
-use delivery::{Delivery, Fill, Links, PrePull};
+use distribution::{Delivery, Fill, Links, PrePull};
 use node::Node;
 use pod::Pod;
 use pull::{Cargo, Pull};

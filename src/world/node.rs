@@ -7,8 +7,8 @@
 use std::collections::VecDeque;
 
 use super::catalog::{Catalog, ImageRef};
-use super::delivery::Reading;
 use super::disk::Disk;
+use super::distribution::Reading;
 use super::gates::TokenBucket;
 use super::ids::{ClusterId, PodId, PullId};
 use crate::engine::EntityKey;

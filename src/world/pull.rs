@@ -20,7 +20,7 @@
 use std::collections::VecDeque;
 
 use super::catalog::ImageRef;
-use super::delivery::{FillId, Member, Sender, Source};
+use super::distribution::{FillId, Member, Sender, Source};
 use super::ids::{ClusterId, NodeId, PodId, PullId};
 use super::node::{Blob, Chain};
 use super::runtime::{Request, Tries};

@@ -1,7 +1,7 @@
 //! Who answers a request, who sends its bytes, and what the way between them and a node is like.
 //!
 //! The one place that decides it for registries: each image comes from one, whose three hosts lie behind one egress link.
-//! Who is nearer than a registry is in `delivery`.
+//! Who is nearer than a registry is in `distribution`.
 //!
 //! What TCP makes of a path bounds each connection: the receiver's window over the round trip; and with loss p the bound
 //! of Mathis, Semke, Mahdavi and Ott (The macroscopic behavior of the TCP congestion avoidance algorithm, CCR 27(3),

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use super::delivery::DistributionSpec;
+use super::distribution::DistributionSpec;
 pub use super::faults::{
     CutKind, DefectKind, FaultSpec, NodeLossSpec, OutageSpec, RegionalOutageSpec, RegionalTimes, SlowSpec,
 };

@@ -10,7 +10,7 @@
 //! Left out: 408 and 5xx other than 503 (no host here sends them), requests of other clients, and idle connections that
 //! break silently: whoever asks while nothing answers is treated as if it had to connect anew.
 
-use super::super::delivery::{Reply, Source};
+use super::super::distribution::{Reply, Source};
 use super::super::ids::PullId;
 use super::super::pull::{Cargo, Fetch};
 use super::super::registry::{Admission, HostRole};
