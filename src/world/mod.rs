@@ -9,7 +9,8 @@
 //! | `event` | everything that can happen |
 //! | `cluster` | a cluster and its nodes, as they are made |
 //! | `agent` | instructions, applies and reports, with their delays |
-//! | `pod`, `rolling` | pods, probes, back-offs; Deployment and DaemonSet rolling updates |
+//! | `pod` | pods, probes, back-offs |
+//! | `workload`, `rolling` | Deployment and DaemonSet rolling updates |
 //! | `restarts` | when containers that crash are started again |
 //! | `progress` | the progress deadline of a Deployment |
 //! | `pull`, `unpack`, `node`, `disk`, `catalog` | an image pull, layer by layer |
@@ -57,6 +58,7 @@ pub(crate) mod testing;
 mod tests;
 mod totals;
 mod unpack;
+mod workload;
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! Pods from creation to readiness, and the workload controllers that create and delete them.
+//! Pods from creation to readiness.
 //!
 //! A pod waits for its image, starts, and becomes ready at the first readiness probe that its process can answer; then
 //! it is available after `minReadySeconds`. A failed pull sends it into image back-off: the gate closes for 10, 20, …
@@ -19,11 +19,9 @@
 use super::catalog::{Catalog, ImageRef};
 use super::gates::BackoffEntry;
 use super::ids::{ClusterId, NodeId, PodId};
-use super::progress::{Counts, Progressing};
 use super::pull::PullError;
 use super::restarts::{Crashes, Restarter};
-use super::rolling::{Census, Step, daemon_set_limits, deployment_limits};
-use super::spec::{DefectKind, DurationModel, Requeue, WorkloadKind};
+use super::spec::{DurationModel, Requeue};
 use super::{Event, NEW, Queue, World, calibration};
 use crate::engine::EventId;
 use crate::rollout::Revision;
@@ -70,7 +68,7 @@ pub(super) struct Pod {
     /// Times it was requeued after an error.
     requeues: u32,
     /// It waits in some back-off, has crashed and not become ready since, or is not ready for a defect.
-    troubled: bool,
+    pub(super) troubled: bool,
     /// It only brings its image to its node, before the release.
     pre_pull: bool,
     /// It crashes before it could ever be ready, or there is no image for it, for ever: its events change nothing any
@@ -80,257 +78,8 @@ pub(super) struct Pod {
     pub(super) next: Option<EventId>,
 }
 
-/// The pods of one workload in one cluster.
-#[derive(Debug, Default)]
-pub(super) struct WorkloadState {
-    /// What its pod template says; none before the first apply.
-    desired: Option<Revision>,
-    /// Its pods, terminating ones not counted, oldest first.
-    pods: Vec<PodId>,
-    /// Nodes (one entry a pod) on which a pod of it is terminating.
-    terminating: Vec<NodeId>,
-    pub(super) progressing: Progressing,
-}
-
-impl WorkloadState {
-    /// Its pods, terminating ones not counted, oldest first.
-    pub(super) fn pods(&self) -> impl Iterator<Item = &PodId> {
-        self.pods.iter()
-    }
-}
-
 impl World<'_> {
-    /// All workloads of a cluster get the template of `revision`.
-    pub(super) fn roll_out(&mut self, cluster: ClusterId, revision: Revision, queue: &mut Queue) {
-        for workload in 0..self.spec.workloads.len() {
-            self.clusters[cluster.index()].workloads[workload].desired = Some(revision);
-            self.progress_begins(cluster, workload, queue.now());
-            self.sync_workload(cluster, workload, queue);
-        }
-    }
-
-    /// Puts the pods of `revision` in place as they stand long after a rollout: available, images on their nodes.
-    pub(super) fn settle(&mut self, cluster: ClusterId, revision: Revision) {
-        for at in 0..self.spec.workloads.len() {
-            let workload = &self.spec.workloads[at];
-            let image = Catalog::revision(workload.image, revision == NEW);
-            let nodes = self.nodes_of(cluster);
-            let pods = match workload.kind {
-                WorkloadKind::Deployment { replicas, .. } => replicas,
-                WorkloadKind::DaemonSet { .. } => nodes.len() as u32,
-            };
-            for nth in 0..pods as usize {
-                let node = NodeId::at(nodes.start + nth % nodes.len());
-                let pod = self.new_pod(cluster, at, node, revision, Phase::Running);
-                (self.pods[pod.index()].ready, self.pods[pod.index()].available) = (true, true);
-                self.clusters[cluster.index()].workloads[at].pods.push(pod);
-                self.nodes[node.index()].preload(&self.catalog, image, self.spec.node.keep_blobs);
-            }
-            self.clusters[cluster.index()].workloads[at].desired = Some(revision);
-        }
-    }
-
-    /// Whether every workload of the cluster runs its template on all its pods, all available, and nothing else.
-    pub(super) fn is_settled(&self, cluster: ClusterId) -> bool {
-        let nodes = self.nodes_of(cluster).len();
-        self.clusters[cluster.index()].workloads.iter().zip(&self.spec.workloads).all(|(state, spec)| {
-            let wanted = match spec.kind {
-                WorkloadKind::Deployment { replicas, .. } => replicas as usize,
-                WorkloadKind::DaemonSet { .. } => nodes,
-            };
-            state.pods.len() == wanted
-                && state.pods.iter().all(|pod| {
-                    let pod = &self.pods[pod.index()];
-                    pod.available && Some(pod.revision) == state.desired
-                })
-        })
-    }
-
-    /// Whether a pod of the cluster waits after a failed pull or a crash, and is not tried at the moment.
-    pub(super) fn has_waiting_pods(&self, cluster: ClusterId) -> bool {
-        self.has_pod(cluster, |pod| matches!(pod.phase, Phase::ImageBackOff | Phase::CrashLoop))
-    }
-
-    /// Whether a pod of the cluster runs and will not answer its readiness probe, for a defect.
-    pub(super) fn has_stuck_pods(&self, cluster: ClusterId) -> bool {
-        let at_once = self.spec.faults.defect_kind == DefectKind::Unready;
-        self.has_pod(cluster, |pod| match pod.phase {
-            Phase::Unready => true,
-            Phase::Running => at_once && pod.troubled,
-            _ => false,
-        })
-    }
-
-    fn has_pod(&self, cluster: ClusterId, is_it: impl Fn(&Pod) -> bool) -> bool {
-        let mut pods = self.clusters[cluster.index()].workloads.iter().flat_map(WorkloadState::pods);
-        pods.any(|pod| is_it(&self.pods[pod.index()]))
-    }
-
-    pub(super) fn sync_workload(&mut self, cluster: ClusterId, workload: usize, queue: &mut Queue) {
-        if self.clusters[cluster.index()].workloads[workload].desired.is_none() {
-            return;
-        }
-        match self.spec.workloads[workload].kind {
-            WorkloadKind::Deployment { .. } => self.sync_deployment(cluster, workload, queue),
-            WorkloadKind::DaemonSet { .. } => self.sync_daemon_set(cluster, workload, queue),
-        }
-        self.judge_progress(cluster, workload, queue);
-        self.note_settled(cluster, queue);
-    }
-
-    fn sync_deployment(&mut self, cluster: ClusterId, workload: usize, queue: &mut Queue) {
-        loop {
-            let step = self.census(cluster, workload).next_step();
-            if step == Step::default() {
-                return;
-            }
-            for _ in 0..step.create {
-                let node = self.emptiest_node(cluster, workload);
-                self.create_pod(cluster, workload, node, queue);
-            }
-            self.delete_old(cluster, workload, false, step.delete_broken, queue);
-            self.delete_old(cluster, workload, true, step.delete_available, queue);
-        }
-    }
-
-    fn census(&self, cluster: ClusterId, workload: usize) -> Census {
-        let WorkloadKind::Deployment { replicas, max_unavailable, max_surge, .. } = self.spec.workloads[workload].kind
-        else {
-            unreachable!("only a Deployment takes a census");
-        };
-        let (surge, unavailable) = deployment_limits(replicas, max_surge, max_unavailable);
-        let state = &self.clusters[cluster.index()].workloads[workload];
-        let mut census = Census { replicas, surge, unavailable, ..Census::default() };
-        for pod in &state.pods {
-            let pod = &self.pods[pod.index()];
-            let available = u32::from(pod.available);
-            if Some(pod.revision) == state.desired {
-                census.new += 1;
-                census.new_available += available;
-            } else {
-                census.old += 1;
-                census.old_available += available;
-            }
-        }
-        census
-    }
-
-    pub(super) fn progress_counts(&self, cluster: ClusterId, workload: usize) -> Counts {
-        let state = &self.clusters[cluster.index()].workloads[workload];
-        let mut counts = Counts::default();
-        for pod in &state.pods {
-            let pod = &self.pods[pod.index()];
-            *if Some(pod.revision) == state.desired { &mut counts.updated } else { &mut counts.old } += 1;
-            counts.ready += u32::from(pod.ready);
-            counts.available += u32::from(pod.available);
-        }
-        counts
-    }
-
-    /// Of the nodes that are ready, if any is, the one with the fewest pods of this revision, among those with the fewest
-    /// of the workload, the first of all:
-    /// the scheduler spreads the pods of a ReplicaSet (default constraints of `PodTopologySpread`, kubernetes/kubernetes
-    /// `pkg/scheduler/framework/plugins/podtopologyspread`).
-    fn emptiest_node(&self, cluster: ClusterId, workload: usize) -> NodeId {
-        let nodes = self.nodes_of(cluster);
-        let state = &self.clusters[cluster.index()].workloads[workload];
-        let mut pods = vec![(0_u32, 0_u32); nodes.len()];
-        for pod in &state.pods {
-            let pod = &self.pods[pod.index()];
-            let (same, all) = &mut pods[pod.node.index() - nodes.start];
-            *same += u32::from(Some(pod.revision) == state.desired);
-            *all += 1;
-        }
-        let (at, _) = pods
-            .iter()
-            .enumerate()
-            .min_by_key(|&(at, pods)| (!self.nodes[nodes.start + at].ready, *pods, at))
-            .expect("a cluster has a node");
-        NodeId::at(nodes.start + at)
-    }
-
-    /// Deletes pods of other revisions: first those that share their node with the most pods of the workload, then the
-    /// youngest, as a ReplicaSet does (kubernetes/kubernetes `pkg/controller/controller_utils.go`,
-    /// `ActivePodsWithRanks`).
-    fn delete_old(&mut self, cluster: ClusterId, workload: usize, available: bool, count: u32, queue: &mut Queue) {
-        for _ in 0..count {
-            let state = &self.clusters[cluster.index()].workloads[workload];
-            let on_node = |node: NodeId| state.pods.iter().filter(|pod| self.pods[pod.index()].node == node).count();
-            let doomed = state
-                .pods
-                .iter()
-                .copied()
-                .filter(|pod| {
-                    let pod = &self.pods[pod.index()];
-                    Some(pod.revision) != state.desired && pod.available == available
-                })
-                .max_by_key(|&pod| (on_node(self.pods[pod.index()].node), pod))
-                .expect("the controller deletes pods that there are");
-            self.delete_pod(doomed, queue);
-        }
-    }
-
-    fn sync_daemon_set(&mut self, cluster: ClusterId, workload: usize, queue: &mut Queue) {
-        let WorkloadKind::DaemonSet { max_unavailable, max_surge } = self.spec.workloads[workload].kind else {
-            unreachable!("the caller has looked");
-        };
-        let nodes = self.nodes_of(cluster);
-        let (surge, unavailable) = daemon_set_limits(nodes.len() as u32, max_surge, max_unavailable);
-        let state = &self.clusters[cluster.index()].workloads[workload];
-        let mut old: Vec<Option<PodId>> = vec![None; nodes.len()];
-        let mut new = old.clone();
-        let mut dying = vec![false; nodes.len()];
-        for &id in &state.pods {
-            let pod = &self.pods[id.index()];
-            let side = if Some(pod.revision) == state.desired { &mut new } else { &mut old };
-            side[pod.node.index() - nodes.start] = Some(id);
-        }
-        for node in &state.terminating {
-            dying[node.index() - nodes.start] = true;
-        }
-        let is_available = |pod: PodId| self.pods[pod.index()].available;
-        let mut create: Vec<usize> = Vec::new();
-        let mut delete: Vec<PodId> = Vec::new();
-        let mut candidates: Vec<usize> = Vec::new();
-        let mut in_use = 0;
-        for at in 0..nodes.len() {
-            match (old[at], new[at]) {
-                (None, None) => {
-                    // The node gets its pod once the old one is gone.
-                    if !dying[at] {
-                        create.push(at);
-                    }
-                    in_use += u32::from(surge == 0);
-                }
-                (None, Some(pod)) => in_use += u32::from(surge == 0 && !is_available(pod)),
-                (Some(pod), None) if !is_available(pod) && surge == 0 => {
-                    // Counted before its deletion is seen, as in newer releases (the first of them is unverified).
-                    in_use += 1;
-                    delete.push(pod);
-                }
-                (Some(pod), None) if !is_available(pod) => create.push(at),
-                (Some(_), None) => candidates.push(at),
-                (Some(old), Some(new)) if is_available(new) => delete.push(old),
-                (Some(_), Some(_)) => in_use += 1,
-            }
-        }
-        let limit = if surge == 0 { unavailable } else { surge };
-        for &at in candidates.iter().take(limit.saturating_sub(in_use) as usize) {
-            if surge == 0 {
-                delete.extend(old[at]);
-            } else {
-                create.push(at);
-            }
-        }
-        for pod in delete {
-            self.delete_pod(pod, queue);
-        }
-        for at in create {
-            self.create_pod(cluster, workload, NodeId::at(nodes.start + at), queue);
-        }
-    }
-
-    fn new_pod(
+    pub(super) fn new_pod(
         &mut self,
         cluster: ClusterId,
         workload: usize,
@@ -364,7 +113,7 @@ impl World<'_> {
         id
     }
 
-    fn create_pod(&mut self, cluster: ClusterId, workload: usize, node: NodeId, queue: &mut Queue) {
+    pub(super) fn create_pod(&mut self, cluster: ClusterId, workload: usize, node: NodeId, queue: &mut Queue) {
         let state = &mut self.clusters[cluster.index()].workloads[workload];
         let revision = state.desired.expect("a controller without a template creates nothing");
         let id = self.new_pod(cluster, workload, node, revision, Phase::Pulling);
@@ -401,20 +150,6 @@ impl World<'_> {
             _ => SimDuration::ZERO,
         };
         queue.schedule_in(grace, Event::PodGone { pod: id });
-    }
-
-    pub(super) fn pod_gone(&mut self, id: PodId, queue: &mut Queue) {
-        let pod = &self.pods[id.index()];
-        let (cluster, workload, node) = (pod.cluster, pod.workload, pod.node);
-        if self.nodes[node.index()].down {
-            // Only its kubelet can say that it is gone.
-            self.nodes[node.index()].undead.push(id);
-            return;
-        }
-        let terminating = &mut self.clusters[cluster.index()].workloads[workload].terminating;
-        let at = terminating.iter().position(|&other| other == node).expect("a pod that goes was terminating");
-        terminating.swap_remove(at);
-        self.sync_workload(cluster, workload, queue);
     }
 
     /// A node is to have the new image of a workload, without running it.

@@ -16,10 +16,11 @@
 
 use super::super::gates::BackoffEntry;
 use super::super::ids::{ClusterId, NodeId, PodId};
-use super::super::pod::{Phase, WorkloadState};
+use super::super::pod::Phase;
 use super::super::pull::PullError;
 use super::super::restarts::Crashes;
 use super::super::spec::{DurationModel, WorkloadKind};
+use super::super::workload::WorkloadState;
 use super::super::{Event, Queue, World};
 use super::FaultEvent;
 use super::renewal::Renewal;
