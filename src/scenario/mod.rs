@@ -11,6 +11,7 @@ mod distribution_file;
 mod error;
 mod file;
 mod file_argo_cd;
+mod file_faults;
 mod file_registry;
 mod file_runtime;
 mod files;

@@ -1,6 +1,8 @@
 //! What goes wrong.
 
-use super::super::file::{CutsFile, DefectFile, DefectKindFile, FaultsFile, NodeLossFile, OutagesFile, RegionalFile};
+use super::super::file_faults::{
+    CutsFile, DefectFile, DefectKindFile, FaultsFile, NodeLossFile, OutagesFile, RegionalFile,
+};
 use super::super::path::Path;
 use super::super::quantity::Percent;
 use super::super::spread::Spread;
