@@ -15,7 +15,7 @@
 //!
 //! - [`units`]: quantities that carry their unit; [`stats`]: quantiles, intervals, paired differences.
 //! - [`engine`]: discrete events in virtual time, and a random stream for every entity and purpose.
-//! - [`flow`]: transfers that share links, exactly max-min fair, in O(log n) an event.
+//! - [`flow`]: transfers that share links, exactly max-min fair: O(log n) an event where links form a forest, O(n) else.
 //! - [`rollout`]: the schedulers of real products. They know nothing of all the rest.
 //! - [`world`]: the simulated truth: pulls, pods, agents, the registry, and what goes wrong.
 //! - [`scenario`]: what users write, checked.

@@ -15,9 +15,11 @@
 //! updater asks Diego. How long an instance that crashed waits is Diego's own rule
 //! ([`crate::scenario::Strategy::restarts`]): twice not at all, and then longer and longer. So an instance that crashes
 //! for ever looks unhealthy most of the time and now and then as if it started: a pass that sees all of them so can
-//! grow, and a run in which one might is not at its end before the horizon. No news start a pass: passes come with the updater's period, the first one period after the
-//! request, which itself starts the first instances. It is the first row of a run's passes. What users do is drawn from
-//! the experiment's models and takes effect in the pass after it.
+//! grow, and a run in which one might is not at its end before the horizon.
+//!
+//! No news start a pass: passes come with the updater's period, the first one period after the request, which itself
+//! starts the first instances. It is the first row of a run's passes. What users do is drawn from the experiment's
+//! models and takes effect in the pass after it.
 //!
 //! Instances of the old version move no bytes and just stop, each after the workloads' `termination` or, at the latest,
 //! after Diego's grace; so do the places where a canary has one instance more than the app. After a cancelled
@@ -32,8 +34,8 @@
 //! A first deployment is a `cf push` of a stopped app: all instances start at once, and there is no deployment to hold.
 //!
 //! Left out: cells that take several instances, instances that move to another cell, failed pulls as crashes that count
-//! (they wait as the experiment's `node` says), changes of the number of instances, and a second deployment of the new version while the first is on its way: its instances
-//! would start where the first's already are, and move nothing.
+//! (they wait as the experiment's `node` says), changes of the number of instances, and a second deployment of the new
+//! version while the first is on its way: its instances would start where the first's already are, and move nothing.
 
 use std::collections::BTreeMap;
 
