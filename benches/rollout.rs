@@ -108,6 +108,7 @@ fn variant(clusters: usize, strategy: Strategy) -> Variant {
         label: "bench".to_owned(),
         strategy: "bench".to_owned(),
         setting: String::new(),
+        settings: Vec::new(),
         scenario: Scenario {
             world: Arc::new(world(clusters)),
             groups: Arc::new(Vec::new()),

@@ -106,6 +106,7 @@ fn provenance(experiment: &Experiment, args: &ExperimentArgs) -> Provenance {
             variant: variant.label.clone(),
             strategy: variant.strategy.clone(),
             setting: variant.setting.clone(),
+            settings: variant.settings.clone(),
             registry_egress_bytes_per_s: Some(variant.scenario.world.registry.egress.get()),
         })
         .collect();

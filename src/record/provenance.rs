@@ -76,8 +76,35 @@ pub struct VariantInfo {
     pub strategy: String,
     /// The swept settings, `name=value`, joined by `; `; empty without a sweep.
     pub setting: String,
+    /// The same, one by one, in the order of the sweep; none in results of earlier builds.
+    #[serde(default)]
+    pub settings: Vec<Setting>,
     /// What the registry's link carries. `None` when it has no limit.
     pub registry_egress_bytes_per_s: Option<f64>,
+}
+
+/// One value that a sweep put into the experiment.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Setting {
+    /// Where it was put: a path of the experiment file.
+    pub path: String,
+    /// How results name it: the last key of the path, or the whole path where that is not unique.
+    pub name: String,
+    /// The value, as written.
+    pub value: String,
+}
+
+impl Setting {
+    /// Whether it belongs to a strategy. Others make another world, whose runs differ by more than their strategy.
+    #[must_use]
+    pub fn is_of_strategy(&self) -> bool {
+        self.path.starts_with("strategies.")
+    }
+
+    /// Those that make the world: variants that agree in them meet the same fleet, release and luck.
+    pub fn of_world(settings: &[Self]) -> impl Iterator<Item = &Self> + Clone {
+        settings.iter().filter(|setting| !setting.is_of_strategy())
+    }
 }
 
 impl Provenance {

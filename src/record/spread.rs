@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::measures::{MEASURES, Measure};
-use super::{Outcome, RunRow};
+use super::{Outcome, RunRow, Setting, VariantRecord};
 use crate::stats;
 
 /// Resamples of the bootstrap.
@@ -53,7 +53,7 @@ pub struct SummaryRow {
     pub median_ci95_low: Option<f64>,
     /// Upper end of the 95 % interval of the median; empty for fewer than two values.
     pub median_ci95_high: Option<f64>,
-    /// The variant that differences are taken to: the experiment's first.
+    /// The variant that differences are taken to: the first of the same world.
     pub reference: String,
     /// Replicates in which both the variant and the reference have the measure; 0 for the reference itself.
     pub diff_pairs: u64,
@@ -65,26 +65,25 @@ pub struct SummaryRow {
     pub diff_mean_ci95_high: Option<f64>,
 }
 
-/// The summary of `runs`, which are grouped by variant.
-pub(super) fn summary(runs: &[RunRow], seed: u64) -> Vec<SummaryRow> {
-    let variants: Vec<&[RunRow]> = runs.chunk_by(|a, b| a.variant == b.variant).collect();
-    let Some(&reference) = variants.first() else { return Vec::new() };
-    let rows = |&variant: &&[RunRow]| -> Vec<SummaryRow> {
-        let base = if variant[0].variant == reference[0].variant { None } else { Some(reference) };
-        MEASURES
-            .iter()
-            .map(|measure| SummaryRow {
-                reference: reference[0].variant.clone(),
-                ..compared(measure, variant, base, seed)
-            })
-            .collect()
+/// The summary of `variants`, those without runs left out.
+pub(super) fn summary(variants: &[VariantRecord], seed: u64) -> Vec<SummaryRow> {
+    let world = |variant: &VariantRecord| Setting::of_world(&variant.settings).cloned().collect::<Vec<_>>();
+    let with_runs = || variants.iter().filter(|variant| !variant.runs.is_empty());
+    let rows = |variant: &VariantRecord| -> Vec<SummaryRow> {
+        let reference =
+            with_runs().find(|other| world(other) == world(variant)).expect("every variant is of its own world");
+        let base = (reference.variant != variant.variant).then_some(reference);
+        let row =
+            |measure| SummaryRow { reference: reference.variant.clone(), ..compared(measure, variant, base, seed) };
+        MEASURES.iter().map(row).collect()
     };
-    variants.iter().flat_map(rows).collect()
+    with_runs().flat_map(rows).collect()
 }
 
 /// One measure of one variant, its `reference` left empty.
-fn compared(measure: &Measure, runs: &[RunRow], base: Option<&[RunRow]>, seed: u64) -> SummaryRow {
-    let values: Vec<f64> = runs.iter().filter_map(measure.of).collect();
+fn compared(measure: &Measure, variant: &VariantRecord, base: Option<&VariantRecord>, seed: u64) -> SummaryRow {
+    let runs: Vec<&RunRow> = variant.runs.iter().map(|run| &run.run).collect();
+    let values: Vec<f64> = runs.iter().filter_map(|run| (measure.of)(run)).collect();
     let sorted = stats::sorted(&values);
     let quantile = |p| stats::quantile_of_sorted(&sorted, p);
     let interval = stats::bootstrap_interval(&values, LEVEL, RESAMPLES, seed, |sample| {
@@ -92,7 +91,7 @@ fn compared(measure: &Measure, runs: &[RunRow], base: Option<&[RunRow]>, seed: u
     });
     let (theirs, ours): (Vec<f64>, Vec<f64>) = base
         .into_iter()
-        .flatten()
+        .flat_map(|base| base.runs.iter().map(|run| &run.run))
         .filter_map(|other| {
             let own = runs.iter().find(|run| run.replicate == other.replicate)?;
             Some(((measure.of)(other)?, (measure.of)(own)?))
@@ -101,9 +100,9 @@ fn compared(measure: &Measure, runs: &[RunRow], base: Option<&[RunRow]>, seed: u
     let difference = stats::paired_difference(&theirs, &ours, LEVEL);
     let differences: Vec<f64> = ours.iter().zip(&theirs).map(|(own, other)| own - other).collect();
     SummaryRow {
-        variant: runs[0].variant.clone(),
-        strategy: runs[0].strategy.clone(),
-        setting: runs[0].setting.clone(),
+        variant: variant.variant.clone(),
+        strategy: variant.strategy.clone(),
+        setting: variant.setting.clone(),
         measure: measure.name.to_owned(),
         unit: measure.unit.to_owned(),
         runs: runs.len() as u64,
@@ -128,23 +127,56 @@ fn compared(measure: &Measure, runs: &[RunRow], base: Option<&[RunRow]>, seed: u
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::run_record;
+    use super::super::RunRecord;
+    use super::super::testing::{run_record, variant};
     use super::*;
 
-    fn runs(variant: &str, completions: &[Option<f64>]) -> Vec<RunRow> {
-        let row = |(replicate, &completion_s): (u32, &Option<f64>)| RunRow {
-            variant: variant.to_owned(),
-            completion_s,
-            outcome: if completion_s.is_some() { Outcome::Complete } else { Outcome::Horizon },
-            ..run_record(replicate, 10 + u64::from(replicate)).run
+    fn of_completions(name: &str, completions: &[Option<f64>]) -> VariantRecord {
+        let run = |(replicate, &completion_s): (u32, &Option<f64>)| {
+            let record = run_record(replicate, 10 + u64::from(replicate));
+            let outcome = if completion_s.is_some() { Outcome::Complete } else { Outcome::Horizon };
+            RunRecord { run: RunRow { completion_s, outcome, ..record.run }, ..record }
         };
-        (0..).zip(completions).map(row).collect()
+        variant(name, (0..).zip(completions).map(run).collect())
+    }
+
+    #[test]
+    fn a_variant_is_compared_with_the_first_of_its_own_world() {
+        let setting = |path: &str, name: &str, value: &str| Setting {
+            path: path.to_owned(),
+            name: name.to_owned(),
+            value: value.to_owned(),
+        };
+        let in_world = |name: &str, clusters: &str, limit: &str| VariantRecord {
+            settings: vec![
+                setting("fleet[0].clusters", "clusters", clusters),
+                setting("strategies.s.limit", "limit", limit),
+            ],
+            ..of_completions(name, &[Some(10.0), Some(20.0)])
+        };
+        let nothing = VariantRecord { runs: Vec::new(), ..in_world("no run", "200", "9") };
+        let all = [
+            nothing,
+            in_world("a", "200", "1"),
+            in_world("b", "200", "2"),
+            in_world("c", "1000", "1"),
+            in_world("d", "1000", "2"),
+        ];
+        let rows = summary(&all, 1);
+        let completions: Vec<(&str, &str, u64)> = rows
+            .iter()
+            .filter(|row| row.measure == "completion_s")
+            .map(|row| (row.variant.as_str(), row.reference.as_str(), row.diff_pairs))
+            .collect();
+        assert_eq!(completions, [("a", "a", 0), ("b", "a", 2), ("c", "c", 0), ("d", "c", 2)]);
     }
 
     #[test]
     fn an_unfinished_run_counts_but_gives_no_completion_time() {
-        let mut all = runs("base", &[Some(10.0), Some(20.0), Some(60.0)]);
-        all.extend(runs("other", &[Some(13.0), None, Some(61.0)]));
+        let all = [
+            of_completions("base", &[Some(10.0), Some(20.0), Some(60.0)]),
+            of_completions("other", &[Some(13.0), None, Some(61.0)]),
+        ];
         let rows = summary(&all, 1);
         let of = |variant: &str, measure: &str| {
             rows.iter().find(|row| row.variant == variant && row.measure == measure).expect("in the summary").clone()
@@ -164,7 +196,7 @@ mod tests {
 
     #[test]
     fn nothing_finished_leaves_the_statistics_empty() {
-        let rows = summary(&runs("v", &[None]), 1);
+        let rows = summary(&[of_completions("v", &[None])], 1);
         let row = &rows[0];
         assert_eq!((row.measure.as_str(), row.values, row.mean, row.median), ("completion_s", 0, None, None));
         assert_eq!((row.sd, row.median_ci95_low), (None, None));
@@ -173,7 +205,7 @@ mod tests {
     #[test]
     fn the_interval_of_the_median_follows_from_the_seed_alone() {
         let values: Vec<Option<f64>> = (0..20).map(|value| Some(f64::from(value * value))).collect();
-        let all = runs("v", &values);
+        let all = [of_completions("v", &values)];
         assert_eq!(summary(&all, 5), summary(&all, 5));
         let row = &summary(&all, 5)[0];
         let (low, high) = (row.median_ci95_low.expect("an interval"), row.median_ci95_high.expect("an interval"));

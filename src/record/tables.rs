@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::spread::{SummaryRow, summary};
 use super::timeline::{TimelineRow, timeline};
-use super::{ClusterRow, PassRow, RecordError, RunRecord, RunRow};
+use super::{ClusterRow, PassRow, RecordError, RunRecord, RunRow, Setting};
 
 /// The runs of one variant.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,6 +21,8 @@ pub struct VariantRecord {
     pub strategy: String,
     /// The swept settings, `name=value`, joined by `; `; empty without a sweep.
     pub setting: String,
+    /// The same, one by one.
+    pub settings: Vec<Setting>,
     /// Its runs, in the order of their replicates.
     pub runs: Vec<RunRecord>,
 }
@@ -65,12 +67,12 @@ pub struct Tables {
 }
 
 impl Tables {
-    /// The tables of an experiment. The first variant is the one that the others are compared to; `seed` decides the
-    /// resampling of the intervals.
+    /// The tables of an experiment. The first variant of each world is the one that the others of that world are compared
+    /// to; `seed` decides the resampling of the intervals.
     #[must_use]
     pub fn of(variants: &[VariantRecord], seed: u64) -> Self {
         let runs: Vec<RunRow> = variants.iter().flat_map(|v| v.runs.iter().map(|run| run.run.clone())).collect();
-        let summary = summary(&runs, seed);
+        let summary = summary(variants, seed);
         let mut tables = Self { runs, summary, ..Self::default() };
         for variant in variants {
             tables.timeline.extend(timeline(variant));

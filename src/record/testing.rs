@@ -1,6 +1,6 @@
 //! Rows for the tests of this folder.
 
-use super::{Outcome, RunRecord, RunRow, VariantRecord};
+use super::{Outcome, RunRecord, RunRow, Setting, VariantRecord};
 
 /// A finished run with little in it.
 pub(super) fn run_record(replicate: u32, peak_pulls: u64) -> RunRecord {
@@ -60,5 +60,12 @@ pub(super) fn variant(name: &str, mut runs: Vec<RunRecord>) -> VariantRecord {
     for run in &mut runs {
         name.clone_into(&mut run.run.variant);
     }
-    VariantRecord { variant: name.to_owned(), strategy: "s".to_owned(), setting: "limit=1".to_owned(), runs }
+    let setting = Setting { path: "strategies.s.limit".to_owned(), name: "limit".to_owned(), value: "1".to_owned() };
+    VariantRecord {
+        variant: name.to_owned(),
+        strategy: "s".to_owned(),
+        setting: "limit=1".to_owned(),
+        settings: vec![setting],
+        runs,
+    }
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::record::{
-    ClusterRow, Outcome, PassRow, Provenance, Publication, RunRecord, RunRow, SeriesRow, Tables, VariantInfo,
+    ClusterRow, Outcome, PassRow, Provenance, Publication, RunRecord, RunRow, SeriesRow, Setting, Tables, VariantInfo,
     VariantRecord,
 };
 
@@ -63,6 +63,7 @@ impl Fleet {
                 variant: variant.variant.clone(),
                 strategy: variant.strategy.clone(),
                 setting: variant.setting.clone(),
+                settings: variant.settings.clone(),
                 registry_egress_bytes_per_s: self.egress_bytes_per_s,
             })
             .collect();
@@ -78,6 +79,11 @@ impl Fleet {
             variant: wave.name.clone(),
             strategy: wave.strategy.to_owned(),
             setting: format!("maxUnavailable={}", wave.size),
+            settings: vec![Setting {
+                path: format!("strategies.{}.rancherFleet.maxUnavailable", wave.strategy),
+                name: "maxUnavailable".to_owned(),
+                value: wave.size.to_string(),
+            }],
             runs: (0..self.replicates).map(|replicate| self.run(wave, replicate)).collect(),
         }
     }

@@ -124,9 +124,10 @@ impl Loader {
         for name in &strategies {
             for point in sweep::grid(&axes, name) {
                 if let Some(scenario) = self.scenario(&axes, name, &point, &mut worlds, &base_errors) {
-                    let setting = sweep::setting(&axes, &point);
+                    let settings = sweep::settings(&axes, &point);
+                    let setting = sweep::in_short(&settings);
                     let label = if setting.is_empty() { name.clone() } else { format!("{name} {setting}") };
-                    experiment.variants.push(Variant { label, strategy: name.clone(), setting, scenario });
+                    experiment.variants.push(Variant { label, strategy: name.clone(), setting, settings, scenario });
                 }
             }
         }

@@ -33,6 +33,7 @@ mod tree;
 
 use std::sync::Arc;
 
+use crate::record::Setting;
 use crate::rollout::ControlLoop;
 use crate::rollout::argo_cd::proposal::ProposalStrategy;
 use crate::rollout::argo_cd::{self as argo_cd_rules, ApplicationSetSpec, Options};
@@ -89,6 +90,8 @@ pub struct Variant {
     pub strategy: String,
     /// The swept settings, `name=value`, joined by `; `; empty without a sweep.
     pub setting: String,
+    /// The same, one by one, in the order of the sweep.
+    pub settings: Vec<Setting>,
     /// What to run.
     pub scenario: Scenario,
 }

@@ -8,6 +8,7 @@ use std::ops::Range;
 use super::error::{Problem, nearest};
 use super::path::{Path, Step};
 use super::tree::{Node, Value};
+use crate::record::Setting;
 
 /// More variants than this are refused.
 pub(crate) const MOST_VARIANTS: usize = 10_000;
@@ -123,13 +124,20 @@ pub(crate) fn grid(axes: &[Axis], strategy: &str) -> Vec<Point> {
     points
 }
 
+/// The values of a point.
+pub(crate) fn settings(axes: &[Axis], point: &Point) -> Vec<Setting> {
+    let setting = |&(axis, value): &(usize, usize)| Setting {
+        path: axes[axis].path.to_string(),
+        name: axes[axis].name.clone(),
+        value: axes[axis].values[value].label(),
+    };
+    point.iter().map(setting).collect()
+}
+
 /// `name=value`, joined by `; `.
-pub(crate) fn setting(axes: &[Axis], point: &Point) -> String {
-    let settings: Vec<String> = point
-        .iter()
-        .map(|&(axis, value)| format!("{}={}", axes[axis].name, axes[axis].values[value].label()))
-        .collect();
-    settings.join("; ")
+pub(crate) fn in_short(settings: &[Setting]) -> String {
+    let texts: Vec<String> = settings.iter().map(|setting| format!("{}={}", setting.name, setting.value)).collect();
+    texts.join("; ")
 }
 
 /// The file with a point's values put in and without its sweep, which may be large and would be copied for each point.
@@ -167,11 +175,12 @@ sweep:
     fn the_grid_leaves_strategies_alone_that_a_path_is_not_about() {
         let (axes, problems) = axes_of(GRID);
         assert_eq!(problems, [""; 0]);
-        let settings =
-            |strategy: &str| grid(&axes, strategy).iter().map(|point| setting(&axes, point)).collect::<Vec<_>>();
-        assert_eq!(settings("a"), ["egress=1 Gbit/s", "egress=2 Gbit/s"]);
+        let texts = |strategy: &str| {
+            grid(&axes, strategy).iter().map(|point| in_short(&settings(&axes, point))).collect::<Vec<_>>()
+        };
+        assert_eq!(texts("a"), ["egress=1 Gbit/s", "egress=2 Gbit/s"]);
         assert_eq!(
-            settings("b"),
+            texts("b"),
             [
                 "egress=1 Gbit/s; maxUnavailable=1",
                 "egress=1 Gbit/s; maxUnavailable=5%",

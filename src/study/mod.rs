@@ -61,6 +61,7 @@ pub fn simulate(
             variant: variant.label.clone(),
             strategy: variant.strategy.clone(),
             setting: variant.setting.clone(),
+            settings: variant.settings.clone(),
             runs: runs.by_ref().take(replicates).collect(),
         })
         .collect();

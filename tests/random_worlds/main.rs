@@ -53,7 +53,13 @@ fn variant(seed: u64, product: Product) -> Variant {
     };
     scenario.strategy = product.strategy(&mut luck, &scenario);
     scenario.control_loop = scenario.strategy.control_loop();
-    Variant { label: "random".to_owned(), strategy: "random".to_owned(), setting: String::new(), scenario }
+    Variant {
+        label: "random".to_owned(),
+        strategy: "random".to_owned(),
+        setting: String::new(),
+        settings: Vec::new(),
+        scenario,
+    }
 }
 
 /// Runs one experiment and checks what must be true of it.
