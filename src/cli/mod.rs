@@ -4,10 +4,12 @@
 //! may not be written there; 2 wrong usage or invalid input; 99 the results do not keep to what the experiment asserts;
 //! 130 interrupted.
 
+mod budget;
 mod check;
 mod explain;
 mod explain_kubefleet;
 mod output;
+mod precision;
 mod report;
 mod run;
 mod schema;

@@ -97,6 +97,11 @@ impl Publication {
         &self.staging
     }
 
+    /// What the folder will say of its making, to be completed before it is published.
+    pub const fn provenance_mut(&mut self) -> &mut Provenance {
+        &mut self.provenance
+    }
+
     /// Writes one file, and the provenance beside it, so that the folder can be read as results from then on.
     ///
     /// # Errors

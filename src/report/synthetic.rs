@@ -65,6 +65,7 @@ impl Fleet {
                 setting: variant.setting.clone(),
                 settings: variant.settings.clone(),
                 registry_egress_bytes_per_s: self.egress_bytes_per_s,
+                precision: None,
             })
             .collect();
         let publication = Publication::begin(folder, provenance).expect("a fresh folder");
@@ -119,6 +120,9 @@ impl Fleet {
         let egress_peak = series.iter().map(|row| row.egress_bytes_per_s).fold(0.0, f64::max);
         let mut ready: Vec<f64> = clusters.iter().map(|cluster| cluster.3).collect();
         ready.sort_by(f64::total_cmp);
+        let mut took: Vec<f64> = clusters.iter().map(|(told, _, _, ready)| ready - told).collect();
+        took.sort_by(f64::total_cmp);
+        let update = |percent: usize| Some(*took.get((took.len() * percent / 100).min(took.len().max(1) - 1))?);
         let share = |percent: u64| ready.get((self.clusters * percent).div_ceil(100).max(1) as usize - 1).copied();
         let run = RunRow {
             variant: wave.name.clone(),
@@ -136,6 +140,9 @@ impl Fleet {
             t50_s: share(50),
             t90_s: share(90),
             t99_s: share(99),
+            update_p50_s: update(50),
+            update_p95_s: update(95),
+            update_max_s: update(100),
             end_s: end,
             targets: self.clusters,
             targets_done: reach,

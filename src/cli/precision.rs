@@ -1,0 +1,55 @@
+//! How precise a study became: for the provenance of its results, and in words at its end.
+
+use fleetsim::record::{PrecisionAsked, PrecisionFound, VariantRecord};
+use fleetsim::scenario::Precision;
+use fleetsim::study::{Judged, judge};
+
+/// What was asked for.
+pub(super) fn asked(precision: &Precision) -> PrecisionAsked {
+    PrecisionAsked {
+        to: precision.to.get(),
+        of: precision.of.iter().map(|measure| measure.name.to_owned()).collect(),
+        max: precision.max,
+    }
+}
+
+/// What each variant came to, and the text that tells it.
+pub(super) fn found(precision: &Precision, variants: &[VariantRecord], seed: u64) -> (Vec<PrecisionFound>, String) {
+    let judged: Vec<Vec<Judged>> = variants.iter().map(|variant| judge(precision, &variant.runs, seed)).collect();
+    let found: Vec<PrecisionFound> = variants
+        .iter()
+        .zip(&judged)
+        .map(|(variant, judged)| PrecisionFound {
+            runs: variant.runs.len() as u32,
+            reached: judged.iter().all(|judged| judged.is_precise),
+            half_widths: judged.iter().map(|judged| (judged.measure.name.to_owned(), judged.half_width)).collect(),
+        })
+        .collect();
+    let runs = || found.iter().map(|found| found.runs);
+    let measures: Vec<&str> = precision.of.iter().map(|measure| measure.name).collect();
+    let (least, most) = (runs().min().unwrap_or(0), runs().max().unwrap_or(0));
+    let each = if least == most { least.to_string() } else { format!("{least} to {most}") };
+    let mut text = format!(
+        "precision: {} of {} variants have {} to {}, with {each} runs each\n",
+        found.iter().filter(|found| found.reached).count(),
+        found.len(),
+        measures.join(" and "),
+        precision.to,
+    );
+    for ((variant, found), judged) in variants.iter().zip(&found).zip(&judged).filter(|((_, found), _)| !found.reached)
+    {
+        let open: Vec<String> = judged.iter().filter(|judged| !judged.is_precise).map(in_words).collect();
+        text.push_str(&format!("  not {} after {} runs: {}\n", variant.variant, found.runs, open.join(", ")));
+    }
+    (found, text)
+}
+
+/// `completion_s ± 7.3%`; for a measure that some runs do not have, of how many it is.
+fn in_words(judged: &Judged) -> String {
+    let name = judged.measure.name;
+    match judged.half_width {
+        Some(half) => format!("{name} ± {:.1}% (mean of {} values)", half * 100.0, judged.values),
+        None if judged.values < 2 => format!("{name} with one value"),
+        None => format!("{name} spreads about 0"),
+    }
+}
