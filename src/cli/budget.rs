@@ -81,44 +81,48 @@ impl Budget {
         self.bar.finish_and_clear();
     }
 
-    /// The bar is as full as the work is done.
-    fn draw(&self, state: &State) {
+    /// Changes the state, and draws the bar as full as the work is done. The bar asks for the state while it draws, so
+    /// it is drawn when nobody holds that.
+    fn update<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+        let mut state = self.state.lock().expect("no holder panics");
+        let told = change(&mut state);
         let (done, left) = (state.done(), state.work_left());
+        drop(state);
         self.bar.set_length(((done + left).as_millis() as u64).max(1));
         self.bar.set_position(done.as_millis() as u64);
+        told
     }
 }
 
 impl Watch for Budget {
     fn round(&self, at_hand: &[u32], wanted: &[u32], firsts: &[&RunRecord]) {
-        let mut state = self.state.lock().expect("no holder panics");
-        for (variant, (&at_hand, &wanted)) in state.variants.iter_mut().zip(at_hand.iter().zip(wanted)) {
-            (variant.at_hand, variant.wanted) = (at_hand, wanted);
-        }
-        for (variant, first) in state.variants.iter_mut().zip(firsts) {
-            variant.events = first.run.events;
-        }
-        self.draw(&state);
-        if firsts.is_empty() || state.is_told {
-            return;
-        }
-        state.is_told = true;
-        if let Some(left) = state.left().filter(|left| *left > LONG) {
-            let line = estimate(&state, left, results_bytes(firsts, wanted), self.most);
-            drop(state);
+        let line = self.update(|state| {
+            for (variant, (&at_hand, &wanted)) in state.variants.iter_mut().zip(at_hand.iter().zip(wanted)) {
+                (variant.at_hand, variant.wanted) = (at_hand, wanted);
+            }
+            for (variant, first) in state.variants.iter_mut().zip(firsts) {
+                variant.events = first.run.events;
+            }
+            if firsts.is_empty() || std::mem::replace(&mut state.is_told, true) {
+                return None;
+            }
+            let left = state.left().filter(|left| *left > LONG)?;
+            Some(estimate(state, left, results_bytes(firsts, wanted), self.most))
+        });
+        if let Some(line) = line {
             self.bar.suspend(|| output::err(&line));
         }
     }
 
     fn begins(&self, job: Job) {
-        self.state.lock().expect("no holder panics").running.insert(job, Instant::now());
+        self.update(|state| state.running.insert(job, Instant::now()));
     }
 
     fn ended(&self, job: Job) {
-        let mut state = self.state.lock().expect("no holder panics");
-        let took = state.running.remove(&job).map_or(Duration::ZERO, |began| began.elapsed());
-        state.ended(job, took);
-        self.draw(&state);
+        self.update(|state| {
+            let took = state.running.remove(&job).map_or(Duration::ZERO, |began| began.elapsed());
+            state.ended(job, took);
+        });
     }
 }
 

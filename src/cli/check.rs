@@ -10,7 +10,7 @@ pub(super) fn check(args: &ExperimentArgs) -> Result<(), Failure> {
     let (least_runs, most_runs) = fleetsim::study::run_counts(&experiment);
     let until = experiment.precision.as_ref().map_or_else(String::new, |precision| {
         let measures: Vec<&str> = precision.of.iter().map(|measure| measure.name).collect();
-        format!(" (until {} is known to {})", measures.join(", "), precision.to)
+        format!(" (to {} in {})", precision.to, measures.join(" and "))
     });
     output::out(&format!(
         "{}: valid; {} variants x {} replicates = {} runs{until}, {clusters} clusters\n",

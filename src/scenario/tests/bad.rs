@@ -208,8 +208,8 @@ fn bad_input_is_refused_with_its_place_and_the_mend() {
             "seed: 1\n",
             "seed: 1\nprecision: {to: 5%, of: [], max: 19}\n",
             &[
-                "4:26: precision.of: nothing is to be precise (help: name a measure, or leave `of` out)",
-                "4:35: precision.max: 19 runs are fewer than the 20 replicates (help: raise `max`, or lower the number of replicates)",
+                "4:21: precision.of: nothing is to be precise (help: name a measure, or leave `of` out)",
+                "4:34: precision.max: 19 runs are fewer than the 20 replicates (help: raise `max`, or lower the number of replicates)",
             ],
         ),
         (
@@ -221,7 +221,7 @@ fn bad_input_is_refused_with_its_place_and_the_mend() {
             "sweep: {strategies.defaults.rancherFleet.maxUnavailable: [1, 5%, 10%, 25%, 50%, 100%]}",
             "sweep: {precision: [1%, 5%]}",
             &[
-                "20:9: sweep: `precision` is of the whole experiment and cannot vary (help: sweep a setting of the world or of \
+                "19:9: sweep: `precision` is of the whole experiment and cannot vary (help: sweep a setting of the world or of \
                  a strategy)",
             ],
         ),
