@@ -189,6 +189,7 @@ fn a_killed_study_with_a_precision_goes_on_and_ends_in_the_same_bytes_on_any_thr
 
 /// Permission bits mean nothing to root, so root lets somebody else try.
 #[cfg(unix)]
+#[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
 #[test]
 fn a_read_only_folder_is_told_and_loses_no_run() {
     use std::os::unix::fs::PermissionsExt;

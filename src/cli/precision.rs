@@ -38,18 +38,35 @@ pub(super) fn found(precision: &Precision, variants: &[VariantRecord], seed: u64
     );
     for ((variant, found), judged) in variants.iter().zip(&found).zip(&judged).filter(|((_, found), _)| !found.reached)
     {
-        let open: Vec<String> = judged.iter().filter(|judged| !judged.is_precise).map(in_words).collect();
-        text.push_str(&format!("  not {} after {} runs: {}\n", variant.variant, found.runs, open.join(", ")));
+        let open = judged.iter().filter(|judged| !judged.is_precise).map(|judged| in_words(judged, found.runs));
+        let open: Vec<String> = open.collect();
+        text.push_str(&format!("  not in {} runs of {}: {}\n", found.runs, variant.variant, open.join(", ")));
     }
     (found, text)
 }
 
 /// `completion_s ± 7.3%`; for a measure that some runs do not have, of how many it is.
-fn in_words(judged: &Judged) -> String {
-    let name = judged.measure.name;
-    match judged.half_width {
-        Some(half) => format!("{name} ± {:.1}% (mean of {} values)", half * 100.0, judged.values),
-        None if judged.values < 2 => format!("{name} with one value"),
-        None => format!("{name} spreads about 0"),
+fn in_words(judged: &Judged, runs: u32) -> String {
+    let Judged { measure, values, half_width, .. } = *judged;
+    let of = if values < runs as usize { format!(" over {values} of them") } else { String::new() };
+    match half_width {
+        Some(half) => format!("{} ± {:.1}%{of}", measure.name, half * 100.0),
+        None if values < 2 => format!("{} is known of one run", measure.name),
+        None => format!("{} spreads about 0{of}", measure.name),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fleetsim::record::MEASURES;
+
+    #[test]
+    fn what_is_not_precise_is_told_with_what_it_is() {
+        let judged = |values, half_width| Judged { measure: &MEASURES[0], values, half_width, is_precise: false };
+        assert_eq!(in_words(&judged(40, Some(0.0726)), 40), "completion_s ± 7.3%");
+        assert_eq!(in_words(&judged(12, Some(0.0726)), 40), "completion_s ± 7.3% over 12 of them");
+        assert_eq!(in_words(&judged(1, None), 40), "completion_s is known of one run");
+        assert_eq!(in_words(&judged(40, None), 40), "completion_s spreads about 0");
     }
 }
