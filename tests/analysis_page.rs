@@ -1,6 +1,6 @@
 //! What `docs/analysis.md` shows is what pandas and DuckDB print, and the tables are typed as their document says.
 //!
-//! `UPDATE_DOCS=1 cargo test --features parquet --test analysis_page` writes what the cells print now into the page.
+//! `UPDATE_DOCS=1 cargo test --all-features --test analysis_page` writes what the cells print now into the page.
 //!
 //! The tests need a Python with the packages of `tests/analysis/requirements.txt`: the one that `FLEETSIM_PYTHON` names,
 //! else one in `target/python`, else `python3`. Without, they pass and say so; where `CI` is set they fail.
