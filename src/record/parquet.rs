@@ -165,7 +165,7 @@ fn encode(properties: WriterPropertiesBuilder, (name, column): &(&str, Column)) 
         ("replicate" | "bin_s", _) | (_, Text(_)) => return properties,
         // Neighbours differ by little.
         (_, Count(_)) => Encoding::DELTA_BINARY_PACKED,
-        // Doubles have no delta encoding, but the bytes of an even grid fall into place: 0.6 bits a row.
+        // Doubles have no delta encoding, but the bytes of an even grid fall into place: half a bit a row.
         ("t_s", _) => Encoding::BYTE_STREAM_SPLIT,
         // Rates repeat as a whole, which zstd finds best when they are left whole.
         (_, Number(_)) => Encoding::PLAIN,
