@@ -10,7 +10,7 @@ use fleetsim::scenario::Experiment;
 use fleetsim::{report, study};
 
 use super::budget::Budget;
-use super::{ExperimentArgs, Failure, Format, output, precision};
+use super::{ExperimentArgs, Failure, Format, output, precision, series};
 
 #[derive(Args, Debug)]
 pub(super) struct RunArgs {
@@ -23,16 +23,20 @@ pub(super) struct RunArgs {
     /// Simulate on so many threads; never changes a result [default: all cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
+    /// Write the time series of every run too, into series.parquet; needs a build with `--features parquet`
+    #[arg(long)]
+    series: bool,
     /// How to print the comparison
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
 }
 
 pub(super) fn run(args: &RunArgs) -> Result<(), Failure> {
+    series::check(args.series)?;
     let experiment = args.experiment.load()?;
     let target = args.out.clone().unwrap_or_else(|| PathBuf::from("results").join(&experiment.name));
     // Before the long work: may the results be written there at all?
-    let mut publication = Publication::begin(&target, provenance(&experiment, &args.experiment))?;
+    let mut publication = Publication::begin(&target, provenance(&experiment, args))?;
     let journal = Journal::open(publication.target(), &run_key(&experiment))?;
     if journal.found() > 0 {
         output::err(&format!("going on from {} runs of a study that did not end\n", journal.found()));
@@ -59,6 +63,9 @@ pub(super) fn run(args: &RunArgs) -> Result<(), Failure> {
     });
     for (name, bytes) in Tables::of(&variants, experiment.seed).files() {
         publication.write(name, &bytes)?;
+    }
+    if args.series {
+        series::write(&publication, &variants)?;
     }
     report::draw_all(publication.folder())?;
     let results = report::Results::read(publication.folder())?;
@@ -96,12 +103,15 @@ fn some_of(names: &[String]) -> String {
     if names.len() > SHOWN { format!("{shown} and {} more", names.len() - SHOWN) } else { shown }
 }
 
-fn provenance(experiment: &Experiment, args: &ExperimentArgs) -> Provenance {
+fn provenance(experiment: &Experiment, args: &RunArgs) -> Provenance {
     let mut provenance =
         Provenance::new(&experiment.name, &experiment.question, experiment.seed, experiment.replicates);
     let horizons = experiment.variants.iter().map(|variant| variant.scenario.horizon.as_secs_f64());
     provenance.horizon_s = horizons.fold(0.0, f64::max);
-    provenance.command = reproduce(args);
+    provenance.command = reproduce(&args.experiment);
+    if args.series {
+        provenance.command.push_str(" --series");
+    }
     provenance.precision = experiment.precision.as_ref().map(precision::asked);
     provenance.inputs = experiment
         .inputs
