@@ -1,7 +1,12 @@
 //! The charts of a results folder, one file each, drawn from its recorded files alone.
 
 pub(super) mod completion;
+pub(super) mod exposure;
+pub(super) mod heat;
+mod key_table;
+pub(super) mod multiples;
 pub(super) mod over_time;
 pub(super) mod ready;
 pub(super) mod states;
+pub(super) mod sweep;
 pub(super) mod tradeoff;
