@@ -8,12 +8,12 @@ use super::axis::{Kind, Scale, Tick};
 use super::data::Variant;
 use super::format::count;
 use crate::record::Setting;
-use crate::units::text::{parse_bytes, parse_duration, parse_per_second, parse_rate, parse_share};
+use crate::units::text::{parse_bytes, parse_duration, parse_per_second, parse_rate};
 
 /// Values that span this factor are put on a logarithmic axis.
 const LOG_FROM: f64 = 10.0;
 /// Neighbours closer than this share of an axis could not be told apart; the values are then spaced evenly.
-const GAP_MIN: f64 = 0.03;
+const GAP_MIN: f64 = 0.015;
 
 /// One swept path.
 #[derive(Clone, Debug)]
@@ -59,7 +59,11 @@ impl<'r> Axis<'r> {
                 paths.push((&setting.path, &setting.name));
             }
         }
-        paths.into_iter().map(|(path, name)| Self::of(variants, path, name)).filter(|axis| axis.values.len() > 1).collect()
+        paths
+            .into_iter()
+            .map(|(path, name)| Self::of(variants, path, name))
+            .filter(|axis| axis.values.len() > 1)
+            .collect()
     }
 
     fn of(variants: &[Variant<'r>], path: &'r str, name: &'r str) -> Self {
@@ -86,24 +90,23 @@ impl<'r> Axis<'r> {
         }
         values.sort_by(|a, b| a.place.total_cmp(&b.place));
         let (low, high) = (values[0].place, values[values.len() - 1].place);
-        let kind = if low > 0.0 && high >= LOG_FROM * low { Kind::Log } else { Kind::Linear };
-        let scale = Scale { low, high, from: 0.0, to: 1.0, kind };
-        let apart = values.windows(2).all(|pair| scale.at(pair[1].place) - scale.at(pair[0].place) >= GAP_MIN);
-        if !apart {
+        let apart = |kind: &Kind| {
+            let scale = Scale { low, high, from: 0.0, to: 1.0, kind: *kind };
+            values.windows(2).all(|pair| scale.at(pair[1].place) - scale.at(pair[0].place) >= GAP_MIN)
+        };
+        let kinds = [Kind::Log, Kind::Linear].into_iter();
+        let log = low > 0.0 && high >= LOG_FROM * low;
+        let Some(kind) = kinds.filter(|kind| log || *kind == Kind::Linear).find(apart) else {
             values.iter_mut().enumerate().for_each(|(at, value)| value.place = at as f64);
             return Self { values, ..text };
-        }
+        };
         let title = if kind == Kind::Log { format!("{}, logarithmic", text.title) } else { text.title };
         Self { values, title, numeric: true, kind, ..text }
     }
 
     /// What the axis is about, for a title.
     pub(super) fn subject(&self) -> String {
-        if self.of_clusters {
-            "fleet size".to_owned()
-        } else {
-            subject(self.path, self.name).to_owned()
-        }
+        if self.of_clusters { "fleet size".to_owned() } else { subject(self.path, self.name).to_owned() }
     }
 
     /// The index of the value that a variant has. `None` when it has none.
@@ -153,12 +156,17 @@ impl<'r> Axis<'r> {
         lines
     }
 
+    /// A value's label as it stands away from an axis that says the unit.
+    pub(super) fn label_with_unit(&self, value: &Value<'_>) -> String {
+        if self.of_clusters { format!("{} clusters", value.label) } else { value.label.clone() }
+    }
+
     /// The variant's value in few words: `maxUnavailable=5%`, `10 Gbit/s`, `500 clusters`. Values that say what they are
     /// stand alone. `None` when the variant has none.
     pub(super) fn said_of(&self, variant: &Variant<'_>) -> Option<String> {
         let value = &self.values[self.value_of(variant)?];
         if self.of_clusters {
-            return Some(format!("{} clusters", value.label));
+            return Some(self.label_with_unit(value));
         }
         let bare = value.label.chars().all(|letter| letter.is_ascii_digit() || ".%-".contains(letter));
         let switch = ["true", "false", "none", "null"].contains(&value.label.as_str());
@@ -193,7 +201,7 @@ fn quantities(
     let all = |parse: &dyn Fn(&str) -> Option<f64>| texts.iter().map(|text| parse(text)).collect::<Option<Vec<f64>>>();
     let subject = subject(path, name);
     let number = |text: &str| text.parse().ok().filter(|value: &f64| value.is_finite());
-    let share = |text: &str| text.ends_with('%').then(|| parse_share(text).ok().map(|share| share.get())).flatten();
+    let share = |text: &str| text.strip_suffix('%').and_then(|text| number(text.trim_end())).map(|share| share / 100.0);
     let kinds: [&dyn Fn(&str) -> Option<f64>; 6] = [
         &number,
         &share,

@@ -89,12 +89,14 @@ pub(super) fn sweeps() -> Vec<(&'static str, Fleet)> {
     let two = || grid("fleet", 4, &[(LIMIT, limits), ("registry.egress", &["10 Gbit/s", "40 Gbit/s"])]);
     let sizes = grid("fleet", 5, &[(SIZE, &["a-{001..040}", "a-{001..400}"]), (LIMIT, limits)]);
     let sized = |at: usize, wave: Wave| Wave { clusters: Some(if at < 4 { 40 } else { 400 }), ..wave };
-    let texts: &[&str] = &["direct", "cache", "cache(coalesce=wait)", "a distribution(with=quite a lot to say, and=more)"];
+    let texts: &[&str] =
+        &["direct", "cache", "cache(coalesce=wait)", "a distribution(with=quite a lot to say, and=more)"];
     let forty: Vec<String> = (1..=40).map(|at| format!("{at}0%")).collect();
     let forty: Vec<&str> = forty.iter().map(String::as_str).collect();
     let names: Vec<String> = (1..=40).map(|at| format!("text {at}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let strategies = ["careful", "bold"].map(|strategy| grid(strategy, 10, &[("registry.egress", &["1 Gbit/s", "9 Gbit/s"])]));
+    let strategies =
+        ["careful", "bold"].map(|strategy| grid(strategy, 10, &[("registry.egress", &["1 Gbit/s", "9 Gbit/s"])]));
     let defects = [Some(3), Some(40), Some(110), None];
     vec![
         ("two settings", of(two())),
@@ -162,11 +164,7 @@ impl Fleet {
             settings: wave
                 .settings
                 .iter()
-                .map(|(path, value)| Setting {
-                    path: path.clone(),
-                    name: last(path).to_owned(),
-                    value: value.clone(),
-                })
+                .map(|(path, value)| Setting { path: path.clone(), name: last(path).to_owned(), value: value.clone() })
                 .collect(),
             runs: (0..self.replicates).map(|replicate| self.run(wave, replicate)).collect(),
         }

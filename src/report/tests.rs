@@ -19,7 +19,7 @@ fn read_all(folder: &Path) -> BTreeMap<String, Vec<u8>> {
 }
 
 /// Publishes, reads, and checks that every chart is readable. Returns the results.
-pub(super) fn readable(fleet: &Fleet) -> Results {
+fn readable(fleet: &Fleet) -> Results {
     let home = tempfile::tempdir().expect("a temporary folder");
     let folder = home.path().join("results");
     fleet.publish(&folder);
@@ -262,7 +262,7 @@ fn an_unfinished_variant_names_the_rule_that_holds_it() {
     assert_eq!(json["variants"][2]["completion_s"], serde_json::Value::Null);
 }
 
-fn readable_quietly(fleet: &Fleet) -> Results {
+pub(super) fn readable_quietly(fleet: &Fleet) -> Results {
     let home = tempfile::tempdir().expect("a temporary folder");
     let folder = home.path().join("results");
     fleet.publish(&folder);

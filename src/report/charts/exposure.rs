@@ -1,7 +1,7 @@
 //! The blast radius: how many clusters were told a defective revision before the scheduler stopped.
 //!
 //! A row a variant, the least exposed first: every run, the median and its interval, and when the last cluster was told
-//! in the representative run. A grey line reaches to all clusters in which the revision is defective, where that is known.
+//! in the representative run.
 
 use crate::record::Outcome;
 use crate::report::axis::{Kind, LOG_FROM, Scale, Tick, log_ticks, span, ticks_from_zero};
@@ -45,7 +45,8 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Scene> {
     };
     let exposed: Vec<f64> = results.tables.runs.iter().map(|run| run.exposed_targets as f64).collect();
     let (x, ticks) = scale(&exposed, results.tables.runs.iter().map(|run| run.targets).max().unwrap_or(1), area);
-    let subtitle = format!("{}; dot: median, line: its 95 % interval, small dots: single runs", extent(&variants));
+    let subtitle =
+        format!("{}; dot: median, line: its 95 % interval, small dots: runs; last told: in one run", extent(&variants));
     let title = "Clusters told a defective revision before the rollout stopped";
     let mut scene = page(&results.provenance, title, &subtitle, area.bottom + 56.0 + FOOTER);
     for tick in &ticks {
@@ -99,6 +100,9 @@ fn draw_row(scene: &mut Scene, row: &Row<'_>, size: f64, middle: f64, area: Area
 
 /// `120 clusters [100–140], 12 % of the fleet`.
 fn headline(row: &Row<'_>, interval: Option<(f64, f64)>) -> String {
+    if row.variant.runs.iter().all(|run| run.exposed_targets == 0) {
+        return "none".to_owned();
+    }
     let mut text = count(row.median);
     if let Some((low, high)) = interval.filter(|(low, high)| low < high) {
         text.push_str(&format!(" [{}–{}]", count(low), count(high)));

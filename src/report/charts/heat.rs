@@ -148,7 +148,7 @@ fn sides<'s>(axes: &'s [Axis<'s>], variants: &[Variant<'_>]) -> Option<([Side<'s
 fn side<'s>(axis: &'s Axis<'s>) -> Side<'s> {
     Side {
         title: axis.subject(),
-        labels: axis.values.iter().map(|value| value.label.clone()).collect(),
+        labels: axis.values.iter().map(|value| axis.label_with_unit(value)).collect(),
         of: Box::new(|variant| axis.value_of(variant)),
     }
 }
@@ -168,7 +168,9 @@ fn groups<'v, 'r>(sides: &[Side<'_>; 2], rest: &[&Axis<'_>], variants: &'v [Vari
     for variant in variants.iter().filter(on_map) {
         let strategy = if by_strategy { variant.info.strategy.clone() } else { String::new() };
         let others = rest.iter().map(|axis| {
-            let value = axis.value_of(variant).map(|at| format!("{}: {}", axis.subject(), axis.values[at].label));
+            let value = axis
+                .value_of(variant)
+                .map(|at| format!("{}: {}", axis.subject(), axis.label_with_unit(&axis.values[at])));
             value.unwrap_or_default()
         });
         let key: Vec<String> = std::iter::once(strategy).chain(others).collect();
@@ -253,7 +255,7 @@ fn draw_cell(scene: &mut Scene, measure: &Measure, variant: &Variant<'_>, (left,
     if finished == 0 {
         hatch(scene, [left, top, right, bottom], if median.is_some() { colour } else { AXIS });
     }
-    let mut lines = vec![median.map_or_else(|| format!("0 of {runs}"), |median| (measure.text)(median))];
+    let mut lines = vec![median.map_or_else(|| format!("0 of {runs} runs"), |median| (measure.text)(median))];
     if finished > 0 && finished < runs {
         lines.push(format!("{finished} of {runs} runs"));
     }

@@ -9,4 +9,6 @@ pub(super) mod over_time;
 pub(super) mod ready;
 pub(super) mod states;
 pub(super) mod sweep;
+#[cfg(test)]
+mod tests;
 pub(super) mod tradeoff;

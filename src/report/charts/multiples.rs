@@ -4,9 +4,7 @@
 //! follow each other. Times or pulls that lie far apart get logarithmic axes, so that one pair of axes serves all.
 
 use crate::record::TimelineRow;
-use crate::report::axis::{
-    Kind, Scale, Tick, decimate, log_ticks, log_time_ticks, span, ticks_from_zero, time_ticks,
-};
+use crate::report::axis::{Kind, Scale, Tick, decimate, log_ticks, log_time_ticks, span, ticks_from_zero, time_ticks};
 use crate::report::data::{Results, Variant, extent};
 use crate::report::format::{count, time};
 use crate::report::frame::{Area, FOOTER, TOP, page, write, write_bold};
@@ -60,8 +58,7 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Scene> {
     }
     let axes = Axis::all(&variants);
     let grid = trellis(&axes, &variants).unwrap_or_else(|| one_by_one(&variants));
-    let rows: Vec<String> =
-        grid.rows.iter().map(|name| fitted_name(name, LABEL, Weight::Bold, ROW_NAME)).collect();
+    let rows: Vec<String> = grid.rows.iter().map(|name| fitted_name(name, LABEL, Weight::Bold, ROW_NAME)).collect();
     let names = rows.iter().map(|name| text_width(name, LABEL, Weight::Bold)).reduce(f64::max);
     let columns = grid.columns.len();
     let left = MARGIN + names.map_or(0.0, |names| names + 14.0) + 44.0;
@@ -82,8 +79,10 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Scene> {
         (Kind::Linear, Kind::Log) => "; the axis of pulls is logarithmic",
         (Kind::Linear, Kind::Linear) => "",
     };
-    let subtitle = format!("{}; line: the run with the median peak, shade: p5–p95 of all runs{logs}", extent(&variants));
-    let mut scene = page(&results.provenance, "Image pulls in progress, all on the same axes", &subtitle, bottom + 62.0 + FOOTER);
+    let subtitle =
+        format!("{}; line: the run with the median peak, shade: p5–p95 of all runs{logs}", extent(&variants));
+    let mut scene =
+        page(&results.provenance, "Image pulls in progress, all on the same axes", &subtitle, bottom + 62.0 + FOOTER);
     let note = "image pulls in progress; above each panel: their peak · the completion time (medians)";
     write(&mut scene, note, (MARGIN, TOP - 2.0), SMALL, INK, Align::Left);
     if !grid.title.is_empty() {
@@ -118,7 +117,8 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Scene> {
 /// Columns for the values of the swept setting with the most of them, rows for all else; `None` where that would leave
 /// more than half of the places empty.
 fn trellis<'v, 'r>(axes: &[Axis<'r>], variants: &'v [Variant<'r>]) -> Option<Grid<'v, 'r>> {
-    let across = axes.iter().filter(|axis| axis.values.len() <= COLUMNS_MAX).rev().max_by_key(|axis| axis.values.len())?;
+    let across =
+        axes.iter().filter(|axis| axis.values.len() <= COLUMNS_MAX).rev().max_by_key(|axis| axis.values.len())?;
     let lines = across.lines(axes, variants);
     let mut rows: Vec<String> = lines.iter().map(|line| line.name.clone()).collect();
     let mut panels: Vec<Panel<'v, 'r>> = Vec::new();

@@ -186,13 +186,7 @@ fn draw(results: &Results, quantity: &Quantity) -> Scene {
             detail.push_str(&format!(", link {}", rate(capacity)));
         }
         let labelled = own_values || area.left < MARGIN + 60.0;
-        panel_frame(
-            &mut scene,
-            area,
-            &plot.y,
-            &ticks[at],
-            &Heading { name: &names[at], detail: &detail, labelled },
-        );
+        panel_frame(&mut scene, area, &plot.y, &ticks[at], &Heading { name: &names[at], detail: &detail, labelled });
         plot.band(&mut scene, variant);
         plot.line(&mut scene, variant, 1.6);
         plot.capacities(&mut scene, std::slice::from_ref(variant), false);

@@ -4,7 +4,9 @@
 use crate::report::axis::{Kind, Tick, log_time_ticks, span, time_scale, time_ticks};
 use crate::report::data::{Results, Variant, extent};
 use crate::report::format::{count, time};
-use crate::report::frame::{Area, FOOTER, KEY_LINE, KEY_NAME, KeyEntry, TOP, bottom_axis, key, key_width, page, value_axis};
+use crate::report::frame::{
+    Area, FOOTER, KEY_LINE, KEY_NAME, KeyEntry, TOP, bottom_axis, key, key_width, page, value_axis,
+};
 use crate::report::names;
 use crate::report::scene::{Point, Scene, Stroke};
 use crate::report::style::{LABEL, MARGIN, PAGE_WIDTH, series_colour, series_dash};
@@ -43,7 +45,13 @@ pub(in crate::report) fn draw(results: &Results) -> Scene {
         (0..=5).map(|at| Tick { value: f64::from(at) * 20.0, label: format!("{} %", at * 20) }).collect();
     value_axis(&mut scene, area, &y, &shares, "share of all clusters");
     if x.kind == Kind::Log {
-        bottom_axis(&mut scene, area, &x, &log_time_ticks(&x, 58.0), &format!("time since {} (logarithmic)", results.start()));
+        bottom_axis(
+            &mut scene,
+            area,
+            &x,
+            &log_time_ticks(&x, 58.0),
+            &format!("time since {} (logarithmic)", results.start()),
+        );
     } else {
         let (ticks, unit) = time_ticks(x.high, 8);
         bottom_axis(&mut scene, area, &x, &ticks, &format!("{} since {}", unit.long, results.start()));

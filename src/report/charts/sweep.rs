@@ -4,9 +4,7 @@
 //! shade holds 90 % of all runs, whiskers are 95 % intervals of the median. Values that are no quantities are spaced
 //! evenly, and their dots stand side by side. Runs that did not finish are counted in a strip above the completion times.
 
-use crate::report::axis::{
-    Kind, LOG_FROM, Scale, Tick, log_ticks, log_time_ticks, span, ticks_from_zero, time_ticks,
-};
+use crate::report::axis::{Kind, LOG_FROM, Scale, Tick, log_ticks, log_time_ticks, span, ticks_from_zero, time_ticks};
 use crate::report::data::{Results, Variant, extent};
 use crate::report::format::{RateUnit, TimeUnit};
 use crate::report::frame::{Area, FOOTER, TOP, bottom_axis, page, value_axis, write, write_bold};
@@ -29,6 +27,8 @@ const ABOVE: f64 = 34.0;
 const STRIP_ROW: f64 = 17.0;
 /// Room for the second line of labels below the last panel.
 const SECOND_LINE: f64 = 14.0;
+/// Room for a word: with less, only some of the labels are written.
+const WORD: f64 = 44.0;
 /// Widest label of a line.
 const NAME: f64 = 210.0;
 /// A capacity is drawn when it is at most this many times the greatest value.
@@ -73,7 +73,8 @@ fn draw(results: &Results, axis: &Axis<'_>, axes: &[Axis<'_>], variants: &[Varia
     }
     let names: Vec<String> = lines.iter().map(|line| fitted_name(&line.name, LABEL, Weight::Bold, NAME)).collect();
     let widest = names.iter().map(|name| text_width(name, LABEL, Weight::Bold)).fold(60.0, f64::max);
-    let stragglers: Vec<usize> = (0..lines.len()).filter(|&at| lines[at].points.iter().any(|(_, v)| unfinished(v))).collect();
+    let stragglers: Vec<usize> =
+        (0..lines.len()).filter(|&at| lines[at].points.iter().any(|(_, v)| unfinished(v))).collect();
     let strip = STRIP_ROW * stragglers.len() as f64 + if stragglers.is_empty() { 0.0 } else { 8.0 };
     let panel = PANEL.max(LABEL_LINE * lines.len() as f64);
     let top = TOP + 30.0;
@@ -83,22 +84,26 @@ fn draw(results: &Results, axis: &Axis<'_>, axes: &[Axis<'_>], variants: &[Varia
         let top = top + (panel + ABOVE) * at as f64 + if at == 2 { strip } else { 0.0 };
         Area { left, top, right, bottom: top + panel }
     };
-    let shown: Vec<&Variant<'_>> = lines.iter().flat_map(|line| line.points.iter().map(|(_, variant)| *variant)).collect();
+    let shown: Vec<&Variant<'_>> =
+        lines.iter().flat_map(|line| line.points.iter().map(|(_, variant)| *variant)).collect();
     let panels = [pulls(&shown, area(0)), egress(&shown, area(1)), completion(&shown, area(2))];
     let drawing = Drawing { axis, lines: &lines, names: &names, x: axis.scale(left + 30.0, right - 30.0) };
 
-    let marks = if lines.len() > SHADED_MAX { "bar" } else { "shade" };
-    let subtitle = format!(
-        "{}; dot: median over runs, whisker: its 95 % interval, {marks}: p5–p95 of the runs",
-        extent(variants)
-    );
+    let marks = if lines.len() > SHADED_MAX || !axis.numeric { "bar" } else { "shade" };
+    let subtitle =
+        format!("{}; dot: median over runs, whisker: its 95 % interval, {marks}: p5–p95 of the runs", extent(variants));
     let title = format!("Effect of {}", axis.subject());
-    let mut scene = page(&results.provenance, &title, &subtitle, area(2).bottom + 58.0 + SECOND_LINE + FOOTER);
+    let mut scene = page(&results.provenance, &title, &subtitle, area(2).bottom + 58.0 + second_line(axis) + FOOTER);
     for (at, panel) in panels.iter().enumerate() {
         drawing.panel(&mut scene, area(at), panel, at == 2);
     }
     drawing.strip(&mut scene, &stragglers, area(2));
     Some(scene)
+}
+
+/// Labels of values that are no quantities may need a second line.
+fn second_line(axis: &Axis<'_>) -> f64 {
+    if axis.values.iter().any(|value| value.label.contains('(')) && !axis.numeric { SECOND_LINE } else { 0.0 }
 }
 
 fn unfinished(variant: &Variant<'_>) -> bool {
@@ -137,8 +142,7 @@ fn egress(variants: &[&Variant<'_>], area: Area) -> Panel {
     let in_unit = |ticks: Vec<Tick>| -> Vec<Tick> {
         ticks.into_iter().map(|tick| Tick { value: tick.value * unit.bytes_per_s, ..tick }).collect()
     };
-    let links: Vec<String> =
-        capacities.iter().map(|capacity| RateUnit::for_max(*capacity).text(*capacity)).collect();
+    let links: Vec<String> = capacities.iter().map(|capacity| RateUnit::for_max(*capacity).text(*capacity)).collect();
     let dashed = if links.is_empty() { String::new() } else { format!("; dashed: link {}", links.join(", ")) };
     let log = if low > 0.0 && high > LOG_FROM * low { " (logarithmic)" } else { "" };
     let title = format!("{} out of the registry{log}, highest mean over 1 s{dashed}", unit.name);
@@ -204,22 +208,10 @@ impl Drawing<'_> {
         let title = fitted(&panel.title, SMALL, Weight::Regular, area.right - MARGIN);
         let strip = if last { self.strip_height() } else { 0.0 };
         write(scene, &title, (MARGIN, area.top - strip - 12.0), SMALL, INK, Align::Left);
-        let ticks = match (last, self.axis.numeric) {
-            (false, _) => Vec::new(),
-            (true, true) => thinned(&self.axis.ticks(), &self.x),
-            (true, false) => {
-                let room = (self.x.to - self.x.from) / (self.axis.values.len() - 1) as f64 - 6.0;
-                let (ticks, below) = in_two_lines(&self.axis.ticks(), room);
-                for (x, text) in below.iter().map(|tick| (self.x.at(tick.value), &tick.label)) {
-                    write(scene, text, (x, area.bottom + 19.0 + SECOND_LINE), SMALL, MUTED, Align::Middle);
-                }
-                ticks
-            }
-        };
-        bottom_axis(scene, area, &self.x, &ticks, "");
         if last {
-            let middle = f64::midpoint(area.left, area.right);
-            write(scene, &self.axis.title, (middle, area.bottom + 40.0 + SECOND_LINE), SMALL, INK, Align::Middle);
+            self.bottom(scene, area);
+        } else {
+            bottom_axis(scene, area, &self.x, &[], "");
         }
         self.capacities(scene, panel, area);
         for at in 0..self.lines.len() {
@@ -231,34 +223,60 @@ impl Drawing<'_> {
         self.labels(scene, area, panel);
     }
 
+    /// The axis of the swept setting, below the last panel.
+    fn bottom(&self, scene: &mut Scene, area: Area) {
+        let room = (self.x.to - self.x.from) / (self.axis.values.len() - 1) as f64 - 6.0;
+        let title_at = area.bottom + 40.0 + second_line(self.axis);
+        let middle = f64::midpoint(area.left, area.right);
+        write(scene, &self.axis.title, (middle, title_at), SMALL, INK, Align::Middle);
+        if self.axis.numeric || room < WORD {
+            return bottom_axis(scene, area, &self.x, &thinned(&self.axis.ticks(), &self.x), "");
+        }
+        let (ticks, below) = in_two_lines(&self.axis.ticks(), room);
+        bottom_axis(scene, area, &self.x, &ticks, "");
+        for tick in &below {
+            let at = (self.x.at(tick.value), area.bottom + 19.0 + SECOND_LINE);
+            write(scene, &tick.label, at, SMALL, MUTED, Align::Middle);
+        }
+    }
+
     fn strip_height(&self) -> f64 {
         let rows = self.lines.iter().filter(|line| line.points.iter().any(|(_, variant)| unfinished(variant))).count();
         if rows == 0 { 0.0 } else { STRIP_ROW * rows as f64 + 8.0 }
     }
 
-    /// Each point's value index with a quantile of the measure, where all runs together have it.
+    /// The parts of a line between values that have no median, as no run finished.
+    fn pieces(&self, at: usize, panel: &Panel) -> Vec<Vec<[f64; 6]>> {
+        let points: Vec<Option<[f64; 6]>> =
+            self.lines[at].points.iter().map(|point| self.place(at, panel, point)).collect();
+        points.split(Option::is_none).map(|piece| piece.iter().copied().flatten().collect()).collect()
+    }
+
+    /// All points of a line that have a median.
     fn places(&self, at: usize, panel: &Panel) -> Vec<[f64; 6]> {
-        let place = |(value, variant): &(usize, &Variant<'_>)| {
-            let row = variant.summary(panel.measure)?;
-            let median = row.median?;
-            let y = |value: Option<f64>| panel.scale.at(value.unwrap_or(median));
-            let x = self.at(at, *value);
-            Some([x, y(row.median), y(row.p5), y(row.p95), y(row.median_ci95_low), y(row.median_ci95_high)])
-        };
-        self.lines[at].points.iter().filter_map(place).collect()
+        self.pieces(at, panel).into_iter().flatten().collect()
+    }
+
+    /// Where a point is drawn: x, then the y of its median, 5th and 95th percentile, and the ends of the interval.
+    fn place(&self, at: usize, panel: &Panel, (value, variant): &(usize, &Variant<'_>)) -> Option<[f64; 6]> {
+        let row = variant.summary(panel.measure)?;
+        let median = row.median?;
+        let y = |value: Option<f64>| panel.scale.at(value.unwrap_or(median));
+        let x = self.at(at, *value);
+        Some([x, y(row.median), y(row.p5), y(row.p95), y(row.median_ci95_low), y(row.median_ci95_high)])
     }
 
     fn spread(&self, scene: &mut Scene, at: usize, panel: &Panel) {
         let colour = series_colour(at);
-        let places = self.places(at, panel);
-        if self.axis.numeric && self.lines.len() <= SHADED_MAX && places.len() > 1 {
-            let upper = places.iter().map(|&[x, _, _, p95, ..]| (x, p95));
-            let lower = places.iter().rev().map(|&[x, _, p5, ..]| (x, p5));
-            scene.area(upper.chain(lower).collect(), colour, 0.2);
-        } else {
-            let half = if self.axis.numeric { 3.5 } else { 4.0 };
-            for [x, _, p5, p95, ..] in places {
-                scene.rectangle((x - half, p95), (x + half, p5), colour, 0.28);
+        for piece in self.pieces(at, panel) {
+            if self.axis.numeric && self.lines.len() <= SHADED_MAX && piece.len() > 1 {
+                let upper = piece.iter().map(|&[x, _, _, p95, ..]| (x, p95));
+                let lower = piece.iter().rev().map(|&[x, _, p5, ..]| (x, p5));
+                scene.area(upper.chain(lower).collect(), colour, 0.2);
+            } else {
+                for [x, _, p5, p95, ..] in piece {
+                    scene.rectangle((x - 4.0, p95), (x + 4.0, p5), colour, 0.28);
+                }
             }
         }
     }
@@ -268,7 +286,9 @@ impl Drawing<'_> {
         let places = self.places(at, panel);
         let dash = if self.lines.len() > 1 { series_dash(at) } else { &[] };
         let width = if self.axis.numeric { 2.0 } else { 1.0 };
-        scene.path(places.iter().map(|&[x, median, ..]| (x, median)).collect(), Stroke { colour, width, dash });
+        for piece in self.pieces(at, panel) {
+            scene.path(piece.iter().map(|&[x, median, ..]| (x, median)).collect(), Stroke { colour, width, dash });
+        }
         for [x, median, _, _, low, high] in places {
             for end in [low, high] {
                 scene.line((x - 4.0, end), (x + 4.0, end), Stroke::solid(colour, 1.3));
@@ -329,7 +349,7 @@ impl Drawing<'_> {
                 }
             }
         }
-        let title = "runs finished";
+        let title = "runs finished, where not all did";
         let width = text_width(title, SMALL, Weight::Regular);
         write(scene, title, (area.right - width, top - 7.0), SMALL, MUTED, Align::Left);
     }
@@ -340,7 +360,9 @@ fn mark(scene: &mut Scene, (x, y): Point, line: usize, colour: Colour) {
     let around = |r: f64, scene: &mut Scene, colour: Colour| match line % 4 {
         0 => scene.dot((x, y), r, colour, 1.0),
         1 => scene.rectangle((x - 0.88 * r, y - 0.88 * r), (x + 0.88 * r, y + 0.88 * r), colour, 1.0),
-        2 => scene.area(vec![(x, y - 1.25 * r), (x + 1.15 * r, y + 0.85 * r), (x - 1.15 * r, y + 0.85 * r)], colour, 1.0),
+        2 => {
+            scene.area(vec![(x, y - 1.25 * r), (x + 1.15 * r, y + 0.85 * r), (x - 1.15 * r, y + 0.85 * r)], colour, 1.0)
+        }
         _ => scene.area(vec![(x, y - 1.3 * r), (x + 1.3 * r, y), (x, y + 1.3 * r), (x - 1.3 * r, y)], colour, 1.0),
     };
     around(5.6, scene, WHITE);
@@ -381,8 +403,7 @@ fn thinned(ticks: &[Tick], x: &Scale) -> Vec<Tick> {
     ticks.iter().map(label).collect()
 }
 
-/// Labels of evenly spaced values in the room that each has: what a value has in parentheses goes to a second line. Where
-/// the room is too little for words there are no labels.
+/// Labels of evenly spaced values in the room that each has: what a value has in parentheses goes to a second line.
 fn in_two_lines(ticks: &[Tick], room: f64) -> (Vec<Tick>, Vec<Tick>) {
     let with = |tick: &Tick, text: &str| Tick { label: fitted(text, SMALL, Weight::Regular, room), ..tick.clone() };
     let parts = |tick: &Tick| {

@@ -90,15 +90,19 @@ pub(in crate::report) fn draw(results: &Results) -> Scene {
             Dot { variant, at, finished: completion.is_some(), under: 0, label }
         })
         .collect();
-    let groups = groups(&dots);
+    let groups = if numbered { clumps(&dots) } else { groups(&dots) };
     for group in &groups {
         // The first of the experiment lies at the bottom, as the widest ring.
         for (over, &at) in group.iter().rev().enumerate() {
-            dots[at].under = over;
+            dots[at].under = if numbered { over.min(1) } else { over };
         }
     }
 
-    let rings = if groups.len() < dots.len() { " (a ring lies under another)" } else { "" };
+    let rings = match (groups.len() < dots.len(), numbered) {
+        (false, _) => "",
+        (true, false) => " (a ring lies under another)",
+        (true, true) => " (ringed: several in one place)",
+    };
     let subtitle = format!(
         "{}; dot{rings}: medians, vertical: p5–p95 of the peak, horizontal: 95 % interval of the median",
         extent(&variants)
@@ -189,6 +193,33 @@ fn groups(dots: &[Dot<'_>]) -> Vec<Vec<usize>> {
     groups
 }
 
+/// Dots near the first of a clump, in the experiment's order. Unlike groups, clumps do not grow from dot to dot: of many
+/// variants these would swallow half of the plot.
+fn clumps(dots: &[Dot<'_>]) -> Vec<Vec<usize>> {
+    let mut clumps: Vec<Vec<usize>> = Vec::new();
+    for (at, dot) in dots.iter().enumerate() {
+        let near = |clump: &&mut Vec<usize>| {
+            let (x, y) = dots[clump[0]].at;
+            (x - dot.at.0).hypot(y - dot.at.1) < TOUCHING
+        };
+        match clumps.iter_mut().find(near) {
+            Some(clump) => clump.push(at),
+            None => clumps.push(vec![at]),
+        }
+    }
+    clumps
+}
+
+/// Numbers in short: `3 · 7–12`.
+fn ranges(numbers: &[usize]) -> Vec<String> {
+    let follows = |a: &usize, b: &usize| a + 1 == *b;
+    let text = |run: &[usize]| match run {
+        [first, _, .., last] => vec![format!("{first}–{last}")],
+        few => few.iter().map(usize::to_string).collect(),
+    };
+    numbers.chunk_by(follows).flat_map(text).collect()
+}
+
 /// The pairs of neighbouring settings of one strategy that both finished: no more than one setting differs.
 fn joined(dots: &[Dot<'_>]) -> Vec<(Point, Point)> {
     let joins = |pair: &&[Dot<'_>]| {
@@ -216,9 +247,8 @@ struct Block<'d> {
 impl<'d> Block<'d> {
     fn of(group: &[usize], all: &'d [Dot<'d>], numbered: bool) -> Self {
         let dots: Vec<&Dot<'_>> = group.iter().map(|&at| &all[at]).collect();
-        let name = |dot: &&Dot<'_>| {
-            fitted_name(&dot.label, LABEL, Weight::Bold, if dot.finished { NAME } else { STRIP_NAME })
-        };
+        let name =
+            |dot: &&Dot<'_>| fitted_name(&dot.label, LABEL, Weight::Bold, if dot.finished { NAME } else { STRIP_NAME });
         let note = |dot: &&Dot<'_>| {
             let (finished, all) = (dot.variant.finished(), dot.variant.runs.len());
             if dot.finished && finished < all { format!("{finished} of {all} finished") } else { String::new() }
@@ -227,8 +257,8 @@ impl<'d> Block<'d> {
         let (names, notes): (Vec<String>, Vec<String>) = if numbered {
             let mut numbers: Vec<usize> = dots.iter().filter_map(|dot| dot.label.parse().ok()).collect();
             numbers.sort_unstable();
-            let line = |part: &[usize]| part.iter().map(usize::to_string).collect::<Vec<_>>().join(" · ");
-            (numbers.chunks(NUMBERS_IN_LINE).map(line).collect(), vec![String::new(); numbers.len()])
+            let lines: Vec<String> = ranges(&numbers).chunks(NUMBERS_IN_LINE).map(|part| part.join(" · ")).collect();
+            (lines, vec![String::new(); numbers.len()])
         } else {
             (dots.iter().map(name).collect(), dots.iter().map(note).collect())
         };
@@ -341,5 +371,16 @@ fn label_dots(scene: &mut Scene, dots: &[Dot<'_>], groups: &[Vec<usize>], number
         let Some(found) = places().find(free).or_else(|| places().find(over_lines)) else { continue };
         taken.push(found);
         block.draw(scene, found);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn three_numbers_in_a_row_or_more_are_a_range() {
+        assert_eq!(ranges(&[3, 7, 8, 9, 11, 12]), ["3", "7–9", "11", "12"]);
+        assert_eq!(ranges(&[5]), ["5"]);
     }
 }
