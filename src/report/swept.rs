@@ -9,6 +9,7 @@ use super::data::Variant;
 use super::format::count;
 use crate::record::Setting;
 use crate::units::text::{parse_bytes, parse_duration, parse_per_second, parse_rate};
+use crate::units::{BytesPerSec, PerSecond, SimDuration};
 
 /// Values that span this factor are put on a logarithmic axis.
 const LOG_FROM: f64 = 10.0;
@@ -191,6 +192,9 @@ fn subject<'s>(path: &'s str, name: &'s str) -> &'s str {
     if path.starts_with("strategies.") { name } else { path }
 }
 
+/// Reads one kind of quantity.
+type Reader<'f> = dyn Fn(&str) -> Option<f64> + 'f;
+
 /// Where the values lie, the axis' title, and labels where they are not the texts.
 fn quantities(
     texts: &[&str],
@@ -198,16 +202,16 @@ fn quantities(
     name: &str,
     variants: &[Variant<'_>],
 ) -> (Option<Vec<f64>>, String, Option<Vec<String>>) {
-    let all = |parse: &dyn Fn(&str) -> Option<f64>| texts.iter().map(|text| parse(text)).collect::<Option<Vec<f64>>>();
+    let all = |parse: &Reader<'_>| texts.iter().map(|text| parse(text)).collect::<Option<Vec<f64>>>();
     let subject = subject(path, name);
     let number = |text: &str| text.parse().ok().filter(|value: &f64| value.is_finite());
     let share = |text: &str| text.strip_suffix('%').and_then(|text| number(text.trim_end())).map(|share| share / 100.0);
-    let kinds: [&dyn Fn(&str) -> Option<f64>; 6] = [
+    let kinds: [&Reader<'_>; 6] = [
         &number,
         &share,
-        &|text| parse_duration(text).ok().map(crate::units::SimDuration::as_secs_f64),
-        &|text| parse_rate(text).ok().map(|rate| rate.get()),
-        &|text| parse_per_second(text).ok().map(|rate| rate.get()),
+        &|text| parse_duration(text).ok().map(SimDuration::as_secs_f64),
+        &|text| parse_rate(text).ok().map(BytesPerSec::get),
+        &|text| parse_per_second(text).ok().map(PerSecond::get),
         &|text| parse_bytes(text).ok().map(|bytes| bytes.get() as f64),
     ];
     if let Some(places) = kinds.into_iter().find_map(all) {

@@ -26,15 +26,18 @@ const ROW_NAME: f64 = 170.0;
 /// Sizes of the numbers: the first that fits its cell.
 const SIZES: [f64; 4] = [LABEL, SMALL, 11.0, 10.0];
 /// Shades darker than this bear white text.
-const DARK: f64 = 0.7;
+const DARK: f64 = 0.66;
 /// Values that differ by less than this share are alike.
 const ALIKE: f64 = 0.01;
+
+/// The row or column of a variant; `None` where it is on no map.
+type Place<'s> = Box<dyn Fn(&Variant<'_>) -> Option<usize> + 's>;
 
 /// What a side of the maps stands for.
 struct Side<'s> {
     title: String,
     labels: Vec<String>,
-    of: Box<dyn Fn(&Variant<'_>) -> Option<usize> + 's>,
+    of: Place<'s>,
 }
 
 /// What a column of maps shows.

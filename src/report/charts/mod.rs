@@ -6,6 +6,7 @@ pub(super) mod heat;
 mod key_table;
 pub(super) mod multiples;
 pub(super) mod over_time;
+mod panel;
 pub(super) mod ready;
 pub(super) mod states;
 pub(super) mod sweep;

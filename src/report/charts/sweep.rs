@@ -4,9 +4,9 @@
 //! shade holds 90 % of all runs, whiskers are 95 % intervals of the median. Values that are no quantities are spaced
 //! evenly, and their dots stand side by side. Runs that did not finish are counted in a strip above the completion times.
 
-use crate::report::axis::{Kind, LOG_FROM, Scale, Tick, log_ticks, log_time_ticks, span, ticks_from_zero, time_ticks};
+use crate::report::axis::{Scale, Tick};
+use crate::report::charts::panel::{Panel, completion, egress, pulls};
 use crate::report::data::{Results, Variant, extent};
-use crate::report::format::{RateUnit, TimeUnit};
 use crate::report::frame::{Area, FOOTER, TOP, bottom_axis, page, value_axis, write, write_bold};
 use crate::report::scene::{Align, Point, Scene, Stroke};
 use crate::report::style::{
@@ -31,18 +31,6 @@ const SECOND_LINE: f64 = 14.0;
 const WORD: f64 = 44.0;
 /// Widest label of a line.
 const NAME: f64 = 210.0;
-/// A capacity is drawn when it is at most this many times the greatest value.
-const CAPACITY_SHOWN: f64 = 3.0;
-
-/// One of the three panels.
-struct Panel {
-    measure: &'static str,
-    title: String,
-    /// Where a dashed line stands for a link.
-    capacities: Vec<f64>,
-    scale: Scale,
-    ticks: Vec<Tick>,
-}
 
 /// Draws a chart for each swept path that a line can be drawn along, with the names of their files.
 pub(in crate::report) fn draw_all(results: &Results) -> Vec<(String, Scene)> {
@@ -108,75 +96,6 @@ fn second_line(axis: &Axis<'_>) -> f64 {
 
 fn unfinished(variant: &Variant<'_>) -> bool {
     variant.finished() < variant.runs.len()
-}
-
-/// The greatest and least of what is drawn of a measure.
-fn values(variants: &[&Variant<'_>], measure: &str) -> Vec<f64> {
-    let rows = variants.iter().filter_map(|variant| variant.summary(measure));
-    rows.flat_map(|row| [row.p5, row.median, row.p95, row.median_ci95_low, row.median_ci95_high]).flatten().collect()
-}
-
-fn log_scale(low: f64, high: f64, area: Area) -> Scale {
-    Scale { low: low / 1.3, high: high * 1.3, from: area.bottom, to: area.top, kind: Kind::Log }
-}
-
-fn pulls(variants: &[&Variant<'_>], area: Area) -> Panel {
-    let measure = "peak_pulls";
-    let (low, high) = span(&values(variants, measure));
-    if low > 0.0 && high > LOG_FROM * low {
-        let scale = log_scale(low, high, area);
-        let title = "most image pulls at once (logarithmic)".to_owned();
-        return Panel { measure, title, capacities: Vec::new(), scale, ticks: log_ticks(&scale, 24.0) };
-    }
-    let ticks = ticks_from_zero(high, 5, true);
-    let scale = Scale::from_zero(ticks[ticks.len() - 1].value, area.bottom, area.top);
-    Panel { measure, title: "most image pulls at once".to_owned(), capacities: Vec::new(), scale, ticks }
-}
-
-fn egress(variants: &[&Variant<'_>], area: Area) -> Panel {
-    let measure = "egress_peak_1s_bytes_per_s";
-    let (low, high) = span(&values(variants, measure));
-    let capacities = capacities(variants, high);
-    let limit = capacities.iter().copied().fold(0.0, f64::max);
-    let unit = RateUnit::for_max(high.max(limit));
-    let in_unit = |ticks: Vec<Tick>| -> Vec<Tick> {
-        ticks.into_iter().map(|tick| Tick { value: tick.value * unit.bytes_per_s, ..tick }).collect()
-    };
-    let links: Vec<String> = capacities.iter().map(|capacity| RateUnit::for_max(*capacity).text(*capacity)).collect();
-    let dashed = if links.is_empty() { String::new() } else { format!("; dashed: link {}", links.join(", ")) };
-    let log = if low > 0.0 && high > LOG_FROM * low { " (logarithmic)" } else { "" };
-    let title = format!("{} out of the registry{log}, highest mean over 1 s{dashed}", unit.name);
-    if low > 0.0 && high > LOG_FROM * low {
-        let scale = log_scale(low, high.max(limit), area);
-        let shown = Scale { low: scale.low / unit.bytes_per_s, high: scale.high / unit.bytes_per_s, ..scale };
-        return Panel { measure, title, capacities, scale, ticks: in_unit(log_ticks(&shown, 24.0)) };
-    }
-    let ticks = in_unit(ticks_from_zero(high.max(limit) / unit.bytes_per_s, 5, false));
-    let scale = Scale::from_zero(ticks[ticks.len() - 1].value, area.bottom, area.top);
-    Panel { measure, title, capacities, scale, ticks }
-}
-
-/// The distinct capacities that do not squash values up to `high`.
-fn capacities(variants: &[&Variant<'_>], high: f64) -> Vec<f64> {
-    let mut all: Vec<f64> = variants.iter().filter_map(|variant| variant.info.registry_egress_bytes_per_s).collect();
-    all.retain(|capacity| *capacity <= CAPACITY_SHOWN * high);
-    all.sort_by(f64::total_cmp);
-    all.dedup_by(|a, b| a.total_cmp(b).is_eq());
-    all
-}
-
-fn completion(variants: &[&Variant<'_>], area: Area) -> Panel {
-    let measure = "completion_s";
-    let (low, high) = span(&values(variants, measure));
-    if low > 0.0 && high > LOG_FROM * low {
-        let scale = log_scale(low, high, area);
-        let title = "completion time (logarithmic)".to_owned();
-        return Panel { measure, title, capacities: Vec::new(), scale, ticks: log_time_ticks(&scale, 22.0) };
-    }
-    let high = if high > 0.0 { high * 1.04 } else { 1.0 };
-    let scale = Scale::from_zero(high, area.bottom, area.top);
-    let (ticks, unit): (Vec<Tick>, TimeUnit) = time_ticks(high, 5);
-    Panel { measure, title: format!("completion time in {}", unit.long), capacities: Vec::new(), scale, ticks }
 }
 
 struct Drawing<'d> {
@@ -357,13 +276,19 @@ impl Drawing<'_> {
 
 /// A line's mark: four forms in turn, so that lines are told apart in grey.
 fn mark(scene: &mut Scene, (x, y): Point, line: usize, colour: Colour) {
-    let around = |r: f64, scene: &mut Scene, colour: Colour| match line % 4 {
-        0 => scene.dot((x, y), r, colour, 1.0),
-        1 => scene.rectangle((x - 0.88 * r, y - 0.88 * r), (x + 0.88 * r, y + 0.88 * r), colour, 1.0),
-        2 => {
-            scene.area(vec![(x, y - 1.25 * r), (x + 1.15 * r, y + 0.85 * r), (x - 1.15 * r, y + 0.85 * r)], colour, 1.0)
-        }
-        _ => scene.area(vec![(x, y - 1.3 * r), (x + 1.3 * r, y), (x, y + 1.3 * r), (x - 1.3 * r, y)], colour, 1.0),
+    let around = |r: f64, scene: &mut Scene, colour: Colour| {
+        let outline = match line % 4 {
+            0 => return scene.dot((x, y), r, colour, 1.0),
+            1 => vec![
+                (x - 0.88 * r, y - 0.88 * r),
+                (x + 0.88 * r, y - 0.88 * r),
+                (x + 0.88 * r, y + 0.88 * r),
+                (x - 0.88 * r, y + 0.88 * r),
+            ],
+            2 => vec![(x, y - 1.25 * r), (x + 1.15 * r, y + 0.85 * r), (x - 1.15 * r, y + 0.85 * r)],
+            _ => vec![(x, y - 1.3 * r), (x + 1.3 * r, y), (x, y + 1.3 * r), (x - 1.3 * r, y)],
+        };
+        scene.area(outline, colour, 1.0);
     };
     around(5.6, scene, WHITE);
     around(4.4, scene, colour);
