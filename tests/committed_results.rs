@@ -12,7 +12,7 @@ use fleetsim::scenario::{Overrides, load};
 use fleetsim::sim;
 
 /// Runs with more events are simulated again only by an optimised build.
-const MOST_EVENTS: u64 = 500_000;
+const MOST_EVENTS: u64 = 400_000;
 
 /// Every experiment with its results folder.
 fn experiments() -> Vec<(PathBuf, PathBuf)> {
