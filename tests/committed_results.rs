@@ -14,7 +14,7 @@ use fleetsim::sim;
 use fleetsim::study::run_counts;
 
 /// Runs with more events are simulated again only by an optimised build.
-const MOST_EVENTS: u64 = 500_000;
+const MOST_EVENTS: u64 = 400_000;
 
 /// Every experiment with its results folder.
 fn experiments() -> Vec<(PathBuf, PathBuf)> {
