@@ -134,7 +134,7 @@ impl Product for ArgoCdProduct {
     }
 
     fn is_idle(&self, world: &World<'_>) -> bool {
-        self.controller.is_hopeless(&self.view, &|cluster| world.is_online(cluster))
+        self.controller.is_hopeless(&self.view, &|cluster| !world.is_online(cluster) && !world.is_repair_due(cluster))
             && (self.view.is_done() || self.scheduler.hold(&self.view).is_some())
     }
 
