@@ -155,6 +155,25 @@ fn a_sync_that_is_repeated_without_end_outlasts_an_outage() {
 }
 
 #[test]
+fn rows_that_no_pass_brings_up_to_date_are_no_life() {
+    // Fifteen clusters for ten processors: when the last are tried for the first time, the first have been compared again,
+    // so that a pass would call their rows Progressing. But the first operation of an application queues no pass.
+    let story = Story {
+        fleet: "
+  - {name: 'canary-{01..15}', labels: {env: canary}}
+  - {name: 'prod-{01..20}', labels: {env: prod}}",
+        strategy: "file: applicationset.yaml".to_owned(),
+        set: ENDLESS_STEPS,
+        ..Story::new("{offline: {share: 100%}}")
+    };
+    let record = story.play();
+    assert_eq!(record.run.outcome, Outcome::Stalled, "{}", record.run.held_by);
+    let held = &record.run.held_by;
+    assert!(held.starts_with("rollingSync.steps: step 1 is complete when all of it is Healthy; not yet: "), "{held}");
+    assert!(record.run.end_s < 120.0, "ends at {} s", record.run.end_s);
+}
+
+#[test]
 fn a_sync_that_is_repeated_without_end_waits_for_a_cluster_and_not_for_ever() {
     let endless =
         |faults| Story { strategy: "file: applicationset.yaml".to_owned(), set: ENDLESS, ..Story::new(faults) };
