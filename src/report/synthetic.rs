@@ -110,7 +110,13 @@ pub(super) fn sweeps() -> Vec<(&'static str, Fleet)> {
         ("forty texts", of(grid("fleet", 3, &[("distribution", &names), ("faults.offline", &["0%", "3%"])]))),
         ("two strategies in two worlds", of(strategies.concat())),
         ("one value", of(grid("fleet", 30, &[(LIMIT, &["25%"])]))),
-        ("defects", with(grid("fleet", 4, &[(LIMIT, limits)]), &|at, wave| Wave { defect: defects[at], ..wave })),
+        (
+            "defects",
+            Fleet {
+                replicates: 6,
+                ..with(grid("fleet", 4, &[(LIMIT, limits)]), &|at, wave| Wave { defect: defects[at], ..wave })
+            },
+        ),
         ("defects everywhere", with(two(), &|at, wave| Wave { defect: Some(1 + 11 * at as u64), ..wave })),
     ]
 }
