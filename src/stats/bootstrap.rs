@@ -45,7 +45,6 @@ pub fn bootstrap_interval(values: &[f64], level: f64, resamples: usize, seed: u6
     assert!(tail >= 1, "{resamples} resamples have no tail beyond {level}");
     let student = mean_interval(values, level)?;
     let Interval { estimate, low, high } = student;
-    // As wide on either side; not worked out again, to agree to the last bit.
     let n = values.len() as f64;
     let deviations: Vec<f64> = values.iter().map(|value| value - estimate).collect();
     let variance = deviations.iter().map(|deviation| deviation * deviation).sum::<f64>() / (n - 1.0);
