@@ -121,14 +121,16 @@ impl<'r> Variant<'r> {
     }
 }
 
-/// `20 runs of 1,000 clusters each` for the subtitle; several numbers of targets are given as a range.
+/// `1,000 clusters, 20 runs` for the subtitle; several numbers are given as a range.
 pub(super) fn extent(variants: &[Variant<'_>]) -> String {
-    let runs = variants.iter().map(|variant| variant.runs.len()).max().unwrap_or(0);
+    let runs = || variants.iter().map(|variant| variant.runs.len());
+    let (fewest, most) = (runs().min().unwrap_or(0), runs().max().unwrap_or(0));
     let targets = || variants.iter().flat_map(|variant| variant.runs.iter().map(|run| run.targets));
     let (low, high) = (targets().min().unwrap_or(0), targets().max().unwrap_or(0));
     let count = super::format::count;
-    let clusters =
-        if low == high { count(high as f64) } else { format!("{} to {}", count(low as f64), count(high as f64)) };
+    let range =
+        |low: f64, high: f64| if low < high { format!("{} to {}", count(low), count(high)) } else { count(high) };
     let s = |number: u64| if number == 1 { "" } else { "s" };
-    format!("{clusters} cluster{}, {} run{}", s(high), count(runs as f64), s(runs as u64))
+    let (clusters, runs) = (range(low as f64, high as f64), range(fewest as f64, most as f64));
+    format!("{clusters} cluster{}, {runs} run{}", s(high), s(most as u64))
 }

@@ -110,7 +110,13 @@ pub(super) fn sweeps() -> Vec<(&'static str, Fleet)> {
         ("forty texts", of(grid("fleet", 3, &[("distribution", &names), ("faults.offline", &["0%", "3%"])]))),
         ("two strategies in two worlds", of(strategies.concat())),
         ("one value", of(grid("fleet", 30, &[(LIMIT, &["25%"])]))),
-        ("defects", with(grid("fleet", 4, &[(LIMIT, limits)]), &|at, wave| Wave { defect: defects[at], ..wave })),
+        (
+            "defects",
+            Fleet {
+                replicates: 6,
+                ..with(grid("fleet", 4, &[(LIMIT, limits)]), &|at, wave| Wave { defect: defects[at], ..wave })
+            },
+        ),
         ("defects everywhere", with(two(), &|at, wave| Wave { defect: Some(1 + 11 * at as u64), ..wave })),
     ]
 }
@@ -147,6 +153,7 @@ impl Fleet {
                 setting: variant.setting.clone(),
                 settings: variant.settings.clone(),
                 registry_egress_bytes_per_s: self.egress_bytes_per_s,
+                precision: None,
             })
             .collect();
         let publication = Publication::begin(folder, provenance).expect("a fresh folder");
@@ -203,6 +210,9 @@ impl Fleet {
         let egress_peak = series.iter().map(|row| row.egress_bytes_per_s).fold(0.0, f64::max);
         let mut ready: Vec<f64> = clusters.iter().map(|cluster| cluster.3).collect();
         ready.sort_by(f64::total_cmp);
+        let mut took: Vec<f64> = clusters.iter().map(|(told, _, _, ready)| ready - told).collect();
+        took.sort_by(f64::total_cmp);
+        let update = |percent: usize| Some(*took.get((took.len() * percent / 100).min(took.len().max(1) - 1))?);
         let share = |percent: u64| ready.get((fleet * percent).div_ceil(100).max(1) as usize - 1).copied();
         let run = RunRow {
             variant: wave.name.clone(),
@@ -220,6 +230,9 @@ impl Fleet {
             t50_s: share(50),
             t90_s: share(90),
             t99_s: share(99),
+            update_p50_s: update(50),
+            update_p95_s: update(95),
+            update_max_s: update(100),
             end_s: end,
             targets: fleet,
             targets_done: reach,
