@@ -9,9 +9,6 @@ pub(super) fn shorten(variants: &mut [Variant<'_>]) {
     let axes = Axis::all(variants);
     let same_strategy = variants.windows(2).all(|pair| pair[0].info.strategy == pair[1].info.strategy);
     let strategy = |variant: &Variant<'_>| (!same_strategy).then(|| variant.info.strategy.clone());
-    let named = |axis: &Axis<'_>, variant: &Variant<'_>| {
-        axis.value_of(variant).map(|at| format!("{}={}", axis.name, axis.values[at].text))
-    };
     let with = |setting: &dyn Fn(&Axis<'_>, &Variant<'_>) -> Option<String>| -> Option<Vec<String>> {
         let name = |variant: &Variant<'_>| -> String {
             let settings = axes.iter().filter_map(|axis| setting(axis, variant));
@@ -26,7 +23,7 @@ pub(super) fn shorten(variants: &mut [Variant<'_>]) {
     let full: Vec<&str> = variants.iter().map(|variant| variant.info.variant.as_str()).collect();
     let start = common_start(&full);
     let ends = || full.iter().map(|name| if start == 0 { (*name).to_owned() } else { format!("…{}", &name[start..]) });
-    let short = with(&named).unwrap_or_else(|| ends().collect());
+    let short = with(&|axis, variant| axis.named_of(variant)).unwrap_or_else(|| ends().collect());
     let brief = with(&|axis, variant| axis.said_of(variant)).unwrap_or_else(|| short.clone());
     for ((variant, short), brief) in variants.iter_mut().zip(short).zip(brief) {
         variant.short = short;

@@ -157,6 +157,14 @@ impl<'r> Axis<'r> {
         lines
     }
 
+    /// The variant's value after the setting's name: `distribution=cache`. `None` when it has none.
+    pub(super) fn named_of(&self, variant: &Variant<'_>) -> Option<String> {
+        if self.of_clusters {
+            return self.said_of(variant);
+        }
+        Some(format!("{}={}", self.name, self.values[self.value_of(variant)?].text))
+    }
+
     /// A value's label as it stands away from an axis that says the unit.
     pub(super) fn label_with_unit(&self, value: &Value<'_>) -> String {
         if self.of_clusters { format!("{} clusters", value.label) } else { value.label.clone() }

@@ -241,11 +241,12 @@ fn time_axis_ticks(x: &Scale, width: f64) -> Vec<Tick> {
 fn steps(variant: &Variant<'_>, x: &Scale, y: &Scale, value: impl Fn(&TimelineRow) -> f64) -> Vec<Point> {
     let end = variant.active_until(active);
     let shown = variant.timeline.iter().filter(|row| row.t_s < end);
-    let points: Vec<Point> = shown
+    let mut points: Vec<Point> = shown
         .flat_map(|row| {
             let y = y.at(value(row));
             [(x.at(row.t_s), y), (x.at(row.t_s + row.bin_s), y)]
         })
         .collect();
+    points.push((x.at(end), y.at(0.0)));
     decimate(&points, 1.0)
 }
