@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use clap::Args;
-use fleetsim::record::{InputDigest, Journal, Provenance, Publication, Published, Tables, VariantInfo, VariantRecord};
+use fleetsim::record::{
+    InputDigest, Journal, LimitInfo, Provenance, Publication, Published, Tables, VariantInfo, VariantRecord,
+};
 use fleetsim::scenario::Experiment;
 use fleetsim::{report, study};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -109,6 +111,11 @@ fn provenance(experiment: &Experiment, args: &ExperimentArgs) -> Provenance {
             settings: variant.settings.clone(),
             registry_egress_bytes_per_s: Some(variant.scenario.world.registry.egress.get()),
         })
+        .collect();
+    provenance.limits = experiment
+        .assertions
+        .iter()
+        .map(|demand| LimitInfo { limit: demand.limit.to_string(), strategy: demand.strategy.clone() })
         .collect();
     provenance
 }

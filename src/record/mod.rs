@@ -28,7 +28,9 @@ pub use folder::{Publication, Published};
 pub use journal::{Journal, RunId};
 pub use limit::{Limit, LimitError, SHORT_NAMES, Verdict};
 pub use measures::{MEASURES, Measure};
-pub use provenance::{FileDigest, InputDigest, PROVENANCE_FILE, Provenance, SCHEMA_VERSION, Setting, VariantInfo};
+pub use provenance::{
+    FileDigest, InputDigest, LimitInfo, PROVENANCE_FILE, Provenance, SCHEMA_VERSION, Setting, VariantInfo,
+};
 pub use rows::*;
 pub use spread::SummaryRow;
 pub use tables::{RunKey, Tables, VariantRecord};
