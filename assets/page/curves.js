@@ -162,8 +162,7 @@ class Curve {
       const variant = page.variants[place];
       const colour = colourOf(variant);
       const at = series.length;
-      const dash = shownPlaces().length > 3 ? variant.dash : [];
-      series.push({ stroke: colour, width: 1.75, dash, points: { show: false }, scale: "y" });
+      series.push({ stroke: colour, width: 1.75, dash: variant.dash, points: { show: false }, scale: "y" });
       this.lines.push({ place, at });
       if (quantity.columns.length > 1 && variant.series[quantity.columns[1]].length) {
         // The band's edges are not drawn, only what lies between them.
@@ -182,7 +181,8 @@ class Curve {
         bands,
         scales: {
           x: { time: false, range: () => inView() },
-          y: { range: () => [0, this.ticks()[this.ticks().length - 1]] },
+          // A little room, so that a line at the top is not cut in half.
+          y: { range: () => [0, this.ticks()[this.ticks().length - 1] * 1.02] },
         },
         axes: [
           {
@@ -219,7 +219,12 @@ class Curve {
             },
           ],
           setCursor: [(u) => this.read(u)],
-          draw: [(u) => this.drawLinks(u)],
+          draw: [
+            (u) => {
+              this.drawLinks(u);
+              this.mark();
+            },
+          ],
         },
       },
       grid.data,
@@ -228,7 +233,6 @@ class Curve {
     this.chart.over.append(this.marker);
     this.chart.over.addEventListener("mouseenter", () => (Curve.active = this));
     this.chart.over.addEventListener("mouseleave", () => this.leave());
-    this.mark();
   }
 
   ticks() {
@@ -241,7 +245,6 @@ class Curve {
   refine() {
     this.grid = gridded(this.quantity, this.inner);
     this.chart.setData(this.grid.data);
-    this.mark();
   }
 
   drawLinks(u) {
@@ -265,7 +268,7 @@ class Curve {
     ctx.restore();
   }
 
-  /** The line at the time of the slider. */
+  /** The line at the time of the slider; it has its place once the chart is drawn. */
   mark() {
     const [from, to] = inView();
     const u = toU(state.time);

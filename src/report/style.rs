@@ -22,8 +22,11 @@ pub(super) const AXIS: Colour = Colour(0x6B, 0x72, 0x80);
 /// The ground.
 pub(super) const WHITE: Colour = Colour(0xFF, 0xFF, 0xFF);
 
+/// So many variants have a colour of their own.
+pub(super) const SERIES_COLOURS: usize = 8;
+
 /// One colour a variant; after the last it starts again with other patterns.
-const SERIES: [Colour; 8] = [
+const SERIES: [Colour; SERIES_COLOURS] = [
     Colour(0x00, 0x72, 0xB2),
     Colour(0xD5, 0x5E, 0x00),
     Colour(0x00, 0x9E, 0x73),
@@ -35,7 +38,7 @@ const SERIES: [Colour; 8] = [
 ];
 
 /// The same on a dark ground.
-const SERIES_DARK: [Colour; 8] = [
+const SERIES_DARK: [Colour; SERIES_COLOURS] = [
     Colour(0x4C, 0xA3, 0xE0),
     Colour(0xF2, 0x8A, 0x3C),
     Colour(0x2F, 0xBF, 0x92),
@@ -66,6 +69,11 @@ pub(super) const fn series_colour(index: usize) -> Colour {
 /// The same on a dark ground.
 pub(super) const fn series_colour_on_dark(index: usize) -> Colour {
     SERIES_DARK[index % SERIES_DARK.len()]
+}
+
+/// The `index`-th line pattern, of solid first.
+pub(super) const fn dash(index: usize) -> &'static [f64] {
+    DASHES[index % DASHES.len()]
 }
 
 /// The line pattern of the `index`-th variant where curves lie over each other. Colour and pattern repeat together

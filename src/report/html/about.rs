@@ -1,7 +1,7 @@
 //! The parts of the page that are text: what did not complete and why, the parameters, and where the results come from.
 
 use super::escaped;
-use super::table::swatch;
+use super::table::{Name, swatch};
 use crate::record::{Outcome, Provenance};
 use crate::report::data::Variant;
 use crate::report::format::{RateUnit, count, time};
@@ -10,9 +10,9 @@ use crate::report::format::{RateUnit, count, time};
 const HELD_SHOWN: usize = 3;
 
 /// A box for each variant with runs that did not complete; empty when all did.
-pub(super) fn unfinished(variants: &[Variant<'_>], labels: &[String]) -> String {
+pub(super) fn unfinished(variants: &[Variant<'_>], names: &[Name]) -> String {
     let mut boxes = String::new();
-    for (variant, label) in variants.iter().zip(labels) {
+    for (variant, name) in variants.iter().zip(names) {
         let ends = |outcome: Outcome| variant.runs.iter().filter(|run| run.outcome == outcome).count();
         let (stalled, late) = (ends(Outcome::Stalled), ends(Outcome::Horizon));
         if stalled + late == 0 {
@@ -29,12 +29,13 @@ pub(super) fn unfinished(variants: &[Variant<'_>], labels: &[String]) -> String 
             .collect();
         let (low, high) = (left.iter().min().copied().unwrap_or(0), left.iter().max().copied().unwrap_or(0));
         let targets = variant.runs.iter().map(|run| run.targets).max().unwrap_or(0);
-        let shown = if low == high { count(low as f64) } else { format!("{} to {}", count(low as f64), count(high as f64)) };
+        let shown =
+            if low == high { count(low as f64) } else { format!("{} to {}", count(low as f64), count(high as f64)) };
         boxes.push_str(&format!(
             "<article class=\"held\" data-variant-box=\"{}\"><h3>{} {}</h3><p>Of {} runs: {}. Left behind: {shown} of {} clusters.</p>",
             variant.index,
-            swatch(variant.index),
-            escaped(label),
+            swatch(name.look),
+            escaped(&name.label),
             variant.runs.len(),
             counts.join(", "),
             count(targets as f64),
@@ -43,7 +44,11 @@ pub(super) fn unfinished(variants: &[Variant<'_>], labels: &[String]) -> String 
         if !held.is_empty() {
             boxes.push_str("<p class=\"by\">Held by</p><ul>");
             for (text, runs) in held.iter().take(HELD_SHOWN) {
-                let times = if *runs == variant.runs.len() { "every run".to_owned() } else { format!("{runs} of {} runs", variant.runs.len()) };
+                let times = if *runs == variant.runs.len() {
+                    "every run".to_owned()
+                } else {
+                    format!("{runs} of {} runs", variant.runs.len())
+                };
                 boxes.push_str(&format!("<li>{} <span class=\"unit\">({times})</span></li>", ruled(text)));
             }
             if held.len() > HELD_SHOWN {
@@ -95,12 +100,12 @@ pub(super) fn extent(provenance: &Provenance, variants: &[Variant<'_>]) -> Strin
 }
 
 /// Pre-pulls: where the release came later than the start, times of curves count from the start.
-pub(super) fn released(variants: &[Variant<'_>], labels: &[String]) -> String {
-    let of = |(variant, label): (&Variant<'_>, &String)| {
+pub(super) fn released(variants: &[Variant<'_>], names: &[Name]) -> String {
+    let of = |(variant, name): (&Variant<'_>, &Name)| {
         let release = variant.runs.iter().map(|run| run.release_s).fold(0.0, f64::max);
-        (release > 0.0).then(|| format!("{} after {}", escaped(label), time(release)))
+        (release > 0.0).then(|| format!("{} after {}", escaped(&name.label), time(release)))
     };
-    let told: Vec<String> = variants.iter().zip(labels).filter_map(of).collect();
+    let told: Vec<String> = variants.iter().zip(names).filter_map(of).collect();
     if told.is_empty() {
         return String::new();
     }
@@ -136,7 +141,13 @@ pub(super) fn provenance(provenance: &Provenance, variants: &[Variant<'_>]) -> S
     let inputs: Vec<String> = provenance
         .inputs
         .iter()
-        .map(|input| format!("<tr><th scope=\"row\">{}</th><td><code>{}</code></td></tr>", escaped(&input.path), escaped(&input.sha256)))
+        .map(|input| {
+            format!(
+                "<tr><th scope=\"row\">{}</th><td><code>{}</code></td></tr>",
+                escaped(&input.path),
+                escaped(&input.sha256)
+            )
+        })
         .collect();
     let inputs = if inputs.is_empty() {
         String::new()

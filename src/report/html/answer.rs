@@ -9,7 +9,7 @@
 use super::groups::{Group, distinct};
 use crate::record::{Limit, Outcome, Setting};
 use crate::report::data::Variant;
-use crate::report::format::{count, time, time_interval};
+use crate::report::format::{TimeUnit, alike, count, time, time_interval};
 use crate::stats;
 
 /// A limit of the experiment, and the strategy that it is for; `None`: all.
@@ -26,11 +26,13 @@ pub(super) struct Answer {
     pub(super) best: Vec<Best>,
 }
 
-/// The places of the best variants of a group in the list of all variants.
+/// Places of the best variants of a group in the list of all variants.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Best {
     pub(super) fastest: Option<usize>,
     pub(super) lowest: Option<usize>,
+    /// Neither, but the lowest peak in at most twice the fastest time.
+    pub(super) compromise: Option<usize>,
 }
 
 /// Most names in one list.
@@ -67,25 +69,21 @@ fn lead(variants: &[Variant<'_>], groups: &[Group], winners: &[Option<&str>]) ->
     if let Some(first) = winners[0].filter(|_| winners.iter().all(|other| *other == winners[0])) {
         return format!("In all {} comparisons `{first}` completes first.", groups.len());
     }
-    let settings: Vec<&[Setting]> = groups
-        .iter()
-        .map(|group| variants[group.members[0]].info.settings.as_slice())
-        .collect();
+    let settings: Vec<&[Setting]> =
+        groups.iter().map(|group| variants[group.members[0]].info.settings.as_slice()).collect();
     let names: Vec<String> = distinct(&settings)
         .into_iter()
-        .filter(|(name, values)| values.len() > 1 && groups.iter().any(|group| group.title.contains(&format!("{name}="))))
+        .filter(|(name, values)| {
+            values.len() > 1 && groups.iter().any(|group| group.title.contains(&format!("{name}=")))
+        })
         .map(|(name, _)| name)
         .collect();
     format!("Which variant completes first depends on {}.", listed(&names, usize::MAX))
 }
 
 fn told(variants: &[Variant<'_>], group: &Group, demands: &[Demand]) -> (String, Best) {
-    let all: Vec<(usize, &str, &Variant<'_>)> = group
-        .members
-        .iter()
-        .zip(&group.labels)
-        .map(|(&at, label)| (at, label.as_str(), &variants[at]))
-        .collect();
+    let all: Vec<(usize, &str, &Variant<'_>)> =
+        group.members.iter().zip(&group.labels).map(|(&at, label)| (at, label.as_str(), &variants[at])).collect();
     let mut sentences = Vec::new();
     let keeping: Vec<bool> = all.iter().map(|(_, _, variant)| broken(variant, demands) == 0).collect();
     if !demands.is_empty() {
@@ -106,7 +104,12 @@ fn told(variants: &[Variant<'_>], group: &Group, demands: &[Demand]) -> (String,
     let any_whole = eligible.iter().any(whole);
     let candidates: Vec<Candidate<'_, '_>> =
         eligible.into_iter().filter(|candidate| whole(candidate) || !any_whole).collect();
-    let best = compared(&candidates, all.len() > 1, &mut sentences);
+    let first = match (all.len(), demands.is_empty() || !some_keep) {
+        (1, _) => "completes",
+        (_, true) => "completes first:",
+        (_, false) => "of these completes first:",
+    };
+    let best = compared(&candidates, first, &mut sentences);
     unfinished_told(&all, &mut sentences);
     (sentences.join(" "), best)
 }
@@ -141,11 +144,11 @@ fn limits_told(all: &[(usize, &str, &Variant<'_>)], demands: &[Demand], keeping:
     }
     let fewest = all.iter().min_by_key(|(_, _, variant)| broken(variant, demands)).expect("a group has a member");
     let count = broken(fewest.2, demands);
-    format!("None of the {} variants keeps to {limits}; `{}` breaks the fewest, {count}.", all.len(), fewest.1)
+    format!("None of the {} variants keeps to {limits}; `{}` breaks the fewest ({count}).", all.len(), fewest.1)
 }
 
 /// The fastest, the lowest peak and the compromise between them.
-fn compared(candidates: &[Candidate<'_, '_>], several: bool, sentences: &mut Vec<String>) -> Best {
+fn compared(candidates: &[Candidate<'_, '_>], verb: &str, sentences: &mut Vec<String>) -> Best {
     let order = |by: fn(&Candidate<'_, '_>) -> [f64; 2]| {
         move |a: &&Candidate<'_, '_>, b: &&Candidate<'_, '_>| {
             let (a, b) = (by(a), by(b));
@@ -155,12 +158,13 @@ fn compared(candidates: &[Candidate<'_, '_>], several: bool, sentences: &mut Vec
     let by_time = order(|candidate| [candidate.completion_s, candidate.peak]);
     let by_peak = order(|candidate| [candidate.peak, candidate.completion_s]);
     let Some(fastest) = candidates.iter().min_by(by_time) else { return Best::default() };
-    let verb = if several { "completes first:" } else { "completes" };
-    let peak = count(fastest.peak);
-    sentences.push(format!("`{}` {verb} after {}, with a peak of {peak} pulls at once.", fastest.label, when(fastest)));
+    let peak = pulls(fastest.peak);
+    sentences.push(format!("`{}` {verb} after {}, with a peak of {peak} at once.", fastest.label, when(fastest)));
     let ties: Vec<String> = candidates
         .iter()
-        .filter(|other| other.at != fastest.at && difference(fastest, other).is_some_and(|between| between.contains(0.0)))
+        .filter(|other| {
+            other.at != fastest.at && difference(fastest, other).is_some_and(|between| between.contains(0.0))
+        })
         .map(|other| format!("`{}`", other.label))
         .collect();
     if !ties.is_empty() {
@@ -171,7 +175,7 @@ fn compared(candidates: &[Candidate<'_, '_>], several: bool, sentences: &mut Vec
         ));
     }
     let lowest = candidates.iter().min_by(by_peak).expect("there is a fastest");
-    let best = Best { fastest: Some(fastest.at), lowest: Some(lowest.at) };
+    let mut best = Best { fastest: Some(fastest.at), lowest: Some(lowest.at), compromise: None };
     if candidates.len() < 2 {
         return best;
     }
@@ -180,14 +184,17 @@ fn compared(candidates: &[Candidate<'_, '_>], several: bool, sentences: &mut Vec
         return Best { lowest: Some(fastest.at), ..best };
     }
     let longer = match difference(fastest, lowest) {
-        Some(between) => format!(
-            "takes {} longer (95 % interval of the paired difference {})",
-            time(between.estimate),
-            bare(&time_interval(between.estimate, between.low, between.high))
-        ),
+        Some(between) => {
+            let (difference, low, high) = told_apart(&between);
+            format!("takes {difference} longer (95 % interval of the paired difference {low}–{high})")
+        }
         None => format!("completes after {}", time(lowest.completion_s)),
     };
-    sentences.push(format!("The lowest peak, {} pulls at once, is that of `{}`, which {longer}.", count(lowest.peak), lowest.label));
+    sentences.push(format!(
+        "The lowest peak, {} at once, is that of `{}`, which {longer}.",
+        pulls(lowest.peak),
+        lowest.label
+    ));
     let compromise = candidates
         .iter()
         .filter(|candidate| candidate.completion_s <= 2.0 * fastest.completion_s)
@@ -195,11 +202,12 @@ fn compared(candidates: &[Candidate<'_, '_>], several: bool, sentences: &mut Vec
         .filter(|candidate| candidate.at != fastest.at && candidate.at != lowest.at);
     if let Some(compromise) = compromise.filter(|candidate| candidate.peak < fastest.peak) {
         sentences.push(format!(
-            "Within twice the fastest time, `{}` keeps the peak lowest: {} pulls at once, complete after {}.",
+            "Within twice the fastest time, `{}` keeps the peak lowest: {} at once, complete after {}.",
             compromise.label,
-            count(compromise.peak),
+            pulls(compromise.peak),
             time(compromise.completion_s)
         ));
+        best.compromise = Some(compromise.at);
     }
     best
 }
@@ -224,6 +232,28 @@ fn when(candidate: &Candidate<'_, '_>) -> String {
     format!("{} ({interval}{runs})", time(middle))
 }
 
+/// `1 pull`, `212 pulls`.
+fn pulls(peak: f64) -> String {
+    let count = count(peak);
+    if count == "1" { format!("{count} pull") } else { format!("{count} pulls") }
+}
+
+/// A difference and the ends of its interval, in the longest unit that tells the ends apart; in seconds at the last.
+fn told_apart(between: &stats::Interval) -> (String, String, String) {
+    let usual = TimeUnit::for_span(between.estimate.abs());
+    let told = |unit: TimeUnit| {
+        let [middle, low, high] =
+            alike([between.estimate, between.low, between.high].map(|seconds| seconds / unit.seconds));
+        (format!("{middle} {}", unit.short), low, high)
+    };
+    let shorter = [86_400.0, 5_000.0, 60.0].map(TimeUnit::for_span);
+    std::iter::once(usual)
+        .chain(shorter.into_iter().filter(|unit| unit.seconds < usual.seconds))
+        .map(told)
+        .find(|(_, low, high)| low != high)
+        .unwrap_or_else(|| told(usual))
+}
+
 /// An interval without its brackets.
 fn bare(interval: &str) -> &str {
     interval.trim_start_matches('[').trim_end_matches(']')
@@ -239,9 +269,7 @@ fn difference(base: &Candidate<'_, '_>, other: &Candidate<'_, '_>) -> Option<sta
         .variant
         .runs
         .iter()
-        .filter_map(|run| {
-            Some((completed(base.variant, run.replicate)?, completed(other.variant, run.replicate)?))
-        })
+        .filter_map(|run| Some((completed(base.variant, run.replicate)?, completed(other.variant, run.replicate)?)))
         .unzip();
     stats::paired_difference(&base, &other, 0.95)
 }
@@ -268,7 +296,11 @@ fn unfinished_told(all: &[(usize, &str, &Variant<'_>)], sentences: &mut Vec<Stri
         }
         missing => {
             let verb = if missing == 1 { "does" } else { "do" };
-            let of = if all.len() == 1 { String::new() } else { format!("{missing} of {} variants {verb} not complete in every run: ", all.len()) };
+            let of = if all.len() == 1 {
+                String::new()
+            } else {
+                format!("{missing} of {} variants {verb} not complete in every run: ", all.len())
+            };
             let (before, after) = if all.len() == 1 { ("Not every run completes: ", ".") } else { ("", ".") };
             sentences.push(format!("{before}{of}{}{after}", listed(&unfinished, NAMED)));
         }
@@ -297,8 +329,7 @@ mod tests {
         fleet.publish(&home.path().join("results"));
         let results = Results::read(&home.path().join("results")).expect("readable");
         let variants = results.variants();
-        let demands: Vec<Demand> =
-            limits.iter().map(|limit| (Limit::parse(limit).expect("a limit"), None)).collect();
+        let demands: Vec<Demand> = limits.iter().map(|limit| (Limit::parse(limit).expect("a limit"), None)).collect();
         answer(&variants, &groups(&variants), &demands)
     }
 
@@ -321,10 +352,17 @@ mod tests {
         let answer = answered(&six_settings(), &[]);
         let text = text(&answer);
         assert!(text.starts_with("`maxUnavailable=1000` completes first: after "), "{text}");
-        assert!(text.contains(" min (95 % interval of the median ") && text.contains(" min, 20 runs), with a peak of 3,000"), "{text}");
-        assert!(text.contains("The lowest peak, 3 pulls at once, is that of `maxUnavailable=1`, which takes "), "{text}");
+        assert!(
+            text.contains(" min (95 % interval of the median ")
+                && text.contains(" min, 20 runs), with a peak of 3,000"),
+            "{text}"
+        );
+        assert!(
+            text.contains("The lowest peak, 3 pulls at once, is that of `maxUnavailable=1`, which takes "),
+            "{text}"
+        );
         assert!(text.contains(" longer (95 % interval of the paired difference "), "{text}");
-        assert_eq!(answer.best, [Best { fastest: Some(5), lowest: Some(0) }]);
+        assert_eq!(answer.best, [Best { fastest: Some(5), lowest: Some(0), compromise: None }]);
     }
 
     #[test]
@@ -338,7 +376,10 @@ mod tests {
         assert!(none.starts_with("None of the 6 variants keeps to the limit peak_pulls < 0. `"), "{none}");
         let answer = answered(&six_settings(), &["peak_pulls < 0", "peak_pulls < 10"]);
         let none = text(&answer);
-        assert!(none.starts_with("None of the 6 variants keeps to all 2 limits; `maxUnavailable=1` breaks the fewest, 1."), "{none}");
+        assert!(
+            none.starts_with("None of the 6 variants keeps to all 2 limits; `maxUnavailable=1` breaks the fewest (1)."),
+            "{none}"
+        );
     }
 
     #[test]
@@ -348,14 +389,17 @@ mod tests {
         assert!(text.starts_with("`maxUnavailable=500` completes first: after "), "{text}");
         let end = "1 of 2 variants does not complete in every run: `maxUnavailable=100` (6 of 6 runs stalled, held by maxUnavailable).";
         assert!(text.ends_with(end), "{text}");
-        assert_eq!(answer.best, [Best { fastest: Some(1), lowest: Some(1) }]);
+        assert_eq!(answer.best, [Best { fastest: Some(1), lowest: Some(1), compromise: None }]);
     }
 
     #[test]
     fn where_nothing_completes_the_answer_says_so() {
         let answer = answered(&of(vec![wave("careful", 100, 1), wave("bold", 500, 1)]), &[]);
         let text = text(&answer);
-        assert!(text.starts_with("No variant completes in every run: `maxUnavailable=100` (6 of 6 runs stalled"), "{text}");
+        assert!(
+            text.starts_with("No variant completes in every run: `maxUnavailable=100` (6 of 6 runs stalled"),
+            "{text}"
+        );
         assert_eq!(answer.best, [Best::default()]);
     }
 
@@ -365,6 +409,18 @@ mod tests {
         let text = text(&answer);
         assert!(text.contains("`other` is as fast: the 95 % interval of the paired difference holds zero."), "{text}");
         assert!(text.ends_with("No other has a lower peak."), "{text}");
+    }
+
+    #[test]
+    fn a_difference_is_told_in_a_unit_that_shows_how_sure_it_is() {
+        let told = |estimate: f64, half: f64| {
+            told_apart(&stats::Interval { estimate, low: estimate - half, high: estimate + half })
+        };
+        let words = |a: &str, b: &str, c: &str| (a.to_owned(), b.to_owned(), c.to_owned());
+        assert_eq!(told(600.0, 60.0), words("10.0 min", "9.0", "11.0"));
+        // 22.3 h: a minute either way does not show in hours, but in minutes.
+        assert_eq!(told(80_280.0, 60.0), words("1,338 min", "1,337", "1,339"));
+        assert_eq!(told(50.0, 0.0), words("50.0 s", "50.0", "50.0"), "nothing shorter than seconds");
     }
 
     #[test]

@@ -6,6 +6,7 @@
 
 use crate::record::Setting;
 use crate::report::data::Variant;
+use crate::report::style::SERIES_COLOURS as SERIES;
 
 /// Variants that are compared with each other.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,6 +17,27 @@ pub(super) struct Group {
     pub(super) members: Vec<usize>,
     /// What each is called among them.
     pub(super) labels: Vec<String>,
+}
+
+/// How a variant's curve looks on the page.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct Look {
+    /// Which colour of the series.
+    pub(super) colour: usize,
+    /// Which line pattern.
+    pub(super) dash: usize,
+}
+
+/// The look of each of so many variants. Those that are compared differ in colour, and where a colour comes again the
+/// line's pattern tells the two apart. With one group the colours are those of the charts.
+pub(super) fn looks(groups: &[Group], variants: usize) -> Vec<Look> {
+    let mut looks = vec![Look { colour: 0, dash: 0 }; variants];
+    for (place, group) in groups.iter().enumerate() {
+        for (member, &at) in group.members.iter().enumerate() {
+            looks[at] = Look { colour: member % SERIES, dash: place + member / SERIES };
+        }
+    }
+    looks
 }
 
 /// The groups of all variants, in the experiment's order.
@@ -186,9 +208,22 @@ mod tests {
             variant("lazy", "initial"),
             variant("lazy", "update"),
         ];
-        let of: Vec<(&str, &[(&str, &str)])> = all.iter().map(|(name, settings)| (*name, settings.as_slice())).collect();
+        let of: Vec<(&str, &[(&str, &str)])> =
+            all.iter().map(|(name, settings)| (*name, settings.as_slice())).collect();
         let ways: &[&str] = &["direct", "cache", "lazy"];
         assert_eq!(told(&infos(&of)), owned(&[("kind=initial", ways), ("kind=update", ways)]));
+    }
+
+    #[test]
+    fn variants_that_are_compared_differ_in_colour_and_a_colour_comes_again_in_another_pattern() {
+        let group = |members: Vec<usize>| Group { title: String::new(), labels: Vec::new(), members };
+        let ten = looks(&[group((0..10).collect())], 10);
+        assert_eq!((ten[1], ten[9]), (Look { colour: 1, dash: 0 }, Look { colour: 1, dash: 1 }));
+        let two = looks(&[group(vec![0, 2]), group(vec![1, 3])], 4);
+        assert_eq!(
+            two.iter().map(|look| (look.colour, look.dash)).collect::<Vec<_>>(),
+            [(0, 0), (0, 1), (1, 0), (1, 1)]
+        );
     }
 
     #[test]

@@ -16,9 +16,10 @@ use serde::Serialize;
 use self::answer::{Answer, Demand};
 use self::fleet::FleetData;
 use self::series::Series;
+use self::table::Name;
 use super::data::Results;
 use super::format::RateUnit;
-use super::style::{CLUSTER_STATES, Colour, series_colour, series_colour_on_dark, series_dash};
+use super::style::{CLUSTER_STATES, Colour, dash, series_colour, series_colour_on_dark};
 use crate::record::{Limit, Setting};
 
 /// The page's name in a results folder.
@@ -92,20 +93,22 @@ pub(super) fn page(results: &Results) -> String {
     let demands = demands(results);
     let groups = groups::groups(&variants);
     let labels = groups::labels(&variants.iter().collect::<Vec<_>>());
+    let looks = groups::looks(&groups, variants.len());
+    let called: Vec<Name> = labels.into_iter().zip(looks).map(|(label, look)| Name { label, look }).collect();
     let answer = answer::answer(&variants, &groups, &demands);
     let filters = filters(&variants);
     let mut names = Vec::new();
     let told: Vec<VariantData<'_>> = variants
         .iter()
-        .zip(&labels)
-        .map(|(variant, label)| {
+        .zip(&called)
+        .map(|(variant, Name { label, look })| {
             let settings = variant.info.settings.iter().map(|setting| (setting.name.as_str(), setting.value.as_str()));
             let series = series::series(variant, variants.len());
             VariantData {
                 label,
                 name: variant.name(),
-                colours: [css(series_colour(variant.index)), css(series_colour_on_dark(variant.index))],
-                dash: if variants.len() > 1 { series_dash(variant.index) } else { &[] },
+                colours: [css(series_colour(look.colour)), css(series_colour_on_dark(look.colour))],
+                dash: dash(look.dash),
                 settings: std::iter::once(("strategy", variant.info.strategy.as_str())).chain(settings).collect(),
                 link: variant.info.registry_egress_bytes_per_s,
                 targets: variant.runs.iter().map(|run| run.targets).max().unwrap_or(0),
@@ -134,7 +137,8 @@ pub(super) fn page(results: &Results) -> String {
         states: CLUSTER_STATES.iter().map(|&(name, light, dark)| (name, css(light), css(dark))).collect(),
         variants: told,
     };
-    let json = serde_json::to_string(&data).expect("plain fields with text keys are always JSON").replace('<', "\\u003c");
+    let json =
+        serde_json::to_string(&data).expect("plain fields with text keys are always JSON").replace('<', "\\u003c");
     let provenance = &results.provenance;
     let question = if provenance.question.is_empty() { &provenance.experiment } else { &provenance.question };
     filled(
@@ -143,9 +147,9 @@ pub(super) fn page(results: &Results) -> String {
             ("title", &escaped(question)),
             ("extent", &about::extent(provenance, &variants)),
             ("answer", &answer_html(&answer)),
-            ("comparison", &table::table(&variants, &labels, &demands, &answer.best)),
-            ("unfinished", &about::unfinished(&variants, &labels)),
-            ("released", &about::released(&variants, &labels)),
+            ("comparison", &table::table(&variants, &called, &demands, &answer.best)),
+            ("unfinished", &about::unfinished(&variants, &called)),
+            ("released", &about::released(&variants, &called)),
             ("provenance", &about::provenance(provenance, &variants)),
             ("style", &format!("{UPLOT_STYLE}\n{STYLE}")),
             ("licence", &escaped(UPLOT_LICENCE)),
@@ -177,12 +181,12 @@ fn filters(variants: &[super::data::Variant<'_>]) -> Vec<(String, Vec<String>)> 
     filters
 }
 
-/// The fastest variant beside one that stalls; without one, beside the one with the lowest peak.
+/// The fastest variant beside one that stalls; without one, beside the compromise or the one with the lowest peak.
 fn fleets(variants: &[super::data::Variant<'_>], answer: &Answer) -> [usize; 2] {
     let best = answer.best.first().copied().unwrap_or_default();
     let stalls = variants.iter().position(|variant| variant.unfinished().is_some());
     let first = best.fastest.unwrap_or(0);
-    let second = stalls.or(best.lowest).filter(|second| *second != first);
+    let second = stalls.or(best.compromise).or(best.lowest).filter(|second| *second != first);
     [first, second.or_else(|| (0..variants.len()).find(|other| *other != first)).unwrap_or(first)]
 }
 
@@ -193,7 +197,8 @@ fn answer_html(answer: &Answer) -> String {
     if let [(_, text)] = answer.parts.as_slice() {
         return format!("<p>{}</p>", marked(text));
     }
-    let part = |(title, text): &(String, String)| format!("<div><dt>{}</dt><dd>{}</dd></div>", escaped(title), marked(text));
+    let part =
+        |(title, text): &(String, String)| format!("<div><dt>{}</dt><dd>{}</dd></div>", escaped(title), marked(text));
     let parts: Vec<String> = answer.parts.iter().map(part).collect();
     format!("<p>{}</p>\n<dl class=\"parts\">{}</dl>", marked(&answer.lead), parts.join("\n"))
 }

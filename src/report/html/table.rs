@@ -4,10 +4,11 @@
 
 use super::answer::{Best, Demand, judged};
 use super::escaped;
+use super::groups::Look;
 use crate::record::SummaryRow;
 use crate::report::data::Variant;
 use crate::report::format::{RateUnit, TimeUnit, alike, count, number};
-use crate::report::style::{series_colour, series_colour_on_dark, series_dash};
+use crate::report::style::{dash, series_colour, series_colour_on_dark};
 use crate::report::verdicts;
 
 /// One column of medians over runs.
@@ -75,8 +76,20 @@ const COLUMNS: [Column; 9] = [
         spread: Spread::None,
         kind: Kind::Gigabytes,
     },
-    Column { measure: "failed_pulls", heading: "failed pulls", note: "attempts to pull that failed", spread: Spread::None, kind: Kind::Count },
-    Column { measure: "responses_429", heading: "answers 429", note: "requests refused as too many", spread: Spread::None, kind: Kind::Count },
+    Column {
+        measure: "failed_pulls",
+        heading: "failed pulls",
+        note: "attempts to pull that failed",
+        spread: Spread::None,
+        kind: Kind::Count,
+    },
+    Column {
+        measure: "responses_429",
+        heading: "answers 429",
+        note: "requests refused as too many",
+        spread: Spread::None,
+        kind: Kind::Count,
+    },
     Column {
         measure: "exposed_targets",
         heading: "exposed",
@@ -115,41 +128,64 @@ fn unit(kind: Kind, values: &[f64]) -> (f64, &'static str) {
     }
 }
 
+/// What a variant is called and looks like on the page.
+#[derive(Clone, Debug)]
+pub(super) struct Name {
+    pub(super) label: String,
+    pub(super) look: Look,
+}
+
 /// The table, and the sentence of what all variants have in common.
-pub(super) fn table(variants: &[Variant<'_>], labels: &[String], demands: &[Demand], best: &[Best]) -> String {
+pub(super) fn table(variants: &[Variant<'_>], names: &[Name], demands: &[Demand], best: &[Best]) -> String {
     let columns: Vec<Laid> = COLUMNS.iter().filter_map(|column| Laid::out(column, variants)).collect();
-    let (told, shared): (Vec<Laid>, Vec<Laid>) = columns.into_iter().partition(|laid| {
-        matches!(laid.column.measure, "completion_s" | "peak_pulls") || !laid.all_alike()
-    });
-    let mut html = String::from("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-labelledby=\"comparison-title\">\n<table id=\"comparison\">\n<thead><tr>\n");
+    let (told, shared): (Vec<Laid>, Vec<Laid>) = columns
+        .into_iter()
+        .partition(|laid| matches!(laid.column.measure, "completion_s" | "peak_pulls") || !laid.all_alike());
+    let mut html = String::from(
+        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-labelledby=\"comparison-title\">\n<table id=\"comparison\">\n<thead><tr>\n",
+    );
     html.push_str(&heading("variant", "", "", "strategy and setting", "name"));
     html.push_str(&heading("done", "", "", "runs that completed", ""));
+    for (limit, strategy) in demands {
+        let note = match strategy {
+            Some(strategy) => {
+                format!("limit of the experiment for {strategy}; beside the mark, the value that is judged")
+            }
+            None => "limit of the experiment; beside the mark, the value that is judged".to_owned(),
+        };
+        html.push_str(&heading(&limit.to_string(), "", "", &note, "limit"));
+    }
     for laid in &told {
         let spread = match laid.column.spread {
             Spread::None => "",
             Spread::Interval => "[95 %]",
             Spread::Percentiles => "[p5–p95]",
         };
-        html.push_str(&heading(laid.column.heading, laid.unit, if laid.has_spread() { spread } else { "" }, laid.column.note, ""));
-    }
-    for (limit, strategy) in demands {
-        let note = match strategy {
-            Some(strategy) => format!("limit of the experiment for {strategy}; beside the mark, the value that is judged"),
-            None => "limit of the experiment; beside the mark, the value that is judged".to_owned(),
-        };
-        html.push_str(&heading(&limit.to_string(), "", "", &note, "limit"));
+        html.push_str(&heading(
+            laid.column.heading,
+            laid.unit,
+            if laid.has_spread() { spread } else { "" },
+            laid.column.note,
+            "",
+        ));
     }
     html.push_str("</tr></thead>\n<tbody>\n");
     for (at, variant) in variants.iter().enumerate() {
         html.push_str(&format!(
             "<tr data-variant=\"{at}\"><th scope=\"row\" data-sort=\"{at}\"><label title=\"{}\"><input type=\"checkbox\" checked> {} <span>{}</span></label></th>",
             escaped(variant.name()),
-            swatch(variant.index),
-            escaped(&labels[at]),
+            swatch(names[at].look),
+            escaped(&names[at].label),
         ));
         let (finished, runs) = (variant.finished(), variant.runs.len());
         let class = if finished < runs { " class=\"bad\"" } else { "" };
-        html.push_str(&format!("<td data-sort=\"{}\"{class}>{finished}/{runs}</td>", finished as f64 / runs.max(1) as f64));
+        html.push_str(&format!(
+            "<td data-sort=\"{}\"{class}>{finished}/{runs}</td>",
+            finished as f64 / runs.max(1) as f64
+        ));
+        for demand in demands {
+            html.push_str(&verdict(variant, demand));
+        }
         for laid in &told {
             let is_best = best.iter().any(|best| match laid.column.measure {
                 "completion_s" => best.fastest == Some(at),
@@ -157,9 +193,6 @@ pub(super) fn table(variants: &[Variant<'_>], labels: &[String], demands: &[Dema
                 _ => false,
             });
             html.push_str(&laid.cell(at, is_best));
-        }
-        for demand in demands {
-            html.push_str(&verdict(variant, demand));
         }
         html.push_str("</tr>\n");
     }
@@ -172,22 +205,24 @@ pub(super) fn table(variants: &[Variant<'_>], labels: &[String], demands: &[Dema
 }
 
 /// The sample of a variant's line; its colour follows the theme.
-pub(super) fn swatch(index: usize) -> String {
-    let dashes: Vec<String> = series_dash(index).iter().map(|length| format!("{}", length * 0.8)).collect();
+pub(super) fn swatch(look: Look) -> String {
+    let dashes: Vec<String> = dash(look.dash).iter().map(|length| format!("{}", length * 0.8)).collect();
     format!(
         "<svg class=\"swatch\" style=\"--light:{};--dark:{}\" width=\"26\" height=\"8\" aria-hidden=\"true\"><line x1=\"0\" y1=\"4\" x2=\"26\" y2=\"4\" stroke-dasharray=\"{}\"/></svg>",
-        super::css(series_colour(index)),
-        super::css(series_colour_on_dark(index)),
+        super::css(series_colour(look.colour)),
+        super::css(series_colour_on_dark(look.colour)),
         dashes.join(" ")
     )
 }
 
 fn heading(name: &str, unit: &str, spread: &str, note: &str, class: &str) -> String {
-    let unit = if unit.is_empty() { String::new() } else { format!(" <span class=\"unit\">{unit}</span>") };
-    let spread = if spread.is_empty() { String::new() } else { format!(" <span class=\"unit\">{spread}</span>") };
+    let unit = match (unit, spread) {
+        ("", "") => String::new(),
+        _ => format!(" <span class=\"unit\">{}</span>", format!("{unit} {spread}").trim()),
+    };
     let class = if class.is_empty() { String::new() } else { format!(" class=\"{class}\"") };
     format!(
-        "<th scope=\"col\" aria-sort=\"none\"{class}><button type=\"button\" title=\"{}\">{}{unit}{spread}</button></th>\n",
+        "<th scope=\"col\" aria-sort=\"none\"{class}><button type=\"button\" title=\"{}\"><span class=\"sorts\">{}</span>{unit}</button></th>\n",
         escaped(note),
         escaped(name)
     )
