@@ -83,13 +83,17 @@ impl Page {
         }
         page.resize(width, height);
         page.call("Page.navigate", &json!({"url": format!("file://{}", file.display())}));
-        page.wait_until("document.documentElement.classList.contains('drawn')");
+        page.wait_until_drawn();
         page.settle();
         page
     }
 
     /// Calls a method and waits for what it returns.
     pub(crate) fn call(&mut self, method: &str, parameters: &Value) -> Value {
+        self.try_call(method, parameters).unwrap_or_else(|error| panic!("{method}: {error}"))
+    }
+
+    fn try_call(&mut self, method: &str, parameters: &Value) -> Result<Value, Value> {
         self.sent += 1;
         let mut message = json!({"id": self.sent, "method": method, "params": parameters});
         if let Some(session) = &self.session {
@@ -101,8 +105,11 @@ impl Page {
         loop {
             let mut answer = self.from.recv_timeout(PATIENCE).expect("the browser answers");
             if answer["id"] == self.sent {
-                assert!(answer.get("error").is_none(), "{method}: {}", answer["error"]);
-                return answer["result"].take();
+                return if answer.get("error").is_some() {
+                    Err(answer["error"].take())
+                } else {
+                    Ok(answer["result"].take())
+                };
             }
             if answer.get("method").is_some() {
                 self.events.push(answer);
@@ -132,10 +139,13 @@ impl Page {
         self.evaluate(&format!("Boolean({expression})")) == json!(true)
     }
 
-    fn wait_until(&mut self, expression: &str) {
+    /// Waits until the file is loaded and drawn; while it loads, there may be nothing to ask.
+    fn wait_until_drawn(&mut self) {
         let start = Instant::now();
-        while !self.is(expression) {
-            assert!(start.elapsed() < PATIENCE, "{expression} never came true; the browser said {:?}", self.events);
+        let drawn =
+            json!({"expression": "document.documentElement?.classList.contains('drawn')", "returnByValue": true});
+        while !self.try_call("Runtime.evaluate", &drawn).is_ok_and(|answer| answer["result"]["value"] == json!(true)) {
+            assert!(start.elapsed() < PATIENCE, "the page is not drawn; the browser said {:?}", self.complaints());
             std::thread::sleep(Duration::from_millis(50));
         }
     }

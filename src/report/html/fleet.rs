@@ -47,7 +47,7 @@ pub(super) fn fleet(variant: &Variant<'_>, names: &mut Vec<Vec<String>>) -> Flee
     let mut data = FleetData { names: list, step, ..FleetData::default() };
     let mut told_before = 0;
     for (at, cluster) in clusters.iter().enumerate() {
-        let [told, rest @ ..] = moments(cluster).map(|moment| moment.map(|seconds| (seconds / step).round() as i64));
+        let [told, rest @ ..] = moments(cluster).map(|moment| moment.map(|seconds| steps_until(seconds, step)));
         data.told.push(told.map(|told| told - told_before));
         told_before = told.unwrap_or(told_before);
         let mut before = told.unwrap_or(0);
@@ -77,6 +77,12 @@ pub(super) fn fleet(variant: &Variant<'_>, names: &mut Vec<Vec<String>>) -> Flee
         }
     }
     data
+}
+
+/// Whole steps until a moment, rounded up, so that nothing is shown before it happened.
+fn steps_until(seconds: f64, step: f64) -> i64 {
+    // A hair less, so that 10.5 s are not 106 steps of 0.1 s, which is no binary fraction.
+    (seconds / step - 1e-6).ceil() as i64
 }
 
 /// A round step, at least a tenth of a second, with which `longest` seconds are about [`STEPS`] steps.
@@ -133,7 +139,7 @@ mod tests {
         assert_eq!(data.applied, [Some(5), Some(10), None]);
         assert_eq!(data.first, [Some(0), Some(-110), None]);
         assert_eq!(data.last, [Some(95), Some(30), None]);
-        assert_eq!(data.ready, [Some(113), Some(90), None], "half a step is rounded up");
+        assert_eq!(data.ready, [Some(113), Some(90), None], "a part of a step is rounded up");
         assert_eq!((data.offline.as_slice(), data.stages.len()), (&[2][..], 2));
         assert_eq!(data.runs, [(0, 2), (1, 1)]);
         assert_eq!(fleet(&variant, &mut names).names, 0, "a list of names that is known is not kept twice");
