@@ -312,7 +312,6 @@ class Curve {
   key(event) {
     const u = this.chart;
     const width = u.over.clientWidth;
-    const [from, to] = inView();
     const left = u.cursor.left >= 0 ? u.cursor.left : width / 2;
     const step = (event.shiftKey ? 0.1 : 0.01) * width;
     const moves = { ArrowLeft: left - step, ArrowRight: left + step, Home: 0, End: width - 1 };
@@ -321,11 +320,7 @@ class Curve {
       Curve.active = this;
       u.setCursor({ left: Math.min(Math.max(moves[event.key], 0), width - 1), top: 20 });
     } else if (event.key in zooms) {
-      const middle = u.posToVal(left, "x");
-      const [full0, full1] = view.full;
-      const part = zooms[event.key];
-      const zoom = [Math.max(middle - (middle - from) * part, full0), Math.min(middle + (to - middle) * part, full1)];
-      zoomTo(zoom[0] <= full0 && zoom[1] >= full1 ? null : zoom);
+      zoomBy(zooms[event.key], u.posToVal(left, "x"));
     } else if (event.key === "Escape") {
       zoomTo(null);
       this.leave();
@@ -340,6 +335,14 @@ function zoomTo(zoom) {
   if (zoom && !(zoom[1] > zoom[0])) return;
   view.zoom = zoom;
   changed("zoom");
+}
+
+/** Shows a `part` of what is in view, around `middle`. */
+function zoomBy(part, middle) {
+  const [from, to] = inView();
+  const [least, most] = view.full;
+  const zoom = [Math.max(middle - (middle - from) * part, least), Math.min(middle + (to - middle) * part, most)];
+  zoomTo(zoom[0] <= least && zoom[1] >= most ? null : zoom);
 }
 
 function showTip(parts, x, y) {
@@ -362,8 +365,8 @@ function setUpCurves() {
   const axes = () => {
     byId("axis-linear").setAttribute("aria-pressed", !state.log);
     byId("axis-log").setAttribute("aria-pressed", state.log);
-    byId("zoom-reset").disabled = true;
     resetView();
+    refreshZoom();
     drawAll();
   };
   for (const [id, log] of [["axis-linear", false], ["axis-log", true]]) {
@@ -372,15 +375,23 @@ function setUpCurves() {
       changed("axis");
     });
   }
+  const refreshZoom = () => ["zoom-out", "zoom-reset"].forEach((id) => (byId(id).disabled = view.zoom === null));
+  const atSlider = () => {
+    const [from, to] = inView();
+    return Math.min(Math.max(toU(state.time), from), to);
+  };
+  byId("zoom-in").addEventListener("click", () => zoomBy(0.5, atSlider()));
+  byId("zoom-out").addEventListener("click", () => zoomBy(2, atSlider()));
   byId("zoom-reset").addEventListener("click", () => zoomTo(null));
   on("shown", axes);
   on("axis", axes);
   on("theme", drawAll);
   on("zoom", () => {
-    byId("zoom-reset").disabled = view.zoom === null;
+    refreshZoom();
     charts.forEach((chart) => chart.refine());
   });
   on("time", () => charts.forEach((chart) => chart.mark()));
+  addEventListener("scroll", hideTip, { passive: true });
   let width = 0;
   new ResizeObserver(() => {
     if (byId("curves").clientWidth !== width && !document.documentElement.classList.contains("printing")) {

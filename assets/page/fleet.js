@@ -71,8 +71,8 @@ function statesAt(clusters, seconds) {
 const LABEL = 18;
 
 /** Where the squares are: by stage where there are a few stages, else in one block. */
-function layOut(clusters, width, highest) {
-  const few = clusters.stages.length > 1 && clusters.stages.length <= 12;
+function layOut(clusters, width, highest, byStage = true) {
+  const few = byStage && clusters.stages.length > 1 && clusters.stages.length <= 12;
   const groups = few ? clusters.stages.map((name) => ({ name, members: [] })) : [{ name: "", members: [] }];
   for (let at = 0; at < clusters.size; at += 1) groups[few ? clusters.stage[at] : 0].members.push(at);
   const label = few ? LABEL : 0;
@@ -288,7 +288,7 @@ function printFleets() {
     times.push(clusters.end);
     const pictures = [...new Set(times)].map((seconds) => {
       const canvas = make("canvas", {});
-      const counts = drawFleet(canvas, clusters, layOut(clusters, 160, 150), seconds);
+      const counts = drawFleet(canvas, clusters, layOut(clusters, 160, 150, false), seconds);
       return make("figure", {}, canvas, make("figcaption", {}, `${time(seconds)}: ${count(counts[READY])} of ${count(clusters.size)} ready`));
     });
     const heading = make("p", {}, swatchOf(page.variants[place]), ` ${page.variants[place].label}`);

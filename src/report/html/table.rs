@@ -141,11 +141,15 @@ pub(super) fn table(variants: &[Variant<'_>], names: &[Name], demands: &[Demand]
     let (told, shared): (Vec<Laid>, Vec<Laid>) = columns
         .into_iter()
         .partition(|laid| matches!(laid.column.measure, "completion_s" | "peak_pulls") || !laid.all_alike());
+    // Where every run completed, the room is better used.
+    let all_done = variants.iter().all(|variant| variant.finished() == variant.runs.len());
     let mut html = String::from(
         "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-labelledby=\"comparison-title\">\n<table id=\"comparison\">\n<thead><tr>\n",
     );
     html.push_str(&heading("variant", "", "", "strategy and setting", "name"));
-    html.push_str(&heading("done", "", "", "runs that completed", ""));
+    if !all_done {
+        html.push_str(&heading("done", "", "", "runs that completed", ""));
+    }
     for (limit, strategy) in demands {
         let note = match strategy {
             Some(strategy) => {
@@ -177,12 +181,9 @@ pub(super) fn table(variants: &[Variant<'_>], names: &[Name], demands: &[Demand]
             swatch(names[at].look),
             escaped(&names[at].label),
         ));
-        let (finished, runs) = (variant.finished(), variant.runs.len());
-        let class = if finished < runs { " class=\"bad\"" } else { "" };
-        html.push_str(&format!(
-            "<td data-sort=\"{}\"{class}>{finished}/{runs}</td>",
-            finished as f64 / runs.max(1) as f64
-        ));
+        if !all_done {
+            html.push_str(&done(variant));
+        }
         for demand in demands {
             html.push_str(&verdict(variant, demand));
         }
@@ -197,9 +198,10 @@ pub(super) fn table(variants: &[Variant<'_>], names: &[Name], demands: &[Demand]
         html.push_str("</tr>\n");
     }
     html.push_str("</tbody></table></div>\n");
-    let shared: Vec<String> = shared.iter().filter_map(Laid::sentence).collect();
-    if !shared.is_empty() && variants.len() > 1 {
-        html.push_str(&format!("<p class=\"note\">The same for all variants: {}.</p>\n", shared.join("; ")));
+    let mut told_once: Vec<String> = if all_done { vec!["every run completed".to_owned()] } else { Vec::new() };
+    told_once.extend(shared.iter().filter_map(Laid::sentence));
+    if !told_once.is_empty() && variants.len() > 1 {
+        html.push_str(&format!("<p class=\"note\">The same for all variants: {}.</p>\n", told_once.join("; ")));
     }
     html
 }
@@ -226,6 +228,13 @@ fn heading(name: &str, unit: &str, spread: &str, note: &str, class: &str) -> Str
         escaped(note),
         escaped(name)
     )
+}
+
+/// How many runs completed.
+fn done(variant: &Variant<'_>) -> String {
+    let (finished, runs) = (variant.finished(), variant.runs.len());
+    let class = if finished < runs { " class=\"bad\"" } else { "" };
+    format!("<td data-sort=\"{}\"{class}>{finished}/{runs}</td>", finished as f64 / runs.max(1) as f64)
 }
 
 /// The mark of a limit and the value that was judged.
