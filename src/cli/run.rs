@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Args;
-use fleetsim::record::{InputDigest, Journal, Provenance, Publication, Published, Tables, VariantInfo, VariantRecord};
+use fleetsim::record::{
+    InputDigest, Journal, LimitInfo, Provenance, Publication, Published, Tables, VariantInfo, VariantRecord,
+};
 use fleetsim::scenario::Experiment;
 use fleetsim::{report, study};
 
@@ -129,6 +131,11 @@ fn provenance(experiment: &Experiment, args: &RunArgs) -> Provenance {
             registry_egress_bytes_per_s: Some(variant.scenario.world.registry.egress.get()),
             precision: None,
         })
+        .collect();
+    provenance.limits = experiment
+        .assertions
+        .iter()
+        .map(|demand| LimitInfo { limit: demand.limit.to_string(), strategy: demand.strategy.clone() })
         .collect();
     provenance
 }

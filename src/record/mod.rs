@@ -34,8 +34,8 @@ pub use measures::{MEASURES, Measure};
 #[cfg(feature = "parquet")]
 pub use parquet::{SERIES_FILE, series_parquet};
 pub use provenance::{
-    FileDigest, InputDigest, PROVENANCE_FILE, PrecisionAsked, PrecisionFound, Provenance, SCHEMA_VERSION, Setting,
-    VariantInfo,
+    FileDigest, InputDigest, LimitInfo, PROVENANCE_FILE, PrecisionAsked, PrecisionFound, Provenance, SCHEMA_VERSION,
+    Setting, VariantInfo,
 };
 pub use rows::*;
 pub use spread::{SummaryRow, interval_of_mean};

@@ -48,6 +48,9 @@ pub struct Provenance {
     pub inputs: Vec<InputDigest>,
     /// What was compared, in the experiment's order. Reports show the variants that are listed here.
     pub variants: Vec<VariantInfo>,
+    /// What the experiment asserts of the results; none in results of earlier builds.
+    #[serde(default)]
+    pub limits: Vec<LimitInfo>,
     /// Every other file of the results folder, sorted by path. Filled in when the folder is written.
     #[serde(default)]
     pub files: Vec<FileDigest>,
@@ -69,6 +72,15 @@ pub struct FileDigest {
     pub path: String,
     /// SHA-256 of its bytes, in hexadecimal.
     pub sha256: String,
+}
+
+/// A limit that the experiment asserts.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct LimitInfo {
+    /// As written, such as `completion_p95 < 4h`; [`Limit::parse`](super::Limit::parse) reads it.
+    pub limit: String,
+    /// The strategy whose variants must keep to it; `None`: all must.
+    pub strategy: Option<String>,
 }
 
 /// One variant: a strategy with one choice of swept settings.
@@ -138,7 +150,7 @@ impl Setting {
 }
 
 impl Provenance {
-    /// The provenance of one experiment's results by this program, still without horizon, command, inputs and variants.
+    /// The provenance of one experiment's results by this program, still without horizon, command, inputs, variants and limits.
     #[must_use]
     pub fn new(experiment: &str, question: &str, seed: u64, replicates: u32) -> Self {
         Self {
@@ -154,6 +166,7 @@ impl Provenance {
             command: String::new(),
             inputs: Vec::new(),
             variants: Vec::new(),
+            limits: Vec::new(),
             files: Vec::new(),
         }
     }

@@ -74,6 +74,14 @@ impl Results {
 }
 
 impl<'r> Variant<'r> {
+    /// A variant without any results.
+    #[cfg(test)]
+    pub(super) fn bare(index: usize, info: &'r VariantInfo) -> Self {
+        let (runs, timeline, clusters, summary) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let (short, brief) = (info.variant.clone(), info.variant.clone());
+        Self { index, info, runs, timeline, clusters, short, brief, summary }
+    }
+
     /// The name to show.
     pub(super) fn name(&self) -> &'r str {
         &self.info.variant

@@ -1,16 +1,18 @@
 //! Reports: charts and the comparison table, from recorded results only.
 //!
-//! [`draw_all`] reads a results folder and draws its charts into it, each as SVG and as PNG at twice the size.
+//! [`draw_all`] reads a results folder and draws its charts into it, each as SVG and as PNG at twice the size, and the
+//! page that shows all of it ([`PAGE_FILE`]).
 //! [`Results::read`] with [`table`] gives the comparison that a run prints last, [`json`] the same for programs.
 //!
 //! Charts say how they were made: run and spread in the subtitle, units at the axes, experiment, version and seed in the
-//! footer. The same files give the same bytes. Left out: interaction; the tables are there for that.
+//! footer. The same files give the same bytes. Charts are still; the page has the curves that can be zoomed and chosen.
 
 mod axis;
 mod charts;
 mod data;
 mod format;
 mod frame;
+mod html;
 mod names;
 mod scene;
 mod style;
@@ -31,6 +33,7 @@ use crate::record::RecordError;
 use scene::Scene;
 
 pub use data::Results;
+pub use html::PAGE_FILE;
 pub use table::{SCHEMA_VERSION, json, table};
 pub use verdicts::{Demand, verdicts};
 
@@ -50,20 +53,20 @@ pub enum ReportError {
         /// The file that every results folder has.
         path: PathBuf,
     },
-    /// A chart could not be written.
-    #[error("cannot write the chart {}: {reason}", path.display())]
+    /// A chart or the page could not be written.
+    #[error("cannot write {}: {reason}", path.display())]
     Write {
-        /// The chart's file.
+        /// The file.
         path: PathBuf,
         /// What the file system said.
         reason: String,
     },
 }
 
-/// Draws all charts of a results folder into its folder `charts`, and returns their paths.
+/// Draws all charts of a results folder into its folder `charts`, writes its page, and returns all paths.
 ///
 /// # Errors
-/// When the folder is no results folder, a file in it is missing or damaged, or a chart cannot be written.
+/// When the folder is no results folder, a file in it is missing or damaged, or a chart or the page cannot be written.
 pub fn draw_all(folder: &Path) -> Result<Vec<PathBuf>, ReportError> {
     let results = Results::read(folder)?;
     let charts = folder.join(CHARTS_FOLDER);
@@ -77,6 +80,9 @@ pub fn draw_all(folder: &Path) -> Result<Vec<PathBuf>, ReportError> {
         scene.write_png(&png).map_err(|reason| failed(&png, reason))?;
         paths.extend([svg, png]);
     }
+    let page = folder.join(PAGE_FILE);
+    std::fs::write(&page, html::page(&results)).map_err(|error| failed(&page, error.to_string()))?;
+    paths.push(page);
     Ok(paths)
 }
 

@@ -22,8 +22,11 @@ pub(super) const AXIS: Colour = Colour(0x6B, 0x72, 0x80);
 /// The ground.
 pub(super) const WHITE: Colour = Colour(0xFF, 0xFF, 0xFF);
 
+/// So many variants have a colour of their own.
+pub(super) const SERIES_COLOURS: usize = 8;
+
 /// One colour a variant; after the last it starts again with other patterns.
-const SERIES: [Colour; 8] = [
+const SERIES: [Colour; SERIES_COLOURS] = [
     Colour(0x00, 0x72, 0xB2),
     Colour(0xD5, 0x5E, 0x00),
     Colour(0x00, 0x9E, 0x73),
@@ -32,6 +35,18 @@ const SERIES: [Colour; 8] = [
     Colour(0x56, 0xB4, 0xE9),
     Colour(0x00, 0x00, 0x00),
     Colour(0x66, 0x66, 0x66),
+];
+
+/// The same on a dark ground.
+const SERIES_DARK: [Colour; SERIES_COLOURS] = [
+    Colour(0x4C, 0xA3, 0xE0),
+    Colour(0xF2, 0x8A, 0x3C),
+    Colour(0x2F, 0xBF, 0x92),
+    Colour(0xE0, 0x93, 0xBE),
+    Colour(0xF2, 0xC1, 0x4E),
+    Colour(0x9B, 0xD8, 0xFA),
+    Colour(0xF3, 0xF4, 0xF6),
+    Colour(0xA3, 0xAB, 0xB5),
 ];
 
 /// Lengths of ink and gap in turn; empty for a solid line.
@@ -49,6 +64,16 @@ const DASHES: [&[f64]; 8] = [
 /// The colour of the `index`-th variant of an experiment, the same in all its charts.
 pub(super) const fn series_colour(index: usize) -> Colour {
     SERIES[index % SERIES.len()]
+}
+
+/// The same on a dark ground.
+pub(super) const fn series_colour_on_dark(index: usize) -> Colour {
+    SERIES_DARK[index % SERIES_DARK.len()]
+}
+
+/// The `index`-th line pattern, of solid first.
+pub(super) const fn dash(index: usize) -> &'static [f64] {
+    DASHES[index % DASHES.len()]
 }
 
 /// The line pattern of the `index`-th variant where curves lie over each other. Colour and pattern repeat together
@@ -82,6 +107,18 @@ pub(super) fn shade(share: f64) -> Colour {
     let mixed = |a: u8, b: u8| (f64::from(a) + (f64::from(b) - f64::from(a)) * (at - below as f64)).round() as u8;
     Colour(mixed(a.0, b.0), mixed(a.1, b.1), mixed(a.2, b.2))
 }
+
+/// What one cluster is doing, in the order in which it comes to pass, then what keeps it from going on; on light and on
+/// dark ground.
+pub(super) const CLUSTER_STATES: [(&str, Colour, Colour); 7] = [
+    ("waiting", Colour(0xDD, 0xE1, 0xE6), Colour(0x2B, 0x33, 0x3D)),
+    ("told", Colour(0xF3, 0xD9, 0x8B), Colour(0x85, 0x6A, 0x1E)),
+    ("pulling", Colour(0xE6, 0x9F, 0x00), Colour(0xE6, 0x9F, 0x00)),
+    ("starting", Colour(0x3F, 0x9B, 0xD6), Colour(0x9B, 0xD8, 0xFA)),
+    ("ready", Colour(0x00, 0x4E, 0x86), Colour(0x2F, 0x8A, 0xD0)),
+    ("offline", Colour(0x1F, 0x29, 0x37), Colour(0xA3, 0xAB, 0xB5)),
+    ("defective", Colour(0xB3, 0x26, 0x1E), Colour(0xF0, 0x60, 0x50)),
+];
 
 /// Width of a page.
 pub(super) const PAGE_WIDTH: f64 = 960.0;
@@ -163,6 +200,27 @@ mod tests {
             }
         }
         assert_eq!((shade(-1.0), shade(2.0)), (shade(0.0), shade(1.0)), "outside goes to the ends");
+    }
+
+    #[test]
+    fn the_states_of_a_cluster_are_told_apart_by_any_eye_and_neighbours_in_grey() {
+        let lightness = |colour: Colour| seen(colour, &VISIONS[0])[0];
+        for on_dark in [false, true] {
+            let colours = CLUSTER_STATES.map(|(_, light, dark)| if on_dark { dark } else { light });
+            for pair in colours[..5].windows(2) {
+                let apart = (lightness(pair[0]) - lightness(pair[1])).abs();
+                assert!(apart > 5.0, "{pair:?}, on dark: {on_dark}: {apart:.1}");
+            }
+            for vision in &VISIONS {
+                for (at, &a) in colours.iter().enumerate() {
+                    for &b in &colours[..at] {
+                        let (p, q) = (seen(a, vision), seen(b, vision));
+                        let apart = (p[0] - q[0]).hypot(p[1] - q[1]).hypot(p[2] - q[2]);
+                        assert!(apart > 12.0, "{a:?} and {b:?}, on dark: {on_dark}: {apart:.1}");
+                    }
+                }
+            }
+        }
     }
 
     #[test]

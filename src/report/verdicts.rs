@@ -37,7 +37,7 @@ pub fn verdicts(results: &Results, demands: &[Demand<'_>]) -> (bool, String) {
 }
 
 /// A value of the limit's measure with its unit.
-fn value(limit: &Limit, value: f64) -> String {
+pub(super) fn value(limit: &Limit, value: f64) -> String {
     match limit.measure().unit {
         _ if value.is_infinite() => "never".to_owned(),
         "s" => time(value),

@@ -1,0 +1,43 @@
+// The comparison table: a heading sorts, a tick shows or hides a variant everywhere.
+
+function setUpTable() {
+  const table = byId("comparison");
+  if (!table) return;
+  const headings = [...table.tHead.rows[0].cells];
+  const body = table.tBodies[0];
+  const valueOf = (row, column) => {
+    const text = row.cells[column].dataset.sort;
+    return text === undefined ? null : Number(text);
+  };
+  headings.forEach((heading, column) => {
+    heading.querySelector("button").addEventListener("click", () => {
+      const up = heading.getAttribute("aria-sort") !== "ascending";
+      headings.forEach((other) => other.setAttribute("aria-sort", "none"));
+      heading.setAttribute("aria-sort", up ? "ascending" : "descending");
+      const rows = [...body.rows];
+      rows.sort((a, b) => {
+        const [left, right] = [valueOf(a, column), valueOf(b, column)];
+        // What has no value stays at the end either way.
+        if (left === null || right === null) return (left === null) - (right === null);
+        const order = left - right || Number(a.dataset.variant) - Number(b.dataset.variant);
+        return up ? order : -order;
+      });
+      body.append(...rows);
+    });
+  });
+  for (const row of body.rows) {
+    row.querySelector("input").addEventListener("change", (event) => {
+      state.shown[Number(row.dataset.variant)] = event.target.checked;
+      changed("shown");
+    });
+  }
+  const refresh = () => {
+    for (const row of body.rows) {
+      const shown = state.shown[Number(row.dataset.variant)];
+      row.querySelector("input").checked = shown;
+      row.classList.toggle("off", !shown);
+    }
+  };
+  on("shown", refresh);
+  refresh();
+}

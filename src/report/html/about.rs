@@ -1,0 +1,161 @@
+//! The parts of the page that are text: what did not complete and why, the parameters, and where the results come from.
+
+use super::escaped;
+use super::table::{Name, swatch};
+use crate::record::{Outcome, Provenance};
+use crate::report::data::Variant;
+use crate::report::format::{RateUnit, count, time};
+
+/// Most ways to be held that are written out for one variant.
+const HELD_SHOWN: usize = 3;
+
+/// A box for each variant with runs that did not complete; empty when all did.
+pub(super) fn unfinished(variants: &[Variant<'_>], names: &[Name]) -> String {
+    let mut boxes = String::new();
+    for (variant, name) in variants.iter().zip(names) {
+        let ends = |outcome: Outcome| variant.runs.iter().filter(|run| run.outcome == outcome).count();
+        let (stalled, late) = (ends(Outcome::Stalled), ends(Outcome::Horizon));
+        if stalled + late == 0 {
+            continue;
+        }
+        let mut counts = vec![format!("{} complete", ends(Outcome::Complete))];
+        counts.extend((stalled > 0).then(|| format!("<strong>{stalled} stalled</strong>")));
+        counts.extend((late > 0).then(|| format!("<strong>{late} out of time</strong>")));
+        let left: Vec<u64> = variant
+            .runs
+            .iter()
+            .filter(|run| run.outcome != Outcome::Complete)
+            .map(|run| run.targets - run.targets_done)
+            .collect();
+        let (low, high) = (left.iter().min().copied().unwrap_or(0), left.iter().max().copied().unwrap_or(0));
+        let targets = variant.runs.iter().map(|run| run.targets).max().unwrap_or(0);
+        let shown =
+            if low == high { count(low as f64) } else { format!("{} to {}", count(low as f64), count(high as f64)) };
+        boxes.push_str(&format!(
+            "<article class=\"held\" data-variant-box=\"{}\"><h3>{} {}</h3><p>Of {} runs: {}. Left behind: {shown} of {} clusters.</p>",
+            variant.index,
+            swatch(name.look),
+            escaped(&name.label),
+            variant.runs.len(),
+            counts.join(", "),
+            count(targets as f64),
+        ));
+        let held = held(variant);
+        if !held.is_empty() {
+            boxes.push_str("<p class=\"by\">Held by</p><ul>");
+            for (text, runs) in held.iter().take(HELD_SHOWN) {
+                let times = if *runs == variant.runs.len() {
+                    "every run".to_owned()
+                } else {
+                    format!("{runs} of {} runs", variant.runs.len())
+                };
+                boxes.push_str(&format!("<li>{} <span class=\"unit\">({times})</span></li>", ruled(text)));
+            }
+            if held.len() > HELD_SHOWN {
+                boxes.push_str(&format!("<li>{} more ways; see <code>runs.csv</code></li>", held.len() - HELD_SHOWN));
+            }
+            boxes.push_str("</ul>");
+        }
+        boxes.push_str("</article>\n");
+    }
+    if boxes.is_empty() {
+        return boxes;
+    }
+    format!(
+        "<section id=\"unfinished\" aria-labelledby=\"unfinished-title\"><h2 id=\"unfinished-title\">What does not complete, and the rule that holds it</h2>\n<div class=\"boxes\">{boxes}</div></section>\n"
+    )
+}
+
+/// Each distinct text of what held a run, with how many runs it held; the most common first.
+fn held<'r>(variant: &Variant<'r>) -> Vec<(&'r str, usize)> {
+    let mut held: Vec<(&str, usize)> = Vec::new();
+    for run in variant.runs.iter().filter(|run| run.outcome != Outcome::Complete && !run.held_by.is_empty()) {
+        match held.iter_mut().find(|(text, _)| *text == run.held_by) {
+            Some((_, runs)) => *runs += 1,
+            None => held.push((&run.held_by, 1)),
+        }
+    }
+    held.sort_by_key(|(_, runs)| std::cmp::Reverse(*runs));
+    held
+}
+
+/// The rule's name stands before the colon, and is what one looks for.
+fn ruled(text: &str) -> String {
+    match text.split_once(": ") {
+        Some((rule, rest)) => format!("<strong>{}</strong>: {}", escaped(rule), escaped(rest)),
+        None => escaped(text),
+    }
+}
+
+/// The line under the question: how large, how often, from what.
+pub(super) fn extent(provenance: &Provenance, variants: &[Variant<'_>]) -> String {
+    let s = |number: usize| if number == 1 { "" } else { "s" };
+    let mut parts = vec![format!("{} variant{}", variants.len(), s(variants.len()))];
+    if !variants.is_empty() {
+        parts.insert(0, escaped(&crate::report::data::extent(variants)).replace(", ", " × "));
+    }
+    parts.push(format!("seed {}", provenance.seed));
+    parts.push(format!("fleetsim {}", escaped(&provenance.program_version)));
+    parts.join(" <span aria-hidden=\"true\">·</span> ")
+}
+
+/// Pre-pulls: where the release came later than the start, times of curves count from the start.
+pub(super) fn released(variants: &[Variant<'_>], names: &[Name]) -> String {
+    let of = |(variant, name): (&Variant<'_>, &Name)| {
+        let release = variant.runs.iter().map(|run| run.release_s).fold(0.0, f64::max);
+        (release > 0.0).then(|| format!("{} after {}", escaped(&name.label), time(release)))
+    };
+    let told: Vec<String> = variants.iter().zip(names).filter_map(of).collect();
+    if told.is_empty() {
+        return String::new();
+    }
+    format!(
+        "<p class=\"note\">Curves and squares count from the start of the run. Where images are pulled ahead, the release comes later, and completion counts from it: {}.</p>",
+        told.join("; ")
+    )
+}
+
+/// Parameters and provenance.
+pub(super) fn provenance(provenance: &Provenance, variants: &[Variant<'_>]) -> String {
+    let mut rows = String::new();
+    let mut row = |name: &str, value: &str| rows.push_str(&format!("<dt>{name}</dt><dd>{value}</dd>\n"));
+    row("experiment", &escaped(&provenance.experiment));
+    if !provenance.command.is_empty() {
+        row("the same results again", &format!("<code class=\"command\">{}</code>", escaped(&provenance.command)));
+    }
+    row("seed", &provenance.seed.to_string());
+    row("runs of each variant", &provenance.replicates.to_string());
+    row("a run is given up after", &time(provenance.horizon_s));
+    let mut links: Vec<f64> = variants.iter().filter_map(|variant| variant.info.registry_egress_bytes_per_s).collect();
+    links.sort_by(f64::total_cmp);
+    links.dedup();
+    if !links.is_empty() {
+        let texts: Vec<String> = links.iter().map(|link| RateUnit::for_max(*link).text(*link)).collect();
+        row("the registry's link", &texts.join(", "));
+    }
+    for limit in &provenance.limits {
+        let whom = limit.strategy.as_ref().map_or_else(String::new, |strategy| format!(" for {}", escaped(strategy)));
+        row("limit", &format!("<code>{}</code>{whom}", escaped(&limit.limit)));
+    }
+    row("program", &format!("{} {}", escaped(&provenance.program), escaped(&provenance.program_version)));
+    let inputs: Vec<String> = provenance
+        .inputs
+        .iter()
+        .map(|input| {
+            format!(
+                "<tr><th scope=\"row\">{}</th><td><code>{}</code></td></tr>",
+                escaped(&input.path),
+                escaped(&input.sha256)
+            )
+        })
+        .collect();
+    let inputs = if inputs.is_empty() {
+        String::new()
+    } else {
+        format!(
+            "<h3>Inputs</h3><div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"inputs\"><table class=\"plain\"><thead><tr><th scope=\"col\">file</th><th scope=\"col\">SHA-256</th></tr></thead><tbody>{}</tbody></table></div>\n",
+            inputs.join("\n")
+        )
+    };
+    format!("<dl>{rows}</dl>\n{inputs}")
+}

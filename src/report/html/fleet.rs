@@ -1,0 +1,156 @@
+//! When each cluster of a variant's representative run was told, applied, pulled and was ready: columns of small whole
+//! numbers, each the time since the moment before it, so that ten thousand clusters take little room.
+
+use serde::Serialize;
+
+use crate::record::ClusterRow;
+use crate::report::data::Variant;
+
+/// The longest time is told in at most about so many steps.
+const STEPS: f64 = 20_000.0;
+
+/// The clusters of one variant, in the fleet's order. A column that holds `null` alone is empty.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub(super) struct FleetData {
+    /// The list of names that they have.
+    names: usize,
+    /// The unit of all times, in seconds.
+    step: f64,
+    /// Since the cluster before was told.
+    told: Vec<Option<i64>>,
+    /// Each of these since the last moment before it that the cluster had, or since zero.
+    applied: Vec<Option<i64>>,
+    first: Vec<Option<i64>>,
+    last: Vec<Option<i64>>,
+    ready: Vec<Option<i64>>,
+    /// Clusters that were offline at the start, and those in which the new revision is defective.
+    offline: Vec<usize>,
+    defective: Vec<usize>,
+    /// The stages, and for each run of neighbours in one stage its place among them and its length.
+    stages: Vec<String>,
+    runs: Vec<(usize, usize)>,
+}
+
+/// The clusters of `variant`. `names` collects the distinct lists of cluster names.
+pub(super) fn fleet(variant: &Variant<'_>, names: &mut Vec<Vec<String>>) -> FleetData {
+    let clusters = &variant.clusters;
+    let moments = |cluster: &ClusterRow| {
+        [cluster.told_s, cluster.applied_s, cluster.first_pull_s, cluster.last_pull_s, cluster.ready_s]
+    };
+    let longest = clusters.iter().flat_map(|cluster| moments(cluster)).flatten().fold(0.0, f64::max);
+    let step = step_for(longest);
+    let own: Vec<String> = clusters.iter().map(|cluster| cluster.cluster.clone()).collect();
+    let list = names.iter().position(|other| *other == own).unwrap_or_else(|| {
+        names.push(own);
+        names.len() - 1
+    });
+    let mut data = FleetData { names: list, step, ..FleetData::default() };
+    let mut told_before = 0;
+    for (at, cluster) in clusters.iter().enumerate() {
+        let [told, rest @ ..] = moments(cluster).map(|moment| moment.map(|seconds| steps_until(seconds, step)));
+        data.told.push(told.map(|told| told - told_before));
+        told_before = told.unwrap_or(told_before);
+        let mut before = told.unwrap_or(0);
+        let columns = [&mut data.applied, &mut data.first, &mut data.last, &mut data.ready];
+        for (column, moment) in columns.into_iter().zip(rest) {
+            column.push(moment.map(|moment| moment - before));
+            before = moment.unwrap_or(before);
+        }
+        if cluster.offline {
+            data.offline.push(at);
+        }
+        if cluster.defective {
+            data.defective.push(at);
+        }
+        let stage = data.stages.iter().position(|stage| *stage == cluster.stage).unwrap_or_else(|| {
+            data.stages.push(cluster.stage.clone());
+            data.stages.len() - 1
+        });
+        match data.runs.last_mut() {
+            Some((last, length)) if *last == stage => *length += 1,
+            _ => data.runs.push((stage, 1)),
+        }
+    }
+    for column in [&mut data.told, &mut data.applied, &mut data.first, &mut data.last, &mut data.ready] {
+        if column.iter().all(Option::is_none) {
+            column.clear();
+        }
+    }
+    data
+}
+
+/// Whole steps until a moment, rounded up, so that nothing is shown before it happened.
+fn steps_until(seconds: f64, step: f64) -> i64 {
+    // A hair less, so that 10.5 s are not 106 steps of 0.1 s, which is no binary fraction.
+    (seconds / step - 1e-6).ceil() as i64
+}
+
+/// A round step, at least a tenth of a second, with which `longest` seconds are about [`STEPS`] steps.
+fn step_for(longest: f64) -> f64 {
+    let steps = [0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 60.0, 120.0, 300.0, 600.0];
+    steps.into_iter().find(|step| longest <= step * STEPS).unwrap_or(3600.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::VariantInfo;
+
+    fn cluster(name: &str, stage: &str, moments: [Option<f64>; 5]) -> ClusterRow {
+        let [told_s, applied_s, first_pull_s, last_pull_s, ready_s] = moments;
+        ClusterRow {
+            cluster: name.to_owned(),
+            stage: stage.to_owned(),
+            offline: told_s.is_none(),
+            defective: false,
+            told_s,
+            applied_s,
+            first_pull_s,
+            last_pull_s,
+            ready_s,
+            pulls: 1,
+            failed_pulls: 0,
+            received_bytes: 1,
+        }
+    }
+
+    #[test]
+    fn moments_are_told_since_the_moment_before_and_stages_as_runs() {
+        let rows = [
+            cluster("a", "first", [Some(10.0), Some(10.5), Some(10.5), Some(20.0), Some(31.25)]),
+            // Pulled ahead of the release, so before it was told.
+            cluster("b", "first", [Some(12.0), Some(13.0), Some(2.0), Some(5.0), Some(14.0)]),
+            cluster("c", "rest", [None; 5]),
+        ];
+        let info = VariantInfo {
+            variant: "v".to_owned(),
+            strategy: "s".to_owned(),
+            setting: String::new(),
+            settings: Vec::new(),
+            registry_egress_bytes_per_s: None,
+            precision: None,
+        };
+        let mut variant = Variant::bare(0, &info);
+        variant.clusters = rows.iter().collect();
+        let mut names = Vec::new();
+        let data = fleet(&variant, &mut names);
+        assert_eq!(names, [["a", "b", "c"]]);
+        // A step is 0.1 s: 10 s; then 2 s later; then never.
+        assert_eq!(data.told, [Some(100), Some(20), None]);
+        assert_eq!(data.applied, [Some(5), Some(10), None]);
+        assert_eq!(data.first, [Some(0), Some(-110), None]);
+        assert_eq!(data.last, [Some(95), Some(30), None]);
+        assert_eq!(data.ready, [Some(113), Some(90), None], "a part of a step is rounded up");
+        assert_eq!((data.offline.as_slice(), data.stages.len()), (&[2][..], 2));
+        assert_eq!(data.runs, [(0, 2), (1, 1)]);
+        assert_eq!(fleet(&variant, &mut names).names, 0, "a list of names that is known is not kept twice");
+        assert_eq!(names.len(), 1);
+    }
+
+    #[test]
+    fn long_rollouts_are_told_in_longer_steps() {
+        for (longest, step) in [(0.0, 0.1), (2000.0, 0.1), (2001.0, 0.2), (86_400.0, 5.0), (1e9, 3600.0)] {
+            assert!((step_for(longest) - step).abs() < 1e-12, "{longest}");
+        }
+    }
+}

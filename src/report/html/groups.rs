@@ -1,0 +1,236 @@
+//! Which variants are compared with each other, and what they are called for short.
+//!
+//! Variants of one world (the same fleet, registry and release) are compared. Where every variant is a world of its own,
+//! the settings themselves are the question: then the world's setting with the most values is compared, for each choice
+//! of the others.
+
+use crate::record::Setting;
+use crate::report::data::Variant;
+use crate::report::style::SERIES_COLOURS as SERIES;
+
+/// Variants that are compared with each other.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Group {
+    /// What they have in common and others do not, `name=value` joined by `; `; empty when there is one group.
+    pub(super) title: String,
+    /// Places in the list of variants.
+    pub(super) members: Vec<usize>,
+    /// What each is called among them.
+    pub(super) labels: Vec<String>,
+}
+
+/// How a variant's curve looks on the page.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct Look {
+    /// Which colour of the series.
+    pub(super) colour: usize,
+    /// Which line pattern.
+    pub(super) dash: usize,
+}
+
+/// The look of each of so many variants. Those that are compared differ in colour, and where a colour comes again the
+/// line's pattern tells the two apart. With one group the colours are those of the charts.
+pub(super) fn looks(groups: &[Group], variants: usize) -> Vec<Look> {
+    let mut looks = vec![Look { colour: 0, dash: 0 }; variants];
+    for (place, group) in groups.iter().enumerate() {
+        for (member, &at) in group.members.iter().enumerate() {
+            looks[at] = Look { colour: member % SERIES, dash: place + member / SERIES };
+        }
+    }
+    looks
+}
+
+/// The groups of all variants, in the experiment's order.
+pub(super) fn groups(variants: &[Variant<'_>]) -> Vec<Group> {
+    let settings: Vec<&[Setting]> = variants.iter().map(|variant| variant.info.settings.as_slice()).collect();
+    let worlds = partition(&settings, |setting| !setting.is_of_strategy());
+    let parts = if worlds.len() > 1 && worlds.iter().all(|world| world.len() == 1) {
+        let compared = most_varied(&settings);
+        partition(&settings, |setting| setting.name != compared)
+    } else {
+        worlds
+    };
+    let alone = parts.len() < 2;
+    parts
+        .into_iter()
+        .map(|members| Group {
+            title: if alone { String::new() } else { title(&settings, &members) },
+            labels: labels(&members.iter().map(|&at| &variants[at]).collect::<Vec<_>>()),
+            members,
+        })
+        .collect()
+}
+
+/// Splits the variants by the values of the settings that `by` picks.
+fn partition(settings: &[&[Setting]], by: impl Fn(&Setting) -> bool) -> Vec<Vec<usize>> {
+    let mut parts: Vec<(Vec<&Setting>, Vec<usize>)> = Vec::new();
+    for (at, settings) in settings.iter().enumerate() {
+        let key: Vec<&Setting> = settings.iter().filter(|setting| by(setting)).collect();
+        match parts.iter_mut().find(|(other, _)| *other == key) {
+            Some((_, members)) => members.push(at),
+            None => parts.push((key, vec![at])),
+        }
+    }
+    parts.into_iter().map(|(_, members)| members).collect()
+}
+
+/// The name of the setting with the most values; among equals the first.
+fn most_varied(settings: &[&[Setting]]) -> String {
+    let most = |best: Option<(String, usize)>, (name, values): (String, Vec<String>)| match best {
+        Some(best) if best.1 >= values.len() => Some(best),
+        _ => Some((name, values.len())),
+    };
+    distinct(settings).into_iter().fold(None, most).map_or_else(String::new, |(name, _)| name)
+}
+
+/// Every setting's name with its values, both in order of first appearance.
+pub(super) fn distinct(settings: &[&[Setting]]) -> Vec<(String, Vec<String>)> {
+    let mut found: Vec<(String, Vec<String>)> = Vec::new();
+    for setting in settings.iter().copied().flatten() {
+        let at = found.iter().position(|(name, _)| *name == setting.name).unwrap_or_else(|| {
+            found.push((setting.name.clone(), Vec::new()));
+            found.len() - 1
+        });
+        if !found[at].1.contains(&setting.value) {
+            found[at].1.push(setting.value.clone());
+        }
+    }
+    found
+}
+
+/// The settings that all members share and that differ between groups.
+fn title(settings: &[&[Setting]], members: &[usize]) -> String {
+    let varied = distinct(settings);
+    let shared = |setting: &&Setting| {
+        members.iter().all(|&at| settings[at].contains(setting))
+            && varied.iter().any(|(name, values)| *name == setting.name && values.len() > 1)
+    };
+    let shared: Vec<String> = settings[members[0]]
+        .iter()
+        .filter(shared)
+        .map(|setting| format!("{}={}", setting.name, setting.value))
+        .collect();
+    shared.join("; ")
+}
+
+/// Names without what all of `variants` have in common; the full names where that does not tell them apart.
+pub(super) fn labels(variants: &[&Variant<'_>]) -> Vec<String> {
+    let settings: Vec<&[Setting]> = variants.iter().map(|variant| variant.info.settings.as_slice()).collect();
+    let varied = distinct(&settings);
+    let strategies = variants.iter().any(|variant| variant.info.strategy != variants[0].info.strategy);
+    let label = |variant: &&Variant<'_>| {
+        let own = &variant.info.settings;
+        // A setting that only some have tells them apart too.
+        let tells = |setting: &&Setting| {
+            varied.iter().any(|(name, values)| *name == setting.name && values.len() > 1)
+                || !settings.iter().all(|settings| settings.contains(setting))
+        };
+        let told: Vec<&Setting> = own.iter().filter(tells).collect();
+        let mut parts: Vec<String> = Vec::new();
+        if strategies || told.is_empty() {
+            parts.push(variant.info.strategy.clone());
+        }
+        parts.extend(told.iter().map(|setting| {
+            // A bare number says nothing without its name.
+            let speaks = setting.value.chars().any(char::is_alphabetic);
+            if speaks && !setting.is_of_strategy() {
+                setting.value.clone()
+            } else {
+                format!("{}={}", setting.name, setting.value)
+            }
+        }));
+        parts.join(" · ")
+    };
+    let short: Vec<String> = variants.iter().map(label).collect();
+    let unique = short.iter().enumerate().all(|(at, name)| !short[..at].contains(name));
+    if unique { short } else { variants.iter().map(|variant| variant.name().to_owned()).collect() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::VariantInfo;
+
+    fn setting(path: &str, value: &str) -> Setting {
+        let name = path.rsplit('.').next().expect("a last part").to_owned();
+        Setting { path: path.to_owned(), name, value: value.to_owned() }
+    }
+
+    fn infos(of: &[(&str, &[(&str, &str)])]) -> Vec<VariantInfo> {
+        of.iter()
+            .map(|(strategy, settings)| VariantInfo {
+                variant: format!("{strategy} {settings:?}"),
+                strategy: (*strategy).to_owned(),
+                setting: String::new(),
+                settings: settings.iter().map(|(path, value)| setting(path, value)).collect(),
+                registry_egress_bytes_per_s: None,
+                precision: None,
+            })
+            .collect()
+    }
+
+    fn told(infos: &[VariantInfo]) -> Vec<(String, Vec<String>)> {
+        let variants: Vec<Variant<'_>> = infos.iter().enumerate().map(|(at, info)| Variant::bare(at, info)).collect();
+        groups(&variants).into_iter().map(|group| (group.title, group.labels)).collect()
+    }
+
+    fn owned(of: &[(&str, &[&str])]) -> Vec<(String, Vec<String>)> {
+        let text = |text: &&str| (*text).to_owned();
+        of.iter().map(|(title, labels)| (text(title), labels.iter().map(text).collect())).collect()
+    }
+
+    #[test]
+    fn strategies_of_one_world_are_compared_with_each_other() {
+        const LIMIT: &str = "strategies.git.rancherFleet.maxUnavailable";
+        let of = infos(&[("git", &[(LIMIT, "1")]), ("git", &[(LIMIT, "5%")]), ("all", &[])]);
+        assert_eq!(told(&of), owned(&[("", &["git · maxUnavailable=1", "git · maxUnavailable=5%", "all"])]));
+    }
+
+    #[test]
+    fn strategies_are_compared_within_each_world() {
+        let of = infos(&[
+            ("a", &[("registry.egress", "10 Gbit/s")]),
+            ("b", &[("registry.egress", "10 Gbit/s")]),
+            ("a", &[("registry.egress", "40 Gbit/s")]),
+            ("b", &[("registry.egress", "40 Gbit/s")]),
+        ]);
+        let expected = [("egress=10 Gbit/s", &["a", "b"] as &[&str]), ("egress=40 Gbit/s", &["a", "b"])];
+        assert_eq!(told(&of), owned(&expected), "what a group shares is in its title");
+    }
+
+    #[test]
+    fn where_every_variant_is_a_world_the_setting_with_most_values_is_compared() {
+        let variant = |way, kind| ("s", [("distribution", way), ("release.kind", kind)]);
+        let all = [
+            variant("direct", "initial"),
+            variant("direct", "update"),
+            variant("cache", "initial"),
+            variant("cache", "update"),
+            variant("lazy", "initial"),
+            variant("lazy", "update"),
+        ];
+        let of: Vec<(&str, &[(&str, &str)])> =
+            all.iter().map(|(name, settings)| (*name, settings.as_slice())).collect();
+        let ways: &[&str] = &["direct", "cache", "lazy"];
+        assert_eq!(told(&infos(&of)), owned(&[("kind=initial", ways), ("kind=update", ways)]));
+    }
+
+    #[test]
+    fn variants_that_are_compared_differ_in_colour_and_a_colour_comes_again_in_another_pattern() {
+        let group = |members: Vec<usize>| Group { title: String::new(), labels: Vec::new(), members };
+        let ten = looks(&[group((0..10).collect())], 10);
+        assert_eq!((ten[1], ten[9]), (Look { colour: 1, dash: 0 }, Look { colour: 1, dash: 1 }));
+        let two = looks(&[group(vec![0, 2]), group(vec![1, 3])], 4);
+        assert_eq!(
+            two.iter().map(|look| (look.colour, look.dash)).collect::<Vec<_>>(),
+            [(0, 0), (0, 1), (1, 0), (1, 1)]
+        );
+    }
+
+    #[test]
+    fn names_that_would_not_tell_variants_apart_stay_whole() {
+        let of = infos(&[("a", &[("x.limit", "1")]), ("a", &[("x.limit", "1")])]);
+        let labels = told(&of).remove(0).1;
+        assert_eq!(labels[0], r#"a [("x.limit", "1")]"#);
+    }
+}

@@ -1,0 +1,306 @@
+//! `report.html`: one page that needs no network, made for reading: question, answer, comparison, curves, the fleet over
+//! time, what held a rollout, and where it all comes from.
+//!
+//! The text is written here, so that it is there without scripts and on paper. Curves and the fleet are drawn by the
+//! scripts in `assets/page` from compact columns of numbers, with uPlot (`assets/uplot`, MIT). The same results give the same bytes.
+
+mod about;
+mod answer;
+mod fleet;
+mod groups;
+mod series;
+mod table;
+
+use serde::Serialize;
+
+use self::answer::{Answer, Demand};
+use self::fleet::FleetData;
+use self::series::Series;
+use self::table::Name;
+use super::data::Results;
+use super::format::RateUnit;
+use super::style::{CLUSTER_STATES, Colour, dash, series_colour, series_colour_on_dark};
+use crate::record::{Limit, Setting};
+
+/// The page's name in a results folder.
+pub const PAGE_FILE: &str = "report.html";
+
+/// More variants than this are not all shown at first, if they fall into groups.
+const SHOWN_AT_ONCE: usize = 10;
+/// Completion times that differ by more than this factor get a logarithmic time axis at first.
+const LOG_FROM: f64 = 12.0;
+
+const TEMPLATE: &str = include_str!("../../../assets/page/page.html");
+const STYLE: &str = include_str!("../../../assets/page/page.css");
+/// In the order in which they need each other.
+const SCRIPTS: [&str; 7] = [
+    include_str!("../../../assets/page/state.js"),
+    include_str!("../../../assets/page/format.js"),
+    include_str!("../../../assets/page/table.js"),
+    include_str!("../../../assets/page/variants.js"),
+    include_str!("../../../assets/page/curves.js"),
+    include_str!("../../../assets/page/fleet.js"),
+    include_str!("../../../assets/page/main.js"),
+];
+const UPLOT: &str = include_str!("../../../assets/uplot/uPlot.iife.min.js");
+const UPLOT_STYLE: &str = include_str!("../../../assets/uplot/uPlot.min.css");
+const UPLOT_LICENCE: &str = include_str!("../../../assets/uplot/LICENSE");
+
+/// What the scripts draw from.
+#[derive(Debug, Serialize)]
+struct PageData<'r> {
+    variants: Vec<VariantData<'r>>,
+    /// Lists of cluster names, each once.
+    names: Vec<Vec<String>>,
+    /// Names of settings (and `strategy`) with their values, for choosing variants.
+    filters: Vec<(String, Vec<String>)>,
+    /// Variants that are shown at first.
+    shown: Vec<usize>,
+    /// The two variants whose fleets are shown at first; the same twice when there is one.
+    fleets: [usize; 2],
+    /// Whether the time axis is logarithmic at first.
+    log: bool,
+    /// The unit of egress: its size in bytes per second, and its name.
+    rate: (f64, &'static str),
+    /// The unit that egress is told in, in bytes per second.
+    egress_unit: f64,
+    /// Names of the states of a cluster with their colours on light and dark ground.
+    states: Vec<(&'static str, String, String)>,
+}
+
+#[derive(Debug, Serialize)]
+struct VariantData<'r> {
+    label: &'r str,
+    name: &'r str,
+    /// On light and on dark ground.
+    colours: [String; 2],
+    dash: &'static [f64],
+    /// `strategy` and the settings, name and value.
+    settings: Vec<(&'r str, &'r str)>,
+    /// The registry's link in bytes per second; `null` when unlimited.
+    link: Option<f64>,
+    targets: u64,
+    runs: usize,
+    /// When nothing happens any more in the run that is shown, in seconds.
+    end: f64,
+    series: Series,
+    fleet: FleetData,
+}
+
+/// The page of these results.
+pub(super) fn page(results: &Results) -> String {
+    let variants = results.variants();
+    let demands = demands(results);
+    let groups = groups::groups(&variants);
+    let labels = groups::labels(&variants.iter().collect::<Vec<_>>());
+    let looks = groups::looks(&groups, variants.len());
+    let called: Vec<Name> = labels.into_iter().zip(looks).map(|(label, look)| Name { label, look }).collect();
+    let answer = answer::answer(&variants, &groups, &demands, results.provenance.seed);
+    let filters = filters(&variants);
+    let mut names = Vec::new();
+    let told: Vec<VariantData<'_>> = variants
+        .iter()
+        .zip(&called)
+        .map(|(variant, Name { label, look })| {
+            let settings = variant.info.settings.iter().map(|setting| (setting.name.as_str(), setting.value.as_str()));
+            let series = series::series(variant, variants.len());
+            VariantData {
+                label,
+                name: variant.name(),
+                colours: [css(series_colour(look.colour)), css(series_colour_on_dark(look.colour))],
+                dash: dash(look.dash),
+                settings: std::iter::once(("strategy", variant.info.strategy.as_str())).chain(settings).collect(),
+                link: variant.info.registry_egress_bytes_per_s,
+                targets: variant.runs.iter().map(|run| run.targets).max().unwrap_or(0),
+                runs: variant.runs.len(),
+                end: series.end(),
+                series,
+                fleet: fleet::fleet(variant, &mut names),
+            }
+        })
+        .collect();
+    let first_group = || groups.first().map(|group| group.members.clone()).unwrap_or_default();
+    let shown = if variants.len() > SHOWN_AT_ONCE { first_group() } else { (0..variants.len()).collect() };
+    let fleets = fleets(&variants, &answer);
+    let ends = || shown.iter().map(|&at| told[at].end).filter(|end| *end > 0.0);
+    let log = ends().fold(0.0, f64::max) > LOG_FROM * ends().fold(f64::INFINITY, f64::min);
+    let greatest = results.tables.runs.iter().map(|run| run.egress_peak_1s_bytes_per_s).fold(0.0, f64::max);
+    let rate = RateUnit::for_max(greatest);
+    let data = PageData {
+        names,
+        filters,
+        fleets,
+        log,
+        shown,
+        rate: (rate.bytes_per_s, rate.name),
+        egress_unit: series::EGRESS_UNIT,
+        states: CLUSTER_STATES.iter().map(|&(name, light, dark)| (name, css(light), css(dark))).collect(),
+        variants: told,
+    };
+    let json =
+        serde_json::to_string(&data).expect("plain fields with text keys are always JSON").replace('<', "\\u003c");
+    let provenance = &results.provenance;
+    let question = if provenance.question.is_empty() { &provenance.experiment } else { &provenance.question };
+    filled(
+        TEMPLATE,
+        &[
+            ("title", &escaped(question)),
+            ("extent", &about::extent(provenance, &variants)),
+            ("answer", &answer_html(&answer)),
+            ("comparison", &table::table(&variants, &called, &demands, &answer.best)),
+            ("unfinished", &about::unfinished(&variants, &called)),
+            ("released", &about::released(&variants, &called)),
+            ("provenance", &about::provenance(provenance, &variants)),
+            ("style", &format!("{UPLOT_STYLE}\n{STYLE}")),
+            ("licence", &escaped(UPLOT_LICENCE)),
+            ("data", &json),
+            ("uplot", UPLOT),
+            ("scripts", &SCRIPTS.join("\n")),
+        ],
+    )
+}
+
+/// The limits that the experiment asserts. One that this build cannot read was written by another and is left out.
+fn demands(results: &Results) -> Vec<Demand> {
+    let limits = results.provenance.limits.iter();
+    limits.filter_map(|info| Some((Limit::parse(&info.limit).ok()?, info.strategy.clone()))).collect()
+}
+
+/// What variants can be chosen by: every setting, and the strategy, with at least two values.
+fn filters(variants: &[super::data::Variant<'_>]) -> Vec<(String, Vec<String>)> {
+    let settings: Vec<&[Setting]> = variants.iter().map(|variant| variant.info.settings.as_slice()).collect();
+    let mut strategies: Vec<String> = Vec::new();
+    for variant in variants {
+        if !strategies.contains(&variant.info.strategy) {
+            strategies.push(variant.info.strategy.clone());
+        }
+    }
+    let mut filters = vec![("strategy".to_owned(), strategies)];
+    filters.extend(groups::distinct(&settings));
+    filters.retain(|(_, values)| values.len() > 1);
+    filters
+}
+
+/// The fastest variant beside one that stalls; without one, beside the compromise or the one with the lowest peak.
+fn fleets(variants: &[super::data::Variant<'_>], answer: &Answer) -> [usize; 2] {
+    let best = answer.best.first().copied().unwrap_or_default();
+    let stalls = variants.iter().position(|variant| variant.unfinished().is_some());
+    let first = best.fastest.unwrap_or(0);
+    let second = stalls.or(best.compromise).or(best.lowest).filter(|second| *second != first);
+    [first, second.or_else(|| (0..variants.len()).find(|other| *other != first)).unwrap_or(first)]
+}
+
+fn answer_html(answer: &Answer) -> String {
+    if answer.parts.is_empty() {
+        return "<p>No variant has a run.</p>".to_owned();
+    }
+    if let [(_, text)] = answer.parts.as_slice() {
+        return format!("<p>{}</p>", marked(text));
+    }
+    let part =
+        |(title, text): &(String, String)| format!("<div><dt>{}</dt><dd>{}</dd></div>", escaped(title), marked(text));
+    let parts: Vec<String> = answer.parts.iter().map(part).collect();
+    format!("<p>{}</p>\n<dl class=\"parts\">{}</dl>", marked(&answer.lead), parts.join("\n"))
+}
+
+/// Text with names in backticks, as HTML.
+fn marked(text: &str) -> String {
+    let mut html = String::new();
+    for (at, part) in text.split('`').enumerate() {
+        let part = escaped(part);
+        html.push_str(&if at % 2 == 1 { format!("<strong>{part}</strong>") } else { part });
+    }
+    html
+}
+
+/// `text` as it may stand in HTML and in its attributes.
+fn escaped(text: &str) -> String {
+    let mut html = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '&' => html.push_str("&amp;"),
+            '<' => html.push_str("&lt;"),
+            '>' => html.push_str("&gt;"),
+            '"' => html.push_str("&quot;"),
+            '\'' => html.push_str("&#39;"),
+            _ => html.push(letter),
+        }
+    }
+    html
+}
+
+fn css(Colour(red, green, blue): Colour) -> String {
+    format!("#{red:02x}{green:02x}{blue:02x}")
+}
+
+/// The template with each `{{name}}` replaced by its text; what stands in the texts is not looked at.
+///
+/// # Panics
+/// When the template names something else.
+fn filled(template: &str, texts: &[(&str, &str)]) -> String {
+    let mut page = String::new();
+    let mut rest = template;
+    while let Some((before, after)) = rest.split_once("{{") {
+        let (name, after) = after.split_once("}}").expect("a name in the template ends");
+        let (_, text) = texts.iter().find(|(known, _)| *known == name).expect("every name in the template is known");
+        page.push_str(before);
+        page.push_str(text);
+        rest = after;
+    }
+    page.push_str(rest);
+    page
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::synthetic::{Fleet, six_settings};
+    use super::*;
+
+    fn results(fleet: &Fleet) -> Results {
+        let home = tempfile::tempdir().expect("a temporary folder");
+        fleet.publish(&home.path().join("results"));
+        Results::read(&home.path().join("results")).expect("readable")
+    }
+
+    #[test]
+    fn what_users_wrote_is_text_on_the_page_and_never_markup() {
+        let mut results = results(&Fleet { replicates: 2, ..six_settings() });
+        results.provenance.question = "</title><script>alert('{{data}}')</script>".to_owned();
+        results.provenance.variants[0].settings[0].value = "</script><b>".to_owned();
+        let page = page(&results);
+        assert!(page.contains("<title>&lt;/title&gt;&lt;script&gt;alert(&#39;{{data}}&#39;)&lt;/script&gt;</title>"));
+        assert!(!page.contains("<script>alert") && !page.contains("</script><b>"));
+        assert!(page.contains("\\u003c/script>\\u003cb>"), "in the data, and still JSON");
+    }
+
+    #[test]
+    fn the_same_results_give_the_same_page_and_it_names_no_place_in_the_network() {
+        let results = results(&Fleet { replicates: 2, ..six_settings() });
+        let page = page(&results);
+        assert_eq!(page, super::page(&results));
+        let loads = ["src=\"http", "href=\"http", "url(http", "@import", "fetch(", "XMLHttpRequest", "WebSocket"];
+        for load in loads {
+            assert!(!page.contains(load), "{load}");
+        }
+        assert!(page.contains("default-src 'none'"));
+    }
+
+    #[test]
+    fn results_without_runs_or_variants_make_a_page_too() {
+        for fleet in [Fleet { replicates: 0, ..six_settings() }, Fleet { waves: Vec::new(), ..six_settings() }] {
+            assert!(page(&results(&fleet)).contains("No variant has a run."));
+        }
+    }
+
+    #[test]
+    fn a_limit_gets_a_column_with_a_verdict_for_each_variant() {
+        let mut results = results(&Fleet { replicates: 2, ..six_settings() });
+        let limit = |limit: &str| crate::record::LimitInfo { limit: limit.to_owned(), strategy: None };
+        results.provenance.limits = vec![limit("peak_pulls < 1000")];
+        let page = page(&results);
+        assert!(page.contains("peak_pulls &lt; 1000"));
+        // Three pulls a cluster: 1, 50, 100 and 250 clusters at once stay below, 500 and 1 000 do not.
+        assert_eq!(page.matches("class=\"ok\"").count(), 4);
+        assert_eq!(page.matches("class=\"bad\"").count(), 2);
+    }
+}
