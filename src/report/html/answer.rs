@@ -358,11 +358,15 @@ mod tests {
             "{text}"
         );
         assert!(
-            text.contains("The lowest peak, 3 pulls at once, is that of `maxUnavailable=1`, which takes "),
+            text.contains("The lowest peak, 6 pulls at once, is that of `maxUnavailable=1`, which takes "),
             "{text}"
         );
         assert!(text.contains(" longer (95 % interval of the paired difference "), "{text}");
-        assert_eq!(answer.best, [Best { fastest: Some(5), lowest: Some(0), compromise: None }]);
+        assert!(
+            text.contains(" Within twice the fastest time, `maxUnavailable=250` keeps the peak lowest: 750 pulls"),
+            "{text}"
+        );
+        assert_eq!(answer.best, [Best { fastest: Some(5), lowest: Some(0), compromise: Some(3) }]);
     }
 
     #[test]
