@@ -16,6 +16,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 const NAMES: [&str; 5] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"];
 
 /// The browser on the search path. `None` says so on stderr; where `CI` is set there must be one.
+#[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
 pub(crate) fn find() -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let found = std::env::split_paths(&path)
@@ -128,6 +129,13 @@ impl Page {
     pub(crate) fn number(&mut self, expression: &str) -> f64 {
         let value = self.evaluate(expression);
         value.as_f64().unwrap_or_else(|| panic!("{expression} is {value}, no number"))
+    }
+
+    /// A number of things.
+    pub(crate) fn whole(&mut self, expression: &str) -> i64 {
+        let value = self.number(expression);
+        assert!(value.fract().abs() < f64::EPSILON, "{expression} is {value}, not whole");
+        value as i64
     }
 
     pub(crate) fn text(&mut self, expression: &str) -> String {

@@ -10,7 +10,6 @@ use std::sync::LazyLock;
 
 use assert_cmd::Command;
 use browser::Page;
-use serde_json::json;
 
 /// Four variants, of which one can never go on: a maxUpdate of 0 syncs nothing, ever.
 const EXPERIMENT: &str = r#"
@@ -129,12 +128,12 @@ fn the_page_tells_question_answer_and_what_is_stuck_and_draws_every_curve() {
     assert!(held.contains("0 complete, 3 stalled") && held.contains("Left behind: 60 of 60 clusters"), "{held}");
     assert!(held.contains("maxUpdate: a maxUpdate of 0"), "{held}");
     for curve in ["pulls", "egress", "ready"] {
-        let blue = page.number(&pixels(&format!("#curve-{curve} canvas"), BLUE));
-        assert!(blue > 100.0, "{curve}: {blue} pixels of the first variant's colour");
+        let blue = page.whole(&pixels(&format!("#curve-{curve} canvas"), BLUE));
+        assert!(blue > 100, "{curve}: {blue} pixels of the first variant's colour");
     }
     for state in [READY, "#dde1e6"] {
-        let squares = page.number(&pixels(&format!("#fleet-{}", u32::from(state != READY)), state));
-        assert!(squares > 500.0, "{state}: {squares} pixels");
+        let squares = page.whole(&pixels(&format!("#fleet-{}", u32::from(state != READY)), state));
+        assert!(squares > 500, "{state}: {squares} pixels");
     }
     assert_quiet(&page);
 }
@@ -144,26 +143,26 @@ fn the_slider_moves_the_waves_by_keyboard_alone() {
     let Some(mut page) = small(1280, 900) else { return };
     page.evaluate("document.getElementById('time').focus()");
     page.press("Home", 1);
-    assert_eq!(page.number(&counted(0, "waiting")), 60.0);
-    assert_eq!(page.number(&pixels("#fleet-0", READY)), 0.0);
-    let mut ready = 0.0;
+    assert_eq!(page.whole(&counted(0, "waiting")), 60);
+    assert_eq!(page.whole(&pixels("#fleet-0", READY)), 0);
+    let mut ready = 0;
     let mut seen = Vec::new();
     for _ in 0..20 {
         page.press("ArrowRight", 50);
-        let now = page.number(&counted(0, "ready"));
+        let now = page.whole(&counted(0, "ready"));
         assert!(now >= ready, "the fleet comes round: {now} after {ready}");
         ready = now;
         seen.push(now);
         let states = ["waiting", "told", "pulling", "starting", "ready", "offline", "defective"];
-        let all: f64 = states.map(|state| page.number(&counted(0, state))).iter().sum();
-        assert_eq!(all, 60.0, "every cluster is in one state");
+        let all: i64 = states.map(|state| page.whole(&counted(0, state))).iter().sum();
+        assert_eq!(all, 60, "every cluster is in one state");
     }
     seen.dedup();
     assert!(seen.len() > 2, "in waves, not at once: {seen:?}");
     page.press("End", 1);
     // The fastest variant completes in all runs, the stuck one has none done: as `targets_done` says.
-    assert_eq!((page.number(&counted(0, "ready")), page.number(&counted(1, "ready"))), (60.0, 0.0));
-    assert!(page.number(&pixels("#fleet-0", READY)) > 500.0);
+    assert_eq!((page.whole(&counted(0, "ready")), page.whole(&counted(1, "ready"))), (60, 0));
+    assert!(page.whole(&pixels("#fleet-0", READY)) > 500);
     assert!(
         page.text("document.getElementById('time').getAttribute('aria-valuetext')")
             .ends_with("60 of 60 clusters ready")
@@ -207,16 +206,16 @@ fn a_heading_sorts_the_table_and_sorts_it_back() {
 fn a_variant_that_is_switched_off_leaves_the_curves_and_comes_back() {
     let Some(mut page) = small(1280, 900) else { return };
     let blue = pixels("#curve-pulls canvas", BLUE);
-    let before = page.number(&blue);
+    let before = page.whole(&blue);
     page.evaluate("document.querySelector('#comparison tbody input').click()");
     page.settle();
-    assert!(page.number(&blue) < before / 20.0, "its line is gone");
+    assert!(page.whole(&blue) < before / 20, "its line is gone");
     assert_eq!(page.text("document.querySelector('#chips .toggle').getAttribute('aria-pressed')"), "false");
     assert_eq!(page.text("document.getElementById('shown').textContent"), "3 of 4 variants are shown.");
     page.evaluate("document.querySelector('#chips .only').click()");
     page.settle();
-    assert!(page.number(&blue) > 100.0);
-    assert_eq!(page.number("document.querySelectorAll('#comparison input:checked').length"), 1.0);
+    assert!(page.whole(&blue) > 100);
+    assert_eq!(page.whole("document.querySelectorAll('#comparison input:checked').length"), 1);
     page.evaluate("document.getElementById('show-none').click()");
     page.settle();
     page.evaluate("document.getElementById('show-all').click()");
@@ -224,7 +223,7 @@ fn a_variant_that_is_switched_off_leaves_the_curves_and_comes_back() {
     // By strategy: the two settings of one strategy.
     page.evaluate("(() => { const select = document.getElementById('filter-strategy'); select.value = 'careful'; select.dispatchEvent(new Event('change')); })()");
     page.settle();
-    assert_eq!(page.number("document.querySelectorAll('#comparison input:checked').length"), 2.0);
+    assert_eq!(page.whole("document.querySelectorAll('#comparison input:checked').length"), 2);
     assert_quiet(&page);
 }
 
@@ -233,18 +232,18 @@ fn the_curves_tell_values_under_the_mouse_and_zoom() {
     let Some(mut page) = small(1280, 900) else { return };
     page.point("#curve-ready .u-over", 0.9, 0.5);
     assert!(!page.is("document.getElementById('tip').hidden"));
-    assert_eq!(page.number("document.querySelectorAll('#tip tr').length"), 4.0, "a value for every variant");
+    assert_eq!(page.whole("document.querySelectorAll('#tip tr').length"), 4, "a value for every variant");
     page.evaluate("document.getElementById('curve-pulls').focus()");
     page.press("ArrowRight", 1);
     page.press("+", 2);
     assert!(!page.is("document.getElementById('zoom-reset').disabled"), "zoomed in");
-    assert!(page.number(&pixels("#curve-pulls canvas", "#e3e7ec")) > 0.0, "the grid is drawn");
+    assert!(page.whole(&pixels("#curve-pulls canvas", "#e3e7ec")) > 0, "the grid is drawn");
     page.press("Escape", 1);
     assert!(page.is("document.getElementById('zoom-reset').disabled"), "zoomed out");
     for axis in ["axis-linear", "axis-log"] {
         page.evaluate(&format!("document.getElementById('{axis}').click()"));
         page.settle();
-        assert!(page.number(&pixels("#curve-ready canvas", BLUE)) > 50.0, "{axis}");
+        assert!(page.whole(&pixels("#curve-ready canvas", BLUE)) > 50, "{axis}");
     }
     assert_quiet(&page);
 }
@@ -256,7 +255,7 @@ fn dark_paper_and_phone_have_their_own_look() {
     let light = page.text(ground);
     page.emulate("", "dark");
     assert_ne!(page.text(ground), light);
-    assert!(page.number(&pixels("#curve-ready canvas", "#4ca3e0")) > 50.0, "the first variant's colour on dark ground");
+    assert!(page.whole(&pixels("#curve-ready canvas", "#4ca3e0")) > 50, "the first variant's colour on dark ground");
     page.evaluate("document.getElementById('theme').click()");
     assert_eq!(page.text(ground), light, "the button has the last word");
     page.emulate("print", "light");
@@ -268,7 +267,7 @@ fn dark_paper_and_phone_have_their_own_look() {
         assert!(page.is(&visible(shown)), "{shown} is for paper");
     }
     page.evaluate("dispatchEvent(new Event('beforeprint'))");
-    assert!(page.number("document.querySelectorAll('#print-fleets canvas').length") >= 4.0, "the fleet at a few times");
+    assert!(page.whole("document.querySelectorAll('#print-fleets canvas').length") >= 4, "the fleet at a few times");
     page.evaluate("dispatchEvent(new Event('afterprint'))");
     page.emulate("", "light");
     page.resize(390, 844);
@@ -276,7 +275,7 @@ fn dark_paper_and_phone_have_their_own_look() {
     page.settle();
     let (wide, room) = (page.number("document.scrollingElement.scrollWidth"), page.number("innerWidth"));
     assert!(wide <= room && room <= 390.0, "{wide} px of page in {room} px");
-    assert!(page.number(&pixels("#curve-ready canvas", BLUE)) > 50.0, "curves are drawn again for a narrow page");
+    assert!(page.whole(&pixels("#curve-ready canvas", BLUE)) > 50, "curves are drawn again for a narrow page");
     assert_quiet(&page);
 }
 
@@ -290,7 +289,7 @@ fn ten_thousand_clusters_are_drawn_and_move_without_delay() {
     let mut page = Page::open(&browser, &file, 1280, 900);
     page.evaluate("document.getElementById('time').focus()");
     page.press("Home", 1);
-    assert_eq!(page.number(&counted(0, "waiting")), 10_000.0);
+    assert_eq!(page.whole(&counted(0, "waiting")), 10_000);
     let took = page.number(
         "(() => {
             const slider = document.getElementById('time');
@@ -304,14 +303,14 @@ fn ten_thousand_clusters_are_drawn_and_move_without_delay() {
     );
     assert!(took < 250.0, "{took} ms for one step of time");
     page.press("End", 1);
-    assert_eq!(page.number(&counted(0, "ready")), 10_000.0);
-    let elements = page.number("document.querySelectorAll('*').length");
-    assert!(elements < 1500.0, "{elements} elements: squares are not elements");
+    assert_eq!(page.whole(&counted(0, "ready")), 10_000);
+    let elements = page.whole("document.querySelectorAll('*').length");
+    assert!(elements < 1500, "{elements} elements: squares are not elements");
     page.point("#fleet-0", 0.5, 0.4);
     let tip = page.text("document.getElementById('tip').textContent");
     assert!(tip.starts_with("site-") && tip.contains("batch 2"), "{tip}");
-    let done = json!(page.number(&counted(0, "ready")));
+    let done = page.whole(&counted(0, "ready"));
     let runs = fs::read_to_string(folder.path().join("out/runs.csv")).expect("runs.csv");
-    assert!(runs.contains(&format!(",{done},").replace(".0,", ",")), "as targets_done says");
+    assert!(runs.contains(&format!(",{done},")), "as targets_done says");
     assert_quiet(&page);
 }

@@ -361,6 +361,10 @@ mod tests {
             "{text}"
         );
         assert!(text.contains(" longer (95 % interval of the paired difference "), "{text}");
+        assert!(
+            text.contains(" Within twice the fastest time, `maxUnavailable=25%` keeps the peak lowest: 750 pulls"),
+            "{text}"
+        );
         assert_eq!(answer.best, [Best { fastest: Some(5), lowest: Some(0), compromise: Some(3) }]);
     }
 
