@@ -88,7 +88,7 @@ fn some_of(names: &[String]) -> String {
     if names.len() > SHOWN { format!("{shown} and {} more", names.len() - SHOWN) } else { shown }
 }
 
-fn provenance(experiment: &Experiment, args: &ExperimentArgs) -> Provenance {
+pub(super) fn provenance(experiment: &Experiment, args: &ExperimentArgs) -> Provenance {
     let mut provenance =
         Provenance::new(&experiment.name, &experiment.question, experiment.seed, experiment.replicates);
     let horizons = experiment.variants.iter().map(|variant| variant.scenario.horizon.as_secs_f64());
@@ -135,7 +135,7 @@ fn reproduce(args: &ExperimentArgs) -> String {
 
 /// What makes a run what it is: the program, the experiment's files, the root of all luck. Two builds of one version may
 /// simulate differently, so the program is known by its file.
-fn run_key(experiment: &Experiment) -> Vec<u8> {
+pub(super) fn run_key(experiment: &Experiment) -> Vec<u8> {
     let program = std::env::current_exe().and_then(std::fs::metadata);
     let built = program.and_then(|file| Ok((file.len(), file.modified()?)));
     let variants: Vec<&str> = experiment.variants.iter().map(|variant| variant.label.as_str()).collect();
@@ -167,7 +167,7 @@ fn simulate(experiment: &Experiment, journal: &Journal, threads: Option<u16>) ->
 }
 
 /// A bar on stderr; silent when that is not a terminal.
-fn progress_bar(runs: u64) -> ProgressBar {
+pub(super) fn progress_bar(runs: u64) -> ProgressBar {
     let bar = ProgressBar::new(runs).with_style(
         ProgressStyle::with_template("simulating {wide_bar} {pos}/{len} runs, {eta} left")
             .expect("the template is well-formed"),

@@ -7,14 +7,17 @@
 //! - [`Tables::of`] makes the tables from them, [`Tables::files`] writes them as CSV, [`Tables::read`] reads them back.
 //! - [`MEASURES`] defines each measure once: name, unit, meaning.
 //! - [`Provenance`] says where results come from; [`Publication`] publishes a folder as a whole or not at all.
-//! - [`Limit`] is what a user demands of a measure.
+//! - [`Limit`] is what a user demands of a measure, [`Aim`] the measure that is to be small; [`PlanRecord`] is what a
+//!   search for settings found.
 //! - [`Journal`] keeps the finished runs of a study until its results are published.
 
+mod aim;
 mod error;
 mod folder;
 mod journal;
 mod limit;
 mod measures;
+mod plan;
 mod provenance;
 mod rows;
 mod spread;
@@ -23,11 +26,15 @@ mod tables;
 mod testing;
 mod timeline;
 
+pub use aim::Aim;
 pub use error::RecordError;
 pub use folder::{Publication, Published};
 pub use journal::{Journal, RunId};
-pub use limit::{Limit, LimitError, SHORT_NAMES, Verdict};
+pub use limit::{Limit, LimitError, SHORT_NAMES, Statistic, Verdict};
 pub use measures::{MEASURES, Measure};
+pub use plan::{
+    Answer, Axis, Candidate, Exhaustive, Kept, PLAN_FILE, PlanRecord, Question, Snippet, Span, Standing, plan_tables,
+};
 pub use provenance::{FileDigest, InputDigest, PROVENANCE_FILE, Provenance, SCHEMA_VERSION, Setting, VariantInfo};
 pub use rows::*;
 pub use spread::SummaryRow;

@@ -11,6 +11,7 @@ mod charts;
 mod data;
 mod format;
 mod frame;
+mod plan;
 mod scene;
 mod style;
 #[cfg(test)]
@@ -29,6 +30,7 @@ use crate::record::RecordError;
 use scene::Scene;
 
 pub use data::Results;
+pub use plan::{draw_plan, plan_text};
 pub use table::{SCHEMA_VERSION, json, table};
 pub use verdicts::{Demand, verdicts};
 
@@ -69,17 +71,23 @@ pub fn draw_all(folder: &Path) -> Result<Vec<PathBuf>, ReportError> {
     std::fs::create_dir_all(&charts).map_err(|error| failed(&charts, error.to_string()))?;
     let mut paths = Vec::new();
     for (name, scene) in scenes(&results) {
-        let svg = charts.join(format!("{name}.svg"));
-        std::fs::write(&svg, scene.to_svg()).map_err(|error| failed(&svg, error.to_string()))?;
-        let png = charts.join(format!("{name}.png"));
-        scene.write_png(&png).map_err(|reason| failed(&png, reason))?;
-        paths.extend([svg, png]);
+        paths.extend(write_chart(&charts, name, &scene)?);
     }
     Ok(paths)
 }
 
+/// Writes one chart as SVG and as PNG.
+fn write_chart(charts: &Path, name: &str, scene: &Scene) -> Result<[PathBuf; 2], ReportError> {
+    let failed = |path: &Path, reason: String| ReportError::Write { path: path.to_owned(), reason };
+    let svg = charts.join(format!("{name}.svg"));
+    std::fs::write(&svg, scene.to_svg()).map_err(|error| failed(&svg, error.to_string()))?;
+    let png = charts.join(format!("{name}.png"));
+    scene.write_png(&png).map_err(|reason| failed(&png, reason))?;
+    Ok([svg, png])
+}
+
 /// The charts with the names of their files.
-fn scenes(results: &Results) -> [(&'static str, Scene); 6] {
+fn scenes(results: &Results) -> [(&'static str, Scene); 7] {
     [
         ("tradeoff", charts::tradeoff::draw(results)),
         ("pulls", charts::over_time::pulls(results)),
@@ -87,5 +95,6 @@ fn scenes(results: &Results) -> [(&'static str, Scene); 6] {
         ("ready", charts::ready::draw(results)),
         ("completion", charts::completion::draw(results)),
         ("states", charts::states::draw(results)),
+        ("front", charts::front::of_results(results)),
     ]
 }

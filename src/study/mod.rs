@@ -4,6 +4,8 @@
 //! same luck, replicate by replicate. Of each run its measures and its series are kept; the detail of the run that
 //! stands for its variant is simulated once more instead of being kept for all, which is the same run by definition.
 
+pub mod plan;
+
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
