@@ -80,7 +80,7 @@ fn charts_are_drawn_from_the_recorded_files_alone_and_to_the_same_bytes() {
     let paths = draw_all(&folder).expect("drawn");
     draw_all(&copy).expect("drawn");
     let drawn = read_all(&folder);
-    assert_eq!((paths.len(), drawn.len()), (12, 12));
+    assert_eq!((paths.len(), drawn.len()), (14, 14));
     assert!(paths.iter().all(|path| path.is_file()));
     assert!(drawn == read_all(&copy), "the same bytes");
     for (name, bytes) in &drawn {

@@ -58,7 +58,7 @@ pub fn search(
     run_done: impl Fn(u64) + Sync,
     stop: &AtomicBool,
 ) -> Result<Found, StudyError> {
-    let run = |&(variant, replicate): &(usize, u32)| -> Result<RunRow, StudyError> {
+    let run = |variant: usize, replicate: u32| -> Result<RunRow, StudyError> {
         let id = (variant as u32, replicate);
         let row = match journal.take(id) {
             Some(run) => run.run,
@@ -72,6 +72,20 @@ pub fn search(
         run_done(row.events);
         Ok(row)
     };
+    search_among(experiment, plan, exhaustive, run, stop)
+}
+
+/// As [`search`], with runs from wherever they are had: `run` gives the run of a variant's number and a replicate.
+///
+/// # Errors
+/// Those of `run`, and when `stop` became true before the end.
+pub fn search_among(
+    experiment: &Experiment,
+    plan: &Plan,
+    exhaustive: bool,
+    run: impl Fn(usize, u32) -> Result<RunRow, StudyError> + Sync,
+    stop: &AtomicBool,
+) -> Result<Found, StudyError> {
     let mut heats = heats(experiment, plan);
     let (mut spent, mut stopped_at) = (0_u64, None);
     for round in 1.. {
@@ -91,7 +105,7 @@ pub fn search(
             jobs.truncate(left as usize);
             stopped_at = plan.runs;
         }
-        let rows = parallel(jobs.len(), stop, |job| run(&jobs[job].2))?;
+        let rows = parallel(jobs.len(), stop, |job| run(jobs[job].2.0, jobs[job].2.1))?;
         spent += rows.len() as u64;
         for ((heat, candidate, _), row) in jobs.iter().zip(rows) {
             let heat = &mut heats[*heat];
@@ -134,7 +148,7 @@ pub fn search(
             .flat_map(|heat| missing(&heats[heat]).into_iter().map(move |(candidate, r)| (heat, candidate, r)))
             .map(|(heat, candidate, r)| (heat, candidate, (heats[heat].variants[candidate], r)))
             .collect();
-        let rows = parallel(jobs.len(), stop, |job| run(&jobs[job].2))?;
+        let rows = parallel(jobs.len(), stop, |job| run(jobs[job].2.0, jobs[job].2.1))?;
         for ((heat, candidate, _), row) in jobs.iter().zip(rows) {
             heats[*heat].runs[*candidate].push(row);
         }

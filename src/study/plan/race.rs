@@ -302,9 +302,10 @@ fn surely_beyond(demand: Statistic, excess: &[f64], error: f64) -> bool {
     }
 }
 
-/// Student's t of the mean at the looks of the race. The spread of the excesses themselves is all that is known.
+/// Student's t of the mean at the looks of the race. Equal values, as counts often are, tell nothing of their spread.
 fn student(excess: &[f64], error: f64) -> bool {
     (1..).zip(looks().take_while(|runs| *runs <= excess.len())).any(|(look, runs)| {
-        mean_range(&excess[..runs], error * share_of_look(look), 0.0).is_some_and(|(low, _)| low > 0.0)
+        let differ = excess[..runs].iter().any(|other| (other - excess[0]).abs() > 0.0);
+        differ && mean_range(&excess[..runs], error * share_of_look(look), 0.0).is_some_and(|(low, _)| low > 0.0)
     })
 }
