@@ -147,7 +147,8 @@ fn the_recorded_runs_of_the_first_experiment_give_the_same_answer_as_all_of_them
     ] {
         let mut plan = experiment.plan.clone().expect("it has one");
         plan.limits = vec![fleetsim::record::Limit::parse(limit).expect("a limit")];
-        let recorded = |variant: usize, replicate: u32| Ok(rows[&experiment.variants[variant].label][replicate as usize].clone());
+        let recorded =
+            |variant: usize, replicate: u32| Ok(rows[&experiment.variants[variant].label][replicate as usize].clone());
         let found = search_among(&experiment, &plan, true, recorded, &AtomicBool::new(false)).expect("nobody stops it");
         assert_eq!(found.plan.questions[0].best.as_deref(), Some(expected), "{limit}");
         let exhaustive = found.plan.exhaustive.as_ref().expect("it was asked for");
@@ -181,7 +182,9 @@ fn the_program_writes_the_same_plan_on_any_number_of_threads_and_reports_it_agai
     let (code, told, _) = output(fleetsim(folder.path()).args(["plan", "noisy.yaml", "--threads", "1"]));
     assert_eq!(code, 0, "{told}");
     let results = folder.path().join("results/noisy-plan");
-    for file in ["plan.txt", "plan.csv", "plan.json", "runs.csv", "charts/front.svg", "charts/front.png", "provenance.json"] {
+    for file in
+        ["plan.txt", "plan.csv", "plan.json", "runs.csv", "charts/front.svg", "charts/front.png", "provenance.json"]
+    {
         assert!(results.join(file).is_file(), "{file}");
     }
     assert_eq!(fs::read_to_string(results.join("plan.txt")).expect("text"), told, "what is printed is kept");
@@ -229,9 +232,18 @@ fn what_cannot_be_planned_is_refused_with_its_place_and_the_mend() {
         (format!("plan: {{confirm: 0, {search}}}"), "nothing is confirmed by no run"),
         (format!("plan: {{runs: 1, {search}}}"), "1 runs for 2 candidates"),
         ("plan: {search: {registry.egress: [1 Gbit/s]}}".to_owned(), "is no setting of a strategy"),
-        ("plan: {search: {strategies.it.rancherFleet.maxUnavailable: {from: 0, to: 9, steps: 3}}}".to_owned(), "no range goes from 0 to 9"),
-        ("plan: {search: {strategies.it.rancherFleet.maxUnavailable: {from: 1, too: 9, steps: 3}}}".to_owned(), "unknown field `too`"),
-        ("plan: {search: {strategies.it.rancherFleet.maxUnavailable: {from: lots, to: 9, steps: 3}}}".to_owned(), "the ends of a range are numbers"),
+        (
+            "plan: {search: {strategies.it.rancherFleet.maxUnavailable: {from: 0, to: 9, steps: 3}}}".to_owned(),
+            "no range goes from 0 to 9",
+        ),
+        (
+            "plan: {search: {strategies.it.rancherFleet.maxUnavailable: {from: 1, too: 9, steps: 3}}}".to_owned(),
+            "unknown field `too`",
+        ),
+        (
+            "plan: {search: {strategies.it.rancherFleet.maxUnavailable: {from: lots, to: 9, steps: 3}}}".to_owned(),
+            "the ends of a range are numbers",
+        ),
         ("plan: {search: {strategies.it.rancherFleet.colour: [1, 2]}}".to_owned(), "colour"),
     ] {
         let error = told(&plan);

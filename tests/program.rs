@@ -314,3 +314,17 @@ fn the_schema_is_printed_for_editors() {
     let schema: serde_json::Value = serde_json::from_slice(&assert.get_output().stdout).expect("JSON");
     assert!(schema["properties"]["strategies"].is_object());
 }
+
+#[test]
+fn completions_and_manual_pages_know_the_commands() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let printed = |args: &[&str]| {
+        let assert = fleetsim(folder.path()).args(args).assert().success();
+        String::from_utf8(assert.get_output().stdout.clone()).expect("text")
+    };
+    assert!(printed(&["completions", "bash"]).contains("--replicates"));
+    assert!(printed(&["man"]).contains(".TH fleetsim 1"));
+    assert!(printed(&["man", "run"]).contains("replicates"));
+    let assert = fleetsim(folder.path()).args(["man", "rnu"]).assert().code(2);
+    assert!(String::from_utf8_lossy(&assert.get_output().stderr).contains("no command `rnu`"));
+}

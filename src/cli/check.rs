@@ -11,13 +11,14 @@ pub(super) fn check(args: &ExperimentArgs) -> Result<(), Failure> {
         // Its candidates are settings of their own, which may be wrong where the others are right.
         load_plan(&args.experiment, &Overrides { seed: args.seed, replicates: args.replicates })?;
     }
+    let counted = |count: u64, one: &str| if count == 1 { format!("1 {one}") } else { format!("{count} {one}s") };
     output::out(&format!(
-        "{}: valid; {} variants x {} replicates = {} runs, {} clusters\n",
+        "{}: valid; {} x {} = {}, {}\n",
         experiment.name,
-        experiment.variants.len(),
-        experiment.replicates,
-        fleetsim::study::run_count(&experiment),
-        clusters,
+        counted(experiment.variants.len() as u64, "variant"),
+        counted(experiment.replicates.into(), "replicate"),
+        counted(fleetsim::study::run_count(&experiment), "run"),
+        counted(clusters as u64, "cluster"),
     ));
     Ok(())
 }

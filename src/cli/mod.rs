@@ -7,6 +7,7 @@
 mod check;
 mod explain;
 mod explain_kubefleet;
+mod generated;
 mod output;
 mod plan;
 mod report;
@@ -26,14 +27,15 @@ use fleetsim::scenario::{Experiment, LoadError, Overrides, load};
 #[command(name = "fleetsim", version, about, long_about = None, arg_required_else_help = true)]
 #[command(after_help = "\
 Examples:
-  fleetsim run experiments/01-max-unavailable       simulate, write tables and charts, print the comparison
-  fleetsim explain experiments/01-max-unavailable   what each strategy would do to this fleet, without simulating
-  fleetsim plan experiments/01-max-unavailable      find the fastest setting that keeps to the stated limits
+  fleetsim run experiments/01-max-unavailable       simulate and compare
+  fleetsim explain experiments/01-max-unavailable   what each strategy would do to this fleet
+  fleetsim plan experiments/01-max-unavailable      find the fastest setting within limits
   fleetsim check my-experiment.yaml                 find every mistake in an experiment file
-  fleetsim report results/01-max-unavailable        draw the charts again, print the comparison again
+  fleetsim report results/01-max-unavailable        draw and compare earlier results again
 
-Exit codes: 0 fine, 1 output could not be written, 2 wrong usage or invalid input, 99 an assertion of the experiment
-failed or no setting keeps to the limits of a plan, 130 interrupted.")]
+Exit codes:
+  0 fine   1 output could not be written   2 wrong usage or invalid input
+  99 a limit is not kept to, or no setting keeps to it   130 interrupted")]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -53,6 +55,18 @@ enum Command {
     Report(report::ReportArgs),
     /// Print the JSON Schema of the experiment file, for editors
     Schema,
+    /// Print completions for a shell
+    Completions {
+        /// Which shell
+        #[arg(value_enum, value_name = "SHELL")]
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page, or that of one command
+    Man {
+        /// The command
+        #[arg(value_name = "COMMAND")]
+        command: Option<String>,
+    },
 }
 
 /// Which experiment, and what to change in it.
@@ -155,6 +169,8 @@ pub(crate) fn main() -> ExitCode {
         Command::Plan(args) => plan::plan(args),
         Command::Report(args) => report::report(args),
         Command::Schema => schema::schema(),
+        Command::Completions { shell } => generated::completions(*shell),
+        Command::Man { command } => generated::man(command.as_deref()),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Args;
 use fleetsim::record::{Journal, PLAN_FILE, PROVENANCE_FILE, Publication, plan_tables};
+use fleetsim::report;
 use fleetsim::scenario::{Experiment, Overrides, Plan, load_plan};
 use fleetsim::study::StudyError;
 use fleetsim::study::plan::{Found, run_count_at_most, search};
-use fleetsim::report;
 
 use super::run::{progress_bar, provenance, run_key, tell_place};
 use super::{ExperimentArgs, Failure, Format, output};
@@ -109,9 +109,8 @@ fn simulate(experiment: &Experiment, wanted: &Plan, args: &PlanArgs, journal: &J
         .map_err(|error| Failure::Machine(format!("cannot start threads: {error}")))?;
     // The most that it can come to: how many runs decide is what the search finds out.
     let bar = progress_bar(run_count_at_most(experiment, wanted, args.compare_exhaustive));
-    let found = pool.install(|| {
-        search(experiment, wanted, args.compare_exhaustive, journal, |_events| bar.inc(1), &stop)
-    });
+    let found =
+        pool.install(|| search(experiment, wanted, args.compare_exhaustive, journal, |_events| bar.inc(1), &stop));
     bar.finish_and_clear();
     found.map_err(|error| match error {
         StudyError::Interrupted => Failure::Interrupted,

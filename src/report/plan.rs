@@ -7,9 +7,7 @@ use super::charts::front;
 use super::format::{RateUnit, count, number, time, time_interval};
 use super::table::wrapped;
 use super::{CHARTS_FOLDER, ReportError, write_chart};
-use crate::record::{
-    Answer, Candidate, Limit, PLAN_FILE, PlanRecord, Provenance, Question, Standing, Statistic,
-};
+use crate::record::{Answer, Candidate, Limit, PLAN_FILE, PlanRecord, Provenance, Question, Standing, Statistic};
 
 /// The file that holds [`plan_text`] in a plan's folder.
 const TEXT_FILE: &str = "plan.txt";
@@ -27,7 +25,8 @@ pub fn draw_plan(folder: &Path) -> Result<(), ReportError> {
     let provenance = Provenance::read(folder)?.ok_or_else(|| missing(crate::record::PROVENANCE_FILE))?;
     let plan = PlanRecord::read(folder)?.ok_or_else(|| missing(PLAN_FILE))?;
     let charts = folder.join(CHARTS_FOLDER);
-    let failed = |path: &Path, error: &std::io::Error| ReportError::Write { path: path.to_owned(), reason: error.to_string() };
+    let failed =
+        |path: &Path, error: &std::io::Error| ReportError::Write { path: path.to_owned(), reason: error.to_string() };
     std::fs::create_dir_all(&charts).map_err(|error| failed(&charts, &error))?;
     write_chart(&charts, "front", &front::of_plan(&plan, &provenance))?;
     let path = folder.join(TEXT_FILE);
@@ -86,7 +85,8 @@ fn sentence(plan: &PlanRecord, question: &Question, answer: &Answer, mark: &str)
     let Some((found, kept)) = answer.variant.as_ref().and_then(|variant| candidate(question, variant)).zip(answer.kept)
     else {
         let closest = answer.closest.as_ref().and_then(|variant| candidate(question, variant));
-        let closest = closest.map(|closest| format!("; closest comes {}, which {}", name(closest), failing(plan, closest)));
+        let closest =
+            closest.map(|closest| format!("; closest comes {}, which {}", name(closest), failing(plan, closest)));
         return format!("{}: no setting keeps to the limits{}.", answer.strategy, closest.unwrap_or_default());
     };
     let at = found.time.map(|span| time(span.value)).unwrap_or_default();
@@ -168,7 +168,8 @@ fn candidates(plan: &PlanRecord, question: &Question) -> String {
             Standing::Equal => format!("within {}", percent(plan.indifference)),
             standing => standing.word().to_owned(),
         };
-        let slower = candidate.slower_by.map(|by| format!("{} {}", time(by.value), time_interval(by.value, by.low, by.high)));
+        let slower =
+            candidate.slower_by.map(|by| format!("{} {}", time(by.value), time_interval(by.value, by.low, by.high)));
         rows.push([
             shown,
             verdict,
@@ -274,10 +275,12 @@ fn snippets(plan: &PlanRecord) -> String {
             let Some(variant) = &answer.variant else { continue };
             match &answer.snippet {
                 None => bare.push(variant.clone()),
-                Some(snippet) => match told.iter_mut().find(|(place, text, _)| *place == snippet.place && *text == snippet.text) {
-                    Some((_, _, whom)) => whom.push(variant.clone()),
-                    None => told.push((&snippet.place, &snippet.text, vec![variant.clone()])),
-                },
+                Some(snippet) => {
+                    match told.iter_mut().find(|(place, text, _)| *place == snippet.place && *text == snippet.text) {
+                        Some((_, _, whom)) => whom.push(variant.clone()),
+                        None => told.push((&snippet.place, &snippet.text, vec![variant.clone()])),
+                    }
+                }
             }
         }
     }

@@ -39,6 +39,8 @@ pub(crate) struct ExperimentFile {
     pub(crate) replicates: Option<u32>,
     /// When a run is given up; what is not done by then is reported as unfinished. Default: 24h.
     pub(crate) horizon: Option<Duration>,
+    /// How many clusters all groups of `fleet` are together, when each takes a share of them (`clusters: 90%`).
+    pub(crate) clusters: Option<u64>,
     /// Groups of clusters that are alike. This, `inventory`, or both.
     pub(crate) fleet: Option<Vec<GroupFile>>,
     /// Clusters as `kubectl get clusters.fleet.cattle.io -A -o json` prints them: a file, or a file with what it does
@@ -83,8 +85,11 @@ pub(crate) struct ExperimentFile {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(crate) struct GroupFile {
-    /// The name, with ranges: `store-{0001..0900}` is 900 clusters. Several ranges multiply.
+    /// The name, with ranges: `store-{0001..0900}` is 900 clusters. Several ranges multiply. `store-{0001..}` is as many
+    /// as `clusters` says.
     pub(crate) name: String,
+    /// How many clusters a name with an open range stands for: a number, or a share of the file's `clusters`.
+    pub(crate) clusters: Option<Amount>,
     /// Labels of the clusters' objects in the management cluster.
     #[serde(default)]
     pub(crate) labels: BTreeMap<String, String>,

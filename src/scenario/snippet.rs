@@ -22,7 +22,8 @@ pub fn snippet(strategy: &Strategy) -> Option<Snippet> {
             ("Rancher Fleet, in fleet.yaml", to_yaml(&json!({ "rolloutStrategy": block })))
         }
         Strategy::ArgoCd { spec, .. } => {
-            let block = spec.strategy.as_ref().map_or_else(|| json!({}), |strategy| json(serde_json::to_value(strategy)));
+            let block =
+                spec.strategy.as_ref().map_or_else(|| json!({}), |strategy| json(serde_json::to_value(strategy)));
             ("Argo CD, in the ApplicationSet", to_yaml(&json!({ "spec": { "strategy": block } })))
         }
         Strategy::ArgoCdProposal { strategy } => {
@@ -103,7 +104,9 @@ mod tests {
 
     /// An ApplicationSet around a snippet, which is its `spec` without what makes applications.
     fn application_set(snippet: &str) -> String {
-        format!("kind: ApplicationSet\n{snippet}  generators: [{{list: {{}}}}]\n  template: {{spec: {{syncPolicy: {{automated: {{enabled: true}}}}}}}}\n")
+        format!(
+            "kind: ApplicationSet\n{snippet}  generators: [{{list: {{}}}}]\n  template: {{spec: {{syncPolicy: {{automated: {{enabled: true}}}}}}}}\n"
+        )
     }
 
     #[test]

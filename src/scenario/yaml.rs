@@ -74,7 +74,8 @@ fn plain(value: &Value) -> String {
         Value::String(text) => quoted(text),
         Value::Array(list) => format!("[{}]", list.iter().map(plain).collect::<Vec<_>>().join(", ")),
         Value::Object(map) => {
-            let entries: Vec<String> = map.iter().map(|(key, value)| format!("{}: {}", quoted(key), plain(value))).collect();
+            let entries: Vec<String> =
+                map.iter().map(|(key, value)| format!("{}: {}", quoted(key), plain(value))).collect();
             format!("{{{}}}", entries.join(", "))
         }
         other => other.to_string(),
@@ -83,9 +84,9 @@ fn plain(value: &Value) -> String {
 
 /// A text, in quotes unless it is plainly a text: words, paths and percentages that begin with a letter or are `10%`.
 fn quoted(text: &str) -> String {
-    let is_percent = text.strip_suffix('%').is_some_and(|number| {
-        !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
-    });
+    let is_percent = text
+        .strip_suffix('%')
+        .is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()));
     let mut letters = text.chars();
     let begins = letters.next().is_some_and(|first| first.is_ascii_alphabetic());
     let goes_on = letters.all(|c| c.is_ascii_alphanumeric() || "-_./".contains(c));

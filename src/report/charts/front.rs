@@ -5,7 +5,9 @@
 //! dropped early are paler, as their places rest on fewer runs.
 
 use crate::record::{Axis, PlanRecord, Provenance, Setting, Span, Standing};
-use crate::report::axis::{Kind, LOG_FROM, Scale, Tick, log_ticks, log_time_ticks, span, ticks_from_zero, time_scale, time_ticks};
+use crate::report::axis::{
+    Kind, LOG_FROM, Scale, Tick, log_ticks, log_time_ticks, span, ticks_from_zero, time_scale, time_ticks,
+};
 use crate::report::data::{Results, extent};
 use crate::report::format::{RateUnit, number};
 use crate::report::frame::{Area, FOOTER, TOP, bottom_axis, page, value_axis, write, write_bold};
@@ -73,7 +75,8 @@ pub(in crate::report) fn of_plan(plan: &PlanRecord, provenance: &Provenance) -> 
         Panel { title: question.world.clone(), marks: marks.collect() }
     });
     let front = Front { panels: panels.collect(), load: &plan.load, time: plan.fastest.replace('_', " ") };
-    let subtitle = format!("{} runs; lines: least to greatest run; the staircase joins what nothing beats in both", plan.runs);
+    let subtitle =
+        format!("{} runs; lines: least to greatest run; the staircase joins what nothing beats in both", plan.runs);
     let mut scene = draw(&front, provenance, "Time against load of the settings that were tried", &subtitle);
     legend(&mut scene);
     scene
@@ -92,7 +95,9 @@ pub(in crate::report) fn of_results(results: &Results) -> Scene {
         let setting = of(&mut variant.info.settings.iter().filter(|setting| setting.is_of_strategy()));
         // Results of earlier builds tell settings in one text alone.
         let setting = if variant.info.settings.is_empty() { variant.info.setting.clone() } else { setting };
-        let row = |measure: &str, low: fn(&crate::record::SummaryRow) -> Option<f64>, high: fn(&crate::record::SummaryRow) -> Option<f64>| {
+        let row = |measure: &str,
+                   low: fn(&crate::record::SummaryRow) -> Option<f64>,
+                   high: fn(&crate::record::SummaryRow) -> Option<f64>| {
             let row = variant.summary(measure)?;
             let value = row.median?;
             Some(Span { value, low: low(row).unwrap_or(value), high: high(row).unwrap_or(value) })
@@ -153,11 +158,9 @@ fn draw(front: &Front<'_>, provenance: &Provenance, title: &str, subtitle: &str)
 fn legend(scene: &mut Scene) {
     let mut left = MARGIN + 6.0;
     let y = TOP - 8.0;
-    for (look, text) in [
-        (Look::Chosen, "chosen"),
-        (Look::Keeps, "keeps to the limits as far as known"),
-        (Look::Out, "does not"),
-    ] {
+    for (look, text) in
+        [(Look::Chosen, "chosen"), (Look::Keeps, "keeps to the limits as far as known"), (Look::Out, "does not")]
+    {
         dot(scene, (left, y - 4.0), look, 1.0);
         write(scene, text, (left + 12.0, y), SMALL, MUTED, Align::Left);
         left += 12.0 + text_width(text, SMALL, Weight::Regular) + 30.0;
@@ -187,12 +190,15 @@ fn dot(scene: &mut Scene, at: Point, look: Look, opacity: f64) {
 }
 
 fn draw_panel(scene: &mut Scene, front: &Front<'_>, panel: &Panel, area: Area) {
-    let times: Vec<f64> = panel.marks.iter().filter_map(|mark| mark.time).flat_map(|t| [t.low, t.value, t.high]).collect();
+    let times: Vec<f64> =
+        panel.marks.iter().filter_map(|mark| mark.time).flat_map(|t| [t.low, t.value, t.high]).collect();
     // A limit is shown where it is not far from what was seen.
-    let near = |limit: &Option<(f64, String)>, seen: f64| limit.clone().filter(|(most, _)| *most <= 1.5 * seen.max(1e-9));
+    let near =
+        |limit: &Option<(f64, String)>, seen: f64| limit.clone().filter(|(most, _)| *most <= 1.5 * seen.max(1e-9));
     let time_limit = near(&front.load.time_at_most, span(&times).1);
     let x = time_scale(&[times.as_slice(), &limits_of(&time_limit)].concat(), area.left, area.right);
-    let loads: Vec<f64> = panel.marks.iter().flat_map(|mark| [mark.load.low, mark.load.value, mark.load.high]).collect();
+    let loads: Vec<f64> =
+        panel.marks.iter().flat_map(|mark| [mark.load.low, mark.load.value, mark.load.high]).collect();
     let load_limit = near(&front.load.at_most, span(&loads).1);
     let all = [loads.as_slice(), &limits_of(&load_limit)].concat();
     let (y, ticks, unit) = load_scale(&all, front.load, area);
@@ -202,7 +208,8 @@ fn draw_panel(scene: &mut Scene, front: &Front<'_>, panel: &Panel, area: Area) {
         write_bold(scene, &title, (area.left - 50.0, area.top - 31.0), LABEL, INK);
     }
     value_axis(scene, area, &y, &ticks, "");
-    let axis = format!("{}{unit}{}", load_words(&front.load.measure), if y.kind == Kind::Log { ", logarithmic" } else { "" });
+    let axis =
+        format!("{}{unit}{}", load_words(&front.load.measure), if y.kind == Kind::Log { ", logarithmic" } else { "" });
     let axis = fitted(&axis, SMALL, Weight::Regular, area.right - area.left + 40.0);
     write(scene, &axis, (area.left - 50.0, area.top - 12.0), SMALL, INK, Align::Left);
     if times.is_empty() {
@@ -245,9 +252,15 @@ fn draw_panel(scene: &mut Scene, front: &Front<'_>, panel: &Panel, area: Area) {
     }
     taken.extend(placed.iter().map(|((x, y), _)| [x - DOT - 1.0, y - DOT - 1.0, x + DOT + 1.0, y + DOT + 1.0]));
     name_all(scene, &panel.marks, &best, &x, &y, area, &mut taken);
-    let never: Vec<&str> = panel.marks.iter().filter(|mark| mark.time.is_none()).map(|mark| mark.name.as_str()).collect();
+    let never: Vec<&str> =
+        panel.marks.iter().filter(|mark| mark.time.is_none()).map(|mark| mark.name.as_str()).collect();
     if !never.is_empty() {
-        let text = fitted(&format!("never got there: {}", never.join(", ")), SMALL, Weight::Regular, area.right - area.left + 40.0);
+        let text = fitted(
+            &format!("never got there: {}", never.join(", ")),
+            SMALL,
+            Weight::Regular,
+            area.right - area.left + 40.0,
+        );
         write(scene, &text, (area.left - 50.0, area.bottom + 58.0), SMALL, MUTED, Align::Left);
     }
 }
@@ -297,7 +310,8 @@ fn load_scale(loads: &[f64], load: &Axis, area: Area) -> (Scale, Vec<Tick>, Stri
 
 /// The ground beyond a limit.
 fn shade(scene: &mut Scene, area: Area, at: f64, is_load: bool) {
-    let (from, to) = if is_load { ((area.left, area.top), (area.right, at)) } else { ((at, area.top), (area.right, area.bottom)) };
+    let (from, to) =
+        if is_load { ((area.left, area.top), (area.right, at)) } else { ((at, area.top), (area.right, area.bottom)) };
     scene.rectangle(from, to, AXIS, 0.13);
     let (from, to) = if is_load { ((area.left, at), (area.right, at)) } else { ((at, area.top), (at, area.bottom)) };
     scene.line(from, to, Stroke { colour: AXIS, width: 1.2, dash: &[5.0, 4.0] });
@@ -353,7 +367,15 @@ fn staircase(scene: &mut Scene, best: &[&Mark], x: &Scale, y: &Scale) {
 }
 
 /// Names beside the dots, those of the front and the chosen one first; others where there is room.
-fn name_all(scene: &mut Scene, marks: &[Mark], best: &[usize], x: &Scale, y: &Scale, area: Area, taken: &mut Vec<[f64; 4]>) {
+fn name_all(
+    scene: &mut Scene,
+    marks: &[Mark],
+    best: &[usize],
+    x: &Scale,
+    y: &Scale,
+    area: Area,
+    taken: &mut Vec<[f64; 4]>,
+) {
     let mut order: Vec<usize> = (0..marks.len()).filter(|&at| marks[at].look == Look::Chosen).collect();
     order.extend(best.iter().filter(|&&at| marks[at].look != Look::Chosen));
     let rest: Vec<usize> = (0..marks.len()).filter(|at| !order.contains(at)).collect();
@@ -380,7 +402,8 @@ fn name_all(scene: &mut Scene, marks: &[Mark], best: &[usize], x: &Scale, y: &Sc
             (px + aside, py - 20.0),
             (px + aside, py + 28.0),
         ];
-        let room = |&(left, baseline): &(f64, f64)| [left - 1.0, baseline - 11.5, left + width * 1.02 + 1.0, baseline + 3.5];
+        let room =
+            |&(left, baseline): &(f64, f64)| [left - 1.0, baseline - 11.5, left + width * 1.02 + 1.0, baseline + 3.5];
         let is_free = |place: &&(f64, f64)| {
             let [l, t, r, b] = room(place);
             let inside = l >= area.left && r <= area.right + 4.0 && t >= area.top - 2.0 && b <= area.bottom;

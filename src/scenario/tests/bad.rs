@@ -218,6 +218,51 @@ fn bad_input_is_refused_with_its_place_and_the_mend() {
                group's name may hold ranges such as `{001..900}`)",
             ],
         ),
+        (
+            "store-{0001..0900}",
+            "store-{0001..}",
+            &[
+                "7:12: fleet[0].name: nothing says how many clusters `store-{0001..}` is (help: write `clusters: 900` beside \
+               it, or an end such as `{001..900}`)",
+            ],
+        ),
+        (
+            "store-{0001..0900}\"",
+            "store-{0001..0900}\", clusters: 900",
+            &[
+                "7:44: fleet[0].clusters: `store-{0001..0900}` has no open range that could number these clusters (help: \
+               write a name such as `store-{0001..}`, or leave `clusters` out)",
+            ],
+        ),
+        (
+            "store-{0001..0900}\"",
+            "store-{001..}\", clusters: 1000",
+            &[
+                "7:12: fleet[0].name: `store-{001..}` has too few digits for 1000 clusters; write `{0001..}` (help: a group's \
+               name may hold ranges such as `{001..900}`)",
+            ],
+        ),
+        (
+            "store-{0001..0900}\"",
+            "store-{0001..}\", clusters: 90%",
+            &[
+                "7:40: fleet[0].clusters: nothing says of how many clusters this is 90% (help: write the size of the fleet at \
+               the top of the file, e.g. `clusters: 1000`)",
+            ],
+        ),
+        (
+            "fleet:\n  - {name: \"store-{0001..0900}\"",
+            "clusters: 1000\nfleet:\n  - {name: \"store-{0001..}\", clusters: 90%",
+            &[
+                "9:6: fleet[1]: this group is no share of the 1000 clusters that the file asks for (help: write e.g. `{name: \
+               \"store-{0001..}\", clusters: 90%}`, or leave the file's `clusters` out)",
+            ],
+        ),
+        (
+            "replicates: 20",
+            "replicates: 20\nclusters: 9000000",
+            &["5:11: clusters: 9000000 clusters (help: at most 1000000 are simulated)"],
+        ),
         ("nodes: 20", "nodes: 0", &["8:60: fleet[1].nodes: a cluster cannot have 0 nodes (help: write 1 to 10000)"]),
         (
             "egress: 10 Gbit/s",

@@ -13,8 +13,8 @@ use std::sync::atomic::AtomicBool;
 
 use super::{StudyError, parallel};
 use crate::record::{
-    Answer, Axis, Candidate, Exhaustive, Journal, Kept, Limit, MEASURES, Measure, PlanRecord, Question, RunRow, Setting,
-    Span, Standing, Statistic,
+    Answer, Axis, Candidate, Exhaustive, Journal, Kept, Limit, MEASURES, Measure, PlanRecord, Question, RunRow,
+    Setting, Span, Standing, Statistic,
 };
 use crate::scenario::{Experiment, Plan, snippet};
 use crate::sim;

@@ -266,7 +266,8 @@ impl Race {
         for (look, pairs) in (1..).zip(looks().take_while(|pairs| *pairs <= common)) {
             let time = self.time(leader, pairs);
             let differences = self.differences(leader, other, pairs);
-            let low = mean_range(&differences, error * share_of_look(look), LEAST_SD * time).map_or(0.0, |range| range.0);
+            let low =
+                mean_range(&differences, error * share_of_look(look), LEAST_SD * time).map_or(0.0, |range| range.0);
             let by = self.time(other, pairs) - time;
             let zone = self.rules.indifference * time;
             if low > 0.0 && by > 0.0 {
