@@ -225,7 +225,7 @@ fn what_cannot_be_planned_is_refused_with_its_place_and_the_mend() {
     let search = "search: {strategies.it.rancherFleet.maxUnavailable: [1, 2]}";
     for (plan, expected) in [
         (String::new(), "there is nothing to choose from"),
-        ("plan: {limits: [egress < 1 Gbit/s]}".to_owned(), "there is no measure `egress`"),
+        ("plan: {limits: [complexion < 1 h]}".to_owned(), "there is no measure `complexion`"),
         (format!("plan: {{limits: [failed_pulls_max == 0], {search}}}"), "says nothing that single runs could tell"),
         (format!("plan: {{fastest: peak_pulls, {search}}}"), "`peak_pulls` is no time"),
         (format!("plan: {{confidence: 100%, {search}}}"), "no search can be so sure"),

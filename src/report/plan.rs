@@ -49,7 +49,7 @@ pub fn plan_text(plan: &PlanRecord, width: usize) -> String {
     text.push('\n');
     text.push_str(&how_sure(plan, width));
     text.push_str(&effort(plan, width));
-    text.push_str(&snippets(plan));
+    text.push_str(&snippets(plan, width));
     text
 }
 
@@ -134,13 +134,14 @@ fn in_unit(value: f64, unit: &str) -> String {
     }
 }
 
+/// With a space that no line ends at.
 fn percent(share: f64) -> String {
-    format!("{} %", number(share * 100.0))
+    format!("{}\u{a0}%", number(share * 100.0))
 }
 
 /// A whole percentage that promises no more than the share.
 fn percent_down(share: f64) -> String {
-    format!("{:.0} %", (share * 100.0).floor())
+    format!("{:.0}\u{a0}%", (share * 100.0).floor())
 }
 
 /// One line a candidate, columns aligned.
@@ -267,7 +268,7 @@ fn effort(plan: &PlanRecord, width: usize) -> String {
 }
 
 /// What to paste, each text once with the worlds that it is for.
-fn snippets(plan: &PlanRecord) -> String {
+fn snippets(plan: &PlanRecord, width: usize) -> String {
     let mut told: Vec<(&str, &str, Vec<String>)> = Vec::new();
     let mut bare = Vec::new();
     for question in &plan.questions {
@@ -286,11 +287,15 @@ fn snippets(plan: &PlanRecord) -> String {
     }
     let mut text = String::new();
     for (place, snippet, whom) in told {
-        // Lines that begin with a number sign are comments where the texts go, so all can be copied.
-        text.push_str(&format!("\n# {place}: {}\n{snippet}", whom.join(", ")));
+        // Lines that begin with a number sign are comments in YAML, so all can be copied.
+        text.push('\n');
+        text.push_str(&wrapped(&format!("# {place}: {}", whom.join(", ")), width, "# "));
+        text.push_str(snippet);
     }
-    for variant in bare {
-        text.push_str(&format!("\n# {variant}: no product has this, it is a bound to compare with\n"));
+    if !bare.is_empty() {
+        text.push('\n');
+        let note = format!("# No product has these, they are bounds to compare with: {}", bare.join(", "));
+        text.push_str(&wrapped(&note, width, "# "));
     }
     text
 }

@@ -74,9 +74,13 @@ pub(in crate::report) fn of_plan(plan: &PlanRecord, provenance: &Provenance) -> 
         });
         Panel { title: question.world.clone(), marks: marks.collect() }
     });
-    let front = Front { panels: panels.collect(), load: &plan.load, time: plan.fastest.replace('_', " ") };
-    let subtitle =
-        format!("{} runs; lines: least to greatest run; the staircase joins what nothing beats in both", plan.runs);
+    let mut panels: Vec<Panel> = panels.collect();
+    let key = shorten(&mut panels).map(|key| format!("names: {key}; ")).unwrap_or_default();
+    let front = Front { panels, load: &plan.load, time: plan.fastest.replace('_', " ") };
+    let subtitle = format!(
+        "{key}{} runs; lines: least to greatest run; the staircase joins what nothing beats in both",
+        plan.runs
+    );
     let mut scene = draw(&front, provenance, "Time against load of the settings that were tried", &subtitle);
     legend(&mut scene);
     scene
@@ -103,7 +107,12 @@ pub(in crate::report) fn of_results(results: &Results) -> Scene {
             Some(Span { value, low: low(row).unwrap_or(value), high: high(row).unwrap_or(value) })
         };
         let mark = Mark {
-            name: named(&variant.info.strategy, &setting, strategies.len() > 1),
+            // With one world the name of the other charts.
+            name: if world.is_empty() {
+                variant.name().to_owned()
+            } else {
+                named(&variant.info.strategy, &setting, strategies.len() > 1)
+            },
             time: row("completion_s", |row| row.median_ci95_low, |row| row.median_ci95_high),
             load: row("peak_pulls", |row| row.p5, |row| row.p95).unwrap_or(Span { value: 0.0, low: 0.0, high: 0.0 }),
             look: Look::Keeps,
@@ -127,6 +136,23 @@ fn named(strategy: &str, setting: &str, several: bool) -> String {
         (true, false) => format!("{strategy} {setting}"),
         (false, false) => setting.to_owned(),
     }
+}
+
+/// Takes away what all names begin with, up to the sign of equality: `maxUnavailable=`, which is returned.
+fn shorten(panels: &mut [Panel]) -> Option<String> {
+    let names = || panels.iter().flat_map(|panel| &panel.marks).map(|mark| mark.name.as_str());
+    let key = names().next()?.split_once('=')?.0.to_owned();
+    let is_shared = names().all(|name| {
+        let rest = name.strip_prefix(&key).and_then(|rest| rest.strip_prefix('='));
+        rest.is_some_and(|rest| !rest.contains('='))
+    });
+    if !is_shared || names().count() < 2 {
+        return None;
+    }
+    for mark in panels.iter_mut().flat_map(|panel| &mut panel.marks) {
+        mark.name.drain(..=key.len());
+    }
+    Some(key)
 }
 
 fn draw(front: &Front<'_>, provenance: &Provenance, title: &str, subtitle: &str) -> Scene {
@@ -156,17 +182,17 @@ fn draw(front: &Front<'_>, provenance: &Provenance, title: &str, subtitle: &str)
 
 /// What the looks mean, above the panels.
 fn legend(scene: &mut Scene) {
-    let mut left = MARGIN + 6.0;
+    let mut left = MARGIN + 11.0;
     let y = TOP - 8.0;
     for (look, text) in
         [(Look::Chosen, "chosen"), (Look::Keeps, "keeps to the limits as far as known"), (Look::Out, "does not")]
     {
         dot(scene, (left, y - 4.0), look, 1.0);
-        write(scene, text, (left + 12.0, y), SMALL, MUTED, Align::Left);
-        left += 12.0 + text_width(text, SMALL, Weight::Regular) + 30.0;
+        write(scene, text, (left + 15.0, y), SMALL, MUTED, Align::Left);
+        left += 15.0 + text_width(text, SMALL, Weight::Regular) + 30.0;
     }
     dot(scene, (left, y - 4.0), Look::Keeps, 0.35);
-    write(scene, "paler: fewer runs", (left + 12.0, y), SMALL, MUTED, Align::Left);
+    write(scene, "paler: fewer runs", (left + 15.0, y), SMALL, MUTED, Align::Left);
 }
 
 fn colour(look: Look) -> Colour {
@@ -226,18 +252,16 @@ fn draw_panel(scene: &mut Scene, front: &Front<'_>, panel: &Panel, area: Area) {
         bottom_axis(scene, area, &x, &ticks, &format!("{}, {words}", front.time));
     }
     let mut taken: Vec<[f64; 4]> = Vec::new();
-    if let Some((most, text)) = &load_limit {
-        shade(scene, area, y.at(*most), true);
-        taken.extend(tell_limit(scene, area, text, y.at(*most), true));
+    if let Some((most, _)) = &load_limit {
+        taken.push(shade(scene, area, y.at(*most), true));
     }
-    if let Some((most, text)) = &time_limit {
-        shade(scene, area, x.at(*most), false);
-        taken.extend(tell_limit(scene, area, text, x.at(*most), false));
+    if let Some((most, _)) = &time_limit {
+        taken.push(shade(scene, area, x.at(*most), false));
     }
     let placed: Vec<(Point, &Mark)> =
         panel.marks.iter().filter_map(|mark| Some(((x.at(mark.time?.value), y.at(mark.load.value)), mark))).collect();
     let best = front_of(&panel.marks);
-    staircase(scene, &best.iter().map(|&at| &panel.marks[at]).collect::<Vec<_>>(), &x, &y);
+    taken.extend(staircase(scene, &best.iter().map(|&at| &panel.marks[at]).collect::<Vec<_>>(), &x, &y));
     for (at, mark) in &placed {
         let stroke = Stroke::solid(faded(colour(mark.look), mark.weight), 1.6);
         scene.line((at.0, y.at(mark.load.low)), (at.0, y.at(mark.load.high)), stroke);
@@ -251,6 +275,13 @@ fn draw_panel(scene: &mut Scene, front: &Front<'_>, panel: &Panel, area: Area) {
         }
     }
     taken.extend(placed.iter().map(|((x, y), _)| [x - DOT - 1.0, y - DOT - 1.0, x + DOT + 1.0, y + DOT + 1.0]));
+    // Limits first: without their words the shading says nothing.
+    for (limit, is_load) in [(&load_limit, true), (&time_limit, false)] {
+        if let Some((most, text)) = limit {
+            let at = if is_load { y.at(*most) } else { x.at(*most) };
+            taken.push(tell_limit(scene, area, text, at, is_load, &taken));
+        }
+    }
     name_all(scene, &panel.marks, &best, &x, &y, area, &mut taken);
     let never: Vec<&str> =
         panel.marks.iter().filter(|mark| mark.time.is_none()).map(|mark| mark.name.as_str()).collect();
@@ -292,7 +323,7 @@ fn load_scale(loads: &[f64], load: &Axis, area: Area) -> (Scale, Vec<Tick>, Stri
     let (low, high) = span(loads);
     if load.unit == "bytes/s" {
         let unit = RateUnit::for_max(high);
-        let top = ticks_from_zero(high / unit.bytes_per_s, 6, false);
+        let top = ticks_from_zero(1.08 * high / unit.bytes_per_s, 6, false);
         let ticks: Vec<Tick> = top
             .into_iter()
             .map(|tick| Tick { value: tick.value * unit.bytes_per_s, label: number(tick.value) })
@@ -304,55 +335,67 @@ fn load_scale(loads: &[f64], load: &Axis, area: Area) -> (Scale, Vec<Tick>, Stri
         let y = Scale { low: low / 1.6, high: high * 1.4, from: area.bottom, to: area.top, kind: Kind::Log };
         return (y, log_ticks(&y, 26.0), String::new());
     }
-    let ticks = ticks_from_zero(high, 6, true);
+    let ticks = ticks_from_zero(1.08 * high, 6, true);
     (Scale::from_zero(ticks.last().expect("there are ticks").value, area.bottom, area.top), ticks, String::new())
 }
 
-/// The ground beyond a limit.
-fn shade(scene: &mut Scene, area: Area, at: f64, is_load: bool) {
+/// The ground beyond a limit. Returns the room of its edge.
+fn shade(scene: &mut Scene, area: Area, at: f64, is_load: bool) -> [f64; 4] {
     let (from, to) =
         if is_load { ((area.left, area.top), (area.right, at)) } else { ((at, area.top), (area.right, area.bottom)) };
     scene.rectangle(from, to, AXIS, 0.13);
     let (from, to) = if is_load { ((area.left, at), (area.right, at)) } else { ((at, area.top), (at, area.bottom)) };
     scene.line(from, to, Stroke { colour: AXIS, width: 1.2, dash: &[5.0, 4.0] });
+    [from.0 - 1.0, from.1 - 1.0, to.0 + 1.0, to.1 + 1.0]
 }
 
-/// The limit's words on its line, and the room they take.
-fn tell_limit(scene: &mut Scene, area: Area, text: &str, at: f64, is_load: bool) -> Option<[f64; 4]> {
-    let room = area.right - area.left - 12.0;
-    let text = fitted(text, SMALL, Weight::Regular, room);
+/// The limit's words along its edge, where there is room: beyond it if it can be. Returns the room they take.
+fn tell_limit(scene: &mut Scene, area: Area, text: &str, at: f64, is_load: bool, taken: &[[f64; 4]]) -> [f64; 4] {
+    let text = fitted(text, SMALL, Weight::Regular, area.right - area.left - 12.0);
     let width = text_width(&text, SMALL, Weight::Regular);
-    let baseline = match is_load {
-        // Above its line where that is inside the panel.
-        true if at - 16.0 > area.top => at - 5.0,
-        true => at + 14.0,
-        false => area.bottom - 8.0,
+    let (left, right) = (area.left + 6.0, area.right - 6.0 - width);
+    let places: Vec<Point> = if is_load {
+        let middle = f64::midpoint(left, right);
+        [at - 6.0, at + 14.0].iter().flat_map(|&y| [(right, y), (left, y), (middle, y)]).collect()
+    } else {
+        let beside = [at + 6.0, at - 6.0 - width];
+        let heights = [area.bottom - 8.0, area.bottom - 26.0, area.top + 16.0, f64::midpoint(area.top, area.bottom)];
+        beside.iter().flat_map(|&x| heights.map(|y| (x, y))).collect()
     };
-    let right = if is_load { area.right - 6.0 } else { (at - 6.0).max(area.left + width + 6.0) };
-    write(scene, &text, (right, baseline), SMALL, MUTED, Align::Right);
-    Some([right - width - 2.0, baseline - 12.0, right + 2.0, baseline + 4.0])
+    let room = |&(left, baseline): &Point| [left - 2.0, baseline - 11.0, left + width * 1.02 + 2.0, baseline + 3.5];
+    let fits = |place: &&Point| is_free(&room(place), area, taken);
+    let inside = (left.max(if is_load { right } else { (at - 6.0 - width).max(left) }), at - 6.0);
+    let fallback = if is_load { inside } else { (inside.0, area.bottom - 8.0) };
+    let place = places.iter().find(fits).copied().unwrap_or(fallback);
+    write(scene, &text, place, SMALL, MUTED, Align::Left);
+    room(&place)
 }
+
+/// Whether a rectangle lies inside the area and off all that is taken.
+fn is_free(&[left, top, right, bottom]: &[f64; 4], area: Area, taken: &[[f64; 4]]) -> bool {
+    let inside = left >= area.left && right <= area.right + 4.0 && top >= area.top - 2.0 && bottom <= area.bottom;
+    inside && taken.iter().all(|[l, t, r, b]| right <= *l || left >= *r || bottom <= *t || top >= *b)
+}
+
+/// Loads that differ by less than this share are one: a full link is full, whatever the last digit says.
+const SAME_LOAD: f64 = 0.01;
 
 /// The marks that no other beats in both time and load, the fastest first.
 fn front_of(marks: &[Mark]) -> Vec<usize> {
     let place = |at: usize| marks[at].time.map(|time| (time.value, marks[at].load.value));
-    let mut best: Vec<usize> = (0..marks.len())
-        .filter(|&at| {
-            let Some((time, load)) = place(at) else { return false };
-            // Of marks at one place the first stands for all.
-            (0..marks.len()).filter_map(|other| Some((other, place(other)?))).all(|(other, (t, l))| {
-                let no_worse = t <= time && l <= load;
-                let is_same = (t, l) == (time, load);
-                !no_worse || (is_same && at <= other)
-            })
-        })
-        .collect();
-    best.sort_by(|&a, &b| place(a).partial_cmp(&place(b)).expect("times and loads are finite"));
+    let mut placed: Vec<usize> = (0..marks.len()).filter(|&at| place(at).is_some()).collect();
+    placed.sort_by(|&a, &b| place(a).partial_cmp(&place(b)).expect("times and loads are finite"));
+    let mut best: Vec<usize> = Vec::new();
+    for at in placed {
+        if best.last().is_none_or(|&last| marks[at].load.value < marks[last].load.value * (1.0 - SAME_LOAD)) {
+            best.push(at);
+        }
+    }
     best
 }
 
-/// From the fastest on: more time allows less load, in steps.
-fn staircase(scene: &mut Scene, best: &[&Mark], x: &Scale, y: &Scale) {
+/// From the fastest on: more time allows less load, in steps. Returns the room that the steps take.
+fn staircase(scene: &mut Scene, best: &[&Mark], x: &Scale, y: &Scale) -> Vec<[f64; 4]> {
     let mut points: Vec<Point> = Vec::new();
     for mark in best {
         let at = (x.at(mark.time.expect("it is on the front").value), y.at(mark.load.value));
@@ -361,9 +404,15 @@ fn staircase(scene: &mut Scene, best: &[&Mark], x: &Scale, y: &Scale) {
         }
         points.push(at);
     }
+    let boxes = points.windows(2).map(|ends| {
+        let [(x0, y0), (x1, y1)] = [ends[0], ends[1]];
+        [x0.min(x1) - 1.5, y0.min(y1) - 1.5, x0.max(x1) + 1.5, y0.max(y1) + 1.5]
+    });
+    let boxes = boxes.collect();
     if points.len() > 1 {
         scene.path(points, Stroke::solid(INK, 1.2));
     }
+    boxes
 }
 
 /// Names beside the dots, those of the front and the chosen one first; others where there is room.
@@ -404,18 +453,14 @@ fn name_all(
         ];
         let room =
             |&(left, baseline): &(f64, f64)| [left - 1.0, baseline - 11.5, left + width * 1.02 + 1.0, baseline + 3.5];
-        let is_free = |place: &&(f64, f64)| {
-            let [l, t, r, b] = room(place);
-            let inside = l >= area.left && r <= area.right + 4.0 && t >= area.top - 2.0 && b <= area.bottom;
-            inside && taken.iter().all(|[tl, tt, tr, tb]| r <= *tl || l >= *tr || b <= *tt || t >= *tb)
-        };
-        let Some(place) = places.iter().find(is_free) else { continue };
-        taken.push(room(place));
+        let fits = |place: &&Point| is_free(&room(place), area, taken);
+        let Some(&place) = places.iter().find(fits) else { continue };
+        taken.push(room(&place));
         if is_bold {
-            write_bold(scene, &name, *place, size, INK);
+            write_bold(scene, &name, place, size, INK);
         } else {
             let ink = if best.contains(&at) { INK } else { MUTED };
-            write(scene, &name, *place, size, ink, Align::Left);
+            write(scene, &name, place, size, ink, Align::Left);
         }
     }
 }
