@@ -127,34 +127,53 @@ fn an_exhaustive_search_of_a_noisy_world_agrees_and_takes_several_times_the_runs
     assert!(plan.runs * 3 <= exhaustive.runs, "{} of {}", plan.runs, exhaustive.runs);
 }
 
-#[test]
-fn the_recorded_runs_of_the_first_experiment_give_the_same_answer_as_all_of_them() {
+/// A search among the recorded runs of an experiment's strategy `from-git`, and the choice from all of them.
+fn among_recorded(name: &str, limit: &str) -> PlanRecord {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let experiment = load_plan(&root.join("experiments/01-max-unavailable"), &Overrides::default());
+    let experiment = load_plan(&root.join("experiments").join(name), &Overrides::default());
     let mut experiment = experiment.unwrap_or_else(|error| panic!("{error}"));
     // The bounds of what pacing can do are no settings.
     experiment.variants.retain(|variant| variant.strategy == "from-git");
     let mut rows: BTreeMap<String, Vec<RunRow>> = BTreeMap::new();
-    let mut table = csv_rows(&root.join("results/01-max-unavailable/runs.csv"));
+    let mut table = csv_rows(&root.join("results").join(name).join("runs.csv"));
     table.sort_by_key(|row| row.replicate);
     for row in table {
         rows.entry(row.variant.clone()).or_default().push(row);
     }
+    let mut plan = experiment.plan.clone().expect("it has one");
+    plan.limits = vec![fleetsim::record::Limit::parse(limit).expect("a limit")];
+    let recorded = |variant: usize, replicate: u32| {
+        let runs = &rows[&experiment.variants[variant].label];
+        Ok(runs[replicate as usize].clone())
+    };
+    let plan = search_among(&experiment, &plan, true, recorded, &AtomicBool::new(false)).expect("nobody stops it").plan;
+    let exhaustive = plan.exhaustive.as_ref().expect("it was asked for");
+    let best: Vec<&str> = plan.questions.iter().map(|question| question.best.as_deref().unwrap_or("none")).collect();
+    println!("{name}, {limit}: {} runs, exhaustively {}: {}", plan.runs, exhaustive.runs, best.join("; "));
+    assert!(exhaustive.answers.iter().all(|(_, agrees)| *agrees), "{limit}: {:?}", exhaustive.answers);
+    plan
+}
+
+#[test]
+fn the_recorded_runs_of_the_first_experiment_give_the_same_answer_as_all_of_them() {
     for (limit, expected) in [
         ("peak_pulls < 200", "from-git maxUnavailable=10%"),
         ("peak_pulls_p95 < 500", "from-git maxUnavailable=25%"),
         ("peak_pulls < 100", "from-git maxUnavailable=5%"),
     ] {
-        let mut plan = experiment.plan.clone().expect("it has one");
-        plan.limits = vec![fleetsim::record::Limit::parse(limit).expect("a limit")];
-        let recorded =
-            |variant: usize, replicate: u32| Ok(rows[&experiment.variants[variant].label][replicate as usize].clone());
-        let found = search_among(&experiment, &plan, true, recorded, &AtomicBool::new(false)).expect("nobody stops it");
-        assert_eq!(found.plan.questions[0].best.as_deref(), Some(expected), "{limit}");
-        let exhaustive = found.plan.exhaustive.as_ref().expect("it was asked for");
-        println!("01, {limit}: {} runs, exhaustively {}", found.plan.runs, exhaustive.runs);
-        assert_eq!(exhaustive.answers, [(Some(expected.to_owned()), true)], "{limit}");
-        assert!(5 * found.plan.runs <= exhaustive.runs, "{limit}: {} of {} runs", found.plan.runs, exhaustive.runs);
+        let plan = among_recorded("01-max-unavailable", limit);
+        assert_eq!(plan.questions[0].best.as_deref(), Some(expected), "{limit}");
+        assert!(5 * plan.runs <= plan.exhaustive_runs, "{limit}: {} of {} runs", plan.runs, plan.exhaustive_runs);
+    }
+}
+
+#[test]
+fn three_sizes_of_fleet_are_planned_with_a_fifth_of_the_runs_or_less() {
+    for limit in ["peak_pulls < 200", "peak_pulls < 500", "peak_pulls_p95 < 1000"] {
+        let plan = among_recorded("06-max-unavailable-sweep", limit);
+        assert_eq!(plan.questions.len(), 3, "a question for each size");
+        assert!(plan.questions.iter().all(|question| question.answers[0].is_decided));
+        assert!(5 * plan.runs <= plan.exhaustive_runs, "{limit}: {} of {} runs", plan.runs, plan.exhaustive_runs);
     }
 }
 

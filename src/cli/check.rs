@@ -11,14 +11,25 @@ pub(super) fn check(args: &ExperimentArgs) -> Result<(), Failure> {
         // Its candidates are settings of their own, which may be wrong where the others are right.
         load_plan(&args.experiment, &Overrides { seed: args.seed, replicates: args.replicates })?;
     }
-    let counted = |count: u64, one: &str| if count == 1 { format!("1 {one}") } else { format!("{count} {one}s") };
+    let counted = |least: u64, most: u64, one: &str| match (least, most) {
+        (1, 1) => format!("1 {one}"),
+        _ if least == most => format!("{most} {one}s"),
+        _ => format!("{least} to {most} {one}s"),
+    };
+    let (least_runs, most_runs) = fleetsim::study::run_counts(&experiment);
+    let most = experiment.precision.as_ref().map_or(experiment.replicates, |precision| precision.max);
+    let until = experiment.precision.as_ref().map_or_else(String::new, |precision| {
+        let measures: Vec<&str> = precision.of.iter().map(|measure| measure.name).collect();
+        format!(" (to {} in {})", precision.to, measures.join(" and "))
+    });
+    let variants = experiment.variants.len() as u64;
     output::out(&format!(
-        "{}: valid; {} x {} = {}, {}\n",
+        "{}: valid; {} x {} = {}{until}, {}\n",
         experiment.name,
-        counted(experiment.variants.len() as u64, "variant"),
-        counted(experiment.replicates.into(), "replicate"),
-        counted(fleetsim::study::run_count(&experiment), "run"),
-        counted(clusters as u64, "cluster"),
+        counted(variants, variants, "variant"),
+        counted(experiment.replicates.into(), most.into(), "replicate"),
+        counted(least_runs, most_runs, "run"),
+        counted(clusters as u64, clusters as u64, "cluster"),
     ));
     Ok(())
 }

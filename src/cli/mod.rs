@@ -4,15 +4,18 @@
 //! may not be written there; 2 wrong usage or invalid input; 99 the results do not keep to what the experiment asserts,
 //! or no setting keeps to the limits of a plan; 130 interrupted.
 
+mod budget;
 mod check;
 mod explain;
 mod explain_kubefleet;
 mod generated;
 mod output;
 mod plan;
+mod precision;
 mod report;
 mod run;
 mod schema;
+mod series;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -98,6 +101,8 @@ enum Format {
 enum Failure {
     /// The experiment is invalid or cannot be read.
     Input(LoadError),
+    /// The command asks for what this build cannot do.
+    Usage(String),
     /// Results cannot be written or read.
     Record(RecordError),
     /// Charts cannot be drawn.
@@ -134,7 +139,7 @@ impl Failure {
     const fn exit_code(&self) -> u8 {
         match self {
             Self::Record(_) | Self::Report(_) | Self::Machine(_) => 1,
-            Self::Input(_) => 2,
+            Self::Input(_) | Self::Usage(_) => 2,
             Self::Interrupted => 130,
             // As k6 does, so that a pipeline can tell it from a program that failed.
             Self::Assertion | Self::NoSetting => 99,
@@ -149,7 +154,7 @@ impl Failure {
                 let count = if problems > 1 { format!("\n{problems} problems\n") } else { String::new() };
                 output::err(&format!("{}\n{count}", error.render(output::stderr_has_colour()).trim_end()));
             }
-            Self::Machine(message) => output::err(&format!("error: {message}\n")),
+            Self::Usage(message) | Self::Machine(message) => output::err(&format!("error: {message}\n")),
             Self::Record(error) => output::err(&format!("error: {}\n", output::with_causes(error))),
             Self::Report(error) => output::err(&format!("error: {}\n", output::with_causes(error))),
             Self::Interrupted => output::err("interrupted; no results were written\n"),

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use clap::Args;
 use fleetsim::record::{Journal, PLAN_FILE, PROVENANCE_FILE, Publication, plan_tables};
@@ -10,8 +11,9 @@ use fleetsim::report;
 use fleetsim::scenario::{Experiment, Overrides, Plan, load_plan};
 use fleetsim::study::StudyError;
 use fleetsim::study::plan::{Found, run_count_at_most, search};
+use indicatif::{ProgressBar, ProgressStyle};
 
-use super::run::{progress_bar, provenance, run_key, tell_place};
+use super::run::{described, run_key, tell_place};
 use super::{ExperimentArgs, Failure, Format, output};
 
 #[derive(Args, Debug)]
@@ -39,7 +41,7 @@ pub(super) fn plan(args: &PlanArgs) -> Result<(), Failure> {
     let wanted = experiment.plan.clone().expect("a planned experiment has a plan");
     let name = format!("{}-plan", experiment.name);
     let target = args.out.clone().unwrap_or_else(|| PathBuf::from("results").join(&name));
-    let mut provenance = provenance(&experiment, &args.experiment);
+    let mut provenance = described(&experiment, &args.experiment);
     provenance.experiment = name;
     provenance.command = provenance.command.replacen("fleetsim run", "fleetsim plan", 1);
     if args.compare_exhaustive {
@@ -116,4 +118,14 @@ fn simulate(experiment: &Experiment, wanted: &Plan, args: &PlanArgs, journal: &J
         StudyError::Interrupted => Failure::Interrupted,
         StudyError::Record(error) => Failure::Record(error),
     })
+}
+
+/// A bar on stderr; silent when that is not a terminal. It seldom gets to its end: `runs` is the most that there may be.
+fn progress_bar(runs: u64) -> ProgressBar {
+    let bar = ProgressBar::new(runs).with_style(
+        ProgressStyle::with_template("searching {wide_bar} {pos} runs, at most {len}")
+            .expect("the template is well-formed"),
+    );
+    bar.enable_steady_tick(Duration::from_millis(200));
+    bar
 }

@@ -5,6 +5,7 @@
 //!
 //! - [`RunRecord`] is what one run leaves behind; [`VariantRecord`] holds the runs of one variant.
 //! - [`Tables::of`] makes the tables from them, [`Tables::files`] writes them as CSV, [`Tables::read`] reads them back.
+//! - `series_parquet` (Cargo feature `parquet`) writes the time series of every run.
 //! - [`MEASURES`] defines each measure once: name, unit, meaning.
 //! - [`Provenance`] says where results come from; [`Publication`] publishes a folder as a whole or not at all.
 //! - [`Limit`] is what a user demands of a measure, [`Aim`] the measure that is to be small; [`PlanRecord`] is what a
@@ -17,6 +18,8 @@ mod folder;
 mod journal;
 mod limit;
 mod measures;
+#[cfg(feature = "parquet")]
+mod parquet;
 mod plan;
 mod provenance;
 mod rows;
@@ -32,11 +35,16 @@ pub use folder::{Publication, Published};
 pub use journal::{Journal, RunId};
 pub use limit::{Limit, LimitError, SHORT_NAMES, Statistic, Verdict};
 pub use measures::{MEASURES, Measure};
+#[cfg(feature = "parquet")]
+pub use parquet::{SERIES_FILE, series_parquet};
 pub use plan::{
     Answer, Axis, Candidate, Exhaustive, Kept, PLAN_FILE, PlanRecord, Question, Snippet, Span, Standing, plan_tables,
 };
-pub use provenance::{FileDigest, InputDigest, PROVENANCE_FILE, Provenance, SCHEMA_VERSION, Setting, VariantInfo};
+pub use provenance::{
+    FileDigest, InputDigest, PROVENANCE_FILE, PrecisionAsked, PrecisionFound, Provenance, SCHEMA_VERSION, Setting,
+    VariantInfo,
+};
 pub use rows::*;
-pub use spread::SummaryRow;
+pub use spread::{SummaryRow, interval_of_mean};
 pub use tables::{RunKey, Tables, VariantRecord};
 pub use timeline::{BINS_MAX, TimelineRow};

@@ -11,9 +11,11 @@ mod charts;
 mod data;
 mod format;
 mod frame;
+mod names;
 mod plan;
 mod scene;
 mod style;
+mod swept;
 #[cfg(test)]
 mod synthetic;
 mod table;
@@ -71,7 +73,7 @@ pub fn draw_all(folder: &Path) -> Result<Vec<PathBuf>, ReportError> {
     std::fs::create_dir_all(&charts).map_err(|error| failed(&charts, error.to_string()))?;
     let mut paths = Vec::new();
     for (name, scene) in scenes(&results) {
-        paths.extend(write_chart(&charts, name, &scene)?);
+        paths.extend(write_chart(&charts, &name, &scene)?);
     }
     Ok(paths)
 }
@@ -86,15 +88,20 @@ fn write_chart(charts: &Path, name: &str, scene: &Scene) -> Result<[PathBuf; 2],
     Ok([svg, png])
 }
 
-/// The charts with the names of their files.
-fn scenes(results: &Results) -> [(&'static str, Scene); 7] {
-    [
-        ("tradeoff", charts::tradeoff::draw(results)),
-        ("pulls", charts::over_time::pulls(results)),
-        ("egress", charts::over_time::egress(results)),
-        ("ready", charts::ready::draw(results)),
-        ("completion", charts::completion::draw(results)),
-        ("states", charts::states::draw(results)),
-        ("front", charts::front::of_results(results)),
-    ]
+/// The charts with the names of their files; some need more than every experiment has.
+fn scenes(results: &Results) -> Vec<(String, Scene)> {
+    let mut scenes = vec![
+        ("tradeoff".to_owned(), charts::tradeoff::draw(results)),
+        ("pulls".to_owned(), charts::over_time::pulls(results)),
+        ("egress".to_owned(), charts::over_time::egress(results)),
+        ("ready".to_owned(), charts::ready::draw(results)),
+        ("completion".to_owned(), charts::completion::draw(results)),
+        ("states".to_owned(), charts::states::draw(results)),
+    ];
+    scenes.extend(charts::sweep::draw_all(results));
+    scenes.extend(charts::heat::draw(results).map(|scene| ("heat".to_owned(), scene)));
+    scenes.extend(charts::exposure::draw(results).map(|scene| ("exposure".to_owned(), scene)));
+    scenes.extend(charts::multiples::draw(results).map(|scene| ("multiples".to_owned(), scene)));
+    scenes.push(("front".to_owned(), charts::front::of_results(results)));
+    scenes
 }

@@ -223,7 +223,7 @@ pub fn table(results: &Results, width: usize) -> String {
     if !common.is_empty() {
         text.push_str(&wrapped(&format!("The same for all variants: {}.", common.join(", ")), width, ""));
     }
-    let mut notes = vec!["Medians over runs".to_owned()];
+    let mut notes = vec!["Medians and p5–p95 over runs, not over clusters".to_owned()];
     notes.extend(columns.iter().map(|laid| laid.column.note.to_owned()).filter(|note| !note.is_empty()));
     if start_cut > 0 {
         notes.push(format!("all variants begin with `{}`", full[0][..start_cut].trim_end()));

@@ -18,6 +18,7 @@ use super::file_plan::PlanFile;
 use super::file_registry::{NamedRegistryFile, RegistryFile};
 use super::file_runtime::{RetryFile, RuntimeFile, SlotScopeFile};
 use super::kubefleet::{KubeFleetRollingFile, KubeFleetStagedFile};
+use super::precision::PrecisionFile;
 use super::quantity::{Amount, Anything, Duration, Ordered, Percent, Rate, Size, Timeout};
 use super::spread::Spread;
 use super::text_or::TextOr;
@@ -35,8 +36,11 @@ pub(crate) struct ExperimentFile {
     pub(crate) question: Option<String>,
     /// The root of all luck. Default: 1.
     pub(crate) seed: Option<u64>,
-    /// Runs of every variant, each with its own luck. Default: 20.
+    /// Runs of every variant, each with its own luck; with `precision` the fewest. Default: 20, with `precision` 10.
     pub(crate) replicates: Option<u32>,
+    /// How precise the results are to be: runs are added to a variant until they are. Default: `replicates` runs, however
+    /// precise.
+    pub(crate) precision: Option<PrecisionFile>,
     /// When a run is given up; what is not done by then is reported as unfinished. Default: 24h.
     pub(crate) horizon: Option<Duration>,
     /// How many clusters all groups of `fleet` are together, when each takes a share of them (`clusters: 90%`).

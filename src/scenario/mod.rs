@@ -24,6 +24,7 @@ mod manifest;
 mod names;
 mod path;
 mod plan;
+mod precision;
 mod quantity;
 mod read;
 mod schema;
@@ -57,6 +58,7 @@ pub use assertion::Assertion;
 pub use error::{LoadError, Problem};
 pub use load::{Overrides, load, load_plan};
 pub use plan::Plan;
+pub use precision::Precision;
 pub use schema::schema;
 pub use snippet::snippet;
 
@@ -69,8 +71,10 @@ pub struct Experiment {
     pub question: String,
     /// The root of all luck.
     pub seed: u64,
-    /// Runs of every variant.
+    /// Runs of every variant; with a precision the fewest.
     pub replicates: u32,
+    /// How precise the results are to be. `None`: as precise as `replicates` runs are.
+    pub precision: Option<Precision>,
     /// Strategies x sweep, in the file's order; names unique.
     pub variants: Vec<Variant>,
     /// What the results must keep to.

@@ -198,6 +198,33 @@ fn bad_input_is_refused_with_its_place_and_the_mend() {
             &["7:119: fleet[0].region: there is no `eu` in `regions` (help: `regions` has no entries)"],
         ),
         ("replicates: 20", "replicates: 0", &["4:13: replicates: 0 runs of every variant (help: write 1 to 100000)"]),
+        ("seed: 1\n", "seed: 1\nprecision: 5\n", &["4:12: precision: `5` has no unit; write e.g. `3%`"]),
+        (
+            "seed: 1\n",
+            "seed: 1\nprecision: 0%\n",
+            &["4:12: precision: no number of runs is enough (help: write e.g. `5%`; a spread never becomes nothing)"],
+        ),
+        (
+            "seed: 1\n",
+            "seed: 1\nprecision: {to: 5%, of: [], max: 19}\n",
+            &[
+                "4:21: precision.of: nothing is to be precise (help: name a measure, or leave `of` out)",
+                "4:34: precision.max: 19 runs are fewer than the 20 replicates (help: raise `max`, or lower the number of replicates)",
+            ],
+        ),
+        (
+            "seed: 1\n",
+            "seed: 1\nprecision: {too: 5%}\n",
+            &["4:13: precision.too: unknown field `too` (help: did you mean `to`?)"],
+        ),
+        (
+            "sweep: {strategies.defaults.rancherFleet.maxUnavailable: [1, 5%, 10%, 25%, 50%, 100%]}",
+            "sweep: {precision: [1%, 5%]}",
+            &[
+                "19:9: sweep: `precision` is of the whole experiment and cannot vary (help: sweep a setting of the world or of \
+                 a strategy)",
+            ],
+        ),
         (
             "horizon: 24h",
             "horizon: 0s",

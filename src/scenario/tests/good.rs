@@ -233,6 +233,34 @@ strategies:
 }
 
 #[test]
+fn a_precision_is_a_share_or_says_more() {
+    let load = |written: &str, overrides: Option<u32>| {
+        let folder = folder();
+        let file = folder.path().join("experiment.yaml");
+        fs::write(&file, SKETCH.replace("replicates: 20\n", written)).expect("written");
+        let experiment = load(&file, &Overrides { replicates: overrides, ..Overrides::default() });
+        let experiment = experiment.unwrap_or_else(|error| panic!("{error}"));
+        let precision = experiment.precision.expect("the file asks for one");
+        let of: Vec<&str> = precision.of.iter().map(|measure| measure.name).collect();
+        (experiment.replicates, precision.to.get(), of.join(" "), precision.max)
+    };
+    let both = || "completion_s peak_pulls".to_owned();
+    for (written, overrides, expected, why) in [
+        ("precision: 5%\n", None, (10, 0.05, both(), 200), "all defaults"),
+        ("replicates: 3\nprecision: 5 %\n", None, (10, 0.05, both(), 200), "never judged by fewer than ten"),
+        ("replicates: 30\nprecision: 5%\n", Some(300), (300, 0.05, both(), 300), "the command line has the fewest"),
+        (
+            "precision: {to: 2.5%, of: [registry.egress, t90], max: 40}\n",
+            None,
+            (10, 0.025, "egress_peak_1s_bytes_per_s t90_s".to_owned(), 40),
+            "measures by any of their names",
+        ),
+    ] {
+        assert_eq!(load(written, overrides), expected, "{why}");
+    }
+}
+
+#[test]
 fn the_first_experiment_loads() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("experiments/01-max-unavailable");
     let overrides = Overrides { seed: Some(7), replicates: Some(2) };

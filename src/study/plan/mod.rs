@@ -11,7 +11,8 @@ mod tests;
 
 use std::sync::atomic::AtomicBool;
 
-use super::{StudyError, parallel};
+use super::StudyError;
+use super::queue::in_order;
 use crate::record::{
     Answer, Axis, Candidate, Exhaustive, Journal, Kept, Limit, MEASURES, Measure, PlanRecord, Question, RunRow,
     Setting, Span, Standing, Statistic,
@@ -105,7 +106,7 @@ pub fn search_among(
             jobs.truncate(left as usize);
             stopped_at = plan.runs;
         }
-        let rows = parallel(jobs.len(), stop, |job| run(jobs[job].2.0, jobs[job].2.1))?;
+        let rows = in_order(jobs.len(), stop, |job| run(jobs[job].2.0, jobs[job].2.1))?;
         spent += rows.len() as u64;
         for ((heat, candidate, _), row) in jobs.iter().zip(rows) {
             let heat = &mut heats[*heat];
@@ -148,7 +149,7 @@ pub fn search_among(
             .flat_map(|heat| missing(&heats[heat]).into_iter().map(move |(candidate, r)| (heat, candidate, r)))
             .map(|(heat, candidate, r)| (heat, candidate, (heats[heat].variants[candidate], r)))
             .collect();
-        let rows = parallel(jobs.len(), stop, |job| run(jobs[job].2.0, jobs[job].2.1))?;
+        let rows = in_order(jobs.len(), stop, |job| run(jobs[job].2.0, jobs[job].2.1))?;
         for ((heat, candidate, _), row) in jobs.iter().zip(rows) {
             heats[*heat].runs[*candidate].push(row);
         }
