@@ -1,10 +1,16 @@
 //! `fleetsim check`: is the experiment valid?
 
+use fleetsim::scenario::{Overrides, load_plan};
+
 use super::{ExperimentArgs, Failure, output};
 
 pub(super) fn check(args: &ExperimentArgs) -> Result<(), Failure> {
     let experiment = args.load()?;
     let clusters = experiment.variants.iter().map(|variant| variant.scenario.world.clusters.len()).max().unwrap_or(0);
+    if experiment.plan.is_some() {
+        // Its candidates are settings of their own, which may be wrong where the others are right.
+        load_plan(&args.experiment, &Overrides { seed: args.seed, replicates: args.replicates })?;
+    }
     let counted = |least: u64, most: u64, one: &str| match (least, most) {
         (1, 1) => format!("1 {one}"),
         _ if least == most => format!("{most} {one}s"),

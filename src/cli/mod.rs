@@ -1,8 +1,8 @@
 //! The command line: what it takes, and what its exit codes mean.
 //!
 //! Results go to stdout, progress and errors to stderr. Exit codes: 0 fine; 1 the file system failed or the results
-//! may not be written there; 2 wrong usage or invalid input; 99 the results do not keep to what the experiment asserts;
-//! 130 interrupted.
+//! may not be written there; 2 wrong usage or invalid input; 99 the results do not keep to what the experiment asserts,
+//! or no setting keeps to the limits of a plan; 130 interrupted.
 
 mod budget;
 mod check;
@@ -10,6 +10,7 @@ mod explain;
 mod explain_kubefleet;
 mod generated;
 mod output;
+mod plan;
 mod precision;
 mod report;
 mod run;
@@ -31,12 +32,13 @@ use fleetsim::scenario::{Experiment, LoadError, Overrides, load};
 Examples:
   fleetsim run experiments/01-max-unavailable       simulate and compare
   fleetsim explain experiments/01-max-unavailable   what each strategy would do to this fleet
+  fleetsim plan experiments/01-max-unavailable      find the fastest setting within limits
   fleetsim check my-experiment.yaml                 find every mistake in an experiment file
   fleetsim report results/01-max-unavailable        draw and compare earlier results again
 
 Exit codes:
   0 fine   1 output could not be written   2 wrong usage or invalid input
-  99 the results do not keep to a limit of the experiment   130 interrupted")]
+  99 a limit is not kept to, or no setting keeps to it   130 interrupted")]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -50,6 +52,8 @@ enum Command {
     Check(ExperimentArgs),
     /// Print what each strategy would do to this fleet: partitions, limits, waves
     Explain(explain::ExplainArgs),
+    /// Search for the fastest settings that keep to limits, with few runs
+    Plan(plan::PlanArgs),
     /// Draw the charts of earlier results again, and print the comparison
     Report(report::ReportArgs),
     /// Print the JSON Schema of the experiment file, for editors
@@ -109,6 +113,8 @@ enum Failure {
     Interrupted,
     /// The results do not keep to what the experiment asserts; they are written and told.
     Assertion,
+    /// In some world no setting keeps to the limits of a plan; the plan is written and told.
+    NoSetting,
 }
 
 impl From<LoadError> for Failure {
@@ -136,7 +142,7 @@ impl Failure {
             Self::Input(_) | Self::Usage(_) => 2,
             Self::Interrupted => 130,
             // As k6 does, so that a pipeline can tell it from a program that failed.
-            Self::Assertion => 99,
+            Self::Assertion | Self::NoSetting => 99,
         }
     }
 
@@ -153,6 +159,7 @@ impl Failure {
             Self::Report(error) => output::err(&format!("error: {}\n", output::with_causes(error))),
             Self::Interrupted => output::err("interrupted; no results were written\n"),
             Self::Assertion => output::err("error: an assertion of the experiment failed\n"),
+            Self::NoSetting => output::err("error: no setting keeps to the limits\n"),
         }
     }
 }
@@ -164,6 +171,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Run(args) => run::run(args),
         Command::Check(args) => check::check(args),
         Command::Explain(args) => explain::explain(args),
+        Command::Plan(args) => plan::plan(args),
         Command::Report(args) => report::report(args),
         Command::Schema => schema::schema(),
         Command::Completions { shell } => generated::completions(*shell),

@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use fleetsim::record::{PROVENANCE_FILE, Publication};
+use fleetsim::record::{PLAN_FILE, PROVENANCE_FILE, Publication};
 use fleetsim::report::{self, ReportError};
 
 use super::run::tell_place;
@@ -13,7 +13,7 @@ use super::{Failure, Format, output};
 
 #[derive(Args, Debug)]
 pub(super) struct ReportArgs {
-    /// A folder that `fleetsim run` wrote
+    /// A folder that `fleetsim run` or `fleetsim plan` wrote
     #[arg(value_name = "RESULTS")]
     results: PathBuf,
     /// How to print the comparison
@@ -24,6 +24,9 @@ pub(super) struct ReportArgs {
 pub(super) fn report(args: &ReportArgs) -> Result<(), Failure> {
     if !args.results.join(PROVENANCE_FILE).is_file() {
         return Err(ReportError::NoResults { path: args.results.join(PROVENANCE_FILE) }.into());
+    }
+    if args.results.join(PLAN_FILE).is_file() {
+        return super::plan::again(&args.results, args.format);
     }
     let publication = Publication::renew(&args.results)?;
     report::draw_all(publication.folder())?;

@@ -106,15 +106,21 @@ fn some_of(names: &[String]) -> String {
 }
 
 fn provenance(experiment: &Experiment, args: &RunArgs) -> Provenance {
-    let mut provenance =
-        Provenance::new(&experiment.name, &experiment.question, experiment.seed, experiment.replicates);
-    let horizons = experiment.variants.iter().map(|variant| variant.scenario.horizon.as_secs_f64());
-    provenance.horizon_s = horizons.fold(0.0, f64::max);
-    provenance.command = reproduce(&args.experiment);
+    let mut provenance = described(experiment, &args.experiment);
     if args.series {
         provenance.command.push_str(" --series");
     }
     provenance.precision = experiment.precision.as_ref().map(precision::asked);
+    provenance
+}
+
+/// Where runs of an experiment come from.
+pub(super) fn described(experiment: &Experiment, args: &ExperimentArgs) -> Provenance {
+    let mut provenance =
+        Provenance::new(&experiment.name, &experiment.question, experiment.seed, experiment.replicates);
+    let horizons = experiment.variants.iter().map(|variant| variant.scenario.horizon.as_secs_f64());
+    provenance.horizon_s = horizons.fold(0.0, f64::max);
+    provenance.command = reproduce(args);
     provenance.inputs = experiment
         .inputs
         .iter()
@@ -162,7 +168,7 @@ fn reproduce(args: &ExperimentArgs) -> String {
 
 /// What makes a run what it is: the program, the experiment's files, the root of all luck. Two builds of one version may
 /// simulate differently, so the program is known by its file.
-fn run_key(experiment: &Experiment) -> Vec<u8> {
+pub(super) fn run_key(experiment: &Experiment) -> Vec<u8> {
     let program = std::env::current_exe().and_then(std::fs::metadata);
     let built = program.and_then(|file| Ok((file.len(), file.modified()?)));
     let variants: Vec<&str> = experiment.variants.iter().map(|variant| variant.label.as_str()).collect();

@@ -80,6 +80,14 @@ pub enum RecordError {
         /// What is wrong.
         source: serde_json::Error,
     },
+    /// A plan that does not read as one.
+    #[error("{} does not read as a plan: {source}; plan the experiment again", path.display())]
+    Plan {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        source: serde_json::Error,
+    },
     /// Results of another version of the format.
     #[error("{} has the format {found}, this program reads format {}; run the experiment again", path.display(), super::SCHEMA_VERSION)]
     SchemaVersion {

@@ -12,7 +12,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::provenance::sha256;
-use super::{FileDigest, PROVENANCE_FILE, Provenance, RecordError};
+use super::{FileDigest, PLAN_FILE, PROVENANCE_FILE, Provenance, RecordError};
 
 /// A results folder in the making. Dropped without [`Publication::publish`], it leaves nothing behind.
 #[derive(Debug)]
@@ -71,7 +71,9 @@ impl Publication {
     /// was written; or when the file system refuses.
     pub fn renew(target: &Path) -> Result<Self, RecordError> {
         let provenance = Provenance::read(target)?.ok_or_else(|| RecordError::Foreign { path: target.to_owned() })?;
-        let is_table = |file: &&FileDigest| [".csv", ".parquet"].iter().any(|kind| file.path.ends_with(kind));
+        let is_table = |file: &&FileDigest| {
+            [".csv", ".parquet"].iter().any(|kind| file.path.ends_with(kind)) || file.path == PLAN_FILE
+        };
         let tables: Vec<FileDigest> = provenance.files.iter().filter(is_table).cloned().collect();
         let renewed = Self::begin(target, provenance)?;
         for FileDigest { path, sha256: written } in tables {

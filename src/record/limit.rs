@@ -34,12 +34,28 @@ pub struct Limit {
 
 /// How the values of the runs become one.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Statistic {
+pub enum Statistic {
     /// They do not: each run is compared.
     Every,
+    /// The arithmetic mean.
     Mean,
-    /// Between 0 and 1.
+    /// A quantile, between 0 and 1.
     Quantile(f64),
+}
+
+impl Statistic {
+    /// The statistic of values that may be infinite; of every one of them, the greatest.
+    ///
+    /// # Panics
+    /// Without values.
+    #[must_use]
+    pub fn of(self, values: &[f64]) -> f64 {
+        match self {
+            Self::Every => values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+            Self::Mean => values.iter().sum::<f64>() / values.len() as f64,
+            Self::Quantile(p) => quantile(values, p),
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -130,16 +146,59 @@ impl Limit {
                 let shown = beyond.iter().copied().max_by(worst).unwrap_or_else(|| self.nearest(&values));
                 (beyond.is_empty(), values[shown])
             }
-            Statistic::Mean => {
-                let mean = values.iter().sum::<f64>() / values.len() as f64;
-                (self.comparison.holds(mean, bound), mean)
-            }
-            Statistic::Quantile(p) => {
-                let quantile = quantile(&values, p);
-                (self.comparison.holds(quantile, bound), quantile)
+            statistic => {
+                let value = statistic.of(&values);
+                (self.comparison.holds(value, bound), value)
             }
         };
         Verdict { holds, value, runs_beyond: beyond.len() }
+    }
+
+    /// How far a run is beyond the limit, in the measure's unit: above 0 beyond it, at most 0 where it keeps to it.
+    #[must_use]
+    pub fn excess(&self, run: &RunRow) -> f64 {
+        let value = (self.measure.of)(run).unwrap_or(f64::INFINITY);
+        let bound = match self.bound {
+            Bound::Value(value) => value,
+            Bound::ShareOfTargets(share) => share * run.targets as f64,
+        };
+        let above = match self.comparison {
+            Comparison::Less | Comparison::LessOrEqual => value - bound,
+            Comparison::Greater | Comparison::GreaterOrEqual => bound - value,
+            Comparison::Equal => (value - bound).abs(),
+            Comparison::Unequal => 0.0,
+        };
+        match self.comparison.holds(value, bound) {
+            true => above.min(0.0),
+            // A run that only touches a strict limit is beyond it as well.
+            false => above.max(f64::MIN_POSITIVE),
+        }
+    }
+
+    /// Which statistic of the runs' [`Limit::excess`] must not be above 0. `None` for a statistic that is compared
+    /// by `==` or `!=`: how far single runs are off does not tell.
+    #[must_use]
+    pub fn demand(&self) -> Option<Statistic> {
+        Some(match (self.over, self.comparison) {
+            (Statistic::Every, _) => Statistic::Every,
+            (_, Comparison::Equal | Comparison::Unequal) => return None,
+            (Statistic::Mean, _) => Statistic::Mean,
+            (Statistic::Quantile(p), comparison) => {
+                let is_upper = matches!(comparison, Comparison::Less | Comparison::LessOrEqual);
+                let p = if is_upper { p } else { 1.0 - p };
+                if p >= 1.0 { Statistic::Every } else { Statistic::Quantile(p) }
+            }
+        })
+    }
+
+    /// The greatest value that the limit allows, in the measure's unit. `None` when it is no upper limit, or a share of
+    /// the targets.
+    #[must_use]
+    pub fn at_most(&self) -> Option<f64> {
+        match (self.comparison, self.bound) {
+            (Comparison::Less | Comparison::LessOrEqual | Comparison::Equal, Bound::Value(value)) => Some(value),
+            _ => None,
+        }
     }
 
     /// Of runs that all keep to the limit, the one that is nearest to it.
@@ -212,7 +271,7 @@ impl Comparison {
 }
 
 /// The measure and the statistic that a name means.
-fn find(name: &str) -> Result<(&'static Measure, Statistic), LimitError> {
+pub(super) fn find(name: &str) -> Result<(&'static Measure, Statistic), LimitError> {
     if let Some(measure) = named(name) {
         return Ok((measure, Statistic::Every));
     }

@@ -8,9 +8,11 @@
 //! - `series_parquet` (Cargo feature `parquet`) writes the time series of every run.
 //! - [`MEASURES`] defines each measure once: name, unit, meaning.
 //! - [`Provenance`] says where results come from; [`Publication`] publishes a folder as a whole or not at all.
-//! - [`Limit`] is what a user demands of a measure.
+//! - [`Limit`] is what a user demands of a measure, [`Aim`] the measure that is to be small; [`PlanRecord`] is what a
+//!   search for settings found.
 //! - [`Journal`] keeps the finished runs of a study until its results are published.
 
+mod aim;
 mod error;
 mod folder;
 mod journal;
@@ -18,6 +20,7 @@ mod limit;
 mod measures;
 #[cfg(feature = "parquet")]
 mod parquet;
+mod plan;
 mod provenance;
 mod rows;
 mod spread;
@@ -26,13 +29,17 @@ mod tables;
 mod testing;
 mod timeline;
 
+pub use aim::Aim;
 pub use error::RecordError;
 pub use folder::{Publication, Published};
 pub use journal::{Journal, RunId};
-pub use limit::{Limit, LimitError, SHORT_NAMES, Verdict};
+pub use limit::{Limit, LimitError, SHORT_NAMES, Statistic, Verdict};
 pub use measures::{MEASURES, Measure};
 #[cfg(feature = "parquet")]
 pub use parquet::{SERIES_FILE, series_parquet};
+pub use plan::{
+    Answer, Axis, Candidate, Exhaustive, Kept, PLAN_FILE, PlanRecord, Question, Snippet, Span, Standing, plan_tables,
+};
 pub use provenance::{
     FileDigest, InputDigest, LimitInfo, PROVENANCE_FILE, PrecisionAsked, PrecisionFound, Provenance, SCHEMA_VERSION,
     Setting, VariantInfo,

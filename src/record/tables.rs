@@ -125,7 +125,7 @@ const CLUSTERS_HEADER: &str = "variant,strategy,setting,replicate,cluster,stage,
 first_pull_s,last_pull_s,ready_s,pulls,failed_pulls,received_bytes";
 const PASSES_HEADER: &str = "variant,strategy,setting,replicate,t_s,duration_s,created,promoted,unavailable";
 
-fn to_csv<Row: Serialize>(header_if_empty: &str, rows: &[Row]) -> Vec<u8> {
+pub(super) fn to_csv<Row: Serialize>(header_if_empty: &str, rows: &[Row]) -> Vec<u8> {
     if rows.is_empty() {
         return format!("{header_if_empty}\n").into_bytes();
     }

@@ -14,6 +14,7 @@ mod format;
 mod frame;
 mod html;
 mod names;
+mod plan;
 mod scene;
 mod style;
 mod swept;
@@ -34,6 +35,7 @@ use scene::Scene;
 
 pub use data::Results;
 pub use html::PAGE_FILE;
+pub use plan::{draw_plan, plan_text};
 pub use table::{SCHEMA_VERSION, json, table};
 pub use verdicts::{Demand, verdicts};
 
@@ -74,16 +76,22 @@ pub fn draw_all(folder: &Path) -> Result<Vec<PathBuf>, ReportError> {
     std::fs::create_dir_all(&charts).map_err(|error| failed(&charts, error.to_string()))?;
     let mut paths = Vec::new();
     for (name, scene) in scenes(&results) {
-        let svg = charts.join(format!("{name}.svg"));
-        std::fs::write(&svg, scene.to_svg()).map_err(|error| failed(&svg, error.to_string()))?;
-        let png = charts.join(format!("{name}.png"));
-        scene.write_png(&png).map_err(|reason| failed(&png, reason))?;
-        paths.extend([svg, png]);
+        paths.extend(write_chart(&charts, &name, &scene)?);
     }
     let page = folder.join(PAGE_FILE);
     std::fs::write(&page, html::page(&results)).map_err(|error| failed(&page, error.to_string()))?;
     paths.push(page);
     Ok(paths)
+}
+
+/// Writes one chart as SVG and as PNG.
+fn write_chart(charts: &Path, name: &str, scene: &Scene) -> Result<[PathBuf; 2], ReportError> {
+    let failed = |path: &Path, reason: String| ReportError::Write { path: path.to_owned(), reason };
+    let svg = charts.join(format!("{name}.svg"));
+    std::fs::write(&svg, scene.to_svg()).map_err(|error| failed(&svg, error.to_string()))?;
+    let png = charts.join(format!("{name}.png"));
+    scene.write_png(&png).map_err(|reason| failed(&png, reason))?;
+    Ok([svg, png])
 }
 
 /// The charts with the names of their files; some need more than every experiment has.
@@ -100,5 +108,6 @@ fn scenes(results: &Results) -> Vec<(String, Scene)> {
     scenes.extend(charts::heat::draw(results).map(|scene| ("heat".to_owned(), scene)));
     scenes.extend(charts::exposure::draw(results).map(|scene| ("exposure".to_owned(), scene)));
     scenes.extend(charts::multiples::draw(results).map(|scene| ("multiples".to_owned(), scene)));
+    scenes.push(("front".to_owned(), charts::front::of_results(results)));
     scenes
 }

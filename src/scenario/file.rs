@@ -14,6 +14,7 @@ use super::cloud_foundry_file::CloudFoundryFile;
 use super::distribution_file::{DistributionFile, MirrorFile};
 use super::file_argo_cd::{ArgoCdFile, ArgoCdProposalFile};
 use super::file_faults::FaultsFile;
+use super::file_plan::PlanFile;
 use super::file_registry::{NamedRegistryFile, RegistryFile};
 use super::file_runtime::{RetryFile, RuntimeFile, SlotScopeFile};
 use super::kubefleet::{KubeFleetRollingFile, KubeFleetStagedFile};
@@ -80,6 +81,8 @@ pub(crate) struct ExperimentFile {
     pub(crate) sweep: Option<Ordered<Vec<Anything>>>,
     /// What the results must keep to, e.g. `completion_p95 < 4h`; the program exits with 99 when they do not.
     pub(crate) assert: Option<Vec<AssertionFile>>,
+    /// What `fleetsim plan` searches for: the fastest settings that keep to limits.
+    pub(crate) plan: Option<PlanFile>,
 }
 
 /// Clusters that differ in their names only.

@@ -44,6 +44,26 @@ pub struct Overrides {
 /// # Errors
 /// All that is wrong, with places and mends.
 pub fn load(path: &FsPath, overrides: &Overrides) -> Result<Experiment, LoadError> {
+    load_for(Purpose::Run, path, overrides)
+}
+
+/// Reads and checks an experiment whose settings are to be searched: its variants are the candidates, and it has a
+/// [`Plan`] also where the file has no `plan`.
+///
+/// # Errors
+/// All that is wrong, with places and mends; also when there is nothing to choose from.
+pub fn load_plan(path: &FsPath, overrides: &Overrides) -> Result<Experiment, LoadError> {
+    load_for(Purpose::Plan, path, overrides)
+}
+
+/// What the variants are: all that the file compares, or the candidates of its plan.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Purpose {
+    Run,
+    Plan,
+}
+
+fn load_for(purpose: Purpose, path: &FsPath, overrides: &Overrides) -> Result<Experiment, LoadError> {
     let file_path = if path.is_dir() { path.join(FILE) } else { path.to_owned() };
     let folder = match file_path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
@@ -69,7 +89,10 @@ pub fn load(path: &FsPath, overrides: &Overrides) -> Result<Experiment, LoadErro
         Ok(tree) => tree,
         Err(problem) => return fail(vec![*problem]),
     };
-    let mut loader = Loader { source, tree, files, inventories: BTreeMap::new(), problems: Vec::new() };
+    let mut loader = Loader { purpose, source, tree, files, inventories: BTreeMap::new(), problems: Vec::new() };
+    if purpose == Purpose::Plan {
+        loader.put_candidates();
+    }
     let loaded = loader.experiment(&folder, overrides);
     match loaded {
         Some(experiment) if loader.problems.is_empty() => {
@@ -79,18 +102,19 @@ pub fn load(path: &FsPath, overrides: &Overrides) -> Result<Experiment, LoadErro
     }
 }
 
-struct Loader {
-    source: Arc<Source>,
-    tree: Node,
+pub(super) struct Loader {
+    purpose: Purpose,
+    pub(super) source: Arc<Source>,
+    pub(super) tree: Node,
     files: Files,
     inventories: BTreeMap<String, Arc<Vec<InventoryCluster>>>,
-    problems: Vec<Problem>,
+    pub(super) problems: Vec<Problem>,
 }
 
 /// One reading of the file, with the values of a sweep put in.
-struct Reading {
-    tree: Node,
-    file: ExperimentFile,
+pub(super) struct Reading {
+    pub(super) tree: Node,
+    pub(super) file: ExperimentFile,
     struck: Vec<Path>,
 }
 
@@ -132,6 +156,9 @@ impl Loader {
                 }
             }
         }
+        if self.purpose == Purpose::Plan {
+            self.something_to_choose(&base, &experiment, &axes);
+        }
         Some(experiment)
     }
 
@@ -150,7 +177,12 @@ impl Loader {
         false
     }
 
-    fn at(&self, tree: &Node, path: &Path, message: impl Into<String>) -> Problem {
+    /// Whether the variants are the candidates of a plan.
+    pub(super) fn is_plan(&self) -> bool {
+        self.purpose == Purpose::Plan
+    }
+
+    pub(super) fn at(&self, tree: &Node, path: &Path, message: impl Into<String>) -> Problem {
         let place = Place { source: Arc::clone(&self.source), span: tree.place(path) };
         Problem::at(place, path.to_string(), message)
     }
@@ -277,6 +309,7 @@ impl Loader {
             precision,
             variants: Vec::new(),
             assertions: self.assertions(base),
+            plan: (self.purpose == Purpose::Plan || file.plan.is_some()).then(|| self.plan(base, replicates)),
             inputs: Vec::new(),
         }
     }

@@ -12,25 +12,30 @@ mod error;
 mod file;
 mod file_argo_cd;
 mod file_faults;
+mod file_plan;
 mod file_registry;
 mod file_runtime;
 mod files;
 mod inventory;
 mod kubefleet;
 mod load;
+mod load_plan;
 mod manifest;
 mod names;
 mod path;
+mod plan;
 mod precision;
 mod quantity;
 mod read;
 mod schema;
+mod snippet;
 mod spread;
 mod sweep;
 #[cfg(test)]
 mod tests;
 mod text_or;
 mod tree;
+mod yaml;
 
 use std::sync::Arc;
 
@@ -51,9 +56,11 @@ use crate::world::{
 pub use argo_cd::ArgoCdRelease;
 pub use assertion::Assertion;
 pub use error::{LoadError, Problem};
-pub use load::{Overrides, load};
+pub use load::{Overrides, load, load_plan};
+pub use plan::Plan;
 pub use precision::Precision;
 pub use schema::schema;
+pub use snippet::snippet;
 
 /// A whole experiment: every variant of every strategy, ready to run.
 #[derive(Clone, Debug)]
@@ -72,6 +79,8 @@ pub struct Experiment {
     pub variants: Vec<Variant>,
     /// What the results must keep to.
     pub assertions: Vec<Assertion>,
+    /// What a search for settings looks for. `None`: the file does not say, and none is asked for.
+    pub plan: Option<Plan>,
     /// Every file that was read, for provenance.
     pub inputs: Vec<InputFile>,
 }

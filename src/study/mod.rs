@@ -8,6 +8,7 @@
 //! that the end of a study is not one long run on one thread. With a precision, each variant gets runs until it has
 //! enough ([`judge`]); how many follows from its own runs alone, in the order of their replicates.
 
+pub mod plan;
 mod precision;
 mod queue;
 

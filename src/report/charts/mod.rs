@@ -2,6 +2,7 @@
 
 pub(super) mod completion;
 pub(super) mod exposure;
+pub(super) mod front;
 pub(super) mod heat;
 mod key_table;
 pub(super) mod multiples;

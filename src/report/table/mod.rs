@@ -145,7 +145,7 @@ fn unfinished(variant: &Variant<'_>) -> Option<String> {
 }
 
 /// Breaks a text at spaces so that no line is wider than `width` where words allow; later lines start with `indent`.
-fn wrapped(text: &str, width: usize, indent: &str) -> String {
+pub(super) fn wrapped(text: &str, width: usize, indent: &str) -> String {
     let mut lines = String::new();
     let mut line = String::new();
     for word in text.split(' ') {

@@ -1,0 +1,131 @@
+//! `fleetsim plan`: search for the fastest settings that keep to limits, write the plan, print the answer.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use clap::Args;
+use fleetsim::record::{Journal, PLAN_FILE, PROVENANCE_FILE, Publication, plan_tables};
+use fleetsim::report;
+use fleetsim::scenario::{Experiment, Overrides, Plan, load_plan};
+use fleetsim::study::StudyError;
+use fleetsim::study::plan::{Found, run_count_at_most, search};
+use indicatif::{ProgressBar, ProgressStyle};
+
+use super::run::{described, run_key, tell_place};
+use super::{ExperimentArgs, Failure, Format, output};
+
+#[derive(Args, Debug)]
+pub(super) struct PlanArgs {
+    #[command(flatten)]
+    experiment: ExperimentArgs,
+    /// Write the plan into this folder; it must not exist, or hold an earlier plan of the same experiment
+    /// [default: results/<experiment>-plan]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Simulate every candidate with all replicates as well, and tell whether that gives the same answer
+    #[arg(long)]
+    compare_exhaustive: bool,
+    /// Simulate on so many threads; never changes a result [default: all cores]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
+    /// How to print the answer
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+}
+
+pub(super) fn plan(args: &PlanArgs) -> Result<(), Failure> {
+    let overrides = Overrides { seed: args.experiment.seed, replicates: args.experiment.replicates };
+    let experiment = load_plan(&args.experiment.experiment, &overrides)?;
+    let wanted = experiment.plan.clone().expect("a planned experiment has a plan");
+    let name = format!("{}-plan", experiment.name);
+    let target = args.out.clone().unwrap_or_else(|| PathBuf::from("results").join(&name));
+    let mut provenance = described(&experiment, &args.experiment);
+    provenance.experiment = name;
+    provenance.command = provenance.command.replacen("fleetsim run", "fleetsim plan", 1);
+    if args.compare_exhaustive {
+        provenance.command.push_str(" --compare-exhaustive");
+    }
+    let publication = Publication::begin(&target, provenance)?;
+    let journal = Journal::open(publication.target(), &[b"plan ", run_key(&experiment).as_slice()].concat())?;
+    if journal.found() > 0 {
+        output::err(&format!("going on from {} runs of a search that did not end\n", journal.found()));
+    }
+    let found = match simulate(&experiment, &wanted, args, &journal) {
+        Ok(found) => found,
+        Err(failure) if journal.runs() == 0 => {
+            journal.finish()?;
+            return Err(failure);
+        }
+        Err(failure) => {
+            output::err(&format!("{} runs are kept; the same command goes on from there\n", journal.runs()));
+            return Err(failure);
+        }
+    };
+    for (name, bytes) in plan_tables(&found.plan, &found.runs) {
+        publication.write(name, &bytes)?;
+    }
+    publication.write(PLAN_FILE, &found.plan.to_json())?;
+    report::draw_plan(publication.folder())?;
+    let published = publication.publish()?;
+    journal.finish()?;
+    output::err(&tell_place(&target, &published));
+    tell(&found.plan, args.format);
+    if found.plan.is_answered() { Ok(()) } else { Err(Failure::NoSetting) }
+}
+
+/// Prints a plan.
+pub(super) fn tell(plan: &fleetsim::record::PlanRecord, format: Format) {
+    match format {
+        Format::Text => output::out(&report::plan_text(plan, output::width())),
+        Format::Json => output::out(&String::from_utf8_lossy(&plan.to_json())),
+    }
+}
+
+/// Draws and prints an earlier plan again. Nothing is simulated.
+pub(super) fn again(results: &std::path::Path, format: Format) -> Result<(), Failure> {
+    let publication = Publication::renew(results)?;
+    report::draw_plan(publication.folder())?;
+    let plan = fleetsim::record::PlanRecord::read(publication.folder())?
+        .ok_or_else(|| report::ReportError::NoResults { path: results.join(PROVENANCE_FILE) })?;
+    let published = publication.publish()?;
+    output::err(&tell_place(results, &published));
+    tell(&plan, format);
+    Ok(())
+}
+
+fn simulate(experiment: &Experiment, wanted: &Plan, args: &PlanArgs, journal: &Journal) -> Result<Found, Failure> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&stop);
+    ctrlc::set_handler(move || {
+        // The second time, the user means at once.
+        if flag.swap(true, Ordering::Relaxed) {
+            std::process::exit(130);
+        }
+    })
+    .map_err(|error| Failure::Machine(format!("cannot listen for Ctrl-C: {error}")))?;
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(args.threads.map_or(0, usize::from))
+        .build()
+        .map_err(|error| Failure::Machine(format!("cannot start threads: {error}")))?;
+    // The most that it can come to: how many runs decide is what the search finds out.
+    let bar = progress_bar(run_count_at_most(experiment, wanted, args.compare_exhaustive));
+    let found =
+        pool.install(|| search(experiment, wanted, args.compare_exhaustive, journal, |_events| bar.inc(1), &stop));
+    bar.finish_and_clear();
+    found.map_err(|error| match error {
+        StudyError::Interrupted => Failure::Interrupted,
+        StudyError::Record(error) => Failure::Record(error),
+    })
+}
+
+/// A bar on stderr; silent when that is not a terminal. It seldom gets to its end: `runs` is the most that there may be.
+fn progress_bar(runs: u64) -> ProgressBar {
+    let bar = ProgressBar::new(runs).with_style(
+        ProgressStyle::with_template("searching {wide_bar} {pos} runs, at most {len}")
+            .expect("the template is well-formed"),
+    );
+    bar.enable_steady_tick(Duration::from_millis(200));
+    bar
+}

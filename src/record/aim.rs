@@ -1,0 +1,81 @@
+//! What a plan makes small: a time of the runs, and how the runs' times become one, such as `completion_p95`.
+//!
+//! It is written like the left side of a [`super::Limit`]. Without a statistic the median is meant.
+
+use std::fmt;
+
+use super::limit::{Statistic, find};
+use super::{LimitError, MEASURES, Measure, RunRow};
+
+/// A time that is to be short.
+#[derive(Clone, Debug)]
+pub struct Aim {
+    text: String,
+    measure: &'static Measure,
+    over: Statistic,
+}
+
+impl Aim {
+    /// Reads a measure of time with a statistic over the runs.
+    ///
+    /// # Errors
+    /// What is wrong with it, and how to mend it.
+    pub fn parse(written: &str) -> Result<Self, LimitError> {
+        let text = written.trim();
+        let (measure, over) = find(text)?;
+        if measure.unit != "s" {
+            let times: Vec<&str> = MEASURES.iter().filter(|measure| measure.unit == "s").map(|m| m.name).collect();
+            return Err(LimitError {
+                message: format!("`{text}` is no time, and the fastest setting is wanted"),
+                help: format!("use one of {}, e.g. `completion_p95`; state the rest as limits", times.join(", ")),
+            });
+        }
+        Ok(match over {
+            Statistic::Every => Self { text: format!("{text}_median"), measure, over: Statistic::Quantile(0.5) },
+            over => Self { text: text.to_owned(), measure, over },
+        })
+    }
+
+    /// The measure of one run; infinite when the run never got there.
+    #[must_use]
+    pub fn of(&self, run: &RunRow) -> f64 {
+        (self.measure.of)(run).unwrap_or(f64::INFINITY)
+    }
+
+    /// The measure.
+    #[must_use]
+    pub const fn measure(&self) -> &'static Measure {
+        self.measure
+    }
+
+    /// How the values of the runs become one; never [`Statistic::Every`].
+    #[must_use]
+    pub const fn over(&self) -> Statistic {
+        self.over
+    }
+}
+
+impl fmt::Display for Aim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_aim_is_a_time_and_its_median_unless_it_says_otherwise() {
+        let parsed = |text: &str| Aim::parse(text).map(|aim| (aim.to_string(), aim.measure().name, aim.over()));
+        assert_eq!(
+            parsed("completion"),
+            Ok(("completion_median".to_owned(), "completion_s", Statistic::Quantile(0.5)))
+        );
+        assert_eq!(parsed("t99_s_p95"), Ok(("t99_s_p95".to_owned(), "t99_s", Statistic::Quantile(0.95))));
+        assert_eq!(parsed("completion_mean").map(|aim| aim.2), Ok(Statistic::Mean));
+        let error = Aim::parse("peak_pulls_p95").expect_err("no time");
+        assert!(error.message.contains("is no time") && error.help.contains("completion_s"), "{error}");
+        assert!(Aim::parse("complexion").is_err());
+    }
+}

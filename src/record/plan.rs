@@ -1,0 +1,278 @@
+//! What a search for settings found: the question, the answer for each world and strategy, and every candidate with the
+//! runs that were spent on it. `plan.json` holds all of it, `plan.csv` a row for each candidate.
+//!
+//! Times and loads are estimates from few runs, so each goes with how far its runs spread.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::tables::to_csv;
+use super::{RecordError, RunRow};
+
+/// The name of the plan in its results folder; it tells such a folder from one of plain results.
+pub const PLAN_FILE: &str = "plan.json";
+
+/// All that a search found.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct PlanRecord {
+    /// The version of this format.
+    pub schema_version: u32,
+    /// What was to be small, e.g. `completion_median`.
+    pub fastest: String,
+    /// What the settings had to keep to, as written.
+    pub limits: Vec<String>,
+    /// How sure the comparisons had to be, 0 to 1.
+    pub confidence: f64,
+    /// Times that differ by less than this share are one.
+    pub indifference: f64,
+    /// Runs in which a setting must have kept to the limits before it is named.
+    pub confirm: u32,
+    /// Runs of each candidate in an exhaustive search.
+    pub replicates: u32,
+    /// Runs that were simulated.
+    pub runs: u64,
+    /// Runs that an exhaustive search takes.
+    pub exhaustive_runs: u64,
+    /// The runs that the search was allowed to take, when it stopped for their sake.
+    pub stopped_at: Option<u64>,
+    /// The load that the chart shows.
+    pub load: Axis,
+    /// One for each world, in the experiment's order.
+    pub questions: Vec<Question>,
+    /// What an exhaustive search found, where it was asked for.
+    pub exhaustive: Option<Exhaustive>,
+}
+
+/// A measure that a chart shows.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Axis {
+    /// A column of `runs.csv`.
+    pub measure: String,
+    /// Its unit.
+    pub unit: String,
+    /// The greatest value that a limit allows, with the limit as written.
+    pub at_most: Option<(f64, String)>,
+    /// The same for the time.
+    pub time_at_most: Option<(f64, String)>,
+}
+
+/// One world: its candidates, and the answers.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Question {
+    /// The swept settings of the world, `name=value`, joined by `; `; empty when there is one world only.
+    pub world: String,
+    /// The best of each strategy, in the experiment's order.
+    pub answers: Vec<Answer>,
+    /// The variant that is best of all. `None`: nothing keeps to the limits.
+    pub best: Option<String>,
+    /// In the experiment's order.
+    pub candidates: Vec<Candidate>,
+}
+
+/// The best setting of one strategy in one world.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Answer {
+    /// The strategy's name in the experiment file.
+    pub strategy: String,
+    /// The variant that was found. `None`: none keeps to the limits.
+    pub variant: Option<String>,
+    /// The one that came closest to the limits, where none keeps to them.
+    pub closest: Option<String>,
+    /// Whether the search came to its end for this strategy: the rest is slower, equal or out.
+    pub is_decided: bool,
+    /// How often it kept to all limits. `None`: nothing was found.
+    pub kept: Option<Kept>,
+    /// What to paste into the product's own file. `None`: nothing was found, or no product has it.
+    pub snippet: Option<Snippet>,
+}
+
+/// How often runs kept to all limits, and of how many runs there could be that may be said.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Kept {
+    /// Runs that did.
+    pub kept: u64,
+    /// Of so many.
+    pub runs: u64,
+    /// Lower confidence bound of the share of all runs that do, with the choice among the candidates allowed for.
+    pub share_at_least: f64,
+}
+
+/// A piece of a product's own file.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Snippet {
+    /// The product, and where the text belongs.
+    pub place: String,
+    /// The text.
+    pub text: String,
+}
+
+/// What the search says of a candidate.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Standing {
+    /// The fastest of its strategy that keeps to the limits.
+    Best,
+    /// As fast as that one, within the zone of indifference.
+    Equal,
+    /// Slower than that one.
+    Slower,
+    /// Does not keep to a limit.
+    Breaks,
+    /// A run never got there.
+    Unfinished,
+    /// Not told apart from the best with the runs it had.
+    Undecided,
+}
+
+impl Standing {
+    /// In a word.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Best => "best",
+            Self::Equal => "equal",
+            Self::Slower => "slower",
+            Self::Breaks => "breaks",
+            Self::Unfinished => "unfinished",
+            Self::Undecided => "undecided",
+        }
+    }
+}
+
+/// A value of few runs: the estimate, and the least and greatest run.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Span {
+    /// The estimate.
+    pub value: f64,
+    /// The least run.
+    pub low: f64,
+    /// The greatest run.
+    pub high: f64,
+}
+
+/// One candidate.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Candidate {
+    /// Strategy and setting in one short text.
+    pub variant: String,
+    /// The strategy's name in the experiment file.
+    pub strategy: String,
+    /// The settings that were chosen, without those of the world.
+    pub setting: String,
+    /// What the search says of it.
+    pub standing: Standing,
+    /// The limit that it breaks, or the rule that held an unfinished run; empty otherwise.
+    pub reason: String,
+    /// Runs spent on it.
+    pub runs: u64,
+    /// The round after which it got no more runs, from 1.
+    pub round: u32,
+    /// The time that was to be small, in seconds: the statistic over its runs. `None` when a run never got there.
+    pub time: Option<Span>,
+    /// Mean difference of that time to the best one's in the same replicates, with the confidence interval, in
+    /// seconds. `None` for the best, and for fewer than two common runs.
+    pub slower_by: Option<Span>,
+    /// The load: the median over its runs.
+    pub load: Span,
+    /// For each limit the value that was compared, and the runs beyond it.
+    pub limits: Vec<(Option<f64>, u64)>,
+}
+
+/// An exhaustive search of the same candidates.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Exhaustive {
+    /// Runs that it took.
+    pub runs: u64,
+    /// For each world and strategy: what it chose, and whether the plan chose that or one that is as fast.
+    pub answers: Vec<(Option<String>, bool)>,
+}
+
+impl PlanRecord {
+    /// The version of the format.
+    pub const SCHEMA_VERSION: u32 = 1;
+
+    /// Reads the plan of a results folder. `None` when the folder holds none.
+    ///
+    /// # Errors
+    /// When it cannot be read, is damaged, or has another format.
+    pub fn read(folder: &Path) -> Result<Option<Self>, RecordError> {
+        let path = folder.join(PLAN_FILE);
+        let bytes = match std::fs::read(&path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            other => other.map_err(RecordError::io("read", &path))?,
+        };
+        let plan: Self =
+            serde_json::from_slice(&bytes).map_err(|source| RecordError::Plan { path: path.clone(), source })?;
+        match plan.schema_version {
+            Self::SCHEMA_VERSION => Ok(Some(plan)),
+            found => Err(RecordError::SchemaVersion { path, found }),
+        }
+    }
+
+    /// The file's bytes: indented JSON with a line feed at its end.
+    #[must_use]
+    pub fn to_json(&self) -> Vec<u8> {
+        let mut bytes = serde_json::to_vec_pretty(self).expect("plain fields with text keys are always JSON");
+        bytes.push(b'\n');
+        bytes
+    }
+
+    /// Whether every question has an answer.
+    #[must_use]
+    pub fn is_answered(&self) -> bool {
+        self.questions.iter().all(|question| question.best.is_some())
+    }
+}
+
+/// A row of `plan.csv`.
+#[derive(Serialize)]
+struct Row<'p> {
+    variant: &'p str,
+    strategy: &'p str,
+    setting: &'p str,
+    world: &'p str,
+    standing: Standing,
+    reason: &'p str,
+    runs: u64,
+    round: u32,
+    time_s: Option<f64>,
+    time_min_s: Option<f64>,
+    time_max_s: Option<f64>,
+    slower_by_s: Option<f64>,
+    slower_by_low_s: Option<f64>,
+    slower_by_high_s: Option<f64>,
+    load: f64,
+    load_min: f64,
+    load_max: f64,
+}
+
+/// The tables of a plan with their names: `plan.csv` and `runs.csv`.
+#[must_use]
+pub fn plan_tables(plan: &PlanRecord, runs: &[RunRow]) -> Vec<(&'static str, Vec<u8>)> {
+    let mut rows = Vec::new();
+    for question in &plan.questions {
+        for candidate in &question.candidates {
+            rows.push(Row {
+                variant: &candidate.variant,
+                strategy: &candidate.strategy,
+                setting: &candidate.setting,
+                world: &question.world,
+                standing: candidate.standing,
+                reason: &candidate.reason,
+                runs: candidate.runs,
+                round: candidate.round,
+                time_s: candidate.time.map(|time| time.value),
+                time_min_s: candidate.time.map(|time| time.low),
+                time_max_s: candidate.time.map(|time| time.high),
+                slower_by_s: candidate.slower_by.map(|by| by.value),
+                slower_by_low_s: candidate.slower_by.map(|by| by.low),
+                slower_by_high_s: candidate.slower_by.map(|by| by.high),
+                load: candidate.load.value,
+                load_min: candidate.load.low,
+                load_max: candidate.load.high,
+            });
+        }
+    }
+    vec![("plan.csv", to_csv("", &rows)), ("runs.csv", to_csv("", runs))]
+}

@@ -1,0 +1,117 @@
+//! The part of reading an experiment that is about its `plan`.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::error::{Place, Problem};
+use super::load::{Loader, Reading};
+use super::path::Path;
+use super::plan::with_candidates;
+use super::sweep::Axis;
+use super::{Experiment, Plan};
+use crate::record::{Aim, Limit, LimitError, Setting};
+
+const FASTEST: &str = "completion_median";
+const CONFIDENCE: f64 = 0.95;
+const INDIFFERENCE: f64 = 0.01;
+/// With 95 % confidence, more than 74 % of all runs then keep to the limits (0.05^(1/10)), without a choice allowed for.
+const CONFIRM: u32 = 10;
+
+impl Loader {
+    /// Puts the candidates where the sweep's values are.
+    pub(super) fn put_candidates(&mut self) {
+        let (tree, problems) = with_candidates(&self.tree);
+        for (path, message, help) in problems {
+            let place = Place { source: Arc::clone(&self.source), span: self.tree.key_place(&path) };
+            self.problems.push(Problem::at(place, "plan.search", message).with_help(help));
+        }
+        self.tree = tree;
+    }
+
+    /// What is searched for, with its defaults.
+    pub(super) fn plan(&mut self, base: &Reading, replicates: u32) -> Plan {
+        let written = base.file.plan.clone().unwrap_or_default();
+        let path = Path::of("plan");
+        let mut limits = Vec::new();
+        for (index, text) in written.limits.iter().flatten().enumerate() {
+            let at = path.key("limits").index(index);
+            match Limit::parse(text) {
+                Ok(limit) => limits.push((at, limit)),
+                Err(LimitError { message, help }) => refuse_at(self, base, &at, message, &help),
+            }
+        }
+        if written.limits.is_none() {
+            for (index, asserted) in base.file.assert.iter().flatten().enumerate() {
+                let at = Path::of("assert").index(index);
+                if let (Some(strategy), true) = (&asserted.0.strategy, self.is_plan()) {
+                    let message = format!("this limit is for `{strategy}` alone, and a plan's are for all candidates");
+                    refuse_at(self, base, &at, message, "write the limits of the plan as `plan: {limits: […]}`");
+                } else if let (None, Ok(limit)) = (&asserted.0.strategy, Limit::parse(&asserted.0.limit)) {
+                    limits.push((at, limit));
+                }
+            }
+        }
+        for (at, limit) in &limits {
+            if limit.demand().is_none() {
+                let message = format!("`{limit}` says nothing that single runs could tell");
+                let help = "compare a statistic by < or >, or leave it away: then every run must keep to the limit";
+                refuse_at(self, base, at, message, help);
+            }
+        }
+        let fastest = written.fastest.as_deref().unwrap_or(FASTEST);
+        let fastest = Aim::parse(fastest).unwrap_or_else(|LimitError { message, help }| {
+            refuse_at(self, base, &path.key("fastest"), message, &help);
+            Aim::parse(FASTEST).expect("the default is an aim")
+        });
+        let confidence = written.confidence.map_or(CONFIDENCE, |share| share.0.get());
+        if !(0.5..1.0).contains(&confidence) {
+            let help = "write 50% or more and less than 100%, e.g. `95%`";
+            refuse_at(self, base, &path.key("confidence"), "no search can be so sure".to_owned(), help);
+        }
+        let indifference = written.indifference.map_or(INDIFFERENCE, |share| share.0.get());
+        if written.confirm == Some(0) {
+            let help = "write 1 or more; `limits: []` asks for no limits";
+            refuse_at(self, base, &path.key("confirm"), "nothing is confirmed by no run".to_owned(), help);
+        }
+        Plan {
+            limits: limits.into_iter().map(|(_, limit)| limit).collect(),
+            fastest,
+            confidence,
+            indifference,
+            confirm: written.confirm.unwrap_or_else(|| CONFIRM.min(replicates)),
+            runs: written.runs,
+        }
+    }
+
+    /// Whether the candidates are more than one in each world, and the budget is enough to look at each.
+    pub(super) fn something_to_choose(&mut self, base: &Reading, experiment: &Experiment, axes: &[Axis]) {
+        let mut worlds: BTreeMap<Vec<&str>, usize> = BTreeMap::new();
+        for variant in &experiment.variants {
+            let world = Setting::of_world(&variant.settings).map(|setting| setting.value.as_str()).collect();
+            *worlds.entry(world).or_default() += 1;
+        }
+        let has_choice = axes.iter().any(|axis| axis.strategy().is_some_and(|_| axis.values.len() > 1));
+        if !has_choice && worlds.values().all(|&candidates| candidates < 2) && self.problems.is_empty() {
+            let message = "there is nothing to choose from: one strategy, and none of its settings has several values";
+            let name = experiment.variants.first().map_or("plain", |variant| variant.strategy.as_str());
+            let help = format!(
+                "write e.g. `plan: {{search: {{strategies.{name}.rancherFleet.maxUnavailable: {{from: 1%, to: 100%, \
+                 steps: 20}}}}}}`, sweep such a setting, or give several strategies"
+            );
+            refuse_at(self, base, &Path::of("plan"), message.to_owned(), &help);
+        }
+        let candidates = experiment.variants.len() as u64;
+        if let Some(runs) = base.file.plan.as_ref().and_then(|plan| plan.runs)
+            && runs < candidates
+        {
+            let message = format!("{runs} runs for {candidates} candidates");
+            let help = "every candidate runs at least once: allow more runs, or search fewer values";
+            refuse_at(self, base, &Path::of("plan").key("runs"), message, help);
+        }
+    }
+}
+
+fn refuse_at(loader: &mut Loader, base: &Reading, at: &Path, message: String, help: &str) {
+    let problem = loader.at(&base.tree, at, message).with_help(help);
+    loader.problems.push(problem);
+}

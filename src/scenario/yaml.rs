@@ -1,0 +1,143 @@
+//! JSON values as YAML in block style, as people write the files of the products.
+//!
+//! Keys come in the order of the alphabet, but for those that name an object or say its kind, which come first. Text is
+//! quoted where YAML would take it for something else.
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+/// Keys that come first, in this order.
+const FIRST: [&str; 7] = ["apiVersion", "kind", "metadata", "name", "type", "key", "operator"];
+
+/// The value as a YAML document.
+pub(super) fn to_yaml(value: &Value) -> String {
+    let mut text = String::new();
+    match value {
+        Value::Object(_) | Value::Array(_) => block(&mut text, value, 0),
+        scalar => text = format!("{}\n", plain(scalar)),
+    }
+    text
+}
+
+fn block(text: &mut String, value: &Value, indent: usize) {
+    match value {
+        Value::Object(map) => {
+            let rank = |key: &str| FIRST.iter().position(|first| *first == key).unwrap_or(FIRST.len());
+            let mut keys: Vec<&String> = map.keys().collect();
+            keys.sort_by(|a, b| rank(a).cmp(&rank(b)).then(a.cmp(b)));
+            for (at, key) in keys.into_iter().enumerate() {
+                // The first key of a list's entry stands behind its dash.
+                let lead = if at == 0 && text.ends_with("- ") { String::new() } else { " ".repeat(indent) };
+                let _ = write!(text, "{lead}{}:", quoted(key));
+                nested(text, &map[key], indent + 2);
+            }
+        }
+        Value::Array(list) => {
+            for entry in list {
+                let _ = write!(text, "{}- ", " ".repeat(indent));
+                match entry {
+                    Value::Object(map) if !map.is_empty() => block(text, entry, indent + 2),
+                    _ => {
+                        let _ = writeln!(text, "{}", plain(entry));
+                    }
+                }
+            }
+        }
+        scalar => {
+            let _ = writeln!(text, "{}", plain(scalar));
+        }
+    }
+}
+
+/// What stands behind a key.
+fn nested(text: &mut String, value: &Value, indent: usize) {
+    let is_short = |list: &Vec<Value>| list.iter().all(|entry| !entry.is_object() && !entry.is_array());
+    match value {
+        Value::Object(map) if !map.is_empty() => {
+            text.push('\n');
+            block(text, value, indent);
+        }
+        Value::Array(list) if !is_short(list) => {
+            text.push('\n');
+            block(text, value, indent);
+        }
+        _ => {
+            let _ = writeln!(text, " {}", plain(value));
+        }
+    }
+}
+
+/// In one line.
+fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => quoted(text),
+        Value::Array(list) => format!("[{}]", list.iter().map(plain).collect::<Vec<_>>().join(", ")),
+        Value::Object(map) => {
+            let entries: Vec<String> =
+                map.iter().map(|(key, value)| format!("{}: {}", quoted(key), plain(value))).collect();
+            format!("{{{}}}", entries.join(", "))
+        }
+        other => other.to_string(),
+    }
+}
+
+/// A text, in quotes unless it is plainly a text: words, paths and percentages that begin with a letter or are `10%`.
+fn quoted(text: &str) -> String {
+    let is_percent = text
+        .strip_suffix('%')
+        .is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()));
+    let mut letters = text.chars();
+    let begins = letters.next().is_some_and(|first| first.is_ascii_alphabetic());
+    let goes_on = letters.all(|c| c.is_ascii_alphanumeric() || "-_./".contains(c));
+    let is_word = ["true", "false", "null", "yes", "no", "on", "off", "y", "n"].contains(&text.to_lowercase().as_str());
+    if is_percent || (begins && goes_on && !is_word) {
+        text.to_owned()
+    } else {
+        // JSON's quoted text is YAML's.
+        Value::String(text.to_owned()).to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn values_are_written_as_people_write_them_and_read_back() {
+        let value = json!({
+            "spec": {
+                "stages": [
+                    {"maxConcurrency": "10%", "name": "rest", "labelSelector": {}, "waits": []},
+                    {"name": "2", "afterStageTasks": [{"type": "TimedWait", "waitTime": "1h"}]},
+                ],
+            },
+            "kind": "Strategy",
+            "odd": ["yes", "10:30", "a: b", "", " x", "1.5", "line\nline", "#", "-"],
+            "number": 7,
+            "share": 0.5,
+            "none": null,
+        });
+        let text = to_yaml(&value);
+        insta::assert_snapshot!(text, @r##"
+        kind: Strategy
+        none: null
+        number: 7
+        odd: ["yes", "10:30", "a: b", "", " x", "1.5", "line\nline", "#", "-"]
+        share: 0.5
+        spec:
+          stages:
+            - name: rest
+              labelSelector: {}
+              maxConcurrency: 10%
+              waits: []
+            - name: "2"
+              afterStageTasks:
+                - type: TimedWait
+                  waitTime: "1h"
+        "##);
+        assert_eq!(serde_saphyr::from_str::<Value>(&text).expect("YAML"), value);
+    }
+}

@@ -1,0 +1,272 @@
+//! `fleetsim plan`: it finds what algebra, an exhaustive search and recorded results say is the answer, with few runs.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+use assert_cmd::Command;
+use fleetsim::record::{Journal, PlanRecord, RunRow, Standing};
+use fleetsim::scenario::{Experiment, Overrides, Plan, load_plan};
+use fleetsim::study::plan::{Found, search, search_among};
+
+fn load(text: &str) -> (tempfile::TempDir, Experiment, Plan) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("experiment.yaml");
+    fs::write(&file, text).expect("written");
+    let experiment = load_plan(&file, &Overrides::default()).unwrap_or_else(|error| panic!("{error}"));
+    let plan = experiment.plan.clone().expect("it has one");
+    (folder, experiment, plan)
+}
+
+fn searched(text: &str, exhaustive: bool) -> Found {
+    let (folder, experiment, plan) = load(text);
+    let journal = Journal::open(&folder.path().join("results"), b"test").expect("a journal");
+    search(&experiment, &plan, exhaustive, &journal, |_| {}, &AtomicBool::new(false)).expect("nobody stops it")
+}
+
+fn standing(plan: &PlanRecord, setting: &str) -> (Standing, u64, f64) {
+    let mut candidates = plan.questions.iter().flat_map(|question| &question.candidates);
+    let found = candidates.find(|candidate| candidate.setting == setting).expect(setting);
+    (found.standing, found.runs, found.load.value)
+}
+
+/// 40 clusters of one node behind 100 Mbit/s each, one new layer of 125 MB, and nothing else that takes the link.
+///
+/// By hand: a pull takes 125 MB · 8 / 100 Mbit/s = 10 s when the registry's link has room, and it always has below
+/// 1 Gbit/s, so m clusters at once take m · 100 Mbit/s of it for a second or more. Fleet has at most `maxUnavailable` = m
+/// clusters under way in a fleet of one partition, and begins with m at once. A limit of 550 Mbit/s is kept by m = 5 and
+/// broken by m = 6. The fewer at once, the later all 40 are done: m = 5 needs 8 waves, m = 4 needs 10.
+const BY_HAND: &str = r#"
+name: by-hand
+seed: 3
+replicates: 8
+horizon: 24h
+fleet: [{name: "c-{01..40}", nodes: 1, downlink: 100 Mbit/s, rtt: 1 ms}]
+registry: {egress: 1 Gbit/s, perConnection: unlimited, serviceTime: 1 ms}
+node: {startOverhead: 1 s, pullConstant: 100 ms, unpackSpread: 0}
+agent: {instructionDelay: 500 ms, apply: 3 s, reportDelay: 500 ms, readinessDelay: 5 s}
+release:
+  kind: initial
+  images: [{name: shop, manifest: {layers: [{size: 125 MB}]}}]
+  workloads: [{kind: DaemonSet, image: shop, start: 4 s, termination: 2 s}]
+strategies: {it: {rancherFleet: {maxNew: 1000}}}
+plan:
+  limits: [registry.egress < 550 Mbit/s]
+  search: {strategies.it.rancherFleet.maxUnavailable: [1, 2, 4, 5, 6, 8, 20, 40]}
+"#;
+
+#[test]
+fn the_setting_that_algebra_says_is_found() {
+    let text = BY_HAND.replace("kind: initial", "kind: update").replace(
+        "manifest: {layers: [{size: 125 MB}]}",
+        "manifest: {layers: [{digest: new, size: 125 MB}]}, previous: {layers: [{digest: old, size: 125 MB}]}",
+    );
+    let plan = searched(&text, true).plan;
+    assert_eq!(plan.questions[0].best.as_deref(), Some("it maxUnavailable=5"));
+    assert!(plan.questions[0].answers[0].is_decided);
+    for (clusters, expected) in [
+        (1, Standing::Slower),
+        (2, Standing::Slower),
+        (4, Standing::Slower),
+        (5, Standing::Best),
+        (6, Standing::Breaks),
+        (8, Standing::Breaks),
+        (20, Standing::Breaks),
+        (40, Standing::Breaks),
+    ] {
+        let (found, runs, egress) = standing(&plan, &format!("maxUnavailable={clusters}"));
+        assert_eq!(found, expected, "{clusters} at once");
+        if found == Standing::Breaks {
+            assert_eq!(runs, 1, "one run beyond the limit is proof");
+        }
+        // 100 Mbit/s = 12.5 MB/s each, up to the link's 125 MB/s.
+        let by_hand = (12.5e6 * f64::from(clusters)).min(125e6);
+        assert!((egress / by_hand - 1.0).abs() < 0.01, "{clusters} at once: {egress} bytes/s, by hand {by_hand}");
+    }
+    let exhaustive = plan.exhaustive.as_ref().expect("it was asked for");
+    assert_eq!(exhaustive.answers, [(Some("it maxUnavailable=5".to_owned()), true)]);
+    println!("by hand: {} runs, exhaustively {}", plan.runs, exhaustive.runs);
+}
+
+/// A small world with all the luck there is, in two sizes of link and with two strategies.
+const NOISY: &str = r#"
+name: noisy
+seed: 11
+replicates: 20
+horizon: 24h
+fleet: [{name: "c-{01..16}", nodes: 2, downlink: {median: 50 Mbit/s, sigma: 0.3}, rtt: 20 ms}]
+registry: {egress: 1 Gbit/s}
+release:
+  kind: update
+  images:
+    - name: shop
+      manifest: {layers: [{digest: base, size: 30 MB}, {digest: new, size: 60 MB}]}
+      previous: {layers: [{digest: base, size: 30 MB}, {digest: old, size: 60 MB}]}
+  workloads: [{kind: Deployment, image: shop, replicas: 2, readiness: {period: 10 s}}]
+faults: {pullFailure: 3%}
+strategies:
+  fleet: {rancherFleet: {}}
+  waves: {batches: {size: 2}}
+sweep:
+  registry.egress: [200 Mbit/s, 1 Gbit/s]
+  strategies.fleet.rancherFleet.maxUnavailable: [1, 2, 3, 5, 8, 16]
+  strategies.waves.batches.size: [1, 2, 4, 8, 16]
+plan: {limits: [peak_pulls <= 12, completion_p95 < 4h], fastest: completion_mean}
+"#;
+
+#[test]
+fn an_exhaustive_search_of_a_noisy_world_agrees_and_takes_several_times_the_runs() {
+    let plan = searched(NOISY, true).plan;
+    let exhaustive = plan.exhaustive.as_ref().expect("it was asked for");
+    println!("noisy: {} runs, exhaustively {}", plan.runs, exhaustive.runs);
+    assert_eq!(plan.questions.len(), 2, "a question for each link");
+    assert!(plan.questions.iter().all(|question| question.answers.len() == 2), "an answer for each strategy");
+    assert!(exhaustive.answers.iter().all(|(_, agrees)| *agrees), "{:?}", exhaustive.answers);
+    assert_eq!(exhaustive.runs, 2 * (6 + 5) * 20);
+    assert!(plan.runs * 3 <= exhaustive.runs, "{} of {}", plan.runs, exhaustive.runs);
+}
+
+/// A search among the recorded runs of an experiment's strategy `from-git`, and the choice from all of them.
+fn among_recorded(name: &str, limit: &str) -> PlanRecord {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let experiment = load_plan(&root.join("experiments").join(name), &Overrides::default());
+    let mut experiment = experiment.unwrap_or_else(|error| panic!("{error}"));
+    // The bounds of what pacing can do are no settings.
+    experiment.variants.retain(|variant| variant.strategy == "from-git");
+    let mut rows: BTreeMap<String, Vec<RunRow>> = BTreeMap::new();
+    let mut table = csv_rows(&root.join("results").join(name).join("runs.csv"));
+    table.sort_by_key(|row| row.replicate);
+    for row in table {
+        rows.entry(row.variant.clone()).or_default().push(row);
+    }
+    let mut plan = experiment.plan.clone().expect("it has one");
+    plan.limits = vec![fleetsim::record::Limit::parse(limit).expect("a limit")];
+    let recorded = |variant: usize, replicate: u32| {
+        let runs = &rows[&experiment.variants[variant].label];
+        Ok(runs[replicate as usize].clone())
+    };
+    let plan = search_among(&experiment, &plan, true, recorded, &AtomicBool::new(false)).expect("nobody stops it").plan;
+    let exhaustive = plan.exhaustive.as_ref().expect("it was asked for");
+    let best: Vec<&str> = plan.questions.iter().map(|question| question.best.as_deref().unwrap_or("none")).collect();
+    println!("{name}, {limit}: {} runs, exhaustively {}: {}", plan.runs, exhaustive.runs, best.join("; "));
+    assert!(exhaustive.answers.iter().all(|(_, agrees)| *agrees), "{limit}: {:?}", exhaustive.answers);
+    plan
+}
+
+#[test]
+fn the_recorded_runs_of_the_first_experiment_give_the_same_answer_as_all_of_them() {
+    for (limit, expected) in [
+        ("peak_pulls < 200", "from-git maxUnavailable=10%"),
+        ("peak_pulls_p95 < 500", "from-git maxUnavailable=25%"),
+        ("peak_pulls < 100", "from-git maxUnavailable=5%"),
+    ] {
+        let plan = among_recorded("01-max-unavailable", limit);
+        assert_eq!(plan.questions[0].best.as_deref(), Some(expected), "{limit}");
+        assert!(5 * plan.runs <= plan.exhaustive_runs, "{limit}: {} of {} runs", plan.runs, plan.exhaustive_runs);
+    }
+}
+
+#[test]
+fn three_sizes_of_fleet_are_planned_with_a_fifth_of_the_runs_or_less() {
+    for limit in ["peak_pulls < 200", "peak_pulls < 500", "peak_pulls_p95 < 1000"] {
+        let plan = among_recorded("06-max-unavailable-sweep", limit);
+        assert_eq!(plan.questions.len(), 3, "a question for each size");
+        assert!(plan.questions.iter().all(|question| question.answers[0].is_decided));
+        assert!(5 * plan.runs <= plan.exhaustive_runs, "{limit}: {} of {} runs", plan.runs, plan.exhaustive_runs);
+    }
+}
+
+fn csv_rows(path: &Path) -> Vec<RunRow> {
+    let mut reader = csv::Reader::from_path(path).expect("recorded results");
+    reader.deserialize().collect::<Result<_, _>>().expect("rows")
+}
+
+fn fleetsim(folder: &Path) -> Command {
+    let mut command = Command::cargo_bin("fleetsim").expect("the program is built");
+    command.current_dir(folder);
+    command
+}
+
+fn output(command: &mut Command) -> (i32, String, String) {
+    let output = command.output().expect("it runs");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
+    (output.status.code().expect("it ends by itself"), text(output.stdout), text(output.stderr))
+}
+
+#[test]
+fn the_program_writes_the_same_plan_on_any_number_of_threads_and_reports_it_again() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    fs::write(folder.path().join("noisy.yaml"), NOISY.replace("replicates: 20", "replicates: 6")).expect("written");
+    let (code, told, _) = output(fleetsim(folder.path()).args(["plan", "noisy.yaml", "--threads", "1"]));
+    assert_eq!(code, 0, "{told}");
+    let results = folder.path().join("results/noisy-plan");
+    for file in
+        ["plan.txt", "plan.csv", "plan.json", "runs.csv", "charts/front.svg", "charts/front.png", "provenance.json"]
+    {
+        assert!(results.join(file).is_file(), "{file}");
+    }
+    assert_eq!(fs::read_to_string(results.join("plan.txt")).expect("text"), told, "what is printed is kept");
+    assert!(told.lines().all(|line| line.chars().count() <= 100), "{told}");
+    assert!(told.contains("rolloutStrategy:\n  maxUnavailable: "), "{told}");
+    let (code, again, place) = output(fleetsim(folder.path()).args(["plan", "noisy.yaml", "--threads", "4"]));
+    assert_eq!((code, again), (0, told.clone()));
+    assert!(place.contains("reproduced byte for byte"), "{place}");
+    let (code, report, place) = output(fleetsim(folder.path()).args(["report", "results/noisy-plan"]));
+    assert_eq!((code, report), (0, told));
+    assert!(place.contains("reproduced byte for byte"), "{place}");
+    let (_, json, _) = output(fleetsim(folder.path()).args(["plan", "noisy.yaml", "--format", "json"]));
+    let plan: PlanRecord = serde_json::from_str(&json).expect("JSON and nothing else");
+    assert!(plan.is_answered());
+}
+
+#[test]
+fn where_no_setting_keeps_to_the_limits_the_closest_is_told_and_the_exit_code_says_so() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let text = BY_HAND.replace("< 550 Mbit/s", "< 50 Mbit/s").replace("[1, 2, 4, 5, 6, 8, 20, 40]", "[2, 4, 40]");
+    fs::write(folder.path().join("experiment.yaml"), text).expect("written");
+    let (code, told, error) = output(fleetsim(folder.path()).args(["plan", "."]));
+    assert_eq!(code, 99, "{told}{error}");
+    assert!(told.contains("no setting keeps to the limits; closest comes it maxUnavailable=2"), "{told}");
+    assert!(error.contains("no setting keeps to the limits"), "{error}");
+}
+
+#[test]
+fn what_cannot_be_planned_is_refused_with_its_place_and_the_mend() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let told = |plan: &str| {
+        let text = format!("{}{plan}\n", BY_HAND.split("plan:").next().expect("a part"));
+        fs::write(folder.path().join("experiment.yaml"), text).expect("written");
+        let (code, _, error) = output(fleetsim(folder.path()).args(["plan", "."]));
+        assert_eq!(code, 2, "{plan}: {error}");
+        error
+    };
+    let search = "search: {strategies.it.rancherFleet.maxUnavailable: [1, 2]}";
+    for (plan, expected) in [
+        (String::new(), "there is nothing to choose from"),
+        ("plan: {limits: [complexion < 1 h]}".to_owned(), "there is no measure `complexion`"),
+        (format!("plan: {{limits: [failed_pulls_max == 0], {search}}}"), "says nothing that single runs could tell"),
+        (format!("plan: {{fastest: peak_pulls, {search}}}"), "`peak_pulls` is no time"),
+        (format!("plan: {{confidence: 100%, {search}}}"), "no search can be so sure"),
+        (format!("plan: {{confirm: 0, {search}}}"), "nothing is confirmed by no run"),
+        (format!("plan: {{runs: 1, {search}}}"), "1 runs for 2 candidates"),
+        ("plan: {search: {registry.egress: [1 Gbit/s]}}".to_owned(), "is no setting of a strategy"),
+        (
+            "plan: {search: {strategies.it.rancherFleet.maxUnavailable: {from: 0, to: 9, steps: 3}}}".to_owned(),
+            "no range goes from 0 to 9",
+        ),
+        (
+            "plan: {search: {strategies.it.rancherFleet.maxUnavailable: {from: 1, too: 9, steps: 3}}}".to_owned(),
+            "unknown field `too`",
+        ),
+        (
+            "plan: {search: {strategies.it.rancherFleet.maxUnavailable: {from: lots, to: 9, steps: 3}}}".to_owned(),
+            "the ends of a range are numbers",
+        ),
+        ("plan: {search: {strategies.it.rancherFleet.colour: [1, 2]}}".to_owned(), "colour"),
+    ] {
+        let error = told(&plan);
+        assert!(error.contains(expected), "{plan}: {error}");
+        assert!(error.contains("experiment.yaml:"), "it names the line: {error}");
+    }
+}
