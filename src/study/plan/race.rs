@@ -289,7 +289,7 @@ fn surely_beyond(demand: Statistic, excess: &[f64], error: f64) -> bool {
         Statistic::Every => beyond > 0,
         _ if beyond == 0 => false,
         // No number of finite values makes up for it.
-        Statistic::Mean if excess.iter().any(|excess| *excess == f64::INFINITY) => true,
+        Statistic::Mean if excess.contains(&f64::INFINITY) => true,
         Statistic::Mean => student(excess, error),
         Statistic::Quantile(p) => {
             let is_median = (p - 0.5).abs() < 1e-9;
