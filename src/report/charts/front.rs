@@ -282,16 +282,17 @@ fn draw_panel(scene: &mut Scene, front: &Front<'_>, panel: &Panel, area: Area) {
             taken.push(tell_limit(scene, area, text, at, is_load, &taken));
         }
     }
-    name_all(scene, &panel.marks, &best, &x, &y, area, &mut taken);
+    let unnamed = name_all(scene, &panel.marks, &best, &x, &y, area, &mut taken);
     let never: Vec<&str> =
         panel.marks.iter().filter(|mark| mark.time.is_none()).map(|mark| mark.name.as_str()).collect();
-    if !never.is_empty() {
-        let text = fitted(
-            &format!("never got there: {}", never.join(", ")),
-            SMALL,
-            Weight::Regular,
-            area.right - area.left + 40.0,
-        );
+    let told = [("never got there", &never), ("without a name", &unnamed)];
+    let notes: Vec<String> = told
+        .iter()
+        .filter(|(_, names)| !names.is_empty())
+        .map(|(what, names)| format!("{what}: {}", names.join(", ")))
+        .collect();
+    if !notes.is_empty() {
+        let text = fitted(&notes.join("; "), SMALL, Weight::Regular, area.right - area.left + 40.0);
         write(scene, &text, (area.left - 50.0, area.bottom + 58.0), SMALL, MUTED, Align::Left);
     }
 }
@@ -415,16 +416,18 @@ fn staircase(scene: &mut Scene, best: &[&Mark], x: &Scale, y: &Scale) -> Vec<[f6
     boxes
 }
 
-/// Names beside the dots, those of the front and the chosen one first; others where there is room.
-fn name_all(
+/// Names beside the dots, those of the front and the chosen one first; others where there is room. Returns those for
+/// which there was none.
+fn name_all<'m>(
     scene: &mut Scene,
-    marks: &[Mark],
+    marks: &'m [Mark],
     best: &[usize],
     x: &Scale,
     y: &Scale,
     area: Area,
     taken: &mut Vec<[f64; 4]>,
-) {
+) -> Vec<&'m str> {
+    let mut unnamed = Vec::new();
     let mut order: Vec<usize> = (0..marks.len()).filter(|&at| marks[at].look == Look::Chosen).collect();
     order.extend(best.iter().filter(|&&at| marks[at].look != Look::Chosen));
     let rest: Vec<usize> = (0..marks.len()).filter(|at| !order.contains(at)).collect();
@@ -454,7 +457,10 @@ fn name_all(
         let room =
             |&(left, baseline): &(f64, f64)| [left - 1.0, baseline - 11.5, left + width * 1.02 + 1.0, baseline + 3.5];
         let fits = |place: &&Point| is_free(&room(place), area, taken);
-        let Some(&place) = places.iter().find(fits) else { continue };
+        let Some(&place) = places.iter().find(fits) else {
+            unnamed.push(mark.name.as_str());
+            continue;
+        };
         taken.push(room(&place));
         if is_bold {
             write_bold(scene, &name, place, size, INK);
@@ -463,4 +469,5 @@ fn name_all(
             write(scene, &name, place, size, ink, Align::Left);
         }
     }
+    unnamed
 }

@@ -30,7 +30,7 @@ fn texts(scene: &Scene) -> Vec<String> {
 
 /// The charts beyond those that every experiment has.
 fn extra(results: &Results) -> Vec<String> {
-    let always = ["tradeoff", "pulls", "egress", "ready", "completion", "states"];
+    let always = ["tradeoff", "pulls", "egress", "ready", "completion", "states", "front"];
     let names = scenes(results).into_iter().map(|(name, _)| name);
     names.filter(|name| !always.contains(&name.as_str())).collect()
 }
