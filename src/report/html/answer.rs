@@ -354,7 +354,7 @@ mod tests {
         assert!(text.starts_with("`maxUnavailable=1000` completes first: after "), "{text}");
         assert!(
             text.contains(" min (95 % interval of the median ")
-                && text.contains(" min, 20 runs), with a peak of 3,000"),
+                && text.contains(", 20 runs), with a peak of 3,000"),
             "{text}"
         );
         assert!(
