@@ -125,6 +125,54 @@ spec:
   template: {spec: {syncPolicy: {automated: {}, retry: {limit: -1}}}}
 ";
 
+/// The same in steps, with a generator that has no timer.
+const ENDLESS_STEPS: &str = "kind: ApplicationSet
+spec:
+  generators: [{clusters: {}}]
+  strategy: {type: RollingSync, rollingSync: {steps: [
+    {matchExpressions: [{key: env, operator: In, values: [canary]}]},
+    {matchExpressions: [{key: env, operator: In, values: [prod]}]}]}}
+  template: {spec: {syncPolicy: {automated: {}, retry: {limit: -1}}}}
+";
+
+#[test]
+fn a_sync_that_is_repeated_without_end_outlasts_an_outage() {
+    for set in [ENDLESS, ENDLESS_STEPS] {
+        // All canaries are away when the release comes, and for twenty minutes.
+        let regional = "{regional: [{selector: {matchLabels: {env: canary}}, windows: [{from: 0 s, for: 20m}]}]}";
+        let story = Story { strategy: "file: applicationset.yaml".to_owned(), set, ..Story::new(regional) };
+        let record = story.play();
+        assert_eq!(record.run.outcome, Outcome::Complete, "at {} s: {}", record.run.end_s, record.run.held_by);
+        for canary in record.clusters.iter().filter(|row| row.offline) {
+            let span = canary.applied_s.expect("applied") - canary.told_s.expect("the first attempt");
+            // Ten attempts of 30 s, and 5 + 10 + 20 + 40 + 80 + 160 + 4 · 180 s between them: the eleventh finds the
+            // cluster, and applying takes 1 s. With ten canaries no attempt waits for a processor, unless others sync too.
+            let alone = 300.0 + 1035.0 + 1.0;
+            let wait = if set == ENDLESS { 30.0 } else { 0.01 };
+            assert!((-0.01..wait).contains(&(span - alone)), "{}: {span} s", canary.cluster);
+        }
+    }
+}
+
+#[test]
+fn rows_that_no_pass_brings_up_to_date_are_no_life() {
+    // Fifteen clusters for ten processors: when the last are tried for the first time, the first have been compared again,
+    // so that a pass would call their rows Progressing. But the first operation of an application queues no pass.
+    let story = Story {
+        fleet: "
+  - {name: 'canary-{01..15}', labels: {env: canary}}
+  - {name: 'prod-{01..20}', labels: {env: prod}}",
+        strategy: "file: applicationset.yaml".to_owned(),
+        set: ENDLESS_STEPS,
+        ..Story::new("{offline: {share: 100%}}")
+    };
+    let record = story.play();
+    assert_eq!(record.run.outcome, Outcome::Stalled, "{}", record.run.held_by);
+    let held = &record.run.held_by;
+    assert!(held.starts_with("rollingSync.steps: step 1 is complete when all of it is Healthy; not yet: "), "{held}");
+    assert!(record.run.end_s < 120.0, "ends at {} s", record.run.end_s);
+}
+
 #[test]
 fn a_sync_that_is_repeated_without_end_waits_for_a_cluster_and_not_for_ever() {
     let endless =

@@ -1,7 +1,8 @@
 //! The results that lie beside the experiments are what this version computes from them.
 //!
 //! The first replicate of every variant is simulated again and compared with its row in the committed `runs.csv`, and the
-//! checksums in `provenance.json` with the files. After a change of the model:
+//! checksums in `provenance.json` with the files. Columns that are younger than the results are left out; they come with
+//! the next run of the experiment. After a change of the model:
 //! `cargo run --release -- run experiments/<name>`.
 
 use std::fs;
@@ -10,9 +11,10 @@ use std::path::{Path, PathBuf};
 use fleetsim::record::{Provenance, RunRow};
 use fleetsim::scenario::{Overrides, load};
 use fleetsim::sim;
+use fleetsim::study::run_counts;
 
 /// Runs with more events are simulated again only by an optimised build.
-const MOST_EVENTS: u64 = 500_000;
+const MOST_EVENTS: u64 = 400_000;
 
 /// Every experiment with its results folder.
 fn experiments() -> Vec<(PathBuf, PathBuf)> {
@@ -28,6 +30,21 @@ fn experiments() -> Vec<(PathBuf, PathBuf)> {
     folders.iter().map(|folder| (folder.clone(), results(folder))).collect()
 }
 
+/// The named columns of a row as text, each with its name.
+fn fields(row: &RunRow, columns: &csv::StringRecord) -> Vec<(String, String)> {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    writer.serialize(row).expect("rows are flat");
+    let bytes = writer.into_inner().expect("memory takes every byte");
+    let mut reader = csv::Reader::from_reader(bytes.as_slice());
+    let names = reader.headers().expect("a header").clone();
+    let values = reader.records().next().expect("one row").expect("it was just written");
+    let value = |column: &str| {
+        let at = names.iter().position(|name| name == column).unwrap_or_else(|| panic!("there is no column {column}"));
+        (column.to_owned(), values[at].to_owned())
+    };
+    columns.iter().map(value).collect()
+}
+
 #[test]
 fn committed_results_are_what_this_version_computes() {
     for (folder, results) in experiments() {
@@ -40,8 +57,10 @@ fn committed_results_are_what_this_version_computes() {
         }
         assert_eq!((provenance.seed, provenance.replicates), (experiment.seed, experiment.replicates));
         let mut reader = csv::Reader::from_path(results.join("runs.csv")).expect("runs.csv");
+        let columns = reader.headers().expect("a header").clone();
         let rows: Vec<RunRow> = reader.deserialize().collect::<Result<_, _>>().expect("rows of runs.csv");
-        assert_eq!(rows.len(), experiment.variants.len() * experiment.replicates as usize);
+        let (least, most) = run_counts(&experiment);
+        assert!((least..=most).contains(&(rows.len() as u64)), "{}: {} runs", folder.display(), rows.len());
         for variant in &experiment.variants {
             let row = rows.iter().find(|row| row.variant == variant.label && row.replicate == 0);
             // A run without optimisation takes some 10 µs an event; the longest are left to `cargo test --release`.
@@ -49,7 +68,8 @@ fn committed_results_are_what_this_version_computes() {
                 continue;
             }
             let run = sim::run(variant, experiment.seed, 0).run;
-            assert_eq!(row, Some(&run), "{}: {}", folder.display(), variant.label);
+            let row = row.unwrap_or_else(|| panic!("{}: no run of {}", folder.display(), variant.label));
+            assert_eq!(fields(row, &columns), fields(&run, &columns), "{}: {}", folder.display(), variant.label);
         }
     }
 }

@@ -266,3 +266,21 @@ fn the_next_partition_begins_only_when_the_one_before_is_ready_enough() {
         }
     }
 }
+
+/// By hand: a pass takes 20 ms, 50 us a target and 5 ms a write; `createBundle` of rancher/fleet's
+/// `reconciler/bundle_controller.go` writes a deployment once for all that was decided about it.
+#[test]
+fn a_pass_stages_and_promotes_a_cluster_in_one_write_and_writes_by_name() {
+    for (release, limit, told) in [("update", "100%", 100), ("update", "10%", 10), ("initial", "100%", 50)] {
+        let run = run(100, release, "shipped", &format!("maxUnavailable: {limit}, autoPartitionThreshold: 1000"));
+        // An update stages all, and tells as many as may be unavailable; a first deployment creates `maxNew` and tells them.
+        let written = if release == "update" { 100 } else { 50 };
+        let duration = 0.020 + 100.0 * 50e-6 + f64::from(written) * 0.005;
+        assert!((run.passes[0].duration_s - duration).abs() < 1e-9, "{release}, {limit}: {:?}", run.passes[0]);
+        assert_eq!(run.passes[0].promoted, told);
+        for (place, cluster) in run.clusters.iter().take(told as usize).enumerate() {
+            let at = 0.025 + (place + 1) as f64 * 0.005;
+            assert!((cluster.told_s.expect("told") - at).abs() < 1e-9, "{release}, {limit}: {cluster:?}");
+        }
+    }
+}

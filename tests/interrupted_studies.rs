@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use fleetsim::record::Provenance;
+
 /// Some hundred runs: long enough to be hit in the middle.
 const EXPERIMENT: &str = r#"
 name: small
@@ -48,8 +50,12 @@ fn journal(folder: &Path, out: &str) -> PathBuf {
 
 /// Waits until the study has kept some runs.
 fn until_some_runs_are_kept(folder: &Path, out: &str, child: &mut Child) {
+    until_kept(20_000, folder, out, child);
+}
+
+fn until_kept(bytes: u64, folder: &Path, out: &str, child: &mut Child) {
     let patience = Instant::now() + Duration::from_secs(60);
-    while fs::metadata(journal(folder, out)).map_or(0, |file| file.len()) < 20_000 {
+    while fs::metadata(journal(folder, out)).map_or(0, |file| file.len()) < bytes {
         assert!(Instant::now() < patience, "the study keeps its runs");
         assert!(child.try_wait().expect("a child").is_none(), "the study is long enough to be interrupted");
         std::thread::sleep(Duration::from_millis(2));
@@ -83,7 +89,8 @@ fn a_killed_study_goes_on_and_ends_in_the_same_bytes() {
     assert!(stderr.starts_with("going on from "), "{stderr}");
     assert!(!journal(at, "out").exists(), "nothing is left beside the results");
     let (code, stderr) = finished(study(at, "never-interrupted"));
-    assert_eq!((code, stderr.as_str()), (Some(0), "results: never-interrupted\n"));
+    assert_eq!(code, Some(0), "{stderr}");
+    assert!(stderr.ends_with("results: never-interrupted\n"), "{stderr}");
     assert!(files(&at.join("out")) == files(&at.join("never-interrupted")), "the same bytes");
 }
 
@@ -118,6 +125,113 @@ fn a_full_disk_stops_the_study_with_a_message_and_loses_no_run() {
     assert!(stderr.contains("error: cannot keep a finished run in "), "{stderr}");
     assert!(!at.join("out").exists(), "no half results");
     let (code, stderr) = finished(study(at, "out"));
+    assert_eq!(code, Some(0), "{stderr}");
+    assert!(stderr.starts_with("going on from "), "{stderr}");
+}
+
+/// Two variants, of which the one without pacing varies less, so that they need different numbers of runs.
+fn precise_experiment() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let text =
+        EXPERIMENT.replace("seed: 7\n", "seed: 7\nprecision: {to: 3%, of: [completion, failed_pulls], max: 70}\n");
+    let text = text + "  at-once: {allAtOnce: {}}\n  never: {rancherFleet: {maxUnavailable: 0}}\n";
+    fs::write(folder.path().join("experiment.yaml"), text).expect("the file is written");
+    folder
+}
+
+fn precise_study(folder: &Path, out: &str, threads: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_fleetsim"));
+    command.current_dir(folder).args(["run", ".", "--threads", threads, "--out", out]);
+    command.stdout(Stdio::null()).stderr(Stdio::piped());
+    command
+}
+
+#[test]
+fn a_killed_study_with_a_precision_goes_on_and_ends_in_the_same_bytes_on_any_threads() {
+    let folder = precise_experiment();
+    let at = folder.path();
+    let mut killed = precise_study(at, "out", "2").spawn().expect("started");
+    // More than the ten runs that each variant begins with.
+    until_kept(300_000, at, "out", &mut killed);
+    killed.kill().expect("killed");
+    killed.wait().expect("dead");
+    let (code, stderr) = finished(precise_study(at, "out", "2"));
+    assert_eq!(code, Some(0), "{stderr}");
+    assert!(stderr.starts_with("going on from "), "{stderr}");
+    let (code, told) = finished(precise_study(at, "on-one-thread", "1"));
+    assert_eq!(code, Some(0), "{told}");
+    assert!(files(&at.join("out")) == files(&at.join("on-one-thread")), "the same bytes");
+
+    let provenance = Provenance::read(&at.join("out")).expect("readable").expect("there");
+    assert_eq!((provenance.replicates, provenance.precision.map(|asked| asked.max)), (10, Some(70)));
+    let found: Vec<_> =
+        provenance.variants.iter().map(|variant| variant.precision.clone().expect("asked for")).collect();
+    let rows = fs::read_to_string(at.join("out/runs.csv")).expect("runs.csv");
+    for (variant, found) in provenance.variants.iter().zip(&found) {
+        let runs = rows.lines().filter(|row| row.starts_with(&format!("{},", variant.variant))).count();
+        assert_eq!(runs, found.runs as usize, "{}", variant.variant);
+        let is_precise = |half: &Option<f64>| half.is_some_and(|half| half <= 0.03 / 1.03);
+        assert!(found.runs == 70 || found.half_widths.values().flatten().count() < 2 || found.reached, "{found:?}");
+        assert!(
+            !found.reached || found.half_widths.values().all(|half| half.is_none() || is_precise(half)),
+            "{found:?}"
+        );
+    }
+    // What never completes, and never fails a pull, is known after a second look.
+    assert_eq!((found[2].runs, found[2].reached), (15, true));
+    assert!(found[0].runs > 15, "{found:?}");
+    let reached = found.iter().filter(|found| found.reached).count();
+    assert!(
+        told.starts_with(&format!("precision: {reached} of 3 variants have completion_s and failed_pulls to 3%")),
+        "{told}"
+    );
+}
+
+/// Permission bits mean nothing to root, so root lets somebody else try.
+#[cfg(unix)]
+#[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
+#[test]
+fn a_read_only_folder_is_told_and_loses_no_run() {
+    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::process::CommandExt;
+
+    const NOBODY: u32 = 65_534;
+    let folder = experiment();
+    let at = folder.path();
+    let mode = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("own folder");
+    fs::create_dir(at.join("results")).expect("a folder");
+    let mut killed = study(at, "results/out").spawn().expect("started");
+    until_some_runs_are_kept(&at.join("results"), "out", &mut killed);
+    killed.kill().expect("killed");
+    killed.wait().expect("dead");
+    let kept = fs::read(journal(&at.join("results"), "out")).expect("kept runs");
+    let names = || {
+        let entries = fs::read_dir(at.join("results")).expect("a folder");
+        entries.map(|entry| entry.expect("an entry").file_name()).collect::<std::collections::BTreeSet<_>>()
+    };
+    let left = names();
+
+    mode(at, 0o755);
+    mode(&at.join("results"), 0o555);
+    let mut refused = study(at, "results/out");
+    if fs::write(at.join("results/try"), "").is_ok() {
+        fs::remove_file(at.join("results/try")).expect("removed");
+        refused.uid(NOBODY).gid(NOBODY);
+    }
+    let refused = refused.output();
+    mode(&at.join("results"), 0o755);
+    match refused {
+        Err(error) => eprintln!("skipped: the program cannot be run as somebody else: {error}"),
+        Ok(output) => {
+            let stderr = String::from_utf8(output.stderr).expect("text");
+            assert_eq!(output.status.code(), Some(1), "{stderr}");
+            assert!(stderr.starts_with("error: cannot make the folder results/.out.fleetsim-new-"), "{stderr}");
+            assert!(stderr.contains("ermission denied") && stderr.lines().count() == 1, "{stderr}");
+        }
+    }
+    assert!(fs::read(journal(&at.join("results"), "out")).expect("still there") == kept, "no run is lost");
+    assert_eq!(names(), left, "nothing is left beside them");
+    let (code, stderr) = finished(study(at, "results/out"));
     assert_eq!(code, Some(0), "{stderr}");
     assert!(stderr.starts_with("going on from "), "{stderr}");
 }

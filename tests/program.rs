@@ -95,6 +95,45 @@ fn the_number_of_threads_changes_no_byte() {
     assert_eq!(table_of_one, table_of_two);
 }
 
+/// Parquet files begin and end with this.
+#[cfg(feature = "parquet")]
+const PARQUET: &[u8] = b"PAR1";
+
+#[cfg(feature = "parquet")]
+#[test]
+fn every_runs_series_is_the_same_on_any_number_of_threads_and_stays_when_charts_are_drawn_again() {
+    let folder = experiment();
+    let run = |threads: &str, out: &str| {
+        let args = ["run", ".", "--series", "--threads", threads, "--out", out];
+        fleetsim(folder.path()).args(args).assert().success();
+        contents(&folder.path().join(out))
+    };
+    let one = run("1", "one");
+    assert!(one == run("2", "two"), "no byte differs");
+    let file = |wanted: &str| &one.iter().find(|(name, _)| name == wanted).expect(wanted).1;
+    let series = file("series.parquet");
+    assert!(series.starts_with(PARQUET) && series.ends_with(PARQUET));
+    let provenance = text(file("provenance.json"));
+    assert!(provenance.contains(r#""command": "fleetsim run "#) && provenance.contains(r#" --series","#));
+    assert!(provenance.contains(r#""path": "series.parquet""#), "{provenance}");
+    fleetsim(folder.path()).args(["report", "one"]).assert().success();
+    assert!(contents(&folder.path().join("one")) == one, "no byte differs");
+}
+
+#[cfg(not(feature = "parquet"))]
+#[test]
+fn a_build_without_parquet_says_at_once_how_to_get_it() {
+    let folder = experiment();
+    let refused = fleetsim(folder.path()).args(["run", ".", "--series"]).assert().code(2);
+    let stderr = text(&refused.get_output().stderr);
+    assert_eq!(
+        stderr,
+        "error: --series writes Parquet, which this fleetsim was built without; build it with `cargo build --release \
+         --features parquet`\n"
+    );
+    assert!(!folder.path().join("results").exists());
+}
+
 #[test]
 fn results_are_replaced_as_a_whole_and_said_to_be_reproduced() {
     let folder = experiment();
@@ -313,4 +352,18 @@ fn the_schema_is_printed_for_editors() {
     let assert = fleetsim(folder.path()).arg("schema").assert().success();
     let schema: serde_json::Value = serde_json::from_slice(&assert.get_output().stdout).expect("JSON");
     assert!(schema["properties"]["strategies"].is_object());
+}
+
+#[test]
+fn completions_and_manual_pages_know_the_commands() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let printed = |args: &[&str]| {
+        let assert = fleetsim(folder.path()).args(args).assert().success();
+        String::from_utf8(assert.get_output().stdout.clone()).expect("text")
+    };
+    assert!(printed(&["completions", "bash"]).contains("--replicates"));
+    assert!(printed(&["man"]).contains(".TH fleetsim 1"));
+    assert!(printed(&["man", "run"]).contains("replicates"));
+    let assert = fleetsim(folder.path()).args(["man", "rnu"]).assert().code(2);
+    assert!(String::from_utf8_lossy(&assert.get_output().stderr).contains("no command `rnu`"));
 }

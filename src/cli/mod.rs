@@ -4,13 +4,17 @@
 //! may not be written there; 2 wrong usage or invalid input; 99 the results do not keep to what the experiment asserts;
 //! 130 interrupted.
 
+mod budget;
 mod check;
 mod explain;
 mod explain_kubefleet;
+mod generated;
 mod output;
+mod precision;
 mod report;
 mod run;
 mod schema;
+mod series;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -25,13 +29,14 @@ use fleetsim::scenario::{Experiment, LoadError, Overrides, load};
 #[command(name = "fleetsim", version, about, long_about = None, arg_required_else_help = true)]
 #[command(after_help = "\
 Examples:
-  fleetsim run experiments/01-max-unavailable       simulate, write tables and charts, print the comparison
-  fleetsim explain experiments/01-max-unavailable   what each strategy would do to this fleet, without simulating
+  fleetsim run experiments/01-max-unavailable       simulate and compare
+  fleetsim explain experiments/01-max-unavailable   what each strategy would do to this fleet
   fleetsim check my-experiment.yaml                 find every mistake in an experiment file
-  fleetsim report results/01-max-unavailable        draw the charts again, print the comparison again
+  fleetsim report results/01-max-unavailable        draw and compare earlier results again
 
-Exit codes: 0 fine, 1 output could not be written, 2 wrong usage or invalid input, 99 an assertion of the experiment
-failed, 130 interrupted.")]
+Exit codes:
+  0 fine   1 output could not be written   2 wrong usage or invalid input
+  99 the results do not keep to a limit of the experiment   130 interrupted")]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -49,6 +54,18 @@ enum Command {
     Report(report::ReportArgs),
     /// Print the JSON Schema of the experiment file, for editors
     Schema,
+    /// Print completions for a shell
+    Completions {
+        /// Which shell
+        #[arg(value_enum, value_name = "SHELL")]
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page, or that of one command
+    Man {
+        /// The command
+        #[arg(value_name = "COMMAND")]
+        command: Option<String>,
+    },
 }
 
 /// Which experiment, and what to change in it.
@@ -80,6 +97,8 @@ enum Format {
 enum Failure {
     /// The experiment is invalid or cannot be read.
     Input(LoadError),
+    /// The command asks for what this build cannot do.
+    Usage(String),
     /// Results cannot be written or read.
     Record(RecordError),
     /// Charts cannot be drawn.
@@ -114,7 +133,7 @@ impl Failure {
     const fn exit_code(&self) -> u8 {
         match self {
             Self::Record(_) | Self::Report(_) | Self::Machine(_) => 1,
-            Self::Input(_) => 2,
+            Self::Input(_) | Self::Usage(_) => 2,
             Self::Interrupted => 130,
             // As k6 does, so that a pipeline can tell it from a program that failed.
             Self::Assertion => 99,
@@ -129,7 +148,7 @@ impl Failure {
                 let count = if problems > 1 { format!("\n{problems} problems\n") } else { String::new() };
                 output::err(&format!("{}\n{count}", error.render(output::stderr_has_colour()).trim_end()));
             }
-            Self::Machine(message) => output::err(&format!("error: {message}\n")),
+            Self::Usage(message) | Self::Machine(message) => output::err(&format!("error: {message}\n")),
             Self::Record(error) => output::err(&format!("error: {}\n", output::with_causes(error))),
             Self::Report(error) => output::err(&format!("error: {}\n", output::with_causes(error))),
             Self::Interrupted => output::err("interrupted; no results were written\n"),
@@ -147,6 +166,8 @@ pub(crate) fn main() -> ExitCode {
         Command::Explain(args) => explain::explain(args),
         Command::Report(args) => report::report(args),
         Command::Schema => schema::schema(),
+        Command::Completions { shell } => generated::completions(*shell),
+        Command::Man { command } => generated::man(command.as_deref()),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use clap::Args;
 use fleetsim::record::{
@@ -11,9 +10,9 @@ use fleetsim::record::{
 };
 use fleetsim::scenario::Experiment;
 use fleetsim::{report, study};
-use indicatif::{ProgressBar, ProgressStyle};
 
-use super::{ExperimentArgs, Failure, Format, output};
+use super::budget::Budget;
+use super::{ExperimentArgs, Failure, Format, output, precision, series};
 
 #[derive(Args, Debug)]
 pub(super) struct RunArgs {
@@ -26,16 +25,20 @@ pub(super) struct RunArgs {
     /// Simulate on so many threads; never changes a result [default: all cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
+    /// Write the time series of every run too, into series.parquet; needs a build with `--features parquet`
+    #[arg(long)]
+    series: bool,
     /// How to print the comparison
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
 }
 
 pub(super) fn run(args: &RunArgs) -> Result<(), Failure> {
+    series::check(args.series)?;
     let experiment = args.experiment.load()?;
     let target = args.out.clone().unwrap_or_else(|| PathBuf::from("results").join(&experiment.name));
     // Before the long work: may the results be written there at all?
-    let publication = Publication::begin(&target, provenance(&experiment, &args.experiment))?;
+    let mut publication = Publication::begin(&target, provenance(&experiment, args))?;
     let journal = Journal::open(publication.target(), &run_key(&experiment))?;
     if journal.found() > 0 {
         output::err(&format!("going on from {} runs of a study that did not end\n", journal.found()));
@@ -47,18 +50,30 @@ pub(super) fn run(args: &RunArgs) -> Result<(), Failure> {
             return Err(failure);
         }
         Err(failure) => {
-            let all = study::run_count(&experiment);
+            let (least, most) = study::run_counts(&experiment);
+            let all = if least == most { least.to_string() } else { format!("{least} to {most}") };
             output::err(&format!("{} of {all} runs are kept; the same command goes on from there\n", journal.runs()));
             return Err(failure);
         }
     };
+    let precision = experiment.precision.as_ref().map(|precision| {
+        let (found, told) = precision::found(precision, &variants, experiment.seed);
+        for (variant, found) in publication.provenance_mut().variants.iter_mut().zip(found) {
+            variant.precision = Some(found);
+        }
+        told
+    });
     for (name, bytes) in Tables::of(&variants, experiment.seed).files() {
         publication.write(name, &bytes)?;
+    }
+    if args.series {
+        series::write(&publication, &variants)?;
     }
     report::draw_all(publication.folder())?;
     let results = report::Results::read(publication.folder())?;
     let published = publication.publish()?;
     journal.finish()?;
+    output::err(&precision.unwrap_or_default());
     output::err(&tell_place(&target, &published));
     output::out(&args.format.render(&results));
     let demands: Vec<report::Demand<'_>> =
@@ -90,12 +105,16 @@ fn some_of(names: &[String]) -> String {
     if names.len() > SHOWN { format!("{shown} and {} more", names.len() - SHOWN) } else { shown }
 }
 
-fn provenance(experiment: &Experiment, args: &ExperimentArgs) -> Provenance {
+fn provenance(experiment: &Experiment, args: &RunArgs) -> Provenance {
     let mut provenance =
         Provenance::new(&experiment.name, &experiment.question, experiment.seed, experiment.replicates);
     let horizons = experiment.variants.iter().map(|variant| variant.scenario.horizon.as_secs_f64());
     provenance.horizon_s = horizons.fold(0.0, f64::max);
-    provenance.command = reproduce(args);
+    provenance.command = reproduce(&args.experiment);
+    if args.series {
+        provenance.command.push_str(" --series");
+    }
+    provenance.precision = experiment.precision.as_ref().map(precision::asked);
     provenance.inputs = experiment
         .inputs
         .iter()
@@ -110,6 +129,7 @@ fn provenance(experiment: &Experiment, args: &ExperimentArgs) -> Provenance {
             setting: variant.setting.clone(),
             settings: variant.settings.clone(),
             registry_egress_bytes_per_s: Some(variant.scenario.world.registry.egress.get()),
+            precision: None,
         })
         .collect();
     provenance.limits = experiment
@@ -164,21 +184,12 @@ fn simulate(experiment: &Experiment, journal: &Journal, threads: Option<u16>) ->
         .num_threads(threads.map_or(0, usize::from))
         .build()
         .map_err(|error| Failure::Machine(format!("cannot start threads: {error}")))?;
-    let bar = progress_bar(study::run_count(experiment));
-    let variants = pool.install(|| study::simulate(experiment, journal, |_events| bar.inc(1), &stop));
-    bar.finish_and_clear();
+    let most = experiment.precision.as_ref().map(|_| study::run_counts(experiment).1);
+    let budget = Budget::new(experiment.variants.len(), pool.current_num_threads(), most);
+    let variants = pool.install(|| study::simulate(experiment, journal, &budget, &stop));
+    budget.finish();
     variants.map_err(|error| match error {
         study::StudyError::Interrupted => Failure::Interrupted,
         study::StudyError::Record(error) => Failure::Record(error),
     })
-}
-
-/// A bar on stderr; silent when that is not a terminal.
-fn progress_bar(runs: u64) -> ProgressBar {
-    let bar = ProgressBar::new(runs).with_style(
-        ProgressStyle::with_template("simulating {wide_bar} {pos}/{len} runs, {eta} left")
-            .expect("the template is well-formed"),
-    );
-    bar.enable_steady_tick(Duration::from_millis(200));
-    bar
 }

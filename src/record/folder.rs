@@ -71,8 +71,8 @@ impl Publication {
     /// was written; or when the file system refuses.
     pub fn renew(target: &Path) -> Result<Self, RecordError> {
         let provenance = Provenance::read(target)?.ok_or_else(|| RecordError::Foreign { path: target.to_owned() })?;
-        let tables: Vec<FileDigest> =
-            provenance.files.iter().filter(|file| file.path.ends_with(".csv")).cloned().collect();
+        let is_table = |file: &&FileDigest| [".csv", ".parquet"].iter().any(|kind| file.path.ends_with(kind));
+        let tables: Vec<FileDigest> = provenance.files.iter().filter(is_table).cloned().collect();
         let renewed = Self::begin(target, provenance)?;
         for FileDigest { path, sha256: written } in tables {
             let file = target.join(&path);
@@ -95,6 +95,11 @@ impl Publication {
     #[must_use]
     pub fn folder(&self) -> &Path {
         &self.staging
+    }
+
+    /// What the folder will say of its making, to be completed before it is published.
+    pub const fn provenance_mut(&mut self) -> &mut Provenance {
+        &mut self.provenance
     }
 
     /// Writes one file, and the provenance beside it, so that the folder can be read as results from then on.
@@ -314,7 +319,11 @@ mod tests {
     fn results_are_renewed_with_the_tables_that_were_written_and_no_others() {
         let home = tempfile::tempdir().expect("a temporary folder");
         let target = home.path().join("waves");
-        publish(&target, "waves", "a").expect("published");
+        let publication = Publication::begin(&target, Provenance::new("waves", "", 1, 1)).expect("begun");
+        for (name, bytes) in [("runs.csv", "a"), ("series.parquet", "PAR1"), ("charts/pulls.svg", "<svg/>")] {
+            publication.write(name, bytes.as_bytes()).expect("written");
+        }
+        publication.publish().expect("published");
         let redraw = || {
             let publication = Publication::renew(&target)?;
             publication.write("charts/pulls.svg", b"<svg>new</svg>")?;
@@ -322,11 +331,15 @@ mod tests {
         };
         let differs = vec!["charts/pulls.svg".to_owned(), "provenance.json".to_owned()];
         assert_eq!(redraw().expect("renewed"), Published::Differs { files: differs });
-        assert_eq!(fs::read_to_string(target.join("runs.csv")).expect("readable"), "a", "the tables stay");
-        fs::write(target.join("runs.csv"), "mine").expect("written");
-        let error = redraw().expect_err("a table that was edited").to_string();
-        assert!(error.contains("runs.csv was changed since fleetsim wrote it"), "{error}");
-        assert_eq!(fs::read_to_string(target.join("runs.csv")).expect("readable"), "mine", "and is left alone");
+        for (name, written) in [("runs.csv", "a"), ("series.parquet", "PAR1")] {
+            let table = target.join(name);
+            assert_eq!(fs::read_to_string(&table).expect("readable"), written, "the tables stay");
+            fs::write(&table, "mine").expect("written");
+            let error = redraw().expect_err("a table that was edited").to_string();
+            assert!(error.contains(&format!("{name} was changed since fleetsim wrote it")), "{error}");
+            assert_eq!(fs::read_to_string(&table).expect("readable"), "mine", "and is left alone");
+            fs::write(&table, written).expect("put back");
+        }
         assert_eq!(names_in(home.path()), ["waves"]);
     }
 

@@ -238,12 +238,27 @@ fn find(name: &str) -> Result<(&'static Measure, Statistic), LimitError> {
                 .to_owned(),
         });
     }
+    Err(no_such_measure(name))
+}
+
+fn no_such_measure(name: &str) -> LimitError {
     let mut names: Vec<&str> = SHORT_NAMES.iter().map(|(short, _)| *short).collect();
     names.extend(MEASURES.iter().map(bare));
-    Err(LimitError {
+    LimitError {
         message: format!("there is no measure `{name}`"),
         help: format!("the measures are {}", names.join(", ")),
-    })
+    }
+}
+
+impl Measure {
+    /// The measure that a user means by `name`: its column, with or without the unit at the end, or one of
+    /// [`SHORT_NAMES`].
+    ///
+    /// # Errors
+    /// That there is none, and which there are.
+    pub fn named(name: &str) -> Result<&'static Self, LimitError> {
+        named(name).ok_or_else(|| no_such_measure(name))
+    }
 }
 
 fn named(name: &str) -> Option<&'static Measure> {

@@ -58,6 +58,13 @@ pub const MEASURES: &[Measure] = &[
         t99_s,
         "When 99 % of all targets were ready on their wanted revision, from the release; runs that came so far only."
     ),
+    reached!(
+        update_p50_s,
+        "Median over this run's clusters of the time from being told the new revision to being ready on it; clusters that got \
+         ready only."
+    ),
+    reached!(update_p95_s, "95th percentile over this run's clusters of the same time."),
+    reached!(update_max_s, "Longest of the same times: the slowest cluster that got ready."),
     counted!(end_s, "s", "When the run ended, finished or not, from its start."),
     counted!(release_s, "s", "When the release came, from the start of the run: the length of a pre-pull."),
     counted!(targets, "targets", "Targets of the rollout."),

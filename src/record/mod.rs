@@ -5,6 +5,7 @@
 //!
 //! - [`RunRecord`] is what one run leaves behind; [`VariantRecord`] holds the runs of one variant.
 //! - [`Tables::of`] makes the tables from them, [`Tables::files`] writes them as CSV, [`Tables::read`] reads them back.
+//! - `series_parquet` (Cargo feature `parquet`) writes the time series of every run.
 //! - [`MEASURES`] defines each measure once: name, unit, meaning.
 //! - [`Provenance`] says where results come from; [`Publication`] publishes a folder as a whole or not at all.
 //! - [`Limit`] is what a user demands of a measure.
@@ -15,6 +16,8 @@ mod folder;
 mod journal;
 mod limit;
 mod measures;
+#[cfg(feature = "parquet")]
+mod parquet;
 mod provenance;
 mod rows;
 mod spread;
@@ -28,10 +31,13 @@ pub use folder::{Publication, Published};
 pub use journal::{Journal, RunId};
 pub use limit::{Limit, LimitError, SHORT_NAMES, Verdict};
 pub use measures::{MEASURES, Measure};
+#[cfg(feature = "parquet")]
+pub use parquet::{SERIES_FILE, series_parquet};
 pub use provenance::{
-    FileDigest, InputDigest, LimitInfo, PROVENANCE_FILE, Provenance, SCHEMA_VERSION, Setting, VariantInfo,
+    FileDigest, InputDigest, LimitInfo, PROVENANCE_FILE, PrecisionAsked, PrecisionFound, Provenance, SCHEMA_VERSION,
+    Setting, VariantInfo,
 };
 pub use rows::*;
-pub use spread::SummaryRow;
+pub use spread::{SummaryRow, interval_of_mean};
 pub use tables::{RunKey, Tables, VariantRecord};
 pub use timeline::{BINS_MAX, TimelineRow};

@@ -3,6 +3,7 @@
 //! It holds no time stamp, host, path of a machine or thread count: the same experiment and seed give the same bytes
 //! everywhere.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -34,8 +35,11 @@ pub struct Provenance {
     pub question: String,
     /// The root of all luck.
     pub seed: u64,
-    /// Runs of every variant.
+    /// Runs of every variant; with a precision the fewest.
     pub replicates: u32,
+    /// How precise the results were to be. `None`: as precise as `replicates` runs are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub precision: Option<PrecisionAsked>,
     /// When a run is given up; the longest of all variants.
     pub horizon_s: f64,
     /// The command that gives the same results, relative to the folder that it is run in.
@@ -93,6 +97,32 @@ pub struct VariantInfo {
     pub settings: Vec<Setting>,
     /// What the registry's link carries. `None` when it has no limit.
     pub registry_egress_bytes_per_s: Option<f64>,
+    /// How precise its results are. `None` when the experiment does not ask.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub precision: Option<PrecisionFound>,
+}
+
+/// How precise the results of every variant were to be.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct PrecisionAsked {
+    /// Half of the 95 % interval of the mean, as a share of the mean.
+    pub to: f64,
+    /// The measures.
+    pub of: Vec<String>,
+    /// Most runs of a variant.
+    pub max: u32,
+}
+
+/// How precise the results of one variant are.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct PrecisionFound {
+    /// The runs that it took.
+    pub runs: u32,
+    /// Whether they are as precise as was asked for.
+    pub reached: bool,
+    /// For each measure half of the 95 % interval of the mean, as a share of the mean. `None` for fewer than two values,
+    /// and for values that spread about 0.
+    pub half_widths: BTreeMap<String, Option<f64>>,
 }
 
 /// One value that a sweep put into the experiment.
@@ -131,6 +161,7 @@ impl Provenance {
             question: question.to_owned(),
             seed,
             replicates,
+            precision: None,
             horizon_s: 0.0,
             command: String::new(),
             inputs: Vec::new(),

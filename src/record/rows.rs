@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::stats;
+
 /// How a run ended.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -38,6 +40,15 @@ pub struct RunRow {
     pub t90_s: Option<f64>,
     /// When 99 % of all targets were.
     pub t99_s: Option<f64>,
+    /// Median over the clusters that got ready of the time from being told the new revision to being ready on it.
+    #[serde(default)]
+    pub update_p50_s: Option<f64>,
+    /// 95th percentile of the same times.
+    #[serde(default)]
+    pub update_p95_s: Option<f64>,
+    /// Longest of the same times.
+    #[serde(default)]
+    pub update_max_s: Option<f64>,
     /// When the run ended, from its start.
     pub end_s: f64,
     /// When the release came, from the start of the run: the length of a pre-pull, 0 without one.
@@ -171,6 +182,22 @@ pub struct ClusterRow {
     pub failed_pulls: u64,
     /// Bytes received from the registry.
     pub received_bytes: u64,
+}
+
+impl ClusterRow {
+    /// How long its update took: from being told the new revision to being ready on it. `None` when it never was.
+    #[must_use]
+    pub fn update_s(&self) -> Option<f64> {
+        Some(self.ready_s? - self.told_s?)
+    }
+}
+
+/// Quantiles of how long updates took, over the clusters of one run that got ready. `None` when none did.
+#[must_use]
+pub fn update_quantiles<const N: usize>(clusters: &[ClusterRow], shares: [f64; N]) -> [Option<f64>; N] {
+    let took: Vec<f64> = clusters.iter().filter_map(ClusterRow::update_s).collect();
+    let sorted = stats::sorted(&took);
+    shares.map(|share| stats::quantile_of_sorted(&sorted, share))
 }
 
 /// One pass of the scheduler.

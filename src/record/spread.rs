@@ -1,17 +1,20 @@
 //! `summary.csv`: each measure of each variant over its runs, with its spread and its difference to the reference.
 //!
 //! A peak is the median over runs of each run's exact peak; the peak of a median curve would hide waves that shift in
-//! time. The interval is one of the median, by a seeded bootstrap over runs. All variants meet the same luck in the
-//! same replicate, so they are compared by paired differences, with Student's t interval of the mean difference.
+//! time. The median's interval is of order statistics. All variants meet the same luck in the same replicate, so they
+//! are compared by paired differences. Their mean, and the mean itself, has an interval by a seeded bootstrap over runs.
+//!
+//! Why the mean of differences and not their median? Means of differences are differences of means, so that what is
+//! read from a table agrees with it, and a change that a few runs pay for shows.
 
 use serde::{Deserialize, Serialize};
 
 use super::measures::{MEASURES, Measure};
-use super::{Outcome, RunRow, Setting, VariantRecord};
-use crate::stats;
+use super::{Outcome, RunRecord, RunRow, Setting, VariantRecord};
+use crate::stats::{self, Interval};
 
-/// Resamples of the bootstrap.
-const RESAMPLES: u32 = 2000;
+/// Resamples of the bootstrap: the ends of a 95 % interval are the 50th from either end.
+const RESAMPLES: usize = 1999;
 
 /// The level of all intervals.
 const LEVEL: f64 = 0.95;
@@ -37,6 +40,12 @@ pub struct SummaryRow {
     pub values: u64,
     /// Mean.
     pub mean: Option<f64>,
+    /// Lower end of the 95 % interval of the mean; empty for fewer than two values.
+    #[serde(default)]
+    pub mean_ci95_low: Option<f64>,
+    /// Upper end of the 95 % interval of the mean; empty for fewer than two values.
+    #[serde(default)]
+    pub mean_ci95_high: Option<f64>,
     /// Sample standard deviation; empty for fewer than two values.
     pub sd: Option<f64>,
     /// Median.
@@ -49,9 +58,9 @@ pub struct SummaryRow {
     pub min: Option<f64>,
     /// Largest value.
     pub max: Option<f64>,
-    /// Lower end of the 95 % interval of the median; empty for fewer than two values.
+    /// Lower end of the 95 % interval of the median; empty for fewer than six values, which have none.
     pub median_ci95_low: Option<f64>,
-    /// Upper end of the 95 % interval of the median; empty for fewer than two values.
+    /// Upper end of the 95 % interval of the median; empty for fewer than six values.
     pub median_ci95_high: Option<f64>,
     /// The variant that differences are taken to: the first of the same world.
     pub reference: String,
@@ -80,24 +89,30 @@ pub(super) fn summary(variants: &[VariantRecord], seed: u64) -> Vec<SummaryRow> 
     with_runs().flat_map(rows).collect()
 }
 
+/// The 95 % interval of the mean of a measure over runs, as `summary.csv` has it: all intervals of one experiment are
+/// resampled from its seed. `None` for fewer than two values.
+///
+/// # Panics
+/// If a value is not finite.
+#[must_use]
+pub fn interval_of_mean(values: &[f64], seed: u64) -> Option<Interval> {
+    stats::bootstrap_interval(values, LEVEL, RESAMPLES, seed)
+}
+
 /// One measure of one variant, its `reference` left empty.
 fn compared(measure: &Measure, variant: &VariantRecord, base: Option<&VariantRecord>, seed: u64) -> SummaryRow {
     let runs: Vec<&RunRow> = variant.runs.iter().map(|run| &run.run).collect();
     let values: Vec<f64> = runs.iter().filter_map(|run| (measure.of)(run)).collect();
     let sorted = stats::sorted(&values);
     let quantile = |p| stats::quantile_of_sorted(&sorted, p);
-    let interval = stats::bootstrap_interval(&values, LEVEL, RESAMPLES, seed, |sample| {
-        stats::median(sample).expect("a resample is as large as the sample, which is not empty")
-    });
+    let of_mean = interval_of_mean(&values, seed);
+    let of_median = stats::median_interval(&values, LEVEL);
     let (theirs, ours): (Vec<f64>, Vec<f64>) = base
         .into_iter()
-        .flat_map(|base| base.runs.iter().map(|run| &run.run))
-        .filter_map(|other| {
-            let own = runs.iter().find(|run| run.replicate == other.replicate)?;
-            Some(((measure.of)(other)?, (measure.of)(own)?))
-        })
+        .flat_map(|base| pairs(&base.runs, &variant.runs))
+        .filter_map(|(other, own)| Some(((measure.of)(other)?, (measure.of)(own)?)))
         .unzip();
-    let difference = stats::paired_difference(&theirs, &ours, LEVEL);
+    let difference = stats::paired_difference(&theirs, &ours, LEVEL, RESAMPLES, seed);
     let differences: Vec<f64> = ours.iter().zip(&theirs).map(|(own, other)| own - other).collect();
     SummaryRow {
         variant: variant.variant.clone(),
@@ -109,14 +124,16 @@ fn compared(measure: &Measure, variant: &VariantRecord, base: Option<&VariantRec
         finished: runs.iter().filter(|run| run.outcome == Outcome::Complete).count() as u64,
         values: sorted.len() as u64,
         mean: stats::mean(&values),
+        mean_ci95_low: of_mean.map(|interval| interval.low),
+        mean_ci95_high: of_mean.map(|interval| interval.high),
         sd: stats::sample_sd(&values),
         median: quantile(0.5),
         p5: quantile(0.05),
         p95: quantile(0.95),
         min: sorted.first().copied(),
         max: sorted.last().copied(),
-        median_ci95_low: interval.map(|interval| interval.low),
-        median_ci95_high: interval.map(|interval| interval.high),
+        median_ci95_low: of_median.map(|interval| interval.low),
+        median_ci95_high: of_median.map(|interval| interval.high),
         reference: String::new(),
         diff_pairs: ours.len() as u64,
         diff_mean: stats::mean(&differences),
@@ -125,9 +142,17 @@ fn compared(measure: &Measure, variant: &VariantRecord, base: Option<&VariantRec
     }
 }
 
+/// The runs of either side that met the same luck. Both sides are in the order of their replicates; one may have more.
+fn pairs<'r>(base: &'r [RunRecord], own: &'r [RunRecord]) -> impl Iterator<Item = (&'r RunRow, &'r RunRow)> {
+    let mut base = base.iter().map(|run| &run.run).peekable();
+    own.iter().map(|run| &run.run).filter_map(move |own| {
+        while base.next_if(|other| other.replicate < own.replicate).is_some() {}
+        Some((base.next_if(|other| other.replicate == own.replicate)?, own))
+    })
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::RunRecord;
     use super::super::testing::{run_record, variant};
     use super::*;
 
@@ -203,13 +228,40 @@ mod tests {
     }
 
     #[test]
-    fn the_interval_of_the_median_follows_from_the_seed_alone() {
+    fn intervals_follow_from_the_seed_alone_and_enclose_what_they_are_of() {
         let values: Vec<Option<f64>> = (0..20).map(|value| Some(f64::from(value * value))).collect();
         let all = [of_completions("v", &values)];
         assert_eq!(summary(&all, 5), summary(&all, 5));
         let row = &summary(&all, 5)[0];
-        let (low, high) = (row.median_ci95_low.expect("an interval"), row.median_ci95_high.expect("an interval"));
-        let median = row.median.expect("a median");
-        assert!(low < median && median < high, "{low} < {median} < {high}");
+        // Of twenty values, the sixth from either end: 5² and 14².
+        assert_eq!((row.median_ci95_low, row.median_ci95_high), (Some(25.0), Some(196.0)));
+        let (low, high) = (row.mean_ci95_low.expect("an interval"), row.mean_ci95_high.expect("an interval"));
+        let mean = row.mean.expect("a mean");
+        assert!(low < mean && high - mean > mean - low, "skewed: {low} < {mean} < {high}");
+        assert_ne!(summary(&all, 6)[0].mean_ci95_high, row.mean_ci95_high);
+    }
+
+    #[test]
+    fn the_interval_of_a_difference_resamples_pairs() {
+        // The runs spread by a hundred, and each pair differs by 2 and a little.
+        let base: Vec<Option<f64>> = (0..10).map(|i| Some(f64::from(i * 37 % 10) * 10.0)).collect();
+        let other = base
+            .iter()
+            .zip(0..)
+            .map(|(base, i)| base.map(|base| base + 2.0 + f64::from(i % 3) * 0.1))
+            .collect::<Vec<_>>();
+        let row = &summary(&[of_completions("base", &base), of_completions("other", &other)], 5)[MEASURES.len()];
+        let (low, high) = (row.diff_mean_ci95_low.expect("an interval"), row.diff_mean_ci95_high.expect("an interval"));
+        assert!(1.9 < low && low < 2.09 && 2.09 < high && high < 2.3, "{low} {high}");
+    }
+
+    #[test]
+    fn a_variant_with_more_runs_is_paired_where_both_have_one() {
+        let base = of_completions("base", &[Some(1.0), Some(2.0)]);
+        let more = of_completions("more", &[Some(2.0), Some(4.0), Some(9.0)]);
+        for (all, expected) in [([base.clone(), more.clone()], 1.5), ([more, base], -1.5)] {
+            let row = &summary(&all, 1)[MEASURES.len()];
+            assert_eq!((row.diff_pairs, row.diff_mean), (2, Some(expected)));
+        }
     }
 }

@@ -25,6 +25,9 @@ pub(super) struct Variant<'r> {
     pub(super) runs: Vec<&'r RunRow>,
     pub(super) timeline: Vec<&'r TimelineRow>,
     pub(super) clusters: Vec<&'r ClusterRow>,
+    /// Its name without what all share, and without the names of settings as well.
+    pub(super) short: String,
+    pub(super) brief: String,
     summary: Vec<&'r SummaryRow>,
 }
 
@@ -37,6 +40,12 @@ impl Results {
         let provenance =
             Provenance::read(folder)?.ok_or_else(|| ReportError::NoResults { path: folder.join(PROVENANCE_FILE) })?;
         Ok(Self { provenance, tables: Tables::read(folder)? })
+    }
+
+    /// What times in series and of clusters are counted from.
+    pub(super) fn start(&self) -> &'static str {
+        let pre_pull = self.tables.runs.iter().any(|run| run.release_s > 0.0);
+        if pre_pull { "the run began, with its pre-pull" } else { "the rollout began" }
     }
 
     /// The variants that have runs, in the experiment's order.
@@ -53,9 +62,14 @@ impl Results {
                 .filter(|(key, _)| key.variant == info.variant)
                 .map(|(_, row)| row)
                 .collect(),
+            short: info.variant.clone(),
+            brief: info.variant.clone(),
             summary: tables.summary.iter().filter(|row| row.variant == info.variant).collect(),
         };
-        self.provenance.variants.iter().enumerate().map(of).filter(|variant| !variant.runs.is_empty()).collect()
+        let mut variants: Vec<Variant<'r>> =
+            self.provenance.variants.iter().enumerate().map(of).filter(|variant| !variant.runs.is_empty()).collect();
+        super::names::shorten(&mut variants);
+        variants
     }
 }
 
@@ -64,7 +78,8 @@ impl<'r> Variant<'r> {
     #[cfg(test)]
     pub(super) fn bare(index: usize, info: &'r VariantInfo) -> Self {
         let (runs, timeline, clusters, summary) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        Self { index, info, runs, timeline, clusters, summary }
+        let (short, brief) = (info.variant.clone(), info.variant.clone());
+        Self { index, info, runs, timeline, clusters, short, brief, summary }
     }
 
     /// The name to show.
@@ -85,6 +100,11 @@ impl<'r> Variant<'r> {
     /// Runs that ended complete.
     pub(super) fn finished(&self) -> usize {
         self.runs.iter().filter(|run| run.outcome == Outcome::Complete).count()
+    }
+
+    /// Whether any run told a target to run a revision that is defective there.
+    pub(super) fn exposed(&self) -> bool {
+        self.runs.iter().any(|run| run.exposed_targets > 0)
     }
 
     /// How an unfinished run ended, and the rule that held it: of the most common such end, the first. `None` when all
@@ -109,14 +129,16 @@ impl<'r> Variant<'r> {
     }
 }
 
-/// `20 runs of 1,000 clusters each` for the subtitle; several numbers of targets are given as a range.
+/// `1,000 clusters, 20 runs` for the subtitle; several numbers are given as a range.
 pub(super) fn extent(variants: &[Variant<'_>]) -> String {
-    let runs = variants.iter().map(|variant| variant.runs.len()).max().unwrap_or(0);
+    let runs = || variants.iter().map(|variant| variant.runs.len());
+    let (fewest, most) = (runs().min().unwrap_or(0), runs().max().unwrap_or(0));
     let targets = || variants.iter().flat_map(|variant| variant.runs.iter().map(|run| run.targets));
     let (low, high) = (targets().min().unwrap_or(0), targets().max().unwrap_or(0));
     let count = super::format::count;
-    let clusters =
-        if low == high { count(high as f64) } else { format!("{} to {}", count(low as f64), count(high as f64)) };
+    let range =
+        |low: f64, high: f64| if low < high { format!("{} to {}", count(low), count(high)) } else { count(high) };
     let s = |number: u64| if number == 1 { "" } else { "s" };
-    format!("{clusters} cluster{}, {} run{}", s(high), count(runs as f64), s(runs as u64))
+    let (clusters, runs) = (range(low as f64, high as f64), range(fewest as f64, most as f64));
+    format!("{clusters} cluster{}, {runs} run{}", s(high), s(most as u64))
 }

@@ -12,6 +12,10 @@ pub(super) const TOP: f64 = 92.0;
 pub(super) const FOOTER: f64 = 40.0;
 /// Distance of the key's texts to the plot: a gap and the line or block of the entry.
 const KEY_INDENT: f64 = 58.0;
+/// Widest name or detail in a key.
+pub(super) const KEY_NAME: f64 = 220.0;
+/// What an entry of a key takes at least.
+pub(super) const KEY_LINE: f64 = 17.0;
 
 /// A rectangle on the page.
 #[derive(Clone, Copy, Debug)]
@@ -95,7 +99,7 @@ pub(super) fn key_width(entries: &[KeyEntry]) -> f64 {
         text_width(&entry.name, LABEL, Weight::Bold).max(text_width(&entry.detail, SMALL, Weight::Regular))
     };
     // A viewer of an SVG without the font may take one that is wider by a sixth.
-    KEY_INDENT + entries.iter().map(widest).fold(100.0, f64::max).min(220.0) * 7.0 / 6.0 + 10.0
+    KEY_INDENT + entries.iter().map(widest).fold(100.0, f64::max).min(KEY_NAME) * 7.0 / 6.0 + 10.0
 }
 
 /// The key at the right of `area`, greatest value first. Many entries take one line each.

@@ -13,8 +13,10 @@ mod data;
 mod format;
 mod frame;
 mod html;
+mod names;
 mod scene;
 mod style;
+mod swept;
 #[cfg(test)]
 mod synthetic;
 mod table;
@@ -84,14 +86,19 @@ pub fn draw_all(folder: &Path) -> Result<Vec<PathBuf>, ReportError> {
     Ok(paths)
 }
 
-/// The charts with the names of their files.
-fn scenes(results: &Results) -> [(&'static str, Scene); 6] {
-    [
-        ("tradeoff", charts::tradeoff::draw(results)),
-        ("pulls", charts::over_time::pulls(results)),
-        ("egress", charts::over_time::egress(results)),
-        ("ready", charts::ready::draw(results)),
-        ("completion", charts::completion::draw(results)),
-        ("states", charts::states::draw(results)),
-    ]
+/// The charts with the names of their files; some need more than every experiment has.
+fn scenes(results: &Results) -> Vec<(String, Scene)> {
+    let mut scenes = vec![
+        ("tradeoff".to_owned(), charts::tradeoff::draw(results)),
+        ("pulls".to_owned(), charts::over_time::pulls(results)),
+        ("egress".to_owned(), charts::over_time::egress(results)),
+        ("ready".to_owned(), charts::ready::draw(results)),
+        ("completion".to_owned(), charts::completion::draw(results)),
+        ("states".to_owned(), charts::states::draw(results)),
+    ];
+    scenes.extend(charts::sweep::draw_all(results));
+    scenes.extend(charts::heat::draw(results).map(|scene| ("heat".to_owned(), scene)));
+    scenes.extend(charts::exposure::draw(results).map(|scene| ("exposure".to_owned(), scene)));
+    scenes.extend(charts::multiples::draw(results).map(|scene| ("multiples".to_owned(), scene)));
+    scenes
 }

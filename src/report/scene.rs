@@ -380,8 +380,18 @@ impl Scene {
         self.shapes.iter().filter_map(dot).collect()
     }
 
-    /// Asserts that no text leaves the page or touches another.
+    /// Asserts that no text leaves the page or touches another, and that nothing else leaves the page.
     pub(super) fn assert_readable(&self) {
+        for shape in &self.shapes {
+            let (points, reach) = match shape {
+                Shape::Path(points, _) | Shape::Area(points, ..) => (points.as_slice(), 0.0),
+                Shape::Dot(middle, radius, ..) => (std::slice::from_ref(middle), *radius),
+                Shape::Text(_) => continue,
+            };
+            let inside =
+                |&(x, y): &Point| x >= reach && y >= reach && x <= self.width - reach && y <= self.height - reach;
+            assert!(points.iter().all(inside), "{}: {shape:?} leaves the page", self.title);
+        }
         let boxes = self.text_boxes();
         for (at, (a, text)) in boxes.iter().enumerate() {
             let inside = a[0] >= 0.0 && a[1] >= 0.0 && a[2] <= self.width && a[3] <= self.height;

@@ -90,6 +90,24 @@ pub(super) const STATES: [(&str, Colour); 4] = [
     ("waiting to be told", Colour(0xDD, 0xE1, 0xE6)),
 ];
 
+/// Anchors of [`shade`], evenly apart in lightness.
+const SHADES: [Colour; 5] = [
+    Colour(0xF1, 0xF6, 0xFB),
+    Colour(0xB6, 0xCF, 0xE6),
+    Colour(0x74, 0xA3, 0xCC),
+    Colour(0x2F, 0x76, 0xAE),
+    Colour(0x0D, 0x42, 0x74),
+];
+
+/// From light for 0 to dark for 1, in one hue and evenly in lightness, so that it reads the same in grey.
+pub(super) fn shade(share: f64) -> Colour {
+    let at = share.clamp(0.0, 1.0) * (SHADES.len() - 1) as f64;
+    let below = (at as usize).min(SHADES.len() - 2);
+    let (a, b) = (SHADES[below], SHADES[below + 1]);
+    let mixed = |a: u8, b: u8| (f64::from(a) + (f64::from(b) - f64::from(a)) * (at - below as f64)).round() as u8;
+    Colour(mixed(a.0, b.0), mixed(a.1, b.1), mixed(a.2, b.2))
+}
+
 /// What one cluster is doing, in the order in which it comes to pass, then what keeps it from going on; on light and on
 /// dark ground.
 pub(super) const CLUSTER_STATES: [(&str, Colour, Colour); 7] = [
@@ -169,6 +187,19 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn shades_get_darker_by_even_steps_to_any_eye_and_bear_their_text() {
+        for vision in &VISIONS {
+            let lightness: Vec<f64> = (0..=8).map(|at| seen(shade(f64::from(at) / 8.0), vision)[0]).collect();
+            let step = (lightness[0] - lightness[8]) / 8.0;
+            for pair in lightness.windows(2) {
+                let drop = pair[0] - pair[1];
+                assert!(drop > 0.7 * step && drop < 1.4 * step, "{drop:.1}, evenly it were {step:.1}: {lightness:?}");
+            }
+        }
+        assert_eq!((shade(-1.0), shade(2.0)), (shade(0.0), shade(1.0)), "outside goes to the ends");
     }
 
     #[test]

@@ -11,11 +11,48 @@ use crate::record::{
 #[derive(Clone, Debug)]
 pub(super) struct Wave {
     pub(super) name: String,
-    pub(super) strategy: &'static str,
+    pub(super) strategy: String,
+    /// The swept settings, as path and value.
+    pub(super) settings: Vec<(String, String)>,
     /// Clusters told at once.
     pub(super) size: u64,
     /// One in how many runs stalls half way; 0 for none.
     pub(super) stalls: u32,
+    /// Clusters, where they differ from the experiment's.
+    pub(super) clusters: Option<u64>,
+    /// Clusters after which a run with a defect stops. `None`: the revision is good.
+    pub(super) defect: Option<u64>,
+}
+
+impl Wave {
+    /// Waves of one strategy that tell `size` clusters at once.
+    pub(super) fn new(name: &str, size: u64, stalls: u32) -> Self {
+        let strategy = "fleet".to_owned();
+        Self { name: name.to_owned(), strategy, settings: Vec::new(), size, stalls, clusters: None, defect: None }
+    }
+}
+
+/// A wave for each choice of the swept values, named as a run would name it; `size` clusters at once for the first, more
+/// for each that follows.
+pub(super) fn grid(strategy: &str, size: u64, axes: &[(&str, &[&str])]) -> Vec<Wave> {
+    let mut points: Vec<Vec<(String, String)>> = vec![Vec::new()];
+    for (path, values) in axes {
+        let with = |point: &Vec<(String, String)>, value: &&str| {
+            point.iter().cloned().chain([((*path).to_owned(), (*value).to_owned())]).collect()
+        };
+        points = points.iter().flat_map(|point| values.iter().map(|value| with(point, value))).collect();
+    }
+    let wave = |(at, settings): (u64, Vec<(String, String)>)| {
+        let texts: Vec<String> = settings.iter().map(|(path, value)| format!("{}={value}", last(path))).collect();
+        let name = format!("{strategy} {}", texts.join("; "));
+        Wave { strategy: strategy.to_owned(), settings, ..Wave::new(&name, size * (at + 1), 0) }
+    };
+    (0..).zip(points).map(wave).collect()
+}
+
+/// The last key of a path.
+fn last(path: &str) -> &str {
+    path.rsplit('.').next().unwrap_or(path)
 }
 
 /// A whole made-up experiment.
@@ -29,14 +66,65 @@ pub(super) struct Fleet {
 
 /// Six settings of `maxUnavailable` for 1 000 clusters, 20 runs each.
 pub(super) fn six_settings() -> Fleet {
-    let wave = |(setting, size): &(&str, u64)| Wave {
-        name: format!("fleet maxUnavailable={setting}"),
-        strategy: "fleet",
-        size: *size,
-        stalls: 0,
+    let wave = |(setting, size): &(&str, u64)| {
+        let path = "strategies.fleet.rancherFleet.maxUnavailable".to_owned();
+        Wave {
+            settings: vec![(path, (*setting).to_owned())],
+            ..Wave::new(&format!("fleet maxUnavailable={setting}"), *size, 0)
+        }
     };
     let waves = [("1", 1), ("5%", 50), ("10%", 100), ("25%", 250), ("50%", 500), ("100%", 1000)];
     Fleet { clusters: 1000, replicates: 20, waves: waves.iter().map(wave).collect(), egress_bytes_per_s: Some(1.25e9) }
+}
+
+/// Experiments whose sweeps are easy or hard to draw, three runs each.
+pub(super) fn sweeps() -> Vec<(&'static str, Fleet)> {
+    const LIMIT: &str = "strategies.fleet.rancherFleet.maxUnavailable";
+    const SIZE: &str = "fleet.0.name";
+    let limits: &[&str] = &["1", "5%", "25%", "100%"];
+    let of = |waves: Vec<Wave>| Fleet { clusters: 120, replicates: 3, waves, egress_bytes_per_s: Some(1.25e9) };
+    let with = |waves: Vec<Wave>, change: &dyn Fn(usize, Wave) -> Wave| {
+        of(waves.into_iter().enumerate().map(|(at, wave)| change(at, wave)).collect())
+    };
+    let two = || grid("fleet", 4, &[(LIMIT, limits), ("registry.egress", &["10 Gbit/s", "40 Gbit/s"])]);
+    let sizes = grid("fleet", 5, &[(SIZE, &["a-{001..040}", "a-{001..400}"]), (LIMIT, limits)]);
+    let sized = |at: usize, wave: Wave| Wave { clusters: Some(if at < 4 { 40 } else { 400 }), ..wave };
+    let texts: &[&str] =
+        &["direct", "cache", "cache(coalesce=wait)", "a distribution(with=quite a lot to say, and=more)"];
+    let forty: Vec<String> = (1..=40).map(|at| format!("{at}0%")).collect();
+    let forty: Vec<&str> = forty.iter().map(String::as_str).collect();
+    let names: Vec<String> = (1..=40).map(|at| format!("text {at}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let strategies =
+        ["careful", "bold"].map(|strategy| grid(strategy, 10, &[("registry.egress", &["1 Gbit/s", "9 Gbit/s"])]));
+    let defects = [Some(3), Some(40), Some(110), None];
+    vec![
+        ("two settings", of(two())),
+        ("two settings, some stall", with(two(), &|at, wave| Wave { stalls: [0, 2, 1][at % 3], ..wave })),
+        ("two settings, nothing finished", with(two(), &|_, wave| Wave { stalls: 1, ..wave })),
+        ("two settings, one run", Fleet { replicates: 1, ..of(two()) }),
+        ("two settings, no run", Fleet { replicates: 0, ..of(two()) }),
+        ("worlds of two sizes", with(sizes, &sized)),
+        ("texts", of(grid("fleet", 9, &[("distribution", texts), ("release.kind", &["initial", "update"])]))),
+        ("forty values", of(grid("a strategy with a name", 3, &[("strategies.a.limit", &forty)]))),
+        ("forty texts", of(grid("fleet", 3, &[("distribution", &names), ("faults.offline", &["0%", "3%"])]))),
+        ("two strategies in two worlds", of(strategies.concat())),
+        ("one value", of(grid("fleet", 30, &[(LIMIT, &["25%"])]))),
+        (
+            "defects",
+            Fleet {
+                replicates: 6,
+                ..with(grid("fleet", 4, &[(LIMIT, limits)]), &|at, wave| Wave { defect: defects[at], ..wave })
+            },
+        ),
+        ("defects everywhere", with(two(), &|at, wave| Wave { defect: Some(1 + 11 * at as u64), ..wave })),
+    ]
+}
+
+/// The swept settings as the tables have them.
+fn in_short(wave: &Wave) -> String {
+    let texts: Vec<String> = wave.settings.iter().map(|(path, value)| format!("{}={value}", last(path))).collect();
+    texts.join("; ")
 }
 
 /// Pseudo-random numbers in 0..1: an LCG with Knuth's constants.
@@ -65,6 +153,7 @@ impl Fleet {
                 setting: variant.setting.clone(),
                 settings: variant.settings.clone(),
                 registry_egress_bytes_per_s: self.egress_bytes_per_s,
+                precision: None,
             })
             .collect();
         let publication = Publication::begin(folder, provenance).expect("a fresh folder");
@@ -77,13 +166,13 @@ impl Fleet {
     fn variant(&self, wave: &Wave) -> VariantRecord {
         VariantRecord {
             variant: wave.name.clone(),
-            strategy: wave.strategy.to_owned(),
-            setting: format!("maxUnavailable={}", wave.size),
-            settings: vec![Setting {
-                path: format!("strategies.{}.rancherFleet.maxUnavailable", wave.strategy),
-                name: "maxUnavailable".to_owned(),
-                value: wave.size.to_string(),
-            }],
+            strategy: wave.strategy.clone(),
+            setting: in_short(wave),
+            settings: wave
+                .settings
+                .iter()
+                .map(|(path, value)| Setting { path: path.clone(), name: last(path).to_owned(), value: value.clone() })
+                .collect(),
             runs: (0..self.replicates).map(|replicate| self.run(wave, replicate)).collect(),
         }
     }
@@ -92,11 +181,13 @@ impl Fleet {
     /// 60 s later; the next wave starts when the last of the wave is ready.
     fn run(&self, wave: &Wave, replicate: u32) -> RunRecord {
         let mut luck = Luck(u64::from(replicate) * 7919 + 1);
-        let stalled = wave.stalls > 0 && replicate.is_multiple_of(wave.stalls);
+        let fleet = wave.clusters.unwrap_or(self.clusters);
+        let stop = wave.defect.map(|after| (after + u64::from(replicate) * after / 10).min(fleet));
+        let stalled = stop.is_some() || (wave.stalls > 0 && replicate.is_multiple_of(wave.stalls));
         let link = self.egress_bytes_per_s.unwrap_or(1.25e9);
         let mut clusters = Vec::new();
         let mut now = 0.0;
-        let reach = if stalled { self.clusters / 2 } else { self.clusters };
+        let reach = stop.unwrap_or(if stalled { fleet / 2 } else { fleet });
         while (clusters.len() as u64) < reach {
             let size = wave.size.min(reach - clusters.len() as u64);
             let rate = (link / size as f64).min(12.5e6);
@@ -114,16 +205,19 @@ impl Fleet {
         let end = if stalled { 86_400.0 } else { now };
         let bin_s = (now / 3000.0).ceil().max(1.0);
         let bins = (now / bin_s).ceil() as usize;
-        let series = self.series(&clusters, bins, bin_s);
+        let series = series(fleet, &clusters, bins, bin_s);
         let peak = series.iter().map(|row| row.pulls).max().unwrap_or(0);
         let egress_peak = series.iter().map(|row| row.egress_bytes_per_s).fold(0.0, f64::max);
         let mut ready: Vec<f64> = clusters.iter().map(|cluster| cluster.3).collect();
         ready.sort_by(f64::total_cmp);
-        let share = |percent: u64| ready.get((self.clusters * percent).div_ceil(100).max(1) as usize - 1).copied();
+        let mut took: Vec<f64> = clusters.iter().map(|(told, _, _, ready)| ready - told).collect();
+        took.sort_by(f64::total_cmp);
+        let update = |percent: usize| Some(*took.get((took.len() * percent / 100).min(took.len().max(1) - 1))?);
+        let share = |percent: u64| ready.get((fleet * percent).div_ceil(100).max(1) as usize - 1).copied();
         let run = RunRow {
             variant: wave.name.clone(),
-            strategy: wave.strategy.to_owned(),
-            setting: format!("maxUnavailable={}", wave.size),
+            strategy: wave.strategy.clone(),
+            setting: in_short(wave),
             replicate,
             outcome: if stalled { Outcome::Stalled } else { Outcome::Complete },
             held_by: if stalled {
@@ -136,8 +230,11 @@ impl Fleet {
             t50_s: share(50),
             t90_s: share(90),
             t99_s: share(99),
+            update_p50_s: update(50),
+            update_p95_s: update(95),
+            update_max_s: update(100),
             end_s: end,
-            targets: self.clusters,
+            targets: fleet,
             targets_done: reach,
             peak_pulls: peak,
             peak_downloads: 3 * peak,
@@ -166,7 +263,7 @@ impl Fleet {
             crashes: 0,
             peak_not_ready: wave.size,
             not_ready_cluster_hours: 1.5,
-            exposed_targets: 0,
+            exposed_targets: stop.unwrap_or(0),
             passes: 100,
             promotions: reach,
             peak_promotions_per_pass: wave.size,
@@ -176,7 +273,7 @@ impl Fleet {
             cluster: format!("store-{at:04}"),
             stage: String::new(),
             offline: false,
-            defective: false,
+            defective: stop.is_some(),
             told_s: Some(told),
             applied_s: Some(told + 1.0),
             first_pull_s: Some(pull),
@@ -187,7 +284,7 @@ impl Fleet {
             received_bytes: 450_000_000,
         };
         let mut table: Vec<ClusterRow> = clusters.iter().enumerate().map(rows).collect();
-        for at in table.len()..self.clusters as usize {
+        for at in table.len()..fleet as usize {
             let told = rows((at, &(0.0, 0.0, 0.0, 0.0)));
             table.push(ClusterRow {
                 told_s: None,
@@ -201,43 +298,43 @@ impl Fleet {
         let passes = vec![PassRow { t_s: 0.0, duration_s: 0.5, created: 0, promoted: wave.size, unavailable: 0 }];
         RunRecord { run, series, bin_s, clusters: table, passes }
     }
+}
 
-    fn series(&self, clusters: &[(f64, f64, f64, f64)], bins: usize, bin_s: f64) -> Vec<SeriesRow> {
-        // Counted by differences: one step up and one down for each cluster.
-        let mut steps = vec![[0_i64; 4]; bins + 1];
-        let mut bytes = vec![0.0; bins + 1];
-        let bin = |time: f64| ((time / bin_s) as usize).min(bins);
-        for &(told, pull, pulled, ready) in clusters {
-            steps[bin(told)][0] += 1;
-            steps[bin(ready)][1] += 1;
-            steps[bin(pull)][2] += 3;
-            steps[(bin(pulled) + 1).min(bins)][3] += 3;
-            let (first, last) = (bin(pull), bin(pulled));
-            for part in &mut bytes[first..=last] {
-                *part += 450e6 / (last - first + 1) as f64;
-            }
+fn series(fleet: u64, clusters: &[(f64, f64, f64, f64)], bins: usize, bin_s: f64) -> Vec<SeriesRow> {
+    // Counted by differences: one step up and one down for each cluster.
+    let mut steps = vec![[0_i64; 4]; bins + 1];
+    let mut bytes = vec![0.0; bins + 1];
+    let bin = |time: f64| ((time / bin_s) as usize).min(bins);
+    for &(told, pull, pulled, ready) in clusters {
+        steps[bin(told)][0] += 1;
+        steps[bin(ready)][1] += 1;
+        steps[bin(pull)][2] += 3;
+        steps[(bin(pulled) + 1).min(bins)][3] += 3;
+        let (first, last) = (bin(pull), bin(pulled));
+        for part in &mut bytes[first..=last] {
+            *part += 450e6 / (last - first + 1) as f64;
         }
-        let mut sums = [0_i64; 4];
-        (0..bins)
-            .map(|at| {
-                for (sum, step) in sums.iter_mut().zip(steps[at]) {
-                    *sum += step;
-                }
-                if at + 1 == bins {
-                    sums[1] = sums[0];
-                }
-                let [told, ready, pulls, pulled] = sums;
-                SeriesRow {
-                    t_s: at as f64 * bin_s,
-                    pulls: (pulls - pulled) as u64,
-                    downloads: 3 * (pulls - pulled) as u64,
-                    egress_bytes_per_s: bytes[at] / bin_s,
-                    ready_new: ready as u64,
-                    updating: (told - ready) as u64 * 9 / 10,
-                    not_ready: (told - ready) as u64 - (told - ready) as u64 * 9 / 10,
-                    waiting: self.clusters - told as u64,
-                }
-            })
-            .collect()
     }
+    let mut sums = [0_i64; 4];
+    (0..bins)
+        .map(|at| {
+            for (sum, step) in sums.iter_mut().zip(steps[at]) {
+                *sum += step;
+            }
+            if at + 1 == bins {
+                sums[1] = sums[0];
+            }
+            let [told, ready, pulls, pulled] = sums;
+            SeriesRow {
+                t_s: at as f64 * bin_s,
+                pulls: (pulls - pulled) as u64,
+                downloads: 3 * (pulls - pulled) as u64,
+                egress_bytes_per_s: bytes[at] / bin_s,
+                ready_new: ready as u64,
+                updating: (told - ready) as u64 * 9 / 10,
+                not_ready: (told - ready) as u64 - (told - ready) as u64 * 9 / 10,
+                waiting: fleet - told as u64,
+            }
+        })
+        .collect()
 }

@@ -17,6 +17,7 @@ use super::file_faults::FaultsFile;
 use super::file_registry::{NamedRegistryFile, RegistryFile};
 use super::file_runtime::{RetryFile, RuntimeFile, SlotScopeFile};
 use super::kubefleet::{KubeFleetRollingFile, KubeFleetStagedFile};
+use super::precision::PrecisionFile;
 use super::quantity::{Amount, Anything, Duration, Ordered, Percent, Rate, Size, Timeout};
 use super::spread::Spread;
 use super::text_or::TextOr;
@@ -34,10 +35,15 @@ pub(crate) struct ExperimentFile {
     pub(crate) question: Option<String>,
     /// The root of all luck. Default: 1.
     pub(crate) seed: Option<u64>,
-    /// Runs of every variant, each with its own luck. Default: 20.
+    /// Runs of every variant, each with its own luck; with `precision` the fewest. Default: 20, with `precision` 10.
     pub(crate) replicates: Option<u32>,
+    /// How precise the results are to be: runs are added to a variant until they are. Default: `replicates` runs, however
+    /// precise.
+    pub(crate) precision: Option<PrecisionFile>,
     /// When a run is given up; what is not done by then is reported as unfinished. Default: 24h.
     pub(crate) horizon: Option<Duration>,
+    /// How many clusters all groups of `fleet` are together, when each takes a share of them (`clusters: 90%`).
+    pub(crate) clusters: Option<u64>,
     /// Groups of clusters that are alike. This, `inventory`, or both.
     pub(crate) fleet: Option<Vec<GroupFile>>,
     /// Clusters as `kubectl get clusters.fleet.cattle.io -A -o json` prints them: a file, or a file with what it does
@@ -80,8 +86,11 @@ pub(crate) struct ExperimentFile {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(crate) struct GroupFile {
-    /// The name, with ranges: `store-{0001..0900}` is 900 clusters. Several ranges multiply.
+    /// The name, with ranges: `store-{0001..0900}` is 900 clusters. Several ranges multiply. `store-{0001..}` is as many
+    /// as `clusters` says.
     pub(crate) name: String,
+    /// How many clusters a name with an open range stands for: a number, or a share of the file's `clusters`.
+    pub(crate) clusters: Option<Amount>,
     /// Labels of the clusters' objects in the management cluster.
     #[serde(default)]
     pub(crate) labels: BTreeMap<String, String>,

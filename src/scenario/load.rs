@@ -11,6 +11,7 @@ use super::file::ExperimentFile;
 use super::files::Files;
 use super::inventory::InventoryCluster;
 use super::path::Path;
+use super::precision::FEWEST_RUNS;
 use super::read::{self, Kind, ReadError};
 use super::sweep::{self, Axis, MOST_VARIANTS, Point};
 use super::tree::{self, Node, Value};
@@ -244,7 +245,10 @@ impl Loader {
             self.problems
                 .push(problem.with_help("write up to 63 lowercase letters, digits and `-`, e.g. `max-unavailable`"));
         }
-        let replicates = overrides.replicates.or(file.replicates).unwrap_or(REPLICATES);
+        let replicates = match (overrides.replicates.or(file.replicates), &file.precision) {
+            (replicates, None) => replicates.unwrap_or(REPLICATES),
+            (replicates, Some(_)) => replicates.unwrap_or(FEWEST_RUNS).max(FEWEST_RUNS),
+        };
         if !(1..=MOST_REPLICATES).contains(&replicates) {
             let problem = self.at(&base.tree, &Path::of("replicates"), format!("{replicates} runs of every variant"));
             self.problems.push(problem.with_help(format!("write 1 to {MOST_REPLICATES}")));
@@ -253,11 +257,24 @@ impl Loader {
             let problem = self.at(&base.tree, &Path::of("horizon"), "nothing happens in no time");
             self.problems.push(problem.with_help("write when a run is given up, e.g. `24h`"));
         }
+        let precision = file.precision.as_ref().and_then(|precision| match precision.check(replicates) {
+            Ok(precision) => Some(precision),
+            Err(wrong) => {
+                for (path, message, help) in wrong {
+                    // In the short form there is only the value as a whole.
+                    let at = if base.tree.get(&path).is_some() { path } else { Path::of("precision") };
+                    let problem = self.at(&base.tree, &at, message);
+                    self.problems.push(problem.with_help(help));
+                }
+                None
+            }
+        });
         Experiment {
             name,
             question: file.question.clone().unwrap_or_default().trim().to_owned(),
             seed: overrides.seed.or(file.seed).unwrap_or(SEED),
             replicates,
+            precision,
             variants: Vec::new(),
             assertions: self.assertions(base),
             inputs: Vec::new(),

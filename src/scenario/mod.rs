@@ -21,6 +21,7 @@ mod load;
 mod manifest;
 mod names;
 mod path;
+mod precision;
 mod quantity;
 mod read;
 mod schema;
@@ -51,6 +52,7 @@ pub use argo_cd::ArgoCdRelease;
 pub use assertion::Assertion;
 pub use error::{LoadError, Problem};
 pub use load::{Overrides, load};
+pub use precision::Precision;
 pub use schema::schema;
 
 /// A whole experiment: every variant of every strategy, ready to run.
@@ -62,8 +64,10 @@ pub struct Experiment {
     pub question: String,
     /// The root of all luck.
     pub seed: u64,
-    /// Runs of every variant.
+    /// Runs of every variant; with a precision the fewest.
     pub replicates: u32,
+    /// How precise the results are to be. `None`: as precise as `replicates` runs are.
+    pub precision: Option<Precision>,
     /// Strategies x sweep, in the file's order; names unique.
     pub variants: Vec<Variant>,
     /// What the results must keep to.

@@ -1,4 +1,4 @@
-//! Names with ranges: `store-{0001..0900}` stands for 900 names.
+//! Names with ranges: `store-{0001..0900}` stands for 900 names, and so does `store-{0001..}` where something else says 900.
 
 /// Most names that one text may stand for.
 pub(crate) const MOST_NAMES: u64 = 1_000_000;
@@ -55,15 +55,56 @@ pub(crate) fn expand(text: &str) -> Result<Vec<String>, String> {
     Ok(names)
 }
 
+/// Whether a range of the name has no end: `store-{0001..}`.
+pub(crate) fn is_open(text: &str) -> bool {
+    text.contains("..}")
+}
+
+/// The first `count` names of an open range: `store-{0001..}` and 900 are `store-{0001..0900}`. The digits are those of
+/// the range's start whatever the count, so that a larger fleet has all names of a smaller one, and sorts them alike.
+///
+/// # Errors
+/// When the open range is no range, is not the only one, or has too few digits, and when `count` is above
+/// [`MOST_NAMES`]; in words.
+pub(crate) fn numbered(text: &str, count: u64) -> Result<Vec<String>, String> {
+    let (head, after) = text.split_once("..}").unwrap_or((text, ""));
+    let (before, from) = head.rsplit_once('{').unwrap_or((head, ""));
+    if !is_number(from) {
+        return Err(format!("`{text}` has no open range such as `{{0001..}}`"));
+    }
+    if before.contains('{') || after.contains('{') {
+        return Err(format!("`{text}` has another range beside the open one"));
+    }
+    if count > MOST_NAMES {
+        return Err(format!("`{text}` would stand for {count} clusters; a fleet has at most {MOST_NAMES}"));
+    }
+    let digits = if is_padded(from) { from.len() } else { 1 };
+    let start: u64 = from.parse().map_err(|_| format!("`{from}` is not a number"))?;
+    let end = start + count;
+    if is_padded(from) && end.saturating_sub(1).to_string().len() > digits {
+        return Err(format!(
+            "`{text}` has too few digits for {count} clusters; write `{{{start:0width$}..}}`",
+            width = (end - 1).to_string().len()
+        ));
+    }
+    Ok((start..end).map(|number| format!("{before}{number:0digits$}{after}")).collect())
+}
+
 fn range(inside: &str) -> Option<(u64, u64, usize)> {
     let (from, to) = inside.split_once("..")?;
-    let is_number = |text: &str| !text.is_empty() && text.len() <= 18 && text.bytes().all(|byte| byte.is_ascii_digit());
     if !is_number(from) || !is_number(to) {
         return None;
     }
-    let padded = (from.len() > 1 && from.starts_with('0')) || (to.len() > 1 && to.starts_with('0'));
-    let digits = if padded { from.len().max(to.len()) } else { 1 };
+    let digits = if is_padded(from) || is_padded(to) { from.len().max(to.len()) } else { 1 };
     Some((from.parse().ok()?, to.parse().ok()?, digits))
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.len() <= 18 && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+fn is_padded(number: &str) -> bool {
+    number.len() > 1 && number.starts_with('0')
 }
 
 #[cfg(test)]
@@ -86,6 +127,45 @@ mod tests {
             assert_eq!(&expanded[..names.len()], names, "{text}");
         }
         assert_eq!(expand("store-{0001..0900}").map(|names| names.len()), Ok(900));
+    }
+
+    #[test]
+    fn an_open_range_numbers_as_many_as_are_asked_for() {
+        for (text, count, closed) in [
+            ("store-{0001..}", 900, "store-{0001..0900}"),
+            ("store-{0001..}", 9999, "store-{0001..9999}"),
+            ("c{1..}x", 12, "c{1..12}x"),
+            ("c-{008..}", 5, "c-{008..012}"),
+            ("c-{10..}", 1000, "c-{10..1009}"),
+        ] {
+            assert_eq!(numbered(text, count), expand(closed), "{text}");
+        }
+        assert_eq!(numbered("store-{0001..}", 0), Ok(Vec::new()));
+    }
+
+    #[test]
+    fn a_longer_open_range_begins_with_the_names_of_a_shorter_one() {
+        let (few, many) = (numbered("store-{0001..}", 200), numbered("store-{0001..}", 5000));
+        let (few, many) = (few.expect("200"), many.expect("5000"));
+        assert_eq!(few, many[..200]);
+        assert!(many.is_sorted(), "names sort as they are numbered");
+    }
+
+    #[test]
+    fn open_ranges_that_cannot_number_are_refused() {
+        for (text, count, message) in [
+            ("store-{01..}", 200, "`store-{01..}` has too few digits for 200 clusters; write `{001..}`"),
+            ("store-{02..}", 99, "`store-{02..}` has too few digits for 99 clusters; write `{002..}`"),
+            ("{1..2}-{01..}", 2, "`{1..2}-{01..}` has another range beside the open one"),
+            ("{01..}-{01..}", 2, "`{01..}-{01..}` has another range beside the open one"),
+            ("c-{..}", 2, "`c-{..}` has no open range such as `{0001..}`"),
+            ("c-{a..}", 2, "`c-{a..}` has no open range such as `{0001..}`"),
+            ("c..}", 2, "`c..}` has no open range such as `{0001..}`"),
+            ("c-{1..}", 1_000_001, "`c-{1..}` would stand for 1000001 clusters; a fleet has at most 1000000"),
+        ] {
+            assert!(is_open(text), "{text}");
+            assert_eq!(numbered(text, count), Err(message.to_owned()), "{text}");
+        }
     }
 
     #[test]

@@ -57,7 +57,7 @@ pub(crate) fn axes(tree: &Node, problem: impl Fn(&Path, String) -> Problem) -> (
         };
         let axis = Axis { path, at: key.at.clone(), values: node.items().to_vec(), name: String::new() };
         if let Some(Step::Key(top)) = axis.path.0.first()
-            && ["name", "question", "seed", "replicates", "sweep"].contains(&top.as_str())
+            && ["name", "question", "seed", "replicates", "precision", "sweep"].contains(&top.as_str())
         {
             let help = "sweep a setting of the world or of a strategy";
             problems

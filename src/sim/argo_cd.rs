@@ -29,7 +29,7 @@ use crate::rollout::argo_cd::{
 };
 use crate::rollout::{Action, ControlLoop, Hold, Scheduler, TargetId};
 use crate::scenario::{ArgoCdRelease, Scenario};
-use crate::units::SimTime;
+use crate::units::{SimDuration, SimTime};
 use crate::world::{ClusterId, NEW, OLD, ReleaseKind, Report, World};
 use application_controller::{ApplicationController, Moment};
 
@@ -41,7 +41,12 @@ pub(super) struct ArgoCdProduct {
     view: ApplicationSetView,
     controller: ApplicationController,
     timing: ControlLoop,
+    /// When the last pass was.
+    passed: SimTime,
 }
+
+/// A row moves on at most so often while its application stays as it is: Waiting, Pending, Progressing, Healthy.
+const ROW_MOVES: u32 = 3;
 
 impl ArgoCdProduct {
     pub(super) fn new(
@@ -81,7 +86,7 @@ impl ArgoCdProduct {
                 ArgoCdRelease::Commit => {}
             }
         }
-        Self { scheduler, view, controller, timing: scenario.control_loop }
+        Self { scheduler, view, controller, timing: scenario.control_loop, passed: SimTime::ZERO }
     }
 
     /// Rows that are on their way, which is what a budget counts.
@@ -103,6 +108,7 @@ impl Product for ArgoCdProduct {
 
     fn decide(&mut self, now: SimTime) -> Decision {
         let unavailable = self.updating();
+        self.passed = now;
         let pass = self.scheduler.reconcile(now, &self.view);
         // Rows are one object, written before the applications.
         let writes = usize::from(pass.status.rows_written);
@@ -134,8 +140,8 @@ impl Product for ArgoCdProduct {
     }
 
     fn is_idle(&self, world: &World<'_>) -> bool {
-        self.controller.is_hopeless(&self.view, &|cluster| world.is_online(cluster))
-            && (self.view.is_done() || self.scheduler.hold(&self.view).is_some())
+        self.controller.is_hopeless(&self.view, &|cluster| !world.is_online(cluster) && !world.is_repair_due(cluster))
+            && (self.view.is_done() || self.hold().is_some())
     }
 
     fn is_done(&self, cluster: ClusterId) -> bool {
@@ -144,8 +150,20 @@ impl Product for ArgoCdProduct {
         self.controller.applied(index) == Some(NEW) && self.view.applications[index].is_done()
     }
 
+    /// Rows may be behind their applications when nothing is to come that queues a pass: the first operation of an
+    /// application queues none, nor do comparisons. Passes that only brought rows up to date would move no cluster.
     fn hold(&self) -> Option<Hold> {
-        self.scheduler.hold(&self.view)
+        let mut scheduler = self.scheduler.clone();
+        let mut hold = scheduler.hold(&self.view);
+        for nth in 1..=ROW_MOVES {
+            if hold.is_some()
+                || !scheduler.reconcile(self.passed + SimDuration::from_secs(nth.into()), &self.view).actions.is_empty()
+            {
+                break;
+            }
+            hold = scheduler.hold(&self.view);
+        }
+        hold
     }
 
     fn stages(&self) -> Vec<String> {

@@ -18,7 +18,7 @@ mod progress;
 mod rancher_fleet;
 
 use crate::engine::{self, End, EventQueue, Observer};
-use crate::record::{ClusterRow, Outcome, RunRecord, RunRow, SeriesRow};
+use crate::record::{ClusterRow, Outcome, RunRecord, RunRow, SeriesRow, update_quantiles};
 use crate::rollout::Hold;
 use crate::rollout::baseline::Baseline;
 use crate::scenario::{Scenario, Strategy, Variant};
@@ -149,6 +149,8 @@ impl<'s> Sim<'s> {
         let meter = self.world.meter();
         let (egress_peak_1s, egress_peak_60s) = meter.egress_peaks();
         let passes = std::mem::take(&mut self.controller.passes);
+        let clusters = self.cluster_rows();
+        let [update_p50_s, update_p95_s, update_max_s] = update_quantiles(&clusters, [0.5, 0.95, 1.0]);
         let secs = |time: SimTime| time.as_secs_f64();
         let released = self.released.unwrap_or(end);
         let since_release = |share| self.progress.reached(share).map(|at| (at - released).as_secs_f64());
@@ -164,6 +166,9 @@ impl<'s> Sim<'s> {
             t50_s: since_release(0.5),
             t90_s: since_release(0.9),
             t99_s: since_release(0.99),
+            update_p50_s,
+            update_p95_s,
+            update_max_s,
             end_s: secs(end),
             targets: self.progress.targets(),
             targets_done: self.progress.done(),
@@ -201,7 +206,7 @@ impl<'s> Sim<'s> {
             events,
         };
         let (bin_s, series) = series(meter);
-        RunRecord { run, series, bin_s, clusters: self.cluster_rows(), passes }
+        RunRecord { run, series, bin_s, clusters, passes }
     }
 
     fn cluster_rows(&self) -> Vec<ClusterRow> {

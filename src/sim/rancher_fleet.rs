@@ -2,7 +2,10 @@
 //!
 //! Every cluster of the fleet is a target of one bundle. A report of a cluster's agent becomes the status of its
 //! `BundleDeployment`, and a changed status starts a pass, as does a created deployment; the promotion itself does not
-//! (rancher/fleet at 3b2c622, `reconciler/{bundle_controller,bundledeployment_controller}.go`).
+//! (rancher/fleet at 3b2c622, `reconciler/{bundle_controller,bundledeployment_controller}.go`). A pass first decides on all
+//! targets and then writes the deployments, each once, in the order of the clusters' names.
+
+use std::collections::BTreeMap;
 
 use super::product::{Decision, Deploy, Product};
 use crate::rollout::rancher_fleet::{BundleView, ClusterView, RancherFleet, RolloutStrategy, Rules};
@@ -15,6 +18,8 @@ use crate::world::{ClusterId, NEW, OLD, ReleaseKind, Report};
 pub(super) struct RancherFleetProduct {
     scheduler: RancherFleet,
     view: BundleView,
+    /// Each cluster's place in the order of names.
+    places: Vec<usize>,
 }
 
 impl RancherFleetProduct {
@@ -28,7 +33,14 @@ impl RancherFleetProduct {
             ClusterView { wanted: NEW, registered: spec.registered, paused: spec.paused, ..runs }
         });
         let view = BundleView { paused: false, clusters: views.collect() };
-        Self { scheduler, view }
+        let clusters = &scenario.world.clusters;
+        let mut by_name: Vec<usize> = (0..clusters.len()).collect();
+        by_name.sort_by_key(|&cluster| &clusters[cluster].name);
+        let mut places = vec![0; clusters.len()];
+        for (place, cluster) in by_name.into_iter().enumerate() {
+            places[cluster] = place;
+        }
+        Self { scheduler, view, places }
     }
 }
 
@@ -47,7 +59,8 @@ impl Product for RancherFleetProduct {
         let pass = self.scheduler.reconcile(now, &self.view);
         let mut decision =
             Decision { unavailable: unavailable(&self.view), wake_at: pass.wake_at, ..Decision::default() };
-        let mut last = None;
+        // All that a pass decides about one target is one write of its deployment.
+        let mut writes: BTreeMap<usize, Option<Deploy>> = BTreeMap::new();
         for action in &pass.actions {
             let target = match *action {
                 Action::Create { target } => {
@@ -59,15 +72,16 @@ impl Product for RancherFleetProduct {
                     unreachable!("every cluster of the fleet stays a target, and Fleet asks for nothing else")
                 }
             };
-            // All that a pass decides about one target is one write of its deployment.
-            if last.replace(target) != Some(target) {
-                decision.writes += 1;
-            }
+            let write = writes.entry(self.places[target.index()]).or_default();
             if let Action::Deploy { target, revision } = *action {
-                let cluster = ClusterId(target.0);
-                decision.deploys.push(Deploy { cluster, revision, after_writes: decision.writes });
+                *write = Some(Deploy { cluster: ClusterId(target.0), revision, after_writes: 0 });
             }
         }
+        decision.writes = writes.len();
+        let in_order = writes.into_values().enumerate();
+        decision.deploys = in_order
+            .filter_map(|(at, deploy)| deploy.map(|deploy| Deploy { after_writes: at + 1, ..deploy }))
+            .collect();
         decision.again = decision.created > 0;
         self.view.store(&pass);
         decision

@@ -1,49 +1,89 @@
-//! The bootstrap: an interval of any statistic of some runs, by drawing as many runs from them again and again.
+//! The bootstrap: an interval of the mean of some runs, by drawing as many runs from them again and again.
 //!
-//! The percentile interval of Efron, Tibshirani, "An Introduction to the Bootstrap" (1993), chapter 13. It is too
-//! narrow for few runs (below about twenty), the more so for extreme quantiles: no resample holds a run that never
-//! happened.
+//! Bootstrap-t (Efron, Tibshirani, "An Introduction to the Bootstrap" (1993), section 12.5): each resample gives a
+//! Student's ratio t* = (mean* - mean) / (sd* / √n), and the quantiles of these take the place of those of Student's
+//! distribution, so that the interval leans to the side to which the runs are skewed. Each end is then moved out to
+//! Student's where that is further out, because the bootstrap is too narrow where Student's t is not: for heavy tails
+//! on both sides, as differences have. Where a resample without spread would put an end at infinity (few values, many
+//! of them equal), and for fewer than [`FEWEST`] values, it is Student's alone.
+//!
+//! Why not the percentile or the BCa interval? They cover less, measured at a nominal 95 % with 3 000 samples each
+//! (standard error 0.4 %; in brackets the mean width over Student's; `coverage.rs` holds the chosen one to its figures):
+//!
+//! ```text
+//! values                 n   Student's  percentile   BCa         bootstrap-t  either, the wider
+//! normal                 5   94.6       83.0 (0.62)  83.2 (0.64)  94.1 (1.57)  96.6 (1.66)
+//! normal                20   95.0       92.0 (0.91)  92.0 (0.91)  94.9 (1.01)  95.8 (1.04)
+//! t with 3 degrees      20   95.7       91.8 (0.90)  89.6 (0.95)  92.4 (1.17)  95.9 (1.24)
+//! exponential            5   88.6       78.4 (0.61)  79.6 (0.66)  93.1 (2.41)  93.9 (2.53)
+//! exponential           20   92.0       90.5 (0.90)  91.0 (0.96)  94.5 (1.17)  95.3 (1.26)
+//! lognormal, sigma 1     5   81.7       71.5 (0.60)  73.3 (0.68)  89.0 (4.15)  89.7 (4.29)
+//! lognormal, sigma 1    20   86.7       86.0 (0.89)  87.8 (1.02)  92.3 (1.56)  93.1 (1.68)
+//! Poisson, mean 1       10   94.0       91.1 (0.81)  92.3 (0.84)  93.8 (1.11)  94.3 (1.18)
+//! 1 once in ten, else 0 10   63.9       62.7 (0.74)  62.7 (0.85)  63.9 (1.00)  63.9 (1.00)
+//! ```
+//!
+//! The last row is nobody's fault: in a third of such samples the event does not occur at all.
 
-use super::interval::{Interval, assert_level};
-use super::sample::{quantile_of_sorted, sorted};
+use super::interval::{Interval, assert_level, mean_interval};
 
-/// The percentile interval of `statistic` over the runs, of which `runs` is one sample: the statistic of `resamples`
-/// draws of as many runs with replacement, cut at both ends by half of what `level` leaves. `seed` decides the draws:
-/// the same arguments give the same interval. `None` for fewer than two runs, whose spread is unknown.
+/// Fewest values that are resampled. Four have 35 different resamples, too few for a quantile in the tail.
+const FEWEST: usize = 5;
+
+/// The interval of the mean of the population that the values were drawn from, by `resamples` draws that `seed` decides:
+/// the same arguments give the same interval, to the last bit. `None` for fewer than two values, whose spread is unknown;
+/// of equal values both ends are the mean.
 ///
-/// What is drawn is a whole run, so that what belongs together stays together: give pairs for a paired comparison.
+/// With `(resamples + 1) · (1 - level) / 2` a whole number the quantiles are resampled values: 1 999 for 95 %.
 ///
 /// # Panics
-/// If `level` is not above 0 and below 1, `resamples` is 0, or the statistic of a resample is not finite.
+/// If `level` is not above 0 and below 1, or there are too few resamples to cut its tails off.
 #[must_use]
-pub fn bootstrap_interval<T: Clone>(
-    runs: &[T],
-    level: f64,
-    resamples: u32,
-    seed: u64,
-    mut statistic: impl FnMut(&[T]) -> f64,
-) -> Option<Interval> {
+pub fn bootstrap_interval(values: &[f64], level: f64, resamples: usize, seed: u64) -> Option<Interval> {
     assert_level(level);
-    assert!(resamples > 0, "an interval needs resamples");
-    if runs.len() < 2 {
-        return None;
+    let tail = ((resamples + 1) as f64 * (1.0 - level) / 2.0).round() as usize;
+    assert!(tail >= 1, "{resamples} resamples have no tail beyond {level}");
+    let student = mean_interval(values, level)?;
+    let Interval { estimate, low, high } = student;
+    let n = values.len() as f64;
+    let deviations: Vec<f64> = values.iter().map(|value| value - estimate).collect();
+    let variance = deviations.iter().map(|deviation| deviation * deviation).sum::<f64>() / (n - 1.0);
+    if values.len() < FEWEST || variance <= 0.0 {
+        return Some(student);
     }
+    let mut ratios = ratios(&deviations, variance, resamples, seed);
+    let (_, &mut least, _) = ratios.select_nth_unstable_by(tail - 1, f64::total_cmp);
+    let (_, &mut greatest, _) = ratios.select_nth_unstable_by(resamples - tail, f64::total_cmp);
+    if !(least.is_finite() && greatest.is_finite()) {
+        return Some(student);
+    }
+    let error = (variance / n).sqrt();
+    Some(Interval { estimate, low: low.min(estimate - greatest * error), high: high.max(estimate - least * error) })
+}
+
+/// Student's ratio of each resample of deviations from a mean; infinite for one without spread.
+fn ratios(deviations: &[f64], variance: f64, resamples: usize, seed: u64) -> Vec<f64> {
+    // What is left of a variance when the squares of equal values cancel, relative to that of the sample.
+    const ROUNDING: f64 = 1e-12;
+    let n = deviations.len() as f64;
     let mut indices = Indices::new(seed);
-    let mut resample = Vec::with_capacity(runs.len());
-    let statistics: Vec<f64> = (0..resamples)
-        .map(|_| {
-            resample.clear();
-            resample.extend((0..runs.len()).map(|_| runs[indices.below(runs.len())].clone()));
-            statistic(&resample)
-        })
-        .collect();
-    let statistics = sorted(&statistics);
-    let tail = (1.0 - level) / 2.0;
-    Some(Interval {
-        estimate: statistic(runs),
-        low: quantile_of_sorted(&statistics, tail)?,
-        high: quantile_of_sorted(&statistics, 1.0 - tail)?,
-    })
+    let ratio = |_| {
+        let (mut sum, mut squares) = (0.0, 0.0);
+        for _ in 0..deviations.len() {
+            let deviation = deviations[indices.below(deviations.len())];
+            sum += deviation;
+            squares += deviation * deviation;
+        }
+        let mean = sum / n;
+        let of_resample = (squares - n * mean * mean) / (n - 1.0);
+        if of_resample > ROUNDING * variance { mean / (of_resample / n).sqrt() } else { mean * f64::INFINITY }
+    };
+    let mut ratios: Vec<f64> = (0..resamples).map(ratio).collect();
+    // A resample of nothing but the mean itself: 0 / 0.
+    for ratio in ratios.iter_mut().filter(|ratio| ratio.is_nan()) {
+        *ratio = 0.0;
+    }
+    ratios
 }
 
 /// Draws of an index: SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).
@@ -68,65 +108,67 @@ impl Indices {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::{mean, mean_interval, median};
-
-    fn mean_of(values: &[f64]) -> f64 {
-        mean(values).expect("a resample is not empty")
-    }
+    use crate::stats::mean;
 
     #[test]
     fn the_seed_decides_the_interval() {
         let values: Vec<f64> = (0..30).map(|i| f64::from(i * i % 31)).collect();
-        let interval = |seed| bootstrap_interval(&values, 0.9, 500, seed, mean_of);
+        let interval = |seed| bootstrap_interval(&values, 0.9, 499, seed).expect("thirty values");
         assert_eq!(interval(1), interval(1));
-        assert_ne!(interval(1), interval(2));
+        assert!((1..9).any(|seed| interval(seed) != interval(0)));
     }
 
     #[test]
     fn one_run_has_no_interval_and_equal_runs_have_a_point() {
-        assert_eq!(bootstrap_interval(&[], 0.95, 100, 1, mean_of), None);
-        assert_eq!(bootstrap_interval(&[3.0], 0.95, 100, 1, mean_of), None);
+        assert_eq!(bootstrap_interval(&[], 0.95, 1999, 1), None);
+        assert_eq!(bootstrap_interval(&[3.0], 0.95, 1999, 1), None);
         let point = Interval { estimate: 3.0, low: 3.0, high: 3.0 };
-        assert_eq!(bootstrap_interval(&[3.0; 5], 0.95, 100, 1, mean_of), Some(point));
+        assert_eq!(bootstrap_interval(&[3.0; 20], 0.95, 1999, 1), Some(point));
     }
 
     #[test]
-    fn of_a_mean_it_is_close_to_students() {
-        let values: Vec<f64> = (0..200).map(|i| f64::from(i * 37 % 200)).collect();
-        let resampled = bootstrap_interval(&values, 0.95, 5_000, 1, mean_of).expect("two hundred runs");
-        let student = mean_interval(&values, 0.95).expect("two hundred runs");
-        // Both ends within a tenth of the half width, which is 8.1.
-        assert!((resampled.low - student.low).abs() < 0.8, "{resampled:?}, {student:?}");
-        assert!((resampled.high - student.high).abs() < 0.8, "{resampled:?}, {student:?}");
-    }
-
-    #[test]
-    fn a_pair_is_drawn_together() {
-        let pairs: Vec<(f64, f64)> = (0..20).map(|i| (f64::from(i), f64::from(i) + 2.0)).collect();
-        let difference = |pairs: &[(f64, f64)]| {
-            median(&pairs.iter().map(|(base, other)| other - base).collect::<Vec<_>>()).expect("a resample")
-        };
-        let interval = bootstrap_interval(&pairs, 0.95, 200, 1, difference).expect("twenty runs");
-        assert_eq!(interval, Interval { estimate: 2.0, low: 2.0, high: 2.0 });
-    }
-
-    #[test]
-    fn intervals_of_a_median_cover_it_about_as_often_as_they_say() {
-        const ROUNDS: u32 = 500;
-        let mut draws = Indices::new(3);
-        let mut covered = 0;
-        for round in 0..ROUNDS {
-            // Exponential with mean 1, whose median is ln 2: a skewed statistic of a skewed distribution.
-            let values: Vec<f64> =
-                (0..40).map(|_| -((draws.below(1 << 52) as f64 + 0.5) / (1_u64 << 52) as f64).ln()).collect();
-            let interval = bootstrap_interval(&values, 0.9, 400, round.into(), |values| {
-                median(values).expect("a resample is not empty")
-            });
-            covered += u32::from(interval.expect("forty runs").contains(std::f64::consts::LN_2));
+    fn few_or_mostly_equal_values_have_students_interval() {
+        let mut mostly = vec![0.0; 19];
+        mostly.push(7.0);
+        for values in [vec![1.0, 2.0], vec![1.0, 2.0, 3.0, 9.0], mostly] {
+            assert_eq!(bootstrap_interval(&values, 0.95, 1999, 1), mean_interval(&values, 0.95), "{values:?}");
         }
-        // 0.90 with standard error sqrt(0.9 · 0.1 / 500) = 0.0134; four of them, and 0.01 for being approximate
-        let found = f64::from(covered) / f64::from(ROUNDS);
-        assert!((found - 0.9).abs() < 0.064, "covered {found}");
+    }
+
+    #[test]
+    fn of_many_values_it_is_close_to_students_and_never_narrower() {
+        let values: Vec<f64> = (0..200).map(|i| f64::from(i * 37 % 200)).collect();
+        let resampled = bootstrap_interval(&values, 0.95, 1999, 1).expect("two hundred values");
+        let student = mean_interval(&values, 0.95).expect("two hundred values");
+        assert_eq!((resampled.estimate, Some(student.estimate)), (student.estimate, mean(&values)));
+        assert!(resampled.low <= student.low && student.high <= resampled.high);
+        // Both ends within a tenth of the half width, which is 8.1.
+        assert!(resampled.low > student.low - 0.8 && resampled.high < student.high + 0.8, "{resampled:?}, {student:?}");
+    }
+
+    #[test]
+    fn it_leans_to_the_side_of_the_long_tail() {
+        let values: Vec<f64> = (0..20).map(|i| 2.0_f64.powi(i / 2)).collect();
+        let Interval { estimate, low, high } = bootstrap_interval(&values, 0.95, 1999, 1).expect("twenty values");
+        assert!(high - estimate > 1.2 * (estimate - low), "{low} {estimate} {high}");
+        let mirrored: Vec<f64> = values.iter().map(|value| -value).collect();
+        let mirrored = bootstrap_interval(&mirrored, 0.95, 1999, 1).expect("twenty values");
+        assert_eq!((mirrored.low, mirrored.high), (-high, -low), "the same draws, mirrored");
+    }
+
+    /// The naive twin draws real resamples and asks the textbook functions for their mean and spread.
+    #[test]
+    fn the_ratios_are_students_of_each_resample() {
+        let values = [3.0, 1.0, 4.0, 1.5, 9.0, 2.6];
+        let centre = mean(&values).expect("six values");
+        let deviations: Vec<f64> = values.iter().map(|value| value - centre).collect();
+        let mut indices = Indices::new(8);
+        for ratio in ratios(&deviations, 1.0, 200, 8) {
+            let resample: Vec<f64> = (0..6).map(|_| values[indices.below(6)]).collect();
+            let sd = crate::stats::sample_sd(&resample).expect("six values");
+            let expected = (mean(&resample).expect("six values") - centre) / (sd / 6.0_f64.sqrt());
+            assert!((ratio - expected).abs() < 1e-9 * expected.abs().max(1.0), "{ratio}, not {expected}");
+        }
     }
 
     #[test]

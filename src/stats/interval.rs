@@ -1,5 +1,6 @@
 //! Intervals of a mean, and of a mean difference between two treatments of the same runs.
 
+use super::bootstrap::bootstrap_interval;
 use super::sample::{mean, sample_sd};
 use super::student::t_quantile;
 
@@ -40,16 +41,16 @@ pub fn mean_interval(values: &[f64], level: f64) -> Option<Interval> {
     Some(Interval { estimate, low: estimate - half, high: estimate + half })
 }
 
-/// The mean of `other[i] - base[i]` with its interval, as [`mean_interval`]: how much `other` adds where both met the
-/// same luck, as runs with one seed do. `None` for fewer than two pairs.
+/// The mean of `other[i] - base[i]` with its interval, as [`bootstrap_interval`]: how much `other` adds where both met the
+/// same luck, as runs with one seed do. What is resampled is a pair. `None` for fewer than two pairs.
 ///
 /// # Panics
-/// If the slices differ in length, or `level` is not above 0 and below 1.
+/// If the slices differ in length, and as [`bootstrap_interval`] does.
 #[must_use]
-pub fn paired_difference(base: &[f64], other: &[f64], level: f64) -> Option<Interval> {
+pub fn paired_difference(base: &[f64], other: &[f64], level: f64, resamples: usize, seed: u64) -> Option<Interval> {
     assert_eq!(base.len(), other.len(), "pairs need as many values on either side");
     let differences: Vec<f64> = base.iter().zip(other).map(|(base, other)| other - base).collect();
-    mean_interval(&differences, level)
+    bootstrap_interval(&differences, level, resamples, seed)
 }
 
 pub(super) fn assert_level(level: f64) {
@@ -59,13 +60,7 @@ pub(super) fn assert_level(level: f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::bootstrap::Indices;
-
-    /// Normal draws with mean 0 and deviation 1, by Box and Muller.
-    fn normal(draws: &mut Indices) -> f64 {
-        let mut unit = || (draws.below(1 << 52) as f64 + 0.5) / (1_u64 << 52) as f64;
-        (-2.0 * unit().ln()).sqrt() * (std::f64::consts::TAU * unit()).cos()
-    }
+    use crate::stats::coverage::Luck;
 
     #[test]
     fn the_interval_is_the_textbook_one() {
@@ -80,18 +75,18 @@ mod tests {
         assert_eq!(mean_interval(&[], 0.95), None);
         assert_eq!(mean_interval(&[3.0], 0.95), None);
         assert_eq!(mean_interval(&[3.0, 3.0], 0.95), Some(Interval { estimate: 3.0, low: 3.0, high: 3.0 }));
-        assert_eq!(paired_difference(&[1.0], &[2.0], 0.95), None);
+        assert_eq!(paired_difference(&[1.0], &[2.0], 0.95, 399, 1), None);
     }
 
     #[test]
     fn intervals_cover_the_true_mean_as_often_as_they_say() {
         const ROUNDS: u32 = 4_000;
-        let mut draws = Indices::new(1);
+        let mut draws = Luck::new(1);
         for level in [0.5, 0.9, 0.95] {
             for size in [2, 5, 20] {
                 let covered = (0..ROUNDS)
                     .filter(|_| {
-                        let values: Vec<f64> = (0..size).map(|_| 3.0 + 2.0 * normal(&mut draws)).collect();
+                        let values: Vec<f64> = (0..size).map(|_| 3.0 + 2.0 * draws.normal()).collect();
                         mean_interval(&values, level).expect("at least two values").contains(3.0)
                     })
                     .count();
@@ -105,23 +100,23 @@ mod tests {
     #[test]
     fn common_luck_cancels_from_paired_differences() {
         const ROUNDS: u32 = 2_000;
-        let mut draws = Indices::new(2);
+        let mut draws = Luck::new(2);
         let mut covered = 0;
         for _ in 0..ROUNDS {
-            let base: Vec<f64> = (0..10).map(|_| 50.0 + 10.0 * normal(&mut draws)).collect();
-            let other: Vec<f64> = base.iter().map(|base| base + 1.0 + 0.1 * normal(&mut draws)).collect();
-            let interval = paired_difference(&base, &other, 0.95).expect("ten pairs");
-            assert!(interval.high - interval.low < 0.5, "narrow although the runs spread by 10: {interval:?}");
+            let base: Vec<f64> = (0..10).map(|_| 50.0 + 10.0 * draws.normal()).collect();
+            let other: Vec<f64> = base.iter().map(|base| base + 1.0 + 0.1 * draws.normal()).collect();
+            let interval = paired_difference(&base, &other, 0.95, 399, 1).expect("ten pairs");
+            assert!(interval.high - interval.low < 2.0, "narrow although the runs spread by 10: {interval:?}");
             covered += u32::from(interval.contains(1.0));
         }
         // 0.95 with standard error sqrt(0.95 · 0.05 / 2000) = 0.0049
         let found = f64::from(covered) / f64::from(ROUNDS);
-        assert!((0.930..0.970).contains(&found), "covered {found}");
+        assert!((0.930..0.980).contains(&found), "covered {found}");
     }
 
     #[test]
     #[should_panic(expected = "pairs need as many values")]
     fn a_pair_has_two_sides() {
-        let _ = paired_difference(&[1.0, 2.0], &[1.0], 0.95);
+        let _ = paired_difference(&[1.0, 2.0], &[1.0], 0.95, 399, 1);
     }
 }

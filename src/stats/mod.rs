@@ -7,9 +7,12 @@
 //! Left out: weights, fits and tests of significance; comparisons are reported as intervals.
 
 mod bootstrap;
+#[cfg(test)]
+pub(crate) mod coverage;
 mod distance;
 mod histogram;
 mod interval;
+mod order;
 mod sample;
 mod student;
 
@@ -17,5 +20,6 @@ pub use bootstrap::bootstrap_interval;
 pub use distance::{ks_distance, ks_distance_to};
 pub use histogram::Histogram;
 pub use interval::{Interval, mean_interval, paired_difference};
+pub use order::median_interval;
 pub use sample::{ecdf, mean, median, quantile, quantile_nearest_rank, quantile_of_sorted, sample_sd, sorted};
 pub use student::t_quantile;

@@ -3,14 +3,24 @@
 //! One run is one thread; which thread runs what never shows in a result. Every variant meets the same fleets and the
 //! same luck, replicate by replicate. Of each run its measures and its series are kept; the detail of the run that
 //! stands for its variant is simulated once more instead of being kept for all, which is the same run by definition.
+//!
+//! The first run of every variant comes first: it tells how long the others will be, and these are begun longest first, so
+//! that the end of a study is not one long run on one thread. With a precision, each variant gets runs until it has
+//! enough ([`judge`]); how many follows from its own runs alone, in the order of their replicates.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+mod precision;
+mod queue;
 
-use rayon::iter::{IntoParallelIterator, ParallelIterator};
+use std::cmp::Reverse;
+use std::sync::atomic::AtomicBool;
 
-use crate::record::{Journal, RecordError, RunRecord, VariantRecord};
+use crate::record::{Journal, RecordError, RunId, RunRecord, VariantRecord};
 use crate::scenario::Experiment;
 use crate::sim;
+use precision::Looks;
+use queue::in_order;
+
+pub use precision::{Judged, judge};
 
 /// Why a study has no result.
 #[derive(Debug, thiserror::Error)]
@@ -23,75 +33,167 @@ pub enum StudyError {
     Record(#[from] RecordError),
 }
 
+/// What a study does on one thread.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum Job {
+    /// A run: the number of its variant, and its replicate.
+    Run(RunId),
+    /// The run that stands for this variant, once more.
+    Detail(u32),
+}
+
+impl Job {
+    /// The number of its variant.
+    #[must_use]
+    pub const fn variant(self) -> usize {
+        match self {
+            Self::Run((variant, _)) | Self::Detail(variant) => variant as usize,
+        }
+    }
+}
+
+/// Is told how a study gets on. A study asks nothing of it: it never shows in a result.
+pub trait Watch: Sync {
+    /// A round begins. Each variant has so many runs (those that an earlier study left included) and is to have so many;
+    /// with the first run of every variant, empty in the first round.
+    fn round(&self, at_hand: &[u32], wanted: &[u32], firsts: &[&RunRecord]);
+    /// A job begins; from any thread.
+    fn begins(&self, job: Job);
+    /// A job has ended; from the same thread.
+    fn ended(&self, job: Job);
+}
+
 /// Simulates the whole experiment on the current rayon pool.
 ///
-/// Runs that the journal holds are taken from it, and each further one is kept in it as it finishes. `run_done` is called
-/// after each run, from any thread, with the events that the run handled. When `stop` becomes true, runs that
-/// have not begun are not begun.
+/// Runs that the journal holds are taken from it, and each further one is kept in it as it finishes. When `stop` becomes
+/// true, runs that have not begun are not begun.
 ///
 /// # Errors
 /// When `stop` became true before the end, or a run could not be kept.
 pub fn simulate(
     experiment: &Experiment,
     journal: &Journal,
-    run_done: impl Fn(u64) + Sync,
+    watch: &impl Watch,
     stop: &AtomicBool,
 ) -> Result<Vec<VariantRecord>, StudyError> {
-    let replicates = experiment.replicates as usize;
-    let jobs = experiment.variants.len() * replicates;
-    let runs = parallel(jobs, stop, |job| -> Result<RunRecord, StudyError> {
-        let (variant, replicate) = (job / replicates, (job % replicates) as u32);
-        let id = (variant as u32, replicate);
-        if let Some(run) = journal.take(id) {
-            run_done(run.run.events);
-            return Ok(run);
-        }
-        let mut run = sim::run(&experiment.variants[variant], experiment.seed, replicate);
-        run.clusters = Vec::new();
-        run.passes = Vec::new();
-        journal.keep(id, &run)?;
-        run_done(run.run.events);
-        Ok(run)
-    })?;
-    let mut runs = runs.into_iter();
-    let mut variants: Vec<VariantRecord> = experiment
-        .variants
-        .iter()
-        .map(|variant| VariantRecord {
-            variant: variant.label.clone(),
-            strategy: variant.strategy.clone(),
-            setting: variant.setting.clone(),
-            settings: variant.settings.clone(),
-            runs: runs.by_ref().take(replicates).collect(),
-        })
-        .collect();
-    let details = parallel(variants.len(), stop, |at| {
-        let representative = variants[at].representative();
-        Ok(representative.map(|at_run| (at_run, sim::run(&experiment.variants[at], experiment.seed, at_run as u32))))
-    })?;
-    for (variant, detail) in variants.iter_mut().zip(details) {
-        if let Some((at, run)) = detail {
-            assert_eq!(run.run, variant.runs[at].run, "a run simulated again is the same run");
-            variant.runs[at] = run;
+    let variants = experiment.variants.len();
+    let mut study = Study { experiment, journal, watch, stop, runs: vec![Vec::new(); variants] };
+    study.extend(&vec![experiment.replicates.min(1); variants])?;
+    study.extend(&vec![experiment.replicates; variants])?;
+    if let Some(precision) = &experiment.precision {
+        let mut looks: Vec<Option<Looks>> = vec![Some(Looks::default()); variants];
+        loop {
+            let mut wanted = study.counts();
+            for (at, variant) in looks.iter_mut().enumerate() {
+                let more = variant.as_mut().and_then(|looks| looks.look(precision, &study.runs[at], experiment.seed));
+                match more {
+                    Some(more) => wanted[at] = more,
+                    None => *variant = None,
+                }
+            }
+            if looks.iter().all(Option::is_none) {
+                break;
+            }
+            study.extend(&wanted)?;
         }
     }
-    Ok(variants)
+    study.finish()
 }
 
-/// The number of runs that [`simulate`] reports as done.
+/// The runs that the experiment asks for: the fewest, and the most.
 #[must_use]
-pub fn run_count(experiment: &Experiment) -> u64 {
-    experiment.variants.len() as u64 * u64::from(experiment.replicates)
+pub fn run_counts(experiment: &Experiment) -> (u64, u64) {
+    let variants = experiment.variants.len() as u64;
+    let most = experiment.precision.as_ref().map_or(experiment.replicates, |precision| precision.max);
+    (variants * u64::from(experiment.replicates), variants * u64::from(most))
 }
 
-/// Does `jobs` jobs in parallel and returns their results in the order of their numbers.
-fn parallel<T: Send>(
-    jobs: usize,
-    stop: &AtomicBool,
-    job: impl Fn(usize) -> Result<T, StudyError> + Sync,
-) -> Result<Vec<T>, StudyError> {
-    (0..jobs)
-        .into_par_iter()
-        .map(|at| if stop.load(Ordering::Relaxed) { Err(StudyError::Interrupted) } else { job(at) })
-        .collect()
+/// A study in progress.
+struct Study<'s, W> {
+    experiment: &'s Experiment,
+    journal: &'s Journal,
+    watch: &'s W,
+    stop: &'s AtomicBool,
+    /// Of each variant, in the order of replicates.
+    runs: Vec<Vec<RunRecord>>,
+}
+
+impl<W: Watch> Study<'_, W> {
+    fn counts(&self) -> Vec<u32> {
+        self.runs.iter().map(|runs| runs.len() as u32).collect()
+    }
+
+    /// Gives each variant so many runs; none has more already.
+    fn extend(&mut self, wanted: &[u32]) -> Result<(), StudyError> {
+        let ids = (0_u32..).zip(&self.runs).zip(wanted).flat_map(|((variant, runs), &wanted)| {
+            (runs.len() as u32..wanted).map(move |replicate| (variant, replicate))
+        });
+        let mut found: Vec<(RunId, Option<RunRecord>)> = ids.map(|id| (id, self.journal.take(id))).collect();
+        let mut at_hand = self.counts();
+        for ((variant, _), _) in found.iter().filter(|(_, run)| run.is_some()) {
+            at_hand[*variant as usize] += 1;
+        }
+        let firsts: Vec<&RunRecord> = self.runs.iter().filter_map(|runs| runs.first()).collect();
+        self.watch.round(&at_hand, wanted, &firsts);
+        let mut missing: Vec<usize> = (0..found.len()).filter(|&at| found[at].1.is_none()).collect();
+        missing.sort_by_key(|&at| Reverse(self.cost(found[at].0.0 as usize)));
+        let simulated = in_order(missing.len(), self.stop, |job| self.run(found[missing[job]].0))?;
+        for (at, run) in missing.into_iter().zip(simulated) {
+            found[at].1 = Some(run);
+        }
+        for ((variant, _), run) in found {
+            self.runs[variant as usize].push(run.expect("it was taken or simulated"));
+        }
+        Ok(())
+    }
+
+    /// How long a run of this variant is, compared with those of others: the events of its first one; before that, the size
+    /// of its fleet.
+    fn cost(&self, variant: usize) -> u64 {
+        match self.runs[variant].first() {
+            Some(run) => run.run.events,
+            None => self.experiment.variants[variant].scenario.world.clusters.len() as u64,
+        }
+    }
+
+    fn run(&self, id: RunId) -> Result<RunRecord, StudyError> {
+        self.watch.begins(Job::Run(id));
+        let mut run = sim::run(&self.experiment.variants[id.0 as usize], self.experiment.seed, id.1);
+        run.clusters = Vec::new();
+        run.passes = Vec::new();
+        self.journal.keep(id, &run)?;
+        self.watch.ended(Job::Run(id));
+        Ok(run)
+    }
+
+    /// The records of all variants, each with the detail of the run that stands for it.
+    fn finish(self) -> Result<Vec<VariantRecord>, StudyError> {
+        let mut order: Vec<usize> = (0..self.runs.len()).filter(|&at| !self.runs[at].is_empty()).collect();
+        order.sort_by_key(|&at| Reverse(self.cost(at)));
+        let experiment = self.experiment;
+        let described = experiment.variants.iter().zip(self.runs);
+        let mut variants: Vec<VariantRecord> = described
+            .map(|(variant, runs)| VariantRecord {
+                variant: variant.label.clone(),
+                strategy: variant.strategy.clone(),
+                setting: variant.setting.clone(),
+                settings: variant.settings.clone(),
+                runs,
+            })
+            .collect();
+        let details = in_order(order.len(), self.stop, |job| {
+            let at = order[job];
+            let replicate = variants[at].representative().expect("those without runs are left out");
+            self.watch.begins(Job::Detail(at as u32));
+            let run = sim::run(&experiment.variants[at], experiment.seed, replicate as u32);
+            self.watch.ended(Job::Detail(at as u32));
+            Ok((replicate, run))
+        })?;
+        for (at, (replicate, run)) in order.into_iter().zip(details) {
+            let kept = &mut variants[at].runs[replicate];
+            assert_eq!(run.run, kept.run, "a run simulated again is the same run");
+            *kept = run;
+        }
+        Ok(variants)
+    }
 }

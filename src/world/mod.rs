@@ -343,6 +343,12 @@ impl<'s> World<'s> {
         self.clusters[cluster.index()].cuts.is_managed()
     }
 
+    /// Whether a failure of the cluster that is in progress has an end.
+    #[must_use]
+    pub fn is_repair_due(&self, cluster: ClusterId) -> bool {
+        self.clusters[cluster.index()].repairs_due > 0
+    }
+
     /// Whether a pod of the cluster waits after a failed pull or a crash, and is not being tried again right now.
     #[must_use]
     pub fn is_backing_off(&self, cluster: ClusterId) -> bool {

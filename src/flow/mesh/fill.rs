@@ -5,6 +5,7 @@
 //! a transfer with a lower cap stops before. What stops leaves other links a higher level, never a lower one, so a heap
 //! of levels that are brought up to date only when they come first does.
 
+use std::cell::Cell;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
@@ -88,25 +89,28 @@ impl Mesh {
         }
         capped.clear();
         let cap = |&transfer: &u32| (flights[transfer as usize].cap.to_bits(), transfer);
-        capped.extend(members.iter().map(cap).filter(|&(cap, _)| f64::from_bits(cap) < f64::INFINITY));
-        capped.sort_unstable();
-        let mut capped = capped.iter().copied().peekable();
+        let finite = members.iter().map(cap).filter(|&(cap, _)| f64::from_bits(cap) < f64::INFINITY);
+        capped.extend(finite.map(Reverse));
+        // A heap, not a sorted list: often one link stops nearly all, and few caps are ever looked at.
+        let mut caps = BinaryHeap::from(std::mem::take(capped));
         let mut heap = BinaryHeap::from(std::mem::take(levels));
-        let mut rising = members.len();
+        let rising = Cell::new(members.len());
         let mut stop = |transfer: u32, rate: f64, links: &mut [Link]| {
             let flight: &mut Flight = &mut flights[transfer as usize];
             if flight.phase != Phase::Rising {
                 return;
             }
             (flight.phase, flight.fair) = (Phase::Known, rate);
-            rising -= 1;
+            rising.set(rising.get() - 1);
             for &Step { link, .. } in &steps[transfer as usize * *stride..][..flight.steps as usize] {
                 let link = &mut links[link as usize];
                 link.used += rate;
                 link.rising -= 1;
             }
         };
-        while let Some(mut first) = heap.peek_mut() {
+        // The links that are left once nothing rises need not be taken out one by one.
+        while rising.get() > 0 {
+            let mut first = heap.peek_mut().expect("every transfer runs over a link that stops it");
             let Reverse((known, at)) = *first;
             let link = &mut links[at as usize];
             if link.rising == 0 {
@@ -119,7 +123,8 @@ impl Mesh {
                 continue;
             }
             // What stopped for its cap raises this level as well.
-            if let Some((cap, transfer)) = capped.next_if(|&(cap, _)| cap <= level.to_bits()) {
+            if let Some(lowest) = caps.peek_mut().filter(|lowest| lowest.0.0 <= level.to_bits()) {
+                let Reverse((cap, transfer)) = PeekMut::pop(lowest);
                 drop(first);
                 stop(transfer, f64::from_bits(cap), links);
                 continue;
@@ -132,8 +137,8 @@ impl Mesh {
             // It is full, whatever the sum came to.
             link.used = link.capacity;
         }
-        debug_assert_eq!(rising, 0, "every transfer runs over a link that stopped it");
         *levels = heap.into_vec();
+        *capped = caps.into_vec();
     }
 
     /// Takes over the rates that filling found, and says when the component's next transfer ends.

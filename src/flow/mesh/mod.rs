@@ -110,7 +110,7 @@ pub(super) struct Mesh {
     queue_at: Vec<u32>,
     /// Reused: the links of the component that is being filled, its transfers with a cap, and its links by level.
     found: Vec<u32>,
-    capped: Vec<(u64, u32)>,
+    capped: Vec<Reverse<(u64, u32)>>,
     levels: Vec<Reverse<(u64, u32)>>,
     /// Since the last completion nothing was changed, and it makes nothing else due at its tick.
     quiet: bool,

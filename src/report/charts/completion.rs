@@ -6,11 +6,15 @@ use crate::report::axis::{Kind, log_time_ticks, time_scale, time_ticks};
 use crate::report::data::{Results, Variant, extent};
 use crate::report::format::{time, time_with_interval};
 use crate::report::frame::{Area, FOOTER, TOP, bottom_axis, page, write, write_bold};
+use crate::report::names;
 use crate::report::scene::{Align, Scene, Stroke};
 use crate::report::style::{GRID, INK, LABEL, MARGIN, MUTED, PAGE_WIDTH, SMALL, WHITE, series_colour};
-use crate::report::text::{Weight, column_of_names, fitted, text_width};
+use crate::report::text::{Weight, fitted, text_width};
 
 const ROW: f64 = 46.0;
+/// The same where there are more than [`MANY`] variants.
+const ROW_MANY: f64 = 34.0;
+const MANY: usize = 12;
 /// Widest column of names.
 const NAMES_MAX: f64 = 0.45 * PAGE_WIDTH;
 /// Widest column of numbers.
@@ -22,9 +26,9 @@ const NAME_SIZES: [f64; 2] = [LABEL, 11.0];
 pub(in crate::report) fn draw(results: &Results) -> Scene {
     let variants = results.variants();
     let top = TOP + 4.0;
-    let bottom = top + ROW * variants.len().max(1) as f64;
-    let shown: Vec<&str> = variants.iter().map(Variant::name).collect();
-    let (names, name_size) = column_of_names(&shown, NAME_SIZES, Weight::Bold, NAMES_MAX);
+    let row_height = if variants.len() > MANY { ROW_MANY } else { ROW };
+    let bottom = top + row_height * variants.len().max(1) as f64;
+    let (names, name_size) = names::column(&variants, NAME_SIZES, Weight::Bold, NAMES_MAX);
     let widest =
         |texts: &[String], size, weight| texts.iter().map(|text| text_width(text, size, weight)).fold(0.0, f64::max);
     let headlines: Vec<String> = variants.iter().map(headline).collect();
@@ -54,12 +58,12 @@ pub(in crate::report) fn draw(results: &Results) -> Scene {
         bottom_axis(&mut scene, area, &x, &ticks, &title);
     }
     for (row, variant) in variants.iter().enumerate() {
-        let middle = top + ROW * (row as f64 + 0.5);
+        let middle = top + row_height * (row as f64 + 0.5);
         let colour = series_colour(variant.index);
         write_bold(&mut scene, &names[row], (MARGIN, middle + 4.5), name_size, INK);
         for run in variant.runs.iter().filter_map(|run| run.completion_s) {
             let at = x.at(run);
-            scene.dot((at, middle + 14.0), 2.2, colour, 0.5);
+            scene.dot((at, middle + 11.0), 2.2, colour, 0.5);
         }
         let (median, interval) = median_with_interval(variant);
         if let Some((low, high)) = interval {

@@ -1,7 +1,15 @@
 //! The charts of a results folder, one file each, drawn from its recorded files alone.
 
 pub(super) mod completion;
+pub(super) mod exposure;
+pub(super) mod heat;
+mod key_table;
+pub(super) mod multiples;
 pub(super) mod over_time;
+mod panel;
 pub(super) mod ready;
 pub(super) mod states;
+pub(super) mod sweep;
+#[cfg(test)]
+mod tests;
 pub(super) mod tradeoff;

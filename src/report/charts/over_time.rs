@@ -9,8 +9,9 @@ use crate::report::axis::{Scale, Tick, decimate, span, ticks_from_zero, time_tic
 use crate::report::data::{Results, Variant, extent};
 use crate::report::format::{RateUnit, alike, count, number};
 use crate::report::frame::{
-    Area, FOOTER, KeyEntry, TOP, bottom_axis, key, key_width, page, panels, value_axis, write, write_bold,
+    Area, FOOTER, KEY_NAME, KeyEntry, TOP, bottom_axis, key, key_width, page, panels, value_axis, write, write_bold,
 };
+use crate::report::names;
 use crate::report::scene::{Align, Point, Scene, Stroke};
 use crate::report::style::{INK, LABEL, MARGIN, MUTED, PAGE_WIDTH, SMALL, WHITE, series_colour};
 use crate::report::text::{Weight, fitted, fitted_name, text_width};
@@ -141,14 +142,15 @@ fn draw(results: &Results, quantity: &Quantity) -> Scene {
     if overlay {
         let height = 540.0;
         let mut scene = page(&results.provenance, quantity.title, &subtitle, height);
-        let entry = |variant: &Variant<'_>| KeyEntry {
+        let entry = |(variant, name): (&Variant<'_>, String)| KeyEntry {
             value: (quantity.peak)(variant),
             colour: series_colour(variant.index),
             dash: Some(&[]),
-            name: variant.name().to_owned(),
+            name,
             detail: (quantity.detail)(variant),
         };
-        let entries: Vec<KeyEntry> = variants.iter().map(entry).collect();
+        let names = names::within(&variants, LABEL, Weight::Bold, KEY_NAME);
+        let entries: Vec<KeyEntry> = variants.iter().zip(names).map(entry).collect();
         let area = Area {
             left: MARGIN + 50.0,
             top: TOP + 28.0,
@@ -162,7 +164,7 @@ fn draw(results: &Results, quantity: &Quantity) -> Scene {
         order.iter().for_each(|&at| plot.line(&mut scene, &variants[at], 2.0));
         plot.capacities(&mut scene, &variants, true);
         let (times, unit) = time_ticks(plot.x.high, 8);
-        bottom_axis(&mut scene, area, &plot.x, &times, &format!("{} since the rollout began", unit.long));
+        bottom_axis(&mut scene, area, &plot.x, &times, &format!("{} since {}", unit.long, results.start()));
         key(&mut scene, area, entries);
         return scene;
     }
@@ -174,8 +176,9 @@ fn draw(results: &Results, quantity: &Quantity) -> Scene {
     let mut scene = page(&results.provenance, quantity.title, &subtitle, height);
     let tops: Vec<f64> = ticks.iter().map(|ticks| ticks.last().expect("there are ticks").value).collect();
     let link = link_note(&variants, &tops, quantity);
-    let axes = format!("{}{link}, over the time since the rollout began{}", quantity.axis, quantity.point_note);
+    let axes = format!("{}{link}, over the time since {}{}", quantity.axis, results.start(), quantity.point_note);
     write(&mut scene, &axes, (MARGIN, TOP - 2.0), SMALL, INK, Align::Left);
+    let names = panel_names(&variants, &areas);
     for (at, (&area, variant)) in areas.iter().zip(&variants).enumerate() {
         let plot = plot(area, if alike { longest } else { spans[at] }, &ticks[at]);
         let mut detail = (quantity.detail)(variant);
@@ -183,13 +186,7 @@ fn draw(results: &Results, quantity: &Quantity) -> Scene {
             detail.push_str(&format!(", link {}", rate(capacity)));
         }
         let labelled = own_values || area.left < MARGIN + 60.0;
-        panel_frame(
-            &mut scene,
-            area,
-            &plot.y,
-            &ticks[at],
-            &Heading { name: variant.name(), detail: &detail, labelled },
-        );
+        panel_frame(&mut scene, area, &plot.y, &ticks[at], &Heading { name: &names[at], detail: &detail, labelled });
         plot.band(&mut scene, variant);
         plot.line(&mut scene, variant, 1.6);
         plot.capacities(&mut scene, std::slice::from_ref(variant), false);
@@ -244,6 +241,12 @@ fn order_by_peak(variants: &[Variant<'_>], quantity: &Quantity) -> Vec<usize> {
     let mut order: Vec<usize> = (0..variants.len()).collect();
     order.sort_by(|&a, &b| (quantity.peak)(&variants[b]).total_cmp(&(quantity.peak)(&variants[a])));
     order
+}
+
+/// Names for the panels of small multiples, all of one length.
+pub(super) fn panel_names(variants: &[Variant<'_>], areas: &[Area]) -> Vec<String> {
+    let width = areas.first().map_or(0.0, |area| area.right - area.left);
+    names::within(variants, LABEL, Weight::Bold, width)
 }
 
 /// What stands above a panel, and whether its value axis has labels.

@@ -4,9 +4,13 @@
 use crate::report::axis::{Kind, Tick, log_time_ticks, span, time_scale, time_ticks};
 use crate::report::data::{Results, Variant, extent};
 use crate::report::format::{count, time};
-use crate::report::frame::{Area, FOOTER, KeyEntry, TOP, bottom_axis, key, key_width, page, value_axis};
+use crate::report::frame::{
+    Area, FOOTER, KEY_LINE, KEY_NAME, KeyEntry, TOP, bottom_axis, key, key_width, page, value_axis,
+};
+use crate::report::names;
 use crate::report::scene::{Point, Scene, Stroke};
-use crate::report::style::{MARGIN, PAGE_WIDTH, series_colour, series_dash};
+use crate::report::style::{LABEL, MARGIN, PAGE_WIDTH, series_colour, series_dash};
+use crate::report::text::Weight;
 
 /// Draws the chart.
 pub(in crate::report) fn draw(results: &Results) -> Scene {
@@ -14,9 +18,14 @@ pub(in crate::report) fn draw(results: &Results) -> Scene {
     let ready: Vec<Vec<f64>> = variants.iter().map(ready_times).collect();
     let all: Vec<f64> = ready.iter().flatten().copied().filter(|time| *time > 0.0).collect();
     let ends: Vec<f64> = ready.iter().filter_map(|times| times.last().copied()).filter(|end| *end > 0.0).collect();
-    let entries: Vec<KeyEntry> =
-        variants.iter().zip(&ready).map(|(variant, times)| entry(variant, times, dash(&variants, variant))).collect();
-    let height = 540.0;
+    let names = names::within(&variants, LABEL, Weight::Bold, KEY_NAME);
+    let entries: Vec<KeyEntry> = variants
+        .iter()
+        .zip(&ready)
+        .zip(names)
+        .map(|((variant, times), name)| entry(variant, name, times, dash(&variants, variant)))
+        .collect();
+    let height = (TOP + 86.0 + KEY_LINE * entries.len() as f64 + FOOTER).max(540.0);
     let area = Area {
         left: MARGIN + 50.0,
         top: TOP + 28.0,
@@ -36,10 +45,16 @@ pub(in crate::report) fn draw(results: &Results) -> Scene {
         (0..=5).map(|at| Tick { value: f64::from(at) * 20.0, label: format!("{} %", at * 20) }).collect();
     value_axis(&mut scene, area, &y, &shares, "share of all clusters");
     if x.kind == Kind::Log {
-        bottom_axis(&mut scene, area, &x, &log_time_ticks(&x, 58.0), "time since the rollout began (logarithmic)");
+        bottom_axis(
+            &mut scene,
+            area,
+            &x,
+            &log_time_ticks(&x, 58.0),
+            &format!("time since {} (logarithmic)", results.start()),
+        );
     } else {
         let (ticks, unit) = time_ticks(x.high, 8);
-        bottom_axis(&mut scene, area, &x, &ticks, &format!("{} since the rollout began", unit.long));
+        bottom_axis(&mut scene, area, &x, &ticks, &format!("{} since {}", unit.long, results.start()));
     }
     for (variant, times) in variants.iter().zip(&ready) {
         let Some((&first, &last)) = times.first().zip(times.last()) else { continue };
@@ -67,7 +82,7 @@ fn dash(variants: &[Variant<'_>], variant: &Variant<'_>) -> &'static [f64] {
     if variants.len() > 3 { series_dash(variant.index) } else { &[] }
 }
 
-fn entry(variant: &Variant<'_>, times: &[f64], dash: &'static [f64]) -> KeyEntry {
+fn entry(variant: &Variant<'_>, name: String, times: &[f64], dash: &'static [f64]) -> KeyEntry {
     let targets = variant.clusters.len();
     let all = times.len() == targets;
     KeyEntry {
@@ -78,7 +93,7 @@ fn entry(variant: &Variant<'_>, times: &[f64], dash: &'static [f64]) -> KeyEntry
         },
         colour: series_colour(variant.index),
         dash: Some(dash),
-        name: variant.name().to_owned(),
+        name,
         detail: match times.last() {
             Some(&last) if all => format!("all after {}", time(last)),
             Some(_) => format!("{} of {} ready", count(times.len() as f64), count(targets as f64)),

@@ -2,7 +2,7 @@
 
 use crate::record::TimelineRow;
 use crate::report::axis::{Scale, decimate, ticks_from_zero};
-use crate::report::charts::over_time::{Heading, SHARED_TIME, panel_frame, panel_time};
+use crate::report::charts::over_time::{Heading, SHARED_TIME, panel_frame, panel_names, panel_time};
 use crate::report::data::{Results, Variant, extent};
 use crate::report::format::{count, time};
 use crate::report::frame::{TOP, page, panels, write};
@@ -32,11 +32,12 @@ pub(in crate::report) fn draw(results: &Results) -> Scene {
     let (areas, height) = panels(variants.len(), None);
     let mut scene = page(&results.provenance, "What the clusters are doing", &subtitle, height);
     legend(&mut scene);
+    let names = panel_names(&variants, &areas);
     for (at, (&area, variant)) in areas.iter().zip(&variants).enumerate() {
         let span = if alike { longest } else { spans[at] };
         let x = Scale::from_zero(if span > 0.0 { span } else { 1.0 }, area.left, area.right);
         let y = Scale::from_zero(top_value, area.bottom, area.top);
-        let heading = Heading { name: variant.name(), detail: &detail(variant), labelled: area.left < MARGIN + 60.0 };
+        let heading = Heading { name: &names[at], detail: &detail(variant), labelled: area.left < MARGIN + 60.0 };
         panel_frame(&mut scene, area, &y, &ticks, &heading);
         fill(&mut scene, variant, &x, &y);
         panel_time(&mut scene, area, &x);

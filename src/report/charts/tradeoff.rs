@@ -1,16 +1,23 @@
 //! The question at a glance: what a setting costs in time against what it asks of the registry. One dot a variant, at
 //! the medians of completion time and peak of pulls; a thin line joins the settings of one strategy. Dots that lie on each
-//! other are rings around a dot, and have their names in one block.
+//! other are rings around a dot, and have their names in one block. Many variants are numbered instead, in the order of
+//! their completion times, with a table of the numbers below.
 
 use crate::report::axis::{
     Kind, LOG_FROM, Scale, Tick, log_ticks, log_time_ticks, span, ticks_from_zero, time_scale, time_ticks,
 };
+use crate::report::charts::key_table;
 use crate::report::data::{Results, Variant, extent};
 use crate::report::frame::{Area, FOOTER, TOP, bottom_axis, page, value_axis, write, write_bold};
+use crate::report::names;
 use crate::report::scene::{Align, Point, Scene, Stroke};
 use crate::report::style::{AXIS, GRID, INK, LABEL, MARGIN, MUTED, PAGE_WIDTH, SMALL, WHITE, series_colour};
 use crate::report::text::{Weight, fitted_name, text_width};
 
+/// Greatest width of a name on the plot.
+const NAME: f64 = 260.0;
+/// Numbers in one line of a block.
+const NUMBERS_IN_LINE: usize = 4;
 /// Greatest width of a name in the strip for variants of which no run finished.
 const STRIP_NAME: f64 = 150.0;
 /// Width of that strip without its names.
@@ -23,6 +30,8 @@ struct Dot<'v> {
     finished: bool,
     /// Dots that it lies under: each makes it a ring of more width.
     under: usize,
+    /// What stands beside it: its name, or its number.
+    label: String,
 }
 
 /// Dots closer than this hide each other.
@@ -34,19 +43,29 @@ const NAME_LINE: f64 = 16.0;
 /// Width of the mark before a name that shares its block.
 const MARK: f64 = 16.0;
 
+/// Most variants that stand on the plot with their names.
+const NAMED_MAX: usize = 8;
+/// Height of the plot with its axes and all above it.
+const PLOT: f64 = 520.0;
+
 /// Draws the chart.
 pub(in crate::report) fn draw(results: &Results) -> Scene {
     let variants = results.variants();
-    let height = 560.0;
-    let unfinished = variants.iter().filter(|variant| variant.median("completion_s").is_none());
+    let numbered = variants.len() > NAMED_MAX;
+    let labels = if numbered {
+        key_table::numbers(&variants).iter().map(usize::to_string).collect()
+    } else {
+        names::within(&variants, LABEL, Weight::Bold, NAME)
+    };
+    let unfinished = variants.iter().zip(&labels).filter(|(variant, _)| variant.median("completion_s").is_none());
     let strip = unfinished
-        .map(|variant| text_width(variant.name(), LABEL, Weight::Bold).clamp(70.0, STRIP_NAME) + STRIP_ROOM)
+        .map(|(_, label)| text_width(label, LABEL, Weight::Bold).clamp(70.0, STRIP_NAME) + STRIP_ROOM)
         .reduce(f64::max);
     let area = Area {
         left: MARGIN + 50.0,
         top: TOP + 28.0,
         right: PAGE_WIDTH - MARGIN - 20.0 - strip.unwrap_or(0.0),
-        bottom: height - FOOTER - 58.0,
+        bottom: PLOT - 58.0,
     };
     let ends = |variant: &Variant<'_>| {
         let row = variant.summary("completion_s");
@@ -63,26 +82,33 @@ pub(in crate::report) fn draw(results: &Results) -> Scene {
     let (y, ticks) = peak_scale(&peaks, area);
     let mut dots: Vec<Dot<'_>> = variants
         .iter()
-        .map(|variant| {
+        .zip(labels)
+        .map(|(variant, label)| {
             let completion = variant.median("completion_s");
             let peak = y.at(variant.median("peak_pulls").unwrap_or(0.0));
             let at = (completion.map_or(area.right + 34.0, |completion| x.at(completion)), peak);
-            Dot { variant, at, finished: completion.is_some(), under: 0 }
+            Dot { variant, at, finished: completion.is_some(), under: 0, label }
         })
         .collect();
-    let groups = groups(&dots);
+    let groups = if numbered { clumps(&dots) } else { groups(&dots) };
     for group in &groups {
         // The first of the experiment lies at the bottom, as the widest ring.
         for (over, &at) in group.iter().rev().enumerate() {
-            dots[at].under = over;
+            dots[at].under = if numbered { over.min(1) } else { over };
         }
     }
 
-    let rings = if groups.len() < dots.len() { " (a ring lies under another)" } else { "" };
+    let rings = match (groups.len() < dots.len(), numbered) {
+        (false, _) => "",
+        (true, false) => " (a ring lies under another)",
+        (true, true) => " (ringed: several in one place)",
+    };
     let subtitle = format!(
         "{}; dot{rings}: medians, vertical: p5–p95 of the peak, horizontal: 95 % interval of the median",
         extent(&variants)
     );
+    let table = if numbered { key_table::height(variants.len()) } else { 0.0 };
+    let height = PLOT + table + FOOTER;
     let mut scene = page(&results.provenance, "Peak of image pulls against completion time", &subtitle, height);
     let axis = if y.kind == Kind::Log { "most image pulls at once (logarithmic)" } else { "most image pulls at once" };
     value_axis(&mut scene, area, &y, &ticks, axis);
@@ -102,7 +128,10 @@ pub(in crate::report) fn draw(results: &Results) -> Scene {
     for dot in &dots {
         draw_dot(&mut scene, dot, &x, &y);
     }
-    label_dots(&mut scene, &dots, &groups, area);
+    label_dots(&mut scene, &dots, &groups, numbered, area);
+    if numbered {
+        key_table::draw(&mut scene, &variants, PLOT);
+    }
     scene
 }
 
@@ -164,10 +193,39 @@ fn groups(dots: &[Dot<'_>]) -> Vec<Vec<usize>> {
     groups
 }
 
-/// The pairs of neighbouring settings of one strategy that both finished.
+/// Dots near the first of a clump, in the experiment's order. Unlike groups, clumps do not grow from dot to dot: of many
+/// variants these would swallow half of the plot.
+fn clumps(dots: &[Dot<'_>]) -> Vec<Vec<usize>> {
+    let mut clumps: Vec<Vec<usize>> = Vec::new();
+    for (at, dot) in dots.iter().enumerate() {
+        let near = |clump: &&mut Vec<usize>| {
+            let (x, y) = dots[clump[0]].at;
+            (x - dot.at.0).hypot(y - dot.at.1) < TOUCHING
+        };
+        match clumps.iter_mut().find(near) {
+            Some(clump) => clump.push(at),
+            None => clumps.push(vec![at]),
+        }
+    }
+    clumps
+}
+
+/// Numbers in short: `3 · 7–12`.
+fn ranges(numbers: &[usize]) -> Vec<String> {
+    let follows = |a: &usize, b: &usize| a + 1 == *b;
+    let text = |run: &[usize]| match run {
+        [first, _, .., last] => vec![format!("{first}–{last}")],
+        few => few.iter().map(usize::to_string).collect(),
+    };
+    numbers.chunk_by(follows).flat_map(text).collect()
+}
+
+/// The pairs of neighbouring settings of one strategy that both finished: no more than one setting differs.
 fn joined(dots: &[Dot<'_>]) -> Vec<(Point, Point)> {
     let joins = |pair: &&[Dot<'_>]| {
-        pair[0].variant.info.strategy == pair[1].variant.info.strategy && pair[0].finished && pair[1].finished
+        let [a, b] = [&pair[0].variant.info, &pair[1].variant.info];
+        let differ = a.settings.iter().zip(&b.settings).filter(|(a, b)| a != b).count();
+        a.strategy == b.strategy && differ <= 1 && pair[0].finished && pair[1].finished
     };
     dots.windows(2).filter(joins).map(|pair| (pair[0].at, pair[1].at)).collect()
 }
@@ -175,6 +233,8 @@ fn joined(dots: &[Dot<'_>]) -> Vec<(Point, Point)> {
 /// The names of dots that lie on each other, or of one dot.
 struct Block<'d> {
     dots: Vec<&'d Dot<'d>>,
+    /// Width of the marks before the names.
+    marks: f64,
     names: Vec<String>,
     notes: Vec<String>,
     width: f64,
@@ -185,21 +245,27 @@ struct Block<'d> {
 }
 
 impl<'d> Block<'d> {
-    fn of(group: &[usize], all: &'d [Dot<'d>]) -> Self {
+    fn of(group: &[usize], all: &'d [Dot<'d>], numbered: bool) -> Self {
         let dots: Vec<&Dot<'_>> = group.iter().map(|&at| &all[at]).collect();
-        let name = |dot: &&Dot<'_>| {
-            fitted_name(dot.variant.name(), LABEL, Weight::Bold, if dot.finished { 260.0 } else { STRIP_NAME })
-        };
+        let name =
+            |dot: &&Dot<'_>| fitted_name(&dot.label, LABEL, Weight::Bold, if dot.finished { NAME } else { STRIP_NAME });
         let note = |dot: &&Dot<'_>| {
             let (finished, all) = (dot.variant.finished(), dot.variant.runs.len());
             if dot.finished && finished < all { format!("{finished} of {all} finished") } else { String::new() }
         };
-        let names: Vec<String> = dots.iter().map(name).collect();
-        let notes: Vec<String> = dots.iter().map(note).collect();
+        // Numbers are short enough to share a few lines, and their table tells the rest.
+        let (names, notes): (Vec<String>, Vec<String>) = if numbered {
+            let mut numbers: Vec<usize> = dots.iter().filter_map(|dot| dot.label.parse().ok()).collect();
+            numbers.sort_unstable();
+            let lines: Vec<String> = ranges(&numbers).chunks(NUMBERS_IN_LINE).map(|part| part.join(" · ")).collect();
+            (lines, vec![String::new(); numbers.len()])
+        } else {
+            (dots.iter().map(name).collect(), dots.iter().map(note).collect())
+        };
         let widest = |texts: &[String], size, weight| {
             texts.iter().map(|text| text_width(text, size, weight)).fold(0.0, f64::max)
         };
-        let marks = if dots.len() > 1 { MARK } else { 0.0 };
+        let marks = if dots.len() > 1 && !numbered { MARK } else { 0.0 };
         let lines = names.len() + notes.iter().filter(|note| !note.is_empty()).count();
         let mean = |place: fn(&Dot<'_>) -> f64| dots.iter().map(|dot| place(dot)).sum::<f64>() / dots.len() as f64;
         let at = (mean(|dot| dot.at.0), mean(|dot| dot.at.1));
@@ -210,6 +276,7 @@ impl<'d> Block<'d> {
             at,
             reach: dots.iter().map(far).fold(0.0, f64::max) + 1.5,
             dots,
+            marks,
             names,
             notes,
         }
@@ -253,20 +320,19 @@ impl<'d> Block<'d> {
             let from = (self.at.0 + dx * share, self.at.1 + dy * share);
             scene.line(from, near, Stroke::solid(AXIS, 0.8));
         }
-        let marks = if self.dots.len() > 1 { MARK } else { 0.0 };
         let mut baseline = top + 11.0;
         for ((dot, name), note) in self.dots.iter().zip(&self.names).zip(&self.notes) {
-            if self.dots.len() > 1 {
+            if self.marks > 0.0 {
                 let middle = (left + 5.0, baseline - 4.5);
                 scene.dot(middle, 4.5, series_colour(dot.variant.index), 1.0);
                 if dot.under > 0 || !dot.finished {
                     scene.dot(middle, 2.5, WHITE, 1.0);
                 }
             }
-            write_bold(scene, name, (left + marks, baseline), LABEL, INK);
+            write_bold(scene, name, (left + self.marks, baseline), LABEL, INK);
             if !note.is_empty() {
                 baseline += NAME_LINE;
-                write(scene, note, (left + marks, baseline), SMALL, MUTED, Align::Left);
+                write(scene, note, (left + self.marks, baseline), SMALL, MUTED, Align::Left);
             }
             baseline += NAME_LINE;
         }
@@ -274,8 +340,8 @@ impl<'d> Block<'d> {
 }
 
 /// Puts each name where it touches no dot and no other name.
-fn label_dots(scene: &mut Scene, dots: &[Dot<'_>], groups: &[Vec<usize>], area: Area) {
-    let blocks: Vec<Block<'_>> = groups.iter().map(|group| Block::of(group, dots)).collect();
+fn label_dots(scene: &mut Scene, dots: &[Dot<'_>], groups: &[Vec<usize>], numbered: bool, area: Area) {
+    let blocks: Vec<Block<'_>> = groups.iter().map(|group| Block::of(group, dots, numbered)).collect();
     let around = |block: &Block<'_>| {
         let ((x, y), reach) = (block.at, block.reach);
         [x - reach, y - reach, x + reach, y + reach]
@@ -305,5 +371,16 @@ fn label_dots(scene: &mut Scene, dots: &[Dot<'_>], groups: &[Vec<usize>], area: 
         let Some(found) = places().find(free).or_else(|| places().find(over_lines)) else { continue };
         taken.push(found);
         block.draw(scene, found);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn three_numbers_in_a_row_or_more_are_a_range() {
+        assert_eq!(ranges(&[3, 7, 8, 9, 11, 12]), ["3", "7–9", "11", "12"]);
+        assert_eq!(ranges(&[5]), ["5"]);
     }
 }

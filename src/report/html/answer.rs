@@ -7,7 +7,7 @@
 //! are any, and with limits only those that keep to all. Names stand in backticks.
 
 use super::groups::{Group, distinct};
-use crate::record::{Limit, Outcome, Setting};
+use crate::record::{Limit, Outcome, Setting, interval_of_mean};
 use crate::report::data::Variant;
 use crate::report::format::{TimeUnit, alike, count, time, time_interval};
 use crate::stats;
@@ -47,12 +47,12 @@ struct Candidate<'v, 'r> {
     peak: f64,
 }
 
-/// Answers for all groups.
-pub(super) fn answer(variants: &[Variant<'_>], groups: &[Group], demands: &[Demand]) -> Answer {
+/// Answers for all groups; intervals of differences are resampled from `seed`, as those of the tables are.
+pub(super) fn answer(variants: &[Variant<'_>], groups: &[Group], demands: &[Demand], seed: u64) -> Answer {
     let mut answer = Answer::default();
     let mut winners: Vec<Option<&str>> = Vec::new();
     for group in groups {
-        let (text, best) = told(variants, group, demands);
+        let (text, best) = told(variants, group, demands, seed);
         answer.parts.push((group.title.clone(), text));
         answer.best.push(best);
         let place = best.fastest.and_then(|fastest| group.members.iter().position(|&at| at == fastest));
@@ -81,7 +81,7 @@ fn lead(variants: &[Variant<'_>], groups: &[Group], winners: &[Option<&str>]) ->
     format!("Which variant completes first depends on {}.", listed(&names, usize::MAX))
 }
 
-fn told(variants: &[Variant<'_>], group: &Group, demands: &[Demand]) -> (String, Best) {
+fn told(variants: &[Variant<'_>], group: &Group, demands: &[Demand], seed: u64) -> (String, Best) {
     let all: Vec<(usize, &str, &Variant<'_>)> =
         group.members.iter().zip(&group.labels).map(|(&at, label)| (at, label.as_str(), &variants[at])).collect();
     let mut sentences = Vec::new();
@@ -109,7 +109,7 @@ fn told(variants: &[Variant<'_>], group: &Group, demands: &[Demand]) -> (String,
         (_, true) => "completes first:",
         (_, false) => "of these completes first:",
     };
-    let best = compared(&candidates, first, &mut sentences);
+    let best = compared(&candidates, first, seed, &mut sentences);
     unfinished_told(&all, &mut sentences);
     (sentences.join(" "), best)
 }
@@ -148,7 +148,7 @@ fn limits_told(all: &[(usize, &str, &Variant<'_>)], demands: &[Demand], keeping:
 }
 
 /// The fastest, the lowest peak and the compromise between them.
-fn compared(candidates: &[Candidate<'_, '_>], verb: &str, sentences: &mut Vec<String>) -> Best {
+fn compared(candidates: &[Candidate<'_, '_>], verb: &str, seed: u64, sentences: &mut Vec<String>) -> Best {
     let order = |by: fn(&Candidate<'_, '_>) -> [f64; 2]| {
         move |a: &&Candidate<'_, '_>, b: &&Candidate<'_, '_>| {
             let (a, b) = (by(a), by(b));
@@ -163,14 +163,14 @@ fn compared(candidates: &[Candidate<'_, '_>], verb: &str, sentences: &mut Vec<St
     let ties: Vec<String> = candidates
         .iter()
         .filter(|other| {
-            other.at != fastest.at && difference(fastest, other).is_some_and(|between| between.contains(0.0))
+            other.at != fastest.at && difference(fastest, other, seed).is_some_and(|between| between.contains(0.0))
         })
         .map(|other| format!("`{}`", other.label))
         .collect();
     if !ties.is_empty() {
         let verb = if ties.len() == 1 { "is" } else { "are" };
         sentences.push(format!(
-            "{} {verb} as fast: the 95 % interval of the paired difference holds zero.",
+            "{} {verb} not told apart from it: the 95 % interval of the paired difference holds zero.",
             listed(&ties, NAMED)
         ));
     }
@@ -183,7 +183,7 @@ fn compared(candidates: &[Candidate<'_, '_>], verb: &str, sentences: &mut Vec<St
         sentences.push("No other has a lower peak.".to_owned());
         return Best { lowest: Some(fastest.at), ..best };
     }
-    let longer = match difference(fastest, lowest) {
+    let longer = match difference(fastest, lowest, seed) {
         Some(between) => {
             let (difference, low, high) = told_apart(&between);
             format!("takes {difference} longer (95 % interval of the paired difference {low}–{high})")
@@ -260,18 +260,18 @@ fn bare(interval: &str) -> &str {
 }
 
 /// How much longer `other` takes than `base`, over the replicates in which both completed.
-fn difference(base: &Candidate<'_, '_>, other: &Candidate<'_, '_>) -> Option<stats::Interval> {
+fn difference(base: &Candidate<'_, '_>, other: &Candidate<'_, '_>, seed: u64) -> Option<stats::Interval> {
     let completed = |variant: &Variant<'_>, replicate: u32| {
         let run = variant.runs.iter().find(|run| run.replicate == replicate)?;
         run.completion_s.filter(|_| run.outcome == Outcome::Complete)
     };
-    let (base, other): (Vec<f64>, Vec<f64>) = base
+    let differences: Vec<f64> = base
         .variant
         .runs
         .iter()
-        .filter_map(|run| Some((completed(base.variant, run.replicate)?, completed(other.variant, run.replicate)?)))
-        .unzip();
-    stats::paired_difference(&base, &other, 0.95)
+        .filter_map(|run| Some(completed(other.variant, run.replicate)? - completed(base.variant, run.replicate)?))
+        .collect();
+    interval_of_mean(&differences, seed)
 }
 
 /// How many do not complete, and why.
@@ -330,11 +330,11 @@ mod tests {
         let results = Results::read(&home.path().join("results")).expect("readable");
         let variants = results.variants();
         let demands: Vec<Demand> = limits.iter().map(|limit| (Limit::parse(limit).expect("a limit"), None)).collect();
-        answer(&variants, &groups(&variants), &demands)
+        answer(&variants, &groups(&variants), &demands, 42)
     }
 
     fn wave(name: &str, size: u64, stalls: u32) -> Wave {
-        Wave { name: name.to_owned(), strategy: "fleet", size, stalls }
+        Wave::new(name, size, stalls)
     }
 
     fn of(waves: Vec<Wave>) -> Fleet {
@@ -351,10 +351,9 @@ mod tests {
     fn the_fastest_the_lowest_peak_and_what_lies_between_are_told_with_their_numbers() {
         let answer = answered(&six_settings(), &[]);
         let text = text(&answer);
-        assert!(text.starts_with("`maxUnavailable=1000` completes first: after "), "{text}");
+        assert!(text.starts_with("`maxUnavailable=100%` completes first: after "), "{text}");
         assert!(
-            text.contains(" min (95 % interval of the median ")
-                && text.contains(", 20 runs), with a peak of 3,000"),
+            text.contains(" min (95 % interval of the median ") && text.contains(", 20 runs), with a peak of 3,000"),
             "{text}"
         );
         assert!(
@@ -363,7 +362,7 @@ mod tests {
         );
         assert!(text.contains(" longer (95 % interval of the paired difference "), "{text}");
         assert!(
-            text.contains(" Within twice the fastest time, `maxUnavailable=250` keeps the peak lowest: 750 pulls"),
+            text.contains(" Within twice the fastest time, `maxUnavailable=25%` keeps the peak lowest: 750 pulls"),
             "{text}"
         );
         assert_eq!(answer.best, [Best { fastest: Some(5), lowest: Some(0), compromise: Some(3) }]);
@@ -374,7 +373,7 @@ mod tests {
         let answer = answered(&six_settings(), &["peak_pulls < 1000", "completion < 24h"]);
         let kept = text(&answer);
         assert!(kept.contains(" of 6 variants keep to all 2 limits. `maxUnavailable="), "{kept}");
-        assert!(!kept.contains("`maxUnavailable=1000`"), "it breaks the first limit: {kept}");
+        assert!(!kept.contains("`maxUnavailable=100%`"), "it breaks the first limit: {kept}");
         let answer = answered(&six_settings(), &["peak_pulls < 0"]);
         let none = text(&answer);
         assert!(none.starts_with("None of the 6 variants keeps to the limit peak_pulls < 0. `"), "{none}");
@@ -390,8 +389,9 @@ mod tests {
     fn a_variant_that_stalls_is_no_candidate_and_told_with_its_rule() {
         let answer = answered(&of(vec![wave("careful", 100, 1), wave("bold", 500, 0)]), &[]);
         let text = text(&answer);
-        assert!(text.starts_with("`maxUnavailable=500` completes first: after "), "{text}");
-        let end = "1 of 2 variants does not complete in every run: `maxUnavailable=100` (6 of 6 runs stalled, held by maxUnavailable).";
+        assert!(text.starts_with("`bold` completes first: after "), "{text}");
+        let end =
+            "1 of 2 variants does not complete in every run: `careful` (6 of 6 runs stalled, held by maxUnavailable).";
         assert!(text.ends_with(end), "{text}");
         assert_eq!(answer.best, [Best { fastest: Some(1), lowest: Some(1), compromise: None }]);
     }
@@ -400,10 +400,7 @@ mod tests {
     fn where_nothing_completes_the_answer_says_so() {
         let answer = answered(&of(vec![wave("careful", 100, 1), wave("bold", 500, 1)]), &[]);
         let text = text(&answer);
-        assert!(
-            text.starts_with("No variant completes in every run: `maxUnavailable=100` (6 of 6 runs stalled"),
-            "{text}"
-        );
+        assert!(text.starts_with("No variant completes in every run: `careful` (6 of 6 runs stalled"), "{text}");
         assert_eq!(answer.best, [Best::default()]);
     }
 
@@ -411,7 +408,10 @@ mod tests {
     fn variants_that_no_run_tells_apart_are_called_as_fast() {
         let answer = answered(&of(vec![wave("one", 250, 0), wave("other", 250, 0)]), &[]);
         let text = text(&answer);
-        assert!(text.contains("`other` is as fast: the 95 % interval of the paired difference holds zero."), "{text}");
+        assert!(
+            text.contains("`other` is not told apart from it: the 95 % interval of the paired difference holds zero."),
+            "{text}"
+        );
         assert!(text.ends_with("No other has a lower peak."), "{text}");
     }
 

@@ -128,6 +128,7 @@ mod tests {
             setting: String::new(),
             settings: Vec::new(),
             registry_egress_bytes_per_s: None,
+            precision: None,
         };
         let mut variant = Variant::bare(0, &info);
         variant.clusters = rows.iter().collect();

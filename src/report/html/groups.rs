@@ -164,6 +164,7 @@ mod tests {
                 setting: String::new(),
                 settings: settings.iter().map(|(path, value)| setting(path, value)).collect(),
                 registry_egress_bytes_per_s: None,
+                precision: None,
             })
             .collect()
     }

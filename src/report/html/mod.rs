@@ -95,7 +95,7 @@ pub(super) fn page(results: &Results) -> String {
     let labels = groups::labels(&variants.iter().collect::<Vec<_>>());
     let looks = groups::looks(&groups, variants.len());
     let called: Vec<Name> = labels.into_iter().zip(looks).map(|(label, look)| Name { label, look }).collect();
-    let answer = answer::answer(&variants, &groups, &demands);
+    let answer = answer::answer(&variants, &groups, &demands, results.provenance.seed);
     let filters = filters(&variants);
     let mut names = Vec::new();
     let told: Vec<VariantData<'_>> = variants

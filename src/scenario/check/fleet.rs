@@ -6,7 +6,7 @@ use super::super::FleetGroup;
 use super::super::error::Problem;
 use super::super::file::{ExperimentFile, GroupFile, InventoryFields, LinkRule};
 use super::super::inventory::{self, InventoryCluster};
-use super::super::names::{self, MOST_NAMES};
+use super::super::names::MOST_NAMES;
 use super::super::path::Path;
 use super::super::quantity::{Percent, Rate};
 use super::super::spread::Spread;
@@ -93,14 +93,12 @@ impl Checker<'_> {
                 None => complete = false,
             }
         }
+        let sizes = self.group_sizes(file);
         for (index, group) in file.fleet.iter().flatten().enumerate() {
             let path = Path::of("fleet").index(index);
-            match names::expand(&group.name) {
-                Ok(names) => clusters.extend(self.group(&path, group, names, &regions)),
-                Err(message) => {
-                    self.report(&path.key("name"), message, "a group's name may hold ranges such as `{001..900}`");
-                    complete = false;
-                }
+            match self.group_names(&path, group, &sizes[index]) {
+                Some(names) => clusters.extend(self.group(&path, group, names, &regions)),
+                None => complete = false,
             }
         }
         complete &= self.is_whole(&Path::of("fleet")) && self.is_whole(&Path::of("inventory"));

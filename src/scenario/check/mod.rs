@@ -6,6 +6,7 @@ mod cloud_foundry;
 mod distribution;
 mod faults;
 mod fleet;
+mod fleet_size;
 mod kubefleet;
 mod parts;
 mod registry;

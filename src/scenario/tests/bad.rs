@@ -198,6 +198,33 @@ fn bad_input_is_refused_with_its_place_and_the_mend() {
             &["7:119: fleet[0].region: there is no `eu` in `regions` (help: `regions` has no entries)"],
         ),
         ("replicates: 20", "replicates: 0", &["4:13: replicates: 0 runs of every variant (help: write 1 to 100000)"]),
+        ("seed: 1\n", "seed: 1\nprecision: 5\n", &["4:12: precision: `5` has no unit; write e.g. `3%`"]),
+        (
+            "seed: 1\n",
+            "seed: 1\nprecision: 0%\n",
+            &["4:12: precision: no number of runs is enough (help: write e.g. `5%`; a spread never becomes nothing)"],
+        ),
+        (
+            "seed: 1\n",
+            "seed: 1\nprecision: {to: 5%, of: [], max: 19}\n",
+            &[
+                "4:21: precision.of: nothing is to be precise (help: name a measure, or leave `of` out)",
+                "4:34: precision.max: 19 runs are fewer than the 20 replicates (help: raise `max`, or lower the number of replicates)",
+            ],
+        ),
+        (
+            "seed: 1\n",
+            "seed: 1\nprecision: {too: 5%}\n",
+            &["4:13: precision.too: unknown field `too` (help: did you mean `to`?)"],
+        ),
+        (
+            "sweep: {strategies.defaults.rancherFleet.maxUnavailable: [1, 5%, 10%, 25%, 50%, 100%]}",
+            "sweep: {precision: [1%, 5%]}",
+            &[
+                "19:9: sweep: `precision` is of the whole experiment and cannot vary (help: sweep a setting of the world or of \
+                 a strategy)",
+            ],
+        ),
         (
             "horizon: 24h",
             "horizon: 0s",
@@ -217,6 +244,51 @@ fn bad_input_is_refused_with_its_place_and_the_mend() {
                 "7:12: fleet[0].name: `store-{1..9000000}` stands for 9000000 clusters; a fleet has at most 1000000 (help: a \
                group's name may hold ranges such as `{001..900}`)",
             ],
+        ),
+        (
+            "store-{0001..0900}",
+            "store-{0001..}",
+            &[
+                "7:12: fleet[0].name: nothing says how many clusters `store-{0001..}` is (help: write `clusters: 900` beside \
+               it, or an end such as `{001..900}`)",
+            ],
+        ),
+        (
+            "store-{0001..0900}\"",
+            "store-{0001..0900}\", clusters: 900",
+            &[
+                "7:44: fleet[0].clusters: `store-{0001..0900}` has no open range that could number these clusters (help: \
+               write a name such as `store-{0001..}`, or leave `clusters` out)",
+            ],
+        ),
+        (
+            "store-{0001..0900}\"",
+            "store-{001..}\", clusters: 1000",
+            &[
+                "7:12: fleet[0].name: `store-{001..}` has too few digits for 1000 clusters; write `{0001..}` (help: a group's \
+               name may hold ranges such as `{001..900}`)",
+            ],
+        ),
+        (
+            "store-{0001..0900}\"",
+            "store-{0001..}\", clusters: 90%",
+            &[
+                "7:40: fleet[0].clusters: nothing says of how many clusters this is 90% (help: write the size of the fleet at \
+               the top of the file, e.g. `clusters: 1000`)",
+            ],
+        ),
+        (
+            "fleet:\n  - {name: \"store-{0001..0900}\"",
+            "clusters: 1000\nfleet:\n  - {name: \"store-{0001..}\", clusters: 90%",
+            &[
+                "9:6: fleet[1]: this group is no share of the 1000 clusters that the file asks for (help: write e.g. `{name: \
+               \"store-{0001..}\", clusters: 90%}`, or leave the file's `clusters` out)",
+            ],
+        ),
+        (
+            "replicates: 20",
+            "replicates: 20\nclusters: 9000000",
+            &["5:11: clusters: 9000000 clusters (help: at most 1000000 are simulated)"],
         ),
         ("nodes: 20", "nodes: 0", &["8:60: fleet[1].nodes: a cluster cannot have 0 nodes (help: write 1 to 10000)"]),
         (

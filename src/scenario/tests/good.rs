@@ -65,6 +65,61 @@ fn the_sketch_loads_with_every_value_in_its_place() {
 }
 
 #[test]
+fn a_sweep_of_the_fleets_size_keeps_the_clusters_of_the_smaller_fleet() {
+    let text = SKETCH
+        .replace("fleet:\n", "clusters: 100\nfleet:\n")
+        .replace("store-{0001..0900}\"", "store-{0001..}\", clusters: 90%")
+        .replace("dc-{001..100}\"", "dc-{001..}\", clusters: 10%")
+        .replace(
+            "sweep: {strategies.defaults.rancherFleet.maxUnavailable: [1, 5%, 10%, 25%, 50%, 100%]",
+            "sweep: {clusters: [20, 1000]",
+        );
+    let experiment = load_text(&text).expect("a good experiment");
+    let labels: Vec<&str> = experiment.variants.iter().map(|variant| variant.label.as_str()).collect();
+    assert_eq!(
+        labels,
+        [
+            "defaults clusters=20",
+            "defaults clusters=1000",
+            "from-git clusters=20",
+            "from-git clusters=1000",
+            "bound clusters=20",
+            "bound clusters=1000"
+        ]
+    );
+    let [small, large] = [0, 1].map(|at| &experiment.variants[at].scenario.world.clusters);
+    let of = |clusters: &[ClusterSpec], kind: &str| {
+        clusters.iter().filter(|cluster| cluster.name.starts_with(kind)).cloned().collect::<Vec<_>>()
+    };
+    assert_eq!((of(small, "store-").len(), of(small, "dc-").len()), (18, 2));
+    assert_eq!((of(large, "store-").len(), of(large, "dc-").len()), (900, 100));
+    // Luck goes by name: the same clusters are as lucky in both fleets.
+    for kind in ["store-", "dc-"] {
+        assert!(of(large, kind).starts_with(&of(small, kind)));
+    }
+    let world = |text: &str| load_text(text).expect("a good experiment").variants[0].scenario.world.clone();
+    assert_eq!(
+        world(&text.replace("[20, 1000]", "[1000]")),
+        world(SKETCH),
+        "as if each name were written with its end"
+    );
+}
+
+#[test]
+fn one_group_may_be_swept_by_itself() {
+    let text = SKETCH.replace("store-{0001..0900}\"", "store-{0001..}\", clusters: 900").replace(
+        "sweep: {strategies.defaults.rancherFleet.maxUnavailable: [1, 5%, 10%, 25%, 50%, 100%]",
+        "sweep: {fleet.0.clusters: [0, 200]",
+    );
+    let experiment = load_text(&text).expect("a good experiment");
+    let sizes: Vec<(&str, usize)> = experiment.variants[..2]
+        .iter()
+        .map(|variant| (variant.label.as_str(), variant.scenario.world.clusters.len()))
+        .collect();
+    assert_eq!(sizes, [("defaults clusters=0", 100), ("defaults clusters=200", 300)]);
+}
+
+#[test]
 fn everything_that_can_be_written_can_be_read() {
     let text = r#"
 fleet: [{name: "x-{1..2}", region: eu, paused: true, registered: false}]
@@ -175,6 +230,34 @@ strategies:
     let Strategy::RancherFleet { strategy, .. } = &experiment.variants[1].scenario.strategy else { panic!("Fleet") };
     assert_eq!((strategy.manual_partitions().len(), strategy.max_new), (2, Some(20)), "in place and from the file");
     assert_eq!(experiment.variants[2].scenario.strategy, Strategy::Batches { size: CountOrPercent::Percent(10) });
+}
+
+#[test]
+fn a_precision_is_a_share_or_says_more() {
+    let load = |written: &str, overrides: Option<u32>| {
+        let folder = folder();
+        let file = folder.path().join("experiment.yaml");
+        fs::write(&file, SKETCH.replace("replicates: 20\n", written)).expect("written");
+        let experiment = load(&file, &Overrides { replicates: overrides, ..Overrides::default() });
+        let experiment = experiment.unwrap_or_else(|error| panic!("{error}"));
+        let precision = experiment.precision.expect("the file asks for one");
+        let of: Vec<&str> = precision.of.iter().map(|measure| measure.name).collect();
+        (experiment.replicates, precision.to.get(), of.join(" "), precision.max)
+    };
+    let both = || "completion_s peak_pulls".to_owned();
+    for (written, overrides, expected, why) in [
+        ("precision: 5%\n", None, (10, 0.05, both(), 200), "all defaults"),
+        ("replicates: 3\nprecision: 5 %\n", None, (10, 0.05, both(), 200), "never judged by fewer than ten"),
+        ("replicates: 30\nprecision: 5%\n", Some(300), (300, 0.05, both(), 300), "the command line has the fewest"),
+        (
+            "precision: {to: 2.5%, of: [registry.egress, t90], max: 40}\n",
+            None,
+            (10, 0.025, "egress_peak_1s_bytes_per_s t90_s".to_owned(), 40),
+            "measures by any of their names",
+        ),
+    ] {
+        assert_eq!(load(written, overrides), expected, "{why}");
+    }
 }
 
 #[test]

@@ -154,13 +154,13 @@ impl ApplicationController {
         if self.inbox.is_empty() { self.agenda.keys().next().map(|&(at, _)| at) } else { Some(SimTime::ZERO) }
     }
 
-    /// Whether all that is still to come are attempts without end on clusters that do not answer.
-    pub(super) fn is_hopeless(&self, view: &ApplicationSetView, is_online: &dyn Fn(ClusterId) -> bool) -> bool {
+    /// Whether all that is still to come are attempts without end on clusters that do not answer and never will.
+    pub(super) fn is_hopeless(&self, view: &ApplicationSetView, is_lost: &dyn Fn(ClusterId) -> bool) -> bool {
         let is_endless = |application: usize| {
             let operation = view.applications[application].live.as_ref().and_then(|live| live.operation);
             self.places[application].failed > 0
                 && operation.is_some_and(|operation| operation.retry_limit < 0)
-                && !is_online(ClusterId(application as u32))
+                && is_lost(ClusterId(application as u32))
         };
         let is_hopeless = |due: &Due| match *due {
             Due::AttemptEnds(application) => {

@@ -1,0 +1,313 @@
+//! What a study will take, and how far it has come: one line before the long part, and a bar on a terminal.
+//!
+//! Runs of different variants take very different times, so what is left is weighed: each remaining run by what runs of its
+//! variant took so far, or, before one has ended, by its events. None of it shows in results.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use fleetsim::record::{BINS_MAX, MEASURES, RunRecord};
+use fleetsim::study::{Job, Watch};
+use fleetsim::units::Bytes;
+use indicatif::{ProgressBar, ProgressState, ProgressStyle};
+
+use super::output;
+
+/// A study that takes longer than this is told of.
+const LONG: Duration = Duration::from_secs(10);
+
+/// Tells of a study on stderr.
+pub(super) struct Budget {
+    bar: ProgressBar,
+    state: Arc<Mutex<State>>,
+    /// The most runs that may be wanted, where that is not known before.
+    most: Option<u64>,
+}
+
+/// What is known of a study so far.
+#[derive(Debug)]
+struct State {
+    threads: usize,
+    /// Of each variant.
+    variants: Vec<Spent>,
+    running: HashMap<Job, Instant>,
+    is_told: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Spent {
+    at_hand: u32,
+    wanted: u32,
+    /// The detail of one run comes at the end.
+    detailed: bool,
+    /// Runs that were timed, and what they took.
+    timed: u32,
+    took: Duration,
+    /// Of its first run.
+    events: u64,
+}
+
+impl Budget {
+    /// For a study of `variants` on `threads` threads; `most` runs at most, where it may take more than is planned.
+    pub(super) fn new(variants: usize, threads: usize, most: Option<u64>) -> Self {
+        let state =
+            State { threads, variants: vec![Spent::default(); variants], running: HashMap::new(), is_told: false };
+        let state = Arc::new(Mutex::new(state));
+        let (of_runs, of_left) = (Arc::clone(&state), Arc::clone(&state));
+        let runs = move |_: &ProgressState, out: &mut dyn fmt::Write| {
+            let state = of_runs.lock().expect("no holder panics");
+            let (at_hand, wanted) = state.runs();
+            let _ = write!(out, "{at_hand}/{wanted} runs");
+        };
+        let left = move |_: &ProgressState, out: &mut dyn fmt::Write| {
+            if let Some(left) = of_left.lock().expect("no holder panics").left() {
+                let _ = write!(out, ", {} left", in_words(left));
+            }
+        };
+        let bar = ProgressBar::new(1).with_style(
+            ProgressStyle::with_template("simulating {wide_bar} {runs}{left}")
+                .expect("the template is well-formed")
+                .with_key("runs", runs)
+                .with_key("left", left),
+        );
+        bar.enable_steady_tick(Duration::from_millis(200));
+        Self { bar, state, most }
+    }
+
+    /// Takes the bar away.
+    pub(super) fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+
+    /// Changes the state, and draws the bar as full as the work is done. The bar asks for the state while it draws, so
+    /// it is drawn when nobody holds that.
+    fn update<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+        let mut state = self.state.lock().expect("no holder panics");
+        let told = change(&mut state);
+        let (done, left) = (state.done(), state.work_left());
+        drop(state);
+        self.bar.set_length(((done + left).as_millis() as u64).max(1));
+        self.bar.set_position(done.as_millis() as u64);
+        told
+    }
+}
+
+impl Watch for Budget {
+    fn round(&self, at_hand: &[u32], wanted: &[u32], firsts: &[&RunRecord]) {
+        let line = self.update(|state| {
+            for (variant, (&at_hand, &wanted)) in state.variants.iter_mut().zip(at_hand.iter().zip(wanted)) {
+                (variant.at_hand, variant.wanted) = (at_hand, wanted);
+            }
+            for (variant, first) in state.variants.iter_mut().zip(firsts) {
+                variant.events = first.run.events;
+            }
+            if firsts.is_empty() || std::mem::replace(&mut state.is_told, true) {
+                return None;
+            }
+            let left = state.left().filter(|left| *left > LONG)?;
+            Some(estimate(state, left, results_bytes(firsts, wanted), self.most))
+        });
+        if let Some(line) = line {
+            self.bar.suspend(|| output::err(&line));
+        }
+    }
+
+    fn begins(&self, job: Job) {
+        self.update(|state| state.running.insert(job, Instant::now()));
+    }
+
+    fn ended(&self, job: Job) {
+        self.update(|state| {
+            let took = state.running.remove(&job).map_or(Duration::ZERO, |began| began.elapsed());
+            state.ended(job, took);
+        });
+    }
+}
+
+impl State {
+    fn ended(&mut self, job: Job, took: Duration) {
+        let variant = &mut self.variants[job.variant()];
+        variant.timed += 1;
+        variant.took += took;
+        match job {
+            Job::Run(_) => variant.at_hand += 1,
+            Job::Detail(_) => variant.detailed = true,
+        }
+    }
+
+    /// Runs at hand, and wanted.
+    fn runs(&self) -> (u64, u64) {
+        let sum = |of: fn(&Spent) -> u32| self.variants.iter().map(|variant| u64::from(of(variant))).sum();
+        (sum(|variant| variant.at_hand), sum(|variant| variant.wanted))
+    }
+
+    /// What a run of this variant takes.
+    fn each(&self, variant: &Spent) -> Duration {
+        if variant.timed > 0 {
+            return variant.took / variant.timed;
+        }
+        let timed = self.variants.iter().filter(|other| other.timed > 0 && other.events > 0);
+        let (took, events) = timed.fold((Duration::ZERO, 0), |(took, events), other| {
+            (took + other.took, events + u64::from(other.timed) * other.events)
+        });
+        if events == 0 { Duration::ZERO } else { took.mul_f64(variant.events as f64 / events as f64) }
+    }
+
+    fn done(&self) -> Duration {
+        self.variants.iter().map(|variant| self.each(variant) * (variant.at_hand + u32::from(variant.detailed))).sum()
+    }
+
+    /// On one thread.
+    fn work_left(&self) -> Duration {
+        let runs = |variant: &Spent| variant.wanted.saturating_sub(variant.at_hand) + u32::from(!variant.detailed);
+        self.variants.iter().map(|variant| self.each(variant) * runs(variant)).sum()
+    }
+
+    /// Until the end, on all threads. `None` before a run has ended.
+    fn left(&self) -> Option<Duration> {
+        if self.variants.iter().all(|variant| variant.timed == 0) {
+            return None;
+        }
+        let running = self.running.iter().map(|(job, began)| {
+            let each = self.each(&self.variants[job.variant()]);
+            (each, began.elapsed().min(each))
+        });
+        let (mut spent, mut longest) = (Duration::ZERO, Duration::ZERO);
+        for (each, elapsed) in running {
+            spent += elapsed;
+            longest = longest.max(each - elapsed);
+        }
+        Some((self.work_left().saturating_sub(spent) / self.threads.max(1) as u32).max(longest))
+    }
+}
+
+/// What is ahead, in one line.
+fn estimate(state: &State, left: Duration, results: Bytes, most: Option<u64>) -> String {
+    let (at_hand, wanted) = state.runs();
+    let kept = if at_hand > state.variants.len() as u64 { format!(" ({at_hand} are kept)") } else { String::new() };
+    let s = |count: usize| if count == 1 { "" } else { "s" };
+    let more = match most {
+        Some(most) if most > wanted => {
+            let all = left.mul_f64(most.saturating_sub(at_hand) as f64 / wanted.saturating_sub(at_hand).max(1) as f64);
+            format!("; up to {most} runs, {}, for the precision", in_words(all))
+        }
+        _ => String::new(),
+    };
+    format!(
+        "{wanted} runs{kept} of {} variant{}: about {} on {} thread{}, {} of results{more}\n",
+        state.variants.len(),
+        s(state.variants.len()),
+        in_words(left),
+        state.threads,
+        s(state.threads),
+        rounded(results),
+    )
+}
+
+/// What the results folder will take, from the first run of every variant.
+fn results_bytes(firsts: &[&RunRecord], wanted: &[u32]) -> Bytes {
+    // Bytes of a row: averages over the results of the experiments 01, 02, 04 and 05 of this repository. Whole folders
+    // take 0.9 to 1.6 times of what is told.
+    const RUN: u64 = 350;
+    const SUMMARY: u64 = 250;
+    const BIN: u64 = 160;
+    const CLUSTER: u64 = 180;
+    const PASS: u64 = 80;
+    // Six charts as SVG and PNG: 0.2 MB each and what each variant adds.
+    const CHARTS: u64 = 1_200_000;
+    const CHARTS_OF_VARIANT: u64 = 150_000;
+    let tables = firsts.iter().zip(wanted).map(|(first, &wanted)| {
+        let bins = first.series.len().min(BINS_MAX) as u64;
+        RUN * u64::from(wanted)
+            + SUMMARY * MEASURES.len() as u64
+            + BIN * bins
+            + CLUSTER * first.run.targets
+            + PASS * first.run.passes
+            + CHARTS_OF_VARIANT
+    });
+    Bytes::new(CHARTS + tables.sum::<u64>())
+}
+
+/// In whole megabytes.
+fn rounded(bytes: Bytes) -> String {
+    format!("{} MB", (bytes.get() as f64 / 1e6).round().max(1.0))
+}
+
+/// A duration as people say it: `40 s`, `2 min`, `1.5 h`.
+fn in_words(duration: Duration) -> String {
+    let seconds = duration.as_secs_f64();
+    if seconds < 10.0 {
+        format!("{} s", seconds.ceil())
+    } else if seconds < 90.0 {
+        format!("{} s", (seconds / 5.0).round() * 5.0)
+    } else if seconds < 90.0 * 60.0 {
+        format!("{} min", (seconds / 60.0).round())
+    } else {
+        format!("{} h", (seconds / 1800.0).round() / 2.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn state(threads: usize, variants: &[Spent]) -> State {
+        State { threads, variants: variants.to_vec(), running: HashMap::new(), is_told: false }
+    }
+
+    #[test]
+    fn what_is_left_is_weighed_by_what_runs_of_the_variant_took() {
+        let spent = |at_hand, timed, seconds, events| Spent {
+            at_hand,
+            wanted: 20,
+            detailed: false,
+            timed,
+            took: Duration::from_secs(seconds),
+            events,
+        };
+        let mut state = state(2, &[spent(10, 5, 5, 1000), spent(20, 1, 60, 60_000), spent(0, 0, 0, 130)]);
+        // 11 · 1 s + 1 · 60 s + 21 runs of 130 events, at 65 s for 5 · 1 000 + 60 000 events: 0.13 s each. On two threads.
+        let left = state.left().expect("runs have ended");
+        assert!((left.as_secs_f64() - (11.0 + 60.0 + 21.0 * 0.13) / 2.0).abs() < 1e-6, "{left:?}");
+        assert_eq!(state.runs(), (30, 60));
+        state.ended(Job::Run((0, 10)), Duration::from_secs(7));
+        state.ended(Job::Detail(1), Duration::from_secs(60));
+        // Six runs took 12 s; nine and the detail are left.
+        let left = state.left().expect("runs have ended");
+        let each = 132.0 / (6.0 * 1000.0 + 2.0 * 60_000.0) * 130.0;
+        let expected = (10.0 * 2.0 + 21.0 * each) / 2.0;
+        assert!((left.as_secs_f64() - expected).abs() < 1e-3, "{left:?}, not {expected} s");
+    }
+
+    #[test]
+    fn nothing_is_said_before_a_run_has_ended() {
+        assert_eq!(state(4, &[Spent { wanted: 20, ..Spent::default() }]).left(), None);
+    }
+
+    #[test]
+    fn the_estimate_is_one_line() {
+        let variant = Spent { at_hand: 1, wanted: 20, timed: 1, took: Duration::from_secs(12), ..Spent::default() };
+        let state = state(2, &[variant; 8]);
+        // Nineteen runs and a detail of 12 s, of eight variants, on two threads: 960 s for 152 runs; 1592 would be 2.8 h.
+        let left = state.left().expect("runs have ended");
+        assert_eq!(
+            estimate(&state, left, Bytes::new(14_300_000), None),
+            "160 runs of 8 variants: about 16 min on 2 threads, 14 MB of results\n"
+        );
+        assert_eq!(
+            estimate(&state, left, Bytes::new(14_300_000), Some(1600)),
+            "160 runs of 8 variants: about 16 min on 2 threads, 14 MB of results; up to 1600 runs, 3 h, for the precision\n"
+        );
+    }
+
+    #[test]
+    fn durations_are_short_words() {
+        for (seconds, words) in
+            [(0.2, "1 s"), (9.9, "10 s"), (43.0, "45 s"), (95.0, "2 min"), (5000.0, "83 min"), (9000.0, "2.5 h")]
+        {
+            assert_eq!(in_words(Duration::from_secs_f64(seconds)), words);
+        }
+    }
+}

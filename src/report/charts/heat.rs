@@ -1,0 +1,289 @@
+//! Two settings at once: a cell for each pair of values, shaded by the median over runs, the number in it.
+//!
+//! The sides are the two swept paths with the most values; where one path of the world is swept for several strategies,
+//! the strategies are the other side. Whatever else varies gets rows of maps of its own. Dark is more, in one hue, so that
+//! grey tells the same; cells without a finished run are hatched.
+
+use crate::report::data::{Results, Variant, extent};
+use crate::report::format::{RateUnit, count, time};
+use crate::report::frame::{FOOTER, TOP, page, write, write_bold};
+use crate::report::scene::{Align, Point, Scene, Stroke};
+use crate::report::style::{AXIS, INK, LABEL, MARGIN, MUTED, PAGE_WIDTH, SMALL, WHITE, shade};
+use crate::report::swept::Axis;
+use crate::report::text::{Weight, fitted_name, text_width};
+
+/// Values that span more than this factor are shaded by their logarithm.
+const LOG_FROM: f64 = 10.0;
+/// Most columns of a map beside which there is room for a third one.
+const THREE_MAPS: usize = 4;
+/// Most columns of a map; beyond, the other side is laid along it.
+const COLUMNS_MAX: usize = 7;
+const CELL: f64 = 34.0;
+/// Distance between maps.
+const GAP: f64 = 26.0;
+/// Widest name of a row.
+const ROW_NAME: f64 = 170.0;
+/// Sizes of the numbers: the first that fits its cell.
+const SIZES: [f64; 4] = [LABEL, SMALL, 11.0, 10.0];
+/// Shades darker than this bear white text.
+const DARK: f64 = 0.66;
+/// Values that differ by less than this share are alike.
+const ALIKE: f64 = 0.01;
+
+/// The row or column of a variant; `None` where it is on no map.
+type Place<'s> = Box<dyn Fn(&Variant<'_>) -> Option<usize> + 's>;
+
+/// What a side of the maps stands for.
+struct Side<'s> {
+    title: String,
+    labels: Vec<String>,
+    of: Place<'s>,
+}
+
+/// What a column of maps shows.
+struct Measure {
+    name: &'static str,
+    title: String,
+    low: f64,
+    high: f64,
+    text: Box<dyn Fn(f64) -> String>,
+}
+
+/// The variants of one row of maps.
+struct Group<'v, 'r> {
+    name: String,
+    key: Vec<String>,
+    variants: Vec<&'v Variant<'r>>,
+}
+
+/// Draws the chart. `None` where no two settings vary together.
+pub(in crate::report) fn draw(results: &Results) -> Option<Scene> {
+    let variants = results.variants();
+    let axes = Axis::all(&variants);
+    let (sides, rest) = sides(&axes, &variants)?;
+    let groups = groups(&sides, &rest, &variants);
+    let [x, y] = laid_out(sides);
+    let shown: Vec<&Variant<'_>> = groups.iter().flat_map(|group| group.variants.iter().copied()).collect();
+    let mut measures = measures(&shown);
+    if x.labels.len() > THREE_MAPS {
+        measures.truncate(2);
+    }
+    let fitted = |label: &String| fitted_name(label, SMALL, Weight::Regular, ROW_NAME);
+    let rows: Vec<String> = y.labels.iter().map(fitted).collect();
+    let names = rows.iter().map(|name| text_width(name, SMALL, Weight::Regular)).fold(30.0, f64::max);
+    let left = MARGIN + names + 12.0;
+    let maps = measures.len() as f64;
+    let width = (PAGE_WIDTH - MARGIN - left - GAP * (maps - 1.0)) / maps;
+    let cell = width / x.labels.len() as f64;
+    let heading = if groups.len() > 1 { 26.0 } else { 0.0 };
+    let block = heading + 20.0 + CELL * rows.len() as f64 + 14.0;
+    let top = TOP + 46.0;
+    let height = top + block * groups.len() as f64 + 24.0 + FOOTER;
+    let subtitle = format!("{}; medians over runs; hatched: no run finished; dark: more", extent(&variants));
+    let title = format!("Medians by {} and {}", y.title, x.title);
+    let mut scene = page(&results.provenance, &title, &subtitle, height);
+    for (at, measure) in measures.iter().enumerate() {
+        key(&mut scene, measure, (left + (width + GAP) * at as f64, TOP), width);
+    }
+    for (at, group) in groups.iter().enumerate() {
+        let top = top + block * at as f64;
+        if groups.len() > 1 {
+            let name = fitted_name(&group.name, LABEL, Weight::Bold, PAGE_WIDTH - 2.0 * MARGIN);
+            write_bold(&mut scene, &name, (MARGIN, top + 12.0), LABEL, INK);
+        }
+        let top = top + heading + 20.0;
+        for (row, name) in rows.iter().enumerate() {
+            let middle = top + CELL * (row as f64 + 0.5);
+            write(&mut scene, name, (left - 10.0, middle + 4.2), SMALL, INK, Align::Right);
+        }
+        for (at, measure) in measures.iter().enumerate() {
+            let corner = (left + (width + GAP) * at as f64, top);
+            for (column, label) in x.labels.iter().enumerate() {
+                let label = fitted_name(label, SMALL, Weight::Regular, cell - 4.0);
+                let middle = corner.0 + cell * (column as f64 + 0.5);
+                write(&mut scene, &label, (middle, top - 6.0), SMALL, MUTED, Align::Middle);
+            }
+            for variant in &group.variants {
+                let (Some(column), Some(row)) = ((x.of)(variant), (y.of)(variant)) else { continue };
+                let corner = (corner.0 + cell * column as f64, corner.1 + CELL * row as f64);
+                draw_cell(&mut scene, measure, variant, corner, cell);
+            }
+        }
+    }
+    let middle = f64::midpoint(left, PAGE_WIDTH - MARGIN);
+    let axes = format!("across: {}; down: {}", x.title, y.title);
+    let axes = fitted_name(&axes, SMALL, Weight::Regular, PAGE_WIDTH - 2.0 * MARGIN - left);
+    write(&mut scene, &axes, (middle, height - FOOTER - 12.0), SMALL, INK, Align::Middle);
+    Some(scene)
+}
+
+/// The two sides, and the other swept paths. `None` where there are no two that some strategy has both.
+fn sides<'s>(axes: &'s [Axis<'s>], variants: &[Variant<'_>]) -> Option<([Side<'s>; 2], Vec<&'s Axis<'s>>)> {
+    let together = |a: &Axis<'_>, b: &Axis<'_>| {
+        variants.iter().any(|variant| a.value_of(variant).is_some() && b.value_of(variant).is_some())
+    };
+    let mut pairs: Vec<(usize, usize)> = (0..axes.len())
+        .flat_map(|b| (0..b).map(move |a| (a, b)))
+        .filter(|&(a, b)| together(&axes[a], &axes[b]))
+        .collect();
+    // Stable, so that of equals the first of the sweep is taken.
+    pairs.sort_by_key(|&(a, b)| std::cmp::Reverse(axes[a].values.len() * axes[b].values.len()));
+    if let Some(&(a, b)) = pairs.first() {
+        let rest = axes.iter().filter(|axis| axis.path != axes[a].path && axis.path != axes[b].path).collect();
+        return Some(([side(&axes[a]), side(&axes[b])], rest));
+    }
+    let axis = axes.iter().find(|axis| !axis.path.starts_with("strategies."))?;
+    let mut strategies: Vec<String> = Vec::new();
+    for variant in variants.iter().filter(|variant| axis.value_of(variant).is_some()) {
+        if !strategies.contains(&variant.info.strategy) {
+            strategies.push(variant.info.strategy.clone());
+        }
+    }
+    if strategies.len() < 2 {
+        return None;
+    }
+    let labels = strategies.clone();
+    let of = move |variant: &Variant<'_>| strategies.iter().position(|name| *name == variant.info.strategy);
+    let rest = axes.iter().filter(|other| other.path != axis.path).collect();
+    Some(([side(axis), Side { title: "strategy".to_owned(), labels, of: Box::new(of) }], rest))
+}
+
+fn side<'s>(axis: &'s Axis<'s>) -> Side<'s> {
+    Side {
+        title: axis.subject(),
+        labels: axis.values.iter().map(|value| axis.label_with_unit(value)).collect(),
+        of: Box::new(|variant| axis.value_of(variant)),
+    }
+}
+
+/// Which side is laid across, and which down: the one with more values across, where its labels have room.
+fn laid_out([a, b]: [Side<'_>; 2]) -> [Side<'_>; 2] {
+    let (more, fewer) = if a.labels.len() >= b.labels.len() { (a, b) } else { (b, a) };
+    let room = (PAGE_WIDTH - 2.0 * MARGIN - GAP - 90.0) / 2.0 / more.labels.len() as f64 - 4.0;
+    let fit = more.labels.iter().all(|label| text_width(label, SMALL, Weight::Regular) <= room);
+    if more.labels.len() <= COLUMNS_MAX && fit { [more, fewer] } else { [fewer, more] }
+}
+
+fn groups<'v, 'r>(sides: &[Side<'_>; 2], rest: &[&Axis<'_>], variants: &'v [Variant<'r>]) -> Vec<Group<'v, 'r>> {
+    let on_map = |variant: &&Variant<'_>| sides.iter().all(|side| (side.of)(variant).is_some());
+    let by_strategy = sides.iter().all(|side| side.title != "strategy");
+    let mut groups: Vec<Group<'v, 'r>> = Vec::new();
+    for variant in variants.iter().filter(on_map) {
+        let strategy = if by_strategy { variant.info.strategy.clone() } else { String::new() };
+        let others = rest.iter().map(|axis| {
+            let value = axis
+                .value_of(variant)
+                .map(|at| format!("{}: {}", axis.subject(), axis.label_with_unit(&axis.values[at])));
+            value.unwrap_or_default()
+        });
+        let key: Vec<String> = std::iter::once(strategy).chain(others).collect();
+        match groups.iter_mut().find(|group| group.key == key) {
+            Some(group) => group.variants.push(variant),
+            None => groups.push(Group { name: String::new(), key, variants: vec![variant] }),
+        }
+    }
+    let alike = groups.iter().all(|group| group.key[0] == groups[0].key[0]);
+    for group in &mut groups {
+        let skipped = usize::from(alike && group.key.len() > 1);
+        let parts = group.key.iter().skip(skipped).filter(|part| !part.is_empty());
+        group.name = parts.cloned().collect::<Vec<_>>().join(", ");
+    }
+    groups
+}
+
+fn measures(variants: &[&Variant<'_>]) -> Vec<Measure> {
+    let medians = |name: &str| variants.iter().filter_map(|variant| variant.median(name)).collect::<Vec<f64>>();
+    let measure = |name: &'static str, title: &str, text: Box<dyn Fn(f64) -> String>| {
+        let values = medians(name);
+        let low = values.iter().copied().fold(f64::INFINITY, f64::min);
+        let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        Measure { name, title: title.to_owned(), low, high, text }
+    };
+    let egress = "egress_peak_1s_bytes_per_s";
+    let unit = RateUnit::for_max(medians(egress).into_iter().fold(0.0, f64::max));
+    vec![
+        measure("completion_s", "completion time", Box::new(time)),
+        measure("peak_pulls", "most image pulls at once", Box::new(count)),
+        measure(egress, "most egress over 1 s", Box::new(move |rate| unit.text(rate))),
+    ]
+}
+
+impl Measure {
+    fn alike(&self) -> bool {
+        self.high - self.low <= ALIKE * self.high
+    }
+
+    /// Between 0 for the least and 1 for the greatest; in the middle where all are alike.
+    fn share(&self, value: f64) -> f64 {
+        if self.alike() {
+            return 0.3;
+        }
+        if self.low > 0.0 && self.high > LOG_FROM * self.low {
+            return libm::log(value / self.low) / libm::log(self.high / self.low);
+        }
+        (value - self.low) / (self.high - self.low)
+    }
+}
+
+/// The measure's name, and its shades from the least to the greatest value.
+fn key(scene: &mut Scene, measure: &Measure, (left, top): Point, width: f64) {
+    write_bold(scene, &measure.title, (left, top), LABEL, INK);
+    if measure.low > measure.high {
+        write(scene, "no run finished", (left, top + 20.0), SMALL, MUTED, Align::Left);
+        return;
+    }
+    let low = (measure.text)(measure.low);
+    write(scene, &low, (left, top + 20.0), SMALL, MUTED, Align::Left);
+    if !measure.alike() {
+        let start = left + text_width(&low, SMALL, Weight::Regular) + 8.0;
+        let step = ((width - 170.0) / 24.0).clamp(2.0, 5.0);
+        for at in 0..24 {
+            let x = start + step * f64::from(at);
+            scene.rectangle((x, top + 10.0), (x + step, top + 22.0), shade(f64::from(at) / 23.0), 1.0);
+        }
+        let end = start + 24.0 * step + 8.0;
+        write(scene, &(measure.text)(measure.high), (end, top + 20.0), SMALL, MUTED, Align::Left);
+    }
+}
+
+fn draw_cell(scene: &mut Scene, measure: &Measure, variant: &Variant<'_>, (left, top): Point, width: f64) {
+    let (right, bottom) = (left + width - 1.5, top + CELL - 1.5);
+    let (finished, runs) = (variant.finished(), variant.runs.len());
+    let median = variant.median(measure.name);
+    let share = median.map_or(0.0, |median| measure.share(median));
+    if median.is_some() {
+        scene.rectangle((left, top), (right, bottom), shade(share), 1.0);
+    }
+    let colour = if share > DARK { WHITE } else { INK };
+    if finished == 0 {
+        hatch(scene, [left, top, right, bottom], if median.is_some() { colour } else { AXIS });
+    }
+    let mut lines = vec![median.map_or_else(|| format!("0 of {runs} runs"), |median| (measure.text)(median))];
+    if finished > 0 && finished < runs {
+        lines.push(format!("{finished} of {runs} runs"));
+    }
+    let (x, middle) = (f64::midpoint(left, right), f64::midpoint(top, bottom));
+    for (at, line) in lines.iter().enumerate() {
+        let fits = |size: &f64| text_width(line, *size, Weight::Regular) <= width - 5.0;
+        let Some(size) = SIZES.into_iter().skip(2 * at).find(fits) else { continue };
+        let half = text_width(line, size, Weight::Regular) / 2.0;
+        let baseline = if lines.len() == 1 { middle + 0.36 * size } else { middle - 2.5 + 14.0 * at as f64 };
+        if finished == 0 {
+            let ground = if median.is_some() { shade(share) } else { WHITE };
+            scene.rectangle((x - half - 3.0, baseline - size), (x + half + 3.0, baseline + 4.0), ground, 1.0);
+        }
+        write(scene, line, (x, baseline), size, if median.is_some() { colour } else { INK }, Align::Middle);
+    }
+}
+
+/// Slanted lines over a rectangle.
+fn hatch(scene: &mut Scene, [left, top, right, bottom]: [f64; 4], colour: crate::report::style::Colour) {
+    let height = bottom - top;
+    let mut start = left - height + 4.0;
+    while start < right {
+        // From the lower end at `start` upwards to the right, cut at both sides.
+        let (from, to) = (start.max(left), (start + height).min(right));
+        scene.line((from, bottom - (from - start)), (to, bottom - (to - start)), Stroke::solid(colour, 0.8));
+        start += 8.0;
+    }
+}

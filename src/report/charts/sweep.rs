@@ -1,0 +1,359 @@
+//! What a swept setting does: the peaks of pulls and egress, and the completion time, against its values.
+//!
+//! One chart a swept path; one line a strategy and choice of the other swept settings. A line joins medians over runs, the
+//! shade holds 90 % of all runs, whiskers are 95 % intervals of the median. Values that are no quantities are spaced
+//! evenly, and their dots stand side by side. Runs that did not finish are counted in a strip above the completion times.
+
+use crate::report::axis::{Scale, Tick};
+use crate::report::charts::panel::{Panel, completion, egress, pulls};
+use crate::report::data::{Results, Variant, extent};
+use crate::report::frame::{Area, FOOTER, TOP, bottom_axis, page, value_axis, write, write_bold};
+use crate::report::scene::{Align, Point, Scene, Stroke};
+use crate::report::style::{
+    AXIS, Colour, GRID, INK, LABEL, MARGIN, MUTED, PAGE_WIDTH, SMALL, WHITE, series_colour, series_dash,
+};
+use crate::report::swept::{Axis, Line};
+use crate::report::text::{Weight, fitted, fitted_name, text_width};
+
+/// Most lines that have a shade each; more would hide each other.
+const SHADED_MAX: usize = 4;
+/// Height of a panel, at least.
+const PANEL: f64 = 168.0;
+/// Height of a line's label.
+const LABEL_LINE: f64 = 16.0;
+/// Room above a panel.
+const ABOVE: f64 = 34.0;
+/// Height of a row of the strip for unfinished runs.
+const STRIP_ROW: f64 = 17.0;
+/// Room for the second line of labels below the last panel.
+const SECOND_LINE: f64 = 14.0;
+/// Room for a word: with less, only some of the labels are written.
+const WORD: f64 = 44.0;
+/// Widest label of a line.
+const NAME: f64 = 210.0;
+
+/// Draws a chart for each swept path that a line can be drawn along, with the names of their files.
+pub(in crate::report) fn draw_all(results: &Results) -> Vec<(String, Scene)> {
+    let variants = results.variants();
+    let axes = Axis::all(&variants);
+    let charts: Vec<(&Axis<'_>, Scene)> =
+        axes.iter().filter_map(|axis| Some((axis, draw(results, axis, &axes, &variants)?))).collect();
+    let alone = charts.len() == 1;
+    let mut names: Vec<String> = Vec::new();
+    for (axis, _) in &charts {
+        let name = if alone { "sweep".to_owned() } else { format!("sweep-{}", file_name(axis.name)) };
+        let taken = names.iter().filter(|other| **other == name).count();
+        names.push(if taken == 0 { name } else { format!("{name}-{}", names.len() + 1) });
+    }
+    names.into_iter().zip(charts).map(|(name, (_, scene))| (name, scene)).collect()
+}
+
+/// A setting's name with nothing that a file's name or a link should not have.
+fn file_name(name: &str) -> String {
+    let plain: String = name.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '-' }).collect();
+    plain.split('-').filter(|part| !part.is_empty()).collect::<Vec<_>>().join("-")
+}
+
+fn draw(results: &Results, axis: &Axis<'_>, axes: &[Axis<'_>], variants: &[Variant<'_>]) -> Option<Scene> {
+    let lines = axis.lines(axes, variants);
+    if lines.iter().all(|line| line.points.len() < 2) {
+        return None;
+    }
+    let names: Vec<String> = lines.iter().map(|line| fitted_name(&line.name, LABEL, Weight::Bold, NAME)).collect();
+    let widest = names.iter().map(|name| text_width(name, LABEL, Weight::Bold)).fold(60.0, f64::max);
+    let stragglers: Vec<usize> =
+        (0..lines.len()).filter(|&at| lines[at].points.iter().any(|(_, v)| unfinished(v))).collect();
+    let strip = STRIP_ROW * stragglers.len() as f64 + if stragglers.is_empty() { 0.0 } else { 8.0 };
+    let panel = PANEL.max(LABEL_LINE * lines.len() as f64);
+    let top = TOP + 30.0;
+    let left = MARGIN + 56.0;
+    let right = PAGE_WIDTH - MARGIN - widest - 34.0;
+    let area = |at: usize| {
+        let top = top + (panel + ABOVE) * at as f64 + if at == 2 { strip } else { 0.0 };
+        Area { left, top, right, bottom: top + panel }
+    };
+    let shown: Vec<&Variant<'_>> =
+        lines.iter().flat_map(|line| line.points.iter().map(|(_, variant)| *variant)).collect();
+    let panels = [pulls(&shown, area(0)), egress(&shown, area(1)), completion(&shown, area(2))];
+    let drawing = Drawing { axis, lines: &lines, names: &names, x: axis.scale(left + 30.0, right - 30.0) };
+
+    let marks = if lines.len() > SHADED_MAX || !axis.numeric { "bar" } else { "shade" };
+    let subtitle =
+        format!("{}; dot: median over runs, whisker: its 95 % interval, {marks}: p5–p95 of the runs", extent(variants));
+    let title = format!("Effect of {}", axis.subject());
+    let mut scene = page(&results.provenance, &title, &subtitle, area(2).bottom + 58.0 + second_line(axis) + FOOTER);
+    for (at, panel) in panels.iter().enumerate() {
+        drawing.panel(&mut scene, area(at), panel, at == 2);
+    }
+    drawing.strip(&mut scene, &stragglers, area(2));
+    Some(scene)
+}
+
+/// Labels of values that are no quantities may need a second line.
+fn second_line(axis: &Axis<'_>) -> f64 {
+    if axis.values.iter().any(|value| value.label.contains('(')) && !axis.numeric { SECOND_LINE } else { 0.0 }
+}
+
+fn unfinished(variant: &Variant<'_>) -> bool {
+    variant.finished() < variant.runs.len()
+}
+
+struct Drawing<'d> {
+    axis: &'d Axis<'d>,
+    lines: &'d [Line<'d, 'd>],
+    names: &'d [String],
+    x: Scale,
+}
+
+impl Drawing<'_> {
+    /// Where a line's dot stands. Evenly spaced values have room beside each other's dots.
+    fn at(&self, line: usize, value: usize) -> f64 {
+        let x = self.x.at(self.axis.values[value].place);
+        if self.axis.numeric {
+            return x;
+        }
+        let room = (self.x.to - self.x.from) / (self.axis.values.len() - 1) as f64;
+        let step = (0.62 * room / self.lines.len() as f64).min(14.0);
+        x + step * (line as f64 - (self.lines.len() - 1) as f64 / 2.0)
+    }
+
+    fn panel(&self, scene: &mut Scene, area: Area, panel: &Panel, last: bool) {
+        for value in &self.axis.values {
+            let x = self.x.at(value.place);
+            scene.line((x, area.top), (x, area.bottom), Stroke::solid(GRID, 1.0));
+        }
+        value_axis(scene, area, &panel.scale, &panel.ticks, "");
+        // Above the strip, where there is one.
+        let title = fitted(&panel.title, SMALL, Weight::Regular, area.right - MARGIN);
+        let strip = if last { self.strip_height() } else { 0.0 };
+        write(scene, &title, (MARGIN, area.top - strip - 12.0), SMALL, INK, Align::Left);
+        if last {
+            self.bottom(scene, area);
+        } else {
+            bottom_axis(scene, area, &self.x, &[], "");
+        }
+        self.capacities(scene, panel, area);
+        for at in 0..self.lines.len() {
+            self.spread(scene, at, panel);
+        }
+        for at in 0..self.lines.len() {
+            self.line(scene, at, panel);
+        }
+        self.labels(scene, area, panel);
+    }
+
+    /// The axis of the swept setting, below the last panel.
+    fn bottom(&self, scene: &mut Scene, area: Area) {
+        let room = (self.x.to - self.x.from) / (self.axis.values.len() - 1) as f64 - 6.0;
+        let title_at = area.bottom + 40.0 + second_line(self.axis);
+        let middle = f64::midpoint(area.left, area.right);
+        write(scene, &self.axis.title, (middle, title_at), SMALL, INK, Align::Middle);
+        if self.axis.numeric || room < WORD {
+            return bottom_axis(scene, area, &self.x, &thinned(&self.axis.ticks(), &self.x), "");
+        }
+        let (ticks, below) = in_two_lines(&self.axis.ticks(), room);
+        bottom_axis(scene, area, &self.x, &ticks, "");
+        for tick in &below {
+            let at = (self.x.at(tick.value), area.bottom + 19.0 + SECOND_LINE);
+            write(scene, &tick.label, at, SMALL, MUTED, Align::Middle);
+        }
+    }
+
+    fn strip_height(&self) -> f64 {
+        let rows = self.lines.iter().filter(|line| line.points.iter().any(|(_, variant)| unfinished(variant))).count();
+        if rows == 0 { 0.0 } else { STRIP_ROW * rows as f64 + 8.0 }
+    }
+
+    /// The parts of a line between values that have no median, as no run finished.
+    fn pieces(&self, at: usize, panel: &Panel) -> Vec<Vec<[f64; 6]>> {
+        let points: Vec<Option<[f64; 6]>> =
+            self.lines[at].points.iter().map(|point| self.place(at, panel, point)).collect();
+        points.split(Option::is_none).map(|piece| piece.iter().copied().flatten().collect()).collect()
+    }
+
+    /// All points of a line that have a median.
+    fn places(&self, at: usize, panel: &Panel) -> Vec<[f64; 6]> {
+        self.pieces(at, panel).into_iter().flatten().collect()
+    }
+
+    /// Where a point is drawn: x, then the y of its median, 5th and 95th percentile, and the ends of the interval.
+    fn place(&self, at: usize, panel: &Panel, (value, variant): &(usize, &Variant<'_>)) -> Option<[f64; 6]> {
+        let row = variant.summary(panel.measure)?;
+        let median = row.median?;
+        let y = |value: Option<f64>| panel.scale.at(value.unwrap_or(median));
+        let x = self.at(at, *value);
+        Some([x, y(row.median), y(row.p5), y(row.p95), y(row.median_ci95_low), y(row.median_ci95_high)])
+    }
+
+    fn spread(&self, scene: &mut Scene, at: usize, panel: &Panel) {
+        let colour = series_colour(at);
+        for piece in self.pieces(at, panel) {
+            if self.axis.numeric && self.lines.len() <= SHADED_MAX && piece.len() > 1 {
+                let upper = piece.iter().map(|&[x, _, _, p95, ..]| (x, p95));
+                let lower = piece.iter().rev().map(|&[x, _, p5, ..]| (x, p5));
+                scene.area(upper.chain(lower).collect(), colour, 0.2);
+            } else {
+                for [x, _, p5, p95, ..] in piece {
+                    scene.rectangle((x - 4.0, p95), (x + 4.0, p5), colour, 0.28);
+                }
+            }
+        }
+    }
+
+    fn line(&self, scene: &mut Scene, at: usize, panel: &Panel) {
+        let colour = series_colour(at);
+        let places = self.places(at, panel);
+        let dash = if self.lines.len() > 1 { series_dash(at) } else { &[] };
+        let width = if self.axis.numeric { 2.0 } else { 1.0 };
+        for piece in self.pieces(at, panel) {
+            scene.path(piece.iter().map(|&[x, median, ..]| (x, median)).collect(), Stroke { colour, width, dash });
+        }
+        for [x, median, _, _, low, high] in places {
+            for end in [low, high] {
+                scene.line((x - 4.0, end), (x + 4.0, end), Stroke::solid(colour, 1.3));
+            }
+            scene.line((x, low), (x, high), Stroke::solid(colour, 1.3));
+            mark(scene, (x, median), at, colour);
+        }
+    }
+
+    /// The names at the right, each led to the end of its line, in the order of those ends.
+    fn labels(&self, scene: &mut Scene, area: Area, panel: &Panel) {
+        let end = |at: usize| self.places(at, panel).last().map(|&[x, median, ..]| (at, (x, median)));
+        let mut ends: Vec<(usize, Point)> = (0..self.lines.len()).filter_map(end).collect();
+        ends.sort_by(|a, b| a.1.1.total_cmp(&b.1.1).then(a.0.cmp(&b.0)));
+        let wished: Vec<f64> = ends.iter().map(|(_, (_, y))| *y).collect();
+        let places = spaced(&wished, LABEL_LINE, area.top, area.bottom);
+        for ((at, (x, y)), place) in ends.into_iter().zip(places) {
+            let left = area.right + 14.0;
+            scene.path(vec![(x + 7.0, y), (area.right, y), (left + 2.0, place)], Stroke::solid(AXIS, 0.7));
+            mark(scene, (left + 8.0, place), at, series_colour(at));
+            write_bold(scene, &self.names[at], (left + 18.0, place + 4.5), LABEL, INK);
+        }
+    }
+
+    /// The capacities of the registry's link.
+    fn capacities(&self, scene: &mut Scene, panel: &Panel, area: Area) {
+        for capacity in &panel.capacities {
+            let y = panel.scale.at(*capacity);
+            scene.line((area.left, y), (area.right, y), Stroke { colour: INK, width: 1.2, dash: &[6.0, 4.0] });
+        }
+    }
+
+    /// A row for each line with unfinished runs: how many finished, above each value.
+    fn strip(&self, scene: &mut Scene, stragglers: &[usize], area: Area) {
+        if stragglers.is_empty() {
+            return;
+        }
+        let top = area.top - 4.0 - STRIP_ROW * stragglers.len() as f64;
+        scene.rectangle((area.left, top - 1.0), (area.right, area.top - 5.0), GRID, 0.45);
+        let room = (self.x.to - self.x.from) / (self.axis.values.len() - 1).max(1) as f64;
+        for (row, &at) in stragglers.iter().enumerate() {
+            let y = top + STRIP_ROW * (row as f64 + 0.5);
+            let left = area.right + 14.0;
+            mark(scene, (left + 8.0, y), at, series_colour(at));
+            write(scene, &self.names[at], (left + 18.0, y + 4.0), SMALL, MUTED, Align::Left);
+            let mut taken = f64::NEG_INFINITY;
+            for (value, variant) in self.lines[at].points.iter().filter(|(_, variant)| unfinished(variant)) {
+                let x = self.x.at(self.axis.values[*value].place);
+                let text = format!("{} of {}", variant.finished(), variant.runs.len());
+                let half = text_width(&text, SMALL, Weight::Regular) / 2.0;
+                if x - half > taken && room > 12.0 {
+                    write(scene, &text, (x, y + 4.0), SMALL, INK, Align::Middle);
+                    taken = x + half + 4.0;
+                } else {
+                    scene.dot((x, y), 3.0, INK, 1.0);
+                    scene.dot((x, y), 1.6, WHITE, 1.0);
+                    taken = taken.max(x + 4.0);
+                }
+            }
+        }
+        let title = "runs finished, where not all did";
+        let width = text_width(title, SMALL, Weight::Regular);
+        write(scene, title, (area.right - width, top - 7.0), SMALL, MUTED, Align::Left);
+    }
+}
+
+/// A line's mark: four forms in turn, so that lines are told apart in grey.
+fn mark(scene: &mut Scene, (x, y): Point, line: usize, colour: Colour) {
+    let around = |r: f64, scene: &mut Scene, colour: Colour| {
+        let outline = match line % 4 {
+            0 => return scene.dot((x, y), r, colour, 1.0),
+            1 => vec![
+                (x - 0.88 * r, y - 0.88 * r),
+                (x + 0.88 * r, y - 0.88 * r),
+                (x + 0.88 * r, y + 0.88 * r),
+                (x - 0.88 * r, y + 0.88 * r),
+            ],
+            2 => vec![(x, y - 1.25 * r), (x + 1.15 * r, y + 0.85 * r), (x - 1.15 * r, y + 0.85 * r)],
+            _ => vec![(x, y - 1.3 * r), (x + 1.3 * r, y), (x, y + 1.3 * r), (x - 1.3 * r, y)],
+        };
+        scene.area(outline, colour, 1.0);
+    };
+    around(5.6, scene, WHITE);
+    around(4.4, scene, colour);
+    if line / 4 % 2 == 1 {
+        around(2.0, scene, WHITE);
+    }
+}
+
+/// Places at least `apart` from each other between `top` and `bottom`, near the wished ones, which are sorted.
+fn spaced(wished: &[f64], apart: f64, top: f64, bottom: f64) -> Vec<f64> {
+    let mut places = wished.to_vec();
+    let mut least = top;
+    for place in &mut places {
+        *place = place.max(least);
+        least = *place + apart;
+    }
+    let mut most = bottom;
+    for place in places.iter_mut().rev() {
+        *place = place.min(most);
+        most = *place - apart;
+    }
+    places
+}
+
+/// Ticks whose labels have room; the others keep their place and lose their label.
+fn thinned(ticks: &[Tick], x: &Scale) -> Vec<Tick> {
+    let mut taken = f64::NEG_INFINITY;
+    let label = |tick: &Tick| {
+        let half = text_width(&tick.label, SMALL, Weight::Regular) / 2.0;
+        let at = x.at(tick.value);
+        if at - half < taken {
+            return Tick { label: String::new(), ..tick.clone() };
+        }
+        taken = at + half + 6.0;
+        tick.clone()
+    };
+    ticks.iter().map(label).collect()
+}
+
+/// Labels of evenly spaced values in the room that each has: what a value has in parentheses goes to a second line.
+fn in_two_lines(ticks: &[Tick], room: f64) -> (Vec<Tick>, Vec<Tick>) {
+    let with = |tick: &Tick, text: &str| Tick { label: fitted(text, SMALL, Weight::Regular, room), ..tick.clone() };
+    let parts = |tick: &Tick| {
+        let at = tick.label.find('(').filter(|_| text_width(&tick.label, SMALL, Weight::Regular) > room);
+        let (first, second) = tick.label.split_at(at.unwrap_or(tick.label.len()));
+        (with(tick, first), with(tick, second))
+    };
+    ticks.iter().map(parts).unzip()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_are_pushed_apart_no_further_than_they_must() {
+        let text = |places: Vec<f64>| places.iter().map(f64::to_string).collect::<Vec<_>>().join(" ");
+        assert_eq!(text(spaced(&[10.0, 50.0], 16.0, 0.0, 100.0)), "10 50");
+        assert_eq!(text(spaced(&[10.0, 12.0, 90.0], 16.0, 0.0, 100.0)), "10 26 90");
+        assert_eq!(text(spaced(&[90.0, 99.0], 16.0, 0.0, 100.0)), "84 100", "the lowest stays on the plot");
+    }
+
+    #[test]
+    fn a_setting_gives_a_plain_name_of_a_file() {
+        assert_eq!(file_name("strategies.a.rancherFleet.maxUnavailable"), "strategies-a-rancherFleet-maxUnavailable");
+        assert_eq!(file_name("fleet[0].downlink"), "fleet-0-downlink");
+    }
+}

@@ -1,0 +1,259 @@
+//! What a sweep varied: each swept path with its values in order, and the lines that the variants make along it.
+//!
+//! Values are put on a numeric scale where all of them are quantities of one kind. A value that only changes the fleet,
+//! such as a pattern of names, is told by the number of clusters it makes. Counts beside shares, such as `1` beside `5%`,
+//! are compared as clusters where all runs have as many. Everything else stays text, in the experiment's order.
+
+use super::axis::{Kind, Scale, Tick};
+use super::data::Variant;
+use super::format::count;
+use crate::record::Setting;
+use crate::units::text::{parse_bytes, parse_duration, parse_per_second, parse_rate};
+use crate::units::{BytesPerSec, PerSecond, SimDuration};
+
+/// Values that span this factor are put on a logarithmic axis.
+const LOG_FROM: f64 = 10.0;
+/// Neighbours closer than this share of an axis could not be told apart; the values are then spaced evenly.
+const GAP_MIN: f64 = 0.015;
+
+/// One swept path.
+#[derive(Clone, Debug)]
+pub(super) struct Axis<'r> {
+    pub(super) path: &'r str,
+    pub(super) name: &'r str,
+    /// Its values in the order of the axis.
+    pub(super) values: Vec<Value<'r>>,
+    /// What the values are, with their unit where it is not in their labels.
+    pub(super) title: String,
+    /// Whether places are quantities. Otherwise they count from 0.
+    pub(super) numeric: bool,
+    /// Whether the values only make fleets of different size, and are labelled by that.
+    of_clusters: bool,
+    kind: Kind,
+}
+
+/// One value of a swept path.
+#[derive(Clone, Debug)]
+pub(super) struct Value<'r> {
+    /// As the experiment writes it.
+    pub(super) text: &'r str,
+    /// As reports show it.
+    pub(super) label: String,
+    pub(super) place: f64,
+}
+
+/// The variants that differ in one swept setting only.
+#[derive(Clone, Debug)]
+pub(super) struct Line<'v, 'r> {
+    /// What sets it apart from the other lines; the strategy where it is the only one.
+    pub(super) name: String,
+    /// The index of the value, and the variant, in the order of the axis.
+    pub(super) points: Vec<(usize, &'v Variant<'r>)>,
+}
+
+impl<'r> Axis<'r> {
+    /// The swept paths with two values or more, in the order of the sweep.
+    pub(super) fn all(variants: &[Variant<'r>]) -> Vec<Self> {
+        let mut paths: Vec<(&'r str, &'r str)> = Vec::new();
+        for setting in variants.iter().flat_map(|variant| &variant.info.settings) {
+            if !paths.iter().any(|(path, _)| *path == setting.path) {
+                paths.push((&setting.path, &setting.name));
+            }
+        }
+        paths
+            .into_iter()
+            .map(|(path, name)| Self::of(variants, path, name))
+            .filter(|axis| axis.values.len() > 1)
+            .collect()
+    }
+
+    fn of(variants: &[Variant<'r>], path: &'r str, name: &'r str) -> Self {
+        let mut texts: Vec<&'r str> = Vec::new();
+        for value in variants.iter().filter_map(|variant| setting(variant, path)) {
+            if !texts.contains(&value.value.as_str()) {
+                texts.push(&value.value);
+            }
+        }
+        let evenly = |texts: &[&'r str]| -> Vec<Value<'r>> {
+            let value = |(at, &text): (usize, &&'r str)| Value { text, label: label(text, texts), place: at as f64 };
+            texts.iter().enumerate().map(value).collect()
+        };
+        let (places, title, labels) = quantities(&texts, path, name, variants);
+        let mut values: Vec<Value<'r>> = evenly(&texts);
+        let of_clusters = labels.is_some();
+        let text = Self { path, name, values: values.clone(), title, numeric: false, of_clusters, kind: Kind::Linear };
+        let Some(places) = places else { return text };
+        for (at, value) in values.iter_mut().enumerate() {
+            value.place = places[at];
+            if let Some(labels) = &labels {
+                value.label.clone_from(&labels[at]);
+            }
+        }
+        values.sort_by(|a, b| a.place.total_cmp(&b.place));
+        let (low, high) = (values[0].place, values[values.len() - 1].place);
+        let apart = |kind: &Kind| {
+            let scale = Scale { low, high, from: 0.0, to: 1.0, kind: *kind };
+            values.windows(2).all(|pair| scale.at(pair[1].place) - scale.at(pair[0].place) >= GAP_MIN)
+        };
+        let kinds = [Kind::Log, Kind::Linear].into_iter();
+        let log = low > 0.0 && high >= LOG_FROM * low;
+        let Some(kind) = kinds.filter(|kind| log || *kind == Kind::Linear).find(apart) else {
+            values.iter_mut().enumerate().for_each(|(at, value)| value.place = at as f64);
+            return Self { values, ..text };
+        };
+        let title = if kind == Kind::Log { format!("{}, logarithmic", text.title) } else { text.title };
+        Self { values, title, numeric: true, kind, ..text }
+    }
+
+    /// What the axis is about, for a title.
+    pub(super) fn subject(&self) -> String {
+        if self.of_clusters { "fleet size".to_owned() } else { subject(self.path, self.name).to_owned() }
+    }
+
+    /// The index of the value that a variant has. `None` when it has none.
+    pub(super) fn value_of(&self, variant: &Variant<'_>) -> Option<usize> {
+        let text = setting(variant, self.path)?.value.as_str();
+        self.values.iter().position(|value| value.text == text)
+    }
+
+    /// A scale of the places from the first value at `from` to the last at `to`.
+    pub(super) fn scale(&self, from: f64, to: f64) -> Scale {
+        let (low, high) = (self.values[0].place, self.values[self.values.len() - 1].place);
+        Scale { low, high, from, to, kind: self.kind }
+    }
+
+    /// A tick at each value.
+    pub(super) fn ticks(&self) -> Vec<Tick> {
+        self.values.iter().map(|value| Tick { value: value.place, label: value.label.clone() }).collect()
+    }
+
+    /// The lines along this axis, in the experiment's order. Variants without the setting are on none.
+    pub(super) fn lines<'v>(&self, axes: &[Self], variants: &'v [Variant<'r>]) -> Vec<Line<'v, 'r>> {
+        let others = |variant: &'v Variant<'r>| -> Vec<(&'v str, &'v str)> {
+            let of = |setting: &'v Setting| (setting.path.as_str(), setting.value.as_str());
+            variant.info.settings.iter().map(of).filter(|(path, _)| *path != self.path).collect()
+        };
+        let mut lines: Vec<Line<'v, 'r>> = Vec::new();
+        for variant in variants {
+            let Some(value) = self.value_of(variant) else { continue };
+            let same = |line: &&mut Line<'v, 'r>| {
+                let (_, first) = line.points[0];
+                first.info.strategy == variant.info.strategy && others(first) == others(variant)
+            };
+            match lines.iter_mut().find(same) {
+                Some(line) => line.points.push((value, variant)),
+                None => lines.push(Line { name: String::new(), points: vec![(value, variant)] }),
+            }
+        }
+        let strategies = lines.iter().any(|line| line.points[0].1.info.strategy != lines[0].points[0].1.info.strategy);
+        for line in &mut lines {
+            let first = line.points[0].1;
+            let parts = strategies.then(|| first.info.strategy.clone());
+            let others = axes.iter().filter(|axis| axis.path != self.path).filter_map(|axis| axis.said_of(first));
+            let parts: Vec<String> = parts.into_iter().chain(others).collect();
+            line.name = if parts.is_empty() { first.info.strategy.clone() } else { parts.join(", ") };
+            line.points.sort_by_key(|(value, _)| *value);
+        }
+        lines
+    }
+
+    /// The variant's value after the setting's name: `distribution=cache`. `None` when it has none.
+    pub(super) fn named_of(&self, variant: &Variant<'_>) -> Option<String> {
+        if self.of_clusters {
+            return self.said_of(variant);
+        }
+        Some(format!("{}={}", self.name, self.values[self.value_of(variant)?].text))
+    }
+
+    /// A value's label as it stands away from an axis that says the unit.
+    pub(super) fn label_with_unit(&self, value: &Value<'_>) -> String {
+        if self.of_clusters { format!("{} clusters", value.label) } else { value.label.clone() }
+    }
+
+    /// The variant's value in few words: `maxUnavailable=5%`, `10 Gbit/s`, `500 clusters`. Values that say what they are
+    /// stand alone. `None` when the variant has none.
+    pub(super) fn said_of(&self, variant: &Variant<'_>) -> Option<String> {
+        let value = &self.values[self.value_of(variant)?];
+        if self.of_clusters {
+            return Some(self.label_with_unit(value));
+        }
+        let bare = value.label.chars().all(|letter| letter.is_ascii_digit() || ".%-".contains(letter));
+        let switch = ["true", "false", "none", "null"].contains(&value.label.as_str());
+        Some(if bare || switch { format!("{}={}", self.name, value.label) } else { value.label.clone() })
+    }
+}
+
+/// A value without what stands in parentheses, such as the settings of a kind of distribution, where its start is told
+/// apart from all others: `prePull` for `prePull(every=10 min)`.
+fn label(text: &str, all: &[&str]) -> String {
+    let head = |text: &str| text.split('(').next().unwrap_or_default().to_owned();
+    let alone = all.iter().filter(|other| head(other) == head(text)).count() == 1;
+    if alone && !head(text).is_empty() { head(text) } else { text.to_owned() }
+}
+
+fn setting<'r>(variant: &Variant<'r>, path: &str) -> Option<&'r Setting> {
+    variant.info.settings.iter().find(|setting| setting.path == path)
+}
+
+/// A strategy's setting goes by its name, as results name it; one of the world by its path, as it stands in no variant.
+fn subject<'s>(path: &'s str, name: &'s str) -> &'s str {
+    if path.starts_with("strategies.") { name } else { path }
+}
+
+/// Reads one kind of quantity.
+type Reader<'f> = dyn Fn(&str) -> Option<f64> + 'f;
+
+/// Where the values lie, the axis' title, and labels where they are not the texts.
+fn quantities(
+    texts: &[&str],
+    path: &str,
+    name: &str,
+    variants: &[Variant<'_>],
+) -> (Option<Vec<f64>>, String, Option<Vec<String>>) {
+    let all = |parse: &Reader<'_>| texts.iter().map(|text| parse(text)).collect::<Option<Vec<f64>>>();
+    let subject = subject(path, name);
+    let number = |text: &str| text.parse().ok().filter(|value: &f64| value.is_finite());
+    let share = |text: &str| text.strip_suffix('%').and_then(|text| number(text.trim_end())).map(|share| share / 100.0);
+    let kinds: [&Reader<'_>; 6] = [
+        &number,
+        &share,
+        &|text| parse_duration(text).ok().map(SimDuration::as_secs_f64),
+        &|text| parse_rate(text).ok().map(BytesPerSec::get),
+        &|text| parse_per_second(text).ok().map(PerSecond::get),
+        &|text| parse_bytes(text).ok().map(|bytes| bytes.get() as f64),
+    ];
+    if let Some(places) = kinds.into_iter().find_map(all) {
+        return (Some(places), subject.to_owned(), None);
+    }
+    let targets_of = |text: &str| -> Option<u64> {
+        let with = |variant: &&Variant<'_>| setting(variant, path).is_some_and(|setting| setting.value == text);
+        one(variants.iter().filter(with).flat_map(|variant| variant.runs.iter().map(|run| run.targets)))
+    };
+    let everywhere = one(variants.iter().flat_map(|variant| variant.runs.iter().map(|run| run.targets)));
+    if let Some(targets) = everywhere.filter(|targets| *targets > 0)
+        && let Some(places) = all(&|text| number(text).or_else(|| share(text).map(|share| share * targets as f64)))
+    {
+        let first = texts.iter().find_map(|text| share(text).map(|share| (text, share)));
+        let (text, share) = first.expect("not all are numbers, so one is a share");
+        let clusters = count(share * targets as f64);
+        let title = format!("{subject} in clusters ({text} of {} are {clusters})", count(targets as f64));
+        return (Some(places), title, None);
+    }
+    let sizes = all(&|text| targets_of(text).map(|targets| targets as f64));
+    let distinct = |sizes: &Vec<f64>| {
+        let mut sorted = sizes.clone();
+        sorted.sort_by(f64::total_cmp);
+        sorted.windows(2).all(|pair| pair[0] < pair[1])
+    };
+    if let Some(sizes) = sizes.filter(distinct).filter(|_| !path.starts_with("strategies.")) {
+        let labels = sizes.iter().map(|size| count(*size)).collect();
+        return (Some(sizes), "number of clusters".to_owned(), Some(labels));
+    }
+    (None, subject.to_owned(), None)
+}
+
+/// The value that all have. `None` when they differ, or there is none.
+fn one(mut values: impl Iterator<Item = u64>) -> Option<u64> {
+    let first = values.next()?;
+    values.all(|value| value == first).then_some(first)
+}

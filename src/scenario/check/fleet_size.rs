@@ -1,0 +1,135 @@
+//! How many clusters each group of `fleet` is: by the ranges of its name, by its own count, or by its share of all.
+
+use super::super::file::{ExperimentFile, GroupFile};
+use super::super::names::{self, MOST_NAMES};
+use super::super::path::Path;
+use super::Checker;
+use crate::world::CountOrPercent;
+
+/// What a group's `clusters` comes to.
+pub(super) enum GroupSize {
+    /// It is not written: the name's ranges say it.
+    ByName,
+    /// So many.
+    Count(u64),
+    /// What is wrong with it was reported.
+    Wrong,
+}
+
+impl Checker<'_> {
+    /// What the groups' `clusters` come to, one for each group.
+    pub(super) fn group_sizes(&mut self, file: &ExperimentFile) -> Vec<GroupSize> {
+        let fleet = Path::of("fleet");
+        let groups = file.fleet.as_deref().unwrap_or_default();
+        let share = |group: &GroupFile| match group.clusters.map(|amount| amount.0) {
+            Some(CountOrPercent::Percent(percent)) => Some(u64::from(percent)),
+            _ => None,
+        };
+        let written = |share: &dyn Fn(&GroupFile) -> GroupSize| groups.iter().map(share).collect();
+        let Some(all) = file.clusters else {
+            for (index, share) in groups.iter().map(share).enumerate() {
+                if let Some(share) = share {
+                    let message = format!("nothing says of how many clusters this is {share}%");
+                    let help = "write the size of the fleet at the top of the file, e.g. `clusters: 1000`";
+                    self.report(&fleet.index(index).key("clusters"), message, help);
+                }
+            }
+            return written(&|group| match group.clusters.map(|amount| amount.0) {
+                None => GroupSize::ByName,
+                Some(CountOrPercent::Count(count)) => GroupSize::Count(u64::from(count)),
+                Some(CountOrPercent::Percent(_)) => GroupSize::Wrong,
+            });
+        };
+        let shares: Vec<u64> = groups.iter().filter_map(share).collect();
+        let sum: u64 = shares.iter().sum();
+        let top = Path::of("clusters");
+        if all > MOST_NAMES {
+            self.report(&top, format!("{all} clusters"), &format!("at most {MOST_NAMES} are simulated"));
+        } else if let Some(index) = groups.iter().position(|group| share(group).is_none()) {
+            let message = format!("this group is no share of the {all} clusters that the file asks for");
+            let help = "write e.g. `{name: \"store-{0001..}\", clusters: 90%}`, or leave the file's `clusters` out";
+            self.report(&fleet.index(index), message, help);
+        } else if shares.is_empty() {
+            let help = "write e.g. `fleet: [{name: \"store-{0001..}\", clusters: 100%}]`";
+            self.report(&top, "no group of `fleet` takes a share of these clusters", help);
+        } else if sum != 100 {
+            let help = "let the groups' `clusters` add up to 100%";
+            self.report(&fleet, format!("the shares of the groups add up to {sum}%"), help);
+        } else {
+            return apportion(all, &shares).into_iter().map(GroupSize::Count).collect();
+        }
+        written(&|_| GroupSize::Wrong)
+    }
+
+    /// The names of a group's clusters. `None`: what is wrong was reported.
+    pub(super) fn group_names(&mut self, path: &Path, group: &GroupFile, size: &GroupSize) -> Option<Vec<String>> {
+        let name = &group.name;
+        let names = match (size, names::is_open(name)) {
+            (GroupSize::Wrong, _) => return None,
+            (GroupSize::ByName, true) => {
+                let message = format!("nothing says how many clusters `{name}` is");
+                let help = "write `clusters: 900` beside it, or an end such as `{001..900}`";
+                self.report(&path.key("name"), message, help);
+                return None;
+            }
+            (GroupSize::Count(_), false) => {
+                let message = format!("`{name}` has no open range that could number these clusters");
+                let help = "write a name such as `store-{0001..}`, or leave `clusters` out";
+                self.report(&path.key("clusters"), message, help);
+                return None;
+            }
+            (GroupSize::ByName, false) => names::expand(name),
+            (GroupSize::Count(count), true) => names::numbered(name, *count),
+        };
+        names
+            .map_err(|message| {
+                self.report(&path.key("name"), message, "a group's name may hold ranges such as `{001..900}`");
+            })
+            .ok()
+    }
+}
+
+/// `all` clusters by shares in percent: the divisor method of Webster and Sainte-Laguë, in which each further cluster goes
+/// to the group with the largest share / (2 x clusters it has + 1). Unlike rounding each group, it never takes a cluster
+/// away from a group as the fleet grows, so that a larger fleet holds all clusters of a smaller one.
+fn apportion(all: u64, shares: &[u64]) -> Vec<u64> {
+    let mut sizes = vec![0_u64; shares.len()];
+    for _ in 0..all {
+        let mut next = 0;
+        for group in 1..shares.len() {
+            if shares[group] * (2 * sizes[next] + 1) > shares[next] * (2 * sizes[group] + 1) {
+                next = group;
+            }
+        }
+        sizes[next] += 1;
+    }
+    sizes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_that_come_to_whole_clusters_are_met_exactly() {
+        assert_eq!(apportion(200, &[72, 24, 4]), [144, 48, 8]);
+        assert_eq!(apportion(1000, &[72, 24, 4]), [720, 240, 40]);
+        assert_eq!(apportion(5000, &[72, 24, 4]), [3600, 1200, 200]);
+        assert_eq!(apportion(7, &[100]), [7]);
+        assert_eq!(apportion(0, &[60, 40]), [0, 0]);
+        assert_eq!(apportion(10, &[0, 100]), [0, 10]);
+    }
+
+    #[test]
+    fn no_cluster_is_lost_and_none_moves_as_the_fleet_grows() {
+        for shares in [&[72, 24, 4][..], &[34, 33, 33], &[50, 50], &[97, 1, 1, 1]] {
+            let mut before = apportion(0, shares);
+            for all in 1..=500 {
+                let sizes = apportion(all, shares);
+                assert_eq!(sizes.iter().sum::<u64>(), all);
+                assert!(sizes.iter().zip(&before).all(|(now, before)| now >= before), "{shares:?}: {sizes:?}");
+                before = sizes;
+            }
+        }
+    }
+}

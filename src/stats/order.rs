@@ -1,0 +1,83 @@
+//! An interval of the median by order statistics: exact for every continuous distribution, and safe for every other.
+//!
+//! Of n values, k or fewer lie below the median with the probability of k or fewer heads in n throws of a coin. So the
+//! (r+1)-th least and the (r+1)-th greatest value enclose it with at least 1 - 2 P(heads ≤ r), and r is the greatest for
+//! which that reaches the level (Conover, "Practical Nonparametric Statistics" (1999), section 3.2). Ties only make it
+//! cover more.
+//!
+//! Why not a percentile bootstrap of the median? It covers too little with few values, and nothing bounds by how much.
+//! Measured at a nominal 95 % with 2 000 samples each (standard error 0.5 %), in brackets this one:
+//!
+//! ```text
+//! n             6            10           20           50
+//! normal        93.2 (96.9)  92.7 (97.3)  94.0 (96.0)  95.3 (97.0)
+//! lognormal     93.8 (96.9)  93.2 (97.6)  92.7 (95.0)  95.2 (96.8)
+//! exponential   94.2 (97.1)  92.8 (97.5)  94.1 (95.8)  94.0 (96.5)
+//! ```
+
+use super::interval::{Interval, assert_level};
+use super::sample::{quantile_of_sorted, sorted};
+
+/// The interval of the population's median that holds it with a probability of at least `level`. `None` when not even
+/// the least and the greatest value do: n values enclose the median with 1 - 2^(1-n), so that 95 % needs six.
+///
+/// # Panics
+/// If `level` is not above 0 and below 1, or a value is not finite.
+#[must_use]
+pub fn median_interval(values: &[f64], level: f64) -> Option<Interval> {
+    assert_level(level);
+    let sorted = sorted(values);
+    let left_out = left_out(sorted.len(), (1.0 - level) / 2.0)?;
+    Some(Interval {
+        estimate: quantile_of_sorted(&sorted, 0.5)?,
+        low: sorted[left_out],
+        high: sorted[sorted.len() - 1 - left_out],
+    })
+}
+
+/// The greatest r for which r or fewer heads in `throws` have a probability of at most `tail`. `None`: not even 0.
+fn left_out(throws: usize, tail: f64) -> Option<usize> {
+    let n = throws as f64;
+    let ln_choose = |k: f64| libm::lgamma(n + 1.0) - libm::lgamma(k + 1.0) - libm::lgamma(n - k + 1.0);
+    let mut heads = 0.0;
+    for r in 0..throws {
+        heads += libm::exp(ln_choose(r as f64) - n * std::f64::consts::LN_2);
+        if heads > tail {
+            return r.checked_sub(1);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks_are_those_of_the_binomial_distribution() {
+        for (n, expected, why) in [
+            (0, None, "nothing"),
+            (1, None, "one throw always has one head or fewer"),
+            (5, None, "1 - 2/32 = 93.75 %"),
+            (6, Some(0), "1 - 2/64 = 96.9 %: the least and the greatest"),
+            (8, Some(0), "leaving out one at either end: 1 - 2 (1 + 8) / 256 = 93.0 %"),
+            (9, Some(1), "1 - 2 (1 + 9) / 512 = 96.1 %"),
+            (10, Some(1), "1 - 2 (1 + 10) / 1024 = 97.9 %; the next 89.1 %"),
+            (20, Some(5), "P(heads <= 5) = 0.0207, P(heads <= 6) = 0.0577"),
+            (25, Some(7), "P(heads <= 7) = 0.0216: as tables of the sign test have it"),
+        ] {
+            assert_eq!(left_out(n, 0.025), expected, "{n}: {why}");
+        }
+        // n/2 - 1.96 √n / 2 = 50 000 - 309.9: of these, the greatest below by half a step.
+        assert_eq!(left_out(100_000, 0.025), Some(49_689));
+    }
+
+    #[test]
+    fn the_ends_are_values_that_occurred() {
+        let values = [5.0, 1.0, 9.0, 3.0, 7.0, 2.0, 8.0, 4.0, 6.0];
+        assert_eq!(median_interval(&values, 0.95), Some(Interval { estimate: 5.0, low: 2.0, high: 8.0 }));
+        assert_eq!(median_interval(&values[..5], 0.95), None);
+        assert_eq!(median_interval(&values[..5], 0.9), Some(Interval { estimate: 5.0, low: 1.0, high: 9.0 }));
+        assert_eq!(median_interval(&[4.0; 6], 0.95), Some(Interval { estimate: 4.0, low: 4.0, high: 4.0 }));
+    }
+}

@@ -1,0 +1,76 @@
+//! Jobs done in parallel, begun in the order in which they are given: whoever is free takes the next one.
+//!
+//! Why not a parallel iterator? It gives each thread a part of the jobs, and the last of them may then begin a long one when
+//! all others are done.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use super::StudyError;
+
+/// Does `jobs` jobs on the threads of the current rayon pool and returns their results in the order of their numbers.
+/// Once `stop` is true, or a job has failed, no further job is begun.
+pub(super) fn in_order<T: Send>(
+    jobs: usize,
+    stop: &AtomicBool,
+    job: impl Fn(usize) -> Result<T, StudyError> + Sync,
+) -> Result<Vec<T>, StudyError> {
+    let next = AtomicUsize::new(0);
+    let done: Mutex<Result<Vec<Option<T>>, StudyError>> = Mutex::new(Ok((0..jobs).map(|_| None).collect()));
+    rayon::broadcast(|_| {
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            if at >= jobs {
+                break;
+            }
+            let result = if stop.load(Ordering::Relaxed) { Err(StudyError::Interrupted) } else { job(at) };
+            let mut done = done.lock().expect("no holder panics");
+            match (result, done.as_mut()) {
+                (Ok(result), Ok(done)) => done[at] = Some(result),
+                (Err(error), Ok(_)) => {
+                    *done = Err(error);
+                    // Nothing more is begun.
+                    next.store(jobs, Ordering::Relaxed);
+                }
+                (_, Err(_)) => {}
+            }
+        }
+    });
+    let done = done.into_inner().expect("no holder panics")?;
+    Ok(done.into_iter().map(|result| result.expect("every job was done, none failed")).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_are_in_the_order_of_the_jobs_whoever_does_them() {
+        for threads in [1, 3] {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
+            let squares = pool.install(|| in_order(50, &AtomicBool::new(false), |at| Ok(at * at)));
+            assert_eq!(squares.expect("no job fails"), (0..50).map(|at| at * at).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn nothing_is_begun_after_a_stop_or_a_failure() {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("a thread");
+        let stop = AtomicBool::new(false);
+        let begun = AtomicUsize::new(0);
+        let until_stopped = |at| {
+            begun.fetch_add(1, Ordering::Relaxed);
+            stop.store(at == 3, Ordering::Relaxed);
+            Ok(())
+        };
+        let result = pool.install(|| in_order(50, &stop, until_stopped));
+        assert!(matches!(result, Err(StudyError::Interrupted)));
+        assert_eq!(begun.swap(0, Ordering::Relaxed), 4);
+        let failing = |at| {
+            begun.fetch_add(1, Ordering::Relaxed);
+            if at == 5 { Err(StudyError::Interrupted) } else { Ok(()) }
+        };
+        assert!(pool.install(|| in_order(50, &AtomicBool::new(false), failing)).is_err());
+        assert_eq!(begun.load(Ordering::Relaxed), 6);
+    }
+}

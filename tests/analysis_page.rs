@@ -1,0 +1,219 @@
+//! What `docs/analysis.md` shows is what pandas and DuckDB print, and the tables are typed as their document says.
+//!
+//! `UPDATE_DOCS=1 cargo test --all-features --test analysis_page` writes what the cells print now into the page.
+//!
+//! The tests need a Python with the packages of `tests/analysis/requirements.txt`: the one that `FLEETSIM_PYTHON` names,
+//! else one in `target/python`, else `python3`. Without, they pass and say so; where `CI` is set they fail.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+const PAGE: &str = "docs/analysis.md";
+const REQUIREMENTS: &str = "tests/analysis/requirements.txt";
+
+/// The columns that are no numbers.
+const TEXTS: [&str; 10] =
+    ["variant", "strategy", "setting", "outcome", "held_by", "measure", "unit", "reference", "cluster", "stage"];
+const BOOLEANS: [&str; 2] = ["offline", "defective"];
+
+/// What identifies a row of each table, as `docs/results-format.md` says.
+const KEYS: [(&str, &[&str]); 5] = [
+    ("runs.csv", &["variant", "replicate"]),
+    ("summary.csv", &["variant", "measure"]),
+    ("timeline.csv", &["variant", "t_s"]),
+    ("clusters.csv", &["variant", "cluster"]),
+    ("passes.csv", &["variant", "t_s"]),
+];
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// A Python that has what the page needs, in the versions that the page was written with: others print otherwise.
+fn python() -> Option<PathBuf> {
+    let requirements = fs::read_to_string(root().join(REQUIREMENTS)).expect("readable");
+    let wanted: Vec<&str> = requirements.split_whitespace().collect();
+    let check = "import importlib.metadata as m, sys\n\
+        sys.exit(any(m.version(r.split('==')[0]) != r.split('==')[1] for r in sys.argv[1:]))";
+    let has_all = |python: &PathBuf| {
+        let mut command = Command::new(python);
+        command.arg("-c").arg(check).args(&wanted).stdout(Stdio::null()).stderr(Stdio::null());
+        command.status().is_ok_and(|status| status.success())
+    };
+    let candidates = match std::env::var_os("FLEETSIM_PYTHON") {
+        Some(named) => vec![PathBuf::from(named)],
+        None => vec![root().join("target/python/bin/python"), PathBuf::from("python3")],
+    };
+    let found = candidates.iter().find(|python| has_all(python)).cloned();
+    if found.is_none() {
+        let mend = format!(
+            "{candidates:?}: none has {}; make one with\n  python3 -m venv target/python && \
+             target/python/bin/pip install -r {REQUIREMENTS}\n",
+            wanted.join(", ")
+        );
+        let must = std::env::var_os("CI").is_some() || std::env::var_os("UPDATE_DOCS").is_some();
+        assert!(!must, "{mend}");
+        // Straight to the terminal: the test harness would keep it back.
+        write!(std::io::stderr(), "not tested: {mend}").expect("somebody listens");
+    }
+    found
+}
+
+/// The program's output; its errors when it fails.
+fn output(command: &mut Command, input: &[u8]) -> Vec<u8> {
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    child.stdin.take().expect("piped").write_all(input).expect("it reads");
+    let output = child.wait_with_output().expect("it ends");
+    assert!(output.status.success(), "{command:?}:\n{}", String::from_utf8_lossy(&output.stderr));
+    output.stdout
+}
+
+/// A fenced block of the page: its language, its first line, and its text.
+struct Block {
+    language: String,
+    line: usize,
+    text: String,
+}
+
+fn blocks(page: &str) -> Vec<Block> {
+    let mut found = Vec::new();
+    let mut open: Option<Block> = None;
+    for (line, text) in page.lines().enumerate() {
+        open = match (open, text.strip_prefix("```")) {
+            (None, Some(language)) => Some(Block { language: language.to_owned(), line, text: String::new() }),
+            (None, None) => None,
+            (Some(block), Some("")) => {
+                found.push(block);
+                None
+            }
+            (Some(block), _) => Some(Block { text: block.text + text + "\n", ..block }),
+        };
+    }
+    assert!(open.is_none(), "{PAGE}: the last block is not closed");
+    found
+}
+
+/// The page with what its cells print now, in the order of the cells; `None` leaves a cell's output as it is.
+fn page_with(page: &str, printed: &[Option<String>]) -> String {
+    let mut lines: Vec<String> = page.lines().map(str::to_owned).collect();
+    let blocks = blocks(page);
+    let is_cell = |block: &Block| ["python", "sql"].contains(&block.language.as_str());
+    let cells = blocks.iter().enumerate().filter(|(_, block)| is_cell(block));
+    // From the last to the first, so that the lines before stay where they are.
+    for ((at, cell), printed) in cells.zip(printed).collect::<Vec<_>>().into_iter().rev() {
+        let Some(printed) = printed else { continue };
+        let end = cell.line + 1 + cell.text.lines().count() + 1;
+        let recorded = blocks.get(at + 1).filter(|next| next.language == "text" && next.line == end + 1);
+        let recorded_end = recorded.map_or(end, |next| next.line + 1 + next.text.lines().count() + 1);
+        let block = ["", "```text"].into_iter().chain(printed.lines()).chain(["```"]).map(str::to_owned);
+        lines.splice(end..recorded_end, block);
+    }
+    lines.join("\n") + "\n"
+}
+
+/// A folder in which the page's paths lead where they should: experiments and committed results, and room for more.
+fn workspace() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    fs::create_dir(folder.path().join("results")).expect("made");
+    for name in ["experiments", "results/01-max-unavailable"] {
+        std::os::unix::fs::symlink(root().join(name), folder.path().join(name)).expect("linked");
+    }
+    folder
+}
+
+#[test]
+fn the_page_shows_what_its_cells_print() {
+    let Some(python) = python() else { return };
+    let page = fs::read_to_string(root().join(PAGE)).expect("readable");
+    let folder = workspace();
+    let needs_series = |block: &Block| block.text.contains("series.parquet");
+    let mut cells = Vec::new();
+    let mut is_left_out = Vec::new();
+    for block in blocks(&page) {
+        match block.language.as_str() {
+            "sh" if cfg!(feature = "parquet") && block.text.starts_with("fleetsim ") => {
+                let mut fleetsim = Command::new(env!("CARGO_BIN_EXE_fleetsim"));
+                output(fleetsim.args(block.text.split_whitespace().skip(1)).current_dir(folder.path()), b"");
+            }
+            "python" | "sql" => {
+                is_left_out.push(needs_series(&block) && !cfg!(feature = "parquet"));
+                if is_left_out.last() == Some(&false) {
+                    cells.push([block.language, block.text]);
+                }
+            }
+            _ => {}
+        }
+    }
+    assert!(cells.len() > 5, "{PAGE} has cells");
+    let mut runner = Command::new(python);
+    runner.arg(root().join("tests/analysis/cells.py")).current_dir(folder.path());
+    let printed = output(&mut runner, &serde_json::to_vec(&cells).expect("plain text"));
+    let printed: Vec<String> = serde_json::from_slice(&printed).expect("one text a cell");
+    assert_eq!(printed.len(), cells.len());
+    let mut printed = printed.into_iter();
+    let printed: Vec<Option<String>> =
+        is_left_out.into_iter().map(|left_out| if left_out { None } else { printed.next() }).collect();
+    let now = page_with(&page, &printed);
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        fs::write(root().join(PAGE), now).expect("written");
+        return;
+    }
+    let shown = |text: &str| -> Vec<String> { blocks(text).into_iter().map(|block| block.text).collect() };
+    for (shown, printed) in shown(&page).iter().zip(shown(&now)) {
+        assert_eq!(*shown, printed, "{PAGE} shows something else than its cell prints; see UPDATE_DOCS in this test");
+    }
+    assert_eq!(page, now, "{PAGE} shows what every cell prints");
+}
+
+#[test]
+fn committed_tables_are_typed_and_keyed_as_documented_and_read_without_options() {
+    let documentation = fs::read_to_string(root().join("docs/results-format.md")).expect("readable");
+    for (table, key) in KEYS {
+        let row = format!(
+            "| `{table}` | {} |",
+            key.iter().map(|column| format!("`{column}`")).collect::<Vec<_>>().join(", ")
+        );
+        assert!(documentation.contains(&row), "the document has a row `{row}`");
+    }
+    let Some(python) = python() else { return };
+    let mut command = Command::new(python);
+    command.arg(root().join("tests/analysis/tables.py"));
+    for results in fs::read_dir(root().join("results")).expect("readable") {
+        for (table, key) in KEYS {
+            command.arg(results.as_ref().expect("readable").path().join(table)).arg(key.join(","));
+        }
+    }
+    let told = output(&mut command, b"");
+    let told: std::collections::BTreeMap<String, Vec<(String, String, String, bool)>> =
+        serde_json::from_slice(&told).expect("columns of files");
+    for (file, columns) in told {
+        for (column, pandas, duckdb, is_empty) in columns {
+            // A column without a value has no type: NaN to pandas, NULL of VARCHAR to DuckDB.
+            let expected: (&[&str], &[&str]) = match column.as_str() {
+                _ if is_empty => (&["float64"], &["VARCHAR"]),
+                text if TEXTS.contains(&text) => (&["str"], &["VARCHAR"]),
+                boolean if BOOLEANS.contains(&boolean) => (&["bool"], &["BOOLEAN"]),
+                _ => (&["int64", "float64"], &["BIGINT", "DOUBLE"]),
+            };
+            let holds = expected.0.contains(&pandas.as_str()) && expected.1.contains(&duckdb.as_str());
+            assert!(holds, "{file}: {column} is {pandas} to pandas and {duckdb} to DuckDB, not {expected:?}");
+        }
+    }
+}
+
+#[test]
+fn output_is_put_behind_its_cell() {
+    let page = "a\n```python\n1 + 1\n```\n\nb\n\n```sql\nFROM t\n```\n\n```text\nold\nolder\n```\nc\n";
+    let printed = [Some("2".to_owned()), Some("new".to_owned())];
+    let now = "a\n```python\n1 + 1\n```\n\n```text\n2\n```\n\nb\n\n```sql\nFROM t\n```\n\n```text\nnew\n```\nc\n";
+    assert_eq!(page_with(page, &printed), now);
+    assert_eq!(page_with(now, &printed), now, "and only once");
+    assert_eq!(page_with(now, &[None, None]), now);
+}
