@@ -16,18 +16,18 @@ const FLEET: &str = "
   - {name: 'prod-{01..20}', labels: {env: prod}}";
 const DEPLOYMENT: &str = "{kind: Deployment, image: shop, readiness: {period: 10 s}}";
 
-struct Story {
+struct Story<'a> {
     fleet: &'static str,
     workload: &'static str,
     faults: &'static str,
     /// Of `argoCd`.
     strategy: String,
     /// `applicationset.yaml`, for a strategy that names it.
-    set: &'static str,
+    set: &'a str,
     apply: &'static str,
 }
 
-impl Story {
+impl Story<'_> {
     fn new(faults: &'static str) -> Self {
         Self { fleet: FLEET, workload: DEPLOYMENT, faults, strategy: STEPS.to_owned(), set: "", apply: "1 s" }
     }
@@ -150,6 +150,45 @@ fn a_sync_that_is_repeated_without_end_outlasts_an_outage() {
             let alone = 300.0 + 1035.0 + 1.0;
             let wait = if set == ENDLESS { 30.0 } else { 0.01 };
             assert!((-0.01..wait).contains(&(span - alone)), "{}: {span} s", canary.cluster);
+        }
+    }
+}
+
+#[test]
+fn only_the_backoff_that_is_set_decides_whether_an_outage_is_outlasted() {
+    // All canaries are away for five minutes from the release on. One connection times out after 30 s; two attempts are
+    // repeated. Where an attempt begins that finds the cluster, and for how long the operation runs if none does:
+    let cases = [
+        // template's backoff, seconds to the attempt that works, or to the end
+        ("", Err(3 * 30 + 5 + 10)),
+        ("backoff: {duration: 2m}", Ok(30 + 120 + 30 + 180)),
+        ("backoff: {duration: 2m, factor: 1}", Ok(2 * (30 + 120))),
+        ("backoff: {duration: '120', maxDuration: 1m}", Err(3 * 30 + 2 * 60)),
+        ("backoff: {duration: 30s, factor: 7, maxDuration: 10m}", Ok(30 + 30 + 30 + 210)),
+        ("backoff: {duration: 30s, factor: 7}", Err(3 * 30 + 30 + 180)),
+        ("backoff: {duration: 4m, factor: 0, maxDuration: 1h}", Ok(30 + 240 + 30)),
+    ];
+    for (backoff, expected) in cases {
+        let set = ENDLESS_STEPS.replace("limit: -1", &format!("limit: 2, {backoff}"));
+        let regional = "{regional: [{selector: {matchLabels: {env: canary}}, windows: [{from: 0 s, for: 5m}]}]}";
+        let strategy = "{file: applicationset.yaml, options: {triggerOnce: true}}".to_owned();
+        let record = Story { strategy, set: &set, ..Story::new(regional) }.play();
+        let held = &record.run.held_by;
+        match expected {
+            Ok(seconds) => {
+                assert_eq!(record.run.outcome, Outcome::Complete, "{backoff}: {held}");
+                for canary in record.clusters.iter().filter(|row| row.offline) {
+                    let span = canary.applied_s.expect("applied") - canary.told_s.expect("the first attempt");
+                    // Applying takes 1 s.
+                    assert!((span - 1.0 - f64::from(seconds)).abs() < 0.01, "{backoff}: {span} s");
+                }
+            }
+            Err(seconds) => {
+                assert_eq!(record.run.outcome, Outcome::Stalled, "{backoff}");
+                assert!(held.contains("operation Failed"), "{backoff}: {held}");
+                assert!(seconds < 301, "{backoff}: all attempts were during the outage");
+                assert_eq!(record.run.targets_done, 0, "{backoff}");
+            }
         }
     }
 }
