@@ -80,8 +80,8 @@ fn an_offline_canary_fails_after_six_attempts_and_again_six_and_holds_its_step()
     // Its cluster's state is what it was before the release; only the operation tells.
     assert!(held.contains("Progressing, OutOfSync, Healthy, operation Failed; 20 applications"), "{held}");
     assert_eq!(record.run.targets_done, 10 - lost as u64, "the step's others arrive, and no other step begins");
-    // Six connections time out after 30 s each; between them 5 + 10 + 20 + 40 + 80 s are waited.
-    let failed = 6.0 * 30.0 + 155.0;
+    // Six connections time out after 30 s each; between them 10 + 20 + 40 + 80 + 160 s are waited.
+    let failed = 6.0 * 30.0 + 310.0;
     // The pass that sees the failure is the one in which the row leaves Pending, and requests the sync once more.
     assert!((2.0 * failed..2.0 * failed + 8.0).contains(&record.run.end_s), "ends at {} s", record.run.end_s);
     let once = format!("options: {{triggerOnce: true}}\n      {STEPS}");
@@ -98,9 +98,9 @@ fn a_cluster_that_returns_between_two_attempts_is_synced_by_the_next() {
     for canary in canaries {
         let tried = canary.told_s.expect("the first attempt is the one that is remembered");
         assert!(tried < 5.0, "{}: {tried}", canary.cluster);
-        // Tried again after 30 + 5 s, and after 30 + 10 s more; applying takes 1 s.
+        // Tried again after 30 + 10 s, and after 30 + 20 s more; applying takes 1 s.
         let applied = canary.applied_s.expect("applied");
-        assert!((applied - tried - 76.0).abs() < 0.01, "{}: {tried}, {applied}", canary.cluster);
+        assert!((applied - tried - 91.0).abs() < 0.01, "{}: {tried}, {applied}", canary.cluster);
     }
 }
 
@@ -145,9 +145,9 @@ fn a_sync_that_is_repeated_without_end_outlasts_an_outage() {
         assert_eq!(record.run.outcome, Outcome::Complete, "at {} s: {}", record.run.end_s, record.run.held_by);
         for canary in record.clusters.iter().filter(|row| row.offline) {
             let span = canary.applied_s.expect("applied") - canary.told_s.expect("the first attempt");
-            // Ten attempts of 30 s, and 5 + 10 + 20 + 40 + 80 + 160 + 4 · 180 s between them: the eleventh finds the
+            // Nine attempts of 30 s, and 10 + 20 + 40 + 80 + 160 + 4 · 180 s between them: the tenth finds the
             // cluster, and applying takes 1 s. With ten canaries no attempt waits for a processor, unless others sync too.
-            let alone = 300.0 + 1035.0 + 1.0;
+            let alone = 270.0 + 1030.0 + 1.0;
             let wait = if set == ENDLESS { 30.0 } else { 0.01 };
             assert!((-0.01..wait).contains(&(span - alone)), "{}: {span} s", canary.cluster);
         }
@@ -160,13 +160,14 @@ fn only_the_backoff_that_is_set_decides_whether_an_outage_is_outlasted() {
     // repeated. Where an attempt begins that finds the cluster, and for how long the operation runs if none does:
     let cases = [
         // template's backoff, seconds to the attempt that works, or to the end
-        ("", Err(3 * 30 + 5 + 10)),
-        ("backoff: {duration: 2m}", Ok(30 + 120 + 30 + 180)),
+        ("", Err(3 * 30 + 10 + 20)),
+        ("backoff: {duration: 2m}", Ok(2 * (30 + 180))),
         ("backoff: {duration: 2m, factor: 1}", Ok(2 * (30 + 120))),
         ("backoff: {duration: '120', maxDuration: 1m}", Err(3 * 30 + 2 * 60)),
-        ("backoff: {duration: 30s, factor: 7, maxDuration: 10m}", Ok(30 + 30 + 30 + 210)),
-        ("backoff: {duration: 30s, factor: 7}", Err(3 * 30 + 30 + 180)),
-        ("backoff: {duration: 4m, factor: 0, maxDuration: 1h}", Ok(30 + 240 + 30)),
+        ("backoff: {duration: 3750ms, factor: 8, maxDuration: 10m}", Ok(30 + 30 + 30 + 240)),
+        ("backoff: {duration: 3750ms, factor: 8}", Err(3 * 30 + 30 + 180)),
+        ("backoff: {duration: 4m, factor: 1, maxDuration: 1h}", Ok(2 * (30 + 240))),
+        ("backoff: {duration: 4m, factor: 0, maxDuration: 1h}", Err(3 * 30)),
     ];
     for (backoff, expected) in cases {
         let set = ENDLESS_STEPS.replace("limit: -1", &format!("limit: 2, {backoff}"));

@@ -5,9 +5,9 @@
 //! `application_defaults.go` beside it. A requested sync gets the template's `retry` as it is written, so that one
 //! without `limit` is never repeated; without `retry` it is repeated [`RETRY_LIMIT`] times.
 //!
-//! n is 0 for the first repeated attempt, as the comment on that formula and the product's message say. Left out:
-//! `processRequestedAppOperation` (`controller/appcontroller.go`) counts the failed attempt before it computes the wait
-//! that it keeps to, by which every wait would be one factor longer.
+//! n is 1 for the first repeated attempt: `processRequestedAppOperation` (`controller/appcontroller.go`) counts the failed
+//! attempt before it computes the wait that it keeps to, so that the first is `duration` · `factor`. The comment on the
+//! formula, and the time in the product's message, are of the count before that: one factor too short.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -20,7 +20,7 @@ use crate::units::SimDuration;
 /// `applicationset/progressivesync/progressive_sync.go`.
 pub const RETRY_LIMIT: i64 = 5;
 
-/// Wait before the first repeated attempt, without `duration`. Source:
+/// Half of the wait before the first repeated attempt, without `duration` and `factor`. Source:
 /// `pkg/apis/application/v1alpha1/application_defaults.go`.
 pub const RETRY_FIRST: SimDuration = SimDuration::from_secs(5);
 
@@ -48,10 +48,10 @@ pub struct Retry {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Backoff {
-    /// The first wait. Absent: [`RETRY_FIRST`].
+    /// What the first wait is a `factor` of. Absent: [`RETRY_FIRST`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration: Option<String>,
-    /// How many times as long each wait is as the one before. Absent: [`RETRY_FACTOR`]; 0 is 0: only the first wait is.
+    /// How many times as long each wait is as the one before. Absent: [`RETRY_FACTOR`]; 0 is 0: no wait at all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub factor: Option<i64>,
     /// The longest wait; 0 or less: no wait is too long. Absent: [`RETRY_MAX`].
@@ -108,7 +108,7 @@ impl Waits {
     /// The wait before attempt `retry` (1 is the first repeated one) of a sync; none where the product's is negative.
     #[must_use]
     pub fn before(self, retry: u32) -> SimDuration {
-        let power = i128::from(self.factor).saturating_pow(retry.saturating_sub(1));
+        let power = i128::from(self.factor).saturating_pow(retry);
         let wait = i128::from(self.duration).saturating_mul(power);
         let wait = if self.max_duration > 0 { wait.min(self.max_duration.into()) } else { wait };
         // What 64 bits do not hold is for ever here; in Go it depends on the processor.
@@ -139,20 +139,20 @@ mod tests {
     fn waits_grow_by_the_factor_up_to_the_longest() {
         let cases: &[(&str, [u64; 8])] = &[
             // backoff, seconds before attempts 1 to 7 and 100
-            ("{}", [5, 10, 20, 40, 80, 160, 180, 180]),
-            ("{duration: '', maxDuration: '', factor: null}", [5, 10, 20, 40, 80, 160, 180, 180]),
-            // `TestRetryStrategy_NextRetryAtCustomBackoff` of `types_test.go`.
-            ("{duration: 2s, factor: 3, maxDuration: 1m}", [2, 6, 18, 54, 60, 60, 60, 60]),
+            ("{}", [10, 20, 40, 80, 160, 180, 180, 180]),
+            ("{duration: '', maxDuration: '', factor: null}", [10, 20, 40, 80, 160, 180, 180, 180]),
+            // `TestRetryStrategy_NextRetryAtCustomBackoff` of `types_test.go`, from its second row on.
+            ("{duration: 2s, factor: 3, maxDuration: 1m}", [6, 18, 54, 60, 60, 60, 60, 60]),
             ("{duration: 30s, factor: 1}", [30; 8]),
-            ("{duration: '20'}", [20, 40, 80, 160, 180, 180, 180, 180]),
+            ("{duration: '20'}", [40, 80, 160, 180, 180, 180, 180, 180]),
             ("{duration: 1m, maxDuration: '45'}", [45; 8]),
             ("{duration: 10m}", [180; 8]),
-            ("{duration: 90s, factor: 0}", [90, 0, 0, 0, 0, 0, 0, 0]),
-            ("{duration: 1m, maxDuration: '0'}", [60, 120, 240, 480, 960, 1920, 3840, 9_223_372_036]),
-            ("{duration: 1m, factor: -2, maxDuration: -1s}", [60, 0, 240, 0, 960, 0, 3840, 0]),
+            ("{duration: 90s, factor: 0}", [0; 8]),
+            ("{duration: 1m, maxDuration: '0'}", [120, 240, 480, 960, 1920, 3840, 7680, 9_223_372_036]),
+            ("{duration: 1m, factor: -2, maxDuration: -1s}", [0, 240, 0, 960, 0, 3840, 0, 9_223_372_036]),
             ("{duration: 0s}", [0; 8]),
             ("{duration: -5s}", [0; 8]),
-            ("{maxDuration: 1h0m0.5s, factor: 10}", [5, 50, 500, 3600, 3600, 3600, 3600, 3600]),
+            ("{maxDuration: 1h0m0.5s, factor: 10}", [50, 500, 3600, 3600, 3600, 3600, 3600, 3600]),
         ];
         for (yaml, seconds) in cases {
             let waits = backoff(yaml).waits().expect(yaml);
@@ -162,7 +162,7 @@ mod tests {
         assert_eq!(backoff("{}").waits(), Ok(Waits::DEFAULT));
         assert_eq!(
             backoff("{duration: 1.5s}").waits().map(|waits| waits.before(1)),
-            Ok(SimDuration::from_millis(1500))
+            Ok(SimDuration::from_millis(3000))
         );
     }
 
