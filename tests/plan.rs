@@ -169,7 +169,7 @@ fn the_recorded_runs_of_the_first_experiment_give_the_same_answer_as_all_of_them
 
 #[test]
 fn three_sizes_of_fleet_are_planned_with_a_fifth_of_the_runs_or_less() {
-    for limit in ["peak_pulls < 200", "peak_pulls < 500", "peak_pulls_p95 < 1000"] {
+    for limit in ["peak_pulls < 200", "peak_pulls < 500", "peak_pulls_p95 < 1000", "egress_busy_share < 10%"] {
         let plan = among_recorded("06-max-unavailable-sweep", limit);
         assert_eq!(plan.questions.len(), 3, "a question for each size");
         assert!(plan.questions.iter().all(|question| question.answers[0].is_decided));

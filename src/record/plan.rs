@@ -276,3 +276,66 @@ pub fn plan_tables(plan: &PlanRecord, runs: &[RunRow]) -> Vec<(&'static str, Vec
     }
     vec![("plan.csv", to_csv("", &rows)), ("runs.csv", to_csv("", runs))]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{assert_documented, run_record};
+    use super::*;
+
+    #[test]
+    fn every_column_of_a_plan_is_documented() {
+        let span = Span { value: 1.0, low: 1.0, high: 1.0 };
+        let candidate = Candidate {
+            variant: "s clusters=9; limit=1".to_owned(),
+            strategy: "s".to_owned(),
+            setting: "limit=1".to_owned(),
+            standing: Standing::Best,
+            reason: String::new(),
+            runs: 1,
+            round: 1,
+            time: Some(span),
+            slower_by: None,
+            load: span,
+            limits: Vec::new(),
+        };
+        let question =
+            Question { world: "clusters=9".to_owned(), answers: Vec::new(), best: None, candidates: vec![candidate] };
+        let plan = PlanRecord {
+            schema_version: PlanRecord::SCHEMA_VERSION,
+            fastest: "completion_median".to_owned(),
+            limits: Vec::new(),
+            confidence: 0.95,
+            indifference: 0.01,
+            confirm: 1,
+            replicates: 1,
+            runs: 1,
+            exhaustive_runs: 1,
+            stopped_at: None,
+            load: Axis {
+                measure: "peak_pulls".to_owned(),
+                unit: "pulls".to_owned(),
+                at_most: None,
+                time_at_most: None,
+            },
+            questions: vec![question],
+            exhaustive: None,
+        };
+        let tables = plan_tables(&plan, &[run_record(0, 1).run]);
+        assert_eq!(tables.iter().map(|(name, _)| *name).collect::<Vec<_>>(), ["plan.csv", "runs.csv"]);
+        for (name, bytes) in tables {
+            assert_documented(name, &bytes);
+        }
+        let documentation = include_str!("../../docs/results-format.md");
+        let standings = [
+            Standing::Best,
+            Standing::Equal,
+            Standing::Slower,
+            Standing::Breaks,
+            Standing::Unfinished,
+            Standing::Undecided,
+        ];
+        for standing in standings {
+            assert!(documentation.contains(&format!("`{}`", standing.word())), "{standing:?}");
+        }
+    }
+}

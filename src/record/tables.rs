@@ -162,7 +162,7 @@ fn from_keyed_csv<Row: DeserializeOwned>(path: &Path) -> Result<Vec<(RunKey, Row
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{run_record, variant};
+    use super::super::testing::{assert_documented, run_record, variant};
     use super::super::{MEASURES, Outcome, SeriesRow};
     use super::*;
 
@@ -245,14 +245,7 @@ mod tests {
     fn every_column_is_documented() {
         let documentation = include_str!("../../docs/results-format.md");
         for (name, bytes) in Tables::of(&two_variants(), 1).files() {
-            let section = documentation
-                .split("\n## ")
-                .find(|section| section.starts_with(&format!("`{name}`")))
-                .unwrap_or_else(|| panic!("{name} has a section"));
-            let text = String::from_utf8(bytes).expect("CSV is text");
-            for column in text.lines().next().expect("a header").split(',') {
-                assert!(section.contains(&format!("`{column}`")), "{column} of {name} is documented");
-            }
+            assert_documented(name, &bytes);
         }
         for measure in MEASURES {
             assert!(documentation.contains(measure.definition), "{}: {}", measure.name, measure.definition);

@@ -72,3 +72,15 @@ pub(super) fn variant(name: &str, mut runs: Vec<RunRecord>) -> VariantRecord {
         runs,
     }
 }
+
+/// Fails unless `docs/results-format.md` has a section of the table that names each of its columns.
+pub(super) fn assert_documented(table: &str, csv: &[u8]) {
+    let section = include_str!("../../docs/results-format.md")
+        .split("\n## ")
+        .find(|section| section.starts_with(&format!("`{table}`")))
+        .unwrap_or_else(|| panic!("{table} has a section"));
+    let text = str::from_utf8(csv).expect("CSV is text");
+    for column in text.lines().next().expect("a header").split(',') {
+        assert!(section.contains(&format!("`{column}`")), "{column} of {table} is documented");
+    }
+}
