@@ -415,7 +415,7 @@ mod tests {
         assert_eq!(told(600.0, 60.0), words("10.0 min", "9.0", "11.0"));
         // A minute either way of 22.3 h shows with one decimal more.
         assert_eq!(told(80_280.0, 60.0), words("22.30 h", "22.28", "22.32"));
-        assert_eq!(told(402_840.0, 270.0), words("4.663 d", "4.659", "4.666"), "days, as 4.66 to 4.66 says nothing");
+        assert_eq!(told(402_883.0, 100.0), words("4.663 d", "4.662", "4.664"), "days, as 4.66 to 4.66 says nothing");
         assert_eq!(told(50.0, 0.0), words("50.0 s", "50.0", "50.0"), "nothing shorter than seconds");
     }
 
