@@ -61,8 +61,9 @@ pub(super) fn answer(variants: &[Variant<'_>], groups: &[Group], demands: &[Dema
         let mut sentences = Vec::new();
         let (best, first) = if exposed(&all) {
             let found = exposure::told(&all, seed, &mut sentences);
-            // After the first sentence, which is the answer.
-            sentences.splice(1.min(sentences.len())..1.min(sentences.len()), limits::told(&all, demands));
+            // Before the last sentence, which is of what completes.
+            let last = sentences.len().saturating_sub(1);
+            sentences.splice(last..last, limits::told(&all, demands));
             found
         } else {
             let best = told(&all, demands, seed, &mut sentences);

@@ -95,8 +95,7 @@ fn completed_told(exposed: &[Exposed<'_, '_>], sentences: &mut Vec<String>) {
     } else if complete.is_empty() {
         sentences.push(format!("None of the {} variants completes; what holds each stands below.", exposed.len()));
     } else {
-        let verb = if complete.len() == 1 { "Complete all the same is" } else { "Complete all the same are" };
-        sentences.push(format!("{verb} {}.", listed(&complete, NAMED)));
+        sentences.push(format!("Complete all the same: {}.", listed(&complete, NAMED)));
     }
 }
 
@@ -187,7 +186,7 @@ mod tests {
         );
         let answer = answered(vec![wave("good", None), wave("held", Some(10))]);
         let text = &answer.parts[0].1;
-        assert!(text.contains(" Complete all the same is `good` after ") && text.contains(" min ("), "{text}");
+        assert!(text.contains(" Complete all the same: `good` after ") && text.contains(" min ("), "{text}");
     }
 
     #[test]

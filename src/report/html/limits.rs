@@ -63,11 +63,14 @@ pub(super) fn told(all: &[(usize, &str, &Variant<'_>)], demands: &[Demand]) -> O
             let count = bound.len();
             match kept {
                 0 => format!("None of the {count} variants with a limit keeps to it: {}.", named(false)),
+                2 if count == 2 => format!("Both variants with a limit keep to it: {}.", named(true)),
                 _ if kept == count => format!("All {count} variants with a limit keep to it: {}.", named(true)),
-                _ => format!("{kept} of the {count} variants with a limit keep to it; {} not.", {
-                    let verb = if count - kept == 1 { "does" } else { "do" };
-                    format!("{} {verb}", named(false))
-                }),
+                _ => {
+                    let verb = if kept == 1 { "keeps" } else { "keep" };
+                    let others = if count - kept == 1 { "does" } else { "do" };
+                    let broken = named(false);
+                    format!("{kept} of the {count} variants with a limit {verb} to it; {broken} {others} not.")
+                }
             }
         }
         _ if kept > 0 => {
@@ -122,8 +125,8 @@ mod tests {
         let two = |first: &'static str, second: &'static str| {
             tell(&[("peak_pulls < 100", Some(first)), ("peak_pulls < 2000", Some(second))])
         };
-        assert_eq!(two("one", "two"), "All 2 variants with a limit keep to it: `one` and `two`.");
-        assert_eq!(two("one", "four"), "1 of the 2 variants with a limit keep to it; `four` does not.");
+        assert_eq!(two("one", "two"), "Both variants with a limit keep to it: `one` and `two`.");
+        assert_eq!(two("one", "four"), "1 of the 2 variants with a limit keeps to it; `four` does not.");
         assert_eq!(two("three", "four"), "None of the 2 variants with a limit keeps to it: `three` and `four`.");
         assert_eq!(tell(&[("peak_pulls < 2000", None)]), "3 of 4 variants keep to the limit peak_pulls < 2000.");
     }
