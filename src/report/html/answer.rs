@@ -8,9 +8,9 @@
 //! are any, and with limits only those that keep to all. Names stand in backticks.
 
 use super::exposure;
-use super::groups::{Group, distinct};
+use super::groups::Group;
 use super::limits::{self, Demand, broken};
-use crate::record::{Outcome, RunRow, Setting, interval_of_mean};
+use crate::record::{Outcome, RunRow, Setting, distinct, interval_of_mean};
 use crate::report::data::Variant;
 use crate::report::format::{TimeUnit, apart, count, time};
 use crate::stats;
