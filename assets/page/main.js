@@ -116,6 +116,7 @@ function setUpTheme() {
 }
 
 setUpTable();
+setUpHeld();
 setUpTheme();
 if (page.variants.length) {
   setUpVariants();

@@ -40,4 +40,35 @@ function setUpTable() {
   };
   on("shown", refresh);
   refresh();
+
+  // A shadow and a line of text tell that columns are beyond the edge.
+  const box = table.parentElement;
+  const hint = document.querySelector(".sideways");
+  const beyond = () => {
+    hint.hidden = box.scrollWidth <= box.clientWidth + 1;
+    box.parentElement.classList.toggle("more", box.scrollLeft + box.clientWidth < box.scrollWidth - 1);
+  };
+  box.addEventListener("scroll", beyond, { passive: true });
+  new ResizeObserver(beyond).observe(box);
+  beyond();
+}
+
+/** What does not complete: all texts at once, and on paper. */
+function setUpHeld() {
+  const held = [...document.querySelectorAll("details.held")];
+  const button = byId("open-held");
+  const tell = () => (button.textContent = held.every((one) => one.open) ? "Close all" : "Open all");
+  if (button) {
+    button.addEventListener("click", () => {
+      const open = !held.every((one) => one.open);
+      held.forEach((one) => (one.open = open));
+    });
+    held.forEach((one) => one.addEventListener("toggle", tell));
+  }
+  let folded = [];
+  addEventListener("beforeprint", () => {
+    folded = held.filter((one) => !one.open);
+    folded.forEach((one) => (one.open = true));
+  });
+  addEventListener("afterprint", () => folded.forEach((one) => (one.open = false)));
 }

@@ -44,7 +44,15 @@ pub(super) fn value(limit: &Limit, value: f64) -> String {
         "bytes/s" => RateUnit::for_max(value).text(value),
         "bytes" => format!("{} GB", number(value / 1e9)),
         "1" => format!("{} %", number(value * 100.0)),
-        unit => format!("{} {unit}", count(value)),
+        unit => {
+            let count = count(value);
+            // Units are plural: `targets`, `pulls`, `requests`.
+            match (count.as_str(), unit) {
+                ("1", "passes") => "1 pass".to_owned(),
+                ("1", _) => format!("1 {}", unit.strip_suffix('s').unwrap_or(unit)),
+                _ => format!("{count} {unit}"),
+            }
+        }
     }
 }
 
@@ -52,6 +60,15 @@ pub(super) fn value(limit: &Limit, value: f64) -> String {
 mod tests {
     use super::super::synthetic;
     use super::*;
+
+    #[test]
+    fn a_value_has_its_unit_and_one_is_singular() {
+        let told = |limit: &str, number: f64| value(&Limit::parse(limit).expect("a limit"), number);
+        assert_eq!(told("bad_release_exposure <= 20%", 1.0), "1 target");
+        assert_eq!(told("bad_release_exposure <= 20%", 38.0), "38 targets");
+        assert_eq!(told("completion < 1h", 2400.0), "40.0 min");
+        assert_eq!(told("completion < 1h", f64::INFINITY), "never");
+    }
 
     #[test]
     fn each_variant_is_judged_and_one_that_fails_fails_the_whole() {

@@ -127,6 +127,15 @@ fn the_page_tells_question_answer_and_what_is_stuck_and_draws_every_curve() {
     let held = page.text("document.getElementById('unfinished').innerText");
     assert!(held.contains("0 complete, 3 stalled") && held.contains("Left behind: 60 of 60 clusters"), "{held}");
     assert!(held.contains("maxUpdate: a maxUpdate of 0"), "{held}");
+    // It folds by keyboard, and on paper it is open again.
+    let open = "document.querySelector('details.held').open";
+    page.evaluate("document.querySelector('.held summary').focus()");
+    page.press("Enter", 1);
+    assert!(!page.is(open));
+    page.evaluate("dispatchEvent(new Event('beforeprint'))");
+    assert!(page.is(open), "paper has the full text");
+    page.evaluate("dispatchEvent(new Event('afterprint'))");
+    assert!(!page.is(open));
     for curve in ["pulls", "egress", "ready"] {
         let blue = page.whole(&pixels(&format!("#curve-{curve} canvas"), BLUE));
         assert!(blue > 100, "{curve}: {blue} pixels of the first variant's colour");
@@ -276,6 +285,12 @@ fn dark_paper_and_phone_have_their_own_look() {
     let (wide, room) = (page.number("document.scrollingElement.scrollWidth"), page.number("innerWidth"));
     assert!(wide <= room && room <= 390.0, "{wide} px of page in {room} px");
     assert!(page.whole(&pixels("#curve-ready canvas", BLUE)) > 50, "curves are drawn again for a narrow page");
+    // What is beyond the edge of the table is told, until it is in sight.
+    let more = "document.querySelector('.wide').classList.contains('more')";
+    assert!(page.is(more) && !page.is("document.querySelector('.sideways').hidden"));
+    page.evaluate("document.querySelector('.wide > .scroll').scrollLeft = 9999");
+    page.settle();
+    assert!(!page.is(more), "the last column is in sight");
     assert_quiet(&page);
 }
 

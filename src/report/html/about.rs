@@ -8,10 +8,14 @@ use crate::report::format::{RateUnit, count, time};
 
 /// Most ways to be held that are written out for one variant.
 const HELD_SHOWN: usize = 3;
+/// Up to so many variants that do not complete are written out at once; of more, only a line each.
+const OPEN: usize = 3;
 
-/// A box for each variant with runs that did not complete; empty when all did.
+/// A line for each variant with runs that did not complete, which opens to the full texts; empty when all did.
 pub(super) fn unfinished(variants: &[Variant<'_>], names: &[Name]) -> String {
     let mut boxes = String::new();
+    let missing = variants.iter().filter(|variant| variant.finished() < variant.runs.len()).count();
+    let open = if missing <= OPEN { " open" } else { "" };
     for (variant, name) in variants.iter().zip(names) {
         let ends = |outcome: Outcome| variant.runs.iter().filter(|run| run.outcome == outcome).count();
         let (stalled, late) = (ends(Outcome::Stalled), ends(Outcome::Horizon));
@@ -31,16 +35,24 @@ pub(super) fn unfinished(variants: &[Variant<'_>], names: &[Name]) -> String {
         let targets = variant.runs.iter().map(|run| run.targets).max().unwrap_or(0);
         let shown =
             if low == high { count(low as f64) } else { format!("{} to {}", count(low as f64), count(high as f64)) };
+        let held = held(variant);
+        let runs = variant.runs.len();
+        let mut rules: Vec<&str> = Vec::new();
+        for (text, _) in &held {
+            let rule = text.split_once(": ").map_or("", |(rule, _)| rule);
+            if !rule.is_empty() && !rules.contains(&rule) {
+                rules.push(rule);
+            }
+        }
         boxes.push_str(&format!(
-            "<article class=\"held\" data-variant-box=\"{}\"><h3>{} {}</h3><p>Of {} runs: {}. Left behind: {shown} of {} clusters.</p>",
-            variant.index,
+            "<details class=\"held\"{open}><summary>{} <strong>{}</strong> <span>{} of {runs} runs</span> <span>{}</span></summary>\n<p>Of {runs} runs: {}. Left behind: {shown} of {} clusters.</p>",
             swatch(name.look),
             escaped(&name.label),
-            variant.runs.len(),
+            stalled + late,
+            escaped(&rules.join(", ")),
             counts.join(", "),
             count(targets as f64),
         ));
-        let held = held(variant);
         if !held.is_empty() {
             boxes.push_str("<p class=\"by\">Held by</p><ul>");
             for (text, runs) in held.iter().take(HELD_SHOWN) {
@@ -56,13 +68,18 @@ pub(super) fn unfinished(variants: &[Variant<'_>], names: &[Name]) -> String {
             }
             boxes.push_str("</ul>");
         }
-        boxes.push_str("</article>\n");
+        boxes.push_str("</details>\n");
     }
     if boxes.is_empty() {
         return boxes;
     }
+    let note = if open.is_empty() {
+        "<p class=\"note needs-scripts\">A line opens to the full texts. <button type=\"button\" id=\"open-held\">Open all</button></p>\n"
+    } else {
+        ""
+    };
     format!(
-        "<section id=\"unfinished\" aria-labelledby=\"unfinished-title\"><h2 id=\"unfinished-title\">What does not complete, and the rule that holds it</h2>\n<div class=\"boxes\">{boxes}</div></section>\n"
+        "<section id=\"unfinished\" aria-labelledby=\"unfinished-title\"><h2 id=\"unfinished-title\">What does not complete, and the rule that holds it</h2>\n{note}<div class=\"boxes\">{boxes}</div></section>\n"
     )
 }
 

@@ -3,17 +3,17 @@
 //! Within each group of variants that are compared: how many do not complete, and by which rule they are held; with
 //! limits, how many keep to all of them; the fastest, with the interval of its median and whether others are told apart
 //! from it; the one with the lowest peak of pulls and what that costs in time, as the paired difference; and the lowest peak that
-//! is to be had in at most twice the fastest time. Only variants whose runs all completed are candidates while there
+//! is to be had in at most twice the fastest time. Where a defective revision was given out, who lets the fewest clusters
+//! have it comes first instead (`exposure`). Only variants whose runs all completed are candidates while there
 //! are any, and with limits only those that keep to all. Names stand in backticks.
 
+use super::exposure;
 use super::groups::Group;
-use crate::record::{Limit, Outcome, Setting, distinct, interval_of_mean};
+use super::limits::{self, Demand, broken};
+use crate::record::{Outcome, RunRow, Setting, distinct, interval_of_mean};
 use crate::report::data::Variant;
-use crate::report::format::{TimeUnit, alike, count, time, time_interval};
+use crate::report::format::{TimeUnit, apart, count, time};
 use crate::stats;
-
-/// A limit of the experiment, and the strategy that it is for; `None`: all.
-pub(super) type Demand = (Limit, Option<String>);
 
 /// What the results say.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -22,21 +22,25 @@ pub(super) struct Answer {
     pub(super) lead: String,
     /// A group's title and what is said of it.
     pub(super) parts: Vec<(String, String)>,
-    /// The fastest variant and the one with the lowest peak, of each group.
+    /// The best variants of each group.
     pub(super) best: Vec<Best>,
 }
 
 /// Places of the best variants of a group in the list of all variants.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Best {
     pub(super) fastest: Option<usize>,
     pub(super) lowest: Option<usize>,
     /// Neither, but the lowest peak in at most twice the fastest time.
     pub(super) compromise: Option<usize>,
+    /// Where a defective revision was given out, in place of the others: all with the fewest clusters that were told it,
+    /// and the one with the most.
+    pub(super) least_exposed: Vec<usize>,
+    pub(super) most_exposed: Option<usize>,
 }
 
 /// Most names in one list.
-const NAMED: usize = 3;
+pub(super) const NAMED: usize = 3;
 
 /// A variant among those it is compared with.
 struct Candidate<'v, 'r> {
@@ -50,24 +54,50 @@ struct Candidate<'v, 'r> {
 /// Answers for all groups; intervals of differences are resampled from `seed`, as those of the tables are.
 pub(super) fn answer(variants: &[Variant<'_>], groups: &[Group], demands: &[Demand], seed: u64) -> Answer {
     let mut answer = Answer::default();
-    let mut winners: Vec<Option<&str>> = Vec::new();
+    let mut winners: Vec<Vec<&str>> = Vec::new();
     for group in groups {
-        let (text, best) = told(variants, group, demands, seed);
-        answer.parts.push((group.title.clone(), text));
+        let all: Vec<(usize, &str, &Variant<'_>)> =
+            group.members.iter().zip(&group.labels).map(|(&at, label)| (at, label.as_str(), &variants[at])).collect();
+        let mut sentences = Vec::new();
+        let (best, first) = if exposed(&all) {
+            let found = exposure::told(&all, seed, &mut sentences);
+            // Before the last sentence, which is of what completes.
+            let last = sentences.len().saturating_sub(1);
+            sentences.splice(last..last, limits::told(&all, demands));
+            found
+        } else {
+            let best = told(&all, demands, seed, &mut sentences);
+            let fastest = all.iter().find(|(at, ..)| best.fastest == Some(*at));
+            (best, fastest.map(|(_, label, _)| *label).into_iter().collect())
+        };
+        answer.parts.push((group.title.clone(), sentences.join(" ")));
         answer.best.push(best);
-        let place = best.fastest.and_then(|fastest| group.members.iter().position(|&at| at == fastest));
-        winners.push(place.map(|place| group.labels[place].as_str()));
+        winners.push(first);
     }
     if groups.len() > 1 {
-        answer.lead = lead(variants, groups, &winners);
+        let exposing = answer.best.iter().filter(|best| best.most_exposed.is_some()).count();
+        answer.lead = match exposing {
+            0 => lead(variants, groups, &winners, "completes first"),
+            all if all == groups.len() => {
+                lead(variants, groups, &winners, "lets the fewest clusters have the defective revision")
+            }
+            // The comparisons answer different questions.
+            _ => String::new(),
+        };
     }
     answer
 }
 
-/// What all groups have in common: the fastest, or that it depends.
-fn lead(variants: &[Variant<'_>], groups: &[Group], winners: &[Option<&str>]) -> String {
-    if let Some(first) = winners[0].filter(|_| winners.iter().all(|other| *other == winners[0])) {
-        return format!("In all {} comparisons `{first}` completes first.", groups.len());
+/// Whether any of these variants told a cluster a defective revision.
+fn exposed(all: &[(usize, &str, &Variant<'_>)]) -> bool {
+    all.iter().any(|(_, _, variant)| variant.exposed())
+}
+
+/// What all groups have in common: the one that does best in all, or that it depends.
+fn lead(variants: &[Variant<'_>], groups: &[Group], winners: &[Vec<&str>], does: &str) -> String {
+    let in_all = winners[0].iter().find(|first| winners.iter().all(|others| others.contains(first)));
+    if let Some(first) = in_all {
+        return format!("In all {} comparisons `{first}` {does}.", groups.len());
     }
     let settings: Vec<&[Setting]> =
         groups.iter().map(|group| variants[group.members[0]].info.settings.as_slice()).collect();
@@ -78,17 +108,14 @@ fn lead(variants: &[Variant<'_>], groups: &[Group], winners: &[Option<&str>]) ->
         })
         .map(|(name, _)| name)
         .collect();
-    format!("Which variant completes first depends on {}.", listed(&names, usize::MAX))
+    format!("Which variant {does} depends on {}.", listed(&names, usize::MAX))
 }
 
-fn told(variants: &[Variant<'_>], group: &Group, demands: &[Demand], seed: u64) -> (String, Best) {
-    let all: Vec<(usize, &str, &Variant<'_>)> =
-        group.members.iter().zip(&group.labels).map(|(&at, label)| (at, label.as_str(), &variants[at])).collect();
-    let mut sentences = Vec::new();
+fn told(all: &[(usize, &str, &Variant<'_>)], demands: &[Demand], seed: u64, sentences: &mut Vec<String>) -> Best {
     let keeping: Vec<bool> = all.iter().map(|(_, _, variant)| broken(variant, demands) == 0).collect();
-    if !demands.is_empty() {
-        sentences.push(limits_told(&all, demands, &keeping));
-    }
+    let limits = limits::told(all, demands);
+    let limited = limits.is_some();
+    sentences.extend(limits);
     let some_keep = keeping.contains(&true);
     let eligible: Vec<Candidate<'_, '_>> = all
         .iter()
@@ -104,47 +131,14 @@ fn told(variants: &[Variant<'_>], group: &Group, demands: &[Demand], seed: u64) 
     let any_whole = eligible.iter().any(whole);
     let candidates: Vec<Candidate<'_, '_>> =
         eligible.into_iter().filter(|candidate| whole(candidate) || !any_whole).collect();
-    let first = match (all.len(), demands.is_empty() || !some_keep) {
+    let first = match (all.len(), !limited || !some_keep) {
         (1, _) => "completes",
         (_, true) => "completes first:",
         (_, false) => "of these completes first:",
     };
-    let best = compared(&candidates, first, seed, &mut sentences);
-    unfinished_told(&all, &mut sentences);
-    (sentences.join(" "), best)
-}
-
-/// Limits that a variant breaks.
-pub(super) fn broken(variant: &Variant<'_>, demands: &[Demand]) -> usize {
-    demands.iter().filter(|demand| judged(variant, demand).is_some_and(|verdict| !verdict.holds)).count()
-}
-
-/// How a variant stands to a limit. `None` when the limit is for another strategy.
-pub(super) fn judged(variant: &Variant<'_>, (limit, strategy): &Demand) -> Option<crate::record::Verdict> {
-    let applies = strategy.as_deref().is_none_or(|strategy| variant.info.strategy == strategy);
-    applies.then(|| limit.judge(&variant.runs))
-}
-
-fn limits_told(all: &[(usize, &str, &Variant<'_>)], demands: &[Demand], keeping: &[bool]) -> String {
-    let kept = keeping.iter().filter(|keeps| **keeps).count();
-    let limits = match demands {
-        [(limit, _)] => format!("the limit {limit}"),
-        _ => format!("all {} limits", demands.len()),
-    };
-    if all.len() == 1 {
-        let verb = if kept == 1 { "keeps" } else { "does not keep" };
-        return format!("`{}` {verb} to {limits}.", all[0].1);
-    }
-    if kept > 0 {
-        let verb = if kept == 1 { "keeps" } else { "keep" };
-        return format!("{kept} of {} variants {verb} to {limits}.", all.len());
-    }
-    if demands.len() == 1 {
-        return format!("None of the {} variants keeps to {limits}.", all.len());
-    }
-    let fewest = all.iter().min_by_key(|(_, _, variant)| broken(variant, demands)).expect("a group has a member");
-    let count = broken(fewest.2, demands);
-    format!("None of the {} variants keeps to {limits}; `{}` breaks the fewest ({count}).", all.len(), fewest.1)
+    let best = compared(&candidates, first, seed, sentences);
+    unfinished_told(all, sentences);
+    best
 }
 
 /// The fastest, the lowest peak and the compromise between them.
@@ -159,7 +153,15 @@ fn compared(candidates: &[Candidate<'_, '_>], verb: &str, seed: u64, sentences: 
     let by_peak = order(|candidate| [candidate.peak, candidate.completion_s]);
     let Some(fastest) = candidates.iter().min_by(by_time) else { return Best::default() };
     let peak = pulls(fastest.peak);
-    sentences.push(format!("`{}` {verb} after {}, with a peak of {peak} at once.", fastest.label, when(fastest)));
+    sentences.push(format!(
+        "`{}` {verb} after {}, with a peak of {peak} at once.",
+        fastest.label,
+        when(fastest.variant, fastest.completion_s)
+    ));
+    let ahead = fastest.variant.runs.iter().map(|run| run.release_s).fold(0.0, f64::max);
+    if ahead > 0.0 {
+        sentences.push(format!("That counts from the release, {} after its pre-pull began.", time(ahead)));
+    }
     let ties: Vec<String> = candidates
         .iter()
         .filter(|other| {
@@ -175,7 +177,7 @@ fn compared(candidates: &[Candidate<'_, '_>], verb: &str, seed: u64, sentences: 
         ));
     }
     let lowest = candidates.iter().min_by(by_peak).expect("there is a fastest");
-    let mut best = Best { fastest: Some(fastest.at), lowest: Some(lowest.at), compromise: None };
+    let mut best = Best { fastest: Some(fastest.at), lowest: Some(lowest.at), ..Best::default() };
     if candidates.len() < 2 {
         return best;
     }
@@ -185,7 +187,7 @@ fn compared(candidates: &[Candidate<'_, '_>], verb: &str, seed: u64, sentences: 
     }
     let longer = match difference(fastest, lowest, seed) {
         Some(between) => {
-            let (difference, low, high) = told_apart(&between);
+            let (difference, low, high) = told_apart(between.estimate, between.low, between.high);
             format!("takes {difference} longer (95 % interval of the paired difference {low}–{high})")
         }
         None => format!("completes after {}", time(lowest.completion_s)),
@@ -213,23 +215,24 @@ fn compared(candidates: &[Candidate<'_, '_>], verb: &str, seed: u64, sentences: 
 }
 
 /// `12.3 min (95 % interval of the median 11.9–12.8 min, 20 runs)`.
-fn when(candidate: &Candidate<'_, '_>) -> String {
-    let variant = candidate.variant;
+pub(super) fn when(variant: &Variant<'_>, completion_s: f64) -> String {
     let (runs, finished) = (variant.runs.len(), variant.finished());
     let runs = match (finished == runs, runs) {
         (true, 1) => "1 run".to_owned(),
         (true, runs) => format!("{runs} runs"),
         (false, runs) => format!("{finished} of {runs} runs"),
     };
-    let middle = candidate.completion_s;
     let interval = variant
         .summary("completion_s")
         .and_then(|row| row.median_ci95_low.zip(row.median_ci95_high))
-        .filter(|(low, high)| low < high)
-        .map_or_else(String::new, |(low, high)| {
-            format!("95 % interval of the median {}, ", bare(&time_interval(middle, low, high)))
-        });
-    format!("{} ({interval}{runs})", time(middle))
+        .filter(|(low, high)| low < high);
+    match interval {
+        Some((low, high)) => {
+            let (middle, low, high) = told_apart(completion_s, low, high);
+            format!("{middle} (95 % interval of the median {low}–{high}, {runs})")
+        }
+        None => format!("{} ({runs})", time(completion_s)),
+    }
 }
 
 /// `1 pull`, `212 pulls`.
@@ -238,39 +241,29 @@ fn pulls(peak: f64) -> String {
     if count == "1" { format!("{count} pull") } else { format!("{count} pulls") }
 }
 
-/// A difference and the ends of its interval, in the longest unit that tells the ends apart; in seconds at the last.
-fn told_apart(between: &stats::Interval) -> (String, String, String) {
-    let usual = TimeUnit::for_span(between.estimate.abs());
-    let told = |unit: TimeUnit| {
-        let [middle, low, high] =
-            alike([between.estimate, between.low, between.high].map(|seconds| seconds / unit.seconds));
-        (format!("{middle} {}", unit.short), low, high)
-    };
-    let shorter = [86_400.0, 5_000.0, 60.0].map(TimeUnit::for_span);
-    std::iter::once(usual)
-        .chain(shorter.into_iter().filter(|unit| unit.seconds < usual.seconds))
-        .map(told)
-        .find(|(_, low, high)| low != high)
-        .unwrap_or_else(|| told(usual))
-}
-
-/// An interval without its brackets.
-fn bare(interval: &str) -> &str {
-    interval.trim_start_matches('[').trim_end_matches(']')
+/// A time with its unit and the ends of its interval, with decimals enough to tell the ends apart.
+fn told_apart(middle: f64, low: f64, high: f64) -> (String, String, String) {
+    let unit = TimeUnit::for_span(middle.abs());
+    let [middle, low, high] = apart(middle / unit.seconds, low / unit.seconds, high / unit.seconds);
+    (format!("{middle} {}", unit.short), low, high)
 }
 
 /// How much longer `other` takes than `base`, over the replicates in which both completed.
 fn difference(base: &Candidate<'_, '_>, other: &Candidate<'_, '_>, seed: u64) -> Option<stats::Interval> {
-    let completed = |variant: &Variant<'_>, replicate: u32| {
-        let run = variant.runs.iter().find(|run| run.replicate == replicate)?;
-        run.completion_s.filter(|_| run.outcome == Outcome::Complete)
-    };
-    let differences: Vec<f64> = base
-        .variant
-        .runs
-        .iter()
-        .filter_map(|run| Some(completed(other.variant, run.replicate)? - completed(base.variant, run.replicate)?))
-        .collect();
+    let completed = |run: &RunRow| run.completion_s.filter(|_| run.outcome == Outcome::Complete);
+    difference_of(base.variant, other.variant, completed, seed)
+}
+
+/// By how much a measure of `other` exceeds that of `base`, over the replicates in which both have it.
+pub(super) fn difference_of(
+    base: &Variant<'_>,
+    other: &Variant<'_>,
+    of: impl Fn(&RunRow) -> Option<f64>,
+    seed: u64,
+) -> Option<stats::Interval> {
+    let in_replicate = |replicate: u32| of(other.runs.iter().find(|run| run.replicate == replicate)?);
+    let differences: Vec<f64> =
+        base.runs.iter().filter_map(|run| Some(in_replicate(run.replicate)? - of(run)?)).collect();
     interval_of_mean(&differences, seed)
 }
 
@@ -308,7 +301,7 @@ fn unfinished_told(all: &[(usize, &str, &Variant<'_>)], sentences: &mut Vec<Stri
 }
 
 /// `a, b and c`; of more than `most` the first ones and how many more.
-fn listed(items: &[String], most: usize) -> String {
+pub(super) fn listed(items: &[String], most: usize) -> String {
     match items {
         [] => String::new(),
         [one] => one.clone(),
@@ -321,6 +314,7 @@ fn listed(items: &[String], most: usize) -> String {
 mod tests {
     use super::super::groups::groups;
     use super::*;
+    use crate::record::Limit;
     use crate::report::Results;
     use crate::report::synthetic::{Fleet, Wave, six_settings};
 
@@ -365,7 +359,7 @@ mod tests {
             text.contains(" Within twice the fastest time, `maxUnavailable=25%` keeps the peak lowest: 750 pulls"),
             "{text}"
         );
-        assert_eq!(answer.best, [Best { fastest: Some(5), lowest: Some(0), compromise: Some(3) }]);
+        assert_eq!(answer.best, [Best { fastest: Some(5), lowest: Some(0), compromise: Some(3), ..Best::default() }]);
     }
 
     #[test]
@@ -393,7 +387,7 @@ mod tests {
         let end =
             "1 of 2 variants does not complete in every run: `careful` (6 of 6 runs stalled, held by maxUnavailable).";
         assert!(text.ends_with(end), "{text}");
-        assert_eq!(answer.best, [Best { fastest: Some(1), lowest: Some(1), compromise: None }]);
+        assert_eq!(answer.best, [Best { fastest: Some(1), lowest: Some(1), ..Best::default() }]);
     }
 
     #[test]
@@ -416,14 +410,13 @@ mod tests {
     }
 
     #[test]
-    fn a_difference_is_told_in_a_unit_that_shows_how_sure_it_is() {
-        let told = |estimate: f64, half: f64| {
-            told_apart(&stats::Interval { estimate, low: estimate - half, high: estimate + half })
-        };
+    fn a_time_is_told_with_decimals_that_show_how_sure_it_is() {
+        let told = |middle: f64, half: f64| told_apart(middle, middle - half, middle + half);
         let words = |a: &str, b: &str, c: &str| (a.to_owned(), b.to_owned(), c.to_owned());
         assert_eq!(told(600.0, 60.0), words("10.0 min", "9.0", "11.0"));
-        // 22.3 h: a minute either way does not show in hours, but in minutes.
-        assert_eq!(told(80_280.0, 60.0), words("1,338 min", "1,337", "1,339"));
+        // A minute either way of 22.3 h shows with one decimal more.
+        assert_eq!(told(80_280.0, 60.0), words("22.30 h", "22.28", "22.32"));
+        assert_eq!(told(402_883.0, 100.0), words("4.663 d", "4.662", "4.664"), "days, as 4.66 to 4.66 says nothing");
         assert_eq!(told(50.0, 0.0), words("50.0 s", "50.0", "50.0"), "nothing shorter than seconds");
     }
 

@@ -6,15 +6,18 @@
 
 mod about;
 mod answer;
+mod exposure;
 mod fleet;
 mod groups;
+mod limits;
 mod series;
 mod table;
 
 use serde::Serialize;
 
-use self::answer::{Answer, Demand};
+use self::answer::Answer;
 use self::fleet::FleetData;
+use self::limits::Demand;
 use self::series::Series;
 use self::table::Name;
 use super::data::Results;
@@ -147,6 +150,7 @@ pub(super) fn page(results: &Results) -> String {
             ("title", &escaped(question)),
             ("extent", &about::extent(provenance, &variants)),
             ("answer", &answer_html(&answer)),
+            ("bold", bold(&answer)),
             ("comparison", &table::table(&variants, &called, &demands, &answer.best)),
             ("unfinished", &about::unfinished(&variants, &called)),
             ("released", &about::released(&variants, &called)),
@@ -181,13 +185,28 @@ fn filters(variants: &[super::data::Variant<'_>]) -> Vec<(String, Vec<String>)> 
     filters
 }
 
-/// The fastest variant beside one that stalls; without one, beside the compromise or the one with the lowest peak.
+/// With a defect the variant that lets it get furthest beside the one that stops it first. Else the fastest variant beside one that stalls; without one, beside the compromise or the one with the lowest peak.
 fn fleets(variants: &[super::data::Variant<'_>], answer: &Answer) -> [usize; 2] {
-    let best = answer.best.first().copied().unwrap_or_default();
+    let best = answer.best.first().cloned().unwrap_or_default();
+    if let Some(fleets) =
+        best.least_exposed.first().copied().zip(best.most_exposed).filter(|(least, most)| least != most)
+    {
+        return fleets.into();
+    }
     let stalls = variants.iter().position(|variant| variant.unfinished().is_some());
     let first = best.fastest.unwrap_or(0);
     let second = stalls.or(best.compromise).or(best.lowest).filter(|second| *second != first);
     [first, second.or_else(|| (0..variants.len()).find(|other| *other != first)).unwrap_or(first)]
+}
+
+/// What stands in bold in the table.
+fn bold(answer: &Answer) -> &'static str {
+    let exposing = answer.best.iter().filter(|best| best.most_exposed.is_some()).count();
+    match exposing {
+        0 => "the fastest, and the lowest peak",
+        all if all == answer.best.len() => "the fewest clusters with the defective revision",
+        _ => "the fewest clusters with a defective revision, else the fastest, and the lowest peak",
+    }
 }
 
 fn answer_html(answer: &Answer) -> String {
@@ -200,7 +219,8 @@ fn answer_html(answer: &Answer) -> String {
     let part =
         |(title, text): &(String, String)| format!("<div><dt>{}</dt><dd>{}</dd></div>", escaped(title), marked(text));
     let parts: Vec<String> = answer.parts.iter().map(part).collect();
-    format!("<p>{}</p>\n<dl class=\"parts\">{}</dl>", marked(&answer.lead), parts.join("\n"))
+    let lead = if answer.lead.is_empty() { String::new() } else { format!("<p>{}</p>\n", marked(&answer.lead)) };
+    format!("{lead}<dl class=\"parts\">{}</dl>", parts.join("\n"))
 }
 
 /// Text with names in backticks, as HTML.
@@ -253,7 +273,7 @@ fn filled(template: &str, texts: &[(&str, &str)]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::synthetic::{Fleet, six_settings};
+    use super::super::synthetic::{Fleet, Wave, six_settings};
     use super::*;
 
     fn results(fleet: &Fleet) -> Results {
@@ -290,6 +310,53 @@ mod tests {
         for fleet in [Fleet { replicates: 0, ..six_settings() }, Fleet { waves: Vec::new(), ..six_settings() }] {
             assert!(page(&results(&fleet)).contains("No variant has a run."));
         }
+    }
+
+    #[test]
+    fn with_a_defect_the_exposed_come_first_and_a_limit_stands_behind_what_it_judges() {
+        let wave = |name: &str, defect: u64| Wave { defect: Some(defect), ..Wave::new(name, 50, 0) };
+        let fleet = Fleet { replicates: 4, waves: vec![wave("default", 900), wave("canary", 1)], ..six_settings() };
+        let mut results = results(&fleet);
+        let limit = crate::record::LimitInfo { limit: "bad_release_exposure <= 20%".to_owned(), strategy: None };
+        results.provenance.limits = vec![limit];
+        let page = page(&results);
+        let headings: Vec<&str> =
+            page.split("<span class=\"sorts\">").skip(1).filter_map(|rest| rest.split('<').next()).collect();
+        assert_eq!(headings[..4], ["variant", "exposed", "bad_release_exposure &lt;= 20%", "done"]);
+        assert!(page.contains("</span> 1 target</td>"), "one is singular");
+        assert!(page.contains("data-sort=\"1\" class=\"best\">1</td>"), "the fewest are bold");
+        assert!(page.contains("Bold: the fewest clusters with the defective revision."));
+        // The fleets beside each other: the one that stops it first, and the one that lets it through.
+        assert!(page.contains("\"fleets\":[1,0]"));
+    }
+
+    #[test]
+    fn a_fleet_without_a_defect_says_nothing_of_exposure() {
+        let page = page(&results(&Fleet { replicates: 2, ..six_settings() }));
+        assert!(!page.contains(">exposed<") && !page.contains("exposed 0"));
+        assert!(page.contains("Bold: the fastest, and the lowest peak."));
+    }
+
+    #[test]
+    fn times_of_very_different_lengths_have_their_unit_in_the_cell_and_sort_in_seconds() {
+        let page = page(&results(&Fleet { replicates: 2, ..six_settings() }));
+        let rows: Vec<&str> = page.split("<th scope=\"row\"").skip(1).collect();
+        let completion = |row: &str| row.split("<td ").nth(1).expect("a cell").to_owned();
+        let (slow, fast) = (completion(rows[0]), completion(rows[5]));
+        assert!(slow.contains(" h") && fast.contains(" min"), "{slow} {fast}");
+        let seconds = |cell: &str| cell.split('"').nth(1).and_then(|sort| sort.parse::<f64>().ok()).expect("a number");
+        assert!(seconds(&slow) > 20.0 * seconds(&fast), "{slow} {fast}");
+    }
+
+    #[test]
+    fn many_that_do_not_complete_are_a_line_each_with_the_texts_folded() {
+        let waves = |count: u64| (0..count).map(|at| Wave::new(&format!("wave {at}"), 10 + at, 1)).collect();
+        let held = |count: u64| {
+            let page = page(&results(&Fleet { replicates: 2, waves: waves(count), ..six_settings() }));
+            (page.matches("<details class=\"held\" open").count(), page.matches("<details class=\"held\"").count())
+        };
+        assert_eq!(held(3), (3, 3), "few are written out");
+        assert_eq!(held(7), (0, 7));
     }
 
     #[test]

@@ -1,13 +1,16 @@
 //! The comparison table as HTML: one row a variant, one column a measure in one unit, one column a limit.
 //!
-//! A cell carries the number that it is sorted by. A column in which all variants say the same becomes a sentence below.
+//! A cell carries the number that it is sorted by. Times of very different lengths have their unit in the cell, other
+//! columns in the heading. A limit stands behind the measure that it judges. With a defective revision the exposed
+//! clusters come first. A column in which all variants say the same becomes a sentence below.
 
-use super::answer::{Best, Demand, judged};
+use super::answer::Best;
 use super::escaped;
 use super::groups::Look;
+use super::limits::{Demand, judged};
 use crate::record::SummaryRow;
 use crate::report::data::Variant;
-use crate::report::format::{RateUnit, TimeUnit, alike, count, number};
+use crate::report::format::{RateUnit, TimeUnit, apart, count, number};
 use crate::report::style::{dash, series_colour, series_colour_on_dark};
 use crate::report::verdicts;
 
@@ -39,6 +42,9 @@ enum Kind {
     Gigabytes,
     Percent,
 }
+
+/// The measure that comes first where a defective revision was given out.
+const EXPOSED: &str = "exposed_targets";
 
 const COLUMNS: [Column; 9] = [
     Column {
@@ -91,10 +97,10 @@ const COLUMNS: [Column; 9] = [
         kind: Kind::Count,
     },
     Column {
-        measure: "exposed_targets",
+        measure: EXPOSED,
         heading: "exposed",
-        note: "clusters that were told to run a release that is defective in them",
-        spread: Spread::None,
+        note: "clusters that were told to run a release that is defective in them: median [5th to 95th percentile]",
+        spread: Spread::Percentiles,
         kind: Kind::Count,
     },
     Column {
@@ -106,26 +112,24 @@ const COLUMNS: [Column; 9] = [
     },
 ];
 
-/// A unit's size in the recorded one, and its name; empty for a count.
-fn unit(kind: Kind, values: &[f64]) -> (f64, &'static str) {
-    let middle = {
-        let mut sorted = values.to_vec();
-        sorted.sort_by(f64::total_cmp);
-        sorted.get(sorted.len() / 2).copied().unwrap_or(0.0)
-    };
-    match kind {
+/// A unit's size in the recorded one, and its name; empty for a count. `None` for times that no one unit suits.
+fn unit(kind: Kind, values: &[f64]) -> Option<(f64, &'static str)> {
+    Some(match kind {
         Kind::Time => {
-            let unit = TimeUnit::for_span(middle);
-            (unit.seconds, unit.short)
+            let mut units = values.iter().map(|value| TimeUnit::for_span(*value));
+            let first = units.next().unwrap_or_else(|| TimeUnit::for_span(0.0));
+            return units.all(|unit| unit == first).then_some((first.seconds, first.short));
         }
         Kind::Rate => {
-            let unit = RateUnit::for_max(middle);
+            let mut sorted = values.to_vec();
+            sorted.sort_by(f64::total_cmp);
+            let unit = RateUnit::for_max(sorted.get(sorted.len() / 2).copied().unwrap_or(0.0));
             (unit.bytes_per_s, unit.name)
         }
         Kind::Gigabytes => (1e9, "GB"),
         Kind::Percent => (0.01, "%"),
         Kind::Count => (1.0, ""),
-    }
+    })
 }
 
 /// What a variant is called and looks like on the page.
@@ -137,41 +141,24 @@ pub(super) struct Name {
 
 /// The table, and the sentence of what all variants have in common.
 pub(super) fn table(variants: &[Variant<'_>], names: &[Name], demands: &[Demand], best: &[Best]) -> String {
-    let columns: Vec<Laid> = COLUMNS.iter().filter_map(|column| Laid::out(column, variants)).collect();
+    let exposing = variants.iter().any(Variant::exposed);
+    let columns: Vec<Laid> = COLUMNS
+        .iter()
+        .filter(|column| exposing || column.measure != EXPOSED)
+        .filter_map(|column| Laid::out(column, variants))
+        .collect();
     let (told, shared): (Vec<Laid>, Vec<Laid>) = columns
         .into_iter()
-        .partition(|laid| matches!(laid.column.measure, "completion_s" | "peak_pulls") || !laid.all_alike());
+        .partition(|laid| matches!(laid.column.measure, "completion_s" | "peak_pulls" | EXPOSED) || !laid.all_alike());
     // Where every run completed, the room is better used.
     let all_done = variants.iter().all(|variant| variant.finished() == variant.runs.len());
+    let places = placed(&told, demands, all_done);
     let mut html = String::from(
-        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-labelledby=\"comparison-title\">\n<table id=\"comparison\">\n<thead><tr>\n",
+        "<div class=\"wide\"><div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-labelledby=\"comparison-title\">\n<table id=\"comparison\">\n<thead><tr>\n",
     );
     html.push_str(&heading("variant", "", "", "strategy and setting", "name"));
-    if !all_done {
-        html.push_str(&heading("done", "", "", "runs that completed", ""));
-    }
-    for (limit, strategy) in demands {
-        let note = match strategy {
-            Some(strategy) => {
-                format!("limit of the experiment for {strategy}; beside the mark, the value that is judged")
-            }
-            None => "limit of the experiment; beside the mark, the value that is judged".to_owned(),
-        };
-        html.push_str(&heading(&limit.to_string(), "", "", &note, "limit"));
-    }
-    for laid in &told {
-        let spread = match laid.column.spread {
-            Spread::None => "",
-            Spread::Interval => "[95 %]",
-            Spread::Percentiles => "[p5–p95]",
-        };
-        html.push_str(&heading(
-            laid.column.heading,
-            laid.unit,
-            if laid.has_spread() { spread } else { "" },
-            laid.column.note,
-            "",
-        ));
+    for place in &places {
+        html.push_str(&place.heading());
     }
     html.push_str("</tr></thead>\n<tbody>\n");
     for (at, variant) in variants.iter().enumerate() {
@@ -181,29 +168,78 @@ pub(super) fn table(variants: &[Variant<'_>], names: &[Name], demands: &[Demand]
             swatch(names[at].look),
             escaped(&names[at].label),
         ));
-        if !all_done {
-            html.push_str(&done(variant));
-        }
-        for demand in demands {
-            html.push_str(&verdict(variant, demand));
-        }
-        for laid in &told {
-            let is_best = best.iter().any(|best| match laid.column.measure {
-                "completion_s" => best.fastest == Some(at),
-                "peak_pulls" => best.lowest == Some(at),
-                _ => false,
+        for place in &places {
+            html.push_str(&match place {
+                Place::Done => done(variant),
+                Place::Limit(demand) => verdict(variant, demand),
+                Place::Measure(laid) => {
+                    let is_best = best.iter().any(|best| match laid.column.measure {
+                        "completion_s" => best.fastest == Some(at),
+                        "peak_pulls" => best.lowest == Some(at),
+                        EXPOSED => best.least_exposed.contains(&at),
+                        _ => false,
+                    });
+                    laid.cell(at, is_best)
+                }
             });
-            html.push_str(&laid.cell(at, is_best));
         }
         html.push_str("</tr>\n");
     }
-    html.push_str("</tbody></table></div>\n");
+    html.push_str("</tbody></table></div></div>\n<p class=\"note sideways\" hidden>There are more columns: move the table sideways.</p>\n");
     let mut told_once: Vec<String> = if all_done { vec!["every run completed".to_owned()] } else { Vec::new() };
     told_once.extend(shared.iter().filter_map(Laid::sentence));
     if !told_once.is_empty() && variants.len() > 1 {
         html.push_str(&format!("<p class=\"note\">The same for all variants: {}.</p>\n", told_once.join("; ")));
     }
     html
+}
+
+/// What stands in a column.
+enum Place<'t, 'v> {
+    Done,
+    Limit(&'t Demand),
+    Measure(&'t Laid<'v>),
+}
+
+/// The columns behind the name, in their order.
+fn placed<'t, 'v>(told: &'t [Laid<'v>], demands: &'t [Demand], all_done: bool) -> Vec<Place<'t, 'v>> {
+    let judging = |measure: &'static str| {
+        demands.iter().filter(move |(limit, _)| limit.measure().name == measure).map(Place::Limit)
+    };
+    let alone = demands
+        .iter()
+        .filter(|(limit, _)| told.iter().all(|laid| laid.column.measure != limit.measure().name))
+        .map(Place::Limit);
+    let (first, others): (Vec<&Laid<'v>>, Vec<&Laid<'v>>) =
+        told.iter().partition(|laid| laid.column.measure == EXPOSED);
+    let with_limits = |laid: &&'t Laid<'v>| std::iter::once(Place::Measure(laid)).chain(judging(laid.column.measure));
+    let mut places: Vec<Place<'t, 'v>> = first.iter().flat_map(with_limits).collect();
+    places.extend((!all_done).then_some(Place::Done));
+    places.extend(alone);
+    places.extend(others.iter().flat_map(with_limits));
+    places
+}
+
+impl Place<'_, '_> {
+    fn heading(&self) -> String {
+        match self {
+            Self::Done => heading("done", "", "", "runs that completed", ""),
+            Self::Limit((limit, strategy)) => {
+                let whose = strategy.as_ref().map_or_else(String::new, |strategy| format!(" for {strategy}"));
+                let note = format!("limit of the experiment{whose}; beside the mark, the value that is judged");
+                heading(&limit.to_string(), "", "", &note, "limit")
+            }
+            Self::Measure(laid) => {
+                let spread = match laid.column.spread {
+                    Spread::None => "",
+                    _ if !laid.has_spread() => "",
+                    Spread::Interval => "[95 %]",
+                    Spread::Percentiles => "[p5–p95]",
+                };
+                heading(laid.column.heading, laid.unit.unwrap_or(""), spread, laid.column.note, "")
+            }
+        }
+    }
 }
 
 /// The sample of a variant's line; its colour follows the theme.
@@ -253,7 +289,8 @@ fn verdict(variant: &Variant<'_>, demand: &Demand) -> String {
 struct Laid<'v> {
     column: &'static Column,
     size: f64,
-    unit: &'static str,
+    /// The unit of all cells, which the heading tells. `None`: each cell has its own.
+    unit: Option<&'static str>,
     rows: Vec<Option<&'v SummaryRow>>,
 }
 
@@ -262,7 +299,7 @@ impl<'v> Laid<'v> {
     fn out(column: &'static Column, variants: &[Variant<'v>]) -> Option<Self> {
         let rows: Vec<Option<&SummaryRow>> = variants.iter().map(|variant| variant.summary(column.measure)).collect();
         let values: Vec<f64> = rows.iter().flatten().filter_map(|row| row.median).collect();
-        let (size, unit) = unit(column.kind, &values);
+        let (size, unit) = unit(column.kind, &values).map_or((1.0, None), |(size, unit)| (size, Some(unit)));
         rows.iter().any(Option::is_some).then_some(Self { column, size, unit, rows })
     }
 
@@ -275,12 +312,22 @@ impl<'v> Laid<'v> {
     }
 
     fn text(&self, at: usize) -> Option<String> {
-        let value = self.median(at)? / self.size;
+        let median = self.median(at)?;
+        let value = median / self.size;
         Some(match self.column.kind {
-            Kind::Time => alike([value]).concat(),
+            Kind::Time => self.time(median, self.ends(at).unwrap_or((median, median))).0,
             Kind::Count | Kind::Percent => count(value),
             Kind::Rate | Kind::Gigabytes => number(value),
         })
+    }
+
+    /// A time and the ends of its interval; with its unit where the heading has none.
+    fn time(&self, middle: f64, (low, high): (f64, f64)) -> (String, [String; 2]) {
+        let own = TimeUnit::for_span(middle);
+        let size = if self.unit.is_some() { self.size } else { own.seconds };
+        let [text, low, high] = apart(middle / size, low / size, high / size);
+        let text = if self.unit.is_some() { text } else { format!("{text} {}", own.short) };
+        (text, [low, high])
     }
 
     fn ends(&self, at: usize) -> Option<(f64, f64)> {
@@ -303,10 +350,7 @@ impl<'v> Laid<'v> {
         };
         let spread = self.ends(at).map_or_else(String::new, |(low, high)| {
             let [low, high] = match self.column.kind {
-                Kind::Time => {
-                    let [_, low, high] = alike([median, low, high].map(|value| value / self.size));
-                    [low, high]
-                }
+                Kind::Time => self.time(median, (low, high)).1,
                 _ => [low, high].map(|value| count(value / self.size)),
             };
             format!(" <span class=\"spread\">[{low}–{high}]</span>")
@@ -317,7 +361,7 @@ impl<'v> Laid<'v> {
 
     /// `answers 429 0`; `None` where nothing has a value.
     fn sentence(&self) -> Option<String> {
-        let unit = if self.unit.is_empty() { String::new() } else { format!(" {}", self.unit) };
+        let unit = self.unit.filter(|unit| !unit.is_empty()).map_or_else(String::new, |unit| format!(" {unit}"));
         Some(format!("{} {}{unit}", self.column.heading, self.text(0)?))
     }
 }
