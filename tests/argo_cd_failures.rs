@@ -16,18 +16,18 @@ const FLEET: &str = "
   - {name: 'prod-{01..20}', labels: {env: prod}}";
 const DEPLOYMENT: &str = "{kind: Deployment, image: shop, readiness: {period: 10 s}}";
 
-struct Story {
+struct Story<'a> {
     fleet: &'static str,
     workload: &'static str,
     faults: &'static str,
     /// Of `argoCd`.
     strategy: String,
     /// `applicationset.yaml`, for a strategy that names it.
-    set: &'static str,
+    set: &'a str,
     apply: &'static str,
 }
 
-impl Story {
+impl Story<'_> {
     fn new(faults: &'static str) -> Self {
         Self { fleet: FLEET, workload: DEPLOYMENT, faults, strategy: STEPS.to_owned(), set: "", apply: "1 s" }
     }
@@ -80,8 +80,8 @@ fn an_offline_canary_fails_after_six_attempts_and_again_six_and_holds_its_step()
     // Its cluster's state is what it was before the release; only the operation tells.
     assert!(held.contains("Progressing, OutOfSync, Healthy, operation Failed; 20 applications"), "{held}");
     assert_eq!(record.run.targets_done, 10 - lost as u64, "the step's others arrive, and no other step begins");
-    // Six connections time out after 30 s each; between them 5 + 10 + 20 + 40 + 80 s are waited.
-    let failed = 6.0 * 30.0 + 155.0;
+    // Six connections time out after 30 s each; between them 10 + 20 + 40 + 80 + 160 s are waited.
+    let failed = 6.0 * 30.0 + 310.0;
     // The pass that sees the failure is the one in which the row leaves Pending, and requests the sync once more.
     assert!((2.0 * failed..2.0 * failed + 8.0).contains(&record.run.end_s), "ends at {} s", record.run.end_s);
     let once = format!("options: {{triggerOnce: true}}\n      {STEPS}");
@@ -98,9 +98,9 @@ fn a_cluster_that_returns_between_two_attempts_is_synced_by_the_next() {
     for canary in canaries {
         let tried = canary.told_s.expect("the first attempt is the one that is remembered");
         assert!(tried < 5.0, "{}: {tried}", canary.cluster);
-        // Tried again after 30 + 5 s, and after 30 + 10 s more; applying takes 1 s.
+        // Tried again after 30 + 10 s, and after 30 + 20 s more; applying takes 1 s.
         let applied = canary.applied_s.expect("applied");
-        assert!((applied - tried - 76.0).abs() < 0.01, "{}: {tried}, {applied}", canary.cluster);
+        assert!((applied - tried - 91.0).abs() < 0.01, "{}: {tried}, {applied}", canary.cluster);
     }
 }
 
@@ -145,11 +145,51 @@ fn a_sync_that_is_repeated_without_end_outlasts_an_outage() {
         assert_eq!(record.run.outcome, Outcome::Complete, "at {} s: {}", record.run.end_s, record.run.held_by);
         for canary in record.clusters.iter().filter(|row| row.offline) {
             let span = canary.applied_s.expect("applied") - canary.told_s.expect("the first attempt");
-            // Ten attempts of 30 s, and 5 + 10 + 20 + 40 + 80 + 160 + 4 · 180 s between them: the eleventh finds the
+            // Nine attempts of 30 s, and 10 + 20 + 40 + 80 + 160 + 4 · 180 s between them: the tenth finds the
             // cluster, and applying takes 1 s. With ten canaries no attempt waits for a processor, unless others sync too.
-            let alone = 300.0 + 1035.0 + 1.0;
+            let alone = 270.0 + 1030.0 + 1.0;
             let wait = if set == ENDLESS { 30.0 } else { 0.01 };
             assert!((-0.01..wait).contains(&(span - alone)), "{}: {span} s", canary.cluster);
+        }
+    }
+}
+
+#[test]
+fn only_the_backoff_that_is_set_decides_whether_an_outage_is_outlasted() {
+    // All canaries are away for five minutes from the release on. One connection times out after 30 s; two attempts are
+    // repeated. Where an attempt begins that finds the cluster, and for how long the operation runs if none does:
+    let cases = [
+        // template's backoff, seconds to the attempt that works, or to the end
+        ("", Err(3 * 30 + 10 + 20)),
+        ("backoff: {duration: 2m}", Ok(2 * (30 + 180))),
+        ("backoff: {duration: 2m, factor: 1}", Ok(2 * (30 + 120))),
+        ("backoff: {duration: '120', maxDuration: 1m}", Err(3 * 30 + 2 * 60)),
+        ("backoff: {duration: 3750ms, factor: 8, maxDuration: 10m}", Ok(30 + 30 + 30 + 240)),
+        ("backoff: {duration: 3750ms, factor: 8}", Err(3 * 30 + 30 + 180)),
+        ("backoff: {duration: 4m, factor: 1, maxDuration: 1h}", Ok(2 * (30 + 240))),
+        ("backoff: {duration: 4m, factor: 0, maxDuration: 1h}", Err(3 * 30)),
+    ];
+    for (backoff, expected) in cases {
+        let set = ENDLESS_STEPS.replace("limit: -1", &format!("limit: 2, {backoff}"));
+        let regional = "{regional: [{selector: {matchLabels: {env: canary}}, windows: [{from: 0 s, for: 5m}]}]}";
+        let strategy = "{file: applicationset.yaml, options: {triggerOnce: true}}".to_owned();
+        let record = Story { strategy, set: &set, ..Story::new(regional) }.play();
+        let held = &record.run.held_by;
+        match expected {
+            Ok(seconds) => {
+                assert_eq!(record.run.outcome, Outcome::Complete, "{backoff}: {held}");
+                for canary in record.clusters.iter().filter(|row| row.offline) {
+                    let span = canary.applied_s.expect("applied") - canary.told_s.expect("the first attempt");
+                    // Applying takes 1 s.
+                    assert!((span - 1.0 - f64::from(seconds)).abs() < 0.01, "{backoff}: {span} s");
+                }
+            }
+            Err(seconds) => {
+                assert_eq!(record.run.outcome, Outcome::Stalled, "{backoff}");
+                assert!(held.contains("operation Failed"), "{backoff}: {held}");
+                assert!(seconds < 301, "{backoff}: all attempts were during the outage");
+                assert_eq!(record.run.targets_done, 0, "{backoff}");
+            }
         }
     }
 }

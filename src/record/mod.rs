@@ -13,6 +13,7 @@
 //! - [`Journal`] keeps the finished runs of a study until its results are published.
 
 mod aim;
+mod comparison;
 mod error;
 mod folder;
 mod journal;
@@ -30,6 +31,7 @@ mod testing;
 mod timeline;
 
 pub use aim::Aim;
+pub use comparison::{compared, distinct};
 pub use error::RecordError;
 pub use folder::{Publication, Published};
 pub use journal::{Journal, RunId};

@@ -10,7 +10,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::measures::{MEASURES, Measure};
-use super::{Outcome, RunRecord, RunRow, Setting, VariantRecord};
+use super::{Outcome, RunRecord, RunRow, Setting, VariantRecord, compared};
 use crate::stats::{self, Interval};
 
 /// Resamples of the bootstrap: the ends of a 95 % interval are the 50th from either end.
@@ -62,7 +62,7 @@ pub struct SummaryRow {
     pub median_ci95_low: Option<f64>,
     /// Upper end of the 95 % interval of the median; empty for fewer than six values.
     pub median_ci95_high: Option<f64>,
-    /// The variant that differences are taken to: the first of the same world.
+    /// The variant that differences are taken to: the first of those that it is compared with ([`compared`]).
     pub reference: String,
     /// Replicates in which both the variant and the reference have the measure; 0 for the reference itself.
     pub diff_pairs: u64,
@@ -76,17 +76,24 @@ pub struct SummaryRow {
 
 /// The summary of `variants`, those without runs left out.
 pub(super) fn summary(variants: &[VariantRecord], seed: u64) -> Vec<SummaryRow> {
-    let world = |variant: &VariantRecord| Setting::of_world(&variant.settings).cloned().collect::<Vec<_>>();
-    let with_runs = || variants.iter().filter(|variant| !variant.runs.is_empty());
-    let rows = |variant: &VariantRecord| -> Vec<SummaryRow> {
-        let reference =
-            with_runs().find(|other| world(other) == world(variant)).expect("every variant is of its own world");
-        let base = (reference.variant != variant.variant).then_some(reference);
-        let row =
-            |measure| SummaryRow { reference: reference.variant.clone(), ..compared(measure, variant, base, seed) };
+    let variants: Vec<&VariantRecord> = variants.iter().filter(|variant| !variant.runs.is_empty()).collect();
+    let settings: Vec<&[Setting]> = variants.iter().map(|variant| variant.settings.as_slice()).collect();
+    let mut references: Vec<usize> = (0..variants.len()).collect();
+    for group in compared(&settings) {
+        for &at in &group {
+            references[at] = group[0];
+        }
+    }
+    let rows = |at: usize| -> Vec<SummaryRow> {
+        let reference = variants[references[at]];
+        let base = (references[at] != at).then_some(reference);
+        let row = |measure| SummaryRow {
+            reference: reference.variant.clone(),
+            ..of_measure(measure, variants[at], base, seed)
+        };
         MEASURES.iter().map(row).collect()
     };
-    with_runs().flat_map(rows).collect()
+    (0..variants.len()).flat_map(rows).collect()
 }
 
 /// The 95 % interval of the mean of a measure over runs, as `summary.csv` has it: all intervals of one experiment are
@@ -100,7 +107,7 @@ pub fn interval_of_mean(values: &[f64], seed: u64) -> Option<Interval> {
 }
 
 /// One measure of one variant, its `reference` left empty.
-fn compared(measure: &Measure, variant: &VariantRecord, base: Option<&VariantRecord>, seed: u64) -> SummaryRow {
+fn of_measure(measure: &Measure, variant: &VariantRecord, base: Option<&VariantRecord>, seed: u64) -> SummaryRow {
     let runs: Vec<&RunRow> = variant.runs.iter().map(|run| &run.run).collect();
     let values: Vec<f64> = runs.iter().filter_map(|run| (measure.of)(run)).collect();
     let sorted = stats::sorted(&values);

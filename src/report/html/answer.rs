@@ -6,8 +6,8 @@
 //! is to be had in at most twice the fastest time. Only variants whose runs all completed are candidates while there
 //! are any, and with limits only those that keep to all. Names stand in backticks.
 
-use super::groups::{Group, distinct};
-use crate::record::{Limit, Outcome, Setting, interval_of_mean};
+use super::groups::Group;
+use crate::record::{Limit, Outcome, Setting, distinct, interval_of_mean};
 use crate::report::data::Variant;
 use crate::report::format::{TimeUnit, alike, count, time, time_interval};
 use crate::stats;

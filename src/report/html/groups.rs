@@ -1,10 +1,6 @@
-//! Which variants are compared with each other, and what they are called for short.
-//!
-//! Variants of one world (the same fleet, registry and release) are compared. Where every variant is a world of its own,
-//! the settings themselves are the question: then the world's setting with the most values is compared, for each choice
-//! of the others.
+//! The variants that are compared with each other ([`compared`]), how they look, and what they are called for short.
 
-use crate::record::Setting;
+use crate::record::{Setting, compared, distinct};
 use crate::report::data::Variant;
 use crate::report::style::SERIES_COLOURS as SERIES;
 
@@ -43,13 +39,7 @@ pub(super) fn looks(groups: &[Group], variants: usize) -> Vec<Look> {
 /// The groups of all variants, in the experiment's order.
 pub(super) fn groups(variants: &[Variant<'_>]) -> Vec<Group> {
     let settings: Vec<&[Setting]> = variants.iter().map(|variant| variant.info.settings.as_slice()).collect();
-    let worlds = partition(&settings, |setting| !setting.is_of_strategy());
-    let parts = if worlds.len() > 1 && worlds.iter().all(|world| world.len() == 1) {
-        let compared = most_varied(&settings);
-        partition(&settings, |setting| setting.name != compared)
-    } else {
-        worlds
-    };
+    let parts = compared(&settings);
     let alone = parts.len() < 2;
     parts
         .into_iter()
@@ -59,43 +49,6 @@ pub(super) fn groups(variants: &[Variant<'_>]) -> Vec<Group> {
             members,
         })
         .collect()
-}
-
-/// Splits the variants by the values of the settings that `by` picks.
-fn partition(settings: &[&[Setting]], by: impl Fn(&Setting) -> bool) -> Vec<Vec<usize>> {
-    let mut parts: Vec<(Vec<&Setting>, Vec<usize>)> = Vec::new();
-    for (at, settings) in settings.iter().enumerate() {
-        let key: Vec<&Setting> = settings.iter().filter(|setting| by(setting)).collect();
-        match parts.iter_mut().find(|(other, _)| *other == key) {
-            Some((_, members)) => members.push(at),
-            None => parts.push((key, vec![at])),
-        }
-    }
-    parts.into_iter().map(|(_, members)| members).collect()
-}
-
-/// The name of the setting with the most values; among equals the first.
-fn most_varied(settings: &[&[Setting]]) -> String {
-    let most = |best: Option<(String, usize)>, (name, values): (String, Vec<String>)| match best {
-        Some(best) if best.1 >= values.len() => Some(best),
-        _ => Some((name, values.len())),
-    };
-    distinct(settings).into_iter().fold(None, most).map_or_else(String::new, |(name, _)| name)
-}
-
-/// Every setting's name with its values, both in order of first appearance.
-pub(super) fn distinct(settings: &[&[Setting]]) -> Vec<(String, Vec<String>)> {
-    let mut found: Vec<(String, Vec<String>)> = Vec::new();
-    for setting in settings.iter().copied().flatten() {
-        let at = found.iter().position(|(name, _)| *name == setting.name).unwrap_or_else(|| {
-            found.push((setting.name.clone(), Vec::new()));
-            found.len() - 1
-        });
-        if !found[at].1.contains(&setting.value) {
-            found[at].1.push(setting.value.clone());
-        }
-    }
-    found
 }
 
 /// The settings that all members share and that differ between groups.
@@ -196,23 +149,6 @@ mod tests {
         ]);
         let expected = [("egress=10 Gbit/s", &["a", "b"] as &[&str]), ("egress=40 Gbit/s", &["a", "b"])];
         assert_eq!(told(&of), owned(&expected), "what a group shares is in its title");
-    }
-
-    #[test]
-    fn where_every_variant_is_a_world_the_setting_with_most_values_is_compared() {
-        let variant = |way, kind| ("s", [("distribution", way), ("release.kind", kind)]);
-        let all = [
-            variant("direct", "initial"),
-            variant("direct", "update"),
-            variant("cache", "initial"),
-            variant("cache", "update"),
-            variant("lazy", "initial"),
-            variant("lazy", "update"),
-        ];
-        let of: Vec<(&str, &[(&str, &str)])> =
-            all.iter().map(|(name, settings)| (*name, settings.as_slice())).collect();
-        let ways: &[&str] = &["direct", "cache", "lazy"];
-        assert_eq!(told(&infos(&of)), owned(&[("kind=initial", ways), ("kind=update", ways)]));
     }
 
     #[test]

@@ -20,7 +20,7 @@ use self::table::Name;
 use super::data::Results;
 use super::format::RateUnit;
 use super::style::{CLUSTER_STATES, Colour, dash, series_colour, series_colour_on_dark};
-use crate::record::{Limit, Setting};
+use crate::record::{Limit, Setting, distinct};
 
 /// The page's name in a results folder.
 pub const PAGE_FILE: &str = "report.html";
@@ -176,7 +176,7 @@ fn filters(variants: &[super::data::Variant<'_>]) -> Vec<(String, Vec<String>)> 
         }
     }
     let mut filters = vec![("strategy".to_owned(), strategies)];
-    filters.extend(groups::distinct(&settings));
+    filters.extend(distinct(&settings));
     filters.retain(|(_, values)| values.len() > 1);
     filters
 }

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::super::IntOrString;
 use super::super::label_selector::null_is_default;
+use super::retry::Retry;
 use crate::units::SimDuration;
 
 /// The only `strategy.type` that has an effect. Case counts.
@@ -172,15 +173,6 @@ pub struct Automated {
     pub enabled: Option<bool>,
 }
 
-/// `syncPolicy.retry` of an application.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Retry {
-    /// Attempts after the first; negative: without end.
-    #[serde(default, deserialize_with = "null_is_default")]
-    pub limit: i64,
-}
-
 /// One entry of `spec.generators`. Exactly one field is set in a file that the product accepts.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -328,6 +320,12 @@ impl ApplicationSetSpec {
     #[must_use]
     pub fn automated(&self) -> Option<&Automated> {
         self.template.spec.sync_policy.as_ref()?.automated.as_ref()
+    }
+
+    /// The template's `syncPolicy.retry`.
+    #[must_use]
+    pub fn retry(&self) -> Option<&Retry> {
+        self.template.spec.sync_policy.as_ref()?.retry.as_ref()
     }
 
     /// After which the most impatient generator is asked again. `None`: no generator has a timer.

@@ -35,6 +35,7 @@ mod hold;
 mod limit;
 mod pass;
 pub mod proposal;
+mod retry;
 mod row;
 mod status;
 mod steps;
@@ -52,18 +53,18 @@ use crate::units::{SimDuration, SimTime};
 pub use super::IntOrString;
 pub use config::{
     ApplicationSetFile, ApplicationSetSpec, ApplicationSetSyncPolicy, ApplicationsSync, Automated, ConfigError,
-    Generator, MatchExpression, Nested, Options, ROLLING_SYNC, Retry, RollingSync, Step, Strategy, SyncPolicy,
-    Template, TemplateMetadata, TemplateSpec, Timed, Untimed,
+    Generator, MatchExpression, Nested, Options, ROLLING_SYNC, RollingSync, Step, Strategy, SyncPolicy, Template,
+    TemplateMetadata, TemplateSpec, Timed, Untimed,
 };
 pub use explain::{Explanation, StepExplanation, explain};
 pub use limit::{Budget, Limit, limit};
+pub use retry::{Backoff, BackoffError, RETRY_FACTOR, RETRY_FIRST, RETRY_LIMIT, RETRY_MAX, Retry, Waits};
 pub use row::{ApplicationStatus, Message, RolloutStatus};
 pub use status::{ApplicationSetStatus, Conditions, ErrorOccurred, Rollout, RolloutConfig, RowCounts, SetHealth};
 pub use steps::{IssueKind, Issues, Steps};
 pub use triggers::{
     APPLICATION_REFRESH, APPLICATION_REFRESH_JITTER, CONCURRENT_SETS, DELETION_REQUEUE, ERROR_REQUEUE,
-    OPERATION_PROCESSORS, RETRY_FIRST, RETRY_LIMIT, RETRY_MAX, STATUS_PROCESSORS, control_loop, queues_pass,
-    retry_delay,
+    OPERATION_PROCESSORS, STATUS_PROCESSORS, control_loop, queues_pass,
 };
 pub use view::{
     Application, ApplicationSetView, ApplicationView, AutoSync, Generated, Health, Operation, OperationState, Phase,
@@ -178,10 +179,12 @@ impl ArgoCd {
     /// The operation that it requests of an application.
     #[must_use]
     pub fn operation(&self) -> Operation {
-        let policy = self.spec.template.spec.sync_policy.as_ref();
+        let retry = self.spec.retry();
+        let backoff = retry.and_then(|retry| retry.backoff.as_ref());
         Operation {
             prune: self.spec.automated().is_some_and(|automated| automated.is_enabled() && automated.prune),
-            retry_limit: policy.and_then(|policy| policy.retry.as_ref()).map_or(RETRY_LIMIT, |retry| retry.limit),
+            retry_limit: retry.map_or(RETRY_LIMIT, |retry| retry.limit),
+            retry_waits: backoff.map_or(Some(Waits::DEFAULT), |backoff| backoff.waits().ok()),
         }
     }
 

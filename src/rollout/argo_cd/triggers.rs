@@ -40,17 +40,6 @@ pub const STATUS_PROCESSORS: u32 = 20;
 /// Source: `--operation-processors` in `cmd/argocd-application-controller/commands/argocd_application_controller.go`.
 pub const OPERATION_PROCESSORS: u32 = 10;
 
-/// Attempts after the first of a requested sync whose template says nothing. Source:
-/// `applicationset/progressivesync/progressive_sync.go`.
-pub const RETRY_LIMIT: i64 = 5;
-
-/// Wait before the first repeated attempt; each later wait is twice as long. Source:
-/// `pkg/apis/application/v1alpha1/application_defaults.go`.
-pub const RETRY_FIRST: SimDuration = SimDuration::from_secs(5);
-
-/// The longest wait between two attempts. Source: `pkg/apis/application/v1alpha1/application_defaults.go`.
-pub const RETRY_MAX: SimDuration = SimDuration::from_mins(3);
-
 /// How the ApplicationSet controller runs. It has no rollout timer: see [`queues_pass`] for what wakes it, beside
 /// changes of the set itself.
 #[must_use]
@@ -88,19 +77,12 @@ pub fn queues_pass(old: Option<&Application>, new: Option<&Application>) -> bool
     }
 }
 
-/// The wait before attempt `retry` (1 is the first repeated one) of a sync.
-#[must_use]
-pub fn retry_delay(retry: u32) -> SimDuration {
-    let factor = 1_u64.checked_shl(retry.saturating_sub(1)).unwrap_or(u64::MAX);
-    let nanos = RETRY_FIRST.as_nanos().saturating_mul(factor);
-    SimDuration::from_nanos(nanos).min(RETRY_MAX)
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
 
     use super::super::super::Revision;
+    use super::super::retry::Waits;
     use super::super::view::{Health, Operation, OperationState, Phase, Spec, SyncStatus};
     use super::*;
     use crate::units::SimTime;
@@ -142,7 +124,10 @@ mod tests {
             ),
             (
                 Some(settled.clone()),
-                Some(Application { operation: Some(Operation { prune: false, retry_limit: 5 }), ..settled.clone() }),
+                Some(Application {
+                    operation: Some(Operation { prune: false, retry_limit: 5, retry_waits: Some(Waits::DEFAULT) }),
+                    ..settled.clone()
+                }),
                 false,
                 "a request",
             ),
@@ -150,11 +135,5 @@ mod tests {
         for (old, new, queued, why) in cases {
             assert_eq!(queues_pass(old.as_ref(), new.as_ref()), queued, "{why}");
         }
-    }
-
-    #[test]
-    fn waits_between_attempts_double_up_to_three_minutes() {
-        let seconds = [5, 10, 20, 40, 80, 160, 180, 180].map(SimDuration::from_secs);
-        assert_eq!([1, 2, 3, 4, 5, 6, 7, 100].map(retry_delay), seconds);
     }
 }

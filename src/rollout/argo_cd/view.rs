@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use super::super::label_selector::Labels;
 use super::super::{Revision, TargetId};
+use super::retry::Waits;
 
 /// One ApplicationSet as the controller's cache has it.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -149,8 +150,10 @@ pub enum Phase {
 pub struct Operation {
     /// Delete what the source no longer has.
     pub prune: bool,
-    /// Attempts after the first, see [`super::RETRY_FIRST`]; negative: without end.
+    /// Attempts after the first; negative: without end.
     pub retry_limit: i64,
+    /// Waits between the attempts. `None`: the template's `backoff` cannot be read, and a failed attempt is the last.
+    pub retry_waits: Option<Waits>,
 }
 
 impl Generated {

@@ -30,7 +30,6 @@
 mod binding;
 mod config;
 mod control_loop;
-mod duration;
 mod limit;
 mod queue;
 pub mod rolling;
@@ -43,6 +42,7 @@ mod validate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::duration;
 use super::label_selector::Labels;
 
 pub use binding::{

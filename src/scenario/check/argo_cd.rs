@@ -2,7 +2,9 @@
 //!
 //! What it does work on, though it may surprise (a step that selects nothing, an operator that does not exist, a
 //! `maxUpdate` that it cannot read), is no error there and none here: the product shows it as a condition, and
-//! `fleetsim explain` as a note. Unknown fields are refused in place, and in the strategy of a file.
+//! `fleetsim explain` as a note. One thing is refused all the same, a back-off whose duration cannot be read: there it
+//! shows only once a sync has failed. Unknown fields are refused in place, and in the strategy and the back-off of a
+//! file.
 
 use std::sync::Arc;
 
@@ -17,7 +19,7 @@ use super::super::tree::{self, Node};
 use super::super::{Strategy, read};
 use super::{CheckedWorld, Checker};
 use crate::rollout::argo_cd::proposal::{ProposalError, ProposalFile, RollingUpdate};
-use crate::rollout::argo_cd::{ApplicationSetFile, ApplicationSetSpec, Automated, ConfigError};
+use crate::rollout::argo_cd::{ApplicationSetFile, ApplicationSetSpec, Automated, BackoffError, ConfigError, Waits};
 
 /// A file of the product, read.
 struct FromFile<T> {
@@ -27,6 +29,10 @@ struct FromFile<T> {
 }
 
 const REFUSED: &str = "Argo CD refuses this too and would not roll out at all";
+
+const BACKOFF: &str = "spec.template.spec.syncPolicy.retry.backoff";
+
+const DURATIONS: &str = "write e.g. `30s` or `1m30s`; a text of digits alone, `\"30\"`, means seconds";
 
 impl Checker<'_> {
     pub(super) fn argo_cd(&mut self, path: &Path, written: &ArgoCdFile) -> Option<Strategy> {
@@ -51,6 +57,12 @@ impl Checker<'_> {
             Some(file) => ApplicationSetFile { kind: file.value.kind.clone(), spec }.check(),
             None => spec.steps().map(|_| ()).map(|()| spec),
         };
+        if let Some(Err(error)) = spec_backoff(checked.as_ref().ok()) {
+            let field = format!("{BACKOFF}.{}", error.field);
+            let problem = self.set_problem(path, file.as_ref(), &field, error.to_string());
+            self.problems.push(problem.with_help(DURATIONS));
+            return None;
+        }
         match checked {
             Ok(spec) => Some(Strategy::ArgoCd {
                 spec,
@@ -152,10 +164,14 @@ impl Checker<'_> {
     }
 }
 
-/// Real files carry much that decides nothing here; in the strategy, an unknown field is a slip.
+/// Real files carry much that decides nothing here; in the strategy, and in a back-off, an unknown field is a slip.
 fn is_of_no_account(error: &ReadError) -> bool {
-    let strategy = Path::of("spec").key("strategy");
-    matches!(error.kind, Kind::UnknownField { .. }) && !error.path.starts_with(&strategy)
+    let is_in = |field| Path::parse(field).is_ok_and(|field| error.path.starts_with(&field));
+    matches!(error.kind, Kind::UnknownField { .. }) && !is_in("spec.strategy") && !is_in(BACKOFF)
+}
+
+fn spec_backoff(spec: Option<&ApplicationSetSpec>) -> Option<Result<Waits, BackoffError>> {
+    Some(spec?.retry()?.backoff.as_ref()?.waits())
 }
 
 fn with_auto_sync(mut spec: ApplicationSetSpec, auto_sync: bool) -> ApplicationSetSpec {

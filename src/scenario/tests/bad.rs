@@ -550,6 +550,38 @@ fn files_that_an_experiment_names_are_refused_at_their_own_place() {
 }
 
 #[test]
+fn a_backoff_with_which_argo_cd_would_repeat_nothing_is_refused() {
+    let text = SKETCH.replace("bound: {allAtOnce: {}}", "bound: {argoCd: {file: set.yaml}}");
+    let at = "spec.template.spec.syncPolicy.retry.backoff";
+    let cases = [
+        ("duration: 5s, factor: 3, maxDuration: '300'", None),
+        (
+            "duration: 5s, maxDuration: 5 minutes",
+            Some(format!(
+                "set.yaml:4:79: {at}.maxDuration: `5 minutes` is not a duration; Argo CD takes the file all the same, and \
+                 then repeats no sync that fails (`unable to parse 5 minutes as a duration`) (help: write e.g. `30s` or \
+                 `1m30s`; a text of digits alone, `\"30\"`, means seconds)"
+            )),
+        ),
+        (
+            "maxduration: 5m",
+            Some(format!(
+                "set.yaml:4:52: {at}.maxduration: unknown field `maxduration` (help: did you mean `maxDuration`?)"
+            )),
+        ),
+    ];
+    for (backoff, told) in cases {
+        let folder = folder();
+        let set = format!(
+            "kind: ApplicationSet\nspec:\n  generators: [{{list: {{}}}}]\n  template: {{spec: {{syncPolicy: {{retry: {{backoff: {{{backoff}}}}}}}}}}}\n"
+        );
+        fs::write(folder.path().join("set.yaml"), set).expect("written");
+        let found = load_in(folder.path(), &text).err().map(|error| lines(&error).join("\n"));
+        assert_eq!(found, told, "{backoff}");
+    }
+}
+
+#[test]
 fn all_problems_are_told_at_once_as_a_compiler_would() {
     let text = SKETCH
         .replace("egress: 10 Gbit/s", "egress: 10")

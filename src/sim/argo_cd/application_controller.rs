@@ -15,8 +15,8 @@
 //!   keeps its processor until the cluster reports the revision as applied, which is Succeeded, whatever the pods do.
 //!   An attempt that finds everything applied is over soon.
 //! - An attempt on a cluster that is offline keeps its processor until the connection times out. Then the operation
-//!   waits 5 s, 10 s, 20 s, … up to 3 min for the next attempt, Running all the while and without a processor, and with
-//!   its first `startedAt`. After the last attempt that the template's `retry.limit` allows (5 repeated ones without
+//!   waits for the next attempt (5 s, 10 s, 20 s, … up to 3 min, or as the template's `retry.backoff` says), Running all
+//!   the while and without a processor, and with its first `startedAt`. After the last attempt that the template's `retry.limit` allows (5 repeated ones without
 //!   it) it is Failed. Nothing starts it again: not the cluster's return, and not automatic sync, which never repeats
 //!   a finished operation of the same revision.
 //! - An application that may sync by itself and is found OutOfSync begins an operation.
@@ -35,7 +35,7 @@ use super::super::product::Happened;
 use crate::rollout::Revision;
 use crate::rollout::argo_cd::{
     Application, ApplicationSetView, AutoSync, Health, OPERATION_PROCESSORS, Operation, OperationState, Phase,
-    STATUS_PROCESSORS, SyncStatus, queues_pass, retry_delay,
+    STATUS_PROCESSORS, SyncStatus, queues_pass,
 };
 use crate::scenario::ArgoCdRelease;
 use crate::units::{SimDuration, SimTime};
@@ -300,18 +300,23 @@ impl Moment<'_> {
 
     fn attempt_ends(&mut self, application: usize) {
         let now = self.now;
-        let limit = self.live(application).operation.expect("an attempt has an operation").retry_limit;
+        let operation = self.live(application).operation.expect("an attempt has an operation");
+        let limit = operation.retry_limit;
         self.controller.attempts -= 1;
         let place = self.place(application);
         let attempt = place.attempt.take().expect("an attempt ends that ran");
         if attempt != Attempt::Failing {
             self.operation_ends(application, Phase::Succeeded);
-        } else if limit < 0 || i64::from(place.failed) < limit {
-            place.failed += 1;
-            let again = now + retry_delay(place.failed);
-            self.controller.schedule(again, Due::Again(application));
-        } else {
-            self.operation_ends(application, Phase::Failed);
+            return;
+        }
+        let may_repeat = limit < 0 || i64::from(place.failed) < limit;
+        match operation.retry_waits.filter(|_| may_repeat) {
+            Some(waits) => {
+                place.failed += 1;
+                let again = now + waits.before(place.failed);
+                self.controller.schedule(again, Due::Again(application));
+            }
+            None => self.operation_ends(application, Phase::Failed),
         }
     }
 

@@ -43,7 +43,7 @@ impl Replay {
         names.dedup();
         let mut spec = ApplicationSetSpec { strategy: trace.strategy.clone(), ..ApplicationSetSpec::default() };
         let automated = (trace.tmpl.auto > 0).then_some(Automated { prune: trace.tmpl.auto == 2, enabled: None });
-        let retry = (trace.tmpl.retry > 0).then_some(Retry { limit: trace.tmpl.retry });
+        let retry = (trace.tmpl.retry > 0).then_some(Retry { limit: trace.tmpl.retry, backoff: None });
         spec.template.spec.sync_policy = Some(SyncPolicy { automated, retry });
         if trace.tmpl.fin == 1 {
             spec.template.metadata.finalizers.push("resources-finalizer.argocd.argoproj.io".to_owned());

@@ -1,0 +1,96 @@
+//! Which variants of an experiment are compared with each other.
+//!
+//! Variants of one world (the same fleet, registry and release) are compared: their strategies are the question. Where every
+//! variant is a world of its own, the world's settings are: then the setting with the most values is compared, for each
+//! choice of the others. Variants that are compared meet the same luck as far as they have the same clusters.
+
+use super::Setting;
+
+/// The variants with these settings, as places in the list: those of one inner list are compared, and differences are
+/// taken to the first of it.
+#[must_use]
+pub fn compared(settings: &[&[Setting]]) -> Vec<Vec<usize>> {
+    let worlds = partition(settings, |setting| !setting.is_of_strategy());
+    if worlds.len() < 2 || worlds.iter().any(|world| world.len() > 1) {
+        return worlds;
+    }
+    let question = most_varied(settings);
+    partition(settings, |setting| setting.name != question)
+}
+
+/// Splits the variants by the values of the settings that `by` picks.
+fn partition(settings: &[&[Setting]], by: impl Fn(&Setting) -> bool) -> Vec<Vec<usize>> {
+    let mut parts: Vec<(Vec<&Setting>, Vec<usize>)> = Vec::new();
+    for (at, settings) in settings.iter().enumerate() {
+        let key: Vec<&Setting> = settings.iter().filter(|setting| by(setting)).collect();
+        match parts.iter_mut().find(|(other, _)| *other == key) {
+            Some((_, members)) => members.push(at),
+            None => parts.push((key, vec![at])),
+        }
+    }
+    parts.into_iter().map(|(_, members)| members).collect()
+}
+
+/// The name of the setting with the most values; among equals the first.
+fn most_varied(settings: &[&[Setting]]) -> String {
+    let most = |best: Option<(String, usize)>, (name, values): (String, Vec<String>)| match best {
+        Some(best) if best.1 >= values.len() => Some(best),
+        _ => Some((name, values.len())),
+    };
+    distinct(settings).into_iter().fold(None, most).map_or_else(String::new, |(name, _)| name)
+}
+
+/// Every setting's name with its values, both in order of first appearance.
+#[must_use]
+pub fn distinct(settings: &[&[Setting]]) -> Vec<(String, Vec<String>)> {
+    let mut found: Vec<(String, Vec<String>)> = Vec::new();
+    for setting in settings.iter().copied().flatten() {
+        let at = found.iter().position(|(name, _)| *name == setting.name).unwrap_or_else(|| {
+            found.push((setting.name.clone(), Vec::new()));
+            found.len() - 1
+        });
+        if !found[at].1.contains(&setting.value) {
+            found[at].1.push(setting.value.clone());
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn groups(variants: &[&[(&str, &str)]]) -> Vec<Vec<usize>> {
+        let setting = |(path, value): &(&str, &str)| Setting {
+            path: (*path).to_owned(),
+            name: path.rsplit('.').next().expect("a last part").to_owned(),
+            value: (*value).to_owned(),
+        };
+        let settings: Vec<Vec<Setting>> = variants.iter().map(|all| all.iter().map(setting).collect()).collect();
+        compared(&settings.iter().map(Vec::as_slice).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn strategies_are_compared_within_each_world() {
+        const LIMIT: &str = "strategies.s.limit";
+        assert_eq!(groups(&[&[(LIMIT, "1")], &[(LIMIT, "2")], &[]]), [[0, 1, 2]]);
+        let of = |clusters, limit| [("fleet[0].clusters", clusters), (LIMIT, limit)];
+        assert_eq!(groups(&[&of("200", "1"), &of("200", "2"), &of("9", "1"), &of("9", "2")]), [[0, 1], [2, 3]]);
+    }
+
+    #[test]
+    fn where_every_variant_is_a_world_the_setting_with_most_values_is_compared() {
+        let of = |way, kind| [("distribution", way), ("release.kind", kind)];
+        let all = [
+            of("direct", "initial"),
+            of("direct", "update"),
+            of("cache", "initial"),
+            of("cache", "update"),
+            of("lazy", "initial"),
+            of("lazy", "update"),
+        ];
+        assert_eq!(groups(&all.each_ref().map(|settings| settings.as_slice())), [[0, 2, 4], [1, 3, 5]]);
+        assert_eq!(groups(&[&[]]), [[0]], "one variant");
+        assert!(groups(&[]).is_empty());
+    }
+}
