@@ -17,8 +17,11 @@ pub(super) fn candidates(plan: &PlanRecord, question: &Question) -> String {
         unit => in_unit(value, unit),
     };
     let values = question.candidates.iter().map(|candidate| {
-        let slower =
-            candidate.slower_by.map(|by| format!("{} {}", time(by.value), time_interval(by.value, by.low, by.high)));
+        let slower = candidate.slower_by.map(|by| match by.low < by.high {
+            true => format!("{} {}", time(by.value), time_interval(by.value, by.low, by.high)),
+            // The very same in every replicate.
+            false => time(by.value),
+        });
         [
             verdict(plan, candidate),
             candidate.time.map_or_else(|| "never".to_owned(), |span| time(span.value)),

@@ -72,17 +72,17 @@ pub(super) fn name_all<'m>(
         let name = fitted_name(&mark.name, size, weight, NAME);
         let width = text_width(&name, size, weight);
         let aside = if is_bold { DOT + 9.0 } else { DOT + 5.0 };
+        // Above or below the dot, but not over the axis.
+        let middle = (px - width / 2.0).max(area.left + 2.0);
         let places = [
             (px + aside, py - 5.0),
             (px - aside - width, py - 5.0),
             (px + aside, py + 14.0),
             (px - aside - width, py + 14.0),
-            (px - width / 2.0, py - aside - 6.0),
-            (px - width / 2.0, py + aside + 12.0),
+            (middle, py - aside - 6.0),
+            (middle, py + aside + 12.0),
             (px + aside, py + 4.0),
             (px - aside - width, py + 4.0),
-            (area.left + 2.0, py - aside - 6.0),
-            (area.left + 2.0, py + aside + 12.0),
             (px + aside, py - 20.0),
             (px + aside, py + 28.0),
         ];

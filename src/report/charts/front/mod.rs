@@ -7,8 +7,6 @@
 mod labels;
 mod panel;
 
-use std::collections::BTreeSet;
-
 use self::panel::{dot, draw_panel};
 use crate::record::{Axis, PlanRecord, Provenance, Setting, Span, Standing, SummaryRow};
 use crate::report::data::{Results, Variant, extent};
@@ -58,11 +56,12 @@ struct Front<'f> {
 
 /// The chart of a plan.
 pub(in crate::report) fn of_plan(plan: &PlanRecord, provenance: &Provenance) -> Scene {
+    let all = plan.questions.iter().flat_map(|question| &question.candidates);
+    let naming = Naming::of(all.map(|candidate| (candidate.strategy.as_str(), candidate.settings.as_slice())));
     let panels = plan.questions.iter().map(|question| {
         let most = question.candidates.iter().map(|candidate| candidate.runs).max().unwrap_or(1).max(1);
-        let several = question.answers.len() > 1;
         let marks = question.candidates.iter().map(|candidate| Mark {
-            name: named(&candidate.strategy, &candidate.setting(), several),
+            name: naming.name(&candidate.strategy, &candidate.settings),
             time: candidate.time,
             load: candidate.load,
             look: match candidate.standing {
@@ -74,8 +73,8 @@ pub(in crate::report) fn of_plan(plan: &PlanRecord, provenance: &Provenance) -> 
         });
         Panel { title: question.world.clone(), marks: marks.collect() }
     });
-    let mut panels: Vec<Panel> = panels.collect();
-    let key = shorten(&mut panels).map(|key| format!("names: {key}; ")).unwrap_or_default();
+    let panels: Vec<Panel> = panels.collect();
+    let key = naming.key();
     let front = Front { panels, load: &plan.load, time: plan.fastest.replace('_', " "), has_legend: true };
     let subtitle = format!(
         "{key}{} runs; lines: least to greatest run; the staircase joins what nothing beats in both",
@@ -93,11 +92,12 @@ const MOST_WORLDS: usize = 12;
 /// one world are the dots of `tradeoff`, and where no two settings of a world get there, there is nothing to choose.
 pub(in crate::report) fn of_results(results: &Results) -> Option<Scene> {
     let variants = results.variants();
-    let strategies: BTreeSet<&str> = variants.iter().map(|variant| variant.info.strategy.as_str()).collect();
+    let all = variants.iter().map(|variant| (variant.info.strategy.as_str(), variant.info.settings.as_slice()));
+    let naming = Naming::of(all);
     let mut panels: Vec<Panel> = Vec::new();
     for variant in &variants {
         let world = Setting::in_short(Setting::of_world(&variant.info.settings));
-        let mark = mark_of(variant, strategies.len() > 1);
+        let mark = mark_of(variant, &naming);
         match panels.iter_mut().find(|panel| panel.title == world) {
             Some(panel) => panel.marks.push(mark),
             None => panels.push(Panel { title: world, marks: vec![mark] }),
@@ -107,7 +107,7 @@ pub(in crate::report) fn of_results(results: &Results) -> Option<Scene> {
     if !(2..=MOST_WORLDS).contains(&panels.len()) || panels.iter().filter(has_choice).count() < 2 {
         return None;
     }
-    let key = shorten(&mut panels).map(|key| format!("names: {key}; ")).unwrap_or_default();
+    let key = naming.key();
     let load = Axis { measure: "peak_pulls".to_owned(), unit: "pulls".to_owned(), at_most: None, time_at_most: None };
     let front = Front { panels, load: &load, time: "completion time".to_owned(), has_legend: false };
     let subtitle = format!(
@@ -117,8 +117,7 @@ pub(in crate::report) fn of_results(results: &Results) -> Option<Scene> {
     Some(draw(&front, &results.provenance, "What nothing beats in both time and load", &subtitle))
 }
 
-fn mark_of(variant: &Variant<'_>, several_strategies: bool) -> Mark {
-    let setting = Setting::in_short(variant.info.settings.iter().filter(|setting| setting.is_of_strategy()));
+fn mark_of(variant: &Variant<'_>, naming: &Naming) -> Mark {
     let span = |measure: &str, ends: fn(&SummaryRow) -> (Option<f64>, Option<f64>)| {
         let row = variant.summary(measure)?;
         let value = row.median?;
@@ -126,7 +125,7 @@ fn mark_of(variant: &Variant<'_>, several_strategies: bool) -> Mark {
         Some(Span { value, low: low.unwrap_or(value), high: high.unwrap_or(value) })
     };
     Mark {
-        name: named(&variant.info.strategy, &setting, several_strategies),
+        name: naming.name(&variant.info.strategy, &variant.info.settings),
         time: span("completion_s", |row| (row.median_ci95_low, row.median_ci95_high)),
         load: span("peak_pulls", |row| (row.p5, row.p95)).unwrap_or(Span { value: 0.0, low: 0.0, high: 0.0 }),
         look: Look::Keeps,
@@ -134,30 +133,45 @@ fn mark_of(variant: &Variant<'_>, several_strategies: bool) -> Mark {
     }
 }
 
-/// A setting in short: without its strategy where there is but one.
-fn named(strategy: &str, setting: &str, several: bool) -> String {
-    match (several, setting.is_empty()) {
-        (_, true) => strategy.to_owned(),
-        (true, false) => format!("{strategy} {setting}"),
-        (false, false) => setting.to_owned(),
-    }
+/// The names of settings, as short as they can be, and what stands in them.
+struct Naming {
+    several_strategies: bool,
+    /// The searched settings of each strategy, in the order of its names' values.
+    keys: Vec<(String, Vec<String>)>,
 }
 
-/// Takes away what all names begin with, up to the sign of equality: `maxUnavailable=`, which is returned.
-fn shorten(panels: &mut [Panel]) -> Option<String> {
-    let names = || panels.iter().flat_map(|panel| &panel.marks).map(|mark| mark.name.as_str());
-    let key = names().next()?.split_once('=')?.0.to_owned();
-    let is_shared = names().all(|name| {
-        let rest = name.strip_prefix(&key).and_then(|rest| rest.strip_prefix('='));
-        rest.is_some_and(|rest| !rest.contains('='))
-    });
-    if !is_shared || names().count() < 2 {
-        return None;
+impl Naming {
+    fn of<'s>(all: impl Iterator<Item = (&'s str, &'s [Setting])>) -> Self {
+        let mut keys: Vec<(String, Vec<String>)> = Vec::new();
+        for (strategy, settings) in all {
+            if !keys.iter().any(|(known, _)| known == strategy) {
+                let names = settings.iter().filter(|setting| setting.is_of_strategy());
+                keys.push((strategy.to_owned(), names.map(|setting| setting.name.clone()).collect()));
+            }
+        }
+        Self { several_strategies: keys.len() > 1, keys }
     }
-    for mark in panels.iter_mut().flat_map(|panel| &mut panel.marks) {
-        mark.name.drain(..=key.len());
+
+    /// The values of the settings, with the strategy where there are several.
+    fn name(&self, strategy: &str, settings: &[Setting]) -> String {
+        let values = settings.iter().filter(|setting| setting.is_of_strategy()).map(|setting| setting.value.as_str());
+        let values = values.collect::<Vec<_>>().join(", ");
+        match (self.several_strategies, values.is_empty()) {
+            (_, true) => strategy.to_owned(),
+            (true, false) => format!("{strategy} {values}"),
+            (false, false) => values,
+        }
     }
-    Some(key)
+
+    /// What the values are of, for the subtitle.
+    fn key(&self) -> String {
+        let told = self.keys.iter().filter(|(_, names)| !names.is_empty()).map(|(strategy, names)| {
+            let names = names.join(", ");
+            if self.several_strategies { format!("{strategy} {names}") } else { names }
+        });
+        let told = told.collect::<Vec<_>>().join("; ");
+        if told.is_empty() { told } else { format!("names: {told}; ") }
+    }
 }
 
 fn draw(front: &Front<'_>, provenance: &Provenance, title: &str, subtitle: &str) -> Scene {
