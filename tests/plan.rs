@@ -1,4 +1,5 @@
 //! `fleetsim plan`: it finds what algebra, an exhaustive search and recorded results say is the answer, with few runs.
+#![expect(clippy::print_stdout, reason = "`--nocapture` tells the numbers of docs/plan.md")]
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -27,7 +28,7 @@ fn searched(text: &str, exhaustive: bool) -> Found {
 
 fn standing(plan: &PlanRecord, setting: &str) -> (Standing, u64, f64) {
     let mut candidates = plan.questions.iter().flat_map(|question| &question.candidates);
-    let found = candidates.find(|candidate| candidate.setting == setting).expect(setting);
+    let found = candidates.find(|candidate| candidate.setting() == setting).expect(setting);
     (found.standing, found.runs, found.load.value)
 }
 
@@ -249,6 +250,14 @@ fn what_cannot_be_planned_is_refused_with_its_place_and_the_mend() {
         (format!("plan: {{fastest: peak_pulls, {search}}}"), "`peak_pulls` is no time"),
         (format!("plan: {{confidence: 100%, {search}}}"), "no search can be so sure"),
         (format!("plan: {{confirm: 0, {search}}}"), "nothing is confirmed by no run"),
+        ("plan: {search: {}}".to_owned(), "there is nothing to choose from"),
+        (format!("plan: {{confidence: 0%, {search}}}"), "no search can be so sure"),
+        (format!("plan: {{limits: [peak_pulls about 7], {search}}}"), "peak_pulls about 7"),
+        (
+            "plan: {search: {strategies.it.rancherFleet.maxUnavailable: {from: 9, to: 2, steps: 3}}}".to_owned(),
+            "no range goes from 9 to 2",
+        ),
+        ("plan: {search: {strategies.nobody.rancherFleet.maxUnavailable: [1, 2]}}".to_owned(), "nobody"),
         (format!("plan: {{runs: 1, {search}}}"), "1 runs for 2 candidates"),
         ("plan: {search: {registry.egress: [1 Gbit/s]}}".to_owned(), "is no setting of a strategy"),
         (
@@ -268,5 +277,6 @@ fn what_cannot_be_planned_is_refused_with_its_place_and_the_mend() {
         let error = told(&plan);
         assert!(error.contains(expected), "{plan}: {error}");
         assert!(error.contains("experiment.yaml:"), "it names the line: {error}");
+        assert!(error.contains("help: ") || error.contains("expected"), "it says how to mend it: {error}");
     }
 }

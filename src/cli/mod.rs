@@ -16,6 +16,7 @@ mod report;
 mod run;
 mod schema;
 mod series;
+mod simulation;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -32,7 +33,7 @@ use fleetsim::scenario::{Experiment, LoadError, Overrides, load};
 Examples:
   fleetsim run experiments/01-max-unavailable       simulate and compare
   fleetsim explain experiments/01-max-unavailable   what each strategy would do to this fleet
-  fleetsim plan experiments/01-max-unavailable      find the fastest setting within limits
+  fleetsim plan experiments/01-max-unavailable      find the fastest setting that keeps to the limits
   fleetsim check my-experiment.yaml                 find every mistake in an experiment file
   fleetsim report results/01-max-unavailable        draw and compare earlier results again
 
@@ -52,7 +53,7 @@ enum Command {
     Check(ExperimentArgs),
     /// Print what each strategy would do to this fleet: partitions, limits, waves
     Explain(explain::ExplainArgs),
-    /// Search for the fastest settings that keep to limits, with few runs
+    /// Find the fastest setting that keeps to limits, with few runs, and print it ready to paste
     Plan(plan::PlanArgs),
     /// Draw the charts of earlier results again, and print the comparison
     Report(report::ReportArgs),
@@ -113,8 +114,8 @@ enum Failure {
     Interrupted,
     /// The results do not keep to what the experiment asserts; they are written and told.
     Assertion,
-    /// In some world no setting keeps to the limits of a plan; the plan is written and told.
-    NoSetting,
+    /// No setting keeps to the limits of a plan, of several worlds in these; the plan is written and told.
+    NoSetting(Vec<String>),
 }
 
 impl From<LoadError> for Failure {
@@ -142,7 +143,7 @@ impl Failure {
             Self::Input(_) | Self::Usage(_) => 2,
             Self::Interrupted => 130,
             // As k6 does, so that a pipeline can tell it from a program that failed.
-            Self::Assertion | Self::NoSetting => 99,
+            Self::Assertion | Self::NoSetting(_) => 99,
         }
     }
 
@@ -159,7 +160,10 @@ impl Failure {
             Self::Report(error) => output::err(&format!("error: {}\n", output::with_causes(error))),
             Self::Interrupted => output::err("interrupted; no results were written\n"),
             Self::Assertion => output::err("error: an assertion of the experiment failed\n"),
-            Self::NoSetting => output::err("error: no setting keeps to the limits\n"),
+            Self::NoSetting(worlds) => {
+                let worlds = if worlds.is_empty() { String::new() } else { format!(" where {}", worlds.join(" or ")) };
+                output::err(&format!("error: no setting keeps to the limits and always gets there{worlds}\n"));
+            }
         }
     }
 }

@@ -1,22 +1,20 @@
 //! `fleetsim plan`: search for the fastest settings that keep to limits, write the plan, print the answer.
 
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use clap::Args;
-use fleetsim::record::{Journal, PLAN_FILE, PROVENANCE_FILE, Publication, plan_tables};
+use fleetsim::record::{Journal, PLAN_FILE, PROVENANCE_FILE, PlanRecord, Publication, plan_tables};
 use fleetsim::report;
 use fleetsim::scenario::{Experiment, Overrides, Plan, load_plan};
-use fleetsim::study::StudyError;
 use fleetsim::study::plan::{Found, run_count_at_most, search};
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::run::{described, run_key, tell_place};
+use super::simulation::{Simulation, described, going_on, run_key, tell_place};
 use super::{ExperimentArgs, Failure, Format, output};
 
 #[derive(Args, Debug)]
+#[command(mut_arg("replicates", |arg| arg.help("Give no candidate more runs than this, instead of the experiment's number")))]
 pub(super) struct PlanArgs {
     #[command(flatten)]
     experiment: ExperimentArgs,
@@ -41,16 +39,19 @@ pub(super) fn plan(args: &PlanArgs) -> Result<(), Failure> {
     let wanted = experiment.plan.clone().expect("a planned experiment has a plan");
     let name = format!("{}-plan", experiment.name);
     let target = args.out.clone().unwrap_or_else(|| PathBuf::from("results").join(&name));
-    let mut provenance = described(&experiment, &args.experiment);
+    let mut provenance = described(&experiment, "plan", &args.experiment);
     provenance.experiment = name;
-    provenance.command = provenance.command.replacen("fleetsim run", "fleetsim plan", 1);
     if args.compare_exhaustive {
         provenance.command.push_str(" --compare-exhaustive");
     }
     let publication = Publication::begin(&target, provenance)?;
     let journal = Journal::open(publication.target(), &[b"plan ", run_key(&experiment).as_slice()].concat())?;
-    if journal.found() > 0 {
-        output::err(&format!("going on from {} runs of a search that did not end\n", journal.found()));
+    going_on(&journal, "search");
+    if experiment.precision.is_some() {
+        let most = experiment.replicates.max(wanted.confirm);
+        output::err(&format!(
+            "note: `precision` is for `fleetsim run`; here no candidate gets more than {most} runs\n"
+        ));
     }
     let found = match simulate(&experiment, &wanted, args, &journal) {
         Ok(found) => found,
@@ -72,11 +73,17 @@ pub(super) fn plan(args: &PlanArgs) -> Result<(), Failure> {
     journal.finish()?;
     output::err(&tell_place(&target, &published));
     tell(&found.plan, args.format);
-    if found.plan.is_answered() { Ok(()) } else { Err(Failure::NoSetting) }
+    if found.plan.is_answered() { Ok(()) } else { Err(Failure::NoSetting(unanswered(&found.plan))) }
+}
+
+/// The worlds in which nothing was found, where there are several.
+fn unanswered(plan: &PlanRecord) -> Vec<String> {
+    let questions = plan.questions.iter().filter(|question| question.best.is_none());
+    questions.map(|question| question.world.clone()).filter(|world| !world.is_empty()).collect()
 }
 
 /// Prints a plan.
-pub(super) fn tell(plan: &fleetsim::record::PlanRecord, format: Format) {
+pub(super) fn tell(plan: &PlanRecord, format: Format) {
     match format {
         Format::Text => output::out(&report::plan_text(plan, output::width())),
         Format::Json => output::out(&String::from_utf8_lossy(&plan.to_json())),
@@ -87,7 +94,7 @@ pub(super) fn tell(plan: &fleetsim::record::PlanRecord, format: Format) {
 pub(super) fn again(results: &std::path::Path, format: Format) -> Result<(), Failure> {
     let publication = Publication::renew(results)?;
     report::draw_plan(publication.folder())?;
-    let plan = fleetsim::record::PlanRecord::read(publication.folder())?
+    let plan = PlanRecord::read(publication.folder())?
         .ok_or_else(|| report::ReportError::NoResults { path: results.join(PROVENANCE_FILE) })?;
     let published = publication.publish()?;
     output::err(&tell_place(results, &published));
@@ -96,28 +103,13 @@ pub(super) fn again(results: &std::path::Path, format: Format) -> Result<(), Fai
 }
 
 fn simulate(experiment: &Experiment, wanted: &Plan, args: &PlanArgs, journal: &Journal) -> Result<Found, Failure> {
-    let stop = Arc::new(AtomicBool::new(false));
-    let flag = Arc::clone(&stop);
-    ctrlc::set_handler(move || {
-        // The second time, the user means at once.
-        if flag.swap(true, Ordering::Relaxed) {
-            std::process::exit(130);
-        }
-    })
-    .map_err(|error| Failure::Machine(format!("cannot listen for Ctrl-C: {error}")))?;
-    let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(args.threads.map_or(0, usize::from))
-        .build()
-        .map_err(|error| Failure::Machine(format!("cannot start threads: {error}")))?;
+    let simulation = Simulation::begin(args.threads)?;
     // The most that it can come to: how many runs decide is what the search finds out.
     let bar = progress_bar(run_count_at_most(experiment, wanted, args.compare_exhaustive));
-    let found =
-        pool.install(|| search(experiment, wanted, args.compare_exhaustive, journal, |_events| bar.inc(1), &stop));
+    let found = simulation
+        .work(|stop| search(experiment, wanted, args.compare_exhaustive, journal, |_events| bar.inc(1), stop));
     bar.finish_and_clear();
-    found.map_err(|error| match error {
-        StudyError::Interrupted => Failure::Interrupted,
-        StudyError::Record(error) => Failure::Record(error),
-    })
+    found
 }
 
 /// A bar on stderr; silent when that is not a terminal. It seldom gets to its end: `runs` is the most that there may be.

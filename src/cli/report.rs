@@ -8,7 +8,7 @@ use clap::Args;
 use fleetsim::record::{PLAN_FILE, PROVENANCE_FILE, Publication};
 use fleetsim::report::{self, ReportError};
 
-use super::run::tell_place;
+use super::simulation::tell_place;
 use super::{Failure, Format, output};
 
 #[derive(Args, Debug)]

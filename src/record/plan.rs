@@ -8,7 +8,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::tables::to_csv;
-use super::{RecordError, RunRow};
+use super::{RecordError, RunRow, Setting};
 
 /// The name of the plan in its results folder; it tells such a folder from one of plain results.
 pub const PLAN_FILE: &str = "plan.json";
@@ -158,8 +158,8 @@ pub struct Candidate {
     pub variant: String,
     /// The strategy's name in the experiment file.
     pub strategy: String,
-    /// The settings that were chosen, without those of the world.
-    pub setting: String,
+    /// The settings that were searched, without those of the world.
+    pub settings: Vec<Setting>,
     /// What the search says of it.
     pub standing: Standing,
     /// The limit that it breaks, or the rule that held an unfinished run; empty otherwise.
@@ -177,6 +177,14 @@ pub struct Candidate {
     pub load: Span,
     /// For each limit the value that was compared, and the runs beyond it.
     pub limits: Vec<(Option<f64>, u64)>,
+}
+
+impl Candidate {
+    /// The searched settings in one text: `name=value`, joined by `; `.
+    #[must_use]
+    pub fn setting(&self) -> String {
+        Setting::in_short(&self.settings)
+    }
 }
 
 /// An exhaustive search of the same candidates.
@@ -230,7 +238,7 @@ impl PlanRecord {
 struct Row<'p> {
     variant: &'p str,
     strategy: &'p str,
-    setting: &'p str,
+    setting: String,
     world: &'p str,
     standing: Standing,
     reason: &'p str,
@@ -256,7 +264,7 @@ pub fn plan_tables(plan: &PlanRecord, runs: &[RunRow]) -> Vec<(&'static str, Vec
             rows.push(Row {
                 variant: &candidate.variant,
                 strategy: &candidate.strategy,
-                setting: &candidate.setting,
+                setting: candidate.setting(),
                 world: &question.world,
                 standing: candidate.standing,
                 reason: &candidate.reason,

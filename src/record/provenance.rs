@@ -147,6 +147,12 @@ impl Setting {
     pub fn of_world(settings: &[Self]) -> impl Iterator<Item = &Self> + Clone {
         settings.iter().filter(|setting| !setting.is_of_strategy())
     }
+
+    /// Several in one text: `name=value`, joined by `; `.
+    pub fn in_short<'s>(settings: impl IntoIterator<Item = &'s Self>) -> String {
+        let texts = settings.into_iter().map(|setting| format!("{}={}", setting.name, setting.value));
+        texts.collect::<Vec<_>>().join("; ")
+    }
 }
 
 impl Provenance {

@@ -108,6 +108,6 @@ fn scenes(results: &Results) -> Vec<(String, Scene)> {
     scenes.extend(charts::heat::draw(results).map(|scene| ("heat".to_owned(), scene)));
     scenes.extend(charts::exposure::draw(results).map(|scene| ("exposure".to_owned(), scene)));
     scenes.extend(charts::multiples::draw(results).map(|scene| ("multiples".to_owned(), scene)));
-    scenes.push(("front".to_owned(), charts::front::of_results(results)));
+    scenes.extend(charts::front::of_results(results).map(|scene| ("front".to_owned(), scene)));
     scenes
 }

@@ -80,7 +80,7 @@ fn charts_are_drawn_from_the_recorded_files_alone_and_to_the_same_bytes() {
     let paths = draw_all(&folder).expect("drawn");
     draw_all(&copy).expect("drawn");
     let drawn = read_all(&folder);
-    assert_eq!((paths.len(), drawn.len()), (19, 18), "the charts and the page");
+    assert_eq!((paths.len(), drawn.len()), (17, 16), "the charts of one world and the page");
     let page = |folder: &Path| std::fs::read(folder.join(PAGE_FILE)).expect("readable");
     assert!(page(&folder) == page(&copy), "the same page");
     assert!(paths.iter().all(|path| path.is_file()));

@@ -102,6 +102,9 @@ mod tests {
         experiment.variants[0].scenario.strategy.clone()
     }
 
+    /// What is the user's own around a snippet.
+    type Around = fn(&str) -> String;
+
     /// An ApplicationSet around a snippet, which is its `spec` without what makes applications.
     fn application_set(snippet: &str) -> String {
         format!(
@@ -125,14 +128,16 @@ mod tests {
         let rolling = "{kubeFleetRolling: {maxUnavailable: 20%, maxSurge: 0, unavailablePeriodSeconds: 15}}";
         let cloud = "{cloudFoundry: {strategy: canary, maxInFlight: 4, canarySteps: [{instance_weight: 10}, \
                      {instance_weight: 50}]}}";
+        let cloud_rolling = "{cloudFoundry: {strategy: rolling, maxInFlight: 7}}";
         let plain = |text: &str| text.to_owned();
-        let cases: [(&str, &str, fn(&str) -> String, &str); 6] = [
+        let cases: [(&str, &str, Around, &str); 7] = [
             (fleet, "fleet.yaml", plain, "{rancherFleet: {file: fleet.yaml}}"),
             (argo, "set.yaml", application_set, "{argoCd: {file: set.yaml}}"),
             (proposal, "set.yaml", application_set, "{argoCdProposal: {file: set.yaml}}"),
             (staged, "staged.yaml", plain, "{kubeFleetStaged: {file: staged.yaml}}"),
             (rolling, "placement.yaml", plain, "{kubeFleetRolling: {file: placement.yaml}}"),
             (cloud, "deployment.json", plain, "{cloudFoundry: {file: deployment.json}}"),
+            (cloud_rolling, "deployment.json", plain, "{cloudFoundry: {file: deployment.json}}"),
         ];
         for (written, name, around, from_file) in cases {
             let wanted = strategy(written, &[]);

@@ -30,7 +30,7 @@ fn texts(scene: &Scene) -> Vec<String> {
 
 /// The charts beyond those that every experiment has.
 fn extra(results: &Results) -> Vec<String> {
-    let always = ["tradeoff", "pulls", "egress", "ready", "completion", "states", "front"];
+    let always = ["tradeoff", "pulls", "egress", "ready", "completion", "states"];
     let names = scenes(results).into_iter().map(|(name, _)| name);
     names.filter(|name| !always.contains(&name.as_str())).collect()
 }
@@ -43,8 +43,8 @@ fn a_chart_appears_when_the_results_have_what_it_shows() {
     assert_eq!(extra(&readable_quietly(&four)), ["multiples"]);
     assert_eq!(extra(&of("one value")), [""; 0], "one value is no sweep");
     assert_eq!(extra(&of("defects")), ["sweep", "exposure", "multiples"]);
-    assert_eq!(extra(&of("two settings")), ["sweep-maxUnavailable", "sweep-egress", "heat", "multiples"]);
-    assert_eq!(extra(&of("two strategies in two worlds")), ["sweep", "heat", "multiples"]);
+    assert_eq!(extra(&of("two settings")), ["sweep-maxUnavailable", "sweep-egress", "heat", "multiples", "front"]);
+    assert_eq!(extra(&of("two strategies in two worlds")), ["sweep", "heat", "multiples", "front"]);
     assert_eq!(extra(&of("two settings, no run")), [""; 0]);
 }
 

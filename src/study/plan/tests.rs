@@ -1,6 +1,8 @@
 //! The race over made-up candidates, whose truth is known: how often it is right, and how many runs it takes.
+#![expect(clippy::print_stdout, reason = "`--nocapture` tells the numbers of docs/plan.md")]
 
 use super::*;
+use crate::record::Statistic;
 
 /// Pseudo-random numbers: SplitMix64, and normal ones by Box and Muller.
 struct Luck(u64);

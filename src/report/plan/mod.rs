@@ -1,10 +1,14 @@
 //! What a plan found, in words: the answer for each world with how sure it is, every candidate, and the settings to
 //! paste.
 
+mod paste;
+mod table;
+
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::charts::front;
-use super::format::{RateUnit, count, number, time, time_interval};
+use super::format::{RateUnit, count, number, time};
 use super::table::wrapped;
 use super::{CHARTS_FOLDER, ReportError, write_chart};
 use crate::record::{Answer, Candidate, Limit, PLAN_FILE, PlanRecord, Provenance, Question, Standing, Statistic};
@@ -13,8 +17,6 @@ use crate::record::{Answer, Candidate, Limit, PLAN_FILE, PlanRecord, Provenance,
 const TEXT_FILE: &str = "plan.txt";
 /// Width of that file's lines.
 const TEXT_WIDTH: usize = 100;
-/// Longest name of a candidate in the table.
-const NAME_MAX: usize = 40;
 
 /// Draws the chart of a plan's folder, and writes the plan in words beside it.
 ///
@@ -44,12 +46,12 @@ pub fn plan_text(plan: &PlanRecord, width: usize) -> String {
         }
         text.push_str(&answers(plan, question, width));
         text.push('\n');
-        text.push_str(&candidates(plan, question));
+        text.push_str(&table::candidates(plan, question));
     }
     text.push('\n');
     text.push_str(&how_sure(plan, width));
     text.push_str(&effort(plan, width));
-    text.push_str(&snippets(plan, width));
+    text.push_str(&paste::snippets(plan, width));
     text
 }
 
@@ -78,7 +80,7 @@ fn candidate<'q>(question: &'q Question, variant: &str) -> Option<&'q Candidate>
 
 /// A candidate's name below the heading of its world.
 fn name(candidate: &Candidate) -> String {
-    format!("{} {}", candidate.strategy, candidate.setting).trim_end().to_owned()
+    format!("{} {}", candidate.strategy, candidate.setting()).trim_end().to_owned()
 }
 
 fn sentence(plan: &PlanRecord, question: &Question, answer: &Answer, mark: &str) -> String {
@@ -87,6 +89,18 @@ fn sentence(plan: &PlanRecord, question: &Question, answer: &Answer, mark: &str)
         let closest = answer.closest.as_ref().and_then(|variant| candidate(question, variant));
         let closest =
             closest.map(|closest| format!("; closest comes {}, which {}", name(closest), failing(plan, closest)));
+        // Without a second setting there is none to be close.
+        let of_strategy = question.candidates.iter().filter(|candidate| candidate.strategy == answer.strategy);
+        let tried: Vec<&Candidate> = of_strategy.collect();
+        if let [only] = tried[..] {
+            return format!("{}: {}.", name(only), failing(plan, only));
+        }
+        if tried.iter().all(|candidate| candidate.standing == Standing::Unfinished) {
+            let held: BTreeSet<&str> = tried.iter().map(|candidate| candidate.reason.as_str()).collect();
+            let held = held.into_iter().filter(|rule| !rule.is_empty()).collect::<Vec<_>>().join(" or ");
+            let held = if held.is_empty() { held } else { format!(", held by {held}") };
+            return format!("{}: each setting has a run that never got there{held}.", answer.strategy);
+        }
         return format!("{}: no setting keeps to the limits{}.", answer.strategy, closest.unwrap_or_default());
     };
     let at = found.time.map(|span| time(span.value)).unwrap_or_default();
@@ -144,80 +158,25 @@ fn percent_down(share: f64) -> String {
     format!("{:.0}\u{a0}%", (share * 100.0).floor())
 }
 
-/// One line a candidate, columns aligned.
-fn candidates(plan: &PlanRecord, question: &Question) -> String {
-    let unit = &plan.load.unit;
-    let rate = RateUnit::for_max(question.candidates.iter().map(|candidate| candidate.load.value).fold(0.0, f64::max));
-    let load = |value: f64| match unit.as_str() {
-        "bytes/s" => rate.text(value),
-        unit => in_unit(value, unit),
-    };
-    let head = ["candidate", "verdict", "time", "slower by", load_name(plan), "runs"];
-    let mut rows: Vec<[String; 6]> = vec![head.map(str::to_owned)];
-    for candidate in &question.candidates {
-        let full = name(candidate);
-        let letters = full.chars().count();
-        let shown: String = match letters > NAME_MAX {
-            true => ['…'].into_iter().chain(full.chars().skip(letters - NAME_MAX + 1)).collect(),
-            false => full,
-        };
-        let verdict = match candidate.standing {
-            Standing::Breaks => {
-                let number = plan.limits.iter().position(|limit| *limit == candidate.reason).map_or(0, |at| at + 1);
-                format!("breaks [{number}]")
-            }
-            Standing::Equal => format!("within {}", percent(plan.indifference)),
-            standing => standing.word().to_owned(),
-        };
-        let slower =
-            candidate.slower_by.map(|by| format!("{} {}", time(by.value), time_interval(by.value, by.low, by.high)));
-        rows.push([
-            shown,
-            verdict,
-            candidate.time.map_or_else(|| "never".to_owned(), |span| time(span.value)),
-            slower.unwrap_or_default(),
-            load(candidate.load.value),
-            candidate.runs.to_string(),
-        ]);
-    }
-    let widths: Vec<usize> =
-        (0..head.len()).map(|column| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0)).collect();
-    let mut text = String::new();
-    for row in &rows {
-        let mut line = format!("{:<a$}  {:<b$}", row[0], row[1], a = widths[0], b = widths[1]);
-        for (cell, width) in row.iter().zip(&widths).skip(2) {
-            line.push_str(&format!("  {cell:>width$}"));
-        }
-        text.push_str(line.trim_end());
-        text.push('\n');
-    }
-    text
-}
-
-/// The load's name in a column.
-fn load_name(plan: &PlanRecord) -> &'static str {
-    match plan.load.measure.as_str() {
-        "peak_pulls" => "peak pulls",
-        "egress_peak_1s_bytes_per_s" => "peak egress",
-        "egress_peak_60s_bytes_per_s" => "peak egress 60 s",
-        "peak_not_ready" => "not ready",
-        _ => "peak load",
-    }
-}
-
 /// What the words mean, and what few runs cannot say.
 fn how_sure(plan: &PlanRecord, width: usize) -> String {
     let confidence = percent(plan.confidence);
-    let mut text = wrapped(
-        &format!(
-            "With {confidence} confidence in each answer, no setting that keeps to the limits is faster than the best by \
-             more than {}. Slower by: mean difference in the same replicates, with its {confidence} interval. Times and \
-             loads are those of few runs.",
-            percent(plan.indifference)
-        ),
-        width,
-        "",
+    let found = || plan.questions.iter().flat_map(|question| &question.answers).filter(|a| a.variant.is_some());
+    let mut text = String::new();
+    if found().any(|answer| answer.is_decided) {
+        let whose = if found().all(|answer| answer.is_decided) { "each answer" } else { "each answer that is certain" };
+        let zone = percent(plan.indifference);
+        let kept = if plan.limits.is_empty() { "" } else { " that keeps to the limits" };
+        let promise = format!(
+            "With {confidence} confidence in {whose}, no setting{kept} is faster than the best by more than {zone}."
+        );
+        text.push_str(&wrapped(&promise, width, ""));
+    }
+    let columns = format!(
+        "Slower by: mean difference to the best in the same replicates, with its {confidence} interval. Times and loads \
+         are those of few runs."
     );
+    text.push_str(&wrapped(&columns, width, ""));
     for limit in plan.limits.iter().filter_map(|limit| Limit::parse(limit).ok()) {
         if let Some(Statistic::Quantile(p)) = limit.demand()
             && p > 0.5
@@ -265,37 +224,4 @@ fn effort(plan: &PlanRecord, width: usize) -> String {
         text.push('.');
     }
     wrapped(&text, width, "")
-}
-
-/// What to paste, each text once with the worlds that it is for.
-fn snippets(plan: &PlanRecord, width: usize) -> String {
-    let mut told: Vec<(&str, &str, Vec<String>)> = Vec::new();
-    let mut bare = Vec::new();
-    for question in &plan.questions {
-        for answer in &question.answers {
-            let Some(variant) = &answer.variant else { continue };
-            match &answer.snippet {
-                None => bare.push(variant.clone()),
-                Some(snippet) => {
-                    match told.iter_mut().find(|(place, text, _)| *place == snippet.place && *text == snippet.text) {
-                        Some((_, _, whom)) => whom.push(variant.clone()),
-                        None => told.push((&snippet.place, &snippet.text, vec![variant.clone()])),
-                    }
-                }
-            }
-        }
-    }
-    let mut text = String::new();
-    for (place, snippet, whom) in told {
-        // Lines that begin with a number sign are comments in YAML, so all can be copied.
-        text.push('\n');
-        text.push_str(&wrapped(&format!("# {place}: {}", whom.join(", ")), width, "# "));
-        text.push_str(snippet);
-    }
-    if !bare.is_empty() {
-        text.push('\n');
-        let note = format!("# No product has these, they are bounds to compare with: {}", bare.join(", "));
-        text.push_str(&wrapped(&note, width, "# "));
-    }
-    text
 }

@@ -1,0 +1,135 @@
+//! What the races say, in the words of a [`PlanRecord`](crate::record::PlanRecord): the best setting of each strategy and
+//! world, how sure it is, and every candidate.
+
+use super::Heat;
+use super::race::State;
+use crate::record::{
+    Answer, Axis, Candidate, Kept, Limit, MEASURES, Measure, Question, RunRow, Span, Standing, Statistic,
+};
+use crate::scenario::{Experiment, Plan, snippet};
+
+/// What the chart shows beside time: the first limit's load, or pulls.
+pub(super) fn load_axis(plan: &Plan) -> Axis {
+    let is_load = |limit: &&Limit| ["egress_peak", "peak_"].iter().any(|start| limit.measure().name.starts_with(start));
+    let limit = plan.limits.iter().find(is_load);
+    let measure = limit.map_or_else(|| named("peak_pulls"), Limit::measure);
+    let at_most = |limit: &Limit| limit.at_most().map(|most| (most, limit.to_string()));
+    let of_time = plan.limits.iter().find(|limit| limit.measure().name == plan.fastest.measure().name);
+    Axis {
+        measure: measure.name.to_owned(),
+        unit: measure.unit.to_owned(),
+        at_most: limit.and_then(at_most),
+        time_at_most: of_time.and_then(at_most),
+    }
+}
+
+fn named(measure: &str) -> &'static Measure {
+    MEASURES.iter().find(|known| known.name == measure).expect("a measure of the table")
+}
+
+pub(super) fn questions(heats: &[Heat], experiment: &Experiment, plan: &Plan, load: &Axis) -> Vec<Question> {
+    let mut questions: Vec<Question> = Vec::new();
+    for heat in heats {
+        let (answer, candidates) = answer(heat, experiment, plan, load);
+        match questions.iter_mut().find(|question| question.world == heat.world) {
+            Some(question) => {
+                question.answers.push(answer);
+                question.candidates.extend(candidates);
+            }
+            None => {
+                let world = heat.world.clone();
+                questions.push(Question { world, answers: vec![answer], best: None, candidates });
+            }
+        }
+    }
+    for question in &mut questions {
+        question.best = best_of_all(question, heats, plan);
+    }
+    questions
+}
+
+/// The fastest of the strategies' best, over common replicates.
+fn best_of_all(question: &Question, heats: &[Heat], plan: &Plan) -> Option<String> {
+    let found = question.answers.iter().filter_map(|answer| answer.variant.as_ref());
+    let times = |variant: &String| -> Vec<f64> {
+        let rows = heats.iter().flat_map(|heat| &heat.runs).flatten();
+        rows.filter(|row| row.variant == *variant).map(|row| plan.fastest.of(row)).collect()
+    };
+    let fastest = found.reduce(|best, other| {
+        let (a, b) = (times(best), times(other));
+        let common = a.len().min(b.len());
+        if plan.fastest.over().of(&b[..common]) < plan.fastest.over().of(&a[..common]) { other } else { best }
+    });
+    fastest.cloned()
+}
+
+fn answer(heat: &Heat, experiment: &Experiment, plan: &Plan, load: &Axis) -> (Answer, Vec<Candidate>) {
+    // A budget that is smaller than the candidates is refused when the file is read.
+    let states = heat.race.states();
+    let leader = states.iter().position(|state| *state == State::Leader);
+    let label = |at: usize| experiment.variants[heat.variants[at]].label.clone();
+    let kept = leader.map(|at| {
+        let (kept, runs, share_at_least) = heat.race.kept(at);
+        Kept { kept: kept as u64, runs: runs as u64, share_at_least }
+    });
+    let is_confirmed = leader.is_none_or(|at| heat.race.is_confirmed(at));
+    let scales: Vec<f64> =
+        plan.limits.iter().map(|limit| limit.at_most().unwrap_or(1.0).abs()).map(|most| most.max(1e-9)).collect();
+    let answer = Answer {
+        strategy: heat.strategy.clone(),
+        variant: leader.map(label),
+        closest: if leader.is_none() { heat.race.closest(&scales).map(label) } else { None },
+        is_decided: is_confirmed && states.iter().all(|state| *state != State::Undecided),
+        kept,
+        snippet: leader.and_then(|at| snippet(&experiment.variants[heat.variants[at]].scenario.strategy)),
+    };
+    let of_load = named(&load.measure).of;
+    let candidates = (0..heat.variants.len()).map(|at| {
+        let variant = &experiment.variants[heat.variants[at]];
+        let rows = &heat.runs[at];
+        let references: Vec<&RunRow> = rows.iter().collect();
+        let times: Vec<f64> = rows.iter().map(|row| plan.fastest.of(row)).collect();
+        let loads: Vec<f64> = rows.iter().map(|row| of_load(row).unwrap_or(f64::INFINITY)).collect();
+        let unfinished = rows.iter().find(|row| plan.fastest.of(row).is_infinite());
+        let verdicts = plan.limits.iter().map(|limit| limit.judge(&references));
+        let difference = leader.filter(|leader| *leader != at).and_then(|leader| heat.race.difference(leader, at));
+        Candidate {
+            variant: variant.label.clone(),
+            strategy: variant.strategy.clone(),
+            settings: variant.settings.iter().filter(|setting| setting.is_of_strategy()).cloned().collect(),
+            standing: standing(states[at]),
+            reason: match states[at] {
+                State::Breaks(limit) => plan.limits[limit].to_string(),
+                State::Unfinished => unfinished.map(|row| row.held_by.clone()).unwrap_or_default(),
+                _ => String::new(),
+            },
+            runs: rows.len() as u64,
+            round: heat.rounds[at],
+            time: span(plan.fastest.over(), &times),
+            slower_by: difference.map(|(value, low, high)| Span { value, low, high }),
+            load: span(Statistic::Quantile(0.5), &loads).unwrap_or(Span { value: 0.0, low: 0.0, high: 0.0 }),
+            limits: verdicts
+                .map(|verdict| (Some(verdict.value).filter(|value| value.is_finite()), verdict.runs_beyond as u64))
+                .collect(),
+        }
+    });
+    (answer, candidates.collect())
+}
+
+fn standing(state: State) -> Standing {
+    match state {
+        State::Leader => Standing::Best,
+        State::Equal => Standing::Equal,
+        State::Slower => Standing::Slower,
+        State::Breaks(_) => Standing::Breaks,
+        State::Unfinished => Standing::Unfinished,
+        State::Undecided => Standing::Undecided,
+    }
+}
+
+/// `None` when a value is infinite.
+fn span(over: Statistic, values: &[f64]) -> Option<Span> {
+    let low = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    high.is_finite().then(|| Span { value: over.of(values), low, high })
+}

@@ -1,0 +1,148 @@
+//! Searches that are stopped, killed, short of runs, or sent into a folder that is not theirs: nothing is lost, and the
+//! text says what happened.
+#![cfg(unix)]
+
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// The winner needs 120 runs to be confirmed: long enough to be hit in the middle.
+const EXPERIMENT: &str = r#"
+name: small
+seed: 7
+replicates: 120
+horizon: 12h
+fleet:
+  - {name: "store-{01..40}", nodes: 2, downlink: 100 Mbit/s, rtt: 30 ms}
+release:
+  kind: update
+  images: [{name: shop, manifest: {layers: [{digest: base, size: 60 MB}, {size: 20 MB}]}}]
+  workloads: [{kind: Deployment, image: shop, replicas: 2, readiness: {period: 10 s}}]
+faults: {pullFailure: 5%}
+strategies:
+  careful: {rancherFleet: {}}
+plan:
+  limits: [peak_pulls < 60]
+  search: {strategies.careful.rancherFleet.maxUnavailable: [10%, 25%, 100%]}
+  confirm: 120
+"#;
+
+fn experiment(text: &str) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    fs::write(folder.path().join("experiment.yaml"), text).expect("the file is written");
+    folder
+}
+
+fn fleetsim(folder: &Path, args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_fleetsim"));
+    command.current_dir(folder).args(args).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+fn finished(mut command: Command) -> (Option<i32>, String, String) {
+    let output = command.output().expect("the program is run");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
+    (output.status.code(), text(output.stdout), text(output.stderr))
+}
+
+fn until_some_runs_are_kept(folder: &Path, child: &mut Child) {
+    let patience = Instant::now() + Duration::from_secs(60);
+    while fs::metadata(folder.join(".out.fleetsim-runs")).map_or(0, |file| file.len()) < 4_000 {
+        assert!(Instant::now() < patience, "the search keeps its runs");
+        assert!(child.try_wait().expect("a child").is_none(), "the search is long enough to be interrupted");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// Names and bytes of the files directly in a folder and in its charts.
+fn files(folder: &Path) -> Vec<(String, Vec<u8>)> {
+    let folders = [folder.to_owned(), folder.join("charts")];
+    let entries = folders.iter().flat_map(|folder| fs::read_dir(folder).expect("a folder"));
+    let paths = entries.map(|entry| entry.expect("an entry").path()).filter(|path| path.is_file());
+    let mut files: Vec<(String, Vec<u8>)> =
+        paths.map(|path| (path.display().to_string(), fs::read(path).expect("read"))).collect();
+    files.iter_mut().for_each(|(name, _)| name.drain(..folder.display().to_string().len()).for_each(drop));
+    files.sort();
+    files
+}
+
+#[test]
+fn a_search_that_was_stopped_and_then_killed_goes_on_and_ends_in_the_same_bytes() {
+    let folder = experiment(EXPERIMENT);
+    let at = folder.path();
+    let plan = |out| fleetsim(at, &["plan", ".", "--threads", "2", "--out", out]);
+
+    let mut stopped = plan("out").spawn().expect("started");
+    until_some_runs_are_kept(at, &mut stopped);
+    let (busy, _, told) = finished(plan("out"));
+    assert_eq!(busy, Some(1), "{told}");
+    assert!(told.ends_with("out is being written by another fleetsim; wait for it, or choose another output folder\n"));
+    let sent = Command::new("kill").args(["-INT", &stopped.id().to_string()]).status().expect("there is `kill`");
+    assert!(sent.success());
+    let output = stopped.wait_with_output().expect("ended");
+    let told = String::from_utf8(output.stderr).expect("text");
+    assert_eq!(output.status.code(), Some(130), "{told}");
+    assert!(told.contains(" runs are kept; the same command goes on from there\n"), "{told}");
+    assert!(told.ends_with("interrupted; no results were written\n"), "{told}");
+    assert!(!at.join("out").exists(), "no half results");
+
+    let mut killed = plan("out").spawn().expect("started");
+    std::thread::sleep(Duration::from_millis(50));
+    killed.kill().expect("killed");
+    killed.wait().expect("dead");
+    assert!(!at.join("out").exists(), "no half results");
+
+    let (code, first, told) = finished(plan("out"));
+    assert_eq!(code, Some(0), "{told}");
+    assert!(told.starts_with("going on from ") && told.contains(" runs of a search that did not end\n"), "{told}");
+    assert!(!at.join(".out.fleetsim-runs").exists(), "nothing is left beside the plan");
+    let (code, second, told) = finished(fleetsim(at, &["plan", ".", "--threads", "1", "--out", "never-interrupted"]));
+    assert_eq!(code, Some(0), "{told}");
+    assert_eq!(first, second);
+    assert!(files(&at.join("out")) == files(&at.join("never-interrupted")), "the same bytes");
+}
+
+#[test]
+fn a_search_that_ends_at_its_budget_says_that_it_is_not_certain() {
+    let folder = experiment(&format!("{EXPERIMENT}  runs: 5\n"));
+    let (code, told, error) = finished(fleetsim(folder.path(), &["plan", "."]));
+    assert_eq!(code, Some(0), "{error}");
+    let words = told.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("not certain: "), "{told}");
+    assert!(words.contains("The search was stopped by its budget of 5 runs."), "{told}");
+    assert!(!words.contains("no setting that keeps to the limits is faster"), "nothing is promised: {told}");
+}
+
+#[test]
+fn plans_and_results_of_runs_do_not_replace_each_other() {
+    let folder = experiment(&EXPERIMENT.replace(" 120", " 2"));
+    let at = folder.path();
+    for (first, second) in [("run", "plan"), ("plan", "run")] {
+        let (code, _, told) = finished(fleetsim(at, &[first, ".", "--out", first]));
+        assert_eq!(code, Some(0), "{told}");
+        let before = files(&at.join(first));
+        let (code, _, told) = finished(fleetsim(at, &[second, ".", "--out", first]));
+        assert_eq!(code, Some(1), "{told}");
+        assert!(told.contains("`small`") && told.contains("`small-plan`"), "{told}");
+        assert!(files(&at.join(first)) == before, "nothing is lost");
+    }
+    let provenance = fs::read_to_string(at.join("plan/provenance.json")).expect("written");
+    assert!(provenance.contains("\"command\": \"fleetsim plan "), "{provenance}");
+}
+
+#[test]
+fn where_no_setting_ever_gets_there_that_is_said() {
+    let text = EXPERIMENT.replace("[10%, 25%, 100%]", "[0]").replace("120", "3");
+    let text = text.replace(
+        "  careful: {rancherFleet: {}}",
+        "  careful: {rancherFleet: {}}\n  never: {rancherFleet: {maxUnavailable: 0}}",
+    );
+    let folder = experiment(&text);
+    let (code, told, error) = finished(fleetsim(folder.path(), &["plan", ".", "--replicates", "2", "--seed", "4"]));
+    assert_eq!(code, Some(99), "{error}");
+    assert!(told.contains("has a run that never got there"), "{told}");
+    assert!(error.ends_with("error: no setting keeps to the limits and always gets there\n"), "{error}");
+    let provenance = fs::read_to_string(folder.path().join("results/small-plan/provenance.json")).expect("written");
+    assert!(provenance.contains("--seed 4 --replicates 2"), "{provenance}");
+}
