@@ -89,7 +89,7 @@ mod tests {
             of("lazy", "initial"),
             of("lazy", "update"),
         ];
-        assert_eq!(groups(&all.each_ref().map(|settings| settings.as_slice())), [[0, 2, 4], [1, 3, 5]]);
+        assert_eq!(groups(&all.each_ref().map(<[_; 2]>::as_slice)), [[0, 2, 4], [1, 3, 5]]);
         assert_eq!(groups(&[&[]]), [[0]], "one variant");
         assert!(groups(&[]).is_empty());
     }

@@ -296,7 +296,7 @@ mod tests {
         let candidate = Candidate {
             variant: "s clusters=9; limit=1".to_owned(),
             strategy: "s".to_owned(),
-            setting: "limit=1".to_owned(),
+            settings: Vec::new(),
             standing: Standing::Best,
             reason: String::new(),
             runs: 1,

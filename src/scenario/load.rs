@@ -48,7 +48,7 @@ pub fn load(path: &FsPath, overrides: &Overrides) -> Result<Experiment, LoadErro
 }
 
 /// Reads and checks an experiment whose settings are to be searched: its variants are the candidates, and it has a
-/// [`Plan`] also where the file has no `plan`.
+/// [`Plan`](super::Plan) also where the file has no `plan`.
 ///
 /// # Errors
 /// All that is wrong, with places and mends; also when there is nothing to choose from.
