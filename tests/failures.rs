@@ -214,9 +214,10 @@ fn a_fleet_that_keeps_failing_and_coming_back_is_rolled_out_all_the_same_but_by_
     let mut runs = run_all(outages, POD);
     let (_, argo_cd) = runs.remove(1);
     complete(&runs);
-    // A sync that a cluster misses is tried again for five minutes and then never, also when the cluster is back.
-    assert_eq!((argo_cd.run.outcome, argo_cd.run.targets_done), (Stalled, 19));
-    let held_by = "rollingSync.steps: step 1 is complete when all of it is Healthy; not yet: 1 application (c-18) \
+    // A sync that a cluster misses is tried again for eight minutes, twice at most, and then never, also when the cluster
+    // is back. One repair took longer than that.
+    assert_eq!((argo_cd.run.outcome, argo_cd.run.targets_done), (Stalled, 99));
+    let held_by = "rollingSync.steps: step 2 is complete when all of it is Healthy; not yet: 1 application (p-41) \
                    Progressing, OutOfSync, Healthy, operation Failed";
     assert!(argo_cd.run.held_by.starts_with(held_by), "{}", argo_cd.run.held_by);
 }

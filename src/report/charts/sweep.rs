@@ -31,6 +31,11 @@ const SECOND_LINE: f64 = 14.0;
 const WORD: f64 = 44.0;
 /// Widest label of a line.
 const NAME: f64 = 210.0;
+/// From the end of an axis to the value beside it, at least.
+const INSET: f64 = 30.0;
+/// From the dot of a line to that of the next where values are evenly spaced, at most; and what a dot needs.
+const STEP: f64 = 14.0;
+const DOT: f64 = 10.0;
 
 /// Draws a chart for each swept path that a line can be drawn along, with the names of their files.
 pub(in crate::report) fn draw_all(results: &Results) -> Vec<(String, Scene)> {
@@ -75,7 +80,8 @@ fn draw(results: &Results, axis: &Axis<'_>, axes: &[Axis<'_>], variants: &[Varia
     let shown: Vec<&Variant<'_>> =
         lines.iter().flat_map(|line| line.points.iter().map(|(_, variant)| *variant)).collect();
     let panels = [pulls(&shown, area(0)), egress(&shown, area(1)), completion(&shown, area(2))];
-    let drawing = Drawing { axis, lines: &lines, names: &names, x: axis.scale(left + 30.0, right - 30.0) };
+    let (inset, step) = beside(axis.numeric, axis.values.len(), lines.len(), right - left);
+    let drawing = Drawing { axis, lines: &lines, names: &names, x: axis.scale(left + inset, right - inset), step };
 
     let marks = if lines.len() > SHADED_MAX || !axis.numeric { "bar" } else { "shade" };
     let subtitle =
@@ -87,6 +93,18 @@ fn draw(results: &Results, axis: &Axis<'_>, axes: &[Axis<'_>], variants: &[Varia
     }
     drawing.strip(&mut scene, &stragglers, area(2));
     Some(scene)
+}
+
+/// How far the first and the last value stand from the ends of an axis of this width, and how far the dots of
+/// neighbouring lines stand apart. Evenly spaced values have room beside each other's dots.
+fn beside(numeric: bool, values: usize, lines: usize, width: f64) -> (f64, f64) {
+    if numeric {
+        return (INSET, 0.0);
+    }
+    let gaps = lines.saturating_sub(1).max(1) as f64;
+    let inset = (STEP * gaps / 2.0 + DOT).clamp(INSET, width / 5.0);
+    let room = (width - 2.0 * inset) / (values - 1) as f64;
+    (inset, STEP.min(0.62 * room / lines as f64).min(2.0 * (inset - DOT) / gaps))
 }
 
 /// Labels of values that are no quantities may need a second line.
@@ -103,18 +121,15 @@ struct Drawing<'d> {
     lines: &'d [Line<'d, 'd>],
     names: &'d [String],
     x: Scale,
+    /// From the dot of a line to that of the next.
+    step: f64,
 }
 
 impl Drawing<'_> {
-    /// Where a line's dot stands. Evenly spaced values have room beside each other's dots.
+    /// Where a line's dot stands.
     fn at(&self, line: usize, value: usize) -> f64 {
         let x = self.x.at(self.axis.values[value].place);
-        if self.axis.numeric {
-            return x;
-        }
-        let room = (self.x.to - self.x.from) / (self.axis.values.len() - 1) as f64;
-        let step = (0.62 * room / self.lines.len() as f64).min(14.0);
-        x + step * (line as f64 - (self.lines.len() - 1) as f64 / 2.0)
+        x + self.step * (line as f64 - (self.lines.len() - 1) as f64 / 2.0)
     }
 
     fn panel(&self, scene: &mut Scene, area: Area, panel: &Panel, last: bool) {
@@ -342,6 +357,20 @@ fn in_two_lines(ticks: &[Tick], room: f64) -> (Vec<Tick>, Vec<Tick>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn dots_of_many_lines_stay_on_the_axis_and_with_their_value() {
+        for lines in 1..=40 {
+            for values in 2..=12 {
+                let (inset, step) = beside(false, values, lines, 700.0);
+                let reach = step * (lines - 1) as f64 / 2.0;
+                assert!(reach + DOT <= inset + 1e-9, "{lines} lines: {reach} of {inset}");
+                let room = (700.0 - 2.0 * inset) / (values - 1) as f64;
+                assert!(2.0 * reach <= 0.62 * room, "{lines} lines, {values} values: {reach} of {room}");
+            }
+        }
+        assert_eq!(beside(true, 6, 9, 700.0), (INSET, 0.0), "a quantity stands where it is");
+    }
 
     #[test]
     fn labels_are_pushed_apart_no_further_than_they_must() {
