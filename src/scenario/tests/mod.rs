@@ -2,6 +2,7 @@
 
 mod bad;
 mod good;
+mod refused;
 
 use std::fs;
 use std::path::Path;
