@@ -18,9 +18,9 @@
 //! - [`flow`]: transfers that share links, exactly max-min fair: O(log n) an event where links form a forest, O(n) else.
 //! - [`rollout`]: the schedulers of real products. They know nothing of all the rest.
 //! - [`world`]: the simulated truth: pulls, pods, agents, the registry, and what goes wrong.
-//! - [`scenario`]: what users write, checked.
+//! - [`document`]: YAML and JSON with places and errors. [`scenario`]: what users write, checked.
 //! - [`sim`]: one run: a scheduler drives a world. [`study`]: many runs, in parallel.
-//! - [`record`]: the shape of results. [`report`]: charts and tables, from recorded results alone.
+//! - [`results`]: the shape of results. [`report`]: charts and tables, from recorded results alone.
 //!
 //! # Example
 //!
@@ -42,10 +42,11 @@
 //! # }
 //! ```
 
+pub mod document;
 pub mod engine;
 pub mod flow;
-pub mod record;
 pub mod report;
+pub mod results;
 pub mod rollout;
 pub mod scenario;
 pub mod sim;

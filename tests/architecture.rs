@@ -13,13 +13,14 @@ const TABLE: &[(&str, &[&str], &[&str])] = &[
     ("engine", &["units"], &["std::fs", "std::time"]),
     ("flow", &["units"], &["rand", "std::fs", "std::time"]),
     ("rollout", &["units"], &["rand", "rayon", "std::fs", "std::io", "std::time", "std::env"]),
+    ("document", &[], &["rand"]),
     ("world", &["units", "engine", "flow", "rollout"], &["std::fs", "std::time"]),
-    // The names and units of measures, which an experiment's assertions are stated in, are defined once, in `record`.
-    ("scenario", &["units", "rollout", "world", "record"], &["rand"]),
-    ("record", &["units", "stats", "rollout"], &["rand"]),
-    ("sim", &["units", "engine", "flow", "world", "rollout", "scenario", "record"], &["std::fs", "std::time"]),
-    ("study", &["sim", "scenario", "record", "stats", "units"], &["std::fs", "std::time"]),
-    ("report", &["record", "stats", "units"], &["rand"]),
+    // The names and units of measures, which an experiment's assertions are stated in, are defined once, in `results`.
+    ("scenario", &["units", "document", "rollout", "world", "results"], &["rand"]),
+    ("results", &["units", "stats", "rollout"], &["rand"]),
+    ("sim", &["units", "engine", "flow", "world", "rollout", "scenario", "results"], &["std::fs", "std::time"]),
+    ("study", &["sim", "scenario", "results", "stats", "units"], &["std::fs", "std::time"]),
+    ("report", &["results", "stats", "units"], &["rand"]),
 ];
 
 /// The products' folders: the world knows of none of them, only of the ids in `rollout`.
@@ -139,6 +140,6 @@ fn the_program_uses_the_public_library_alone() {
 fn a_forbidden_import_would_be_found() {
     assert_eq!(imports("use crate::world::{A, B};\nuse crate::units::SimTime;"), ["world", "units"]);
     assert_eq!(imports("use crate::{engine, flow::LinkId};"), ["engine", "flow"]);
-    assert_eq!(imports("let x = crate::record::RunRow::default();"), ["record"]);
+    assert_eq!(imports("let x = crate::results::RunRow::default();"), ["results"]);
     assert!(imports("use some_crate::thing;").is_empty(), "other crates are no modules of ours");
 }

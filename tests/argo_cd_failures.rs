@@ -3,7 +3,7 @@
 //! In all of them a sync takes 1 s in a cluster that answers, and news take 1 s, so that no operation begins in the
 //! second of its promotion (Argo CD would not count it). Passes and comparisons take some hundred milliseconds.
 
-use fleetsim::record::{ClusterRow, Outcome, RunRecord};
+use fleetsim::results::{ClusterRow, Outcome, RunRecord};
 use fleetsim::scenario::{Overrides, load};
 use fleetsim::sim;
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use fleetsim::record::{ClusterRow, Outcome, RunRecord};
+use fleetsim::results::{ClusterRow, Outcome, RunRecord};
 use fleetsim::scenario::{Overrides, load};
 use fleetsim::sim;
 

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use assert_cmd::Command;
-use fleetsim::record::{Outcome, RunRecord};
+use fleetsim::results::{Outcome, RunRecord};
 use fleetsim::scenario::{Experiment, LoadError, Overrides, load};
 use fleetsim::sim;
 

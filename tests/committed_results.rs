@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use fleetsim::record::{PLAN_FILE, PlanRecord, Provenance, RunRow};
+use fleetsim::results::{PLAN_FILE, PlanRecord, Provenance, RunRow};
 use fleetsim::scenario::{Experiment, Overrides, load, load_plan};
 use fleetsim::sim;
 use fleetsim::study::plan::search_among;

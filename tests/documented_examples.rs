@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use fleetsim::record::{Outcome, RunRecord};
+use fleetsim::results::{Outcome, RunRecord};
 use fleetsim::scenario::{Overrides, load};
 use fleetsim::sim;
 

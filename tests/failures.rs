@@ -4,8 +4,8 @@
 
 use std::fs;
 
-use fleetsim::record::Outcome::{self, Complete, Horizon, Stalled};
-use fleetsim::record::RunRecord;
+use fleetsim::results::Outcome::{self, Complete, Horizon, Stalled};
+use fleetsim::results::RunRecord;
 use fleetsim::scenario::{Overrides, load};
 use fleetsim::sim;
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use fleetsim::record::Provenance;
+use fleetsim::results::Provenance;
 
 /// Some hundred runs: long enough to be hit in the middle.
 const EXPERIMENT: &str = r#"

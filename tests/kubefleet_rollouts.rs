@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use fleetsim::record::{ClusterRow, Outcome, RunRecord};
+use fleetsim::results::{ClusterRow, Outcome, RunRecord};
 use fleetsim::scenario::{Experiment, LoadError, Overrides, load};
 use fleetsim::sim;
 

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use assert_cmd::Command;
-use fleetsim::record::{Journal, PlanRecord, RunRow, Standing};
+use fleetsim::results::{Journal, PlanRecord, RunRow, Standing};
 use fleetsim::scenario::{Experiment, Overrides, Plan, load_plan};
 use fleetsim::study::plan::{Found, search, search_among};
 
@@ -142,7 +142,7 @@ fn among_recorded(name: &str, limit: &str) -> PlanRecord {
         rows.entry(row.variant.clone()).or_default().push(row);
     }
     let mut plan = experiment.plan.clone().expect("it has one");
-    plan.limits = vec![fleetsim::record::Limit::parse(limit).expect("a limit")];
+    plan.limits = vec![fleetsim::results::Limit::parse(limit).expect("a limit")];
     let recorded = |variant: usize, replicate: u32| {
         let runs = &rows[&experiment.variants[variant].label];
         Ok(runs[replicate as usize].clone())

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use fleetsim::record::{Outcome, RunRecord};
+use fleetsim::results::{Outcome, RunRecord};
 use fleetsim::scenario::{Overrides, load};
 use fleetsim::sim;
 

@@ -199,7 +199,7 @@ fn every_byte_out_of_the_registry_is_accounted_for_in_the_runs() {
     let folder = experiment();
     fleetsim(folder.path()).args(["run", ".", "--out", "out"]).assert().success();
     let mut reader = csv::Reader::from_path(folder.path().join("out/runs.csv")).expect("runs.csv");
-    let runs: Vec<fleetsim::record::RunRow> = reader.deserialize().collect::<Result<_, _>>().expect("rows");
+    let runs: Vec<fleetsim::results::RunRow> = reader.deserialize().collect::<Result<_, _>>().expect("rows");
     assert_eq!(runs.len(), 9, "three variants, three runs each");
     for run in runs {
         let to_nodes = run.egress_bytes - run.upstream_bytes + run.cache_bytes + run.peer_bytes;

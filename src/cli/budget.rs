@@ -8,7 +8,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use fleetsim::record::{BINS_MAX, MEASURES, RunRecord};
+use fleetsim::results::{BINS_MAX, MEASURES, RunRecord};
 use fleetsim::study::{Job, Watch};
 use fleetsim::units::Bytes;
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};

@@ -22,8 +22,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use fleetsim::record::RecordError;
 use fleetsim::report::{ReportError, Results};
+use fleetsim::results::RecordError;
 use fleetsim::scenario::{Experiment, LoadError, Overrides, load};
 
 /// Simulate how a rollout across thousands of clusters loads an image registry, driven by real rollout schedulers.

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use fleetsim::record::{Journal, PLAN_FILE, PROVENANCE_FILE, PlanRecord, Publication, plan_tables};
 use fleetsim::report;
+use fleetsim::results::{Journal, PLAN_FILE, PROVENANCE_FILE, PlanRecord, Publication, plan_tables};
 use fleetsim::scenario::{Experiment, Overrides, Plan, load_plan};
 use fleetsim::study::plan::{Found, run_count_at_most, search};
 use indicatif::{ProgressBar, ProgressStyle};

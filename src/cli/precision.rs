@@ -1,6 +1,6 @@
 //! How precise a study became: for the provenance of its results, and in words at its end.
 
-use fleetsim::record::{PrecisionAsked, PrecisionFound, VariantRecord};
+use fleetsim::results::{PrecisionAsked, PrecisionFound, VariantRecord};
 use fleetsim::scenario::Precision;
 use fleetsim::study::{Judged, judge};
 
@@ -59,7 +59,7 @@ fn in_words(judged: &Judged, runs: u32) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fleetsim::record::MEASURES;
+    use fleetsim::results::MEASURES;
 
     #[test]
     fn what_is_not_precise_is_told_with_what_it_is() {

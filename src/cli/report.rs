@@ -5,8 +5,8 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use fleetsim::record::{PLAN_FILE, PROVENANCE_FILE, Publication};
 use fleetsim::report::{self, ReportError};
+use fleetsim::results::{PLAN_FILE, PROVENANCE_FILE, Publication};
 
 use super::simulation::tell_place;
 use super::{Failure, Format, output};

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use fleetsim::record::{Journal, Provenance, Publication, Tables, VariantRecord};
+use fleetsim::results::{Journal, Provenance, Publication, Tables, VariantRecord};
 use fleetsim::scenario::Experiment;
 use fleetsim::{report, study};
 

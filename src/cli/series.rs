@@ -2,7 +2,7 @@
 //!
 //! The option is there in every build, so that its error can say how to get what it asks for.
 
-use fleetsim::record::{Publication, VariantRecord};
+use fleetsim::results::{Publication, VariantRecord};
 
 use super::Failure;
 
@@ -17,7 +17,7 @@ pub(super) fn check(wanted: bool) -> Result<(), Failure> {
 
 #[cfg(feature = "parquet")]
 pub(super) fn write(publication: &Publication, variants: &[VariantRecord]) -> Result<(), Failure> {
-    use fleetsim::record::{SERIES_FILE, series_parquet};
+    use fleetsim::results::{SERIES_FILE, series_parquet};
     Ok(publication.write(SERIES_FILE, &series_parquet(variants))?)
 }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use fleetsim::record::{InputDigest, Journal, LimitInfo, Provenance, Published, VariantInfo};
+use fleetsim::results::{InputDigest, Journal, LimitInfo, Provenance, Published, VariantInfo};
 use fleetsim::scenario::Experiment;
 use fleetsim::study::StudyError;
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::ReportError;
-use crate::record::{
+use crate::results::{
     ClusterRow, Outcome, PROVENANCE_FILE, Provenance, RunRow, SummaryRow, Tables, TimelineRow, VariantInfo,
 };
 

@@ -4,7 +4,7 @@ use super::axis::{Scale, Tick};
 use super::scene::{Align, Label, Point, Scene, Stroke};
 use super::style::{AXIS, Colour, GRID, INK, LABEL, MARGIN, MUTED, PAGE_WIDTH, SMALL, SUBTITLE, TITLE};
 use super::text::{Weight, fitted, fitted_name, text_width};
-use crate::record::Provenance;
+use crate::results::Provenance;
 
 /// Where the parts below the subtitle begin.
 pub(super) const TOP: f64 = 92.0;

@@ -30,7 +30,7 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-use crate::record::RecordError;
+use crate::results::RecordError;
 use scene::Scene;
 
 pub use data::Results;

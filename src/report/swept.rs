@@ -7,7 +7,7 @@
 use super::axis::{Kind, Scale, Tick};
 use super::data::Variant;
 use super::format::count;
-use crate::record::Setting;
+use crate::results::Setting;
 use crate::units::text::{parse_bytes, parse_duration, parse_per_second, parse_rate};
 use crate::units::{BytesPerSec, PerSecond, SimDuration};
 

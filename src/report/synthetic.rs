@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::record::{
+use crate::results::{
     ClusterRow, Outcome, PassRow, Provenance, Publication, RunRecord, RunRow, SeriesRow, Setting, Tables, VariantInfo,
     VariantRecord,
 };

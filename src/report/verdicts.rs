@@ -2,7 +2,7 @@
 
 use super::data::Results;
 use super::format::{RateUnit, count, number, time};
-use crate::record::{Limit, Verdict};
+use crate::results::{Limit, Verdict};
 
 /// A limit, and the strategy whose variants must keep to it; `None`: all must.
 pub type Demand<'d> = (&'d Limit, Option<&'d str>);

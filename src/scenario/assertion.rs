@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer};
 
-use super::text_or::TextOr;
-use crate::record::Limit;
+use crate::document::text_or::TextOr;
+use crate::results::Limit;
 
 /// A limit that results must keep to.
 #[derive(Clone, Debug)]

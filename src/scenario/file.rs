@@ -21,7 +21,7 @@ use super::kubefleet::{KubeFleetRollingFile, KubeFleetStagedFile};
 use super::precision::PrecisionFile;
 use super::quantity::{Amount, Anything, Duration, Ordered, Percent, Rate, Size, Timeout};
 use super::spread::Spread;
-use super::text_or::TextOr;
+use crate::document::text_or::TextOr;
 use crate::rollout::label_selector::LabelSelector;
 use crate::rollout::rancher_fleet::{IntOrString, ManualPartition, Rules};
 

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::error::{Place, Problem, Source};
-use super::files::read_json;
+use crate::document::files::read_json;
+use crate::document::problem::{Place, Problem, Source};
 use crate::rollout::label_selector::LabelSelector;
 
 /// What an inventory tells of one cluster.

@@ -6,17 +6,17 @@ use std::sync::Arc;
 
 use super::assertion::AssertionFile;
 use super::check::{CheckedWorld, Checker, control_loop};
-use super::error::{LoadError, Place, Problem, Source, any_of};
 use super::file::ExperimentFile;
-use super::files::Files;
 use super::inventory::InventoryCluster;
-use super::path::Path;
 use super::precision::FEWEST_RUNS;
-use super::read::{self, Kind, ReadError};
 use super::sweep::{self, Axis, MOST_VARIANTS, Point};
-use super::tree::{self, Node, Value};
 use super::{Assertion, Experiment, Scenario, Strategy, Variant};
-use crate::record::{Limit, LimitError};
+use crate::document::files::Files;
+use crate::document::path::Path;
+use crate::document::problem::{LoadError, Place, Problem, Source, any_of};
+use crate::document::reader::{self, Kind, ReadError};
+use crate::document::tree::{self, Node, Value};
+use crate::results::{Limit, LimitError};
 use crate::units::SimDuration;
 use crate::world::calibration;
 
@@ -200,7 +200,7 @@ impl Loader {
     /// Reads a tree into which the values of `axes` were put. Errors of `known` are those of the file as it stands.
     fn read(&mut self, tree: Node, axes: &[&Axis], known: &mut Vec<String>) -> Option<Reading> {
         let is_base = axes.is_empty();
-        let reading = read::read::<ExperimentFile>(tree.clone());
+        let reading = reader::read::<ExperimentFile>(tree.clone());
         for error in &reading.errors {
             if is_base {
                 known.push(error.to_string());

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::error::{Place, Problem};
 use super::load::{Loader, Reading};
-use super::path::Path;
 use super::plan::with_candidates;
 use super::sweep::Axis;
 use super::{Experiment, Plan};
-use crate::record::{Aim, Limit, LimitError, Setting};
+use crate::document::path::Path;
+use crate::document::problem::{Place, Problem};
+use crate::results::{Aim, Limit, LimitError, Setting};
 
 const FASTEST: &str = "completion_median";
 const CONFIDENCE: f64 = 0.95;

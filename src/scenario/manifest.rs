@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
-use super::error::{Place, Problem, Source};
-use super::files::read_json;
+use crate::document::files::read_json;
+use crate::document::problem::{Place, Problem, Source};
 use crate::units::Bytes;
 
 /// No layer is larger: 10^13 bytes, a thousand times the largest layer found on public registries.

@@ -8,38 +8,31 @@ mod assertion;
 mod check;
 mod cloud_foundry_file;
 mod distribution_file;
-mod error;
 mod file;
 mod file_argo_cd;
 mod file_faults;
 mod file_plan;
 mod file_registry;
 mod file_runtime;
-mod files;
 mod inventory;
 mod kubefleet;
 mod load;
 mod load_plan;
 mod manifest;
 mod names;
-mod path;
 mod plan;
 mod precision;
 mod quantity;
-mod read;
 mod schema;
 mod snippet;
 mod spread;
 mod sweep;
 #[cfg(test)]
 mod tests;
-mod text_or;
-mod tree;
-mod yaml;
 
 use std::sync::Arc;
 
-use crate::record::Setting;
+use crate::results::Setting;
 use crate::rollout::ControlLoop;
 use crate::rollout::argo_cd::proposal::ProposalStrategy;
 use crate::rollout::argo_cd::{self as argo_cd_rules, ApplicationSetSpec, Options};
@@ -53,9 +46,9 @@ use crate::world::{
     calibration,
 };
 
+pub use crate::document::{InputFile, LoadError, Problem};
 pub use argo_cd::ArgoCdRelease;
 pub use assertion::Assertion;
-pub use error::{LoadError, Problem};
 pub use load::{Overrides, load, load_plan};
 pub use plan::Plan;
 pub use precision::Precision;
@@ -83,15 +76,6 @@ pub struct Experiment {
     pub plan: Option<Plan>,
     /// Every file that was read, for provenance.
     pub inputs: Vec<InputFile>,
-}
-
-/// A file that an experiment was read from.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct InputFile {
-    /// As the experiment names it, relative to the experiment's folder.
-    pub path: String,
-    /// SHA-256 of its bytes, in hexadecimal.
-    pub sha256: String,
 }
 
 /// One strategy with one choice of swept settings.

@@ -1,8 +1,8 @@
 //! `plan`, checked: what is wanted of a setting, and the candidates put where the sweep's values are.
 
-use super::path::{Path, Step};
-use super::tree::{Key, Node, Value};
-use crate::record::{Aim, Limit};
+use crate::document::path::{Path, Step};
+use crate::document::tree::{Key, Node, Value};
+use crate::results::{Aim, Limit};
 
 /// What a search looks for.
 #[derive(Clone, Debug)]
@@ -113,8 +113,8 @@ fn short(value: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tree::{self, tests::source};
     use super::*;
+    use crate::document::tree::{self, tests::source};
 
     fn candidates(range: &str) -> Result<String, String> {
         let text = format!("plan: {{search: {{strategies.a.batches.size: {range}}}}}\nsweep: {{registry.egress: [1]}}");

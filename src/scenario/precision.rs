@@ -7,9 +7,9 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, MapAccess, Visitor, value::MapAccessDeserializer};
 use serde::{Deserialize, Deserializer};
 
-use super::path::Path;
 use super::quantity::Percent;
-use crate::record::{LimitError, Measure};
+use crate::document::path::Path;
+use crate::results::{LimitError, Measure};
 use crate::units::{Share, text};
 
 /// Fewest runs that a precision is judged by. Guess: with fewer, a spread that happens to be small ends a study too early;

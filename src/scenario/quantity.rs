@@ -228,9 +228,9 @@ impl JsonSchema for Anything {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use super::super::read::read;
-    use super::super::tree::{self, tests::source};
     use super::*;
+    use crate::document::reader::read;
+    use crate::document::tree::{self, tests::source};
 
     pub(in super::super) fn read_one<T: de::DeserializeOwned>(text: &str) -> Result<T, String> {
         let reading = read(tree::parse(&source(text)).map_err(|problem| problem.message)?);

@@ -6,8 +6,8 @@
 use serde_json::{Map, Value, json};
 
 use super::Strategy;
-use super::yaml::to_yaml;
-use crate::record::Snippet;
+use crate::document::yaml::to_yaml;
+use crate::results::Snippet;
 use crate::rollout::cloud_foundry::DeploymentOptions;
 
 const KUBEFLEET: &str = "placement.kubernetes-fleet.io/v1beta1";

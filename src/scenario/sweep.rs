@@ -5,10 +5,10 @@
 
 use std::ops::Range;
 
-use super::error::{Problem, nearest};
-use super::path::{Path, Step};
-use super::tree::{Node, Value};
-use crate::record::Setting;
+use crate::document::path::{Path, Step};
+use crate::document::problem::{Problem, nearest};
+use crate::document::tree::{Node, Value};
+use crate::results::Setting;
 
 /// More variants than this are refused.
 pub(crate) const MOST_VARIANTS: usize = 10_000;
@@ -72,7 +72,7 @@ pub(crate) fn axes(tree: &Node, problem: impl Fn(&Path, String) -> Problem) -> (
         if let Some(strategy) = axis.strategy().filter(|strategy| !strategies.contains(strategy)) {
             let help = nearest(strategy, strategies.iter().copied())
                 .map(|near| format!("did you mean `{near}`?"))
-                .or_else(|| Some(format!("there are {}", super::error::any_of(&strategies))));
+                .or_else(|| Some(format!("there are {}", crate::document::problem::any_of(&strategies))));
             problems.push(problem(&here, format!("there is no strategy `{strategy}`")).with_optional_help(help));
             continue;
         }
@@ -155,8 +155,8 @@ pub(crate) fn apply(tree: &Node, axes: &[Axis], point: &Point) -> Result<Node, (
 
 #[cfg(test)]
 mod tests {
-    use super::super::tree::{self, tests::source};
     use super::*;
+    use crate::document::tree::{self, tests::source};
 
     fn axes_of(text: &str) -> (Vec<Axis>, Vec<String>) {
         let tree = tree::parse(&source(text)).expect("YAML");

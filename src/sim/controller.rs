@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 
 use super::product::{Deploy, Product};
 use crate::engine::EventId;
-use crate::record::PassRow;
+use crate::results::PassRow;
 use crate::rollout::ControlLoop;
 use crate::units::SimTime;
 use crate::world::{ClusterId, DriverEvent, Event, Queue, Report, World};

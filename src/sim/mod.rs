@@ -18,7 +18,7 @@ mod progress;
 mod rancher_fleet;
 
 use crate::engine::{self, End, EventQueue, Observer};
-use crate::record::{ClusterRow, Outcome, RunRecord, RunRow, SeriesRow, update_quantiles};
+use crate::results::{ClusterRow, Outcome, RunRecord, RunRow, SeriesRow, update_quantiles};
 use crate::rollout::Hold;
 use crate::rollout::baseline::Baseline;
 use crate::scenario::{Scenario, Strategy, Variant};

@@ -15,7 +15,7 @@ mod queue;
 use std::cmp::Reverse;
 use std::sync::atomic::AtomicBool;
 
-use crate::record::{Journal, RecordError, RunId, RunRecord, VariantRecord};
+use crate::results::{Journal, RecordError, RunId, RunRecord, VariantRecord};
 use crate::scenario::Experiment;
 use crate::sim;
 use precision::Looks;

@@ -13,7 +13,7 @@
 //! The mean and not the median, because a median of counts jumps from one whole number to the next, and its interval is
 //! often a single one.
 
-use crate::record::{Measure, RunRecord, interval_of_mean};
+use crate::results::{Measure, RunRecord, interval_of_mean};
 use crate::scenario::Precision;
 
 /// Looks in a row that must find the target met.

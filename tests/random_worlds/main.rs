@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use fleetsim::engine::Streams;
-use fleetsim::record::{Outcome, RunRecord};
+use fleetsim::results::{Outcome, RunRecord};
 use fleetsim::scenario::{Scenario, Strategy, Variant};
 use fleetsim::sim;
 use fleetsim::units::{SimDuration, SimTime};

@@ -4,7 +4,7 @@
 //! A cluster counts as on its way from the one to the other. One that is lost again later would have to count too; so
 //! the peaks here are never above those of the product, and a limit that is exceeded here is exceeded there.
 
-use fleetsim::record::{Outcome, PassRow};
+use fleetsim::results::{Outcome, PassRow};
 use fleetsim::rollout::IntOrString;
 use fleetsim::rollout::argo_cd::proposal::ProposalStrategy;
 use fleetsim::rollout::argo_cd::{ApplicationSetSpec, Options, Step};

@@ -1,7 +1,6 @@
 //! How long the rollout takes: every finished run of each variant, their median and its interval. Runs that did not
 //! finish have no time; they are counted, with the rule that held them.
 
-use crate::record::Outcome;
 use crate::report::axis::{Kind, log_time_ticks, time_scale, time_ticks};
 use crate::report::data::{Results, Variant, extent};
 use crate::report::format::{time, time_with_interval};
@@ -10,6 +9,7 @@ use crate::report::names;
 use crate::report::scene::{Align, Scene, Stroke};
 use crate::report::style::{GRID, INK, LABEL, MARGIN, MUTED, PAGE_WIDTH, SMALL, WHITE, series_colour};
 use crate::report::text::{Weight, fitted, text_width};
+use crate::results::Outcome;
 
 const ROW: f64 = 46.0;
 /// The same where there are more than [`MANY`] variants.

@@ -3,7 +3,6 @@
 //! A row a variant, the least exposed first: every run, the median and its interval, and when the last cluster was told
 //! in the representative run.
 
-use crate::record::Outcome;
 use crate::report::axis::{Kind, LOG_FROM, Scale, Tick, log_ticks, span, ticks_from_zero};
 use crate::report::data::{Results, Variant, extent};
 use crate::report::format::{count, number, time};
@@ -12,6 +11,7 @@ use crate::report::names;
 use crate::report::scene::{Align, Scene, Stroke};
 use crate::report::style::{AXIS, GRID, INK, LABEL, MARGIN, MUTED, PAGE_WIDTH, SMALL, WHITE, series_colour};
 use crate::report::text::{Weight, fitted, text_width};
+use crate::results::Outcome;
 
 const ROW: f64 = 46.0;
 /// Widest column of names.

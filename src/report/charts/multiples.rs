@@ -3,7 +3,6 @@
 //! Where a setting was swept, its values are the columns, and strategies with the other settings the rows; else panels
 //! follow each other. Times or pulls that lie far apart get logarithmic axes, so that one pair of axes serves all.
 
-use crate::record::TimelineRow;
 use crate::report::axis::{Kind, Scale, Tick, decimate, log_ticks, log_time_ticks, span, ticks_from_zero, time_ticks};
 use crate::report::data::{Results, Variant, extent};
 use crate::report::format::{count, time};
@@ -13,6 +12,7 @@ use crate::report::scene::{Align, Point, Scene, Stroke};
 use crate::report::style::{AXIS, GRID, INK, LABEL, MARGIN, MUTED, PAGE_WIDTH, SMALL, series_colour};
 use crate::report::swept::Axis;
 use crate::report::text::{Weight, fitted, fitted_name, text_width};
+use crate::results::TimelineRow;
 
 /// Ends or peaks that span more than this factor get a logarithmic axis.
 const LOG_FROM: f64 = 8.0;

@@ -4,7 +4,6 @@
 //! Up to three variants that take about as long share one plot; more get a panel each, with one value axis for all, or one
 //! for each where a common one would flatten the low curves.
 
-use crate::record::TimelineRow;
 use crate::report::axis::{Scale, Tick, decimate, span, ticks_from_zero, time_ticks};
 use crate::report::data::{Results, Variant, extent};
 use crate::report::format::{RateUnit, alike, count, number};
@@ -15,6 +14,7 @@ use crate::report::names;
 use crate::report::scene::{Align, Point, Scene, Stroke};
 use crate::report::style::{INK, LABEL, MARGIN, MUTED, PAGE_WIDTH, SMALL, WHITE, series_colour};
 use crate::report::text::{Weight, fitted, fitted_name, text_width};
+use crate::results::TimelineRow;
 
 /// Most variants that share one plot.
 const OVERLAY_MAX: usize = 3;

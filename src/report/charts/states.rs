@@ -1,6 +1,5 @@
 //! What the clusters are doing over time, in the representative run: stacked, so that they always add up to the fleet.
 
-use crate::record::TimelineRow;
 use crate::report::axis::{Scale, decimate, ticks_from_zero};
 use crate::report::charts::over_time::{Heading, SHARED_TIME, panel_frame, panel_names, panel_time};
 use crate::report::data::{Results, Variant, extent};
@@ -9,6 +8,7 @@ use crate::report::frame::{TOP, page, panels, write};
 use crate::report::scene::{Align, Point, Scene};
 use crate::report::style::{INK, MARGIN, SMALL, STATES};
 use crate::report::text::{Weight, text_width};
+use crate::results::TimelineRow;
 
 /// Clusters of a row in the order of the stack, from the ground.
 fn stack(row: &TimelineRow) -> [u64; 4] {

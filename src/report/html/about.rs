@@ -2,9 +2,9 @@
 
 use super::escaped;
 use super::table::{Name, swatch};
-use crate::record::{Outcome, Provenance};
 use crate::report::data::Variant;
 use crate::report::format::{RateUnit, count, time};
+use crate::results::{Outcome, Provenance};
 
 /// Most ways to be held that are written out for one variant.
 const HELD_SHOWN: usize = 3;

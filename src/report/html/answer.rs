@@ -10,9 +10,9 @@
 use super::exposure;
 use super::groups::Group;
 use super::limits::{self, Demand, broken};
-use crate::record::{Outcome, RunRow, Setting, distinct, interval_of_mean};
 use crate::report::data::Variant;
 use crate::report::format::{TimeUnit, apart, count, time};
+use crate::results::{Outcome, RunRow, Setting, distinct, interval_of_mean};
 use crate::stats;
 
 /// What the results say.
@@ -314,9 +314,9 @@ pub(super) fn listed(items: &[String], most: usize) -> String {
 mod tests {
     use super::super::groups::groups;
     use super::*;
-    use crate::record::Limit;
     use crate::report::Results;
     use crate::report::synthetic::{Fleet, Wave, six_settings};
+    use crate::results::Limit;
 
     fn answered(fleet: &Fleet, limits: &[&str]) -> Answer {
         let home = tempfile::tempdir().expect("a temporary folder");

@@ -3,9 +3,9 @@
 //! To be held is then what one wants, and to complete is not: the sentence names what completes all the same.
 
 use super::answer::{Best, NAMED, difference_of, listed, when};
-use crate::record::RunRow;
 use crate::report::data::Variant;
 use crate::report::format::count;
+use crate::results::RunRow;
 
 /// A variant's exposure.
 struct Exposed<'v, 'r> {

@@ -3,8 +3,8 @@
 
 use serde::Serialize;
 
-use crate::record::ClusterRow;
 use crate::report::data::Variant;
+use crate::results::ClusterRow;
 
 /// The longest time is told in at most about so many steps.
 const STEPS: f64 = 20_000.0;
@@ -94,7 +94,7 @@ fn step_for(longest: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::VariantInfo;
+    use crate::results::VariantInfo;
 
     fn cluster(name: &str, stage: &str, moments: [Option<f64>; 5]) -> ClusterRow {
         let [told_s, applied_s, first_pull_s, last_pull_s, ready_s] = moments;

@@ -1,8 +1,8 @@
 //! The variants that are compared with each other ([`compared`]), how they look, and what they are called for short.
 
-use crate::record::{Setting, compared, distinct};
 use crate::report::data::Variant;
 use crate::report::style::SERIES_COLOURS as SERIES;
+use crate::results::{Setting, compared, distinct};
 
 /// Variants that are compared with each other.
 #[derive(Clone, Debug, PartialEq)]
@@ -102,7 +102,7 @@ pub(super) fn labels(variants: &[&Variant<'_>]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::VariantInfo;
+    use crate::results::VariantInfo;
 
     fn setting(path: &str, value: &str) -> Setting {
         let name = path.rsplit('.').next().expect("a last part").to_owned();

@@ -1,8 +1,8 @@
 //! How variants stand to the limits that the experiment asserts, each against those that are for it.
 
 use super::answer::listed;
-use crate::record::{Limit, Verdict};
 use crate::report::data::Variant;
+use crate::results::{Limit, Verdict};
 
 /// A limit of the experiment, and the strategy that it is for; `None`: all.
 pub(super) type Demand = (Limit, Option<String>);

@@ -23,7 +23,7 @@ use self::table::Name;
 use super::data::Results;
 use super::format::RateUnit;
 use super::style::{CLUSTER_STATES, Colour, dash, series_colour, series_colour_on_dark};
-use crate::record::{Limit, Setting, distinct};
+use crate::results::{Limit, Setting, distinct};
 
 /// The page's name in a results folder.
 pub const PAGE_FILE: &str = "report.html";
@@ -317,7 +317,7 @@ mod tests {
         let wave = |name: &str, defect: u64| Wave { defect: Some(defect), ..Wave::new(name, 50, 0) };
         let fleet = Fleet { replicates: 4, waves: vec![wave("default", 900), wave("canary", 1)], ..six_settings() };
         let mut results = results(&fleet);
-        let limit = crate::record::LimitInfo { limit: "bad_release_exposure <= 20%".to_owned(), strategy: None };
+        let limit = crate::results::LimitInfo { limit: "bad_release_exposure <= 20%".to_owned(), strategy: None };
         results.provenance.limits = vec![limit];
         let page = page(&results);
         let headings: Vec<&str> =
@@ -362,7 +362,7 @@ mod tests {
     #[test]
     fn a_limit_gets_a_column_with_a_verdict_for_each_variant() {
         let mut results = results(&Fleet { replicates: 2, ..six_settings() });
-        let limit = |limit: &str| crate::record::LimitInfo { limit: limit.to_owned(), strategy: None };
+        let limit = |limit: &str| crate::results::LimitInfo { limit: limit.to_owned(), strategy: None };
         results.provenance.limits = vec![limit("peak_pulls < 1000")];
         let page = page(&results);
         assert!(page.contains("peak_pulls &lt; 1000"));

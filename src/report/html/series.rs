@@ -4,8 +4,8 @@
 
 use serde::Serialize;
 
-use crate::record::TimelineRow;
 use crate::report::data::Variant;
+use crate::results::TimelineRow;
 
 /// Bins of all variants together, and the least and most that one variant gets.
 const BINS_ALL: usize = 24_000;

@@ -8,11 +8,11 @@ use super::answer::Best;
 use super::escaped;
 use super::groups::Look;
 use super::limits::{Demand, judged};
-use crate::record::SummaryRow;
 use crate::report::data::Variant;
 use crate::report::format::{RateUnit, TimeUnit, apart, count, number};
 use crate::report::style::{dash, series_colour, series_colour_on_dark};
 use crate::report::verdicts;
+use crate::results::SummaryRow;
 
 /// One column of medians over runs.
 struct Column {

@@ -11,7 +11,7 @@ use super::charts::front;
 use super::format::{RateUnit, count, number, time};
 use super::table::wrapped;
 use super::{CHARTS_FOLDER, ReportError, write_chart};
-use crate::record::{Answer, Candidate, Limit, PLAN_FILE, PlanRecord, Provenance, Question, Standing, Statistic};
+use crate::results::{Answer, Candidate, Limit, PLAN_FILE, PlanRecord, Provenance, Question, Standing, Statistic};
 
 /// The file that holds [`plan_text`] in a plan's folder.
 const TEXT_FILE: &str = "plan.txt";
@@ -24,7 +24,7 @@ const TEXT_WIDTH: usize = 100;
 /// When the folder holds no plan, or the file system refuses.
 pub fn draw_plan(folder: &Path) -> Result<(), ReportError> {
     let missing = |file: &str| ReportError::NoResults { path: folder.join(file) };
-    let provenance = Provenance::read(folder)?.ok_or_else(|| missing(crate::record::PROVENANCE_FILE))?;
+    let provenance = Provenance::read(folder)?.ok_or_else(|| missing(crate::results::PROVENANCE_FILE))?;
     let plan = PlanRecord::read(folder)?.ok_or_else(|| missing(PLAN_FILE))?;
     let charts = folder.join(CHARTS_FOLDER);
     let failed =

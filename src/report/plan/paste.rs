@@ -1,7 +1,7 @@
 //! What to paste into the products' own files.
 
-use crate::record::PlanRecord;
 use crate::report::table::wrapped;
+use crate::results::PlanRecord;
 
 /// What to paste, each text once with the worlds that it is for.
 pub(super) fn snippets(plan: &PlanRecord, width: usize) -> String {

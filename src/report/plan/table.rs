@@ -1,8 +1,8 @@
 //! The candidates of a world in a table: a line each, each searched setting in a column of its own.
 
 use super::{in_unit, percent};
-use crate::record::{Candidate, PlanRecord, Question, Standing};
 use crate::report::format::{RateUnit, time, time_interval};
+use crate::results::{Candidate, PlanRecord, Question, Standing};
 
 /// Widest that the columns of names are together: the others need the rest of a hundred characters.
 const NAMES_MAX: usize = 36;

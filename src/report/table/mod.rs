@@ -5,7 +5,7 @@ mod json;
 mod names;
 
 use super::data::{Results, Variant};
-use crate::record::Outcome;
+use crate::results::Outcome;
 use columns::{Cell, Column};
 use names::Names;
 

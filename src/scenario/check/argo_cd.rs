@@ -10,14 +10,15 @@ use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 
+use super::super::Strategy;
 use super::super::argo_cd::applications;
-use super::super::error::{Place, Problem, Source};
 use super::super::file_argo_cd::{ArgoCdFile, ArgoCdProposalFile};
-use super::super::path::Path;
-use super::super::read::{Kind, ReadError};
-use super::super::tree::{self, Node};
-use super::super::{Strategy, read};
 use super::{CheckedWorld, Checker};
+use crate::document::path::Path;
+use crate::document::problem::{Place, Problem, Source};
+use crate::document::reader;
+use crate::document::reader::{Kind, ReadError};
+use crate::document::tree::{self, Node};
 use crate::rollout::argo_cd::proposal::{ProposalError, ProposalFile, RollingUpdate};
 use crate::rollout::argo_cd::{ApplicationSetFile, ApplicationSetSpec, Automated, BackoffError, ConfigError, Waits};
 
@@ -144,7 +145,7 @@ impl Checker<'_> {
         let mut rest = tree.clone();
         let (mut value, mut errors) = (None, Vec::new());
         while value.is_none() && errors.is_empty() {
-            let reading = read::read::<T>(rest.clone());
+            let reading = reader::read::<T>(rest.clone());
             let has_struck = reading.struck.iter().filter(|struck| rest.strike(struck)).count() > 0;
             value = reading.value;
             errors.extend(reading.errors.into_iter().filter(|error| !is_of_no_account(error)));

@@ -8,11 +8,12 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use super::super::cloud_foundry_file::{CloudFoundryFile, LimitsFile, QuotaFile, SupersededFile, UserFile};
-use super::super::error::{Place, Problem, Source};
-use super::super::path::{Path, Step};
-use super::super::tree::{self, Node};
-use super::super::{CloudFoundryDeployment, Strategy, read};
+use super::super::{CloudFoundryDeployment, Strategy};
 use super::{CheckedWorld, Checker};
+use crate::document::path::{Path, Step};
+use crate::document::problem::{Place, Problem, Source};
+use crate::document::reader;
+use crate::document::tree::{self, Node};
 use crate::rollout::cloud_foundry::{DeploymentRequest, Limits, Quota, RequestError, Superseded};
 use crate::units::{SimDuration, SimTime};
 use crate::world::{NEW, ReleaseKind};
@@ -160,7 +161,7 @@ impl Checker<'_> {
                 return None;
             }
         };
-        let reading = read::read::<DeploymentRequest>(tree.clone());
+        let reading = reader::read::<DeploymentRequest>(tree.clone());
         for error in &reading.errors {
             let span = if error.is_of_key() { tree.key_place(&error.path) } else { tree.place(&error.path) };
             let place = Place { source: Arc::clone(&source), span };

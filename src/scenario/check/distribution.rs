@@ -5,9 +5,9 @@ use super::super::distribution_file::{
     SpegelFile,
 };
 use super::super::file::ExperimentFile;
-use super::super::path::Path;
 use super::super::quantity::{Percent, RateLimit};
 use super::Checker;
+use crate::document::path::Path;
 use crate::units::{Bytes, BytesPerSec};
 use crate::world::calibration as default;
 use crate::world::{

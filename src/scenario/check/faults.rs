@@ -3,10 +3,10 @@
 use super::super::file_faults::{
     CutsFile, DefectFile, DefectKindFile, FaultsFile, NodeLossFile, OutagesFile, RegionalFile,
 };
-use super::super::path::Path;
 use super::super::quantity::Percent;
 use super::super::spread::Spread;
 use super::Checker;
+use crate::document::path::Path;
 use crate::rollout::label_selector::Labels;
 use crate::units::{Share, SimDuration};
 use crate::world::calibration as default;

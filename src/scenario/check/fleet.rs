@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use super::super::FleetGroup;
-use super::super::error::Problem;
 use super::super::file::{ExperimentFile, GroupFile, InventoryFields, LinkRule};
 use super::super::inventory::{self, InventoryCluster};
 use super::super::names::MOST_NAMES;
-use super::super::path::Path;
 use super::super::quantity::{Percent, Rate};
 use super::super::spread::Spread;
 use super::Checker;
+use crate::document::path::Path;
+use crate::document::problem::Problem;
 use crate::rollout::label_selector::{CheckedSelector, LabelSelector, Labels};
 use crate::rollout::rancher_fleet::ClusterGroup;
 use crate::units::{BytesPerSec, Share};

@@ -2,8 +2,8 @@
 
 use super::super::file::{ExperimentFile, GroupFile};
 use super::super::names::{self, MOST_NAMES};
-use super::super::path::Path;
 use super::Checker;
+use crate::document::path::Path;
 use crate::world::CountOrPercent;
 
 /// What a group's `clusters` comes to.

@@ -10,12 +10,12 @@ use std::sync::Arc;
 use serde::de::DeserializeOwned;
 
 use super::super::Strategy;
-use super::super::error::{Place, Problem, Source, any_of};
 use super::super::kubefleet::{KubeFleetRollingFile, KubeFleetStagedFile, member_clusters};
-use super::super::path::Path;
-use super::super::read::{self, Kind, ReadError};
-use super::super::tree::{self, Node, Value};
 use super::{CheckedWorld, Checker};
+use crate::document::path::Path;
+use crate::document::problem::{Place, Problem, Source, any_of};
+use crate::document::reader::{self, Kind, ReadError};
+use crate::document::tree::{self, Node, Value};
 use crate::rollout::kubefleet::staged::{RunError, explain};
 use crate::rollout::kubefleet::{
     ClusterResourcePlacement, ClusterStagedUpdateStrategy, ConfigError, PlacementSpec, RollingUpdateConfig, Rules,
@@ -200,7 +200,7 @@ impl Checker<'_> {
             self.problems.push(problem.with_help(format!("give a file with a {}", any_of(kinds))));
             return None;
         }
-        let reading = read::read::<T>(tree.clone());
+        let reading = reader::read::<T>(tree.clone());
         let counts = Path::parse(counts).unwrap_or_default();
         // Real objects carry much that decides nothing here.
         let is_wrong =

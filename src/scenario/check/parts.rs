@@ -1,8 +1,8 @@
 //! Nodes and agent.
 
 use super::super::file::{AgentFile, BackoffFile, ControllerFile, DiskFile, NodeFile, RequeueFile};
-use super::super::path::Path;
 use super::Checker;
+use crate::document::path::Path;
 use crate::rollout::{ControlLoop, rancher_fleet};
 use crate::units::{Bytes, BytesPerSec, PerSecond, SimDuration};
 use crate::world::calibration as default;

@@ -5,10 +5,10 @@ use super::super::file_registry::{
     BucketFile, ConnectionsFile, ExcessFile, OverloadFile, PullQuotaFile, QuotaScopeFile, RegistryFile,
     RegistryPresetFile, RequestsFile, TcpFile, WindowFile,
 };
-use super::super::path::Path;
 use super::super::quantity::PerTime;
 use super::Checker;
 use super::parts::mb;
+use crate::document::path::Path;
 use crate::units::{Bytes, BytesPerSec, Share, SimTime};
 use crate::world::calibration as default;
 use crate::world::{

@@ -3,10 +3,10 @@
 use super::super::file::{ImageFile, InlineManifest, ManifestFile, PullPolicyFile, ReleaseFile, ReleaseKindFile};
 use super::super::file::{ProbeFile, WorkloadFile, WorkloadKindFile};
 use super::super::manifest::{self, MOST_LAYER_BYTES};
-use super::super::path::Path;
 use super::super::quantity::{Amount, Size};
 use super::super::spread::Spread;
 use super::Checker;
+use crate::document::path::Path;
 use crate::units::{Bytes, SimDuration};
 use crate::world::calibration as default;
 use crate::world::{

@@ -2,8 +2,8 @@
 
 use super::super::file::NodeFile;
 use super::super::file_runtime::{RetryFile, RuntimeFile, SlotScopeFile};
-use super::super::path::Path;
 use super::Checker;
+use crate::document::path::Path;
 use crate::world::{RetrySpec, RuntimeSpec, SlotScope};
 
 /// More requests for one than this are a slip.

@@ -6,12 +6,13 @@
 
 use std::sync::Arc;
 
-use super::super::error::{Place, Problem, Source};
+use super::super::Strategy;
 use super::super::file::{RancherFleetFile, StrategyFile};
-use super::super::path::{Path, Step};
-use super::super::tree::{self, Node};
-use super::super::{Strategy, read};
 use super::{CheckedWorld, Checker, fleet::label_help};
+use crate::document::path::{Path, Step};
+use crate::document::problem::{Place, Problem, Source};
+use crate::document::reader;
+use crate::document::tree::{self, Node};
 use crate::rollout::label_selector::Labels;
 use crate::rollout::rancher_fleet::{Cluster, Partitioning, RolloutStrategy, StrategyError};
 use crate::world::CountOrPercent;
@@ -153,7 +154,7 @@ impl Checker<'_> {
         let Some(node) = tree.get(&base) else {
             return Some(FromFile { source, tree, strategy: RolloutStrategy::default() });
         };
-        let reading = read::read::<Option<RolloutStrategy>>(node.clone());
+        let reading = reader::read::<Option<RolloutStrategy>>(node.clone());
         for error in &reading.errors {
             let mut there = base.clone();
             there.0.extend(error.path.0.iter().cloned());

@@ -6,10 +6,10 @@
 
 use std::sync::Arc;
 
-use super::super::error::{Place, Problem, Source};
-use super::super::path::Path;
 use super::super::spread::{Measured, Spread, ValuesFile};
 use super::Checker;
+use crate::document::path::Path;
+use crate::document::problem::{Place, Problem, Source};
 use crate::world::{Distribution, Quantity};
 
 /// More values than this make a run no truer, only larger.

@@ -1,9 +1,9 @@
-//! What the races say, in the words of a [`PlanRecord`](crate::record::PlanRecord): the best setting of each strategy and
+//! What the races say, in the words of a [`PlanRecord`](crate::results::PlanRecord): the best setting of each strategy and
 //! world, how sure it is, and every candidate.
 
 use super::Heat;
 use super::race::State;
-use crate::record::{
+use crate::results::{
     Answer, Axis, Candidate, Kept, Limit, MEASURES, Measure, Question, RunRow, Span, Standing, Statistic,
 };
 use crate::scenario::{Experiment, Plan, snippet};

@@ -1,7 +1,7 @@
 //! The choice from all replicates of all candidates, beside that of the search.
 
 use super::Heat;
-use crate::record::{Exhaustive, PlanRecord, RunRow};
+use crate::results::{Exhaustive, PlanRecord, RunRow};
 use crate::scenario::{Experiment, Plan};
 
 /// What all replicates of all candidates say, by the plainest rule: of those that keep to all limits the fastest.

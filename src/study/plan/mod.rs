@@ -15,7 +15,7 @@ use std::sync::atomic::AtomicBool;
 
 use super::StudyError;
 use super::queue::in_order;
-use crate::record::{Journal, PlanRecord, RunRow, Setting};
+use crate::results::{Journal, PlanRecord, RunRow, Setting};
 use crate::scenario::{Experiment, Plan};
 use crate::sim;
 

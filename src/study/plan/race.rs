@@ -22,7 +22,7 @@
 //! it is wrong; one run of every candidate is what it costs to look.
 
 use super::bounds::{at_least, mean_range, share_at_least, share_of_look};
-use crate::record::Statistic;
+use crate::results::Statistic;
 
 /// How the race is run.
 #[derive(Clone, Debug)]

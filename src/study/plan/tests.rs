@@ -2,7 +2,7 @@
 #![expect(clippy::print_stdout, reason = "`--nocapture` tells the numbers of docs/plan.md")]
 
 use super::*;
-use crate::record::Statistic;
+use crate::results::Statistic;
 
 /// Pseudo-random numbers: SplitMix64, and normal ones by Box and Muller.
 struct Luck(u64);

@@ -8,12 +8,12 @@ mod labels;
 mod panel;
 
 use self::panel::{dot, draw_panel};
-use crate::record::{Axis, PlanRecord, Provenance, Setting, Span, Standing, SummaryRow};
 use crate::report::data::{Results, Variant, extent};
 use crate::report::frame::{Area, FOOTER, TOP, page, write};
 use crate::report::scene::{Align, Scene};
 use crate::report::style::{MARGIN, MUTED, PAGE_WIDTH, SMALL};
 use crate::report::text::{Weight, text_width};
+use crate::results::{Axis, PlanRecord, Provenance, Setting, Span, Standing, SummaryRow};
 
 /// Room below a panel's axis: tick labels, title, note.
 const BELOW: f64 = 66.0;

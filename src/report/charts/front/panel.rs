@@ -2,7 +2,6 @@
 
 use super::labels::{name_all, tell_limit};
 use super::{Front, Look, Mark, Panel};
-use crate::record::Axis;
 use crate::report::axis::{
     Kind, LOG_FROM, Scale, Tick, log_ticks, log_time_ticks, span, ticks_from_zero, time_scale, time_ticks,
 };
@@ -11,6 +10,7 @@ use crate::report::frame::{Area, bottom_axis, value_axis, write, write_bold};
 use crate::report::scene::{Align, Point, Scene, Stroke};
 use crate::report::style::{AXIS, Colour, INK, LABEL, MUTED, SMALL, WHITE, series_colour};
 use crate::report::text::{Weight, fitted};
+use crate::results::Axis;
 
 /// Radius of a dot.
 pub(super) const DOT: f64 = 5.0;

@@ -7,8 +7,8 @@ use std::fmt;
 
 use serde::de::{self, DeserializeSeed, Deserializer, EnumAccess, MapAccess, SeqAccess, VariantAccess, Visitor};
 
-use super::error::{any_of, nearest};
 use super::path::{Path, Step};
+use super::problem::{any_of, nearest};
 use super::tree::{Node, Value};
 
 /// What is wrong with one value.

@@ -7,11 +7,19 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
-use super::InputFile;
-use super::error::{Place, Problem, Source};
+use super::problem::{Place, Problem, Source};
 
 /// Larger files are refused: no inventory of a million clusters has more.
 const MOST_BYTES: u64 = 4_000_000_000;
+
+/// A file that an experiment was read from.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct InputFile {
+    /// As the experiment names it, relative to the experiment's folder.
+    pub path: String,
+    /// SHA-256 of its bytes, in hexadecimal.
+    pub sha256: String,
+}
 
 /// Files by the name that the experiment gives them, relative to its folder.
 #[derive(Debug)]

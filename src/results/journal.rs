@@ -149,7 +149,7 @@ fn digest(body: &[u8]) -> [u8; DIGEST_BYTES] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::testing::run_record;
+    use crate::results::testing::run_record;
 
     #[test]
     fn runs_of_a_killed_study_are_found_again_but_for_the_one_that_was_cut_off() {

@@ -12,8 +12,8 @@ use serde::de::{self, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::budget::BudgetBreach;
 use serde_saphyr::{Location, Spanned};
 
-use super::error::{Place, Problem, Source};
 use super::path::{Path, Step};
+use super::problem::{Place, Problem, Source};
 
 /// A value and where it was written.
 #[derive(Clone, Debug)]

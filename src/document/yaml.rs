@@ -11,7 +11,7 @@ use serde_json::Value;
 const FIRST: [&str; 7] = ["apiVersion", "kind", "metadata", "name", "type", "key", "operator"];
 
 /// The value as a YAML document.
-pub(super) fn to_yaml(value: &Value) -> String {
+pub(crate) fn to_yaml(value: &Value) -> String {
     let mut text = String::new();
     match value {
         Value::Object(_) | Value::Array(_) => block(&mut text, value, 0),

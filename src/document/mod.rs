@@ -1,0 +1,24 @@
+//! Reading a YAML or JSON document: its tree with places, typed values from it, and every error with line and fix.
+//!
+//! Knows no domain word. `scenario` and the products read their files through it.
+//!
+//! | file | subject |
+//! |---|---|
+//! | `files` | the files of one experiment, each read once, with their hashes |
+//! | `tree` | text as a tree of values, each with its place |
+//! | `path` | a place in the structure: `fleet[0].downlink` |
+//! | `reader` | a tree as a typed value, with every error at once |
+//! | `problem` | one error with its place and fix |
+//! | `text_or` | fields that are a text or a map |
+//! | `yaml` | values as YAML text |
+
+pub(crate) mod files;
+pub(crate) mod path;
+pub(crate) mod problem;
+pub(crate) mod reader;
+pub(crate) mod text_or;
+pub(crate) mod tree;
+pub(crate) mod yaml;
+
+pub use files::InputFile;
+pub use problem::{LoadError, Problem};
