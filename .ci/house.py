@@ -1,0 +1,362 @@
+#!/usr/bin/env python3
+"""Measures the source code: repeated settings, repeated type names, lengths, lines and import circles.
+
+usage: .ci/house.py [COMMIT ...]      no commit: the work tree beside the baseline, 3ccbb15
+       .ci/house.py --details [...]   also lists every repeated field and type name with its places
+
+How each number is counted. "Code" is every file in src/ without tests: no `tests/` folders, no `tests.rs`, `testing.rs`
+or `synthetic.rs`, and no item under `#[cfg(test)]`.
+
+settings   A field of a struct or struct-like enum variant that derives or implements `Deserialize` in scenario/ or
+           products/, without the JSON formats of other programs (files `inventory` and `manifest`, folder `import`). It
+           is declared twice when a struct or enum of world/ or rollout/ that is not read from files itself has a field of
+           the same name.
+types      Names of structs, enums, traits and type aliases that are defined in more than one place in code.
+           Associated types of traits and impls do not count.
+functions  Lines from `fn` to its closing brace, both included. Functions without a body do not count.
+files      All lines of a source file; this row alone counts tests and files of tests too.
+lines      All lines of code, and those that are neither blank nor only a comment.
+circles    Files of one room (a folder or file directly below src/) that import each other. An import is a `super::`,
+           `self::`, `crate::` path or a `use` of one; a name that a `mod.rs` passes on counts as an import of the file that
+           defines it. A `mod.rs` is not a file of its own here, because it declares its children and they may use it.
+"""
+
+import io
+import re
+import statistics
+import subprocess
+import sys
+import tarfile
+from collections import defaultdict
+from pathlib import Path
+
+BASELINE = "3ccbb15"
+ROOT = Path(__file__).resolve().parent.parent
+# Modules that read what other programs write.
+OTHERS_FORMATS = {"inventory", "manifest", "import"}
+TEST_FILES = {"tests.rs", "testing.rs", "synthetic.rs"}
+
+
+def git(*arguments):
+    return subprocess.run(["git", "-C", str(ROOT), *arguments], capture_output=True, check=True).stdout
+
+
+def sources(commit):
+    """Path below src/ -> text, of a commit or (None) of the work tree."""
+    if commit is None:
+        found = {str(p.relative_to(ROOT / "src")): p.read_text() for p in sorted((ROOT / "src").rglob("*.rs"))}
+    else:
+        with tarfile.open(fileobj=io.BytesIO(git("archive", commit, "src"))) as archive:
+            files = [member for member in archive if member.name.endswith(".rs")]
+            found = {m.name.removeprefix("src/"): archive.extractfile(m).read().decode() for m in files}
+    return dict(sorted(found.items()))
+
+
+def is_test(path):
+    """Whether a file holds nothing but tests."""
+    return path.split("/")[-1] in TEST_FILES or "tests" in path.split("/")[:-1]
+
+
+# A comment, a string, a raw string, or a character literal (not a lifetime).
+LITERAL = re.compile(
+    r"""//[^\n]*|/\*.*?\*/|b?r(?P<hashes>#*)".*?"(?P=hashes)|b?"(?:\\.|[^"\\])*"|b?'(?:\\[^\n]*?|[^\\'\n])'""", re.DOTALL
+)
+
+
+def blanked(text):
+    """The text with comments and the insides of literals replaced by spaces: same length, same lines."""
+    return LITERAL.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), text)
+
+
+def closing(text, opening):
+    """Where the bracket at `opening` closes."""
+    pairs = {"{": "}", "(": ")", "[": "]"}
+    open_, close = text[opening], pairs[text[opening]]
+    depth = 0
+    for at in range(opening, len(text)):
+        if text[at] == open_:
+            depth += 1
+        elif text[at] == close:
+            depth -= 1
+            if depth == 0:
+                return at
+    return len(text) - 1
+
+
+def end_of_item(text, start):
+    """Where the item that begins at `start` ends: at its closing brace, or at its semicolon."""
+    at = start
+    while at < len(text):
+        if text[at] in "([":
+            at = closing(text, at)
+        elif text[at] == "{":
+            return closing(text, at)
+        elif text[at] == ";":
+            return at
+        at += 1
+    return len(text) - 1
+
+
+class File:
+    """One source file without its tests."""
+
+    def __init__(self, path, text):
+        self.path = path
+        plain = blanked(text)
+        drop = set()
+        for match in re.finditer(r"#\[cfg\(test\)\]", plain):
+            first = plain.count("\n", 0, match.start())
+            last = plain.count("\n", 0, end_of_item(plain, match.end()))
+            drop.update(range(first, last + 1))
+        keep = lambda whole: "\n".join(line for n, line in enumerate(whole.split("\n")) if n not in drop)
+        self.text, self.code = keep(text), keep(plain)
+
+    @property
+    def module(self):
+        """The module's path, e.g. ("world", "registry", "host")."""
+        parts = self.path.removesuffix(".rs").split("/")
+        return tuple(parts[:-1] if parts[-1] in ("mod", "lib", "main") else parts)
+
+    @property
+    def room(self):
+        return self.path.split("/")[0].removesuffix(".rs")
+
+    def lines(self):
+        return len(self.text.rstrip("\n").split("\n"))
+
+    def lines_of_code(self):
+        return sum(1 for line in self.code.split("\n") if line.strip())
+
+    def functions(self):
+        """Name and length of every function with a body."""
+        for match in re.finditer(r"\bfn\s+(\w+)", self.code):
+            end = end_of_item(self.code, match.end())
+            if self.code[end] == "}":
+                yield match.group(1), self.code.count("\n", match.start(), end) + 1
+
+    def types(self):
+        """Names of types with their attributes, kind, and body (the text between its braces, or "")."""
+        for match in re.finditer(r"^(?:pub(?:\([^)]*\))?\s+)?(?:unsafe\s+)?(struct|enum|trait|type)\s+(\w+)", self.code, re.M):
+            end = end_of_item(self.code, match.end())
+            opening = self.code.find("{", match.end(), end)
+            body = self.code[opening + 1 : end] if self.code[end] == "}" and opening >= 0 else ""
+            yield match.group(2), self.attributes_before(match.start()), match.group(1), body
+
+    def attributes_before(self, start):
+        """The attributes and blanked comments right above an item."""
+        above = []
+        for line in reversed(self.code[:start].split("\n")[:-1]):
+            if re.search(r"[;}]\s*$", line) and not line.strip().startswith("#["):
+                break
+            above.append(line)
+        return "\n".join(above)
+
+
+def fields(body):
+    """Names of the fields in a struct's body, or in all struct-like variants of an enum's."""
+    depthless = re.sub(r"#\[[^\]]*(?:\[[^\]]*\][^\]]*)*\]", "", body)
+    # A field stands alone on its line, or behind `{` or `,` in a short variant.
+    return re.findall(r"(?:^|[{,])\s*(?:pub(?:\([^)]*\))?\s+)?([a-z_]\w*)\s*:(?!:)", depthless, re.M)
+
+
+def settings(files):
+    """All fields that are read from files: (type, field, path), and the subset that is declared twice."""
+    by_hand = set()
+    for file in files:
+        by_hand.update((file.room, name) for name in re.findall(r"Deserialize<'\w+>\s+for\s+(\w+)", file.code))
+    read = lambda file, name, attributes: "Deserialize" in attributes or (file.room, name) in by_hand
+    inner = defaultdict(set)
+    for file in files:
+        if file.room in ("world", "rollout"):
+            for name, attributes, kind, body in file.types():
+                if kind in ("struct", "enum") and not read(file, name, attributes):
+                    for field in fields(body):
+                        inner[field].add(f"{file.path}:{name}")
+    every, twice = [], []
+    for file in files:
+        if file.room in ("scenario", "products") and not OTHERS_FORMATS.intersection(file.module):
+            for name, attributes, kind, body in file.types():
+                if kind in ("struct", "enum") and read(file, name, attributes):
+                    for field in fields(body):
+                        every.append((name, field, file.path))
+                        if field in inner:
+                            twice.append((name, field, file.path, sorted(inner[field])))
+    return every, twice
+
+
+def repeated_types(files):
+    places = defaultdict(list)
+    for file in files:
+        for name, *_ in file.types():
+            places[name].append(file.path)
+    return {name: where for name, where in sorted(places.items()) if len(where) > 1}
+
+
+USE = re.compile(r"\buse\s+([^;]+);")
+
+
+def expanded(tree):
+    """The paths of a `use` tree: `a::{b, c::{d, e}}` -> a::b, a::c::d, a::c::e."""
+    tree = tree.strip()
+    opening = tree.find("{")
+    if opening < 0:
+        return [re.split(r"\s+as\s+", tree)[0].strip()]
+    prefix, inside = tree[:opening], tree[opening + 1 : closing(tree, opening)]
+    parts, depth, start = [], 0, 0
+    for at, char in enumerate(inside + ","):
+        depth += {"{": 1, "}": -1}.get(char, 0)
+        if char == "," and depth == 0:
+            parts.append(inside[start:at])
+            start = at + 1
+    return [path for part in parts if part.strip() for path in (prefix + inner for inner in expanded(part))]
+
+
+def absolute(path, file):
+    """A path's parts from the crate's root, or None when it leads elsewhere."""
+    parts = [part.strip() for part in path.split("::")]
+    here = list(file.module)
+    if parts[0] == "crate":
+        return parts[1:]
+    if parts[0] == "self":
+        return here + parts[1:]
+    if parts[0] == "super":
+        while parts and parts[0] == "super":
+            here, parts = here[:-1], parts[1:]
+        return here + parts
+    return None
+
+
+def imports_of_rooms(files):
+    """File -> files of the same room that it imports; names that a mod.rs passes on are followed."""
+    by_module = {file.module: file for file in files}
+    passed_on = {}
+    for file in files:
+        for match in re.finditer(r"\bpub(?:\([^)]*\))?\s+use\s+([^;]+);", file.code):
+            for path in expanded(match.group(1)):
+                target = absolute(path, file) or list(file.module) + path.split("::")
+                passed_on[file.module + (path.split("::")[-1],)] = target
+
+    def owner(parts):
+        for _ in range(8):
+            for length in range(len(parts), 0, -1):
+                key = tuple(parts[:length])
+                if key in passed_on and list(passed_on[key]) != parts[:length]:
+                    parts = list(passed_on[key]) + parts[length:]
+                    break
+                if key in by_module:
+                    return by_module[key]
+            else:
+                return None
+        return None
+
+    arrows = defaultdict(set)
+    for file in files:
+        paths = [path for match in USE.finditer(file.code) for path in expanded(match.group(1))]
+        rest = USE.sub(" ", file.code)
+        paths += re.findall(r"\b(?:super|self|crate)(?:::\w+)+", rest)
+        if file.path.endswith("mod.rs"):
+            continue
+        for path in paths:
+            parts = absolute(path, file)
+            target = owner(parts) if parts else None
+            if target and target is not file and target.room == file.room and not target.path.endswith("mod.rs"):
+                arrows[file.path].add(target.path)
+    return arrows
+
+
+def circles(arrows):
+    """Groups of files that import each other, directly or through others (strongly connected components)."""
+    index, low, on, stack, found = {}, {}, set(), [], []
+
+    def visit(node):
+        index[node] = low[node] = len(index)
+        stack.append(node)
+        on.add(node)
+        for target in sorted(arrows.get(node, ())):
+            if target not in index:
+                visit(target)
+                low[node] = min(low[node], low[target])
+            elif target in on:
+                low[node] = min(low[node], index[target])
+        if low[node] == index[node]:
+            group = []
+            while True:
+                last = stack.pop()
+                on.discard(last)
+                group.append(last)
+                if last == node:
+                    break
+            if len(group) > 1:
+                found.append(sorted(group))
+
+    sys.setrecursionlimit(10_000)
+    for node in sorted(arrows):
+        if node not in index:
+            visit(node)
+    return sorted(found)
+
+
+def spread(values):
+    values = sorted(values)
+    p90 = values[min(len(values) - 1, int(0.9 * len(values)))]
+    return f"{statistics.median_low(values)} / {p90} / {values[-1]}"
+
+
+def measure(commit):
+    texts = sources(commit)
+    files = [File(path, text) for path, text in texts.items() if not is_test(path)]
+    every, twice = settings(files)
+    holders = {(name, path) for name, _, path in every}
+    functions = [(length, file.path, name) for file in files for name, length in file.functions()]
+    lengths = sorted(((text.count("\n"), path) for path, text in texts.items()), reverse=True)
+    return {
+        "files": files,
+        "settings": (every, twice),
+        "types": repeated_types(files),
+        "circles": circles(imports_of_rooms(files)),
+        "rows": {
+            "settings declared twice": f"{len(twice)} of {len(every)}",
+            "types that are read from files": len(holders),
+            "type names defined more than once": len(repeated_types(files)),
+            "functions: median / p90 / max lines": spread([length for length, *_ in functions]),
+            "functions": len(functions),
+            "files: median / p90 / max lines": spread([length for length, _ in lengths]),
+            "files": len(lengths),
+            "lines": sum(file.lines() for file in files),
+            "lines without comments and blanks": sum(file.lines_of_code() for file in files),
+            "import circles in rooms": len(circles(imports_of_rooms(files))),
+        },
+        "longest": sorted(functions, reverse=True)[:5],
+        "largest": lengths[:5],
+    }
+
+
+def main():
+    arguments = sys.argv[1:]
+    if any(argument in ("-h", "--help") for argument in arguments):
+        print(__doc__.strip())
+        return
+    details = "--details" in arguments
+    commits = [argument for argument in arguments if not argument.startswith("--")] or [BASELINE, None]
+    found = [(commit or "work tree", measure(commit)) for commit in commits]
+    width = max(len(row) for row in found[0][1]["rows"])
+    print(" " * width, *(f"{name:>18}" for name, _ in found))
+    for row in found[0][1]["rows"]:
+        print(f"{row:<{width}}", *(f"{numbers['rows'][row]:>18}" for _, numbers in found))
+    name, last = found[-1]
+    print(f"\nImport circles ({name}):")
+    for group in last["circles"]:
+        print("  " + " <-> ".join(group))
+    print(f"Longest functions ({name}):", ", ".join(f"{fn} {n} ({path})" for n, path, fn in last["longest"]))
+    print(f"Largest files ({name}):", ", ".join(f"{path} {n}" for n, path in last["largest"]))
+    if details:
+        print(f"\nType names defined more than once ({name}):")
+        for type_name, places in last["types"].items():
+            print(f"  {type_name}: {', '.join(places)}")
+        print(f"\nSettings declared twice ({name}):")
+        for holder, field, path, twins in last["settings"][1]:
+            print(f"  {path} {holder}.{field}: {', '.join(twins[:3])}{' …' if len(twins) > 3 else ''}")
+
+
+if __name__ == "__main__":
+    main()
