@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[derive(Clone, Debug)]
-    enum Step {
+    enum QueueStep {
         Schedule { after: u64 },
         Cancel { id: usize },
         Reschedule { id: usize, after: u64 },
@@ -355,13 +355,13 @@ mod tests {
     }
 
     /// Few times, so that equal ones are common; ids of all events ever scheduled, so that stale ones are common.
-    fn step() -> impl Strategy<Value = Step> {
+    fn step() -> impl Strategy<Value = QueueStep> {
         prop_oneof![
-            4 => (0u64..8).prop_map(|after| Step::Schedule { after }),
-            1 => any::<prop::sample::Index>().prop_map(|id| Step::Cancel { id: id.index(1 << 20) }),
+            4 => (0u64..8).prop_map(|after| QueueStep::Schedule { after }),
+            1 => any::<prop::sample::Index>().prop_map(|id| QueueStep::Cancel { id: id.index(1 << 20) }),
             2 => (any::<prop::sample::Index>(), 0u64..8)
-                .prop_map(|(id, after)| Step::Reschedule { id: id.index(1 << 20), after }),
-            2 => Just(Step::Pop),
+                .prop_map(|(id, after)| QueueStep::Reschedule { id: id.index(1 << 20), after }),
+            2 => Just(QueueStep::Pop),
         ]
     }
 
@@ -400,16 +400,16 @@ mod tests {
             let mut ids = Vec::new();
             for step in steps {
                 match step {
-                    Step::Schedule { after } => {
+                    QueueStep::Schedule { after } => {
                         let at = list.now + SimDuration::from_secs(after);
                         list.schedule(at, ids.len());
                         ids.push(queue.schedule(at, ids.len()));
                     }
-                    Step::Cancel { id } if !ids.is_empty() => {
+                    QueueStep::Cancel { id } if !ids.is_empty() => {
                         let event = id % ids.len();
                         prop_assert_eq!(queue.cancel(ids[event]), list.cancel(event));
                     }
-                    Step::Reschedule { id, after } if !ids.is_empty() => {
+                    QueueStep::Reschedule { id, after } if !ids.is_empty() => {
                         let event = id % ids.len();
                         let at = list.now + SimDuration::from_secs(after);
                         let was_pending = list.cancel(event).is_some();
@@ -418,8 +418,8 @@ mod tests {
                         }
                         prop_assert_eq!(queue.reschedule(ids[event], at), was_pending);
                     }
-                    Step::Pop => prop_assert_eq!(queue.pop(), list.pop()),
-                    Step::Cancel { .. } | Step::Reschedule { .. } => {}
+                    QueueStep::Pop => prop_assert_eq!(queue.pop(), list.pop()),
+                    QueueStep::Cancel { .. } | QueueStep::Reschedule { .. } => {}
                 }
                 prop_assert_eq!(queue.len(), list.pending.len());
                 prop_assert_eq!(queue.now(), list.now);

@@ -87,21 +87,21 @@ mod tests {
         left: u32,
     }
 
-    struct Tick;
+    struct Beat;
 
     impl Model for Countdown {
-        type Event = Tick;
-        fn handle(&mut self, Tick: Tick, queue: &mut EventQueue<Tick>) {
+        type Event = Beat;
+        fn handle(&mut self, Beat: Beat, queue: &mut EventQueue<Beat>) {
             self.left -= 1;
             if self.left > 0 {
-                queue.schedule_in(SimDuration::from_secs(1), Tick);
+                queue.schedule_in(SimDuration::from_secs(1), Beat);
             }
         }
     }
 
-    fn countdown(from: u32) -> (Countdown, EventQueue<Tick>) {
+    fn countdown(from: u32) -> (Countdown, EventQueue<Beat>) {
         let mut queue = EventQueue::new();
-        queue.schedule(SimTime::from_secs(1), Tick);
+        queue.schedule(SimTime::from_secs(1), Beat);
         (Countdown { left: from }, queue)
     }
 
@@ -127,7 +127,7 @@ mod tests {
     fn a_run_cut_in_two_is_the_same_run() {
         let (mut model, mut queue) = countdown(5);
         let mut seen = Vec::new();
-        let mut observer = |now: SimTime, _: &Tick| seen.push(now);
+        let mut observer = |now: SimTime, _: &Beat| seen.push(now);
         assert_eq!(run(&mut model, &mut queue, &mut observer, SimTime::from_secs(2), |_, _| false), End::Horizon);
         assert_eq!(run(&mut model, &mut queue, &mut observer, SimTime::MAX, |_, _| false), End::Empty);
         assert_eq!(seen, (1..=5).map(SimTime::from_secs).collect::<Vec<_>>());
@@ -137,7 +137,7 @@ mod tests {
     fn both_observers_of_a_pair_see_every_event_before_it_is_handled() {
         let (mut model, mut queue) = countdown(3);
         let (mut left, mut right) = (0, 0);
-        let mut pair = (|_: SimTime, _: &Tick| left += 1, |_: SimTime, _: &Tick| right += 1);
+        let mut pair = (|_: SimTime, _: &Beat| left += 1, |_: SimTime, _: &Beat| right += 1);
         run(&mut model, &mut queue, &mut pair, SimTime::MAX, |_, _| false);
         assert_eq!((left, right), (3, 3));
     }

@@ -99,7 +99,7 @@ pub struct TransferState {
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Phase {
+enum TransferPhase {
     /// The slot is free.
     Unused,
     InFlight,
@@ -113,7 +113,7 @@ struct Transfer {
     size: Bytes,
     cap: Option<BytesPerSec>,
     link: LinkId,
-    phase: Phase,
+    phase: TransferPhase,
     /// Runs over other links than `link` and its ancestors.
     crossing: bool,
 }
@@ -185,8 +185,14 @@ impl Network {
     /// If `now` is before an earlier call's.
     pub fn start(&mut self, now: SimTime, link: LinkId, size: Bytes, cap: Option<BytesPerSec>) -> TransferId {
         self.arrive(now);
-        let id =
-            self.admit(Transfer { serial: self.started, size, cap, link, phase: Phase::InFlight, crossing: false });
+        let id = self.admit(Transfer {
+            serial: self.started,
+            size,
+            cap,
+            link,
+            phase: TransferPhase::InFlight,
+            crossing: false,
+        });
         if size > Bytes::ZERO {
             self.launch(id.slot, size.get() as f64);
         }
@@ -205,7 +211,14 @@ impl Network {
             return self.start(now, link, size, cap);
         }
         self.arrive(now);
-        let id = self.admit(Transfer { serial: self.started, size, cap, link, phase: Phase::InFlight, crossing: true });
+        let id = self.admit(Transfer {
+            serial: self.started,
+            size,
+            cap,
+            link,
+            phase: TransferPhase::InFlight,
+            crossing: true,
+        });
         if size > Bytes::ZERO {
             if self.solver == Solver::Forest {
                 self.leave_forest();
@@ -226,7 +239,7 @@ impl Network {
     pub fn cancel(&mut self, now: SimTime, id: TransferId) -> Bytes {
         self.arrive(now);
         let delivered = self.delivered(id);
-        if self.transfer(id).phase == Phase::Complete {
+        if self.transfer(id).phase == TransferPhase::Complete {
             self.complete.retain(|&(_, _, complete)| complete != id);
         } else {
             match self.solver {
@@ -307,7 +320,7 @@ impl Network {
     #[must_use]
     pub fn rate(&self, id: TransferId) -> BytesPerSec {
         match self.transfer(id).phase {
-            Phase::InFlight => BytesPerSec::new(match self.solver {
+            TransferPhase::InFlight => BytesPerSec::new(match self.solver {
                 Solver::Forest => self.forest.rate_of_transfer(id.slot),
                 Solver::Mesh => self.mesh.borrow_mut().rate(id.slot),
             }),
@@ -325,14 +338,14 @@ impl Network {
         let transfer = self.transfer(id);
         match transfer.phase {
             // The cast takes what is below zero to zero.
-            Phase::InFlight => transfer.size.saturating_sub(Bytes::new(self.remaining(id.slot).ceil() as u64)),
+            TransferPhase::InFlight => transfer.size.saturating_sub(Bytes::new(self.remaining(id.slot).ceil() as u64)),
             _ => transfer.size,
         }
     }
 
     /// The transfers in flight, in no particular order that means anything (the same in every run).
     pub fn transfers(&self) -> impl Iterator<Item = TransferState> + '_ {
-        self.transfers.iter().zip(0..).filter(|(transfer, _)| transfer.phase == Phase::InFlight).map(
+        self.transfers.iter().zip(0..).filter(|(transfer, _)| transfer.phase == TransferPhase::InFlight).map(
             |(&Transfer { serial, cap, link, .. }, slot)| {
                 let id = TransferId { serial, slot };
                 TransferState { id, link, cap, rate: self.rate(id), delivered: self.delivered(id) }
@@ -378,14 +391,14 @@ impl Network {
     fn transfer(&self, id: TransferId) -> &Transfer {
         let transfer = &self.transfers[id.slot as usize];
         assert!(
-            transfer.serial == id.serial && transfer.phase != Phase::Unused,
+            transfer.serial == id.serial && transfer.phase != TransferPhase::Unused,
             "{id:?} was already reported or cancelled"
         );
         transfer
     }
 
     fn release(&mut self, slot: u32) {
-        self.transfers[slot as usize].phase = Phase::Unused;
+        self.transfers[slot as usize].phase = TransferPhase::Unused;
         self.free.push(slot);
     }
 
@@ -399,7 +412,7 @@ impl Network {
         self.transfers[slot as usize] = transfer;
         let id = TransferId { serial: transfer.serial, slot };
         if transfer.size == Bytes::ZERO {
-            self.transfers[slot as usize].phase = Phase::Complete;
+            self.transfers[slot as usize].phase = TransferPhase::Complete;
             self.complete.push((self.now, transfer.link, id));
         } else {
             self.active += 1;
@@ -443,7 +456,7 @@ impl Network {
     fn count_ended(&mut self, due: u64) {
         while let Some(slot) = self.ended.pop() {
             let Transfer { serial, link, ref mut phase, .. } = self.transfers[slot as usize];
-            *phase = Phase::Complete;
+            *phase = TransferPhase::Complete;
             self.complete.push((SimTime::from_nanos(due), link, TransferId { serial, slot }));
             self.leave(slot);
         }

@@ -9,13 +9,13 @@ use super::{LinkId, TransferId};
 use crate::units::{Bytes, BytesPerSec, SimTime};
 
 #[derive(Clone, Debug)]
-struct Link {
+struct NaiveLink {
     parent: Option<usize>,
     capacity: f64,
 }
 
 #[derive(Clone, Debug)]
-struct Transfer {
+struct NaiveTransfer {
     id: TransferId,
     /// The last link that was named.
     link: LinkId,
@@ -26,7 +26,7 @@ struct Transfer {
     rate: f64,
 }
 
-impl Transfer {
+impl NaiveTransfer {
     /// When it ends, if its rate stays.
     fn due(&self, now: Instant) -> Option<Instant> {
         now.after(if self.left > 0.0 { self.left / self.rate * 1e9 } else { 0.0 })
@@ -37,8 +37,8 @@ impl Transfer {
 #[derive(Clone, Debug, Default)]
 pub struct NaiveNetwork {
     now: Instant,
-    links: Vec<Link>,
-    transfers: Vec<Transfer>,
+    links: Vec<NaiveLink>,
+    transfers: Vec<NaiveTransfer>,
     started: u64,
     complete: Vec<(u64, LinkId, TransferId)>,
 }
@@ -52,7 +52,7 @@ impl NaiveNetwork {
 
     /// As [`super::Network::add_link`].
     pub fn add_link(&mut self, parent: Option<LinkId>, capacity: BytesPerSec) -> LinkId {
-        self.links.push(Link { parent: parent.map(LinkId::index), capacity: capacity.get() });
+        self.links.push(NaiveLink { parent: parent.map(LinkId::index), capacity: capacity.get() });
         LinkId(self.links.len() as u32 - 1)
     }
 
@@ -97,7 +97,7 @@ impl NaiveNetwork {
         } else {
             let size = size.get() as f64;
             let cap = cap.map_or(f64::INFINITY, BytesPerSec::get);
-            self.transfers.push(Transfer { id, link, path, cap, size, left: size, rate: 0.0 });
+            self.transfers.push(NaiveTransfer { id, link, path, cap, size, left: size, rate: 0.0 });
             self.fill();
         }
         id
@@ -156,9 +156,9 @@ impl NaiveNetwork {
 
     fn run_to(&mut self, now: SimTime) {
         while let Some(due) = self.next_due().filter(|due| due.tick() <= now.as_nanos()) {
-            let ends = |transfer: &Transfer| transfer.due(self.now).is_some_and(|own| due.coincides_with(own));
+            let ends = |transfer: &NaiveTransfer| transfer.due(self.now).is_some_and(|own| due.coincides_with(own));
             let (ended, others) = self.transfers.drain(..).partition(ends);
-            let ended: Vec<Transfer> = ended;
+            let ended: Vec<NaiveTransfer> = ended;
             self.transfers = others;
             self.complete.extend(ended.iter().map(|transfer| (due.tick(), transfer.link, transfer.id)));
             self.pass(due);

@@ -10,7 +10,7 @@
 //! What goes over is the bytes to go, at the point where the clock stands; no byte is moved.
 
 use super::forest::Forest;
-use super::{LinkId, Network, Phase, Transfer};
+use super::{LinkId, Network, Transfer, TransferPhase};
 use crate::units::BytesPerSec;
 
 /// Who computes the rates; the transfers in flight are with that one alone.
@@ -64,7 +64,7 @@ impl Network {
             Vec::new()
         } else {
             let slots = self.transfers.iter().zip(0..);
-            slots.filter(|(transfer, _)| transfer.phase == Phase::InFlight).map(|(_, slot)| slot).collect()
+            slots.filter(|(transfer, _)| transfer.phase == TransferPhase::InFlight).map(|(_, slot)| slot).collect()
         };
         in_flight.into_iter()
     }

@@ -54,14 +54,14 @@ pub enum UnitError {
 }
 
 /// One kind of quantity: its words, and its units with their size in the base unit.
-struct Kind {
+struct QuantityKind {
     quantity: &'static str,
     example: &'static str,
     units_text: &'static str,
     units: &'static [(&'static str, f64)],
 }
 
-const DURATION: Kind = Kind {
+const DURATION: QuantityKind = QuantityKind {
     quantity: "a duration",
     example: "90s",
     units_text: "ns, us, ms, s, m, h or d",
@@ -79,7 +79,7 @@ const DURATION: Kind = Kind {
     ],
 };
 
-const BYTES: Kind = Kind {
+const BYTES: QuantityKind = QuantityKind {
     quantity: "an amount of data",
     example: "200 MiB",
     units_text: "B, kB, MB, GB, TB, KiB, MiB, GiB or TiB",
@@ -97,7 +97,7 @@ const BYTES: Kind = Kind {
     ],
 };
 
-const RATE: Kind = Kind {
+const RATE: QuantityKind = QuantityKind {
     quantity: "a rate of data",
     example: "10 Gbit/s",
     units_text: "bit/s, kbit/s, Mbit/s, Gbit/s, Tbit/s (or Mbps, Gbps, …), B/s, kB/s, MB/s, GB/s, KiB/s, MiB/s or GiB/s",
@@ -122,14 +122,14 @@ const RATE: Kind = Kind {
     ],
 };
 
-const PER_SECOND: Kind = Kind {
+const PER_SECOND: QuantityKind = QuantityKind {
     quantity: "a rate",
     example: "1000/s",
     units_text: "/s, /min or /h",
     units: &[("/s", 1.0), ("/min", 1.0 / 60.0), ("/h", 1.0 / 3600.0)],
 };
 
-const SHARE: Kind = Kind { quantity: "a share", example: "3%", units_text: "%", units: &[("%", 0.01)] };
+const SHARE: QuantityKind = QuantityKind { quantity: "a share", example: "3%", units_text: "%", units: &[("%", 0.01)] };
 
 /// Splits the leading decimal number off `text`. `None` when there is none.
 fn split_number(text: &str) -> Option<(f64, &str)> {
@@ -142,7 +142,7 @@ fn split_number(text: &str) -> Option<(f64, &str)> {
     Some((number, text[end..].trim_start()))
 }
 
-impl Kind {
+impl QuantityKind {
     fn not_a_number(&self, value: &str) -> UnitError {
         UnitError::NotANumber { value: value.to_owned(), quantity: self.quantity, example: self.example }
     }

@@ -20,10 +20,10 @@
 //!
 //! Why do flips end? Pinning a class below the level of its owner raises that level, and so does letting go of one
 //! above it; a level that only rises passes each class once. Rounding could break that only within its own error,
-//! and the margin of the comparison widens when flips do not end (see `flips`).
+//! and the margin of the comparison widens when flips do not end (see `rebalance`).
 
-mod climb;
-mod flips;
+mod propagate;
+mod rebalance;
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -42,7 +42,7 @@ const MARGIN: f64 = 1e-12;
 const CLOCK_MAX: f64 = (1u64 << 36) as f64;
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Kind {
+enum NodeKind {
     Link,
     Class,
     /// A class that is not in use.
@@ -50,12 +50,12 @@ enum Kind {
 }
 
 #[derive(Clone, Debug)]
-struct Node {
-    kind: Kind,
+struct ForestNode {
+    kind: NodeKind,
     /// Has a clock of its own: roots, pinned classes, and links that carry nothing (whose clock stands still).
     owner: bool,
-    /// To be looked at by `settle`.
-    unsettled: bool,
+    /// To be looked at by `rebalance`.
+    unbalanced: bool,
     /// A link's class, a class's link. None for roots and for links that carry nothing.
     parent: u32,
     /// The slot in the parent's tree.
@@ -74,7 +74,7 @@ struct Node {
 #[derive(Debug, Default)]
 pub(super) struct Forest {
     now: Instant,
-    nodes: Vec<Node>,
+    nodes: Vec<ForestNode>,
     /// Children by node.
     trees: Vec<Tree>,
     /// Transfers by node, by tag: on a link those without a cap, on a class those whose cap is its level.
@@ -89,7 +89,7 @@ pub(super) struct Forest {
     /// The class of a link with a level (its bits). For lookup only, never iterated.
     classes: HashMap<(u32, u64), u32, BuildHasherDefault<Mix>>,
     free_classes: Vec<u32>,
-    unsettled: Vec<u32>,
+    unbalanced: Vec<u32>,
     /// Reused by `complete`.
     touched: Vec<u32>,
     /// Nodes visited so far, flips counted as visits: what an event costs.
@@ -100,10 +100,10 @@ pub(super) struct Forest {
 impl Forest {
     /// Adds a link below `above`, or a root. Returns its node.
     pub(super) fn add_link(&mut self, above: Option<u32>, capacity: f64) -> u32 {
-        self.add_node(Node {
-            kind: Kind::Link,
+        self.add_node(ForestNode {
+            kind: NodeKind::Link,
             owner: true,
-            unsettled: false,
+            unbalanced: false,
             parent: NONE,
             slot: NONE,
             above: above.unwrap_or(NONE),
@@ -116,7 +116,7 @@ impl Forest {
         })
     }
 
-    fn add_node(&mut self, node: Node) -> u32 {
+    fn add_node(&mut self, node: ForestNode) -> u32 {
         let id = u32::try_from(self.nodes.len()).expect("fewer than 2^32 links and classes");
         self.nodes.push(node);
         self.trees.push(Tree::default());
@@ -125,11 +125,11 @@ impl Forest {
         id
     }
 
-    fn node(&self, id: u32) -> &Node {
+    fn node(&self, id: u32) -> &ForestNode {
         &self.nodes[id as usize]
     }
 
-    fn node_mut(&mut self, id: u32) -> &mut Node {
+    fn node_mut(&mut self, id: u32) -> &mut ForestNode {
         &mut self.nodes[id as usize]
     }
 
@@ -147,7 +147,7 @@ impl Forest {
     }
 
     /// The node whose clock governs `id`.
-    fn owner(&self, mut id: u32) -> &Node {
+    fn owner(&self, mut id: u32) -> &ForestNode {
         while !self.node(id).owner {
             id = self.node(id).parent;
         }
@@ -237,8 +237,8 @@ impl Forest {
 
     pub(super) fn set_capacity(&mut self, link: u32, capacity: f64) {
         self.node_mut(link).capacity = capacity;
-        self.climb(link);
-        self.settle();
+        self.propagate(link);
+        self.rebalance();
     }
 
     /// Starts `transfer`, a number not in use, of `size` bytes on `link`, with a cap or an infinite one.
@@ -255,14 +255,14 @@ impl Forest {
         }
         self.transfer_node[index] = node;
         heap::push(&mut self.heaps[node as usize], tag, transfer, &mut self.transfer_at);
-        self.climb(node);
-        self.settle();
+        self.propagate(node);
+        self.rebalance();
     }
 
     pub(super) fn remove(&mut self, transfer: u32) {
         let node = self.take_out(transfer);
-        self.climb(node);
-        self.settle();
+        self.propagate(node);
+        self.rebalance();
     }
 
     /// Moves to where the next transfer ends, ends all that end there, and appends them to `ended`.
@@ -272,7 +272,7 @@ impl Forest {
         let first = ended.len();
         while let Some(&Keyed { item: owner, .. }) = self.queue.first().filter(|next| now.coincides_with(next.key)) {
             heap::remove(&mut self.queue, 0, &mut self.queue_at);
-            self.mark_unsettled(owner);
+            self.mark_unbalanced(owner);
             let due = self.owner_clock(owner) + self.node(owner).rate * (SLACK_NANOS * 1e-9);
             self.collect_due(owner, due, ended);
         }
@@ -285,10 +285,10 @@ impl Forest {
             }
         }
         for node in touched.drain(..) {
-            self.climb(node);
+            self.propagate(node);
         }
         self.touched = touched;
-        self.settle();
+        self.rebalance();
     }
 
     /// Takes a transfer out of its heap and returns the node to climb from.
@@ -317,7 +317,7 @@ impl Forest {
             let reading = self.clock(at);
             if reading > CLOCK_MAX {
                 self.set_back(at, reading);
-                self.climb(at);
+                self.propagate(at);
             }
             let node = self.node(at);
             // A link that carries nothing is in no class yet.

@@ -10,13 +10,13 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 
-use super::{Flight, Link, Mesh, NONE, Phase, Step};
+use super::{Flight, FlightPhase, Mesh, MeshLink, NONE, PathStep};
 use crate::flow::heap::{self, NOWHERE};
 
 /// What ends this close to another, as `Flight::about` reckons, is looked at exactly.
 pub(super) const NEAR_NANOS: f64 = 4096.0;
 
-impl Link {
+impl MeshLink {
     fn level(&self) -> f64 {
         // Adding 0 makes a negative zero positive, so that the bits can serve as a key.
         (self.capacity - self.used).max(0.0) / f64::from(self.rising) + 0.0
@@ -58,10 +58,10 @@ impl Mesh {
         while let Some(&link) = found.get(at) {
             for hop in &hops[link as usize] {
                 let flight = &mut flights[hop.transfer as usize];
-                if flight.phase == Phase::Rising {
+                if flight.phase == FlightPhase::Rising {
                     continue;
                 }
-                flight.phase = Phase::Rising;
+                flight.phase = FlightPhase::Rising;
                 members.push(hop.transfer);
                 for step in &steps[hop.transfer as usize * *stride..][..flight.steps as usize] {
                     let link = &mut links[step.link as usize];
@@ -95,14 +95,14 @@ impl Mesh {
         let mut caps = BinaryHeap::from(std::mem::take(capped));
         let mut heap = BinaryHeap::from(std::mem::take(levels));
         let rising = Cell::new(members.len());
-        let mut stop = |transfer: u32, rate: f64, links: &mut [Link]| {
+        let mut stop = |transfer: u32, rate: f64, links: &mut [MeshLink]| {
             let flight: &mut Flight = &mut flights[transfer as usize];
-            if flight.phase != Phase::Rising {
+            if flight.phase != FlightPhase::Rising {
                 return;
             }
-            (flight.phase, flight.fair) = (Phase::Known, rate);
+            (flight.phase, flight.fair) = (FlightPhase::Known, rate);
             rising.set(rising.get() - 1);
-            for &Step { link, .. } in &steps[transfer as usize * *stride..][..flight.steps as usize] {
+            for &PathStep { link, .. } in &steps[transfer as usize * *stride..][..flight.steps as usize] {
                 let link = &mut links[link as usize];
                 link.used += rate;
                 link.rising -= 1;

@@ -21,7 +21,7 @@ use crate::flow::instant::Instant;
 const NONE: u32 = u32::MAX;
 
 #[derive(Clone, Debug)]
-struct Link {
+struct MeshLink {
     capacity: f64,
     /// What runs through it; while its component is filled, what those have whose rate is found.
     used: f64,
@@ -43,13 +43,13 @@ struct Hop {
 
 /// A link of a transfer's path, and the transfer's place in that link's list.
 #[derive(Clone, Copy, Debug)]
-struct Step {
+struct PathStep {
     link: u32,
     place: u32,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Phase {
+enum FlightPhase {
     /// Its rate is known, or it is not in flight.
     Known,
     /// Its component is being filled, and its rate still rises.
@@ -69,7 +69,7 @@ struct Flight {
     /// Its rate as filling finds it.
     fair: f64,
     steps: u32,
-    phase: Phase,
+    phase: FlightPhase,
 }
 
 impl Flight {
@@ -91,14 +91,14 @@ impl Flight {
 #[derive(Debug, Default)]
 pub(super) struct Mesh {
     now: Instant,
-    links: Vec<Link>,
+    links: Vec<MeshLink>,
     /// No link can carry more, nor ever could.
     fastest: f64,
     /// The transfers on each link, in no order that means anything.
     hops: Vec<Vec<Hop>>,
     flights: Vec<Flight>,
     /// Paths by transfer, `stride` places for each.
-    steps: Vec<Step>,
+    steps: Vec<PathStep>,
     stride: usize,
     /// Links whose components must be filled anew.
     marked: Vec<u32>,
@@ -122,7 +122,7 @@ impl Mesh {
     /// Adds a link; links are numbered from zero.
     pub(super) fn add_link(&mut self, capacity: f64) {
         self.fastest = self.fastest.max(capacity);
-        self.links.push(Link { capacity, used: 0.0, rising: 0, component: NONE, marked: false, found: false });
+        self.links.push(MeshLink { capacity, used: 0.0, rising: 0, component: NONE, marked: false, found: false });
         self.hops.push(Vec::new());
     }
 
@@ -165,11 +165,11 @@ impl Mesh {
             cap,
             fair: 0.0,
             steps: 0,
-            phase: Phase::Known,
+            phase: FlightPhase::Known,
         };
         if self.flights.len() <= index {
             self.flights.resize(index + 1, idle.clone());
-            self.steps.resize(self.flights.len() * self.stride, Step { link: NONE, place: NONE });
+            self.steps.resize(self.flights.len() * self.stride, PathStep { link: NONE, place: NONE });
         }
         self.flights[index] = idle;
         for link in links {
@@ -178,7 +178,7 @@ impl Mesh {
                 self.widen();
             }
             let hops = &mut self.hops[link as usize];
-            self.steps[index * self.stride + step as usize] = Step { link, place: hops.len() as u32 };
+            self.steps[index * self.stride + step as usize] = PathStep { link, place: hops.len() as u32 };
             hops.push(Hop { transfer, step });
             self.flights[index].steps += 1;
             self.mark(link);
@@ -188,7 +188,7 @@ impl Mesh {
     /// Makes room for longer paths.
     fn widen(&mut self) {
         let (old, new) = (self.stride, (2 * self.stride).max(4));
-        let mut steps = vec![Step { link: NONE, place: NONE }; self.flights.len() * new];
+        let mut steps = vec![PathStep { link: NONE, place: NONE }; self.flights.len() * new];
         for transfer in 0..self.flights.len() {
             steps[transfer * new..][..old].copy_from_slice(&self.steps[transfer * old..][..old]);
         }
@@ -199,7 +199,7 @@ impl Mesh {
     pub(super) fn remove(&mut self, transfer: u32) {
         let first = transfer as usize * self.stride;
         for at in first..first + self.flights[transfer as usize].steps as usize {
-            let Step { link, place } = self.steps[at];
+            let PathStep { link, place } = self.steps[at];
             let hops = &mut self.hops[link as usize];
             hops.swap_remove(place as usize);
             if let Some(moved) = hops.get(place as usize) {
@@ -283,7 +283,7 @@ impl Mesh {
     /// Marks a link, and gives up its component.
     fn mark(&mut self, link: u32) {
         self.quiet = false;
-        let Link { component, ref mut marked, .. } = self.links[link as usize];
+        let MeshLink { component, ref mut marked, .. } = self.links[link as usize];
         if *marked {
             return;
         }

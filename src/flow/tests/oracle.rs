@@ -11,7 +11,7 @@ use crate::flow::naive::NaiveNetwork;
 use crate::flow::{LinkId, TransferId};
 
 /// What both solvers can do.
-trait Solver {
+trait NetworkUnderTest {
     fn add_link(&mut self, parent: Option<LinkId>, capacity: BytesPerSec) -> LinkId;
     fn set_capacity(&mut self, now: SimTime, link: LinkId, capacity: BytesPerSec);
     fn start(&mut self, now: SimTime, link: LinkId, size: Bytes, cap: Option<BytesPerSec>) -> TransferId;
@@ -27,7 +27,7 @@ trait Solver {
 
 macro_rules! forward {
     ($network:ty { $($check:item)? }) => {
-        impl Solver for $network {
+        impl NetworkUnderTest for $network {
             fn add_link(&mut self, parent: Option<LinkId>, capacity: BytesPerSec) -> LinkId {
                 self.add_link(parent, capacity)
             }
@@ -83,7 +83,7 @@ enum Route {
 }
 
 #[derive(Clone, Debug)]
-enum Step {
+enum ScriptStep {
     /// Layers of these sizes on one route, `parallel` at a time, each begun the instant one before it ends.
     Pull {
         route: Route,
@@ -106,12 +106,12 @@ struct Script {
     /// The link above (always an earlier one) and the capacity.
     links: Vec<(Option<usize>, f64)>,
     /// How long to wait before each step.
-    steps: Vec<(u64, Step)>,
+    steps: Vec<(u64, ScriptStep)>,
 }
 
 /// What became of one layer of one pull.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum End {
+enum LayerEnd {
     Complete { at: f64 },
     GivenUp { delivered: f64 },
 }
@@ -126,12 +126,12 @@ struct Run<S> {
     links: Vec<LinkId>,
     /// Of each pull: route, sizes, cap, and the next layer to begin.
     pulls: Vec<(Route, Vec<u64>, Option<f64>, usize)>,
-    ends: BTreeMap<Layer, End>,
+    ends: BTreeMap<Layer, LayerEnd>,
     /// Rates and throughputs after each step.
     samples: Vec<f64>,
 }
 
-impl<S: Solver> Run<S> {
+impl<S: NetworkUnderTest> Run<S> {
     fn begin_next_layer(&mut self, now: SimTime, pull: usize) {
         let (route, sizes, most, next) = &mut self.pulls[pull];
         if let Some(&size) = sizes.get(*next) {
@@ -158,7 +158,7 @@ impl<S: Solver> Run<S> {
             for id in &completed {
                 let layer = self.layer_of[id];
                 self.ledger.completed(bytes(self.pulls[layer.0].1[layer.1]));
-                self.ends.insert(layer, End::Complete { at: now.as_nanos() as f64 });
+                self.ends.insert(layer, LayerEnd::Complete { at: now.as_nanos() as f64 });
             }
             self.solver.check(now, &mut self.ledger);
             for id in completed.drain(..) {
@@ -168,15 +168,15 @@ impl<S: Solver> Run<S> {
         }
     }
 
-    fn step(&mut self, now: SimTime, step: &Step) {
+    fn step(&mut self, now: SimTime, step: &ScriptStep) {
         match step {
-            Step::Pull { route, layers, parallel, cap } => {
+            ScriptStep::Pull { route, layers, parallel, cap } => {
                 self.pulls.push((route.clone(), layers.clone(), *cap, 0));
                 for _ in 0..*parallel {
                     self.begin_next_layer(now, self.pulls.len() - 1);
                 }
             }
-            Step::GiveUp { pull } => {
+            ScriptStep::GiveUp { pull } => {
                 let Some(pull) = self.pulls.len().checked_sub(1).map(|last| pull % (last + 1)) else { return };
                 let ids: Vec<_> = self
                     .layer_of
@@ -189,10 +189,10 @@ impl<S: Solver> Run<S> {
                     self.ledger.delivered(delivered);
                     self.solver.check(now, &mut self.ledger);
                     self.layer_of.remove(&id);
-                    self.ends.insert(layer, End::GivenUp { delivered: delivered.get() as f64 });
+                    self.ends.insert(layer, LayerEnd::GivenUp { delivered: delivered.get() as f64 });
                 }
             }
-            Step::SetCapacity { link, capacity } => {
+            ScriptStep::SetCapacity { link, capacity } => {
                 self.solver.set_capacity(now, self.links[*link], rate(*capacity));
                 self.solver.check(now, &mut self.ledger);
             }
@@ -200,7 +200,7 @@ impl<S: Solver> Run<S> {
     }
 }
 
-fn run_script<S: Solver>(solver: S, script: &Script) -> Run<S> {
+fn run_script<S: NetworkUnderTest>(solver: S, script: &Script) -> Run<S> {
     let mut run = Run {
         solver,
         ledger: Ledger::new(),
@@ -262,13 +262,13 @@ fn route(links: usize, crossing: Crossing) -> impl Strategy<Value = Route> {
     ]
 }
 
-fn step(links: usize, crossing: Crossing) -> impl Strategy<Value = Step> {
+fn step(links: usize, crossing: Crossing) -> impl Strategy<Value = ScriptStep> {
     let layers = prop::collection::vec(size(), 1..6);
     prop_oneof![
         6 => (route(links, crossing), layers, 1usize..4, prop::option::of(amount()))
-            .prop_map(|(route, layers, parallel, cap)| Step::Pull { route, layers, parallel, cap }),
-        1 => (0usize..20).prop_map(|pull| Step::GiveUp { pull }),
-        2 => (0..links, capacity()).prop_map(|(link, capacity)| Step::SetCapacity { link, capacity }),
+            .prop_map(|(route, layers, parallel, cap)| ScriptStep::Pull { route, layers, parallel, cap }),
+        1 => (0usize..20).prop_map(|pull| ScriptStep::GiveUp { pull }),
+        2 => (0..links, capacity()).prop_map(|(link, capacity)| ScriptStep::SetCapacity { link, capacity }),
     ]
 }
 
@@ -316,8 +316,8 @@ fn differences<S, O>(one: &Run<S>, other: &Run<O>) -> Vec<String> {
     }
     for (layer, end) in &one.ends {
         let same = match (*end, other.ends[layer]) {
-            (End::Complete { at: one }, End::Complete { at: other }) => near(one, other, 1.0),
-            (End::GivenUp { delivered: one }, End::GivenUp { delivered: other }) => near(one, other, 1.0),
+            (LayerEnd::Complete { at: one }, LayerEnd::Complete { at: other }) => near(one, other, 1.0),
+            (LayerEnd::GivenUp { delivered: one }, LayerEnd::GivenUp { delivered: other }) => near(one, other, 1.0),
             _ => false,
         };
         if !same {
@@ -394,7 +394,7 @@ proptest! {
                     network.advance(next, &mut completed);
                 }
                 match step {
-                    Step::Pull { route, layers, cap, .. } => {
+                    ScriptStep::Pull { route, layers, cap, .. } => {
                         for &size in layers {
                             if step_through {
                                 let _ = (network.next_completion(), network.throughput(links[0]));
@@ -408,8 +408,8 @@ proptest! {
                             };
                         }
                     }
-                    Step::GiveUp { .. } => network.advance(now, &mut completed),
-                    Step::SetCapacity { link, capacity } => network.set_capacity(now, links[*link], rate(*capacity)),
+                    ScriptStep::GiveUp { .. } => network.advance(now, &mut completed),
+                    ScriptStep::SetCapacity { link, capacity } => network.set_capacity(now, links[*link], rate(*capacity)),
                 }
                 trace.extend(network.transfers().map(|transfer| (transfer.id.serial(), transfer.rate)));
             }

@@ -1,32 +1,32 @@
 //! Flips: classes whose state does not fit their level change it, until every one fits.
 
-use super::{Forest, Kind, MARGIN};
+use super::{Forest, MARGIN, NodeKind};
 use crate::flow::heap::{self, NOWHERE};
 use crate::flow::tree::Summary;
 
 impl Forest {
-    pub(super) fn mark_unsettled(&mut self, owner: u32) {
+    pub(super) fn mark_unbalanced(&mut self, owner: u32) {
         let node = &mut self.nodes[owner as usize];
-        if !node.unsettled {
-            node.unsettled = true;
-            self.unsettled.push(owner);
+        if !node.unbalanced {
+            node.unbalanced = true;
+            self.unbalanced.push(owner);
         }
     }
 
     fn is_live_owner(&self, id: u32) -> bool {
         let node = self.node(id);
-        node.owner && node.kind != Kind::Free
+        node.owner && node.kind != NodeKind::Free
     }
 
     /// Flips classes until every one fits, then says anew when the owners concerned are due.
     ///
     /// # Panics
     /// If flips do not end; they would have to contradict each other by a relative 10⁻³.
-    pub(super) fn settle(&mut self) {
+    pub(super) fn rebalance(&mut self) {
         let mut margin = MARGIN;
-        let mut flips_left = 64 + 8 * self.classes.len();
-        while let Some(owner) = self.unsettled.pop() {
-            self.node_mut(owner).unsettled = false;
+        let mut toggles_left = 64 + 8 * self.classes.len();
+        while let Some(owner) = self.unbalanced.pop() {
+            self.node_mut(owner).unbalanced = false;
             while self.is_live_owner(owner) {
                 let summary = self.trees[owner as usize].summary();
                 let level = self.node(owner).level;
@@ -38,14 +38,14 @@ impl Forest {
                     self.queue_anew(owner);
                     break;
                 };
-                self.flip(misfit);
-                flips_left -= 1;
-                if flips_left == 0 {
+                self.toggle(misfit);
+                toggles_left -= 1;
+                if toggles_left == 0 {
                     // A difference of two nearly equal sums can be less exact than the margin, and two classes then
                     // take turns. What is left is within the error of that difference.
                     margin *= 16.0;
-                    assert!(margin < 1e-3, "the fair shares below node {owner} do not settle");
-                    flips_left = 64 + 8 * self.classes.len();
+                    assert!(margin < 1e-3, "the fair shares below node {owner} do not rebalance");
+                    toggles_left = 64 + 8 * self.classes.len();
                 }
             }
         }
@@ -57,7 +57,7 @@ impl Forest {
         loop {
             at = self.trees[at as usize].find(&has);
             let node = self.node(at);
-            if node.kind == Kind::Class && node.owner == pinned {
+            if node.kind == NodeKind::Class && node.owner == pinned {
                 let own = Summary { lowest_following: node.level, highest_pinned: node.level, ..Summary::NOTHING };
                 if has(&own) {
                     return at;
@@ -66,7 +66,7 @@ impl Forest {
         }
     }
 
-    fn flip(&mut self, class: u32) {
+    fn toggle(&mut self, class: u32) {
         let reading = self.clock(class);
         let link_reading = self.clock(self.node(class).parent);
         let now = self.now;
@@ -77,7 +77,7 @@ impl Forest {
         } else {
             (node.owner, node.clock, node.since, node.rate) = (true, reading, now, node.level);
         }
-        self.climb(class);
+        self.propagate(class);
     }
 
     /// Says when the next transfer under `owner` ends.

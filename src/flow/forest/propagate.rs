@@ -1,17 +1,17 @@
 //! Climbing: one change, carried from its node towards the root until it makes no difference.
 
-use super::{CLOCK_MAX, Forest, Kind, MARGIN, NONE, Node};
+use super::{CLOCK_MAX, Forest, ForestNode, MARGIN, NONE, NodeKind};
 use crate::flow::heap::{self, NOWHERE};
 use crate::flow::instant::Instant;
 use crate::flow::tree::Summary;
 
 impl Forest {
     /// Brings everything above `id` up to date after a change in it, except for classes that must flip.
-    pub(super) fn climb(&mut self, id: u32) {
+    pub(super) fn propagate(&mut self, id: u32) {
         let mut link = match self.node(id).kind {
-            Kind::Free => return,
-            Kind::Link => id,
-            Kind::Class => {
+            NodeKind::Free => return,
+            NodeKind::Link => id,
+            NodeKind::Class => {
                 let link = self.node(id).parent;
                 if !self.refresh_class(id) {
                     return;
@@ -51,7 +51,7 @@ impl Forest {
         // A clock that nobody follows may as well read zero.
         (node.clock, node.since) = (if empty { 0.0 } else { reading }, now);
         (node.rate, node.level) = (rate, level);
-        self.mark_unsettled(root);
+        self.mark_unbalanced(root);
     }
 
     /// Brings the place of `link` in its class up to date, or changes its class. Returns whether the link above sees
@@ -135,7 +135,7 @@ impl Forest {
             }
         };
         if node.owner {
-            self.mark_unsettled(class);
+            self.mark_unbalanced(class);
         }
         self.trees[link as usize].set(slot, seen)
     }
@@ -148,12 +148,12 @@ impl Forest {
         }
         let governing = self.owner(link);
         // Only a first guess, which saves a flip.
-        let pinned = level < if governing.kind == Kind::Link { governing.level } else { governing.rate };
+        let pinned = level < if governing.kind == NodeKind::Link { governing.level } else { governing.rate };
         let class = self.free_classes.pop().unwrap_or_else(|| {
-            self.add_node(Node {
-                kind: Kind::Free,
+            self.add_node(ForestNode {
+                kind: NodeKind::Free,
                 owner: false,
-                unsettled: false,
+                unbalanced: false,
                 parent: NONE,
                 slot: NONE,
                 above: NONE,
@@ -167,7 +167,7 @@ impl Forest {
         let slot = self.trees[link as usize].insert(class);
         let now = self.now;
         let node = self.node_mut(class);
-        (node.kind, node.owner, node.parent, node.slot, node.level) = (Kind::Class, pinned, link, slot, level);
+        (node.kind, node.owner, node.parent, node.slot, node.level) = (NodeKind::Class, pinned, link, slot, level);
         (node.clock, node.rate, node.since) = if pinned { (reading, level, now) } else { (0.0, 0.0, now) };
         self.classes.insert((link, level.to_bits()), class);
         class
@@ -176,7 +176,7 @@ impl Forest {
     fn give_up(&mut self, class: u32) -> bool {
         let node = self.node_mut(class);
         let (link, slot, level) = (node.parent, node.slot, node.level);
-        (node.kind, node.owner, node.parent) = (Kind::Free, false, NONE);
+        (node.kind, node.owner, node.parent) = (NodeKind::Free, false, NONE);
         self.unqueue(class);
         self.classes.remove(&(link, level.to_bits()));
         self.free_classes.push(class);
