@@ -4,6 +4,7 @@
 //!
 //! | file | subject |
 //! |---|---|
+//! | `context` | a document while it is checked: problems at its values, and the documents it names |
 //! | `files` | the files of one experiment, each read once, with their hashes |
 //! | `tree` | text as a tree of values, each with its place |
 //! | `path` | a place in the structure: `fleet[0].downlink` |
@@ -12,6 +13,7 @@
 //! | `text_or` | fields that are a text or a map |
 //! | `yaml` | values as YAML text |
 
+pub(crate) mod context;
 pub(crate) mod files;
 pub(crate) mod path;
 pub(crate) mod problem;

@@ -27,6 +27,11 @@ impl Path {
         self.join(Step::Index(index))
     }
 
+    /// The way to `below`, which starts where this path ends.
+    pub(crate) fn then(&self, below: &Self) -> Self {
+        Self([self.0.as_slice(), &below.0].concat())
+    }
+
     fn join(&self, step: Step) -> Self {
         let mut steps = self.0.clone();
         steps.push(step);

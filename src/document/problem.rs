@@ -237,6 +237,14 @@ pub(crate) fn any_of(names: &[&str]) -> String {
     }
 }
 
+/// Names in words, at most eight of them: "`a`, `b` and 7 more".
+pub(crate) fn some_of(names: &[String]) -> String {
+    const MOST: usize = 8;
+    let shown: Vec<String> = names.iter().take(MOST).map(|name| format!("`{name}`")).collect();
+    let more = if names.len() > MOST { format!(" and {} more", names.len() - MOST) } else { String::new() };
+    shown.join(", ") + &more
+}
+
 /// Edits (insert, delete, replace) that turn one text into the other.
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();

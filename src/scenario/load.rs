@@ -11,6 +11,7 @@ use super::inventory::InventoryCluster;
 use super::precision::FEWEST_RUNS;
 use super::sweep::{self, Axis, MOST_VARIANTS, Point};
 use super::{Assertion, Experiment, Scenario, Strategy, Variant};
+use crate::document::context::Context;
 use crate::document::files::Files;
 use crate::document::path::Path;
 use crate::document::problem::{LoadError, Place, Problem, Source, any_of};
@@ -231,16 +232,16 @@ impl Loader {
 
     /// Runs checks over one reading and keeps what they find.
     fn check<T>(&mut self, reading: &Reading, checks: impl FnOnce(&mut Checker<'_>) -> T) -> T {
-        let mut checker = Checker {
+        let context = Context {
             files: &mut self.files,
             source: &self.source,
             tree: &reading.tree,
             struck: &reading.struck,
             problems: Vec::new(),
-            inventories: &mut self.inventories,
         };
+        let mut checker = Checker { context, inventories: &mut self.inventories };
         let result = checks(&mut checker);
-        let found = checker.problems;
+        let found = checker.context.problems;
         self.problems.extend(found);
         result
     }

@@ -6,26 +6,22 @@
 //! shows only once a sync has failed. Unknown fields are refused in place, and in the strategy and the back-off of a
 //! file.
 
-use std::sync::Arc;
-
 use serde::de::DeserializeOwned;
 
 use super::super::Strategy;
 use super::super::argo_cd::applications;
 use super::super::file_argo_cd::{ArgoCdFile, ArgoCdProposalFile};
 use super::{CheckedWorld, Checker};
+use crate::document::context::Document;
 use crate::document::path::Path;
-use crate::document::problem::{Place, Problem, Source};
-use crate::document::reader;
+use crate::document::problem::Problem;
 use crate::document::reader::{Kind, ReadError};
-use crate::document::tree::{self, Node};
 use crate::rollout::argo_cd::proposal::{ProposalError, ProposalFile, RollingUpdate};
 use crate::rollout::argo_cd::{ApplicationSetFile, ApplicationSetSpec, Automated, BackoffError, ConfigError, Waits};
 
 /// A file of the product, read.
 struct FromFile<T> {
-    source: Arc<Source>,
-    tree: Node,
+    document: Document,
     value: T,
 }
 
@@ -118,10 +114,7 @@ impl Checker<'_> {
         let in_place = field.strip_prefix("spec.").and_then(|field| Path::parse(field).ok());
         let is_here = field.starts_with("spec.strategy") && self.tree.get(&path.key("strategy")).is_some();
         match (file, in_place) {
-            (Some(file), _) if !is_here => {
-                let place = Place { source: Arc::clone(&file.source), span: file.tree.place(&there) };
-                Problem::at(place, field, message)
-            }
+            (Some(file), _) if !is_here => file.document.at(&there, message),
             (_, Some(field)) => {
                 let mut here = path.clone();
                 here.0.extend(field.0);
@@ -133,35 +126,9 @@ impl Checker<'_> {
 
     /// A file of the product, with errors at their places in it.
     fn product_file<T: DeserializeOwned>(&mut self, path: &Path, name: &str) -> Option<FromFile<T>> {
-        let source = self.file(name, path)?;
-        let tree = match tree::parse(&source) {
-            Ok(tree) => tree,
-            Err(problem) => {
-                self.problems.push(*problem);
-                return None;
-            }
-        };
-        // A reading gives up after many errors, and what a real file carries beside the strategy is one error each.
-        let mut rest = tree.clone();
-        let (mut value, mut errors) = (None, Vec::new());
-        while value.is_none() && errors.is_empty() {
-            let reading = reader::read::<T>(rest.clone());
-            let has_struck = reading.struck.iter().filter(|struck| rest.strike(struck)).count() > 0;
-            value = reading.value;
-            errors.extend(reading.errors.into_iter().filter(|error| !is_of_no_account(error)));
-            if !has_struck {
-                break;
-            }
-        }
-        for error in &errors {
-            let span = if error.is_of_key() { tree.key_place(&error.path) } else { tree.place(&error.path) };
-            let place = Place { source: Arc::clone(&source), span };
-            let problem = Problem::at(place, error.path.to_string(), error.message());
-            self.problems.push(problem.with_optional_help(error.help()));
-        }
-        // What is left of a wrong file would be judged by what is missing.
-        let value = value.filter(|_| errors.is_empty())?;
-        Some(FromFile { source, tree, value })
+        let document = self.document(name, path)?;
+        let value = self.read_from(&document, &Path::default(), |error| !is_of_no_account(error))?;
+        Some(FromFile { document, value })
     }
 }
 

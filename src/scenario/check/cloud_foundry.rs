@@ -3,25 +3,21 @@
 //! One thing that the product accepts is refused as well: another number of instances than the fleet has clusters,
 //! because an instance is a cluster here.
 
-use std::sync::Arc;
-
 use serde_json::{Map, Value, json};
 
 use super::super::cloud_foundry_file::{CloudFoundryFile, LimitsFile, QuotaFile, SupersededFile, UserFile};
 use super::super::{CloudFoundryDeployment, Strategy};
 use super::{CheckedWorld, Checker};
+use crate::document::context::Document;
 use crate::document::path::{Path, Step};
-use crate::document::problem::{Place, Problem, Source};
-use crate::document::reader;
-use crate::document::tree::{self, Node};
+use crate::document::problem::Problem;
 use crate::rollout::cloud_foundry::{DeploymentRequest, Limits, Quota, RequestError, Superseded};
 use crate::units::{SimDuration, SimTime};
 use crate::world::{NEW, ReleaseKind};
 
 /// A request's body from a file.
 struct FromFile {
-    source: Arc<Source>,
-    tree: Node,
+    document: Document,
     request: DeploymentRequest,
 }
 
@@ -138,38 +134,18 @@ impl Checker<'_> {
             (Some((key, _)), _) => self.at(&path.key(key), message),
             (None, Some(file)) => {
                 let there = Path::parse(field).unwrap_or_default();
-                let is_key = matches!(there.0.last(), Some(Step::Key(_))) && file.tree.get(&there).is_some();
-                let span = if is_key { file.tree.key_place(&there) } else { file.tree.place(&there) };
-                let place = Place { source: Arc::clone(&file.source), span };
-                Problem::at(place, there.to_string(), message)
+                let is_key = matches!(there.0.last(), Some(Step::Key(_))) && file.document.tree.get(&there).is_some();
+                if is_key { file.document.at_key(&there, message) } else { file.document.at(&there, message) }
             }
             (None, None) => self.at(path, message),
         }
     }
 
-    fn is_set(&self, path: &Path) -> bool {
-        self.tree.get(path).is_some()
-    }
-
     /// A body of `POST /v3/deployments`.
     fn deployment_file(&mut self, path: &Path, name: &str) -> Option<FromFile> {
-        let source = self.file(name, path)?;
-        let tree = match tree::parse(&source) {
-            Ok(tree) => tree,
-            Err(problem) => {
-                self.problems.push(*problem);
-                return None;
-            }
-        };
-        let reading = reader::read::<DeploymentRequest>(tree.clone());
-        for error in &reading.errors {
-            let span = if error.is_of_key() { tree.key_place(&error.path) } else { tree.place(&error.path) };
-            let place = Place { source: Arc::clone(&source), span };
-            let problem = Problem::at(place, error.path.to_string(), error.message());
-            self.problems.push(problem.with_optional_help(error.help()));
-        }
-        let request = reading.value.filter(|_| reading.errors.is_empty())?;
-        Some(FromFile { source, tree, request })
+        let document = self.document(name, path)?;
+        let request = self.read_from(&document, &Path::default(), |_| true)?;
+        Some(FromFile { document, request })
     }
 }
 

@@ -10,7 +10,7 @@ use super::super::quantity::{Percent, Rate};
 use super::super::spread::Spread;
 use super::Checker;
 use crate::document::path::Path;
-use crate::document::problem::Problem;
+use crate::document::problem::{Problem, some_of};
 use crate::rollout::label_selector::{CheckedSelector, LabelSelector, Labels};
 use crate::rollout::rancher_fleet::ClusterGroup;
 use crate::units::{BytesPerSec, Share};
@@ -331,12 +331,12 @@ pub(super) fn label_help(selector: &LabelSelector, clusters: &[&Labels]) -> Stri
             known.dedup();
             return match known.is_empty() {
                 true => "no cluster has any label".to_owned(),
-                false => format!("no cluster has the label `{key}`; there are {}", super::names(&known)),
+                false => format!("no cluster has the label `{key}`; there are {}", some_of(&known)),
             };
         }
         if asked.is_some_and(|asked| !values.contains(&asked.as_str())) {
             let values: Vec<String> = values.into_iter().map(str::to_owned).collect();
-            return format!("the label `{key}` has the values {}", super::names(&values));
+            return format!("the label `{key}` has the values {}", some_of(&values));
         }
     }
     "each of its parts matches some cluster, but no cluster matches all of them".to_owned()

@@ -5,17 +5,16 @@
 //! question than the one asked: a field that it does not know, an object of another kind, a placement that does not ask
 //! for all clusters (which ones are picked is not simulated), and approvals of which nobody says when they are given.
 
-use std::sync::Arc;
-
 use serde::de::DeserializeOwned;
 
 use super::super::Strategy;
 use super::super::kubefleet::{KubeFleetRollingFile, KubeFleetStagedFile, member_clusters};
 use super::{CheckedWorld, Checker};
+use crate::document::context::Document;
 use crate::document::path::Path;
-use crate::document::problem::{Place, Problem, Source, any_of};
-use crate::document::reader::{self, Kind, ReadError};
-use crate::document::tree::{self, Node, Value};
+use crate::document::problem::{Problem, any_of};
+use crate::document::reader::{Kind, ReadError};
+use crate::document::tree::{Node, Value};
 use crate::rollout::kubefleet::staged::{RunError, explain};
 use crate::rollout::kubefleet::{
     ClusterResourcePlacement, ClusterStagedUpdateStrategy, ConfigError, PlacementSpec, RollingUpdateConfig, Rules,
@@ -27,8 +26,7 @@ const REFUSED: &str = "KubeFleet refuses this too";
 
 /// An object that was read from a file of its own.
 struct FromFile<T> {
-    source: Arc<Source>,
-    tree: Node,
+    document: Document,
     object: T,
 }
 
@@ -170,9 +168,7 @@ impl Checker<'_> {
 
     /// A problem with a field of a strategy that is written in the experiment file.
     fn in_place(&self, path: &Path, field: &str, message: String) -> Problem {
-        let mut here = path.clone();
-        here.0.extend(Path::parse(field).unwrap_or_default().0);
-        self.at(&here, message)
+        self.at(&path.then(&Path::parse(field).unwrap_or_default()), message)
     }
 
     /// An object in a file of its own, of one of these kinds; without a kind it is taken for one. Unknown fields are
@@ -184,45 +180,27 @@ impl Checker<'_> {
         kinds: &[&str],
         counts: &str,
     ) -> Option<FromFile<T>> {
-        let source = self.file(name, path)?;
-        let tree = match tree::parse(&source) {
-            Ok(tree) => tree,
-            Err(problem) => {
-                self.problems.push(*problem);
-                return None;
-            }
-        };
-        let place = |at| Place { source: Arc::clone(&source), span: at };
-        if let Some(Node { value: Value::Text(kind), at, .. }) = tree.get(&Path::of("kind"))
+        let document = self.document(name, path)?;
+        let at = Path::of("kind");
+        if let Some(Node { value: Value::Text(kind), .. }) = document.tree.get(&at)
             && !kinds.contains(&kind.as_str())
         {
-            let problem = Problem::at(place(at.clone()), "kind", format!("`{kind}` is not what is wanted here"));
+            let problem = document.at(&at, format!("`{kind}` is not what is wanted here"));
             self.problems.push(problem.with_help(format!("give a file with a {}", any_of(kinds))));
             return None;
         }
-        let reading = reader::read::<T>(tree.clone());
         let counts = Path::parse(counts).unwrap_or_default();
         // Real objects carry much that decides nothing here.
         let is_wrong =
-            |error: &&ReadError| !matches!(error.kind, Kind::UnknownField { .. }) || error.path.starts_with(&counts);
-        let errors: Vec<&ReadError> = reading.errors.iter().filter(is_wrong).collect();
-        for error in &errors {
-            let span = if error.is_of_key() { tree.key_place(&error.path) } else { tree.place(&error.path) };
-            let problem = Problem::at(place(span), error.path.to_string(), error.message());
-            self.problems.push(problem.with_optional_help(error.help()));
-        }
-        if !errors.is_empty() {
-            return None;
-        }
-        Some(FromFile { source, tree, object: reading.value? })
+            |error: &ReadError| !matches!(error.kind, Kind::UnknownField { .. }) || error.path.starts_with(&counts);
+        let object = self.read_from(&document, &Path::default(), is_wrong)?;
+        Some(FromFile { document, object })
     }
 }
 
 impl<T> FromFile<T> {
     fn problem(&self, field: &str, message: String) -> Problem {
-        let path = Path::parse(field).unwrap_or_default();
-        let place = Place { source: Arc::clone(&self.source), span: self.tree.place(&path) };
-        Problem::at(place, path.to_string(), message)
+        self.document.at(&Path::parse(field).unwrap_or_default(), message)
     }
 }
 

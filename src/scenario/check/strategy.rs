@@ -4,23 +4,19 @@
 //! field it does not know, which it ignores, and a partition that no cluster is in, which it keeps as empty. Both are
 //! slips that would make the simulation answer another question than the one asked.
 
-use std::sync::Arc;
-
 use super::super::Strategy;
 use super::super::file::{RancherFleetFile, StrategyFile};
 use super::{CheckedWorld, Checker, fleet::label_help};
+use crate::document::context::Document;
 use crate::document::path::{Path, Step};
-use crate::document::problem::{Place, Problem, Source};
-use crate::document::reader;
-use crate::document::tree::{self, Node};
+use crate::document::problem::Problem;
 use crate::rollout::label_selector::Labels;
 use crate::rollout::rancher_fleet::{Cluster, Partitioning, RolloutStrategy, StrategyError};
 use crate::world::CountOrPercent;
 
 /// A strategy that was read from a fleet.yaml.
 struct FromFile {
-    source: Arc<Source>,
-    tree: Node,
+    document: Document,
     strategy: RolloutStrategy,
 }
 
@@ -125,16 +121,12 @@ impl Checker<'_> {
     /// A problem with a field of a rollout strategy: in place if it is set there, else in the fleet.yaml.
     fn fleet_problem(&self, path: &Path, file: Option<&FromFile>, field: &str, message: String) -> Problem {
         let field = Path::parse(field).unwrap_or_default();
-        let mut here = path.clone();
-        here.0.extend(field.0.iter().cloned());
+        let here = path.then(&field);
         let top = field.0.first().cloned();
         let set_here = |top: &Step| matches!(top, Step::Key(key) if self.tree.get(&path.key(key)).is_some());
         match file {
             Some(file) if !top.as_ref().is_some_and(set_here) => {
-                let mut there = Path::of("rolloutStrategy");
-                there.0.extend(field.0);
-                let place = Place { source: Arc::clone(&file.source), span: file.tree.place(&there) };
-                Problem::at(place, there.to_string(), message)
+                file.document.at(&Path::of("rolloutStrategy").then(&field), message)
             }
             _ => self.at(&here, message),
         }
@@ -142,27 +134,12 @@ impl Checker<'_> {
 
     /// The `rolloutStrategy` of a fleet.yaml; the rest of the file is not looked at.
     fn fleet_yaml(&mut self, path: &Path, name: &str) -> Option<FromFile> {
-        let source = self.file(name, path)?;
-        let tree = match tree::parse(&source) {
-            Ok(tree) => tree,
-            Err(problem) => {
-                self.problems.push(*problem);
-                return None;
-            }
-        };
+        let document = self.document(name, path)?;
         let base = Path::of("rolloutStrategy");
-        let Some(node) = tree.get(&base) else {
-            return Some(FromFile { source, tree, strategy: RolloutStrategy::default() });
+        let strategy = match document.tree.get(&base) {
+            Some(_) => self.read_from::<Option<RolloutStrategy>>(&document, &base, |_| true)?,
+            None => None,
         };
-        let reading = reader::read::<Option<RolloutStrategy>>(node.clone());
-        for error in &reading.errors {
-            let mut there = base.clone();
-            there.0.extend(error.path.0.iter().cloned());
-            let span = if error.is_of_key() { tree.key_place(&there) } else { tree.place(&there) };
-            let place = Place { source: Arc::clone(&source), span };
-            self.problems.push(Problem::at(place, there.to_string(), error.message()).with_optional_help(error.help()));
-        }
-        let strategy = reading.value?.unwrap_or_default();
-        Some(FromFile { source, tree, strategy })
+        Some(FromFile { document, strategy: strategy.unwrap_or_default() })
     }
 }

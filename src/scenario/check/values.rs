@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::super::spread::{Measured, Spread, ValuesFile};
 use super::Checker;
 use crate::document::path::Path;
-use crate::document::problem::{Place, Problem, Source};
+use crate::document::problem::{Place, Problem, Source, some_of};
 use crate::world::{Distribution, Quantity};
 
 /// More values than this make a run no truer, only larger.
@@ -69,14 +69,14 @@ fn read_values<Q: Measured>(source: &Arc<Source>, column: Option<&str>) -> Resul
         Some(column) => match names.iter().position(|name| name == column) {
             Some(index) => (index, column),
             None => {
-                let known = super::names(&names);
+                let known = some_of(&names);
                 return Err(Wrong::Column(format!("the file has no column `{column}`"), format!("it has {known}")));
             }
         },
         None if names.len() == 1 => (0, names[0].as_str()),
         None => {
             let message = format!("the file has {} columns", names.len());
-            return Err(Wrong::Column(message, format!("add `column:` with one of {}", super::names(&names))));
+            return Err(Wrong::Column(message, format!("add `column:` with one of {}", some_of(&names))));
         }
     };
     let ends_in = |unit: &str| name == unit || name.strip_suffix(unit).is_some_and(|rest| rest.ends_with(['_', ' ']));
@@ -99,7 +99,7 @@ fn read_values<Q: Measured>(source: &Arc<Source>, column: Option<&str>) -> Resul
                 let units: Vec<String> = Q::COLUMN_UNITS.iter().map(|(end, _)| (*end).to_owned()).collect();
                 let help = format!(
                     "write values with units, or let the name of the column `{name}` end in one of {}",
-                    super::names(&units)
+                    some_of(&units)
                 );
                 let byte = record.position().map_or(0, csv::Position::byte);
                 return Err(Wrong::Cell(Box::new(at(byte, message).with_help(help))));

@@ -1,0 +1,159 @@
+//! A document while it is checked: problems at the places of its values, and the files that it names.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::de::DeserializeOwned;
+
+use super::files::Files;
+use super::path::Path;
+use super::problem::{Place, Problem, Source, nearest, some_of};
+use super::reader::{self, ReadError};
+use super::tree::{self, Node};
+
+/// One reading of a document, and the problems found in it so far.
+pub(crate) struct Context<'a> {
+    pub(crate) files: &'a mut Files,
+    pub(crate) source: &'a Arc<Source>,
+    pub(crate) tree: &'a Node,
+    /// Values that were already reported and left out of the reading.
+    pub(crate) struck: &'a [Path],
+    pub(crate) problems: Vec<Problem>,
+}
+
+impl Context<'_> {
+    /// A problem at a value of the document.
+    pub(crate) fn at(&self, path: &Path, message: impl Into<String>) -> Problem {
+        let place = Place { source: Arc::clone(self.source), span: self.tree.place(path) };
+        Problem::at(place, path.to_string(), message)
+    }
+
+    pub(crate) fn report(&mut self, path: &Path, message: impl Into<String>, help: &str) {
+        let problem = self.at(path, message).with_help(help);
+        self.problems.push(problem);
+    }
+
+    /// Whether the document has a value at `path`.
+    pub(crate) fn is_set(&self, path: &Path) -> bool {
+        self.tree.get(path).is_some()
+    }
+
+    /// Whether nothing at or below `path` was left out. If something was, a missing value there is not an error.
+    pub(crate) fn is_untouched(&self, path: &Path) -> bool {
+        !self.struck.iter().any(|struck| struck.starts_with(path) || path.starts_with(struck))
+    }
+
+    /// Whether no entry of the list at `list` was left out, whatever happened inside its entries.
+    pub(crate) fn is_whole(&self, list: &Path) -> bool {
+        let is_entry = |struck: &Path| struck.starts_with(list) && struck.0.len() <= list.0.len() + 1;
+        !self.struck.iter().any(|struck| list.starts_with(struck) || is_entry(struck))
+    }
+
+    /// The text of the file that the value at `path` names. A file that cannot be read is reported there.
+    pub(crate) fn file(&mut self, name: &str, path: &Path) -> Option<Arc<Source>> {
+        match self.files.read(name) {
+            Ok(source) => Some(source),
+            Err(message) => {
+                let problem = self
+                    .at(path, format!("cannot read `{name}`: {message}"))
+                    .with_help("paths are relative to the folder of the experiment file")
+                    .unreadable();
+                self.problems.push(problem);
+                None
+            }
+        }
+    }
+
+    /// The YAML or JSON document in the file that the value at `path` names. Errors are reported at their places in it.
+    pub(crate) fn document(&mut self, name: &str, path: &Path) -> Option<Document> {
+        let source = self.file(name, path)?;
+        match tree::parse(&source) {
+            Ok(tree) => Some(Document { source, tree }),
+            Err(problem) => {
+                self.problems.push(*problem);
+                None
+            }
+        }
+    }
+
+    /// Reads the value at `base` of another document. Errors that `counts` selects are reported at their places in it,
+    /// and the others ignored; `None` if any was reported. Paths handed to `counts` start at `base`.
+    pub(crate) fn read_from<T: DeserializeOwned>(
+        &mut self,
+        document: &Document,
+        base: &Path,
+        counts: impl Fn(&ReadError) -> bool,
+    ) -> Option<T> {
+        let mut rest = document.tree.get(base)?.clone();
+        let (mut value, mut errors) = (None, Vec::new());
+        // One reading gives up after many errors, and every ignored field of a long file is one.
+        while value.is_none() && errors.is_empty() {
+            let reading = reader::read::<T>(rest.clone());
+            let has_struck = reading.struck.iter().filter(|struck| rest.strike(struck)).count() > 0;
+            value = reading.value;
+            errors.extend(reading.errors.into_iter().filter(&counts));
+            if !has_struck {
+                break;
+            }
+        }
+        for error in &errors {
+            self.problems.push(document.read_problem(base, error));
+        }
+        // What is left of a wrong document would be judged by what is missing.
+        value.filter(|_| errors.is_empty())
+    }
+
+    /// The index of `name` among `known`, which are the names under `list`.
+    pub(crate) fn lookup(&mut self, path: &Path, name: &str, list: &Path, known: &[String]) -> Option<usize> {
+        let found = known.iter().position(|candidate| candidate == name);
+        if found.is_none() && self.is_whole(list) {
+            let help = match nearest(name, known.iter().map(String::as_str)) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None if known.is_empty() => format!("`{list}` has no entries"),
+                None => format!("`{list}` has {}", some_of(known)),
+            };
+            self.report(path, format!("there is no `{name}` in `{list}`"), &help);
+        }
+        found
+    }
+
+    /// Reports the second of two equal names of a list.
+    pub(crate) fn unique<'n>(&mut self, list: &Path, named: impl IntoIterator<Item = (usize, &'n str)>) {
+        let mut seen = BTreeMap::new();
+        for (index, name) in named {
+            if let Some(first) = seen.insert(name, index) {
+                let path = list.index(index).key("name");
+                let message = format!("`{name}` is the name of `{list}[{first}]` already");
+                self.report(&path, message, "give each its own name");
+            }
+        }
+    }
+}
+
+/// A document in a file of its own.
+#[derive(Debug)]
+pub(crate) struct Document {
+    source: Arc<Source>,
+    pub(crate) tree: Node,
+}
+
+impl Document {
+    /// A problem at a value of the document.
+    pub(crate) fn at(&self, path: &Path, message: impl Into<String>) -> Problem {
+        self.problem(path, false, message)
+    }
+
+    /// A problem at a key of the document.
+    pub(crate) fn at_key(&self, path: &Path, message: impl Into<String>) -> Problem {
+        self.problem(path, true, message)
+    }
+
+    fn read_problem(&self, base: &Path, error: &ReadError) -> Problem {
+        self.problem(&base.then(&error.path), error.is_of_key(), error.message()).with_optional_help(error.help())
+    }
+
+    fn problem(&self, path: &Path, is_key: bool, message: impl Into<String>) -> Problem {
+        let span = if is_key { self.tree.key_place(path) } else { self.tree.place(path) };
+        Problem::at(Place { source: Arc::clone(&self.source), span }, path.to_string(), message)
+    }
+}
