@@ -1,0 +1,150 @@
+//! The structure of the library: which module may import which, no circles inside a module, one name for one type.
+//!
+//! The picture in `src/lib.rs` cannot drift from the code. Every `use` and every `crate::…`, `self::…` and `super::…` path
+//! outside tests is read. What a module may import is the table below; a new arrow goes there with its reason, after the
+//! placement was questioned. `.ci/house.py` prints the same numbers for any commit.
+
+mod source;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+use source::{SourceFile, all_files, arrows_inside_rooms, circles};
+
+/// Module, what it may import of ours, and what else must not be seen in it.
+const TABLE: &[(&str, &[&str], &[&str])] = &[
+    ("units", &[], &["rand", "std::fs", "std::time"]),
+    ("stats", &["units"], &["rand", "std::fs", "std::time"]),
+    ("engine", &["units"], &["std::fs", "std::time"]),
+    ("flow", &["units"], &["rand", "std::fs", "std::time"]),
+    ("rollout", &["units"], &["rand", "rayon", "std::fs", "std::io", "std::time", "std::env"]),
+    ("document", &[], &["rand"]),
+    ("world", &["units", "engine", "flow", "rollout"], &["std::fs", "std::time"]),
+    // The names and units of measures, which an experiment's assertions are stated in, are defined once, in `results`.
+    ("scenario", &["units", "document", "rollout", "world", "results"], &["rand"]),
+    ("results", &["units", "stats", "rollout"], &["rand"]),
+    ("sim", &["units", "engine", "flow", "world", "rollout", "scenario", "results"], &["std::fs", "std::time"]),
+    ("study", &["sim", "scenario", "results", "stats", "units"], &["std::fs", "std::time"]),
+    ("report", &["results", "stats", "units"], &["rand"]),
+];
+
+/// The products' folders: the world knows of none of them, only of the ids in `rollout`.
+const PRODUCTS: &[&str] = &["rancher_fleet", "argo_cd", "kubefleet", "cloud_foundry", "baseline"];
+
+/// Modules whose files still import each other in circles: how many files at most, and why. A module without circles
+/// has no row.
+const CIRCLES: &[(&str, usize, &str)] = &[
+    ("report", 8, "labels and panel, data, names and swept settings, and the sentences of the page are being parted"),
+    ("results", 5, "tables, their spread and the timeline know each other, and so do provenance and its errors"),
+    ("rollout", 4, "the documented rules call the shipped pass, and Rancher Fleet's view its own status"),
+    ("stats", 2, "bootstrap and interval know each other"),
+    ("units", 3, "a quantity's text and the quantity know each other"),
+    ("world", 23, "layers are being taken out of the world one by one"),
+];
+
+/// How many type names may be defined more than once.
+const REPEATED_TYPE_NAMES: usize = 68;
+
+fn files_of(room: &str) -> impl Iterator<Item = &'static SourceFile> {
+    all_files().iter().filter(move |file| file.room() == room)
+}
+
+/// The modules that a file imports.
+fn modules(file: &SourceFile) -> BTreeSet<String> {
+    file.imports().into_iter().filter_map(|path| path.into_iter().next()).collect()
+}
+
+#[test]
+fn every_module_imports_only_what_its_ring_allows() {
+    let mut problems = Vec::new();
+    for (module, allowed, forbidden) in TABLE {
+        assert!(files_of(module).next().is_some(), "{module} has source files");
+        for file in files_of(module) {
+            let SourceFile { path, code } = file;
+            for import in modules(file) {
+                if import != *module && !allowed.contains(&import.as_str()) {
+                    problems.push(format!("{path} imports {import}; {module} may import {allowed:?}"));
+                }
+            }
+            for word in *forbidden {
+                let prefix = format!("{word}::");
+                if code.match_indices(&prefix).any(|(at, _)| !code[..at].ends_with(|c: char| c.is_alphanumeric())) {
+                    problems.push(format!("{path} uses {word}, which {module} must not know"));
+                }
+            }
+        }
+    }
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
+}
+
+#[test]
+fn the_world_knows_no_product() {
+    for file in files_of("world") {
+        for product in PRODUCTS {
+            assert!(!file.code.contains(product), "{} names {product}", file.path);
+        }
+    }
+}
+
+#[test]
+fn files_of_a_module_do_not_import_each_other_in_circles() {
+    let arrows = arrows_inside_rooms(all_files());
+    let mut found: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    let mut sizes: BTreeMap<&str, usize> = BTreeMap::new();
+    for circle in circles(&arrows) {
+        let first = circle.first().expect("a circle has files");
+        let room = first.split('/').next().expect("a split has a first part");
+        *sizes.entry(room).or_default() += circle.len();
+        let inside = |file: &&str| {
+            let targets: Vec<&str> = arrows[file].intersection(&circle).copied().collect();
+            format!("  {file} imports {}", targets.join(", "))
+        };
+        found.entry(room).or_default().extend(circle.iter().map(inside));
+    }
+    for (room, size) in &sizes {
+        let allowed = CIRCLES.iter().find(|(module, ..)| module == room).map_or(0, |(_, files, _)| *files);
+        let lines = found[room].join("\n");
+        assert!(*size <= allowed, "{size} files of {room} are in import circles, {allowed} may be:\n{lines}");
+    }
+    for (module, ..) in CIRCLES {
+        assert!(sizes.contains_key(module), "{module} has no circles any more: remove its row from `CIRCLES`");
+    }
+}
+
+#[test]
+fn one_name_means_one_type() {
+    let mut places: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for file in all_files() {
+        for name in file.types() {
+            places.entry(name).or_default().push(&file.path);
+        }
+    }
+    places.retain(|_, files| files.len() > 1);
+    let lines: Vec<String> = places.iter().map(|(name, files)| format!("  {name}: {}", files.join(", "))).collect();
+    let count = lines.len();
+    let lines = lines.join("\n");
+    assert!(
+        count <= REPEATED_TYPE_NAMES,
+        "{count} type names are defined more than once, {REPEATED_TYPE_NAMES} may be:\n{lines}"
+    );
+}
+
+#[test]
+fn every_module_of_the_library_has_its_row() {
+    let lib = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/lib.rs")).expect("the library's root");
+    let modules: Vec<&str> = lib.lines().filter_map(|line| line.strip_prefix("pub mod ")?.strip_suffix(';')).collect();
+    let rows: Vec<&str> = TABLE.iter().map(|(module, ..)| *module).collect();
+    for module in &modules {
+        assert!(rows.contains(module), "{module} is not in the table");
+    }
+    assert_eq!(modules.len(), rows.len(), "the table has no row without a module");
+}
+
+#[test]
+fn the_program_uses_the_public_library_alone() {
+    for file in files_of("cli") {
+        let inner: Vec<String> = modules(file).into_iter().filter(|name| name != "cli").collect();
+        assert!(inner.is_empty(), "{} imports {inner:?} from inside", file.path);
+    }
+}
