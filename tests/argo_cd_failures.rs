@@ -3,7 +3,7 @@
 //! In all of them a sync takes 1 s in a cluster that answers, and news take 1 s, so that no operation begins in the
 //! second of its promotion (Argo CD would not count it). Passes and comparisons take some hundred milliseconds.
 
-use fleetsim::results::{ClusterRow, Outcome, RunRecord};
+use fleetsim::results::{ClusterRow, RunOutcome, RunRecord};
 use fleetsim::scenario::{Overrides, load};
 use fleetsim::sim;
 
@@ -74,7 +74,7 @@ fn an_offline_canary_fails_after_six_attempts_and_again_six_and_holds_its_step()
     let record = Story::new("{offline: {share: 40%}}").play();
     let lost = offline(&record, "step 1").len();
     assert!((1..10).contains(&lost), "{lost}: some canaries are offline, not all");
-    assert_eq!(record.run.outcome, Outcome::Stalled);
+    assert_eq!(record.run.outcome, RunOutcome::Stalled);
     let held = &record.run.held_by;
     assert!(held.starts_with("rollingSync.steps: step 1 is complete when all of it is Healthy; not yet: "), "{held}");
     // Its cluster's state is what it was before the release; only the operation tells.
@@ -92,7 +92,7 @@ fn an_offline_canary_fails_after_six_attempts_and_again_six_and_holds_its_step()
 #[test]
 fn a_cluster_that_returns_between_two_attempts_is_synced_by_the_next() {
     let record = Story::new("{offline: {share: 40%, return: 50 s}}").play();
-    assert_eq!(record.run.outcome, Outcome::Complete, "{}", record.run.held_by);
+    assert_eq!(record.run.outcome, RunOutcome::Complete, "{}", record.run.held_by);
     let canaries = offline(&record, "step 1");
     assert!(!canaries.is_empty(), "else nothing is shown");
     for canary in canaries {
@@ -109,7 +109,7 @@ fn a_cluster_that_returns_after_its_operation_failed_stays_unsynced() {
     for strategy in [STEPS, "autoSync: true"] {
         let story = Story { strategy: strategy.to_owned(), ..Story::new("{offline: {share: 40%, return: 20m}}") };
         let record = story.play();
-        assert_eq!(record.run.outcome, Outcome::Stalled, "{strategy}");
+        assert_eq!(record.run.outcome, RunOutcome::Stalled, "{strategy}");
         let held = &record.run.held_by;
         assert!(held.contains("OutOfSync, Healthy, operation Failed"), "{strategy}: {held}");
         let back = record.clusters.iter().filter(|row| row.offline && row.told_s.is_some());
@@ -142,7 +142,7 @@ fn a_sync_that_is_repeated_without_end_outlasts_an_outage() {
         let regional = "{regional: [{selector: {matchLabels: {env: canary}}, windows: [{from: 0 s, for: 20m}]}]}";
         let story = Story { strategy: "file: applicationset.yaml".to_owned(), set, ..Story::new(regional) };
         let record = story.play();
-        assert_eq!(record.run.outcome, Outcome::Complete, "at {} s: {}", record.run.end_s, record.run.held_by);
+        assert_eq!(record.run.outcome, RunOutcome::Complete, "at {} s: {}", record.run.end_s, record.run.held_by);
         for canary in record.clusters.iter().filter(|row| row.offline) {
             let span = canary.applied_s.expect("applied") - canary.told_s.expect("the first attempt");
             // Nine attempts of 30 s, and 10 + 20 + 40 + 80 + 160 + 4 · 180 s between them: the tenth finds the
@@ -177,7 +177,7 @@ fn only_the_backoff_that_is_set_decides_whether_an_outage_is_outlasted() {
         let held = &record.run.held_by;
         match expected {
             Ok(seconds) => {
-                assert_eq!(record.run.outcome, Outcome::Complete, "{backoff}: {held}");
+                assert_eq!(record.run.outcome, RunOutcome::Complete, "{backoff}: {held}");
                 for canary in record.clusters.iter().filter(|row| row.offline) {
                     let span = canary.applied_s.expect("applied") - canary.told_s.expect("the first attempt");
                     // Applying takes 1 s.
@@ -185,7 +185,7 @@ fn only_the_backoff_that_is_set_decides_whether_an_outage_is_outlasted() {
                 }
             }
             Err(seconds) => {
-                assert_eq!(record.run.outcome, Outcome::Stalled, "{backoff}");
+                assert_eq!(record.run.outcome, RunOutcome::Stalled, "{backoff}");
                 assert!(held.contains("operation Failed"), "{backoff}: {held}");
                 assert!(seconds < 301, "{backoff}: all attempts were during the outage");
                 assert_eq!(record.run.targets_done, 0, "{backoff}");
@@ -207,7 +207,7 @@ fn rows_that_no_pass_brings_up_to_date_are_no_life() {
         ..Story::new("{offline: {share: 100%}}")
     };
     let record = story.play();
-    assert_eq!(record.run.outcome, Outcome::Stalled, "{}", record.run.held_by);
+    assert_eq!(record.run.outcome, RunOutcome::Stalled, "{}", record.run.held_by);
     let held = &record.run.held_by;
     assert!(held.starts_with("rollingSync.steps: step 1 is complete when all of it is Healthy; not yet: "), "{held}");
     assert!(record.run.end_s < 120.0, "ends at {} s", record.run.end_s);
@@ -218,11 +218,11 @@ fn a_sync_that_is_repeated_without_end_waits_for_a_cluster_and_not_for_ever() {
     let endless =
         |faults| Story { strategy: "file: applicationset.yaml".to_owned(), set: ENDLESS, ..Story::new(faults) };
     let back = endless("{offline: {share: 40%, return: 20m}}").play();
-    assert_eq!(back.run.outcome, Outcome::Complete, "at {} s: {}", back.run.end_s, back.run.held_by);
+    assert_eq!(back.run.outcome, RunOutcome::Complete, "at {} s: {}", back.run.end_s, back.run.held_by);
     // The longest wait between two attempts is 180 s, and an attempt takes 30 s.
     assert!((1200.0..1200.0 + 240.0).contains(&back.run.end_s), "ends at {} s", back.run.end_s);
     let gone = endless("{offline: {share: 40%}}").play();
-    assert_eq!(gone.run.outcome, Outcome::Stalled, "attempts that must fail and the generator's timer are no life");
+    assert_eq!(gone.run.outcome, RunOutcome::Stalled, "attempts that must fail and the generator's timer are no life");
     assert!(gone.run.held_by.contains("operation Running"), "{}", gone.run.held_by);
 }
 
@@ -236,7 +236,7 @@ fn a_defective_release_shows_degraded_after_the_deadline_and_holds_its_step() {
         let record = Story { workload, ..Story::new("{defect: {share: 30%}}") }.play();
         let held = &record.run.held_by;
         // Crash loops go on for ever; pods that no probe lets be ready change nothing by it.
-        assert_eq!(record.run.outcome, Outcome::Stalled, "{workload}: {held}");
+        assert_eq!(record.run.outcome, RunOutcome::Stalled, "{workload}: {held}");
         let state = format!("Progressing, Synced, {health}, operation Succeeded");
         assert!(held.starts_with("rollingSync.steps: step 1") && held.contains(&state), "{workload}: {held}");
         // The sync, its pods and the news of it take some seconds more.
@@ -249,7 +249,7 @@ fn a_defective_release_shows_degraded_after_the_deadline_and_holds_its_step() {
 fn a_degraded_application_that_gets_ready_after_all_lets_the_rollout_go_on() {
     let slow = "{kind: Deployment, image: shop, start: 2m, readiness: {period: 10 s}, progressDeadline: 30 s}";
     let record = Story { workload: slow, ..Story::new("{}") }.play();
-    assert_eq!(record.run.outcome, Outcome::Complete, "{}", record.run.held_by);
+    assert_eq!(record.run.outcome, RunOutcome::Complete, "{}", record.run.held_by);
     let quick =
         Story { workload: "{kind: Deployment, image: shop, start: 2m, readiness: {period: 10 s}}", ..Story::new("{}") };
     let quick = quick.play();
@@ -261,7 +261,7 @@ fn a_degraded_application_that_gets_ready_after_all_lets_the_rollout_go_on() {
 fn a_commit_that_nobody_announces_is_found_by_the_periodic_refresh() {
     let story = Story { strategy: "{autoSync: true, release: commit}".to_owned(), ..Story::new("{}") };
     let record = story.play();
-    assert_eq!(record.run.outcome, Outcome::Complete, "{}", record.run.held_by);
+    assert_eq!(record.run.outcome, RunOutcome::Complete, "{}", record.run.held_by);
     let mut told: Vec<f64> = record.clusters.iter().map(|row| row.told_s.expect("told")).collect();
     told.sort_by(f64::total_cmp);
     // A refresh comes every 120 to 300 s, spread by a jitter of 60 s.
@@ -270,7 +270,7 @@ fn a_commit_that_nobody_announces_is_found_by_the_periodic_refresh() {
     let announced = Story { strategy: "autoSync: true".to_owned(), ..Story::new("{}") }.play();
     assert!(last_told(&announced) < 10.0, "a change of the set is seen at once");
     let stepped = Story { strategy: format!("release: commit\n      {STEPS}"), ..Story::new("{}") }.play();
-    assert_eq!(stepped.run.outcome, Outcome::Complete, "{}", stepped.run.held_by);
+    assert_eq!(stepped.run.outcome, RunOutcome::Complete, "{}", stepped.run.held_by);
 }
 
 #[test]
@@ -296,7 +296,7 @@ fn an_unknown_destination_is_never_written_and_a_paused_cluster_is_like_any_othe
   - {name: 'canary-{01..10}', labels: {env: canary}, paused: true}
   - {name: 'prod-{01..20}', labels: {env: prod}, registered: false}";
     let record = Story { fleet, ..Story::new("{}") }.play();
-    assert_eq!((record.run.outcome, record.run.targets_done), (Outcome::Stalled, 10));
+    assert_eq!((record.run.outcome, record.run.targets_done), (RunOutcome::Stalled, 10));
     let held = &record.run.held_by;
     assert!(held.starts_with("rollingSync.steps: step 2") && held.contains("not valid"), "{held}");
     assert!(record.run.end_s < 600.0, "the timer that looks again every 180 s keeps nothing alive");

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use fleetsim::results::{ClusterRow, Outcome, RunRecord};
+use fleetsim::results::{ClusterRow, RunOutcome, RunRecord};
 use fleetsim::scenario::{Overrides, load};
 use fleetsim::sim;
 
@@ -149,7 +149,7 @@ fn a_rollout_in_which_pulls_fail_keeps_budgets_and_order_to_its_end() {
         for (release, faults) in [("update", RELIABLE), ("update", PULLS_FAIL), ("initial", PULLS_FAIL)] {
             let what = format!("{strategy} {release} {faults}");
             let record = run(release, faults, strategy, &set);
-            assert_eq!(record.run.outcome, Outcome::Complete, "{what}: {}", record.run.held_by);
+            assert_eq!(record.run.outcome, RunOutcome::Complete, "{what}: {}", record.run.held_by);
             assert_eq!((record.run.targets_done, record.run.held_by.as_str()), (1000, ""), "{what}");
             assert_budgets_and_order(&record, &what);
             assert_eq!(record.run.failed_pulls > 0, faults != RELIABLE, "{what}");
@@ -164,7 +164,7 @@ fn an_application_that_never_arrives_holds_its_step_for_ever() {
             let what = format!("{strategy} {faults}");
             let record = run("update", faults, strategy, &set);
             assert_budgets_and_order(&record, &what);
-            assert_ne!(record.run.outcome, Outcome::Complete, "{what}");
+            assert_ne!(record.run.outcome, RunOutcome::Complete, "{what}");
             // The first step with a cluster that never arrives, and whether it has used up its budget.
             let steps = by_step(&record);
             let is_lost = |row: &&ClusterRow| row.offline || row.defective;
@@ -188,7 +188,7 @@ fn an_application_that_never_arrives_holds_its_step_for_ever() {
 #[test]
 fn a_crash_after_healthy_was_seen_holds_nothing_in_what_shipped() {
     let record = run("update", "{defect: {share: 3%}}", SHIPPED, &rolling_sync());
-    assert_ne!(record.run.outcome, Outcome::Complete);
+    assert_ne!(record.run.outcome, RunOutcome::Complete);
     assert!(record.clusters.iter().all(|row| row.told_s.is_some()), "Healthy is sticky: every step had its turn");
     assert!(record.run.held_by.starts_with("applicationStatus: the rollout is complete"), "{}", record.run.held_by);
 }
@@ -196,11 +196,11 @@ fn a_crash_after_healthy_was_seen_holds_nothing_in_what_shipped() {
 #[test]
 fn parameters_alone_are_lost_unless_that_is_mended() {
     let lost = run("update", RELIABLE, "argoCd: {file: applicationset.yaml, release: parameters}", &rolling_sync());
-    assert_eq!((lost.run.outcome, lost.run.targets_done), (Outcome::Stalled, 0), "argoproj/argo-cd#27949");
+    assert_eq!((lost.run.outcome, lost.run.targets_done), (RunOutcome::Stalled, 0), "argoproj/argo-cd#27949");
     assert!(lost.run.held_by.starts_with("applicationStatus: the rollout is complete"), "{}", lost.run.held_by);
     let mended = "argoCd: {file: applicationset.yaml, release: parameters, options: {keepSpecChanges: true}}";
     let mended = run("update", RELIABLE, mended, &rolling_sync());
-    assert_eq!(mended.run.outcome, Outcome::Complete, "{}", mended.run.held_by);
+    assert_eq!(mended.run.outcome, RunOutcome::Complete, "{}", mended.run.held_by);
     assert_budgets_and_order(&mended, "mended");
 }
 
@@ -210,7 +210,7 @@ fn a_policy_that_forbids_writing_a_changed_spec_stops_the_rollout_and_the_passes
         let strategy =
             format!("argoCd: {{file: applicationset.yaml, applicationsSync: create-only, options: {options}}}");
         let record = run("update", RELIABLE, &strategy, &rolling_sync());
-        assert_eq!((record.run.outcome, record.run.targets_done), (Outcome::Stalled, 0), "{options}");
+        assert_eq!((record.run.outcome, record.run.targets_done), (RunOutcome::Stalled, 0), "{options}");
         let held = "applicationsSync: CreateOnly lets no changed spec be written to 1000 applications (";
         assert!(record.run.held_by.starts_with(held), "{options}: {}", record.run.held_by);
         assert!(record.passes.len() < 5, "{options}: nothing changes, and {} passes", record.passes.len());
@@ -221,7 +221,7 @@ fn a_policy_that_forbids_writing_a_changed_spec_stops_the_rollout_and_the_passes
 fn without_steps_applications_sync_by_themselves_or_not_at_all() {
     for release in ["update", "initial"] {
         let all = run(release, RELIABLE, SHIPPED, &application_set(""));
-        assert_eq!((all.run.outcome, all.run.targets_done), (Outcome::Complete, 1000), "{}", all.run.held_by);
+        assert_eq!((all.run.outcome, all.run.targets_done), (RunOutcome::Complete, 1000), "{}", all.run.held_by);
         assert_eq!(all.run.promotions, 0, "the application controller syncs, no pass does");
         let of = |env: &'static str| all.clusters.iter().filter(move |row| row.cluster.starts_with(env));
         let prod_begins = of("prod").filter_map(|row| row.told_s).min_by(f64::total_cmp);
@@ -230,7 +230,7 @@ fn without_steps_applications_sync_by_themselves_or_not_at_all() {
         assert!(all.clusters.iter().all(|row| row.stage.is_empty()));
         let nobody =
             run(release, RELIABLE, "argoCd: {file: applicationset.yaml, autoSync: false}", &application_set(""));
-        assert_eq!((nobody.run.outcome, nobody.run.targets_done), (Outcome::Stalled, 0));
+        assert_eq!((nobody.run.outcome, nobody.run.targets_done), (RunOutcome::Stalled, 0));
         assert!(nobody.run.held_by.starts_with("syncPolicy.automated"), "{}", nobody.run.held_by);
     }
 }
@@ -239,7 +239,7 @@ fn without_steps_applications_sync_by_themselves_or_not_at_all() {
 fn applications_in_no_step_are_never_synced() {
     let set = rolling_sync().replace("values: [canary]", "values: [nowhere]");
     let record = run("update", RELIABLE, SHIPPED, &set);
-    assert_eq!((record.run.outcome, record.run.targets_done), (Outcome::Stalled, 950));
+    assert_eq!((record.run.outcome, record.run.targets_done), (RunOutcome::Stalled, 950));
     assert!(
         record.run.held_by.starts_with("matchExpressions: no step selects 50 applications"),
         "{}",

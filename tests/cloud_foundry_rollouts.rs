@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use assert_cmd::Command;
-use fleetsim::results::{Outcome, RunRecord};
+use fleetsim::results::{RunOutcome, RunRecord};
 use fleetsim::scenario::{Experiment, LoadError, Overrides, load};
 use fleetsim::sim;
 
@@ -95,7 +95,7 @@ const STEPS: &str = "strategy: canary, maxInFlight: 100, canarySteps: [{instance
 fn a_first_push_starts_everything_at_once_whatever_is_asked_for() {
     for strategy in ["{strategy: rolling, maxInFlight: 50}".to_owned(), format!("{{{STEPS}}}")] {
         let run = run("initial", "", &strategy);
-        assert_eq!((run.run.outcome, run.run.held_by.as_str(), told(&run)), (Outcome::Complete, "", CLUSTERS));
+        assert_eq!((run.run.outcome, run.run.held_by.as_str(), told(&run)), (RunOutcome::Complete, "", CLUSTERS));
         assert_eq!(run.passes.len(), 1, "there is no deployment for the updater to look at");
         assert_eq!(run.passes[0].promoted, CLUSTERS as u64);
         assert!(run.clusters.iter().all(|cluster| cluster.stage.is_empty()));
@@ -105,7 +105,7 @@ fn a_first_push_starts_everything_at_once_whatever_is_asked_for() {
 #[test]
 fn a_first_push_does_not_end_where_cells_are_missing() {
     let run = run("initial", "offline: {share: 1%}, pullFailure: 2%", "{}");
-    assert_eq!((run.run.outcome, told(&run)), (Outcome::Stalled, CLUSTERS));
+    assert_eq!((run.run.outcome, told(&run)), (RunOutcome::Stalled, CLUSTERS));
     let offline = run.clusters.iter().filter(|cluster| cluster.offline).count();
     assert_eq!(run.run.targets_done as usize, CLUSTERS - offline, "failed pulls are repeated");
     let held = format!("routable: the app was started with all 1000 instances, {offline} of which are not routable");
@@ -116,7 +116,7 @@ fn a_first_push_does_not_end_where_cells_are_missing() {
 fn a_rolling_update_never_starts_more_than_max_in_flight() {
     for (faults, max_in_flight) in [("", 40), ("", 200), ("pullFailure: 2%", 40)] {
         let run = run("update", faults, &format!("{{maxInFlight: {max_in_flight}}}"));
-        assert_eq!((run.run.outcome, told(&run)), (Outcome::Complete, CLUSTERS), "{faults}");
+        assert_eq!((run.run.outcome, told(&run)), (RunOutcome::Complete, CLUSTERS), "{faults}");
         assert_eq!(peak_in_flight(&run), max_in_flight, "{faults}");
         assert_eq!(run.passes[0].promoted, max_in_flight as u64, "the request starts the first batch");
         assert_eq!(run.run.failed_pulls > 0, !faults.is_empty());
@@ -131,7 +131,7 @@ fn a_rolling_update_never_starts_more_than_max_in_flight() {
 fn one_instance_is_in_flight_where_nobody_says_more() {
     let run = run("update", "defect: {share: 1%}", "{}");
     assert_eq!(peak_in_flight(&run), 1);
-    assert_eq!(run.run.outcome, Outcome::Stalled);
+    assert_eq!(run.run.outcome, RunOutcome::Stalled);
     let first_defect = run.clusters.iter().position(|cluster| cluster.defective).expect("ten or so are");
     assert_eq!(told(&run), first_defect + 1, "the first that crashes is the last that is told");
     assert!(run.run.held_by.starts_with("unhealthy: 1 of "), "{}", run.run.held_by);
@@ -147,7 +147,7 @@ fn the_file_can_say_how_often_an_instance_is_started_again_at_once() {
     for (immediate, crashes) in [(0, 1), (5, 6)] {
         let node = format!("node: {{crashBackoff: {{immediate: {immediate}}}}}\nfaults:");
         let run = run_with("update", "defect: {share: 1%}", "{}", &[("faults:", &node)]);
-        assert_eq!((run.run.outcome, run.run.crashes), (Outcome::Stalled, crashes), "{}", run.run.held_by);
+        assert_eq!((run.run.outcome, run.run.crashes), (RunOutcome::Stalled, crashes), "{}", run.run.held_by);
     }
 }
 
@@ -169,7 +169,7 @@ fn a_deployment_grows_while_the_instances_that_crash_look_as_if_they_start() {
     let first_crash = first_crash.fold(f64::INFINITY, f64::min) + 30.0;
     assert!(growth_after_a_crash.fold(0.0, f64::max) > first_crash, "it grew again after the first crash");
     for run in [&at_once, &not_again] {
-        assert_eq!(run.run.outcome, Outcome::Horizon, "a pass that sees all of them starting would grow");
+        assert_eq!(run.run.outcome, RunOutcome::Horizon, "a pass that sees all of them starting would grow");
         assert!(run.run.held_by.starts_with("unhealthy: "), "{}", run.run.held_by);
     }
 }
@@ -178,7 +178,11 @@ fn a_deployment_grows_while_the_instances_that_crash_look_as_if_they_start() {
 fn crashing_instances_stop_a_deployment_all_but_for_ever() {
     let short = ("horizon: 24h", "horizon: 3h");
     let run = run_with("update", "defect: {share: 1%}, pullFailure: 2%", "{maxInFlight: 20}", &[short]);
-    assert_eq!(run.run.outcome, Outcome::Horizon, "each is started again, and all of them at once would let it grow");
+    assert_eq!(
+        run.run.outcome,
+        RunOutcome::Horizon,
+        "each is started again, and all of them at once would let it grow"
+    );
     assert!(peak_in_flight(&run) <= 20);
     assert!(told(&run) < CLUSTERS, "it stands still at {}", told(&run));
     let crashed = run.clusters.iter().filter(|cluster| cluster.told_s.is_some() && cluster.defective).count();
@@ -191,19 +195,19 @@ fn crashing_instances_stop_a_deployment_all_but_for_ever() {
 fn missing_cells_use_up_max_in_flight() {
     let many = run("update", "offline: {share: 1%}", "{maxInFlight: 100}");
     let offline = many.clusters.iter().filter(|cluster| cluster.offline).count();
-    assert_eq!((many.run.outcome, told(&many)), (Outcome::Stalled, CLUSTERS));
+    assert_eq!((many.run.outcome, told(&many)), (RunOutcome::Stalled, CLUSTERS));
     assert_eq!(many.run.targets_done as usize, CLUSTERS - offline);
     let held = format!("routable: {} of 1000 new instances are routable", CLUSTERS - offline);
     assert!(many.run.held_by.starts_with(&held), "{}", many.run.held_by);
 
     let few = run("update", "offline: {share: 1%}", "{maxInFlight: 2}");
-    assert_eq!(few.run.outcome, Outcome::Stalled);
+    assert_eq!(few.run.outcome, RunOutcome::Stalled);
     let waiting = few.clusters.iter().filter(|cluster| cluster.told_s.is_some() && cluster.ready_s.is_none()).count();
     assert_eq!(waiting, 2, "both places are taken by cells that never come");
     assert!(few.run.held_by.starts_with("max_in_flight: 2 of "), "{}", few.run.held_by);
 
     let back = run("update", "offline: {share: 1%, return: 2h}", "{maxInFlight: 100}");
-    assert_eq!((back.run.outcome, told(&back)), (Outcome::Complete, CLUSTERS));
+    assert_eq!((back.run.outcome, told(&back)), (RunOutcome::Complete, CLUSTERS));
     assert!(back.run.completion_s > Some(7200.0));
 }
 
@@ -211,7 +215,7 @@ fn missing_cells_use_up_max_in_flight() {
 fn a_canary_pauses_after_each_step_until_a_user_continues() {
     for faults in ["", "pullFailure: 2%"] {
         let run = run("update", faults, &format!("{{{STEPS}, continueAfter: 10m}}"));
-        assert_eq!((run.run.outcome, told(&run)), (Outcome::Complete, CLUSTERS));
+        assert_eq!((run.run.outcome, told(&run)), (RunOutcome::Complete, CLUSTERS));
         assert!(peak_in_flight(&run) <= 100);
         assert_eq!(run.passes[0].promoted, 1, "the request starts one instance");
         // 10 % and 50 % of 1 000, and the rest.
@@ -231,7 +235,7 @@ fn a_canary_pauses_after_each_step_until_a_user_continues() {
 #[test]
 fn a_canary_that_nobody_continues_stalls_and_says_so() {
     let run = run("update", "", &format!("{{{STEPS}}}"));
-    assert_eq!((run.run.outcome, told(&run)), (Outcome::Stalled, 100));
+    assert_eq!((run.run.outcome, told(&run)), (RunOutcome::Stalled, 100));
     assert_eq!(
         run.run.held_by,
         "canary: step 1 of 2 (10 %) is reached with 100 new and 901 old instances; it waits for a user to continue or \
@@ -243,7 +247,7 @@ fn a_canary_that_nobody_continues_stalls_and_says_so() {
 #[test]
 fn a_canary_step_with_a_crash_is_never_reached() {
     let run = run("update", "defect: {share: 3%}", &format!("{{{STEPS}, continueAfter: 1m}}"));
-    assert_eq!(run.run.outcome, Outcome::Stalled);
+    assert_eq!(run.run.outcome, RunOutcome::Stalled);
     assert!(told(&run) <= 100, "step 1 ends with 100, and {} were told", told(&run));
     assert!(["unhealthy", "routable"].iter().any(|rule| run.run.held_by.starts_with(rule)), "{}", run.run.held_by);
 }
@@ -251,7 +255,7 @@ fn a_canary_step_with_a_crash_is_never_reached() {
 #[test]
 fn a_cancelled_deployment_goes_back() {
     let run = run("update", "", &format!("{{{STEPS}, cancelAfter: 10m}}"));
-    assert_eq!((run.run.outcome, told(&run), run.run.targets_done), (Outcome::Stalled, 100, 0));
+    assert_eq!((run.run.outcome, told(&run), run.run.targets_done), (RunOutcome::Stalled, 100, 0));
     let held = "cancel: the deployment was cancelled: the app is back on v1 with 1000 instances";
     assert_eq!(run.run.held_by, held);
     let back = run.passes.last().expect("the pass that goes back");
@@ -280,7 +284,7 @@ fn a_cancelled_deployment_has_all_its_old_instances_again() {
 #[test]
 fn documented_rules_replace_one_for_one() {
     let run = run("update", "", "{maxInFlight: 50, rules: documented}");
-    assert_eq!((run.run.outcome, told(&run)), (Outcome::Complete, CLUSTERS));
+    assert_eq!((run.run.outcome, told(&run)), (RunOutcome::Complete, CLUSTERS));
     assert!(peak_in_flight(&run) <= 50);
 }
 
@@ -362,7 +366,7 @@ fn a_quota_that_is_too_small_for_the_surge_blocks_for_ever() {
     // The request fits, its first pass does not: one instance at first, then two.
     let quota = "quota: {organization: {name: ACME, totalInstances: 1005}}";
     let run = run("update", "", &format!("{{strategy: canary, maxInFlight: 10, {quota}, continueAfter: 1m}}"));
-    assert_eq!(run.run.outcome, Outcome::Stalled);
+    assert_eq!(run.run.outcome, RunOutcome::Stalled);
     assert!(run.run.held_by.starts_with("app_instance_limit: "), "{}", run.run.held_by);
     assert_eq!(told(&run), 1);
 }
@@ -397,7 +401,7 @@ fn each_quota_blocks_a_whole_run_and_is_named() {
         let run =
             run("update", "", &format!("{{strategy: canary, maxInFlight: 10, quota: {{{quota}}}, continueAfter: 1m}}"));
         let held = &run.run.held_by;
-        assert_eq!((run.run.outcome, told(&run)), (Outcome::Stalled, 1), "{quota}: {held}");
+        assert_eq!((run.run.outcome, told(&run)), (RunOutcome::Stalled, 1), "{quota}: {held}");
         assert!(held.starts_with(rule) && held.contains(wanted) && held.contains(limit), "{quota}: {held}");
         assert_eq!(most_lacking(&run), 0, "what a pass took away is undone with the rest of it");
     }
@@ -407,7 +411,7 @@ fn each_quota_blocks_a_whole_run_and_is_named() {
 fn a_rolling_deployment_that_fits_at_first_fits_to_its_end() {
     let quota = |limit: u32| format!("{{maxInFlight: 10, quota: {{space: {{name: shop, totalInstances: {limit}}}}}}}");
     let run = run("update", "", &quota(1010));
-    assert_eq!((run.run.outcome, told(&run)), (Outcome::Complete, CLUSTERS), "{}", run.run.held_by);
+    assert_eq!((run.run.outcome, told(&run)), (RunOutcome::Complete, CLUSTERS), "{}", run.run.held_by);
     let error = load_in(with_file("{}", &quota(1009)).path()).expect_err("it has no room for ten more").to_string();
     assert!(error.contains("app_instance_limit space_app_instance_limit_exceeded for space shop."), "{error}");
 }
@@ -449,7 +453,7 @@ fn superseding_a_paused_canary_loses_instances_and_more_with_the_purge_defect() 
     for (defects, lacking) in [("", 500), (", defects: {purge: false}", 499)] {
         let supersedes = "supersedes: {instances: 500, state: PAUSED}";
         let run = run("update", "", &format!("{{maxInFlight: 50, {supersedes}{defects}}}"));
-        assert_eq!((run.run.outcome, told(&run)), (Outcome::Complete, CLUSTERS), "{defects}");
+        assert_eq!((run.run.outcome, told(&run)), (RunOutcome::Complete, CLUSTERS), "{defects}");
         assert_eq!(most_lacking(&run), lacking, "{defects}");
         assert_eq!(run.passes[0].unavailable, 0, "the request itself takes nothing away");
         assert!(peak_in_flight(&run) <= 50, "{defects}");
@@ -475,7 +479,7 @@ fn superseding_a_rolling_deployment_keeps_the_capacity() {
     let shipped = run("update", "", &strategy(""));
     let mended = run("update", "", &strategy(", defects: {interimTrap: false}"));
     for run in [&shipped, &mended] {
-        assert_eq!((run.run.outcome, told(run), most_lacking(run)), (Outcome::Complete, CLUSTERS, 0));
+        assert_eq!((run.run.outcome, told(run), most_lacking(run)), (RunOutcome::Complete, CLUSTERS, 0));
     }
     let plain = run("update", "", "{maxInFlight: 100}");
     assert_eq!(shipped.run.completion_s, plain.run.completion_s, "interim instances are old instances");
@@ -487,7 +491,7 @@ fn superseding_a_rolling_deployment_keeps_the_capacity() {
 fn a_cancelled_deployment_falls_back_on_the_rolling_one_that_it_superseded() {
     let supersedes = "supersedes: {instances: 300, state: DEPLOYING}";
     let run = run("update", "", &format!("{{{STEPS}, {supersedes}, cancelAfter: 10m}}"));
-    assert_eq!((run.run.outcome, told(&run), run.run.targets_done), (Outcome::Stalled, 100, 0));
+    assert_eq!((run.run.outcome, told(&run), run.run.targets_done), (RunOutcome::Stalled, 100, 0));
     assert_eq!(run.run.held_by, "cancel: the deployment was cancelled: the app is back on v1 with 1000 instances");
     assert_eq!(run.passes.last().map(|pass| pass.promoted), Some(100));
 }
@@ -497,7 +501,7 @@ fn a_crash_stops_a_deployment_that_supersedes_another_too() {
     let supersedes = "supersedes: {instances: 400, state: PAUSED}";
     let short = ("horizon: 24h", "horizon: 3h");
     let run = run_with("update", "defect: {share: 1%}", &format!("{{maxInFlight: 20, {supersedes}}}"), &[short]);
-    assert_eq!(run.run.outcome, Outcome::Horizon);
+    assert_eq!(run.run.outcome, RunOutcome::Horizon);
     assert!(run.run.held_by.starts_with("unhealthy: "), "{}", run.run.held_by);
     // The canary's 400 are gone, and so is the one too many: nothing brings them back.
     assert!(run.passes.last().expect("there are passes").unavailable > 0);
@@ -572,7 +576,7 @@ fn a_pass_that_outlasts_the_period_is_followed_at_once_and_the_beat_goes_on_from
     fs::write(&file, text.replace("strategies:", "controller: {passPerWrite: 6 s}\nstrategies:")).expect("written");
     let experiment = load_in(folder.path()).unwrap_or_else(|error| panic!("{}", error.render(false)));
     let run = sim::run(&experiment.variants[0], experiment.seed, 0);
-    assert_eq!(run.run.outcome, Outcome::Complete, "{}", run.run.held_by);
+    assert_eq!(run.run.outcome, RunOutcome::Complete, "{}", run.run.held_by);
     let (mut long, mut short) = (0, 0);
     // The first row is the user's request.
     for pair in run.passes[1..].windows(2) {

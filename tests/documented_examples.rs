@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use fleetsim::results::{Outcome, RunRecord};
+use fleetsim::results::{RunOutcome, RunRecord};
 use fleetsim::scenario::{Overrides, load};
 use fleetsim::sim;
 
@@ -85,7 +85,7 @@ fn stages(run: &RunRecord) -> BTreeMap<&str, usize> {
 }
 
 /// What a run shows: clusters told in the first pass, told before any was ready, most in flight, and how it ended.
-type Facts = (u64, usize, usize, Outcome);
+type Facts = (u64, usize, usize, RunOutcome);
 
 fn facts(run: &RunRecord) -> Facts {
     (first_pass(run), told_blindly(run), peak_in_flight(run), run.run.outcome)
@@ -105,7 +105,7 @@ struct Example {
 }
 
 fn examples() -> Vec<Example> {
-    use Outcome::{Complete, Stalled};
+    use RunOutcome::{Complete, Stalled};
     vec![
         Example {
             says: "50 clusters, maxUnavailable 10 %: all 50 at once",
@@ -240,7 +240,7 @@ fn clusters_in_no_partition_are_left_out_and_hold_the_rollout() {
       {name: demoRollout, maxUnavailable: 10%, clusterSelector: {matchLabels: {env: staging}}}]";
     for rules in ["documented", "shipped"] {
         let run = run(50, "initial", rules, staging);
-        assert_eq!(run.run.outcome, Outcome::Stalled, "{rules}");
+        assert_eq!(run.run.outcome, RunOutcome::Stalled, "{rules}");
         assert_eq!((run.run.targets_done, run.run.promotions), (5, 5), "{rules}: staging alone");
         assert!(run.run.held_by.contains("45"), "{rules}: {}", run.run.held_by);
     }

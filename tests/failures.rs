@@ -4,7 +4,7 @@
 
 use std::fs;
 
-use fleetsim::results::Outcome::{self, Complete, Horizon, Stalled};
+use fleetsim::results::RunOutcome::{self, Complete, Horizon, Stalled};
 use fleetsim::results::RunRecord;
 use fleetsim::scenario::{Overrides, load};
 use fleetsim::sim;
@@ -111,7 +111,7 @@ fn nothing_is_lost(record: &RunRecord) {
     for bin in &record.series {
         assert_eq!(bin.ready_new + bin.updating + bin.not_ready + bin.waiting, 100, "at {} s", bin.t_s);
     }
-    assert_eq!(run.outcome == Outcome::Complete, run.targets_done == run.targets);
+    assert_eq!(run.outcome == RunOutcome::Complete, run.targets_done == run.targets);
 }
 
 const POD: &str = "{kind: Deployment, image: shop, replicas: 2, readiness: {period: 5 s}}";
@@ -128,7 +128,7 @@ fn show(runs: &[(&str, RunRecord)]) -> String {
 /// Asserts how each strategy's run ends: its outcome, how many targets are done, and what the rule that holds it begins
 /// with. Every run that stalls is known to be stalled long before the horizon.
 #[track_caller]
-fn ends(runs: &[(&str, RunRecord)], expected: &[(&str, Outcome, u64, &str)]) {
+fn ends(runs: &[(&str, RunRecord)], expected: &[(&str, RunOutcome, u64, &str)]) {
     assert_eq!(runs.len(), expected.len());
     for ((name, record), (expected_name, outcome, done, held_by)) in runs.iter().zip(expected) {
         let run = &record.run;
@@ -138,7 +138,7 @@ fn ends(runs: &[(&str, RunRecord)], expected: &[(&str, Outcome, u64, &str)]) {
         assert!(is_so, "{name} should be {outcome:?} with {done} done, held by `{held_by}`:\n{}", show(runs));
         // Under Cloud Foundry an instance that crashes for ever is started again now and then, and a pass that sees all
         // such instances starting goes on.
-        let may_last = run.outcome == Outcome::Complete || (*outcome, *name) == (Horizon, "cloud-foundry");
+        let may_last = run.outcome == RunOutcome::Complete || (*outcome, *name) == (Horizon, "cloud-foundry");
         assert!(may_last || run.end_s < 2.0 * 3600.0, "{name} hangs until {} s", run.end_s);
     }
 }
@@ -149,7 +149,7 @@ fn end_s(runs: &[(&str, RunRecord)], strategy: &str) -> f64 {
 
 fn complete(runs: &[(&str, RunRecord)]) {
     for (name, record) in runs {
-        assert_eq!(record.run.outcome, Outcome::Complete, "{name}:\n{}", show(runs));
+        assert_eq!(record.run.outcome, RunOutcome::Complete, "{name}:\n{}", show(runs));
         assert!(record.clusters.iter().all(|cluster| cluster.ready_s.is_some()), "{name}");
     }
 }
@@ -308,7 +308,7 @@ fn lost_nodes_are_replaced_under_a_deployment_and_waited_for_under_a_daemon_set(
     // 300 nodes of which each is away for 15 min twice a day: some cluster is not ready nearly always. What needs all
     // of them at once takes hours; the horizon comes first for the slowest.
     let (_, last) = daemons.last().expect("one by one");
-    assert_eq!((last.run.outcome, last.run.end_s), (Outcome::Horizon, 86_400.0));
+    assert_eq!((last.run.outcome, last.run.end_s), (RunOutcome::Horizon, 86_400.0));
     assert!(last.run.held_by.starts_with("batch: "), "{}", last.run.held_by);
 }
 

@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use fleetsim::results::{ClusterRow, Outcome, RunRecord};
+use fleetsim::results::{ClusterRow, RunOutcome, RunRecord};
 use fleetsim::scenario::{Experiment, LoadError, Overrides, load};
 use fleetsim::sim;
 
@@ -136,7 +136,7 @@ fn check_stages(run: &RunRecord, approval_s: f64) {
 fn a_staged_run_goes_through_its_stages_with_their_limits_and_tasks() {
     for release in ["initial", "update"] {
         let run = staged(release, "", "20 min");
-        assert_eq!(run.run.outcome, Outcome::Complete, "{release}: {}", run.run.held_by);
+        assert_eq!(run.run.outcome, RunOutcome::Complete, "{release}: {}", run.run.held_by);
         assert_eq!((run.run.targets_done, run.run.held_by.as_str()), (1000, ""), "{release}");
         check_stages(&run, 1200.0);
         for (name, _, limit) in STAGES {
@@ -159,7 +159,7 @@ fn what_a_pass_asks_of_its_queue_counts_from_the_end_of_the_pass() {
         "",
         &format!("{{kubeFleetStaged: {{defects: {{inProgressIsFailure: false}}, stages: {stages}}}}}"),
     );
-    assert_eq!(run.run.outcome, Outcome::Complete, "{}", run.run.held_by);
+    assert_eq!(run.run.outcome, RunOutcome::Complete, "{}", run.run.held_by);
     // 300 bindings are written in the first pass, at 10 ms each.
     assert!(run.passes[0].duration_s > 3.0 && run.passes.len() > 3, "{:?}", run.passes);
     for pair in run.passes.windows(2) {
@@ -171,7 +171,7 @@ fn what_a_pass_asks_of_its_queue_counts_from_the_end_of_the_pass() {
 #[test]
 fn failing_pulls_delay_a_staged_run_and_do_not_end_it() {
     let (good, bad) = (staged("update", "", "20 min"), staged("update", "pullFailure: 2%", "20 min"));
-    assert_eq!(bad.run.outcome, Outcome::Complete, "{}", bad.run.held_by);
+    assert_eq!(bad.run.outcome, RunOutcome::Complete, "{}", bad.run.held_by);
     assert!(bad.run.failed_pulls > 0);
     check_stages(&bad, 1200.0);
     assert!(bad.run.completion_s > good.run.completion_s, "{:?} {:?}", bad.run.completion_s, good.run.completion_s);
@@ -181,7 +181,7 @@ fn failing_pulls_delay_a_staged_run_and_do_not_end_it() {
 fn offline_clusters_hold_a_staged_run_for_ever_and_the_run_says_which() {
     let run = staged("update", "offline: {share: 1%}", "20 min");
     check_stages(&run, 1200.0);
-    assert_eq!(run.run.outcome, Outcome::Stalled);
+    assert_eq!(run.run.outcome, RunOutcome::Stalled);
     let offline = of_stage(&run, "early").into_iter().find(|cluster| cluster.offline && cluster.told_s.is_some());
     let offline = offline.expect("with this seed an offline cluster's turn comes in the stage `early`");
     assert_eq!(offline.ready_s, None);
@@ -197,14 +197,14 @@ fn offline_clusters_hold_a_staged_run_for_ever_and_the_run_says_which() {
 #[test]
 fn clusters_that_come_back_let_a_staged_run_end() {
     let run = staged("initial", "offline: {share: 1%, return: {min: 1h, max: 3h}}", "1 min");
-    assert_eq!(run.run.outcome, Outcome::Complete, "{}", run.run.held_by);
+    assert_eq!(run.run.outcome, RunOutcome::Complete, "{}", run.run.held_by);
     check_stages(&run, 60.0);
 }
 
 #[test]
 fn an_approval_that_never_comes_holds_the_run_between_two_stages() {
     let run = staged("update", "", "never");
-    assert_eq!((run.run.outcome, run.run.targets_done), (Outcome::Stalled, 200));
+    assert_eq!((run.run.outcome, run.run.targets_done), (RunOutcome::Stalled, 200));
     assert!(
         run.run.held_by.starts_with("afterStageTasks: all of stage `early` is done, `run-after-early` is not approved"),
         "{}",
@@ -247,7 +247,7 @@ fn the_documents_promise_one_cluster_at_a_time() {
 fn a_rolling_update_never_has_more_unavailable_than_it_may() {
     for faults in ["", "pullFailure: 2%"] {
         let run = run("update", faults, "{kubeFleetRolling: {file: placement.yaml}}");
-        assert_eq!((run.run.outcome, run.run.targets_done), (Outcome::Complete, 1000), "{}", run.run.held_by);
+        assert_eq!((run.run.outcome, run.run.targets_done), (RunOutcome::Complete, 1000), "{}", run.run.held_by);
         let peak = peak_in_flight(run.clusters.iter());
         assert_eq!(peak, 100, "{faults}: 10 % of 1 000, and made use of");
         assert!(run.passes.iter().all(|pass| pass.unavailable <= 100), "{faults}: as the hub cluster sees it");
@@ -257,7 +257,7 @@ fn a_rolling_update_never_has_more_unavailable_than_it_may() {
 #[test]
 fn a_first_deployment_is_limited_by_no_max_unavailable() {
     let run = run("initial", "pullFailure: 2%", "{kubeFleetRolling: {file: placement.yaml}}");
-    assert_eq!((run.run.outcome, run.run.targets_done), (Outcome::Complete, 1000), "{}", run.run.held_by);
+    assert_eq!((run.run.outcome, run.run.targets_done), (RunOutcome::Complete, 1000), "{}", run.run.held_by);
     assert_eq!(run.run.peak_promotions_per_pass, 1000, "target + maxSurge - none that may be ready");
 }
 
@@ -266,12 +266,12 @@ fn offline_clusters_use_up_max_unavailable_and_then_hold_a_rolling_update() {
     let few = run("update", "offline: {share: 1%}", "{kubeFleetRolling: {file: placement.yaml}}");
     let offline = few.clusters.iter().filter(|cluster| cluster.offline).count() as u64;
     assert!(offline > 0 && offline < 100);
-    assert_eq!((few.run.outcome, few.run.targets_done), (Outcome::Stalled, 1000 - offline), "all others are done");
+    assert_eq!((few.run.outcome, few.run.targets_done), (RunOutcome::Stalled, 1000 - offline), "all others are done");
     assert!(few.run.held_by.starts_with("Available: "), "{}", few.run.held_by);
 
     let strategy = "{kubeFleetRolling: {file: placement.yaml, maxUnavailable: 2}}";
     let many = run("update", "offline: {share: 4%}", strategy);
-    assert_eq!(many.run.outcome, Outcome::Stalled);
+    assert_eq!(many.run.outcome, RunOutcome::Stalled);
     assert!(many.run.held_by.starts_with("maxUnavailable: "), "{}", many.run.held_by);
     assert!(many.run.held_by.contains("lets 2 be not ready"), "what is in place counts before the file");
     assert_eq!(many.clusters.iter().filter(|cluster| cluster.told_s.is_some() && cluster.ready_s.is_none()).count(), 2);
@@ -282,11 +282,11 @@ fn offline_clusters_use_up_max_unavailable_and_then_hold_a_rolling_update() {
 fn a_max_unavailable_of_zero_never_updates_anything_as_shipped() {
     let strategy = |rules: &str| format!("{{kubeFleetRolling: {{rules: {rules}, maxUnavailable: 0}}}}");
     let shipped = run("update", "", &strategy("shipped"));
-    assert_eq!((shipped.run.outcome, shipped.run.targets_done), (Outcome::Stalled, 0));
+    assert_eq!((shipped.run.outcome, shipped.run.targets_done), (RunOutcome::Stalled, 0));
     assert!(shipped.run.held_by.contains("a maxUnavailable of 0 lets no available cluster be updated, ever"));
     // One after the other, up to the first that is offline.
     let documented = run("update", "offline: {share: 2%}", &strategy("documented"));
-    assert_eq!(documented.run.outcome, Outcome::Stalled);
+    assert_eq!(documented.run.outcome, RunOutcome::Stalled);
     assert!(documented.run.targets_done > 0);
     assert_eq!(peak_in_flight(documented.clusters.iter()), 1, "the minimum is 1");
 }

@@ -7,9 +7,9 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use assert_cmd::Command;
-use fleetsim::results::{Journal, PlanRecord, RunRow, Standing};
+use fleetsim::results::{CandidateStatus, Journal, PlanRecord, RunRow};
 use fleetsim::scenario::{Experiment, Overrides, Plan, load_plan};
-use fleetsim::study::plan::{Found, search, search_among};
+use fleetsim::study::plan::{SearchResult, search, search_among};
 
 fn load(text: &str) -> (tempfile::TempDir, Experiment, Plan) {
     let folder = tempfile::tempdir().expect("a temporary folder");
@@ -20,13 +20,13 @@ fn load(text: &str) -> (tempfile::TempDir, Experiment, Plan) {
     (folder, experiment, plan)
 }
 
-fn searched(text: &str, exhaustive: bool) -> Found {
+fn searched(text: &str, exhaustive: bool) -> SearchResult {
     let (folder, experiment, plan) = load(text);
     let journal = Journal::open(&folder.path().join("results"), b"test").expect("a journal");
     search(&experiment, &plan, exhaustive, &journal, |_| {}, &AtomicBool::new(false)).expect("nobody stops it")
 }
 
-fn standing(plan: &PlanRecord, setting: &str) -> (Standing, u64, f64) {
+fn standing(plan: &PlanRecord, setting: &str) -> (CandidateStatus, u64, f64) {
     let mut candidates = plan.questions.iter().flat_map(|question| &question.candidates);
     let found = candidates.find(|candidate| candidate.setting() == setting).expect(setting);
     (found.standing, found.runs, found.load.value)
@@ -67,18 +67,18 @@ fn the_setting_that_algebra_says_is_found() {
     assert_eq!(plan.questions[0].best.as_deref(), Some("it maxUnavailable=5"));
     assert!(plan.questions[0].answers[0].is_decided);
     for (clusters, expected) in [
-        (1, Standing::Slower),
-        (2, Standing::Slower),
-        (4, Standing::Slower),
-        (5, Standing::Best),
-        (6, Standing::Breaks),
-        (8, Standing::Breaks),
-        (20, Standing::Breaks),
-        (40, Standing::Breaks),
+        (1, CandidateStatus::Slower),
+        (2, CandidateStatus::Slower),
+        (4, CandidateStatus::Slower),
+        (5, CandidateStatus::Best),
+        (6, CandidateStatus::Breaks),
+        (8, CandidateStatus::Breaks),
+        (20, CandidateStatus::Breaks),
+        (40, CandidateStatus::Breaks),
     ] {
         let (found, runs, egress) = standing(&plan, &format!("maxUnavailable={clusters}"));
         assert_eq!(found, expected, "{clusters} at once");
-        if found == Standing::Breaks {
+        if found == CandidateStatus::Breaks {
             assert_eq!(runs, 1, "one run beyond the limit is proof");
         }
         // 100 Mbit/s = 12.5 MB/s each, up to the link's 125 MB/s.

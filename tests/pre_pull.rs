@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use fleetsim::results::{Outcome, RunRecord};
+use fleetsim::results::{RunOutcome, RunRecord};
 use fleetsim::scenario::{Overrides, load};
 use fleetsim::sim;
 
@@ -27,7 +27,7 @@ fn run(distribution: &str, faults: &str) -> RunRecord {
 fn the_storm_is_over_when_the_release_comes() {
     let plain = run("{direct: {}}", "{}");
     let ahead = run("{prePull: {clusters: 5, every: 1m}}", "{}");
-    assert_eq!((plain.run.outcome, ahead.run.outcome), (Outcome::Complete, Outcome::Complete));
+    assert_eq!((plain.run.outcome, ahead.run.outcome), (RunOutcome::Complete, RunOutcome::Complete));
     assert!(plain.run.release_s.abs() < 1e-9);
     // Three nodes of a cluster share 12.5 MB/s: 120 s; the second group begins a minute after the first.
     assert!((180.0..200.0).contains(&ahead.run.release_s), "{}", ahead.run.release_s);
@@ -43,7 +43,7 @@ fn the_storm_is_over_when_the_release_comes() {
 fn a_release_at_a_fixed_time_does_not_wait() {
     let early = run("{prePull: {releaseAfter: 30s}}", "{}");
     assert!((early.run.release_s - 30.0).abs() < 1e-9);
-    assert_eq!(early.run.outcome, Outcome::Complete);
+    assert_eq!(early.run.outcome, RunOutcome::Complete);
     // The pods of the rollout find their image on its way, and wait for it.
     assert_eq!(early.run.egress_bytes, run("{direct: {}}", "{}").run.egress_bytes);
 }
@@ -51,7 +51,7 @@ fn a_release_at_a_fixed_time_does_not_wait() {
 #[test]
 fn failures_are_tried_again_before_the_release() {
     let record = run("{prePull: {}}", "{pullFailure: 50%}");
-    assert_eq!(record.run.outcome, Outcome::Complete);
+    assert_eq!(record.run.outcome, RunOutcome::Complete);
     assert!(record.run.failed_pulls > 0);
     assert!(record.run.release_s > 120.0, "the slowest has waited in back-off");
     assert!(record.run.completion_s.expect("complete") < record.run.release_s);

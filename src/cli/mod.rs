@@ -4,7 +4,6 @@
 //! may not be written there; 2 wrong usage or invalid input; 99 the results do not keep to what the experiment asserts,
 //! or no setting keeps to the limits of a plan; 130 interrupted.
 
-mod budget;
 mod check;
 mod explain;
 mod explain_kubefleet;
@@ -12,6 +11,7 @@ mod generated;
 mod output;
 mod plan;
 mod precision;
+mod progress;
 mod report;
 mod run;
 mod schema;
@@ -23,7 +23,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use fleetsim::report::{ReportError, Results};
-use fleetsim::results::RecordError;
+use fleetsim::results::ResultsError;
 use fleetsim::scenario::{Experiment, LoadError, Overrides, load};
 
 /// Simulate how a rollout across thousands of clusters loads an image registry, driven by real rollout schedulers.
@@ -89,7 +89,7 @@ struct ExperimentArgs {
 
 /// How to print what goes to stdout.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq, ValueEnum)]
-enum Format {
+enum OutputFormat {
     /// For people
     #[default]
     Text,
@@ -105,7 +105,7 @@ enum Failure {
     /// The command asks for what this build cannot do.
     Usage(String),
     /// Results cannot be written or read.
-    Record(RecordError),
+    Record(ResultsError),
     /// Charts cannot be drawn.
     Report(ReportError),
     /// Something else about the machine.
@@ -124,8 +124,8 @@ impl From<LoadError> for Failure {
     }
 }
 
-impl From<RecordError> for Failure {
-    fn from(error: RecordError) -> Self {
+impl From<ResultsError> for Failure {
+    fn from(error: ResultsError) -> Self {
         Self::Record(error)
     }
 }
@@ -190,7 +190,7 @@ pub(crate) fn main() -> ExitCode {
     }
 }
 
-impl Format {
+impl OutputFormat {
     fn render(self, results: &Results) -> String {
         match self {
             Self::Text => fleetsim::report::table(results, output::width()),

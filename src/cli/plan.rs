@@ -7,11 +7,11 @@ use clap::Args;
 use fleetsim::report;
 use fleetsim::results::{Journal, PLAN_FILE, PROVENANCE_FILE, PlanRecord, Publication, plan_tables};
 use fleetsim::scenario::{Experiment, Overrides, Plan, load_plan};
-use fleetsim::study::plan::{Found, run_count_at_most, search};
+use fleetsim::study::plan::{SearchResult, run_count_at_most, search};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::simulation::{Simulation, described, going_on, run_key, tell_place};
-use super::{ExperimentArgs, Failure, Format, output};
+use super::{ExperimentArgs, Failure, OutputFormat, output};
 
 #[derive(Args, Debug)]
 #[command(mut_arg("replicates", |arg| arg.help("Give no candidate more runs than this, instead of the experiment's number")))]
@@ -29,8 +29,8 @@ pub(super) struct PlanArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
     /// How to print the answer
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
+    #[arg(long, value_enum, default_value_t = OutputFormat::Text)]
+    format: OutputFormat,
 }
 
 pub(super) fn plan(args: &PlanArgs) -> Result<(), Failure> {
@@ -83,15 +83,15 @@ fn unanswered(plan: &PlanRecord) -> Vec<String> {
 }
 
 /// Prints a plan.
-pub(super) fn tell(plan: &PlanRecord, format: Format) {
+pub(super) fn tell(plan: &PlanRecord, format: OutputFormat) {
     match format {
-        Format::Text => output::out(&report::plan_text(plan, output::width())),
-        Format::Json => output::out(&String::from_utf8_lossy(&plan.to_json())),
+        OutputFormat::Text => output::out(&report::plan_text(plan, output::width())),
+        OutputFormat::Json => output::out(&String::from_utf8_lossy(&plan.to_json())),
     }
 }
 
 /// Draws and prints an earlier plan again. Nothing is simulated.
-pub(super) fn again(results: &std::path::Path, format: Format) -> Result<(), Failure> {
+pub(super) fn again(results: &std::path::Path, format: OutputFormat) -> Result<(), Failure> {
     let publication = Publication::renew(results)?;
     report::draw_plan(publication.folder())?;
     let plan = PlanRecord::read(publication.folder())?
@@ -102,7 +102,12 @@ pub(super) fn again(results: &std::path::Path, format: Format) -> Result<(), Fai
     Ok(())
 }
 
-fn simulate(experiment: &Experiment, wanted: &Plan, args: &PlanArgs, journal: &Journal) -> Result<Found, Failure> {
+fn simulate(
+    experiment: &Experiment,
+    wanted: &Plan,
+    args: &PlanArgs,
+    journal: &Journal,
+) -> Result<SearchResult, Failure> {
     let simulation = Simulation::begin(args.threads)?;
     // The most that it can come to: how many runs decide is what the search finds out.
     let bar = progress_bar(run_count_at_most(experiment, wanted, args.compare_exhaustive));

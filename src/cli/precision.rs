@@ -2,7 +2,7 @@
 
 use fleetsim::results::{PrecisionAsked, PrecisionFound, VariantRecord};
 use fleetsim::scenario::Precision;
-use fleetsim::study::{Judged, judge};
+use fleetsim::study::{MeasurePrecision, judge};
 
 /// What was asked for.
 pub(super) fn asked(precision: &Precision) -> PrecisionAsked {
@@ -15,7 +15,8 @@ pub(super) fn asked(precision: &Precision) -> PrecisionAsked {
 
 /// What each variant came to, and the text that tells it.
 pub(super) fn found(precision: &Precision, variants: &[VariantRecord], seed: u64) -> (Vec<PrecisionFound>, String) {
-    let judged: Vec<Vec<Judged>> = variants.iter().map(|variant| judge(precision, &variant.runs, seed)).collect();
+    let judged: Vec<Vec<MeasurePrecision>> =
+        variants.iter().map(|variant| judge(precision, &variant.runs, seed)).collect();
     let found: Vec<PrecisionFound> = variants
         .iter()
         .zip(&judged)
@@ -46,8 +47,8 @@ pub(super) fn found(precision: &Precision, variants: &[VariantRecord], seed: u64
 }
 
 /// `completion_s ± 7.3%`; for a measure that some runs do not have, of how many it is.
-fn in_words(judged: &Judged, runs: u32) -> String {
-    let Judged { measure, values, half_width, .. } = *judged;
+fn in_words(judged: &MeasurePrecision, runs: u32) -> String {
+    let MeasurePrecision { measure, values, half_width, .. } = *judged;
     let of = if values < runs as usize { format!(" over {values} of them") } else { String::new() };
     match half_width {
         Some(half) => format!("{} ± {:.1}%{of}", measure.name, half * 100.0),
@@ -63,7 +64,8 @@ mod tests {
 
     #[test]
     fn what_is_not_precise_is_told_with_what_it_is() {
-        let judged = |values, half_width| Judged { measure: &MEASURES[0], values, half_width, is_precise: false };
+        let judged =
+            |values, half_width| MeasurePrecision { measure: &MEASURES[0], values, half_width, is_precise: false };
         assert_eq!(in_words(&judged(40, Some(0.0726)), 40), "completion_s ± 7.3%");
         assert_eq!(in_words(&judged(12, Some(0.0726)), 40), "completion_s ± 7.3% over 12 of them");
         assert_eq!(in_words(&judged(1, None), 40), "completion_s is known of one run");

@@ -9,7 +9,7 @@ use fleetsim::report::{self, ReportError};
 use fleetsim::results::{PLAN_FILE, PROVENANCE_FILE, Publication};
 
 use super::simulation::tell_place;
-use super::{Failure, Format, output};
+use super::{Failure, OutputFormat, output};
 
 #[derive(Args, Debug)]
 pub(super) struct ReportArgs {
@@ -17,8 +17,8 @@ pub(super) struct ReportArgs {
     #[arg(value_name = "RESULTS")]
     results: PathBuf,
     /// How to print the comparison
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
+    #[arg(long, value_enum, default_value_t = OutputFormat::Text)]
+    format: OutputFormat,
 }
 
 pub(super) fn report(args: &ReportArgs) -> Result<(), Failure> {

@@ -7,9 +7,9 @@ use fleetsim::results::{Journal, Provenance, Publication, Tables, VariantRecord}
 use fleetsim::scenario::Experiment;
 use fleetsim::{report, study};
 
-use super::budget::Budget;
+use super::progress::StudyProgress;
 use super::simulation::{Simulation, described, going_on, run_key, tell_place};
-use super::{ExperimentArgs, Failure, Format, output, precision, series};
+use super::{ExperimentArgs, Failure, OutputFormat, output, precision, series};
 
 #[derive(Args, Debug)]
 pub(super) struct RunArgs {
@@ -26,8 +26,8 @@ pub(super) struct RunArgs {
     #[arg(long)]
     series: bool,
     /// How to print the comparison
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
+    #[arg(long, value_enum, default_value_t = OutputFormat::Text)]
+    format: OutputFormat,
 }
 
 pub(super) fn run(args: &RunArgs) -> Result<(), Failure> {
@@ -75,9 +75,9 @@ pub(super) fn run(args: &RunArgs) -> Result<(), Failure> {
         experiment.assertions.iter().map(|demand| (&demand.limit, demand.strategy.as_deref())).collect();
     let (all_hold, told) = report::verdicts(&results, &demands);
     match args.format {
-        Format::Text => output::out(&told),
+        OutputFormat::Text => output::out(&told),
         // Standard output is JSON and nothing else.
-        Format::Json => output::err(&told),
+        OutputFormat::Json => output::err(&told),
     }
     if all_hold { Ok(()) } else { Err(Failure::Assertion) }
 }
@@ -94,8 +94,8 @@ fn provenance(experiment: &Experiment, args: &RunArgs) -> Provenance {
 fn simulate(experiment: &Experiment, journal: &Journal, threads: Option<u16>) -> Result<Vec<VariantRecord>, Failure> {
     let simulation = Simulation::begin(threads)?;
     let most = experiment.precision.as_ref().map(|_| study::run_counts(experiment).1);
-    let budget = Budget::new(experiment.variants.len(), simulation.threads(), most);
-    let variants = simulation.work(|stop| study::simulate(experiment, journal, &budget, stop));
-    budget.finish();
+    let progress = StudyProgress::new(experiment.variants.len(), simulation.threads(), most);
+    let variants = simulation.work(|stop| study::simulate(experiment, journal, &progress, stop));
+    progress.finish();
     variants
 }

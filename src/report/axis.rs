@@ -4,7 +4,7 @@ use super::format::{TimeUnit, number};
 
 /// How values map to pixels.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Kind {
+pub(super) enum ScaleKind {
     Linear,
     Log,
 }
@@ -16,12 +16,12 @@ pub(super) struct Scale {
     pub(super) high: f64,
     pub(super) from: f64,
     pub(super) to: f64,
-    pub(super) kind: Kind,
+    pub(super) kind: ScaleKind,
 }
 
 /// A labelled place on a scale.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Tick {
+pub(super) struct AxisTick {
     pub(super) value: f64,
     pub(super) label: String,
 }
@@ -29,14 +29,14 @@ pub(super) struct Tick {
 impl Scale {
     /// A scale from zero.
     pub(super) const fn from_zero(high: f64, from: f64, to: f64) -> Self {
-        Self { low: 0.0, high, from, to, kind: Kind::Linear }
+        Self { low: 0.0, high, from, to, kind: ScaleKind::Linear }
     }
 
     /// Where `value` lies.
     pub(super) fn at(&self, value: f64) -> f64 {
         let share = match self.kind {
-            Kind::Linear => (value - self.low) / (self.high - self.low),
-            Kind::Log => {
+            ScaleKind::Linear => (value - self.low) / (self.high - self.low),
+            ScaleKind::Log => {
                 let log = |value: f64| libm::log(value.max(self.low));
                 (log(value) - log(self.low)) / (log(self.high) - log(self.low))
             }
@@ -57,16 +57,16 @@ fn nice_step(span: f64, most: usize) -> f64 {
 }
 
 /// Ticks from zero to the first one that is not below `max`, at most `most + 1` of them. Steps are whole when values are.
-pub(super) fn ticks_from_zero(max: f64, most: usize, whole: bool) -> Vec<Tick> {
+pub(super) fn ticks_from_zero(max: f64, most: usize, whole: bool) -> Vec<AxisTick> {
     if max <= 0.0 {
-        return vec![Tick { value: 0.0, label: "0".to_owned() }, Tick { value: 1.0, label: "1".to_owned() }];
+        return vec![AxisTick { value: 0.0, label: "0".to_owned() }, AxisTick { value: 1.0, label: "1".to_owned() }];
     }
     let mut step = nice_step(max, most);
     if whole {
         step = step.max(1.0).ceil();
     }
     let count = (max / step - 1e-9).ceil() as usize;
-    (0..=count).map(|at| Tick { value: at as f64 * step, label: number(at as f64 * step) }).collect()
+    (0..=count).map(|at| AxisTick { value: at as f64 * step, label: number(at as f64 * step) }).collect()
 }
 
 /// Steps that divide units of time as clocks do, in seconds.
@@ -98,7 +98,7 @@ const TIME_STEPS: [f64; 24] = [
 ];
 
 /// Ticks of a linear time axis from zero that ends at `span_s`, and the unit of their labels.
-pub(super) fn time_ticks(span_s: f64, most: usize) -> (Vec<Tick>, TimeUnit) {
+pub(super) fn time_ticks(span_s: f64, most: usize) -> (Vec<AxisTick>, TimeUnit) {
     let unit = TimeUnit::for_span(span_s);
     let rough = span_s / most.max(1) as f64;
     let step = if rough <= TIME_STEPS[0] {
@@ -112,7 +112,7 @@ pub(super) fn time_ticks(span_s: f64, most: usize) -> (Vec<Tick>, TimeUnit) {
         if fraction < 1.0 && ((1.0 / fraction) - (1.0 / fraction).round()).abs() > 1e-9 { unit.seconds } else { step };
     let step = if (step - unit.seconds / 3.0).abs() < 1e-9 { unit.seconds / 2.0 } else { step };
     let count = (span_s / step + 1e-9).floor() as usize;
-    let tick = |at: usize| Tick { value: at as f64 * step, label: number(at as f64 * step / unit.seconds) };
+    let tick = |at: usize| AxisTick { value: at as f64 * step, label: number(at as f64 * step / unit.seconds) };
     ((0..=count).map(tick).collect(), unit)
 }
 
@@ -147,13 +147,13 @@ const LOG_TIMES: [&[(f64, &str)]; 3] = [
 ];
 
 /// Ticks of a logarithmic time axis: the roundest times on it that leave `apart` pixels to each other.
-pub(super) fn log_time_ticks(scale: &Scale, apart: f64) -> Vec<Tick> {
-    let mut ticks: Vec<Tick> = Vec::new();
+pub(super) fn log_time_ticks(scale: &Scale, apart: f64) -> Vec<AxisTick> {
+    let mut ticks: Vec<AxisTick> = Vec::new();
     for &(value, label) in LOG_TIMES.iter().copied().flatten() {
         let on_axis = value >= scale.low * (1.0 - 1e-9) && value <= scale.high * (1.0 + 1e-9);
         let place = scale.at(value);
         if on_axis && ticks.iter().all(|tick| (scale.at(tick.value) - place).abs() >= apart) {
-            ticks.push(Tick { value, label: label.to_owned() });
+            ticks.push(AxisTick { value, label: label.to_owned() });
         }
     }
     ticks.sort_by(|a, b| a.value.total_cmp(&b.value));
@@ -161,15 +161,15 @@ pub(super) fn log_time_ticks(scale: &Scale, apart: f64) -> Vec<Tick> {
 }
 
 /// Ticks of a logarithmic axis of counts: powers of ten, with their halves and fifths where there is room.
-pub(super) fn log_ticks(scale: &Scale, apart: f64) -> Vec<Tick> {
-    let mut ticks: Vec<Tick> = Vec::new();
+pub(super) fn log_ticks(scale: &Scale, apart: f64) -> Vec<AxisTick> {
+    let mut ticks: Vec<AxisTick> = Vec::new();
     for factor in [1.0, 3.0, 2.0, 5.0] {
         for power in -3..13 {
             let value = factor * libm::pow(10.0, f64::from(power));
             let on_axis = value >= scale.low * (1.0 - 1e-9) && value <= scale.high * (1.0 + 1e-9);
             let place = scale.at(value);
             if on_axis && ticks.iter().all(|tick| (scale.at(tick.value) - place).abs() >= apart) {
-                ticks.push(Tick { value, label: number(value) });
+                ticks.push(AxisTick { value, label: number(value) });
             }
         }
     }
@@ -182,7 +182,7 @@ pub(super) fn log_ticks(scale: &Scale, apart: f64) -> Vec<Tick> {
 pub(super) fn time_scale(values: &[f64], from: f64, to: f64) -> Scale {
     let (low, high) = span(values);
     if low > 0.0 && high / low > LOG_FROM {
-        Scale { low: low / 1.4, high: high * 1.25, from, to, kind: Kind::Log }
+        Scale { low: low / 1.4, high: high * 1.25, from, to, kind: ScaleKind::Log }
     } else {
         Scale::from_zero(if high > 0.0 { high * 1.06 } else { 1.0 }, from, to)
     }
@@ -222,7 +222,7 @@ pub(super) fn decimate(points: &[(f64, f64)], per_px: f64) -> Vec<(f64, f64)> {
 mod tests {
     use super::*;
 
-    fn labels(ticks: &[Tick]) -> String {
+    fn labels(ticks: &[AxisTick]) -> String {
         ticks.iter().map(|tick| tick.label.as_str()).collect::<Vec<_>>().join(" ")
     }
 
@@ -253,10 +253,10 @@ mod tests {
     #[test]
     fn a_wide_span_of_times_gets_a_logarithmic_axis() {
         let wide = time_scale(&[60.0, 36_000.0], 0.0, 600.0);
-        assert_eq!(wide.kind, Kind::Log);
+        assert_eq!(wide.kind, ScaleKind::Log);
         assert_eq!(labels(&log_time_ticks(&wide, 60.0)), "1 min 3 min 10 min 1 h 3 h 10 h");
-        assert_eq!(time_scale(&[60.0, 1700.0], 0.0, 600.0).kind, Kind::Linear);
-        assert_eq!(time_scale(&[], 0.0, 600.0).kind, Kind::Linear);
+        assert_eq!(time_scale(&[60.0, 1700.0], 0.0, 600.0).kind, ScaleKind::Linear);
+        assert_eq!(time_scale(&[], 0.0, 600.0).kind, ScaleKind::Linear);
         assert!((wide.at(1e9) - 600.0).abs() < 1e-9 && wide.at(0.0).abs() < 1e-9, "outside goes to the ends");
     }
 

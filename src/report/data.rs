@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::ReportError;
 use crate::results::{
-    ClusterRow, Outcome, PROVENANCE_FILE, Provenance, RunRow, SummaryRow, Tables, TimelineRow, VariantInfo,
+    ClusterRow, PROVENANCE_FILE, Provenance, RunOutcome, RunRow, SummaryRow, Tables, TimelineRow, VariantInfo,
 };
 
 /// Everything that a report reads: the files of one results folder.
@@ -18,7 +18,7 @@ pub struct Results {
 
 /// One variant's part of the results.
 #[derive(Clone, Debug)]
-pub(super) struct Variant<'r> {
+pub(super) struct VariantResults<'r> {
     /// Its place in the experiment, which decides its colour.
     pub(super) index: usize,
     pub(super) info: &'r VariantInfo,
@@ -49,9 +49,9 @@ impl Results {
     }
 
     /// The variants that have runs, in the experiment's order.
-    pub(super) fn variants<'r>(&'r self) -> Vec<Variant<'r>> {
+    pub(super) fn variants<'r>(&'r self) -> Vec<VariantResults<'r>> {
         let tables = &self.tables;
-        let of = |(index, info): (usize, &'r VariantInfo)| Variant {
+        let of = |(index, info): (usize, &'r VariantInfo)| VariantResults {
             index,
             info,
             runs: tables.runs.iter().filter(|run| run.variant == info.variant).collect(),
@@ -66,14 +66,14 @@ impl Results {
             brief: info.variant.clone(),
             summary: tables.summary.iter().filter(|row| row.variant == info.variant).collect(),
         };
-        let mut variants: Vec<Variant<'r>> =
+        let mut variants: Vec<VariantResults<'r>> =
             self.provenance.variants.iter().enumerate().map(of).filter(|variant| !variant.runs.is_empty()).collect();
         super::names::shorten(&mut variants);
         variants
     }
 }
 
-impl<'r> Variant<'r> {
+impl<'r> VariantResults<'r> {
     /// A variant without any results.
     #[cfg(test)]
     pub(super) fn bare(index: usize, info: &'r VariantInfo) -> Self {
@@ -99,7 +99,7 @@ impl<'r> Variant<'r> {
 
     /// Runs that ended complete.
     pub(super) fn finished(&self) -> usize {
-        self.runs.iter().filter(|run| run.outcome == Outcome::Complete).count()
+        self.runs.iter().filter(|run| run.outcome == RunOutcome::Complete).count()
     }
 
     /// Whether any run told a target to run a revision that is defective there.
@@ -109,14 +109,14 @@ impl<'r> Variant<'r> {
 
     /// How an unfinished run ended, and the rule that held it: of the most common such end, the first. `None` when all
     /// runs finished.
-    pub(super) fn unfinished(&self) -> Option<(Outcome, &'r str)> {
-        let ends: Vec<(Outcome, &'r str)> = self
+    pub(super) fn unfinished(&self) -> Option<(RunOutcome, &'r str)> {
+        let ends: Vec<(RunOutcome, &'r str)> = self
             .runs
             .iter()
-            .filter(|run| run.outcome != Outcome::Complete)
+            .filter(|run| run.outcome != RunOutcome::Complete)
             .map(|run| (run.outcome, run.held_by.as_str()))
             .collect();
-        let times = |end: &(Outcome, &str)| ends.iter().filter(|other| *other == end).count();
+        let times = |end: &(RunOutcome, &str)| ends.iter().filter(|other| *other == end).count();
         // `max_by_key` takes the last of equals, so it is asked from the end.
         ends.iter().rev().max_by_key(|end| times(end)).copied()
     }
@@ -130,7 +130,7 @@ impl<'r> Variant<'r> {
 }
 
 /// `1,000 clusters, 20 runs` for the subtitle; several numbers are given as a range.
-pub(super) fn extent(variants: &[Variant<'_>]) -> String {
+pub(super) fn extent(variants: &[VariantResults<'_>]) -> String {
     let runs = || variants.iter().map(|variant| variant.runs.len());
     let (fewest, most) = (runs().min().unwrap_or(0), runs().max().unwrap_or(0));
     let targets = || variants.iter().flat_map(|variant| variant.runs.iter().map(|run| run.targets));

@@ -1,7 +1,7 @@
 //! The frame around every chart: title, subtitle and footer; the key at the right; axes and grid.
 
-use super::axis::{Scale, Tick};
-use super::scene::{Align, Label, Point, Scene, Stroke};
+use super::axis::{AxisTick, Scale};
+use super::canvas::{Align, Canvas, Label, Position, Stroke};
 use super::style::{AXIS, Colour, GRID, INK, LABEL, MARGIN, MUTED, PAGE_WIDTH, SMALL, SUBTITLE, TITLE};
 use super::text::{Weight, fitted, fitted_name, text_width};
 use crate::results::Provenance;
@@ -39,57 +39,57 @@ pub(super) struct KeyEntry {
 }
 
 /// Writes a text.
-pub(super) fn write(scene: &mut Scene, text: &str, at: Point, size: f64, colour: Colour, align: Align) {
-    scene.text(Label { text: text.to_owned(), at, size, weight: Weight::Regular, colour, align });
+pub(super) fn write(canvas: &mut Canvas, text: &str, at: Position, size: f64, colour: Colour, align: Align) {
+    canvas.text(Label { text: text.to_owned(), at, size, weight: Weight::Regular, colour, align });
 }
 
 /// Writes a bold text from its left end.
-pub(super) fn write_bold(scene: &mut Scene, text: &str, at: Point, size: f64, colour: Colour) {
-    scene.text(Label { text: text.to_owned(), at, size, weight: Weight::Bold, colour, align: Align::Left });
+pub(super) fn write_bold(canvas: &mut Canvas, text: &str, at: Position, size: f64, colour: Colour) {
+    canvas.text(Label { text: text.to_owned(), at, size, weight: Weight::Bold, colour, align: Align::Left });
 }
 
 /// A page with title, subtitle and footer.
-pub(super) fn page(provenance: &Provenance, title: &str, subtitle: &str, height: f64) -> Scene {
-    let mut scene = Scene::new(&format!("{title}: {subtitle}"), PAGE_WIDTH, height);
+pub(super) fn page(provenance: &Provenance, title: &str, subtitle: &str, height: f64) -> Canvas {
+    let mut canvas = Canvas::new(&format!("{title}: {subtitle}"), PAGE_WIDTH, height);
     let width = PAGE_WIDTH - 2.0 * MARGIN;
-    write_bold(&mut scene, &fitted(title, TITLE, Weight::Bold, width), (MARGIN, 36.0), TITLE, INK);
+    write_bold(&mut canvas, &fitted(title, TITLE, Weight::Bold, width), (MARGIN, 36.0), TITLE, INK);
     let subtitle = fitted(subtitle, SUBTITLE, Weight::Regular, width);
-    write(&mut scene, &subtitle, (MARGIN, 59.0), SUBTITLE, MUTED, Align::Left);
+    write(&mut canvas, &subtitle, (MARGIN, 59.0), SUBTITLE, MUTED, Align::Left);
     let footer = format!(
         "{} · {} {} · seed {}",
         provenance.experiment, provenance.program, provenance.program_version, provenance.seed
     );
     let footer = fitted(&footer, SMALL, Weight::Regular, width);
-    write(&mut scene, &footer, (MARGIN, height - 16.0), SMALL, MUTED, Align::Left);
-    scene
+    write(&mut canvas, &footer, (MARGIN, height - 16.0), SMALL, MUTED, Align::Left);
+    canvas
 }
 
 /// Horizontal grid lines with the value axis' labels at the left; the title stands above the labels.
-pub(super) fn value_axis(scene: &mut Scene, area: Area, scale: &Scale, ticks: &[Tick], title: &str) {
+pub(super) fn value_axis(canvas: &mut Canvas, area: Area, scale: &Scale, ticks: &[AxisTick], title: &str) {
     for tick in ticks {
         let y = scale.at(tick.value);
-        scene.line((area.left, y), (area.right, y), Stroke::solid(GRID, 1.0));
-        write(scene, &tick.label, (area.left - 8.0, y + 0.36 * SMALL), SMALL, MUTED, Align::Right);
+        canvas.line((area.left, y), (area.right, y), Stroke::solid(GRID, 1.0));
+        write(canvas, &tick.label, (area.left - 8.0, y + 0.36 * SMALL), SMALL, MUTED, Align::Right);
     }
     if !title.is_empty() {
         let widest = ticks.iter().map(|tick| text_width(&tick.label, SMALL, Weight::Regular)).fold(0.0, f64::max);
         let left = (area.left - 8.0 - widest).max(0.0);
-        write(scene, title, (left, area.top - 13.0), SMALL, INK, Align::Left);
+        write(canvas, title, (left, area.top - 13.0), SMALL, INK, Align::Left);
     }
 }
 
 /// The axis line at the bottom with ticks and labels; the title stands below.
-pub(super) fn bottom_axis(scene: &mut Scene, area: Area, scale: &Scale, ticks: &[Tick], title: &str) {
-    scene.line((area.left, area.bottom), (area.right, area.bottom), Stroke::solid(AXIS, 1.2));
+pub(super) fn bottom_axis(canvas: &mut Canvas, area: Area, scale: &Scale, ticks: &[AxisTick], title: &str) {
+    canvas.line((area.left, area.bottom), (area.right, area.bottom), Stroke::solid(AXIS, 1.2));
     for tick in ticks {
         let x = scale.at(tick.value);
-        scene.line((x, area.bottom), (x, area.bottom + 5.0), Stroke::solid(AXIS, 1.2));
+        canvas.line((x, area.bottom), (x, area.bottom + 5.0), Stroke::solid(AXIS, 1.2));
         // The last label may not run into what stands at the right.
         let reach = area.right + 8.0 - text_width(&tick.label, SMALL, Weight::Regular) / 2.0;
-        write(scene, &tick.label, (x.min(reach), area.bottom + 19.0), SMALL, MUTED, Align::Middle);
+        write(canvas, &tick.label, (x.min(reach), area.bottom + 19.0), SMALL, MUTED, Align::Middle);
     }
     if !title.is_empty() {
-        write(scene, title, (f64::midpoint(area.left, area.right), area.bottom + 40.0), SMALL, INK, Align::Middle);
+        write(canvas, title, (f64::midpoint(area.left, area.right), area.bottom + 40.0), SMALL, INK, Align::Middle);
     }
 }
 
@@ -103,7 +103,7 @@ pub(super) fn key_width(entries: &[KeyEntry]) -> f64 {
 }
 
 /// The key at the right of `area`, greatest value first. Many entries take one line each.
-pub(super) fn key(scene: &mut Scene, area: Area, mut entries: Vec<KeyEntry>) {
+pub(super) fn key(canvas: &mut Canvas, area: Area, mut entries: Vec<KeyEntry>) {
     entries.sort_by(|a, b| b.value.total_cmp(&a.value));
     let left = area.right + 26.0;
     let text_left = area.right + KEY_INDENT;
@@ -114,15 +114,15 @@ pub(super) fn key(scene: &mut Scene, area: Area, mut entries: Vec<KeyEntry>) {
         match entry.dash {
             Some(dash) => {
                 let stroke = Stroke { colour: entry.colour, width: 2.6, dash };
-                scene.line((left, top + 6.0), (left + 24.0, top + 6.0), stroke);
+                canvas.line((left, top + 6.0), (left + 24.0, top + 6.0), stroke);
             }
-            None => scene.rectangle((left + 8.0, top - 1.0), (left + 22.0, top + 13.0), entry.colour, 1.0),
+            None => canvas.rectangle((left + 8.0, top - 1.0), (left + 22.0, top + 13.0), entry.colour, 1.0),
         }
         let name = fitted_name(&entry.name, LABEL, Weight::Bold, width);
-        write_bold(scene, &name, (text_left, top + 10.5), LABEL, INK);
+        write_bold(canvas, &name, (text_left, top + 10.5), LABEL, INK);
         if step >= 32.0 {
             let detail = fitted(&entry.detail, SMALL, Weight::Regular, width);
-            write(scene, &detail, (text_left, top + 27.5), SMALL, MUTED, Align::Left);
+            write(canvas, &detail, (text_left, top + 27.5), SMALL, MUTED, Align::Left);
         }
     }
 }

@@ -8,6 +8,7 @@
 //! footer. The same files give the same bytes. Charts are still; the page has the curves that can be zoomed and chosen.
 
 mod axis;
+mod canvas;
 mod charts;
 mod data;
 mod format;
@@ -15,7 +16,6 @@ mod frame;
 mod html;
 mod names;
 mod plan;
-mod scene;
 mod style;
 mod swept;
 #[cfg(test)]
@@ -30,8 +30,8 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-use crate::results::RecordError;
-use scene::Scene;
+use crate::results::ResultsError;
+use canvas::Canvas;
 
 pub use data::Results;
 pub use html::PAGE_FILE;
@@ -48,7 +48,7 @@ pub const CHARTS_FOLDER: &str = "charts";
 pub enum ReportError {
     /// The results could not be read.
     #[error(transparent)]
-    Record(#[from] RecordError),
+    Record(#[from] ResultsError),
     /// The folder holds no results.
     #[error("{} is missing: this is no results folder; name one that `fleetsim run` wrote", path.display())]
     NoResults {
@@ -75,8 +75,8 @@ pub fn draw_all(folder: &Path) -> Result<Vec<PathBuf>, ReportError> {
     let failed = |path: &Path, reason: String| ReportError::Write { path: path.to_owned(), reason };
     std::fs::create_dir_all(&charts).map_err(|error| failed(&charts, error.to_string()))?;
     let mut paths = Vec::new();
-    for (name, scene) in scenes(&results) {
-        paths.extend(write_chart(&charts, &name, &scene)?);
+    for (name, canvas) in charts_of(&results) {
+        paths.extend(write_chart(&charts, &name, &canvas)?);
     }
     let page = folder.join(PAGE_FILE);
     std::fs::write(&page, html::page(&results)).map_err(|error| failed(&page, error.to_string()))?;
@@ -85,18 +85,18 @@ pub fn draw_all(folder: &Path) -> Result<Vec<PathBuf>, ReportError> {
 }
 
 /// Writes one chart as SVG and as PNG.
-fn write_chart(charts: &Path, name: &str, scene: &Scene) -> Result<[PathBuf; 2], ReportError> {
+fn write_chart(charts: &Path, name: &str, canvas: &Canvas) -> Result<[PathBuf; 2], ReportError> {
     let failed = |path: &Path, reason: String| ReportError::Write { path: path.to_owned(), reason };
     let svg = charts.join(format!("{name}.svg"));
-    std::fs::write(&svg, scene.to_svg()).map_err(|error| failed(&svg, error.to_string()))?;
+    std::fs::write(&svg, canvas.to_svg()).map_err(|error| failed(&svg, error.to_string()))?;
     let png = charts.join(format!("{name}.png"));
-    scene.write_png(&png).map_err(|reason| failed(&png, reason))?;
+    canvas.write_png(&png).map_err(|reason| failed(&png, reason))?;
     Ok([svg, png])
 }
 
 /// The charts with the names of their files; some need more than every experiment has.
-fn scenes(results: &Results) -> Vec<(String, Scene)> {
-    let mut scenes = vec![
+fn charts_of(results: &Results) -> Vec<(String, Canvas)> {
+    let mut charts_of = vec![
         ("tradeoff".to_owned(), charts::tradeoff::draw(results)),
         ("pulls".to_owned(), charts::over_time::pulls(results)),
         ("egress".to_owned(), charts::over_time::egress(results)),
@@ -104,10 +104,10 @@ fn scenes(results: &Results) -> Vec<(String, Scene)> {
         ("completion".to_owned(), charts::completion::draw(results)),
         ("states".to_owned(), charts::states::draw(results)),
     ];
-    scenes.extend(charts::sweep::draw_all(results));
-    scenes.extend(charts::heat::draw(results).map(|scene| ("heat".to_owned(), scene)));
-    scenes.extend(charts::exposure::draw(results).map(|scene| ("exposure".to_owned(), scene)));
-    scenes.extend(charts::multiples::draw(results).map(|scene| ("multiples".to_owned(), scene)));
-    scenes.extend(charts::front::of_results(results).map(|scene| ("front".to_owned(), scene)));
-    scenes
+    charts_of.extend(charts::sweep::draw_all(results));
+    charts_of.extend(charts::heat::draw(results).map(|canvas| ("heat".to_owned(), canvas)));
+    charts_of.extend(charts::exposure::draw(results).map(|canvas| ("exposure".to_owned(), canvas)));
+    charts_of.extend(charts::multiples::draw(results).map(|canvas| ("multiples".to_owned(), canvas)));
+    charts_of.extend(charts::front::of_results(results).map(|canvas| ("front".to_owned(), canvas)));
+    charts_of
 }

@@ -1,16 +1,16 @@
 //! Names of variants for the room there is: whole, without what all share, and without the settings' names.
 
-use super::data::Variant;
-use super::swept::Axis;
+use super::data::VariantResults;
+use super::swept::SweepAxis;
 use super::text::{Weight, column_of_names, common_start, fitted_name, text_width};
 
 /// Gives each variant its shorter names. Names that would not tell all variants apart are not taken.
-pub(super) fn shorten(variants: &mut [Variant<'_>]) {
-    let axes = Axis::all(variants);
+pub(super) fn shorten(variants: &mut [VariantResults<'_>]) {
+    let axes = SweepAxis::all(variants);
     let same_strategy = variants.windows(2).all(|pair| pair[0].info.strategy == pair[1].info.strategy);
-    let strategy = |variant: &Variant<'_>| (!same_strategy).then(|| variant.info.strategy.clone());
-    let with = |setting: &dyn Fn(&Axis<'_>, &Variant<'_>) -> Option<String>| -> Option<Vec<String>> {
-        let name = |variant: &Variant<'_>| -> String {
+    let strategy = |variant: &VariantResults<'_>| (!same_strategy).then(|| variant.info.strategy.clone());
+    let with = |setting: &dyn Fn(&SweepAxis<'_>, &VariantResults<'_>) -> Option<String>| -> Option<Vec<String>> {
+        let name = |variant: &VariantResults<'_>| -> String {
             let settings = axes.iter().filter_map(|axis| setting(axis, variant));
             strategy(variant).into_iter().chain(settings).collect::<Vec<_>>().join(", ")
         };
@@ -32,7 +32,7 @@ pub(super) fn shorten(variants: &mut [Variant<'_>]) {
 }
 
 /// The longest names that all fit into `width`; the middle of the shortest ones is cut where they do not.
-pub(super) fn within(variants: &[Variant<'_>], size: f64, weight: Weight, width: f64) -> Vec<String> {
+pub(super) fn within(variants: &[VariantResults<'_>], size: f64, weight: Weight, width: f64) -> Vec<String> {
     let fits = |names: &Vec<String>| names.iter().all(|name| text_width(name, size, weight) <= width);
     lengths(variants)
         .into_iter()
@@ -41,7 +41,12 @@ pub(super) fn within(variants: &[Variant<'_>], size: f64, weight: Weight, width:
 }
 
 /// Names for a column of at most `width`, and their size: smaller before anything is left out.
-pub(super) fn column(variants: &[Variant<'_>], sizes: [f64; 2], weight: Weight, width: f64) -> (Vec<String>, f64) {
+pub(super) fn column(
+    variants: &[VariantResults<'_>],
+    sizes: [f64; 2],
+    weight: Weight,
+    width: f64,
+) -> (Vec<String>, f64) {
     for names in lengths(variants) {
         for size in sizes {
             if names.iter().all(|name| text_width(name, size, weight) <= width) {
@@ -54,13 +59,13 @@ pub(super) fn column(variants: &[Variant<'_>], sizes: [f64; 2], weight: Weight, 
 }
 
 /// The names of all variants, from the whole to the shortest.
-fn lengths(variants: &[Variant<'_>]) -> [Vec<String>; 3] {
+fn lengths(variants: &[VariantResults<'_>]) -> [Vec<String>; 3] {
     let full = variants.iter().map(|variant| variant.name().to_owned()).collect();
     let short = variants.iter().map(|variant| variant.short.clone()).collect();
     [full, short, brief(variants)]
 }
 
 /// The shortest names that still tell all variants apart.
-pub(super) fn brief(variants: &[Variant<'_>]) -> Vec<String> {
+pub(super) fn brief(variants: &[VariantResults<'_>]) -> Vec<String> {
     variants.iter().map(|variant| variant.brief.clone()).collect()
 }

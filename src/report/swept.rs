@@ -4,8 +4,8 @@
 //! such as a pattern of names, is told by the number of clusters it makes. Counts beside shares, such as `1` beside `5%`,
 //! are compared as clusters where all runs have as many. Everything else stays text, in the experiment's order.
 
-use super::axis::{Kind, Scale, Tick};
-use super::data::Variant;
+use super::axis::{AxisTick, Scale, ScaleKind};
+use super::data::VariantResults;
 use super::format::count;
 use crate::results::Setting;
 use crate::units::text::{parse_bytes, parse_duration, parse_per_second, parse_rate};
@@ -18,23 +18,23 @@ const GAP_MIN: f64 = 0.015;
 
 /// One swept path.
 #[derive(Clone, Debug)]
-pub(super) struct Axis<'r> {
+pub(super) struct SweepAxis<'r> {
     pub(super) path: &'r str,
     pub(super) name: &'r str,
     /// Its values in the order of the axis.
-    pub(super) values: Vec<Value<'r>>,
+    pub(super) values: Vec<SweepValue<'r>>,
     /// What the values are, with their unit where it is not in their labels.
     pub(super) title: String,
     /// Whether places are quantities. Otherwise they count from 0.
     pub(super) numeric: bool,
     /// Whether the values only make fleets of different size, and are labelled by that.
     of_clusters: bool,
-    kind: Kind,
+    kind: ScaleKind,
 }
 
 /// One value of a swept path.
 #[derive(Clone, Debug)]
-pub(super) struct Value<'r> {
+pub(super) struct SweepValue<'r> {
     /// As the experiment writes it.
     pub(super) text: &'r str,
     /// As reports show it.
@@ -44,16 +44,16 @@ pub(super) struct Value<'r> {
 
 /// The variants that differ in one swept setting only.
 #[derive(Clone, Debug)]
-pub(super) struct Line<'v, 'r> {
+pub(super) struct SweepLine<'v, 'r> {
     /// What sets it apart from the other lines; the strategy where it is the only one.
     pub(super) name: String,
     /// The index of the value, and the variant, in the order of the axis.
-    pub(super) points: Vec<(usize, &'v Variant<'r>)>,
+    pub(super) points: Vec<(usize, &'v VariantResults<'r>)>,
 }
 
-impl<'r> Axis<'r> {
+impl<'r> SweepAxis<'r> {
     /// The swept paths with two values or more, in the order of the sweep.
-    pub(super) fn all(variants: &[Variant<'r>]) -> Vec<Self> {
+    pub(super) fn all(variants: &[VariantResults<'r>]) -> Vec<Self> {
         let mut paths: Vec<(&'r str, &'r str)> = Vec::new();
         for setting in variants.iter().flat_map(|variant| &variant.info.settings) {
             if !paths.iter().any(|(path, _)| *path == setting.path) {
@@ -67,21 +67,23 @@ impl<'r> Axis<'r> {
             .collect()
     }
 
-    fn of(variants: &[Variant<'r>], path: &'r str, name: &'r str) -> Self {
+    fn of(variants: &[VariantResults<'r>], path: &'r str, name: &'r str) -> Self {
         let mut texts: Vec<&'r str> = Vec::new();
         for value in variants.iter().filter_map(|variant| setting(variant, path)) {
             if !texts.contains(&value.value.as_str()) {
                 texts.push(&value.value);
             }
         }
-        let evenly = |texts: &[&'r str]| -> Vec<Value<'r>> {
-            let value = |(at, &text): (usize, &&'r str)| Value { text, label: label(text, texts), place: at as f64 };
+        let evenly = |texts: &[&'r str]| -> Vec<SweepValue<'r>> {
+            let value =
+                |(at, &text): (usize, &&'r str)| SweepValue { text, label: label(text, texts), place: at as f64 };
             texts.iter().enumerate().map(value).collect()
         };
         let (places, title, labels) = quantities(&texts, path, name, variants);
-        let mut values: Vec<Value<'r>> = evenly(&texts);
+        let mut values: Vec<SweepValue<'r>> = evenly(&texts);
         let of_clusters = labels.is_some();
-        let text = Self { path, name, values: values.clone(), title, numeric: false, of_clusters, kind: Kind::Linear };
+        let text =
+            Self { path, name, values: values.clone(), title, numeric: false, of_clusters, kind: ScaleKind::Linear };
         let Some(places) = places else { return text };
         for (at, value) in values.iter_mut().enumerate() {
             value.place = places[at];
@@ -91,17 +93,17 @@ impl<'r> Axis<'r> {
         }
         values.sort_by(|a, b| a.place.total_cmp(&b.place));
         let (low, high) = (values[0].place, values[values.len() - 1].place);
-        let apart = |kind: &Kind| {
+        let apart = |kind: &ScaleKind| {
             let scale = Scale { low, high, from: 0.0, to: 1.0, kind: *kind };
             values.windows(2).all(|pair| scale.at(pair[1].place) - scale.at(pair[0].place) >= GAP_MIN)
         };
-        let kinds = [Kind::Log, Kind::Linear].into_iter();
+        let kinds = [ScaleKind::Log, ScaleKind::Linear].into_iter();
         let log = low > 0.0 && high >= LOG_FROM * low;
-        let Some(kind) = kinds.filter(|kind| log || *kind == Kind::Linear).find(apart) else {
+        let Some(kind) = kinds.filter(|kind| log || *kind == ScaleKind::Linear).find(apart) else {
             values.iter_mut().enumerate().for_each(|(at, value)| value.place = at as f64);
             return Self { values, ..text };
         };
-        let title = if kind == Kind::Log { format!("{}, logarithmic", text.title) } else { text.title };
+        let title = if kind == ScaleKind::Log { format!("{}, logarithmic", text.title) } else { text.title };
         Self { values, title, numeric: true, kind, ..text }
     }
 
@@ -111,7 +113,7 @@ impl<'r> Axis<'r> {
     }
 
     /// The index of the value that a variant has. `None` when it has none.
-    pub(super) fn value_of(&self, variant: &Variant<'_>) -> Option<usize> {
+    pub(super) fn value_of(&self, variant: &VariantResults<'_>) -> Option<usize> {
         let text = setting(variant, self.path)?.value.as_str();
         self.values.iter().position(|value| value.text == text)
     }
@@ -123,26 +125,26 @@ impl<'r> Axis<'r> {
     }
 
     /// A tick at each value.
-    pub(super) fn ticks(&self) -> Vec<Tick> {
-        self.values.iter().map(|value| Tick { value: value.place, label: value.label.clone() }).collect()
+    pub(super) fn ticks(&self) -> Vec<AxisTick> {
+        self.values.iter().map(|value| AxisTick { value: value.place, label: value.label.clone() }).collect()
     }
 
     /// The lines along this axis, in the experiment's order. Variants without the setting are on none.
-    pub(super) fn lines<'v>(&self, axes: &[Self], variants: &'v [Variant<'r>]) -> Vec<Line<'v, 'r>> {
-        let others = |variant: &'v Variant<'r>| -> Vec<(&'v str, &'v str)> {
+    pub(super) fn lines<'v>(&self, axes: &[Self], variants: &'v [VariantResults<'r>]) -> Vec<SweepLine<'v, 'r>> {
+        let others = |variant: &'v VariantResults<'r>| -> Vec<(&'v str, &'v str)> {
             let of = |setting: &'v Setting| (setting.path.as_str(), setting.value.as_str());
             variant.info.settings.iter().map(of).filter(|(path, _)| *path != self.path).collect()
         };
-        let mut lines: Vec<Line<'v, 'r>> = Vec::new();
+        let mut lines: Vec<SweepLine<'v, 'r>> = Vec::new();
         for variant in variants {
             let Some(value) = self.value_of(variant) else { continue };
-            let same = |line: &&mut Line<'v, 'r>| {
+            let same = |line: &&mut SweepLine<'v, 'r>| {
                 let (_, first) = line.points[0];
                 first.info.strategy == variant.info.strategy && others(first) == others(variant)
             };
             match lines.iter_mut().find(same) {
                 Some(line) => line.points.push((value, variant)),
-                None => lines.push(Line { name: String::new(), points: vec![(value, variant)] }),
+                None => lines.push(SweepLine { name: String::new(), points: vec![(value, variant)] }),
             }
         }
         let strategies = lines.iter().any(|line| line.points[0].1.info.strategy != lines[0].points[0].1.info.strategy);
@@ -158,7 +160,7 @@ impl<'r> Axis<'r> {
     }
 
     /// The variant's value after the setting's name: `distribution=cache`. `None` when it has none.
-    pub(super) fn named_of(&self, variant: &Variant<'_>) -> Option<String> {
+    pub(super) fn named_of(&self, variant: &VariantResults<'_>) -> Option<String> {
         if self.of_clusters {
             return self.said_of(variant);
         }
@@ -166,13 +168,13 @@ impl<'r> Axis<'r> {
     }
 
     /// A value's label as it stands away from an axis that says the unit.
-    pub(super) fn label_with_unit(&self, value: &Value<'_>) -> String {
+    pub(super) fn label_with_unit(&self, value: &SweepValue<'_>) -> String {
         if self.of_clusters { format!("{} clusters", value.label) } else { value.label.clone() }
     }
 
     /// The variant's value in few words: `maxUnavailable=5%`, `10 Gbit/s`, `500 clusters`. Values that say what they are
     /// stand alone. `None` when the variant has none.
-    pub(super) fn said_of(&self, variant: &Variant<'_>) -> Option<String> {
+    pub(super) fn said_of(&self, variant: &VariantResults<'_>) -> Option<String> {
         let value = &self.values[self.value_of(variant)?];
         if self.of_clusters {
             return Some(self.label_with_unit(value));
@@ -191,7 +193,7 @@ fn label(text: &str, all: &[&str]) -> String {
     if alone && !head(text).is_empty() { head(text) } else { text.to_owned() }
 }
 
-fn setting<'r>(variant: &Variant<'r>, path: &str) -> Option<&'r Setting> {
+fn setting<'r>(variant: &VariantResults<'r>, path: &str) -> Option<&'r Setting> {
     variant.info.settings.iter().find(|setting| setting.path == path)
 }
 
@@ -208,7 +210,7 @@ fn quantities(
     texts: &[&str],
     path: &str,
     name: &str,
-    variants: &[Variant<'_>],
+    variants: &[VariantResults<'_>],
 ) -> (Option<Vec<f64>>, String, Option<Vec<String>>) {
     let all = |parse: &Reader<'_>| texts.iter().map(|text| parse(text)).collect::<Option<Vec<f64>>>();
     let subject = subject(path, name);
@@ -226,7 +228,7 @@ fn quantities(
         return (Some(places), subject.to_owned(), None);
     }
     let targets_of = |text: &str| -> Option<u64> {
-        let with = |variant: &&Variant<'_>| setting(variant, path).is_some_and(|setting| setting.value == text);
+        let with = |variant: &&VariantResults<'_>| setting(variant, path).is_some_and(|setting| setting.value == text);
         one(variants.iter().filter(with).flat_map(|variant| variant.runs.iter().map(|run| run.targets)))
     };
     let everywhere = one(variants.iter().flat_map(|variant| variant.runs.iter().map(|run| run.targets)));

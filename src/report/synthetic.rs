@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use crate::results::{
-    ClusterRow, Outcome, PassRow, Provenance, Publication, RunRecord, RunRow, SeriesRow, Setting, Tables, VariantInfo,
-    VariantRecord,
+    ClusterRow, PassRow, Provenance, Publication, RunOutcome, RunRecord, RunRow, SeriesRow, Setting, Tables,
+    VariantInfo, VariantRecord,
 };
 
 /// What a made-up variant is like.
@@ -128,9 +128,9 @@ fn in_short(wave: &Wave) -> String {
 }
 
 /// Pseudo-random numbers in 0..1: an LCG with Knuth's constants.
-struct Luck(u64);
+struct Lcg(u64);
 
-impl Luck {
+impl Lcg {
     fn next(&mut self) -> f64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 11) as f64 / (1_u64 << 53) as f64
@@ -180,7 +180,7 @@ impl Fleet {
     /// Waves of `size` clusters; each cluster pulls 3 x 150 MB through 100 Mbit/s or its share of the link, and is ready 20 s to
     /// 60 s later; the next wave starts when the last of the wave is ready.
     fn run(&self, wave: &Wave, replicate: u32) -> RunRecord {
-        let mut luck = Luck(u64::from(replicate) * 7919 + 1);
+        let mut draws = Lcg(u64::from(replicate) * 7919 + 1);
         let fleet = wave.clusters.unwrap_or(self.clusters);
         let stop = wave.defect.map(|after| (after + u64::from(replicate) * after / 10).min(fleet));
         let stalled = stop.is_some() || (wave.stalls > 0 && replicate.is_multiple_of(wave.stalls));
@@ -193,9 +193,9 @@ impl Fleet {
             let rate = (link / size as f64).min(12.5e6);
             let mut wave_end: f64 = now;
             for _ in 0..size {
-                let told = now + 10.0 * luck.next() * luck.next();
-                let pull = 450e6 / rate * (0.7 + 0.6 * luck.next());
-                let ready = told + pull + 20.0 + 40.0 * luck.next();
+                let told = now + 10.0 * draws.next() * draws.next();
+                let pull = 450e6 / rate * (0.7 + 0.6 * draws.next());
+                let ready = told + pull + 20.0 + 40.0 * draws.next();
                 wave_end = wave_end.max(ready);
                 clusters.push((told, told + 2.0, told + 2.0 + pull, ready));
             }
@@ -219,7 +219,7 @@ impl Fleet {
             strategy: wave.strategy.clone(),
             setting: in_short(wave),
             replicate,
-            outcome: if stalled { Outcome::Stalled } else { Outcome::Complete },
+            outcome: if stalled { RunOutcome::Stalled } else { RunOutcome::Complete },
             held_by: if stalled {
                 "maxUnavailable: store-0007 is offline and counts as unavailable".to_owned()
             } else {

@@ -24,8 +24,8 @@ fn readable(fleet: &Fleet) -> Results {
     let folder = home.path().join("results");
     fleet.publish(&folder);
     let results = Results::read(&folder).expect("readable");
-    for (_, scene) in scenes(&results) {
-        scene.assert_readable();
+    for (_, canvas) in charts_of(&results) {
+        canvas.assert_readable();
     }
     results
 }
@@ -108,7 +108,7 @@ fn axes_carry_their_units() {
     few.publish(&folder);
     let results = Results::read(&folder).expect("readable");
     let texts: BTreeMap<String, String> =
-        scenes(&results).into_iter().map(|(name, scene)| (name, scene.to_svg())).collect();
+        charts_of(&results).into_iter().map(|(name, canvas)| (name, canvas.to_svg())).collect();
     let cases = [
         ("pulls", "image pulls in progress"),
         ("pulls", "minutes since the rollout began"),
@@ -187,7 +187,7 @@ fn the_table_aligns_numbers_units_and_intervals() {
 fn panels_have_their_own_value_axes_when_peaks_differ_much() {
     let results = readable_quietly(&six_settings());
     let pulls = |results: &Results| charts::over_time::pulls(results);
-    let texts = |scene: &Scene| scene.text_boxes().into_iter().map(|(_, text)| text).collect::<Vec<_>>();
+    let texts = |canvas: &Canvas| canvas.text_boxes().into_iter().map(|(_, text)| text).collect::<Vec<_>>();
     let apart = texts(&pulls(&results));
     assert!(apart.iter().any(|text| text.ends_with("every panel has its own axes")), "{apart:?}");
     assert!(apart.contains(&"6".to_owned()) && apart.contains(&"3,000".to_owned()), "both scales: {apart:?}");
@@ -212,17 +212,17 @@ fn variants_that_lie_on_each_other_are_all_seen_and_named() {
     let alike = ["first", "second", "third"].map(|name| wave(name, 100, 0));
     let other = wave("other", 500, 0);
     let results = readable(&with_waves(alike.into_iter().chain([other]).collect()));
-    let scene = charts::tradeoff::draw(&results);
-    let names: Vec<([f64; 4], String)> = scene.text_boxes();
+    let canvas = charts::tradeoff::draw(&results);
+    let names: Vec<([f64; 4], String)> = canvas.text_boxes();
     let place = |name: &str| names.iter().find(|(_, text)| text == name).map(|(place, _)| *place).expect("is named");
     let [first, second, third] = ["first", "second", "third"].map(place);
     assert!((first[0] - second[0]).abs() < 1e-9 && (second[0] - third[0]).abs() < 1e-9, "in one block");
     assert!(first[1] < second[1] && second[1] < third[1] && third[1] - first[1] < 40.0, "line by line");
     // On the plot each has more ink outwards than the one over it, in its own colour.
-    let radii: Vec<f64> = (0..3).map(|index| scene.dots_of(style::series_colour(index))[0].1).collect();
+    let radii: Vec<f64> = (0..3).map(|index| canvas.dots_of(style::series_colour(index))[0].1).collect();
     assert!(radii[0] > radii[1] + 2.0 && radii[1] > radii[2] + 2.0, "{radii:?}");
     // The block is right beside its dots.
-    let (at, reach) = scene.dots_of(style::series_colour(0))[0];
+    let (at, reach) = canvas.dots_of(style::series_colour(0))[0];
     let gap = (first[0] - at.0).abs().min((third[2] - at.0).abs());
     assert!(gap < reach + 40.0 && (second[1] - at.1).abs() < reach + 60.0, "{first:?} is far from {at:?}");
     place("other");
@@ -231,8 +231,8 @@ fn variants_that_lie_on_each_other_are_all_seen_and_named() {
 #[test]
 fn every_variant_is_named_in_the_tradeoff() {
     for (name, fleet) in fleets() {
-        let scene = charts::tradeoff::draw(&readable_quietly(&fleet));
-        let texts = scene.text_boxes();
+        let canvas = charts::tradeoff::draw(&readable_quietly(&fleet));
+        let texts = canvas.text_boxes();
         for wave in fleet.waves.iter().filter(|_| fleet.replicates > 0) {
             let end: String = wave.name.chars().skip(wave.name.chars().count().saturating_sub(6)).collect();
             assert!(texts.iter().any(|(_, text)| text.ends_with(&end)), "{name}: {}", wave.name);

@@ -7,7 +7,7 @@ use thiserror::Error;
 /// Why results could not be written or read.
 #[derive(Debug, Error)]
 #[non_exhaustive]
-pub enum RecordError {
+pub enum ResultsError {
     /// The file system refused.
     #[error("cannot {doing} {}: {source}", path.display())]
     Io {
@@ -98,7 +98,7 @@ pub enum RecordError {
     },
 }
 
-impl RecordError {
+impl ResultsError {
     /// Wraps what the file system said about `path`.
     pub(super) fn io(doing: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.to_owned();

@@ -12,7 +12,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::provenance::sha256;
-use super::{FileDigest, PLAN_FILE, PROVENANCE_FILE, Provenance, RecordError};
+use super::{FileDigest, PLAN_FILE, PROVENANCE_FILE, Provenance, ResultsError};
 
 /// A results folder in the making. Dropped without [`Publication::publish`], it leaves nothing behind.
 #[derive(Debug)]
@@ -42,14 +42,14 @@ impl Publication {
     /// # Errors
     /// When `target` exists and is anything but earlier results of the same experiment, or when no folder can be made
     /// beside it.
-    pub fn begin(target: &Path, provenance: Provenance) -> Result<Self, RecordError> {
+    pub fn begin(target: &Path, provenance: Provenance) -> Result<Self, ResultsError> {
         let target = resolve(target)?;
-        let name = target.file_name().ok_or_else(|| RecordError::NotAFolder { path: target.clone() })?.to_owned();
+        let name = target.file_name().ok_or_else(|| ResultsError::NotAFolder { path: target.clone() })?.to_owned();
         let parent = target.parent().map(Path::to_owned).unwrap_or_default();
-        fs::create_dir_all(&parent).map_err(RecordError::io("make the folder", &parent))?;
+        fs::create_dir_all(&parent).map_err(ResultsError::io("make the folder", &parent))?;
         let aside = aside(&target);
         if !target.exists() && aside.exists() {
-            fs::rename(&aside, &target).map_err(RecordError::io("put back", &target))?;
+            fs::rename(&aside, &target).map_err(ResultsError::io("put back", &target))?;
         }
         check_replaceable(&target, &provenance.experiment)?;
         let mut attempt = 0_u32;
@@ -58,7 +58,7 @@ impl Publication {
             match fs::create_dir(&staging) {
                 Ok(()) => return Ok(Self { target, staging, provenance }),
                 Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => attempt += 1,
-                Err(error) => return Err(RecordError::io("make the folder", &staging)(error)),
+                Err(error) => return Err(ResultsError::io("make the folder", &staging)(error)),
             }
         }
     }
@@ -69,8 +69,8 @@ impl Publication {
     /// # Errors
     /// When `target` is no results folder, holds a file that is not fleetsim's, or a table that was changed since it
     /// was written; or when the file system refuses.
-    pub fn renew(target: &Path) -> Result<Self, RecordError> {
-        let provenance = Provenance::read(target)?.ok_or_else(|| RecordError::Foreign { path: target.to_owned() })?;
+    pub fn renew(target: &Path) -> Result<Self, ResultsError> {
+        let provenance = Provenance::read(target)?.ok_or_else(|| ResultsError::Foreign { path: target.to_owned() })?;
         let is_table = |file: &&FileDigest| {
             [".csv", ".parquet"].iter().any(|kind| file.path.ends_with(kind)) || file.path == PLAN_FILE
         };
@@ -78,9 +78,9 @@ impl Publication {
         let renewed = Self::begin(target, provenance)?;
         for FileDigest { path, sha256: written } in tables {
             let file = target.join(&path);
-            let bytes = fs::read(&file).map_err(RecordError::io("read", &file))?;
+            let bytes = fs::read(&file).map_err(ResultsError::io("read", &file))?;
             if sha256(&bytes) != written {
-                return Err(RecordError::Changed { path: file });
+                return Err(ResultsError::Changed { path: file });
             }
             renewed.write(&path, &bytes)?;
         }
@@ -108,7 +108,7 @@ impl Publication {
     ///
     /// # Errors
     /// When the file system refuses.
-    pub fn write(&self, name: &str, bytes: &[u8]) -> Result<(), RecordError> {
+    pub fn write(&self, name: &str, bytes: &[u8]) -> Result<(), ResultsError> {
         write(&self.staging.join(name), bytes)?;
         write(&self.staging.join(PROVENANCE_FILE), &self.provenance.to_json())
     }
@@ -118,13 +118,13 @@ impl Publication {
     /// # Errors
     /// When the file system refuses, or `target` has become something else in the meantime. Earlier results are then
     /// as they were.
-    pub fn publish(self) -> Result<Published, RecordError> {
+    pub fn publish(self) -> Result<Published, ResultsError> {
         write(&self.staging.join(PROVENANCE_FILE), &self.provenance.to_json())?;
         relist(&self.staging)?;
         sync_all(&self.staging)?;
         check_replaceable(&self.target, &self.provenance.experiment)?;
         if !self.target.exists() {
-            fs::rename(&self.staging, &self.target).map_err(RecordError::io("publish", &self.target))?;
+            fs::rename(&self.staging, &self.target).map_err(ResultsError::io("publish", &self.target))?;
             sync_parent(&self.target)?;
             return Ok(Published::New);
         }
@@ -142,12 +142,12 @@ impl Drop for Publication {
 }
 
 /// Lists the files of a results folder in its provenance.
-fn relist(folder: &Path) -> Result<(), RecordError> {
-    let mut provenance = Provenance::read(folder)?.ok_or_else(|| RecordError::Foreign { path: folder.to_owned() })?;
+fn relist(folder: &Path) -> Result<(), ResultsError> {
+    let mut provenance = Provenance::read(folder)?.ok_or_else(|| ResultsError::Foreign { path: folder.to_owned() })?;
     provenance.files.clear();
     for (path, file) in files_below(folder)? {
         if path != PROVENANCE_FILE {
-            let bytes = fs::read(&file).map_err(RecordError::io("read", &file))?;
+            let bytes = fs::read(&file).map_err(ResultsError::io("read", &file))?;
             provenance.files.push(FileDigest { path, sha256: sha256(&bytes) });
         }
     }
@@ -155,11 +155,11 @@ fn relist(folder: &Path) -> Result<(), RecordError> {
 }
 
 /// The target's own place, so that the new folder is made on the file system of the old one.
-fn resolve(target: &Path) -> Result<PathBuf, RecordError> {
+fn resolve(target: &Path) -> Result<PathBuf, ResultsError> {
     match fs::symlink_metadata(target) {
-        Ok(_) => fs::canonicalize(target).map_err(|_| RecordError::NotAFolder { path: target.to_owned() }),
+        Ok(_) => fs::canonicalize(target).map_err(|_| ResultsError::NotAFolder { path: target.to_owned() }),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(target.to_owned()),
-        Err(error) => Err(RecordError::io("look at", target)(error)),
+        Err(error) => Err(ResultsError::io("look at", target)(error)),
     }
 }
 
@@ -176,15 +176,15 @@ fn aside(target: &Path) -> PathBuf {
 }
 
 /// Gives `staging` the place of `target`. When that fails, `target` is as it was.
-fn swap(target: &Path, staging: &Path) -> Result<(), RecordError> {
+fn swap(target: &Path, staging: &Path) -> Result<(), ResultsError> {
     let aside = aside(target);
     if aside.exists() {
-        fs::remove_dir_all(&aside).map_err(RecordError::io("remove", &aside))?;
+        fs::remove_dir_all(&aside).map_err(ResultsError::io("remove", &aside))?;
     }
-    fs::rename(target, &aside).map_err(RecordError::io("move aside", target))?;
+    fs::rename(target, &aside).map_err(ResultsError::io("move aside", target))?;
     if let Err(error) = fs::rename(staging, target) {
-        fs::rename(&aside, target).map_err(RecordError::io("put back", target))?;
-        return Err(RecordError::io("publish", target)(error));
+        fs::rename(&aside, target).map_err(ResultsError::io("put back", target))?;
+        return Err(ResultsError::io("publish", target)(error));
     }
     sync_parent(target)?;
     // The new results are in place; earlier ones that cannot be removed are hidden, and the next run tries again.
@@ -193,16 +193,16 @@ fn swap(target: &Path, staging: &Path) -> Result<(), RecordError> {
 }
 
 /// Refuses to replace what is not earlier results of `experiment`, or holds a file that they do not list.
-fn check_replaceable(target: &Path, experiment: &str) -> Result<(), RecordError> {
+fn check_replaceable(target: &Path, experiment: &str) -> Result<(), ResultsError> {
     if !target.exists() {
         return Ok(());
     }
     if !target.is_dir() {
-        return Err(RecordError::NotAFolder { path: target.to_owned() });
+        return Err(ResultsError::NotAFolder { path: target.to_owned() });
     }
-    let earlier = Provenance::read(target)?.ok_or_else(|| RecordError::Foreign { path: target.to_owned() })?;
+    let earlier = Provenance::read(target)?.ok_or_else(|| ResultsError::Foreign { path: target.to_owned() })?;
     if earlier.experiment != experiment {
-        return Err(RecordError::OtherExperiment {
+        return Err(ResultsError::OtherExperiment {
             path: target.to_owned(),
             found: earlier.experiment,
             wanted: experiment.to_owned(),
@@ -210,15 +210,15 @@ fn check_replaceable(target: &Path, experiment: &str) -> Result<(), RecordError>
     }
     for (path, file) in files_below(target)? {
         if path != PROVENANCE_FILE && earlier.files.iter().all(|listed| listed.path != path) {
-            return Err(RecordError::UnlistedFile { path: file });
+            return Err(ResultsError::UnlistedFile { path: file });
         }
     }
     Ok(())
 }
 
-fn compare(old: &Path, new: &Path) -> Result<Published, RecordError> {
+fn compare(old: &Path, new: &Path) -> Result<Published, ResultsError> {
     let (old, new) = (files_below(old)?, files_below(new)?);
-    let read = |file: &PathBuf| fs::read(file).map_err(RecordError::io("read", file));
+    let read = |file: &PathBuf| fs::read(file).map_err(ResultsError::io("read", file));
     let mut files: Vec<String> = old.keys().filter(|path| !new.contains_key(*path)).cloned().collect();
     for (path, file) in &new {
         let same = match old.get(path) {
@@ -234,14 +234,14 @@ fn compare(old: &Path, new: &Path) -> Result<Published, RecordError> {
 }
 
 /// Every file below `folder`: its path relative to it with `/`, and where it lies; sorted by the former.
-fn files_below(folder: &Path) -> Result<BTreeMap<String, PathBuf>, RecordError> {
+fn files_below(folder: &Path) -> Result<BTreeMap<String, PathBuf>, ResultsError> {
     let mut files = BTreeMap::new();
     let mut folders = vec![(String::new(), folder.to_owned())];
     while let Some((prefix, folder)) = folders.pop() {
-        for entry in fs::read_dir(&folder).map_err(RecordError::io("read", &folder))? {
-            let entry = entry.map_err(RecordError::io("read", &folder))?;
+        for entry in fs::read_dir(&folder).map_err(ResultsError::io("read", &folder))? {
+            let entry = entry.map_err(ResultsError::io("read", &folder))?;
             let path = format!("{prefix}{}", entry.file_name().to_string_lossy());
-            let kind = entry.file_type().map_err(RecordError::io("look at", &entry.path()))?;
+            let kind = entry.file_type().map_err(ResultsError::io("look at", &entry.path()))?;
             if kind.is_dir() {
                 folders.push((format!("{path}/"), entry.path()));
             } else {
@@ -252,17 +252,17 @@ fn files_below(folder: &Path) -> Result<BTreeMap<String, PathBuf>, RecordError> 
     Ok(files)
 }
 
-fn write(path: &Path, bytes: &[u8]) -> Result<(), RecordError> {
+fn write(path: &Path, bytes: &[u8]) -> Result<(), ResultsError> {
     if let Some(parent) = path.parent() {
-        fs::create_dir_all(parent).map_err(RecordError::io("make the folder", parent))?;
+        fs::create_dir_all(parent).map_err(ResultsError::io("make the folder", parent))?;
     }
-    fs::write(path, bytes).map_err(RecordError::io("write", path))
+    fs::write(path, bytes).map_err(ResultsError::io("write", path))
 }
 
 /// Brings every file and folder below `folder` to disk, so that a rename never names a folder of empty files.
-fn sync_all(folder: &Path) -> Result<(), RecordError> {
+fn sync_all(folder: &Path) -> Result<(), ResultsError> {
     let sync =
-        |path: &Path| fs::File::open(path).and_then(|file| file.sync_all()).map_err(RecordError::io("sync", path));
+        |path: &Path| fs::File::open(path).and_then(|file| file.sync_all()).map_err(ResultsError::io("sync", path));
     for file in files_below(folder)?.values() {
         sync(file)?;
         if let Some(parent) = file.parent().filter(|parent| *parent != folder) {
@@ -272,16 +272,16 @@ fn sync_all(folder: &Path) -> Result<(), RecordError> {
     sync(folder)
 }
 
-fn sync_parent(target: &Path) -> Result<(), RecordError> {
+fn sync_parent(target: &Path) -> Result<(), ResultsError> {
     let parent = target.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    fs::File::open(parent).and_then(|file| file.sync_all()).map_err(RecordError::io("sync", parent))
+    fs::File::open(parent).and_then(|file| file.sync_all()).map_err(ResultsError::io("sync", parent))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn publish(target: &Path, experiment: &str, runs: &str) -> Result<Published, RecordError> {
+    fn publish(target: &Path, experiment: &str, runs: &str) -> Result<Published, ResultsError> {
         let publication = Publication::begin(target, Provenance::new(experiment, "", 1, 1))?;
         publication.write("runs.csv", runs.as_bytes())?;
         publication.write("charts/pulls.svg", b"<svg/>")?;

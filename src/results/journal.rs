@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use sha2::{Digest, Sha256};
 
 use super::folder::hidden;
-use super::{RecordError, RunRecord};
+use super::{ResultsError, RunRecord};
 
 /// Opens every journal: what it is, and the version of its entries.
 const MAGIC: &[u8; 16] = b"fleetsim-runs-01";
@@ -43,11 +43,11 @@ impl Journal {
     ///
     /// # Errors
     /// When another study writes the same results at this moment, or the file system refuses.
-    pub fn open(target: &Path, key: &[u8]) -> Result<Self, RecordError> {
-        let name = target.file_name().ok_or_else(|| RecordError::NotAFolder { path: target.to_owned() })?;
+    pub fn open(target: &Path, key: &[u8]) -> Result<Self, ResultsError> {
+        let name = target.file_name().ok_or_else(|| ResultsError::NotAFolder { path: target.to_owned() })?;
         let path = target.with_file_name(hidden(name, "runs"));
         if let Some(parent) = path.parent() {
-            fs::create_dir_all(parent).map_err(RecordError::io("make the folder", parent))?;
+            fs::create_dir_all(parent).map_err(ResultsError::io("make the folder", parent))?;
         }
         let mut file = File::options()
             .read(true)
@@ -55,21 +55,21 @@ impl Journal {
             .create(true)
             .truncate(false)
             .open(&path)
-            .map_err(RecordError::io("open", &path))?;
+            .map_err(ResultsError::io("open", &path))?;
         match file.try_lock() {
             Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(RecordError::Busy { path: target.to_owned() }),
-            Err(TryLockError::Error(source)) => return Err(RecordError::io("lock", &path)(source)),
+            Err(TryLockError::WouldBlock) => return Err(ResultsError::Busy { path: target.to_owned() }),
+            Err(TryLockError::Error(source)) => return Err(ResultsError::io("lock", &path)(source)),
         }
         let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes).map_err(RecordError::io("read", &path))?;
+        file.read_to_end(&mut bytes).map_err(ResultsError::io("read", &path))?;
         let head = [MAGIC.as_slice(), &Sha256::digest(key)].concat();
         let (kept, whole) =
             if bytes.starts_with(&head) { read_entries(&bytes, head.len()) } else { (HashMap::new(), 0) };
-        file.set_len(whole as u64).map_err(RecordError::io("cut", &path))?;
-        file.seek(SeekFrom::End(0)).map_err(RecordError::io("read", &path))?;
+        file.set_len(whole as u64).map_err(ResultsError::io("cut", &path))?;
+        file.seek(SeekFrom::End(0)).map_err(ResultsError::io("read", &path))?;
         if whole == 0 {
-            file.write_all(&head).map_err(RecordError::io("write", &path))?;
+            file.write_all(&head).map_err(ResultsError::io("write", &path))?;
         }
         let found = kept.len();
         Ok(Self { path, file: Mutex::new(file), kept: Mutex::new(kept), found, written: AtomicUsize::new(0) })
@@ -97,14 +97,14 @@ impl Journal {
     ///
     /// # Errors
     /// When the file system refuses, for instance because the disk is full. Runs kept before stay kept.
-    pub fn keep(&self, id: RunId, run: &RunRecord) -> Result<(), RecordError> {
+    pub fn keep(&self, id: RunId, run: &RunRecord) -> Result<(), ResultsError> {
         let body = postcard::to_stdvec(&(id, run)).expect("plain rows are always encoded");
         let mut entry = Vec::with_capacity(size_of::<u64>() + DIGEST_BYTES + body.len());
         entry.extend((body.len() as u64).to_le_bytes());
         entry.extend(digest(&body));
         entry.extend(body);
         let mut file = self.file.lock().expect("no holder panics");
-        file.write_all(&entry).map_err(RecordError::io("keep a finished run in", &self.path))?;
+        file.write_all(&entry).map_err(ResultsError::io("keep a finished run in", &self.path))?;
         self.written.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }
@@ -113,8 +113,8 @@ impl Journal {
     ///
     /// # Errors
     /// When the file system refuses.
-    pub fn finish(self) -> Result<(), RecordError> {
-        fs::remove_file(&self.path).map_err(RecordError::io("remove", &self.path))
+    pub fn finish(self) -> Result<(), ResultsError> {
+        fs::remove_file(&self.path).map_err(ResultsError::io("remove", &self.path))
     }
 }
 

@@ -28,7 +28,7 @@ pub struct Limit {
     text: String,
     measure: &'static Measure,
     over: Statistic,
-    comparison: Comparison,
+    comparison: Comparator,
     bound: Bound,
 }
 
@@ -59,7 +59,7 @@ impl Statistic {
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Comparison {
+enum Comparator {
     Less,
     LessOrEqual,
     Greater,
@@ -93,8 +93,8 @@ impl Limit {
     ///
     /// # Errors
     /// What is wrong with it, and how to mend it.
-    pub fn parse(written: &str) -> Result<Self, LimitError> {
-        let error = |message: String, help: String| Err(LimitError { message, help });
+    pub fn parse(written: &str) -> Result<Self, MeasureError> {
+        let error = |message: String, help: String| Err(MeasureError { message, help });
         let at = written.find(['<', '>', '=', '!']);
         let Some((left, rest)) = at.map(|at| written.split_at(at)) else {
             return error(
@@ -103,7 +103,7 @@ impl Limit {
             );
         };
         let operator: String = rest.chars().take_while(|c| "<>=!".contains(*c)).collect();
-        let Some(comparison) = Comparison::parse(&operator) else {
+        let Some(comparison) = Comparator::parse(&operator) else {
             return error(format!("`{operator}` is no comparison"), "use <, <=, >, >=, == or !=".to_owned());
         };
         let value = rest[operator.len()..].trim();
@@ -163,10 +163,10 @@ impl Limit {
             Bound::ShareOfTargets(share) => share * run.targets as f64,
         };
         let above = match self.comparison {
-            Comparison::Less | Comparison::LessOrEqual => value - bound,
-            Comparison::Greater | Comparison::GreaterOrEqual => bound - value,
-            Comparison::Equal => (value - bound).abs(),
-            Comparison::Unequal => 0.0,
+            Comparator::Less | Comparator::LessOrEqual => value - bound,
+            Comparator::Greater | Comparator::GreaterOrEqual => bound - value,
+            Comparator::Equal => (value - bound).abs(),
+            Comparator::Unequal => 0.0,
         };
         match self.comparison.holds(value, bound) {
             true => above.min(0.0),
@@ -181,10 +181,10 @@ impl Limit {
     pub fn demand(&self) -> Option<Statistic> {
         Some(match (self.over, self.comparison) {
             (Statistic::Every, _) => Statistic::Every,
-            (_, Comparison::Equal | Comparison::Unequal) => return None,
+            (_, Comparator::Equal | Comparator::Unequal) => return None,
             (Statistic::Mean, _) => Statistic::Mean,
             (Statistic::Quantile(p), comparison) => {
-                let is_upper = matches!(comparison, Comparison::Less | Comparison::LessOrEqual);
+                let is_upper = matches!(comparison, Comparator::Less | Comparator::LessOrEqual);
                 let p = if is_upper { p } else { 1.0 - p };
                 if p >= 1.0 { Statistic::Every } else { Statistic::Quantile(p) }
             }
@@ -196,7 +196,7 @@ impl Limit {
     #[must_use]
     pub fn at_most(&self) -> Option<f64> {
         match (self.comparison, self.bound) {
-            (Comparison::Less | Comparison::LessOrEqual | Comparison::Equal, Bound::Value(value)) => Some(value),
+            (Comparator::Less | Comparator::LessOrEqual | Comparator::Equal, Bound::Value(value)) => Some(value),
             _ => None,
         }
     }
@@ -206,7 +206,7 @@ impl Limit {
         let order = |a: &usize, b: &usize| values[*a].total_cmp(&values[*b]);
         let all = 0..values.len();
         match self.comparison {
-            Comparison::Greater | Comparison::GreaterOrEqual => all.min_by(order),
+            Comparator::Greater | Comparator::GreaterOrEqual => all.min_by(order),
             _ => all.max_by(order),
         }
         .unwrap_or(0)
@@ -222,7 +222,7 @@ impl fmt::Display for Limit {
 /// Why a text is no limit.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("{message} (help: {help})")]
-pub struct LimitError {
+pub struct MeasureError {
     /// What is wrong.
     pub message: String,
     /// How to mend it.
@@ -243,7 +243,7 @@ fn quantile(values: &[f64], p: f64) -> f64 {
     sorted[below] + share * (sorted[place.ceil() as usize] - sorted[below])
 }
 
-impl Comparison {
+impl Comparator {
     fn parse(operator: &str) -> Option<Self> {
         Some(match operator {
             "<" => Self::Less,
@@ -271,7 +271,7 @@ impl Comparison {
 }
 
 /// The measure and the statistic that a name means.
-pub(super) fn find(name: &str) -> Result<(&'static Measure, Statistic), LimitError> {
+pub(super) fn find(name: &str) -> Result<(&'static Measure, Statistic), MeasureError> {
     if let Some(measure) = named(name) {
         return Ok((measure, Statistic::Every));
     }
@@ -290,7 +290,7 @@ pub(super) fn find(name: &str) -> Result<(&'static Measure, Statistic), LimitErr
         if let Some(over) = over {
             return Ok((measure, over));
         }
-        return Err(LimitError {
+        return Err(MeasureError {
             message: format!("`_{suffix}` is no statistic over the runs"),
             help: "use _mean, _median, _min, _max or a percentile such as _p95; without one, every run must keep to \
                    the limit"
@@ -300,10 +300,10 @@ pub(super) fn find(name: &str) -> Result<(&'static Measure, Statistic), LimitErr
     Err(no_such_measure(name))
 }
 
-fn no_such_measure(name: &str) -> LimitError {
+fn no_such_measure(name: &str) -> MeasureError {
     let mut names: Vec<&str> = SHORT_NAMES.iter().map(|(short, _)| *short).collect();
     names.extend(MEASURES.iter().map(bare));
-    LimitError {
+    MeasureError {
         message: format!("there is no measure `{name}`"),
         help: format!("the measures are {}", names.join(", ")),
     }
@@ -315,7 +315,7 @@ impl Measure {
     ///
     /// # Errors
     /// That there is none, and which there are.
-    pub fn named(name: &str) -> Result<&'static Self, LimitError> {
+    pub fn named(name: &str) -> Result<&'static Self, MeasureError> {
         named(name).ok_or_else(|| no_such_measure(name))
     }
 }
@@ -363,14 +363,14 @@ impl Bound {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Outcome;
+    use super::super::RunOutcome;
     use super::super::testing::run_record;
     use super::*;
 
     fn runs(completions: &[Option<f64>]) -> Vec<RunRow> {
         let row = |(replicate, &completion_s): (u32, &Option<f64>)| RunRow {
             completion_s,
-            outcome: if completion_s.is_some() { Outcome::Complete } else { Outcome::Stalled },
+            outcome: if completion_s.is_some() { RunOutcome::Complete } else { RunOutcome::Stalled },
             targets: 200,
             exposed_targets: u64::from(replicate) * 4,
             ..run_record(replicate, 10).run

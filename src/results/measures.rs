@@ -2,7 +2,7 @@
 //!
 //! A measure's name is its column in `runs.csv`. `summary.csv` has one row for each variant and measure.
 
-use super::{Outcome, RunRow};
+use super::{RunOutcome, RunRow};
 
 /// One measure of a run.
 #[derive(Clone, Copy, Debug)]
@@ -44,7 +44,7 @@ pub const MEASURES: &[Measure] = &[
         unit: "s",
         definition: "When the last target was ready on its wanted revision, as the product sees it, from the release; finished \
                      runs only.",
-        of: |run| run.completion_s.filter(|_| run.outcome == Outcome::Complete),
+        of: |run| run.completion_s.filter(|_| run.outcome == RunOutcome::Complete),
     },
     reached!(
         t50_s,

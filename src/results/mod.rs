@@ -8,45 +8,46 @@
 //! - `series_parquet` (Cargo feature `parquet`) writes the time series of every run.
 //! - [`MEASURES`] defines each measure once: name, unit, meaning.
 //! - [`Provenance`] says where results come from; [`Publication`] publishes a folder as a whole or not at all.
-//! - [`Limit`] is what a user demands of a measure, [`Aim`] the measure that is to be small; [`PlanRecord`] is what a
+//! - [`Limit`] is what a user demands of a measure, [`Objective`] the measure that is to be small; [`PlanRecord`] is what a
 //!   search for settings found.
 //! - [`Journal`] keeps the finished runs of a study until its results are published.
 
-mod aim;
 mod comparison;
 mod error;
 mod folder;
 mod journal;
 mod limit;
 mod measures;
+mod objective;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod plan;
 mod provenance;
 mod rows;
-mod spread;
+mod summary;
 mod tables;
 #[cfg(test)]
 mod testing;
 mod timeline;
 
-pub use aim::Aim;
 pub use comparison::{compared, distinct};
-pub use error::RecordError;
+pub use error::ResultsError;
 pub use folder::{Publication, Published};
 pub use journal::{Journal, RunId};
-pub use limit::{Limit, LimitError, SHORT_NAMES, Statistic, Verdict};
+pub use limit::{Limit, MeasureError, SHORT_NAMES, Statistic, Verdict};
 pub use measures::{MEASURES, Measure};
+pub use objective::Objective;
 #[cfg(feature = "parquet")]
 pub use parquet::{SERIES_FILE, series_parquet};
 pub use plan::{
-    Answer, Axis, Candidate, Exhaustive, Kept, PLAN_FILE, PlanRecord, Question, Snippet, Span, Standing, plan_tables,
+    Candidate, CandidateStatus, Estimate, ExhaustiveSearch, LoadAxis, PLAN_FILE, PlanRecord, Question, Snippet,
+    StrategyAnswer, WithinLimits, plan_tables,
 };
 pub use provenance::{
     FileDigest, InputDigest, LimitInfo, PROVENANCE_FILE, PrecisionAsked, PrecisionFound, Provenance, SCHEMA_VERSION,
     Setting, VariantInfo,
 };
 pub use rows::*;
-pub use spread::{SummaryRow, interval_of_mean};
+pub use summary::{SummaryRow, interval_of_mean};
 pub use tables::{RunKey, Tables, VariantRecord};
 pub use timeline::{BINS_MAX, TimelineRow};

@@ -28,7 +28,7 @@ pub const SERIES_FILE: &str = "series.parquet";
 const GROUP_ROWS_MAX: usize = 1 << 20;
 
 /// What a column holds, and where it comes from.
-enum Column {
+enum SeriesColumn {
     /// The same for all rows of a variant; NULL when empty.
     Text(fn(&VariantRecord) -> &str),
     /// The same for all rows of a run, or one a bin.
@@ -37,9 +37,9 @@ enum Column {
     Number(fn(&RunRecord, &SeriesRow) -> f64),
 }
 
-use Column::{Count, Number, Text};
+use SeriesColumn::{Count, Number, Text};
 
-const COLUMNS: [(&str, Column); 13] = [
+const COLUMNS: [(&str, SeriesColumn); 13] = [
     ("variant", Text(|variant| &variant.variant)),
     ("strategy", Text(|variant| &variant.strategy)),
     ("setting", Text(|variant| &variant.setting)),
@@ -80,15 +80,15 @@ fn write(variants: &[VariantRecord], group_rows_max: usize) -> Result<Vec<u8>, P
 }
 
 /// Rows of one run that lie in one row group.
-struct Part<'a> {
+struct RunPart<'a> {
     variant: &'a VariantRecord,
     run: &'a RunRecord,
     rows: &'a [SeriesRow],
 }
 
 /// All rows in order, cut into groups of at most `rows_max`.
-fn groups(variants: &[VariantRecord], rows_max: usize) -> Vec<Vec<Part<'_>>> {
-    let mut groups: Vec<Vec<Part<'_>>> = Vec::new();
+fn groups(variants: &[VariantRecord], rows_max: usize) -> Vec<Vec<RunPart<'_>>> {
+    let mut groups: Vec<Vec<RunPart<'_>>> = Vec::new();
     let mut free = 0;
     for variant in variants {
         for run in &variant.runs {
@@ -99,7 +99,7 @@ fn groups(variants: &[VariantRecord], rows_max: usize) -> Vec<Vec<Part<'_>>> {
                     free = rows_max;
                 }
                 let (now, later) = rows.split_at(rows.len().min(free));
-                groups.last_mut().expect("one is open").push(Part { variant, run, rows: now });
+                groups.last_mut().expect("one is open").push(RunPart { variant, run, rows: now });
                 free -= now.len();
                 rows = later;
             }
@@ -110,7 +110,7 @@ fn groups(variants: &[VariantRecord], rows_max: usize) -> Vec<Vec<Part<'_>>> {
 
 fn write_text(
     group: &mut SerializedRowGroupWriter<'_, Vec<u8>>,
-    parts: &[Part<'_>],
+    parts: &[RunPart<'_>],
     of: fn(&VariantRecord) -> &str,
 ) -> Result<(), ParquetError> {
     let mut column = group.next_column()?.expect("as many columns as the schema has");
@@ -125,7 +125,7 @@ fn write_text(
 
 fn write_values<Value: DataType>(
     group: &mut SerializedRowGroupWriter<'_, Vec<u8>>,
-    parts: &[Part<'_>],
+    parts: &[RunPart<'_>],
     of: impl Fn(&RunRecord, &SeriesRow) -> Value::T,
 ) -> Result<(), ParquetError> {
     let mut column = group.next_column()?.expect("as many columns as the schema has");
@@ -137,7 +137,7 @@ fn write_values<Value: DataType>(
 }
 
 fn schema() -> Result<Type, ParquetError> {
-    let field = |(name, column): &(&str, Column)| {
+    let field = |(name, column): &(&str, SeriesColumn)| {
         let field = match column {
             Text(_) => Type::primitive_type_builder(name, Physical::BYTE_ARRAY)
                 .with_repetition(Repetition::OPTIONAL)
@@ -160,7 +160,7 @@ fn properties() -> Result<WriterProperties, ParquetError> {
 }
 
 /// How a column is encoded: as takes the fewest bytes for the series of our experiments. The default is a dictionary.
-fn encode(properties: WriterPropertiesBuilder, (name, column): &(&str, Column)) -> WriterPropertiesBuilder {
+fn encode(properties: WriterPropertiesBuilder, (name, column): &(&str, SeriesColumn)) -> WriterPropertiesBuilder {
     let encoding = match (*name, column) {
         ("replicate" | "bin_s", _) | (_, Text(_)) => return properties,
         // Neighbours differ by little.

@@ -8,7 +8,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::tables::to_csv;
-use super::{RecordError, RunRow, Setting};
+use super::{ResultsError, RunRow, Setting};
 
 /// The name of the plan in its results folder; it tells such a folder from one of plain results.
 pub const PLAN_FILE: &str = "plan.json";
@@ -37,16 +37,16 @@ pub struct PlanRecord {
     /// The runs that the search was allowed to take, when it stopped for their sake.
     pub stopped_at: Option<u64>,
     /// The load that the chart shows.
-    pub load: Axis,
+    pub load: LoadAxis,
     /// One for each world, in the experiment's order.
     pub questions: Vec<Question>,
     /// What an exhaustive search found, where it was asked for.
-    pub exhaustive: Option<Exhaustive>,
+    pub exhaustive: Option<ExhaustiveSearch>,
 }
 
 /// A measure that a chart shows.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-pub struct Axis {
+pub struct LoadAxis {
     /// A column of `runs.csv`.
     pub measure: String,
     /// Its unit.
@@ -63,7 +63,7 @@ pub struct Question {
     /// The swept settings of the world, `name=value`, joined by `; `; empty when there is one world only.
     pub world: String,
     /// The best of each strategy, in the experiment's order.
-    pub answers: Vec<Answer>,
+    pub answers: Vec<StrategyAnswer>,
     /// The variant that is best of all. `None`: nothing keeps to the limits.
     pub best: Option<String>,
     /// In the experiment's order.
@@ -72,7 +72,7 @@ pub struct Question {
 
 /// The best setting of one strategy in one world.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-pub struct Answer {
+pub struct StrategyAnswer {
     /// The strategy's name in the experiment file.
     pub strategy: String,
     /// The variant that was found. `None`: none keeps to the limits.
@@ -82,14 +82,14 @@ pub struct Answer {
     /// Whether the search came to its end for this strategy: the rest is slower, equal or out.
     pub is_decided: bool,
     /// How often it kept to all limits. `None`: nothing was found.
-    pub kept: Option<Kept>,
+    pub kept: Option<WithinLimits>,
     /// What to paste into the product's own file. `None`: nothing was found, or no product has it.
     pub snippet: Option<Snippet>,
 }
 
 /// How often runs kept to all limits, and of how many runs there could be that may be said.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
-pub struct Kept {
+pub struct WithinLimits {
     /// Runs that did.
     pub kept: u64,
     /// Of so many.
@@ -110,7 +110,7 @@ pub struct Snippet {
 /// What the search says of a candidate.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Standing {
+pub enum CandidateStatus {
     /// The fastest of its strategy that keeps to the limits.
     Best,
     /// As fast as that one, within the zone of indifference.
@@ -125,7 +125,7 @@ pub enum Standing {
     Undecided,
 }
 
-impl Standing {
+impl CandidateStatus {
     /// In a word.
     #[must_use]
     pub const fn word(self) -> &'static str {
@@ -142,7 +142,7 @@ impl Standing {
 
 /// A value of few runs: the estimate, and the least and greatest run.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
-pub struct Span {
+pub struct Estimate {
     /// The estimate.
     pub value: f64,
     /// The least run.
@@ -161,7 +161,7 @@ pub struct Candidate {
     /// The settings that were searched, without those of the world.
     pub settings: Vec<Setting>,
     /// What the search says of it.
-    pub standing: Standing,
+    pub standing: CandidateStatus,
     /// The limit that it breaks, or the rule that held an unfinished run; empty otherwise.
     pub reason: String,
     /// Runs spent on it.
@@ -169,12 +169,12 @@ pub struct Candidate {
     /// The round after which it got no more runs, from 1.
     pub round: u32,
     /// The time that was to be small, in seconds: the statistic over its runs. `None` when a run never got there.
-    pub time: Option<Span>,
+    pub time: Option<Estimate>,
     /// Mean difference of that time to the best one's in the same replicates, with the confidence interval, in
     /// seconds. `None` for the best, and for fewer than two common runs.
-    pub slower_by: Option<Span>,
+    pub slower_by: Option<Estimate>,
     /// The load: the median over its runs.
-    pub load: Span,
+    pub load: Estimate,
     /// For each limit the value that was compared, and the runs beyond it.
     pub limits: Vec<(Option<f64>, u64)>,
 }
@@ -189,7 +189,7 @@ impl Candidate {
 
 /// An exhaustive search of the same candidates.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-pub struct Exhaustive {
+pub struct ExhaustiveSearch {
     /// Runs that it took.
     pub runs: u64,
     /// For each world and strategy: what it chose, and whether the plan chose that or one that is as fast.
@@ -204,17 +204,17 @@ impl PlanRecord {
     ///
     /// # Errors
     /// When it cannot be read, is damaged, or has another format.
-    pub fn read(folder: &Path) -> Result<Option<Self>, RecordError> {
+    pub fn read(folder: &Path) -> Result<Option<Self>, ResultsError> {
         let path = folder.join(PLAN_FILE);
         let bytes = match std::fs::read(&path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            other => other.map_err(RecordError::io("read", &path))?,
+            other => other.map_err(ResultsError::io("read", &path))?,
         };
         let plan: Self =
-            serde_json::from_slice(&bytes).map_err(|source| RecordError::Plan { path: path.clone(), source })?;
+            serde_json::from_slice(&bytes).map_err(|source| ResultsError::Plan { path: path.clone(), source })?;
         match plan.schema_version {
             Self::SCHEMA_VERSION => Ok(Some(plan)),
-            found => Err(RecordError::SchemaVersion { path, found }),
+            found => Err(ResultsError::SchemaVersion { path, found }),
         }
     }
 
@@ -235,12 +235,12 @@ impl PlanRecord {
 
 /// A row of `plan.csv`.
 #[derive(Serialize)]
-struct Row<'p> {
+struct PlanRow<'p> {
     variant: &'p str,
     strategy: &'p str,
     setting: String,
     world: &'p str,
-    standing: Standing,
+    standing: CandidateStatus,
     reason: &'p str,
     runs: u64,
     round: u32,
@@ -261,7 +261,7 @@ pub fn plan_tables(plan: &PlanRecord, runs: &[RunRow]) -> Vec<(&'static str, Vec
     let mut rows = Vec::new();
     for question in &plan.questions {
         for candidate in &question.candidates {
-            rows.push(Row {
+            rows.push(PlanRow {
                 variant: &candidate.variant,
                 strategy: &candidate.strategy,
                 setting: candidate.setting(),
@@ -292,12 +292,12 @@ mod tests {
 
     #[test]
     fn every_column_of_a_plan_is_documented() {
-        let span = Span { value: 1.0, low: 1.0, high: 1.0 };
+        let span = Estimate { value: 1.0, low: 1.0, high: 1.0 };
         let candidate = Candidate {
             variant: "s clusters=9; limit=1".to_owned(),
             strategy: "s".to_owned(),
             settings: Vec::new(),
-            standing: Standing::Best,
+            standing: CandidateStatus::Best,
             reason: String::new(),
             runs: 1,
             round: 1,
@@ -319,7 +319,7 @@ mod tests {
             runs: 1,
             exhaustive_runs: 1,
             stopped_at: None,
-            load: Axis {
+            load: LoadAxis {
                 measure: "peak_pulls".to_owned(),
                 unit: "pulls".to_owned(),
                 at_most: None,
@@ -335,12 +335,12 @@ mod tests {
         }
         let documentation = include_str!("../../docs/results-format.md");
         let standings = [
-            Standing::Best,
-            Standing::Equal,
-            Standing::Slower,
-            Standing::Breaks,
-            Standing::Unfinished,
-            Standing::Undecided,
+            CandidateStatus::Best,
+            CandidateStatus::Equal,
+            CandidateStatus::Slower,
+            CandidateStatus::Breaks,
+            CandidateStatus::Unfinished,
+            CandidateStatus::Undecided,
         ];
         for standing in standings {
             assert!(documentation.contains(&format!("`{}`", standing.word())), "{standing:?}");

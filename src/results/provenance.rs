@@ -9,7 +9,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::RecordError;
+use super::ResultsError;
 
 /// The version of the results format; raised when a column changes its name or meaning.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -181,7 +181,7 @@ impl Provenance {
     ///
     /// # Errors
     /// When it cannot be read, is damaged, or has another format.
-    pub fn read(folder: &Path) -> Result<Option<Self>, RecordError> {
+    pub fn read(folder: &Path) -> Result<Option<Self>, ResultsError> {
         #[derive(Deserialize)]
         struct Head {
             program: String,
@@ -190,15 +190,15 @@ impl Provenance {
         let path = folder.join(PROVENANCE_FILE);
         let text = match std::fs::read(&path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            other => other.map_err(RecordError::io("read", &path))?,
+            other => other.map_err(ResultsError::io("read", &path))?,
         };
         let Ok(value) = serde_json::from_slice::<serde_json::Value>(&text) else { return Ok(None) };
         match Head::deserialize(&value) {
             Ok(head) if head.program == PROGRAM && head.schema_version != SCHEMA_VERSION => {
-                Err(RecordError::SchemaVersion { path, found: head.schema_version })
+                Err(ResultsError::SchemaVersion { path, found: head.schema_version })
             }
             Ok(head) if head.program == PROGRAM => {
-                serde_json::from_value(value).map(Some).map_err(|source| RecordError::Provenance { path, source })
+                serde_json::from_value(value).map(Some).map_err(|source| ResultsError::Provenance { path, source })
             }
             _ => Ok(None),
         }

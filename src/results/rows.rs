@@ -7,7 +7,7 @@ use crate::stats;
 /// How a run ended.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Outcome {
+pub enum RunOutcome {
     /// Every target runs its wanted revision and is ready.
     Complete,
     /// Nothing can happen any more that would move the rollout on.
@@ -28,7 +28,7 @@ pub struct RunRow {
     /// 0-based; the same replicate has the same luck in every variant.
     pub replicate: u32,
     /// How it ended.
-    pub outcome: Outcome,
+    pub outcome: RunOutcome,
     /// Which rule held the rollout when it ended unfinished; empty when complete.
     pub held_by: String,
     /// When the last target was ready on its wanted revision, as the product sees it, from the release; empty when

@@ -8,9 +8,9 @@ use std::path::Path;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::spread::{SummaryRow, summary};
+use super::summary::{SummaryRow, summary};
 use super::timeline::{TimelineRow, timeline};
-use super::{ClusterRow, PassRow, RecordError, RunRecord, RunRow, Setting};
+use super::{ClusterRow, PassRow, ResultsError, RunRecord, RunRow, Setting};
 
 /// The runs of one variant.
 #[derive(Clone, Debug, PartialEq)]
@@ -106,7 +106,7 @@ impl Tables {
     ///
     /// # Errors
     /// When a file is missing or does not read as its table.
-    pub fn read(folder: &Path) -> Result<Self, RecordError> {
+    pub fn read(folder: &Path) -> Result<Self, ResultsError> {
         Ok(Self {
             runs: from_csv(&folder.join("runs.csv"))?,
             summary: from_csv(&folder.join("summary.csv"))?,
@@ -136,19 +136,19 @@ pub(super) fn to_csv<Row: Serialize>(header_if_empty: &str, rows: &[Row]) -> Vec
     writer.into_inner().expect("memory takes every byte")
 }
 
-fn open(path: &Path) -> Result<csv::Reader<std::fs::File>, RecordError> {
-    let file = std::fs::File::open(path).map_err(RecordError::io("read", path))?;
+fn open(path: &Path) -> Result<csv::Reader<std::fs::File>, ResultsError> {
+    let file = std::fs::File::open(path).map_err(ResultsError::io("read", path))?;
     Ok(csv::Reader::from_reader(file))
 }
 
-fn from_csv<Row: DeserializeOwned>(path: &Path) -> Result<Vec<Row>, RecordError> {
-    let table_error = |source| RecordError::Table { path: path.to_owned(), source };
+fn from_csv<Row: DeserializeOwned>(path: &Path) -> Result<Vec<Row>, ResultsError> {
+    let table_error = |source| ResultsError::Table { path: path.to_owned(), source };
     open(path)?.deserialize().collect::<Result<_, _>>().map_err(table_error)
 }
 
 /// Reads rows that begin with a run's key; each half takes its columns by name and skips the other's.
-fn from_keyed_csv<Row: DeserializeOwned>(path: &Path) -> Result<Vec<(RunKey, Row)>, RecordError> {
-    let table_error = |source| RecordError::Table { path: path.to_owned(), source };
+fn from_keyed_csv<Row: DeserializeOwned>(path: &Path) -> Result<Vec<(RunKey, Row)>, ResultsError> {
+    let table_error = |source| ResultsError::Table { path: path.to_owned(), source };
     let mut reader = open(path)?;
     let headers = reader.headers().map_err(table_error)?.clone();
     let mut rows = Vec::new();
@@ -163,7 +163,7 @@ fn from_keyed_csv<Row: DeserializeOwned>(path: &Path) -> Result<Vec<(RunKey, Row
 #[cfg(test)]
 mod tests {
     use super::super::testing::{assert_documented, run_record, variant};
-    use super::super::{MEASURES, Outcome, SeriesRow};
+    use super::super::{MEASURES, RunOutcome, SeriesRow};
     use super::*;
 
     fn two_variants() -> Vec<VariantRecord> {
@@ -189,7 +189,7 @@ mod tests {
             ..run_record(replicate, peak)
         };
         let mut stalled = full(1, 4);
-        stalled.run.outcome = Outcome::Stalled;
+        stalled.run.outcome = RunOutcome::Stalled;
         stalled.run.completion_s = None;
         stalled.run.held_by = "maxUnavailable 1: one cluster, offline".to_owned();
         vec![

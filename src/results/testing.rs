@@ -1,6 +1,6 @@
 //! Rows for the tests of this folder.
 
-use super::{Outcome, RunRecord, RunRow, Setting, VariantRecord};
+use super::{RunOutcome, RunRecord, RunRow, Setting, VariantRecord};
 
 /// A finished run with little in it.
 pub(super) fn run_record(replicate: u32, peak_pulls: u64) -> RunRecord {
@@ -9,7 +9,7 @@ pub(super) fn run_record(replicate: u32, peak_pulls: u64) -> RunRecord {
         strategy: "s".to_owned(),
         setting: "limit=1".to_owned(),
         replicate,
-        outcome: Outcome::Complete,
+        outcome: RunOutcome::Complete,
         held_by: String::new(),
         release_s: 0.0,
         completion_s: Some(100.5),

@@ -17,7 +17,7 @@ use crate::document::path::Path;
 use crate::document::problem::{LoadError, Place, Problem, Source, any_of};
 use crate::document::reader::{self, Kind, ReadError};
 use crate::document::tree::{self, Node, Value};
-use crate::results::{Limit, LimitError};
+use crate::results::{Limit, MeasureError};
 use crate::units::SimDuration;
 use crate::world::calibration;
 
@@ -328,7 +328,7 @@ impl Loader {
             }
             match Limit::parse(&written.limit) {
                 Ok(limit) => assertions.push(Assertion { limit, strategy: written.strategy.clone() }),
-                Err(LimitError { message, help }) => {
+                Err(MeasureError { message, help }) => {
                     let in_map = path.key("limit");
                     let at = if base.tree.get(&in_map).is_some() { in_map } else { path };
                     let problem = self.at(&base.tree, &at, message);

@@ -9,7 +9,7 @@ use super::sweep::Axis;
 use super::{Experiment, Plan};
 use crate::document::path::Path;
 use crate::document::problem::{Place, Problem};
-use crate::results::{Aim, Limit, LimitError, Setting};
+use crate::results::{Limit, MeasureError, Objective, Setting};
 
 const FASTEST: &str = "completion_median";
 const CONFIDENCE: f64 = 0.95;
@@ -37,7 +37,7 @@ impl Loader {
             let at = path.key("limits").index(index);
             match Limit::parse(text) {
                 Ok(limit) => limits.push((at, limit)),
-                Err(LimitError { message, help }) => refuse_at(self, base, &at, message, &help),
+                Err(MeasureError { message, help }) => refuse_at(self, base, &at, message, &help),
             }
         }
         if written.limits.is_none() {
@@ -59,9 +59,9 @@ impl Loader {
             }
         }
         let fastest = written.fastest.as_deref().unwrap_or(FASTEST);
-        let fastest = Aim::parse(fastest).unwrap_or_else(|LimitError { message, help }| {
+        let fastest = Objective::parse(fastest).unwrap_or_else(|MeasureError { message, help }| {
             refuse_at(self, base, &path.key("fastest"), message, &help);
-            Aim::parse(FASTEST).expect("the default is an aim")
+            Objective::parse(FASTEST).expect("the default is an aim")
         });
         let confidence = written.confidence.map_or(CONFIDENCE, |share| share.0.get());
         if !(0.5..1.0).contains(&confidence) {

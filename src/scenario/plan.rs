@@ -2,7 +2,7 @@
 
 use crate::document::path::{Path, Step};
 use crate::document::tree::{Key, Node, Value};
-use crate::results::{Aim, Limit};
+use crate::results::{Limit, Objective};
 
 /// What a search looks for.
 #[derive(Clone, Debug)]
@@ -10,7 +10,7 @@ pub struct Plan {
     /// What a setting must keep to; each has a [`Limit::demand`].
     pub limits: Vec<Limit>,
     /// The time that is to be short.
-    pub fastest: Aim,
+    pub fastest: Objective,
     /// How sure the comparisons have to be, above 0 and below 1.
     pub confidence: f64,
     /// Times that differ by less than this share are one.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer};
 
 use super::quantity::Percent;
 use crate::document::path::Path;
-use crate::results::{LimitError, Measure};
+use crate::results::{Measure, MeasureError};
 use crate::units::{Share, text};
 
 /// Fewest runs that a precision is judged by. Guess: with fewer, a spread that happens to be small ends a study too early;
@@ -69,7 +69,7 @@ impl PrecisionFile {
         for (index, name) in names.into_iter().enumerate() {
             match Measure::named(name) {
                 Ok(measure) => measures.push(measure),
-                Err(LimitError { message, help }) => wrong.push((here.key("of").index(index), message, help)),
+                Err(MeasureError { message, help }) => wrong.push((here.key("of").index(index), message, help)),
             }
         }
         let max = max.unwrap_or(DEFAULT_MAX.max(replicates));

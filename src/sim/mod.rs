@@ -18,7 +18,7 @@ mod progress;
 mod rancher_fleet;
 
 use crate::engine::{self, End, EventQueue, Observer};
-use crate::results::{ClusterRow, Outcome, RunRecord, RunRow, SeriesRow, update_quantiles};
+use crate::results::{ClusterRow, RunOutcome, RunRecord, RunRow, SeriesRow, update_quantiles};
 use crate::rollout::Hold;
 use crate::rollout::baseline::Baseline;
 use crate::scenario::{Scenario, Strategy, Variant};
@@ -45,9 +45,9 @@ pub fn run_observed<O: Observer<Event>>(variant: &Variant, seed: u64, replicate:
     let horizon = SimTime::ZERO + scenario.horizon;
     let end = engine::run(&mut sim, &mut queue, observer, horizon, Sim::is_over);
     let (end, outcome) = match end {
-        _ if sim.progress.is_complete() => (queue.now(), Outcome::Complete),
-        End::Horizon => (horizon, Outcome::Horizon),
-        End::Empty | End::Stopped => (queue.now(), Outcome::Stalled),
+        _ if sim.progress.is_complete() => (queue.now(), RunOutcome::Complete),
+        End::Horizon => (horizon, RunOutcome::Horizon),
+        End::Empty | End::Stopped => (queue.now(), RunOutcome::Stalled),
     };
     sim.into_record(variant, replicate, end, outcome, queue.handled())
 }
@@ -125,8 +125,8 @@ impl<'s> Sim<'s> {
             || (self.world.is_at_rest(queue, self.controller.timers()) && self.controller.is_idle(&self.world))
     }
 
-    fn held_by(&self, outcome: Outcome) -> String {
-        if outcome == Outcome::Complete {
+    fn held_by(&self, outcome: RunOutcome) -> String {
+        if outcome == RunOutcome::Complete {
             return String::new();
         }
         if let Some(images) = self.world.held_by_pre_pull() {
@@ -140,7 +140,7 @@ impl<'s> Sim<'s> {
         variant: &Variant,
         replicate: u32,
         end: SimTime,
-        outcome: Outcome,
+        outcome: RunOutcome,
         events: u64,
     ) -> RunRecord {
         let totals = self.world.finish(end);

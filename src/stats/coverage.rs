@@ -7,9 +7,9 @@ use super::bootstrap::Indices;
 use super::{bootstrap_interval, mean_interval, median_interval};
 
 /// Draws of what populations are made of.
-pub(crate) struct Luck(Indices);
+pub(crate) struct Draws(Indices);
 
-impl Luck {
+impl Draws {
     pub(crate) const fn new(seed: u64) -> Self {
         Self(Indices::new(seed))
     }
@@ -30,50 +30,50 @@ struct Population {
     name: &'static str,
     mean: f64,
     median: f64,
-    draw: fn(&mut Luck) -> f64,
+    draw: fn(&mut Draws) -> f64,
 }
 
-const NORMAL: Population = Population { name: "normal", mean: 0.0, median: 0.0, draw: Luck::normal };
+const NORMAL: Population = Population { name: "normal", mean: 0.0, median: 0.0, draw: Draws::normal };
 /// The median of a lognormal is 1, its mean exp(sigma² / 2).
 const LOGNORMAL: Population = Population {
     name: "lognormal",
     mean: 1.133_148_453_066_826_4,
     median: 1.0,
-    draw: |luck| (0.5 * luck.normal()).exp(),
+    draw: |draws| (0.5 * draws.normal()).exp(),
 };
 const STEEP: Population = Population {
     name: "lognormal, sigma 1",
     mean: 1.648_721_270_700_128,
     median: 1.0,
-    draw: |luck| luck.normal().exp(),
+    draw: |draws| draws.normal().exp(),
 };
 const EXPONENTIAL: Population = Population {
     name: "exponential, mirrored",
     mean: -1.0,
     median: -std::f64::consts::LN_2,
-    draw: |luck| luck.unit().ln(),
+    draw: |draws| draws.unit().ln(),
 };
 /// The difference of two equal lognormals: symmetric, with heavy tails, as paired differences are.
 const DIFFERENCE: Population = Population {
     name: "difference of lognormals",
     mean: 0.0,
     median: 0.0,
-    draw: |luck| luck.normal().exp() - luck.normal().exp(),
+    draw: |draws| draws.normal().exp() - draws.normal().exp(),
 };
 /// Whole numbers, of which one in five is 0.
 const TIED: Population =
-    Population { name: "whole numbers", mean: 0.0, median: 0.0, draw: |luck| (2.0 * luck.normal()).round() };
+    Population { name: "whole numbers", mean: 0.0, median: 0.0, draw: |draws| (2.0 * draws.normal()).round() };
 /// Something rare: 1 once in ten.
 const RARE: Population =
-    Population { name: "rare", mean: 0.1, median: 0.0, draw: |luck| f64::from(u8::from(luck.unit() < 0.1)) };
+    Population { name: "rare", mean: 0.1, median: 0.0, draw: |draws| f64::from(u8::from(draws.unit() < 0.1)) };
 
 /// The share of samples of `size` values for which `holds`.
 fn share(population: &Population, size: usize, samples: u32, mut holds: impl FnMut(&[f64]) -> bool) -> f64 {
-    let mut luck = Luck::new(size as u64 * 1_000 + u64::from(samples));
+    let mut draws = Draws::new(size as u64 * 1_000 + u64::from(samples));
     let mut values = vec![0.0; size];
     let held = (0..samples)
         .filter(|_| {
-            values.fill_with(|| (population.draw)(&mut luck));
+            values.fill_with(|| (population.draw)(&mut draws));
             holds(&values)
         })
         .count();

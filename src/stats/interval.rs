@@ -60,7 +60,7 @@ pub(super) fn assert_level(level: f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::coverage::Luck;
+    use crate::stats::coverage::Draws;
 
     #[test]
     fn the_interval_is_the_textbook_one() {
@@ -81,7 +81,7 @@ mod tests {
     #[test]
     fn intervals_cover_the_true_mean_as_often_as_they_say() {
         const ROUNDS: u32 = 4_000;
-        let mut draws = Luck::new(1);
+        let mut draws = Draws::new(1);
         for level in [0.5, 0.9, 0.95] {
             for size in [2, 5, 20] {
                 let covered = (0..ROUNDS)
@@ -100,7 +100,7 @@ mod tests {
     #[test]
     fn common_luck_cancels_from_paired_differences() {
         const ROUNDS: u32 = 2_000;
-        let mut draws = Luck::new(2);
+        let mut draws = Draws::new(2);
         let mut covered = 0;
         for _ in 0..ROUNDS {
             let base: Vec<f64> = (0..10).map(|_| 50.0 + 10.0 * draws.normal()).collect();

@@ -9,17 +9,13 @@
 mod bootstrap;
 #[cfg(test)]
 pub(crate) mod coverage;
-mod distance;
-mod histogram;
 mod interval;
 mod order;
 mod sample;
 mod student;
 
 pub use bootstrap::bootstrap_interval;
-pub use distance::{ks_distance, ks_distance_to};
-pub use histogram::Histogram;
 pub use interval::{Interval, mean_interval, paired_difference};
 pub use order::median_interval;
-pub use sample::{ecdf, mean, median, quantile, quantile_nearest_rank, quantile_of_sorted, sample_sd, sorted};
+pub use sample::{mean, median, quantile, quantile_of_sorted, sample_sd, sorted};
 pub use student::t_quantile;

@@ -41,20 +41,6 @@ pub fn quantile_of_sorted(sorted: &[f64], p: f64) -> Option<f64> {
     Some(sorted[below] + (h - h.floor()) * (sorted[above] - sorted[below]))
 }
 
-/// The least of the values, given from least to greatest, that at least a share `p` of them do not exceed: a value
-/// that occurred, of any type, and never one in between. The first one for `p = 0`. `None` without values.
-///
-/// # Panics
-/// If `p` is not between 0 and 1.
-#[must_use]
-pub fn quantile_nearest_rank<T: Copy>(sorted: &[T], p: f64) -> Option<T> {
-    assert_share(p);
-    // In floats 0.07 · 100 is a little more than 7, and must not become rank 8.
-    const ROUNDING: f64 = 1e-9;
-    let rank = (p * sorted.len() as f64 - ROUNDING).ceil() as usize;
-    sorted.get(rank.saturating_sub(1)).copied()
-}
-
 /// The middle value, or the mean of the two middle ones. `None` without values.
 ///
 /// # Panics
@@ -80,25 +66,6 @@ pub fn sample_sd(values: &[f64]) -> Option<f64> {
     let mean = mean(values)?;
     let squares: f64 = values.iter().map(|value| (value - mean) * (value - mean)).sum();
     Some((squares / (values.len() - 1) as f64).sqrt())
-}
-
-/// The empirical distribution function: each distinct value, from least to greatest, with the share of the values
-/// that do not exceed it. Empty without values; the last share is 1.
-///
-/// # Panics
-/// If a value is not finite.
-#[must_use]
-pub fn ecdf(values: &[f64]) -> Vec<(f64, f64)> {
-    let sorted = sorted(values);
-    let mut points: Vec<(f64, f64)> = Vec::new();
-    for (i, &value) in sorted.iter().enumerate() {
-        let share = (i + 1) as f64 / sorted.len() as f64;
-        match points.last_mut() {
-            Some(last) if last.0 >= value => last.1 = share,
-            _ => points.push((value, share)),
-        }
-    }
-    points
 }
 
 fn assert_share(p: f64) {
@@ -133,25 +100,8 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_rank_is_a_value_that_occurred() {
-        let hundred: Vec<u32> = (1..=100).collect();
-        for (p, expected, why) in [
-            (0.0, 1, "the first"),
-            (0.07, 7, "0.07 · 100 is above 7 in floats"),
-            (0.5, 50, "half of them do not exceed 50"),
-            (0.501, 51, "50 are too few"),
-            (0.99, 99, "no interpolation"),
-            (1.0, 100, "the last"),
-        ] {
-            assert_eq!(quantile_nearest_rank(&hundred, p), Some(expected), "{p}: {why}");
-        }
-    }
-
-    #[test]
     fn little_data_has_an_answer_or_none() {
         assert_eq!((quantile(&[], 0.5), median(&[]), mean(&[]), sample_sd(&[])), (None, None, None, None));
-        assert_eq!(quantile_nearest_rank::<u32>(&[], 0.5), None);
-        assert_eq!(ecdf(&[]), []);
         assert_eq!((median(&[4.0]), mean(&[4.0]), sample_sd(&[4.0])), (Some(4.0), Some(4.0), None));
     }
 
@@ -161,12 +111,6 @@ mod tests {
         assert_near(mean(&values), 5.0, "40 / 8");
         assert_near(sample_sd(&values), (32.0_f64 / 7.0).sqrt(), "squares 9+1+1+1+0+0+4+16 = 32, over n - 1");
         assert_near(median(&values), 4.5, "between the fourth and the fifth");
-    }
-
-    #[test]
-    fn equal_values_share_one_point_of_the_distribution_function() {
-        assert_eq!(ecdf(&[3.0, 1.0, 3.0, 2.0]), [(1.0, 0.25), (2.0, 0.5), (3.0, 1.0)]);
-        assert_eq!(ecdf(&[0.0, -0.0]).len(), 1, "zero is one value, whatever its sign");
     }
 
     #[test]
@@ -183,20 +127,6 @@ mod tests {
             let (low, high) = (quantile(&values, p.min(q)), quantile(&values, p.max(q)));
             prop_assert!(low <= high);
             prop_assert!(quantile(&values, 0.0) <= low && high <= quantile(&values, 1.0));
-        }
-
-        #[test]
-        fn at_least_a_share_p_does_not_exceed_the_nearest_rank(
-            mut values in vec(0u32..50, 1..50), hundredths in 0u32..=100,
-        ) {
-            values.sort_unstable();
-            let found = quantile_nearest_rank(&values, f64::from(hundredths) / 100.0).expect("there are values");
-            let enough = |bound: u32| {
-                let at_most = values.iter().filter(|&&value| value <= bound).count();
-                at_most * 100 >= hundredths as usize * values.len()
-            };
-            prop_assert!(enough(found));
-            prop_assert!(values.iter().all(|&smaller| smaller >= found || !enough(smaller) || hundredths == 0));
         }
     }
 }

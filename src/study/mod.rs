@@ -15,13 +15,13 @@ mod queue;
 use std::cmp::Reverse;
 use std::sync::atomic::AtomicBool;
 
-use crate::results::{Journal, RecordError, RunId, RunRecord, VariantRecord};
+use crate::results::{Journal, ResultsError, RunId, RunRecord, VariantRecord};
 use crate::scenario::Experiment;
 use crate::sim;
 use precision::Looks;
 use queue::in_order;
 
-pub use precision::{Judged, judge};
+pub use precision::{MeasurePrecision, judge};
 
 /// Why a study has no result.
 #[derive(Debug, thiserror::Error)]
@@ -31,7 +31,7 @@ pub enum StudyError {
     Interrupted,
     /// A finished run could not be kept.
     #[error(transparent)]
-    Record(#[from] RecordError),
+    Record(#[from] ResultsError),
 }
 
 /// What a study does on one thread.
@@ -54,7 +54,7 @@ impl Job {
 }
 
 /// Is told how a study gets on. A study asks nothing of it: it never shows in a result.
-pub trait Watch: Sync {
+pub trait StudyObserver: Sync {
     /// A round begins. Each variant has so many runs (those that an earlier study left included) and is to have so many;
     /// with the first run of every variant, empty in the first round.
     fn round(&self, at_hand: &[u32], wanted: &[u32], firsts: &[&RunRecord]);
@@ -74,7 +74,7 @@ pub trait Watch: Sync {
 pub fn simulate(
     experiment: &Experiment,
     journal: &Journal,
-    watch: &impl Watch,
+    watch: &impl StudyObserver,
     stop: &AtomicBool,
 ) -> Result<Vec<VariantRecord>, StudyError> {
     let variants = experiment.variants.len();
@@ -119,7 +119,7 @@ struct Study<'s, W> {
     runs: Vec<Vec<RunRecord>>,
 }
 
-impl<W: Watch> Study<'_, W> {
+impl<W: StudyObserver> Study<'_, W> {
     fn counts(&self) -> Vec<u32> {
         self.runs.iter().map(|runs| runs.len() as u32).collect()
     }

@@ -23,7 +23,7 @@ const CONFIRMING: u32 = 5;
 
 /// How precise a variant's runs are in one measure.
 #[derive(Clone, Copy, Debug)]
-pub struct Judged {
+pub struct MeasurePrecision {
     /// The measure.
     pub measure: &'static Measure,
     /// Runs that have it.
@@ -37,13 +37,13 @@ pub struct Judged {
 
 /// How precise these runs are in each measure that is asked for. `seed` is the experiment's.
 #[must_use]
-pub fn judge(precision: &Precision, runs: &[RunRecord], seed: u64) -> Vec<Judged> {
+pub fn judge(precision: &Precision, runs: &[RunRecord], seed: u64) -> Vec<MeasurePrecision> {
     let target = target(precision);
     let judged = |&measure: &&'static Measure| {
         let values: Vec<f64> = runs.iter().filter_map(|run| (measure.of)(&run.run)).collect();
         let half_width = relative_half_width(interval_of_mean(&values, seed));
         let is_precise = values.is_empty() || half_width.is_some_and(|half| half <= target);
-        Judged { measure, values: values.len(), half_width, is_precise }
+        MeasurePrecision { measure, values: values.len(), half_width, is_precise }
     };
     precision.of.iter().map(judged).collect()
 }
@@ -73,7 +73,8 @@ impl Looks {
     pub(super) fn look(&mut self, precision: &Precision, runs: &[RunRecord], seed: u64) -> Option<u32> {
         let judged = judge(precision, runs, seed);
         let is_met = judged.iter().all(|judged| judged.is_precise);
-        let ratio = |judged: &Judged| judged.half_width.map_or(f64::INFINITY, |half| half / target(precision));
+        let ratio =
+            |judged: &MeasurePrecision| judged.half_width.map_or(f64::INFINITY, |half| half / target(precision));
         let worst = judged.iter().filter(|judged| judged.values > 0).map(ratio).fold(0.0, f64::max);
         self.next(runs.len() as u32, is_met, worst, precision.max)
     }
@@ -99,7 +100,7 @@ impl Looks {
 mod tests {
     use super::*;
     use crate::stats::bootstrap_interval;
-    use crate::stats::coverage::Luck;
+    use crate::stats::coverage::Draws;
 
     /// Runs the procedure on draws of a population. How many draws it took, and the interval at its end.
     fn stopped(to: f64, max: u32, mut draw: impl FnMut() -> f64) -> (u32, crate::stats::Interval) {
@@ -120,27 +121,27 @@ mod tests {
     #[test]
     fn intervals_cover_after_stopping_about_as_often_as_they_say() {
         const STUDIES: u32 = 400;
-        type Draw = fn(&mut Luck) -> f64;
+        type Draw = fn(&mut Draws) -> f64;
         // Coverage as measured once with 2 000 studies, by the seeds of another generator. What no run shows, such as an
         // outage that meets one run in ten, stops a study too early: the last case.
         let cases: [(&str, f64, Draw, f64, f64); 5] = [
-            ("normal, spread 10 %", 1.0, |luck| 1.0 + 0.1 * luck.normal(), 0.05, 0.961),
-            ("normal, spread 30 %", 1.0, |luck| 1.0 + 0.3 * luck.normal(), 0.20, 0.953),
-            ("lognormal, sigma 0.3", 0.045_f64.exp(), |luck| (0.3 * luck.normal()).exp(), 0.10, 0.950),
-            ("lognormal, sigma 0.5", 0.125_f64.exp(), |luck| (0.5 * luck.normal()).exp(), 0.20, 0.945),
+            ("normal, spread 10 %", 1.0, |draws| 1.0 + 0.1 * draws.normal(), 0.05, 0.961),
+            ("normal, spread 30 %", 1.0, |draws| 1.0 + 0.3 * draws.normal(), 0.20, 0.953),
+            ("lognormal, sigma 0.3", 0.045_f64.exp(), |draws| (0.3 * draws.normal()).exp(), 0.10, 0.950),
+            ("lognormal, sigma 0.5", 0.125_f64.exp(), |draws| (0.5 * draws.normal()).exp(), 0.20, 0.945),
             (
                 "an outage in one run of ten",
                 1.2,
-                |luck| 1.0 + 0.1 * luck.normal() + if luck.unit() < 0.1 { 2.0 } else { 0.0 },
+                |draws| 1.0 + 0.1 * draws.normal() + if draws.unit() < 0.1 { 2.0 } else { 0.0 },
                 0.20,
                 0.797,
             ),
         ];
         for (name, mean, draw, to, expected) in cases {
-            let mut luck = Luck::new(2);
+            let mut draws = Draws::new(2);
             let (mut covered, mut within) = (0, 0);
             for _ in 0..STUDIES {
-                let (_, interval) = stopped(to, 200, || draw(&mut luck));
+                let (_, interval) = stopped(to, 200, || draw(&mut draws));
                 covered += u32::from(interval.contains(mean));
                 within += u32::from((interval.estimate - mean).abs() <= to * mean);
             }

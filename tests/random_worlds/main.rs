@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use fleetsim::engine::Streams;
-use fleetsim::results::{Outcome, RunRecord};
+use fleetsim::results::{RunOutcome, RunRecord};
 use fleetsim::scenario::{Scenario, Strategy, Variant};
 use fleetsim::sim;
 use fleetsim::units::{SimDuration, SimTime};
@@ -114,17 +114,17 @@ fn check_run(variant: &Variant, record: &RunRecord, pulled: u64) {
         assert_eq!(clusters, run.targets, "every cluster is in one state at {} s", bin.t_s);
     }
     match run.outcome {
-        Outcome::Complete => {
+        RunOutcome::Complete => {
             assert_eq!(run.targets_done, run.targets);
             assert_eq!(run.held_by, "");
             assert!(record.clusters.iter().all(|cluster| cluster.ready_s.is_some()));
         }
-        Outcome::Stalled | Outcome::Horizon => {
+        RunOutcome::Stalled | RunOutcome::Horizon => {
             assert!(run.targets_done < run.targets);
             assert!(!run.held_by.is_empty() && run.held_by != "no rule", "{:?}: {}", run.outcome, run.held_by);
         }
     }
-    if run.outcome == Outcome::Stalled {
+    if run.outcome == RunOutcome::Stalled {
         // Nothing is under way any more, so every attempt ended one way or the other.
         assert!(pulled + run.failed_pulls >= run.pulls, "{pulled} + {} of {}", run.failed_pulls, run.pulls);
     }

@@ -4,7 +4,7 @@
 //! A cluster counts as on its way from the one to the other. One that is lost again later would have to count too; so
 //! the peaks here are never above those of the product, and a limit that is exceeded here is exceeded there.
 
-use fleetsim::results::{Outcome, PassRow};
+use fleetsim::results::{PassRow, RunOutcome};
 use fleetsim::rollout::IntOrString;
 use fleetsim::rollout::argo_cd::proposal::ProposalStrategy;
 use fleetsim::rollout::argo_cd::{ApplicationSetSpec, Options, Step};
@@ -20,7 +20,7 @@ const ROUNDING: f64 = 1e-6;
 /// What a run showed.
 pub(crate) struct Seen<'r> {
     pub(crate) scenario: &'r Scenario,
-    pub(crate) outcome: Outcome,
+    pub(crate) outcome: RunOutcome,
     /// For each cluster when it was told the new revision, in seconds.
     pub(crate) told: Vec<Option<f64>>,
     /// For each cluster when it was first reported ready on it.
@@ -293,7 +293,7 @@ impl Seen<'_> {
             let beats = pass.t_s / 5.0;
             assert!((beats - beats.round()).abs() < ROUNDING, "pass {round} at {} s is not on the beat", pass.t_s);
         }
-        assert!(self.outcome != Outcome::Complete || told == all.len());
+        assert!(self.outcome != RunOutcome::Complete || told == all.len());
     }
 }
 

@@ -1,15 +1,15 @@
 //! How long the rollout takes: every finished run of each variant, their median and its interval. Runs that did not
 //! finish have no time; they are counted, with the rule that held them.
 
-use crate::report::axis::{Kind, log_time_ticks, time_scale, time_ticks};
-use crate::report::data::{Results, Variant, extent};
+use crate::report::axis::{ScaleKind, log_time_ticks, time_scale, time_ticks};
+use crate::report::canvas::{Align, Canvas, Stroke};
+use crate::report::data::{Results, VariantResults, extent};
 use crate::report::format::{time, time_with_interval};
 use crate::report::frame::{Area, FOOTER, TOP, bottom_axis, page, write, write_bold};
 use crate::report::names;
-use crate::report::scene::{Align, Scene, Stroke};
 use crate::report::style::{GRID, INK, LABEL, MARGIN, MUTED, PAGE_WIDTH, SMALL, WHITE, series_colour};
 use crate::report::text::{Weight, fitted, text_width};
-use crate::results::Outcome;
+use crate::results::RunOutcome;
 
 const ROW: f64 = 46.0;
 /// The same where there are more than [`MANY`] variants.
@@ -23,7 +23,7 @@ const NUMBERS_MAX: f64 = 230.0;
 const NAME_SIZES: [f64; 2] = [LABEL, 11.0];
 
 /// Draws the chart.
-pub(in crate::report) fn draw(results: &Results) -> Scene {
+pub(in crate::report) fn draw(results: &Results) -> Canvas {
     let variants = results.variants();
     let top = TOP + 4.0;
     let row_height = if variants.len() > MANY { ROW_MANY } else { ROW };
@@ -43,8 +43,8 @@ pub(in crate::report) fn draw(results: &Results) -> Scene {
     let times: Vec<f64> = results.tables.runs.iter().filter_map(|run| run.completion_s).collect();
     let x = time_scale(&times, area.left, area.right);
     let subtitle = format!("{}; dot: median, line: its 95 % interval, small dots: single runs", extent(&variants));
-    let mut scene = page(&results.provenance, "Time to complete the rollout", &subtitle, bottom + 56.0 + FOOTER);
-    let (ticks, title) = if x.kind == Kind::Log {
+    let mut canvas = page(&results.provenance, "Time to complete the rollout", &subtitle, bottom + 56.0 + FOOTER);
+    let (ticks, title) = if x.kind == ScaleKind::Log {
         (log_time_ticks(&x, 46.0), "time since the rollout began (logarithmic)".to_owned())
     } else {
         let (ticks, unit) = time_ticks(x.high, 6);
@@ -53,32 +53,32 @@ pub(in crate::report) fn draw(results: &Results) -> Scene {
     if !times.is_empty() {
         for tick in &ticks {
             let at = x.at(tick.value);
-            scene.line((at, area.top), (at, area.bottom), Stroke::solid(GRID, 1.0));
+            canvas.line((at, area.top), (at, area.bottom), Stroke::solid(GRID, 1.0));
         }
-        bottom_axis(&mut scene, area, &x, &ticks, &title);
+        bottom_axis(&mut canvas, area, &x, &ticks, &title);
     }
     for (row, variant) in variants.iter().enumerate() {
         let middle = top + row_height * (row as f64 + 0.5);
         let colour = series_colour(variant.index);
-        write_bold(&mut scene, &names[row], (MARGIN, middle + 4.5), name_size, INK);
+        write_bold(&mut canvas, &names[row], (MARGIN, middle + 4.5), name_size, INK);
         for run in variant.runs.iter().filter_map(|run| run.completion_s) {
             let at = x.at(run);
-            scene.dot((at, middle + 11.0), 2.2, colour, 0.5);
+            canvas.dot((at, middle + 11.0), 2.2, colour, 0.5);
         }
         let (median, interval) = median_with_interval(variant);
         if let Some((low, high)) = interval {
-            scene.line((x.at(low), middle), (x.at(high), middle), Stroke::solid(colour, 4.0));
+            canvas.line((x.at(low), middle), (x.at(high), middle), Stroke::solid(colour, 4.0));
         }
         if let Some(median) = median {
-            scene.dot((x.at(median), middle), 6.5, WHITE, 1.0);
-            scene.dot((x.at(median), middle), 5.0, colour, 1.0);
+            canvas.dot((x.at(median), middle), 6.5, WHITE, 1.0);
+            canvas.dot((x.at(median), middle), 5.0, colour, 1.0);
         }
         let left = area.right + 20.0;
         let width = PAGE_WIDTH - 10.0 - left;
         let note = &notes[row];
         let headline_at = if note.is_empty() { middle + 4.5 } else { middle - 4.0 };
         write(
-            &mut scene,
+            &mut canvas,
             &fitted(&headlines[row], LABEL, Weight::Regular, width),
             (left, headline_at),
             LABEL,
@@ -86,25 +86,25 @@ pub(in crate::report) fn draw(results: &Results) -> Scene {
             Align::Left,
         );
         let note = fitted(note, SMALL, Weight::Regular, width);
-        write(&mut scene, &note, (left, middle + 13.0), SMALL, MUTED, Align::Left);
+        write(&mut canvas, &note, (left, middle + 13.0), SMALL, MUTED, Align::Left);
         if median.is_none() {
-            let (_, held_by) = variant.unfinished().unwrap_or((Outcome::Horizon, ""));
+            let (_, held_by) = variant.unfinished().unwrap_or((RunOutcome::Horizon, ""));
             let reason = fitted(held_by, SMALL, Weight::Regular, area.right - area.left - 8.0);
             let width = text_width(&reason, SMALL, Weight::Regular);
-            scene.rectangle((area.left + 2.0, middle - 9.0), (area.left + 10.0 + width, middle + 10.0), WHITE, 1.0);
-            write(&mut scene, &reason, (area.left + 6.0, middle + 4.5), SMALL, INK, Align::Left);
+            canvas.rectangle((area.left + 2.0, middle - 9.0), (area.left + 10.0 + width, middle + 10.0), WHITE, 1.0);
+            write(&mut canvas, &reason, (area.left + 6.0, middle + 4.5), SMALL, INK, Align::Left);
         }
     }
-    scene
+    canvas
 }
 
-fn median_with_interval(variant: &Variant<'_>) -> (Option<f64>, Option<(f64, f64)>) {
+fn median_with_interval(variant: &VariantResults<'_>) -> (Option<f64>, Option<(f64, f64)>) {
     let row = variant.summary("completion_s");
     let interval = row.and_then(|row| Some((row.median_ci95_low?, row.median_ci95_high?)));
     (row.and_then(|row| row.median), interval)
 }
 
-fn headline(variant: &Variant<'_>) -> String {
+fn headline(variant: &VariantResults<'_>) -> String {
     match median_with_interval(variant) {
         (Some(median), Some((low, high))) if low < high => time_with_interval(median, low, high),
         (Some(median), _) => time(median),
@@ -113,14 +113,14 @@ fn headline(variant: &Variant<'_>) -> String {
 }
 
 /// How many runs finished, where not all did.
-fn unfinished_note(variant: &Variant<'_>) -> String {
+fn unfinished_note(variant: &VariantResults<'_>) -> String {
     match variant.unfinished() {
         None => String::new(),
         Some((outcome, _)) => {
             let end = match outcome {
-                Outcome::Complete => "complete",
-                Outcome::Stalled => "stalled",
-                Outcome::Horizon => "out of time",
+                RunOutcome::Complete => "complete",
+                RunOutcome::Stalled => "stalled",
+                RunOutcome::Horizon => "out of time",
             };
             match variant.finished() {
                 0 => format!("all {} runs {end}", variant.runs.len()),

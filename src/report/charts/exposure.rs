@@ -3,15 +3,15 @@
 //! A row a variant, the least exposed first: every run, the median and its interval, and when the last cluster was told
 //! in the representative run.
 
-use crate::report::axis::{Kind, LOG_FROM, Scale, Tick, log_ticks, span, ticks_from_zero};
-use crate::report::data::{Results, Variant, extent};
+use crate::report::axis::{AxisTick, LOG_FROM, Scale, ScaleKind, log_ticks, span, ticks_from_zero};
+use crate::report::canvas::{Align, Canvas, Stroke};
+use crate::report::data::{Results, VariantResults, extent};
 use crate::report::format::{count, number, time};
 use crate::report::frame::{Area, FOOTER, TOP, bottom_axis, page, write, write_bold};
 use crate::report::names;
-use crate::report::scene::{Align, Scene, Stroke};
 use crate::report::style::{AXIS, GRID, INK, LABEL, MARGIN, MUTED, PAGE_WIDTH, SMALL, WHITE, series_colour};
 use crate::report::text::{Weight, fitted, text_width};
-use crate::results::Outcome;
+use crate::results::RunOutcome;
 
 const ROW: f64 = 46.0;
 /// Widest column of names.
@@ -20,21 +20,21 @@ const NAMES_MAX: f64 = 0.36 * PAGE_WIDTH;
 const NUMBERS: f64 = 250.0;
 
 /// One variant's numbers.
-struct Row<'v> {
-    variant: &'v Variant<'v>,
+struct ExposureRow<'v> {
+    variant: &'v VariantResults<'v>,
     name: String,
     median: f64,
 }
 
 /// Draws the chart. `None` where no cluster was told a defective revision.
-pub(in crate::report) fn draw(results: &Results) -> Option<Scene> {
+pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
     let variants = results.variants();
-    if !variants.iter().any(Variant::exposed) {
+    if !variants.iter().any(VariantResults::exposed) {
         return None;
     }
     let (names, size) = names::column(&variants, [LABEL, 11.0], Weight::Bold, NAMES_MAX);
-    let row = |(variant, name)| Row { variant, name, median: variant.median("exposed_targets").unwrap_or(0.0) };
-    let mut rows: Vec<Row<'_>> = variants.iter().zip(names).map(row).collect();
+    let row = |(variant, name)| ExposureRow { variant, name, median: variant.median("exposed_targets").unwrap_or(0.0) };
+    let mut rows: Vec<ExposureRow<'_>> = variants.iter().zip(names).map(row).collect();
     rows.sort_by(|a, b| a.median.total_cmp(&b.median));
     let widest = rows.iter().map(|row| text_width(&row.name, size, Weight::Bold)).fold(60.0, f64::max);
     let area = Area {
@@ -48,24 +48,24 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Scene> {
     let subtitle =
         format!("{}; dot: median, line: its 95 % interval, small dots: runs; last told: in one run", extent(&variants));
     let title = "Clusters told a defective revision before the rollout stopped";
-    let mut scene = page(&results.provenance, title, &subtitle, area.bottom + 56.0 + FOOTER);
+    let mut canvas = page(&results.provenance, title, &subtitle, area.bottom + 56.0 + FOOTER);
     for tick in &ticks {
         let at = x.at(tick.value);
-        scene.line((at, area.top), (at, area.bottom), Stroke::solid(GRID, 1.0));
+        canvas.line((at, area.top), (at, area.bottom), Stroke::solid(GRID, 1.0));
     }
-    let axis = if x.kind == Kind::Log { "clusters told (logarithmic)" } else { "clusters told" };
-    bottom_axis(&mut scene, area, &x, &ticks, axis);
+    let axis = if x.kind == ScaleKind::Log { "clusters told (logarithmic)" } else { "clusters told" };
+    bottom_axis(&mut canvas, area, &x, &ticks, axis);
     for (at, row) in rows.iter().enumerate() {
-        draw_row(&mut scene, row, size, area.top + ROW * (at as f64 + 0.5), area, &x);
+        draw_row(&mut canvas, row, size, area.top + ROW * (at as f64 + 0.5), area, &x);
     }
-    Some(scene)
+    Some(canvas)
 }
 
 /// Logarithmic where the exposures lie far apart and none is zero.
-fn scale(exposed: &[f64], targets: u64, area: Area) -> (Scale, Vec<Tick>) {
+fn scale(exposed: &[f64], targets: u64, area: Area) -> (Scale, Vec<AxisTick>) {
     let (low, high) = span(exposed);
     if low > 0.0 && high > LOG_FROM * low {
-        let x = Scale { low: low / 1.4, high: high * 1.25, from: area.left, to: area.right, kind: Kind::Log };
+        let x = Scale { low: low / 1.4, high: high * 1.25, from: area.left, to: area.right, kind: ScaleKind::Log };
         return (x, log_ticks(&x, 46.0));
     }
     // The whole fleet is the natural end, where exposures come near it.
@@ -75,31 +75,35 @@ fn scale(exposed: &[f64], targets: u64, area: Area) -> (Scale, Vec<Tick>) {
     (Scale::from_zero(high, area.left, area.right), ticks)
 }
 
-fn draw_row(scene: &mut Scene, row: &Row<'_>, size: f64, middle: f64, area: Area, x: &Scale) {
+fn draw_row(canvas: &mut Canvas, row: &ExposureRow<'_>, size: f64, middle: f64, area: Area, x: &Scale) {
     let variant = row.variant;
     let colour = series_colour(variant.index);
-    write_bold(scene, &row.name, (MARGIN, middle + 4.5), size, INK);
-    scene.line((area.left, middle), (x.at(row.median), middle), Stroke { colour: AXIS, width: 0.8, dash: &[1.5, 3.0] });
+    write_bold(canvas, &row.name, (MARGIN, middle + 4.5), size, INK);
+    canvas.line(
+        (area.left, middle),
+        (x.at(row.median), middle),
+        Stroke { colour: AXIS, width: 0.8, dash: &[1.5, 3.0] },
+    );
     for run in &variant.runs {
-        scene.dot((x.at(run.exposed_targets as f64), middle + 14.0), 2.2, colour, 0.5);
+        canvas.dot((x.at(run.exposed_targets as f64), middle + 14.0), 2.2, colour, 0.5);
     }
     let summary = variant.summary("exposed_targets");
     let interval = summary.and_then(|row| Some((row.median_ci95_low?, row.median_ci95_high?)));
     if let Some((low, high)) = interval {
-        scene.line((x.at(low), middle), (x.at(high), middle), Stroke::solid(colour, 4.0));
+        canvas.line((x.at(low), middle), (x.at(high), middle), Stroke::solid(colour, 4.0));
     }
-    scene.dot((x.at(row.median), middle), 6.5, WHITE, 1.0);
-    scene.dot((x.at(row.median), middle), 5.0, colour, 1.0);
+    canvas.dot((x.at(row.median), middle), 6.5, WHITE, 1.0);
+    canvas.dot((x.at(row.median), middle), 5.0, colour, 1.0);
     let left = area.right + 20.0;
     let width = PAGE_WIDTH - 10.0 - left;
     let headline = fitted(&headline(row, interval), LABEL, Weight::Regular, width);
-    write(scene, &headline, (left, middle - 4.0), LABEL, INK, Align::Left);
+    write(canvas, &headline, (left, middle - 4.0), LABEL, INK, Align::Left);
     let note = fitted(&note(variant), SMALL, Weight::Regular, width);
-    write(scene, &note, (left, middle + 13.0), SMALL, MUTED, Align::Left);
+    write(canvas, &note, (left, middle + 13.0), SMALL, MUTED, Align::Left);
 }
 
 /// `120 clusters [100–140], 12 % of the fleet`.
-fn headline(row: &Row<'_>, interval: Option<(f64, f64)>) -> String {
+fn headline(row: &ExposureRow<'_>, interval: Option<(f64, f64)>) -> String {
     if row.variant.runs.iter().all(|run| run.exposed_targets == 0) {
         return "none".to_owned();
     }
@@ -115,7 +119,7 @@ fn headline(row: &Row<'_>, interval: Option<(f64, f64)>) -> String {
 }
 
 /// Whether the rollout stopped, and when it told its last cluster.
-fn note(variant: &Variant<'_>) -> String {
+fn note(variant: &VariantResults<'_>) -> String {
     let told = variant.clusters.iter().filter_map(|cluster| cluster.told_s).reduce(f64::max);
     let last = told.map_or_else(String::new, |told| format!(", last told after {}", time(told)));
     let (finished, runs) = (variant.finished(), variant.runs.len());
@@ -123,9 +127,9 @@ fn note(variant: &Variant<'_>) -> String {
         None => "went on to its end".to_owned(),
         Some((outcome, _)) => {
             let how = match outcome {
-                Outcome::Stalled => "stopped",
-                Outcome::Horizon => "ran out of time",
-                Outcome::Complete => "complete",
+                RunOutcome::Stalled => "stopped",
+                RunOutcome::Horizon => "ran out of time",
+                RunOutcome::Complete => "complete",
             };
             if finished == 0 { how.to_owned() } else { format!("{how} in {} of {runs} runs", runs - finished) }
         }

@@ -4,12 +4,12 @@
 //! the strategies are the other side. Whatever else varies gets rows of maps of its own. Dark is more, in one hue, so that
 //! grey tells the same; cells without a finished run are hatched.
 
-use crate::report::data::{Results, Variant, extent};
+use crate::report::canvas::{Align, Canvas, Position, Stroke};
+use crate::report::data::{Results, VariantResults, extent};
 use crate::report::format::{RateUnit, count, time};
 use crate::report::frame::{FOOTER, TOP, page, write, write_bold};
-use crate::report::scene::{Align, Point, Scene, Stroke};
 use crate::report::style::{AXIS, INK, LABEL, MARGIN, MUTED, PAGE_WIDTH, SMALL, WHITE, shade};
-use crate::report::swept::Axis;
+use crate::report::swept::SweepAxis;
 use crate::report::text::{Weight, fitted_name, text_width};
 
 /// Values that span more than this factor are shaded by their logarithm.
@@ -31,17 +31,17 @@ const DARK: f64 = 0.66;
 const ALIKE: f64 = 0.01;
 
 /// The row or column of a variant; `None` where it is on no map.
-type Place<'s> = Box<dyn Fn(&Variant<'_>) -> Option<usize> + 's>;
+type PositionOf<'s> = Box<dyn Fn(&VariantResults<'_>) -> Option<usize> + 's>;
 
 /// What a side of the maps stands for.
-struct Side<'s> {
+struct MapSide<'s> {
     title: String,
     labels: Vec<String>,
-    of: Place<'s>,
+    of: PositionOf<'s>,
 }
 
 /// What a column of maps shows.
-struct Measure {
+struct HeatMeasure {
     name: &'static str,
     title: String,
     low: f64,
@@ -50,20 +50,20 @@ struct Measure {
 }
 
 /// The variants of one row of maps.
-struct Group<'v, 'r> {
+struct MapRow<'v, 'r> {
     name: String,
     key: Vec<String>,
-    variants: Vec<&'v Variant<'r>>,
+    variants: Vec<&'v VariantResults<'r>>,
 }
 
 /// Draws the chart. `None` where no two settings vary together.
-pub(in crate::report) fn draw(results: &Results) -> Option<Scene> {
+pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
     let variants = results.variants();
-    let axes = Axis::all(&variants);
+    let axes = SweepAxis::all(&variants);
     let (sides, rest) = sides(&axes, &variants)?;
     let groups = groups(&sides, &rest, &variants);
     let [x, y] = laid_out(sides);
-    let shown: Vec<&Variant<'_>> = groups.iter().flat_map(|group| group.variants.iter().copied()).collect();
+    let shown: Vec<&VariantResults<'_>> = groups.iter().flat_map(|group| group.variants.iter().copied()).collect();
     let mut measures = measures(&shown);
     if x.labels.len() > THREE_MAPS {
         measures.truncate(2);
@@ -81,45 +81,48 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Scene> {
     let height = top + block * groups.len() as f64 + 24.0 + FOOTER;
     let subtitle = format!("{}; medians over runs; hatched: no run finished; dark: more", extent(&variants));
     let title = format!("Medians by {} and {}", y.title, x.title);
-    let mut scene = page(&results.provenance, &title, &subtitle, height);
+    let mut canvas = page(&results.provenance, &title, &subtitle, height);
     for (at, measure) in measures.iter().enumerate() {
-        key(&mut scene, measure, (left + (width + GAP) * at as f64, TOP), width);
+        key(&mut canvas, measure, (left + (width + GAP) * at as f64, TOP), width);
     }
     for (at, group) in groups.iter().enumerate() {
         let top = top + block * at as f64;
         if groups.len() > 1 {
             let name = fitted_name(&group.name, LABEL, Weight::Bold, PAGE_WIDTH - 2.0 * MARGIN);
-            write_bold(&mut scene, &name, (MARGIN, top + 12.0), LABEL, INK);
+            write_bold(&mut canvas, &name, (MARGIN, top + 12.0), LABEL, INK);
         }
         let top = top + heading + 20.0;
         for (row, name) in rows.iter().enumerate() {
             let middle = top + CELL * (row as f64 + 0.5);
-            write(&mut scene, name, (left - 10.0, middle + 4.2), SMALL, INK, Align::Right);
+            write(&mut canvas, name, (left - 10.0, middle + 4.2), SMALL, INK, Align::Right);
         }
         for (at, measure) in measures.iter().enumerate() {
             let corner = (left + (width + GAP) * at as f64, top);
             for (column, label) in x.labels.iter().enumerate() {
                 let label = fitted_name(label, SMALL, Weight::Regular, cell - 4.0);
                 let middle = corner.0 + cell * (column as f64 + 0.5);
-                write(&mut scene, &label, (middle, top - 6.0), SMALL, MUTED, Align::Middle);
+                write(&mut canvas, &label, (middle, top - 6.0), SMALL, MUTED, Align::Middle);
             }
             for variant in &group.variants {
                 let (Some(column), Some(row)) = ((x.of)(variant), (y.of)(variant)) else { continue };
                 let corner = (corner.0 + cell * column as f64, corner.1 + CELL * row as f64);
-                draw_cell(&mut scene, measure, variant, corner, cell);
+                draw_cell(&mut canvas, measure, variant, corner, cell);
             }
         }
     }
     let middle = f64::midpoint(left, PAGE_WIDTH - MARGIN);
     let axes = format!("across: {}; down: {}", x.title, y.title);
     let axes = fitted_name(&axes, SMALL, Weight::Regular, PAGE_WIDTH - 2.0 * MARGIN - left);
-    write(&mut scene, &axes, (middle, height - FOOTER - 12.0), SMALL, INK, Align::Middle);
-    Some(scene)
+    write(&mut canvas, &axes, (middle, height - FOOTER - 12.0), SMALL, INK, Align::Middle);
+    Some(canvas)
 }
 
 /// The two sides, and the other swept paths. `None` where there are no two that some strategy has both.
-fn sides<'s>(axes: &'s [Axis<'s>], variants: &[Variant<'_>]) -> Option<([Side<'s>; 2], Vec<&'s Axis<'s>>)> {
-    let together = |a: &Axis<'_>, b: &Axis<'_>| {
+fn sides<'s>(
+    axes: &'s [SweepAxis<'s>],
+    variants: &[VariantResults<'_>],
+) -> Option<([MapSide<'s>; 2], Vec<&'s SweepAxis<'s>>)> {
+    let together = |a: &SweepAxis<'_>, b: &SweepAxis<'_>| {
         variants.iter().any(|variant| a.value_of(variant).is_some() && b.value_of(variant).is_some())
     };
     let mut pairs: Vec<(usize, usize)> = (0..axes.len())
@@ -143,13 +146,13 @@ fn sides<'s>(axes: &'s [Axis<'s>], variants: &[Variant<'_>]) -> Option<([Side<'s
         return None;
     }
     let labels = strategies.clone();
-    let of = move |variant: &Variant<'_>| strategies.iter().position(|name| *name == variant.info.strategy);
+    let of = move |variant: &VariantResults<'_>| strategies.iter().position(|name| *name == variant.info.strategy);
     let rest = axes.iter().filter(|other| other.path != axis.path).collect();
-    Some(([side(axis), Side { title: "strategy".to_owned(), labels, of: Box::new(of) }], rest))
+    Some(([side(axis), MapSide { title: "strategy".to_owned(), labels, of: Box::new(of) }], rest))
 }
 
-fn side<'s>(axis: &'s Axis<'s>) -> Side<'s> {
-    Side {
+fn side<'s>(axis: &'s SweepAxis<'s>) -> MapSide<'s> {
+    MapSide {
         title: axis.subject(),
         labels: axis.values.iter().map(|value| axis.label_with_unit(value)).collect(),
         of: Box::new(|variant| axis.value_of(variant)),
@@ -157,17 +160,21 @@ fn side<'s>(axis: &'s Axis<'s>) -> Side<'s> {
 }
 
 /// Which side is laid across, and which down: the one with more values across, where its labels have room.
-fn laid_out([a, b]: [Side<'_>; 2]) -> [Side<'_>; 2] {
+fn laid_out([a, b]: [MapSide<'_>; 2]) -> [MapSide<'_>; 2] {
     let (more, fewer) = if a.labels.len() >= b.labels.len() { (a, b) } else { (b, a) };
     let room = (PAGE_WIDTH - 2.0 * MARGIN - GAP - 90.0) / 2.0 / more.labels.len() as f64 - 4.0;
     let fit = more.labels.iter().all(|label| text_width(label, SMALL, Weight::Regular) <= room);
     if more.labels.len() <= COLUMNS_MAX && fit { [more, fewer] } else { [fewer, more] }
 }
 
-fn groups<'v, 'r>(sides: &[Side<'_>; 2], rest: &[&Axis<'_>], variants: &'v [Variant<'r>]) -> Vec<Group<'v, 'r>> {
-    let on_map = |variant: &&Variant<'_>| sides.iter().all(|side| (side.of)(variant).is_some());
+fn groups<'v, 'r>(
+    sides: &[MapSide<'_>; 2],
+    rest: &[&SweepAxis<'_>],
+    variants: &'v [VariantResults<'r>],
+) -> Vec<MapRow<'v, 'r>> {
+    let on_map = |variant: &&VariantResults<'_>| sides.iter().all(|side| (side.of)(variant).is_some());
     let by_strategy = sides.iter().all(|side| side.title != "strategy");
-    let mut groups: Vec<Group<'v, 'r>> = Vec::new();
+    let mut groups: Vec<MapRow<'v, 'r>> = Vec::new();
     for variant in variants.iter().filter(on_map) {
         let strategy = if by_strategy { variant.info.strategy.clone() } else { String::new() };
         let others = rest.iter().map(|axis| {
@@ -179,7 +186,7 @@ fn groups<'v, 'r>(sides: &[Side<'_>; 2], rest: &[&Axis<'_>], variants: &'v [Vari
         let key: Vec<String> = std::iter::once(strategy).chain(others).collect();
         match groups.iter_mut().find(|group| group.key == key) {
             Some(group) => group.variants.push(variant),
-            None => groups.push(Group { name: String::new(), key, variants: vec![variant] }),
+            None => groups.push(MapRow { name: String::new(), key, variants: vec![variant] }),
         }
     }
     let alike = groups.iter().all(|group| group.key[0] == groups[0].key[0]);
@@ -191,13 +198,13 @@ fn groups<'v, 'r>(sides: &[Side<'_>; 2], rest: &[&Axis<'_>], variants: &'v [Vari
     groups
 }
 
-fn measures(variants: &[&Variant<'_>]) -> Vec<Measure> {
+fn measures(variants: &[&VariantResults<'_>]) -> Vec<HeatMeasure> {
     let medians = |name: &str| variants.iter().filter_map(|variant| variant.median(name)).collect::<Vec<f64>>();
     let measure = |name: &'static str, title: &str, text: Box<dyn Fn(f64) -> String>| {
         let values = medians(name);
         let low = values.iter().copied().fold(f64::INFINITY, f64::min);
         let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        Measure { name, title: title.to_owned(), low, high, text }
+        HeatMeasure { name, title: title.to_owned(), low, high, text }
     };
     let egress = "egress_peak_1s_bytes_per_s";
     let unit = RateUnit::for_max(medians(egress).into_iter().fold(0.0, f64::max));
@@ -208,7 +215,7 @@ fn measures(variants: &[&Variant<'_>]) -> Vec<Measure> {
     ]
 }
 
-impl Measure {
+impl HeatMeasure {
     fn alike(&self) -> bool {
         self.high - self.low <= ALIKE * self.high
     }
@@ -226,37 +233,43 @@ impl Measure {
 }
 
 /// The measure's name, and its shades from the least to the greatest value.
-fn key(scene: &mut Scene, measure: &Measure, (left, top): Point, width: f64) {
-    write_bold(scene, &measure.title, (left, top), LABEL, INK);
+fn key(canvas: &mut Canvas, measure: &HeatMeasure, (left, top): Position, width: f64) {
+    write_bold(canvas, &measure.title, (left, top), LABEL, INK);
     if measure.low > measure.high {
-        write(scene, "no run finished", (left, top + 20.0), SMALL, MUTED, Align::Left);
+        write(canvas, "no run finished", (left, top + 20.0), SMALL, MUTED, Align::Left);
         return;
     }
     let low = (measure.text)(measure.low);
-    write(scene, &low, (left, top + 20.0), SMALL, MUTED, Align::Left);
+    write(canvas, &low, (left, top + 20.0), SMALL, MUTED, Align::Left);
     if !measure.alike() {
         let start = left + text_width(&low, SMALL, Weight::Regular) + 8.0;
         let step = ((width - 170.0) / 24.0).clamp(2.0, 5.0);
         for at in 0..24 {
             let x = start + step * f64::from(at);
-            scene.rectangle((x, top + 10.0), (x + step, top + 22.0), shade(f64::from(at) / 23.0), 1.0);
+            canvas.rectangle((x, top + 10.0), (x + step, top + 22.0), shade(f64::from(at) / 23.0), 1.0);
         }
         let end = start + 24.0 * step + 8.0;
-        write(scene, &(measure.text)(measure.high), (end, top + 20.0), SMALL, MUTED, Align::Left);
+        write(canvas, &(measure.text)(measure.high), (end, top + 20.0), SMALL, MUTED, Align::Left);
     }
 }
 
-fn draw_cell(scene: &mut Scene, measure: &Measure, variant: &Variant<'_>, (left, top): Point, width: f64) {
+fn draw_cell(
+    canvas: &mut Canvas,
+    measure: &HeatMeasure,
+    variant: &VariantResults<'_>,
+    (left, top): Position,
+    width: f64,
+) {
     let (right, bottom) = (left + width - 1.5, top + CELL - 1.5);
     let (finished, runs) = (variant.finished(), variant.runs.len());
     let median = variant.median(measure.name);
     let share = median.map_or(0.0, |median| measure.share(median));
     if median.is_some() {
-        scene.rectangle((left, top), (right, bottom), shade(share), 1.0);
+        canvas.rectangle((left, top), (right, bottom), shade(share), 1.0);
     }
     let colour = if share > DARK { WHITE } else { INK };
     if finished == 0 {
-        hatch(scene, [left, top, right, bottom], if median.is_some() { colour } else { AXIS });
+        hatch(canvas, [left, top, right, bottom], if median.is_some() { colour } else { AXIS });
     }
     let mut lines = vec![median.map_or_else(|| format!("0 of {runs} runs"), |median| (measure.text)(median))];
     if finished > 0 && finished < runs {
@@ -270,20 +283,20 @@ fn draw_cell(scene: &mut Scene, measure: &Measure, variant: &Variant<'_>, (left,
         let baseline = if lines.len() == 1 { middle + 0.36 * size } else { middle - 2.5 + 14.0 * at as f64 };
         if finished == 0 {
             let ground = if median.is_some() { shade(share) } else { WHITE };
-            scene.rectangle((x - half - 3.0, baseline - size), (x + half + 3.0, baseline + 4.0), ground, 1.0);
+            canvas.rectangle((x - half - 3.0, baseline - size), (x + half + 3.0, baseline + 4.0), ground, 1.0);
         }
-        write(scene, line, (x, baseline), size, if median.is_some() { colour } else { INK }, Align::Middle);
+        write(canvas, line, (x, baseline), size, if median.is_some() { colour } else { INK }, Align::Middle);
     }
 }
 
 /// Slanted lines over a rectangle.
-fn hatch(scene: &mut Scene, [left, top, right, bottom]: [f64; 4], colour: crate::report::style::Colour) {
+fn hatch(canvas: &mut Canvas, [left, top, right, bottom]: [f64; 4], colour: crate::report::style::Colour) {
     let height = bottom - top;
     let mut start = left - height + 4.0;
     while start < right {
         // From the lower end at `start` upwards to the right, cut at both sides.
         let (from, to) = (start.max(left), (start + height).min(right));
-        scene.line((from, bottom - (from - start)), (to, bottom - (to - start)), Stroke::solid(colour, 0.8));
+        canvas.line((from, bottom - (from - start)), (to, bottom - (to - start)), Stroke::solid(colour, 0.8));
         start += 8.0;
     }
 }

@@ -1,10 +1,10 @@
 //! The table of a plot with too many variants for their names: number, name, completion time and peak of each.
 
-use crate::report::data::Variant;
+use crate::report::canvas::{Align, Canvas};
+use crate::report::data::VariantResults;
 use crate::report::format::{count, time};
 use crate::report::frame::{write, write_bold};
 use crate::report::names;
-use crate::report::scene::{Align, Scene};
 use crate::report::style::{AXIS, INK, LABEL, MARGIN, MUTED, PAGE_WIDTH, SMALL, WHITE, series_colour};
 use crate::report::text::Weight;
 
@@ -17,7 +17,7 @@ const NUMBER: f64 = 46.0;
 const VALUES: f64 = 138.0;
 
 /// The number of each variant: from 1 in the order of completion times and peaks, those without a finished run last.
-pub(super) fn numbers(variants: &[Variant<'_>]) -> Vec<usize> {
+pub(super) fn numbers(variants: &[VariantResults<'_>]) -> Vec<usize> {
     let key = |at: &usize| {
         let of = |measure| variants[*at].median(measure).unwrap_or(f64::INFINITY);
         (of("completion_s"), of("peak_pulls"))
@@ -37,7 +37,7 @@ pub(super) fn height(variants: usize) -> f64 {
 }
 
 /// Draws the table with its upper end at `top`.
-pub(super) fn draw(scene: &mut Scene, variants: &[Variant<'_>], top: f64) {
+pub(super) fn draw(canvas: &mut Canvas, variants: &[VariantResults<'_>], top: f64) {
     let width = (PAGE_WIDTH - 2.0 * MARGIN - GAP) / 2.0;
     let mut rows: Vec<(usize, usize)> = numbers(variants).into_iter().zip(0..).collect();
     rows.sort_unstable();
@@ -48,27 +48,27 @@ pub(super) fn draw(scene: &mut Scene, variants: &[Variant<'_>], top: f64) {
         let left = MARGIN + (width + GAP) * (place / in_column) as f64;
         let right = left + width;
         if place % in_column == 0 {
-            write(scene, "completion", (right - 58.0, top + 12.0), SMALL, MUTED, Align::Right);
-            write(scene, "peak", (right, top + 12.0), SMALL, MUTED, Align::Right);
+            write(canvas, "completion", (right - 58.0, top + 12.0), SMALL, MUTED, Align::Right);
+            write(canvas, "peak", (right, top + 12.0), SMALL, MUTED, Align::Right);
             let y = top + HEADING - 6.0;
-            scene.line((left, y), (right, y), crate::report::scene::Stroke::solid(AXIS, 0.8));
+            canvas.line((left, y), (right, y), crate::report::canvas::Stroke::solid(AXIS, 0.8));
         }
         let baseline = top + HEADING + ROW * (place % in_column) as f64 + 11.0;
         let completion = variant.median("completion_s");
-        scene.dot((left + 6.0, baseline - 4.3), 5.0, series_colour(variant.index), 1.0);
+        canvas.dot((left + 6.0, baseline - 4.3), 5.0, series_colour(variant.index), 1.0);
         if completion.is_none() {
-            scene.dot((left + 6.0, baseline - 4.3), 2.8, WHITE, 1.0);
+            canvas.dot((left + 6.0, baseline - 4.3), 2.8, WHITE, 1.0);
         }
-        write_bold(scene, &number.to_string(), (left + 18.0, baseline), LABEL, INK);
-        write(scene, &names[at], (left + NUMBER, baseline), SMALL, INK, Align::Left);
+        write_bold(canvas, &number.to_string(), (left + 18.0, baseline), LABEL, INK);
+        write(canvas, &names[at], (left + NUMBER, baseline), SMALL, INK, Align::Left);
         let finished = variant.finished();
         let end = match completion {
             None => "not finished".to_owned(),
             Some(end) if finished < variant.runs.len() => format!("{} ({finished}/{})", time(end), variant.runs.len()),
             Some(end) => time(end),
         };
-        write(scene, &end, (right - 58.0, baseline), SMALL, INK, Align::Right);
+        write(canvas, &end, (right - 58.0, baseline), SMALL, INK, Align::Right);
         let peak = variant.median("peak_pulls").map_or_else(String::new, count);
-        write(scene, &peak, (right, baseline), SMALL, INK, Align::Right);
+        write(canvas, &peak, (right, baseline), SMALL, INK, Align::Right);
     }
 }

@@ -3,14 +3,16 @@
 //! Where a setting was swept, its values are the columns, and strategies with the other settings the rows; else panels
 //! follow each other. Times or pulls that lie far apart get logarithmic axes, so that one pair of axes serves all.
 
-use crate::report::axis::{Kind, Scale, Tick, decimate, log_ticks, log_time_ticks, span, ticks_from_zero, time_ticks};
-use crate::report::data::{Results, Variant, extent};
+use crate::report::axis::{
+    AxisTick, Scale, ScaleKind, decimate, log_ticks, log_time_ticks, span, ticks_from_zero, time_ticks,
+};
+use crate::report::canvas::{Align, Canvas, Position, Stroke};
+use crate::report::data::{Results, VariantResults, extent};
 use crate::report::format::{count, time};
 use crate::report::frame::{Area, FOOTER, TOP, page, write, write_bold};
 use crate::report::names;
-use crate::report::scene::{Align, Point, Scene, Stroke};
 use crate::report::style::{AXIS, GRID, INK, LABEL, MARGIN, MUTED, PAGE_WIDTH, SMALL, series_colour};
-use crate::report::swept::Axis;
+use crate::report::swept::SweepAxis;
 use crate::report::text::{Weight, fitted, fitted_name, text_width};
 use crate::results::TimelineRow;
 
@@ -33,17 +35,17 @@ const ROW_NAME: f64 = 150.0;
 const TINY: f64 = 10.5;
 
 /// A panel's place in the grid, with the variant that it shows.
-struct Panel<'v, 'r> {
+struct GridPanel<'v, 'r> {
     row: usize,
     column: usize,
-    variant: &'v Variant<'r>,
+    variant: &'v VariantResults<'r>,
     /// Its name, where row and column do not say it.
     name: String,
 }
 
 /// The grid.
 struct Grid<'v, 'r> {
-    panels: Vec<Panel<'v, 'r>>,
+    panels: Vec<GridPanel<'v, 'r>>,
     columns: Vec<String>,
     rows: Vec<String>,
     /// What the columns are, above the first.
@@ -51,12 +53,12 @@ struct Grid<'v, 'r> {
 }
 
 /// Draws the chart. `None` for fewer than four variants, which have room in one plot.
-pub(in crate::report) fn draw(results: &Results) -> Option<Scene> {
+pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
     let variants = results.variants();
     if variants.len() < FEWEST {
         return None;
     }
-    let axes = Axis::all(&variants);
+    let axes = SweepAxis::all(&variants);
     let grid = trellis(&axes, &variants).unwrap_or_else(|| one_by_one(&variants));
     let rows: Vec<String> = grid.rows.iter().map(|name| fitted_name(name, LABEL, Weight::Bold, ROW_NAME)).collect();
     let names = rows.iter().map(|name| text_width(name, LABEL, Weight::Bold)).reduce(f64::max);
@@ -66,7 +68,7 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Scene> {
     let above = if grid.title.is_empty() { ABOVE } else { ABOVE_NAMELESS };
     let row_count = grid.panels.iter().map(|panel| panel.row + 1).max().unwrap_or(0);
     let top = TOP + 48.0 + if grid.title.is_empty() { 0.0 } else { 42.0 };
-    let area = |panel: &Panel<'_, '_>| {
+    let area = |panel: &GridPanel<'_, '_>| {
         let left = left + (width + GAP) * panel.column as f64;
         let top = top + (PANEL + above) * panel.row as f64;
         Area { left, top, right: left + width, bottom: top + PANEL }
@@ -74,59 +76,64 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Scene> {
     let bottom = top + (PANEL + above) * row_count as f64 - above;
     let (x, y) = (time_axis(&variants), pulls_axis(&variants));
     let logs = match (x.kind, y.kind) {
-        (Kind::Log, Kind::Log) => "; both axes are logarithmic",
-        (Kind::Log, Kind::Linear) => "; the time axis is logarithmic",
-        (Kind::Linear, Kind::Log) => "; the axis of pulls is logarithmic",
-        (Kind::Linear, Kind::Linear) => "",
+        (ScaleKind::Log, ScaleKind::Log) => "; both axes are logarithmic",
+        (ScaleKind::Log, ScaleKind::Linear) => "; the time axis is logarithmic",
+        (ScaleKind::Linear, ScaleKind::Log) => "; the axis of pulls is logarithmic",
+        (ScaleKind::Linear, ScaleKind::Linear) => "",
     };
     let subtitle =
         format!("{}; line: the run with the median peak, shade: p5–p95 of all runs{logs}", extent(&variants));
-    let mut scene =
+    let mut canvas =
         page(&results.provenance, "Image pulls in progress, all on the same axes", &subtitle, bottom + 62.0 + FOOTER);
     let note = "image pulls in progress; above each panel: their peak · the completion time (medians)";
-    write(&mut scene, note, (MARGIN, TOP - 2.0), SMALL, INK, Align::Left);
+    write(&mut canvas, note, (MARGIN, TOP - 2.0), SMALL, INK, Align::Left);
     if !grid.title.is_empty() {
-        write(&mut scene, &grid.title, (left, TOP + 26.0), SMALL, MUTED, Align::Left);
+        write(&mut canvas, &grid.title, (left, TOP + 26.0), SMALL, MUTED, Align::Left);
         for (at, column) in grid.columns.iter().enumerate() {
             // What a value has in parentheses goes to a second line, where it does not fit.
             let whole = text_width(column, LABEL, Weight::Bold) <= width;
             let (name, inside) = column.split_at(column.find('(').filter(|_| !whole).unwrap_or(column.len()));
             let left = left + (width + GAP) * at as f64;
-            write_bold(&mut scene, &fitted(name, LABEL, Weight::Bold, width), (left, TOP + 45.0), LABEL, INK);
+            write_bold(&mut canvas, &fitted(name, LABEL, Weight::Bold, width), (left, TOP + 45.0), LABEL, INK);
             let inside = fitted(inside, TINY, Weight::Regular, width);
-            write(&mut scene, &inside, (left, TOP + 60.0), TINY, MUTED, Align::Left);
+            write(&mut canvas, &inside, (left, TOP + 60.0), TINY, MUTED, Align::Left);
         }
     }
     for (at, name) in rows.iter().enumerate() {
         let middle = top + (PANEL + above) * at as f64 + PANEL / 2.0;
-        write_bold(&mut scene, name, (MARGIN, middle + 4.5), LABEL, INK);
+        write_bold(&mut canvas, name, (MARGIN, middle + 4.5), LABEL, INK);
     }
     // The lowest panel of a column carries the times.
     let lowest = |column: usize| grid.panels.iter().filter(|p| p.column == column).map(|p| p.row).max();
     for panel in &grid.panels {
         let area = area(panel);
         let (x, y) = (Scale { from: area.left, to: area.right, ..x }, Scale { from: area.bottom, to: area.top, ..y });
-        draw_panel(&mut scene, panel, area, &x, &y, lowest(panel.column) == Some(panel.row));
+        draw_panel(&mut canvas, panel, area, &x, &y, lowest(panel.column) == Some(panel.row));
     }
     let middle = f64::midpoint(left, PAGE_WIDTH - MARGIN);
     let axis = format!("time since {}", results.start());
-    write(&mut scene, &axis, (middle, bottom + 42.0), SMALL, INK, Align::Middle);
-    Some(scene)
+    write(&mut canvas, &axis, (middle, bottom + 42.0), SMALL, INK, Align::Middle);
+    Some(canvas)
 }
 
 /// Columns for the values of the swept setting with the most of them, rows for all else; `None` where that would leave
 /// more than half of the places empty.
-fn trellis<'v, 'r>(axes: &[Axis<'r>], variants: &'v [Variant<'r>]) -> Option<Grid<'v, 'r>> {
+fn trellis<'v, 'r>(axes: &[SweepAxis<'r>], variants: &'v [VariantResults<'r>]) -> Option<Grid<'v, 'r>> {
     let across =
         axes.iter().filter(|axis| axis.values.len() <= COLUMNS_MAX).rev().max_by_key(|axis| axis.values.len())?;
     let lines = across.lines(axes, variants);
     let mut rows: Vec<String> = lines.iter().map(|line| line.name.clone()).collect();
-    let mut panels: Vec<Panel<'v, 'r>> = Vec::new();
+    let mut panels: Vec<GridPanel<'v, 'r>> = Vec::new();
     for (row, line) in lines.iter().enumerate() {
-        panels.extend(line.points.iter().map(|&(column, variant)| Panel { row, column, variant, name: String::new() }));
+        panels.extend(line.points.iter().map(|&(column, variant)| GridPanel {
+            row,
+            column,
+            variant,
+            name: String::new(),
+        }));
     }
     for variant in variants.iter().filter(|variant| across.value_of(variant).is_none()) {
-        panels.push(Panel { row: rows.len(), column: 0, variant, name: String::new() });
+        panels.push(GridPanel { row: rows.len(), column: 0, variant, name: String::new() });
         rows.push(variant.info.strategy.clone());
     }
     let told_apart = rows.iter().enumerate().all(|(at, row)| !rows[..at].contains(row));
@@ -138,10 +145,10 @@ fn trellis<'v, 'r>(axes: &[Axis<'r>], variants: &'v [Variant<'r>]) -> Option<Gri
     Some(Grid { panels, columns, rows, title })
 }
 
-fn one_by_one<'v, 'r>(variants: &'v [Variant<'r>]) -> Grid<'v, 'r> {
+fn one_by_one<'v, 'r>(variants: &'v [VariantResults<'r>]) -> Grid<'v, 'r> {
     let width = (PAGE_WIDTH - 2.0 * MARGIN - 44.0 - GAP * (COLUMNS - 1) as f64) / COLUMNS as f64;
     let names = names::within(variants, SMALL, Weight::Bold, width);
-    let panel = |(at, (variant, name)): (usize, (&'v Variant<'r>, String))| Panel {
+    let panel = |(at, (variant, name)): (usize, (&'v VariantResults<'r>, String))| GridPanel {
         row: at / COLUMNS,
         column: at % COLUMNS,
         variant,
@@ -155,43 +162,43 @@ fn active(row: &TimelineRow) -> bool {
     row.pulls > 0 || row.pulls_p95 > 0.0
 }
 
-fn time_axis(variants: &[Variant<'_>]) -> Scale {
+fn time_axis(variants: &[VariantResults<'_>]) -> Scale {
     let ends: Vec<f64> = variants.iter().map(|variant| variant.active_until(active)).filter(|end| *end > 0.0).collect();
     let (low, high) = span(&ends);
     if low > 0.0 && high > LOG_FROM * low {
         // What happens in the first twentieth of the shortest rollout is drawn at the edge.
-        return Scale { low: low / 20.0, high, from: 0.0, to: 1.0, kind: Kind::Log };
+        return Scale { low: low / 20.0, high, from: 0.0, to: 1.0, kind: ScaleKind::Log };
     }
     Scale::from_zero(if high > 0.0 { high } else { 1.0 }, 0.0, 1.0)
 }
 
-fn pulls_axis(variants: &[Variant<'_>]) -> Scale {
-    let greatest = |variant: &Variant<'_>| {
+fn pulls_axis(variants: &[VariantResults<'_>]) -> Scale {
+    let greatest = |variant: &VariantResults<'_>| {
         variant.timeline.iter().map(|row| (row.pulls as f64).max(row.pulls_p95)).fold(0.0, f64::max)
     };
     let peaks: Vec<f64> = variants.iter().map(greatest).filter(|peak| *peak > 0.0).collect();
     let (low, high) = span(&peaks);
     if low > 0.0 && high > LOG_FROM * low {
-        return Scale { low: (low / 5.0).min(1.0), high: high * 1.1, from: 0.0, to: 1.0, kind: Kind::Log };
+        return Scale { low: (low / 5.0).min(1.0), high: high * 1.1, from: 0.0, to: 1.0, kind: ScaleKind::Log };
     }
     Scale::from_zero(if high > 0.0 { high * 1.04 } else { 1.0 }, 0.0, 1.0)
 }
 
-fn draw_panel(scene: &mut Scene, panel: &Panel<'_, '_>, area: Area, x: &Scale, y: &Scale, lowest: bool) {
+fn draw_panel(canvas: &mut Canvas, panel: &GridPanel<'_, '_>, area: Area, x: &Scale, y: &Scale, lowest: bool) {
     let variant = panel.variant;
     for tick in pulls_ticks(y) {
         let at = y.at(tick.value);
-        scene.line((area.left, at), (area.right, at), Stroke::solid(GRID, 1.0));
+        canvas.line((area.left, at), (area.right, at), Stroke::solid(GRID, 1.0));
         if panel.column == 0 {
-            write(scene, &tick.label, (area.left - 6.0, at + 0.36 * TINY), TINY, MUTED, Align::Right);
+            write(canvas, &tick.label, (area.left - 6.0, at + 0.36 * TINY), TINY, MUTED, Align::Right);
         }
     }
     let detail = detail(variant);
     if panel.name.is_empty() {
-        write(scene, &detail, (area.left, area.top - 6.0), TINY, MUTED, Align::Left);
+        write(canvas, &detail, (area.left, area.top - 6.0), TINY, MUTED, Align::Left);
     } else {
-        write_bold(scene, &panel.name, (area.left, area.top - 19.0), SMALL, INK);
-        write(scene, &detail, (area.left, area.top - 6.0), TINY, MUTED, Align::Left);
+        write_bold(canvas, &panel.name, (area.left, area.top - 19.0), SMALL, INK);
+        write(canvas, &detail, (area.left, area.top - 6.0), TINY, MUTED, Align::Left);
     }
     let colour = series_colour(variant.index);
     if variant.runs.len() > 1 {
@@ -199,35 +206,35 @@ fn draw_panel(scene: &mut Scene, panel: &Panel<'_, '_>, area: Area, x: &Scale, y
         let mut lower = steps(variant, x, y, |row| row.pulls_p5);
         lower.reverse();
         outline.extend(lower);
-        scene.area(outline, colour, 0.25);
+        canvas.area(outline, colour, 0.25);
     }
-    scene.path(steps(variant, x, y, |row| row.pulls as f64), Stroke::solid(colour, 1.4));
-    scene.line((area.left, area.bottom), (area.right, area.bottom), Stroke::solid(AXIS, 1.0));
+    canvas.path(steps(variant, x, y, |row| row.pulls as f64), Stroke::solid(colour, 1.4));
+    canvas.line((area.left, area.bottom), (area.right, area.bottom), Stroke::solid(AXIS, 1.0));
     for tick in time_axis_ticks(x, area.right - area.left) {
         let at = x.at(tick.value);
-        scene.line((at, area.bottom), (at, area.bottom + 3.0), Stroke::solid(AXIS, 1.0));
+        canvas.line((at, area.bottom), (at, area.bottom + 3.0), Stroke::solid(AXIS, 1.0));
         let half = text_width(&tick.label, TINY, Weight::Regular) / 2.0;
         if lowest {
             let middle = at.min(area.right + 5.0 - half);
-            write(scene, &tick.label, (middle, area.bottom + 16.0), TINY, MUTED, Align::Middle);
+            write(canvas, &tick.label, (middle, area.bottom + 16.0), TINY, MUTED, Align::Middle);
         }
     }
 }
 
 /// `5,000 · 12.2 min`: the peak and the completion time.
-fn detail(variant: &Variant<'_>) -> String {
+fn detail(variant: &VariantResults<'_>) -> String {
     let peak = count(variant.median("peak_pulls").unwrap_or(0.0));
     let end = variant.median("completion_s").map_or_else(|| "not finished".to_owned(), time);
     format!("{peak} · {end}")
 }
 
-fn pulls_ticks(y: &Scale) -> Vec<Tick> {
-    let ticks = if y.kind == Kind::Log { log_ticks(y, 17.0) } else { ticks_from_zero(y.high, 3, true) };
+fn pulls_ticks(y: &Scale) -> Vec<AxisTick> {
+    let ticks = if y.kind == ScaleKind::Log { log_ticks(y, 17.0) } else { ticks_from_zero(y.high, 3, true) };
     ticks.into_iter().filter(|tick| tick.value <= y.high).collect()
 }
 
-fn time_axis_ticks(x: &Scale, width: f64) -> Vec<Tick> {
-    if x.kind == Kind::Log {
+fn time_axis_ticks(x: &Scale, width: f64) -> Vec<AxisTick> {
+    if x.kind == ScaleKind::Log {
         return log_time_ticks(x, 40.0);
     }
     let (mut ticks, unit) = time_ticks(x.high, ((width / 42.0) as usize).clamp(1, 5));
@@ -238,10 +245,10 @@ fn time_axis_ticks(x: &Scale, width: f64) -> Vec<Tick> {
 }
 
 /// A bin is level from its start to its end.
-fn steps(variant: &Variant<'_>, x: &Scale, y: &Scale, value: impl Fn(&TimelineRow) -> f64) -> Vec<Point> {
+fn steps(variant: &VariantResults<'_>, x: &Scale, y: &Scale, value: impl Fn(&TimelineRow) -> f64) -> Vec<Position> {
     let end = variant.active_until(active);
     let shown = variant.timeline.iter().filter(|row| row.t_s < end);
-    let mut points: Vec<Point> = shown
+    let mut points: Vec<Position> = shown
         .flat_map(|row| {
             let y = y.at(value(row));
             [(x.at(row.t_s), y), (x.at(row.t_s + row.bin_s), y)]

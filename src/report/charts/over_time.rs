@@ -4,14 +4,14 @@
 //! Up to three variants that take about as long share one plot; more get a panel each, with one value axis for all, or one
 //! for each where a common one would flatten the low curves.
 
-use crate::report::axis::{Scale, Tick, decimate, span, ticks_from_zero, time_ticks};
-use crate::report::data::{Results, Variant, extent};
+use crate::report::axis::{AxisTick, Scale, decimate, span, ticks_from_zero, time_ticks};
+use crate::report::canvas::{Align, Canvas, Position, Stroke};
+use crate::report::data::{Results, VariantResults, extent};
 use crate::report::format::{RateUnit, alike, count, number};
 use crate::report::frame::{
     Area, FOOTER, KEY_NAME, KeyEntry, TOP, bottom_axis, key, key_width, page, panels, value_axis, write, write_bold,
 };
 use crate::report::names;
-use crate::report::scene::{Align, Point, Scene, Stroke};
 use crate::report::style::{INK, LABEL, MARGIN, MUTED, PAGE_WIDTH, SMALL, WHITE, series_colour};
 use crate::report::text::{Weight, fitted, fitted_name, text_width};
 use crate::results::TimelineRow;
@@ -26,7 +26,7 @@ const SHARED_VALUE: f64 = 8.0;
 const CAPACITY_SHOWN: f64 = 3.0;
 
 /// What is shown over time.
-struct Quantity {
+struct CurveQuantity {
     title: &'static str,
     axis: String,
     /// What a point of the curve is, and what the peak is where it is another measure.
@@ -38,17 +38,17 @@ struct Quantity {
     band: fn(&TimelineRow) -> (f64, f64),
     active: fn(&TimelineRow) -> bool,
     /// The capacity of a variant, in the shown unit.
-    capacity: fn(&Variant<'_>) -> Option<f64>,
+    capacity: fn(&VariantResults<'_>) -> Option<f64>,
     /// The peak of a variant for order and key.
-    peak: fn(&Variant<'_>) -> f64,
-    detail: Box<dyn Fn(&Variant<'_>) -> String>,
+    peak: fn(&VariantResults<'_>) -> f64,
+    detail: Box<dyn Fn(&VariantResults<'_>) -> String>,
 }
 
 /// Concurrent image pulls over time.
-pub(in crate::report) fn pulls(results: &Results) -> Scene {
+pub(in crate::report) fn pulls(results: &Results) -> Canvas {
     draw(
         results,
-        &Quantity {
+        &CurveQuantity {
             title: "Concurrent image pulls over time",
             axis: "image pulls in progress".to_owned(),
             point_note: "; curve: most in a bin",
@@ -65,7 +65,7 @@ pub(in crate::report) fn pulls(results: &Results) -> Scene {
 }
 
 /// The registry's egress over time.
-pub(in crate::report) fn egress(results: &Results) -> Scene {
+pub(in crate::report) fn egress(results: &Results) -> Canvas {
     let greatest = results
         .tables
         .timeline
@@ -76,7 +76,7 @@ pub(in crate::report) fn egress(results: &Results) -> Scene {
     let unit = RateUnit::for_max(greatest);
     draw(
         results,
-        &Quantity {
+        &CurveQuantity {
             title: "Registry egress over time",
             axis: format!("{} out of the registry", unit.name),
             point_note: "; curve: mean of a bin, peak: highest mean over 1 s",
@@ -95,7 +95,7 @@ pub(in crate::report) fn egress(results: &Results) -> Scene {
 }
 
 /// `peak 1,132 [1,110–1,150]`: the median over runs of a measure with its 5th and 95th percentile.
-fn spread(variant: &Variant<'_>, measure: &str, unit: f64, name: &str, whole: bool) -> String {
+fn spread(variant: &VariantResults<'_>, measure: &str, unit: f64, name: &str, whole: bool) -> String {
     let Some(row) = variant.summary(measure) else { return String::new() };
     let (Some(median), Some(p5), Some(p95)) = (row.median, row.p5, row.p95) else { return String::new() };
     let space = if name.is_empty() { "" } else { " " };
@@ -109,7 +109,7 @@ fn spread(variant: &Variant<'_>, measure: &str, unit: f64, name: &str, whole: bo
     }
 }
 
-fn draw(results: &Results, quantity: &Quantity) -> Scene {
+fn draw(results: &Results, quantity: &CurveQuantity) -> Canvas {
     let variants = results.variants();
     let spans: Vec<f64> = variants.iter().map(|variant| variant.active_until(quantity.active)).collect();
     let longest = spans.iter().copied().fold(0.0, f64::max);
@@ -133,7 +133,7 @@ fn draw(results: &Results, quantity: &Quantity) -> Scene {
             (false, true) => "",
         });
     }
-    let plot = |area: Area, span: f64, ticks: &[Tick]| Plot {
+    let plot = |area: Area, span: f64, ticks: &[AxisTick]| Plot {
         area,
         x: Scale::from_zero(if span > 0.0 { span } else { 1.0 }, area.left, area.right),
         y: Scale::from_zero(ticks.last().expect("there are ticks").value, area.bottom, area.top),
@@ -141,8 +141,8 @@ fn draw(results: &Results, quantity: &Quantity) -> Scene {
     };
     if overlay {
         let height = 540.0;
-        let mut scene = page(&results.provenance, quantity.title, &subtitle, height);
-        let entry = |(variant, name): (&Variant<'_>, String)| KeyEntry {
+        let mut canvas = page(&results.provenance, quantity.title, &subtitle, height);
+        let entry = |(variant, name): (&VariantResults<'_>, String)| KeyEntry {
             value: (quantity.peak)(variant),
             colour: series_colour(variant.index),
             dash: Some(&[]),
@@ -158,26 +158,26 @@ fn draw(results: &Results, quantity: &Quantity) -> Scene {
             bottom: height - FOOTER - 58.0,
         };
         let plot = plot(area, longest, &shared);
-        value_axis(&mut scene, area, &plot.y, &shared, &format!("{}{}", quantity.axis, quantity.point_note));
+        value_axis(&mut canvas, area, &plot.y, &shared, &format!("{}{}", quantity.axis, quantity.point_note));
         let order = order_by_peak(&variants, quantity);
-        order.iter().for_each(|&at| plot.band(&mut scene, &variants[at]));
-        order.iter().for_each(|&at| plot.line(&mut scene, &variants[at], 2.0));
-        plot.capacities(&mut scene, &variants, true);
+        order.iter().for_each(|&at| plot.band(&mut canvas, &variants[at]));
+        order.iter().for_each(|&at| plot.line(&mut canvas, &variants[at], 2.0));
+        plot.capacities(&mut canvas, &variants, true);
         let (times, unit) = time_ticks(plot.x.high, 8);
-        bottom_axis(&mut scene, area, &plot.x, &times, &format!("{} since {}", unit.long, results.start()));
-        key(&mut scene, area, entries);
-        return scene;
+        bottom_axis(&mut canvas, area, &plot.x, &times, &format!("{} since {}", unit.long, results.start()));
+        key(&mut canvas, area, entries);
+        return canvas;
     }
     let own = |at: usize| value_ticks(&variants[at..=at], &heights[at..=at], most_ticks, quantity);
-    let ticks: Vec<Vec<Tick>> =
+    let ticks: Vec<Vec<AxisTick>> =
         (0..variants.len()).map(|at| if own_values { own(at) } else { shared.clone() }).collect();
     let widest = ticks.iter().flatten().map(|tick| text_width(&tick.label, SMALL, Weight::Regular)).fold(0.0, f64::max);
     let (areas, height) = panels(variants.len(), own_values.then_some(widest));
-    let mut scene = page(&results.provenance, quantity.title, &subtitle, height);
+    let mut canvas = page(&results.provenance, quantity.title, &subtitle, height);
     let tops: Vec<f64> = ticks.iter().map(|ticks| ticks.last().expect("there are ticks").value).collect();
     let link = link_note(&variants, &tops, quantity);
     let axes = format!("{}{link}, over the time since {}{}", quantity.axis, results.start(), quantity.point_note);
-    write(&mut scene, &axes, (MARGIN, TOP - 2.0), SMALL, INK, Align::Left);
+    write(&mut canvas, &axes, (MARGIN, TOP - 2.0), SMALL, INK, Align::Left);
     let names = panel_names(&variants, &areas);
     for (at, (&area, variant)) in areas.iter().zip(&variants).enumerate() {
         let plot = plot(area, if alike { longest } else { spans[at] }, &ticks[at]);
@@ -186,17 +186,17 @@ fn draw(results: &Results, quantity: &Quantity) -> Scene {
             detail.push_str(&format!(", link {}", rate(capacity)));
         }
         let labelled = own_values || area.left < MARGIN + 60.0;
-        panel_frame(&mut scene, area, &plot.y, &ticks[at], &Heading { name: &names[at], detail: &detail, labelled });
-        plot.band(&mut scene, variant);
-        plot.line(&mut scene, variant, 1.6);
-        plot.capacities(&mut scene, std::slice::from_ref(variant), false);
-        panel_time(&mut scene, area, &plot.x);
+        panel_frame(&mut canvas, area, &plot.y, &ticks[at], &Heading { name: &names[at], detail: &detail, labelled });
+        plot.band(&mut canvas, variant);
+        plot.line(&mut canvas, variant, 1.6);
+        plot.capacities(&mut canvas, std::slice::from_ref(variant), false);
+        panel_time(&mut canvas, area, &plot.x);
     }
-    scene
+    canvas
 }
 
 /// The greatest value that is drawn of a variant.
-fn height_of(variant: &Variant<'_>, quantity: &Quantity) -> f64 {
+fn height_of(variant: &VariantResults<'_>, quantity: &CurveQuantity) -> f64 {
     let drawn = |row: &TimelineRow| (quantity.value)(row).max((quantity.band)(row).1);
     variant.timeline.iter().map(|row| drawn(row)).fold(0.0, f64::max)
 }
@@ -208,16 +208,21 @@ fn differ(heights: &[f64]) -> bool {
 }
 
 /// Ticks for all of `variants` on one axis, with those capacities that do not squash the curves.
-fn value_ticks(variants: &[Variant<'_>], heights: &[f64], most: usize, quantity: &Quantity) -> Vec<Tick> {
+fn value_ticks(
+    variants: &[VariantResults<'_>],
+    heights: &[f64],
+    most: usize,
+    quantity: &CurveQuantity,
+) -> Vec<AxisTick> {
     let greatest = heights.iter().copied().fold(0.0, f64::max);
     let shown = |capacity: &f64| *capacity <= CAPACITY_SHOWN * greatest;
     let limit = variants.iter().filter_map(quantity.capacity).filter(shown).fold(0.0, f64::max);
     let ticks = ticks_from_zero(greatest.max(limit) / quantity.unit, most, quantity.whole);
-    ticks.into_iter().map(|tick| Tick { value: tick.value * quantity.unit, ..tick }).collect()
+    ticks.into_iter().map(|tick| AxisTick { value: tick.value * quantity.unit, ..tick }).collect()
 }
 
 /// The capacity that all variants share, for the line above the panels; empty where there is none or it differs.
-fn link_note(variants: &[Variant<'_>], tops: &[f64], quantity: &Quantity) -> String {
+fn link_note(variants: &[VariantResults<'_>], tops: &[f64], quantity: &CurveQuantity) -> String {
     let capacities: Vec<Option<f64>> = variants.iter().map(quantity.capacity).collect();
     let Some(&Some(capacity)) = capacities.first() else { return String::new() };
     if capacities.iter().any(|other| other.is_none_or(|other| other.total_cmp(&capacity).is_ne())) {
@@ -237,14 +242,14 @@ fn rate(bytes_per_s: f64) -> String {
 }
 
 /// Small peaks are drawn over great ones.
-fn order_by_peak(variants: &[Variant<'_>], quantity: &Quantity) -> Vec<usize> {
+fn order_by_peak(variants: &[VariantResults<'_>], quantity: &CurveQuantity) -> Vec<usize> {
     let mut order: Vec<usize> = (0..variants.len()).collect();
     order.sort_by(|&a, &b| (quantity.peak)(&variants[b]).total_cmp(&(quantity.peak)(&variants[a])));
     order
 }
 
 /// Names for the panels of small multiples, all of one length.
-pub(super) fn panel_names(variants: &[Variant<'_>], areas: &[Area]) -> Vec<String> {
+pub(super) fn panel_names(variants: &[VariantResults<'_>], areas: &[Area]) -> Vec<String> {
     let width = areas.first().map_or(0.0, |area| area.right - area.left);
     names::within(variants, LABEL, Weight::Bold, width)
 }
@@ -257,25 +262,25 @@ pub(super) struct Heading<'h> {
 }
 
 /// Name, detail, grid and value labels of a panel.
-pub(super) fn panel_frame(scene: &mut Scene, area: Area, y: &Scale, ticks: &[Tick], heading: &Heading<'_>) {
+pub(super) fn panel_frame(canvas: &mut Canvas, area: Area, y: &Scale, ticks: &[AxisTick], heading: &Heading<'_>) {
     let width = area.right - area.left;
     let name = fitted_name(heading.name, LABEL, Weight::Bold, width);
-    write_bold(scene, &name, (area.left, area.top - 27.0), LABEL, INK);
+    write_bold(canvas, &name, (area.left, area.top - 27.0), LABEL, INK);
     let detail = fitted(heading.detail, SMALL, Weight::Regular, width);
-    write(scene, &detail, (area.left, area.top - 11.0), SMALL, MUTED, Align::Left);
-    let label = |tick: &Tick| if heading.labelled { tick.label.clone() } else { String::new() };
-    let ticks: Vec<Tick> = ticks.iter().map(|tick| Tick { label: label(tick), ..tick.clone() }).collect();
-    value_axis(scene, area, y, &ticks, "");
+    write(canvas, &detail, (area.left, area.top - 11.0), SMALL, MUTED, Align::Left);
+    let label = |tick: &AxisTick| if heading.labelled { tick.label.clone() } else { String::new() };
+    let ticks: Vec<AxisTick> = ticks.iter().map(|tick| AxisTick { label: label(tick), ..tick.clone() }).collect();
+    value_axis(canvas, area, y, &ticks, "");
 }
 
 /// The time axis of a panel: its last label carries the unit.
-pub(super) fn panel_time(scene: &mut Scene, area: Area, x: &Scale) {
+pub(super) fn panel_time(canvas: &mut Canvas, area: Area, x: &Scale) {
     let room = ((area.right - area.left) / 48.0) as usize;
     let (mut times, unit) = time_ticks(x.high, room.clamp(2, 6));
     if let Some(last) = times.last_mut() {
         last.label = format!("{} {}", last.label, unit.short);
     }
-    bottom_axis(scene, area, x, &times, "");
+    bottom_axis(canvas, area, x, &times, "");
 }
 
 /// One plot: where it is, its scales, and what it shows.
@@ -283,14 +288,14 @@ struct Plot<'q> {
     area: Area,
     x: Scale,
     y: Scale,
-    quantity: &'q Quantity,
+    quantity: &'q CurveQuantity,
 }
 
 impl Plot<'_> {
     /// A bin is level from its start to its end; what lies right of the plot is cut off.
-    fn steps(&self, variant: &Variant<'_>, value: impl Fn(&TimelineRow) -> f64) -> Vec<Point> {
+    fn steps(&self, variant: &VariantResults<'_>, value: impl Fn(&TimelineRow) -> f64) -> Vec<Position> {
         let shown = variant.timeline.iter().filter(|row| row.t_s < self.x.high);
-        let points: Vec<Point> = shown
+        let points: Vec<Position> = shown
             .flat_map(|row| {
                 let y = self.y.at(value(row));
                 [(self.x.at(row.t_s), y), (self.x.at(row.t_s + row.bin_s), y)]
@@ -299,7 +304,7 @@ impl Plot<'_> {
         decimate(&points, 2.0)
     }
 
-    fn band(&self, scene: &mut Scene, variant: &Variant<'_>) {
+    fn band(&self, canvas: &mut Canvas, variant: &VariantResults<'_>) {
         if variant.runs.len() < 2 {
             return;
         }
@@ -307,29 +312,29 @@ impl Plot<'_> {
         let mut lower = self.steps(variant, |row| (self.quantity.band)(row).0);
         lower.reverse();
         outline.extend(lower);
-        scene.area(outline, series_colour(variant.index), 0.22);
+        canvas.area(outline, series_colour(variant.index), 0.22);
     }
 
-    fn line(&self, scene: &mut Scene, variant: &Variant<'_>, width: f64) {
+    fn line(&self, canvas: &mut Canvas, variant: &VariantResults<'_>, width: f64) {
         let points = self.steps(variant, self.quantity.value);
-        scene.path(points, Stroke::solid(series_colour(variant.index), width));
+        canvas.path(points, Stroke::solid(series_colour(variant.index), width));
     }
 
     /// The distinct capacities of the variants as reference lines, with a label where `labelled`.
-    fn capacities(&self, scene: &mut Scene, variants: &[Variant<'_>], labelled: bool) {
+    fn capacities(&self, canvas: &mut Canvas, variants: &[VariantResults<'_>], labelled: bool) {
         let mut capacities: Vec<f64> = variants.iter().filter_map(self.quantity.capacity).collect();
         capacities.sort_by(f64::total_cmp);
         capacities.dedup_by(|a, b| a.total_cmp(b).is_eq());
         for capacity in capacities.into_iter().filter(|capacity| *capacity <= self.y.high) {
             let y = self.y.at(capacity);
             let stroke = Stroke { colour: INK, width: 1.3, dash: &[6.0, 4.0] };
-            scene.line((self.area.left, y), (self.area.right, y), stroke);
+            canvas.line((self.area.left, y), (self.area.right, y), stroke);
             if labelled {
                 let text = format!("link {}", rate(capacity));
                 let width = text_width(&text, SMALL, Weight::Regular) + 8.0;
                 let right = self.area.right - 2.0;
-                scene.rectangle((right - width, y + 3.0), (right, y + 20.0), WHITE, 0.8);
-                write(scene, &text, (right - 4.0, y + 16.0), SMALL, INK, Align::Right);
+                canvas.rectangle((right - width, y + 3.0), (right, y + 20.0), WHITE, 0.8);
+                write(canvas, &text, (right - 4.0, y + 16.0), SMALL, INK, Align::Right);
             }
         }
     }

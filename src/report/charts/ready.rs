@@ -1,19 +1,19 @@
 //! How the fleet comes round: the share of all clusters that are ready on the new revision, over time, in the
 //! representative run of each variant. A curve that ends below 100 % has clusters that never got there.
 
-use crate::report::axis::{Kind, Tick, log_time_ticks, span, time_scale, time_ticks};
-use crate::report::data::{Results, Variant, extent};
+use crate::report::axis::{AxisTick, ScaleKind, log_time_ticks, span, time_scale, time_ticks};
+use crate::report::canvas::{Canvas, Position, Stroke};
+use crate::report::data::{Results, VariantResults, extent};
 use crate::report::format::{count, time};
 use crate::report::frame::{
     Area, FOOTER, KEY_LINE, KEY_NAME, KeyEntry, TOP, bottom_axis, key, key_width, page, value_axis,
 };
 use crate::report::names;
-use crate::report::scene::{Point, Scene, Stroke};
 use crate::report::style::{LABEL, MARGIN, PAGE_WIDTH, series_colour, series_dash};
 use crate::report::text::Weight;
 
 /// Draws the chart.
-pub(in crate::report) fn draw(results: &Results) -> Scene {
+pub(in crate::report) fn draw(results: &Results) -> Canvas {
     let variants = results.variants();
     let ready: Vec<Vec<f64>> = variants.iter().map(ready_times).collect();
     let all: Vec<f64> = ready.iter().flatten().copied().filter(|time| *time > 0.0).collect();
@@ -34,19 +34,19 @@ pub(in crate::report) fn draw(results: &Results) -> Scene {
     };
     // Slow variants squash fast ones when their ends lie far apart; the first cluster of each says nothing about that.
     let mut x = time_scale(&ends, area.left, area.right);
-    if x.kind == Kind::Log {
+    if x.kind == ScaleKind::Log {
         x.low = span(&all).0.max(x.high / 1e5) / 1.2;
         x.high = span(&all).1 * 1.1;
     }
     let subtitle = format!("{}; shown: the run with the median peak of pulls", extent(&variants));
-    let mut scene = page(&results.provenance, "Clusters ready on the new revision", &subtitle, height);
+    let mut canvas = page(&results.provenance, "Clusters ready on the new revision", &subtitle, height);
     let y = crate::report::axis::Scale::from_zero(100.0, area.bottom, area.top);
-    let shares: Vec<Tick> =
-        (0..=5).map(|at| Tick { value: f64::from(at) * 20.0, label: format!("{} %", at * 20) }).collect();
-    value_axis(&mut scene, area, &y, &shares, "share of all clusters");
-    if x.kind == Kind::Log {
+    let shares: Vec<AxisTick> =
+        (0..=5).map(|at| AxisTick { value: f64::from(at) * 20.0, label: format!("{} %", at * 20) }).collect();
+    value_axis(&mut canvas, area, &y, &shares, "share of all clusters");
+    if x.kind == ScaleKind::Log {
         bottom_axis(
-            &mut scene,
+            &mut canvas,
             area,
             &x,
             &log_time_ticks(&x, 58.0),
@@ -54,13 +54,13 @@ pub(in crate::report) fn draw(results: &Results) -> Scene {
         );
     } else {
         let (ticks, unit) = time_ticks(x.high, 8);
-        bottom_axis(&mut scene, area, &x, &ticks, &format!("{} since {}", unit.long, results.start()));
+        bottom_axis(&mut canvas, area, &x, &ticks, &format!("{} since {}", unit.long, results.start()));
     }
     for (variant, times) in variants.iter().zip(&ready) {
         let Some((&first, &last)) = times.first().zip(times.last()) else { continue };
         let targets = variant.clusters.len();
         let share = |clusters: usize| y.at(100.0 * clusters as f64 / targets as f64);
-        let mut points: Vec<Point> = vec![(x.at(first), share(0))];
+        let mut points: Vec<Position> = vec![(x.at(first), share(0))];
         for (at, &time) in times.iter().enumerate() {
             points.push((x.at(time), share(at)));
             points.push((x.at(time), share(at + 1)));
@@ -70,19 +70,19 @@ pub(in crate::report) fn draw(results: &Results) -> Scene {
         }
         let colour = series_colour(variant.index);
         let points = crate::report::axis::decimate(&points, 2.0);
-        scene.path(points, Stroke { colour, width: 2.0, dash: dash(&variants, variant) });
-        scene.dot((x.at(last), share(times.len())), 3.5, colour, 1.0);
+        canvas.path(points, Stroke { colour, width: 2.0, dash: dash(&variants, variant) });
+        canvas.dot((x.at(last), share(times.len())), 3.5, colour, 1.0);
     }
-    key(&mut scene, area, entries);
-    scene
+    key(&mut canvas, area, entries);
+    canvas
 }
 
 /// Curves that may cross often are told apart by their pattern too.
-fn dash(variants: &[Variant<'_>], variant: &Variant<'_>) -> &'static [f64] {
+fn dash(variants: &[VariantResults<'_>], variant: &VariantResults<'_>) -> &'static [f64] {
     if variants.len() > 3 { series_dash(variant.index) } else { &[] }
 }
 
-fn entry(variant: &Variant<'_>, name: String, times: &[f64], dash: &'static [f64]) -> KeyEntry {
+fn entry(variant: &VariantResults<'_>, name: String, times: &[f64], dash: &'static [f64]) -> KeyEntry {
     let targets = variant.clusters.len();
     let all = times.len() == targets;
     KeyEntry {
@@ -103,7 +103,7 @@ fn entry(variant: &Variant<'_>, name: String, times: &[f64], dash: &'static [f64
 }
 
 /// When each cluster that ever was ready on the new revision was, sorted.
-fn ready_times(variant: &Variant<'_>) -> Vec<f64> {
+fn ready_times(variant: &VariantResults<'_>) -> Vec<f64> {
     let mut times: Vec<f64> = variant.clusters.iter().filter_map(|cluster| cluster.ready_s).collect();
     times.sort_by(f64::total_cmp);
     times

@@ -1,11 +1,11 @@
 //! What the clusters are doing over time, in the representative run: stacked, so that they always add up to the fleet.
 
 use crate::report::axis::{Scale, decimate, ticks_from_zero};
+use crate::report::canvas::{Align, Canvas, Position};
 use crate::report::charts::over_time::{Heading, SHARED_TIME, panel_frame, panel_names, panel_time};
-use crate::report::data::{Results, Variant, extent};
+use crate::report::data::{Results, VariantResults, extent};
 use crate::report::format::{count, time};
 use crate::report::frame::{TOP, page, panels, write};
-use crate::report::scene::{Align, Point, Scene};
 use crate::report::style::{INK, MARGIN, SMALL, STATES};
 use crate::report::text::{Weight, text_width};
 use crate::results::TimelineRow;
@@ -16,7 +16,7 @@ fn stack(row: &TimelineRow) -> [u64; 4] {
 }
 
 /// Draws the chart.
-pub(in crate::report) fn draw(results: &Results) -> Scene {
+pub(in crate::report) fn draw(results: &Results) -> Canvas {
     let variants = results.variants();
     let spans: Vec<f64> = variants.iter().map(settled_after).collect();
     let longest = spans.iter().copied().fold(0.0, f64::max);
@@ -30,34 +30,34 @@ pub(in crate::report) fn draw(results: &Results) -> Scene {
         subtitle.push_str("; every panel has its own time axis");
     }
     let (areas, height) = panels(variants.len(), None);
-    let mut scene = page(&results.provenance, "What the clusters are doing", &subtitle, height);
-    legend(&mut scene);
+    let mut canvas = page(&results.provenance, "What the clusters are doing", &subtitle, height);
+    legend(&mut canvas);
     let names = panel_names(&variants, &areas);
     for (at, (&area, variant)) in areas.iter().zip(&variants).enumerate() {
         let span = if alike { longest } else { spans[at] };
         let x = Scale::from_zero(if span > 0.0 { span } else { 1.0 }, area.left, area.right);
         let y = Scale::from_zero(top_value, area.bottom, area.top);
         let heading = Heading { name: &names[at], detail: &detail(variant), labelled: area.left < MARGIN + 60.0 };
-        panel_frame(&mut scene, area, &y, &ticks, &heading);
-        fill(&mut scene, variant, &x, &y);
-        panel_time(&mut scene, area, &x);
+        panel_frame(&mut canvas, area, &y, &ticks, &heading);
+        fill(&mut canvas, variant, &x, &y);
+        panel_time(&mut canvas, area, &x);
     }
-    scene
+    canvas
 }
 
-fn legend(scene: &mut Scene) {
+fn legend(canvas: &mut Canvas) {
     let mut left = MARGIN;
-    write(scene, "clusters over time:", (left, TOP - 2.0), SMALL, INK, Align::Left);
+    write(canvas, "clusters over time:", (left, TOP - 2.0), SMALL, INK, Align::Left);
     left += text_width("clusters over time:", SMALL, Weight::Regular) + 14.0;
     for (name, colour) in STATES {
-        scene.rectangle((left, TOP - 13.0), (left + 14.0, TOP + 1.0), colour, 1.0);
-        write(scene, name, (left + 20.0, TOP - 2.0), SMALL, INK, Align::Left);
+        canvas.rectangle((left, TOP - 13.0), (left + 14.0, TOP + 1.0), colour, 1.0);
+        write(canvas, name, (left + 20.0, TOP - 2.0), SMALL, INK, Align::Left);
         left += 20.0 + text_width(name, SMALL, Weight::Regular) + 22.0;
     }
 }
 
 /// `1,000 ready after 12.3 min`, or what is left in the end.
-fn detail(variant: &Variant<'_>) -> String {
+fn detail(variant: &VariantResults<'_>) -> String {
     let Some(last) = variant.timeline.last() else { return "no series".to_owned() };
     let all: u64 = stack(last).iter().sum();
     if last.ready_new == all {
@@ -69,18 +69,18 @@ fn detail(variant: &Variant<'_>) -> String {
 }
 
 /// When the last change of any state ends its bin; at least one bin. 0 without a series.
-fn settled_after(variant: &Variant<'_>) -> f64 {
+fn settled_after(variant: &VariantResults<'_>) -> f64 {
     let Some(last) = variant.timeline.last() else { return 0.0 };
     let settled = variant.timeline.iter().rposition(|row| stack(row) != stack(last)).map_or(0, |at| at + 1);
     let row = variant.timeline[settled.min(variant.timeline.len() - 1)];
     row.t_s + row.bin_s
 }
 
-fn fill(scene: &mut Scene, variant: &Variant<'_>, x: &Scale, y: &Scale) {
+fn fill(canvas: &mut Canvas, variant: &VariantResults<'_>, x: &Scale, y: &Scale) {
     let shown: Vec<_> = variant.timeline.iter().filter(|row| row.t_s < x.high).collect();
     let Some(end) = shown.last().map(|row| row.t_s + row.bin_s) else { return };
     // States are those at the end of a bin, so the curve goes from end to end; before the first one everything waits.
-    let edge = |upto: usize| -> Vec<Point> {
+    let edge = |upto: usize| -> Vec<Position> {
         let sum = |row: &TimelineRow| stack(row)[..upto].iter().sum::<u64>() as f64;
         let start = if upto == 4 { sum(shown[0]) } else { 0.0 };
         let mut points = vec![(x.at(0.0), y.at(start))];
@@ -96,6 +96,6 @@ fn fill(scene: &mut Scene, variant: &Variant<'_>, x: &Scale, y: &Scale) {
         let mut lower = edge(upto - 1);
         lower.reverse();
         outline.extend(lower);
-        scene.area(outline, colour, 1.0);
+        canvas.area(outline, colour, 1.0);
     }
 }

@@ -4,15 +4,15 @@
 //! shade holds 90 % of all runs, whiskers are 95 % intervals of the median. Values that are no quantities are spaced
 //! evenly, and their dots stand side by side. Runs that did not finish are counted in a strip above the completion times.
 
-use crate::report::axis::{Scale, Tick};
-use crate::report::charts::panel::{Panel, completion, egress, pulls};
-use crate::report::data::{Results, Variant, extent};
+use crate::report::axis::{AxisTick, Scale};
+use crate::report::canvas::{Align, Canvas, Position, Stroke};
+use crate::report::charts::panel::{MeasurePanel, completion, egress, pulls};
+use crate::report::data::{Results, VariantResults, extent};
 use crate::report::frame::{Area, FOOTER, TOP, bottom_axis, page, value_axis, write, write_bold};
-use crate::report::scene::{Align, Point, Scene, Stroke};
 use crate::report::style::{
     AXIS, Colour, GRID, INK, LABEL, MARGIN, MUTED, PAGE_WIDTH, SMALL, WHITE, series_colour, series_dash,
 };
-use crate::report::swept::{Axis, Line};
+use crate::report::swept::{SweepAxis, SweepLine};
 use crate::report::text::{Weight, fitted, fitted_name, text_width};
 
 /// Most lines that have a shade each; more would hide each other.
@@ -38,10 +38,10 @@ const STEP: f64 = 14.0;
 const DOT: f64 = 10.0;
 
 /// Draws a chart for each swept path that a line can be drawn along, with the names of their files.
-pub(in crate::report) fn draw_all(results: &Results) -> Vec<(String, Scene)> {
+pub(in crate::report) fn draw_all(results: &Results) -> Vec<(String, Canvas)> {
     let variants = results.variants();
-    let axes = Axis::all(&variants);
-    let charts: Vec<(&Axis<'_>, Scene)> =
+    let axes = SweepAxis::all(&variants);
+    let charts: Vec<(&SweepAxis<'_>, Canvas)> =
         axes.iter().filter_map(|axis| Some((axis, draw(results, axis, &axes, &variants)?))).collect();
     let alone = charts.len() == 1;
     let mut names: Vec<String> = Vec::new();
@@ -50,7 +50,7 @@ pub(in crate::report) fn draw_all(results: &Results) -> Vec<(String, Scene)> {
         let taken = names.iter().filter(|other| **other == name).count();
         names.push(if taken == 0 { name } else { format!("{name}-{}", names.len() + 1) });
     }
-    names.into_iter().zip(charts).map(|(name, (_, scene))| (name, scene)).collect()
+    names.into_iter().zip(charts).map(|(name, (_, canvas))| (name, canvas)).collect()
 }
 
 /// A setting's name with nothing that a file's name or a link should not have.
@@ -59,7 +59,12 @@ fn file_name(name: &str) -> String {
     plain.split('-').filter(|part| !part.is_empty()).collect::<Vec<_>>().join("-")
 }
 
-fn draw(results: &Results, axis: &Axis<'_>, axes: &[Axis<'_>], variants: &[Variant<'_>]) -> Option<Scene> {
+fn draw(
+    results: &Results,
+    axis: &SweepAxis<'_>,
+    axes: &[SweepAxis<'_>],
+    variants: &[VariantResults<'_>],
+) -> Option<Canvas> {
     let lines = axis.lines(axes, variants);
     if lines.iter().all(|line| line.points.len() < 2) {
         return None;
@@ -77,7 +82,7 @@ fn draw(results: &Results, axis: &Axis<'_>, axes: &[Axis<'_>], variants: &[Varia
         let top = top + (panel + ABOVE) * at as f64 + if at == 2 { strip } else { 0.0 };
         Area { left, top, right, bottom: top + panel }
     };
-    let shown: Vec<&Variant<'_>> =
+    let shown: Vec<&VariantResults<'_>> =
         lines.iter().flat_map(|line| line.points.iter().map(|(_, variant)| *variant)).collect();
     let panels = [pulls(&shown, area(0)), egress(&shown, area(1)), completion(&shown, area(2))];
     let (inset, step) = beside(axis.numeric, axis.values.len(), lines.len(), right - left);
@@ -87,12 +92,12 @@ fn draw(results: &Results, axis: &Axis<'_>, axes: &[Axis<'_>], variants: &[Varia
     let subtitle =
         format!("{}; dot: median over runs, whisker: its 95 % interval, {marks}: p5–p95 of the runs", extent(variants));
     let title = format!("Effect of {}", axis.subject());
-    let mut scene = page(&results.provenance, &title, &subtitle, area(2).bottom + 58.0 + second_line(axis) + FOOTER);
+    let mut canvas = page(&results.provenance, &title, &subtitle, area(2).bottom + 58.0 + second_line(axis) + FOOTER);
     for (at, panel) in panels.iter().enumerate() {
-        drawing.panel(&mut scene, area(at), panel, at == 2);
+        drawing.panel(&mut canvas, area(at), panel, at == 2);
     }
-    drawing.strip(&mut scene, &stragglers, area(2));
-    Some(scene)
+    drawing.strip(&mut canvas, &stragglers, area(2));
+    Some(canvas)
 }
 
 /// How far the first and the last value stand from the ends of an axis of this width, and how far the dots of
@@ -108,17 +113,17 @@ fn beside(numeric: bool, values: usize, lines: usize, width: f64) -> (f64, f64) 
 }
 
 /// Labels of values that are no quantities may need a second line.
-fn second_line(axis: &Axis<'_>) -> f64 {
+fn second_line(axis: &SweepAxis<'_>) -> f64 {
     if axis.values.iter().any(|value| value.label.contains('(')) && !axis.numeric { SECOND_LINE } else { 0.0 }
 }
 
-fn unfinished(variant: &Variant<'_>) -> bool {
+fn unfinished(variant: &VariantResults<'_>) -> bool {
     variant.finished() < variant.runs.len()
 }
 
 struct Drawing<'d> {
-    axis: &'d Axis<'d>,
-    lines: &'d [Line<'d, 'd>],
+    axis: &'d SweepAxis<'d>,
+    lines: &'d [SweepLine<'d, 'd>],
     names: &'d [String],
     x: Scale,
     /// From the dot of a line to that of the next.
@@ -132,45 +137,45 @@ impl Drawing<'_> {
         x + self.step * (line as f64 - (self.lines.len() - 1) as f64 / 2.0)
     }
 
-    fn panel(&self, scene: &mut Scene, area: Area, panel: &Panel, last: bool) {
+    fn panel(&self, canvas: &mut Canvas, area: Area, panel: &MeasurePanel, last: bool) {
         for value in &self.axis.values {
             let x = self.x.at(value.place);
-            scene.line((x, area.top), (x, area.bottom), Stroke::solid(GRID, 1.0));
+            canvas.line((x, area.top), (x, area.bottom), Stroke::solid(GRID, 1.0));
         }
-        value_axis(scene, area, &panel.scale, &panel.ticks, "");
+        value_axis(canvas, area, &panel.scale, &panel.ticks, "");
         // Above the strip, where there is one.
         let title = fitted(&panel.title, SMALL, Weight::Regular, area.right - MARGIN);
         let strip = if last { self.strip_height() } else { 0.0 };
-        write(scene, &title, (MARGIN, area.top - strip - 12.0), SMALL, INK, Align::Left);
+        write(canvas, &title, (MARGIN, area.top - strip - 12.0), SMALL, INK, Align::Left);
         if last {
-            self.bottom(scene, area);
+            self.bottom(canvas, area);
         } else {
-            bottom_axis(scene, area, &self.x, &[], "");
+            bottom_axis(canvas, area, &self.x, &[], "");
         }
-        self.capacities(scene, panel, area);
+        self.capacities(canvas, panel, area);
         for at in 0..self.lines.len() {
-            self.spread(scene, at, panel);
+            self.spread(canvas, at, panel);
         }
         for at in 0..self.lines.len() {
-            self.line(scene, at, panel);
+            self.line(canvas, at, panel);
         }
-        self.labels(scene, area, panel);
+        self.labels(canvas, area, panel);
     }
 
     /// The axis of the swept setting, below the last panel.
-    fn bottom(&self, scene: &mut Scene, area: Area) {
+    fn bottom(&self, canvas: &mut Canvas, area: Area) {
         let room = (self.x.to - self.x.from) / (self.axis.values.len() - 1) as f64 - 6.0;
         let title_at = area.bottom + 40.0 + second_line(self.axis);
         let middle = f64::midpoint(area.left, area.right);
-        write(scene, &self.axis.title, (middle, title_at), SMALL, INK, Align::Middle);
+        write(canvas, &self.axis.title, (middle, title_at), SMALL, INK, Align::Middle);
         if self.axis.numeric || room < WORD {
-            return bottom_axis(scene, area, &self.x, &thinned(&self.axis.ticks(), &self.x), "");
+            return bottom_axis(canvas, area, &self.x, &thinned(&self.axis.ticks(), &self.x), "");
         }
         let (ticks, below) = in_two_lines(&self.axis.ticks(), room);
-        bottom_axis(scene, area, &self.x, &ticks, "");
+        bottom_axis(canvas, area, &self.x, &ticks, "");
         for tick in &below {
             let at = (self.x.at(tick.value), area.bottom + 19.0 + SECOND_LINE);
-            write(scene, &tick.label, at, SMALL, MUTED, Align::Middle);
+            write(canvas, &tick.label, at, SMALL, MUTED, Align::Middle);
         }
     }
 
@@ -180,19 +185,24 @@ impl Drawing<'_> {
     }
 
     /// The parts of a line between values that have no median, as no run finished.
-    fn pieces(&self, at: usize, panel: &Panel) -> Vec<Vec<[f64; 6]>> {
+    fn pieces(&self, at: usize, panel: &MeasurePanel) -> Vec<Vec<[f64; 6]>> {
         let points: Vec<Option<[f64; 6]>> =
             self.lines[at].points.iter().map(|point| self.place(at, panel, point)).collect();
         points.split(Option::is_none).map(|piece| piece.iter().copied().flatten().collect()).collect()
     }
 
     /// All points of a line that have a median.
-    fn places(&self, at: usize, panel: &Panel) -> Vec<[f64; 6]> {
+    fn places(&self, at: usize, panel: &MeasurePanel) -> Vec<[f64; 6]> {
         self.pieces(at, panel).into_iter().flatten().collect()
     }
 
     /// Where a point is drawn: x, then the y of its median, 5th and 95th percentile, and the ends of the interval.
-    fn place(&self, at: usize, panel: &Panel, (value, variant): &(usize, &Variant<'_>)) -> Option<[f64; 6]> {
+    fn place(
+        &self,
+        at: usize,
+        panel: &MeasurePanel,
+        (value, variant): &(usize, &VariantResults<'_>),
+    ) -> Option<[f64; 6]> {
         let row = variant.summary(panel.measure)?;
         let median = row.median?;
         let y = |value: Option<f64>| panel.scale.at(value.unwrap_or(median));
@@ -200,100 +210,100 @@ impl Drawing<'_> {
         Some([x, y(row.median), y(row.p5), y(row.p95), y(row.median_ci95_low), y(row.median_ci95_high)])
     }
 
-    fn spread(&self, scene: &mut Scene, at: usize, panel: &Panel) {
+    fn spread(&self, canvas: &mut Canvas, at: usize, panel: &MeasurePanel) {
         let colour = series_colour(at);
         for piece in self.pieces(at, panel) {
             if self.axis.numeric && self.lines.len() <= SHADED_MAX && piece.len() > 1 {
                 let upper = piece.iter().map(|&[x, _, _, p95, ..]| (x, p95));
                 let lower = piece.iter().rev().map(|&[x, _, p5, ..]| (x, p5));
-                scene.area(upper.chain(lower).collect(), colour, 0.2);
+                canvas.area(upper.chain(lower).collect(), colour, 0.2);
             } else {
                 for [x, _, p5, p95, ..] in piece {
-                    scene.rectangle((x - 4.0, p95), (x + 4.0, p5), colour, 0.28);
+                    canvas.rectangle((x - 4.0, p95), (x + 4.0, p5), colour, 0.28);
                 }
             }
         }
     }
 
-    fn line(&self, scene: &mut Scene, at: usize, panel: &Panel) {
+    fn line(&self, canvas: &mut Canvas, at: usize, panel: &MeasurePanel) {
         let colour = series_colour(at);
         let places = self.places(at, panel);
         let dash = if self.lines.len() > 1 { series_dash(at) } else { &[] };
         let width = if self.axis.numeric { 2.0 } else { 1.0 };
         for piece in self.pieces(at, panel) {
-            scene.path(piece.iter().map(|&[x, median, ..]| (x, median)).collect(), Stroke { colour, width, dash });
+            canvas.path(piece.iter().map(|&[x, median, ..]| (x, median)).collect(), Stroke { colour, width, dash });
         }
         for [x, median, _, _, low, high] in places {
             for end in [low, high] {
-                scene.line((x - 4.0, end), (x + 4.0, end), Stroke::solid(colour, 1.3));
+                canvas.line((x - 4.0, end), (x + 4.0, end), Stroke::solid(colour, 1.3));
             }
-            scene.line((x, low), (x, high), Stroke::solid(colour, 1.3));
-            mark(scene, (x, median), at, colour);
+            canvas.line((x, low), (x, high), Stroke::solid(colour, 1.3));
+            mark(canvas, (x, median), at, colour);
         }
     }
 
     /// The names at the right, each led to the end of its line, in the order of those ends.
-    fn labels(&self, scene: &mut Scene, area: Area, panel: &Panel) {
+    fn labels(&self, canvas: &mut Canvas, area: Area, panel: &MeasurePanel) {
         let end = |at: usize| self.places(at, panel).last().map(|&[x, median, ..]| (at, (x, median)));
-        let mut ends: Vec<(usize, Point)> = (0..self.lines.len()).filter_map(end).collect();
+        let mut ends: Vec<(usize, Position)> = (0..self.lines.len()).filter_map(end).collect();
         ends.sort_by(|a, b| a.1.1.total_cmp(&b.1.1).then(a.0.cmp(&b.0)));
         let wished: Vec<f64> = ends.iter().map(|(_, (_, y))| *y).collect();
         let places = spaced(&wished, LABEL_LINE, area.top, area.bottom);
         for ((at, (x, y)), place) in ends.into_iter().zip(places) {
             let left = area.right + 14.0;
-            scene.path(vec![(x + 7.0, y), (area.right, y), (left + 2.0, place)], Stroke::solid(AXIS, 0.7));
-            mark(scene, (left + 8.0, place), at, series_colour(at));
-            write_bold(scene, &self.names[at], (left + 18.0, place + 4.5), LABEL, INK);
+            canvas.path(vec![(x + 7.0, y), (area.right, y), (left + 2.0, place)], Stroke::solid(AXIS, 0.7));
+            mark(canvas, (left + 8.0, place), at, series_colour(at));
+            write_bold(canvas, &self.names[at], (left + 18.0, place + 4.5), LABEL, INK);
         }
     }
 
     /// The capacities of the registry's link.
-    fn capacities(&self, scene: &mut Scene, panel: &Panel, area: Area) {
+    fn capacities(&self, canvas: &mut Canvas, panel: &MeasurePanel, area: Area) {
         for capacity in &panel.capacities {
             let y = panel.scale.at(*capacity);
-            scene.line((area.left, y), (area.right, y), Stroke { colour: INK, width: 1.2, dash: &[6.0, 4.0] });
+            canvas.line((area.left, y), (area.right, y), Stroke { colour: INK, width: 1.2, dash: &[6.0, 4.0] });
         }
     }
 
     /// A row for each line with unfinished runs: how many finished, above each value.
-    fn strip(&self, scene: &mut Scene, stragglers: &[usize], area: Area) {
+    fn strip(&self, canvas: &mut Canvas, stragglers: &[usize], area: Area) {
         if stragglers.is_empty() {
             return;
         }
         let top = area.top - 4.0 - STRIP_ROW * stragglers.len() as f64;
-        scene.rectangle((area.left, top - 1.0), (area.right, area.top - 5.0), GRID, 0.45);
+        canvas.rectangle((area.left, top - 1.0), (area.right, area.top - 5.0), GRID, 0.45);
         let room = (self.x.to - self.x.from) / (self.axis.values.len() - 1).max(1) as f64;
         for (row, &at) in stragglers.iter().enumerate() {
             let y = top + STRIP_ROW * (row as f64 + 0.5);
             let left = area.right + 14.0;
-            mark(scene, (left + 8.0, y), at, series_colour(at));
-            write(scene, &self.names[at], (left + 18.0, y + 4.0), SMALL, MUTED, Align::Left);
+            mark(canvas, (left + 8.0, y), at, series_colour(at));
+            write(canvas, &self.names[at], (left + 18.0, y + 4.0), SMALL, MUTED, Align::Left);
             let mut taken = f64::NEG_INFINITY;
             for (value, variant) in self.lines[at].points.iter().filter(|(_, variant)| unfinished(variant)) {
                 let x = self.x.at(self.axis.values[*value].place);
                 let text = format!("{} of {}", variant.finished(), variant.runs.len());
                 let half = text_width(&text, SMALL, Weight::Regular) / 2.0;
                 if x - half > taken && room > 12.0 {
-                    write(scene, &text, (x, y + 4.0), SMALL, INK, Align::Middle);
+                    write(canvas, &text, (x, y + 4.0), SMALL, INK, Align::Middle);
                     taken = x + half + 4.0;
                 } else {
-                    scene.dot((x, y), 3.0, INK, 1.0);
-                    scene.dot((x, y), 1.6, WHITE, 1.0);
+                    canvas.dot((x, y), 3.0, INK, 1.0);
+                    canvas.dot((x, y), 1.6, WHITE, 1.0);
                     taken = taken.max(x + 4.0);
                 }
             }
         }
         let title = "runs finished, where not all did";
         let width = text_width(title, SMALL, Weight::Regular);
-        write(scene, title, (area.right - width, top - 7.0), SMALL, MUTED, Align::Left);
+        write(canvas, title, (area.right - width, top - 7.0), SMALL, MUTED, Align::Left);
     }
 }
 
 /// A line's mark: four forms in turn, so that lines are told apart in grey.
-fn mark(scene: &mut Scene, (x, y): Point, line: usize, colour: Colour) {
-    let around = |r: f64, scene: &mut Scene, colour: Colour| {
+fn mark(canvas: &mut Canvas, (x, y): Position, line: usize, colour: Colour) {
+    let around = |r: f64, canvas: &mut Canvas, colour: Colour| {
         let outline = match line % 4 {
-            0 => return scene.dot((x, y), r, colour, 1.0),
+            0 => return canvas.dot((x, y), r, colour, 1.0),
             1 => vec![
                 (x - 0.88 * r, y - 0.88 * r),
                 (x + 0.88 * r, y - 0.88 * r),
@@ -303,12 +313,12 @@ fn mark(scene: &mut Scene, (x, y): Point, line: usize, colour: Colour) {
             2 => vec![(x, y - 1.25 * r), (x + 1.15 * r, y + 0.85 * r), (x - 1.15 * r, y + 0.85 * r)],
             _ => vec![(x, y - 1.3 * r), (x + 1.3 * r, y), (x, y + 1.3 * r), (x - 1.3 * r, y)],
         };
-        scene.area(outline, colour, 1.0);
+        canvas.area(outline, colour, 1.0);
     };
-    around(5.6, scene, WHITE);
-    around(4.4, scene, colour);
+    around(5.6, canvas, WHITE);
+    around(4.4, canvas, colour);
     if line / 4 % 2 == 1 {
-        around(2.0, scene, WHITE);
+        around(2.0, canvas, WHITE);
     }
 }
 
@@ -329,13 +339,13 @@ fn spaced(wished: &[f64], apart: f64, top: f64, bottom: f64) -> Vec<f64> {
 }
 
 /// Ticks whose labels have room; the others keep their place and lose their label.
-fn thinned(ticks: &[Tick], x: &Scale) -> Vec<Tick> {
+fn thinned(ticks: &[AxisTick], x: &Scale) -> Vec<AxisTick> {
     let mut taken = f64::NEG_INFINITY;
-    let label = |tick: &Tick| {
+    let label = |tick: &AxisTick| {
         let half = text_width(&tick.label, SMALL, Weight::Regular) / 2.0;
         let at = x.at(tick.value);
         if at - half < taken {
-            return Tick { label: String::new(), ..tick.clone() };
+            return AxisTick { label: String::new(), ..tick.clone() };
         }
         taken = at + half + 6.0;
         tick.clone()
@@ -344,9 +354,10 @@ fn thinned(ticks: &[Tick], x: &Scale) -> Vec<Tick> {
 }
 
 /// Labels of evenly spaced values in the room that each has: what a value has in parentheses goes to a second line.
-fn in_two_lines(ticks: &[Tick], room: f64) -> (Vec<Tick>, Vec<Tick>) {
-    let with = |tick: &Tick, text: &str| Tick { label: fitted(text, SMALL, Weight::Regular, room), ..tick.clone() };
-    let parts = |tick: &Tick| {
+fn in_two_lines(ticks: &[AxisTick], room: f64) -> (Vec<AxisTick>, Vec<AxisTick>) {
+    let with =
+        |tick: &AxisTick, text: &str| AxisTick { label: fitted(text, SMALL, Weight::Regular, room), ..tick.clone() };
+    let parts = |tick: &AxisTick| {
         let at = tick.label.find('(').filter(|_| text_width(&tick.label, SMALL, Weight::Regular) > room);
         let (first, second) = tick.label.split_at(at.unwrap_or(tick.label.len()));
         (with(tick, first), with(tick, second))

@@ -1,10 +1,10 @@
 //! Charts that appear only for what an experiment has: when they do, and that values lie where they belong.
 
+use crate::report::canvas::Canvas;
+use crate::report::charts_of;
 use crate::report::data::Results;
-use crate::report::scene::Scene;
-use crate::report::scenes;
 use crate::report::style::series_colour;
-use crate::report::swept::Axis;
+use crate::report::swept::SweepAxis;
 use crate::report::synthetic::{Fleet, Wave, grid, six_settings, sweeps};
 use crate::report::tests::readable_quietly;
 
@@ -19,19 +19,19 @@ fn of(name: &str) -> Results {
     readable_quietly(&fleet)
 }
 
-fn chart(results: &Results, name: &str) -> Scene {
-    let found = scenes(results).into_iter().find(|(other, _)| other == name);
+fn chart(results: &Results, name: &str) -> Canvas {
+    let found = charts_of(results).into_iter().find(|(other, _)| other == name);
     found.unwrap_or_else(|| panic!("no chart {name}")).1
 }
 
-fn texts(scene: &Scene) -> Vec<String> {
-    scene.text_boxes().into_iter().map(|(_, text)| text).collect()
+fn texts(canvas: &Canvas) -> Vec<String> {
+    canvas.text_boxes().into_iter().map(|(_, text)| text).collect()
 }
 
 /// The charts beyond those that every experiment has.
 fn extra(results: &Results) -> Vec<String> {
     let always = ["tradeoff", "pulls", "egress", "ready", "completion", "states"];
-    let names = scenes(results).into_iter().map(|(name, _)| name);
+    let names = charts_of(results).into_iter().map(|(name, _)| name);
     names.filter(|name| !always.contains(&name.as_str())).collect()
 }
 
@@ -52,7 +52,8 @@ fn a_chart_appears_when_the_results_have_what_it_shows() {
 fn the_same_results_give_the_same_bytes() {
     for name in ["two settings, some stall", "texts", "defects"] {
         let results = of(name);
-        let drawn = || scenes(&results).into_iter().map(|(name, scene)| (name, scene.to_svg())).collect::<Vec<_>>();
+        let drawn =
+            || charts_of(&results).into_iter().map(|(name, canvas)| (name, canvas.to_svg())).collect::<Vec<_>>();
         assert!(drawn() == drawn(), "{name}");
     }
 }
@@ -72,7 +73,7 @@ fn values_take_the_scale_that_they_are_of() {
     for (path, values, numeric, order, title) in cases {
         let results = readable_quietly(&fleet(60, grid("fleet", 5, &[(path, values)])));
         let variants = results.variants();
-        let axes = Axis::all(&variants);
+        let axes = SweepAxis::all(&variants);
         let labels: Vec<&str> = axes[0].values.iter().map(|value| value.label.as_str()).collect();
         assert_eq!((labels.join(" ").as_str(), axes[0].numeric), (order, numeric), "{values:?}");
         assert_eq!(axes[0].title, title, "{values:?}");
@@ -117,7 +118,7 @@ fn what_did_not_finish_is_counted_where_its_time_would_be() {
     assert_eq!(counted("0 of 3 runs"), 2, "only in the map of completion times: {heat:?}");
     assert_eq!(counted("1 of 3 runs"), 9, "in each of three maps: {heat:?}");
     for name in ["two settings, nothing finished", "two settings, one run"] {
-        scenes(&of(name)).into_iter().for_each(|(_, scene)| scene.assert_readable());
+        charts_of(&of(name)).into_iter().for_each(|(_, canvas)| canvas.assert_readable());
     }
 }
 
@@ -144,8 +145,8 @@ fn cells_carry_the_medians() {
 #[test]
 fn exposures_are_ordered_and_say_their_share_and_how_the_rollout_ended() {
     let results = of("defects");
-    let scene = chart(&results, "exposure");
-    let shown = texts(&scene);
+    let canvas = chart(&results, "exposure");
+    let shown = texts(&canvas);
     let at = |text: &str| shown.iter().position(|other| other == text).unwrap_or_else(|| panic!("{text}: {shown:?}"));
     // 40, 44, 48, 52, 56 and 60 of 120 clusters; 110 and five times 120; nothing for the good revision. With six runs the
     // interval of the median goes from the least to the most.
@@ -155,10 +156,10 @@ fn exposures_are_ordered_and_say_their_share_and_how_the_rollout_ended() {
     assert!(shown.iter().any(|text| text.starts_with("went on to its end")), "{shown:?}");
     // 50 lies half way between the ticks of 0 and 100.
     let tick = |text: &str| {
-        let (place, _) = scene.text_boxes().into_iter().find(|(_, other)| other == text).expect("a tick");
+        let (place, _) = canvas.text_boxes().into_iter().find(|(_, other)| other == text).expect("a tick");
         f64::midpoint(place[0], place[2])
     };
-    let ((x, _), _) = scene.dots_of(series_colour(1)).into_iter().find(|(_, radius)| *radius > 4.0).expect("a median");
+    let ((x, _), _) = canvas.dots_of(series_colour(1)).into_iter().find(|(_, radius)| *radius > 4.0).expect("a median");
     let share = (x - tick("0")) / (tick("100") - tick("0"));
     assert!((share - 0.5).abs() < 1e-3, "{share}");
 }
@@ -179,8 +180,8 @@ fn many_variants_are_numbered_by_their_completion_times_and_listed_with_short_na
 
 #[test]
 fn small_multiples_have_the_swept_values_as_columns() {
-    let scene = chart(&of("worlds of two sizes"), "multiples");
-    let places = scene.text_boxes();
+    let canvas = chart(&of("worlds of two sizes"), "multiples");
+    let places = canvas.text_boxes();
     let find = |text: &str| places.iter().find(|(_, other)| other == text).map(|(place, _)| *place).expect("is there");
     let columns = ["1", "5%", "25%", "100%"].map(find);
     assert!(columns.windows(2).all(|pair| pair[0][0] < pair[1][0]), "from left to right: {columns:?}");

@@ -4,13 +4,13 @@
 //! their completion times, with a table of the numbers below.
 
 use crate::report::axis::{
-    Kind, LOG_FROM, Scale, Tick, log_ticks, log_time_ticks, span, ticks_from_zero, time_scale, time_ticks,
+    AxisTick, LOG_FROM, Scale, ScaleKind, log_ticks, log_time_ticks, span, ticks_from_zero, time_scale, time_ticks,
 };
+use crate::report::canvas::{Align, Canvas, Position, Stroke};
 use crate::report::charts::key_table;
-use crate::report::data::{Results, Variant, extent};
+use crate::report::data::{Results, VariantResults, extent};
 use crate::report::frame::{Area, FOOTER, TOP, bottom_axis, page, value_axis, write, write_bold};
 use crate::report::names;
-use crate::report::scene::{Align, Point, Scene, Stroke};
 use crate::report::style::{AXIS, GRID, INK, LABEL, MARGIN, MUTED, PAGE_WIDTH, SMALL, WHITE, series_colour};
 use crate::report::text::{Weight, fitted_name, text_width};
 
@@ -25,8 +25,8 @@ const STRIP_ROOM: f64 = 52.0;
 
 /// One variant's place.
 struct Dot<'v> {
-    variant: &'v Variant<'v>,
-    at: Point,
+    variant: &'v VariantResults<'v>,
+    at: Position,
     finished: bool,
     /// Dots that it lies under: each makes it a ring of more width.
     under: usize,
@@ -49,7 +49,7 @@ const NAMED_MAX: usize = 8;
 const PLOT: f64 = 520.0;
 
 /// Draws the chart.
-pub(in crate::report) fn draw(results: &Results) -> Scene {
+pub(in crate::report) fn draw(results: &Results) -> Canvas {
     let variants = results.variants();
     let numbered = variants.len() > NAMED_MAX;
     let labels = if numbered {
@@ -67,7 +67,7 @@ pub(in crate::report) fn draw(results: &Results) -> Scene {
         right: PAGE_WIDTH - MARGIN - 20.0 - strip.unwrap_or(0.0),
         bottom: PLOT - 58.0,
     };
-    let ends = |variant: &Variant<'_>| {
+    let ends = |variant: &VariantResults<'_>| {
         let row = variant.summary("completion_s");
         row.map_or([None, None], |row| [row.median_ci95_low.or(row.median), row.median_ci95_high.or(row.median)])
     };
@@ -109,69 +109,70 @@ pub(in crate::report) fn draw(results: &Results) -> Scene {
     );
     let table = if numbered { key_table::height(variants.len()) } else { 0.0 };
     let height = PLOT + table + FOOTER;
-    let mut scene = page(&results.provenance, "Peak of image pulls against completion time", &subtitle, height);
-    let axis = if y.kind == Kind::Log { "most image pulls at once (logarithmic)" } else { "most image pulls at once" };
-    value_axis(&mut scene, area, &y, &ticks, axis);
+    let mut canvas = page(&results.provenance, "Peak of image pulls against completion time", &subtitle, height);
+    let axis =
+        if y.kind == ScaleKind::Log { "most image pulls at once (logarithmic)" } else { "most image pulls at once" };
+    value_axis(&mut canvas, area, &y, &ticks, axis);
     if times.is_empty() {
-        bottom_axis(&mut scene, area, &x, &[], "no completion time, as no run finished");
+        bottom_axis(&mut canvas, area, &x, &[], "no completion time, as no run finished");
     } else {
-        time_axis(&mut scene, area, &x);
+        time_axis(&mut canvas, area, &x);
     }
     if strip.is_some() {
         let left = area.right + 14.0;
-        scene.line((left, area.top), (left, area.bottom), Stroke { colour: AXIS, width: 1.0, dash: &[3.0, 3.0] });
-        write(&mut scene, "no run finished", (left + 10.0, area.top - 13.0), SMALL, INK, Align::Left);
+        canvas.line((left, area.top), (left, area.bottom), Stroke { colour: AXIS, width: 1.0, dash: &[3.0, 3.0] });
+        write(&mut canvas, "no run finished", (left + 10.0, area.top - 13.0), SMALL, INK, Align::Left);
     }
     for (from, to) in joined(&dots) {
-        scene.line(from, to, Stroke::solid(GRID, 2.0));
+        canvas.line(from, to, Stroke::solid(GRID, 2.0));
     }
     for dot in &dots {
-        draw_dot(&mut scene, dot, &x, &y);
+        draw_dot(&mut canvas, dot, &x, &y);
     }
-    label_dots(&mut scene, &dots, &groups, numbered, area);
+    label_dots(&mut canvas, &dots, &groups, numbered, area);
     if numbered {
-        key_table::draw(&mut scene, &variants, PLOT);
+        key_table::draw(&mut canvas, &variants, PLOT);
     }
-    scene
+    canvas
 }
 
-fn peak_scale(peaks: &[f64], area: Area) -> (Scale, Vec<Tick>) {
+fn peak_scale(peaks: &[f64], area: Area) -> (Scale, Vec<AxisTick>) {
     let (low, high) = span(peaks);
     if low > 0.0 && high / low > LOG_FROM {
-        let y = Scale { low: low / 2.4, high: high * 1.4, from: area.bottom, to: area.top, kind: Kind::Log };
+        let y = Scale { low: low / 2.4, high: high * 1.4, from: area.bottom, to: area.top, kind: ScaleKind::Log };
         return (y, log_ticks(&y, 26.0));
     }
     let ticks = ticks_from_zero(high, 7, true);
     (Scale::from_zero(ticks.last().expect("there are ticks").value, area.bottom, area.top), ticks)
 }
 
-fn time_axis(scene: &mut Scene, area: Area, x: &Scale) {
-    if x.kind == Kind::Log {
-        bottom_axis(scene, area, x, &log_time_ticks(x, 58.0), "completion time (logarithmic)");
+fn time_axis(canvas: &mut Canvas, area: Area, x: &Scale) {
+    if x.kind == ScaleKind::Log {
+        bottom_axis(canvas, area, x, &log_time_ticks(x, 58.0), "completion time (logarithmic)");
     } else {
         let (ticks, unit) = time_ticks(x.high, 8);
-        bottom_axis(scene, area, x, &ticks, &format!("completion time in {}", unit.long));
+        bottom_axis(canvas, area, x, &ticks, &format!("completion time in {}", unit.long));
     }
 }
 
-fn draw_dot(scene: &mut Scene, dot: &Dot<'_>, x: &Scale, y: &Scale) {
+fn draw_dot(canvas: &mut Canvas, dot: &Dot<'_>, x: &Scale, y: &Scale) {
     let colour = series_colour(dot.variant.index);
     let stroke = Stroke::solid(colour, 2.0);
     if let Some((p5, p95)) = dot.variant.summary("peak_pulls").and_then(|row| Some((row.p5?, row.p95?))) {
-        scene.line((dot.at.0, y.at(p5)), (dot.at.0, y.at(p95)), stroke);
+        canvas.line((dot.at.0, y.at(p5)), (dot.at.0, y.at(p95)), stroke);
     }
     let interval =
         dot.variant.summary("completion_s").and_then(|row| Some((row.median_ci95_low?, row.median_ci95_high?)));
     if let Some((low, high)) = interval {
-        scene.line((x.at(low), dot.at.1), (x.at(high), dot.at.1), stroke);
+        canvas.line((x.at(low), dot.at.1), (x.at(high), dot.at.1), stroke);
     }
     let radius = DOT + 4.0 * dot.under as f64;
-    scene.dot(dot.at, radius + 1.5, WHITE, 1.0);
-    scene.dot(dot.at, radius, colour, 1.0);
+    canvas.dot(dot.at, radius + 1.5, WHITE, 1.0);
+    canvas.dot(dot.at, radius, colour, 1.0);
     if dot.under > 0 {
-        scene.dot(dot.at, radius - 2.5, WHITE, 1.0);
+        canvas.dot(dot.at, radius - 2.5, WHITE, 1.0);
     } else if !dot.finished {
-        scene.dot(dot.at, 3.0, WHITE, 1.0);
+        canvas.dot(dot.at, 3.0, WHITE, 1.0);
     }
 }
 
@@ -221,7 +222,7 @@ fn ranges(numbers: &[usize]) -> Vec<String> {
 }
 
 /// The pairs of neighbouring settings of one strategy that both finished: no more than one setting differs.
-fn joined(dots: &[Dot<'_>]) -> Vec<(Point, Point)> {
+fn joined(dots: &[Dot<'_>]) -> Vec<(Position, Position)> {
     let joins = |pair: &&[Dot<'_>]| {
         let [a, b] = [&pair[0].variant.info, &pair[1].variant.info];
         let differ = a.settings.iter().zip(&b.settings).filter(|(a, b)| a != b).count();
@@ -240,7 +241,7 @@ struct Block<'d> {
     width: f64,
     height: f64,
     /// Middle of the dots, and how far they reach from there.
-    at: Point,
+    at: Position,
     reach: f64,
 }
 
@@ -308,9 +309,9 @@ impl<'d> Block<'d> {
         [left, top, left + self.width, top + self.height]
     }
 
-    fn draw(&self, scene: &mut Scene, found: [f64; 4]) {
+    fn draw(&self, canvas: &mut Canvas, found: [f64; 4]) {
         let [left, top, right, bottom] = found;
-        scene.rectangle((left - 2.0, top), (right + 2.0, bottom), WHITE, 0.75);
+        canvas.rectangle((left - 2.0, top), (right + 2.0, bottom), WHITE, 0.75);
         let near = (self.at.0.clamp(left - 2.0, right + 2.0), self.at.1.clamp(top, bottom));
         let (dx, dy) = (near.0 - self.at.0, near.1 - self.at.1);
         let distance = dx.hypot(dy);
@@ -318,21 +319,21 @@ impl<'d> Block<'d> {
         if distance > self.reach + 9.0 || (self.dots.len() > 1 && distance > self.reach + 3.0) {
             let share = self.reach / distance;
             let from = (self.at.0 + dx * share, self.at.1 + dy * share);
-            scene.line(from, near, Stroke::solid(AXIS, 0.8));
+            canvas.line(from, near, Stroke::solid(AXIS, 0.8));
         }
         let mut baseline = top + 11.0;
         for ((dot, name), note) in self.dots.iter().zip(&self.names).zip(&self.notes) {
             if self.marks > 0.0 {
                 let middle = (left + 5.0, baseline - 4.5);
-                scene.dot(middle, 4.5, series_colour(dot.variant.index), 1.0);
+                canvas.dot(middle, 4.5, series_colour(dot.variant.index), 1.0);
                 if dot.under > 0 || !dot.finished {
-                    scene.dot(middle, 2.5, WHITE, 1.0);
+                    canvas.dot(middle, 2.5, WHITE, 1.0);
                 }
             }
-            write_bold(scene, name, (left + self.marks, baseline), LABEL, INK);
+            write_bold(canvas, name, (left + self.marks, baseline), LABEL, INK);
             if !note.is_empty() {
                 baseline += NAME_LINE;
-                write(scene, note, (left + self.marks, baseline), SMALL, MUTED, Align::Left);
+                write(canvas, note, (left + self.marks, baseline), SMALL, MUTED, Align::Left);
             }
             baseline += NAME_LINE;
         }
@@ -340,7 +341,7 @@ impl<'d> Block<'d> {
 }
 
 /// Puts each name where it touches no dot and no other name.
-fn label_dots(scene: &mut Scene, dots: &[Dot<'_>], groups: &[Vec<usize>], numbered: bool, area: Area) {
+fn label_dots(canvas: &mut Canvas, dots: &[Dot<'_>], groups: &[Vec<usize>], numbered: bool, area: Area) {
     let blocks: Vec<Block<'_>> = groups.iter().map(|group| Block::of(group, dots, numbered)).collect();
     let around = |block: &Block<'_>| {
         let ((x, y), reach) = (block.at, block.reach);
@@ -370,7 +371,7 @@ fn label_dots(scene: &mut Scene, dots: &[Dot<'_>], groups: &[Vec<usize>], number
         let places = || (0..840).map(|step| block.place(step));
         let Some(found) = places().find(free).or_else(|| places().find(over_lines)) else { continue };
         taken.push(found);
-        block.draw(scene, found);
+        block.draw(canvas, found);
     }
 }
 

@@ -1,10 +1,10 @@
 //! The parts of the page that are text: what did not complete and why, the parameters, and where the results come from.
 
 use super::escaped;
-use super::table::{Name, swatch};
-use crate::report::data::Variant;
+use super::table::{VariantLabel, swatch};
+use crate::report::data::VariantResults;
 use crate::report::format::{RateUnit, count, time};
-use crate::results::{Outcome, Provenance};
+use crate::results::{Provenance, RunOutcome};
 
 /// Most ways to be held that are written out for one variant.
 const HELD_SHOWN: usize = 3;
@@ -12,23 +12,23 @@ const HELD_SHOWN: usize = 3;
 const OPEN: usize = 3;
 
 /// A line for each variant with runs that did not complete, which opens to the full texts; empty when all did.
-pub(super) fn unfinished(variants: &[Variant<'_>], names: &[Name]) -> String {
+pub(super) fn unfinished(variants: &[VariantResults<'_>], names: &[VariantLabel]) -> String {
     let mut boxes = String::new();
     let missing = variants.iter().filter(|variant| variant.finished() < variant.runs.len()).count();
     let open = if missing <= OPEN { " open" } else { "" };
     for (variant, name) in variants.iter().zip(names) {
-        let ends = |outcome: Outcome| variant.runs.iter().filter(|run| run.outcome == outcome).count();
-        let (stalled, late) = (ends(Outcome::Stalled), ends(Outcome::Horizon));
+        let ends = |outcome: RunOutcome| variant.runs.iter().filter(|run| run.outcome == outcome).count();
+        let (stalled, late) = (ends(RunOutcome::Stalled), ends(RunOutcome::Horizon));
         if stalled + late == 0 {
             continue;
         }
-        let mut counts = vec![format!("{} complete", ends(Outcome::Complete))];
+        let mut counts = vec![format!("{} complete", ends(RunOutcome::Complete))];
         counts.extend((stalled > 0).then(|| format!("<strong>{stalled} stalled</strong>")));
         counts.extend((late > 0).then(|| format!("<strong>{late} out of time</strong>")));
         let left: Vec<u64> = variant
             .runs
             .iter()
-            .filter(|run| run.outcome != Outcome::Complete)
+            .filter(|run| run.outcome != RunOutcome::Complete)
             .map(|run| run.targets - run.targets_done)
             .collect();
         let (low, high) = (left.iter().min().copied().unwrap_or(0), left.iter().max().copied().unwrap_or(0));
@@ -84,9 +84,9 @@ pub(super) fn unfinished(variants: &[Variant<'_>], names: &[Name]) -> String {
 }
 
 /// Each distinct text of what held a run, with how many runs it held; the most common first.
-fn held<'r>(variant: &Variant<'r>) -> Vec<(&'r str, usize)> {
+fn held<'r>(variant: &VariantResults<'r>) -> Vec<(&'r str, usize)> {
     let mut held: Vec<(&str, usize)> = Vec::new();
-    for run in variant.runs.iter().filter(|run| run.outcome != Outcome::Complete && !run.held_by.is_empty()) {
+    for run in variant.runs.iter().filter(|run| run.outcome != RunOutcome::Complete && !run.held_by.is_empty()) {
         match held.iter_mut().find(|(text, _)| *text == run.held_by) {
             Some((_, runs)) => *runs += 1,
             None => held.push((&run.held_by, 1)),
@@ -105,7 +105,7 @@ fn ruled(text: &str) -> String {
 }
 
 /// The line under the question: how large, how often, from what.
-pub(super) fn extent(provenance: &Provenance, variants: &[Variant<'_>]) -> String {
+pub(super) fn extent(provenance: &Provenance, variants: &[VariantResults<'_>]) -> String {
     let s = |number: usize| if number == 1 { "" } else { "s" };
     let mut parts = vec![format!("{} variant{}", variants.len(), s(variants.len()))];
     if !variants.is_empty() {
@@ -117,8 +117,8 @@ pub(super) fn extent(provenance: &Provenance, variants: &[Variant<'_>]) -> Strin
 }
 
 /// Pre-pulls: where the release came later than the start, times of curves count from the start.
-pub(super) fn released(variants: &[Variant<'_>], names: &[Name]) -> String {
-    let of = |(variant, name): (&Variant<'_>, &Name)| {
+pub(super) fn released(variants: &[VariantResults<'_>], names: &[VariantLabel]) -> String {
+    let of = |(variant, name): (&VariantResults<'_>, &VariantLabel)| {
         let release = variant.runs.iter().map(|run| run.release_s).fold(0.0, f64::max);
         (release > 0.0).then(|| format!("{} after {}", escaped(&name.label), time(release)))
     };
@@ -133,7 +133,7 @@ pub(super) fn released(variants: &[Variant<'_>], names: &[Name]) -> String {
 }
 
 /// Parameters and provenance.
-pub(super) fn provenance(provenance: &Provenance, variants: &[Variant<'_>]) -> String {
+pub(super) fn provenance(provenance: &Provenance, variants: &[VariantResults<'_>]) -> String {
     let mut rows = String::new();
     let mut row = |name: &str, value: &str| rows.push_str(&format!("<dt>{name}</dt><dd>{value}</dd>\n"));
     row("experiment", &escaped(&provenance.experiment));

@@ -8,16 +8,16 @@
 //! are any, and with limits only those that keep to all. Names stand in backticks.
 
 use super::exposure;
-use super::groups::Group;
+use super::groups::VariantGroup;
 use super::limits::{self, Demand, broken};
-use crate::report::data::Variant;
+use crate::report::data::VariantResults;
 use crate::report::format::{TimeUnit, apart, count, time};
-use crate::results::{Outcome, RunRow, Setting, distinct, interval_of_mean};
+use crate::results::{RunOutcome, RunRow, Setting, distinct, interval_of_mean};
 use crate::stats;
 
 /// What the results say.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Answer {
+pub(super) struct PageAnswer {
     /// Said of all groups together; empty when there is one group.
     pub(super) lead: String,
     /// A group's title and what is said of it.
@@ -43,20 +43,25 @@ pub(super) struct Best {
 pub(super) const NAMED: usize = 3;
 
 /// A variant among those it is compared with.
-struct Candidate<'v, 'r> {
+struct RankedVariant<'v, 'r> {
     at: usize,
     label: &'v str,
-    variant: &'v Variant<'r>,
+    variant: &'v VariantResults<'r>,
     completion_s: f64,
     peak: f64,
 }
 
 /// Answers for all groups; intervals of differences are resampled from `seed`, as those of the tables are.
-pub(super) fn answer(variants: &[Variant<'_>], groups: &[Group], demands: &[Demand], seed: u64) -> Answer {
-    let mut answer = Answer::default();
+pub(super) fn answer(
+    variants: &[VariantResults<'_>],
+    groups: &[VariantGroup],
+    demands: &[Demand],
+    seed: u64,
+) -> PageAnswer {
+    let mut answer = PageAnswer::default();
     let mut winners: Vec<Vec<&str>> = Vec::new();
     for group in groups {
-        let all: Vec<(usize, &str, &Variant<'_>)> =
+        let all: Vec<(usize, &str, &VariantResults<'_>)> =
             group.members.iter().zip(&group.labels).map(|(&at, label)| (at, label.as_str(), &variants[at])).collect();
         let mut sentences = Vec::new();
         let (best, first) = if exposed(&all) {
@@ -89,12 +94,12 @@ pub(super) fn answer(variants: &[Variant<'_>], groups: &[Group], demands: &[Dema
 }
 
 /// Whether any of these variants told a cluster a defective revision.
-fn exposed(all: &[(usize, &str, &Variant<'_>)]) -> bool {
+fn exposed(all: &[(usize, &str, &VariantResults<'_>)]) -> bool {
     all.iter().any(|(_, _, variant)| variant.exposed())
 }
 
 /// What all groups have in common: the one that does best in all, or that it depends.
-fn lead(variants: &[Variant<'_>], groups: &[Group], winners: &[Vec<&str>], does: &str) -> String {
+fn lead(variants: &[VariantResults<'_>], groups: &[VariantGroup], winners: &[Vec<&str>], does: &str) -> String {
     let in_all = winners[0].iter().find(|first| winners.iter().all(|others| others.contains(first)));
     if let Some(first) = in_all {
         return format!("In all {} comparisons `{first}` {does}.", groups.len());
@@ -111,25 +116,30 @@ fn lead(variants: &[Variant<'_>], groups: &[Group], winners: &[Vec<&str>], does:
     format!("Which variant {does} depends on {}.", listed(&names, usize::MAX))
 }
 
-fn told(all: &[(usize, &str, &Variant<'_>)], demands: &[Demand], seed: u64, sentences: &mut Vec<String>) -> Best {
+fn told(
+    all: &[(usize, &str, &VariantResults<'_>)],
+    demands: &[Demand],
+    seed: u64,
+    sentences: &mut Vec<String>,
+) -> Best {
     let keeping: Vec<bool> = all.iter().map(|(_, _, variant)| broken(variant, demands) == 0).collect();
     let limits = limits::told(all, demands);
     let limited = limits.is_some();
     sentences.extend(limits);
     let some_keep = keeping.contains(&true);
-    let eligible: Vec<Candidate<'_, '_>> = all
+    let eligible: Vec<RankedVariant<'_, '_>> = all
         .iter()
         .zip(&keeping)
         .filter(|(_, keeps)| **keeps || !some_keep)
         .filter_map(|(&(at, label, variant), _)| {
             let completion_s = variant.median("completion_s")?;
             let peak = variant.median("peak_pulls")?;
-            Some(Candidate { at, label, variant, completion_s, peak })
+            Some(RankedVariant { at, label, variant, completion_s, peak })
         })
         .collect();
-    let whole = |candidate: &Candidate<'_, '_>| candidate.variant.finished() == candidate.variant.runs.len();
+    let whole = |candidate: &RankedVariant<'_, '_>| candidate.variant.finished() == candidate.variant.runs.len();
     let any_whole = eligible.iter().any(whole);
-    let candidates: Vec<Candidate<'_, '_>> =
+    let candidates: Vec<RankedVariant<'_, '_>> =
         eligible.into_iter().filter(|candidate| whole(candidate) || !any_whole).collect();
     let first = match (all.len(), !limited || !some_keep) {
         (1, _) => "completes",
@@ -142,9 +152,9 @@ fn told(all: &[(usize, &str, &Variant<'_>)], demands: &[Demand], seed: u64, sent
 }
 
 /// The fastest, the lowest peak and the compromise between them.
-fn compared(candidates: &[Candidate<'_, '_>], verb: &str, seed: u64, sentences: &mut Vec<String>) -> Best {
-    let order = |by: fn(&Candidate<'_, '_>) -> [f64; 2]| {
-        move |a: &&Candidate<'_, '_>, b: &&Candidate<'_, '_>| {
+fn compared(candidates: &[RankedVariant<'_, '_>], verb: &str, seed: u64, sentences: &mut Vec<String>) -> Best {
+    let order = |by: fn(&RankedVariant<'_, '_>) -> [f64; 2]| {
+        move |a: &&RankedVariant<'_, '_>, b: &&RankedVariant<'_, '_>| {
             let (a, b) = (by(a), by(b));
             a[0].total_cmp(&b[0]).then(a[1].total_cmp(&b[1]))
         }
@@ -215,7 +225,7 @@ fn compared(candidates: &[Candidate<'_, '_>], verb: &str, seed: u64, sentences: 
 }
 
 /// `12.3 min (95 % interval of the median 11.9–12.8 min, 20 runs)`.
-pub(super) fn when(variant: &Variant<'_>, completion_s: f64) -> String {
+pub(super) fn when(variant: &VariantResults<'_>, completion_s: f64) -> String {
     let (runs, finished) = (variant.runs.len(), variant.finished());
     let runs = match (finished == runs, runs) {
         (true, 1) => "1 run".to_owned(),
@@ -249,15 +259,15 @@ fn told_apart(middle: f64, low: f64, high: f64) -> (String, String, String) {
 }
 
 /// How much longer `other` takes than `base`, over the replicates in which both completed.
-fn difference(base: &Candidate<'_, '_>, other: &Candidate<'_, '_>, seed: u64) -> Option<stats::Interval> {
-    let completed = |run: &RunRow| run.completion_s.filter(|_| run.outcome == Outcome::Complete);
+fn difference(base: &RankedVariant<'_, '_>, other: &RankedVariant<'_, '_>, seed: u64) -> Option<stats::Interval> {
+    let completed = |run: &RunRow| run.completion_s.filter(|_| run.outcome == RunOutcome::Complete);
     difference_of(base.variant, other.variant, completed, seed)
 }
 
 /// By how much a measure of `other` exceeds that of `base`, over the replicates in which both have it.
 pub(super) fn difference_of(
-    base: &Variant<'_>,
-    other: &Variant<'_>,
+    base: &VariantResults<'_>,
+    other: &VariantResults<'_>,
     of: impl Fn(&RunRow) -> Option<f64>,
     seed: u64,
 ) -> Option<stats::Interval> {
@@ -268,14 +278,14 @@ pub(super) fn difference_of(
 }
 
 /// How many do not complete, and why.
-fn unfinished_told(all: &[(usize, &str, &Variant<'_>)], sentences: &mut Vec<String>) {
+fn unfinished_told(all: &[(usize, &str, &VariantResults<'_>)], sentences: &mut Vec<String>) {
     let unfinished: Vec<String> = all
         .iter()
         .filter_map(|(_, label, variant)| {
             let (outcome, held_by) = variant.unfinished()?;
             let runs = variant.runs.len();
             let missing = runs - variant.finished();
-            let end = if outcome == Outcome::Stalled { "stalled" } else { "ran out of time" };
+            let end = if outcome == RunOutcome::Stalled { "stalled" } else { "ran out of time" };
             // The rule's name stands before the colon.
             let rule = held_by.split(": ").next().filter(|rule| !rule.is_empty() && rule.len() < held_by.len());
             let rule = rule.map_or_else(String::new, |rule| format!(", held by {rule}"));
@@ -318,7 +328,7 @@ mod tests {
     use crate::report::synthetic::{Fleet, Wave, six_settings};
     use crate::results::Limit;
 
-    fn answered(fleet: &Fleet, limits: &[&str]) -> Answer {
+    fn answered(fleet: &Fleet, limits: &[&str]) -> PageAnswer {
         let home = tempfile::tempdir().expect("a temporary folder");
         fleet.publish(&home.path().join("results"));
         let results = Results::read(&home.path().join("results")).expect("readable");
@@ -336,7 +346,7 @@ mod tests {
     }
 
     /// The only part's text.
-    fn text(answer: &Answer) -> &str {
+    fn text(answer: &PageAnswer) -> &str {
         assert_eq!((answer.lead.as_str(), answer.parts.len()), ("", 1));
         &answer.parts[0].1
     }
@@ -422,7 +432,7 @@ mod tests {
 
     #[test]
     fn no_variants_give_no_answer_and_one_gives_its_numbers() {
-        assert_eq!(answered(&of(Vec::new()), &[]), Answer::default());
+        assert_eq!(answered(&of(Vec::new()), &[]), PageAnswer::default());
         let answer = answered(&of(vec![wave("all", 1000, 0)]), &[]);
         assert!(text(&answer).contains("` completes after "), "{answer:?}");
     }

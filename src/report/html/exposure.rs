@@ -3,7 +3,7 @@
 //! To be held is then what one wants, and to complete is not: the sentence names what completes all the same.
 
 use super::answer::{Best, NAMED, difference_of, listed, when};
-use crate::report::data::Variant;
+use crate::report::data::VariantResults;
 use crate::report::format::count;
 use crate::results::RunRow;
 
@@ -11,14 +11,14 @@ use crate::results::RunRow;
 struct Exposed<'v, 'r> {
     at: usize,
     label: &'v str,
-    variant: &'v Variant<'r>,
+    variant: &'v VariantResults<'r>,
     median: f64,
 }
 
 /// What is said of these variants, each with what it is called, of which some had exposed clusters; and the names of
 /// those with the fewest.
 pub(super) fn told<'v>(
-    all: &[(usize, &'v str, &'v Variant<'_>)],
+    all: &[(usize, &'v str, &'v VariantResults<'_>)],
     seed: u64,
     sentences: &mut Vec<String>,
 ) -> (Best, Vec<&'v str>) {
@@ -136,7 +136,7 @@ fn of_clusters(some: &[&Exposed<'_, '_>]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::answer::{Answer, answer};
+    use super::super::answer::{PageAnswer, answer};
     use super::super::groups::groups;
     use super::*;
     use crate::report::Results;
@@ -147,7 +147,7 @@ mod tests {
         Wave { strategy: name.to_owned(), defect, ..Wave::new(name, 50, 0) }
     }
 
-    fn answered(waves: Vec<Wave>) -> Answer {
+    fn answered(waves: Vec<Wave>) -> PageAnswer {
         let home = tempfile::tempdir().expect("a temporary folder");
         Fleet { clusters: 200, waves, replicates: 6, ..six_settings() }.publish(&home.path().join("results"));
         let results = Results::read(&home.path().join("results")).expect("readable");

@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use crate::report::data::Variant;
+use crate::report::data::VariantResults;
 use crate::results::ClusterRow;
 
 /// The longest time is told in at most about so many steps.
@@ -32,7 +32,7 @@ pub(super) struct FleetData {
 }
 
 /// The clusters of `variant`. `names` collects the distinct lists of cluster names.
-pub(super) fn fleet(variant: &Variant<'_>, names: &mut Vec<Vec<String>>) -> FleetData {
+pub(super) fn fleet(variant: &VariantResults<'_>, names: &mut Vec<Vec<String>>) -> FleetData {
     let clusters = &variant.clusters;
     let moments = |cluster: &ClusterRow| {
         [cluster.told_s, cluster.applied_s, cluster.first_pull_s, cluster.last_pull_s, cluster.ready_s]
@@ -130,7 +130,7 @@ mod tests {
             registry_egress_bytes_per_s: None,
             precision: None,
         };
-        let mut variant = Variant::bare(0, &info);
+        let mut variant = VariantResults::bare(0, &info);
         variant.clusters = rows.iter().collect();
         let mut names = Vec::new();
         let data = fleet(&variant, &mut names);

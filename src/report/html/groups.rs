@@ -1,12 +1,12 @@
 //! The variants that are compared with each other ([`compared`]), how they look, and what they are called for short.
 
-use crate::report::data::Variant;
+use crate::report::data::VariantResults;
 use crate::report::style::SERIES_COLOURS as SERIES;
 use crate::results::{Setting, compared, distinct};
 
 /// Variants that are compared with each other.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Group {
+pub(super) struct VariantGroup {
     /// What they have in common and others do not, `name=value` joined by `; `; empty when there is one group.
     pub(super) title: String,
     /// Places in the list of variants.
@@ -17,7 +17,7 @@ pub(super) struct Group {
 
 /// How a variant's curve looks on the page.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) struct Look {
+pub(super) struct CurveStyle {
     /// Which colour of the series.
     pub(super) colour: usize,
     /// Which line pattern.
@@ -26,24 +26,24 @@ pub(super) struct Look {
 
 /// The look of each of so many variants. Those that are compared differ in colour, and where a colour comes again the
 /// line's pattern tells the two apart. With one group the colours are those of the charts.
-pub(super) fn looks(groups: &[Group], variants: usize) -> Vec<Look> {
-    let mut looks = vec![Look { colour: 0, dash: 0 }; variants];
+pub(super) fn looks(groups: &[VariantGroup], variants: usize) -> Vec<CurveStyle> {
+    let mut looks = vec![CurveStyle { colour: 0, dash: 0 }; variants];
     for (place, group) in groups.iter().enumerate() {
         for (member, &at) in group.members.iter().enumerate() {
-            looks[at] = Look { colour: member % SERIES, dash: place + member / SERIES };
+            looks[at] = CurveStyle { colour: member % SERIES, dash: place + member / SERIES };
         }
     }
     looks
 }
 
 /// The groups of all variants, in the experiment's order.
-pub(super) fn groups(variants: &[Variant<'_>]) -> Vec<Group> {
+pub(super) fn groups(variants: &[VariantResults<'_>]) -> Vec<VariantGroup> {
     let settings: Vec<&[Setting]> = variants.iter().map(|variant| variant.info.settings.as_slice()).collect();
     let parts = compared(&settings);
     let alone = parts.len() < 2;
     parts
         .into_iter()
-        .map(|members| Group {
+        .map(|members| VariantGroup {
             title: if alone { String::new() } else { title(&settings, &members) },
             labels: labels(&members.iter().map(|&at| &variants[at]).collect::<Vec<_>>()),
             members,
@@ -67,11 +67,11 @@ fn title(settings: &[&[Setting]], members: &[usize]) -> String {
 }
 
 /// Names without what all of `variants` have in common; the full names where that does not tell them apart.
-pub(super) fn labels(variants: &[&Variant<'_>]) -> Vec<String> {
+pub(super) fn labels(variants: &[&VariantResults<'_>]) -> Vec<String> {
     let settings: Vec<&[Setting]> = variants.iter().map(|variant| variant.info.settings.as_slice()).collect();
     let varied = distinct(&settings);
     let strategies = variants.iter().any(|variant| variant.info.strategy != variants[0].info.strategy);
-    let label = |variant: &&Variant<'_>| {
+    let label = |variant: &&VariantResults<'_>| {
         let own = &variant.info.settings;
         // A setting that only some have tells them apart too.
         let tells = |setting: &&Setting| {
@@ -123,7 +123,8 @@ mod tests {
     }
 
     fn told(infos: &[VariantInfo]) -> Vec<(String, Vec<String>)> {
-        let variants: Vec<Variant<'_>> = infos.iter().enumerate().map(|(at, info)| Variant::bare(at, info)).collect();
+        let variants: Vec<VariantResults<'_>> =
+            infos.iter().enumerate().map(|(at, info)| VariantResults::bare(at, info)).collect();
         groups(&variants).into_iter().map(|group| (group.title, group.labels)).collect()
     }
 
@@ -153,9 +154,9 @@ mod tests {
 
     #[test]
     fn variants_that_are_compared_differ_in_colour_and_a_colour_comes_again_in_another_pattern() {
-        let group = |members: Vec<usize>| Group { title: String::new(), labels: Vec::new(), members };
+        let group = |members: Vec<usize>| VariantGroup { title: String::new(), labels: Vec::new(), members };
         let ten = looks(&[group((0..10).collect())], 10);
-        assert_eq!((ten[1], ten[9]), (Look { colour: 1, dash: 0 }, Look { colour: 1, dash: 1 }));
+        assert_eq!((ten[1], ten[9]), (CurveStyle { colour: 1, dash: 0 }, CurveStyle { colour: 1, dash: 1 }));
         let two = looks(&[group(vec![0, 2]), group(vec![1, 3])], 4);
         assert_eq!(
             two.iter().map(|look| (look.colour, look.dash)).collect::<Vec<_>>(),

@@ -1,33 +1,33 @@
 //! How variants stand to the limits that the experiment asserts, each against those that are for it.
 
 use super::answer::listed;
-use crate::report::data::Variant;
+use crate::report::data::VariantResults;
 use crate::results::{Limit, Verdict};
 
 /// A limit of the experiment, and the strategy that it is for; `None`: all.
 pub(super) type Demand = (Limit, Option<String>);
 
 /// Whether a limit is for this variant.
-fn is_for((_, strategy): &Demand, variant: &Variant<'_>) -> bool {
+fn is_for((_, strategy): &Demand, variant: &VariantResults<'_>) -> bool {
     strategy.as_deref().is_none_or(|strategy| variant.info.strategy == strategy)
 }
 
 /// How a variant stands to a limit. `None` when the limit is for another strategy.
-pub(super) fn judged(variant: &Variant<'_>, demand: &Demand) -> Option<Verdict> {
+pub(super) fn judged(variant: &VariantResults<'_>, demand: &Demand) -> Option<Verdict> {
     is_for(demand, variant).then(|| demand.0.judge(&variant.runs))
 }
 
 /// Limits that a variant breaks.
-pub(super) fn broken(variant: &Variant<'_>, demands: &[Demand]) -> usize {
+pub(super) fn broken(variant: &VariantResults<'_>, demands: &[Demand]) -> usize {
     demands.iter().filter(|demand| judged(variant, demand).is_some_and(|verdict| !verdict.holds)).count()
 }
 
 /// How many of these variants, each with what it is called, keep to the limits that are for them. `None` when none is
 /// for any of them.
-pub(super) fn told(all: &[(usize, &str, &Variant<'_>)], demands: &[Demand]) -> Option<String> {
+pub(super) fn told(all: &[(usize, &str, &VariantResults<'_>)], demands: &[Demand]) -> Option<String> {
     let own: Vec<&Demand> =
         demands.iter().filter(|demand| all.iter().any(|(_, _, variant)| is_for(demand, variant))).collect();
-    let bound: Vec<&(usize, &str, &Variant<'_>)> =
+    let bound: Vec<&(usize, &str, &VariantResults<'_>)> =
         all.iter().filter(|(_, _, variant)| own.iter().any(|demand| is_for(demand, variant))).collect();
     if bound.is_empty() {
         return None;
@@ -105,7 +105,7 @@ mod tests {
             .publish(&home.path().join("results"));
         let results = Results::read(&home.path().join("results")).expect("readable");
         let variants = results.variants();
-        let all: Vec<(usize, &str, &Variant<'_>)> =
+        let all: Vec<(usize, &str, &VariantResults<'_>)> =
             variants.iter().enumerate().map(|(at, variant)| (at, variant.name(), variant)).collect();
         let demands: Vec<Demand> = limits
             .iter()

@@ -15,11 +15,11 @@ mod table;
 
 use serde::Serialize;
 
-use self::answer::Answer;
+use self::answer::PageAnswer;
 use self::fleet::FleetData;
 use self::limits::Demand;
-use self::series::Series;
-use self::table::Name;
+use self::series::PageSeries;
+use self::table::VariantLabel;
 use super::data::Results;
 use super::format::RateUnit;
 use super::style::{CLUSTER_STATES, Colour, dash, series_colour, series_colour_on_dark};
@@ -86,7 +86,7 @@ struct VariantData<'r> {
     runs: usize,
     /// When nothing happens any more in the run that is shown, in seconds.
     end: f64,
-    series: Series,
+    series: PageSeries,
     fleet: FleetData,
 }
 
@@ -97,14 +97,15 @@ pub(super) fn page(results: &Results) -> String {
     let groups = groups::groups(&variants);
     let labels = groups::labels(&variants.iter().collect::<Vec<_>>());
     let looks = groups::looks(&groups, variants.len());
-    let called: Vec<Name> = labels.into_iter().zip(looks).map(|(label, look)| Name { label, look }).collect();
+    let called: Vec<VariantLabel> =
+        labels.into_iter().zip(looks).map(|(label, look)| VariantLabel { label, look }).collect();
     let answer = answer::answer(&variants, &groups, &demands, results.provenance.seed);
     let filters = filters(&variants);
     let mut names = Vec::new();
     let told: Vec<VariantData<'_>> = variants
         .iter()
         .zip(&called)
-        .map(|(variant, Name { label, look })| {
+        .map(|(variant, VariantLabel { label, look })| {
             let settings = variant.info.settings.iter().map(|setting| (setting.name.as_str(), setting.value.as_str()));
             let series = series::series(variant, variants.len());
             VariantData {
@@ -171,7 +172,7 @@ fn demands(results: &Results) -> Vec<Demand> {
 }
 
 /// What variants can be chosen by: every setting, and the strategy, with at least two values.
-fn filters(variants: &[super::data::Variant<'_>]) -> Vec<(String, Vec<String>)> {
+fn filters(variants: &[super::data::VariantResults<'_>]) -> Vec<(String, Vec<String>)> {
     let settings: Vec<&[Setting]> = variants.iter().map(|variant| variant.info.settings.as_slice()).collect();
     let mut strategies: Vec<String> = Vec::new();
     for variant in variants {
@@ -186,7 +187,7 @@ fn filters(variants: &[super::data::Variant<'_>]) -> Vec<(String, Vec<String>)> 
 }
 
 /// With a defect the variant that lets it get furthest beside the one that stops it first. Else the fastest variant beside one that stalls; without one, beside the compromise or the one with the lowest peak.
-fn fleets(variants: &[super::data::Variant<'_>], answer: &Answer) -> [usize; 2] {
+fn fleets(variants: &[super::data::VariantResults<'_>], answer: &PageAnswer) -> [usize; 2] {
     let best = answer.best.first().cloned().unwrap_or_default();
     if let Some(fleets) =
         best.least_exposed.first().copied().zip(best.most_exposed).filter(|(least, most)| least != most)
@@ -200,7 +201,7 @@ fn fleets(variants: &[super::data::Variant<'_>], answer: &Answer) -> [usize; 2] 
 }
 
 /// What stands in bold in the table.
-fn bold(answer: &Answer) -> &'static str {
+fn bold(answer: &PageAnswer) -> &'static str {
     let exposing = answer.best.iter().filter(|best| best.most_exposed.is_some()).count();
     match exposing {
         0 => "the fastest, and the lowest peak",
@@ -209,7 +210,7 @@ fn bold(answer: &Answer) -> &'static str {
     }
 }
 
-fn answer_html(answer: &Answer) -> String {
+fn answer_html(answer: &PageAnswer) -> String {
     if answer.parts.is_empty() {
         return "<p>No variant has a run.</p>".to_owned();
     }

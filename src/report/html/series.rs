@@ -4,7 +4,7 @@
 
 use serde::Serialize;
 
-use crate::report::data::Variant;
+use crate::report::data::VariantResults;
 use crate::results::TimelineRow;
 
 /// Bins of all variants together, and the least and most that one variant gets.
@@ -15,7 +15,7 @@ pub(super) const EGRESS_UNIT: f64 = 12_500.0;
 
 /// The curves of one variant. Percentiles are empty where there is one run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub(super) struct Series {
+pub(super) struct PageSeries {
     /// Length of a bin in seconds.
     bin: f64,
     /// Most pulls at once in each bin: of the representative run, and the percentiles over runs.
@@ -31,7 +31,7 @@ pub(super) struct Series {
 }
 
 /// The curves of `variant` when there are `variants` in all. What stays as it is until the end is left out.
-pub(super) fn series(variant: &Variant<'_>, variants: usize) -> Series {
+pub(super) fn series(variant: &VariantResults<'_>, variants: usize) -> PageSeries {
     let rows = &variant.timeline;
     let state = |row: &TimelineRow| {
         (row.pulls, row.ready_new, row.egress_bytes_per_s > 0.0, row.pulls_p95 > 0.0, row.egress_p95_bytes_per_s > 0.0)
@@ -50,7 +50,7 @@ pub(super) fn series(variant: &Variant<'_>, variants: usize) -> Series {
         joined.iter().map(|rows| (mean(rows) / EGRESS_UNIT).round() as u64).collect()
     };
     let spread = variant.runs.len() > 1;
-    Series {
+    PageSeries {
         bin: rows.first().map_or(1.0, |row| row.bin_s) * factor as f64,
         pulls: most_of(|row| row.pulls as f64),
         pulls5: if spread { most_of(|row| row.pulls_p5) } else { Vec::new() },
@@ -62,7 +62,7 @@ pub(super) fn series(variant: &Variant<'_>, variants: usize) -> Series {
     }
 }
 
-impl Series {
+impl PageSeries {
     /// When nothing changes any more, in seconds.
     pub(super) fn end(&self) -> f64 {
         self.bin * self.ready.len() as f64

@@ -6,9 +6,9 @@
 
 use super::answer::Best;
 use super::escaped;
-use super::groups::Look;
+use super::groups::CurveStyle;
 use super::limits::{Demand, judged};
-use crate::report::data::Variant;
+use crate::report::data::VariantResults;
 use crate::report::format::{RateUnit, TimeUnit, apart, count, number};
 use crate::report::style::{dash, series_colour, series_colour_on_dark};
 use crate::report::verdicts;
@@ -134,14 +134,19 @@ fn unit(kind: Kind, values: &[f64]) -> Option<(f64, &'static str)> {
 
 /// What a variant is called and looks like on the page.
 #[derive(Clone, Debug)]
-pub(super) struct Name {
+pub(super) struct VariantLabel {
     pub(super) label: String,
-    pub(super) look: Look,
+    pub(super) look: CurveStyle,
 }
 
 /// The table, and the sentence of what all variants have in common.
-pub(super) fn table(variants: &[Variant<'_>], names: &[Name], demands: &[Demand], best: &[Best]) -> String {
-    let exposing = variants.iter().any(Variant::exposed);
+pub(super) fn table(
+    variants: &[VariantResults<'_>],
+    names: &[VariantLabel],
+    demands: &[Demand],
+    best: &[Best],
+) -> String {
+    let exposing = variants.iter().any(VariantResults::exposed);
     let columns: Vec<Laid> = COLUMNS
         .iter()
         .filter(|column| exposing || column.measure != EXPOSED)
@@ -243,7 +248,7 @@ impl Place<'_, '_> {
 }
 
 /// The sample of a variant's line; its colour follows the theme.
-pub(super) fn swatch(look: Look) -> String {
+pub(super) fn swatch(look: CurveStyle) -> String {
     let dashes: Vec<String> = dash(look.dash).iter().map(|length| format!("{}", length * 0.8)).collect();
     format!(
         "<svg class=\"swatch\" style=\"--light:{};--dark:{}\" width=\"26\" height=\"8\" aria-hidden=\"true\"><line x1=\"0\" y1=\"4\" x2=\"26\" y2=\"4\" stroke-dasharray=\"{}\"/></svg>",
@@ -267,14 +272,14 @@ fn heading(name: &str, unit: &str, spread: &str, note: &str, class: &str) -> Str
 }
 
 /// How many runs completed.
-fn done(variant: &Variant<'_>) -> String {
+fn done(variant: &VariantResults<'_>) -> String {
     let (finished, runs) = (variant.finished(), variant.runs.len());
     let class = if finished < runs { " class=\"bad\"" } else { "" };
     format!("<td data-sort=\"{}\"{class}>{finished}/{runs}</td>", finished as f64 / runs.max(1) as f64)
 }
 
 /// The mark of a limit and the value that was judged.
-fn verdict(variant: &Variant<'_>, demand: &Demand) -> String {
+fn verdict(variant: &VariantResults<'_>, demand: &Demand) -> String {
     let Some(verdict) = judged(variant, demand) else { return "<td class=\"none\">–</td>".to_owned() };
     let (class, mark, word) = if verdict.holds { ("ok", "✓", "holds") } else { ("bad", "✗", "broken") };
     // A number that JSON and HTML can hold stands for "never".
@@ -296,7 +301,7 @@ struct Laid<'v> {
 
 impl<'v> Laid<'v> {
     /// `None` when the results do not have the measure.
-    fn out(column: &'static Column, variants: &[Variant<'v>]) -> Option<Self> {
+    fn out(column: &'static Column, variants: &[VariantResults<'v>]) -> Option<Self> {
         let rows: Vec<Option<&SummaryRow>> = variants.iter().map(|variant| variant.summary(column.measure)).collect();
         let values: Vec<f64> = rows.iter().flatten().filter_map(|row| row.median).collect();
         let (size, unit) = unit(column.kind, &values).map_or((1.0, None), |(size, unit)| (size, Some(unit)));

@@ -11,7 +11,9 @@ use super::charts::front;
 use super::format::{RateUnit, count, number, time};
 use super::table::wrapped;
 use super::{CHARTS_FOLDER, ReportError, write_chart};
-use crate::results::{Answer, Candidate, Limit, PLAN_FILE, PlanRecord, Provenance, Question, Standing, Statistic};
+use crate::results::{
+    Candidate, CandidateStatus, Limit, PLAN_FILE, PlanRecord, Provenance, Question, Statistic, StrategyAnswer,
+};
 
 /// The file that holds [`plan_text`] in a plan's folder.
 const TEXT_FILE: &str = "plan.txt";
@@ -83,7 +85,7 @@ fn name(candidate: &Candidate) -> String {
     format!("{} {}", candidate.strategy, candidate.setting()).trim_end().to_owned()
 }
 
-fn sentence(plan: &PlanRecord, question: &Question, answer: &Answer, mark: &str) -> String {
+fn sentence(plan: &PlanRecord, question: &Question, answer: &StrategyAnswer, mark: &str) -> String {
     let Some((found, kept)) = answer.variant.as_ref().and_then(|variant| candidate(question, variant)).zip(answer.kept)
     else {
         let closest = answer.closest.as_ref().and_then(|variant| candidate(question, variant));
@@ -95,7 +97,7 @@ fn sentence(plan: &PlanRecord, question: &Question, answer: &Answer, mark: &str)
         if let [only] = tried[..] {
             return format!("{}: {}.", name(only), failing(plan, only));
         }
-        if tried.iter().all(|candidate| candidate.standing == Standing::Unfinished) {
+        if tried.iter().all(|candidate| candidate.standing == CandidateStatus::Unfinished) {
             let held: BTreeSet<&str> = tried.iter().map(|candidate| candidate.reason.as_str()).collect();
             let held = held.into_iter().filter(|rule| !rule.is_empty()).collect::<Vec<_>>().join(" or ");
             let held = if held.is_empty() { held } else { format!(", held by {held}") };
@@ -124,8 +126,8 @@ fn sentence(plan: &PlanRecord, question: &Question, answer: &Answer, mark: &str)
 /// Why a candidate is out, with the value.
 fn failing(plan: &PlanRecord, candidate: &Candidate) -> String {
     match candidate.standing {
-        Standing::Unfinished if candidate.reason.is_empty() => "has a run that never got there".to_owned(),
-        Standing::Unfinished => format!("has a run that never got there, held by {}", candidate.reason),
+        CandidateStatus::Unfinished if candidate.reason.is_empty() => "has a run that never got there".to_owned(),
+        CandidateStatus::Unfinished => format!("has a run that never got there, held by {}", candidate.reason),
         _ => {
             let limit = plan.limits.iter().position(|limit| *limit == candidate.reason);
             let value = limit.and_then(|at| {

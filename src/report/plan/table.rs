@@ -2,7 +2,7 @@
 
 use super::{in_unit, percent};
 use crate::report::format::{RateUnit, time, time_interval};
-use crate::results::{Candidate, PlanRecord, Question, Standing};
+use crate::results::{Candidate, CandidateStatus, PlanRecord, Question};
 
 /// Widest that the columns of names are together: the others need the rest of a hundred characters.
 const NAMES_MAX: usize = 36;
@@ -99,11 +99,11 @@ fn cut(text: &str, most: usize) -> String {
 
 fn verdict(plan: &PlanRecord, candidate: &Candidate) -> String {
     match candidate.standing {
-        Standing::Breaks => {
+        CandidateStatus::Breaks => {
             let number = plan.limits.iter().position(|limit| *limit == candidate.reason).map_or(0, |at| at + 1);
             format!("breaks [{number}]")
         }
-        Standing::Equal => format!("within {}", percent(plan.indifference)),
+        CandidateStatus::Equal => format!("within {}", percent(plan.indifference)),
         standing => standing.word().to_owned(),
     }
 }

@@ -1,6 +1,6 @@
 //! The columns of the comparison: what each tells of a variant.
 
-use crate::report::data::Variant;
+use crate::report::data::VariantResults;
 use crate::report::format::{count, number, time_interval, time_parts};
 
 /// One column.
@@ -12,7 +12,7 @@ pub(super) struct Column {
     pub(super) rank: u32,
     /// What the numbers are, where heading and unit leave that open.
     pub(super) note: &'static str,
-    pub(super) cell: fn(&Variant<'_>) -> Cell,
+    pub(super) cell: fn(&VariantResults<'_>) -> Cell,
 }
 
 /// What stands in a column for a variant.
@@ -111,12 +111,12 @@ impl Cell {
 }
 
 /// The columns that have something to tell of these variants.
-pub(super) fn telling(variants: &[Variant<'_>]) -> impl Iterator<Item = &'static Column> {
-    let exposed = variants.iter().any(Variant::exposed);
+pub(super) fn telling(variants: &[VariantResults<'_>]) -> impl Iterator<Item = &'static Column> {
+    let exposed = variants.iter().any(VariantResults::exposed);
     COLUMNS.iter().filter(move |column| exposed || column.name != EXPOSED)
 }
 
-fn completion(variant: &Variant<'_>) -> Cell {
+fn completion(variant: &VariantResults<'_>) -> Cell {
     let Some(row) = variant.summary("completion_s") else { return NONE };
     let Some(median) = row.median else { return Cell::Word("unfinished") };
     let (number, unit) = time_parts(median);
@@ -127,7 +127,7 @@ fn completion(variant: &Variant<'_>) -> Cell {
     Cell::Parts(parts)
 }
 
-fn peak_pulls(variant: &Variant<'_>) -> Cell {
+fn peak_pulls(variant: &VariantResults<'_>) -> Cell {
     let Some(row) = variant.summary("peak_pulls") else { return NONE };
     let Some(median) = row.median else { return NONE };
     let mut parts = vec![count(median)];
@@ -135,7 +135,7 @@ fn peak_pulls(variant: &Variant<'_>) -> Cell {
     Cell::Parts(parts)
 }
 
-fn exposed(variant: &Variant<'_>) -> Cell {
+fn exposed(variant: &VariantResults<'_>) -> Cell {
     let Some(row) = variant.summary("exposed_targets") else { return NONE };
     let Some(median) = row.median else { return NONE };
     let mut parts = vec![count(median)];
@@ -149,14 +149,14 @@ fn counts((low, high): (f64, f64)) -> Option<String> {
     (low != high).then(|| format!("[{low}–{high}]"))
 }
 
-fn busy(variant: &Variant<'_>) -> Cell {
+fn busy(variant: &VariantResults<'_>) -> Cell {
     variant.median("egress_busy_share").map_or(NONE, |share| Cell::number(format!("{} %", count(100.0 * share))))
 }
 
-fn scaled(variant: &Variant<'_>, measure: &str, unit: f64) -> Cell {
+fn scaled(variant: &VariantResults<'_>, measure: &str, unit: f64) -> Cell {
     variant.median(measure).map_or(NONE, |value| Cell::number(number(value / unit)))
 }
 
-fn counted(variant: &Variant<'_>, measure: &str) -> Cell {
+fn counted(variant: &VariantResults<'_>, measure: &str) -> Cell {
     variant.median(measure).map_or(NONE, |value| Cell::number(count(value)))
 }

@@ -2,24 +2,24 @@
 
 use serde::Serialize;
 
-use crate::report::data::{Results, Variant};
+use crate::report::data::{Results, VariantResults};
 
 /// The version of the JSON form; raised when a field changes its name or meaning.
 pub const SCHEMA_VERSION: u32 = 1;
 
 /// The JSON form of the comparison.
 #[derive(Debug, Serialize)]
-struct Comparison<'r> {
+struct ComparisonJson<'r> {
     schema_version: u32,
     experiment: &'r str,
     seed: u64,
     command: &'r str,
-    variants: Vec<Row<'r>>,
+    variants: Vec<VariantJson<'r>>,
 }
 
 /// One variant in the JSON form: medians over runs; `null` where no run has the measure.
 #[derive(Debug, Serialize)]
-struct Row<'r> {
+struct VariantJson<'r> {
     variant: &'r str,
     strategy: &'r str,
     setting: &'r str,
@@ -43,7 +43,7 @@ struct Row<'r> {
 /// The comparison as JSON: `schema_version`, the experiment, and one object a variant.
 #[must_use]
 pub fn json(results: &Results) -> String {
-    let comparison = Comparison {
+    let comparison = ComparisonJson {
         schema_version: SCHEMA_VERSION,
         experiment: &results.provenance.experiment,
         seed: results.provenance.seed,
@@ -55,11 +55,11 @@ pub fn json(results: &Results) -> String {
     text
 }
 
-fn row<'r>(variant: &Variant<'r>) -> Row<'r> {
+fn row<'r>(variant: &VariantResults<'r>) -> VariantJson<'r> {
     let info = variant.info;
     let completion = variant.summary("completion_s");
     let pulls = variant.summary("peak_pulls");
-    Row {
+    VariantJson {
         variant: &info.variant,
         strategy: &info.strategy,
         setting: &info.setting,

@@ -4,8 +4,8 @@ mod columns;
 mod json;
 mod names;
 
-use super::data::{Results, Variant};
-use crate::results::Outcome;
+use super::data::{Results, VariantResults};
+use crate::results::RunOutcome;
 use columns::{Cell, Column};
 use names::Names;
 
@@ -27,7 +27,7 @@ struct Laid {
 }
 
 impl Laid {
-    fn out(column: &'static Column, variants: &[Variant<'_>]) -> Self {
+    fn out(column: &'static Column, variants: &[VariantResults<'_>]) -> Self {
         let cells: Vec<Cell> = variants.iter().map(column.cell).collect();
         let mut widths: Vec<usize> = Vec::new();
         for cell in &cells {
@@ -132,13 +132,13 @@ fn foldable(laid: &Laid) -> bool {
 }
 
 /// How many runs of a variant did not finish, and why. `None` when all did.
-fn unfinished(variant: &Variant<'_>) -> Option<String> {
+fn unfinished(variant: &VariantResults<'_>) -> Option<String> {
     let (outcome, held_by) = variant.unfinished()?;
     let missing = variant.runs.len() - variant.finished();
     let end = match outcome {
-        Outcome::Complete => "complete",
-        Outcome::Stalled => "stalled",
-        Outcome::Horizon => "out of time",
+        RunOutcome::Complete => "complete",
+        RunOutcome::Stalled => "stalled",
+        RunOutcome::Horizon => "out of time",
     };
     let rule = if held_by.is_empty() { String::new() } else { format!(", held by {held_by}") };
     Some(format!("{}: {missing} of {} runs unfinished, {end}{rule}.", variant.name(), variant.runs.len()))

@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 
 use super::letters;
-use crate::report::data::Variant;
-use crate::report::swept::Axis;
+use crate::report::data::VariantResults;
+use crate::report::swept::SweepAxis;
 use crate::report::text::common_start;
 
 /// Widest that a text is shown, if that tells the variants apart; and if it does not.
@@ -29,8 +29,8 @@ struct Column {
 }
 
 impl Names {
-    pub(super) fn of(variants: &[Variant<'_>]) -> Self {
-        let axes = Axis::all(variants);
+    pub(super) fn of(variants: &[VariantResults<'_>]) -> Self {
+        let axes = SweepAxis::all(variants);
         let strategies: BTreeSet<&str> = variants.iter().map(|variant| variant.info.strategy.as_str()).collect();
         let mut columns = Vec::new();
         if strategies.len() > 1 {
@@ -54,7 +54,7 @@ impl Names {
                 (strategies.len() == 1).then(|| format!("all variants are of `{}`", variants[0].info.strategy));
             return Self { shared, ..settings };
         }
-        let names: Vec<&str> = variants.iter().map(Variant::name).collect();
+        let names: Vec<&str> = variants.iter().map(VariantResults::name).collect();
         let start = common_start(&names);
         let texts = names.iter().map(|&name| name.to_owned()).collect();
         let mut names = Self {

@@ -2,20 +2,21 @@
 //! world, how sure it is, and every candidate.
 
 use super::Heat;
-use super::race::State;
+use super::race::CandidateState;
 use crate::results::{
-    Answer, Axis, Candidate, Kept, Limit, MEASURES, Measure, Question, RunRow, Span, Standing, Statistic,
+    Candidate, CandidateStatus, Estimate, Limit, LoadAxis, MEASURES, Measure, Question, RunRow, Statistic,
+    StrategyAnswer, WithinLimits,
 };
 use crate::scenario::{Experiment, Plan, snippet};
 
 /// What the chart shows beside time: the first limit's load, or pulls.
-pub(super) fn load_axis(plan: &Plan) -> Axis {
+pub(super) fn load_axis(plan: &Plan) -> LoadAxis {
     let is_load = |limit: &&Limit| ["egress_peak", "peak_"].iter().any(|start| limit.measure().name.starts_with(start));
     let limit = plan.limits.iter().find(is_load);
     let measure = limit.map_or_else(|| named("peak_pulls"), Limit::measure);
     let at_most = |limit: &Limit| limit.at_most().map(|most| (most, limit.to_string()));
     let of_time = plan.limits.iter().find(|limit| limit.measure().name == plan.fastest.measure().name);
-    Axis {
+    LoadAxis {
         measure: measure.name.to_owned(),
         unit: measure.unit.to_owned(),
         at_most: limit.and_then(at_most),
@@ -27,7 +28,7 @@ fn named(measure: &str) -> &'static Measure {
     MEASURES.iter().find(|known| known.name == measure).expect("a measure of the table")
 }
 
-pub(super) fn questions(heats: &[Heat], experiment: &Experiment, plan: &Plan, load: &Axis) -> Vec<Question> {
+pub(super) fn questions(heats: &[Heat], experiment: &Experiment, plan: &Plan, load: &LoadAxis) -> Vec<Question> {
     let mut questions: Vec<Question> = Vec::new();
     for heat in heats {
         let (answer, candidates) = answer(heat, experiment, plan, load);
@@ -63,23 +64,23 @@ fn best_of_all(question: &Question, heats: &[Heat], plan: &Plan) -> Option<Strin
     fastest.cloned()
 }
 
-fn answer(heat: &Heat, experiment: &Experiment, plan: &Plan, load: &Axis) -> (Answer, Vec<Candidate>) {
+fn answer(heat: &Heat, experiment: &Experiment, plan: &Plan, load: &LoadAxis) -> (StrategyAnswer, Vec<Candidate>) {
     // A budget that is smaller than the candidates is refused when the file is read.
     let states = heat.race.states();
-    let leader = states.iter().position(|state| *state == State::Leader);
+    let leader = states.iter().position(|state| *state == CandidateState::Leader);
     let label = |at: usize| experiment.variants[heat.variants[at]].label.clone();
     let kept = leader.map(|at| {
         let (kept, runs, share_at_least) = heat.race.kept(at);
-        Kept { kept: kept as u64, runs: runs as u64, share_at_least }
+        WithinLimits { kept: kept as u64, runs: runs as u64, share_at_least }
     });
     let is_confirmed = leader.is_none_or(|at| heat.race.is_confirmed(at));
     let scales: Vec<f64> =
         plan.limits.iter().map(|limit| limit.at_most().unwrap_or(1.0).abs()).map(|most| most.max(1e-9)).collect();
-    let answer = Answer {
+    let answer = StrategyAnswer {
         strategy: heat.strategy.clone(),
         variant: leader.map(label),
         closest: if leader.is_none() { heat.race.closest(&scales).map(label) } else { None },
-        is_decided: is_confirmed && states.iter().all(|state| *state != State::Undecided),
+        is_decided: is_confirmed && states.iter().all(|state| *state != CandidateState::Undecided),
         kept,
         snippet: leader.and_then(|at| snippet(&experiment.variants[heat.variants[at]].scenario.strategy)),
     };
@@ -99,15 +100,15 @@ fn answer(heat: &Heat, experiment: &Experiment, plan: &Plan, load: &Axis) -> (An
             settings: variant.settings.iter().filter(|setting| setting.is_of_strategy()).cloned().collect(),
             standing: standing(states[at]),
             reason: match states[at] {
-                State::Breaks(limit) => plan.limits[limit].to_string(),
-                State::Unfinished => unfinished.map(|row| row.held_by.clone()).unwrap_or_default(),
+                CandidateState::Breaks(limit) => plan.limits[limit].to_string(),
+                CandidateState::Unfinished => unfinished.map(|row| row.held_by.clone()).unwrap_or_default(),
                 _ => String::new(),
             },
             runs: rows.len() as u64,
             round: heat.rounds[at],
             time: span(plan.fastest.over(), &times),
-            slower_by: difference.map(|(value, low, high)| Span { value, low, high }),
-            load: span(Statistic::Quantile(0.5), &loads).unwrap_or(Span { value: 0.0, low: 0.0, high: 0.0 }),
+            slower_by: difference.map(|(value, low, high)| Estimate { value, low, high }),
+            load: span(Statistic::Quantile(0.5), &loads).unwrap_or(Estimate { value: 0.0, low: 0.0, high: 0.0 }),
             limits: verdicts
                 .map(|verdict| (Some(verdict.value).filter(|value| value.is_finite()), verdict.runs_beyond as u64))
                 .collect(),
@@ -116,20 +117,20 @@ fn answer(heat: &Heat, experiment: &Experiment, plan: &Plan, load: &Axis) -> (An
     (answer, candidates.collect())
 }
 
-fn standing(state: State) -> Standing {
+fn standing(state: CandidateState) -> CandidateStatus {
     match state {
-        State::Leader => Standing::Best,
-        State::Equal => Standing::Equal,
-        State::Slower => Standing::Slower,
-        State::Breaks(_) => Standing::Breaks,
-        State::Unfinished => Standing::Unfinished,
-        State::Undecided => Standing::Undecided,
+        CandidateState::Leader => CandidateStatus::Best,
+        CandidateState::Equal => CandidateStatus::Equal,
+        CandidateState::Slower => CandidateStatus::Slower,
+        CandidateState::Breaks(_) => CandidateStatus::Breaks,
+        CandidateState::Unfinished => CandidateStatus::Unfinished,
+        CandidateState::Undecided => CandidateStatus::Undecided,
     }
 }
 
 /// `None` when a value is infinite.
-fn span(over: Statistic, values: &[f64]) -> Option<Span> {
+fn span(over: Statistic, values: &[f64]) -> Option<Estimate> {
     let low = values.iter().copied().fold(f64::INFINITY, f64::min);
     let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    high.is_finite().then(|| Span { value: over.of(values), low, high })
+    high.is_finite().then(|| Estimate { value: over.of(values), low, high })
 }

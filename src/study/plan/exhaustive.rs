@@ -1,11 +1,11 @@
 //! The choice from all replicates of all candidates, beside that of the search.
 
 use super::Heat;
-use crate::results::{Exhaustive, PlanRecord, RunRow};
+use crate::results::{ExhaustiveSearch, PlanRecord, RunRow};
 use crate::scenario::{Experiment, Plan};
 
 /// What all replicates of all candidates say, by the plainest rule: of those that keep to all limits the fastest.
-pub(super) fn compare(heats: &[Heat], experiment: &Experiment, plan: &Plan, record: &PlanRecord) -> Exhaustive {
+pub(super) fn compare(heats: &[Heat], experiment: &Experiment, plan: &Plan, record: &PlanRecord) -> ExhaustiveSearch {
     let answers = record.questions.iter().flat_map(|question| &question.answers);
     let most = experiment.replicates as usize;
     let time = |rows: &[RunRow]| {
@@ -36,5 +36,5 @@ pub(super) fn compare(heats: &[Heat], experiment: &Experiment, plan: &Plan, reco
         };
         (best.map(|at| label(heat, at)), agrees)
     });
-    Exhaustive { runs: record.exhaustive_runs, answers: told.collect() }
+    ExhaustiveSearch { runs: record.exhaustive_runs, answers: told.collect() }
 }

@@ -19,11 +19,11 @@ use crate::results::{Journal, PlanRecord, RunRow, Setting};
 use crate::scenario::{Experiment, Plan};
 use crate::sim;
 
-pub use race::{Race, Rules, Sample, State};
+pub use race::{CandidateState, Race, RaceRules, Sample};
 
 /// What a search leaves behind.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct SearchResult {
     /// The answer.
     pub plan: PlanRecord,
     /// Every run that was simulated, by variant and replicate.
@@ -57,7 +57,7 @@ pub fn search(
     journal: &Journal,
     run_done: impl Fn(u64) + Sync,
     stop: &AtomicBool,
-) -> Result<Found, StudyError> {
+) -> Result<SearchResult, StudyError> {
     let run = |variant: usize, replicate: u32| -> Result<RunRow, StudyError> {
         let id = (variant as u32, replicate);
         let row = match journal.take(id) {
@@ -85,7 +85,7 @@ pub fn search_among(
     exhaustive: bool,
     run: impl Fn(usize, u32) -> Result<RunRow, StudyError> + Sync,
     stop: &AtomicBool,
-) -> Result<Found, StudyError> {
+) -> Result<SearchResult, StudyError> {
     let mut heats = heats(experiment, plan);
     let (mut spent, mut stopped_at) = (0_u64, None);
     for round in 1.. {
@@ -154,7 +154,7 @@ pub fn search_among(
         }
         record.exhaustive = Some(exhaustive::compare(&heats, experiment, plan, &record));
     }
-    Ok(Found { plan: record, runs })
+    Ok(SearchResult { plan: record, runs })
 }
 
 /// The most runs that [`search`] may report as done.
@@ -194,8 +194,8 @@ fn heats(experiment: &Experiment, plan: &Plan) -> Vec<Heat> {
     heats
 }
 
-fn rules(experiment: &Experiment, plan: &Plan) -> Rules {
-    Rules {
+fn rules(experiment: &Experiment, plan: &Plan) -> RaceRules {
+    RaceRules {
         demands: plan.limits.iter().map(|limit| limit.demand().expect("checked when the plan was read")).collect(),
         fastest: plan.fastest.over(),
         confidence: plan.confidence,

@@ -26,7 +26,7 @@ use crate::results::Statistic;
 
 /// How the race is run.
 #[derive(Clone, Debug)]
-pub struct Rules {
+pub struct RaceRules {
     /// For each limit, the statistic of the excess over it that must not be above 0.
     pub demands: Vec<Statistic>,
     /// The statistic of the times that is to be small.
@@ -52,7 +52,7 @@ pub struct Sample {
 
 /// What the runs say of a candidate now.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum State {
+pub enum CandidateState {
     /// The fastest so far of those that are not out.
     Leader,
     /// No faster than the leader by more than the zone of indifference, and not surely slower.
@@ -81,14 +81,14 @@ fn looks() -> impl Iterator<Item = usize> {
 /// A race in progress.
 #[derive(Clone, Debug)]
 pub struct Race {
-    rules: Rules,
+    rules: RaceRules,
     runs: Vec<Vec<Sample>>,
 }
 
 impl Race {
     /// A race of so many candidates, none of which has run.
     #[must_use]
-    pub fn new(candidates: usize, rules: Rules) -> Self {
+    pub fn new(candidates: usize, rules: RaceRules) -> Self {
         Self { rules, runs: vec![Vec::new(); candidates] }
     }
 
@@ -112,7 +112,7 @@ impl Race {
             return new;
         }
         let states = self.states();
-        let Some(leader) = states.iter().position(|state| *state == State::Leader) else { return new };
+        let Some(leader) = states.iter().position(|state| *state == CandidateState::Leader) else { return new };
         let have = self.runs(leader);
         let confirm = if self.rules.demands.is_empty() { 1 } else { self.rules.confirm.min(self.rules.most) };
         if have < confirm {
@@ -125,7 +125,7 @@ impl Race {
         let mut pairs = have;
         for (at, state) in states.iter().enumerate() {
             // Pairs need both: a leader with fewer runs catches up first, at no cost to this one.
-            if *state == State::Undecided && self.runs(at).min(have) < self.rules.most {
+            if *state == CandidateState::Undecided && self.runs(at).min(have) < self.rules.most {
                 let next = self.after(self.runs(at).min(have));
                 pairs = pairs.max(next);
                 if next > self.runs(at) {
@@ -144,14 +144,14 @@ impl Race {
     /// # Panics
     /// When a candidate has not run.
     #[must_use]
-    pub fn states(&self) -> Vec<State> {
-        let out: Vec<Option<State>> = (0..self.runs.len()).map(|at| self.out(at)).collect();
+    pub fn states(&self) -> Vec<CandidateState> {
+        let out: Vec<Option<CandidateState>> = (0..self.runs.len()).map(|at| self.out(at)).collect();
         let Some(leader) = self.leader(&out) else {
             return out.into_iter().map(|out| out.expect("without a leader all are out")).collect();
         };
-        let state = |(at, out): (usize, Option<State>)| match out {
+        let state = |(at, out): (usize, Option<CandidateState>)| match out {
             Some(out) => out,
-            None if at == leader => State::Leader,
+            None if at == leader => CandidateState::Leader,
             None => self.compared(leader, at),
         };
         out.into_iter().enumerate().map(state).collect()
@@ -210,7 +210,7 @@ impl Race {
     }
 
     /// The fastest that is not out, by the statistic over common replicates; of equals the first.
-    fn leader(&self, out: &[Option<State>]) -> Option<usize> {
+    fn leader(&self, out: &[Option<CandidateState>]) -> Option<usize> {
         let rest = (0..out.len()).filter(|&at| out[at].is_none());
         rest.reduce(|best, at| {
             let common = self.runs(best).min(self.runs(at));
@@ -233,11 +233,11 @@ impl Race {
     }
 
     /// Why a candidate is out. `None`: it is not.
-    fn out(&self, candidate: usize) -> Option<State> {
+    fn out(&self, candidate: usize) -> Option<CandidateState> {
         let runs = &self.runs[candidate];
         assert!(!runs.is_empty(), "every candidate runs once before anything is said of it");
         if runs.iter().any(|run| run.time.is_infinite()) {
-            return Some(State::Unfinished);
+            return Some(CandidateState::Unfinished);
         }
         let statistical = self.rules.demands.iter().filter(|demand| **demand != Statistic::Every).count();
         // Half of the error, for every limit its part.
@@ -247,7 +247,7 @@ impl Race {
             let excess: Vec<f64> = runs.iter().map(|run| run.excess[limit]).collect();
             let demand = self.rules.demands[limit];
             let is_out = surely_beyond(demand, &excess, error) || (is_last_word && demand.of(&excess) > 0.0);
-            is_out.then_some(State::Breaks(limit))
+            is_out.then_some(CandidateState::Breaks(limit))
         })
     }
 
@@ -257,12 +257,12 @@ impl Race {
     }
 
     /// A candidate beside the leader. Both always got there.
-    fn compared(&self, leader: usize, other: usize) -> State {
+    fn compared(&self, leader: usize, other: usize) -> CandidateState {
         let has_statistical = self.rules.demands.iter().any(|demand| *demand != Statistic::Every);
         let error = (1.0 - self.rules.confidence) / if has_statistical { 2.0 } else { 1.0 };
         let error = error / (self.runs.len() - 1) as f64;
         let common = self.runs(leader).min(self.runs(other));
-        let mut state = State::Undecided;
+        let mut state = CandidateState::Undecided;
         for (look, pairs) in (1..).zip(looks().take_while(|pairs| *pairs <= common)) {
             let time = self.time(leader, pairs);
             let differences = self.differences(leader, other, pairs);
@@ -271,10 +271,10 @@ impl Race {
             let by = self.time(other, pairs) - time;
             let zone = self.rules.indifference * time;
             if low > 0.0 && by > 0.0 {
-                return State::Slower;
+                return CandidateState::Slower;
             }
             if low > -zone && by > -zone {
-                state = State::Equal;
+                state = CandidateState::Equal;
             }
         }
         state

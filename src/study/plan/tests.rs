@@ -5,9 +5,9 @@ use super::*;
 use crate::results::Statistic;
 
 /// Pseudo-random numbers: SplitMix64, and normal ones by Box and Muller.
-struct Luck(u64);
+struct SplitMix(u64);
 
-impl Luck {
+impl SplitMix {
     fn unit(&mut self) -> f64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;
@@ -39,7 +39,7 @@ const fn takes(mean: f64) -> Truth {
 }
 
 /// Runs a race to its end. Returns the winner and the runs it took.
-fn race(truths: &[Truth], rules: &Rules, seed: u64) -> (Option<usize>, usize, Vec<State>) {
+fn race(truths: &[Truth], rules: &RaceRules, seed: u64) -> (Option<usize>, usize, Vec<CandidateState>) {
     let mut race = Race::new(truths.len(), rules.clone());
     let mut spent = 0;
     loop {
@@ -50,8 +50,8 @@ fn race(truths: &[Truth], rules: &Rules, seed: u64) -> (Option<usize>, usize, Ve
         for (candidate, up_to) in wanted {
             assert!(up_to > race.runs(candidate) && up_to <= rules.most, "a race asks for more runs, up to its most");
             for replicate in race.runs(candidate)..up_to {
-                let shared = 50.0 * Luck(seed.wrapping_mul(7919) + replicate as u64).normal();
-                let mut own = Luck(seed.wrapping_mul(104_729) ^ ((candidate as u64) << 32) ^ replicate as u64);
+                let shared = 50.0 * SplitMix(seed.wrapping_mul(7919) + replicate as u64).normal();
+                let mut own = SplitMix(seed.wrapping_mul(104_729) ^ ((candidate as u64) << 32) ^ replicate as u64);
                 let truth = truths[candidate];
                 let time = truth.mean + shared + truth.sd * own.normal();
                 let time = if own.unit() < truth.stalls { f64::INFINITY } else { time };
@@ -62,11 +62,11 @@ fn race(truths: &[Truth], rules: &Rules, seed: u64) -> (Option<usize>, usize, Ve
         }
     }
     let states = race.states();
-    (states.iter().position(|state| *state == State::Leader), spent, states)
+    (states.iter().position(|state| *state == CandidateState::Leader), spent, states)
 }
 
-fn rules(demands: Vec<Statistic>) -> Rules {
-    Rules { demands, fastest: Statistic::Mean, confidence: 0.95, indifference: 0.01, confirm: 10, most: 100 }
+fn rules(demands: Vec<Statistic>) -> RaceRules {
+    RaceRules { demands, fastest: Statistic::Mean, confidence: 0.95, indifference: 0.01, confirm: 10, most: 100 }
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn settings_within_the_zone_of_indifference_are_not_told_apart_for_ever() {
         let (winner, runs, states) = race(&truths, &rules(Vec::new()), seed);
         let winner = winner.expect("one is found");
         assert!(winner < 2, "the third is half as slow again");
-        assert!(states.iter().all(|state| *state != State::Undecided), "{states:?}");
+        assert!(states.iter().all(|state| *state != CandidateState::Undecided), "{states:?}");
         spent += runs;
     }
     // By hand: both have means a difference of 1 s apart, sd 10 sqrt 2 = 14 s, zone 10 s: some 30 pairs are needed.
@@ -107,7 +107,7 @@ fn one_run_beyond_a_limit_of_every_run_is_enough() {
     truths.extend((1..10).map(|at| Truth { beyond: 1.0, ..takes(2000.0 - 100.0 * f64::from(at)) }));
     let (winner, spent, states) = race(&truths, &rules(vec![Statistic::Every]), 1);
     assert_eq!(winner, Some(0));
-    assert!(states[1..].iter().all(|state| *state == State::Breaks(0)));
+    assert!(states[1..].iter().all(|state| *state == CandidateState::Breaks(0)));
     assert_eq!(spent, 9 + 10, "one run each of those that are out, and ten to confirm the one that is left");
 }
 
@@ -143,14 +143,14 @@ fn what_is_said_of_all_runs_is_right_as_often_as_promised() {
             }
             for (candidate, up_to) in wanted {
                 for replicate in found.runs(candidate)..up_to {
-                    let mut own = Luck(seed.wrapping_mul(31_337) ^ ((candidate as u64) << 40) ^ replicate as u64);
+                    let mut own = SplitMix(seed.wrapping_mul(31_337) ^ ((candidate as u64) << 40) ^ replicate as u64);
                     let time = truths[candidate].mean + own.normal();
                     let excess = if own.unit() < truths[candidate].beyond { 1.0 } else { -1.0 };
                     found.add(candidate, Sample { time, excess: vec![excess] });
                 }
             }
         }
-        if let Some(leader) = found.states().iter().position(|state| *state == State::Leader) {
+        if let Some(leader) = found.states().iter().position(|state| *state == CandidateState::Leader) {
             wrong += u64::from(found.kept(leader).2 > 0.85);
         }
     }
@@ -166,7 +166,7 @@ fn a_quantile_is_judged_by_how_many_runs_are_beyond_it() {
             race.add(0, Sample { time: 1.0, excess: vec![excess] });
         }
         race.add(1, Sample { time: 1.0, excess: vec![-1.0] });
-        race.states()[0] == State::Breaks(0)
+        race.states()[0] == CandidateState::Breaks(0)
     };
     // The error is 0.025, of which the first look has a half and the second a sixth.
     assert!(out(Statistic::Quantile(0.99), 1, 1), "of a hundred such runs one may be: 0.01 < 0.0125");
@@ -181,7 +181,7 @@ fn a_quantile_is_judged_by_how_many_runs_are_beyond_it() {
 fn a_candidate_that_stalls_is_out_and_where_all_are_out_the_closest_is_told() {
     let truths = [Truth { stalls: 1.0, ..takes(100.0) }, takes(1000.0)];
     let (winner, _, states) = race(&truths, &rules(vec![Statistic::Every]), 3);
-    assert_eq!((winner, states[0]), (Some(1), State::Unfinished));
+    assert_eq!((winner, states[0]), (Some(1), CandidateState::Unfinished));
 
     let mut race = Race::new(3, rules(vec![Statistic::Every]));
     for (candidate, excess) in [(0, 50.0), (1, 3.0), (2, 20.0)] {

@@ -1,10 +1,10 @@
 //! Words on a panel of the front, where there is room for them.
 
 use super::panel::DOT;
-use super::{Look, Mark};
+use super::{Mark, MarkStyle};
 use crate::report::axis::Scale;
+use crate::report::canvas::{Align, Canvas, Position};
 use crate::report::frame::{Area, write, write_bold};
-use crate::report::scene::{Align, Point, Scene};
 use crate::report::style::{INK, LABEL, MUTED, SMALL};
 use crate::report::text::{Weight, fitted, fitted_name, text_width};
 
@@ -13,7 +13,7 @@ const NAME: f64 = 190.0;
 
 /// The limit's words along its edge, where there is room: beyond it if it can be. Returns the room they take.
 pub(super) fn tell_limit(
-    scene: &mut Scene,
+    canvas: &mut Canvas,
     area: Area,
     text: &str,
     at: f64,
@@ -23,7 +23,7 @@ pub(super) fn tell_limit(
     let text = fitted(text, SMALL, Weight::Regular, area.right - area.left - 12.0);
     let width = text_width(&text, SMALL, Weight::Regular);
     let (left, right) = (area.left + 6.0, area.right - 6.0 - width);
-    let places: Vec<Point> = if is_load {
+    let places: Vec<Position> = if is_load {
         let middle = f64::midpoint(left, right);
         [at - 6.0, at + 14.0].iter().flat_map(|&y| [(right, y), (left, y), (middle, y)]).collect()
     } else {
@@ -31,12 +31,12 @@ pub(super) fn tell_limit(
         let heights = [area.bottom - 8.0, area.bottom - 26.0, area.top + 16.0, f64::midpoint(area.top, area.bottom)];
         beside.iter().flat_map(|&x| heights.map(|y| (x, y))).collect()
     };
-    let room = |&(left, baseline): &Point| [left - 2.0, baseline - 11.0, left + width * 1.02 + 2.0, baseline + 3.5];
-    let fits = |place: &&Point| is_free(&room(place), area, taken);
+    let room = |&(left, baseline): &Position| [left - 2.0, baseline - 11.0, left + width * 1.02 + 2.0, baseline + 3.5];
+    let fits = |place: &&Position| is_free(&room(place), area, taken);
     let inside = (left.max(if is_load { right } else { (at - 6.0 - width).max(left) }), at - 6.0);
     let fallback = if is_load { inside } else { (inside.0, area.bottom - 8.0) };
     let place = places.iter().find(fits).copied().unwrap_or(fallback);
-    write(scene, &text, place, SMALL, MUTED, Align::Left);
+    write(canvas, &text, place, SMALL, MUTED, Align::Left);
     room(&place)
 }
 
@@ -49,7 +49,7 @@ fn is_free(&[left, top, right, bottom]: &[f64; 4], area: Area, taken: &[[f64; 4]
 /// Names beside the dots, those of the front and the chosen one first; others where there is room. Returns those for
 /// which there was none.
 pub(super) fn name_all<'m>(
-    scene: &mut Scene,
+    canvas: &mut Canvas,
     marks: &'m [Mark],
     best: &[usize],
     x: &Scale,
@@ -58,15 +58,15 @@ pub(super) fn name_all<'m>(
     taken: &mut Vec<[f64; 4]>,
 ) -> Vec<&'m str> {
     let mut unnamed = Vec::new();
-    let mut order: Vec<usize> = (0..marks.len()).filter(|&at| marks[at].look == Look::Chosen).collect();
-    order.extend(best.iter().filter(|&&at| marks[at].look != Look::Chosen));
+    let mut order: Vec<usize> = (0..marks.len()).filter(|&at| marks[at].style == MarkStyle::Chosen).collect();
+    order.extend(best.iter().filter(|&&at| marks[at].style != MarkStyle::Chosen));
     let rest: Vec<usize> = (0..marks.len()).filter(|at| !order.contains(at)).collect();
     order.extend(rest);
     for at in order {
         let mark = &marks[at];
         let Some(time) = mark.time else { continue };
         let (px, py) = (x.at(time.value), y.at(mark.load.value));
-        let is_bold = mark.look == Look::Chosen;
+        let is_bold = mark.style == MarkStyle::Chosen;
         let weight = if is_bold { Weight::Bold } else { Weight::Regular };
         let size = if is_bold { LABEL } else { SMALL };
         let name = fitted_name(&mark.name, size, weight, NAME);
@@ -88,17 +88,17 @@ pub(super) fn name_all<'m>(
         ];
         let room =
             |&(left, baseline): &(f64, f64)| [left - 1.0, baseline - 11.5, left + width * 1.02 + 1.0, baseline + 3.5];
-        let fits = |place: &&Point| is_free(&room(place), area, taken);
+        let fits = |place: &&Position| is_free(&room(place), area, taken);
         let Some(&place) = places.iter().find(fits) else {
             unnamed.push(mark.name.as_str());
             continue;
         };
         taken.push(room(&place));
         if is_bold {
-            write_bold(scene, &name, place, size, INK);
+            write_bold(canvas, &name, place, size, INK);
         } else {
             let ink = if best.contains(&at) { INK } else { MUTED };
-            write(scene, &name, place, size, ink, Align::Left);
+            write(canvas, &name, place, size, ink, Align::Left);
         }
     }
     unnamed

@@ -8,12 +8,12 @@ mod labels;
 mod panel;
 
 use self::panel::{dot, draw_panel};
-use crate::report::data::{Results, Variant, extent};
+use crate::report::canvas::{Align, Canvas};
+use crate::report::data::{Results, VariantResults, extent};
 use crate::report::frame::{Area, FOOTER, TOP, page, write};
-use crate::report::scene::{Align, Scene};
 use crate::report::style::{MARGIN, MUTED, PAGE_WIDTH, SMALL};
 use crate::report::text::{Weight, text_width};
-use crate::results::{Axis, PlanRecord, Provenance, Setting, Span, Standing, SummaryRow};
+use crate::results::{CandidateStatus, Estimate, LoadAxis, PlanRecord, Provenance, Setting, SummaryRow};
 
 /// Room below a panel's axis: tick labels, title, note.
 const BELOW: f64 = 66.0;
@@ -22,7 +22,7 @@ const ABOVE: f64 = 46.0;
 
 /// How a setting is shown.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Look {
+enum MarkStyle {
     Chosen,
     Keeps,
     Out,
@@ -32,22 +32,22 @@ enum Look {
 struct Mark {
     name: String,
     /// `None`: a run never got there.
-    time: Option<Span>,
-    load: Span,
-    look: Look,
+    time: Option<Estimate>,
+    load: Estimate,
+    style: MarkStyle,
     /// 0 to 1: how much of what was simulated at most.
     weight: f64,
 }
 
-struct Panel {
+struct WorldPanel {
     title: String,
     marks: Vec<Mark>,
 }
 
 /// What all panels share.
 struct Front<'f> {
-    panels: Vec<Panel>,
-    load: &'f Axis,
+    panels: Vec<WorldPanel>,
+    load: &'f LoadAxis,
     /// `completion`, in words.
     time: String,
     /// Whether there is a line that explains the looks.
@@ -55,7 +55,7 @@ struct Front<'f> {
 }
 
 /// The chart of a plan.
-pub(in crate::report) fn of_plan(plan: &PlanRecord, provenance: &Provenance) -> Scene {
+pub(in crate::report) fn of_plan(plan: &PlanRecord, provenance: &Provenance) -> Canvas {
     let all = plan.questions.iter().flat_map(|question| &question.candidates);
     let naming = Naming::of(all.map(|candidate| (candidate.strategy.as_str(), candidate.settings.as_slice())));
     let panels = plan.questions.iter().map(|question| {
@@ -64,25 +64,25 @@ pub(in crate::report) fn of_plan(plan: &PlanRecord, provenance: &Provenance) -> 
             name: naming.name(&candidate.strategy, &candidate.settings),
             time: candidate.time,
             load: candidate.load,
-            look: match candidate.standing {
-                Standing::Best => Look::Chosen,
-                Standing::Breaks | Standing::Unfinished => Look::Out,
-                Standing::Equal | Standing::Slower | Standing::Undecided => Look::Keeps,
+            style: match candidate.standing {
+                CandidateStatus::Best => MarkStyle::Chosen,
+                CandidateStatus::Breaks | CandidateStatus::Unfinished => MarkStyle::Out,
+                CandidateStatus::Equal | CandidateStatus::Slower | CandidateStatus::Undecided => MarkStyle::Keeps,
             },
             weight: candidate.runs as f64 / most as f64,
         });
-        Panel { title: question.world.clone(), marks: marks.collect() }
+        WorldPanel { title: question.world.clone(), marks: marks.collect() }
     });
-    let panels: Vec<Panel> = panels.collect();
+    let panels: Vec<WorldPanel> = panels.collect();
     let key = naming.key();
     let front = Front { panels, load: &plan.load, time: plan.fastest.replace('_', " "), has_legend: true };
     let subtitle = format!(
         "{key}{} runs; lines: least to greatest run; the staircase joins what nothing beats in both",
         plan.runs
     );
-    let mut scene = draw(&front, provenance, "Time against load of the settings that were tried", &subtitle);
-    legend(&mut scene);
-    scene
+    let mut canvas = draw(&front, provenance, "Time against load of the settings that were tried", &subtitle);
+    legend(&mut canvas);
+    canvas
 }
 
 /// Worlds that the chart of plain results has room for.
@@ -90,25 +90,26 @@ const MOST_WORLDS: usize = 12;
 
 /// The chart of plain results: all settings alike, at their medians. `None` where it would tell nothing: the settings of
 /// one world are the dots of `tradeoff`, and where no two settings of a world get there, there is nothing to choose.
-pub(in crate::report) fn of_results(results: &Results) -> Option<Scene> {
+pub(in crate::report) fn of_results(results: &Results) -> Option<Canvas> {
     let variants = results.variants();
     let all = variants.iter().map(|variant| (variant.info.strategy.as_str(), variant.info.settings.as_slice()));
     let naming = Naming::of(all);
-    let mut panels: Vec<Panel> = Vec::new();
+    let mut panels: Vec<WorldPanel> = Vec::new();
     for variant in &variants {
         let world = Setting::in_short(Setting::of_world(&variant.info.settings));
         let mark = mark_of(variant, &naming);
         match panels.iter_mut().find(|panel| panel.title == world) {
             Some(panel) => panel.marks.push(mark),
-            None => panels.push(Panel { title: world, marks: vec![mark] }),
+            None => panels.push(WorldPanel { title: world, marks: vec![mark] }),
         }
     }
-    let has_choice = |panel: &&Panel| panel.marks.iter().filter(|mark| mark.time.is_some()).count() > 1;
+    let has_choice = |panel: &&WorldPanel| panel.marks.iter().filter(|mark| mark.time.is_some()).count() > 1;
     if !(2..=MOST_WORLDS).contains(&panels.len()) || panels.iter().filter(has_choice).count() < 2 {
         return None;
     }
     let key = naming.key();
-    let load = Axis { measure: "peak_pulls".to_owned(), unit: "pulls".to_owned(), at_most: None, time_at_most: None };
+    let load =
+        LoadAxis { measure: "peak_pulls".to_owned(), unit: "pulls".to_owned(), at_most: None, time_at_most: None };
     let front = Front { panels, load: &load, time: "completion time".to_owned(), has_legend: false };
     let subtitle = format!(
         "{}; {key}medians; lines: 95 % interval of the median time, 5th to 95th percentile of the load",
@@ -117,18 +118,18 @@ pub(in crate::report) fn of_results(results: &Results) -> Option<Scene> {
     Some(draw(&front, &results.provenance, "What nothing beats in both time and load", &subtitle))
 }
 
-fn mark_of(variant: &Variant<'_>, naming: &Naming) -> Mark {
+fn mark_of(variant: &VariantResults<'_>, naming: &Naming) -> Mark {
     let span = |measure: &str, ends: fn(&SummaryRow) -> (Option<f64>, Option<f64>)| {
         let row = variant.summary(measure)?;
         let value = row.median?;
         let (low, high) = ends(row);
-        Some(Span { value, low: low.unwrap_or(value), high: high.unwrap_or(value) })
+        Some(Estimate { value, low: low.unwrap_or(value), high: high.unwrap_or(value) })
     };
     Mark {
         name: naming.name(&variant.info.strategy, &variant.info.settings),
         time: span("completion_s", |row| (row.median_ci95_low, row.median_ci95_high)),
-        load: span("peak_pulls", |row| (row.p5, row.p95)).unwrap_or(Span { value: 0.0, low: 0.0, high: 0.0 }),
-        look: Look::Keeps,
+        load: span("peak_pulls", |row| (row.p5, row.p95)).unwrap_or(Estimate { value: 0.0, low: 0.0, high: 0.0 }),
+        style: MarkStyle::Keeps,
         weight: 1.0,
     }
 }
@@ -174,7 +175,7 @@ impl Naming {
     }
 }
 
-fn draw(front: &Front<'_>, provenance: &Provenance, title: &str, subtitle: &str) -> Scene {
+fn draw(front: &Front<'_>, provenance: &Provenance, title: &str, subtitle: &str) -> Canvas {
     let count = front.panels.len().max(1);
     let columns = match count {
         1 => 1,
@@ -185,7 +186,7 @@ fn draw(front: &Front<'_>, provenance: &Provenance, title: &str, subtitle: &str)
     let row = ABOVE + inner + BELOW;
     let top = if front.has_legend { TOP + 8.0 } else { TOP - 22.0 };
     let height = top + row * count.div_ceil(columns) as f64 + FOOTER;
-    let mut scene = page(provenance, title, subtitle, height);
+    let mut canvas = page(provenance, title, subtitle, height);
     let labels = 58.0;
     let gap = 22.0;
     let width = (PAGE_WIDTH - 2.0 * MARGIN - gap * (columns - 1) as f64) / columns as f64;
@@ -194,22 +195,24 @@ fn draw(front: &Front<'_>, provenance: &Provenance, title: &str, subtitle: &str)
         let above = top + row * (at / columns) as f64 + ABOVE;
         let right = left - labels + width - 6.0;
         let area = Area { left, top: above, right, bottom: above + inner };
-        draw_panel(&mut scene, front, panel, area);
+        draw_panel(&mut canvas, front, panel, area);
     }
-    scene
+    canvas
 }
 
 /// What the looks mean, above the panels.
-fn legend(scene: &mut Scene) {
+fn legend(canvas: &mut Canvas) {
     let mut left = MARGIN + 11.0;
     let y = TOP - 8.0;
-    for (look, text) in
-        [(Look::Chosen, "chosen"), (Look::Keeps, "keeps to the limits as far as known"), (Look::Out, "does not")]
-    {
-        dot(scene, (left, y - 4.0), look, 1.0);
-        write(scene, text, (left + 15.0, y), SMALL, MUTED, Align::Left);
+    for (style, text) in [
+        (MarkStyle::Chosen, "chosen"),
+        (MarkStyle::Keeps, "keeps to the limits as far as known"),
+        (MarkStyle::Out, "does not"),
+    ] {
+        dot(canvas, (left, y - 4.0), style, 1.0);
+        write(canvas, text, (left + 15.0, y), SMALL, MUTED, Align::Left);
         left += 15.0 + text_width(text, SMALL, Weight::Regular) + 30.0;
     }
-    dot(scene, (left, y - 4.0), Look::Keeps, 0.35);
-    write(scene, "paler: fewer runs", (left + 15.0, y), SMALL, MUTED, Align::Left);
+    dot(canvas, (left, y - 4.0), MarkStyle::Keeps, 0.35);
+    write(canvas, "paler: fewer runs", (left + 15.0, y), SMALL, MUTED, Align::Left);
 }

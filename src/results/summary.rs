@@ -10,7 +10,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::measures::{MEASURES, Measure};
-use super::{Outcome, RunRecord, RunRow, Setting, VariantRecord, compared};
+use super::{RunOutcome, RunRecord, RunRow, Setting, VariantRecord, compared};
 use crate::stats::{self, Interval};
 
 /// Resamples of the bootstrap: the ends of a 95 % interval are the 50th from either end.
@@ -128,7 +128,7 @@ fn of_measure(measure: &Measure, variant: &VariantRecord, base: Option<&VariantR
         measure: measure.name.to_owned(),
         unit: measure.unit.to_owned(),
         runs: runs.len() as u64,
-        finished: runs.iter().filter(|run| run.outcome == Outcome::Complete).count() as u64,
+        finished: runs.iter().filter(|run| run.outcome == RunOutcome::Complete).count() as u64,
         values: sorted.len() as u64,
         mean: stats::mean(&values),
         mean_ci95_low: of_mean.map(|interval| interval.low),
@@ -166,7 +166,7 @@ mod tests {
     fn of_completions(name: &str, completions: &[Option<f64>]) -> VariantRecord {
         let run = |(replicate, &completion_s): (u32, &Option<f64>)| {
             let record = run_record(replicate, 10 + u64::from(replicate));
-            let outcome = if completion_s.is_some() { Outcome::Complete } else { Outcome::Horizon };
+            let outcome = if completion_s.is_some() { RunOutcome::Complete } else { RunOutcome::Horizon };
             RunRecord { run: RunRow { completion_s, outcome, ..record.run }, ..record }
         };
         variant(name, (0..).zip(completions).map(run).collect())

@@ -5,27 +5,27 @@
 use std::fmt;
 
 use super::limit::{Statistic, find};
-use super::{LimitError, MEASURES, Measure, RunRow};
+use super::{MEASURES, Measure, MeasureError, RunRow};
 
 /// A time that is to be short.
 #[derive(Clone, Debug)]
-pub struct Aim {
+pub struct Objective {
     text: String,
     measure: &'static Measure,
     over: Statistic,
 }
 
-impl Aim {
+impl Objective {
     /// Reads a measure of time with a statistic over the runs.
     ///
     /// # Errors
     /// What is wrong with it, and how to mend it.
-    pub fn parse(written: &str) -> Result<Self, LimitError> {
+    pub fn parse(written: &str) -> Result<Self, MeasureError> {
         let text = written.trim();
         let (measure, over) = find(text)?;
         if measure.unit != "s" {
             let times: Vec<&str> = MEASURES.iter().filter(|measure| measure.unit == "s").map(|m| m.name).collect();
-            return Err(LimitError {
+            return Err(MeasureError {
                 message: format!("`{text}` is no time, and the fastest setting is wanted"),
                 help: format!("use one of {}, e.g. `completion_p95`; state the rest as limits", times.join(", ")),
             });
@@ -55,7 +55,7 @@ impl Aim {
     }
 }
 
-impl fmt::Display for Aim {
+impl fmt::Display for Objective {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
     }
@@ -67,15 +67,15 @@ mod tests {
 
     #[test]
     fn an_aim_is_a_time_and_its_median_unless_it_says_otherwise() {
-        let parsed = |text: &str| Aim::parse(text).map(|aim| (aim.to_string(), aim.measure().name, aim.over()));
+        let parsed = |text: &str| Objective::parse(text).map(|aim| (aim.to_string(), aim.measure().name, aim.over()));
         assert_eq!(
             parsed("completion"),
             Ok(("completion_median".to_owned(), "completion_s", Statistic::Quantile(0.5)))
         );
         assert_eq!(parsed("t99_s_p95"), Ok(("t99_s_p95".to_owned(), "t99_s", Statistic::Quantile(0.95))));
         assert_eq!(parsed("completion_mean").map(|aim| aim.2), Ok(Statistic::Mean));
-        let error = Aim::parse("peak_pulls_p95").expect_err("no time");
+        let error = Objective::parse("peak_pulls_p95").expect_err("no time");
         assert!(error.message.contains("is no time") && error.help.contains("completion_s"), "{error}");
-        assert!(Aim::parse("complexion").is_err());
+        assert!(Objective::parse("complexion").is_err());
     }
 }

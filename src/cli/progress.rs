@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use fleetsim::results::{BINS_MAX, MEASURES, RunRecord};
-use fleetsim::study::{Job, Watch};
+use fleetsim::study::{Job, StudyObserver};
 use fleetsim::units::Bytes;
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 
@@ -19,25 +19,25 @@ use super::output;
 const LONG: Duration = Duration::from_secs(10);
 
 /// Tells of a study on stderr.
-pub(super) struct Budget {
+pub(super) struct StudyProgress {
     bar: ProgressBar,
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<StudyTimings>>,
     /// The most runs that may be wanted, where that is not known before.
     most: Option<u64>,
 }
 
 /// What is known of a study so far.
 #[derive(Debug)]
-struct State {
+struct StudyTimings {
     threads: usize,
     /// Of each variant.
-    variants: Vec<Spent>,
+    variants: Vec<VariantTimings>,
     running: HashMap<Job, Instant>,
     is_told: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Spent {
+struct VariantTimings {
     at_hand: u32,
     wanted: u32,
     /// The detail of one run comes at the end.
@@ -49,11 +49,15 @@ struct Spent {
     events: u64,
 }
 
-impl Budget {
+impl StudyProgress {
     /// For a study of `variants` on `threads` threads; `most` runs at most, where it may take more than is planned.
     pub(super) fn new(variants: usize, threads: usize, most: Option<u64>) -> Self {
-        let state =
-            State { threads, variants: vec![Spent::default(); variants], running: HashMap::new(), is_told: false };
+        let state = StudyTimings {
+            threads,
+            variants: vec![VariantTimings::default(); variants],
+            running: HashMap::new(),
+            is_told: false,
+        };
         let state = Arc::new(Mutex::new(state));
         let (of_runs, of_left) = (Arc::clone(&state), Arc::clone(&state));
         let runs = move |_: &ProgressState, out: &mut dyn fmt::Write| {
@@ -83,7 +87,7 @@ impl Budget {
 
     /// Changes the state, and draws the bar as full as the work is done. The bar asks for the state while it draws, so
     /// it is drawn when nobody holds that.
-    fn update<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+    fn update<T>(&self, change: impl FnOnce(&mut StudyTimings) -> T) -> T {
         let mut state = self.state.lock().expect("no holder panics");
         let told = change(&mut state);
         let (done, left) = (state.done(), state.work_left());
@@ -94,7 +98,7 @@ impl Budget {
     }
 }
 
-impl Watch for Budget {
+impl StudyObserver for StudyProgress {
     fn round(&self, at_hand: &[u32], wanted: &[u32], firsts: &[&RunRecord]) {
         let line = self.update(|state| {
             for (variant, (&at_hand, &wanted)) in state.variants.iter_mut().zip(at_hand.iter().zip(wanted)) {
@@ -126,7 +130,7 @@ impl Watch for Budget {
     }
 }
 
-impl State {
+impl StudyTimings {
     fn ended(&mut self, job: Job, took: Duration) {
         let variant = &mut self.variants[job.variant()];
         variant.timed += 1;
@@ -139,12 +143,12 @@ impl State {
 
     /// Runs at hand, and wanted.
     fn runs(&self) -> (u64, u64) {
-        let sum = |of: fn(&Spent) -> u32| self.variants.iter().map(|variant| u64::from(of(variant))).sum();
+        let sum = |of: fn(&VariantTimings) -> u32| self.variants.iter().map(|variant| u64::from(of(variant))).sum();
         (sum(|variant| variant.at_hand), sum(|variant| variant.wanted))
     }
 
     /// What a run of this variant takes.
-    fn each(&self, variant: &Spent) -> Duration {
+    fn each(&self, variant: &VariantTimings) -> Duration {
         if variant.timed > 0 {
             return variant.took / variant.timed;
         }
@@ -161,7 +165,8 @@ impl State {
 
     /// On one thread.
     fn work_left(&self) -> Duration {
-        let runs = |variant: &Spent| variant.wanted.saturating_sub(variant.at_hand) + u32::from(!variant.detailed);
+        let runs =
+            |variant: &VariantTimings| variant.wanted.saturating_sub(variant.at_hand) + u32::from(!variant.detailed);
         self.variants.iter().map(|variant| self.each(variant) * runs(variant)).sum()
     }
 
@@ -184,7 +189,7 @@ impl State {
 }
 
 /// What is ahead, in one line.
-fn estimate(state: &State, left: Duration, results: Bytes, most: Option<u64>) -> String {
+fn estimate(state: &StudyTimings, left: Duration, results: Bytes, most: Option<u64>) -> String {
     let (at_hand, wanted) = state.runs();
     let kept = if at_hand > state.variants.len() as u64 { format!(" ({at_hand} are kept)") } else { String::new() };
     let s = |count: usize| if count == 1 { "" } else { "s" };
@@ -253,13 +258,13 @@ fn in_words(duration: Duration) -> String {
 mod tests {
     use super::*;
 
-    fn state(threads: usize, variants: &[Spent]) -> State {
-        State { threads, variants: variants.to_vec(), running: HashMap::new(), is_told: false }
+    fn state(threads: usize, variants: &[VariantTimings]) -> StudyTimings {
+        StudyTimings { threads, variants: variants.to_vec(), running: HashMap::new(), is_told: false }
     }
 
     #[test]
     fn what_is_left_is_weighed_by_what_runs_of_the_variant_took() {
-        let spent = |at_hand, timed, seconds, events| Spent {
+        let spent = |at_hand, timed, seconds, events| VariantTimings {
             at_hand,
             wanted: 20,
             detailed: false,
@@ -283,12 +288,18 @@ mod tests {
 
     #[test]
     fn nothing_is_said_before_a_run_has_ended() {
-        assert_eq!(state(4, &[Spent { wanted: 20, ..Spent::default() }]).left(), None);
+        assert_eq!(state(4, &[VariantTimings { wanted: 20, ..VariantTimings::default() }]).left(), None);
     }
 
     #[test]
     fn the_estimate_is_one_line() {
-        let variant = Spent { at_hand: 1, wanted: 20, timed: 1, took: Duration::from_secs(12), ..Spent::default() };
+        let variant = VariantTimings {
+            at_hand: 1,
+            wanted: 20,
+            timed: 1,
+            took: Duration::from_secs(12),
+            ..VariantTimings::default()
+        };
         let state = state(2, &[variant; 8]);
         // Nineteen runs and a detail of 12 s, of eight variants, on two threads: 960 s for 152 runs; 1592 would be 2.8 h.
         let left = state.left().expect("runs have ended");

@@ -21,7 +21,7 @@ const GRID_PER_PX: f64 = 4.0;
 pub(super) const PNG_PER_PX: u32 = 2;
 
 /// A place in logical pixels from the upper left corner.
-pub(super) type Point = (f64, f64);
+pub(super) type Position = (f64, f64);
 
 /// Which end of a text its place is.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -43,7 +43,7 @@ pub(super) struct Stroke {
 #[derive(Clone, Debug)]
 pub(super) struct Label {
     pub(super) text: String,
-    pub(super) at: Point,
+    pub(super) at: Position,
     pub(super) size: f64,
     pub(super) weight: Weight,
     pub(super) colour: Colour,
@@ -52,15 +52,15 @@ pub(super) struct Label {
 
 #[derive(Clone, Debug)]
 enum Shape {
-    Path(Vec<Point>, Stroke),
-    Area(Vec<Point>, Colour, f64),
-    Dot(Point, f64, Colour, f64),
+    Path(Vec<Position>, Stroke),
+    Area(Vec<Position>, Colour, f64),
+    Dot(Position, f64, Colour, f64),
     Text(Label),
 }
 
 /// A chart as a list of shapes, later ones over earlier ones.
 #[derive(Clone, Debug)]
-pub(super) struct Scene {
+pub(super) struct Canvas {
     pub(super) width: f64,
     pub(super) height: f64,
     title: String,
@@ -74,14 +74,14 @@ impl Stroke {
     }
 }
 
-impl Scene {
+impl Canvas {
     /// A white page. `title` is what an SVG tells those who cannot see it.
     pub(super) fn new(title: &str, width: f64, height: f64) -> Self {
         Self { width, height, title: title.to_owned(), shapes: Vec::new() }
     }
 
     /// Draws a line through `points`; fewer than two are no line.
-    pub(super) fn path(&mut self, points: Vec<Point>, stroke: Stroke) {
+    pub(super) fn path(&mut self, points: Vec<Position>, stroke: Stroke) {
         if points.len() < 2 {
             return;
         }
@@ -95,24 +95,24 @@ impl Scene {
     }
 
     /// Draws a straight line.
-    pub(super) fn line(&mut self, from: Point, to: Point, stroke: Stroke) {
+    pub(super) fn line(&mut self, from: Position, to: Position, stroke: Stroke) {
         self.path(vec![from, to], stroke);
     }
 
     /// Fills a polygon; `opacity` is between 0 and 1.
-    pub(super) fn area(&mut self, points: Vec<Point>, colour: Colour, opacity: f64) {
+    pub(super) fn area(&mut self, points: Vec<Position>, colour: Colour, opacity: f64) {
         if points.len() >= 3 {
             self.shapes.push(Shape::Area(points, colour, opacity));
         }
     }
 
     /// Fills a rectangle between two corners.
-    pub(super) fn rectangle(&mut self, (x0, y0): Point, (x1, y1): Point, colour: Colour, opacity: f64) {
+    pub(super) fn rectangle(&mut self, (x0, y0): Position, (x1, y1): Position, colour: Colour, opacity: f64) {
         self.area(vec![(x0, y0), (x1, y0), (x1, y1), (x0, y1)], colour, opacity);
     }
 
     /// Fills a circle.
-    pub(super) fn dot(&mut self, center: Point, radius: f64, colour: Colour, opacity: f64) {
+    pub(super) fn dot(&mut self, center: Position, radius: f64, colour: Colour, opacity: f64) {
         self.shapes.push(Shape::Dot(center, radius, colour, opacity));
     }
 
@@ -129,7 +129,7 @@ impl Scene {
         let mut text = String::new();
         {
             let mut backend = SVGBackend::with_string(&mut text, grid);
-            self.draw(&mut backend, &Format::Svg).expect("text in memory takes every shape");
+            self.draw(&mut backend, &ImageFormat::Svg).expect("text in memory takes every shape");
             backend.present().expect("text in memory takes every shape");
         }
         let (width, height) = self.pixels(1.0);
@@ -151,7 +151,7 @@ impl Scene {
         let mut fine = vec![0_u8; fine_width as usize * fine_height as usize * 3];
         {
             let mut backend = BitMapBackend::with_buffer(&mut fine, (fine_width, fine_height));
-            self.draw(&mut backend, &Format::Bitmap).expect("memory takes every shape");
+            self.draw(&mut backend, &ImageFormat::Bitmap).expect("memory takes every shape");
             backend.present().expect("memory takes every shape");
         }
         let size = self.pixels(f64::from(PNG_PER_PX));
@@ -173,7 +173,7 @@ impl Scene {
         ((self.width * scale).round() as u32, (self.height * scale).round() as u32)
     }
 
-    fn draw<B: DrawingBackend>(&self, backend: &mut B, format: &Format) -> Result<(), String> {
+    fn draw<B: DrawingBackend>(&self, backend: &mut B, format: &ImageFormat) -> Result<(), String> {
         let (width, height) = self.pixels(GRID_PER_PX);
         let white = rgba(WHITE, 1.0).filled();
         backend.draw_rect((0, 0), (width as i32, height as i32), &white, true).map_err(|error| error.to_string())?;
@@ -189,8 +189,8 @@ impl Scene {
                     backend.draw_circle(grid_point(center), radius, &style, true).map_err(|error| error.to_string())
                 }
                 Shape::Text(label) => match format {
-                    Format::Svg => draw_svg_text(backend, label),
-                    Format::Bitmap => draw_bitmap_text(backend, label),
+                    ImageFormat::Svg => draw_svg_text(backend, label),
+                    ImageFormat::Bitmap => draw_bitmap_text(backend, label),
                 },
             };
             drawn?;
@@ -200,7 +200,7 @@ impl Scene {
 }
 
 /// What is drawn differently.
-enum Format {
+enum ImageFormat {
     Svg,
     Bitmap,
 }
@@ -209,13 +209,13 @@ fn draw_path<B: DrawingBackend>(
     backend: &mut B,
     points: &[(i32, i32)],
     stroke: Stroke,
-    format: &Format,
+    format: &ImageFormat,
 ) -> Result<(), String> {
     let width = (stroke.width * GRID_PER_PX).round().max(1.0) as u32;
     let style = rgba(stroke.colour, 1.0).stroke_width(width);
     match format {
-        Format::Svg => backend.draw_path(points.iter().copied(), &style).map_err(|error| error.to_string()),
-        Format::Bitmap => {
+        ImageFormat::Svg => backend.draw_path(points.iter().copied(), &style).map_err(|error| error.to_string()),
+        ImageFormat::Bitmap => {
             // Piece by piece with round joins: a pixel line's joins would reach far beyond sharp turns.
             for pair in points.windows(2) {
                 backend.draw_path(pair.iter().copied(), &style).map_err(|error| error.to_string())?;
@@ -293,12 +293,12 @@ impl Styled for RGBAColor {
     }
 }
 
-fn grid_point(&(x, y): &Point) -> (i32, i32) {
+fn grid_point(&(x, y): &Position) -> (i32, i32) {
     ((x * GRID_PER_PX).round() as i32, (y * GRID_PER_PX).round() as i32)
 }
 
 /// The points on the grid, without repetitions: the library's wide lines break at segments of no length.
-fn on_grid(points: &[Point]) -> Vec<(i32, i32)> {
+fn on_grid(points: &[Position]) -> Vec<(i32, i32)> {
     let mut grid: Vec<(i32, i32)> = points.iter().map(grid_point).collect();
     grid.dedup();
     if grid.len() == 1 {
@@ -327,7 +327,7 @@ fn halved(fine: &[u8], fine_width: usize, (width, height): (u32, u32)) -> Vec<u8
 }
 
 /// Cuts a line into the inked pieces of a dash pattern.
-fn dashes(points: &[Point], pattern: &[f64]) -> Vec<Vec<Point>> {
+fn dashes(points: &[Position], pattern: &[f64]) -> Vec<Vec<Position>> {
     let mut pieces = Vec::new();
     let mut piece = vec![points[0]];
     let (mut part, mut left) = (0, pattern[0]);
@@ -358,7 +358,7 @@ fn dashes(points: &[Point], pattern: &[f64]) -> Vec<Vec<Point>> {
 }
 
 #[cfg(test)]
-impl Scene {
+impl Canvas {
     /// Left, top, right and bottom of every text, with the text.
     pub(super) fn text_boxes(&self) -> Vec<([f64; 4], String)> {
         let mut boxes = Vec::new();
@@ -379,7 +379,7 @@ impl Scene {
     }
 
     /// Middle and radius of the dots in a colour, as drawn in turn.
-    pub(super) fn dots_of(&self, colour: Colour) -> Vec<(Point, f64)> {
+    pub(super) fn dots_of(&self, colour: Colour) -> Vec<(Position, f64)> {
         let dot = |shape: &Shape| match shape {
             Shape::Dot(middle, radius, of, _) if *of == colour => Some((*middle, *radius)),
             _ => None,
@@ -396,7 +396,7 @@ impl Scene {
                 Shape::Text(_) => continue,
             };
             let inside =
-                |&(x, y): &Point| x >= reach && y >= reach && x <= self.width - reach && y <= self.height - reach;
+                |&(x, y): &Position| x >= reach && y >= reach && x <= self.width - reach && y <= self.height - reach;
             assert!(points.iter().all(inside), "{}: {shape:?} leaves the page", self.title);
         }
         let boxes = self.text_boxes();
@@ -424,7 +424,7 @@ mod tests {
     fn a_dash_pattern_inks_its_share_of_a_bent_line() {
         let pieces = dashes(&[(0.0, 0.0), (10.0, 0.0), (10.0, 10.0)], &[4.0, 2.0]);
         let length =
-            |piece: &Vec<Point>| piece.windows(2).map(|p| (p[1].0 - p[0].0).hypot(p[1].1 - p[0].1)).sum::<f64>();
+            |piece: &Vec<Position>| piece.windows(2).map(|p| (p[1].0 - p[0].0).hypot(p[1].1 - p[0].1)).sum::<f64>();
         // 20 px: 4 on, 2 off, 4 on (to 10), 2 off, 4 on (12..16), 2 off, 2 on (18..20).
         let lengths: Vec<f64> = pieces.iter().map(|piece| length(piece).round()).collect();
         assert_eq!(format!("{lengths:?}"), "[4.0, 4.0, 4.0, 2.0]");
@@ -432,14 +432,14 @@ mod tests {
 
     #[test]
     fn both_formats_show_the_page_at_their_size() {
-        let mut scene = Scene::new("a < b", 100.0, 60.0);
-        scene.text(label("x", Align::Left));
-        let svg = scene.to_svg();
+        let mut canvas = Canvas::new("a < b", 100.0, 60.0);
+        canvas.text(label("x", Align::Left));
+        let svg = canvas.to_svg();
         assert!(svg.starts_with("<svg width=\"100\" height=\"60\" viewBox=\"0 0 400 240\""), "{svg}");
         assert!(svg.contains("<title>a &lt; b</title>"), "{svg}");
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = folder.path().join("chart.png");
-        scene.write_png(&path).expect("written");
+        canvas.write_png(&path).expect("written");
         let bytes = std::fs::read(&path).expect("readable");
         // PNG: signature (8), length and name of the header (8), width, height.
         assert_eq!(&bytes[16..24], [0, 0, 0, 200, 0, 0, 0, 120]);
@@ -448,9 +448,9 @@ mod tests {
     #[test]
     fn the_readability_check_sees_overlaps_and_clipped_texts() {
         let check = |labels: &[Label]| {
-            let mut scene = Scene::new("t", 100.0, 60.0);
-            labels.iter().for_each(|label| scene.text(label.clone()));
-            std::panic::catch_unwind(move || scene.assert_readable()).is_ok()
+            let mut canvas = Canvas::new("t", 100.0, 60.0);
+            labels.iter().for_each(|label| canvas.text(label.clone()));
+            std::panic::catch_unwind(move || canvas.assert_readable()).is_ok()
         };
         assert!(check(&[label("ab", Align::Left), label("cd", Align::Right)]), "side by side");
         assert!(!check(&[label("ab", Align::Left), label("cd", Align::Middle)]), "overlapping");
