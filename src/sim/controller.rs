@@ -161,7 +161,7 @@ impl<'s> Controller<'s> {
     /// The next deploy of the pass is written: its cluster is told.
     pub(super) fn written(&mut self, world: &mut World<'_>, queue: &mut Queue) {
         let deploy = self.unwritten.pop_front().expect("every deploy has its event");
-        world.tell(deploy.cluster, deploy.revision, queue);
+        world.instruct(deploy.cluster, deploy.revision, queue);
     }
 
     /// The pass is over; what changed meanwhile starts the next.

@@ -199,7 +199,8 @@ impl<'s> Sim<'s> {
             crashes: totals.crashes,
             peak_not_ready: meter.peak_not_ready(),
             not_ready_cluster_hours: meter.not_ready_cluster_hours(),
-            exposed_targets: self.world.facts().filter(|facts| facts.defective && facts.told.is_some()).count() as u64,
+            exposed_targets: self.world.facts().filter(|facts| facts.defective && facts.instructed.is_some()).count()
+                as u64,
             passes: passes.len() as u64,
             promotions: passes.iter().map(|pass| pass.promoted).sum(),
             peak_promotions_per_pass: passes.iter().map(|pass| pass.promoted).max().unwrap_or(0),
@@ -220,7 +221,7 @@ impl<'s> Sim<'s> {
                 stage,
                 offline: facts.offline,
                 defective: facts.defective,
-                told_s: secs(facts.told),
+                told_s: secs(facts.instructed),
                 applied_s: secs(facts.applied),
                 first_pull_s: secs(facts.first_pull),
                 last_pull_s: secs(facts.last_pull),

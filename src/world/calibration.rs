@@ -13,9 +13,10 @@
 //!   Fitted here as constant + layers · per-layer + bytes / rate, median error 5 to 13 %.
 //! - *api*: kubernetes/api `core/v1` and `apps/v1` @10b39a3.
 
-use super::restarts::{Restarter, Restarts};
-use super::spec::{Backoff, CountOrPercent, DurationModel, Requeue};
 use crate::units::{Bytes, SimDuration};
+use crate::world::clusters::restarts::{Restarter, Restarts};
+use crate::world::quantity::DurationModel;
+use crate::world::spec::{Backoff, CountOrPercent, Requeue};
 
 // ---- clusters and links ----
 

@@ -1,15 +1,15 @@
 //! Everything that can happen in a world, and the queue that it goes through.
 //!
-//! What follows from an event is said where it is handled; the dispatch is [`super::World::handle`]. Events name pods,
+//! What follows from an event is said where it is handled; the dispatch is [`crate::world::World::handle`]. Events name pods,
 //! pulls and nodes by id, and whoever handles one looks whether it still means anything.
 
-use super::Report;
-use super::faults::FaultEvent;
-use super::ids::{ClusterId, NodeId, PodId, PullId};
-use super::registry::HostRole;
-use super::runtime::{Answer, Request};
 use crate::engine::EventQueue;
 use crate::units::SimTime;
+use crate::world::clusters::agent::Report;
+use crate::world::faults::FaultEvent;
+use crate::world::ids::{ClusterId, NodeId, PodId, PullId};
+use crate::world::nodes::runtime::request::{Request, Response};
+use crate::world::registry::HostRole;
 
 /// Everything that happens in a world.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -90,7 +90,7 @@ pub enum Event {
     RegistryWindow {
         /// Which registry: 0 is the first.
         registry: u32,
-        /// Its place in [`super::RegistrySpec::windows`].
+        /// Its place in [`crate::world::RegistrySpec::windows`].
         window: u32,
         /// False: it ends.
         begins: bool,
@@ -122,7 +122,7 @@ pub enum Event {
         /// From which host.
         host: HostRole,
         /// What it is.
-        answer: Answer,
+        answer: Response,
     },
     /// A request that was refused is sent again.
     RequestAgain {
@@ -156,7 +156,7 @@ pub enum Event {
         /// To which request.
         request: Request,
         /// What it is.
-        answer: Answer,
+        answer: Response,
     },
     /// The last piece of a layer has come over from a swarm.
     LayerSettles {

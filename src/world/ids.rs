@@ -1,5 +1,12 @@
 //! Dense ids of the things in a world: each indexes into a `Vec`.
 
+use crate::rollout::Revision;
+
+/// The revision that runs before the rollout, if any does.
+pub const OLD: Revision = Revision(1);
+/// The revision that is rolled out.
+pub const NEW: Revision = Revision(2);
+
 macro_rules! dense_id {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
@@ -26,7 +33,7 @@ macro_rules! dense_id {
 }
 
 dense_id! {
-    /// A cluster, in the order of [`super::WorldSpec::clusters`].
+    /// A cluster, in the order of [`crate::world::WorldSpec::clusters`].
     ClusterId
 }
 dense_id! {

@@ -4,10 +4,11 @@
 //! way stands still and goes on when the cluster is back, unless the container runtime gives up before. Clusters run on
 //! meanwhile; what agents hear and say is not decided here. In a brownout the downlink carries less (`faults::cut`).
 
-use super::ids::ClusterId;
-use super::{Queue, World};
 use crate::flow::LinkId;
 use crate::units::{BytesPerSec, Share};
+use crate::world::World;
+use crate::world::event::Queue;
+use crate::world::ids::ClusterId;
 
 impl World<'_> {
     /// Leaves a share of a cluster's downlink, until it is told another; [`Share::ALL`] is as specified. While the
@@ -18,7 +19,7 @@ impl World<'_> {
     }
 
     /// Lets a cluster's downlink carry what it can now.
-    pub(super) fn set_downlink(&mut self, id: ClusterId, queue: &mut Queue) {
+    pub(crate) fn set_downlink(&mut self, id: ClusterId, queue: &mut Queue) {
         let cluster = &self.clusters[id.index()];
         let share = cluster.cuts.downlink_share().min(cluster.downlink_share.get());
         let capacity = BytesPerSec::new(cluster.downlink.get() * share);
@@ -28,7 +29,7 @@ impl World<'_> {
     }
 
     /// Changes what a link can carry from now on: the only way that a capacity may come to zero or back.
-    pub(super) fn set_link(&mut self, link: LinkId, capacity: BytesPerSec, queue: &mut Queue) {
+    pub(crate) fn set_link(&mut self, link: LinkId, capacity: BytesPerSec, queue: &mut Queue) {
         let now = queue.now();
         self.meter.advance(now);
         let was_dead = self.network.capacity(link).get() <= 0.0;
@@ -38,7 +39,7 @@ impl World<'_> {
         self.dead_links -= usize::from(was_dead && !is_dead);
         self.flow_changed(queue);
         if was_dead != is_dead {
-            self.check_all_progress(queue);
+            self.check_all_stalls(queue);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The simulated truth: clusters, nodes, workloads, images, the registry and what goes wrong.
 //!
 //! One event enum, one dispatch line an event ([`World::handle`]). The driver of a world tells clusters what to run
-//! ([`World::tell`]) and learns what their agents report ([`World::take_reports`]), both as late as it would be in
+//! ([`World::instruct`]) and learns what their agents report ([`World::take_reports`]), both as late as it would be in
 //! reality; nothing here knows which product decides.
 //!
 //! | file | models |
@@ -15,10 +15,10 @@
 //! | `progress` | the progress deadline of a Deployment |
 //! | `pull`, `unpack`, `node`, `disk`, `catalog` | an image pull, layer by layer |
 //! | `runtime` | its requests, what the runtime does when one is refused, and pulls that stand still |
-//! | `registry`, `gates` | the registry's hosts, limits and outages; token bucket and back-off |
+//! | `registry`, `token_bucket`, `backoff` | the registry's hosts, limits and outages; token bucket and back-off |
 //! | `distribution` | how images are distributed: caches, peers, swarms, mirrors, pre-pulls, lazy pulls |
 //! | `route`, `links` | who answers and who sends; links that change |
-//! | `luck` | what is drawn for a cluster before the run |
+//! | `cluster_draws` | what is drawn for a cluster before the run |
 //! | `quantity` | quantities that are fixed or drawn |
 //! | `faults` | what goes wrong |
 //! | `meter` | exact peaks, totals and the time series |
@@ -28,73 +28,60 @@
 //! Bandwidth is shared by [`crate::flow`]: registry egress, then region, cluster downlink and node, with a cap per
 //! connection. Left out here, and said in each file: what this model does not follow.
 
-mod agent;
+mod backoff;
 pub mod calibration;
-mod catalog;
-mod cluster;
-mod disk;
+mod clusters;
 mod distribution;
 mod event;
 mod faults;
-mod gates;
 mod ids;
 mod links;
-mod luck;
 mod meter;
-mod node;
-mod pod;
-mod progress;
-mod pull;
+mod nodes;
 mod quantity;
 mod registry;
-mod restarts;
-mod rolling;
 mod route;
-mod runtime;
 mod spec;
 #[cfg(test)]
 pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
+mod token_bucket;
 mod totals;
-mod unpack;
-mod workload;
 
 use std::collections::HashMap;
 
-pub use agent::Report;
-pub use cluster::ClusterFacts;
-pub use distribution::{
-    CachePlace, CacheSpec, Coalesce, DistributionSpec, LazySpec, MirrorSpec, PiecesSpec, PrePullSpec, SpegelSpec, Way,
-};
+pub use clusters::agent::Report;
+pub use clusters::cluster::ClusterFacts;
+pub use clusters::restarts::{Restarter, Restarts};
+pub use distribution::spec::*;
 pub use event::{DriverEvent, Event, Queue};
 pub use faults::FaultEvent;
-pub use ids::{ClusterId, NodeId, PodId, PullId};
+pub use faults::spec::*;
+pub use ids::{ClusterId, NEW, NodeId, OLD, PodId, PullId};
 pub use meter::{Bin, ClusterPhase, Gauge, Meter};
-pub use pull::{PullError, PullFacts};
+pub use nodes::pull::{PullError, PullFacts};
+pub use nodes::runtime::request::{Request, Response};
+pub use nodes::runtime::spec::*;
+pub use quantity::*;
 pub use registry::HostRole;
 pub use registry::presets::RegistryPreset;
-pub use restarts::{Restarter, Restarts};
-pub use runtime::{Answer, Request};
+pub use registry::spec::*;
 pub use spec::*;
 pub use totals::Totals;
 
 use crate::engine::{EventId, Streams};
 use crate::flow::{LinkId, Network, TransferId};
-use crate::rollout::Revision;
 use crate::units::{Bytes, BytesPerSec, SimDuration, SimTime};
-use catalog::{Catalog, ImageRef};
-use cluster::Cluster;
-use distribution::{Delivery, Fill, Links, PrePull};
-use node::Node;
-use pod::Pod;
-use pull::{Cargo, Pull};
+use clusters::cluster::ClusterState;
+use clusters::pod::Pod;
+use distribution::DistributionMethod;
+use distribution::delivery::{Fill, Links};
+use distribution::pre_pull::PrePull;
+use nodes::catalog::{Catalog, ImageRef};
+use nodes::node::NodeState;
+use nodes::pull::{Payload, Pull};
 use registry::Registry;
-
-/// The revision that runs before the rollout, if any does.
-pub const OLD: Revision = Revision(1);
-/// The revision that is rolled out.
-pub const NEW: Revision = Revision(2);
 
 /// One world, running.
 #[derive(Debug)]
@@ -103,8 +90,8 @@ pub struct World<'s> {
     restarts: Restarts,
     streams: Streams,
     catalog: Catalog,
-    clusters: Vec<Cluster>,
-    nodes: Vec<Node>,
+    clusters: Vec<ClusterState>,
+    nodes: Vec<NodeState>,
     pods: Vec<Pod>,
     pulls: Vec<Pull>,
     registries: Vec<Registry>,
@@ -113,7 +100,7 @@ pub struct World<'s> {
     egress: Vec<LinkId>,
     regions: Vec<LinkId>,
     /// `None`: every node pulls from the registry, and nobody else has a say.
-    distribution: Option<Box<dyn Delivery>>,
+    distribution: Option<Box<dyn DistributionMethod>>,
     /// What caches and seeds fetch and have fetched.
     fills: Vec<Fill>,
     /// By blob: a download from the registry has completed.
@@ -121,14 +108,14 @@ pub struct World<'s> {
     pre_pull: Option<PrePull>,
     /// Links without any capacity now.
     dead_links: usize,
-    cargo: HashMap<TransferId, (Cargo, Bytes)>,
+    payload: HashMap<TransferId, (Payload, Bytes)>,
     ended_transfers: Vec<TransferId>,
     flow_event: Option<EventId>,
     meter: Meter,
     totals: Totals,
     reports: Vec<Report>,
     /// Pending events that can change nothing any more.
-    hopeless_events: usize,
+    inert_events: usize,
     watches_progress: bool,
     /// Pending events of failures that go on for ever.
     fault_events: usize,
@@ -166,13 +153,13 @@ impl<'s> World<'s> {
             warm,
             pre_pull: None,
             dead_links: 0,
-            cargo: HashMap::new(),
+            payload: HashMap::new(),
             ended_transfers: Vec::new(),
             flow_event: None,
             meter: Meter::new(spec.clusters.len() as u64),
             totals: Totals::default(),
             reports: Vec::new(),
-            hopeless_events: 0,
+            inert_events: 0,
             watches_progress: false,
             fault_events: 0,
             regional_turns: Vec::new(),
@@ -196,7 +183,7 @@ impl<'s> World<'s> {
         match event {
             Event::Driver(_) => {}
             Event::Fault(event) => self.fault(event, queue),
-            Event::ClusterReturns { cluster } => self.mend(cluster, CutKind::All, queue),
+            Event::ClusterReturns { cluster } => self.repair(cluster, CutKind::All, queue),
             Event::AgentHears { cluster } => self.agent_hears(cluster, queue),
             Event::Applied { cluster } => self.applied(cluster, queue),
             Event::ReadinessDue { cluster } => self.readiness_due(cluster, queue),
@@ -217,15 +204,15 @@ impl<'s> World<'s> {
             Event::Answered { pull, request, host, answer } => self.answered(pull, request, host, answer, queue),
             Event::RequestAgain { pull, request } => self.request_again(pull, request, queue),
             Event::DialAgain { pull, request, host, since } => self.dial_again(pull, request, host, since, queue),
-            Event::GoesUpstream { pull, request } => self.goes_upstream(pull, request, queue),
+            Event::GoesUpstream { pull, request } => self.send_upstream(pull, request, queue),
             Event::NearAnswers { pull, request, answer } => self.near_answers(pull, request, answer, queue),
-            Event::LayerSettles { pull, layer } => self.settled(pull, layer, queue),
+            Event::LayerSettles { pull, layer } => self.layer_settled(pull, layer, queue),
             Event::ReadsBegin { node, image } => self.reads_begin(node, ImageRef(image), queue),
             Event::PrePullGroup => self.pre_pull_group(queue),
             // The driver's business.
             Event::Released => {}
             Event::RampedUp { pull, request } => self.ramped_up(pull, request, queue),
-            Event::NoProgress { pull } => self.no_progress(pull, queue),
+            Event::NoProgress { pull } => self.cancel_stalled(pull, queue),
             Event::TransfersEnd => self.transfers_end(queue),
             Event::LayerWrites { pull, layer } => self.layer_writes(pull, layer, queue),
             Event::DiskChanges { node } => self.disk_changes(node, queue),
@@ -236,11 +223,11 @@ impl<'s> World<'s> {
     }
 
     /// Starts a transfer from the registry to a node.
-    fn start_transfer(&mut self, pull: PullId, size: Bytes, cargo: Cargo, queue: &mut Queue) -> TransferId {
-        let blob = self.blob_of(cargo);
+    fn start_transfer(&mut self, pull: PullId, size: Bytes, payload: Payload, queue: &mut Queue) -> TransferId {
+        let blob = self.blob_of(payload);
         let (from, cap) = (self.registry_of(pull), self.connection_cap(pull, blob));
         let id = self.start_from_registry(from, self.pulls[pull.index()].node, size, cap, queue.now());
-        self.cargo.insert(id, (cargo, size));
+        self.payload.insert(id, (payload, size));
         self.registries[from].transfer_begins();
         self.meter.download_begins();
         self.flow_changed(queue);
@@ -265,16 +252,16 @@ impl<'s> World<'s> {
 
     /// Ends a transfer early; the caller says [`World::flow_changed`] when it is done.
     fn cancel_transfer(&mut self, id: TransferId, now: SimTime) -> Bytes {
-        let (cargo, size) = self.cargo.remove(&id).expect("a transfer that is cancelled is in flight");
+        let (payload, size) = self.payload.remove(&id).expect("a transfer that is cancelled is in flight");
         // It may have ended at this very instant, with its turn to be told still to come.
         let part = if self.ended_transfers.contains(&id) { size } else { self.network.cancel(now, id) };
-        self.count_transfer(cargo, part);
+        self.count_transfer(payload, part);
         part
     }
 
-    fn count_transfer(&mut self, cargo: Cargo, bytes: Bytes) {
-        self.count_sent(cargo, bytes);
-        let Some(node) = self.receiver(cargo) else { return };
+    fn count_transfer(&mut self, payload: Payload, bytes: Bytes) {
+        self.count_sent(payload, bytes);
+        let Some(node) = self.receiver(payload) else { return };
         self.meter.download_ends();
         let cluster = self.nodes[node.index()].cluster;
         self.clusters[cluster.index()].facts.received += bytes;
@@ -285,10 +272,10 @@ impl<'s> World<'s> {
         self.network.advance(queue.now(), &mut self.ended_transfers);
         for at in 0..self.ended_transfers.len() {
             // An earlier one of the same instant may have failed its pull, and with it this transfer.
-            let Some((cargo, size)) = self.cargo.remove(&self.ended_transfers[at]) else { continue };
-            self.count_transfer(cargo, size);
-            self.note_warm(cargo);
-            self.arrived(cargo, size, queue);
+            let Some((payload, size)) = self.payload.remove(&self.ended_transfers[at]) else { continue };
+            self.count_transfer(payload, size);
+            self.note_warm(payload);
+            self.arrived(payload, size, queue);
         }
         self.ended_transfers.clear();
         self.flow_changed(queue);
@@ -296,7 +283,7 @@ impl<'s> World<'s> {
 
     /// Rates have changed: note the new egress and when the next transfer ends.
     fn flow_changed(&mut self, queue: &mut Queue) {
-        self.let_in(queue);
+        self.admit_waiting(queue);
         self.follow_load(queue.now());
         let mut rate = 0.0;
         let mut is_busy = false;
@@ -334,7 +321,7 @@ impl<'s> World<'s> {
     pub fn is_at_rest(&self, queue: &Queue, idle: usize) -> bool {
         let ahead = || self.registries.iter().map(Registry::windows_ahead).sum::<usize>();
         let windows = if self.meter.pulls.value() == 0 { ahead() } else { 0 };
-        queue.len() == self.hopeless_events + self.fault_events + idle + windows && !self.a_repair_matters()
+        queue.len() == self.inert_events + self.fault_events + idle + windows && !self.awaits_repair()
     }
 
     /// Whether the cluster can be reached.

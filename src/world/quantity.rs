@@ -154,7 +154,7 @@ impl<T: Quantity> Distribution<T> {
     }
 
     /// The draw number `nth` of `entity` for `purpose`.
-    pub(super) fn draw(&self, streams: &Streams, entity: EntityKey, purpose: &'static str, nth: u64) -> T {
+    pub(crate) fn draw(&self, streams: &Streams, entity: EntityKey, purpose: &'static str, nth: u64) -> T {
         match *self {
             // Opening a stream costs more than all else a constant needs.
             Self::Constant(value) => value,

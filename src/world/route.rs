@@ -14,45 +14,45 @@
 //! acknowledgements). A blob that is smaller than that ends within its last round. r is what the connection, the
 //! node's card and the cluster's downlink allow; a rate that others keep lower is reached sooner, which is left out.
 
-use super::World;
-use super::ids::{ClusterId, NodeId, PullId};
-use super::registry::HostRole;
-use super::runtime::Request;
-use super::spec::{RegistrySpec, TcpSpec};
 use crate::flow::LinkId;
 use crate::units::{Bytes, BytesPerSec, Share, SimDuration};
+use crate::world::World;
+use crate::world::ids::{ClusterId, NodeId, PullId};
+use crate::world::nodes::runtime::request::Request;
+use crate::world::registry::HostRole;
+use crate::world::registry::spec::{RegistrySpec, TcpSpec};
 
 /// sqrt(3/2), the constant of Mathis et al. for periodic loss and an acknowledgement of every segment.
 const MATHIS: f64 = 1.22;
 
 impl World<'_> {
     /// The host that a request goes to first.
-    pub(super) fn first_host(&self, request: Request) -> HostRole {
+    pub(crate) fn first_host(&self, request: Request) -> HostRole {
         if request == Request::Token { HostRole::Token } else { HostRole::Api }
     }
 
     /// Which registry a pull's image comes from.
-    pub(super) fn registry_of(&self, pull: PullId) -> usize {
+    pub(crate) fn registry_of(&self, pull: PullId) -> usize {
         self.spec.images[self.pulls[pull.index()].image.index()].registry
     }
 
     /// The host of a registry that sends blobs.
-    pub(super) fn sender(&self, registry: usize) -> HostRole {
+    pub(crate) fn sender(&self, registry: usize) -> HostRole {
         if self.spec.registry_at(registry).redirect { HostRole::Blobs } else { HostRole::Api }
     }
 
     /// Whether a host that says yes to a request begins to send a blob with it.
-    pub(super) fn sends_bytes(&self, pull: PullId, request: Request, host: HostRole) -> bool {
+    pub(crate) fn sends_bytes(&self, pull: PullId, request: Request, host: HostRole) -> bool {
         matches!(request, Request::Config | Request::Layer(_)) && host == self.sender(self.registry_of(pull))
     }
 
     /// Whether requests of a pull are answered at all now.
-    pub(super) fn is_reachable(&self, pull: PullId) -> bool {
+    pub(crate) fn is_reachable(&self, pull: PullId) -> bool {
         !self.registries[self.registry_of(pull)].is_down() && self.clusters[self.cluster_of(pull)].cuts.has_network()
     }
 
     /// The links from a registry to a node.
-    pub(super) fn links_to(&self, registry: usize, node: NodeId) -> Vec<LinkId> {
+    pub(crate) fn links_to(&self, registry: usize, node: NodeId) -> Vec<LinkId> {
         let node = &self.nodes[node.index()];
         let mut links = self.links_into(registry, node.cluster);
         links.push(node.link);
@@ -60,19 +60,19 @@ impl World<'_> {
     }
 
     /// The links from a registry into a cluster.
-    pub(super) fn links_into(&self, registry: usize, cluster: ClusterId) -> Vec<LinkId> {
+    pub(crate) fn links_into(&self, registry: usize, cluster: ClusterId) -> Vec<LinkId> {
         let region = self.spec.clusters[cluster.index()].region.map(|region| self.regions[region]);
         let downlink = self.clusters[cluster.index()].link;
         [Some(self.egress[registry]), region, Some(downlink)].into_iter().flatten().collect()
     }
 
-    pub(super) fn rtt(&self, pull: PullId) -> SimDuration {
+    pub(crate) fn rtt(&self, pull: PullId) -> SimDuration {
         self.clusters[self.cluster_of(pull)].rtt
     }
 
     /// What one connection of a pull can carry at most; of a layer's blob, it depends on whether the content delivery
     /// network has it.
-    pub(super) fn connection_cap(&self, pull: PullId, blob: Option<u16>) -> Option<BytesPerSec> {
+    pub(crate) fn connection_cap(&self, pull: PullId, blob: Option<u16>) -> Option<BytesPerSec> {
         let from = self.registry_of(pull);
         let path = self.clusters[self.cluster_of(pull)].connection_caps[from];
         let cdn = self.spec.registry_at(from).cdn.zip(blob).map(|(cdn, blob)| cdn.rate(self.warm[usize::from(blob)]));
@@ -80,7 +80,7 @@ impl World<'_> {
     }
 
     /// By how much slow start delays a transfer.
-    pub(super) fn ramp_up(&self, pull: PullId, size: Bytes) -> SimDuration {
+    pub(crate) fn ramp_up(&self, pull: PullId, size: Bytes) -> SimDuration {
         let tcp = self.spec.registry_at(self.registry_of(pull)).tcp;
         if tcp.initial_segments.is_none() {
             return SimDuration::ZERO;
@@ -98,7 +98,7 @@ impl World<'_> {
 }
 
 /// What one connection from the registry to a cluster can carry at most.
-pub(super) fn connection_cap(registry: &RegistrySpec, rtt: SimDuration, loss: Share) -> Option<BytesPerSec> {
+pub(crate) fn connection_cap(registry: &RegistrySpec, rtt: SimDuration, loss: Share) -> Option<BytesPerSec> {
     let rtt = rtt.as_secs_f64();
     let tcp = registry.tcp;
     let per_round_trip = |bytes: f64| (rtt > 0.0).then(|| BytesPerSec::new(bytes / rtt));
@@ -123,13 +123,13 @@ fn slow_start_delay(tcp: TcpSpec, rtt: SimDuration, rate: f64, size: Bytes) -> S
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::bare_world;
     use super::*;
+    use crate::world::testing::bare_world;
 
     #[test]
     fn a_connection_carries_the_least_of_cap_window_and_loss() {
         let mut world = bare_world(1);
-        let cap = |world: &super::super::WorldSpec| {
+        let cap = |world: &crate::world::WorldSpec| {
             let rtt = SimDuration::from_millis(80);
             connection_cap(&world.registry, rtt, world.clusters[0].loss).map(|cap| cap.get().round())
         };

@@ -1,17 +1,18 @@
 //! What a world is made of: plain, checked data that a scenario fills in and a run only reads.
 //!
-//! No field here is optional for want of a value: a scenario has filled in the defaults of [`super::calibration`].
+//! No field here is optional for want of a value: a scenario has filled in the defaults of [`crate::world::calibration`].
 
+use crate::world::faults::spec::FaultSpec;
+use crate::world::nodes::runtime::spec::RuntimeSpec;
+use crate::world::quantity::DurationModel;
+use crate::world::quantity::RateModel;
+use crate::world::quantity::SizeModel;
+use crate::world::registry::spec::RegistrySpec;
+use crate::world::registry::spec::RequestLimit;
 use std::collections::BTreeMap;
 
-use super::distribution::DistributionSpec;
-pub use super::faults::{
-    CutKind, DefectKind, FaultSpec, NodeLossSpec, OutageSpec, RegionalOutageSpec, RegionalTimes, SlowSpec,
-};
-pub use super::quantity::{Distribution, DurationModel, FactorModel, Quantity, RateModel, SizeModel};
-pub use super::registry::spec::*;
-pub use super::runtime::spec::*;
 use crate::units::{Bytes, BytesPerSec, Share, SimDuration};
+use crate::world::distribution::spec::DistributionSpec;
 
 /// The whole world of one run, before its luck is drawn.
 #[derive(Clone, Debug, PartialEq)]

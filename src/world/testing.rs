@@ -2,13 +2,22 @@
 
 use std::collections::BTreeMap;
 
-use super::{
-    AgentSpec, ClusterFacts, ClusterId, ClusterSpec, CountOrPercent, DistributionSpec, DriverEvent, DurationModel,
-    Event, FaultSpec, ImageSpec, LayerSpec, NEW, NodeSpec, PullOrder, PullPolicy, Queue, RegistrySpec, ReleaseKind,
-    Requeue, RuntimeSpec, Totals, Uncompressed, WorkloadKind, WorkloadSpec, World, WorldSpec, calibration,
-};
 use crate::engine::{self, EventQueue, Model};
 use crate::units::{Bytes, BytesPerSec, Share, SimDuration, SimTime};
+use crate::world::clusters::cluster::ClusterFacts;
+use crate::world::distribution::spec::DistributionSpec;
+use crate::world::event::{DriverEvent, Event, Queue};
+use crate::world::faults::spec::FaultSpec;
+use crate::world::ids::{ClusterId, NEW};
+use crate::world::nodes::runtime::spec::RuntimeSpec;
+use crate::world::quantity::DurationModel;
+use crate::world::registry::spec::RegistrySpec;
+use crate::world::spec::{
+    AgentSpec, ClusterSpec, CountOrPercent, ImageSpec, LayerSpec, NodeSpec, PullOrder, PullPolicy, ReleaseKind,
+    Requeue, Uncompressed, WorkloadKind, WorkloadSpec, WorldSpec,
+};
+use crate::world::totals::Totals;
+use crate::world::{World, calibration};
 
 /// A duration that does not vary.
 pub(crate) const fn fixed(span: SimDuration) -> DurationModel {
@@ -157,7 +166,7 @@ pub(crate) fn play_with(spec: &WorldSpec, seed: u64, horizon: SimDuration, deeds
     let deeds_alone: Vec<Deed> = deeds.iter().map(|&(_, deed)| deed).collect();
     let mut model = Alone { world, deeds: deeds_alone.into_iter() };
     for at in 0..spec.clusters.len() {
-        model.world.tell(ClusterId::at(at), NEW, &mut queue);
+        model.world.instruct(ClusterId::at(at), NEW, &mut queue);
     }
     for &(at, _) in deeds {
         queue.schedule(SimTime::ZERO + SimDuration::from_secs_f64(at), Event::Driver(DriverEvent::Due));

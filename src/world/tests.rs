@@ -1,11 +1,17 @@
 //! The world against hand algebra, published measurements and what must be true of any world.
 
-use super::testing::{Played, bare_world, fixed, layer, play};
-use super::{
-    CountOrPercent, DiskSpec, DurationModel, Event, LayerSpec, ProbeSpec, PullError, PullOrder, PullPolicy, RegionSpec,
-    ReleaseKind, Request, RequestLimit, Requeue, SlotScope, Uncompressed, WorkloadKind, WorldSpec,
-};
 use crate::units::{Bytes, BytesPerSec, PerSecond, Share, SimDuration};
+use crate::world::event::Event;
+use crate::world::nodes::pull::PullError;
+use crate::world::nodes::runtime::request::Request;
+use crate::world::nodes::runtime::spec::SlotScope;
+use crate::world::quantity::DurationModel;
+use crate::world::registry::spec::RequestLimit;
+use crate::world::spec::{
+    CountOrPercent, DiskSpec, LayerSpec, ProbeSpec, PullOrder, PullPolicy, RegionSpec, ReleaseKind, Requeue,
+    Uncompressed, WorkloadKind, WorldSpec,
+};
+use crate::world::testing::{Played, bare_world, fixed, layer, play};
 
 const DAY: SimDuration = SimDuration::from_hours(24);
 

@@ -3,11 +3,11 @@
 //! Bytes are neither made nor destroyed, and pulls are metered as long as they take (Little's law). Both hold exactly,
 //! in whole bytes and nanoseconds, whatever went wrong in the run.
 
-use super::World;
-use super::node::Node;
-use super::pull::{Pull, PullError, PullFacts};
 use crate::flow::TransferId;
 use crate::units::{Bytes, SimTime};
+use crate::world::World;
+use crate::world::nodes::node::NodeState;
+use crate::world::nodes::pull::{Pull, PullError, PullFacts};
 
 /// Totals over a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -46,16 +46,16 @@ impl World<'_> {
     /// Ends the run at `now`: what is in flight is counted as far as it came.
     pub fn finish(&mut self, now: SimTime) -> Totals {
         self.meter.advance(now);
-        let mut in_flight: Vec<TransferId> = self.cargo.keys().copied().collect();
+        let mut in_flight: Vec<TransferId> = self.payload.keys().copied().collect();
         in_flight.sort_unstable();
         for id in in_flight {
-            let to_node = self.receiver(self.cargo[&id].0).is_some();
+            let to_node = self.receiver(self.payload[&id].0).is_some();
             let part = self.cancel_transfer(id, now);
             // What is on its way to a cache would have been of use to others, and is in no node's books.
             self.totals.lost += if to_node { part } else { Bytes::ZERO };
         }
         self.totals.lost += self.pulls.iter().map(Pull::settling).sum();
-        self.totals.lost += self.nodes.iter().map(Node::unfinished).sum();
+        self.totals.lost += self.nodes.iter().map(NodeState::unfinished).sum();
         self.totals.sent = self.registries.iter().map(|registry| registry.sent).sum();
         self.totals.requests = self.registries.iter().map(|registry| registry.requests).sum();
         self.totals.responses_429 = self.registries.iter().map(|registry| registry.responses_429).sum();

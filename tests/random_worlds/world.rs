@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use fleetsim::engine::dist;
 use fleetsim::units::{Bytes, PerSecond, Share, SimDuration};
 use fleetsim::world::{
-    AgentSpec, CachePlace, CacheSpec, CdnSpec, ClusterSpec, Coalesce, CutKind, DefectKind, DiskSpec, DistributionSpec,
-    DurationModel, FactorModel, FaultSpec, ImageSpec, LazySpec, MirrorSpec, NamedRegistry, NodeLossSpec, NodeSpec,
-    OutageSpec, PiecesSpec, PrePullSpec, ProbeSpec, PullOrder, PullPolicy, RegionSpec, RegionalOutageSpec,
-    RegionalTimes, RegistrySpec, ReleaseKind, RequestLimit, Requeue, RetrySpec, RuntimeSpec, SlotScope, SlowSpec,
-    SpegelSpec, Way, WorkloadKind, WorkloadSpec, WorldSpec, calibration,
+    AgentSpec, CachePlace, CacheSpec, CdnSpec, ClusterSpec, Coalesce, CutKind, DefectKind, DiskSpec, DistributionKind,
+    DistributionSpec, DurationModel, FactorModel, FaultSpec, ImageSpec, LazySpec, MirrorSpec, NamedRegistry,
+    NodeLossSpec, NodeSpec, OutageSpec, PiecesSpec, PrePullSpec, ProbeSpec, PullOrder, PullPolicy, RegionSpec,
+    RegionalOutageSpec, RegionalTimes, RegistrySpec, ReleaseKind, RequestLimit, Requeue, RetrySpec, RuntimeSpec,
+    SlotScope, SlowSpec, SpegelSpec, WorkloadKind, WorkloadSpec, WorldSpec, calibration,
 };
 
 use crate::luck::Luck;
@@ -228,9 +228,9 @@ fn more_faults(luck: &mut Luck, world: &mut WorldSpec) {
 
 /// How images are distributed: half of the worlds pull from the registry alone.
 fn distribution(luck: &mut Luck, clusters: u32, regions: u32, images: u32) -> DistributionSpec {
-    let way = match luck.number(0, 7) {
-        0..=3 => Way::Direct,
-        4 | 5 => Way::Cache(CacheSpec {
+    let kind = match luck.number(0, 7) {
+        0..=3 => DistributionKind::Direct,
+        4 | 5 => DistributionKind::Cache(CacheSpec {
             per: if luck.chance(0.5) { CachePlace::Cluster } else { CachePlace::Region },
             egress: luck.rate(1e6, 1e9),
             per_connection: luck.chance(0.5).then(|| luck.rate(1e6, 1e8)),
@@ -239,12 +239,12 @@ fn distribution(luck: &mut Luck, clusters: u32, regions: u32, images: u32) -> Di
             ttl: SimDuration::from_secs(u64::from(luck.number(1, 1000))),
             upstream_connections: luck.chance(0.3).then(|| luck.number(1, 4)),
         }),
-        6 => Way::Spegel(SpegelSpec {
+        6 => DistributionKind::Spegel(SpegelSpec {
             lookup: SimDuration::from_millis(u64::from(luck.number(0, 5))),
             timeout: SimDuration::from_millis(u64::from(luck.number(0, 20))),
             per_connection: luck.chance(0.5).then(|| luck.rate(1e6, 1e8)),
         }),
-        _ => Way::Pieces(PiecesSpec {
+        _ => DistributionKind::Pieces(PiecesSpec {
             seeds: luck.number(1, 3),
             source_rate: luck.chance(0.5).then(|| luck.rate(1e6, 1e8)),
             seed_out: luck.rate(1e6, 1e9),
@@ -280,7 +280,7 @@ fn distribution(luck: &mut Luck, clusters: u32, regions: u32, images: u32) -> Di
             holds: (0..images as usize).filter(|_| luck.chance(0.7)).collect(),
         })
         .collect();
-    DistributionSpec { way, lazy, pre_pull, mirrors }
+    DistributionSpec { kind, lazy, pre_pull, mirrors }
 }
 
 fn other_registry(luck: &mut Luck) -> NamedRegistry {

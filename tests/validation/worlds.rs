@@ -126,7 +126,7 @@ struct Driven<'s> {
 impl Driven<'_> {
     fn tell_next(&mut self, queue: &mut Queue) {
         if self.told < self.clusters {
-            self.world.tell(ClusterId::at(self.told), NEW, queue);
+            self.world.instruct(ClusterId::at(self.told), NEW, queue);
             self.told += 1;
         }
     }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use fleetsim::units::Bytes;
-use fleetsim::world::{CachePlace, Coalesce, Way, WorldSpec};
+use fleetsim::world::{CachePlace, Coalesce, DistributionKind, WorldSpec};
 
 /// A few lines; none when every node pulls from the registry at the release.
 pub(super) fn text(world: &WorldSpec) -> String {
@@ -21,9 +21,9 @@ pub(super) fn text(world: &WorldSpec) -> String {
     let distribution = &world.distribution;
     let copy: Bytes = world.images.iter().flat_map(|image| &image.layers).map(|layer| layer.compressed.typical()).sum();
     let clusters = world.clusters.len() as u64;
-    match &distribution.way {
-        Way::Direct => {}
-        Way::Cache(cache) => {
+    match &distribution.kind {
+        DistributionKind::Direct => {}
+        DistributionKind::Cache(cache) => {
             let (places, of) = match cache.per {
                 CachePlace::Cluster => (clusters, "cluster"),
                 CachePlace::Region => (world.regions.len() as u64, "region"),
@@ -40,15 +40,15 @@ pub(super) fn text(world: &WorldSpec) -> String {
                                     images once; {while_cold}"
             );
         }
-        Way::Spegel(_) if !world.node.keep_blobs => {
+        DistributionKind::Spegel(_) if !world.node.keep_blobs => {
             text.push_str("distribution: Spegel, which can serve nothing: blobs are discarded after unpacking (`node.keepBlobs`)\n");
         }
-        Way::Spegel(_) => {
+        DistributionKind::Spegel(_) => {
             text.push_str(
                 "distribution: Spegel: nodes that pull while no node of their cluster is complete go to the registry, later ones to a peer\n",
             );
         }
-        Way::Pieces(pieces) => {
+        DistributionKind::Pieces(pieces) => {
             let once = Bytes::new(copy.get() * clusters);
             let _ = writeln!(
                 text,

@@ -11,8 +11,8 @@ use crate::document::path::Path;
 use crate::units::{Bytes, BytesPerSec};
 use crate::world::calibration as default;
 use crate::world::{
-    CachePlace, CacheSpec, CdnSpec, ClusterSpec, Coalesce, CountOrPercent, DistributionSpec, ImageSpec, LazySpec,
-    MirrorSpec, NodeSpec, PiecesSpec, PrePullSpec, RegionSpec, SpegelSpec, Way,
+    CachePlace, CacheSpec, CdnSpec, ClusterSpec, Coalesce, CountOrPercent, DistributionKind, DistributionSpec,
+    ImageSpec, LazySpec, MirrorSpec, NodeSpec, PiecesSpec, PrePullSpec, RegionSpec, SpegelSpec,
 };
 
 /// Numbers in which Dragonfly and Kraken differ.
@@ -51,15 +51,15 @@ impl Checker<'_> {
         match written {
             DistributionFile::Direct {} => {}
             DistributionFile::Cache(cache) => {
-                spec.way = Way::Cache(self.cache(&path.key("cache"), cache, clusters));
+                spec.kind = DistributionKind::Cache(self.cache(&path.key("cache"), cache, clusters));
             }
             DistributionFile::Spegel(spegel) => {
-                spec.way = Way::Spegel(self.spegel(&path.key("spegel"), spegel));
+                spec.kind = DistributionKind::Spegel(self.spegel(&path.key("spegel"), spegel));
             }
             DistributionFile::Dragonfly(pieces) => {
                 let nic = node.nic.typical();
                 let product = Product { out: nic, inlet: nic, connections: default::DRAGONFLY_PARENTS };
-                spec.way = Way::Pieces(self.pieces(&path.key("dragonfly"), pieces, &product));
+                spec.kind = DistributionKind::Pieces(self.pieces(&path.key("dragonfly"), pieces, &product));
             }
             DistributionFile::Kraken(pieces) => {
                 let product = Product {
@@ -67,7 +67,7 @@ impl Checker<'_> {
                     inlet: BytesPerSec::new(default::KRAKEN_IN_MB * 1e6),
                     connections: default::KRAKEN_CONNECTIONS,
                 };
-                spec.way = Way::Pieces(self.pieces(&path.key("kraken"), pieces, &product));
+                spec.kind = DistributionKind::Pieces(self.pieces(&path.key("kraken"), pieces, &product));
             }
             DistributionFile::Lazy(lazy) => {
                 let path = path.key("lazy");

@@ -4,9 +4,9 @@ use super::*;
 use crate::rollout::rancher_fleet::IntOrString;
 use crate::units::{Bytes, BytesPerSec, Share, SimDuration};
 use crate::world::{
-    Backoff, ConnectionLimit, CutKind, DefectKind, DiskSpec, DurationModel, Excess, FactorModel, OverLimit, PullOrder,
-    RateModel, RegionalTimes, RegistrySpec, ReleaseKind, RequestLimit, Requeue, Restarter, RetrySpec, RuntimeSpec,
-    SizeModel, SlotScope, Trouble, Uncompressed, Way, WorkloadKind, calibration,
+    Backoff, ConnectionLimit, CutKind, DefectKind, DiskSpec, DistributionKind, DurationModel, Excess, FactorModel,
+    OverLimit, PullOrder, RateModel, RegionalTimes, RegistrySpec, ReleaseKind, RequestLimit, Requeue, Restarter,
+    RetrySpec, RuntimeSpec, SizeModel, SlotScope, Trouble, Uncompressed, WorkloadKind, calibration,
 };
 
 #[test]
@@ -394,17 +394,17 @@ fn ways_of_distribution_are_chosen_by_key_and_can_be_swept() {
         .filter(|variant| variant.strategy == "bound")
         .map(|variant| variant.scenario.world.clone())
         .collect();
-    let named = |way: &Way| match way {
-        Way::Direct => "direct",
-        Way::Cache(_) => "cache",
-        Way::Spegel(_) => "spegel",
-        Way::Pieces(_) => "pieces",
+    let named = |way: &DistributionKind| match way {
+        DistributionKind::Direct => "direct",
+        DistributionKind::Cache(_) => "cache",
+        DistributionKind::Spegel(_) => "spegel",
+        DistributionKind::Pieces(_) => "pieces",
     };
-    let ways: Vec<&str> = worlds.iter().map(|world| named(&world.distribution.way)).collect();
+    let ways: Vec<&str> = worlds.iter().map(|world| named(&world.distribution.kind)).collect();
     assert_eq!(ways, ["direct", "cache", "spegel", "pieces", "pieces", "cache", "pieces"]);
     let lazy: Vec<bool> = worlds.iter().map(|world| world.distribution.lazy.is_some()).collect();
     assert_eq!(lazy, [false, false, false, false, false, true, true]);
-    let Way::Pieces(kraken) = &worlds[4].distribution.way else { panic!("kraken passes pieces on") };
+    let DistributionKind::Pieces(kraken) = &worlds[4].distribution.kind else { panic!("kraken passes pieces on") };
     assert_eq!((kraken.seeds, kraken.peer_in), (5, BytesPerSec::new(300e6)), "Kraken's own numbers");
     let pre_pull = worlds[6].distribution.pre_pull.expect("a pre-pull");
     assert_eq!(pre_pull.clusters, 100, "a tenth of 1 000");

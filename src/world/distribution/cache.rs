@@ -15,20 +15,23 @@
 //!
 //! Left out: the caches' own tokens, their disks and CPU, and what they held before the run.
 
-use super::shelf::{Found, Shelf};
-use super::{Ask, CachePlace, CacheSpec, Delivery, FillId, FirstLeg, Leg, PlaceId, Reply, Source, Waiter};
 use crate::flow::{LinkId, Network};
 use crate::units::{BytesPerSec, SimDuration, SimTime};
-use crate::world::catalog::ImageRef;
+use crate::world::distribution::cache_store::{CacheLookup, CacheStore};
+use crate::world::distribution::spec::{CachePlace, CacheSpec};
+use crate::world::distribution::{
+    BlobSource, DistributionMethod, FillId, FirstLeg, Leg, RouteQuery, Routing, StoreId, Waiter,
+};
 use crate::world::ids::{ClusterId, NodeId, PullId};
-use crate::world::runtime::Request;
+use crate::world::nodes::catalog::ImageRef;
+use crate::world::nodes::runtime::request::Request;
 
 /// One cache.
 #[derive(Debug)]
 struct Cache {
     link: LinkId,
     from: FirstLeg,
-    shelf: Shelf,
+    cache_store: CacheStore,
     /// By image: index and manifest, and config.
     manifests: Vec<bool>,
     configs: Vec<bool>,
@@ -40,7 +43,7 @@ pub(super) struct Caches {
     spec: CacheSpec,
     caches: Vec<Cache>,
     /// By cluster: its cache, if it has one.
-    of_cluster: Vec<Option<PlaceId>>,
+    of_cluster: Vec<Option<StoreId>>,
     /// By node: its cluster's downlink where that lies between cache and node, and its network card.
     last: Vec<Vec<LinkId>>,
 }
@@ -50,14 +53,14 @@ impl Caches {
     pub(super) fn new(
         spec: &CacheSpec,
         links: &[(LinkId, FirstLeg)],
-        of_cluster: Vec<Option<PlaceId>>,
+        of_cluster: Vec<Option<StoreId>>,
         last: Vec<Vec<LinkId>>,
         (blobs, images): (usize, usize),
     ) -> Self {
         let cache = |&(link, from): &(LinkId, FirstLeg)| Cache {
             link,
             from,
-            shelf: Shelf::new(blobs, spec.coalesce, spec.ttl, spec.upstream_connections),
+            cache_store: CacheStore::new(blobs, spec.coalesce, spec.ttl, spec.upstream_connections),
             manifests: vec![false; images],
             configs: vec![false; images],
         };
@@ -65,8 +68,8 @@ impl Caches {
     }
 
     /// Where the caches are, by cluster: as many places as there are clusters, or regions.
-    pub(super) fn places(per: CachePlace, regions: &[Option<usize>]) -> Vec<Option<PlaceId>> {
-        let place = |at: usize| PlaceId(u32::try_from(at).expect("fewer than 2^32 clusters"));
+    pub(super) fn places(per: CachePlace, regions: &[Option<usize>]) -> Vec<Option<StoreId>> {
+        let place = |at: usize| StoreId(u32::try_from(at).expect("fewer than 2^32 clusters"));
         match per {
             CachePlace::Cluster => (0..regions.len()).map(|at| Some(place(at))).collect(),
             CachePlace::Region => regions.iter().map(|region| region.map(place)).collect(),
@@ -74,33 +77,33 @@ impl Caches {
     }
 }
 
-impl Delivery for Caches {
-    fn ask(&mut self, ask: &Ask<'_>) -> (Reply, Source) {
+impl DistributionMethod for Caches {
+    fn ask(&mut self, ask: &RouteQuery<'_>) -> (Routing, BlobSource) {
         let Some(place) = self.of_cluster[ask.cluster.index()] else {
-            return (Reply::Upstream { detour: SimDuration::ZERO }, Source::Registry);
+            return (Routing::Upstream { detour: SimDuration::ZERO }, BlobSource::Registry);
         };
         let cache = &mut self.caches[place.index()];
         let rtt = self.spec.rtt;
         let image = usize::from(ask.image.0);
-        let near = (Reply::Near { after: rtt }, Source::Place(place, None));
-        let upstream = Reply::Upstream { detour: rtt };
+        let near = (Routing::Near { after: rtt }, BlobSource::Place(place, None));
+        let upstream = Routing::Upstream { detour: rtt };
         match ask.request {
             // Connecting to the cache; it asks for no token.
-            Request::Challenge => (Reply::Near { after: rtt * 2 }, Source::Registry),
-            Request::Token => (Reply::Near { after: SimDuration::ZERO }, Source::Registry),
-            Request::Resolve => (upstream, Source::Registry),
+            Request::Challenge => (Routing::Near { after: rtt * 2 }, BlobSource::Registry),
+            Request::Token => (Routing::Near { after: SimDuration::ZERO }, BlobSource::Registry),
+            Request::Resolve => (upstream, BlobSource::Registry),
             Request::Index | Request::Manifest if cache.manifests[image] => near,
             Request::Config if cache.configs[image] => near,
-            Request::Index | Request::Manifest => (upstream, Source::Registry),
-            Request::Config => (upstream, Source::Lead(place)),
+            Request::Index | Request::Manifest => (upstream, BlobSource::Registry),
+            Request::Config => (upstream, BlobSource::Lead(place)),
             Request::Layer(_) => {
                 let blob = ask.blob().expect("a layer is a blob");
-                match cache.shelf.ask(ask.now, blob, (ask.pull, ask.request)) {
-                    Found::Whole => near,
-                    Found::Running(fill) => (Reply::Near { after: rtt }, Source::Place(place, Some(fill))),
-                    Found::Lead => (upstream, Source::Lead(place)),
-                    Found::Waits => (Reply::Waits, Source::Place(place, None)),
-                    Found::Full => (Reply::Refused { after: rtt }, Source::Place(place, None)),
+                match cache.cache_store.ask(ask.now, blob, (ask.pull, ask.request)) {
+                    CacheLookup::Whole => near,
+                    CacheLookup::Running(fill) => (Routing::Near { after: rtt }, BlobSource::Place(place, Some(fill))),
+                    CacheLookup::Lead => (upstream, BlobSource::Lead(place)),
+                    CacheLookup::Waits => (Routing::Waits, BlobSource::Place(place, None)),
+                    CacheLookup::Full => (Routing::Refused { after: rtt }, BlobSource::Place(place, None)),
                 }
             }
         }
@@ -116,8 +119,8 @@ impl Delivery for Caches {
         }
     }
 
-    fn last_leg(&mut self, source: Source, node: NodeId, _blob: u16, _network: &mut Network) -> Leg {
-        let (Source::Place(place, _) | Source::Lead(place)) = source else {
+    fn last_leg(&mut self, source: BlobSource, node: NodeId, _blob: u16, _network: &mut Network) -> Leg {
+        let (BlobSource::Place(place, _) | BlobSource::Lead(place)) = source else {
             unreachable!("{source:?} is no cache");
         };
         let over = std::iter::once(self.caches[place.index()].link).chain(self.last[node.index()].iter().copied());
@@ -132,26 +135,27 @@ impl Delivery for Caches {
         network: &mut Network,
     ) -> Option<(Leg, SimDuration)> {
         let place = self.of_cluster[cluster.index()]?;
-        Some((self.last_leg(Source::Place(place, None), node, blob, network), self.spec.rtt))
+        Some((self.last_leg(BlobSource::Place(place, None), node, blob, network), self.spec.rtt))
     }
 
-    fn first_leg(&self, place: PlaceId) -> (FirstLeg, Option<BytesPerSec>) {
+    fn first_leg(&self, place: StoreId) -> (FirstLeg, Option<BytesPerSec>) {
         (self.caches[place.index()].from, None)
     }
 
-    fn fill_begins(&mut self, place: PlaceId, blob: u16, pull: PullId, fill: FillId) -> Vec<Waiter> {
-        self.caches[place.index()].shelf.fill_begins(blob, pull, fill)
+    fn fill_begins(&mut self, place: StoreId, blob: u16, pull: PullId, fill: FillId) -> Vec<Waiter> {
+        self.caches[place.index()].cache_store.fill_begins(blob, pull, fill)
     }
 
-    fn fill_ends(&mut self, place: PlaceId, blob: u16, fill: FillId, whole: Option<SimTime>) -> Vec<Waiter> {
-        self.caches[place.index()].shelf.fill_ends(blob, fill, whole)
+    fn fill_ends(&mut self, place: StoreId, blob: u16, fill: FillId, whole: Option<SimTime>) -> Vec<Waiter> {
+        self.caches[place.index()].cache_store.fill_ends(blob, fill, whole)
     }
 
     fn gives_up(&mut self, cluster: ClusterId, pull: PullId) -> Vec<Waiter> {
-        self.of_cluster[cluster.index()].map_or_else(Vec::new, |place| self.caches[place.index()].shelf.gives_up(pull))
+        self.of_cluster[cluster.index()]
+            .map_or_else(Vec::new, |place| self.caches[place.index()].cache_store.gives_up(pull))
     }
 
-    fn is_shared(&self, place: PlaceId) -> bool {
-        self.caches[place.index()].shelf.is_shared()
+    fn is_shared(&self, place: StoreId) -> bool {
+        self.caches[place.index()].cache_store.is_shared()
     }
 }

@@ -14,17 +14,19 @@
 //! bytes and CPU, and requests of reads at the registry's limits (they are many and small; a registry with a limit
 //! would feel them), and the time that the blob host takes for each.
 
-use super::{LazySpec, Leg};
 use crate::units::{Bytes, SimDuration};
-use crate::world::catalog::{ImageRef, Layer};
+use crate::world::World;
+use crate::world::distribution::Leg;
+use crate::world::distribution::spec::LazySpec;
+use crate::world::event::{Event, Queue};
 use crate::world::ids::{NodeId, PodId};
-use crate::world::node::Blob;
-use crate::world::pull::Cargo;
-use crate::world::{Event, Queue, World};
+use crate::world::nodes::catalog::{ImageRef, Layer};
+use crate::world::nodes::node::Blob;
+use crate::world::nodes::pull::Payload;
 
 /// How far the containers of an image have read on a node.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub(in crate::world) enum Reading {
+pub(crate) enum ReadProgress {
     #[default]
     NotYet,
     /// These pods wait for what is being read.
@@ -34,7 +36,7 @@ pub(in crate::world) enum Reading {
 
 /// Who sends what is read on demand.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(in crate::world) enum Sender {
+pub(crate) enum Sender {
     /// Its number.
     Registry(usize),
     Near,
@@ -59,26 +61,26 @@ impl LazySpec {
     }
 
     /// What comes before a layer is mounted.
-    pub(in crate::world) fn mount_size(&self, layer: &Layer) -> Bytes {
+    pub(crate) fn mount_size(&self, layer: &Layer) -> Bytes {
         self.parts(layer).mount
     }
 }
 
 impl World<'_> {
     /// A container is to start: its reads come first. False when there is nothing to read.
-    pub(in crate::world) fn read_on_demand(&mut self, pod: PodId, after: SimDuration, queue: &mut Queue) -> bool {
+    pub(crate) fn read_on_demand(&mut self, pod: PodId, after: SimDuration, queue: &mut Queue) -> bool {
         if self.spec.distribution.lazy.is_none() {
             return false;
         }
         let (node, image) = (self.pods[pod.index()].node, self.pods[pod.index()].image);
         match &mut self.nodes[node.index()].reading[usize::from(image.0)] {
-            Reading::Done => false,
-            Reading::Now(waiting) => {
+            ReadProgress::Done => false,
+            ReadProgress::Now(waiting) => {
                 waiting.push(pod);
                 true
             }
-            reading @ Reading::NotYet => {
-                *reading = Reading::Now(vec![pod]);
+            reading @ ReadProgress::NotYet => {
+                *reading = ReadProgress::Now(vec![pod]);
                 let (bytes, mounted) = self.to_read(node, image);
                 let round_trips = if mounted { self.round_trips(node, image, bytes) } else { SimDuration::ZERO };
                 queue.schedule_in(after + round_trips, Event::ReadsBegin { node, image: image.0 });
@@ -114,9 +116,9 @@ impl World<'_> {
     }
 
     /// The bytes of a container's reads begin to come.
-    pub(in crate::world) fn reads_begin(&mut self, node: NodeId, image: ImageRef, queue: &mut Queue) {
+    pub(crate) fn reads_begin(&mut self, node: NodeId, image: ImageRef, queue: &mut Queue) {
         let (bytes, _) = self.to_read(node, image);
-        self.start_lazy(node, image, bytes, None, |sender| Cargo::Reads(node, image, sender), queue);
+        self.start_lazy(node, image, bytes, None, |sender| Payload::Reads(node, image, sender), queue);
     }
 
     fn start_lazy(
@@ -125,7 +127,7 @@ impl World<'_> {
         image: ImageRef,
         size: Bytes,
         cap: Option<crate::units::BytesPerSec>,
-        cargo: impl Fn(Sender) -> Cargo,
+        payload: impl Fn(Sender) -> Payload,
         queue: &mut Queue,
     ) {
         let near = self.reads_from(node, image);
@@ -139,13 +141,13 @@ impl World<'_> {
                 (self.start_from_registry(from, node, size, cap, queue.now()), Sender::Registry(from))
             }
         };
-        self.cargo.insert(transfer, (cargo(sender), size));
+        self.payload.insert(transfer, (payload(sender), size));
         self.meter.download_begins();
         self.flow_changed(queue);
     }
 
     /// What an image's containers needed has been read: they run, and the rest comes in the background.
-    pub(in crate::world) fn reads_end(&mut self, node: NodeId, image: ImageRef, size: Bytes, queue: &mut Queue) {
+    pub(crate) fn reads_end(&mut self, node: NodeId, image: ImageRef, size: Bytes, queue: &mut Queue) {
         self.totals.received += size;
         let lazy = self.spec.distribution.lazy.clone().expect("only lazy pulls read on demand");
         let blobs = &self.nodes[node.index()].blobs;
@@ -154,12 +156,13 @@ impl World<'_> {
         let rest: Vec<(u16, Bytes)> = layers.map(|layer| (layer.blob, lazy.parts(layer).rest)).collect();
         if let Some(rate) = lazy.background {
             for (blob, size) in rest {
-                let cargo = |sender| Cargo::Background(node, blob, sender);
-                self.start_lazy(node, image, size, Some(rate), cargo, queue);
+                let payload = |sender| Payload::Background(node, blob, sender);
+                self.start_lazy(node, image, size, Some(rate), payload, queue);
             }
         }
-        let reading = std::mem::replace(&mut self.nodes[node.index()].reading[usize::from(image.0)], Reading::Done);
-        if let Reading::Now(pods) = reading {
+        let reading =
+            std::mem::replace(&mut self.nodes[node.index()].reading[usize::from(image.0)], ReadProgress::Done);
+        if let ReadProgress::Now(pods) = reading {
             for pod in pods {
                 self.container_started(pod, queue);
             }
@@ -167,7 +170,7 @@ impl World<'_> {
     }
 
     /// The rest of a layer has come.
-    pub(in crate::world) fn background_ends(&mut self, node: NodeId, blob: u16, size: Bytes) {
+    pub(crate) fn background_ends(&mut self, node: NodeId, blob: u16, size: Bytes) {
         self.totals.received += size;
         let whole = if self.spec.node.keep_blobs { Blob::Whole } else { Blob::Discarded };
         self.nodes[node.index()].blobs[usize::from(blob)] = whole;

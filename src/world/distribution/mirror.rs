@@ -6,12 +6,15 @@
 //!
 //! Left out: how images get into a mirror, tokens of a mirror, and mirrors that lag behind.
 
-use super::{Ask, Delivery, FillId, FirstLeg, Leg, Member, MirrorSpec, PlaceId, Reply, Source, Waiter};
 use crate::flow::{LinkId, Network};
 use crate::units::{BytesPerSec, SimDuration, SimTime};
-use crate::world::catalog::ImageRef;
+use crate::world::distribution::spec::MirrorSpec;
+use crate::world::distribution::{
+    BlobSource, DistributionMethod, FillId, FirstLeg, Leg, MemberChange, RouteQuery, Routing, StoreId, Waiter,
+};
 use crate::world::ids::{ClusterId, NodeId, PullId};
-use crate::world::runtime::Request;
+use crate::world::nodes::catalog::ImageRef;
+use crate::world::nodes::runtime::request::Request;
 
 /// One mirror, with its link.
 #[derive(Debug)]
@@ -31,7 +34,7 @@ pub(super) struct Mirrored {
     /// By cluster and by node: the links of the last leg.
     downlinks: Vec<LinkId>,
     nodes: Vec<(ClusterId, LinkId)>,
-    next: Box<dyn Delivery>,
+    next: Box<dyn DistributionMethod>,
 }
 
 impl Mirrored {
@@ -40,7 +43,7 @@ impl Mirrored {
         regions: &[Option<usize>],
         downlinks: Vec<LinkId>,
         nodes: Vec<(ClusterId, LinkId)>,
-        next: Box<dyn Delivery>,
+        next: Box<dyn DistributionMethod>,
         network: &mut Network,
     ) -> Self {
         let mirrors = specs.iter().map(|spec| Mirror {
@@ -58,8 +61,8 @@ impl Mirrored {
     }
 }
 
-impl Delivery for Mirrored {
-    fn ask(&mut self, ask: &Ask<'_>) -> (Reply, Source) {
+impl DistributionMethod for Mirrored {
+    fn ask(&mut self, ask: &RouteQuery<'_>) -> (Routing, BlobSource) {
         let mut spent = SimDuration::ZERO;
         for &at in &self.of_cluster[ask.cluster.index()] {
             let mirror = &self.mirrors[usize::from(at)];
@@ -67,8 +70,8 @@ impl Delivery for Mirrored {
             spent += mirror.rtt * if ask.request == Request::Challenge { 3 } else { 1 };
             if mirror.holds.contains(&ask.image.index()) {
                 return match ask.request {
-                    Request::Token => (Reply::Near { after: SimDuration::ZERO }, Source::Registry),
-                    _ => (Reply::Near { after: spent }, Source::Mirror(at)),
+                    Request::Token => (Routing::Near { after: SimDuration::ZERO }, BlobSource::Registry),
+                    _ => (Routing::Near { after: spent }, BlobSource::Mirror(at)),
                 };
             }
         }
@@ -76,10 +79,10 @@ impl Delivery for Mirrored {
             spent = SimDuration::ZERO;
         }
         match self.next.ask(ask) {
-            (Reply::Upstream { detour }, source) => (Reply::Upstream { detour: detour + spent }, source),
-            (Reply::Near { after }, source) => (Reply::Near { after: after + spent }, source),
-            (Reply::Refused { after }, source) => (Reply::Refused { after: after + spent }, source),
-            (Reply::Waits, source) => (Reply::Waits, source),
+            (Routing::Upstream { detour }, source) => (Routing::Upstream { detour: detour + spent }, source),
+            (Routing::Near { after }, source) => (Routing::Near { after: after + spent }, source),
+            (Routing::Refused { after }, source) => (Routing::Refused { after: after + spent }, source),
+            (Routing::Waits, source) => (Routing::Waits, source),
         }
     }
 
@@ -87,8 +90,8 @@ impl Delivery for Mirrored {
         self.next.answered(cluster, image, request);
     }
 
-    fn last_leg(&mut self, source: Source, node: NodeId, blob: u16, network: &mut Network) -> Leg {
-        let Source::Mirror(at) = source else { return self.next.last_leg(source, node, blob, network) };
+    fn last_leg(&mut self, source: BlobSource, node: NodeId, blob: u16, network: &mut Network) -> Leg {
+        let BlobSource::Mirror(at) = source else { return self.next.last_leg(source, node, blob, network) };
         let mirror = &self.mirrors[usize::from(at)];
         let (cluster, nic) = self.nodes[node.index()];
         Leg { over: vec![mirror.link, self.downlinks[cluster.index()], nic], cap: mirror.cap }
@@ -104,15 +107,15 @@ impl Delivery for Mirrored {
         self.next.reads(cluster, node, blob, network)
     }
 
-    fn first_leg(&self, place: PlaceId) -> (FirstLeg, Option<BytesPerSec>) {
+    fn first_leg(&self, place: StoreId) -> (FirstLeg, Option<BytesPerSec>) {
         self.next.first_leg(place)
     }
 
-    fn fill_begins(&mut self, place: PlaceId, blob: u16, pull: PullId, fill: FillId) -> Vec<Waiter> {
+    fn fill_begins(&mut self, place: StoreId, blob: u16, pull: PullId, fill: FillId) -> Vec<Waiter> {
         self.next.fill_begins(place, blob, pull, fill)
     }
 
-    fn fill_ends(&mut self, place: PlaceId, blob: u16, fill: FillId, whole: Option<SimTime>) -> Vec<Waiter> {
+    fn fill_ends(&mut self, place: StoreId, blob: u16, fill: FillId, whole: Option<SimTime>) -> Vec<Waiter> {
         self.next.fill_ends(place, blob, fill, whole)
     }
 
@@ -120,15 +123,15 @@ impl Delivery for Mirrored {
         self.next.gives_up(cluster, pull)
     }
 
-    fn member(&mut self, at: PlaceId, blob: u16, change: Member, now: SimTime, network: &mut Network) {
+    fn member(&mut self, at: StoreId, blob: u16, change: MemberChange, now: SimTime, network: &mut Network) {
         self.next.member(at, blob, change, now, network);
     }
 
-    fn settling(&self, place: PlaceId, blob: u16) -> SimDuration {
+    fn settling(&self, place: StoreId, blob: u16) -> SimDuration {
         self.next.settling(place, blob)
     }
 
-    fn is_shared(&self, place: PlaceId) -> bool {
+    fn is_shared(&self, place: StoreId) -> bool {
         self.next.is_shared(place)
     }
 }

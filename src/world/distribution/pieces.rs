@@ -17,10 +17,13 @@
 //! seed) bind only while more than 2 000 nodes a seed begin at the same moment, since each takes 4 and brings 200; its 200 downloads
 //! that may go back to the source are for peers without a parent, which a swarm without failures does not have.
 
-use super::shelf::{Found, Shelf};
-use super::{Ask, Coalesce, Delivery, FillId, FirstLeg, Leg, Member, PiecesSpec, PlaceId, Reply, Source, Waiter};
 use crate::flow::{LinkId, Network};
 use crate::units::{BytesPerSec, SimDuration, SimTime};
+use crate::world::distribution::cache_store::{CacheLookup, CacheStore};
+use crate::world::distribution::spec::{Coalesce, PiecesSpec};
+use crate::world::distribution::{
+    BlobSource, DistributionMethod, FillId, FirstLeg, Leg, MemberChange, RouteQuery, Routing, StoreId, Waiter,
+};
 use crate::world::ids::{ClusterId, NodeId, PullId};
 
 /// The peers around one blob in one cluster.
@@ -35,7 +38,7 @@ struct Swarm {
 #[derive(Debug)]
 pub(super) struct Pieces {
     spec: PiecesSpec,
-    shelves: Vec<Shelf>,
+    stores: Vec<CacheStore>,
     /// By cluster and blob.
     swarms: Vec<Vec<Option<Swarm>>>,
     /// By node: what it may receive from peers.
@@ -44,10 +47,10 @@ pub(super) struct Pieces {
 
 impl Pieces {
     pub(super) fn new(spec: &PiecesSpec, clusters: usize, blobs: usize, inlets: Vec<LinkId>) -> Self {
-        let shelf = || Shelf::new(blobs, Coalesce::Stream, SimDuration::MAX, None);
+        let cache_store = || CacheStore::new(blobs, Coalesce::Stream, SimDuration::MAX, None);
         Self {
             spec: spec.clone(),
-            shelves: (0..clusters).map(|_| shelf()).collect(),
+            stores: (0..clusters).map(|_| cache_store()).collect(),
             swarms: vec![vec![None; blobs]; clusters],
             inlets,
         }
@@ -60,7 +63,7 @@ impl Pieces {
         BytesPerSec::new(peer_out.get() * peers + seed_out.get() * f64::from(seeds))
     }
 
-    fn swarm(&mut self, place: PlaceId, blob: u16, network: &mut Network) -> LinkId {
+    fn swarm(&mut self, place: StoreId, blob: u16, network: &mut Network) -> LinkId {
         let upload = self.upload(0, 0);
         let swarm = &mut self.swarms[place.index()][usize::from(blob)];
         let new = || Swarm { link: network.add_link(None, upload), downloading: 0, complete: 0 };
@@ -68,24 +71,24 @@ impl Pieces {
     }
 }
 
-impl Delivery for Pieces {
-    fn ask(&mut self, ask: &Ask<'_>) -> (Reply, Source) {
+impl DistributionMethod for Pieces {
+    fn ask(&mut self, ask: &RouteQuery<'_>) -> (Routing, BlobSource) {
         let Some(blob) = ask.blob() else {
-            return (Reply::Upstream { detour: SimDuration::ZERO }, Source::Registry);
+            return (Routing::Upstream { detour: SimDuration::ZERO }, BlobSource::Registry);
         };
-        let place = PlaceId(ask.cluster.0);
+        let place = StoreId(ask.cluster.0);
         let announce = self.spec.announce;
-        match self.shelves[place.index()].ask(ask.now, blob, (ask.pull, ask.request)) {
-            Found::Whole => (Reply::Near { after: announce }, Source::Place(place, None)),
-            Found::Running(fill) => (Reply::Near { after: announce }, Source::Place(place, Some(fill))),
-            Found::Lead => (Reply::Upstream { detour: announce }, Source::Lead(place)),
-            Found::Waits => (Reply::Waits, Source::Place(place, None)),
-            Found::Full => unreachable!("a cluster's seeds have no limit of fetches"),
+        match self.stores[place.index()].ask(ask.now, blob, (ask.pull, ask.request)) {
+            CacheLookup::Whole => (Routing::Near { after: announce }, BlobSource::Place(place, None)),
+            CacheLookup::Running(fill) => (Routing::Near { after: announce }, BlobSource::Place(place, Some(fill))),
+            CacheLookup::Lead => (Routing::Upstream { detour: announce }, BlobSource::Lead(place)),
+            CacheLookup::Waits => (Routing::Waits, BlobSource::Place(place, None)),
+            CacheLookup::Full => unreachable!("a cluster's seeds have no limit of fetches"),
         }
     }
 
-    fn last_leg(&mut self, source: Source, node: NodeId, blob: u16, network: &mut Network) -> Leg {
-        let (Source::Place(place, _) | Source::Lead(place)) = source else {
+    fn last_leg(&mut self, source: BlobSource, node: NodeId, blob: u16, network: &mut Network) -> Leg {
+        let (BlobSource::Place(place, _) | BlobSource::Lead(place)) = source else {
             unreachable!("{source:?} is no swarm");
         };
         let swarm = self.swarm(place, blob, network);
@@ -100,45 +103,45 @@ impl Delivery for Pieces {
         blob: u16,
         network: &mut Network,
     ) -> Option<(Leg, SimDuration)> {
-        let place = PlaceId(cluster.0);
-        Some((self.last_leg(Source::Place(place, None), node, blob, network), SimDuration::ZERO))
+        let place = StoreId(cluster.0);
+        Some((self.last_leg(BlobSource::Place(place, None), node, blob, network), SimDuration::ZERO))
     }
 
-    fn first_leg(&self, place: PlaceId) -> (FirstLeg, Option<BytesPerSec>) {
+    fn first_leg(&self, place: StoreId) -> (FirstLeg, Option<BytesPerSec>) {
         // One copy has to leave the seeds, so it need not come in faster.
         let out = self.spec.seed_out.get() * f64::from(self.spec.seeds);
         let cap = self.spec.source_rate.map_or(out, |rate| rate.get().min(out));
         (FirstLeg::Cluster(ClusterId(place.0)), Some(BytesPerSec::new(cap)))
     }
 
-    fn fill_begins(&mut self, place: PlaceId, blob: u16, pull: PullId, fill: FillId) -> Vec<Waiter> {
-        self.shelves[place.index()].fill_begins(blob, pull, fill)
+    fn fill_begins(&mut self, place: StoreId, blob: u16, pull: PullId, fill: FillId) -> Vec<Waiter> {
+        self.stores[place.index()].fill_begins(blob, pull, fill)
     }
 
-    fn fill_ends(&mut self, place: PlaceId, blob: u16, fill: FillId, whole: Option<SimTime>) -> Vec<Waiter> {
-        self.shelves[place.index()].fill_ends(blob, fill, whole)
+    fn fill_ends(&mut self, place: StoreId, blob: u16, fill: FillId, whole: Option<SimTime>) -> Vec<Waiter> {
+        self.stores[place.index()].fill_ends(blob, fill, whole)
     }
 
     fn gives_up(&mut self, cluster: ClusterId, pull: PullId) -> Vec<Waiter> {
-        self.shelves[cluster.index()].gives_up(pull)
+        self.stores[cluster.index()].gives_up(pull)
     }
 
-    fn member(&mut self, at: PlaceId, blob: u16, change: Member, now: SimTime, network: &mut Network) {
+    fn member(&mut self, at: StoreId, blob: u16, change: MemberChange, now: SimTime, network: &mut Network) {
         self.swarm(at, blob, network);
         let swarm = self.swarms[at.index()][usize::from(blob)].as_mut().expect("it was made just now");
         match change {
-            Member::Joins => swarm.downloading += 1,
-            Member::Completes => {
+            MemberChange::Joins => swarm.downloading += 1,
+            MemberChange::Completes => {
                 swarm.downloading -= 1;
                 swarm.complete += 1;
             }
-            Member::Leaves => swarm.downloading -= 1,
+            MemberChange::Leaves => swarm.downloading -= 1,
         }
         let Swarm { link, downloading, complete } = *swarm;
         network.set_capacity(now, link, self.upload(downloading, complete));
     }
 
-    fn settling(&self, place: PlaceId, blob: u16) -> SimDuration {
+    fn settling(&self, place: StoreId, blob: u16) -> SimDuration {
         let swarm = self.swarms[place.index()][usize::from(blob)];
         let peers = swarm.map_or(1, |swarm| swarm.downloading + swarm.complete).max(1);
         let hops = f64::from(peers).ln() / f64::from(self.spec.connections).ln();
@@ -146,7 +149,7 @@ impl Delivery for Pieces {
         piece.mul_f64(hops)
     }
 
-    fn is_shared(&self, _place: PlaceId) -> bool {
+    fn is_shared(&self, _place: StoreId) -> bool {
         true
     }
 }

@@ -10,15 +10,16 @@
 //! Left out: image garbage collection between pre-pull and release, the pods that do it, and clusters that come back
 //! after their turn.
 
-use super::PrePullSpec;
 use crate::units::SimTime;
-use crate::world::catalog::Catalog;
+use crate::world::World;
+use crate::world::distribution::spec::PrePullSpec;
+use crate::world::event::{Event, Queue};
 use crate::world::ids::{ClusterId, NodeId};
-use crate::world::{Event, Queue, World};
+use crate::world::nodes::catalog::Catalog;
 
 /// A pre-pull in progress.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::world) struct PrePull {
+pub(crate) struct PrePull {
     spec: PrePullSpec,
     /// The first cluster whose turn has not come.
     next: usize,
@@ -28,7 +29,7 @@ pub(in crate::world) struct PrePull {
 }
 
 impl PrePull {
-    pub(in crate::world) fn begin(spec: PrePullSpec, queue: &mut Queue) -> Self {
+    pub(crate) fn begin(spec: PrePullSpec, queue: &mut Queue) -> Self {
         queue.schedule(SimTime::ZERO, Event::PrePullGroup);
         if let Some(after) = spec.release_after {
             queue.schedule(SimTime::ZERO + after, Event::Released);
@@ -45,7 +46,7 @@ impl World<'_> {
     }
 
     /// The next group of clusters begins.
-    pub(in crate::world) fn pre_pull_group(&mut self, queue: &mut Queue) {
+    pub(crate) fn pre_pull_group(&mut self, queue: &mut Queue) {
         let pre_pull = self.pre_pull.as_mut().expect("groups belong to a pre-pull");
         let first = pre_pull.next;
         let last = (first + pre_pull.spec.clusters as usize).min(self.clusters.len());
@@ -76,7 +77,7 @@ impl World<'_> {
     }
 
     /// A node has an image that it was to pre-pull, or has given it up.
-    pub(in crate::world) fn pre_pulled(&mut self, queue: &mut Queue) {
+    pub(crate) fn pre_pulled(&mut self, queue: &mut Queue) {
         self.pre_pull.as_mut().expect("only a pre-pull brings images without pods").open -= 1;
         self.release_if_due(queue);
     }

@@ -6,7 +6,7 @@ use crate::units::{Bytes, BytesPerSec, SimDuration};
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DistributionSpec {
     /// Who stands between registry and nodes.
-    pub way: Way,
+    pub kind: DistributionKind,
     /// Containers start before their image is there. `None`: only when all of it is.
     pub lazy: Option<LazySpec>,
     /// The new images are brought to the nodes before the release. `None`: they are not.
@@ -17,7 +17,7 @@ pub struct DistributionSpec {
 
 /// Who stands between registry and nodes.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub enum Way {
+pub enum DistributionKind {
     /// Nobody: every node pulls from the registry.
     #[default]
     Direct,
@@ -145,12 +145,4 @@ pub struct MirrorSpec {
     pub rtt: SimDuration,
     /// Indexes of the images of which it holds both revisions; it answers 404 for the others.
     pub holds: Vec<usize>,
-}
-
-impl DistributionSpec {
-    /// Whether what a node receives may come over links that no forest can express: from two sources, or from others.
-    #[must_use]
-    pub fn mixes_sources(&self) -> bool {
-        !self.mirrors.is_empty() || matches!(self.way, Way::Spegel(_) | Way::Pieces(_))
-    }
 }

@@ -11,13 +11,14 @@
 //! Left out: holders that fail (Spegel tries three), the spreading of announcements, pulls across clusters, and the
 //! token of a pull that began at peers and goes on at the registry (its time is counted, its two requests are not).
 
-use super::{Ask, Delivery, Leg, Reply, Source, SpegelSpec};
 use crate::engine::dist;
 use crate::flow::{LinkId, Network};
 use crate::units::SimDuration;
+use crate::world::distribution::spec::SpegelSpec;
+use crate::world::distribution::{BlobSource, DistributionMethod, Leg, RouteQuery, Routing};
 use crate::world::ids::NodeId;
-use crate::world::node::Blob;
-use crate::world::runtime::Request;
+use crate::world::nodes::node::Blob;
+use crate::world::nodes::runtime::request::Request;
 
 /// The Spegels of a fleet.
 #[derive(Debug)]
@@ -38,7 +39,7 @@ impl Spegel {
     }
 
     /// A node of the cluster, not the asking one, that holds what is asked for.
-    fn holder(&mut self, ask: &Ask<'_>) -> Option<NodeId> {
+    fn holder(&mut self, ask: &RouteQuery<'_>) -> Option<NodeId> {
         let image = usize::from(ask.image.0);
         let holds = |at: &usize| {
             let node = &ask.nodes[*at];
@@ -64,37 +65,37 @@ impl Spegel {
         }
         let nth = self.draws[me];
         self.draws[me] += 1;
-        let luck = dist::unit(&mut ask.streams.stream_nth(ask.nodes[me].key, "peer", nth));
-        Some(NodeId::at(holders[((luck * holders.len() as f64) as usize).min(holders.len() - 1)]))
+        let drawn = dist::unit(&mut ask.streams.stream_nth(ask.nodes[me].key, "peer", nth));
+        Some(NodeId::at(holders[((drawn * holders.len() as f64) as usize).min(holders.len() - 1)]))
     }
 }
 
-impl Delivery for Spegel {
-    fn ask(&mut self, ask: &Ask<'_>) -> (Reply, Source) {
+impl DistributionMethod for Spegel {
+    fn ask(&mut self, ask: &RouteQuery<'_>) -> (Routing, BlobSource) {
         let me = ask.node.index();
         match ask.request {
             // The runtime's first request is the tag's, which a peer may answer: then no token is needed.
             Request::Challenge => {
                 self.from_peers[me] = self.holder(ask).is_some();
                 if self.from_peers[me] {
-                    return (Reply::Near { after: SimDuration::ZERO }, Source::Registry);
+                    return (Routing::Near { after: SimDuration::ZERO }, BlobSource::Registry);
                 }
-                return (Reply::Upstream { detour: self.spec.timeout }, Source::Registry);
+                return (Routing::Upstream { detour: self.spec.timeout }, BlobSource::Registry);
             }
             Request::Token if self.from_peers[me] => {
-                return (Reply::Near { after: SimDuration::ZERO }, Source::Registry);
+                return (Routing::Near { after: SimDuration::ZERO }, BlobSource::Registry);
             }
-            Request::Token => return (Reply::Upstream { detour: SimDuration::ZERO }, Source::Registry),
+            Request::Token => return (Routing::Upstream { detour: SimDuration::ZERO }, BlobSource::Registry),
             _ => {}
         }
         match self.holder(ask) {
-            Some(peer) => (Reply::Near { after: self.spec.lookup }, Source::Peer(peer)),
-            None => (Reply::Upstream { detour: self.spec.timeout }, Source::Registry),
+            Some(peer) => (Routing::Near { after: self.spec.lookup }, BlobSource::Peer(peer)),
+            None => (Routing::Upstream { detour: self.spec.timeout }, BlobSource::Registry),
         }
     }
 
-    fn last_leg(&mut self, source: Source, node: NodeId, _blob: u16, _network: &mut Network) -> Leg {
-        let Source::Peer(peer) = source else { unreachable!("{source:?} is no peer") };
+    fn last_leg(&mut self, source: BlobSource, node: NodeId, _blob: u16, _network: &mut Network) -> Leg {
+        let BlobSource::Peer(peer) = source else { unreachable!("{source:?} is no peer") };
         let (_, out) = self.links[peer.index()];
         let (nic, _) = self.links[node.index()];
         Leg { over: vec![out, nic], cap: self.spec.per_connection }

@@ -1,13 +1,16 @@
 //! Ways of distribution against hand algebra, byte by byte.
 
-use super::super::testing::{Played, bare_world, fixed, layer, play};
-use super::super::{
-    CacheSpec, CdnSpec, Coalesce, CountOrPercent, DistributionSpec, Event, LazySpec, MirrorSpec, PiecesSpec,
-    RegionSpec, ReleaseKind, SpegelSpec, WorkloadKind, WorldSpec,
-};
-use super::super::{NamedRegistry, PullOrder, RegistrySpec, Uncompressed};
-use super::{CachePlace, Way};
 use crate::units::{Bytes, BytesPerSec, Share, SimDuration};
+use crate::world::distribution::spec::{CachePlace, DistributionKind};
+use crate::world::distribution::spec::{
+    CacheSpec, Coalesce, DistributionSpec, LazySpec, MirrorSpec, PiecesSpec, SpegelSpec,
+};
+use crate::world::event::Event;
+use crate::world::registry::spec::CdnSpec;
+use crate::world::registry::spec::RegistrySpec;
+use crate::world::spec::{CountOrPercent, RegionSpec, ReleaseKind, WorkloadKind, WorldSpec};
+use crate::world::spec::{NamedRegistry, PullOrder, Uncompressed};
+use crate::world::testing::{Played, bare_world, fixed, layer, play};
 
 const DAY: SimDuration = SimDuration::from_hours(24);
 fn fast() -> BytesPerSec {
@@ -60,8 +63,8 @@ fn update(nodes: u32, at_a_time: u32) -> WorldSpec {
     world
 }
 
-fn by(way: Way) -> DistributionSpec {
-    DistributionSpec { way, ..DistributionSpec::default() }
+fn by(kind: DistributionKind) -> DistributionSpec {
+    DistributionSpec { kind, ..DistributionSpec::default() }
 }
 
 fn cache(coalesce: Coalesce) -> CacheSpec {
@@ -87,14 +90,14 @@ fn a_cold_cache_multiplies_upstream_bytes_by_the_requests_within_one_download_ti
     let cases = [(Coalesce::None, 400, 4.0), (Coalesce::Wait, 100, 1.0), (Coalesce::Stream, 100, 1.0)];
     for (coalesce, upstream, time) in cases {
         let mut world = daemons(4);
-        world.distribution = by(Way::Cache(cache(coalesce)));
+        world.distribution = by(DistributionKind::Cache(cache(coalesce)));
         let played = play(&world, 1, DAY);
         assert_eq!(books(&played), [upstream, upstream, 400, 0], "{coalesce:?}");
         assert_near(ready(&played), time, "ready");
     }
     // One node after the other: only the first finds it cold.
     let mut world = update(4, 1);
-    world.distribution = by(Way::Cache(cache(Coalesce::None)));
+    world.distribution = by(DistributionKind::Cache(cache(Coalesce::None)));
     let played = play(&world, 1, DAY);
     assert_eq!(books(&played), [100, 100, 400, 0]);
     assert_near(ready(&played), 1.0, "the others take it from the cache in no time");
@@ -105,14 +108,14 @@ fn a_node_has_a_blob_when_both_legs_have_ended() {
     // The cache sends 100 MB/s: whoever shares or waits is bounded by 4 * 100 MB from there.
     for (coalesce, time) in [(Coalesce::Stream, 4.0), (Coalesce::Wait, 4.0), (Coalesce::None, 4.0)] {
         let mut world = daemons(4);
-        world.distribution = by(Way::Cache(CacheSpec { egress: mb(100.0), ..cache(coalesce) }));
+        world.distribution = by(DistributionKind::Cache(CacheSpec { egress: mb(100.0), ..cache(coalesce) }));
         // Wait: the first alone for 1 s, then 300 MB at 100 MB/s.
         assert_near(ready(&play(&world, 1, DAY)), time, "ready");
     }
     // A slow registry behind a fast cache: the first leg bounds.
     let mut world = daemons(1);
     world.registry.egress = mb(10.0);
-    world.distribution = by(Way::Cache(cache(Coalesce::Stream)));
+    world.distribution = by(DistributionKind::Cache(cache(Coalesce::Stream)));
     assert_near(ready(&play(&world, 1, DAY)), 10.0, "ready");
 }
 
@@ -123,7 +126,7 @@ fn a_regions_cache_spares_the_regions_link_and_not_the_downlinks() {
     world.clusters[0].region = Some(0);
     world.clusters[1].region = Some(0);
     world.clusters[1].downlink = mb(10.0).into();
-    world.distribution = by(Way::Cache(CacheSpec { per: CachePlace::Region, ..cache(Coalesce::Stream) }));
+    world.distribution = by(DistributionKind::Cache(CacheSpec { per: CachePlace::Region, ..cache(Coalesce::Stream) }));
     let played = play(&world, 1, DAY);
     // One copy over 20 MB/s in 5 s; the second cluster's own downlink takes 10 s; the third has no cache.
     let times = played.ready_s();
@@ -136,7 +139,8 @@ fn a_regions_cache_spares_the_regions_link_and_not_the_downlinks() {
 #[test]
 fn a_limit_of_upstream_connections_answers_429() {
     let mut world = daemons(4);
-    world.distribution = by(Way::Cache(CacheSpec { upstream_connections: Some(1), ..cache(Coalesce::None) }));
+    world.distribution =
+        by(DistributionKind::Cache(CacheSpec { upstream_connections: Some(1), ..cache(Coalesce::None) }));
     world.node.error_requeue = fixed(secs(10.0));
     let played = play(&world, 1, DAY);
     // Five requests of each of the other three come to nothing at once; in back-off the copy completes.
@@ -152,7 +156,7 @@ fn waiters_are_served_although_the_first_pull_fails() {
             let mut world = daemons(5);
             world.faults.pull_failure = Share::new(0.4);
             world.node.error_requeue = fixed(secs(10.0));
-            world.distribution = by(Way::Cache(cache(coalesce)));
+            world.distribution = by(DistributionKind::Cache(cache(coalesce)));
             let played = play(&world, seed, DAY);
             assert!(played.ready_s()[0].is_some(), "{coalesce:?}, seed {seed}");
         }
@@ -162,7 +166,7 @@ fn waiters_are_served_although_the_first_pull_fails() {
 #[test]
 fn a_tag_is_asked_of_the_registry_each_time_and_a_digest_once() {
     let mut world = update(4, 1);
-    world.distribution = by(Way::Cache(cache(Coalesce::Stream)));
+    world.distribution = by(DistributionKind::Cache(cache(Coalesce::Stream)));
     let played = play(&world, 1, DAY);
     // Four tags; index, manifest, config and one layer once.
     assert_eq!(played.totals.requests, 4 + 4);
@@ -171,11 +175,11 @@ fn a_tag_is_asked_of_the_registry_each_time_and_a_digest_once() {
 #[test]
 fn spegel_helps_the_second_wave_and_not_the_first() {
     let mut world = daemons(10);
-    world.distribution = by(Way::Spegel(spegel()));
+    world.distribution = by(DistributionKind::Spegel(spegel()));
     let at_once = play(&world, 1, DAY);
     assert_eq!(books(&at_once), [1000, 0, 0, 0], "nobody is complete while all pull");
     let mut world = update(10, 2);
-    world.distribution = by(Way::Spegel(spegel()));
+    world.distribution = by(DistributionKind::Spegel(spegel()));
     let rolling = play(&world, 1, DAY);
     assert_eq!(books(&rolling), [200, 0, 0, 800], "two from the registry, eight from peers");
     // 200 MB over the downlink, then peers with fast cards.
@@ -185,7 +189,7 @@ fn spegel_helps_the_second_wave_and_not_the_first() {
 #[test]
 fn blobs_that_are_discarded_after_unpacking_cannot_be_served() {
     let mut world = update(10, 2);
-    world.distribution = by(Way::Spegel(spegel()));
+    world.distribution = by(DistributionKind::Spegel(spegel()));
     world.node.keep_blobs = false;
     assert_eq!(books(&play(&world, 1, DAY)), [1000, 0, 0, 0]);
 }
@@ -194,7 +198,7 @@ fn blobs_that_are_discarded_after_unpacking_cannot_be_served() {
 fn peers_share_their_network_card_and_a_lookup_in_vain_costs_its_timeout() {
     let mut world = update(3, 1);
     world.node.nic = mb(50.0).into();
-    world.distribution = by(Way::Spegel(SpegelSpec { lookup: secs(0.1), timeout: secs(0.5), ..spegel() }));
+    world.distribution = by(DistributionKind::Spegel(SpegelSpec { lookup: secs(0.1), timeout: secs(0.5), ..spegel() }));
     let played = play(&world, 1, DAY);
     // First: 2 s at 50 MB/s, and tag, index, manifest, config and layer each looked for in vain: the challenge is the
     // tag's first request, so 6 * 0.5 s. Others: five lookups that find (the challenge finds it, and is not made), 2 s.
@@ -228,7 +232,7 @@ fn a_swarm_takes_one_copy_and_is_bounded_by_its_members_its_uploads_and_its_seed
     ];
     for (what, spec, time) in cases {
         let mut world = daemons(8);
-        world.distribution = by(Way::Pieces(spec));
+        world.distribution = by(DistributionKind::Pieces(spec));
         let played = play(&world, 1, DAY);
         assert_eq!(books(&played), [100, 100, 0, 800], "{what}");
         assert_near(ready(&played), time + last_piece, what);
@@ -313,7 +317,12 @@ fn lazy_pulling_loses_to_a_plain_pull_where_round_trips_are_long() {
 
 #[test]
 fn every_way_serves_an_update_of_shared_layers_too() {
-    let ways = [Way::Direct, Way::Cache(cache(Coalesce::Stream)), Way::Spegel(spegel()), Way::Pieces(pieces())];
+    let ways = [
+        DistributionKind::Direct,
+        DistributionKind::Cache(cache(Coalesce::Stream)),
+        DistributionKind::Spegel(spegel()),
+        DistributionKind::Pieces(pieces()),
+    ];
     for way in ways {
         let mut world = update(3, 1);
         world.images[0].previous = vec![layer("base", 50_000_000), layer("libs", 5)];

@@ -11,23 +11,11 @@
 //! Left out: requests, answers and slow starts that a brownout delays, the waits of TCP between its repetitions, and what
 //! a product shows of a cluster that it cannot reach.
 
-use super::super::ids::ClusterId;
-use super::super::{Queue, World};
 use crate::units::Share;
-
-/// What an outage cuts.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum CutKind {
-    /// All that goes into the cluster and out of it.
-    All,
-    /// The link to the management cluster; images still come.
-    Management,
-    /// A part of the downlink's capacity.
-    Brownout {
-        /// What is left of it.
-        downlink: Share,
-    },
-}
+use crate::world::World;
+use crate::world::event::Queue;
+use crate::world::faults::spec::CutKind;
+use crate::world::ids::ClusterId;
 
 impl CutKind {
     /// Whether the management cluster cannot reach the cluster meanwhile.
@@ -46,7 +34,7 @@ impl CutKind {
 
 /// What of a cluster is cut off, and by how many outages at once.
 #[derive(Debug, Default)]
-pub(in super::super) struct Cuts {
+pub(crate) struct Cuts {
     management: u32,
     network: u32,
     /// What each brownout in progress leaves of the downlink.
@@ -55,25 +43,25 @@ pub(in super::super) struct Cuts {
 
 impl Cuts {
     /// Whether the management cluster and the cluster reach each other.
-    pub(in super::super) const fn is_managed(&self) -> bool {
+    pub(crate) const fn is_managed(&self) -> bool {
         self.management == 0
     }
 
     /// Whether the cluster and its registry reach each other.
-    pub(in super::super) const fn has_network(&self) -> bool {
+    pub(crate) const fn has_network(&self) -> bool {
         self.network == 0
     }
 
     /// What is left of the downlink.
-    pub(in super::super) fn downlink_share(&self) -> f64 {
+    pub(crate) fn downlink_share(&self) -> f64 {
         let whole = if self.has_network() { 1.0 } else { 0.0 };
         self.brownouts.iter().map(|share| share.get()).fold(whole, f64::min)
     }
 }
 
 impl World<'_> {
-    /// Cuts a cluster off, until [`World::mend`] was called as often.
-    pub(in super::super) fn cut(&mut self, id: ClusterId, kind: CutKind, queue: &mut Queue) {
+    /// Cuts a cluster off, until [`World::repair`] was called as often.
+    pub(crate) fn cut(&mut self, id: ClusterId, kind: CutKind, queue: &mut Queue) {
         let cuts = &mut self.clusters[id.index()].cuts;
         cuts.management += u32::from(kind.is_offline());
         match kind {
@@ -86,7 +74,7 @@ impl World<'_> {
     }
 
     /// Ends one [`World::cut`] of the same kind.
-    pub(in super::super) fn mend(&mut self, id: ClusterId, kind: CutKind, queue: &mut Queue) {
+    pub(crate) fn repair(&mut self, id: ClusterId, kind: CutKind, queue: &mut Queue) {
         const CUT: &str = "what is restored was cut off";
         let cuts = &mut self.clusters[id.index()].cuts;
         cuts.management = cuts.management.checked_sub(u32::from(kind.is_offline())).expect(CUT);

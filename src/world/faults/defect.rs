@@ -7,33 +7,27 @@
 //!
 //! Left out: defects that need load, and liveness probes (they would turn the second kind into the first).
 
-use super::super::ids::PodId;
-use super::super::pod::Phase;
-use super::super::{Event, NEW, Queue, World};
-use super::FaultEvent;
-
-/// What a defective container does.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum DefectKind {
-    /// Its process ends.
-    Crashes,
-    /// It runs, and does not answer its readiness probe.
-    Unready,
-}
+use crate::world::World;
+use crate::world::clusters::pod::PodPhase;
+use crate::world::event::{Event, Queue};
+use crate::world::faults::FaultEvent;
+use crate::world::faults::spec::DefectKind;
+use crate::world::ids::NEW;
+use crate::world::ids::PodId;
 
 impl World<'_> {
-    pub(in super::super) fn is_defective(&self, pod: PodId) -> bool {
+    pub(crate) fn is_defective(&self, pod: PodId) -> bool {
         let pod = &self.pods[pod.index()];
-        pod.revision == NEW && self.clusters[pod.cluster.index()].lot.defective
+        pod.revision == NEW && self.clusters[pod.cluster.index()].draws.defective
     }
 
     /// Whether a defective container works for a time.
-    pub(in super::super) const fn is_defect_latent(&self) -> bool {
+    pub(crate) const fn is_defect_latent(&self) -> bool {
         self.spec.faults.detected_after.is_some()
     }
 
     /// A defective container has started: when does it show?
-    pub(in super::super) fn schedule_defect(&mut self, id: PodId, start: u32, queue: &mut Queue) {
+    pub(crate) fn schedule_defect(&mut self, id: PodId, start: u32, queue: &mut Queue) {
         let faults = &self.spec.faults;
         let latency = faults.detected_after.as_ref();
         match (faults.defect_kind, latency) {
@@ -53,7 +47,7 @@ impl World<'_> {
             (DefectKind::Unready, None) => {
                 let workload = self.pods[id.index()].workload;
                 if self.spec.workloads[workload].readiness.is_some() {
-                    self.note_trouble(id, true);
+                    self.set_troubled(id, true);
                 }
             }
         }
@@ -62,12 +56,12 @@ impl World<'_> {
     pub(super) fn defect_shows(&mut self, id: PodId, start: u32, queue: &mut Queue) {
         let pod = &mut self.pods[id.index()];
         let has_probe = self.spec.workloads[pod.workload].readiness.is_some();
-        if pod.phase != Phase::Running || pod.starts != start || !has_probe {
+        if pod.phase != PodPhase::Running || pod.starts != start || !has_probe {
             return;
         }
-        pod.phase = Phase::Unready;
+        pod.phase = PodPhase::Unready;
         pod.available = false;
-        self.note_trouble(id, true);
+        self.set_troubled(id, true);
         let pod = &self.pods[id.index()];
         let (cluster, workload) = (pod.cluster, pod.workload);
         self.sync_workload(cluster, workload, queue);

@@ -20,7 +20,7 @@
 //!
 //! Left out: failures of the management cluster and of the controllers, and failures that cause others.
 
-mod cut;
+pub(crate) mod cut;
 mod defect;
 mod node_loss;
 mod outage;
@@ -28,70 +28,14 @@ mod pulls;
 mod regional;
 mod renewal;
 mod slow;
+pub(crate) mod spec;
 #[cfg(test)]
 mod tests;
 
-pub(super) use cut::Cuts;
-
-pub use cut::CutKind;
-pub use defect::DefectKind;
-pub use node_loss::NodeLossSpec;
-pub use outage::OutageSpec;
-pub use regional::{RegionalOutageSpec, RegionalTimes};
-pub use slow::SlowSpec;
-
-use super::ids::{ClusterId, NodeId, PodId};
-use super::spec::DurationModel;
-use super::{Event, Queue, World};
-use crate::units::{Share, SimDuration, SimTime};
-
-/// What goes wrong, as shares and distributions; the luck itself is drawn per run. By default nothing does.
-#[derive(Clone, Debug, PartialEq)]
-pub struct FaultSpec {
-    /// Share of clusters that are offline when the rollout starts.
-    pub offline: Share,
-    /// When an offline cluster comes back, from the start of the rollout. `None`: never.
-    pub offline_return: Option<DurationModel>,
-    /// Outages of each cluster on its own, before and during the rollout.
-    pub outages: Option<OutageSpec>,
-    /// Outages of several clusters together.
-    pub regional: Vec<RegionalOutageSpec>,
-    /// Clusters that are slower than others.
-    pub slow: Option<SlowSpec>,
-    /// Probability that an attempt to pull an image fails on its way.
-    pub pull_failure: Share,
-    /// Share of clusters in which the new revision's images cannot be found, ever.
-    pub not_found: Share,
-    /// Share of clusters in which the new revision is defective.
-    pub defect: Share,
-    /// What a defective container does.
-    pub defect_kind: DefectKind,
-    /// How long a defective container runs before it crashes.
-    pub crash_after: DurationModel,
-    /// How long a defective container works before its defect shows, from its start. `None`: it never works.
-    pub detected_after: Option<DurationModel>,
-    /// Nodes that fail and come back.
-    pub node_loss: Option<NodeLossSpec>,
-}
-
-impl Default for FaultSpec {
-    fn default() -> Self {
-        Self {
-            offline: Share::NONE,
-            offline_return: None,
-            outages: None,
-            regional: Vec::new(),
-            slow: None,
-            pull_failure: Share::NONE,
-            not_found: Share::NONE,
-            defect: Share::NONE,
-            defect_kind: DefectKind::Crashes,
-            crash_after: DurationModel::Constant(SimDuration::ZERO),
-            detected_after: None,
-            node_loss: None,
-        }
-    }
-}
+use crate::units::SimTime;
+use crate::world::World;
+use crate::world::event::{Event, Queue};
+use crate::world::ids::{ClusterId, NodeId, PodId};
 
 /// What a failure does next.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -173,7 +117,7 @@ impl FaultEvent {
 
 impl World<'_> {
     /// Starts every process of failures, as it stands when the rollout starts.
-    pub(super) fn start_faults(&mut self, queue: &mut Queue) {
+    pub(crate) fn start_faults(&mut self, queue: &mut Queue) {
         for at in 0..self.clusters.len() {
             self.start_outages(ClusterId::at(at), queue);
         }
@@ -190,7 +134,7 @@ impl World<'_> {
         queue.schedule(at, Event::Fault(event));
     }
 
-    pub(super) fn fault(&mut self, event: FaultEvent, queue: &mut Queue) {
+    pub(crate) fn fault(&mut self, event: FaultEvent, queue: &mut Queue) {
         self.fault_events -= usize::from(event.is_of_process());
         match event {
             FaultEvent::OutageBegins { cluster } => self.outage_begins(cluster, queue),
@@ -207,7 +151,7 @@ impl World<'_> {
     }
 
     /// Whether some failure in progress has an end after which its cluster could do or tell more than it has.
-    pub(super) fn a_repair_matters(&self) -> bool {
+    pub(crate) fn awaits_repair(&self) -> bool {
         self.clusters.iter().any(|cluster| cluster.repairs_due > 0 && !cluster.agent.is_at_rest(cluster.settled))
     }
 }

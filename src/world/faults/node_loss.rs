@@ -14,30 +14,18 @@
 //! Left out: nodes that a cloud replaces by new ones with empty disks, drains, and pods that find no node: when no
 //! node of a cluster is ready, a new pod is bound to one of those that are not, and starts when that is back.
 
-use super::super::gates::BackoffEntry;
-use super::super::ids::{ClusterId, NodeId, PodId};
-use super::super::pod::Phase;
-use super::super::pull::PullError;
-use super::super::restarts::Crashes;
-use super::super::spec::{DurationModel, WorkloadKind};
-use super::super::workload::WorkloadState;
-use super::super::{Event, Queue, World};
-use super::FaultEvent;
-use super::renewal::Renewal;
-use crate::units::SimDuration;
-
-/// Nodes that fail and come back, each on its own.
-#[derive(Clone, Debug, PartialEq)]
-pub struct NodeLossSpec {
-    /// From a node's return to its next failure; has a mean above zero.
-    pub between: DurationModel,
-    /// How long it is away; has a mean.
-    pub repair: DurationModel,
-    /// From its failure until it counts as not ready.
-    pub grace: SimDuration,
-    /// From then until pods that do not tolerate it for ever are deleted.
-    pub eviction: SimDuration,
-}
+use crate::world::World;
+use crate::world::backoff::BackoffEntry;
+use crate::world::clusters::pod::PodPhase;
+use crate::world::clusters::restarts::Crashes;
+use crate::world::clusters::workload::WorkloadState;
+use crate::world::event::{Event, Queue};
+use crate::world::faults::FaultEvent;
+use crate::world::faults::renewal::Renewal;
+use crate::world::faults::spec::NodeLossSpec;
+use crate::world::ids::{ClusterId, NodeId, PodId};
+use crate::world::nodes::pull::PullError;
+use crate::world::spec::WorkloadKind;
 
 impl NodeLossSpec {
     const fn renewal(&self) -> Renewal<'_> {
@@ -105,7 +93,7 @@ impl<'s> World<'s> {
             self.lose_pod(pod, queue);
         }
         for pod in self.pre_pulls_on(id) {
-            self.gives_up_pre_pull(pod, queue);
+            self.cancel_pre_pull(pod, queue);
         }
         let now = queue.now();
         self.schedule_fault(now + spec.grace, FaultEvent::NodeNotReady { node: id, failure }, queue);
@@ -149,7 +137,7 @@ impl<'s> World<'s> {
         node.ready = true;
         node.turn += 1;
         let cluster = node.cluster;
-        let gone = std::mem::take(&mut node.undead);
+        let gone = std::mem::take(&mut node.terminating_on_lost_node);
         let next = spec.renewal().time_to_failure(&self.streams, node.key, node.turn);
         self.clusters[cluster.index()].repairs_due -= 1;
         for pod in gone {
@@ -161,7 +149,7 @@ impl<'s> World<'s> {
             // The kubelet has started anew and remembers no failures.
             found.image_backoff = BackoffEntry::default();
             found.crashes = Crashes::default();
-            self.want_image(pod, queue);
+            self.ensure_image(pod, queue);
         }
         self.sync_workloads(cluster, queue);
         self.schedule_fault(queue.now() + next, FaultEvent::NodeFails { node: id }, queue);
@@ -170,11 +158,11 @@ impl<'s> World<'s> {
     /// A pod's containers stop with its node; nothing of what was to come of them comes.
     fn lose_pod(&mut self, id: PodId, queue: &mut Queue) {
         let pod = &mut self.pods[id.index()];
-        pod.phase = Phase::Lost;
+        pod.phase = PodPhase::Lost;
         if let Some(event) = pod.next.take()
             && queue.cancel(event).is_some()
         {
-            self.hopeless_events -= usize::from(pod.hopeless);
+            self.inert_events -= usize::from(pod.never_ready);
         }
     }
 }

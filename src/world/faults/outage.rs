@@ -7,22 +7,12 @@
 //!
 //! Left out: outages that become longer the more clusters have one.
 
-use super::super::ids::ClusterId;
-use super::super::spec::DurationModel;
-use super::super::{Queue, World};
-use super::renewal::Renewal;
-use super::{CutKind, FaultEvent};
-
-/// Outages of each cluster on its own.
-#[derive(Clone, Debug, PartialEq)]
-pub struct OutageSpec {
-    /// From the end of an outage to the beginning of the next; has a mean above zero.
-    pub between: DurationModel,
-    /// How long an outage lasts; has a mean.
-    pub repair: DurationModel,
-    /// What is cut.
-    pub cuts: CutKind,
-}
+use crate::world::World;
+use crate::world::event::Queue;
+use crate::world::faults::FaultEvent;
+use crate::world::faults::renewal::Renewal;
+use crate::world::faults::spec::OutageSpec;
+use crate::world::ids::ClusterId;
 
 impl OutageSpec {
     const fn renewal(&self) -> Renewal<'_> {
@@ -75,7 +65,7 @@ impl<'s> World<'s> {
         cluster.repairs_due -= u32::from(spec.cuts.is_waited_for());
         cluster.outage += 1;
         let next = spec.renewal().time_to_failure(&self.streams, cluster.key, cluster.outage);
-        self.mend(id, spec.cuts, queue);
+        self.repair(id, spec.cuts, queue);
         self.schedule_fault(queue.now() + next, FaultEvent::OutageBegins { cluster: id }, queue);
     }
 }

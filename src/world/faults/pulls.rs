@@ -10,13 +10,15 @@
 //! Left out: an attempt at a tag that is not there does not keep other pulls of its node waiting (it lasts a few round
 //! trips), and is never answered with 429.
 
-use super::super::ids::{NodeId, PodId};
-use super::super::pull::PullError;
-use super::super::registry::HostRole;
-use super::super::{Event, NEW, Queue, World};
-use super::FaultEvent;
 use crate::engine::dist;
 use crate::units::SimDuration;
+use crate::world::World;
+use crate::world::event::{Event, Queue};
+use crate::world::faults::FaultEvent;
+use crate::world::ids::NEW;
+use crate::world::ids::{NodeId, PodId};
+use crate::world::nodes::pull::PullError;
+use crate::world::registry::HostRole;
 
 /// Round trips until the answer 404: a connection to the API (2) and its challenge, one to the token service (2) and its
 /// answer, and the HEAD.
@@ -26,7 +28,7 @@ const REQUESTS: u32 = 2;
 
 impl World<'_> {
     /// Where an attempt breaks, if it does: in which of its layers and after which share of its bytes.
-    pub(in super::super) fn draw_doom(&self, node: NodeId, attempt: u64) -> Option<(f64, f64)> {
+    pub(crate) fn draw_planned_failure(&self, node: NodeId, attempt: u64) -> Option<(f64, f64)> {
         let key = self.nodes[node.index()].key;
         let mut rng = self.streams.stream_nth(key, "pull failure", attempt);
         let fails = dist::bernoulli(&mut rng, self.spec.faults.pull_failure.get());
@@ -34,13 +36,13 @@ impl World<'_> {
     }
 
     /// Whether the pod's image is not there for its cluster.
-    pub(in super::super) fn is_missing(&self, pod: PodId) -> bool {
+    pub(crate) fn is_missing(&self, pod: PodId) -> bool {
         let pod = &self.pods[pod.index()];
-        pod.revision == NEW && self.clusters[pod.cluster.index()].lot.not_found
+        pod.revision == NEW && self.clusters[pod.cluster.index()].draws.not_found
     }
 
     /// Asks for an image that is not there.
-    pub(in super::super) fn ask_in_vain(&mut self, pod: PodId, queue: &mut Queue) {
+    pub(crate) fn request_missing_image(&mut self, pod: PodId, queue: &mut Queue) {
         let cluster = self.pods[pod.index()].cluster;
         let image = self.spec.workloads[self.pods[pod.index()].workload].image;
         let registry = self.spec.images[image].registry;
@@ -52,14 +54,14 @@ impl World<'_> {
     }
 
     pub(super) fn not_found(&mut self, pod: PodId, queue: &mut Queue) {
-        self.take_from_pod(pod);
+        self.take_pod_event(pod);
         self.totals.pulls += 1;
         self.clusters[self.pods[pod.index()].cluster.index()].facts.pulls += 1;
-        if self.gives_up_pre_pull(pod, queue) {
+        if self.cancel_pre_pull(pod, queue) {
             self.note_pull_failed(self.pods[pod.index()].cluster, PullError::NotFound);
             return;
         }
-        self.give_up_hope(pod);
+        self.mark_never_ready(pod);
         self.pull_failed(pod, PullError::NotFound, queue);
     }
 }

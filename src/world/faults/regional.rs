@@ -6,40 +6,15 @@
 //!
 //! Left out: a region that comes back cluster by cluster, and a brownout of the link that a region's clusters share.
 
-use super::super::ids::ClusterId;
-use super::super::spec::DurationModel;
-use super::super::{Queue, World};
-use super::renewal::Renewal;
-use super::{CutKind, FaultEvent};
 use crate::engine::EntityKey;
-use crate::units::{SimDuration, SimTime};
-
-/// Outages of several clusters together.
-#[derive(Clone, Debug, PartialEq)]
-pub struct RegionalOutageSpec {
-    /// The key of its luck.
-    pub name: String,
-    /// Indices into [`super::super::WorldSpec::clusters`].
-    pub clusters: Vec<usize>,
-    /// What is cut.
-    pub cuts: CutKind,
-    /// When.
-    pub times: RegionalTimes,
-}
-
-/// When several clusters are cut off together.
-#[derive(Clone, Debug, PartialEq)]
-pub enum RegionalTimes {
-    /// In these windows: from when, and for how long.
-    Windows(Vec<(SimDuration, SimDuration)>),
-    /// Again and again.
-    Drawn {
-        /// From the end of an outage to the beginning of the next; has a mean above zero.
-        between: DurationModel,
-        /// How long an outage lasts; has a mean.
-        repair: DurationModel,
-    },
-}
+use crate::units::SimTime;
+use crate::world::World;
+use crate::world::event::Queue;
+use crate::world::faults::FaultEvent;
+use crate::world::faults::renewal::Renewal;
+use crate::world::faults::spec::RegionalOutageSpec;
+use crate::world::faults::spec::RegionalTimes;
+use crate::world::ids::ClusterId;
 
 impl RegionalTimes {
     const fn renewal(&self) -> Option<Renewal<'_>> {
@@ -108,7 +83,7 @@ impl<'s> World<'s> {
         let spec = self.regional(at);
         for &cluster in &spec.clusters {
             self.clusters[cluster].repairs_due -= u32::from(spec.cuts.is_waited_for());
-            self.mend(ClusterId::at(cluster), spec.cuts, queue);
+            self.repair(ClusterId::at(cluster), spec.cuts, queue);
         }
         if let Some(renewal) = spec.times.renewal() {
             self.regional_turns[at] += 1;

@@ -8,9 +8,9 @@
 //!
 //! Left out: failures of one thing that come closer together while it is old, and repairs that depend on the hour.
 
-use super::super::spec::DurationModel;
 use crate::engine::{EntityKey, Streams, dist};
 use crate::units::{SimDuration, SimTime};
+use crate::world::quantity::DurationModel;
 
 /// Mean turns of a process before the rollout.
 const WARM_UP: f64 = 10.0;
@@ -27,7 +27,7 @@ pub(super) struct Renewal<'s> {
 
 /// Where a process stands when the rollout starts.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Standing {
+pub(super) struct ProcessState {
     /// A repair is in progress.
     pub(super) is_down: bool,
     /// When it fails next, or is repaired.
@@ -48,18 +48,18 @@ impl Renewal<'_> {
     }
 
     /// The state at the start of the rollout.
-    pub(super) fn start(&self, streams: &Streams, key: EntityKey) -> Standing {
+    pub(super) fn start(&self, streams: &Streams, key: EntityKey) -> ProcessState {
         let mean = self.between.mean() + self.repair.mean();
         let part = dist::unit(&mut streams.stream(key, self.phase));
         let mut now = -(WARM_UP + part) * mean;
         for turn in 0.. {
             now += self.time_to_failure(streams, key, turn).as_secs_f64();
             if now > 0.0 {
-                return Standing { is_down: false, until: at(now), turn };
+                return ProcessState { is_down: false, until: at(now), turn };
             }
             now += self.repair_time(streams, key, turn).as_secs_f64();
             if now > 0.0 {
-                return Standing { is_down: true, until: at(now), turn };
+                return ProcessState { is_down: true, until: at(now), turn };
             }
         }
         unreachable!("the loop has no end of its own")
@@ -83,7 +83,8 @@ mod tests {
         const MANY: u64 = 20_000;
         let renewal = Renewal { between, repair, phase: "a", failing: "b", repairing: "c" };
         let streams = Streams::new(1, 0);
-        let starts: Vec<Standing> = (0..MANY).map(|at| renewal.start(&streams, EntityKey::of("c").part(at))).collect();
+        let starts: Vec<ProcessState> =
+            (0..MANY).map(|at| renewal.start(&streams, EntityKey::of("c").part(at))).collect();
         let up: Vec<f64> =
             starts.iter().filter(|start| !start.is_down).map(|start| start.until.as_secs_f64()).collect();
         (1.0 - up.len() as f64 / MANY as f64, up.iter().sum::<f64>() / up.len() as f64)

@@ -5,25 +5,15 @@
 //!
 //! Left out: slowness that comes and goes.
 
-use super::super::spec::FactorModel;
 use crate::engine::{EntityKey, Streams, dist};
-use crate::units::Share;
-
-/// Clusters that are slower than others.
-#[derive(Clone, Debug, PartialEq)]
-pub struct SlowSpec {
-    /// Share of clusters.
-    pub share: Share,
-    /// How many times slower such a cluster is.
-    pub factor: FactorModel,
-}
+use crate::world::faults::spec::SlowSpec;
 
 /// The largest factor that is drawn: beyond it a cluster is as good as offline.
 const MOST: f64 = 1e6;
 
 impl SlowSpec {
     /// How many times slower this cluster is than the others; 1 for most.
-    pub(in super::super) fn draw(spec: Option<&Self>, streams: &Streams, cluster: EntityKey) -> f64 {
+    pub(crate) fn draw(spec: Option<&Self>, streams: &Streams, cluster: EntityKey) -> f64 {
         let Some(spec) = spec else { return 1.0 };
         if !dist::bernoulli(&mut streams.stream(cluster, "slow"), spec.share.get()) {
             return 1.0;

@@ -1,10 +1,25 @@
 //! Each kind of failure by hand, in worlds where nothing else takes time.
 
-use super::super::testing::{Played, bare_world, fixed, play};
-use super::super::{CountOrPercent, DriverEvent, Event, NEW, PullError, ReleaseKind, Totals, WorkloadKind, WorldSpec};
 use super::*;
-use crate::units::{Bytes, BytesPerSec};
-use crate::world::{FactorModel, ProbeSpec, RuntimeSpec, calibration};
+use crate::units::{Bytes, BytesPerSec, Share, SimDuration};
+use crate::world::calibration;
+use crate::world::event::{DriverEvent, Event};
+use crate::world::faults::spec::CutKind;
+use crate::world::faults::spec::DefectKind;
+use crate::world::faults::spec::NodeLossSpec;
+use crate::world::faults::spec::OutageSpec;
+use crate::world::faults::spec::RegionalOutageSpec;
+use crate::world::faults::spec::RegionalTimes;
+use crate::world::faults::spec::SlowSpec;
+use crate::world::ids::NEW;
+use crate::world::nodes::pull::PullError;
+use crate::world::nodes::runtime::spec::RuntimeSpec;
+use crate::world::quantity::DurationModel;
+use crate::world::quantity::FactorModel;
+use crate::world::spec::ProbeSpec;
+use crate::world::spec::{CountOrPercent, ReleaseKind, WorkloadKind, WorldSpec};
+use crate::world::testing::{Played, bare_world, fixed, play};
+use crate::world::totals::Totals;
 
 const DAY: SimDuration = SimDuration::from_hours(24);
 
@@ -278,7 +293,7 @@ fn with_a_node_lost(world: &mut WorldSpec, fails: f64, away: f64, told: f64) -> 
             return (seen, world.totals);
         }
         if event == Event::Driver(DriverEvent::Wake) {
-            world.tell(ClusterId(0), NEW, &mut queue);
+            world.instruct(ClusterId(0), NEW, &mut queue);
         }
         world.handle(event, &mut queue);
         let reports = world.take_reports();

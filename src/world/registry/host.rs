@@ -9,18 +9,18 @@
 
 use std::collections::VecDeque;
 
-use super::super::gates::TokenBucket;
-use super::super::ids::PullId;
-use super::super::runtime::Request;
-use super::spec::{Excess, HostSpec, OverLimit};
 use crate::units::SimTime;
+use crate::world::ids::PullId;
+use crate::world::nodes::runtime::request::Request;
+use crate::world::registry::spec::{Excess, HostSpec, OverLimit};
+use crate::world::token_bucket::TokenBucket;
 
 /// A request as a host knows it.
-pub(in crate::world) type Ticket = (PullId, Request);
+pub(crate) type Ticket = (PullId, Request);
 
 /// What becomes of a request that reaches a host.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(in crate::world) enum Admission {
+pub(crate) enum Admission {
     /// It is served now.
     Serve,
     /// It waits for a connection or a worker.
@@ -33,7 +33,7 @@ pub(in crate::world) enum Admission {
 
 /// A host's state.
 #[derive(Debug)]
-pub(in crate::world) struct Host {
+pub(crate) struct Host {
     spec: HostSpec,
     bucket: Option<TokenBucket>,
     /// Connections that are open.
@@ -64,7 +64,7 @@ impl Host {
     }
 
     /// Whether the moment at which a request leaves can matter.
-    pub(in crate::world) const fn holds_requests(&self) -> bool {
+    pub(crate) const fn holds_requests(&self) -> bool {
         self.spec.connections.is_some() || self.spec.workers.is_some()
     }
 
@@ -76,7 +76,7 @@ impl Host {
     }
 
     /// A request arrives.
-    pub(in crate::world) fn arrives(&mut self, ticket: Ticket, now: SimTime) -> Admission {
+    pub(crate) fn arrives(&mut self, ticket: Ticket, now: SimTime) -> Admission {
         if self.bucket.as_mut().is_some_and(|bucket| !bucket.try_take(now)) {
             return match self.spec.over_limit {
                 OverLimit::TooMany => Admission::TooMany,
@@ -111,7 +111,7 @@ impl Host {
 
     /// A worker is free. Returns the next request to serve; one of a pull that has ended is not served and gives its
     /// connection back.
-    pub(in crate::world) fn worker_freed(&mut self, is_alive: impl Fn(PullId) -> bool) -> Option<Ticket> {
+    pub(crate) fn worker_freed(&mut self, is_alive: impl Fn(PullId) -> bool) -> Option<Ticket> {
         self.serving -= 1;
         while let Some(next) = self.inside.pop_front() {
             if is_alive(next.0) {
@@ -124,12 +124,12 @@ impl Host {
     }
 
     /// A connection is closed.
-    pub(in crate::world) fn close(&mut self) {
+    pub(crate) fn close(&mut self) {
         self.open = self.open.checked_sub(1).expect("a connection that is closed was open");
     }
 
     /// The next request that gets a connection and a worker now; ask until there is none.
-    pub(in crate::world) fn next_from_outside(&mut self, is_alive: impl Fn(PullId) -> bool) -> Option<Ticket> {
+    pub(crate) fn next_from_outside(&mut self, is_alive: impl Fn(PullId) -> bool) -> Option<Ticket> {
         let limit = self.spec.connections?;
         while self.open < limit.max {
             let next = self.outside.pop_front()?;
@@ -149,10 +149,10 @@ impl Host {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::spec::DurationModel;
-    use super::super::spec::ConnectionLimit;
     use super::*;
     use crate::units::SimDuration;
+    use crate::world::quantity::DurationModel;
+    use crate::world::registry::spec::ConnectionLimit;
 
     fn ticket(at: u32) -> Ticket {
         (PullId(at), Request::Manifest)

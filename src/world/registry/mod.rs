@@ -4,26 +4,25 @@
 //! |---|---|
 //! | `host` | one host: token bucket, connections, workers |
 //! | `quota` | images that may be pulled in a span of time |
-//! | `trouble` | windows in which it is down or slow, and egress that falls under load |
+//! | `windows` | windows in which it is down or slow, and egress that falls under load |
 //! | `spec`, `presets` | the parameters, and those that are published of known registries |
 //!
 //! Left out: the cost of the answers' own bytes, other clients, and limits that a registry changes while it is used.
 
-mod host;
-pub(super) mod presets;
+pub(crate) mod host;
+pub(crate) mod presets;
 mod quota;
-pub(super) mod spec;
+pub(crate) mod spec;
 #[cfg(test)]
 mod tests;
-mod trouble;
+mod windows;
 
-use super::gates::TokenBucket;
-use super::ids::ClusterId;
-use super::runtime::Request;
 use crate::units::{Bytes, SimTime};
-use host::Host;
-pub(super) use host::{Admission, Ticket};
-use quota::Quota;
+use crate::world::ids::ClusterId;
+use crate::world::nodes::runtime::request::Request;
+use crate::world::token_bucket::TokenBucket;
+use host::{Admission, Host, Ticket};
+use quota::QuotaWindow;
 use spec::RegistrySpec;
 
 /// Which of a registry's hosts.
@@ -39,11 +38,11 @@ pub enum HostRole {
 
 /// The registry's state and totals.
 #[derive(Debug)]
-pub(super) struct Registry {
+pub(crate) struct Registry {
     hosts: [Host; 3],
     manifests: Option<TokenBucket>,
     blob_requests: Option<TokenBucket>,
-    quota: Option<Quota>,
+    quota: Option<QuotaWindow>,
     /// It answers nothing and sends nothing.
     down: bool,
     /// What a brownout leaves of its egress, and of its rate of answers.
@@ -54,20 +53,20 @@ pub(super) struct Registry {
     closed: Vec<HostRole>,
     /// Windows that have not begun or not ended.
     windows_ahead: usize,
-    pub(super) requests: u64,
-    pub(super) responses_429: u64,
-    pub(super) responses_503: u64,
+    pub(crate) requests: u64,
+    pub(crate) responses_429: u64,
+    pub(crate) responses_503: u64,
     /// Bytes that left it in transfers that have ended.
-    pub(super) sent: Bytes,
+    pub(crate) sent: Bytes,
 }
 
 impl Registry {
-    pub(super) fn new(spec: &RegistrySpec) -> Self {
+    pub(crate) fn new(spec: &RegistrySpec) -> Self {
         Self {
             hosts: [Host::new(&spec.api), Host::new(&spec.token), Host::new(&spec.blobs)],
             manifests: spec.manifest_limit.map(TokenBucket::new),
             blob_requests: spec.blob_limit.map(TokenBucket::new),
-            quota: spec.pull_quota.map(Quota::new),
+            quota: spec.pull_quota.map(QuotaWindow::new),
             down: false,
             shares: (1.0, 1.0),
             sending: 0,
@@ -81,32 +80,32 @@ impl Registry {
     }
 
     /// Whether the moment at which a request arrives at this host can matter.
-    pub(super) const fn is_limited(&self, role: HostRole) -> bool {
+    pub(crate) const fn is_limited(&self, role: HostRole) -> bool {
         let own = self.hosts[role as usize].is_limited();
         own || (matches!(role, HostRole::Api)
             && (self.manifests.is_some() || self.blob_requests.is_some() || self.quota.is_some()))
     }
 
-    pub(super) const fn host(&mut self, role: HostRole) -> &mut Host {
+    pub(crate) const fn host(&mut self, role: HostRole) -> &mut Host {
         &mut self.hosts[role as usize]
     }
 
-    pub(super) const fn is_down(&self) -> bool {
+    pub(crate) const fn is_down(&self) -> bool {
         self.down
     }
 
     /// How many times as long as usual it takes to serve a request.
-    pub(super) fn slowness(&self) -> f64 {
+    pub(crate) fn slowness(&self) -> f64 {
         1.0 / self.shares.1
     }
 
     /// A request reaches a host without any limit.
-    pub(super) fn count(&mut self, role: HostRole) {
+    pub(crate) fn count(&mut self, role: HostRole) {
         self.requests += u64::from(role == HostRole::Api);
     }
 
     /// A request of a cluster reaches a host.
-    pub(super) fn arrives(&mut self, role: HostRole, ticket: Ticket, cluster: ClusterId, now: SimTime) -> Admission {
+    pub(crate) fn arrives(&mut self, role: HostRole, ticket: Ticket, cluster: ClusterId, now: SimTime) -> Admission {
         self.count(role);
         let admission = if role == HostRole::Api && !self.api_limits_allow(ticket.1, cluster, now) {
             Admission::TooMany
@@ -129,19 +128,19 @@ impl Registry {
     }
 
     /// It begins to send a blob.
-    pub(super) const fn transfer_begins(&mut self) {
+    pub(crate) const fn transfer_begins(&mut self) {
         self.sending += 1;
     }
 
     /// A blob ends to be sent, whole or not, by this host.
-    pub(super) fn transfer_ends(&mut self, role: HostRole, sent: Bytes) {
+    pub(crate) fn transfer_ends(&mut self, role: HostRole, sent: Bytes) {
         self.sending -= 1;
         self.sent += sent;
         self.close(role);
     }
 
     /// A connection has ended; who waits for it is let in by `let_in`.
-    pub(super) fn close(&mut self, role: HostRole) {
+    pub(crate) fn close(&mut self, role: HostRole) {
         if self.host(role).holds_requests() {
             self.host(role).close();
             self.closed.push(role);
@@ -149,7 +148,7 @@ impl Registry {
     }
 
     /// A host that has lost a connection since the last call.
-    pub(super) fn take_closed(&mut self) -> Option<HostRole> {
+    pub(crate) fn take_closed(&mut self) -> Option<HostRole> {
         self.closed.pop()
     }
 
@@ -173,7 +172,7 @@ impl Registry {
     }
 
     /// How many events of windows are still to come.
-    pub(super) const fn windows_ahead(&self) -> usize {
+    pub(crate) const fn windows_ahead(&self) -> usize {
         self.windows_ahead
     }
 }

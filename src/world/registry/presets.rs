@@ -7,10 +7,10 @@
 //!
 //! Left out: limits on writes, on storage and on months, and Docker Hub's separate limit on abuse (it has no number).
 
-use super::super::calibration;
-use super::super::spec::DurationModel;
-use super::spec::{HostSpec, OverLimit, PullQuota, QuotaScope, RegistrySpec, RequestLimit};
 use crate::units::{BytesPerSec, PerSecond, SimDuration};
+use crate::world::calibration;
+use crate::world::quantity::DurationModel;
+use crate::world::registry::spec::{HostSpec, OverLimit, PullQuota, QuotaScope, RegistrySpec, RequestLimit};
 
 /// A known registry.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -6,19 +6,19 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use super::super::ids::ClusterId;
-use super::spec::{PullQuota, QuotaScope};
 use crate::units::SimTime;
+use crate::world::ids::ClusterId;
+use crate::world::registry::spec::{PullQuota, QuotaScope};
 
 /// What was pulled in the span, oldest first, for each who has a quota of its own.
 #[derive(Debug)]
-pub(super) struct Quota {
+pub(super) struct QuotaWindow {
     spec: PullQuota,
     /// For lookup alone; its order decides nothing.
     taken: HashMap<Option<ClusterId>, VecDeque<SimTime>>,
 }
 
-impl Quota {
+impl QuotaWindow {
     pub(super) fn new(spec: PullQuota) -> Self {
         Self { spec, taken: HashMap::new() }
     }
@@ -49,7 +49,7 @@ mod tests {
     #[test]
     fn a_quota_is_free_again_when_the_span_has_passed_each_pull() {
         let spec = PullQuota { pulls: 2, per: SimDuration::from_secs(100), scope: QuotaScope::Address };
-        let mut quota = Quota::new(spec);
+        let mut quota = QuotaWindow::new(spec);
         let mut take = |cluster: u32, at: u64| quota.try_take(ClusterId(cluster), SimTime::from_secs(at));
         assert!(take(0, 0) && take(0, 60));
         assert!(!take(0, 99), "two in the last 100 s");
@@ -61,7 +61,7 @@ mod tests {
     #[test]
     fn one_account_shares_a_quota() {
         let spec = PullQuota { pulls: 1, per: SimDuration::from_secs(100), scope: QuotaScope::Account };
-        let mut quota = Quota::new(spec);
+        let mut quota = QuotaWindow::new(spec);
         assert!(quota.try_take(ClusterId(0), SimTime::ZERO));
         assert!(!quota.try_take(ClusterId(1), SimTime::ZERO));
     }

@@ -1,7 +1,7 @@
 //! What a registry is made of: its hosts, their limits, what a connection carries, and when it is out of order.
 
-use super::super::spec::DurationModel;
 use crate::units::{Bytes, BytesPerSec, PerSecond, Share, SimDuration, SimTime};
+use crate::world::quantity::DurationModel;
 
 /// The registry that serves every image: an API host, a token service, and a host that sends the blobs.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,11 +1,13 @@
 //! The registry's limits and outages against hand algebra, and one measured server.
 
-use super::super::testing::{Played, bare_world, fixed, layer, play};
-use super::super::{
-    ConnectionLimit, Event, Excess, ImageSpec, OverloadSpec, PullError, PullQuota, QuotaScope, RegistryPreset,
-    RuntimeSpec, Trouble, WindowSpec, WorkloadSpec, WorldSpec,
-};
 use crate::units::{Bytes, BytesPerSec, Share, SimDuration, SimTime};
+use crate::world::event::Event;
+use crate::world::nodes::pull::PullError;
+use crate::world::nodes::runtime::spec::RuntimeSpec;
+use crate::world::registry::presets::RegistryPreset;
+use crate::world::registry::spec::{ConnectionLimit, Excess, OverloadSpec, PullQuota, QuotaScope, Trouble, WindowSpec};
+use crate::world::spec::{ImageSpec, WorkloadSpec, WorldSpec};
+use crate::world::testing::{Played, bare_world, fixed, layer, play};
 
 const DAY: SimDuration = SimDuration::from_hours(24);
 

@@ -7,13 +7,14 @@
 //! Left out: disks that fill up; requests for a part of a blob (a node that continues a broken download makes its
 //! place fetch the whole); and images that were in the cache before the run.
 
-use super::{Coalesce, FillId, Waiter};
 use crate::units::{SimDuration, SimTime};
+use crate::world::distribution::spec::Coalesce;
+use crate::world::distribution::{FillId, Waiter};
 use crate::world::ids::PullId;
 
 /// What a request for a blob finds.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Found {
+pub(super) enum CacheLookup {
     /// All of it.
     Whole,
     /// A fetch under way, which it may share.
@@ -27,7 +28,7 @@ pub(super) enum Found {
 }
 
 #[derive(Debug)]
-pub(super) struct Shelf {
+pub(super) struct CacheStore {
     coalesce: Coalesce,
     ttl: SimDuration,
     /// Fetches at once.
@@ -43,7 +44,7 @@ pub(super) struct Shelf {
     fills: u32,
 }
 
-impl Shelf {
+impl CacheStore {
     pub(super) fn new(blobs: usize, coalesce: Coalesce, ttl: SimDuration, most: Option<u32>) -> Self {
         Self {
             coalesce,
@@ -58,35 +59,35 @@ impl Shelf {
     }
 
     /// A request of `pull` for a blob.
-    pub(super) fn ask(&mut self, now: SimTime, blob: u16, waiter: Waiter) -> Found {
+    pub(super) fn ask(&mut self, now: SimTime, blob: u16, waiter: Waiter) -> CacheLookup {
         let at = usize::from(blob);
         let (pull, _) = waiter;
         if self.whole[at].is_some_and(|since| now - since < self.ttl) {
-            return Found::Whole;
+            return CacheLookup::Whole;
         }
         // The registry refused it, and it asks again.
         if self.leads.contains(&(blob, pull)) {
-            return Found::Lead;
+            return CacheLookup::Lead;
         }
         if self.coalesce != Coalesce::None {
             match self.running[at] {
-                Some(fill) if self.coalesce == Coalesce::Stream => return Found::Running(fill),
+                Some(fill) if self.coalesce == Coalesce::Stream => return CacheLookup::Running(fill),
                 Some(_) => {
                     self.waiters.push((blob, waiter));
-                    return Found::Waits;
+                    return CacheLookup::Waits;
                 }
                 None if self.leads.iter().any(|&(led, _)| led == blob) => {
                     self.waiters.push((blob, waiter));
-                    return Found::Waits;
+                    return CacheLookup::Waits;
                 }
                 None => {}
             }
         }
         if self.most.is_some_and(|most| self.leads.len() as u32 + self.fills >= most) {
-            return Found::Full;
+            return CacheLookup::Full;
         }
         self.leads.push((blob, pull));
-        Found::Lead
+        CacheLookup::Lead
     }
 
     /// The fetch that `pull` led begins. Those who wait may share it now, if they may share at all.
@@ -135,10 +136,10 @@ impl Shelf {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::world::runtime::Request;
+    use crate::world::nodes::runtime::request::Request;
 
-    fn shelf(coalesce: Coalesce, most: Option<u32>) -> Shelf {
-        Shelf::new(2, coalesce, SimDuration::from_secs(100), most)
+    fn cache_store(coalesce: Coalesce, most: Option<u32>) -> CacheStore {
+        CacheStore::new(2, coalesce, SimDuration::from_secs(100), most)
     }
 
     fn from(pull: u32) -> Waiter {
@@ -149,48 +150,48 @@ mod tests {
 
     #[test]
     fn without_coalescing_every_request_before_the_first_copy_is_complete_leads() {
-        let mut shelf = shelf(Coalesce::None, None);
-        assert_eq!(shelf.ask(START, 0, from(1)), Found::Lead);
-        assert_eq!(shelf.fill_begins(0, PullId(1), FillId(0)), []);
-        assert_eq!(shelf.ask(START, 0, from(2)), Found::Lead, "the first is still on its way");
-        shelf.fill_begins(0, PullId(2), FillId(1));
-        shelf.fill_ends(0, FillId(0), Some(SimTime::from_secs(10)));
-        assert_eq!(shelf.ask(SimTime::from_secs(10), 0, from(3)), Found::Whole);
-        assert_eq!(shelf.ask(SimTime::from_secs(110), 0, from(4)), Found::Lead, "its time to live is over");
+        let mut cache_store = cache_store(Coalesce::None, None);
+        assert_eq!(cache_store.ask(START, 0, from(1)), CacheLookup::Lead);
+        assert_eq!(cache_store.fill_begins(0, PullId(1), FillId(0)), []);
+        assert_eq!(cache_store.ask(START, 0, from(2)), CacheLookup::Lead, "the first is still on its way");
+        cache_store.fill_begins(0, PullId(2), FillId(1));
+        cache_store.fill_ends(0, FillId(0), Some(SimTime::from_secs(10)));
+        assert_eq!(cache_store.ask(SimTime::from_secs(10), 0, from(3)), CacheLookup::Whole);
+        assert_eq!(cache_store.ask(SimTime::from_secs(110), 0, from(4)), CacheLookup::Lead, "its time to live is over");
     }
 
     #[test]
     fn who_waits_is_let_go_when_the_copy_is_there_and_who_shares_when_it_begins() {
         for (coalesce, at_begin, at_end) in [(Coalesce::Wait, 0, 1), (Coalesce::Stream, 1, 0)] {
-            let mut shelf = shelf(coalesce, None);
-            assert_eq!(shelf.ask(START, 0, from(1)), Found::Lead);
-            assert_eq!(shelf.ask(START, 0, from(2)), Found::Waits, "the first has not been answered yet");
-            assert_eq!(shelf.ask(START, 1, from(2)), Found::Lead, "another blob");
-            assert_eq!(shelf.fill_begins(0, PullId(1), FillId(0)).len(), at_begin, "{coalesce:?}");
-            assert_eq!(shelf.fill_ends(0, FillId(0), Some(START)).len(), at_end, "{coalesce:?}");
+            let mut cache_store = cache_store(coalesce, None);
+            assert_eq!(cache_store.ask(START, 0, from(1)), CacheLookup::Lead);
+            assert_eq!(cache_store.ask(START, 0, from(2)), CacheLookup::Waits, "the first has not been answered yet");
+            assert_eq!(cache_store.ask(START, 1, from(2)), CacheLookup::Lead, "another blob");
+            assert_eq!(cache_store.fill_begins(0, PullId(1), FillId(0)).len(), at_begin, "{coalesce:?}");
+            assert_eq!(cache_store.fill_ends(0, FillId(0), Some(START)).len(), at_end, "{coalesce:?}");
         }
     }
 
     #[test]
     fn when_the_leader_fails_the_others_ask_again() {
-        let mut shelf = shelf(Coalesce::Wait, None);
-        assert_eq!(shelf.ask(START, 0, from(1)), Found::Lead);
-        assert_eq!(shelf.ask(START, 0, from(2)), Found::Waits);
-        assert_eq!(shelf.ask(START, 0, from(3)), Found::Waits);
-        assert_eq!(shelf.gives_up(PullId(3)), [], "it only waited");
-        assert_eq!(shelf.gives_up(PullId(1)), [from(2)]);
-        assert_eq!(shelf.ask(START, 0, from(2)), Found::Lead);
+        let mut cache_store = cache_store(Coalesce::Wait, None);
+        assert_eq!(cache_store.ask(START, 0, from(1)), CacheLookup::Lead);
+        assert_eq!(cache_store.ask(START, 0, from(2)), CacheLookup::Waits);
+        assert_eq!(cache_store.ask(START, 0, from(3)), CacheLookup::Waits);
+        assert_eq!(cache_store.gives_up(PullId(3)), [], "it only waited");
+        assert_eq!(cache_store.gives_up(PullId(1)), [from(2)]);
+        assert_eq!(cache_store.ask(START, 0, from(2)), CacheLookup::Lead);
     }
 
     #[test]
     fn a_limit_of_upstream_connections_counts_what_was_asked_for_and_what_is_on_its_way() {
-        let mut shelf = shelf(Coalesce::None, Some(2));
-        assert_eq!(shelf.ask(START, 0, from(1)), Found::Lead);
-        assert_eq!(shelf.ask(START, 0, from(1)), Found::Lead, "the same request again");
-        shelf.fill_begins(0, PullId(1), FillId(0));
-        assert_eq!(shelf.ask(START, 1, from(2)), Found::Lead);
-        assert_eq!(shelf.ask(START, 1, from(3)), Found::Full);
-        shelf.fill_ends(0, FillId(0), None);
-        assert_eq!(shelf.ask(START, 1, from(3)), Found::Lead);
+        let mut cache_store = cache_store(Coalesce::None, Some(2));
+        assert_eq!(cache_store.ask(START, 0, from(1)), CacheLookup::Lead);
+        assert_eq!(cache_store.ask(START, 0, from(1)), CacheLookup::Lead, "the same request again");
+        cache_store.fill_begins(0, PullId(1), FillId(0));
+        assert_eq!(cache_store.ask(START, 1, from(2)), CacheLookup::Lead);
+        assert_eq!(cache_store.ask(START, 1, from(3)), CacheLookup::Full);
+        cache_store.fill_ends(0, FillId(0), None);
+        assert_eq!(cache_store.ask(START, 1, from(3)), CacheLookup::Lead);
     }
 }

@@ -9,50 +9,51 @@
 
 use std::collections::HashMap;
 
-use super::spec::{ImageSpec, LayerSpec, SizeModel, Uncompressed};
 use crate::engine::{EntityKey, Streams};
 use crate::units::Bytes;
+use crate::world::quantity::SizeModel;
+use crate::world::spec::{ImageSpec, LayerSpec, Uncompressed};
 
 /// One image in one revision: an index into [`Catalog::images`].
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) struct ImageRef(pub(super) u16);
+pub(crate) struct ImageRef(pub(crate) u16);
 
 impl ImageRef {
     /// The index in the specification of the image of which this is a revision.
-    pub(super) fn index(self) -> usize {
+    pub(crate) fn index(self) -> usize {
         usize::from(self.0 / 2)
     }
 }
 
 /// One layer of one image.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Layer {
+pub(crate) struct Layer {
     /// Which blob it is unpacked from.
-    pub(super) blob: u16,
+    pub(crate) blob: u16,
     /// Which chain it makes on top of the layers below it.
-    pub(super) chain: u16,
-    pub(super) compressed: Bytes,
-    pub(super) uncompressed: Bytes,
+    pub(crate) chain: u16,
+    pub(crate) compressed: Bytes,
+    pub(crate) uncompressed: Bytes,
 }
 
 /// An image with its layers, bottom first.
 #[derive(Clone, Debug)]
-pub(super) struct Image {
-    pub(super) layers: Vec<Layer>,
-    pub(super) config: Bytes,
+pub(crate) struct Image {
+    pub(crate) layers: Vec<Layer>,
+    pub(crate) config: Bytes,
 }
 
 /// Every image of a run in both revisions.
 #[derive(Clone, Debug)]
-pub(super) struct Catalog {
+pub(crate) struct Catalog {
     images: Vec<Image>,
     /// Size of each blob.
-    pub(super) blobs: usize,
-    pub(super) chains: usize,
+    pub(crate) blobs: usize,
+    pub(crate) chains: usize,
 }
 
 impl Catalog {
-    pub(super) fn new(specs: &[ImageSpec], streams: &Streams) -> Self {
+    pub(crate) fn new(specs: &[ImageSpec], streams: &Streams) -> Self {
         let mut numbering = Numbering { streams, blobs: HashMap::new(), chains: HashMap::new() };
         let mut images = Vec::with_capacity(specs.len() * 2);
         for spec in specs {
@@ -63,21 +64,21 @@ impl Catalog {
         Self { images, blobs: numbering.blobs.len(), chains: numbering.chains.len() }
     }
 
-    pub(super) fn image(&self, image: ImageRef) -> &Image {
+    pub(crate) fn image(&self, image: ImageRef) -> &Image {
         &self.images[usize::from(image.0)]
     }
 
     /// The new revision of the image at `index` of the specification, or the one before.
-    pub(super) fn revision(index: usize, new: bool) -> ImageRef {
+    pub(crate) fn revision(index: usize, new: bool) -> ImageRef {
         ImageRef(u16::try_from(index * 2 + usize::from(!new)).expect("a scenario has fewer than 32 768 images"))
     }
 
     /// Whether the image at `image` has this blob.
-    pub(super) fn contains(&self, image: usize, blob: u16) -> bool {
+    pub(crate) fn contains(&self, image: usize, blob: u16) -> bool {
         self.images[image].layers.iter().any(|layer| layer.blob == blob)
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.images.len()
     }
 }

@@ -10,59 +10,60 @@
 //! Left out: the reporter looks every 10 s (so the cancellation comes up to 10 s later), and requests that wait for an
 //! answer count as no progress only there; here their own time-outs end them.
 
-use super::super::ids::PullId;
-use super::super::pull::{Fetch, PullError};
-use super::super::{Event, Queue, World};
 use crate::flow::TransferId;
+use crate::world::World;
+use crate::world::event::{Event, Queue};
+use crate::world::ids::PullId;
+use crate::world::nodes::pull::{Fetch, PullError};
 
 impl World<'_> {
     /// Rates of a pull's transfers may have become zero or have left it: sets or stops its time-out.
-    pub(in crate::world) fn check_progress(&mut self, id: PullId, queue: &mut Queue) {
+    pub(crate) fn check_stall(&mut self, id: PullId, queue: &mut Queue) {
         let Some(timeout) = self.spec.node.runtime.no_progress_timeout else { return };
-        let waits = self.pulls[id.index()].no_progress.is_some();
+        let waits = self.pulls[id.index()].stall_timeout.is_some();
         if self.dead_links == 0 && !waits {
             return;
         }
-        let stands_still = self.stands_still(id);
+        let is_stalled = self.is_stalled(id);
         let pull = &mut self.pulls[id.index()];
-        if stands_still && !waits {
-            pull.no_progress = Some(queue.schedule_in(timeout, Event::NoProgress { pull: id }));
-        } else if let Some(event) = pull.no_progress.take_if(|_| !stands_still) {
+        if is_stalled && !waits {
+            pull.stall_timeout = Some(queue.schedule_in(timeout, Event::NoProgress { pull: id }));
+        } else if let Some(event) = pull.stall_timeout.take_if(|_| !is_stalled) {
             queue.cancel(event);
         }
     }
 
-    /// As [`World::check_progress`], for all pulls.
-    pub(in crate::world) fn check_all_progress(&mut self, queue: &mut Queue) {
+    /// As [`World::check_stall`], for all pulls.
+    pub(crate) fn check_all_stalls(&mut self, queue: &mut Queue) {
         if self.spec.node.runtime.no_progress_timeout.is_none() {
             return;
         }
         for node in 0..self.nodes.len() {
             for at in 0..self.nodes[node].pulls.len() {
-                self.check_progress(self.nodes[node].pulls[at], queue);
+                self.check_stall(self.nodes[node].pulls[at], queue);
             }
         }
     }
 
     /// Whether a pull has transfers under way, and none of them moves.
-    fn stands_still(&self, id: PullId) -> bool {
+    fn is_stalled(&self, id: PullId) -> bool {
         let pull = &self.pulls[id.index()];
         let layers = (0..).zip(&pull.fetches).filter_map(|(layer, fetch)| match fetch {
             Fetch::Downloading(transfer) => Some(*transfer),
-            Fetch::Settling(_) => self.awaited(id, layer),
+            Fetch::Settling(_) => self.awaited_fill(id, layer),
             _ => None,
         });
         let mut transfers = layers.chain(pull.config).peekable();
-        transfers.peek().is_some() && transfers.all(|transfer| !self.moves(transfer))
+        transfers.peek().is_some() && transfers.all(|transfer| !self.is_moving(transfer))
     }
 
-    fn moves(&self, transfer: TransferId) -> bool {
+    fn is_moving(&self, transfer: TransferId) -> bool {
         // One that has ended, and whose turn to be told is still to come, is no longer known to the network.
         self.ended_transfers.contains(&transfer) || self.network.rate(transfer).get() > 0.0
     }
 
-    pub(in crate::world) fn no_progress(&mut self, id: PullId, queue: &mut Queue) {
-        self.pulls[id.index()].no_progress = None;
+    pub(crate) fn cancel_stalled(&mut self, id: PullId, queue: &mut Queue) {
+        self.pulls[id.index()].stall_timeout = None;
         self.fail(id, PullError::NoProgress, queue);
     }
 }

@@ -19,16 +19,20 @@
 
 use std::collections::VecDeque;
 
-use super::catalog::ImageRef;
-use super::distribution::{FillId, Member, Sender, Source};
-use super::ids::{ClusterId, NodeId, PodId, PullId};
-use super::node::{Blob, Chain};
-use super::runtime::{Request, Tries};
-use super::spec::{PullOrder, PullPolicy, SlotScope};
-use super::{Event, Queue, World};
 use crate::engine::EventId;
 use crate::flow::TransferId;
 use crate::units::{Bytes, SimTime};
+use crate::world::World;
+use crate::world::distribution::lazy::Sender;
+use crate::world::distribution::{BlobSource, FillId, MemberChange};
+use crate::world::event::{Event, Queue};
+use crate::world::ids::{ClusterId, NodeId, PodId, PullId};
+use crate::world::nodes::catalog::ImageRef;
+use crate::world::nodes::node::{Blob, Chain};
+use crate::world::nodes::runtime::request::Request;
+use crate::world::nodes::runtime::retries::Tries;
+use crate::world::nodes::runtime::spec::SlotScope;
+use crate::world::spec::{PullOrder, PullPolicy};
 
 /// Why an attempt failed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -75,7 +79,7 @@ pub struct PullFacts {
 
 /// How far a layer has come.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Fetch {
+pub(crate) enum Fetch {
     /// Not needed, or here.
     Done,
     /// Another pull of this node fetches it.
@@ -92,52 +96,52 @@ pub(super) enum Fetch {
 
 /// An attempt in progress.
 #[derive(Debug)]
-pub(super) struct Pull {
-    pub(super) pod: PodId,
+pub(crate) struct Pull {
+    pub(crate) pod: PodId,
     /// Pods whose own pulls of the same image wait for this one.
-    pub(super) others: Vec<PodId>,
-    pub(super) node: NodeId,
-    pub(super) image: ImageRef,
+    pub(crate) others: Vec<PodId>,
+    pub(crate) node: NodeId,
+    pub(crate) image: ImageRef,
     /// How many attempts its node made before.
-    pub(super) attempt: u64,
+    pub(crate) attempt: u64,
     began: SimTime,
     finished: Option<SimTime>,
     error: Option<PullError>,
-    pub(super) ended: bool,
+    pub(crate) ended: bool,
     /// The config is here and it is known which layers are missing.
-    pub(super) planned: bool,
+    pub(crate) planned: bool,
     /// What was made of the current control request, and of each layer's.
-    pub(super) tries: Tries,
-    pub(super) layer_tries: Vec<Tries>,
-    pub(super) fetches: Vec<Fetch>,
+    pub(crate) tries: Tries,
+    pub(crate) layer_tries: Vec<Tries>,
+    pub(crate) fetches: Vec<Fetch>,
     /// Who sends each layer, and the config; empty: the registry.
-    pub(super) sources: Vec<Source>,
-    pub(super) config_source: Source,
+    pub(crate) sources: Vec<BlobSource>,
+    pub(crate) config_source: BlobSource,
     /// The lowest layer that is not unpacked and committed.
-    pub(super) unpack_next: usize,
+    pub(crate) unpack_next: usize,
     /// Layers that it is unpacking.
-    pub(super) unpacking: Vec<u16>,
+    pub(crate) unpacking: Vec<u16>,
     /// Layers that it has unpacked while one below them was not.
-    pub(super) unpacked: Vec<u16>,
+    pub(crate) unpacked: Vec<u16>,
     /// All is unpacked; what is left depends on nothing.
-    pub(super) finishing: bool,
+    pub(crate) finishing: bool,
     /// Its pending deadline.
     deadline: Option<EventId>,
-    pub(super) config: Option<TransferId>,
-    pub(super) blob_host_known: bool,
+    pub(crate) config: Option<TransferId>,
+    pub(crate) blob_host_known: bool,
     /// Slots of this pull, when they are counted per image.
     slots_taken: u32,
     slot_queue: VecDeque<u16>,
     /// The attempt breaks while fetching this many-th of the layers it has to fetch, after this share of its bytes.
-    pub(super) doom: Option<(f64, f64)>,
-    pub(super) doomed_layer: Option<usize>,
+    pub(crate) planned_failure: Option<(f64, f64)>,
+    pub(crate) failing_layer: Option<usize>,
     /// When it is cancelled if nothing comes; set while it stands still.
-    pub(super) no_progress: Option<EventId>,
+    pub(crate) stall_timeout: Option<EventId>,
 }
 
 impl Pull {
     /// Bytes that have come of layers which are not complete before their source is.
-    pub(super) fn settling(&self) -> Bytes {
+    pub(crate) fn settling(&self) -> Bytes {
         let bytes = |fetch: &Fetch| if let Fetch::Settling(size) = fetch { *size } else { Bytes::ZERO };
         self.fetches.iter().map(bytes).sum()
     }
@@ -145,7 +149,7 @@ impl Pull {
 
 /// What a transfer carries.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Cargo {
+pub(crate) enum Payload {
     Config(PullId),
     Layer(PullId, u16),
     /// A blob or a config on its way to a cache or a seed.
@@ -158,7 +162,7 @@ pub(super) enum Cargo {
 
 impl World<'_> {
     /// A pod's image is to be pulled: it joins its node's queue.
-    pub(super) fn enqueue_pull(&mut self, pod: PodId, queue: &mut Queue) {
+    pub(crate) fn enqueue_pull(&mut self, pod: PodId, queue: &mut Queue) {
         let node = self.pods[pod.index()].node;
         self.nodes[node.index()].pull_queue.push_back(pod);
         self.start_queued_pulls(node, queue);
@@ -183,7 +187,7 @@ impl World<'_> {
             return;
         }
         if self.is_missing(pod) {
-            self.ask_in_vain(pod, queue);
+            self.request_missing_image(pod, queue);
             return;
         }
         let node = &mut self.nodes[id.index()];
@@ -201,7 +205,7 @@ impl World<'_> {
         let pull = PullId::at(self.pulls.len());
         node.pulls.push(pull);
         let cluster = node.cluster;
-        let doom = self.draw_doom(id, attempt);
+        let planned_failure = self.draw_planned_failure(id, attempt);
         let deadline = self.spec.node.pull_deadline;
         let deadline = deadline.map(|after| queue.schedule_in(after, Event::PullDeadline { pull }));
         self.pulls.push(Pull {
@@ -219,7 +223,7 @@ impl World<'_> {
             layer_tries: vec![Tries::default(); layers],
             fetches: vec![Fetch::Done; layers],
             sources: Vec::new(),
-            config_source: Source::Registry,
+            config_source: BlobSource::Registry,
             unpack_next: 0,
             unpacking: Vec::new(),
             unpacked: Vec::new(),
@@ -229,9 +233,9 @@ impl World<'_> {
             blob_host_known: false,
             slots_taken: 0,
             slot_queue: VecDeque::new(),
-            doom,
-            doomed_layer: None,
-            no_progress: None,
+            planned_failure,
+            failing_layer: None,
+            stall_timeout: None,
         });
         self.totals.pulls += 1;
         self.note_pull_begins(cluster, now);
@@ -239,7 +243,7 @@ impl World<'_> {
     }
 
     /// What is missing of a layer's blob, or the part of it that still comes when the attempt breaks in it.
-    pub(super) fn bytes_to_fetch(&self, id: PullId, layer: u16) -> Bytes {
+    pub(crate) fn bytes_to_fetch(&self, id: PullId, layer: u16) -> Bytes {
         let pull = &self.pulls[id.index()];
         let spec = self.catalog.image(pull.image).layers[usize::from(layer)];
         let Blob::Fetching(have) = self.nodes[pull.node.index()].blobs[usize::from(spec.blob)] else {
@@ -247,8 +251,8 @@ impl World<'_> {
         };
         let wanted = self.spec.distribution.lazy.as_ref().map_or(spec.compressed, |lazy| lazy.mount_size(&spec));
         let missing = wanted.saturating_sub(have);
-        match pull.doom {
-            Some((_, share)) if pull.doomed_layer == Some(usize::from(layer)) => {
+        match pull.planned_failure {
+            Some((_, share)) if pull.failing_layer == Some(usize::from(layer)) => {
                 Bytes::new((missing.get() as f64 * share) as u64)
             }
             _ => missing,
@@ -256,7 +260,7 @@ impl World<'_> {
     }
 
     /// The config is here: which layers are missing?
-    pub(super) fn plan_layers(&mut self, id: PullId, queue: &mut Queue) {
+    pub(crate) fn plan_layers(&mut self, id: PullId, queue: &mut Queue) {
         let pull = &mut self.pulls[id.index()];
         let node = &mut self.nodes[pull.node.index()];
         let layers = &self.catalog.image(pull.image).layers;
@@ -268,9 +272,11 @@ impl World<'_> {
         let missing: Vec<usize> = (first_missing..layers.len())
             .filter(|&at| !matches!(node.blobs[usize::from(layers[at].blob)], Blob::Whole | Blob::Mounted))
             .collect();
-        pull.doomed_layer =
-            pull.doom.filter(|_| !missing.is_empty()).map(|(at, _)| missing[(at * missing.len() as f64) as usize]);
-        if pull.doom.is_some() && missing.is_empty() {
+        pull.failing_layer = pull
+            .planned_failure
+            .filter(|_| !missing.is_empty())
+            .map(|(at, _)| missing[(at * missing.len() as f64) as usize]);
+        if pull.planned_failure.is_some() && missing.is_empty() {
             self.fail(id, PullError::Broken, queue);
             return;
         }
@@ -350,31 +356,31 @@ impl World<'_> {
     }
 
     /// A transfer has brought all its bytes.
-    pub(super) fn arrived(&mut self, cargo: Cargo, size: Bytes, queue: &mut Queue) {
-        match cargo {
-            Cargo::Config(id) => {
+    pub(crate) fn arrived(&mut self, payload: Payload, size: Bytes, queue: &mut Queue) {
+        match payload {
+            Payload::Config(id) => {
                 self.totals.received += size;
                 self.pulls[id.index()].config = None;
-                self.check_progress(id, queue);
+                self.check_stall(id, queue);
                 self.plan_layers(id, queue);
             }
-            Cargo::Layer(id, layer) => {
+            Payload::Layer(id, layer) => {
                 if self.last_leg_ended(id, layer, size, queue) {
                     self.layer_arrived(id, usize::from(layer), size, queue);
                 }
             }
-            Cargo::Fill(fill) => self.fill_ended(fill, queue),
-            Cargo::Reads(node, image, _) => self.reads_end(node, image, size, queue),
-            Cargo::Background(node, blob, _) => self.background_ends(node, blob, size),
+            Payload::Fill(fill) => self.fill_ended(fill, queue),
+            Payload::Reads(node, image, _) => self.reads_end(node, image, size, queue),
+            Payload::Background(node, blob, _) => self.background_ends(node, blob, size),
         }
     }
 
-    pub(super) fn layer_arrived(&mut self, id: PullId, at: usize, size: Bytes, queue: &mut Queue) {
+    pub(crate) fn layer_arrived(&mut self, id: PullId, at: usize, size: Bytes, queue: &mut Queue) {
         let pull = &mut self.pulls[id.index()];
         pull.fetches[at] = Fetch::Done;
         let spec = self.catalog.image(pull.image).layers[at];
         let blob = &mut self.nodes[pull.node.index()].blobs[usize::from(spec.blob)];
-        let doomed = pull.doomed_layer == Some(at);
+        let doomed = pull.failing_layer == Some(at);
         if doomed {
             let Blob::Fetching(have) = *blob else { unreachable!("a downloading blob is being fetched") };
             *blob = Blob::Fetching(have + size);
@@ -390,14 +396,14 @@ impl World<'_> {
             *blob = Blob::Whole;
             self.totals.received += spec.compressed;
         }
-        self.check_progress(id, queue);
+        self.check_stall(id, queue);
         self.release_slot(id);
         self.grant_slots(id, queue);
-        self.look_again(id, queue);
+        self.resume_node_pulls(id, queue);
     }
 
     /// Something on the node changed that other pulls may have waited for.
-    pub(super) fn look_again(&mut self, id: PullId, queue: &mut Queue) {
+    pub(crate) fn resume_node_pulls(&mut self, id: PullId, queue: &mut Queue) {
         let node = self.pulls[id.index()].node;
         let mut committed = true;
         while committed {
@@ -412,7 +418,7 @@ impl World<'_> {
     }
 
     /// All layers are unpacked: the image is on the node.
-    pub(super) fn pulled(&mut self, id: PullId, queue: &mut Queue) {
+    pub(crate) fn pulled(&mut self, id: PullId, queue: &mut Queue) {
         let pull = &self.pulls[id.index()];
         if pull.ended {
             return;
@@ -436,7 +442,7 @@ impl World<'_> {
         }
         pull.ended = true;
         pull.finished = Some(now);
-        if let Some(event) = pull.no_progress.take() {
+        if let Some(event) = pull.stall_timeout.take() {
             queue.cancel(event);
         }
         let others = std::mem::take(&mut pull.others);
@@ -455,7 +461,7 @@ impl World<'_> {
     }
 
     /// An attempt has taken as long as it may.
-    pub(super) fn pull_deadline(&mut self, id: PullId, queue: &mut Queue) {
+    pub(crate) fn pull_deadline(&mut self, id: PullId, queue: &mut Queue) {
         self.pulls[id.index()].deadline = None;
         self.fail(id, PullError::Deadline, queue);
     }
@@ -472,7 +478,7 @@ impl World<'_> {
     }
 
     /// The attempt fails; its pod tries again later.
-    pub(super) fn fail(&mut self, id: PullId, error: PullError, queue: &mut Queue) {
+    pub(crate) fn fail(&mut self, id: PullId, error: PullError, queue: &mut Queue) {
         let (pod, node_id) = (self.pulls[id.index()].pod, self.pulls[id.index()].node);
         let others = self.drop_pull(id, error, queue);
         self.pull_failed(pod, error, queue);
@@ -482,14 +488,14 @@ impl World<'_> {
         // Others of the node may have waited for what this one had claimed.
         if !self.nodes[node_id.index()].pulls.is_empty() {
             let other = self.nodes[node_id.index()].pulls[0];
-            self.look_again(other, queue);
+            self.resume_node_pulls(other, queue);
         }
         self.start_queued_pulls(node_id, queue);
     }
 
     /// An attempt ends early: what is under way is dropped, and what has arrived is kept or lost. Returns the pods that
     /// waited for it beside its own.
-    pub(super) fn drop_pull(&mut self, id: PullId, error: PullError, queue: &mut Queue) -> Vec<PodId> {
+    pub(crate) fn drop_pull(&mut self, id: PullId, error: PullError, queue: &mut Queue) -> Vec<PodId> {
         let now = queue.now();
         let node_id = self.pulls[id.index()].node;
         if let Some(transfer) = self.pulls[id.index()].config.take() {
@@ -506,7 +512,7 @@ impl World<'_> {
                 Fetch::Settling(size) => size,
             };
             if matches!(fetch, Fetch::Downloading(_) | Fetch::Settling(_)) {
-                self.leave_swarm(id, at as u16, Member::Leaves, now);
+                self.leave_swarm(id, at as u16, MemberChange::Leaves, now);
             }
             let blob = usize::from(self.catalog.image(image).layers[at].blob);
             let Blob::Fetching(have) = self.nodes[node_id.index()].blobs[blob] else {
@@ -521,16 +527,16 @@ impl World<'_> {
             }
         }
         self.nodes[node_id.index()].slot_queue.retain(|&(pull, _)| pull != id);
-        self.give_up_unpacking(id, queue);
+        self.cancel_unpacking(id, queue);
         self.pulls[id.index()].error = Some(error);
         let others = self.end_pull(id, queue);
-        self.distribution_gives_up(id, queue);
+        self.cancel_distribution(id, queue);
         self.flow_changed(queue);
         others
     }
 
     /// Whether a pod's image must be asked for at all.
-    pub(super) fn needs_pull(&self, pod: PodId) -> bool {
+    pub(crate) fn needs_pull(&self, pod: PodId) -> bool {
         let pod = &self.pods[pod.index()];
         let present = self.nodes[pod.node.index()].present[usize::from(pod.image.0)];
         match self.spec.workloads[pod.workload].pull_policy {

@@ -5,37 +5,40 @@
 //!
 //! Left out: the seconds that the API server and the controllers take to see each other's changes.
 
-use super::catalog::Catalog;
-use super::ids::{ClusterId, NodeId, PodId};
-use super::pod::{Phase, Pod};
-use super::progress::{Counts, Progressing};
-use super::rolling::{Census, Step, daemon_set_limits, deployment_limits};
-use super::spec::{DefectKind, WorkloadKind};
-use super::{NEW, Queue, World};
 use crate::rollout::Revision;
+use crate::world::World;
+use crate::world::clusters::pod::{Pod, PodPhase};
+use crate::world::clusters::progress_deadline::{PodCounts, Progressing};
+use crate::world::clusters::rolling::{ReplicaCounts, RollingStep, daemon_set_limits, deployment_limits};
+use crate::world::event::Queue;
+use crate::world::faults::spec::DefectKind;
+use crate::world::ids::NEW;
+use crate::world::ids::{ClusterId, NodeId, PodId};
+use crate::world::nodes::catalog::Catalog;
+use crate::world::spec::WorkloadKind;
 
 /// The pods of one workload in one cluster.
 #[derive(Debug, Default)]
-pub(super) struct WorkloadState {
+pub(crate) struct WorkloadState {
     /// What its pod template says; none before the first apply.
-    pub(super) desired: Option<Revision>,
+    pub(crate) desired: Option<Revision>,
     /// Its pods, terminating ones not counted, oldest first.
-    pub(super) pods: Vec<PodId>,
+    pub(crate) pods: Vec<PodId>,
     /// Nodes (one entry a pod) on which a pod of it is terminating.
-    pub(super) terminating: Vec<NodeId>,
-    pub(super) progressing: Progressing,
+    pub(crate) terminating: Vec<NodeId>,
+    pub(crate) progressing: Progressing,
 }
 
 impl WorkloadState {
     /// Its pods, terminating ones not counted, oldest first.
-    pub(super) fn pods(&self) -> impl Iterator<Item = &PodId> {
+    pub(crate) fn pods(&self) -> impl Iterator<Item = &PodId> {
         self.pods.iter()
     }
 }
 
 impl World<'_> {
     /// All workloads of a cluster get the template of `revision`.
-    pub(super) fn roll_out(&mut self, cluster: ClusterId, revision: Revision, queue: &mut Queue) {
+    pub(crate) fn roll_out(&mut self, cluster: ClusterId, revision: Revision, queue: &mut Queue) {
         for workload in 0..self.spec.workloads.len() {
             self.clusters[cluster.index()].workloads[workload].desired = Some(revision);
             self.progress_begins(cluster, workload, queue.now());
@@ -44,7 +47,7 @@ impl World<'_> {
     }
 
     /// Puts the pods of `revision` in place as they stand long after a rollout: available, images on their nodes.
-    pub(super) fn settle(&mut self, cluster: ClusterId, revision: Revision) {
+    pub(crate) fn settle(&mut self, cluster: ClusterId, revision: Revision) {
         for at in 0..self.spec.workloads.len() {
             let workload = &self.spec.workloads[at];
             let image = Catalog::revision(workload.image, revision == NEW);
@@ -55,7 +58,7 @@ impl World<'_> {
             };
             for nth in 0..pods as usize {
                 let node = NodeId::at(nodes.start + nth % nodes.len());
-                let pod = self.new_pod(cluster, at, node, revision, Phase::Running);
+                let pod = self.new_pod(cluster, at, node, revision, PodPhase::Running);
                 (self.pods[pod.index()].ready, self.pods[pod.index()].available) = (true, true);
                 self.clusters[cluster.index()].workloads[at].pods.push(pod);
                 self.nodes[node.index()].preload(&self.catalog, image, self.spec.node.keep_blobs);
@@ -65,7 +68,7 @@ impl World<'_> {
     }
 
     /// Whether every workload of the cluster runs its template on all its pods, all available, and nothing else.
-    pub(super) fn is_settled(&self, cluster: ClusterId) -> bool {
+    pub(crate) fn is_settled(&self, cluster: ClusterId) -> bool {
         let nodes = self.nodes_of(cluster).len();
         self.clusters[cluster.index()].workloads.iter().zip(&self.spec.workloads).all(|(state, spec)| {
             let wanted = match spec.kind {
@@ -81,16 +84,16 @@ impl World<'_> {
     }
 
     /// Whether a pod of the cluster waits after a failed pull or a crash, and is not tried at the moment.
-    pub(super) fn has_waiting_pods(&self, cluster: ClusterId) -> bool {
-        self.has_pod(cluster, |pod| matches!(pod.phase, Phase::ImageBackOff | Phase::CrashLoop))
+    pub(crate) fn has_waiting_pods(&self, cluster: ClusterId) -> bool {
+        self.has_pod(cluster, |pod| matches!(pod.phase, PodPhase::ImageBackOff | PodPhase::CrashLoop))
     }
 
     /// Whether a pod of the cluster runs and will not answer its readiness probe, for a defect.
-    pub(super) fn has_stuck_pods(&self, cluster: ClusterId) -> bool {
+    pub(crate) fn has_stuck_pods(&self, cluster: ClusterId) -> bool {
         let at_once = self.spec.faults.defect_kind == DefectKind::Unready;
         self.has_pod(cluster, |pod| match pod.phase {
-            Phase::Unready => true,
-            Phase::Running => at_once && pod.troubled,
+            PodPhase::Unready => true,
+            PodPhase::Running => at_once && pod.troubled,
             _ => false,
         })
     }
@@ -100,7 +103,7 @@ impl World<'_> {
         pods.any(|pod| is_it(&self.pods[pod.index()]))
     }
 
-    pub(super) fn sync_workload(&mut self, cluster: ClusterId, workload: usize, queue: &mut Queue) {
+    pub(crate) fn sync_workload(&mut self, cluster: ClusterId, workload: usize, queue: &mut Queue) {
         if self.clusters[cluster.index()].workloads[workload].desired.is_none() {
             return;
         }
@@ -108,18 +111,18 @@ impl World<'_> {
             WorkloadKind::Deployment { .. } => self.sync_deployment(cluster, workload, queue),
             WorkloadKind::DaemonSet { .. } => self.sync_daemon_set(cluster, workload, queue),
         }
-        self.judge_progress(cluster, workload, queue);
+        self.update_progress_condition(cluster, workload, queue);
         self.note_settled(cluster, queue);
     }
 
     fn sync_deployment(&mut self, cluster: ClusterId, workload: usize, queue: &mut Queue) {
         loop {
-            let step = self.census(cluster, workload).next_step();
-            if step == Step::default() {
+            let step = self.replica_counts(cluster, workload).next_step();
+            if step == RollingStep::default() {
                 return;
             }
             for _ in 0..step.create {
-                let node = self.emptiest_node(cluster, workload);
+                let node = self.least_loaded_node(cluster, workload);
                 self.create_pod(cluster, workload, node, queue);
             }
             self.delete_old(cluster, workload, false, step.delete_broken, queue);
@@ -127,31 +130,31 @@ impl World<'_> {
         }
     }
 
-    fn census(&self, cluster: ClusterId, workload: usize) -> Census {
+    fn replica_counts(&self, cluster: ClusterId, workload: usize) -> ReplicaCounts {
         let WorkloadKind::Deployment { replicas, max_unavailable, max_surge, .. } = self.spec.workloads[workload].kind
         else {
-            unreachable!("only a Deployment takes a census");
+            unreachable!("only a Deployment counts replicas");
         };
         let (surge, unavailable) = deployment_limits(replicas, max_surge, max_unavailable);
         let state = &self.clusters[cluster.index()].workloads[workload];
-        let mut census = Census { replicas, surge, unavailable, ..Census::default() };
+        let mut replica_counts = ReplicaCounts { replicas, surge, unavailable, ..ReplicaCounts::default() };
         for pod in &state.pods {
             let pod = &self.pods[pod.index()];
             let available = u32::from(pod.available);
             if Some(pod.revision) == state.desired {
-                census.new += 1;
-                census.new_available += available;
+                replica_counts.new += 1;
+                replica_counts.new_available += available;
             } else {
-                census.old += 1;
-                census.old_available += available;
+                replica_counts.old += 1;
+                replica_counts.old_available += available;
             }
         }
-        census
+        replica_counts
     }
 
-    pub(super) fn progress_counts(&self, cluster: ClusterId, workload: usize) -> Counts {
+    pub(crate) fn progress_counts(&self, cluster: ClusterId, workload: usize) -> PodCounts {
         let state = &self.clusters[cluster.index()].workloads[workload];
-        let mut counts = Counts::default();
+        let mut counts = PodCounts::default();
         for pod in &state.pods {
             let pod = &self.pods[pod.index()];
             *if Some(pod.revision) == state.desired { &mut counts.updated } else { &mut counts.old } += 1;
@@ -165,7 +168,7 @@ impl World<'_> {
     /// of the workload, the first of all:
     /// the scheduler spreads the pods of a ReplicaSet (default constraints of `PodTopologySpread`, kubernetes/kubernetes
     /// `pkg/scheduler/framework/plugins/podtopologyspread`).
-    fn emptiest_node(&self, cluster: ClusterId, workload: usize) -> NodeId {
+    fn least_loaded_node(&self, cluster: ClusterId, workload: usize) -> NodeId {
         let nodes = self.nodes_of(cluster);
         let state = &self.clusters[cluster.index()].workloads[workload];
         let mut pods = vec![(0_u32, 0_u32); nodes.len()];
@@ -264,12 +267,12 @@ impl World<'_> {
         }
     }
 
-    pub(super) fn pod_gone(&mut self, id: PodId, queue: &mut Queue) {
+    pub(crate) fn pod_gone(&mut self, id: PodId, queue: &mut Queue) {
         let pod = &self.pods[id.index()];
         let (cluster, workload, node) = (pod.cluster, pod.workload, pod.node);
         if self.nodes[node.index()].down {
             // Only its kubelet can say that it is gone.
-            self.nodes[node.index()].undead.push(id);
+            self.nodes[node.index()].terminating_on_lost_node.push(id);
             return;
         }
         let terminating = &mut self.clusters[cluster.index()].workloads[workload].terminating;

@@ -5,23 +5,27 @@
 //! byte is counted where it leaves: the registry's (`sent`, of which `upstream` go to caches and seeds), those of caches and
 //! mirrors, and those of peers. So what nodes received is sent − upstream + what caches and peers sent.
 
-use super::{
-    Ask, CachePlace, Delivery, FillId, FirstLeg, Leg, Member, PlaceId, Reply, Sender, Source, Waiter, Way, cache,
-    direct, mirror, pieces, spegel,
-};
 use crate::flow::{LinkId, Network, TransferId};
 use crate::units::{Bytes, BytesPerSec, SimDuration, SimTime};
-use crate::world::catalog::Catalog;
+use crate::world::World;
+use crate::world::distribution::lazy::Sender;
+use crate::world::distribution::spec::{CachePlace, DistributionKind};
+use crate::world::distribution::{
+    BlobSource, DistributionMethod, FillId, FirstLeg, Leg, MemberChange, RouteQuery, Routing, StoreId, Waiter, direct,
+    mirror,
+};
+use crate::world::distribution::{cache, pieces, spegel};
+use crate::world::event::{Event, Queue};
 use crate::world::ids::{ClusterId, NodeId, PullId};
-use crate::world::pull::{Cargo, Fetch};
-use crate::world::runtime::Request;
+use crate::world::nodes::catalog::Catalog;
+use crate::world::nodes::pull::{Fetch, Payload};
+use crate::world::nodes::runtime::request::Request;
 use crate::world::spec::WorldSpec;
-use crate::world::{Event, Queue, World};
 
 /// A place's fetch of a blob, or of a config.
 #[derive(Debug)]
-pub(in crate::world) struct Fill {
-    place: PlaceId,
+pub(crate) struct Fill {
+    place: StoreId,
     /// `None`: a config, which nobody waits for.
     blob: Option<u16>,
     /// Which registry it comes from.
@@ -35,22 +39,22 @@ pub(in crate::world) struct Fill {
 
 /// The links between registry and nodes, and the way of distribution over them.
 #[derive(Debug)]
-pub(in crate::world) struct Links {
+pub(crate) struct Links {
     regions: Vec<LinkId>,
     downlinks: Vec<LinkId>,
     /// By region, then by cluster: the links of caches, where there are any.
     caches: Vec<(LinkId, FirstLeg)>,
-    cache_of: Vec<Option<PlaceId>>,
+    cache_of: Vec<Option<StoreId>>,
     per: Option<CachePlace>,
 }
 
 impl Links {
     /// Lays the links of the regions, and of the caches, which come before what is behind them.
-    pub(in crate::world) fn new(spec: &WorldSpec, egress: LinkId, network: &mut Network) -> Self {
+    pub(crate) fn new(spec: &WorldSpec, egress: LinkId, network: &mut Network) -> Self {
         let regions: Vec<LinkId> =
             spec.regions.iter().map(|region| network.add_link(Some(egress), region.bandwidth)).collect();
         let mut links = Self { regions, downlinks: Vec::new(), caches: Vec::new(), cache_of: Vec::new(), per: None };
-        if let Way::Cache(cache) = &spec.distribution.way {
+        if let DistributionKind::Cache(cache) = &spec.distribution.kind {
             let regions: Vec<Option<usize>> = spec.clusters.iter().map(|cluster| cluster.region).collect();
             links.per = Some(cache.per);
             links.cache_of = cache::Caches::places(cache.per, &regions);
@@ -74,7 +78,7 @@ impl Links {
     }
 
     /// Lays a cluster's downlink of this capacity, and returns it with what its nodes' links hang on.
-    pub(in crate::world) fn add_cluster(
+    pub(crate) fn add_cluster(
         &mut self,
         spec: &WorldSpec,
         cluster: ClusterId,
@@ -92,18 +96,18 @@ impl Links {
     }
 
     /// The way of distribution, once all links of clusters and nodes are laid.
-    pub(in crate::world) fn distribution(
+    pub(crate) fn distribution(
         self,
         spec: &WorldSpec,
         catalog: &Catalog,
         nodes: &[(ClusterId, LinkId)],
         network: &mut Network,
-    ) -> (Vec<LinkId>, Option<Box<dyn Delivery>>) {
+    ) -> (Vec<LinkId>, Option<Box<dyn DistributionMethod>>) {
         let Self { regions, downlinks, caches, cache_of, .. } = self;
-        let mut way: Box<dyn Delivery> = match &spec.distribution.way {
-            Way::Direct if spec.distribution.mirrors.is_empty() => return (regions, None),
-            Way::Direct => Box::new(direct::Direct),
-            Way::Cache(cache) => {
+        let mut way: Box<dyn DistributionMethod> = match &spec.distribution.kind {
+            DistributionKind::Direct if spec.distribution.mirrors.is_empty() => return (regions, None),
+            DistributionKind::Direct => Box::new(direct::Direct),
+            DistributionKind::Cache(cache) => {
                 let last = |&(cluster, link): &(ClusterId, LinkId)| match cache.per {
                     CachePlace::Cluster => vec![link],
                     CachePlace::Region => vec![downlinks[cluster.index()], link],
@@ -111,7 +115,7 @@ impl Links {
                 let last = nodes.iter().map(last).collect();
                 Box::new(cache::Caches::new(cache, &caches, cache_of, last, (catalog.blobs, catalog.len())))
             }
-            Way::Spegel(spegel) => {
+            DistributionKind::Spegel(spegel) => {
                 let out = |&(_, card): &(ClusterId, LinkId)| {
                     let capacity = network.capacity(card);
                     (card, network.add_link(None, capacity))
@@ -119,7 +123,7 @@ impl Links {
                 let links = nodes.iter().map(out).collect();
                 Box::new(spegel::Spegel::new(spegel, links))
             }
-            Way::Pieces(pieces) => {
+            DistributionKind::Pieces(pieces) => {
                 let inlet = |&(_, card): &(ClusterId, LinkId)| {
                     let capacity = pieces.peer_in.get().min(network.capacity(card).get());
                     network.add_link(None, BytesPerSec::new(capacity))
@@ -140,13 +144,13 @@ impl Links {
 
 impl World<'_> {
     /// Which way a request takes. For a blob, it is remembered who sends it.
-    pub(in crate::world) fn way_of(&mut self, id: PullId, request: Request, now: SimTime) -> Reply {
+    pub(crate) fn route_request(&mut self, id: PullId, request: Request, now: SimTime) -> Routing {
         let Some(distribution) = &mut self.distribution else {
-            return Reply::Upstream { detour: SimDuration::ZERO };
+            return Routing::Upstream { detour: SimDuration::ZERO };
         };
         let pull = &mut self.pulls[id.index()];
         let cluster = self.nodes[pull.node.index()].cluster;
-        let (answer, source) = distribution.ask(&Ask {
+        let (answer, source) = distribution.ask(&RouteQuery {
             now,
             node: pull.node,
             cluster,
@@ -161,7 +165,7 @@ impl World<'_> {
         match request {
             Request::Config => pull.config_source = source,
             Request::Layer(layer) => {
-                pull.sources.resize(pull.fetches.len(), Source::Registry);
+                pull.sources.resize(pull.fetches.len(), BlobSource::Registry);
                 pull.sources[usize::from(layer)] = source;
             }
             _ => {}
@@ -170,7 +174,7 @@ impl World<'_> {
     }
 
     /// The registry, or one that is near, has answered.
-    pub(in crate::world) fn note_answered(&mut self, id: PullId, request: Request) {
+    pub(crate) fn note_response(&mut self, id: PullId, request: Request) {
         if let Some(distribution) = &mut self.distribution {
             let pull = &self.pulls[id.index()];
             let cluster = self.nodes[pull.node.index()].cluster;
@@ -179,22 +183,22 @@ impl World<'_> {
     }
 
     /// Who sends a blob.
-    pub(in crate::world) fn source(&self, id: PullId, request: Request) -> Source {
+    pub(crate) fn source(&self, id: PullId, request: Request) -> BlobSource {
         let pull = &self.pulls[id.index()];
         match request {
             Request::Config => pull.config_source,
-            Request::Layer(layer) => pull.sources.get(usize::from(layer)).copied().unwrap_or(Source::Registry),
-            _ => Source::Registry,
+            Request::Layer(layer) => pull.sources.get(usize::from(layer)).copied().unwrap_or(BlobSource::Registry),
+            _ => BlobSource::Registry,
         }
     }
 
     /// The bytes of a blob begin to come from somebody else than the registry.
-    pub(in crate::world) fn start_from_near(
+    pub(crate) fn start_nearby_transfer(
         &mut self,
         id: PullId,
         request: Request,
         size: Bytes,
-        cargo: Cargo,
+        payload: Payload,
         queue: &mut Queue,
     ) -> TransferId {
         let pull = &self.pulls[id.index()];
@@ -204,13 +208,13 @@ impl World<'_> {
             _ => None,
         };
         let mut source = self.source(id, request);
-        if let Source::Lead(place) = source {
+        if let BlobSource::Lead(place) = source {
             let whole = match request {
                 Request::Layer(layer) => self.catalog.image(image).layers[usize::from(layer)].compressed,
                 _ => size,
             };
             let fill = self.begin_fill(id, place, blob, whole, queue);
-            source = Source::Place(place, blob.map(|_| fill));
+            source = BlobSource::Place(place, blob.map(|_| fill));
             if let Request::Layer(layer) = request {
                 self.pulls[id.index()].sources[usize::from(layer)] = source;
             } else {
@@ -218,12 +222,12 @@ impl World<'_> {
             }
         }
         let distribution = self.distribution.as_mut().expect("only a way of distribution has other sources");
-        if let (Source::Place(place, _), Some(blob)) = (source, blob) {
-            distribution.member(place, blob, Member::Joins, queue.now(), &mut self.network);
+        if let (BlobSource::Place(place, _), Some(blob)) = (source, blob) {
+            distribution.member(place, blob, MemberChange::Joins, queue.now(), &mut self.network);
         }
         let Leg { over, cap } = distribution.last_leg(source, node, blob.unwrap_or(0), &mut self.network);
         let transfer = self.network.start_over(queue.now(), &over, size, cap);
-        self.cargo.insert(transfer, (cargo, size));
+        self.payload.insert(transfer, (payload, size));
         self.meter.download_begins();
         self.flow_changed(queue);
         transfer
@@ -232,7 +236,7 @@ impl World<'_> {
     fn begin_fill(
         &mut self,
         pull: PullId,
-        place: PlaceId,
+        place: StoreId,
         blob: Option<u16>,
         size: Bytes,
         queue: &mut Queue,
@@ -250,10 +254,10 @@ impl World<'_> {
             (cap, most) => cap.or(most),
         };
         let transfer = self.network.start_over(queue.now(), &over, size, cap);
-        self.cargo.insert(transfer, (Cargo::Fill(fill), size));
+        self.payload.insert(transfer, (Payload::Fill(fill), size));
         self.registries[registry].transfer_begins();
         self.fills.push(Fill { place, blob, from: registry, transfer: Some(transfer), owner, followers: Vec::new() });
-        self.ask_again(waiters, queue);
+        self.resend_waiting(waiters, queue);
         fill
     }
 
@@ -265,7 +269,7 @@ impl World<'_> {
     }
 
     /// Requests that waited are looked at again.
-    fn ask_again(&mut self, waiters: Vec<Waiter>, queue: &mut Queue) {
+    fn resend_waiting(&mut self, waiters: Vec<Waiter>, queue: &mut Queue) {
         for (pull, request) in waiters {
             if !self.pulls[pull.index()].ended {
                 self.send(pull, request, queue);
@@ -274,25 +278,25 @@ impl World<'_> {
     }
 
     /// A place has all of what it fetched.
-    pub(in crate::world) fn fill_ended(&mut self, id: FillId, queue: &mut Queue) {
+    pub(crate) fn fill_ended(&mut self, id: FillId, queue: &mut Queue) {
         let fill = &mut self.fills[id.index()];
         fill.transfer = None;
         let followers = std::mem::take(&mut fill.followers);
         let (place, Some(blob)) = (fill.place, fill.blob) else { return };
         let distribution = self.distribution.as_mut().expect("a place belongs to a way of distribution");
         let waiters = distribution.fill_ends(place, blob, id, Some(queue.now()));
-        self.ask_again(waiters, queue);
+        self.resend_waiting(waiters, queue);
         for (pull, layer) in followers {
-            self.come_over(pull, layer, place, blob, queue);
+            self.settle_layer(pull, layer, place, blob, queue);
         }
     }
 
     /// A node's own transfer of a layer has ended. Whether the layer is there: not if its source is still fetching it
     /// (of a lazy pull a small part has come, which the source had long before).
-    pub(in crate::world) fn last_leg_ended(&mut self, id: PullId, layer: u16, size: Bytes, queue: &mut Queue) -> bool {
-        let Source::Place(place, fill) = self.source(id, Request::Layer(layer)) else { return true };
+    pub(crate) fn last_leg_ended(&mut self, id: PullId, layer: u16, size: Bytes, queue: &mut Queue) -> bool {
+        let BlobSource::Place(place, fill) = self.source(id, Request::Layer(layer)) else { return true };
         let pull = &mut self.pulls[id.index()];
-        if pull.doomed_layer == Some(usize::from(layer)) || self.spec.distribution.lazy.is_some() {
+        if pull.failing_layer == Some(usize::from(layer)) || self.spec.distribution.lazy.is_some() {
             return true;
         }
         let blob = self.catalog.image(pull.image).layers[usize::from(layer)].blob;
@@ -301,22 +305,22 @@ impl World<'_> {
             Some(fill) if self.fills[fill.index()].transfer.is_some() => {
                 self.fills[fill.index()].followers.push((id, layer));
             }
-            _ => self.come_over(id, layer, place, blob, queue),
+            _ => self.settle_layer(id, layer, place, blob, queue),
         }
         false
     }
 
-    fn come_over(&mut self, id: PullId, layer: u16, place: PlaceId, blob: u16, queue: &mut Queue) {
+    fn settle_layer(&mut self, id: PullId, layer: u16, place: StoreId, blob: u16, queue: &mut Queue) {
         let after = self.distribution.as_ref().map_or(SimDuration::ZERO, |way| way.settling(place, blob));
         if after.is_zero() {
-            self.settled(id, layer, queue);
+            self.layer_settled(id, layer, queue);
         } else {
             queue.schedule_in(after, Event::LayerSettles { pull: id, layer });
         }
     }
 
     /// A layer that had come by way of a place is on its node.
-    pub(in crate::world) fn settled(&mut self, id: PullId, layer: u16, queue: &mut Queue) {
+    pub(crate) fn layer_settled(&mut self, id: PullId, layer: u16, queue: &mut Queue) {
         let pull = &self.pulls[id.index()];
         if pull.ended {
             return;
@@ -324,21 +328,21 @@ impl World<'_> {
         let Fetch::Settling(size) = pull.fetches[usize::from(layer)] else {
             unreachable!("a layer settles once");
         };
-        self.leave_swarm(id, layer, Member::Completes, queue.now());
+        self.leave_swarm(id, layer, MemberChange::Completes, queue.now());
         self.layer_arrived(id, usize::from(layer), size, queue);
         self.flow_changed(queue);
     }
 
     /// A node has all of a layer, or gives it up.
-    pub(in crate::world) fn leave_swarm(&mut self, id: PullId, layer: u16, how: Member, now: SimTime) {
-        let Source::Place(place, _) = self.source(id, Request::Layer(layer)) else { return };
+    pub(crate) fn leave_swarm(&mut self, id: PullId, layer: u16, how: MemberChange, now: SimTime) {
+        let BlobSource::Place(place, _) = self.source(id, Request::Layer(layer)) else { return };
         let blob = self.catalog.image(self.pulls[id.index()].image).layers[usize::from(layer)].blob;
         let distribution = self.distribution.as_mut().expect("a place belongs to a way of distribution");
         distribution.member(place, blob, how, now, &mut self.network);
     }
 
     /// A pull has failed: what was fetched for it alone breaks off, and who waited for what it asked for asks again.
-    pub(in crate::world) fn distribution_gives_up(&mut self, id: PullId, queue: &mut Queue) {
+    pub(crate) fn cancel_distribution(&mut self, id: PullId, queue: &mut Queue) {
         if self.distribution.is_none() {
             return;
         }
@@ -360,76 +364,78 @@ impl World<'_> {
         if let Some(distribution) = &mut self.distribution {
             waiters.extend(distribution.gives_up(cluster, id));
         }
-        self.ask_again(waiters, queue);
+        self.resend_waiting(waiters, queue);
     }
 
     /// The transfer that a layer waits for whose own has ended.
-    pub(in crate::world) fn awaited(&self, id: PullId, layer: u16) -> Option<TransferId> {
+    pub(crate) fn awaited_fill(&self, id: PullId, layer: u16) -> Option<TransferId> {
         match self.source(id, Request::Layer(layer)) {
-            Source::Place(_, Some(fill)) => self.fills[fill.index()].transfer,
+            BlobSource::Place(_, Some(fill)) => self.fills[fill.index()].transfer,
             _ => None,
         }
     }
 
     /// Counts bytes by who sent them.
-    pub(in crate::world) fn count_sent(&mut self, cargo: Cargo, bytes: Bytes) {
-        let way = &self.spec.distribution.way;
-        let (source, from) = match cargo {
-            Cargo::Fill(fill) => {
+    pub(crate) fn count_sent(&mut self, payload: Payload, bytes: Bytes) {
+        let way = &self.spec.distribution.kind;
+        let (source, from) = match payload {
+            Payload::Fill(fill) => {
                 self.totals.upstream += bytes;
-                (Source::Registry, self.fills[fill.index()].from)
+                (BlobSource::Registry, self.fills[fill.index()].from)
             }
-            Cargo::Config(pull) => (self.source(pull, Request::Config), self.registry_of(pull)),
-            Cargo::Layer(pull, layer) => (self.source(pull, Request::Layer(layer)), self.registry_of(pull)),
-            Cargo::Reads(_, _, sender) | Cargo::Background(_, _, sender) => {
+            Payload::Config(pull) => (self.source(pull, Request::Config), self.registry_of(pull)),
+            Payload::Layer(pull, layer) => (self.source(pull, Request::Layer(layer)), self.registry_of(pull)),
+            Payload::Reads(_, _, sender) | Payload::Background(_, _, sender) => {
                 match (sender, way) {
                     (Sender::Registry(from), _) => self.registries[from].sent += bytes,
-                    (Sender::Near, Way::Pieces(_)) => self.totals.from_peers += bytes,
+                    (Sender::Near, DistributionKind::Pieces(_)) => self.totals.from_peers += bytes,
                     (Sender::Near, _) => self.totals.from_caches += bytes,
                 }
                 return;
             }
         };
         match (source, way) {
-            (Source::Registry, _) => {
+            (BlobSource::Registry, _) => {
                 let sender = self.sender(from);
                 self.registries[from].transfer_ends(sender, bytes);
             }
-            (Source::Peer(_), _) | (Source::Lead(_) | Source::Place(..), Way::Pieces(_)) => {
+            (BlobSource::Peer(_), _) | (BlobSource::Lead(_) | BlobSource::Place(..), DistributionKind::Pieces(_)) => {
                 self.totals.from_peers += bytes;
             }
-            (Source::Mirror(_) | Source::Lead(_) | Source::Place(..), _) => self.totals.from_caches += bytes,
+            (BlobSource::Mirror(_) | BlobSource::Lead(_) | BlobSource::Place(..), _) => {
+                self.totals.from_caches += bytes
+            }
         }
     }
 
     /// The node of a transfer that goes to one; `None` for one to a cache or a seed.
-    pub(in crate::world) fn receiver(&self, cargo: Cargo) -> Option<NodeId> {
-        match cargo {
-            Cargo::Config(pull) | Cargo::Layer(pull, _) => Some(self.pulls[pull.index()].node),
-            Cargo::Reads(node, ..) | Cargo::Background(node, ..) => Some(node),
-            Cargo::Fill(_) => None,
+    pub(crate) fn receiver(&self, payload: Payload) -> Option<NodeId> {
+        match payload {
+            Payload::Config(pull) | Payload::Layer(pull, _) => Some(self.pulls[pull.index()].node),
+            Payload::Reads(node, ..) | Payload::Background(node, ..) => Some(node),
+            Payload::Fill(_) => None,
         }
     }
 
     /// The blob that a transfer carries, if it is a layer's.
-    pub(in crate::world) fn blob_of(&self, cargo: Cargo) -> Option<u16> {
-        match cargo {
-            Cargo::Layer(pull, layer) => {
+    pub(crate) fn blob_of(&self, payload: Payload) -> Option<u16> {
+        match payload {
+            Payload::Layer(pull, layer) => {
                 Some(self.catalog.image(self.pulls[pull.index()].image).layers[usize::from(layer)].blob)
             }
-            Cargo::Fill(fill) => self.fills[fill.index()].blob,
-            Cargo::Config(_) | Cargo::Reads(..) | Cargo::Background(..) => None,
+            Payload::Fill(fill) => self.fills[fill.index()].blob,
+            Payload::Config(_) | Payload::Reads(..) | Payload::Background(..) => None,
         }
     }
 
     /// A transfer has completed: the registry's content delivery network holds from now on what came from there.
-    pub(in crate::world) fn note_warm(&mut self, cargo: Cargo) {
-        let from_registry = match cargo {
-            Cargo::Layer(pull, layer) => self.source(pull, Request::Layer(layer)) == Source::Registry,
-            Cargo::Fill(_) => true,
-            Cargo::Config(_) | Cargo::Reads(..) | Cargo::Background(..) => false,
+    pub(crate) fn note_warm(&mut self, payload: Payload) {
+        let from_registry = match payload {
+            Payload::Layer(pull, layer) => self.source(pull, Request::Layer(layer)) == BlobSource::Registry,
+            Payload::Fill(_) => true,
+            Payload::Config(_) | Payload::Reads(..) | Payload::Background(..) => false,
         };
-        if let Some(blob) = self.blob_of(cargo).filter(|_| from_registry) {
+        if let Some(blob) = self.blob_of(payload).filter(|_| from_registry) {
             self.warm[usize::from(blob)] = true;
         }
     }

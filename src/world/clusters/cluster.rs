@@ -1,59 +1,64 @@
 //! A cluster: what is kept of it while the world runs, what is remembered of it, and how it and its nodes are made.
 //!
 //! Links, rates and luck are drawn once, before the run: the downlink and the round trip for the cluster, the network
-//! card for all its nodes alike, the speed of unpacking for each node. Where the values come from: [`super::calibration`].
+//! card for all its nodes alike, the speed of unpacking for each node. Where the values come from: [`crate::world::calibration`].
 //!
 //! Left out: nodes that join a cluster later.
 
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use super::agent::Agent;
-use super::disk::Disk;
-use super::distribution::{Links, Reading};
-use super::faults::Cuts;
-use super::gates::TokenBucket;
-use super::ids::ClusterId;
-use super::luck::Lot;
-use super::meter::ClusterPhase;
-use super::node::{Blob, Chain, Node};
-use super::spec::{ClusterSpec, CutKind, RateModel, ReleaseKind};
-use super::workload::WorkloadState;
-use super::{Event, OLD, Queue, World, route};
 use crate::engine::{EntityKey, dist};
 use crate::flow::LinkId;
 use crate::units::{Bytes, BytesPerSec, Share, SimDuration, SimTime};
+use crate::world::clusters::agent::Agent;
+use crate::world::clusters::cluster_draws::ClusterDraws;
+use crate::world::clusters::workload::WorkloadState;
+use crate::world::distribution::delivery::Links;
+use crate::world::distribution::lazy::ReadProgress;
+use crate::world::event::{Event, Queue};
+use crate::world::faults::cut::Cuts;
+use crate::world::faults::spec::CutKind;
+use crate::world::ids::ClusterId;
+use crate::world::ids::OLD;
+use crate::world::meter::ClusterPhase;
+use crate::world::nodes::disk::Disk;
+use crate::world::nodes::node::{Blob, Chain, NodeState};
+use crate::world::quantity::RateModel;
+use crate::world::spec::{ClusterSpec, ReleaseKind};
+use crate::world::token_bucket::TokenBucket;
+use crate::world::{World, route};
 
 /// One cluster's state.
 #[derive(Debug)]
-pub(super) struct Cluster {
-    pub(super) key: EntityKey,
+pub(crate) struct ClusterState {
+    pub(crate) key: EntityKey,
     /// Round trip to the registry.
-    pub(super) rtt: SimDuration,
-    pub(super) lot: Lot,
-    pub(super) cuts: Cuts,
+    pub(crate) rtt: SimDuration,
+    pub(crate) draws: ClusterDraws,
+    pub(crate) cuts: Cuts,
     /// Its downlink, and what that carries when nothing is wrong.
-    pub(super) link: LinkId,
-    pub(super) downlink: BytesPerSec,
+    pub(crate) link: LinkId,
+    pub(crate) downlink: BytesPerSec,
     /// What is left of the downlink while it is not cut off.
-    pub(super) downlink_share: Share,
+    pub(crate) downlink_share: Share,
     /// What one connection from each registry can carry at most.
-    pub(super) connection_caps: Vec<Option<BytesPerSec>>,
+    pub(crate) connection_caps: Vec<Option<BytesPerSec>>,
     /// Failures in progress that have an end.
-    pub(super) repairs_due: u32,
+    pub(crate) repairs_due: u32,
     /// The turn of its process of outages.
-    pub(super) outage: u64,
-    pub(super) agent: Agent,
-    pub(super) workloads: Vec<WorkloadState>,
+    pub(crate) outage: u64,
+    pub(crate) agent: Agent,
+    pub(crate) workloads: Vec<WorkloadState>,
     /// All workloads run their template, ready.
-    pub(super) settled: bool,
+    pub(crate) settled: bool,
     /// A Deployment has exceeded its progress deadline.
-    pub(super) degraded: bool,
-    pub(super) troubled_pods: u32,
-    pub(super) pulls_now: u32,
-    pub(super) phase: ClusterPhase,
-    pub(super) nodes: Range<usize>,
-    pub(super) facts: ClusterFacts,
+    pub(crate) degraded: bool,
+    pub(crate) troubled_pods: u32,
+    pub(crate) pulls_now: u32,
+    pub(crate) phase: ClusterPhase,
+    pub(crate) nodes: Range<usize>,
+    pub(crate) facts: ClusterFacts,
 }
 
 /// What is remembered of one cluster.
@@ -64,7 +69,7 @@ pub struct ClusterFacts {
     /// The new revision crashes here.
     pub defective: bool,
     /// When it was first told to run the new revision.
-    pub told: Option<SimTime>,
+    pub instructed: Option<SimTime>,
     /// When its agent had first applied it.
     pub applied: Option<SimTime>,
     /// When its first image pull began.
@@ -82,18 +87,18 @@ pub struct ClusterFacts {
 }
 
 impl World<'_> {
-    pub(super) fn add_cluster(&mut self, spec: &ClusterSpec, links: &mut Links, queue: &mut Queue) {
+    pub(crate) fn add_cluster(&mut self, spec: &ClusterSpec, links: &mut Links, queue: &mut Queue) {
         let id = ClusterId::at(self.clusters.len());
         let key = EntityKey::of(&spec.name);
         let draw = |model: &RateModel, purpose| {
             // What moves at all, so that everything that begins can end.
             BytesPerSec::new(model.draw(&self.streams, key, purpose, 0).get().max(1.0))
         };
-        let lot = Lot::draw(self.spec, &self.streams, key);
+        let draws = ClusterDraws::draw(self.spec, &self.streams, key);
         let node = &self.spec.node;
         let nic = draw(&node.nic, "nic");
-        let downlink = slowed(draw(&spec.downlink, "downlink"), lot.slow);
-        let unpack_rate = slowed(draw(&node.unpack_rate, "unpack rate"), lot.slow);
+        let downlink = slowed(draw(&spec.downlink, "downlink"), draws.slow);
+        let unpack_rate = slowed(draw(&node.unpack_rate, "unpack rate"), draws.slow);
         let rtt = spec.rtt.draw(&self.streams, key, "rtt", 0);
         let (link, inside) = links.add_cluster(self.spec, id, self.egress[0], downlink, &mut self.network);
         let first = self.nodes.len();
@@ -102,10 +107,10 @@ impl World<'_> {
             self.nodes.push(node);
         }
         let running = (self.spec.release == ReleaseKind::Update).then_some(OLD);
-        self.clusters.push(Cluster {
+        self.clusters.push(ClusterState {
             key,
             rtt,
-            lot,
+            draws,
             cuts: Cuts::default(),
             link,
             downlink,
@@ -123,12 +128,16 @@ impl World<'_> {
             pulls_now: 0,
             phase: ClusterPhase::Waiting,
             nodes: first..self.nodes.len(),
-            facts: ClusterFacts { offline: lot.offline.is_some(), defective: lot.defective, ..ClusterFacts::default() },
+            facts: ClusterFacts {
+                offline: draws.offline.is_some(),
+                defective: draws.defective,
+                ..ClusterFacts::default()
+            },
         });
         if let Some(revision) = running {
             self.settle(id, revision);
         }
-        if let Some(back) = lot.offline {
+        if let Some(back) = draws.offline {
             self.cut(id, CutKind::All, queue);
             if let Some(back) = back {
                 queue.schedule(back, Event::ClusterReturns { cluster: id });
@@ -143,11 +152,11 @@ impl World<'_> {
         behind: LinkId,
         nic: BytesPerSec,
         unpack_rate: BytesPerSec,
-    ) -> Node {
+    ) -> NodeState {
         let spec = &self.spec.node;
         let speed = dist::lognormal(&mut self.streams.stream(key, "unpack speed"), 1.0, spec.unpack_spread);
         let unpack_rate = BytesPerSec::new(unpack_rate.get() * speed);
-        Node {
+        NodeState {
             cluster,
             key,
             link: self.network.add_link(Some(behind), nic),
@@ -158,7 +167,7 @@ impl World<'_> {
             chains: vec![Chain::Absent; self.catalog.chains],
             present: vec![false; self.catalog.len()],
             manifests: vec![false; self.catalog.len()],
-            reading: vec![Reading::NotYet; self.catalog.len()],
+            reading: vec![ReadProgress::NotYet; self.catalog.len()],
             pull_queue: VecDeque::new(),
             pulls: Vec::new(),
             pull_rate: spec.pull_rate.map(TokenBucket::new),
@@ -174,11 +183,11 @@ impl World<'_> {
             ready: true,
             failures: 0,
             turn: 0,
-            undead: Vec::new(),
+            terminating_on_lost_node: Vec::new(),
         }
     }
 
-    pub(super) fn nodes_of(&self, cluster: ClusterId) -> Range<usize> {
+    pub(crate) fn nodes_of(&self, cluster: ClusterId) -> Range<usize> {
         self.clusters[cluster.index()].nodes.clone()
     }
 

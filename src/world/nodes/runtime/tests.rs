@@ -1,11 +1,15 @@
 //! What runtimes do when requests are refused or nothing comes, against hand algebra.
 
-use super::super::testing::{Deed, Played, bare_world, fixed, play, play_with};
-use super::super::{
-    ClusterId, CutKind, Event, PullError, PullOrder, PullPolicy, Request, RequestLimit, RuntimeSpec, WorkloadKind,
-    WorldSpec,
-};
 use crate::units::{PerSecond, Share, SimDuration};
+use crate::world::event::Event;
+use crate::world::faults::spec::CutKind;
+use crate::world::ids::ClusterId;
+use crate::world::nodes::pull::PullError;
+use crate::world::nodes::runtime::request::Request;
+use crate::world::nodes::runtime::spec::RuntimeSpec;
+use crate::world::registry::spec::RequestLimit;
+use crate::world::spec::{PullOrder, PullPolicy, WorkloadKind, WorldSpec};
+use crate::world::testing::{Deed, Played, bare_world, fixed, play, play_with};
 
 const DAY: SimDuration = SimDuration::from_hours(24);
 
@@ -67,7 +71,7 @@ fn cri_o_makes_one_pull_of_identical_ones() {
 #[test]
 fn a_cluster_that_is_cut_off_goes_on_when_it_is_back() {
     let cut: Deed = |world, queue| world.cut(ClusterId(0), CutKind::All, queue);
-    let restore: Deed = |world, queue| world.mend(ClusterId(0), CutKind::All, queue);
+    let restore: Deed = |world, queue| world.repair(ClusterId(0), CutKind::All, queue);
     let played = play_with(&bare_world(2), 1, DAY, &[(0.5, cut), (10.5, restore)]);
     let ready: Vec<f64> = played.ready_s().into_iter().flatten().collect();
     assert!((ready[0] - 11.0).abs() < 1e-6 && (ready[1] - 1.0).abs() < 1e-6, "{ready:?}");
@@ -77,7 +81,7 @@ fn a_cluster_that_is_cut_off_goes_on_when_it_is_back() {
 #[test]
 fn requests_of_a_cluster_that_is_cut_off_get_no_answer() {
     let cut: Deed = |world, queue| world.cut(ClusterId(0), CutKind::All, queue);
-    let restore: Deed = |world, queue| world.mend(ClusterId(0), CutKind::All, queue);
+    let restore: Deed = |world, queue| world.repair(ClusterId(0), CutKind::All, queue);
     let mut world = bare_world(1);
     world.node.error_requeue = fixed(secs(1.0));
     world.node.runtime = RuntimeSpec::CONTAINERD_2_1;

@@ -8,10 +8,10 @@
 //!
 //! Left out: the slow onset of the kernel's throttling, what downloads write, and what pods write and read.
 
-use super::ids::PullId;
-use super::spec::DiskSpec;
 use crate::engine::EventId;
 use crate::units::{BytesPerSec, SimDuration, SimTime};
+use crate::world::ids::PullId;
+use crate::world::spec::DiskSpec;
 
 /// One layer that is being written.
 #[derive(Clone, Copy, Debug)]
@@ -24,7 +24,7 @@ struct Writer {
 
 /// The state of one disk.
 #[derive(Debug)]
-pub(super) struct Disk {
+pub(crate) struct Disk {
     /// Bytes per second.
     rate: f64,
     buffer: f64,
@@ -37,11 +37,11 @@ pub(super) struct Disk {
     now: SimTime,
     writers: Vec<Writer>,
     /// The pending event at [`Disk::next_change`].
-    pub(super) event: Option<EventId>,
+    pub(crate) event: Option<EventId>,
 }
 
 impl Disk {
-    pub(super) fn new(spec: DiskSpec, decompress: BytesPerSec) -> Self {
+    pub(crate) fn new(spec: DiskSpec, decompress: BytesPerSec) -> Self {
         Self {
             rate: spec.rate.get(),
             buffer: spec.buffer.get() as f64,
@@ -55,19 +55,19 @@ impl Disk {
     }
 
     /// A layer of `bytes` uncompressed bytes begins to be written.
-    pub(super) fn begin(&mut self, now: SimTime, pull: PullId, layer: u16, bytes: f64) {
+    pub(crate) fn begin(&mut self, now: SimTime, pull: PullId, layer: u16, bytes: f64) {
         self.advance(now);
         self.writers.push(Writer { pull, layer, ends: self.written + bytes });
     }
 
     /// What a pull still writes is given up.
-    pub(super) fn give_up(&mut self, now: SimTime, pull: PullId) {
+    pub(crate) fn give_up(&mut self, now: SimTime, pull: PullId) {
         self.advance(now);
         self.writers.retain(|writer| writer.pull != pull);
     }
 
     /// Takes out the layers that are written by `now`, first come first.
-    pub(super) fn take_written(&mut self, now: SimTime) -> Vec<(PullId, u16)> {
+    pub(crate) fn take_written(&mut self, now: SimTime) -> Vec<(PullId, u16)> {
         self.advance(now);
         // Events come at whole nanoseconds, so a layer may be done but for the rounding of a sum.
         let done = self.written + 0.5;
@@ -78,7 +78,7 @@ impl Disk {
     }
 
     /// When a layer is written, or the buffer is full and rates change. `None`: nobody writes.
-    pub(super) fn next_change(&self) -> Option<SimTime> {
+    pub(crate) fn next_change(&self) -> Option<SimTime> {
         let first = self.writers.iter().map(|writer| writer.ends - self.written).min_by(f64::total_cmp)?;
         let mut after = first.max(0.0) / self.writer_rate();
         let filling = self.writers.len() as f64 * self.decompress - self.rate;

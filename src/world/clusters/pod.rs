@@ -3,7 +3,7 @@
 //! A pod waits for its image, starts, and becomes ready at the first readiness probe that its process can answer; then
 //! it is available after `minReadySeconds`. A failed pull sends it into image back-off: the gate closes for 10, 20, …
 //! 300 s, and the kubelet looks at it again only when the pod is synced: 10-15 s after each error, or by the newer rule
-//! when the gate opens. A container that crashes is started again by the platform's rule ([`super::Restarts`]).
+//! when the gate opens. A container that crashes is started again by the platform's rule ([`crate::world::Restarts`]).
 //!
 //! Readiness probes are made every period, counted from the container's start, when its first sync as running makes the
 //! kubelet probe at once (kubernetes `pkg/kubelet/prober/{worker,prober_manager}.go`); those before `initialDelay` are
@@ -16,20 +16,23 @@
 //! the workload controllers take to see each other's changes. The kubelet sees containers change once a second (PLEG);
 //! the half of it that passes on average is part of the guessed `startOverhead`.
 
-use super::catalog::{Catalog, ImageRef};
-use super::gates::BackoffEntry;
-use super::ids::{ClusterId, NodeId, PodId};
-use super::pull::PullError;
-use super::restarts::{Crashes, Restarter};
-use super::spec::{DurationModel, Requeue};
-use super::{Event, NEW, Queue, World, calibration};
 use crate::engine::EventId;
 use crate::rollout::Revision;
 use crate::units::{SimDuration, SimTime};
+use crate::world::backoff::BackoffEntry;
+use crate::world::clusters::restarts::{Crashes, Restarter};
+use crate::world::event::{Event, Queue};
+use crate::world::ids::NEW;
+use crate::world::ids::{ClusterId, NodeId, PodId};
+use crate::world::nodes::catalog::{Catalog, ImageRef};
+use crate::world::nodes::pull::PullError;
+use crate::world::quantity::DurationModel;
+use crate::world::spec::Requeue;
+use crate::world::{World, calibration};
 
 /// Where a pod stands.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Phase {
+pub(crate) enum PodPhase {
     /// Waits for its image: in its node's queue, or being pulled for.
     Pulling,
     /// Its pull failed; it is synced again later.
@@ -50,42 +53,42 @@ pub(super) enum Phase {
 
 /// One pod.
 #[derive(Debug)]
-pub(super) struct Pod {
-    pub(super) cluster: ClusterId,
-    pub(super) node: NodeId,
-    pub(super) workload: usize,
-    pub(super) revision: Revision,
-    pub(super) image: ImageRef,
-    pub(super) phase: Phase,
-    pub(super) ready: bool,
-    pub(super) available: bool,
-    pub(super) image_backoff: BackoffEntry,
-    pub(super) crashes: Crashes,
+pub(crate) struct Pod {
+    pub(crate) cluster: ClusterId,
+    pub(crate) node: NodeId,
+    pub(crate) workload: usize,
+    pub(crate) revision: Revision,
+    pub(crate) image: ImageRef,
+    pub(crate) phase: PodPhase,
+    pub(crate) ready: bool,
+    pub(crate) available: bool,
+    pub(crate) image_backoff: BackoffEntry,
+    pub(crate) crashes: Crashes,
     /// How many pods its node had before it: with its own counts, the number of its draws.
     ordinal: u32,
     /// Times its container was started; an event of an earlier start is stale.
-    pub(super) starts: u32,
+    pub(crate) starts: u32,
     /// Times it was requeued after an error.
     requeues: u32,
     /// It waits in some back-off, has crashed and not become ready since, or is not ready for a defect.
-    pub(super) troubled: bool,
+    pub(crate) troubled: bool,
     /// It only brings its image to its node, before the release.
     pre_pull: bool,
     /// It crashes before it could ever be ready, or there is no image for it, for ever: its events change nothing any
     /// more.
-    pub(super) hopeless: bool,
+    pub(crate) never_ready: bool,
     /// What happens to it next, apart from probes.
-    pub(super) next: Option<EventId>,
+    pub(crate) next: Option<EventId>,
 }
 
 impl World<'_> {
-    pub(super) fn new_pod(
+    pub(crate) fn new_pod(
         &mut self,
         cluster: ClusterId,
         workload: usize,
         node: NodeId,
         revision: Revision,
-        phase: Phase,
+        phase: PodPhase,
     ) -> PodId {
         let image = Catalog::revision(self.spec.workloads[workload].image, revision == NEW);
         let id = PodId::at(self.pods.len());
@@ -107,44 +110,44 @@ impl World<'_> {
             requeues: 0,
             troubled: false,
             pre_pull: false,
-            hopeless: false,
+            never_ready: false,
             next: None,
         });
         id
     }
 
-    pub(super) fn create_pod(&mut self, cluster: ClusterId, workload: usize, node: NodeId, queue: &mut Queue) {
+    pub(crate) fn create_pod(&mut self, cluster: ClusterId, workload: usize, node: NodeId, queue: &mut Queue) {
         let state = &mut self.clusters[cluster.index()].workloads[workload];
         let revision = state.desired.expect("a controller without a template creates nothing");
-        let id = self.new_pod(cluster, workload, node, revision, Phase::Pulling);
+        let id = self.new_pod(cluster, workload, node, revision, PodPhase::Pulling);
         self.clusters[cluster.index()].workloads[workload].pods.push(id);
         if self.nodes[node.index()].down {
-            self.pods[id.index()].phase = Phase::Lost;
+            self.pods[id.index()].phase = PodPhase::Lost;
         } else {
-            self.want_image(id, queue);
+            self.ensure_image(id, queue);
         }
     }
 
-    pub(super) fn delete_pod(&mut self, id: PodId, queue: &mut Queue) {
-        self.note_trouble(id, false);
+    pub(crate) fn delete_pod(&mut self, id: PodId, queue: &mut Queue) {
+        self.set_troubled(id, false);
         let pod = &mut self.pods[id.index()];
         let (cluster, workload, node) = (pod.cluster, pod.workload, pod.node);
-        let was = std::mem::replace(&mut pod.phase, Phase::Terminating);
+        let was = std::mem::replace(&mut pod.phase, PodPhase::Terminating);
         (pod.ready, pod.available) = (false, false);
         let host = &mut self.nodes[node.index()];
         host.pull_queue.retain(|&waiting| waiting != id);
-        let is_undead = host.down;
-        if is_undead {
-            host.undead.push(id);
+        let on_lost_node = host.down;
+        if on_lost_node {
+            host.terminating_on_lost_node.push(id);
         }
         let state = &mut self.clusters[cluster.index()].workloads[workload];
         state.pods.retain(|&other| other != id);
         state.terminating.push(node);
-        if is_undead {
+        if on_lost_node {
             return;
         }
         let grace = match was {
-            Phase::Running | Phase::Unready => {
+            PodPhase::Running | PodPhase::Unready => {
                 self.draw(id, &self.spec.workloads[workload].termination, "termination", 0)
             }
             _ => SimDuration::ZERO,
@@ -153,10 +156,10 @@ impl World<'_> {
     }
 
     /// A node is to have the new image of a workload, without running it.
-    pub(super) fn pre_pull_image(&mut self, cluster: ClusterId, node: NodeId, workload: usize, queue: &mut Queue) {
+    pub(crate) fn pre_pull_image(&mut self, cluster: ClusterId, node: NodeId, workload: usize, queue: &mut Queue) {
         // Pods of the rollout are counted, and draw their luck, as if there had been no pre-pull.
         let pods = self.nodes[node.index()].pods;
-        let id = self.new_pod(cluster, workload, node, NEW, Phase::Pulling);
+        let id = self.new_pod(cluster, workload, node, NEW, PodPhase::Pulling);
         self.nodes[node.index()].pods = pods;
         let pod = &mut self.pods[id.index()];
         pod.pre_pull = true;
@@ -165,8 +168,8 @@ impl World<'_> {
     }
 
     /// The kubelet looks at a pod that has no image yet.
-    pub(super) fn want_image(&mut self, id: PodId, queue: &mut Queue) {
-        self.pods[id.index()].phase = Phase::Pulling;
+    pub(crate) fn ensure_image(&mut self, id: PodId, queue: &mut Queue) {
+        self.pods[id.index()].phase = PodPhase::Pulling;
         if self.needs_pull(id) {
             self.enqueue_pull(id, queue);
         } else {
@@ -174,9 +177,9 @@ impl World<'_> {
         }
     }
 
-    pub(super) fn sync_pod(&mut self, id: PodId, queue: &mut Queue) {
+    pub(crate) fn sync_pod(&mut self, id: PodId, queue: &mut Queue) {
         let now = queue.now();
-        if self.take_from_pod(id) != Phase::ImageBackOff {
+        if self.take_pod_event(id) != PodPhase::ImageBackOff {
             return;
         }
         let pod = &self.pods[id.index()];
@@ -185,8 +188,8 @@ impl World<'_> {
             self.requeue(id, queue);
             return;
         }
-        self.note_trouble(id, false);
-        self.want_image(id, queue);
+        self.set_troubled(id, false);
+        self.ensure_image(id, queue);
     }
 
     fn requeue(&mut self, id: PodId, queue: &mut Queue) {
@@ -214,28 +217,28 @@ impl World<'_> {
         if wait.is_zero() { left } else { wait }
     }
 
-    pub(super) fn image_ready(&mut self, id: PodId, queue: &mut Queue) {
-        if self.pods[id.index()].phase != Phase::Pulling {
+    pub(crate) fn image_ready(&mut self, id: PodId, queue: &mut Queue) {
+        if self.pods[id.index()].phase != PodPhase::Pulling {
             return;
         }
         if self.pods[id.index()].pre_pull {
-            self.pods[id.index()].phase = Phase::Terminating;
+            self.pods[id.index()].phase = PodPhase::Terminating;
             self.pre_pulled(queue);
             return;
         }
         self.start_container(id, queue);
     }
 
-    pub(super) fn pull_failed(&mut self, id: PodId, error: PullError, queue: &mut Queue) {
+    pub(crate) fn pull_failed(&mut self, id: PodId, error: PullError, queue: &mut Queue) {
         let now = queue.now();
         let backoff = self.spec.node.image_backoff;
         let pod = &mut self.pods[id.index()];
         let cluster = pod.cluster;
-        if pod.phase == Phase::Pulling {
-            pod.phase = Phase::ImageBackOff;
+        if pod.phase == PodPhase::Pulling {
+            pod.phase = PodPhase::ImageBackOff;
             pod.image_backoff.fail(now, backoff);
             self.totals.backoffs += 1;
-            self.note_trouble(id, true);
+            self.set_troubled(id, true);
             self.requeue(id, queue);
         }
         self.note_pull_failed(cluster, error);
@@ -243,10 +246,10 @@ impl World<'_> {
 
     fn start_container(&mut self, id: PodId, queue: &mut Queue) {
         let pod = &mut self.pods[id.index()];
-        pod.phase = Phase::Starting;
+        pod.phase = PodPhase::Starting;
         pod.starts += 1;
         let nth = pod.starts;
-        let slow = self.clusters[pod.cluster.index()].lot.slow;
+        let slow = self.clusters[pod.cluster.index()].draws.slow;
         let overhead = slowed(self.draw(id, &self.spec.node.start_overhead, "start overhead", nth), slow);
         if self.read_on_demand(id, overhead, queue) {
             return;
@@ -255,30 +258,30 @@ impl World<'_> {
     }
 
     /// Events of a pod that can never be ready are counted apart: a run that has no others left stands still.
-    pub(super) fn schedule_for_pod(&mut self, id: PodId, after: SimDuration, event: Event, queue: &mut Queue) {
+    pub(crate) fn schedule_for_pod(&mut self, id: PodId, after: SimDuration, event: Event, queue: &mut Queue) {
         let pod = &mut self.pods[id.index()];
-        self.hopeless_events += usize::from(pod.hopeless);
+        self.inert_events += usize::from(pod.never_ready);
         pod.next = Some(queue.schedule_in(after, event));
     }
 
-    pub(super) fn take_from_pod(&mut self, id: PodId) -> Phase {
+    pub(crate) fn take_pod_event(&mut self, id: PodId) -> PodPhase {
         let pod = &self.pods[id.index()];
-        self.hopeless_events -= usize::from(pod.hopeless);
+        self.inert_events -= usize::from(pod.never_ready);
         pod.phase
     }
 
     /// From now on nothing that happens to the pod can make it ready.
-    pub(super) fn give_up_hope(&mut self, id: PodId) {
-        self.pods[id.index()].hopeless = true;
+    pub(crate) fn mark_never_ready(&mut self, id: PodId) {
+        self.pods[id.index()].never_ready = true;
     }
 
-    pub(super) fn container_started(&mut self, id: PodId, queue: &mut Queue) {
-        if self.take_from_pod(id) != Phase::Starting {
+    pub(crate) fn container_started(&mut self, id: PodId, queue: &mut Queue) {
+        if self.take_pod_event(id) != PodPhase::Starting {
             return;
         }
         let (cluster, workload, start) = {
             let pod = &mut self.pods[id.index()];
-            pod.phase = Phase::Running;
+            pod.phase = PodPhase::Running;
             (pod.cluster, pod.workload, pod.starts)
         };
         let defective = self.is_defective(id);
@@ -292,7 +295,7 @@ impl World<'_> {
             // A defective container never answers its probe, unless it works for a time.
             Some(_) if !works => {}
             Some(probe) => {
-                let slow = self.clusters[cluster.index()].lot.slow;
+                let slow = self.clusters[cluster.index()].draws.slow;
                 let able = slowed(self.draw(id, &self.spec.workloads[workload].start, "start", start), slow);
                 // Probes go out every period from the start on; those before the initial delay are not made.
                 let missed = able.max(probe.initial_delay).as_nanos().div_ceil(probe.period.as_nanos());
@@ -302,9 +305,9 @@ impl World<'_> {
         }
     }
 
-    pub(super) fn pod_ready(&mut self, id: PodId, start: u32, queue: &mut Queue) {
+    pub(crate) fn pod_ready(&mut self, id: PodId, start: u32, queue: &mut Queue) {
         let pod = &mut self.pods[id.index()];
-        if pod.phase != Phase::Running || pod.starts != start {
+        if pod.phase != PodPhase::Running || pod.starts != start {
             return;
         }
         pod.crashes.ready(queue.now());
@@ -314,35 +317,36 @@ impl World<'_> {
         if min_ready.is_zero() {
             self.pod_available(id, start, queue);
         } else {
-            self.judge_progress(cluster, workload, queue);
+            self.update_progress_condition(cluster, workload, queue);
             queue.schedule_in(min_ready, Event::PodAvailable { pod: id, start });
         }
     }
 
-    pub(super) fn pod_available(&mut self, id: PodId, start: u32, queue: &mut Queue) {
+    pub(crate) fn pod_available(&mut self, id: PodId, start: u32, queue: &mut Queue) {
         let pod = &mut self.pods[id.index()];
-        if pod.phase != Phase::Running || pod.starts != start {
+        if pod.phase != PodPhase::Running || pod.starts != start {
             return;
         }
         pod.available = true;
         let (cluster, workload) = (pod.cluster, pod.workload);
-        self.note_trouble(id, false);
+        self.set_troubled(id, false);
         self.sync_workload(cluster, workload, queue);
     }
 
-    pub(super) fn crashed(&mut self, id: PodId, queue: &mut Queue) {
-        if self.take_from_pod(id) != Phase::Running {
+    pub(crate) fn crashed(&mut self, id: PodId, queue: &mut Queue) {
+        if self.take_pod_event(id) != PodPhase::Running {
             return;
         }
         let now = queue.now();
         let pod = &mut self.pods[id.index()];
         let (cluster, workload) = (pod.cluster, pod.workload);
-        pod.phase = Phase::CrashLoop;
+        pod.phase = PodPhase::CrashLoop;
         (pod.ready, pod.available) = (false, false);
-        pod.hopeless = self.spec.workloads[workload].readiness.is_some() && self.spec.faults.detected_after.is_none();
+        pod.never_ready =
+            self.spec.workloads[workload].readiness.is_some() && self.spec.faults.detected_after.is_none();
         let wait = pod.crashes.crash(now, &self.restarts);
         self.totals.crashes += 1;
-        self.note_trouble(id, true);
+        self.set_troubled(id, true);
         if let Some(wait) = wait {
             let (opens, mut at) = (now + wait, now);
             if self.restarts.by == Restarter::Diego {
@@ -358,27 +362,27 @@ impl World<'_> {
         self.sync_workload(cluster, workload, queue);
     }
 
-    pub(super) fn restart(&mut self, id: PodId, queue: &mut Queue) {
-        if self.take_from_pod(id) == Phase::CrashLoop {
+    pub(crate) fn restart(&mut self, id: PodId, queue: &mut Queue) {
+        if self.take_pod_event(id) == PodPhase::CrashLoop {
             self.start_container(id, queue);
         }
     }
 
     /// A draw of a pod's own, numbered by its place among its node's pods and by `nth`, so that the same pod of the
     /// same node has the same luck whenever its turn comes.
-    pub(super) fn draw(&self, id: PodId, model: &DurationModel, purpose: &'static str, nth: u32) -> SimDuration {
+    pub(crate) fn draw(&self, id: PodId, model: &DurationModel, purpose: &'static str, nth: u32) -> SimDuration {
         let pod = &self.pods[id.index()];
         let node = &self.nodes[pod.node.index()];
         model.draw(&self.streams, node.key, purpose, u64::from(pod.ordinal) << 32 | u64::from(nth))
     }
 
     /// Ends a pod that only brings its image to its node. Returns whether it is one that has not done so.
-    pub(super) fn gives_up_pre_pull(&mut self, id: PodId, queue: &mut Queue) -> bool {
+    pub(crate) fn cancel_pre_pull(&mut self, id: PodId, queue: &mut Queue) -> bool {
         let pod = &mut self.pods[id.index()];
-        if !pod.pre_pull || pod.phase == Phase::Terminating {
+        if !pod.pre_pull || pod.phase == PodPhase::Terminating {
             return false;
         }
-        pod.phase = Phase::Terminating;
+        pod.phase = PodPhase::Terminating;
         if let Some(event) = pod.next.take() {
             queue.cancel(event);
         }
@@ -387,7 +391,7 @@ impl World<'_> {
     }
 
     /// The pods that only bring an image to this node.
-    pub(super) fn pre_pulls_on(&self, node: NodeId) -> Vec<PodId> {
+    pub(crate) fn pre_pulls_on(&self, node: NodeId) -> Vec<PodId> {
         if self.spec.distribution.pre_pull.is_none() {
             return Vec::new();
         }
@@ -401,7 +405,7 @@ impl World<'_> {
     }
 
     /// A pod gets into trouble or out of it.
-    pub(super) fn note_trouble(&mut self, id: PodId, troubled: bool) {
+    pub(crate) fn set_troubled(&mut self, id: PodId, troubled: bool) {
         let pod = &mut self.pods[id.index()];
         if pod.pre_pull {
             return;
@@ -418,7 +422,7 @@ impl World<'_> {
     }
 
     /// When the cluster was first and last seen to pull, for its row.
-    pub(super) fn note_pull_begins(&mut self, cluster: ClusterId, now: SimTime) {
+    pub(crate) fn note_pull_begins(&mut self, cluster: ClusterId, now: SimTime) {
         let state = &mut self.clusters[cluster.index()];
         state.pulls_now += 1;
         state.facts.pulls += 1;
@@ -427,7 +431,7 @@ impl World<'_> {
         self.meter.pull_begins(first);
     }
 
-    pub(super) fn note_pull_ends(&mut self, cluster: ClusterId, now: SimTime) {
+    pub(crate) fn note_pull_ends(&mut self, cluster: ClusterId, now: SimTime) {
         let state = &mut self.clusters[cluster.index()];
         state.pulls_now -= 1;
         state.facts.last_pull = Some(now);
@@ -435,7 +439,7 @@ impl World<'_> {
         self.meter.pull_ends(last);
     }
 
-    pub(super) fn note_pull_failed(&mut self, cluster: ClusterId, error: PullError) {
+    pub(crate) fn note_pull_failed(&mut self, cluster: ClusterId, error: PullError) {
         self.clusters[cluster.index()].facts.failed_pulls += 1;
         self.totals.failed_pulls[error as usize] += 1;
     }

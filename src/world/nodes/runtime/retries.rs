@@ -4,13 +4,13 @@
 //! `makeRequestToResolvedURL` of containers/image's `docker/docker_client.go`; the versions are those of `spec`. All
 //! requests made for one count together, whatever went wrong with each.
 
-use super::super::pull::PullError;
-use super::spec::{RetrySpec, RuntimeSpec};
 use crate::units::SimDuration;
+use crate::world::nodes::pull::PullError;
+use crate::world::nodes::runtime::spec::{RetrySpec, RuntimeSpec};
 
 /// What was made of one request so far.
 #[derive(Clone, Copy, Debug, Default)]
-pub(in crate::world) struct Tries {
+pub(crate) struct Tries {
     /// Requests that were not answered with a yes.
     failed: u32,
     /// How many of the last ones were answered with 503.

@@ -3,18 +3,15 @@
 //! | file | models |
 //! |---|---|
 //! | `request` | the requests of a pull, their way to a host and back |
-//! | `answers` | 429, 503 and silence: again, or give up? |
-//! | `progress` | pulls that stand still, and when they are cancelled |
+//! | `retries` | what follows a response 429, 503 or none: retry or fail |
+//! | `stall` | pulls that stand still, and when they are cancelled |
 //! | `spec` | the parameters, and presets by product and version |
 //!
 //! Layers, slots and unpacking are in `pull`.
 
-mod answers;
-mod progress;
-mod request;
-pub(super) mod spec;
+pub(crate) mod request;
+pub(crate) mod retries;
+pub(crate) mod spec;
+mod stall;
 #[cfg(test)]
 mod tests;
-
-pub(super) use answers::Tries;
-pub use request::{Answer, Request};

@@ -10,13 +10,15 @@
 //! Left out: 408 and 5xx other than 503 (no host here sends them), requests of other clients, and idle connections that
 //! break silently: whoever asks while nothing answers is treated as if it had to connect anew.
 
-use super::super::distribution::{Reply, Source};
-use super::super::ids::PullId;
-use super::super::pull::{Cargo, Fetch};
-use super::super::registry::{Admission, HostRole};
-use super::super::{Event, Queue, World};
-use super::answers::{Next, Tries};
 use crate::units::{SimDuration, SimTime};
+use crate::world::World;
+use crate::world::distribution::{BlobSource, Routing};
+use crate::world::event::{Event, Queue};
+use crate::world::ids::PullId;
+use crate::world::nodes::pull::{Fetch, Payload};
+use crate::world::nodes::runtime::retries::{Next, Tries};
+use crate::world::registry::HostRole;
+use crate::world::registry::host::Admission;
 
 /// Round trips that setting up a TCP connection with TLS 1.3 costs before the first request.
 const HANDSHAKE_ROUND_TRIPS: u64 = 2;
@@ -45,7 +47,7 @@ pub enum Request {
 
 /// What a host says to a request.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Answer {
+pub enum Response {
     /// What was asked for, or where to get it.
     Yes,
     /// 429.
@@ -56,37 +58,37 @@ pub enum Answer {
 
 impl World<'_> {
     /// Sends a request to the host where it begins; its answer comes as an event.
-    pub(in crate::world) fn send(&mut self, pull: PullId, request: Request, queue: &mut Queue) {
-        let (after, answer) = match self.way_of(pull, request, queue.now()) {
-            Reply::Upstream { detour: SimDuration::ZERO } => return self.goes_upstream(pull, request, queue),
-            Reply::Upstream { detour } => {
+    pub(crate) fn send(&mut self, pull: PullId, request: Request, queue: &mut Queue) {
+        let (after, answer) = match self.route_request(pull, request, queue.now()) {
+            Routing::Upstream { detour: SimDuration::ZERO } => return self.send_upstream(pull, request, queue),
+            Routing::Upstream { detour } => {
                 queue.schedule_in(detour, Event::GoesUpstream { pull, request });
                 return;
             }
-            Reply::Near { after } => (after, Answer::Yes),
-            Reply::Refused { after } => (after, Answer::TooManyRequests),
-            Reply::Waits => return,
+            Routing::Near { after } => (after, Response::Yes),
+            Routing::Refused { after } => (after, Response::TooManyRequests),
+            Routing::Waits => return,
         };
         queue.schedule_in(after, Event::NearAnswers { pull, request, answer });
     }
 
-    pub(in crate::world) fn goes_upstream(&mut self, pull: PullId, request: Request, queue: &mut Queue) {
+    pub(crate) fn send_upstream(&mut self, pull: PullId, request: Request, queue: &mut Queue) {
         if !self.pulls[pull.index()].ended {
             self.ask(pull, request, self.first_host(request), queue);
         }
     }
 
     /// A cache, a mirror or a peer has answered.
-    pub(in crate::world) fn near_answers(&mut self, id: PullId, request: Request, answer: Answer, queue: &mut Queue) {
+    pub(crate) fn near_answers(&mut self, id: PullId, request: Request, answer: Response, queue: &mut Queue) {
         if self.pulls[id.index()].ended {
             return;
         }
-        if answer == Answer::Yes {
+        if answer == Response::Yes {
             self.proceed(id, request, queue);
         } else {
             let runtime = &self.spec.node.runtime;
             let next = self.tries(id, request).too_many(runtime, None);
-            self.carry_on(id, request, next, queue);
+            self.retry_or_fail(id, request, next, queue);
         }
     }
 
@@ -108,18 +110,12 @@ impl World<'_> {
             // Without a limit the order of arrival decides nothing, so one event does for two.
             self.registries[from].count(host);
             let service = self.service_time(pull, host);
-            let answer = Answer::Yes;
+            let answer = Response::Yes;
             queue.schedule_in(handshake + rtt + service, Event::Answered { pull, request, host, answer });
         }
     }
 
-    pub(in crate::world) fn request_arrives(
-        &mut self,
-        pull: PullId,
-        request: Request,
-        host: HostRole,
-        queue: &mut Queue,
-    ) {
+    pub(crate) fn request_arrives(&mut self, pull: PullId, request: Request, host: HostRole, queue: &mut Queue) {
         let state = &self.pulls[pull.index()];
         if state.ended {
             return;
@@ -133,8 +129,8 @@ impl World<'_> {
         let answer = match self.registries[from].arrives(host, (pull, request), cluster, queue.now()) {
             Admission::Serve => return self.serve(pull, request, host, queue),
             Admission::Wait => return,
-            Admission::TooMany => Answer::TooManyRequests,
-            Admission::Unavailable => Answer::Unavailable,
+            Admission::TooMany => Response::TooManyRequests,
+            Admission::Unavailable => Response::Unavailable,
         };
         queue.schedule_in(self.rtt(pull).mul_f64(0.5), Event::Answered { pull, request, host, answer });
     }
@@ -147,12 +143,12 @@ impl World<'_> {
             queue.schedule_in(service, Event::Served { pull, request, host });
         } else {
             let back = self.rtt(pull).mul_f64(0.5) + service;
-            queue.schedule_in(back, Event::Answered { pull, request, host, answer: Answer::Yes });
+            queue.schedule_in(back, Event::Answered { pull, request, host, answer: Response::Yes });
         }
     }
 
     /// A host has served a request: it is free for the next, and the answer leaves.
-    pub(in crate::world) fn served(&mut self, pull: PullId, request: Request, host: HostRole, queue: &mut Queue) {
+    pub(crate) fn served(&mut self, pull: PullId, request: Request, host: HostRole, queue: &mut Queue) {
         let from = self.registry_of(pull);
         let pulls = &self.pulls;
         let next = self.registries[from].host(host).worker_freed(|pull| !pulls[pull.index()].ended);
@@ -164,17 +160,17 @@ impl World<'_> {
         if !(answers && self.sends_bytes(pull, request, host)) {
             self.registries[from].close(host);
         }
-        self.let_in(queue);
+        self.admit_waiting(queue);
         if answers {
             let back = self.rtt(pull).mul_f64(0.5);
-            queue.schedule_in(back, Event::Answered { pull, request, host, answer: Answer::Yes });
+            queue.schedule_in(back, Event::Answered { pull, request, host, answer: Response::Yes });
         } else if is_waited_for {
             self.dial(pull, request, host, queue);
         }
     }
 
     /// Connections have been closed: who waits for one gets it.
-    pub(in crate::world) fn let_in(&mut self, queue: &mut Queue) {
+    pub(crate) fn admit_waiting(&mut self, queue: &mut Queue) {
         for from in 0..self.registries.len() {
             while let Some(host) = self.registries[from].take_closed() {
                 loop {
@@ -203,30 +199,30 @@ impl World<'_> {
         if slowness > 1.0 { usual.mul_f64(slowness) } else { usual }
     }
 
-    pub(in crate::world) fn answered(
+    pub(crate) fn answered(
         &mut self,
         id: PullId,
         request: Request,
         host: HostRole,
-        answer: Answer,
+        answer: Response,
         queue: &mut Queue,
     ) {
         if self.pulls[id.index()].ended {
-            if answer == Answer::Yes && self.sends_bytes(id, request, host) {
+            if answer == Response::Yes && self.sends_bytes(id, request, host) {
                 let from = self.registry_of(id);
                 self.registries[from].close(host);
-                self.let_in(queue);
+                self.admit_waiting(queue);
             }
             return;
         }
         let retry_after = self.spec.registry_at(self.registry_of(id)).retry_after;
         let runtime = &self.spec.node.runtime;
         let next = match answer {
-            Answer::Yes => return self.granted(id, request, host, queue),
-            Answer::TooManyRequests => self.tries(id, request).too_many(runtime, retry_after),
-            Answer::Unavailable => self.tries(id, request).unavailable(runtime),
+            Response::Yes => return self.granted(id, request, host, queue),
+            Response::TooManyRequests => self.tries(id, request).too_many(runtime, retry_after),
+            Response::Unavailable => self.tries(id, request).unavailable(runtime),
         };
-        self.carry_on(id, request, next, queue);
+        self.retry_or_fail(id, request, next, queue);
     }
 
     /// A host said yes.
@@ -236,7 +232,7 @@ impl World<'_> {
             self.ask(id, request, self.sender(self.registry_of(id)), queue);
             return;
         }
-        self.note_answered(id, request);
+        self.note_response(id, request);
         self.proceed(id, request, queue);
     }
 
@@ -255,7 +251,7 @@ impl World<'_> {
             Request::Manifest => self.send(id, Request::Config, queue),
             Request::Config | Request::Layer(_) => {
                 let ramp_up = match self.source(id, request) {
-                    Source::Registry => self.ramp_up(id, self.blob_size(id, request)),
+                    BlobSource::Registry => self.ramp_up(id, self.blob_size(id, request)),
                     _ => SimDuration::ZERO,
                 };
                 if ramp_up.is_zero() {
@@ -268,12 +264,12 @@ impl World<'_> {
     }
 
     /// A transfer has come to its full rate.
-    pub(in crate::world) fn ramped_up(&mut self, id: PullId, request: Request, queue: &mut Queue) {
+    pub(crate) fn ramped_up(&mut self, id: PullId, request: Request, queue: &mut Queue) {
         if self.pulls[id.index()].ended {
             let from = self.registry_of(id);
             let sender = self.sender(from);
             self.registries[from].close(sender);
-            self.let_in(queue);
+            self.admit_waiting(queue);
         } else {
             self.start_blob(id, request, queue);
         }
@@ -288,17 +284,17 @@ impl World<'_> {
 
     fn start_blob(&mut self, id: PullId, request: Request, queue: &mut Queue) {
         let size = self.blob_size(id, request);
-        let cargo = if let Request::Layer(layer) = request { Cargo::Layer(id, layer) } else { Cargo::Config(id) };
+        let payload = if let Request::Layer(layer) = request { Payload::Layer(id, layer) } else { Payload::Config(id) };
         let transfer = match self.source(id, request) {
-            Source::Registry => self.start_transfer(id, size, cargo, queue),
-            _ => self.start_from_near(id, request, size, cargo, queue),
+            BlobSource::Registry => self.start_transfer(id, size, payload, queue),
+            _ => self.start_nearby_transfer(id, request, size, payload, queue),
         };
         if let Request::Layer(layer) = request {
             self.pulls[id.index()].fetches[usize::from(layer)] = Fetch::Downloading(transfer);
         } else {
             self.pulls[id.index()].config = Some(transfer);
         }
-        self.check_progress(id, queue);
+        self.check_stall(id, queue);
     }
 
     fn tries(&mut self, id: PullId, request: Request) -> &mut Tries {
@@ -309,7 +305,7 @@ impl World<'_> {
         }
     }
 
-    fn carry_on(&mut self, id: PullId, request: Request, next: Next, queue: &mut Queue) {
+    fn retry_or_fail(&mut self, id: PullId, request: Request, next: Next, queue: &mut Queue) {
         match next {
             Next::GiveUp(error) => self.fail(id, error, queue),
             Next::Again(SimDuration::ZERO) => self.send(id, request, queue),
@@ -319,20 +315,20 @@ impl World<'_> {
         }
     }
 
-    pub(in crate::world) fn request_again(&mut self, pull: PullId, request: Request, queue: &mut Queue) {
+    pub(crate) fn request_again(&mut self, pull: PullId, request: Request, queue: &mut Queue) {
         if !self.pulls[pull.index()].ended {
             self.send(pull, request, queue);
         }
     }
 
     /// A host does not answer: the kernel goes on trying to connect.
-    pub(in crate::world) fn dial(&mut self, pull: PullId, request: Request, host: HostRole, queue: &mut Queue) {
+    pub(crate) fn dial(&mut self, pull: PullId, request: Request, host: HostRole, queue: &mut Queue) {
         let since = queue.now();
         let first = FIRST_RETRANSMISSION.min(self.spec.node.runtime.dial_timeout);
         queue.schedule_in(first, Event::DialAgain { pull, request, host, since });
     }
 
-    pub(in crate::world) fn dial_again(
+    pub(crate) fn dial_again(
         &mut self,
         pull: PullId,
         request: Request,
@@ -349,7 +345,7 @@ impl World<'_> {
             self.totals.timeouts += 1;
             let runtime = &self.spec.node.runtime;
             let next = self.tries(pull, request).silence(runtime);
-            self.carry_on(pull, request, next, queue);
+            self.retry_or_fail(pull, request, next, queue);
         } else if self.is_reachable(pull) {
             self.ask(pull, request, host, queue);
         } else {

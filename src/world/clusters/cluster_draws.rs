@@ -1,24 +1,25 @@
 //! What fate has in store for each cluster, drawn before the run.
 
-use super::spec::{SlowSpec, WorldSpec};
 use crate::engine::{EntityKey, Streams, dist};
 use crate::units::SimTime;
+use crate::world::faults::spec::SlowSpec;
+use crate::world::spec::WorldSpec;
 
 /// What fate has in store for one cluster, drawn before the run.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Lot {
+pub(crate) struct ClusterDraws {
     /// Offline when the rollout starts, and until when. `Some(None)`: for ever.
-    pub(super) offline: Option<Option<SimTime>>,
+    pub(crate) offline: Option<Option<SimTime>>,
     /// Whether the new revision is defective here.
-    pub(super) defective: bool,
+    pub(crate) defective: bool,
     /// Whether the new revision's images cannot be found here.
-    pub(super) not_found: bool,
+    pub(crate) not_found: bool,
     /// How many times slower than others it is.
-    pub(super) slow: f64,
+    pub(crate) slow: f64,
 }
 
-impl Lot {
-    pub(super) fn draw(spec: &WorldSpec, streams: &Streams, cluster: EntityKey) -> Self {
+impl ClusterDraws {
+    pub(crate) fn draw(spec: &WorldSpec, streams: &Streams, cluster: EntityKey) -> Self {
         let faults = &spec.faults;
         let offline = dist::bernoulli(&mut streams.stream(cluster, "offline"), faults.offline.get()).then(|| {
             let back = faults.offline_return.as_ref()?;

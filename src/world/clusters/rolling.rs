@@ -5,9 +5,9 @@
 //! Deployment rule, as there; a DaemonSet's node stays taken until its old pod is gone.
 //!
 //! Left out: proportional scaling, pausing and rollback. `progressDeadlineSeconds`, which changes nothing of what a
-//! Deployment does, is in [`super::progress`].
+//! Deployment does, is in [`super::progress_deadline`].
 
-use super::spec::CountOrPercent;
+use crate::world::spec::CountOrPercent;
 
 /// A count, or a percentage of `whole` rounded up or down. Percentages may exceed 100.
 fn resolve(value: CountOrPercent, whole: u32, round_up: bool) -> u32 {
@@ -22,7 +22,7 @@ fn resolve(value: CountOrPercent, whole: u32, round_up: bool) -> u32 {
 }
 
 /// `(surge, unavailable)` of a Deployment: surge rounds up, unavailable rounds down and is 1 when both are 0.
-pub(super) fn deployment_limits(
+pub(crate) fn deployment_limits(
     replicas: u32,
     max_surge: CountOrPercent,
     max_unavailable: CountOrPercent,
@@ -33,7 +33,7 @@ pub(super) fn deployment_limits(
 }
 
 /// `(surge, unavailable)` of a DaemonSet on `nodes` nodes: both round up, and unavailable is 1 when both are 0.
-pub(super) fn daemon_set_limits(nodes: u32, max_surge: CountOrPercent, max_unavailable: CountOrPercent) -> (u32, u32) {
+pub(crate) fn daemon_set_limits(nodes: u32, max_surge: CountOrPercent, max_unavailable: CountOrPercent) -> (u32, u32) {
     let surge = resolve(max_surge, nodes, true);
     let unavailable = resolve(max_unavailable, nodes, true);
     if surge == 0 && unavailable == 0 { (0, 1) } else { (surge, unavailable) }
@@ -41,33 +41,33 @@ pub(super) fn daemon_set_limits(nodes: u32, max_surge: CountOrPercent, max_unava
 
 /// Pods of a Deployment, terminating ones not counted.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub(super) struct Census {
-    pub(super) replicas: u32,
-    pub(super) surge: u32,
-    pub(super) unavailable: u32,
-    pub(super) new: u32,
-    pub(super) new_available: u32,
-    pub(super) old: u32,
-    pub(super) old_available: u32,
+pub(crate) struct ReplicaCounts {
+    pub(crate) replicas: u32,
+    pub(crate) surge: u32,
+    pub(crate) unavailable: u32,
+    pub(crate) new: u32,
+    pub(crate) new_available: u32,
+    pub(crate) old: u32,
+    pub(crate) old_available: u32,
 }
 
 /// What a Deployment's controller does next.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub(super) struct Step {
+pub(crate) struct RollingStep {
     /// New pods to create.
-    pub(super) create: u32,
+    pub(crate) create: u32,
     /// Old pods that are not available, to delete.
-    pub(super) delete_broken: u32,
+    pub(crate) delete_broken: u32,
     /// Old pods that are available, to delete.
-    pub(super) delete_available: u32,
+    pub(crate) delete_available: u32,
 }
 
-impl Census {
+impl ReplicaCounts {
     /// One sync of the controller: scaling up goes first, and scaling down waits for the next sync if it did.
-    pub(super) fn next_step(self) -> Step {
+    pub(crate) fn next_step(self) -> RollingStep {
         let create = self.create();
         if create > 0 {
-            return Step { create, ..Step::default() };
+            return RollingStep { create, ..RollingStep::default() };
         }
         self.scale_down()
     }
@@ -77,13 +77,13 @@ impl Census {
         room.min(self.replicas.saturating_sub(self.new))
     }
 
-    fn scale_down(self) -> Step {
+    fn scale_down(self) -> RollingStep {
         let min_available = self.replicas.saturating_sub(self.unavailable);
         let new_unavailable = self.new - self.new_available;
         // Pods that may go without the available ones falling below the minimum, if the new ones never came up.
         let max_scaled_down = (self.new + self.old).saturating_sub(min_available + new_unavailable);
         if self.old == 0 || max_scaled_down == 0 {
-            return Step::default();
+            return RollingStep::default();
         }
         let delete_broken = (self.old - self.old_available).min(max_scaled_down);
         // As upstream: the second limit is taken from the available pods alone.
@@ -92,7 +92,7 @@ impl Census {
         let delete = spare.min(old_left);
         let broken_left = (self.old - self.old_available) - delete_broken;
         let more_broken = delete.min(broken_left);
-        Step {
+        RollingStep {
             create: 0,
             delete_broken: delete_broken + more_broken,
             delete_available: (delete - more_broken).min(self.old_available),
@@ -124,60 +124,66 @@ mod tests {
     }
 
     /// Plays a rollout in which every new pod becomes available before the controller looks again.
-    fn play(mut census: Census) -> Vec<(u32, u32)> {
+    fn play(mut replica_counts: ReplicaCounts) -> Vec<(u32, u32)> {
         let mut seen = Vec::new();
         loop {
-            let step = census.next_step();
-            if step == Step::default() {
-                if census.new_available == census.new {
+            let step = replica_counts.next_step();
+            if step == RollingStep::default() {
+                if replica_counts.new_available == replica_counts.new {
                     return seen;
                 }
-                census.new_available = census.new;
+                replica_counts.new_available = replica_counts.new;
                 continue;
             }
-            census.new += step.create;
-            census.old -= step.delete_broken + step.delete_available;
-            census.old_available -= step.delete_available;
-            assert!(census.new + census.old <= census.replicas + census.surge, "never more than the surge allows");
+            replica_counts.new += step.create;
+            replica_counts.old -= step.delete_broken + step.delete_available;
+            replica_counts.old_available -= step.delete_available;
             assert!(
-                census.new_available + census.old_available >= census.replicas - census.unavailable,
+                replica_counts.new + replica_counts.old <= replica_counts.replicas + replica_counts.surge,
+                "never more than the surge allows"
+            );
+            assert!(
+                replica_counts.new_available + replica_counts.old_available
+                    >= replica_counts.replicas - replica_counts.unavailable,
                 "never fewer available than allowed"
             );
-            seen.push((census.old, census.new));
+            seen.push((replica_counts.old, replica_counts.new));
         }
     }
 
     #[test]
     fn four_pods_with_the_defaults_are_replaced_two_and_two() {
         let (surge, unavailable) = deployment_limits(4, Percent(25), Percent(25));
-        let census = Census { replicas: 4, surge, unavailable, old: 4, old_available: 4, ..Census::default() };
+        let replica_counts =
+            ReplicaCounts { replicas: 4, surge, unavailable, old: 4, old_available: 4, ..ReplicaCounts::default() };
         // One more is made, one old goes, and its place is taken: ceil(.25 N) + floor(.25 N) = 2 start at once.
-        assert_eq!(play(census), [(4, 1), (3, 1), (3, 2), (1, 2), (1, 4), (0, 4)]);
+        assert_eq!(play(replica_counts), [(4, 1), (3, 1), (3, 2), (1, 2), (1, 4), (0, 4)]);
     }
 
     #[test]
     fn without_surge_old_pods_go_first() {
-        let census = Census { replicas: 3, unavailable: 1, old: 3, old_available: 3, ..Census::default() };
-        assert_eq!(play(census), [(2, 0), (2, 1), (1, 1), (1, 2), (0, 2), (0, 3)]);
+        let replica_counts =
+            ReplicaCounts { replicas: 3, unavailable: 1, old: 3, old_available: 3, ..ReplicaCounts::default() };
+        assert_eq!(play(replica_counts), [(2, 0), (2, 1), (1, 1), (1, 2), (0, 2), (0, 3)]);
     }
 
     #[test]
     fn a_first_deployment_creates_all_pods_at_once() {
-        let census = Census { replicas: 6, surge: 2, unavailable: 1, ..Census::default() };
-        assert_eq!(census.next_step(), Step { create: 6, ..Step::default() });
+        let replica_counts = ReplicaCounts { replicas: 6, surge: 2, unavailable: 1, ..ReplicaCounts::default() };
+        assert_eq!(replica_counts.next_step(), RollingStep { create: 6, ..RollingStep::default() });
     }
 
     #[test]
     fn new_pods_that_never_come_up_stop_the_rollout_at_its_limits() {
         let stuck =
-            Census { replicas: 4, surge: 1, unavailable: 1, new: 2, new_available: 0, old: 3, old_available: 3 };
-        assert_eq!(stuck.next_step(), Step::default(), "3 of 4 available is the least, and 5 pods the most");
+            ReplicaCounts { replicas: 4, surge: 1, unavailable: 1, new: 2, new_available: 0, old: 3, old_available: 3 };
+        assert_eq!(stuck.next_step(), RollingStep::default(), "3 of 4 available is the least, and 5 pods the most");
     }
 
     #[test]
     fn old_pods_that_are_broken_go_first_and_cost_no_availability() {
-        let census =
-            Census { replicas: 4, surge: 1, unavailable: 1, new: 1, new_available: 1, old: 4, old_available: 2 };
-        assert_eq!(census.next_step(), Step { create: 0, delete_broken: 2, delete_available: 0 });
+        let replica_counts =
+            ReplicaCounts { replicas: 4, surge: 1, unavailable: 1, new: 1, new_available: 1, old: 4, old_available: 2 };
+        assert_eq!(replica_counts.next_step(), RollingStep { create: 0, delete_broken: 2, delete_available: 0 });
     }
 }

@@ -6,18 +6,18 @@
 
 use std::collections::VecDeque;
 
-use super::catalog::{Catalog, ImageRef};
-use super::disk::Disk;
-use super::distribution::Reading;
-use super::gates::TokenBucket;
-use super::ids::{ClusterId, PodId, PullId};
 use crate::engine::EntityKey;
 use crate::flow::LinkId;
 use crate::units::{Bytes, BytesPerSec};
+use crate::world::distribution::lazy::ReadProgress;
+use crate::world::ids::{ClusterId, PodId, PullId};
+use crate::world::nodes::catalog::{Catalog, ImageRef};
+use crate::world::nodes::disk::Disk;
+use crate::world::token_bucket::TokenBucket;
 
 /// What a node has of a compressed layer.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Blob {
+pub(crate) enum Blob {
     /// So many bytes of it, possibly none.
     Partial(Bytes),
     /// An attempt is fetching it; it began with so many bytes.
@@ -32,7 +32,7 @@ pub(super) enum Blob {
 
 /// What a node has of an unpacked chain of layers.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Chain {
+pub(crate) enum Chain {
     Absent,
     Unpacking,
     Unpacked,
@@ -40,67 +40,67 @@ pub(super) enum Chain {
 
 /// One node.
 #[derive(Debug)]
-pub(super) struct Node {
-    pub(super) cluster: ClusterId,
-    pub(super) key: EntityKey,
-    pub(super) link: LinkId,
-    pub(super) unpack_rate: BytesPerSec,
+pub(crate) struct NodeState {
+    pub(crate) cluster: ClusterId,
+    pub(crate) key: EntityKey,
+    pub(crate) link: LinkId,
+    pub(crate) unpack_rate: BytesPerSec,
     /// What all unpacking writes through; none if the disk is no limit.
-    pub(super) disk: Option<Disk>,
+    pub(crate) disk: Option<Disk>,
     /// Layers being unpacked.
-    pub(super) unpacking: u32,
-    pub(super) blobs: Vec<Blob>,
-    pub(super) chains: Vec<Chain>,
+    pub(crate) unpacking: u32,
+    pub(crate) blobs: Vec<Blob>,
+    pub(crate) chains: Vec<Chain>,
     /// Per image: all its chains are unpacked and the runtime knows its name.
-    pub(super) present: Vec<bool>,
+    pub(crate) present: Vec<bool>,
     /// Per image: its index, manifest and config are in the content store.
-    pub(super) manifests: Vec<bool>,
+    pub(crate) manifests: Vec<bool>,
     /// Per image: how far its containers have read, when images are pulled lazily.
-    pub(super) reading: Vec<Reading>,
+    pub(crate) reading: Vec<ReadProgress>,
     /// Pods whose pull has not started yet, first come first served.
-    pub(super) pull_queue: VecDeque<PodId>,
+    pub(crate) pull_queue: VecDeque<PodId>,
     /// Pulls in progress.
-    pub(super) pulls: Vec<PullId>,
+    pub(crate) pulls: Vec<PullId>,
     /// Calls of the kubelet that wait for one of these, when the runtime merges them.
-    pub(super) merged_pulls: usize,
+    pub(crate) merged_pulls: usize,
     /// The kubelet's own limit of pulls per second.
-    pub(super) pull_rate: Option<TokenBucket>,
+    pub(crate) pull_rate: Option<TokenBucket>,
     /// Downloads that hold a slot, when slots are counted over the node.
-    pub(super) slots_taken: u32,
+    pub(crate) slots_taken: u32,
     /// Layers (by index in their image) that wait for a slot of the node.
-    pub(super) slot_queue: VecDeque<(PullId, u16)>,
+    pub(crate) slot_queue: VecDeque<(PullId, u16)>,
     /// Pull attempts, requests, requests for blobs' bytes, unpackings and pods so far: the numbers of the node's draws.
-    pub(super) attempts: u64,
-    pub(super) requests: u64,
-    pub(super) blob_requests: u64,
-    pub(super) unpacks: u64,
-    pub(super) pods: u32,
+    pub(crate) attempts: u64,
+    pub(crate) requests: u64,
+    pub(crate) blob_requests: u64,
+    pub(crate) unpacks: u64,
+    pub(crate) pods: u32,
     /// It has failed and is not back.
-    pub(super) down: bool,
+    pub(crate) down: bool,
     /// The control plane takes it for ready.
-    pub(super) ready: bool,
+    pub(crate) ready: bool,
     /// Failures so far.
-    pub(super) failures: u32,
+    pub(crate) failures: u32,
     /// The turn of its process of failures.
-    pub(super) turn: u64,
+    pub(crate) turn: u64,
     /// Pods that were deleted while it was away.
-    pub(super) undead: Vec<PodId>,
+    pub(crate) terminating_on_lost_node: Vec<PodId>,
 }
 
-impl Node {
+impl NodeState {
     /// Puts an image on the disk as if it had been pulled long ago.
-    pub(super) fn preload(&mut self, catalog: &Catalog, image: ImageRef, keep_blobs: bool) {
+    pub(crate) fn preload(&mut self, catalog: &Catalog, image: ImageRef, keep_blobs: bool) {
         for layer in &catalog.image(image).layers {
             self.chains[usize::from(layer.chain)] = Chain::Unpacked;
             self.blobs[usize::from(layer.blob)] = if keep_blobs { Blob::Whole } else { Blob::Discarded };
         }
         self.present[usize::from(image.0)] = true;
-        self.reading[usize::from(image.0)] = Reading::Done;
+        self.reading[usize::from(image.0)] = ReadProgress::Done;
         self.manifests[usize::from(image.0)] = true;
     }
 
     /// Bytes of blobs that are not whole: received, and of no use yet.
-    pub(super) fn unfinished(&self) -> Bytes {
+    pub(crate) fn unfinished(&self) -> Bytes {
         self.blobs
             .iter()
             .map(|blob| match *blob {

@@ -10,13 +10,14 @@
 //!
 //! Left out: connections that are reset when a registry goes down, and the TCP back-off after it is back.
 
-use super::super::{Event, Queue, World};
-use super::spec::Trouble;
 use crate::units::{BytesPerSec, SimTime};
+use crate::world::World;
+use crate::world::event::{Event, Queue};
+use crate::world::registry::spec::Trouble;
 
 impl World<'_> {
     /// Puts the beginnings and ends of the registry's windows onto the queue.
-    pub(in crate::world) fn plan_windows(&self, queue: &mut Queue) {
+    pub(crate) fn plan_windows(&self, queue: &mut Queue) {
         for registry in 0..self.registries.len() {
             for (at, window) in (0_u32..).zip(&self.spec.registry_at(registry).windows) {
                 let event = |begins| Event::RegistryWindow { registry: registry as u32, window: at, begins };
@@ -26,7 +27,7 @@ impl World<'_> {
         }
     }
 
-    pub(in crate::world) fn registry_window(&mut self, from: u32, window: u32, begins: bool, queue: &mut Queue) {
+    pub(crate) fn registry_window(&mut self, from: u32, window: u32, begins: bool, queue: &mut Queue) {
         let from = from as usize;
         let registry = &mut self.registries[from];
         registry.windows_ahead -= 1;
@@ -62,7 +63,7 @@ impl World<'_> {
     }
 
     /// Blobs have begun or ended to be sent: lets the egress follow.
-    pub(in crate::world) fn follow_load(&mut self, now: SimTime) {
+    pub(crate) fn follow_load(&mut self, now: SimTime) {
         for from in 0..self.registries.len() {
             if self.spec.registry_at(from).overload.is_some() {
                 let capacity = self.egress_now(from);

@@ -7,16 +7,17 @@
 //!
 //! Left out: a decompressor that uses several cores (it is a higher rate), and reading the blob back from the disk.
 
-use super::ids::{NodeId, PullId};
-use super::node::{Blob, Chain};
-use super::pull::Fetch;
-use super::{Event, Queue, World};
 use crate::units::Bytes;
+use crate::world::World;
+use crate::world::event::{Event, Queue};
+use crate::world::ids::{NodeId, PullId};
+use crate::world::nodes::node::{Blob, Chain};
+use crate::world::nodes::pull::Fetch;
 
 impl World<'_> {
     /// Begins to unpack what may be unpacked now; ends the pull when nothing is left. Tells whether it committed a layer
     /// that other pulls may wait for.
-    pub(super) fn unpack_next(&mut self, id: PullId, queue: &mut Queue) -> bool {
+    pub(crate) fn unpack_next(&mut self, id: PullId, queue: &mut Queue) -> bool {
         let pull = &self.pulls[id.index()];
         if pull.ended || pull.finishing || !pull.planned {
             return false;
@@ -80,7 +81,7 @@ impl World<'_> {
     }
 
     /// A layer begins to be written to its node's disk.
-    pub(super) fn layer_writes(&mut self, id: PullId, layer: u16, queue: &mut Queue) {
+    pub(crate) fn layer_writes(&mut self, id: PullId, layer: u16, queue: &mut Queue) {
         let pull = &self.pulls[id.index()];
         if pull.ended {
             return;
@@ -92,7 +93,7 @@ impl World<'_> {
     }
 
     /// A layer is written to its node's disk, or the disk's buffer is full.
-    pub(super) fn disk_changes(&mut self, id: NodeId, queue: &mut Queue) {
+    pub(crate) fn disk_changes(&mut self, id: NodeId, queue: &mut Queue) {
         let disk = self.nodes[id.index()].disk.as_mut().expect("an event of a disk");
         disk.event = None;
         for (pull, layer) in disk.take_written(queue.now()) {
@@ -110,7 +111,7 @@ impl World<'_> {
     }
 
     /// A layer is unpacked.
-    pub(super) fn unpacked(&mut self, id: PullId, layer: u16, queue: &mut Queue) {
+    pub(crate) fn unpacked(&mut self, id: PullId, layer: u16, queue: &mut Queue) {
         let pull = &mut self.pulls[id.index()];
         if pull.ended {
             return;
@@ -119,7 +120,7 @@ impl World<'_> {
         pull.unpacked.push(layer);
         self.nodes[pull.node.index()].unpacking -= 1;
         self.commit(id);
-        self.look_again(id, queue);
+        self.resume_node_pulls(id, queue);
     }
 
     /// Makes the layers that are unpacked with all below them part of the node's store, and tells whether there were any.
@@ -148,7 +149,7 @@ impl World<'_> {
     }
 
     /// An attempt has failed: what it was unpacking, or had unpacked on top of nothing, is gone.
-    pub(super) fn give_up_unpacking(&mut self, id: PullId, queue: &mut Queue) {
+    pub(crate) fn cancel_unpacking(&mut self, id: PullId, queue: &mut Queue) {
         let pull = &mut self.pulls[id.index()];
         let node = &mut self.nodes[pull.node.index()];
         node.unpacking -= pull.unpacking.len() as u32;

@@ -6,8 +6,8 @@
 //!
 //! Left out: a restart on another node, and the beat of Diego's convergence (30 s), on which its later restarts wait.
 
-use super::spec::Backoff;
 use crate::units::{SimDuration, SimTime};
+use crate::world::spec::Backoff;
 
 /// A platform's rules for containers that crash.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -35,7 +35,7 @@ pub enum Restarter {
 
 /// The crashes of one container.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Crashes {
+pub(crate) struct Crashes {
     in_a_row: u32,
     /// The last wait; zero after an immediate restart.
     wait: SimDuration,
@@ -45,17 +45,17 @@ pub(super) struct Crashes {
 
 impl Crashes {
     /// The container is started again.
-    pub(super) const fn restarts(&mut self, now: SimTime) {
+    pub(crate) const fn restarts(&mut self, now: SimTime) {
         self.started = Some(now);
     }
 
     /// The container has become ready.
-    pub(super) const fn ready(&mut self, now: SimTime) {
+    pub(crate) const fn ready(&mut self, now: SimTime) {
         self.ready = Some(now);
     }
 
     /// Records a crash at `now` and returns how long it is until the next start. `None`: there is none.
-    pub(super) fn crash(&mut self, now: SimTime, restarts: &Restarts) -> Option<SimDuration> {
+    pub(crate) fn crash(&mut self, now: SimTime, restarts: &Restarts) -> Option<SimDuration> {
         let well_since = match restarts.by {
             Restarter::Kubelet => self.started,
             Restarter::Diego => self.ready,
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn a_container_that_lives_5_s_each_time_waits_0_10_20_40_and_starts_anew_after_it_ran_10_minutes() {
-        let kubelet = super::super::calibration::RESTARTS;
+        let kubelet = crate::world::calibration::RESTARTS;
         let backoff = Backoff { initial: secs(1), max: secs(60), ..kubelet.backoff };
         // KEP-4603's faster curve.
         let reduced = Restarts { backoff, ..kubelet };

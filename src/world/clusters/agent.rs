@@ -7,11 +7,13 @@
 //!
 //! Left out: applies that fail, and reports lost on a way that is open.
 
-use super::ids::ClusterId;
-use super::meter::ClusterPhase;
-use super::{Event, NEW, Queue, World};
 use crate::rollout::Revision;
 use crate::units::SimTime;
+use crate::world::World;
+use crate::world::event::{Event, Queue};
+use crate::world::ids::ClusterId;
+use crate::world::ids::NEW;
+use crate::world::meter::ClusterPhase;
 
 /// What the management cluster learns from an agent.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -29,14 +31,14 @@ pub struct Report {
 
 /// The agent's own state.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Agent {
-    told: Option<Revision>,
+pub(crate) struct Agent {
+    instructed: Option<Revision>,
     /// What the management cluster failed to apply while the cluster was offline, and does not keep for it.
     missed: Option<Revision>,
     applying: Option<Revision>,
     applied: Option<Revision>,
     applies: u64,
-    hearings: u64,
+    instructions: u64,
     reports: u64,
     readiness_changes: u64,
     /// The last report sent (with readiness and failure), and when it arrives: reports do not overtake each other.
@@ -50,15 +52,15 @@ pub(super) struct Agent {
 
 impl Agent {
     /// An agent that has applied `applied` long ago, and whose workloads are ready.
-    pub(super) fn settled(applied: Option<Revision>) -> Self {
+    pub(crate) fn settled(applied: Option<Revision>) -> Self {
         let known = applied.map(|revision| (revision, true, false));
         Self {
-            told: applied,
+            instructed: applied,
             missed: None,
             applying: None,
             applied,
             applies: 0,
-            hearings: 0,
+            instructions: 0,
             reports: 0,
             readiness_changes: 0,
             sent: known,
@@ -71,22 +73,22 @@ impl Agent {
 
 impl Agent {
     /// Whether it has nothing left to do, and nothing to tell but that all is well.
-    pub(super) fn is_at_rest(&self, settled: bool) -> bool {
-        let has_begun = self.told.is_some() || self.applied.is_some();
+    pub(crate) fn is_at_rest(&self, settled: bool) -> bool {
+        let has_begun = self.instructed.is_some() || self.applied.is_some();
         let is_known = settled && self.known == self.applied.map(|revision| (revision, true, false));
-        !has_begun || (self.told == self.applied && self.applying.is_none() && is_known)
+        !has_begun || (self.instructed == self.applied && self.applying.is_none() && is_known)
     }
 }
 
 impl World<'_> {
     /// The management cluster tells a cluster what to run from now on.
-    pub fn tell(&mut self, id: ClusterId, revision: Revision, queue: &mut Queue) {
+    pub fn instruct(&mut self, id: ClusterId, revision: Revision, queue: &mut Queue) {
         let now = queue.now();
         self.meter.advance(now);
         let cluster = &mut self.clusters[id.index()];
-        (cluster.agent.told, cluster.agent.missed) = (Some(revision), None);
+        (cluster.agent.instructed, cluster.agent.missed) = (Some(revision), None);
         if revision == NEW {
-            cluster.facts.told.get_or_insert(now);
+            cluster.facts.instructed.get_or_insert(now);
         }
         if cluster.cuts.is_managed() {
             self.send_instruction(id, queue);
@@ -100,51 +102,51 @@ impl World<'_> {
         let now = queue.now();
         let cluster = &mut self.clusters[id.index()];
         if cluster.cuts.is_managed() {
-            self.tell(id, revision, queue);
+            self.instruct(id, revision, queue);
             return;
         }
         self.meter.advance(now);
         cluster.agent.missed = Some(revision);
         if revision == NEW {
-            cluster.facts.told.get_or_insert(now);
+            cluster.facts.instructed.get_or_insert(now);
         }
         self.note_phase(id);
     }
 
     fn send_instruction(&mut self, id: ClusterId, queue: &mut Queue) {
         let cluster = &mut self.clusters[id.index()];
-        let nth = cluster.agent.hearings;
-        cluster.agent.hearings += 1;
+        let nth = cluster.agent.instructions;
+        cluster.agent.instructions += 1;
         let delay = self.spec.agent.instruction_delay.draw(&self.streams, cluster.key, "instruction delay", nth);
         queue.schedule_in(delay, Event::AgentHears { cluster: id });
     }
 
     /// The management cluster reaches the cluster again: instruction and report are sent, if they are news.
-    pub(super) fn is_managed_again(&mut self, id: ClusterId, queue: &mut Queue) {
+    pub(crate) fn is_managed_again(&mut self, id: ClusterId, queue: &mut Queue) {
         let agent = &mut self.clusters[id.index()].agent;
         // What was on its way may be lost.
         agent.sent = agent.known;
-        if agent.told != agent.applied {
+        if agent.instructed != agent.applied {
             self.send_instruction(id, queue);
         }
         self.send_report(id, queue);
         self.note_phase(id);
     }
 
-    pub(super) fn agent_hears(&mut self, id: ClusterId, queue: &mut Queue) {
+    pub(crate) fn agent_hears(&mut self, id: ClusterId, queue: &mut Queue) {
         let cluster = &mut self.clusters[id.index()];
         let agent = &mut cluster.agent;
-        if !cluster.cuts.is_managed() || agent.applying.is_some() || agent.told == agent.applied {
+        if !cluster.cuts.is_managed() || agent.applying.is_some() || agent.instructed == agent.applied {
             return;
         }
-        agent.applying = agent.told;
+        agent.applying = agent.instructed;
         let nth = agent.applies;
         agent.applies += 1;
         let span = self.spec.agent.apply.draw(&self.streams, self.clusters[id.index()].key, "apply", nth);
         queue.schedule_in(span, Event::Applied { cluster: id });
     }
 
-    pub(super) fn applied(&mut self, id: ClusterId, queue: &mut Queue) {
+    pub(crate) fn applied(&mut self, id: ClusterId, queue: &mut Queue) {
         let cluster = &mut self.clusters[id.index()];
         let revision = cluster.agent.applying.take().expect("what is applied was being applied");
         cluster.agent.applied = Some(revision);
@@ -157,7 +159,7 @@ impl World<'_> {
     }
 
     /// A workload changed: tell the management cluster later, if the cluster's readiness is not what it knows.
-    pub(super) fn note_settled(&mut self, id: ClusterId, queue: &mut Queue) {
+    pub(crate) fn note_settled(&mut self, id: ClusterId, queue: &mut Queue) {
         let (settled, degraded) = (self.is_settled(id), self.is_degraded(id));
         let cluster = &mut self.clusters[id.index()];
         (cluster.settled, cluster.degraded) = (settled, degraded);
@@ -172,7 +174,7 @@ impl World<'_> {
         }
     }
 
-    pub(super) fn readiness_due(&mut self, id: ClusterId, queue: &mut Queue) {
+    pub(crate) fn readiness_due(&mut self, id: ClusterId, queue: &mut Queue) {
         self.clusters[id.index()].agent.readiness_due = false;
         self.send_report(id, queue);
     }
@@ -198,7 +200,7 @@ impl World<'_> {
         queue.schedule(agent.arrives, Event::ReportArrives(Report { cluster: id, applied, ready, degraded }));
     }
 
-    pub(super) fn report_arrives(&mut self, report: Report, now: SimTime) {
+    pub(crate) fn report_arrives(&mut self, report: Report, now: SimTime) {
         let cluster = &mut self.clusters[report.cluster.index()];
         if !cluster.cuts.is_managed() {
             return;
@@ -212,10 +214,10 @@ impl World<'_> {
     }
 
     /// Counts the cluster in the phase that it is in now.
-    pub(super) fn note_phase(&mut self, id: ClusterId) {
+    pub(crate) fn note_phase(&mut self, id: ClusterId) {
         let cluster = &mut self.clusters[id.index()];
         let agent = &cluster.agent;
-        let phase = if agent.missed.or(agent.told) != Some(NEW) {
+        let phase = if agent.missed.or(agent.instructed) != Some(NEW) {
             ClusterPhase::Waiting
         } else if agent.known.is_some_and(|(applied, ready, _)| (applied, ready) == (NEW, true)) {
             ClusterPhase::Ready

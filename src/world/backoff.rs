@@ -1,0 +1,51 @@
+//! Exponential back-off without jitter, as the kubelet applies it to failed image pulls.
+
+use crate::units::{SimDuration, SimTime};
+use crate::world::spec::Backoff;
+
+/// One entry of an exponential back-off without jitter (client-go `flowcontrol.Backoff`, jitter factor 0): the wait, and
+/// since when.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct BackoffEntry {
+    last: Option<(SimDuration, SimTime)>,
+}
+
+impl BackoffEntry {
+    /// Records a failure at `now` and returns how long the gate stays closed.
+    pub(crate) fn fail(&mut self, now: SimTime, backoff: Backoff) -> SimDuration {
+        let delay = match self.last {
+            Some((delay, renewed)) if now - renewed <= backoff.reset => (delay * 2).min(backoff.max),
+            _ => backoff.initial,
+        };
+        self.last = Some((delay, now));
+        delay
+    }
+
+    /// When the gate opens; `None` when it was never closed.
+    pub(crate) fn opens(&self) -> Option<SimTime> {
+        self.last.map(|(delay, since)| since + delay)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::world::calibration::IMAGE_BACKOFF;
+
+    #[test]
+    fn a_pod_that_fails_at_once_each_time_waits_10_20_40_80_160_300_300() {
+        let backoff = IMAGE_BACKOFF;
+        let mut entry = BackoffEntry::default();
+        let mut now = SimTime::ZERO;
+        let waits: Vec<f64> = (0..7)
+            .map(|_| {
+                let wait = entry.fail(now, backoff);
+                now = now + wait;
+                wait.as_secs_f64()
+            })
+            .collect();
+        assert_eq!(waits, [10.0, 20.0, 40.0, 80.0, 160.0, 300.0, 300.0]);
+        let forgotten = now + SimDuration::from_secs(601);
+        assert_eq!(entry.fail(forgotten, backoff), SimDuration::from_secs(10), "after 2 x 300 s it is forgotten");
+    }
+}

@@ -1,0 +1,20 @@
+//! Clusters: their agents, workloads and pods.
+//!
+//! | file | models |
+//! |---|---|
+//! | `cluster` | the state of one cluster, and how it and its nodes are created |
+//! | `cluster_draws` | random properties that are drawn for a cluster before the run |
+//! | `agent` | instructions, applies and reports, with their delays |
+//! | `pod` | pods, readiness probes, image back-off |
+//! | `workload`, `rolling` | rolling updates of Deployments and DaemonSets |
+//! | `restarts` | when a container that crashed starts again |
+//! | `progress_deadline` | the progress deadline of a Deployment |
+
+pub(super) mod agent;
+pub(super) mod cluster;
+pub(super) mod cluster_draws;
+pub(super) mod pod;
+pub(super) mod progress_deadline;
+pub(super) mod restarts;
+pub(super) mod rolling;
+pub(super) mod workload;

@@ -1,0 +1,16 @@
+//! Nodes: images on their disks, image pulls, and the container runtime.
+//!
+//! | file | models |
+//! |---|---|
+//! | `node` | the state of one node: disk contents, pull queue, slots |
+//! | `catalog` | images as blobs and chains of layers |
+//! | `pull` | one attempt to pull an image |
+//! | `unpack`, `disk` | unpacking layers, and the disk that they are written to |
+//! | `runtime` | requests of a pull, retries, and pulls that stall |
+
+pub(super) mod catalog;
+pub(super) mod disk;
+pub(super) mod node;
+pub(super) mod pull;
+pub(super) mod runtime;
+mod unpack;
