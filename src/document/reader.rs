@@ -381,10 +381,19 @@ impl<'de> VariantAccess<'de> for Choice<'de> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::super::tree::{self, tests::source};
     use super::*;
     use serde::Deserialize;
+
+    /// Reads one value, or its first error.
+    pub(crate) fn read_one<T: de::DeserializeOwned>(text: &str) -> Result<T, String> {
+        let reading = read(tree::parse(&source(text)).map_err(|problem| problem.message)?);
+        match reading.errors.first() {
+            Some(error) => Err(error.message()),
+            None => Ok(reading.value.expect("no errors")),
+        }
+    }
 
     #[derive(Debug, Deserialize, PartialEq)]
     #[serde(deny_unknown_fields, rename_all = "camelCase")]

@@ -227,18 +227,9 @@ impl JsonSchema for Anything {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
     use super::*;
-    use crate::document::reader::read;
-    use crate::document::tree::{self, tests::source};
-
-    pub(in super::super) fn read_one<T: de::DeserializeOwned>(text: &str) -> Result<T, String> {
-        let reading = read(tree::parse(&source(text)).map_err(|problem| problem.message)?);
-        match reading.errors.first() {
-            Some(error) => Err(error.message()),
-            None => Ok(reading.value.expect("no errors")),
-        }
-    }
+    use crate::document::reader::tests::read_one;
 
     #[test]
     fn amounts_are_counts_or_whole_percentages() {

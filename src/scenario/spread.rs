@@ -105,7 +105,7 @@ impl Measured for Rate {
 
 /// A plain number, such as how many times slower something is.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Factor(pub(crate) f64);
+pub(crate) struct Factor(pub(crate) crate::units::Factor);
 
 impl<'de> Deserialize<'de> for Factor {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -124,20 +124,17 @@ impl JsonSchema for Factor {
 }
 
 impl Measured for Factor {
-    type Holds = f64;
+    type Holds = crate::units::Factor;
     const KIND: &'static str = "a number";
     const EXAMPLES: [&'static str; 2] = ["3", "9"];
     const COLUMN_UNITS: &'static [(&'static str, &'static str)] = &[("factor", "")];
 
-    fn holds(self) -> f64 {
+    fn holds(self) -> crate::units::Factor {
         self.0
     }
 
-    fn parse(value: &str) -> Result<f64, String> {
-        match value.trim().parse::<f64>() {
-            Ok(number) if number.is_finite() && number > 0.0 => Ok(number),
-            _ => Err(format!("`{value}` is no number above 0; write e.g. `3`")),
-        }
+    fn parse(value: &str) -> Result<crate::units::Factor, String> {
+        text::parse_factor(value).map_err(|error| error.to_string())
     }
 }
 
@@ -345,93 +342,5 @@ impl<Q: Measured> JsonSchema for Spread<Q> {
                 {min, max}, {gamma}, {weibull}, {pareto}, or like the measured values of {file, column}.",
             "anyOf": [constant, drawn],
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::quantity::tests::read_one;
-    use super::*;
-    use crate::world::{DurationModel, RateModel, SizeModel};
-
-    fn model<Q: Measured>(text: &str) -> Result<Distribution<Q::Holds>, String> {
-        match read_one::<Spread<Q>>(text)? {
-            Spread::Model(model) => Ok(model),
-            Spread::Values(values) => Err(format!("{values:?}")),
-        }
-    }
-
-    #[test]
-    fn durations_are_fixed_or_drawn() {
-        let secs = SimDuration::from_secs;
-        for (text, expected) in [
-            ("4 s", DurationModel::Constant(secs(4))),
-            ("{median: 4 s, sigma: 0.6}", DurationModel::LogNormal { median: secs(4), sigma: 0.6 }),
-            ("{median: 4 s, sigma: 1}", DurationModel::LogNormal { median: secs(4), sigma: 1.0 }),
-            ("{mean: 1m}", DurationModel::Exponential { mean: secs(60) }),
-            ("{min: 10s, max: 15s}", DurationModel::Uniform { min: secs(10), max: secs(15) }),
-            ("{gamma: {mean: 4 s, shape: 2}}", DurationModel::Gamma { mean: secs(4), shape: 2.0 }),
-            ("{weibull: {scale: 4 s, shape: 0.7}}", DurationModel::Weibull { scale: secs(4), shape: 0.7 }),
-            // Γ(1 + 1/0.5) = 2
-            ("{weibull: {mean: 4 s, shape: 0.5}}", DurationModel::Weibull { scale: secs(2), shape: 0.5 }),
-            ("{pareto: {least: 4 s, alpha: 1.5}}", DurationModel::Pareto { least: secs(4), alpha: 1.5, most: None }),
-        ] {
-            assert_eq!(model::<Duration>(text), Ok(expected), "{text}");
-        }
-    }
-
-    #[test]
-    fn sizes_rates_and_factors_are_written_alike() {
-        let mb = |mb: u64| Bytes::new(mb * 1_000_000);
-        assert_eq!(model::<Size>("30 MB"), Ok(SizeModel::Constant(mb(30))));
-        assert_eq!(
-            model::<Size>("{pareto: {least: 687 MB, alpha: 0.8, most: 20 GB}}"),
-            Ok(SizeModel::Pareto { least: mb(687), alpha: 0.8, most: Some(mb(20_000)) })
-        );
-        assert_eq!(
-            model::<Rate>("{median: 100 Mbit/s, sigma: 0.5}"),
-            Ok(RateModel::LogNormal { median: BytesPerSec::from_mbit(100.0), sigma: 0.5 })
-        );
-        assert_eq!(model::<Factor>("3"), Ok(Distribution::Constant(3.0)));
-        assert_eq!(model::<Factor>("{min: 2, max: 9.5}"), Ok(Distribution::Uniform { min: 2.0, max: 9.5 }));
-    }
-
-    #[test]
-    fn values_may_come_from_a_file() {
-        let values = ValuesFile { file: "pulls.csv".to_owned(), column: Some("pull_s".to_owned()) };
-        assert_eq!(read_one::<Spread>("{file: pulls.csv, column: pull_s}"), Ok(Spread::Values(values)));
-        let values = ValuesFile { file: "pulls.csv".to_owned(), column: None };
-        assert_eq!(read_one::<Spread>("{file: pulls.csv}"), Ok(Spread::Values(values)));
-    }
-
-    #[test]
-    fn what_is_no_duration_is_refused_with_the_mend() {
-        for (text, message) in [
-            ("4", "`4` has no unit; write e.g. `90s`"),
-            ("{median: 4, sigma: 0.6}", "`4` has no unit; write e.g. `90s`"),
-            ("{median: 4 s, sigma: -1}", "`sigma` is -1; it is a standard deviation of logarithms between 0 and 5"),
-            ("{median: 4 s, sigma: .nan}", "not YAML"),
-            ("{min: 4 s, max: 2 s}", "`min` is more than `max`; swap them"),
-            ("{median: 4 s}", "expected a duration such as"),
-            ("{mean: 4 s, max: 5 s}", "expected a duration such as"),
-            ("{}", "expected a duration such as"),
-            ("{mode: 4 s}", "unknown field `mode`"),
-            ("[4 s]", "expected a duration such as"),
-            ("{gamma: {mean: 4 s, shape: 0}}", "`gamma.shape` is 0; write a number from 0.05 to 1000"),
-            ("{weibull: {mean: 4 s, shape: 0}}", "`weibull.shape` is 0; write a number from 0.2 to 100"),
-            ("{weibull: {mean: 4 s, scale: 3 s, shape: 1}}", "`weibull` wants either `mean` or `scale`"),
-            ("{weibull: {shape: 1}}", "`weibull` wants either `mean` or `scale`"),
-            ("{weibull: {mean: 4 s}}", "the field `shape` is missing"),
-            ("{pareto: {least: 0 s, alpha: 1}}", "`pareto.least` is 0"),
-            ("{pareto: {least: 4 s, alpha: 1, most: 2 s}}", "`pareto.most` is less than `pareto.least`"),
-            ("{column: seconds}", "expected a duration such as"),
-            ("{gamma: {mean: 4 s, shape: 2}, mean: 4 s}", "expected a duration such as"),
-        ] {
-            let error = read_one::<Spread>(text).expect_err(text);
-            assert!(error.starts_with(message), "{text}: {error}");
-        }
-        assert_eq!(read_one::<Spread<Factor>>("-2"), Err("`-2` is no number above 0; write e.g. `3`".to_owned()));
-        let error = read_one::<Spread<Size>>("30").expect_err("no unit");
-        assert!(error.starts_with("`30` has no unit"), "{error}");
     }
 }

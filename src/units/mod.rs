@@ -9,9 +9,10 @@
 //! Text that people write always has a unit (`10 Gbit/s`, `200 MiB`, `90s`, `3%`); [`text`] reads and prints it.
 
 mod quantity;
+pub mod serial;
 pub mod text;
 mod time;
 
-pub use quantity::{Bytes, BytesPerSec, PerSecond, Share};
+pub use quantity::{Bytes, BytesPerSec, Factor, PerSecond, Share};
 pub use text::UnitError;
 pub use time::{SimDuration, SimTime};

@@ -22,6 +22,10 @@ pub struct PerSecond(f64);
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
 pub struct Share(f64);
 
+/// A plain number greater than 0, such as how many times slower something is.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+pub struct Factor(f64);
+
 impl Bytes {
     /// Nothing.
     pub const ZERO: Self = Self(0);
@@ -98,6 +102,9 @@ impl BytesPerSec {
 }
 
 impl PerSecond {
+    /// Nothing.
+    pub const ZERO: Self = Self(0.0);
+
     /// `rate` per second.
     ///
     /// # Panics
@@ -132,6 +139,24 @@ impl Share {
     }
 
     /// The share as a number between 0 and 1.
+    #[must_use]
+    pub const fn get(self) -> f64 {
+        self.0
+    }
+}
+
+impl Factor {
+    /// `factor`.
+    ///
+    /// # Panics
+    /// If `factor` is negative or not finite.
+    #[must_use]
+    pub fn new(factor: f64) -> Self {
+        assert!(factor.is_finite() && factor >= 0.0, "not a factor: {factor}");
+        Self(factor)
+    }
+
+    /// The number.
     #[must_use]
     pub const fn get(self) -> f64 {
         self.0
@@ -187,6 +212,12 @@ impl fmt::Display for PerSecond {
 impl fmt::Display for Share {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&format!("{}%", super::text::print_number(self.0 * 100.0)))
+    }
+}
+
+impl fmt::Display for Factor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
     }
 }
 

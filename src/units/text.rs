@@ -5,7 +5,7 @@
 //! MB/s and bytes in different files. Printing picks the unit that gives a short number, and is meant for people;
 //! files carry plain numbers with the unit in the column's name.
 
-use super::{Bytes, BytesPerSec, PerSecond, Share, SimDuration};
+use super::{Bytes, BytesPerSec, Factor, PerSecond, Share, SimDuration};
 
 /// Why a text is not a quantity. The message names the mend.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
@@ -259,6 +259,73 @@ pub fn parse_share(value: &str) -> Result<Share, UnitError> {
         return Err(SHARE.out_of_range(value, "between 0% and 100%"));
     }
     Ok(Share::new(share))
+}
+
+/// Reads a number greater than 0: `3`.
+///
+/// # Errors
+/// When the text is not a number, is not finite, or is not greater than 0.
+pub fn parse_factor(value: &str) -> Result<Factor, UnitError> {
+    match value.trim().parse::<f64>() {
+        Ok(number) if number.is_finite() && number > 0.0 => Ok(Factor::new(number)),
+        Ok(_) => Err(UnitError::OutOfRange { value: value.to_owned(), quantity: "a factor", range: "greater than 0" }),
+        Err(_) => {
+            Err(UnitError::NotANumber { value: value.to_owned(), quantity: "a number greater than 0", example: "3" })
+        }
+    }
+}
+
+impl QuantityKind {
+    /// The shortest text with one of `units` that reads back as exactly this value, which is in the last of them.
+    fn exact<T: PartialEq>(
+        &self,
+        value: &T,
+        base: f64,
+        units: &[&str],
+        read: impl Fn(&str) -> Result<T, UnitError>,
+    ) -> String {
+        let text = |unit: &&str| {
+            let size = self.units.iter().find(|(name, _)| name == unit).map_or(1.0, |(_, size)| *size);
+            let number = base / size;
+            let space = if unit.starts_with(['/', '%']) { "" } else { " " };
+            let digits = number.to_string().replace('.', "").trim_matches('0').len();
+            // Of texts with as few digits, one whose number is at least 1 is easier to read.
+            (digits + usize::from(number < 1.0), format!("{number}{space}{unit}"))
+        };
+        let texts = units.iter().map(text).filter(|(_, text)| read(text).is_ok_and(|read| read == *value));
+        let best = texts.min_by_key(|(digits, text)| (*digits, text.len()));
+        best.map_or_else(|| format!("{base} {}", units.last().expect("a kind has units")), |(_, text)| text)
+    }
+}
+
+/// The duration as text that [`parse_duration`] reads as the same.
+pub(super) fn exact_duration(span: SimDuration) -> String {
+    if span.is_zero() {
+        return "0 s".to_owned();
+    }
+    let units = ["d", "h", "min", "s", "ms", "us", "ns"];
+    DURATION.exact(&span, span.as_nanos() as f64, &units, parse_duration)
+}
+
+/// The amount as text that [`parse_bytes`] reads as the same.
+pub(super) fn exact_bytes(bytes: Bytes) -> String {
+    let units = ["TB", "GB", "MB", "kB", "TiB", "GiB", "MiB", "KiB", "B"];
+    BYTES.exact(&bytes, bytes.get() as f64, &units, parse_bytes)
+}
+
+/// The rate as text that [`parse_rate`] reads as the same.
+pub(super) fn exact_rate(rate: BytesPerSec) -> String {
+    RATE.exact(&rate, rate.get(), &["MB/s", "GB/s", "Gbit/s", "Mbit/s", "kbit/s", "B/s"], parse_rate)
+}
+
+/// The rate as text that [`parse_per_second`] reads as the same.
+pub(super) fn exact_per_second(rate: PerSecond) -> String {
+    PER_SECOND.exact(&rate, rate.get(), &["/min", "/h", "/s"], parse_per_second)
+}
+
+/// The share as text that [`parse_share`] reads as the same.
+pub(super) fn exact_share(share: Share) -> String {
+    SHARE.exact(&share, share.get(), &["%"], parse_share)
 }
 
 /// A number with at most three digits after the point, without trailing zeros.

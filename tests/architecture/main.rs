@@ -20,7 +20,7 @@ const TABLE: &[(&str, &[&str], &[&str])] = &[
     ("flow", &["units"], &["rand", "std::fs", "std::time"]),
     ("rollout", &["units"], &["rand", "rayon", "std::fs", "std::io", "std::time", "std::env"]),
     ("document", &[], &["rand"]),
-    ("world", &["units", "engine", "flow", "rollout"], &["std::fs", "std::time"]),
+    ("world", &["units", "engine", "flow", "rollout", "document"], &["std::fs", "std::time"]),
     // The names and units of measures, which an experiment's assertions are stated in, are defined once, in `results`.
     ("scenario", &["units", "document", "rollout", "world", "results"], &["rand"]),
     ("results", &["units", "stats", "rollout"], &["rand"]),

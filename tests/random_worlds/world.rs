@@ -201,9 +201,13 @@ fn more_faults(luck: &mut Luck, world: &mut WorldSpec) {
             times: times(luck),
         });
     }
-    faults.slow = luck
-        .chance(0.3)
-        .then(|| SlowSpec { share: Share::new(0.3), factor: FactorModel::Uniform { min: 1.0, max: 20.0 } });
+    faults.slow = luck.chance(0.3).then(|| SlowSpec {
+        share: Share::new(0.3),
+        factor: FactorModel::Uniform {
+            min: fleetsim::units::Factor::new(1.0),
+            max: fleetsim::units::Factor::new(20.0),
+        },
+    });
     faults.not_found = luck.share(0.3, 0.3);
     if luck.chance(0.5) {
         faults.defect_kind = DefectKind::Unready;

@@ -8,7 +8,7 @@ use super::super::spread::Spread;
 use super::Checker;
 use crate::document::path::Path;
 use crate::rollout::label_selector::Labels;
-use crate::units::{Share, SimDuration};
+use crate::units::{Factor, Share, SimDuration};
 use crate::world::calibration as default;
 use crate::world::{
     ClusterSpec, CutKind, DefectKind, DurationModel, FactorModel, FaultSpec, NodeLossSpec, OutageSpec, RegionSpec,
@@ -44,7 +44,11 @@ impl Checker<'_> {
             regional,
             slow: written.slow.as_ref().map(|slow| SlowSpec {
                 share: slow.share.0,
-                factor: self.spread(&path.key("slow").key("factor"), Some(&slow.factor), FactorModel::Constant(1.0)),
+                factor: self.spread(
+                    &path.key("slow").key("factor"),
+                    Some(&slow.factor),
+                    FactorModel::Constant(Factor::new(1.0)),
+                ),
             }),
             pull_failure,
             not_found: share(written.not_found),

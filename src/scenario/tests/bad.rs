@@ -107,7 +107,7 @@ fn bad_input_is_refused_with_its_place_and_the_mend() {
         (
             "offline: {share: 3%}",
             "slow: {share: 3%, factor: 0}",
-            &["14:36: faults.slow.factor: `0` is no number above 0; write e.g. `3`"],
+            &["14:36: faults.slow.factor: `0` is out of range: a factor is greater than 0"],
         ),
         (
             "defect: {share: 0%}",

@@ -366,7 +366,13 @@ fn every_kind_of_failure_can_be_written() {
     assert_eq!((narrow.clusters.len(), narrow.cuts), (900, CutKind::Brownout { downlink: Share::new(0.2) }));
     assert_ne!(narrow.name, eu.name, "drawn times would be the same ones");
     let slow = faults.slow.as_ref().expect("slow ones");
-    assert_eq!((slow.share, &slow.factor), (Share::new(0.05), &FactorModel::Uniform { min: 2.0, max: 10.0 }));
+    assert_eq!(
+        (slow.share, &slow.factor),
+        (
+            Share::new(0.05),
+            &FactorModel::Uniform { min: crate::units::Factor::new(2.0), max: crate::units::Factor::new(10.0) }
+        )
+    );
     assert_eq!((faults.not_found, faults.defect), (Share::new(0.01), Share::new(0.02)));
     assert_eq!(faults.defect_kind, DefectKind::Unready);
     assert_eq!(faults.detected_after, Some(DurationModel::Exponential { mean: mins(20) }));

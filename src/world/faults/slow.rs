@@ -18,6 +18,6 @@ impl SlowSpec {
         if !dist::bernoulli(&mut streams.stream(cluster, "slow"), spec.share.get()) {
             return 1.0;
         }
-        spec.factor.draw(streams, cluster, "slow factor", 0).clamp(1.0 / MOST, MOST)
+        spec.factor.draw(streams, cluster, "slow factor", 0).get().clamp(1.0 / MOST, MOST)
     }
 }

@@ -217,7 +217,8 @@ fn a_slow_cluster_is_slower_by_its_factor() {
     let mut world = bare_world(1);
     probe(&mut world);
     world.workloads[0].start = fixed(secs(2.0));
-    world.faults.slow = Some(SlowSpec { share: Share::new(1.0), factor: FactorModel::Constant(3.0) });
+    world.faults.slow =
+        Some(SlowSpec { share: Share::new(1.0), factor: FactorModel::Constant(crate::units::Factor::new(3.0)) });
     // 3 s for the layer and 6 s to start, on a grid of 1 s.
     assert_near(ready(&play(&world, 1, DAY), 0), 9.0, "ready");
 }

@@ -6,21 +6,55 @@
 //! Left out: distributions cut off below or above (but for Pareto, whose mean may not exist otherwise), and mixtures;
 //! a file of values stands for both.
 
+mod serial;
+
 use std::fmt::{self, Debug};
 use std::sync::Arc;
 
-use crate::engine::{EntityKey, Stream, Streams, dist};
-use crate::units::{Bytes, BytesPerSec, SimDuration};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
-/// What can be drawn: a number with a unit.
-pub trait Quantity: Copy + Debug + PartialEq {
+use crate::engine::{EntityKey, Stream, Streams, dist};
+use crate::units::{Bytes, BytesPerSec, Factor, SimDuration, UnitError, text};
+
+/// A number with a unit that can be drawn.
+pub trait Quantity: Copy + Debug + DeserializeOwned + JsonSchema + PartialEq + Serialize + 'static {
+    /// Its name with an article, for error messages.
+    const KIND: &'static str;
+    /// Two values, for examples.
+    const EXAMPLES: [&'static str; 2];
+    /// Units in which the name of a column of bare numbers may end, and the unit to write behind such a number.
+    const COLUMN_UNITS: &'static [(&'static str, &'static str)];
+
     /// In seconds, bytes, bytes per second or as it is.
     fn to_number(self) -> f64;
     /// The reverse, rounded to what the type can hold.
     fn from_number(number: f64) -> Self;
+    /// Reads a value with its unit.
+    ///
+    /// # Errors
+    /// When there is no unit, or none of this kind; with the fix.
+    fn parse(value: &str) -> Result<Self, UnitError>;
 }
 
 impl Quantity for SimDuration {
+    const KIND: &'static str = "a duration";
+    const EXAMPLES: [&'static str; 2] = ["4 s", "9 s"];
+    const COLUMN_UNITS: &'static [(&'static str, &'static str)] = &[
+        ("s", "s"),
+        ("seconds", "s"),
+        ("ms", "ms"),
+        ("milliseconds", "ms"),
+        ("us", "us"),
+        ("ns", "ns"),
+        ("minutes", "m"),
+        ("h", "h"),
+        ("hours", "h"),
+        ("d", "d"),
+        ("days", "d"),
+    ];
+
     fn to_number(self) -> f64 {
         self.as_secs_f64()
     }
@@ -28,9 +62,26 @@ impl Quantity for SimDuration {
     fn from_number(number: f64) -> Self {
         Self::from_secs_f64(number)
     }
+
+    fn parse(value: &str) -> Result<Self, UnitError> {
+        text::parse_duration(value)
+    }
 }
 
 impl Quantity for Bytes {
+    const KIND: &'static str = "a size";
+    const EXAMPLES: [&'static str; 2] = ["10 MB", "90 MB"];
+    const COLUMN_UNITS: &'static [(&'static str, &'static str)] = &[
+        ("bytes", "B"),
+        ("B", "B"),
+        ("kB", "kB"),
+        ("MB", "MB"),
+        ("GB", "GB"),
+        ("KiB", "KiB"),
+        ("MiB", "MiB"),
+        ("GiB", "GiB"),
+    ];
+
     fn to_number(self) -> f64 {
         self.get() as f64
     }
@@ -38,9 +89,18 @@ impl Quantity for Bytes {
     fn from_number(number: f64) -> Self {
         Self::new(number.round() as u64)
     }
+
+    fn parse(value: &str) -> Result<Self, UnitError> {
+        text::parse_bytes(value)
+    }
 }
 
 impl Quantity for BytesPerSec {
+    const KIND: &'static str = "a rate";
+    const EXAMPLES: [&'static str; 2] = ["20 Mbit/s", "90 Mbit/s"];
+    const COLUMN_UNITS: &'static [(&'static str, &'static str)] =
+        &[("bytes_per_s", "B/s"), ("Mbit/s", "Mbit/s"), ("Gbit/s", "Gbit/s"), ("MB/s", "MB/s")];
+
     fn to_number(self) -> f64 {
         self.get()
     }
@@ -48,15 +108,27 @@ impl Quantity for BytesPerSec {
     fn from_number(number: f64) -> Self {
         Self::new(number.min(f64::MAX))
     }
+
+    fn parse(value: &str) -> Result<Self, UnitError> {
+        text::parse_rate(value)
+    }
 }
 
-impl Quantity for f64 {
+impl Quantity for Factor {
+    const KIND: &'static str = "a number";
+    const EXAMPLES: [&'static str; 2] = ["3", "9"];
+    const COLUMN_UNITS: &'static [(&'static str, &'static str)] = &[("factor", "")];
+
     fn to_number(self) -> f64 {
-        self
+        self.get()
     }
 
     fn from_number(number: f64) -> Self {
-        number
+        Self::new(number.min(f64::MAX))
+    }
+
+    fn parse(value: &str) -> Result<Self, UnitError> {
+        text::parse_factor(value)
     }
 }
 
@@ -67,7 +139,7 @@ pub type SizeModel = Distribution<Bytes>;
 /// A rate of data that is fixed or drawn.
 pub type RateModel = Distribution<BytesPerSec>;
 /// A factor that is fixed or drawn.
-pub type FactorModel = Distribution<f64>;
+pub type FactorModel = Distribution<Factor>;
 
 /// A quantity that is fixed or drawn anew each time.
 #[derive(Clone, Debug, PartialEq)]
@@ -118,6 +190,17 @@ pub enum Distribution<T> {
     },
     /// Like these measured values, sorted, at least one: their distribution function joined up by straight lines.
     Empirical(Arc<[T]>),
+    /// Measured values in a file that has not been read yet. A checked scenario has none.
+    Unread(ValuesFile),
+}
+
+/// A column of measured values in a CSV file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ValuesFile {
+    /// Relative to the experiment's folder.
+    pub file: String,
+    /// `None`: the only column.
+    pub column: Option<String>,
 }
 
 impl<T: Quantity> From<T> for Distribution<T> {
@@ -149,6 +232,7 @@ impl<T: Quantity> Distribution<T> {
             }
             Self::Uniform { min, max } => dist::uniform(rng, min.to_number(), max.to_number()),
             Self::Empirical(values) => dist::empirical(rng, values.len(), |at| values[at].to_number()),
+            Self::Unread(values) => unread(values),
         };
         T::from_number(number)
     }
@@ -187,6 +271,7 @@ impl<T: Quantity> Distribution<T> {
                     }
                 }
             }
+            Self::Unread(values) => unread(values),
         }
     }
 
@@ -198,6 +283,7 @@ impl<T: Quantity> Distribution<T> {
             Self::Pareto { least, .. } => least.to_number(),
             Self::Uniform { min, .. } => min.to_number(),
             Self::Empirical(values) => values[0].to_number(),
+            Self::Unread(values) => unread(values),
             Self::LogNormal { .. } | Self::Exponential { .. } | Self::Gamma { .. } | Self::Weibull { .. } => 0.0,
         }
     }
@@ -232,8 +318,13 @@ impl<T: Quantity + fmt::Display> fmt::Display for Distribution<T> {
             }
             Self::Uniform { min, max } => write!(f, "{min} to {max}"),
             Self::Empirical(values) => write!(f, "a mean of {} (like {} measured values)", mean(), values.len()),
+            Self::Unread(values) => write!(f, "like the values of `{}`", values.file),
         }
     }
+}
+
+fn unread(values: &ValuesFile) -> ! {
+    panic!("`{}` is read when the experiment is checked", values.file)
 }
 
 /// From the density alpha least^alpha x^(-alpha - 1) / (1 - (least / most)^alpha) between the bounds.

@@ -1,0 +1,312 @@
+//! Quantities in files: text with a unit, read and written by [`super::text`], with a JSON Schema for editors.
+//!
+//! A bare number is read as text, so that the error says which unit is missing. Written text reads back as exactly the
+//! same value.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{self, Deserialize, Deserializer, Visitor};
+use serde::ser::{Serialize, Serializer};
+
+use super::{Bytes, BytesPerSec, Factor, PerSecond, Share, SimDuration, text};
+
+/// A visitor that reads one text, or a number as if it were text, with a function.
+pub(crate) struct TextVisitor<F> {
+    pub(crate) expecting: &'static str,
+    pub(crate) read: F,
+}
+
+impl<T, M: fmt::Display, F: FnOnce(&str) -> Result<T, M>> Visitor<'_> for TextVisitor<F> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.expecting)
+    }
+
+    fn visit_str<E: de::Error>(self, value: &str) -> Result<T, E> {
+        (self.read)(value).map_err(E::custom)
+    }
+
+    fn visit_u64<E: de::Error>(self, value: u64) -> Result<T, E> {
+        self.visit_str(&value.to_string())
+    }
+
+    fn visit_i64<E: de::Error>(self, value: i64) -> Result<T, E> {
+        self.visit_str(&value.to_string())
+    }
+
+    fn visit_f64<E: de::Error>(self, value: f64) -> Result<T, E> {
+        self.visit_str(&value.to_string())
+    }
+}
+
+/// Reads, writes and describes a quantity as text.
+macro_rules! quantity {
+    ($type:ty, $name:literal, $read:path, $write:path, $expecting:literal, $pattern:literal, $examples:tt) => {
+        impl<'de> Deserialize<'de> for $type {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                deserializer.deserialize_any(TextVisitor { expecting: $expecting, read: $read })
+            }
+        }
+
+        impl Serialize for $type {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(&$write(*self))
+            }
+        }
+
+        impl JsonSchema for $type {
+            fn schema_name() -> Cow<'static, str> {
+                $name.into()
+            }
+
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                json_schema!({
+                    "type": "string",
+                    "description": concat!("Text with a unit: ", $expecting, "."),
+                    "pattern": $pattern,
+                    "examples": $examples,
+                })
+            }
+        }
+    };
+}
+
+quantity!(
+    SimDuration,
+    "Duration",
+    text::parse_duration,
+    text::exact_duration,
+    "a duration with a unit (ns, us, ms, s, m, h, d)",
+    r"^\s*[0-9].*$",
+    ["90s", "1m30s", "24h"]
+);
+quantity!(
+    Bytes,
+    "Size",
+    text::parse_bytes,
+    text::exact_bytes,
+    "an amount of data with a unit (B, kB, MB, GB, KiB, MiB, GiB)",
+    r"^\s*[0-9].*[A-Za-z]\s*$",
+    ["200 MiB", "30 MB"]
+);
+quantity!(
+    BytesPerSec,
+    "Rate",
+    text::parse_rate,
+    text::exact_rate,
+    "a rate of data with a unit (Mbit/s, Gbit/s, MB/s, GB/s)",
+    r"^\s*[0-9].*[A-Za-z]\s*$",
+    ["10 Gbit/s", "1.25 GB/s"]
+);
+quantity!(
+    PerSecond,
+    "PerTime",
+    text::parse_per_second,
+    text::exact_per_second,
+    "a rate with a unit (/s, /min, /h)",
+    r"^\s*[0-9].*/(s|min|h)\s*$",
+    ["1000/s", "600/min"]
+);
+quantity!(
+    Share,
+    "Percent",
+    text::parse_share,
+    text::exact_share,
+    "a share in percent",
+    r"^\s*[0-9].*%\s*$",
+    ["3%", "0.2 %"]
+);
+
+impl<'de> Deserialize<'de> for Factor {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(TextVisitor { expecting: "a number", read: text::parse_factor })
+    }
+}
+
+impl Serialize for Factor {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_f64(self.get())
+    }
+}
+
+impl JsonSchema for Factor {
+    fn schema_name() -> Cow<'static, str> {
+        "Factor".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "number", "exclusiveMinimum": 0, "examples": [3] })
+    }
+}
+
+/// A value that a setting may require to be greater than 0.
+pub trait Positive {
+    /// A value that is accepted, for the error message.
+    const EXAMPLE: &'static str;
+
+    /// Whether it is greater than 0.
+    fn is_positive(&self) -> bool;
+}
+
+/// Zero, and what is accepted instead.
+macro_rules! positive {
+    ($($type:ty, $zero:expr, $example:literal;)*) => {$(
+        impl Positive for $type {
+            const EXAMPLE: &'static str = $example;
+
+            fn is_positive(&self) -> bool {
+                *self > $zero
+            }
+        }
+    )*};
+}
+
+positive! {
+    u32, 0, "1";
+    SimDuration, SimDuration::ZERO, "10 s";
+    Bytes, Bytes::ZERO, "4 MB";
+    BytesPerSec, BytesPerSec::ZERO, "10 Mbit/s";
+    PerSecond, PerSecond::ZERO, "100/s";
+    Share, Share::NONE, "5%";
+}
+
+/// What is not set is not zero.
+impl<T: Positive> Positive for Option<T> {
+    const EXAMPLE: &'static str = T::EXAMPLE;
+
+    fn is_positive(&self) -> bool {
+        self.as_ref().is_none_or(T::is_positive)
+    }
+}
+
+/// For `#[serde(deserialize_with)]`: a value greater than 0.
+///
+/// # Errors
+/// When it is not; with a value that is accepted.
+pub fn positive<'de, T: Positive + Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
+    let value = T::deserialize(deserializer)?;
+    if value.is_positive() {
+        Ok(value)
+    } else {
+        Err(de::Error::custom(format!("must be greater than 0; write e.g. `{}`", T::EXAMPLE)))
+    }
+}
+
+/// A limit greater than 0 that may be off. In Rust it is an `Option`, in text a word stands for `None`.
+macro_rules! or_word {
+    ($(#[$doc:meta])* $module:ident, $type:ty, $schema:literal, $read:path, $word:literal, $expecting:literal,
+     $pattern:literal, $examples:tt) => {
+        $(#[$doc])*
+        pub mod $module {
+            use super::*;
+
+            /// For `#[serde(deserialize_with)]`.
+            ///
+            /// # Errors
+            /// When it is neither a value greater than 0 nor the word.
+            pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<$type>, D::Error> {
+                let read = |value: &str| match value.trim() {
+                    $word => Ok(None),
+                    value => $read(value).map(Some),
+                };
+                let value = deserializer.deserialize_any(TextVisitor { expecting: $expecting, read })?;
+                if value.is_positive() {
+                    return Ok(value);
+                }
+                let example = <$type as Positive>::EXAMPLE;
+                Err(de::Error::custom(format!(concat!("must be greater than 0; write e.g. `{}` or `", $word, "`"), example)))
+            }
+
+            /// For `#[serde(serialize_with)]`.
+            ///
+            /// # Errors
+            /// Those of the serializer.
+            pub fn serialize<S: Serializer>(value: &Option<$type>, serializer: S) -> Result<S::Ok, S::Error> {
+                match value {
+                    Some(value) => value.serialize(serializer),
+                    None => serializer.serialize_str($word),
+                }
+            }
+
+            /// For `#[schemars(with)]`.
+            #[derive(Debug)]
+            pub struct Text;
+
+            impl JsonSchema for Text {
+                fn schema_name() -> Cow<'static, str> {
+                    $schema.into()
+                }
+
+                fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                    json_schema!({
+                        "type": "string",
+                        "description": concat!("Text with a unit: ", $expecting, "."),
+                        "pattern": $pattern,
+                        "examples": $examples,
+                    })
+                }
+            }
+        }
+    };
+}
+
+or_word!(
+    /// A rate of data, or `unlimited`.
+    unlimited,
+    BytesPerSec,
+    "RateLimit",
+    text::parse_rate,
+    "unlimited",
+    "a rate of data with a unit (Mbit/s, Gbit/s, MB/s, GB/s), or `unlimited`",
+    r"^\s*([0-9].*[A-Za-z]\s*|unlimited)$",
+    ["88 MB/s", "unlimited"]
+);
+or_word!(
+    /// A duration, or `off`.
+    off,
+    SimDuration,
+    "Timeout",
+    text::parse_duration,
+    "off",
+    "a duration with a unit (ns, us, ms, s, m, h, d), or `off`",
+    r"^\s*([0-9].*|off)$",
+    ["5m", "off"]
+);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn round_trip<T: Serialize + for<'de> Deserialize<'de> + PartialEq + fmt::Debug>(value: T, text: &str) {
+        let written = serde_json::to_value(&value).expect("a quantity is text");
+        assert_eq!(written, text, "{value:?}");
+        assert_eq!(serde_json::from_value::<T>(written).expect("it reads back"), value);
+    }
+
+    #[test]
+    fn quantities_read_back_as_they_were_written() {
+        round_trip(SimDuration::ZERO, "0 s");
+        round_trip(SimDuration::from_secs(300), "5 min");
+        round_trip(SimDuration::from_millis(1500), "1.5 s");
+        round_trip(SimDuration::from_millis(25), "25 ms");
+        round_trip(SimDuration::from_nanos(123_456_789_012_345), "123456.789012345 s");
+        round_trip(Bytes::new(131_072), "128 KiB");
+        round_trip(Bytes::new(4_000_000), "4 MB");
+        round_trip(Bytes::new(1460), "1460 B");
+        round_trip(BytesPerSec::from_gbit(10.0), "10 Gbit/s");
+        round_trip(BytesPerSec::new(88e6), "88 MB/s");
+        round_trip(BytesPerSec::from_mbit(100.0), "100 Mbit/s");
+        round_trip(PerSecond::new(1000.0), "1000/s");
+        round_trip(PerSecond::new(600.0 / 60.0), "10/s");
+        round_trip(Share::new(0.064), "6.4%");
+        round_trip(Share::ALL, "100%");
+        for odd in [1.0 / 3.0, 12_345.678_901_234, 1e-9] {
+            let rate = BytesPerSec::new(odd);
+            let text = serde_json::to_value(rate).expect("text");
+            assert_eq!(serde_json::from_value::<BytesPerSec>(text).expect("it reads back"), rate);
+        }
+    }
+}
