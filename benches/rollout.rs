@@ -11,7 +11,7 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use fleetsim::rollout::rancher_fleet::{IntOrString, READINESS_DELAY, RolloutStrategy, Rules, control_loop};
+use fleetsim::rollout::rancher_fleet::{IntOrString, READINESS_DELAY, RolloutStrategy, RuleSet, control_loop};
 use fleetsim::scenario::{Scenario, Strategy, Variant};
 use fleetsim::sim;
 use fleetsim::units::{Bytes, BytesPerSec, Share, SimDuration};
@@ -125,7 +125,7 @@ fn rollouts(criterion: &mut Criterion) {
     // Criterion's own test mode has no flag to ask for; without `--bench` a tiny load is enough.
     let sizes: &[usize] = if std::env::args().any(|arg| arg == "--bench") { &[200, 1000, 5000] } else { &[10] };
     let careful = || Strategy::RancherFleet {
-        rules: Rules::Shipped,
+        rules: RuleSet::Shipped,
         strategy: RolloutStrategy {
             max_unavailable: Some(IntOrString::String("10%".to_owned())),
             ..RolloutStrategy::default()

@@ -7,7 +7,7 @@ mod distribution;
 use std::fmt::Write as _;
 
 use clap::Args;
-use fleetsim::rollout::rancher_fleet::{Explanation, RolloutStrategy, Rules, explain as explain_fleet};
+use fleetsim::rollout::rancher_fleet::{BundleExplanation, RolloutStrategy, RuleSet, explain as explain_fleet};
 use fleetsim::scenario::{Experiment, Scenario, Strategy, Variant};
 use fleetsim::units::{Bytes, SimDuration};
 use fleetsim::world::{CountOrPercent, RegistrySpec, ReleaseKind, RequestLimit, SizeModel, Trouble};
@@ -138,12 +138,12 @@ fn strategy(variant: &Variant) -> String {
     }
 }
 
-fn rancher_fleet(label: &str, scenario: &Scenario, rules: Rules, strategy: &RolloutStrategy) -> String {
+fn rancher_fleet(label: &str, scenario: &Scenario, rules: RuleSet, strategy: &RolloutStrategy) -> String {
     let explained =
         explain_fleet(strategy, rules, &scenario.fleet_clusters()).expect("a checked strategy makes partitions");
     let rules = match rules {
-        Rules::Shipped => "the rules that ship",
-        Rules::Documented => "the rules that its document describes",
+        RuleSet::Shipped => "the rules that ship",
+        RuleSet::Documented => "the rules that its document describes",
     };
     let mut text = format!("{label}: Rancher Fleet, by {rules}\n");
     limits(&mut text, &explained);
@@ -157,7 +157,7 @@ fn rancher_fleet(label: &str, scenario: &Scenario, rules: Rules, strategy: &Roll
     text
 }
 
-fn limits(text: &mut String, explained: &Explanation) {
+fn limits(text: &mut String, explained: &BundleExplanation) {
     let number = |limit: Option<i64>| limit.map_or_else(|| "no limit".to_owned(), |limit| limit.to_string());
     let _ = writeln!(
         text,
@@ -172,7 +172,7 @@ fn limits(text: &mut String, explained: &Explanation) {
     );
 }
 
-fn partitions(text: &mut String, explained: &Explanation) {
+fn partitions(text: &mut String, explained: &BundleExplanation) {
     let width = explained.partitions.iter().map(|partition| partition.name.chars().count()).max().unwrap_or(0).max(9);
     let _ = writeln!(
         text,

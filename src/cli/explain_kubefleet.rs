@@ -4,15 +4,15 @@ use std::fmt::Write as _;
 
 use fleetsim::rollout::kubefleet::staged::{StageExplanation, explain as explain_staged};
 use fleetsim::rollout::kubefleet::{
-    PlacementPolicy, RollingUpdateConfig, Rules, RunSpec, RunState, StrategySpec, rolling::explain as explain_rolling,
+    PlacementPolicy, RollingUpdateConfig, RuleSet, RunSpec, RunState, StrategySpec, rolling::explain as explain_rolling,
 };
 use fleetsim::scenario::Scenario;
 use fleetsim::world::DurationModel;
 
-fn by(rules: Rules) -> &'static str {
+fn by(rules: RuleSet) -> &'static str {
     match rules {
-        Rules::Shipped => "the rules that ship",
-        Rules::Documented => "the rules that its documents describe",
+        RuleSet::Shipped => "the rules that ship",
+        RuleSet::Documented => "the rules that its documents describe",
     }
 }
 
@@ -25,7 +25,7 @@ fn warnings(text: &mut String, warnings: &[String]) {
 pub(super) fn staged(
     label: &str,
     scenario: &Scenario,
-    rules: Rules,
+    rules: RuleSet,
     strategy: &StrategySpec,
     approvals: Option<&DurationModel>,
 ) -> String {
@@ -75,7 +75,7 @@ fn stages(text: &mut String, stages: &[StageExplanation]) {
 pub(super) fn rolling(
     label: &str,
     scenario: &Scenario,
-    rules: Rules,
+    rules: RuleSet,
     policy: PlacementPolicy,
     config: &RollingUpdateConfig,
 ) -> String {

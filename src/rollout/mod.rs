@@ -28,6 +28,9 @@ pub mod rancher_fleet;
 
 use std::fmt;
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use crate::units::SimTime;
 
 pub use control_loop::ControlLoop;
@@ -53,6 +56,17 @@ impl fmt::Display for Revision {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "v{}", self.0)
     }
+}
+
+/// Which rule set to simulate.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum RuleSet {
+    /// What the product's code does.
+    #[default]
+    Shipped,
+    /// What the product's documentation describes.
+    Documented,
 }
 
 /// One of the permissions that a rollout asks people for. What it stands for is said in the product's folder.

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde::de::{self, Deserializer, IntoDeserializer, MapAccess, Visitor, value::MapAccessDeserializer};
 
 use super::spread::Spread;
-use crate::rollout::cloud_foundry::{Defects, Rules, Strategy, SupersededState};
+use crate::rollout::cloud_foundry::{CloudFoundryBugs, DeploymentStrategy, RuleSet, SupersededState};
 
 /// A deployment of Cloud Foundry, from a request's body or in place; what is in place counts before the file.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
@@ -21,7 +21,7 @@ pub(crate) struct CloudFoundryFile {
     /// A body of `POST /v3/deployments`, which counts where nothing is set here.
     pub(crate) file: Option<String>,
     /// `rolling`, or `canary` with pauses. Default: rolling.
-    #[schemars(with = "Option<Strategy>")]
+    #[schemars(with = "Option<DeploymentStrategy>")]
     pub(crate) strategy: Option<serde_json::Value>,
     /// The request's `max_in_flight`: new instances that may be started beyond those that are routable. Default: 1.
     #[schemars(with = "Option<u64>")]
@@ -31,7 +31,7 @@ pub(crate) struct CloudFoundryFile {
     #[schemars(with = "Option<Vec<BTreeMap<String, u8>>>")]
     pub(crate) canary_steps: Option<serde_json::Value>,
     /// What the product does, or what its proposals promise. Default: shipped.
-    pub(crate) rules: Option<Rules>,
+    pub(crate) rules: Option<RuleSet>,
     /// Mistakes of the product to reproduce. Default: all with `shipped`, none with `documented`.
     pub(crate) defects: Option<CloudFoundryDefectsFile>,
     /// A deployment that is still on its way when this one is created, and ends with it. Default: none.
@@ -56,9 +56,9 @@ pub(crate) struct CloudFoundryDefectsFile {
 
 impl CloudFoundryDefectsFile {
     /// What `rules` bring along, but for what is written.
-    pub(super) fn over(self, rules: Rules) -> Defects {
-        let default = rules.defects();
-        Defects {
+    pub(super) fn over(self, rules: RuleSet) -> CloudFoundryBugs {
+        let default = CloudFoundryBugs::of(rules);
+        CloudFoundryBugs {
             purge: self.purge.unwrap_or(default.purge),
             interim_trap: self.interim_trap.unwrap_or(default.interim_trap),
         }

@@ -23,7 +23,7 @@ use super::quantity::{Amount, Anything, Duration, Ordered, Percent, Rate, Size, 
 use super::spread::Spread;
 use crate::document::text_or::TextOr;
 use crate::rollout::label_selector::LabelSelector;
-use crate::rollout::rancher_fleet::{IntOrString, ManualPartition, Rules};
+use crate::rollout::rancher_fleet::{IntOrString, ManualPartition, RuleSet};
 
 /// An experiment: a fleet, a registry, a release, what goes wrong, and the strategies to compare.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -498,7 +498,7 @@ pub(crate) struct RancherFleetFile {
     /// A fleet.yaml whose `rolloutStrategy` counts where nothing is set here.
     pub(crate) file: Option<String>,
     /// What the product does, or what its document promises. Default: shipped.
-    pub(crate) rules: Option<Rules>,
+    pub(crate) rules: Option<RuleSet>,
     /// Clusters that may be unavailable, as a whole and per partition. Default: 100%.
     pub(crate) max_unavailable: Option<IntOrString>,
     /// Partitions that may be above their `maxUnavailable`. Default: 0.

@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use super::argo_cd::ArgoCdRelease;
 use crate::rollout::argo_cd::proposal::ProposalStrategy;
-use crate::rollout::argo_cd::{ApplicationsSync, Options, Strategy};
+use crate::rollout::argo_cd::{ApplicationSetStrategy, ApplicationsSync, ControllerOptions};
 
 /// Argo CD's ApplicationSet, from a real file or in place; what is in place counts before the file. Each cluster of the
 /// fleet is one application, with the cluster's name and labels.
@@ -15,7 +15,7 @@ pub(crate) struct ArgoCdFile {
     /// An ApplicationSet whose `spec` counts where nothing is set here.
     pub(crate) file: Option<String>,
     /// `spec.strategy`, replaced as a whole. Default: all at once.
-    pub(crate) strategy: Option<Strategy>,
+    pub(crate) strategy: Option<ApplicationSetStrategy>,
     /// Whether the template has an enabled `syncPolicy.automated`; else nothing but the steps syncs. Default: as in the
     /// file, and true without one.
     pub(crate) auto_sync: Option<bool>,
@@ -24,7 +24,7 @@ pub(crate) struct ArgoCdFile {
     /// What of the template names the new release. Default: targetRevision.
     pub(crate) release: Option<ArgoCdRelease>,
     /// How the controller runs. Default: as it ships, with progressive syncs enabled.
-    pub(crate) options: Option<Options>,
+    pub(crate) options: Option<ControllerOptions>,
 }
 
 /// The `RollingUpdate` strategy that was proposed for Argo CD's ApplicationSets and never shipped.

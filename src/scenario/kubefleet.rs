@@ -10,7 +10,7 @@ use serde::de::{self, Deserializer, IntoDeserializer, MapAccess, Visitor};
 
 use super::Scenario;
 use super::spread::Spread;
-use crate::rollout::kubefleet::{Defects, MemberCluster, Rules, StageConfig};
+use crate::rollout::kubefleet::{KubeFleetBugs, MemberCluster, RuleSet, StageConfig};
 use crate::rollout::rancher_fleet::IntOrString;
 use crate::world::ClusterSpec;
 
@@ -39,7 +39,7 @@ pub(crate) struct KubeFleetStagedFile {
     /// A file with a ClusterStagedUpdateStrategy, whose stages count where there are none here.
     pub(crate) file: Option<String>,
     /// What the product does, or what its documents promise. Default: shipped.
-    pub(crate) rules: Option<Rules>,
+    pub(crate) rules: Option<RuleSet>,
     /// Mistakes of the product to reproduce. Default: all with `shipped`, none with `documented`.
     pub(crate) defects: Option<DefectsFile>,
     /// The stages, in order.
@@ -56,7 +56,7 @@ pub(crate) struct KubeFleetRollingFile {
     /// A file with a ClusterResourcePlacement, whose limits count where nothing is set here.
     pub(crate) file: Option<String>,
     /// What the product does, or what its documents promise. Default: shipped.
-    pub(crate) rules: Option<Rules>,
+    pub(crate) rules: Option<RuleSet>,
     /// Mistakes of the product to reproduce. Default: all with `shipped`, none with `documented`.
     pub(crate) defects: Option<DefectsFile>,
     /// Clusters that need not be ready, or a share of all, rounded up. Default: 25%.
@@ -81,9 +81,9 @@ pub(crate) struct DefectsFile {
 
 impl DefectsFile {
     /// What `rules` bring along, but for what is written.
-    pub(super) fn over(self, rules: Rules) -> Defects {
-        let default = rules.defects();
-        Defects {
+    pub(super) fn over(self, rules: RuleSet) -> KubeFleetBugs {
+        let default = KubeFleetBugs::of(rules);
+        KubeFleetBugs {
             in_progress_is_failure: self.in_progress_is_failure.unwrap_or(default.in_progress_is_failure),
             delete_only_run_fails: self.delete_only_run_fails.unwrap_or(default.delete_only_run_fails),
             missed_wake_ups: self.missed_wake_ups.unwrap_or(default.missed_wake_ups),

@@ -35,11 +35,11 @@ use std::sync::Arc;
 use crate::results::Setting;
 use crate::rollout::ControlLoop;
 use crate::rollout::argo_cd::proposal::ProposalStrategy;
-use crate::rollout::argo_cd::{self as argo_cd_rules, ApplicationSetSpec, Options};
-use crate::rollout::cloud_foundry::{self, AppView, DeploymentOptions, Quota};
+use crate::rollout::argo_cd::{self as argo_cd_rules, ApplicationSetSpec, ControllerOptions};
+use crate::rollout::cloud_foundry::{self, AppQuota, AppView, DeploymentOptions};
 use crate::rollout::kubefleet as kubefleet_rules;
 use crate::rollout::label_selector::LabelSelector;
-use crate::rollout::rancher_fleet::{self, Cluster, ClusterGroup, RolloutStrategy, Rules, groups_of};
+use crate::rollout::rancher_fleet::{self, ClusterGroup, FleetCluster, RolloutStrategy, RuleSet, groups_of};
 use crate::units::SimDuration;
 use crate::world::{
     Backoff, ClusterSpec, CountOrPercent, DurationModel, NEW, OLD, ReleaseKind, Restarter, Restarts, WorldSpec,
@@ -116,13 +116,13 @@ pub struct Scenario {
 impl Scenario {
     /// The clusters as Fleet's rules see them, in the fleet's order.
     #[must_use]
-    pub fn fleet_clusters(&self) -> Vec<Cluster> {
+    pub fn fleet_clusters(&self) -> Vec<FleetCluster> {
         fleet_clusters(&self.world.clusters, &self.groups)
     }
 }
 
-fn fleet_clusters(clusters: &[ClusterSpec], groups: &[FleetGroup]) -> Vec<Cluster> {
-    let cluster = |cluster: &ClusterSpec| Cluster {
+fn fleet_clusters(clusters: &[ClusterSpec], groups: &[FleetGroup]) -> Vec<FleetCluster> {
+    let cluster = |cluster: &ClusterSpec| FleetCluster {
         name: cluster.name.clone(),
         labels: cluster.labels.clone(),
         groups: groups_of(&cluster.labels, groups).expect("selectors are checked before they are kept"),
@@ -136,7 +136,7 @@ pub enum Strategy {
     /// Rancher Fleet's bundle rollout.
     RancherFleet {
         /// What the product does, or what its document promises.
-        rules: Rules,
+        rules: RuleSet,
         /// The product's own configuration; it makes partitions of this scenario's clusters without an error.
         strategy: RolloutStrategy,
     },
@@ -150,7 +150,7 @@ pub enum Strategy {
         /// The product's own configuration, which it would work on.
         spec: ApplicationSetSpec,
         /// How the controller runs.
-        options: Options,
+        options: ControllerOptions,
         /// What of the template names the new release.
         release: ArgoCdRelease,
     },
@@ -171,9 +171,9 @@ pub enum Strategy {
     /// A staged update run of KubeFleet over all clusters.
     KubeFleetStaged {
         /// What the product does, or what its documents promise.
-        rules: kubefleet_rules::Rules,
+        rules: kubefleet_rules::RuleSet,
         /// Which of its mistakes are reproduced.
-        defects: kubefleet_rules::Defects,
+        defects: kubefleet_rules::KubeFleetBugs,
         /// The product's own configuration, with its defaults; a run of it can be initialized for this fleet.
         strategy: kubefleet_rules::StrategySpec,
         /// From an approval being asked for to its being given. `None`: never.
@@ -182,9 +182,9 @@ pub enum Strategy {
     /// The rolling update of a KubeFleet placement that has picked all clusters.
     KubeFleetRolling {
         /// What the product does, or what its documents promise.
-        rules: kubefleet_rules::Rules,
+        rules: kubefleet_rules::RuleSet,
         /// Which of its mistakes are reproduced.
-        defects: kubefleet_rules::Defects,
+        defects: kubefleet_rules::KubeFleetBugs,
         /// How many clusters it asks for, never fewer than there are.
         policy: kubefleet_rules::PlacementPolicy,
         /// The product's own limits.
@@ -237,15 +237,15 @@ impl Strategy {
 #[derive(Clone, Debug, PartialEq)]
 pub struct CloudFoundryDeployment {
     /// What the product does, or what its proposals promise.
-    pub rules: cloud_foundry::Rules,
+    pub rules: cloud_foundry::RuleSet,
     /// Bugs of the product that are reproduced.
-    pub defects: cloud_foundry::Defects,
+    pub defects: cloud_foundry::CloudFoundryBugs,
     /// A deployment that is on its way when this one is created. `None`: the app is settled.
     pub supersedes: Option<cloud_foundry::Superseded>,
     /// The request's own options; as many instances at the end as before.
     pub options: DeploymentOptions,
     /// What the app's instances must fit into; the first ones do.
-    pub quota: Quota,
+    pub quota: AppQuota,
     /// How long a user takes to continue a paused deployment. `None`: it is never continued.
     pub continue_after: Option<DurationModel>,
     /// When a user cancels the deployment, from its creation on. `None`: never.

@@ -25,7 +25,8 @@ use std::sync::Arc;
 use super::product::{Decision, Happened, Product};
 use crate::engine::Streams;
 use crate::rollout::argo_cd::{
-    Application, ApplicationSetSpec, ApplicationSetView, ApplicationView, ArgoCd, Generated, Options, RolloutStatus,
+    Application, ApplicationSetSpec, ApplicationSetView, ApplicationView, ArgoCd, ControllerOptions, Generated,
+    RolloutStatus,
 };
 use crate::rollout::{Action, ControlLoop, Hold, Scheduler, TargetId};
 use crate::scenario::{ArgoCdRelease, Scenario};
@@ -52,7 +53,7 @@ impl ArgoCdProduct {
     pub(super) fn new(
         scenario: &Scenario,
         spec: &ApplicationSetSpec,
-        options: Options,
+        options: ControllerOptions,
         release: ArgoCdRelease,
         luck: &Streams,
     ) -> Self {

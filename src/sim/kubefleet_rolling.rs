@@ -11,7 +11,7 @@
 use super::kubefleet::Members;
 use super::product::{Decision, Deploy, Product};
 use crate::rollout::kubefleet::rolling::{RollingUpdate, RollingView, wakes};
-use crate::rollout::kubefleet::{ApplyStrategy, Defects, PlacementPolicy, RollingUpdateConfig, Rules};
+use crate::rollout::kubefleet::{ApplyStrategy, KubeFleetBugs, PlacementPolicy, RollingUpdateConfig, RuleSet};
 use crate::rollout::{Action, Hold, Scheduler};
 use crate::scenario::Scenario;
 use crate::units::SimTime;
@@ -22,7 +22,7 @@ pub(super) struct KubeFleetRollingProduct {
     scheduler: RollingUpdate,
     view: RollingView,
     members: Members,
-    defects: Defects,
+    defects: KubeFleetBugs,
     /// Something was reported since the last pass.
     is_news: bool,
     /// The last pass rolled nothing.
@@ -32,8 +32,8 @@ pub(super) struct KubeFleetRollingProduct {
 impl KubeFleetRollingProduct {
     pub(super) fn new(
         scenario: &Scenario,
-        rules: Rules,
-        defects: Defects,
+        rules: RuleSet,
+        defects: KubeFleetBugs,
         policy: PlacementPolicy,
         config: &RollingUpdateConfig,
     ) -> Self {

@@ -14,7 +14,7 @@ use super::product::{Decision, Deploy, Product};
 use crate::engine::Streams;
 use crate::rollout::kubefleet::staged::{PlacementView, PolicySnapshot, StagedUpdateRun, StagedView};
 use crate::rollout::kubefleet::{
-    ApplyStrategy, Bindings, Defects, PlacementPolicy, Rules, RunSpec, RunState, StrategySpec,
+    ApplyStrategy, Bindings, KubeFleetBugs, PlacementPolicy, RuleSet, RunSpec, RunState, StrategySpec,
 };
 use crate::rollout::{Action, ApprovalId, Hold, Scheduler};
 use crate::scenario::Scenario;
@@ -50,8 +50,8 @@ struct Progress {
 impl KubeFleetStagedProduct {
     pub(super) fn new(
         scenario: &Scenario,
-        rules: Rules,
-        defects: Defects,
+        rules: RuleSet,
+        defects: KubeFleetBugs,
         strategy: &StrategySpec,
         approvals: Option<DurationModel>,
         streams: Streams,

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use super::product::{Decision, Deploy, Product};
-use crate::rollout::rancher_fleet::{BundleView, ClusterView, RancherFleet, RolloutStrategy, Rules};
+use crate::rollout::rancher_fleet::{BundleView, ClusterView, RancherFleet, RolloutStrategy, RuleSet};
 use crate::rollout::{Action, Hold, Scheduler};
 use crate::scenario::Scenario;
 use crate::units::SimTime;
@@ -23,7 +23,7 @@ pub(super) struct RancherFleetProduct {
 }
 
 impl RancherFleetProduct {
-    pub(super) fn new(scenario: &Scenario, rules: Rules, strategy: &RolloutStrategy) -> Self {
+    pub(super) fn new(scenario: &Scenario, rules: RuleSet, strategy: &RolloutStrategy) -> Self {
         let scheduler = RancherFleet::new(strategy.clone(), rules, scenario.fleet_clusters());
         let views = scenario.world.clusters.iter().map(|spec| {
             let runs = match scenario.world.release {

@@ -12,8 +12,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use fleetsim::rollout::argo_cd::{
-    ApplicationSetSpec, ApplicationSetView, ApplicationStatus, ArgoCd, Budget, IssueKind, Message, Options,
-    RolloutConfig, RolloutStatus, Step,
+    ApplicationSetSpec, ApplicationSetView, ApplicationStatus, ArgoCd, ControllerOptions, IssueKind, Message,
+    RolloutConfig, RolloutStatus, RolloutStep, StepBudget,
 };
 use fleetsim::rollout::{Revision, Scheduler};
 use fleetsim::units::SimTime;
@@ -34,9 +34,9 @@ pub fn suites(folder: &Path) -> Vec<Suite> {
 /// One step, and rows in all three states: how many are promoted.
 fn check_budget(case: &Value) -> Result<(), String> {
     let case: BudgetCase = parse(case);
-    let step = Step { max_update: case.max.clone(), ..Step::default() };
+    let step = RolloutStep { max_update: case.max.clone(), ..RolloutStep::default() };
     let names = (0..case.total).map(|index| format!("a{index:04}")).collect();
-    let mut set = ArgoCd::new(rolling(&[step]), Options::default(), names);
+    let mut set = ArgoCd::new(rolling(&[step]), ControllerOptions::default(), names);
     let row = |index: usize| ApplicationStatus {
         status: match index {
             index if index < case.updating => RolloutStatus::Progressing,
@@ -65,7 +65,7 @@ fn check_steps(case: &Value) -> Result<(), String> {
     let input: StepsCase = parse(case);
     let names: Vec<String> = input.apps.iter().map(|app| app.n.clone()).collect();
     let spec = ApplicationSetSpec { strategy: input.strategy, ..ApplicationSetSpec::default() };
-    let mut set = ArgoCd::new(spec.clone(), Options::default(), names.clone());
+    let mut set = ArgoCd::new(spec.clone(), ControllerOptions::default(), names.clone());
     let row = ApplicationStatus {
         status: RolloutStatus::Waiting,
         step: None,
@@ -81,11 +81,11 @@ fn check_steps(case: &Value) -> Result<(), String> {
     let steps = spec.steps().ok().flatten();
     let named = |list: &[u32]| list.iter().map(|index| names[*index as usize].clone()).collect::<Vec<_>>();
     // All rows Waiting, every application that is in a step allowed: the budgets alone decide.
-    let mut budgets: Vec<Budget> = Vec::new();
+    let mut budgets: Vec<StepBudget> = Vec::new();
     let mut promoted = vec![0; plan.lists.len()];
     for (index, step) in steps.unwrap_or_default().iter().enumerate() {
         let total = (0..names.len()).filter(|application| plan.counted_in(*application) == index).count();
-        budgets.push(Budget::new(step.max_update.as_ref(), total, 0));
+        budgets.push(StepBudget::new(step.max_update.as_ref(), total, 0));
     }
     let mut order: Vec<usize> = (0..plan.step_of.len()).collect();
     order.sort_by_key(|application| &names[*application]);

@@ -9,8 +9,8 @@ use std::marker::PhantomData;
 use std::path::Path;
 
 use fleetsim::rollout::cloud_foundry::{
-    ApiError, AppView, CloudFoundry, Deployment, DeploymentRequest, DeploymentState, LrpState, Process, Quota,
-    RequestError, Rules, Strategy, canary_step_plan,
+    ApiError, AppQuota, AppView, CloudFoundry, Deployment, DeploymentRequest, DeploymentState, DeploymentStrategy,
+    LrpState, Process, RequestError, RuleSet, canary_step_plan,
 };
 use fleetsim::rollout::{Revision, Scheduler, TargetId};
 use fleetsim::units::SimTime;
@@ -122,14 +122,14 @@ fn check_steps(file: StepFile, found: &mut Found<'_>) {
         let count = instances.parse().expect("a number of instances");
         for weight in 1..=100_u8 {
             let index = usize::from(weight) - 1;
-            let step = one(Rules::Shipped, count, weight);
+            let step = one(RuleSet::Shipped, count, weight);
             let expected = json!([row.canary[index], row.original[index]]);
             let result = differ("the step", &expected, &json!([step.canary, step.original]));
             found.check(&format!("{weight} % of {instances}"), result);
         }
     }
     for (index, case) in file.plans.iter().enumerate() {
-        let steps = canary_step_plan(Rules::Shipped, case.instances, case.web_instances, case.weights.as_deref());
+        let steps = canary_step_plan(RuleSet::Shipped, case.instances, case.web_instances, case.weights.as_deref());
         let plan: Vec<_> = steps.iter().map(|step| [step.canary, step.original]).collect();
         let total: Vec<_> = steps.iter().map(|step| step.total()).collect();
         let expected = json!({ "plan": case.plan, "total": case.total });
@@ -139,8 +139,8 @@ fn check_steps(file: StepFile, found: &mut Found<'_>) {
     for case in file.float_edges {
         // The exact share is a half, which goes down as documented: one less than up.
         let got = json!({
-            "canary": one(Rules::Shipped, case.instances, case.weight).canary,
-            "exact_half_up": one(Rules::Documented, case.instances, case.weight).canary + 1,
+            "canary": one(RuleSet::Shipped, case.instances, case.weight).canary,
+            "exact_half_up": one(RuleSet::Documented, case.instances, case.weight).canary + 1,
         });
         let expected = json!({ "canary": case.canary, "exact_half_up": case.exact_half_up });
         let id = format!("edge {} % of {}", case.weight, case.instances);
@@ -271,7 +271,7 @@ impl Labelled {
     }
 
     fn pass(&mut self) {
-        let pass = CloudFoundry::new(Rules::Shipped).reconcile(SimTime::ZERO, &self.app);
+        let pass = CloudFoundry::new(RuleSet::Shipped).reconcile(SimTime::ZERO, &self.app);
         self.app.store(&pass);
     }
 
@@ -314,7 +314,7 @@ struct TickCase {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct TickDeployment {
-    strategy: Strategy,
+    strategy: DeploymentStrategy,
     max_in_flight: u64,
     original_instances: u32,
     web_instances: Option<u32>,
@@ -440,7 +440,7 @@ fn check_trace(trace: &Trace) -> Result<(), String> {
         Some(other) => panic!("unknown state `{other}` of an app"),
     };
     if let Some(limit) = setup.org_instance_limit {
-        app.quota = Quota::of_organization("ORG", limit, setup.other_instances);
+        app.quota = AppQuota::of_organization("ORG", limit, setup.other_instances);
     }
     let processes = vec![("p0".to_owned(), app.processes[0].id)];
     let mut app = Labelled { app, processes, deployments: Vec::new() };
@@ -486,7 +486,7 @@ fn create(app: &mut Labelled, label: &str, strategy: Option<&Value>, options: Op
             return json!({ "ok": false, "errors": errors });
         }
     };
-    match app.app.create(SimTime::ZERO, Rules::Shipped, &options, VERSION) {
+    match app.app.create(SimTime::ZERO, RuleSet::Shipped, &options, VERSION) {
         Err(ApiError::EmptySteps) => json!({ "ok": false, "exception": "NoMethodError" }),
         result => {
             if let Ok(index) = result {

@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::path::Path;
 
-use fleetsim::rollout::kubefleet::{Binding, BindingState, PlacementPolicy, Requeue, WorkState};
+use fleetsim::rollout::kubefleet::{Binding, BindingState, PlacementPolicy, QueueRequest, WorkState};
 use fleetsim::units::{SimDuration, SimTime};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -156,12 +156,12 @@ fn text<'v>(event: &'v Value, key: &str) -> &'v str {
     event[key].as_str().unwrap_or_else(|| panic!("no {key} in {event}"))
 }
 
-fn next(next: Requeue) -> Value {
+fn next(next: QueueRequest) -> Value {
     match next {
-        Requeue::None => json!({"kind": "none"}),
-        Requeue::After(delay) => json!({"kind": "after", "ms": delay.as_nanos() / 1_000_000}),
-        Requeue::RateLimited => json!({"kind": "rate_limited"}),
-        Requeue::Error => json!({"kind": "error_backoff"}),
+        QueueRequest::None => json!({"kind": "none"}),
+        QueueRequest::After(delay) => json!({"kind": "after", "ms": delay.as_nanos() / 1_000_000}),
+        QueueRequest::RateLimited => json!({"kind": "rate_limited"}),
+        QueueRequest::Error => json!({"kind": "error_backoff"}),
     }
 }
 

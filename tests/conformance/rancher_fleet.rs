@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use fleetsim::rollout::label_selector::Labels;
 use fleetsim::rollout::rancher_fleet::{
-    BundleView, Cluster, ClusterGroup, ClusterView, Deployment, DeploymentState, GitRepoStatus, IntOrString,
-    LimitError, RancherFleet, RolloutStrategy, Rules, StrategyError, Summary, limit,
+    BundleDeployment, BundleState, BundleSummary, BundleView, ClusterGroup, ClusterView, FleetCluster, FleetLimitError,
+    GitRepoStatus, IntOrString, RancherFleet, RolloutStrategy, RuleSet, StrategyError, limit,
 };
 use fleetsim::rollout::{Revision, Scheduler};
 use fleetsim::units::SimTime;
@@ -36,7 +36,8 @@ fn check_limit(case: &Value) -> Result<(), String> {
 
 fn check_partitions(case: &Value) -> Result<(), String> {
     let case: PartitionCase = parse(case);
-    let fleet = RancherFleet::new(case.strategy.unwrap_or_default(), Rules::Shipped, case.clusters.list(&case.groups));
+    let fleet =
+        RancherFleet::new(case.strategy.unwrap_or_default(), RuleSet::Shipped, case.clusters.list(&case.groups));
     let got = match fleet.partitioning() {
         Err(error) => json!({ "error": strategy_error(error) }),
         Ok(plan) => {
@@ -105,17 +106,17 @@ impl Loop {
         let view =
             BundleView { paused: case.init.bundle_paused, clusters: vec![ClusterView::new(wanted); order.len()] };
         let strategy = case.strategy.clone().unwrap_or_default();
-        let fleet = RancherFleet::new(strategy, Rules::Shipped, clusters);
+        let fleet = RancherFleet::new(strategy, RuleSet::Shipped, clusters);
         let mut loop_ = Self { fleet, view, order, parts: Value::Null };
         for stored in &case.init.bds {
             let id = |version: u32| (version > 0).then_some(Revision(version));
-            let deployment = Deployment {
+            let deployment = BundleDeployment {
                 staged: id(stored.staged),
                 deployed: id(stored.deployed),
                 applied: id(stored.applied),
                 ready: stored.ready,
                 non_modified: stored.non_modified,
-                ..Deployment::default()
+                ..BundleDeployment::default()
             };
             loop_.each(&stored.c, |cluster| cluster.deployment = Some(deployment));
         }
@@ -132,7 +133,7 @@ impl Loop {
         }
     }
 
-    fn each_deployment(&mut self, list: &str, change: impl Fn(&mut Deployment)) {
+    fn each_deployment(&mut self, list: &str, change: impl Fn(&mut BundleDeployment)) {
         self.each(list, |cluster| {
             if let Some(deployment) = &mut cluster.deployment {
                 change(deployment);
@@ -180,7 +181,7 @@ impl Loop {
         let before = self.view.clusters.clone();
         let pass = self.fleet.reconcile(SimTime::ZERO, &self.view);
         self.view.store(&pass);
-        let changed = |order: &[u32], test: &dyn Fn(Option<Deployment>, Option<Deployment>) -> bool| {
+        let changed = |order: &[u32], test: &dyn Fn(Option<BundleDeployment>, Option<BundleDeployment>) -> bool| {
             let is_changed = |index: &&u32| {
                 let index = **index as usize;
                 test(before[index].deployment, self.view.clusters[index].deployment)
@@ -298,7 +299,7 @@ struct Stored {
 }
 
 impl Clusters {
-    fn list(&self, groups: &BTreeMap<String, Labels>) -> Vec<Cluster> {
+    fn list(&self, groups: &BTreeMap<String, Labels>) -> Vec<FleetCluster> {
         let group = |(name, labels): (&String, &Labels)| {
             (name.clone(), Arc::new(ClusterGroup { name: name.clone(), labels: labels.clone() }))
         };
@@ -310,7 +311,7 @@ impl Clusters {
                 .get(index)
                 .map_or(0, |digit| char::from(*digit).to_digit(36).expect("a class is one of 0-9a-z") as usize);
             let class = self.classes.get(class);
-            Cluster {
+            FleetCluster {
                 name: self.names.get(index).cloned().unwrap_or_else(|| format!("c{index:04}")),
                 labels: class.map(|class| class.labels.clone()).unwrap_or_default(),
                 groups: class
@@ -328,10 +329,10 @@ fn is_empty(value: &Value) -> bool {
     value == &json!("") || value == &json!([]) || value.is_null() || value == &json!(false)
 }
 
-fn limit_error(error: &LimitError) -> &'static str {
+fn limit_error(error: &FleetLimitError) -> &'static str {
     match error {
-        LimitError::NotIntOrPercent(_) => "not-int-or-percent",
-        LimitError::BadPercent(_) => "bad-percent",
+        FleetLimitError::NotIntOrPercent(_) => "not-int-or-percent",
+        FleetLimitError::BadPercent(_) => "bad-percent",
         other => panic!("the record knows no error such as {other}"),
     }
 }
@@ -344,11 +345,11 @@ fn strategy_error(error: &StrategyError) -> &'static str {
     }
 }
 
-fn counts(summary: &Summary) -> Value {
-    json!(DeploymentState::ALL.map(|state| summary.count(state)))
+fn counts(summary: &BundleSummary) -> Value {
+    json!(BundleState::ALL.map(|state| summary.count(state)))
 }
 
-fn state(state: Option<DeploymentState>) -> Value {
+fn state(state: Option<BundleState>) -> Value {
     json!(state.map(|state| state.to_string()))
 }
 

@@ -7,9 +7,9 @@
 use fleetsim::results::{PassRow, RunOutcome};
 use fleetsim::rollout::IntOrString;
 use fleetsim::rollout::argo_cd::proposal::ProposalStrategy;
-use fleetsim::rollout::argo_cd::{ApplicationSetSpec, Options, Step};
-use fleetsim::rollout::cloud_foundry::Strategy as How;
-use fleetsim::rollout::kubefleet::{PlacementPolicy, RollingUpdateConfig, Rules, StrategySpec, parse_duration};
+use fleetsim::rollout::argo_cd::{ApplicationSetSpec, ControllerOptions, RolloutStep};
+use fleetsim::rollout::cloud_foundry::DeploymentStrategy as How;
+use fleetsim::rollout::kubefleet::{PlacementPolicy, RollingUpdateConfig, RuleSet, StrategySpec, parse_duration};
 use fleetsim::rollout::rancher_fleet;
 use fleetsim::scenario::{ArgoCdRelease, CloudFoundryDeployment, Scenario, Strategy};
 use fleetsim::world::{ClusterSpec, CountOrPercent, CutKind, DurationModel, ReleaseKind};
@@ -38,7 +38,7 @@ pub(crate) fn check(seen: &Seen<'_>) {
         Strategy::OneByOne {} => seen.at_most(1, &all, "one by one"),
         Strategy::Batches { size } => seen.check_batches(*size),
         // A cluster that is unavailable already costs nothing to update.
-        Strategy::RancherFleet { rules: rancher_fleet::Rules::Shipped, strategy }
+        Strategy::RancherFleet { rules: rancher_fleet::RuleSet::Shipped, strategy }
             if is_update && !seen.fails_before_its_turn() =>
         {
             if let Some(IntOrString::Int(limit)) = strategy.max_unavailable {
@@ -135,8 +135,8 @@ impl Seen<'_> {
     }
 
     /// Members and `maxUpdate` of each step, and who is in none. `None`: somebody is in several.
-    fn steps(&self, steps: &[Step]) -> Option<(Vec<Vec<usize>>, Vec<usize>)> {
-        let is_in = |step: &Step, cluster: &ClusterSpec| {
+    fn steps(&self, steps: &[RolloutStep]) -> Option<(Vec<Vec<usize>>, Vec<usize>)> {
+        let is_in = |step: &RolloutStep, cluster: &ClusterSpec| {
             step.match_expressions.iter().all(|expression| match cluster.labels.get(&expression.key) {
                 Some(value) => expression.values.contains(value) == (expression.operator == "In"),
                 None => expression.operator == "NotIn",
@@ -149,7 +149,7 @@ impl Seen<'_> {
         all.clone().all(|cluster| times(cluster) <= 1).then_some((members, unselected))
     }
 
-    fn check_argo_cd(&self, spec: &ApplicationSetSpec, options: Options, release: ArgoCdRelease) {
+    fn check_argo_cd(&self, spec: &ApplicationSetSpec, options: ControllerOptions, release: ArgoCdRelease) {
         let steps = spec.steps().expect("there are steps, or there is no RollingSync");
         let Some(steps) = steps.filter(|_| options.enable_progressive_syncs) else { return };
         let Some((members, unselected)) = self.steps(steps) else { return };
@@ -207,9 +207,9 @@ impl Seen<'_> {
         }
     }
 
-    fn check_staged(&self, rules: Rules, strategy: &StrategySpec, approvals: Option<&DurationModel>) {
+    fn check_staged(&self, rules: RuleSet, strategy: &StrategySpec, approvals: Option<&DurationModel>) {
         let approval = approvals.map_or(f64::INFINITY, DurationModel::least);
-        let is_shipped = rules == Rules::Shipped;
+        let is_shipped = rules == RuleSet::Shipped;
         let mut earliest = 0.0_f64;
         let mut placed = 0;
         for stage in &strategy.stages {
@@ -252,14 +252,14 @@ impl Seen<'_> {
         }
     }
 
-    fn check_rolling(&self, rules: Rules, policy: PlacementPolicy, config: &RollingUpdateConfig) {
+    fn check_rolling(&self, rules: RuleSet, policy: PlacementPolicy, config: &RollingUpdateConfig) {
         let target = policy.count().map_or(self.told.len(), |count| count as usize);
         let limit = match &config.max_unavailable {
             None => (target * 25).div_ceil(100),
             Some(IntOrString::Int(number)) => *number as usize,
             Some(IntOrString::String(text)) => (target * percent(text).expect("it is one")).div_ceil(100),
         };
-        let limit = if rules == Rules::Documented { limit.max(1) } else { limit };
+        let limit = if rules == RuleSet::Documented { limit.max(1) } else { limit };
         // A cluster that fails before its turn is updated at once, whatever the budget says.
         if self.fails_before_its_turn() {
             return;

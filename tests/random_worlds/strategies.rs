@@ -1,11 +1,11 @@
 //! Random strategies of every product, none of which the product would refuse.
 
 use fleetsim::rollout::IntOrString;
-use fleetsim::rollout::argo_cd::proposal::{ProposalStrategy, RollingUpdate};
-use fleetsim::rollout::argo_cd::{ApplicationSetSpec, Options};
-use fleetsim::rollout::cloud_foundry::{self, DeploymentOptions, Quota, Superseded, SupersededState};
-use fleetsim::rollout::kubefleet::{self, Defects, PlacementPolicy, RollingUpdateConfig, StrategySpec};
-use fleetsim::rollout::rancher_fleet::{RolloutStrategy, Rules};
+use fleetsim::rollout::argo_cd::proposal::{ProposalStrategy, ProposedRollingUpdate};
+use fleetsim::rollout::argo_cd::{ApplicationSetSpec, ControllerOptions};
+use fleetsim::rollout::cloud_foundry::{self, AppQuota, DeploymentOptions, Superseded, SupersededState};
+use fleetsim::rollout::kubefleet::{self, KubeFleetBugs, PlacementPolicy, RollingUpdateConfig, StrategySpec};
+use fleetsim::rollout::rancher_fleet::{RolloutStrategy, RuleSet};
 use fleetsim::scenario::{ArgoCdRelease, CloudFoundryDeployment, Scenario, Strategy};
 use fleetsim::units::SimTime;
 use fleetsim::world::{CountOrPercent, NEW, ReleaseKind};
@@ -63,7 +63,7 @@ fn fleet_or_baseline(luck: &mut Luck) -> Strategy {
         0 => Strategy::AllAtOnce {},
         1 => Strategy::Batches { size: CountOrPercent::Count(luck.number(1, 5)) },
         _ => Strategy::RancherFleet {
-            rules: if luck.chance(0.5) { Rules::Shipped } else { Rules::Documented },
+            rules: if luck.chance(0.5) { RuleSet::Shipped } else { RuleSet::Documented },
             strategy: RolloutStrategy {
                 max_unavailable: limit(luck),
                 max_unavailable_partitions: limit(luck),
@@ -89,7 +89,7 @@ fn argo_cd(luck: &mut Luck) -> Strategy {
         let applications_sync = ["create-only", "create-update", "create-delete", "sync"][luck.number(0, 3) as usize];
         spec["syncPolicy"] = json!({"applicationsSync": applications_sync});
     }
-    let options = Options {
+    let options = ControllerOptions {
         enable_progressive_syncs: luck.chance(0.95),
         trigger_once: luck.chance(0.3),
         keep_spec_changes: luck.chance(0.3),
@@ -114,7 +114,8 @@ fn argo_cd_proposal(luck: &mut Luck, scenario: &Scenario) -> Strategy {
         _ => json!({"type": "RollingUpdate", "rollingUpdate": {"steps": argo_cd_steps(luck, 0, &[])}}),
     };
     let strategy = read::<ProposalStrategy>(strategy);
-    RollingUpdate::new(&strategy, &scenario.argo_cd_applications()).expect("nothing is drawn that has no meaning");
+    ProposedRollingUpdate::new(&strategy, &scenario.argo_cd_applications())
+        .expect("nothing is drawn that has no meaning");
     Strategy::ArgoCdProposal { strategy }
 }
 
@@ -212,12 +213,12 @@ fn kubefleet_rolling(luck: &mut Luck, scenario: &Scenario) -> Strategy {
     Strategy::KubeFleetRolling { rules, defects, policy, config }
 }
 
-fn kubefleet_rules(luck: &mut Luck) -> (kubefleet::Rules, Defects) {
-    let rules = if luck.chance(0.7) { kubefleet::Rules::Shipped } else { kubefleet::Rules::Documented };
+fn kubefleet_rules(luck: &mut Luck) -> (kubefleet::RuleSet, KubeFleetBugs) {
+    let rules = if luck.chance(0.7) { kubefleet::RuleSet::Shipped } else { kubefleet::RuleSet::Documented };
     let defects = if luck.chance(0.7) {
-        rules.defects()
+        KubeFleetBugs::of(rules)
     } else {
-        Defects {
+        KubeFleetBugs {
             in_progress_is_failure: luck.chance(0.5),
             delete_only_run_fails: luck.chance(0.5),
             missed_wake_ups: luck.chance(0.5),
@@ -228,18 +229,22 @@ fn kubefleet_rules(luck: &mut Luck) -> (kubefleet::Rules, Defects) {
 
 fn cloud_foundry(luck: &mut Luck, scenario: &Scenario) -> Strategy {
     let instances = scenario.world.clusters.len() as u32;
-    let rules = if luck.chance(0.7) { cloud_foundry::Rules::Shipped } else { cloud_foundry::Rules::Documented };
+    let rules = if luck.chance(0.7) { cloud_foundry::RuleSet::Shipped } else { cloud_foundry::RuleSet::Documented };
     let is_canary = luck.chance(0.5);
     let mut weights: Vec<u8> = (0..luck.number(1, 4)).map(|_| luck.number(1, 100) as u8).collect();
     weights.sort_unstable();
     let options = DeploymentOptions {
-        strategy: if is_canary { cloud_foundry::Strategy::Canary } else { cloud_foundry::Strategy::Rolling },
+        strategy: if is_canary {
+            cloud_foundry::DeploymentStrategy::Canary
+        } else {
+            cloud_foundry::DeploymentStrategy::Rolling
+        },
         max_in_flight: u64::from(luck.number(1, 6)),
         canary_steps: (is_canary && luck.chance(0.7)).then_some(weights),
         web_instances: luck.chance(0.2).then_some(instances),
         ..DeploymentOptions::default()
     };
-    let mut quota = Quota::default();
+    let mut quota = AppQuota::default();
     if luck.chance(0.3) {
         quota.organization.app_instance_limit = Some(u64::from(instances + luck.number(0, 8)));
     }
@@ -253,13 +258,13 @@ fn cloud_foundry(luck: &mut Luck, scenario: &Scenario) -> Strategy {
     let most = instances - u32::from(state == SupersededState::Deploying);
     let supersedes = (scenario.world.release == ReleaseKind::Update && most > 0 && luck.chance(0.4))
         .then(|| Superseded { instances: luck.number(1, most), state });
-    let defects = cloud_foundry::Defects { purge: luck.chance(0.5), interim_trap: luck.chance(0.5) };
+    let defects = cloud_foundry::CloudFoundryBugs { purge: luck.chance(0.5), interim_trap: luck.chance(0.5) };
     let mut deployment =
         CloudFoundryDeployment { rules, defects, options, quota, supersedes, continue_after, cancel_after };
     // What the product would refuse to begin is refused with the experiment file.
     let mut app = deployment.app(scenario.world.release, instances);
     if app.create(SimTime::ZERO, rules, &deployment.options, NEW).is_err() {
-        deployment.quota = Quota::default();
+        deployment.quota = AppQuota::default();
     }
     Strategy::CloudFoundry { deployment: Box::new(deployment) }
 }

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use fleetsim::rollout::argo_cd::proposal::{ProposalStrategy, RollingUpdate};
-use fleetsim::rollout::argo_cd::{ApplicationSetSpec, Options, explain};
+use fleetsim::rollout::argo_cd::proposal::{ProposalStrategy, ProposedRollingUpdate};
+use fleetsim::rollout::argo_cd::{ApplicationSetSpec, ControllerOptions, explain};
 use fleetsim::scenario::{ArgoCdRelease, Scenario};
 
 use super::some_of;
@@ -15,7 +15,7 @@ pub(super) fn application_set(
     label: &str,
     scenario: &Scenario,
     spec: &ApplicationSetSpec,
-    options: Options,
+    options: ControllerOptions,
     release: ArgoCdRelease,
 ) -> String {
     let explained =
@@ -43,7 +43,7 @@ pub(super) fn application_set(
 
 pub(super) fn proposal(label: &str, scenario: &Scenario, strategy: &ProposalStrategy) -> String {
     let applications = scenario.argo_cd_applications();
-    let scheduler = RollingUpdate::new(strategy, &applications).expect("a checked strategy makes steps");
+    let scheduler = ProposedRollingUpdate::new(strategy, &applications).expect("a checked strategy makes steps");
     let steps: Vec<_> = scheduler.steps().collect();
     let order = if steps.is_empty() { "all at once" } else { "RollingUpdate" };
     let count = applications.len();

@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
-use fleetsim::rollout::cloud_foundry::{Defects, Explanation, Rules, Strategy, Superseded, UPDATE_FREQUENCY, explain};
+use fleetsim::rollout::cloud_foundry::{
+    CloudFoundryBugs, DeploymentExplanation, DeploymentStrategy, RuleSet, Superseded, UPDATE_FREQUENCY, explain,
+};
 use fleetsim::scenario::{CloudFoundryDeployment, Scenario};
 use fleetsim::world::{DurationModel, ReleaseKind};
 
@@ -16,8 +18,8 @@ pub(super) fn text(label: &str, scenario: &Scenario, deployment: &CloudFoundryDe
     let CloudFoundryDeployment { rules, options, quota, supersedes, .. } = deployment;
     let explained = explain(options, *rules, instances, quota);
     let rules = match rules {
-        Rules::Shipped => "the rules that ship",
-        Rules::Documented => "the rules that its proposals describe",
+        RuleSet::Shipped => "the rules that ship",
+        RuleSet::Documented => "the rules that its proposals describe",
     };
     // At first there may be more of both versions than ever again.
     let before = deployment.app(ReleaseKind::Update, instances).desired_instances();
@@ -49,7 +51,7 @@ pub(super) fn text(label: &str, scenario: &Scenario, deployment: &CloudFoundryDe
 fn superseding(text: &mut String, superseded: Superseded, instances: u32, deployment: &CloudFoundryDeployment) {
     let (interim, oldest) = (superseded.instances, superseded.oldest_instances(instances));
     let _ = writeln!(text, "  it supersedes a deployment that leaves {oldest} old and {interim} interim instances");
-    if deployment.rules == Rules::Shipped && superseded.state.is_purged() {
+    if deployment.rules == RuleSet::Shipped && superseded.state.is_purged() {
         let counted = if deployment.defects.purge { ", and counts them as old ones that are still there" } else { "" };
         let _ = writeln!(
             text,
@@ -60,14 +62,14 @@ fn superseding(text: &mut String, superseded: Superseded, instances: u32, deploy
 
 /// Which bugs are reproduced; they come up only where a deployment is superseded.
 fn defects(text: &mut String, deployment: &CloudFoundryDeployment) {
-    let Defects { purge, interim_trap } = deployment.defects;
-    if deployment.defects != deployment.rules.defects() || deployment.supersedes.is_some() {
+    let CloudFoundryBugs { purge, interim_trap } = deployment.defects;
+    if deployment.defects != CloudFoundryBugs::of(deployment.rules) || deployment.supersedes.is_some() {
         let word = |is_on| if is_on { "on" } else { "off" };
         let _ = writeln!(text, "  defects: purge {}, interimTrap {}", word(purge), word(interim_trap));
     }
 }
 
-fn steps(text: &mut String, explained: &Explanation) {
+fn steps(text: &mut String, explained: &DeploymentExplanation) {
     if explained.steps.is_empty() {
         return;
     }
@@ -87,8 +89,8 @@ fn steps(text: &mut String, explained: &Explanation) {
     }
 }
 
-fn users(text: &mut String, explained: &Explanation, deployment: &CloudFoundryDeployment) {
-    if explained.strategy == Strategy::Canary {
+fn users(text: &mut String, explained: &DeploymentExplanation, deployment: &CloudFoundryDeployment) {
+    if explained.strategy == DeploymentStrategy::Canary {
         let when = deployment.continue_after.as_ref();
         let when = when.map_or_else(|| "never; the rollout stalls at its first step".to_owned(), span);
         let _ = writeln!(text, "  a user continues after each step: {when}");

@@ -35,7 +35,7 @@ pub struct ApplicationSetSpec {
     pub generators: Vec<Generator>,
     /// How changes are rolled out. Absent: to all applications at once.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub strategy: Option<Strategy>,
+    pub strategy: Option<ApplicationSetStrategy>,
     /// What the controller may do to applications.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sync_policy: Option<ApplicationSetSyncPolicy>,
@@ -47,7 +47,7 @@ pub struct ApplicationSetSpec {
 /// `spec.strategy`.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Strategy {
+pub struct ApplicationSetStrategy {
     /// `RollingSync`. Empty, `AllAtOnce` or anything else: all at once.
     #[serde(rename = "type", default, deserialize_with = "null_is_default", skip_serializing_if = "String::is_empty")]
     pub kind: String,
@@ -65,13 +65,13 @@ pub struct Strategy {
 pub struct RollingSync {
     /// In the order in which they are worked on. None: an error, and nothing is done at all.
     #[serde(default, deserialize_with = "null_is_default")]
-    pub steps: Vec<Step>,
+    pub steps: Vec<RolloutStep>,
 }
 
 /// One step: some applications, and how many of them are updated at once.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Step {
+pub struct RolloutStep {
     /// All must hold. None: every application is in the step.
     #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "Vec::is_empty")]
     pub match_expressions: Vec<MatchExpression>,
@@ -232,7 +232,7 @@ pub struct Nested {
 /// By default it is what ships, with the flag set.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
-pub struct Options {
+pub struct ControllerOptions {
     /// The controller's `--enable-progressive-syncs`. The product's default is false: strategies then have no effect.
     pub enable_progressive_syncs: bool,
     /// Mends argoproj/argo-cd#21502: a sync is requested by the statuses after the pass, not before it, so that an
@@ -246,7 +246,7 @@ pub struct Options {
 /// Why an ApplicationSet is not worked on.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
-pub enum ConfigError {
+pub enum ApplicationSetError {
     /// `RollingSync` without a step: the product's `ApplicationSetRolloutError`.
     #[error(
         "ApplicationSetRolloutError: strategy.rollingSync.steps is empty; Argo CD then generates, updates and deletes nothing"
@@ -260,7 +260,7 @@ pub enum ConfigError {
     NoGenerators,
 }
 
-impl Default for Options {
+impl Default for ControllerOptions {
     fn default() -> Self {
         Self { enable_progressive_syncs: true, trigger_once: false, keep_spec_changes: false }
     }
@@ -271,20 +271,20 @@ impl ApplicationSetFile {
     ///
     /// # Errors
     /// Why it would not. What a step does not select and similar surprises are no errors, see [`super::explain`].
-    pub fn check(self) -> Result<ApplicationSetSpec, ConfigError> {
+    pub fn check(self) -> Result<ApplicationSetSpec, ApplicationSetError> {
         if self.kind != "ApplicationSet" {
-            return Err(ConfigError::Kind(self.kind));
+            return Err(ApplicationSetError::Kind(self.kind));
         }
         if self.spec.generators.is_empty() {
-            return Err(ConfigError::NoGenerators);
+            return Err(ApplicationSetError::NoGenerators);
         }
         self.spec.steps()?;
         Ok(self.spec)
     }
 }
 
-impl From<Strategy> for ApplicationSetSpec {
-    fn from(strategy: Strategy) -> Self {
+impl From<ApplicationSetStrategy> for ApplicationSetSpec {
+    fn from(strategy: ApplicationSetStrategy) -> Self {
         Self { strategy: Some(strategy), ..Self::default() }
     }
 }
@@ -293,11 +293,11 @@ impl ApplicationSetSpec {
     /// The steps, if the strategy is a RollingSync with its block; `None`: all at once.
     ///
     /// # Errors
-    /// [`ConfigError::NoSteps`].
-    pub fn steps(&self) -> Result<Option<&[Step]>, ConfigError> {
+    /// [`ApplicationSetError::NoSteps`].
+    pub fn steps(&self) -> Result<Option<&[RolloutStep]>, ApplicationSetError> {
         let strategy = self.strategy.as_ref().filter(|strategy| strategy.kind == ROLLING_SYNC);
         match strategy.and_then(|strategy| strategy.rolling_sync.as_ref()) {
-            Some(RollingSync { steps }) if steps.is_empty() => Err(ConfigError::NoSteps),
+            Some(RollingSync { steps }) if steps.is_empty() => Err(ApplicationSetError::NoSteps),
             Some(RollingSync { steps }) => Ok(Some(steps)),
             None => Ok(None),
         }
@@ -306,7 +306,7 @@ impl ApplicationSetSpec {
     /// Whether applications of later steps are deleted first.
     #[must_use]
     pub fn is_deletion_reversed(&self) -> bool {
-        let is_reverse = |strategy: &Strategy| strategy.deletion_order.eq_ignore_ascii_case("Reverse");
+        let is_reverse = |strategy: &ApplicationSetStrategy| strategy.deletion_order.eq_ignore_ascii_case("Reverse");
         matches!(self.steps(), Ok(Some(_))) && self.strategy.as_ref().is_some_and(is_reverse)
     }
 
@@ -420,11 +420,14 @@ spec:
     #[test]
     fn a_file_that_the_product_does_not_work_on_is_refused_with_its_reason() {
         let cases = [
-            ("kind: Application\nspec: {generators: [{list: {}}]}", ConfigError::Kind("Application".to_owned())),
-            ("kind: ApplicationSet\nspec: {}", ConfigError::NoGenerators),
+            (
+                "kind: Application\nspec: {generators: [{list: {}}]}",
+                ApplicationSetError::Kind("Application".to_owned()),
+            ),
+            ("kind: ApplicationSet\nspec: {}", ApplicationSetError::NoGenerators),
             (
                 "kind: ApplicationSet\nspec: {generators: [{list: {}}], strategy: {type: RollingSync, rollingSync: {}}}",
-                ConfigError::NoSteps,
+                ApplicationSetError::NoSteps,
             ),
         ];
         for (yaml, error) in cases {
@@ -448,8 +451,12 @@ spec:
             ("null", Ok(false), "none"),
             ("{type: AllAtOnce}", Ok(false), "the default by its name"),
             ("{type: RollingSync}", Ok(false), "no block"),
-            ("{type: RollingSync, rollingSync: {steps: []}}", Err(ConfigError::NoSteps), "an empty list"),
-            ("{type: RollingSync, rollingSync: {steps: null}}", Err(ConfigError::NoSteps), "null is an empty list"),
+            ("{type: RollingSync, rollingSync: {steps: []}}", Err(ApplicationSetError::NoSteps), "an empty list"),
+            (
+                "{type: RollingSync, rollingSync: {steps: null}}",
+                Err(ApplicationSetError::NoSteps),
+                "null is an empty list",
+            ),
             ("{type: rollingsync, rollingSync: {steps: [{}]}}", Ok(false), "case counts"),
             ("{type: RollingUpdate, rollingSync: {steps: [{}]}}", Ok(false), "the proposal's name never shipped"),
             ("{type: RollingSync, rollingSync: {steps: [{}]}}", Ok(true), "as it should be"),

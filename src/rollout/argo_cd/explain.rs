@@ -6,8 +6,10 @@ use std::sync::Arc;
 
 use super::super::label_selector::Labels;
 use super::by_name;
-use super::config::{ApplicationSetSpec, ApplicationsSync, ConfigError, Options, ROLLING_SYNC, Step};
-use super::limit::{Limit, limit};
+use super::config::{
+    ApplicationSetError, ApplicationSetSpec, ApplicationsSync, ControllerOptions, ROLLING_SYNC, RolloutStep,
+};
+use super::limit::{StepLimit, limit};
 use super::steps::Steps;
 
 /// How many applications of a group are named.
@@ -15,22 +17,22 @@ const NAMED: usize = 3;
 
 /// A strategy applied to applications.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Explanation {
+pub struct ApplicationSetExplanation {
     /// Whether syncs are ordered at all.
     pub rolling: bool,
     /// Applications in all.
     pub applications: usize,
     /// In the order in which they are worked on.
-    pub steps: Vec<StepExplanation>,
+    pub steps: Vec<SyncStepExplanation>,
     /// Applications in no step, by name: created and changed like all others, and never synced.
     pub unselected: Vec<String>,
     /// What does not do what one would think, one sentence each.
     pub warnings: Vec<String>,
 }
 
-/// One step of an [`Explanation`].
+/// One step of an [`ApplicationSetExplanation`].
 #[derive(Clone, Debug, PartialEq)]
-pub struct StepExplanation {
+pub struct SyncStepExplanation {
     /// As the product shows it, from 1.
     pub number: u32,
     /// What selects its applications, as one would say it.
@@ -46,7 +48,7 @@ pub struct StepExplanation {
     pub first: Vec<String>,
 }
 
-impl fmt::Display for StepExplanation {
+impl fmt::Display for SyncStepExplanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let more = if self.count > self.first.len() { ", ..." } else { "" };
         write!(f, "step {}: {}", self.number, count(self.count))?;
@@ -69,9 +71,9 @@ impl fmt::Display for StepExplanation {
 /// Why the product does not work on the set at all.
 pub fn explain(
     spec: &ApplicationSetSpec,
-    options: Options,
+    options: ControllerOptions,
     applications: &[(String, Arc<Labels>)],
-) -> Result<Explanation, ConfigError> {
+) -> Result<ApplicationSetExplanation, ApplicationSetError> {
     let steps = if options.enable_progressive_syncs { spec.steps()? } else { None };
     let names: Vec<String> = applications.iter().map(|(name, _)| name.clone()).collect();
     let order = by_name(&names);
@@ -83,7 +85,7 @@ pub fn explain(
     let explained = (0_u32..).zip(steps.unwrap_or_default()).map(|(index, step)| {
         let list = &plan.lists[index as usize];
         let budget_base = (0..names.len()).filter(|a| plan.counted_in(*a) == index as usize).count();
-        StepExplanation {
+        SyncStepExplanation {
             number: index + 1,
             selector: selector(step),
             count: list.len(),
@@ -92,7 +94,7 @@ pub fn explain(
             first: listed(&|index| list.contains(&index)).into_iter().take(NAMED).collect(),
         }
     });
-    let mut explanation = Explanation {
+    let mut explanation = ApplicationSetExplanation {
         rolling: steps.is_some(),
         applications: names.len(),
         steps: explained.collect(),
@@ -124,7 +126,7 @@ pub fn explain(
     Ok(explanation)
 }
 
-fn not_rolling(spec: &ApplicationSetSpec, options: Options, warnings: &mut Vec<String>) {
+fn not_rolling(spec: &ApplicationSetSpec, options: ControllerOptions, warnings: &mut Vec<String>) {
     let strategy = spec.strategy.clone().unwrap_or_default();
     let has_block = strategy.rolling_sync.is_some();
     if strategy.kind == ROLLING_SYNC && !options.enable_progressive_syncs {
@@ -144,7 +146,7 @@ fn not_rolling(spec: &ApplicationSetSpec, options: Options, warnings: &mut Vec<S
 }
 
 /// Who is in which step.
-fn selection(found: &Explanation, plan: &Steps, names: &[String], warnings: &mut Vec<String>) {
+fn selection(found: &ApplicationSetExplanation, plan: &Steps, names: &[String], warnings: &mut Vec<String>) {
     for (step, operator) in &plan.issues.operators {
         warnings.push(format!(
             "step {}: `{operator}` is no operator; applications that have the label are not selected, those that lack \
@@ -178,10 +180,10 @@ fn selection(found: &Explanation, plan: &Steps, names: &[String], warnings: &mut
 }
 
 /// Budgets that mean something else than they seem to.
-fn limits(steps: &[Step], found: &Explanation, warnings: &mut Vec<String>) {
+fn limits(steps: &[RolloutStep], found: &ApplicationSetExplanation, warnings: &mut Vec<String>) {
     for (step, explained) in steps.iter().zip(&found.steps) {
         let Some(max_update) = &step.max_update else { continue };
-        let Limit { applications, is_unreadable } = limit(Some(max_update), explained.budget_base);
+        let StepLimit { applications, is_unreadable } = limit(Some(max_update), explained.budget_base);
         let number = explained.number;
         if is_unreadable {
             warnings.push(format!(
@@ -200,7 +202,7 @@ fn limits(steps: &[Step], found: &Explanation, warnings: &mut Vec<String>) {
     }
 }
 
-fn selector(step: &Step) -> String {
+fn selector(step: &RolloutStep) -> String {
     if step.match_expressions.is_empty() {
         return "everything".to_owned();
     }
@@ -217,7 +219,7 @@ mod tests {
     use super::*;
 
     /// 2 dev, 3 qa, 20 prod and `others` in no environment.
-    fn explained(yaml: &str, others: usize) -> Result<Explanation, ConfigError> {
+    fn explained(yaml: &str, others: usize) -> Result<ApplicationSetExplanation, ApplicationSetError> {
         let environments = [("dev", 2), ("qa", 3), ("prod", 20), ("", others)];
         let applications: Vec<_> = environments
             .into_iter()
@@ -228,7 +230,7 @@ mod tests {
                 (0..count).map(move |index| (format!("{env}{index:02}"), Arc::clone(&labels)))
             })
             .collect();
-        explain(&serde_saphyr::from_str(yaml).expect(yaml), Options::default(), &applications)
+        explain(&serde_saphyr::from_str(yaml).expect(yaml), ControllerOptions::default(), &applications)
     }
 
     fn rolling(steps: &str) -> String {
@@ -318,7 +320,7 @@ mod tests {
         for (yaml, others, warnings) in cases {
             assert_eq!(explained(&yaml, others).expect(&yaml).warnings, warnings, "{yaml}");
         }
-        assert_eq!(explained(&rolling(""), 0), Err(ConfigError::NoSteps));
+        assert_eq!(explained(&rolling(""), 0), Err(ApplicationSetError::NoSteps));
     }
 
     #[test]

@@ -6,10 +6,10 @@
 //! applications that are not.
 
 use super::super::{Hold, Scheduler};
-use super::limit::Budget;
+use super::limit::StepBudget;
 use super::row::{ApplicationStatus, RolloutStatus};
 use super::view::{Application, ApplicationSetView, AutoSync};
-use super::{ApplicationsSync, ArgoCd, ConfigError};
+use super::{ApplicationSetError, ApplicationsSync, ArgoCd};
 use crate::units::SimDuration;
 
 /// How many applications of a group are named.
@@ -25,9 +25,11 @@ pub(super) fn hold(set: &ArgoCd, view: &ApplicationSetView) -> Option<Hold> {
     if pass.status.rows_written || !pass.actions.is_empty() {
         return None;
     }
-    let stand = Standstill { set: &next, view, open_steps: pass.status.open_steps };
+    let stand = StalledSet { set: &next, view, open_steps: pass.status.open_steps };
     match set.is_rolling() {
-        Err(error @ ConfigError::NoSteps) => Some(Hold { rule: "rollingSync.steps", explanation: error.to_string() }),
+        Err(error @ ApplicationSetError::NoSteps) => {
+            Some(Hold { rule: "rollingSync.steps", explanation: error.to_string() })
+        }
         Err(error) => Some(Hold { rule: "strategy", explanation: error.to_string() }),
         Ok(false) => stand.unwritten().or_else(|| stand.all_at_once()),
         Ok(true) => stand
@@ -41,13 +43,13 @@ pub(super) fn hold(set: &ArgoCd, view: &ApplicationSetView) -> Option<Hold> {
 }
 
 /// A set in which a pass changed nothing, after that pass.
-struct Standstill<'a> {
+struct StalledSet<'a> {
     set: &'a ArgoCd,
     view: &'a ApplicationSetView,
     open_steps: usize,
 }
 
-impl Standstill<'_> {
+impl StalledSet<'_> {
     fn policy(&self) -> Option<Hold> {
         let policy = self.forbidding()?;
         let pending = self.list(|a| self.status(a) == Some(RolloutStatus::Pending));
@@ -77,7 +79,7 @@ impl Standstill<'_> {
         })
     }
 
-    fn budget(&self, budgets: &[Budget]) -> Option<Hold> {
+    fn budget(&self, budgets: &[StepBudget]) -> Option<Hold> {
         let (index, budget) = budgets.iter().enumerate().find(|(_, budget)| budget.has_blocked)?;
         let is_here = |application: u32| self.set.plan.counted_in(application as usize) == index;
         let waiting = self

@@ -8,7 +8,7 @@ use super::super::IntOrString;
 
 /// What a `maxUpdate` comes to.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Limit {
+pub struct StepLimit {
     /// Applications at once. `None`: all. 0 or less: none.
     pub applications: Option<i64>,
     /// The text is neither `N%` nor anything else the product can read.
@@ -17,7 +17,7 @@ pub struct Limit {
 
 /// Resolves `max_update` for a step of `total` applications.
 #[must_use]
-pub fn limit(max_update: Option<&IntOrString>, total: usize) -> Limit {
+pub fn limit(max_update: Option<&IntOrString>, total: usize) -> StepLimit {
     let (applications, is_unreadable) = match max_update {
         None => (None, false),
         Some(IntOrString::Int(number)) => (Some(i64::from(*number)), false),
@@ -26,7 +26,7 @@ pub fn limit(max_update: Option<&IntOrString>, total: usize) -> Limit {
             _ => (Some(1), true),
         },
     };
-    Limit { applications, is_unreadable }
+    StepLimit { applications, is_unreadable }
 }
 
 /// Rounds down, in floats as the product does; what does not fit is the smallest integer, as on amd64.
@@ -37,7 +37,7 @@ fn share(percent: i64, total: usize) -> i64 {
 
 /// The budget of one step in one pass.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Budget {
+pub struct StepBudget {
     /// Applications that may be Pending or Progressing. `None`: all. 0 or less: none.
     pub limit: Option<i64>,
     /// The step's rows, Healthy ones too.
@@ -52,11 +52,11 @@ pub struct Budget {
     pub is_unreadable: bool,
 }
 
-impl Budget {
+impl StepBudget {
     /// The budget of a step of `total` rows of which `updating` are Pending or Progressing.
     #[must_use]
     pub fn new(max_update: Option<&IntOrString>, total: usize, updating: usize) -> Self {
-        let Limit { applications, is_unreadable } = limit(max_update, total);
+        let StepLimit { applications, is_unreadable } = limit(max_update, total);
         Self {
             limit: applications,
             total,
@@ -99,18 +99,22 @@ mod tests {
         ];
         for (text, total, expected, why) in cases {
             let got = limit(Some(&text.into()), total);
-            assert_eq!(got, Limit { applications: Some(expected), is_unreadable: false }, "{text} of {total}: {why}");
+            assert_eq!(
+                got,
+                StepLimit { applications: Some(expected), is_unreadable: false },
+                "{text} of {total}: {why}"
+            );
         }
         for text in ["5", "abc", "", "%", "10.5%", "50 %", " 50%", "1e1%", "0x10%", "99999999999999999999%"] {
             let got = limit(Some(&text.into()), 7);
-            assert_eq!(got, Limit { applications: Some(1), is_unreadable: true }, "{text:?} cannot be read");
+            assert_eq!(got, StepLimit { applications: Some(1), is_unreadable: true }, "{text:?} cannot be read");
         }
     }
 
     #[test]
     fn a_number_is_taken_as_it_is() {
         for number in [-1, 0, 1, 1000] {
-            let expected = Limit { applications: Some(i64::from(number)), is_unreadable: false };
+            let expected = StepLimit { applications: Some(i64::from(number)), is_unreadable: false };
             assert_eq!(limit(Some(&number.into()), 7), expected);
         }
         assert_eq!(limit(None, 7).applications, None, "absent: all");
@@ -118,12 +122,12 @@ mod tests {
 
     #[test]
     fn a_budget_refuses_when_it_is_used_up() {
-        let mut budget = Budget::new(Some(&2.into()), 7, 1);
+        let mut budget = StepBudget::new(Some(&2.into()), 7, 1);
         assert!(budget.turn(true) && !budget.is_used_up);
         assert!(!budget.turn(false) && budget.is_used_up && !budget.has_blocked, "nobody was refused");
         assert!(!budget.turn(true) && budget.has_blocked);
-        assert!(!Budget::new(Some(&(-1).into()), 7, 0).turn(true), "below 0");
-        assert!(Budget::new(None, 7, 7).turn(true), "no limit");
-        assert!(!Budget::new(Some(&"abc".into()), 0, 0).is_unreadable, "nobody looks at it without a row");
+        assert!(!StepBudget::new(Some(&(-1).into()), 7, 0).turn(true), "below 0");
+        assert!(StepBudget::new(None, 7, 7).turn(true), "no limit");
+        assert!(!StepBudget::new(Some(&"abc".into()), 0, 0).is_unreadable, "nobody looks at it without a row");
     }
 }

@@ -22,7 +22,7 @@
 //! Where shipped rules surprise, they are kept. Specs of all applications change at once, only syncs are ordered. The
 //! sync is requested in the pass after the promotion, and once more in the pass that leaves Pending. Healthy is sticky.
 //! Applications in no step are never synced, and count in step 1. A changed spec is lost on an application that is
-//! Synced and Healthy. Nothing times out, and a failed sync is not repeated. [`Options`] mends the two that upstream
+//! Synced and Healthy. Nothing times out, and a failed sync is not repeated. [`ControllerOptions`] mends the two that upstream
 //! knows as defects.
 //!
 //! Left out: what generators and templates make (the view brings it), JQ rules of differences to ignore, the template's
@@ -52,35 +52,35 @@ use crate::units::{SimDuration, SimTime};
 
 pub use super::IntOrString;
 pub use config::{
-    ApplicationSetFile, ApplicationSetSpec, ApplicationSetSyncPolicy, ApplicationsSync, Automated, ConfigError,
-    Generator, MatchExpression, Nested, Options, ROLLING_SYNC, RollingSync, Step, Strategy, SyncPolicy, Template,
-    TemplateMetadata, TemplateSpec, Timed, Untimed,
+    ApplicationSetError, ApplicationSetFile, ApplicationSetSpec, ApplicationSetStrategy, ApplicationSetSyncPolicy,
+    ApplicationsSync, Automated, ControllerOptions, Generator, MatchExpression, Nested, ROLLING_SYNC, RollingSync,
+    RolloutStep, SyncPolicy, Template, TemplateMetadata, TemplateSpec, Timed, Untimed,
 };
-pub use explain::{Explanation, StepExplanation, explain};
-pub use limit::{Budget, Limit, limit};
-pub use retry::{Backoff, BackoffError, RETRY_FACTOR, RETRY_FIRST, RETRY_LIMIT, RETRY_MAX, Retry, Waits};
+pub use explain::{ApplicationSetExplanation, SyncStepExplanation, explain};
+pub use limit::{StepBudget, StepLimit, limit};
+pub use retry::{BackoffError, RETRY_FACTOR, RETRY_FIRST, RETRY_LIMIT, RETRY_MAX, Retry, RetryBackoff, Waits};
 pub use row::{ApplicationStatus, Message, RolloutStatus};
-pub use status::{ApplicationSetStatus, Conditions, ErrorOccurred, Rollout, RolloutConfig, RowCounts, SetHealth};
+pub use status::{ApplicationSetStatus, ErrorOccurred, Rollout, RolloutConfig, RowCounts, SetConditions, SetHealth};
 pub use steps::{IssueKind, Issues, Steps};
 pub use triggers::{
     APPLICATION_REFRESH, APPLICATION_REFRESH_JITTER, CONCURRENT_SETS, DELETION_REQUEUE, ERROR_REQUEUE,
     OPERATION_PROCESSORS, STATUS_PROCESSORS, control_loop, queues_pass,
 };
 pub use view::{
-    Application, ApplicationSetView, ApplicationView, AutoSync, Generated, Health, Operation, OperationState, Phase,
-    Spec, SyncStatus,
+    Application, ApplicationSetView, ApplicationView, AutoSync, Generated, Health, Operation, OperationPhase,
+    OperationState, Spec, SyncStatus,
 };
 
 /// The controller of one ApplicationSet. Its rows and conditions are what the product keeps in the set's status.
 #[derive(Clone, Debug)]
 pub struct ArgoCd {
     spec: ApplicationSetSpec,
-    options: Options,
+    options: ControllerOptions,
     names: Vec<String>,
     /// Indices into `names` in byte order.
     by_name: Vec<u32>,
     rows: Vec<Option<ApplicationStatus>>,
-    conditions: Conditions,
+    conditions: SetConditions,
     /// When the last pass began.
     last_pass: SimTime,
     /// The labels that `plan` was made of. `None`: `plan` is out of date.
@@ -96,14 +96,14 @@ impl ArgoCd {
     /// The controller of a new set of applications with these names; the index of one is its
     /// [`TargetId`], and their order that of the generators. Names are unique.
     #[must_use]
-    pub fn new(spec: ApplicationSetSpec, options: Options, names: Vec<String>) -> Self {
+    pub fn new(spec: ApplicationSetSpec, options: ControllerOptions, names: Vec<String>) -> Self {
         Self {
             by_name: by_name(&names),
             rows: vec![None; names.len()],
             spec,
             options,
             names,
-            conditions: Conditions::default(),
+            conditions: SetConditions::default(),
             last_pass: SimTime::ZERO,
             labels: None,
             plan: Steps::default(),
@@ -147,7 +147,7 @@ impl ArgoCd {
 
     /// What the set shows.
     #[must_use]
-    pub const fn conditions(&self) -> Conditions {
+    pub const fn conditions(&self) -> SetConditions {
         self.conditions
     }
 
@@ -160,8 +160,8 @@ impl ArgoCd {
     /// Whether the strategy orders syncs.
     ///
     /// # Errors
-    /// [`ConfigError::NoSteps`].
-    pub fn is_rolling(&self) -> Result<bool, ConfigError> {
+    /// [`ApplicationSetError::NoSteps`].
+    pub fn is_rolling(&self) -> Result<bool, ApplicationSetError> {
         if self.options.enable_progressive_syncs { self.spec.steps().map(|steps| steps.is_some()) } else { Ok(false) }
     }
 

@@ -3,7 +3,7 @@
 //! Follows `PerformProgressiveSyncs` in `applicationset/progressivesync/progressive_sync.go` and
 //! `setAppSetApplicationStatus` in `applicationset/controllers/applicationset_controller.go`.
 
-use super::limit::Budget;
+use super::limit::StepBudget;
 use super::row::{self, ApplicationStatus, Observed, RolloutStatus};
 use super::steps::Steps;
 use super::view::ApplicationSetView;
@@ -14,7 +14,7 @@ use crate::units::SimTime;
 pub(super) struct Rolled {
     /// Steps from the first that may sync.
     pub open_steps: usize,
-    pub budgets: Vec<Budget>,
+    pub budgets: Vec<StepBudget>,
     pub rows_written: bool,
 }
 
@@ -88,7 +88,7 @@ impl ArgoCd {
         closed.map_or(plan.lists.len(), |index| index + 1)
     }
 
-    pub(super) fn budgets(&self, plan: &Steps) -> Vec<Budget> {
+    pub(super) fn budgets(&self, plan: &Steps) -> Vec<StepBudget> {
         let mut counts = vec![(0, 0); plan.lists.len()];
         for (index, row) in self.rows.iter().enumerate() {
             let Some(row) = row else { continue };
@@ -97,14 +97,14 @@ impl ArgoCd {
             *updating += usize::from(matches!(row.status, RolloutStatus::Pending | RolloutStatus::Progressing));
         }
         let steps = self.spec.steps().ok().flatten().unwrap_or_default();
-        let budget = |(step, (total, updating)): (&super::Step, (usize, usize))| {
-            Budget::new(step.max_update.as_ref(), total, updating)
+        let budget = |(step, (total, updating)): (&super::RolloutStep, (usize, usize))| {
+            StepBudget::new(step.max_update.as_ref(), total, updating)
         };
         steps.iter().zip(counts).map(budget).collect()
     }
 
     /// In the byte order of names. An application need not be OutOfSync.
-    fn promote(&mut self, now: SimTime, plan: &Steps, open_steps: usize, budgets: &mut [Budget]) -> bool {
+    fn promote(&mut self, now: SimTime, plan: &Steps, open_steps: usize, budgets: &mut [StepBudget]) -> bool {
         self.is_allowed.clear();
         self.is_allowed.resize(self.rows.len(), false);
         for application in plan.lists[..open_steps].iter().flatten() {

@@ -41,13 +41,13 @@ pub struct Retry {
     pub limit: i64,
     /// The waits between attempts.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub backoff: Option<Backoff>,
+    pub backoff: Option<RetryBackoff>,
 }
 
 /// `syncPolicy.retry.backoff`. Durations are Go's, `1m30s`, or a text of digits alone: seconds. Empty is absent.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Backoff {
+pub struct RetryBackoff {
     /// What the first wait is a `factor` of. Absent: [`RETRY_FIRST`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration: Option<String>,
@@ -59,7 +59,7 @@ pub struct Backoff {
     pub max_duration: Option<String>,
 }
 
-/// A duration of a [`Backoff`] that Argo CD cannot read: a sync with it that fails is Failed at once.
+/// A duration of a [`RetryBackoff`] that Argo CD cannot read: a sync with it that fails is Failed at once.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error(
     "`{text}` is not a duration; Argo CD takes the file all the same, and then repeats no sync that fails (`unable to parse {text} as a duration`)"
@@ -71,7 +71,7 @@ pub struct BackoffError {
     pub text: String,
 }
 
-/// A [`Backoff`] that was read. Nanoseconds, which may be negative as in Go.
+/// A [`RetryBackoff`] that was read. Nanoseconds, which may be negative as in Go.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Waits {
     duration: i64,
@@ -79,7 +79,7 @@ pub struct Waits {
     max_duration: i64,
 }
 
-impl Backoff {
+impl RetryBackoff {
     /// The waits that it stands for.
     ///
     /// # Errors
@@ -131,7 +131,7 @@ fn parse_nanos(text: &str) -> Option<i64> {
 mod tests {
     use super::*;
 
-    fn backoff(yaml: &str) -> Backoff {
+    fn backoff(yaml: &str) -> RetryBackoff {
         serde_saphyr::from_str(yaml).expect(yaml)
     }
 
@@ -169,9 +169,9 @@ mod tests {
     #[test]
     fn a_duration_that_go_does_not_take_is_named() {
         for text in ["5 minutes", "1d", "1.5", "-+5s", "soon", " 5"] {
-            let wrong = Backoff { duration: Some(text.to_owned()), ..Backoff::default() };
+            let wrong = RetryBackoff { duration: Some(text.to_owned()), ..RetryBackoff::default() };
             assert_eq!(wrong.waits(), Err(BackoffError { field: "duration", text: text.to_owned() }));
-            let wrong = Backoff { max_duration: Some(text.to_owned()), ..Backoff::default() };
+            let wrong = RetryBackoff { max_duration: Some(text.to_owned()), ..RetryBackoff::default() };
             assert_eq!(wrong.waits().map_err(|error| error.field), Err("maxDuration"));
         }
     }

@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::super::Revision;
-use super::view::{Application, Health, Phase, Spec, SyncStatus};
+use super::view::{Application, Health, OperationPhase, Spec, SyncStatus};
 use crate::units::SimTime;
 
 /// One row of `status.applicationStatus`.
@@ -105,7 +105,7 @@ pub(super) struct Observed<'a> {
     pub generated: Option<Spec>,
     /// In whole seconds.
     pub now: SimTime,
-    /// [`Options::keep_spec_changes`](super::Options).
+    /// [`ControllerOptions::keep_spec_changes`](super::ControllerOptions).
     pub keep_spec_changes: bool,
 }
 
@@ -158,9 +158,9 @@ fn left_pending(row: &ApplicationStatus, live: &Application) -> Option<Message> 
     }
     match live.operation_state {
         Some(state) if stored(state.started_at) > row.last_transition_time => Some(match state.phase {
-            Phase::Succeeded => Message::OperationSucceeded,
-            Phase::Failed | Phase::Error => Message::OperationFailed,
-            Phase::Running | Phase::Terminating => Message::OperationRunning,
+            OperationPhase::Succeeded => Message::OperationSucceeded,
+            OperationPhase::Failed | OperationPhase::Error => Message::OperationFailed,
+            OperationPhase::Running | OperationPhase::Terminating => Message::OperationRunning,
         }),
         _ => live.has_error.then_some(Message::ApplicationError),
     }

@@ -5,7 +5,7 @@
 //! failed.
 
 use super::super::TargetId;
-use super::limit::Budget;
+use super::limit::StepBudget;
 use super::steps::IssueKind;
 use crate::units::SimDuration;
 
@@ -13,9 +13,9 @@ use crate::units::SimDuration;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ApplicationSetStatus {
     /// After the pass.
-    pub conditions: Conditions,
+    pub conditions: SetConditions,
     /// For each step what its budget came to. Empty when not rolling.
-    pub budgets: Vec<Budget>,
+    pub budgets: Vec<StepBudget>,
     /// How many steps, from the first, may sync their applications. 0 when not rolling.
     pub open_steps: usize,
     /// Applications of which the pass requested a sync. Only where none was requested already does one begin: these
@@ -50,7 +50,7 @@ pub struct RowCounts {
 
 /// `status.conditions`. A pass that fails early leaves the others as they were.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct Conditions {
+pub struct SetConditions {
     /// `RolloutProgressing`. `None`: there is no such condition.
     pub rollout: Option<Rollout>,
     /// `InvalidRolloutConfig`. `None`: there is no such condition.
@@ -108,7 +108,7 @@ pub enum SetHealth {
     Unknown,
 }
 
-impl Conditions {
+impl SetConditions {
     /// `status.health` of the set. The health of its applications has no part in it.
     #[must_use]
     pub fn health(&self) -> SetHealth {

@@ -8,7 +8,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::super::label_selector::Labels;
-use super::config::{MatchExpression, Step};
+use super::config::{MatchExpression, RolloutStep};
 
 /// The steps of a strategy with their applications.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -89,7 +89,7 @@ impl MatchExpression {
     }
 }
 
-impl Step {
+impl RolloutStep {
     /// Whether the step selects an application with these labels.
     #[must_use]
     pub fn selects(&self, labels: &Labels) -> bool {
@@ -100,7 +100,7 @@ impl Step {
 impl Steps {
     /// Puts applications, by the labels they are generated with, into steps. `None`: not generated.
     #[must_use]
-    pub fn new(steps: &[Step], labels: &[Option<Arc<Labels>>]) -> Self {
+    pub fn new(steps: &[RolloutStep], labels: &[Option<Arc<Labels>>]) -> Self {
         let mut lists = vec![Vec::new(); steps.len()];
         let mut step_of = vec![None; labels.len()];
         let mut issues = Issues::default();

@@ -83,7 +83,7 @@ mod tests {
 
     use super::super::super::Revision;
     use super::super::retry::Waits;
-    use super::super::view::{Health, Operation, OperationState, Phase, Spec, SyncStatus};
+    use super::super::view::{Health, Operation, OperationPhase, OperationState, Spec, SyncStatus};
     use super::*;
     use crate::units::SimTime;
 
@@ -91,7 +91,7 @@ mod tests {
     fn only_some_changes_of_an_application_queue_a_pass() {
         let settled = Application::settled(Arc::default(), Spec::default(), Revision(1));
         let state = |phase, second| Some(OperationState { phase, started_at: SimTime::from_secs(second) });
-        let running = Application { operation_state: state(Phase::Running, 5), ..settled.clone() };
+        let running = Application { operation_state: state(OperationPhase::Running, 5), ..settled.clone() };
         let cases = [
             // old, new, queued, why
             (None, Some(settled.clone()), false, "creation"),
@@ -99,13 +99,13 @@ mod tests {
             (Some(settled.clone()), Some(running.clone()), false, "the first operation ever"),
             (
                 Some(running.clone()),
-                Some(Application { operation_state: state(Phase::Succeeded, 5), ..running.clone() }),
+                Some(Application { operation_state: state(OperationPhase::Succeeded, 5), ..running.clone() }),
                 true,
                 "another phase",
             ),
             (
                 Some(running.clone()),
-                Some(Application { operation_state: state(Phase::Running, 6), ..running.clone() }),
+                Some(Application { operation_state: state(OperationPhase::Running, 6), ..running.clone() }),
                 true,
                 "another operation",
             ),

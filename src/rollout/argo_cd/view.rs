@@ -125,14 +125,14 @@ pub enum Health {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct OperationState {
     /// How far it is.
-    pub phase: Phase,
+    pub phase: OperationPhase,
     /// When it began; an automatic retry does not renew it.
     pub started_at: crate::units::SimTime,
 }
 
 /// How far an operation is.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Phase {
+pub enum OperationPhase {
     /// Also between two attempts.
     Running,
     /// It is being stopped.

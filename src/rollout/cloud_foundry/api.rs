@@ -4,9 +4,9 @@
 //! There is no way to pause a rolling deployment. While one is deploying or paused the API refuses to scale the app.
 
 use super::super::{Revision, TargetId};
-use super::Rules;
+use super::RuleSet;
 use super::quota::Usage;
-use super::request::{DeploymentOptions, Strategy};
+use super::request::{DeploymentOptions, DeploymentStrategy};
 use super::view::{AppView, Deployment, DeploymentState, Process};
 use crate::units::SimTime;
 
@@ -57,11 +57,11 @@ impl AppView {
     pub fn create(
         &mut self,
         now: SimTime,
-        rules: Rules,
+        rules: RuleSet,
         options: &DeploymentOptions,
         revision: Revision,
     ) -> Result<usize, ApiError> {
-        if options.strategy == Strategy::Canary && options.canary_steps.as_ref().is_some_and(Vec::is_empty) {
+        if options.strategy == DeploymentStrategy::Canary && options.canary_steps.as_ref().is_some_and(Vec::is_empty) {
             return Err(ApiError::EmptySteps);
         }
         let newest = self.processes.last().ok_or(ApiError::NoProcess)?;
@@ -77,7 +77,7 @@ impl AppView {
         let previous = self.deployments.iter().rposition(Deployment::is_active);
         let original_instances =
             previous.map_or(self.processes[0].instances, |index| self.deployments[index].original_instances);
-        let is_canary = options.strategy == Strategy::Canary;
+        let is_canary = options.strategy == DeploymentStrategy::Canary;
         let mut deployment = Deployment {
             process: None,
             strategy: options.strategy,
@@ -149,16 +149,18 @@ impl AppView {
     }
 
     /// Instances of a new process when it is created.
-    fn first_instances(&self, rules: Rules, deployment: &Deployment) -> u32 {
+    fn first_instances(&self, rules: RuleSet, deployment: &Deployment) -> u32 {
         let wanted = match (rules, deployment.strategy) {
-            (_, Strategy::Rolling) => deployment.target_instances(),
+            (_, DeploymentStrategy::Rolling) => deployment.target_instances(),
             // The product means the first step's number, and reads its weight as 0.
-            (Rules::Shipped, Strategy::Canary) => 1,
-            (Rules::Documented, Strategy::Canary) => deployment.current_step(rules).map_or(1, |step| step.canary),
+            (RuleSet::Shipped, DeploymentStrategy::Canary) => 1,
+            (RuleSet::Documented, DeploymentStrategy::Canary) => {
+                deployment.current_step(rules).map_or(1, |step| step.canary)
+            }
         };
         let room = match rules {
-            Rules::Shipped => u64::MAX,
-            Rules::Documented => super::documented::room(deployment, &self.processes),
+            RuleSet::Shipped => u64::MAX,
+            RuleSet::Documented => super::documented::room(deployment, &self.processes),
         };
         u64::from(wanted).min(deployment.max_in_flight).min(room) as u32
     }

@@ -16,9 +16,9 @@
 //! The proposals are silent about superseded deployments: all their instances are old ones like others, and go one for
 //! one. Cancelling and finishing are as shipped.
 
-use super::Rules;
+use super::RuleSet;
 use super::draft::{Draft, PassError};
-use super::pass::{Goals, Progress, shrink};
+use super::pass::{Goals, ScaleProgress, shrink};
 use super::view::{AppView, Deployment, DeploymentState, Process};
 
 /// Instances that may exist beside those of `processes`, those that are being stopped included.
@@ -36,7 +36,7 @@ pub(super) fn cap(deployment: &Deployment) -> u64 {
 /// Old instances that stay while `routable` new ones are.
 pub(super) fn keep(deployment: &Deployment, routable: u32) -> u32 {
     let one_for_one = deployment.original_instances.saturating_sub(routable);
-    match deployment.current_step(Rules::Documented) {
+    match deployment.current_step(RuleSet::Documented) {
         // But at its end a step has one instance more than the app.
         Some(step) if deployment.state == DeploymentState::Prepaused => one_for_one.max(step.original),
         _ => one_for_one,
@@ -49,8 +49,8 @@ pub(super) fn scale(
     deployment: &Deployment,
     new: usize,
     draft: &mut Draft<'_>,
-) -> Result<(Progress, bool), PassError> {
-    let goals = Goals::of(Rules::Documented, deployment);
+) -> Result<(ScaleProgress, bool), PassError> {
+    let goals = Goals::of(RuleSet::Documented, deployment);
     let process = &view.processes[new];
     let counts = process.counts();
     let is_done = process.instances >= goals.new && counts.routable >= goals.new;
@@ -62,7 +62,7 @@ pub(super) fn scale(
         shrink(draft, &old, &counted, sum - keep)?;
     }
     if is_done {
-        return Ok((Progress::Finished, false));
+        return Ok((ScaleProgress::Finished, false));
     }
     // What was there at the start of the pass is still there, told to stop or not.
     let grown = (u64::from(process.instances) + room(deployment, &view.processes))
@@ -72,5 +72,5 @@ pub(super) fn scale(
     if grows {
         draft.save(new, grown as u32)?;
     }
-    Ok((if grows || sum > keep { Progress::Moved } else { Progress::Idle }, grows))
+    Ok((if grows || sum > keep { ScaleProgress::Moved } else { ScaleProgress::Idle }, grows))
 }

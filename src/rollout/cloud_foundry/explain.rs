@@ -1,18 +1,18 @@
 //! What a deployment means for an app before anything is rolled out: steps and limits in instances, the most there
 //! will be at once, and what a user should be warned of.
 
-use super::Rules;
-use super::quota::{Limits, Quota};
-use super::request::{DeploymentOptions, Strategy};
+use super::RuleSet;
+use super::quota::{AppQuota, QuotaLimits};
+use super::request::{DeploymentOptions, DeploymentStrategy};
 use super::steps::canary_step_plan;
 
 /// A deployment of an app.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Explanation {
+pub struct DeploymentExplanation {
     /// Whose rules.
-    pub rules: Rules,
+    pub rules: RuleSet,
     /// How it goes on.
-    pub strategy: Strategy,
+    pub strategy: DeploymentStrategy,
     /// The app's instances before.
     pub instances: u32,
     /// And after.
@@ -22,7 +22,7 @@ pub struct Explanation {
     /// New instances that start with the request, before any pass.
     pub first_batch: u32,
     /// The steps after each of which it waits for a user; none for rolling.
-    pub steps: Vec<StepExplanation>,
+    pub steps: Vec<CanaryStepExplanation>,
     /// Desired instances of both versions at one time, at most. As shipped, old instances that are still being stopped
     /// come on top.
     pub peak_instances: u64,
@@ -33,9 +33,9 @@ pub struct Explanation {
     pub warnings: Vec<String>,
 }
 
-/// One step of an [`Explanation`].
+/// One step of an [`DeploymentExplanation`].
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct StepExplanation {
+pub struct CanaryStepExplanation {
     /// As it is written. `None`: no steps are given.
     pub weight: Option<u8>,
     /// New instances at its end.
@@ -47,7 +47,7 @@ pub struct StepExplanation {
 }
 
 /// On the way to a number of new instances.
-struct Phase {
+struct ScalePhase {
     /// Of both versions, what the old ones are cut to.
     total: u64,
     new: u64,
@@ -58,31 +58,31 @@ struct Phase {
 
 /// Applies `options` to an app with `instances`.
 #[must_use]
-pub fn explain(options: &DeploymentOptions, rules: Rules, instances: u32, quota: &Quota) -> Explanation {
+pub fn explain(options: &DeploymentOptions, rules: RuleSet, instances: u32, quota: &AppQuota) -> DeploymentExplanation {
     let target = options.web_instances.unwrap_or(instances);
     let weights = options.canary_steps.as_deref();
     let plan = match options.strategy {
-        Strategy::Rolling => Vec::new(),
-        Strategy::Canary => canary_step_plan(rules, instances, options.web_instances, weights),
+        DeploymentStrategy::Rolling => Vec::new(),
+        DeploymentStrategy::Canary => canary_step_plan(rules, instances, options.web_instances, weights),
     };
     let wanted = match (options.strategy, rules) {
-        (Strategy::Rolling, _) => target,
-        (Strategy::Canary, Rules::Shipped) => 1,
-        (Strategy::Canary, Rules::Documented) => plan.first().map_or(1, |step| step.canary),
+        (DeploymentStrategy::Rolling, _) => target,
+        (DeploymentStrategy::Canary, RuleSet::Shipped) => 1,
+        (DeploymentStrategy::Canary, RuleSet::Documented) => plan.first().map_or(1, |step| step.canary),
     };
     let first_batch = u64::from(wanted).min(options.max_in_flight) as u32;
     let mut phases = Vec::new();
     let (mut old, mut new) = (instances, first_batch);
     let mut steps = Vec::new();
     for (index, step) in plan.iter().enumerate() {
-        phases.push(Phase {
+        phases.push(ScalePhase {
             total: u64::from(step.total()),
             new: u64::from(step.canary),
             old_before: u64::from(old),
             new_before: u64::from(new),
         });
         let before = if index == 0 { 0 } else { plan[index - 1].canary };
-        steps.push(StepExplanation {
+        steps.push(CanaryStepExplanation {
             weight: weights.map(|weights| weights[index]),
             canary: step.canary,
             original: step.original,
@@ -91,8 +91,8 @@ pub fn explain(options: &DeploymentOptions, rules: Rules, instances: u32, quota:
         (old, new) = (step.original.min(old), step.canary.max(new));
     }
     // As documented, old instances go one for one also where fewer are to be left.
-    let total = if rules == Rules::Documented { instances } else { target };
-    phases.push(Phase {
+    let total = if rules == RuleSet::Documented { instances } else { target };
+    phases.push(ScalePhase {
         total: u64::from(total),
         new: u64::from(target),
         old_before: u64::from(old),
@@ -102,7 +102,7 @@ pub fn explain(options: &DeploymentOptions, rules: Rules, instances: u32, quota:
     let created = u64::from(instances) + u64::from(first_batch);
     let peak = peaks.max().unwrap_or(0).max(created);
     let cap = u64::from(instances.max(target)).saturating_add(options.max_in_flight);
-    let mut explanation = Explanation {
+    let mut explanation = DeploymentExplanation {
         rules,
         strategy: options.strategy,
         instances,
@@ -111,17 +111,18 @@ pub fn explain(options: &DeploymentOptions, rules: Rules, instances: u32, quota:
         first_batch,
         steps,
         peak_instances: match rules {
-            Rules::Shipped => peak,
-            Rules::Documented => peak.min(cap),
+            RuleSet::Shipped => peak,
+            RuleSet::Documented => peak.min(cap),
         },
-        passes: (rules == Rules::Shipped).then(|| phases.iter().map(|phase| phase.passes(options.max_in_flight)).sum()),
+        passes: (rules == RuleSet::Shipped)
+            .then(|| phases.iter().map(|phase| phase.passes(options.max_in_flight)).sum()),
         warnings: Vec::new(),
     };
     explanation.warnings = warnings(options, &explanation, quota);
     explanation
 }
 
-impl Phase {
+impl ScalePhase {
     /// Desired instances at one time, at most: while `routable` of the new ones are, `total - routable` old ones stay
     /// and `routable + max_in_flight` new ones are asked for. The sum is greatest where one of the two has its bend.
     fn peak(&self, max_in_flight: u64) -> u64 {
@@ -140,15 +141,15 @@ impl Phase {
     }
 }
 
-fn warnings(options: &DeploymentOptions, found: &Explanation, quota: &Quota) -> Vec<String> {
+fn warnings(options: &DeploymentOptions, found: &DeploymentExplanation, quota: &AppQuota) -> Vec<String> {
     let mut warnings = Vec::new();
     if found.instances == 0 {
         warnings.push("the app has no instances; a rolling deployment is done in the first pass".to_owned());
     }
-    if found.strategy == Strategy::Canary {
+    if found.strategy == DeploymentStrategy::Canary {
         steps(found, &mut warnings);
     }
-    if found.rules == Rules::Shipped {
+    if found.rules == RuleSet::Shipped {
         web_instances(options, found, &mut warnings);
     }
     let all = u64::from(found.instances.max(found.target_instances));
@@ -164,7 +165,7 @@ fn warnings(options: &DeploymentOptions, found: &Explanation, quota: &Quota) -> 
     warnings
 }
 
-fn steps(found: &Explanation, warnings: &mut Vec<String>) {
+fn steps(found: &DeploymentExplanation, warnings: &mut Vec<String>) {
     warnings.push(format!(
         "it waits for a user {} time{}, without a time limit",
         found.steps.len(),
@@ -179,10 +180,10 @@ fn steps(found: &Explanation, warnings: &mut Vec<String>) {
             ));
         }
     }
-    if found.rules == Rules::Shipped && found.steps.iter().any(|step| step.weight == Some(100)) {
+    if found.rules == RuleSet::Shipped && found.steps.iter().any(|step| step.weight == Some(100)) {
         warnings.push("the step of 100 % keeps no old instance: its pause is after the whole rollout".to_owned());
     }
-    let is_all = |step: &&StepExplanation| step.weight.is_some_and(|weight| weight < 100) && step.original <= 1;
+    let is_all = |step: &&CanaryStepExplanation| step.weight.is_some_and(|weight| weight < 100) && step.original <= 1;
     if let Some(step) = found.steps.iter().find(is_all).filter(|_| found.instances > 1) {
         warnings.push(format!(
             "{} % of {} instances is rounded to {}: one old instance is left",
@@ -193,16 +194,17 @@ fn steps(found: &Explanation, warnings: &mut Vec<String>) {
     }
 }
 
-fn web_instances(options: &DeploymentOptions, found: &Explanation, warnings: &mut Vec<String>) {
+fn web_instances(options: &DeploymentOptions, found: &DeploymentExplanation, warnings: &mut Vec<String>) {
     let Some(web_instances) = options.web_instances else { return };
-    if web_instances < found.instances && found.strategy == Strategy::Rolling {
+    if web_instances < found.instances && found.strategy == DeploymentStrategy::Rolling {
         warnings.push(format!(
             "web_instances {web_instances} is below {}: the first pass takes old instances away before any new one is \
              routable",
             found.instances
         ));
     }
-    if found.strategy == Strategy::Canary && options.canary_steps.is_some() && web_instances > found.instances {
+    if found.strategy == DeploymentStrategy::Canary && options.canary_steps.is_some() && web_instances > found.instances
+    {
         warnings.push(format!(
             "web_instances {web_instances} is above {}: the steps do not look at it, the way after the last one does",
             found.instances
@@ -217,7 +219,7 @@ fn web_instances(options: &DeploymentOptions, found: &Explanation, warnings: &mu
 }
 
 /// Whether the surge fits.
-fn room(limits: &Limits, kind: &str, found: &Explanation, warnings: &mut Vec<String>) {
+fn room(limits: &QuotaLimits, kind: &str, found: &DeploymentExplanation, warnings: &mut Vec<String>) {
     let Some(limit) = limits.app_instance_limit else { return };
     let room = limit.saturating_sub(limits.other_instances);
     let at_once = u64::from(found.instances) + u64::from(found.first_batch);
@@ -241,7 +243,7 @@ mod tests {
     use super::super::DeploymentRequest;
     use super::*;
 
-    fn explained(yaml: &str, rules: Rules, instances: u32, quota: &Quota) -> Explanation {
+    fn explained(yaml: &str, rules: RuleSet, instances: u32, quota: &AppQuota) -> DeploymentExplanation {
         let request: DeploymentRequest = serde_saphyr::from_str(yaml).expect(yaml);
         explain(&request.check().expect(yaml), rules, instances, quota)
     }
@@ -251,31 +253,31 @@ mod tests {
 
     #[test]
     fn a_deployment_is_explained_in_instances() {
-        let rolling = explained("{options: {max_in_flight: 5}}", Rules::Shipped, 50, &Quota::default());
+        let rolling = explained("{options: {max_in_flight: 5}}", RuleSet::Shipped, 50, &AppQuota::default());
         assert_eq!((rolling.first_batch, rolling.peak_instances, rolling.passes), (5, 55, Some(10)));
         assert_eq!((rolling.target_instances, rolling.steps.len(), rolling.warnings.len()), (50, 0, 0));
 
-        let canary = explained(STEPS, Rules::Shipped, 10, &Quota::default());
+        let canary = explained(STEPS, RuleSet::Shipped, 10, &AppQuota::default());
         let step =
-            |weight, canary, original, starts| StepExplanation { weight: Some(weight), canary, original, starts };
+            |weight, canary, original, starts| CanaryStepExplanation { weight: Some(weight), canary, original, starts };
         assert_eq!(canary.steps, [step(20, 2, 9, 2), step(21, 2, 9, 0), step(100, 10, 0, 8)]);
         // One at first; 1 to 2 in a pass and one to see it; one to see nothing new; 2 to 10 by two, and one; one more.
         assert_eq!((canary.first_batch, canary.passes), (1, Some(2 + 1 + 5 + 1)));
         // 10 old and 2 new on the way to the first step; 8 and 4, 7 and 5, … on the way to the last.
         assert_eq!(canary.peak_instances, 12);
-        let documented = explained(STEPS, Rules::Documented, 10, &Quota::default());
+        let documented = explained(STEPS, RuleSet::Documented, 10, &AppQuota::default());
         assert_eq!(documented.steps[2], step(100, 10, 1, 8), "one more, always");
         assert_eq!((documented.first_batch, documented.peak_instances, documented.passes), (2, 12, None));
     }
 
     #[test]
     fn what_surprises_is_warned_of() {
-        let cases: [(&str, u32, Quota, &[&str]); 7] = [
-            ("{}", 10, Quota::default(), &[]),
+        let cases: [(&str, u32, AppQuota, &[&str]); 7] = [
+            ("{}", 10, AppQuota::default(), &[]),
             (
                 STEPS,
                 10,
-                Quota::default(),
+                AppQuota::default(),
                 &[
                     "it waits for a user 3 times, without a time limit",
                     "step 2 (21 %) has as many instances as the one before: a pause and nothing else",
@@ -285,7 +287,7 @@ mod tests {
             (
                 "{options: {web_instances: 4, max_in_flight: 20}}",
                 10,
-                Quota::default(),
+                AppQuota::default(),
                 &[
                     "web_instances 4 is below 10: the first pass takes old instances away before any new one is routable",
                     "max_in_flight is 20, more than all 10 instances: all new ones start at once",
@@ -294,7 +296,7 @@ mod tests {
             (
                 "{strategy: canary, options: {web_instances: 0}}",
                 3,
-                Quota::default(),
+                AppQuota::default(),
                 &[
                     "it waits for a user 1 time, without a time limit",
                     "web_instances is 0, and the steps' 1 new instances stay all the same",
@@ -303,14 +305,14 @@ mod tests {
             (
                 "{options: {max_in_flight: 3}}",
                 5,
-                Quota::of_organization("ORG", 12, 5),
+                AppQuota::of_organization("ORG", 12, 5),
                 &["organization `ORG` has room for 7 instances of the app, and the first batch needs 8: the \
                    deployment is refused"],
             ),
             (
                 "{strategy: canary, options: {max_in_flight: 9, canary: {steps: [{instance_weight: 99}]}}}",
                 10,
-                Quota::of_organization("ORG", 15, 0),
+                AppQuota::of_organization("ORG", 15, 0),
                 &[
                     "it waits for a user 1 time, without a time limit",
                     "99 % of 10 instances is rounded to 10: one old instance is left",
@@ -318,10 +320,15 @@ mod tests {
                      more is undone as a whole, and the deployment can stand still for ever",
                 ],
             ),
-            ("{}", 0, Quota::default(), &["the app has no instances; a rolling deployment is done in the first pass"]),
+            (
+                "{}",
+                0,
+                AppQuota::default(),
+                &["the app has no instances; a rolling deployment is done in the first pass"],
+            ),
         ];
         for (yaml, instances, quota, warnings) in cases {
-            assert_eq!(explained(yaml, Rules::Shipped, instances, &quota).warnings, warnings, "{yaml}, {instances}");
+            assert_eq!(explained(yaml, RuleSet::Shipped, instances, &quota).warnings, warnings, "{yaml}, {instances}");
         }
     }
 }

@@ -7,10 +7,10 @@
 use super::super::Hold;
 use super::lrp::LrpState;
 use super::pass::{Goals, pass};
-use super::quota::Limits;
-use super::request::Strategy;
+use super::quota::QuotaLimits;
+use super::request::DeploymentStrategy;
 use super::view::{AppView, Deployment, DeploymentState, Process};
-use super::{CloudFoundry, Rules, documented};
+use super::{CloudFoundry, RuleSet, documented};
 use crate::units::SimTime;
 
 /// The rule that holds the rollout at `view`. `None`: there is no rollout, or the next pass moves it on.
@@ -30,7 +30,7 @@ pub(super) fn hold(updater: &CloudFoundry, view: &AppView) -> Option<Hold> {
     let fails = next.status.deployments.iter().any(|deployment| deployment.error.is_some());
     let deployment = view.active()?;
     let process = view.process(deployment.process?)?;
-    let stand = Standstill { rules: updater.rules, view: &view, deployment, process };
+    let stand = StalledDeployment { rules: updater.rules, view: &view, deployment, process };
     stand
         .diego()
         .or_else(|| stand.quota().filter(|_| fails))
@@ -49,7 +49,7 @@ fn cancelled(view: &AppView) -> Option<Hold> {
     Some(Hold { rule: "cancel", explanation })
 }
 
-fn paused(rules: Rules, deployment: &Deployment) -> Hold {
+fn paused(rules: RuleSet, deployment: &Deployment) -> Hold {
     let current = deployment.canary_current_step.unwrap_or(1);
     let plan = deployment.plan(rules);
     let weight = deployment.canary_steps.as_ref().and_then(|weights| weights.get(current as usize - 1));
@@ -67,15 +67,15 @@ fn paused(rules: Rules, deployment: &Deployment) -> Hold {
 }
 
 /// A pass that would change nothing.
-struct Standstill<'a> {
-    rules: Rules,
+struct StalledDeployment<'a> {
+    rules: RuleSet,
     view: &'a AppView,
     deployment: &'a Deployment,
     /// The new one.
     process: &'a Process,
 }
 
-impl Standstill<'_> {
+impl StalledDeployment<'_> {
     fn diego(&self) -> Option<Hold> {
         (!self.view.diego_available && self.deployment.state != DeploymentState::Canceling).then(|| Hold {
             rule: "diego",
@@ -91,7 +91,7 @@ impl Standstill<'_> {
         let quota = &self.view.quota;
         let checks =
             [(&quota.organization, "organization"), (&quota.space, "space")].into_iter().flat_map(|(limits, kind)| {
-                let Limits { app_instance_limit, memory_limit_in_mb, .. } = limits;
+                let QuotaLimits { app_instance_limit, memory_limit_in_mb, .. } = limits;
                 let (name, others, memory) = (&limits.name, limits.other_instances, limits.other_memory_in_mb);
                 [
                     (
@@ -129,8 +129,8 @@ impl Standstill<'_> {
         let routable = self.process.counts().routable;
         let goals = Goals::of(self.rules, self.deployment);
         let keep = match self.rules {
-            Rules::Shipped => goals.total.saturating_sub(routable),
-            Rules::Documented => documented::keep(self.deployment, routable),
+            RuleSet::Shipped => goals.total.saturating_sub(routable),
+            RuleSet::Documented => documented::keep(self.deployment, routable),
         };
         let new = u64::from(routable).saturating_add(self.deployment.max_in_flight).min(u64::from(goals.new));
         u64::from(keep).min(self.old_instances()) + new.max(u64::from(self.process.instances))
@@ -139,7 +139,7 @@ impl Standstill<'_> {
     /// Shipped only: as documented an unhealthy instance only takes its place among those in flight.
     fn unhealthy(&self) -> Option<Hold> {
         let counts = self.process.counts();
-        (self.rules == Rules::Shipped && counts.unhealthy > 0).then(|| Hold {
+        (self.rules == RuleSet::Shipped && counts.unhealthy > 0).then(|| Hold {
             rule: "unhealthy",
             explanation: format!(
                 "{} of {} new instances {} not healthy ({}); while one is, no other is started, and nothing times out; \
@@ -156,8 +156,8 @@ impl Standstill<'_> {
     fn max_in_flight(&self) -> Option<Hold> {
         let counts = self.process.counts();
         let in_flight = match self.rules {
-            Rules::Shipped => counts.starting,
-            Rules::Documented => counts.starting + counts.unhealthy,
+            RuleSet::Shipped => counts.starting,
+            RuleSet::Documented => counts.starting + counts.unhealthy,
         };
         let goal = Goals::of(self.rules, self.deployment).new;
         let limit = self.deployment.max_in_flight;
@@ -177,7 +177,7 @@ impl Standstill<'_> {
     fn tear_down(&self) -> Option<Hold> {
         let goal = Goals::of(self.rules, self.deployment).new;
         let stopping: u32 = self.view.processes.iter().map(Process::stopping).sum();
-        (self.rules == Rules::Documented && self.process.instances < goal).then(|| Hold {
+        (self.rules == RuleSet::Documented && self.process.instances < goal).then(|| Hold {
             rule: "max_in_flight",
             explanation: format!(
                 "{} instances exist, {stopping} of them being stopped, and {} may at one time; {}",
@@ -205,7 +205,7 @@ impl Standstill<'_> {
     fn left(&self) -> String {
         let goals = Goals::of(self.rules, self.deployment);
         let place = match (self.deployment.strategy, self.deployment.state) {
-            (Strategy::Canary, DeploymentState::Prepaused) => {
+            (DeploymentStrategy::Canary, DeploymentState::Prepaused) => {
                 format!(" for step {}", self.deployment.canary_current_step.unwrap_or(1))
             }
             _ => String::new(),

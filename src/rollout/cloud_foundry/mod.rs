@@ -22,10 +22,10 @@
 //! routable yet, and for each routable one an old one goes. The first batch starts when the deployment is created
 //! ([`AppView::create`]), the next ones in passes, which come with a period and for no other reason.
 //!
-//! [`Rules`] chooses between what ships and what the product's proposals promise (`documented.rs`). Where shipped rules
+//! [`RuleSet`] chooses between what ships and what the product's proposals promise (`documented.rs`). Where shipped rules
 //! surprise, they are kept: instances that are being stopped are not looked at; one unhealthy instance stops all
 //! growth; nothing times out and nothing goes back by itself; a quota that lacks room for `max_in_flight` blocks for
-//! ever; cancelling brings all old instances back at once. Two outright bugs can be switched off ([`Defects`]).
+//! ever; cancelling brings all old instances back at once. Two outright bugs can be switched off ([`CloudFoundryBugs`]).
 //!
 //! Left out: several apps (one scheduler each; no rule spans them), processes other than web, revisions, sidecars.
 
@@ -52,34 +52,24 @@ use serde::{Deserialize, Serialize};
 use super::{Hold, Pass, Scheduler};
 use crate::units::{SimDuration, SimTime};
 
+pub use super::RuleSet;
 pub use api::ApiError;
 pub use control_loop::{
     CONCURRENT_DEPLOYMENTS, CRASH_BACKOFF_MAX, CRASH_BACKOFF_MIN, CRASH_RESET, GRACEFUL_SHUTDOWN, IMMEDIATE_RESTARTS,
     MAX_CRASHES, READINESS_CHECK_PERIOD, UPDATE_FREQUENCY, UPDATE_FREQUENCY_DEVELOPMENT, control_loop,
 };
-pub use explain::{Explanation, StepExplanation, explain};
+pub use explain::{CanaryStepExplanation, DeploymentExplanation, explain};
 pub use lrp::{InstanceCounts, LrpState};
-pub use quota::{Limits, Quota, QuotaError};
-pub use request::{DeploymentOptions, DeploymentRequest, NumberField, NumberProblem, RequestError, Strategy};
+pub use quota::{AppQuota, QuotaError, QuotaLimits};
+pub use request::{DeploymentOptions, DeploymentRequest, DeploymentStrategy, NumberField, NumberProblem, RequestError};
 pub use steps::{CanaryStep, canary_step_plan};
 pub use superseded::{Superseded, SupersededState};
 pub use view::{AppView, Deployment, DeploymentState, DeploymentStatus, Process, UpdaterStatus};
 
-/// Whose word counts.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub enum Rules {
-    /// What the product's code does.
-    #[default]
-    Shipped,
-    /// What the product's proposals say it does.
-    Documented,
-}
-
 /// Bugs of the product, as shipped unless they are switched off. Documented rules have none of them.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Defects {
+pub struct CloudFoundryBugs {
     /// Instances of a superseded canary that a pass takes away still count as old ones in that pass, so that the
     /// oldest process loses as many too much. Off: the pass counts what is left.
     pub purge: bool,
@@ -88,35 +78,33 @@ pub struct Defects {
     pub interim_trap: bool,
 }
 
-impl Defects {
+impl CloudFoundryBugs {
     /// Neither.
     pub const NONE: Self = Self { purge: false, interim_trap: false };
     /// Both, as shipped.
     pub const ALL: Self = Self { purge: true, interim_trap: true };
-}
 
-impl Default for Defects {
-    fn default() -> Self {
-        Self::ALL
+    /// The bugs that go with these rules by default: the documentation knows of none.
+    #[must_use]
+    pub const fn of(rules: RuleSet) -> Self {
+        match rules {
+            RuleSet::Shipped => Self::ALL,
+            RuleSet::Documented => Self::NONE,
+        }
     }
 }
 
-impl Rules {
-    /// The defects that go with these rules unless someone says otherwise: the proposals know of none.
-    #[must_use]
-    pub const fn defects(self) -> Defects {
-        match self {
-            Self::Shipped => Defects::ALL,
-            Self::Documented => Defects::NONE,
-        }
+impl Default for CloudFoundryBugs {
+    fn default() -> Self {
+        Self::ALL
     }
 }
 
 /// The deployment updater of one app. All that it remembers is in the view, as the product's is in its database.
 #[derive(Clone, Debug)]
 pub struct CloudFoundry {
-    rules: Rules,
-    defects: Defects,
+    rules: RuleSet,
+    defects: CloudFoundryBugs,
     period: SimDuration,
     /// When the last pass began, from which the period counts.
     last: SimTime,
@@ -125,13 +113,13 @@ pub struct CloudFoundry {
 impl CloudFoundry {
     /// An updater with the production period ([`UPDATE_FREQUENCY`]).
     #[must_use]
-    pub fn new(rules: Rules) -> Self {
-        Self { rules, defects: Defects::default(), period: UPDATE_FREQUENCY, last: SimTime::ZERO }
+    pub fn new(rules: RuleSet) -> Self {
+        Self { rules, defects: CloudFoundryBugs::default(), period: UPDATE_FREQUENCY, last: SimTime::ZERO }
     }
 
     /// The same with these bugs.
     #[must_use]
-    pub const fn with_defects(mut self, defects: Defects) -> Self {
+    pub const fn with_defects(mut self, defects: CloudFoundryBugs) -> Self {
         self.defects = defects;
         self
     }
@@ -149,7 +137,7 @@ impl CloudFoundry {
 
     /// The rules it follows.
     #[must_use]
-    pub const fn rules(&self) -> Rules {
+    pub const fn rules(&self) -> RuleSet {
         self.rules
     }
 

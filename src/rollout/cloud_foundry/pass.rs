@@ -11,12 +11,12 @@
 use super::super::Pass;
 use super::draft::{Draft, PassError};
 use super::view::{AppView, Deployment, DeploymentState, UpdaterStatus};
-use super::{Defects, Rules, documented};
+use super::{CloudFoundryBugs, RuleSet, documented};
 use crate::units::SimTime;
 
 /// What the scaling of a deployment came to.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Progress {
+pub(super) enum ScaleProgress {
     /// Nothing was to be done, and nothing is written.
     Idle,
     /// Something was changed, or could have been.
@@ -35,7 +35,7 @@ pub(super) struct Goals {
 }
 
 impl Goals {
-    pub(super) fn of(rules: Rules, deployment: &Deployment) -> Self {
+    pub(super) fn of(rules: RuleSet, deployment: &Deployment) -> Self {
         match deployment.current_step(rules).filter(|_| deployment.state == DeploymentState::Prepaused) {
             Some(step) => Self { total: step.total(), new: step.canary },
             None => Self { total: deployment.target_instances(), new: deployment.target_instances() },
@@ -44,13 +44,13 @@ impl Goals {
 }
 
 /// One pass over all deployments of an app.
-pub(super) fn pass(rules: Rules, defects: Defects, now: SimTime, view: &AppView) -> Pass<UpdaterStatus> {
+pub(super) fn pass(rules: RuleSet, defects: CloudFoundryBugs, now: SimTime, view: &AppView) -> Pass<UpdaterStatus> {
     let mut draft = Draft::new(view);
     let mut status = UpdaterStatus { deployments: view.deployments.clone(), restarts_non_web: false };
     // The lists are made before anything is done, and a paused or finished deployment is in none of them.
     for state in [DeploymentState::Deploying, DeploymentState::Canceling, DeploymentState::Prepaused] {
         for index in (0..view.deployments.len()).filter(|index| view.deployments[*index].state == state) {
-            let mut tick = Tick { rules, defects, now, view, draft: &mut draft, status: &mut status, index };
+            let mut tick = DeploymentTick { rules, defects, now, view, draft: &mut draft, status: &mut status, index };
             let result = if state == DeploymentState::Canceling { tick.cancel() } else { tick.roll() };
             if let Err(error) = result {
                 status.deployments[index].error = Some(error.to_string());
@@ -61,9 +61,9 @@ pub(super) fn pass(rules: Rules, defects: Defects, now: SimTime, view: &AppView)
 }
 
 /// One deployment in a pass.
-struct Tick<'a, 'v> {
-    rules: Rules,
-    defects: Defects,
+struct DeploymentTick<'a, 'v> {
+    rules: RuleSet,
+    defects: CloudFoundryBugs,
     now: SimTime,
     view: &'v AppView,
     draft: &'a mut Draft<'v>,
@@ -71,7 +71,7 @@ struct Tick<'a, 'v> {
     index: usize,
 }
 
-impl Tick<'_, '_> {
+impl DeploymentTick<'_, '_> {
     fn deployment(&mut self) -> &mut Deployment {
         &mut self.status.deployments[self.index]
     }
@@ -87,21 +87,21 @@ impl Tick<'_, '_> {
         let Some(new) = self.new_process() else { return Ok(()) };
         if !self.view.diego_available {
             return match self.rules {
-                Rules::Shipped => Err(PassError::InstancesUnavailable),
-                Rules::Documented => Ok(()),
+                RuleSet::Shipped => Err(PassError::InstancesUnavailable),
+                RuleSet::Documented => Ok(()),
             };
         }
         let before = self.draft.clone();
         let deployment = &self.view.deployments[self.index];
         let scaled = match self.rules {
-            Rules::Shipped => scale(self.defects, self.view, deployment, new, self.draft),
-            Rules::Documented => documented::scale(self.view, deployment, new, self.draft),
+            RuleSet::Shipped => scale(self.defects, self.view, deployment, new, self.draft),
+            RuleSet::Documented => documented::scale(self.view, deployment, new, self.draft),
         };
         let progress = match scaled {
             Ok((progress, grows)) => {
                 let now = self.now;
                 let deployment = self.deployment();
-                if progress != Progress::Idle {
+                if progress != ScaleProgress::Idle {
                     deployment.error = None;
                 }
                 if grows {
@@ -114,7 +114,7 @@ impl Tick<'_, '_> {
                 return Err(error);
             }
         };
-        if progress == Progress::Finished {
+        if progress == ScaleProgress::Finished {
             if self.view.deployments[self.index].state == DeploymentState::Prepaused {
                 let now = self.now;
                 let deployment = self.deployment();
@@ -132,7 +132,7 @@ impl Tick<'_, '_> {
     /// pass itself destroyed is destroyed again, which fails, as shipped; the next pass finds it gone.
     fn finalize(&mut self, others: Vec<usize>) -> Result<(), PassError> {
         for index in others {
-            if self.draft.is_destroyed(index) && self.defects.interim_trap && self.rules == Rules::Shipped {
+            if self.draft.is_destroyed(index) && self.defects.interim_trap && self.rules == RuleSet::Shipped {
                 return Err(PassError::NoExistingObject);
             }
             self.draft.destroy(index);
@@ -179,13 +179,13 @@ impl Tick<'_, '_> {
 
 /// Shrinks and grows by the shipped rules. Also returns whether new instances were asked for.
 fn scale(
-    defects: Defects,
+    defects: CloudFoundryBugs,
     view: &AppView,
     deployment: &Deployment,
     new: usize,
     draft: &mut Draft<'_>,
-) -> Result<(Progress, bool), PassError> {
-    let goals = Goals::of(Rules::Shipped, deployment);
+) -> Result<(ScaleProgress, bool), PassError> {
+    let goals = Goals::of(RuleSet::Shipped, deployment);
     let process = &view.processes[new];
     let counts = process.counts();
     let (instances, routable) = (u64::from(process.instances), u64::from(counts.routable));
@@ -200,7 +200,7 @@ fn scale(
     let keep = u64::from(goals.total.saturating_sub(counts.routable));
     let can_shrink = sum(draft) > keep;
     if !can_grow && !can_shrink {
-        return Ok((Progress::Idle, false));
+        return Ok((ScaleProgress::Idle, false));
     }
 
     // What is purged still counts as old in this pass, as shipped.
@@ -214,13 +214,13 @@ fn scale(
         shrink(draft, &old, &counted, total - keep)?;
     }
     if process.instances >= goals.new && counts.routable >= goals.new {
-        return Ok((Progress::Finished, false));
+        return Ok((ScaleProgress::Finished, false));
     }
     if can_grow {
         let grown = (routable.saturating_add(max_in_flight)).min(u64::from(goals.new));
         draft.save(new, grown as u32)?;
     }
-    Ok((Progress::Moved, can_grow))
+    Ok((ScaleProgress::Moved, can_grow))
 }
 
 /// Sets the processes of superseded canary deployments to nothing. The oldest process gets none of it.

@@ -8,16 +8,16 @@ use std::fmt;
 
 /// The limits that an app is under.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Quota {
+pub struct AppQuota {
     /// Of the organization.
-    pub organization: Limits,
+    pub organization: QuotaLimits,
     /// Of the space.
-    pub space: Limits,
+    pub space: QuotaLimits,
 }
 
 /// Limits, and what other apps under them use.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Limits {
+pub struct QuotaLimits {
     /// The name of the organization or space.
     pub name: String,
     /// Instances of all started processes together. `None`: no limit.
@@ -61,17 +61,17 @@ impl fmt::Display for QuotaError {
     }
 }
 
-impl Quota {
+impl AppQuota {
     /// Limits on instances of the organization alone.
     #[must_use]
     pub fn of_organization(name: &str, app_instance_limit: u64, other_instances: u64) -> Self {
-        let organization = Limits {
+        let organization = QuotaLimits {
             name: name.to_owned(),
             app_instance_limit: Some(app_instance_limit),
             other_instances,
-            ..Limits::default()
+            ..QuotaLimits::default()
         };
-        Self { organization, space: Limits::default() }
+        Self { organization, space: QuotaLimits::default() }
     }
 
     /// Which limits `usage` exceeds, in the product's order.
@@ -101,7 +101,7 @@ impl Quota {
     }
 }
 
-impl Limits {
+impl QuotaLimits {
     fn lacks_instances(&self, usage: Usage) -> bool {
         self.app_instance_limit.is_some_and(|limit| self.other_instances.saturating_add(usage.instances) > limit)
     }

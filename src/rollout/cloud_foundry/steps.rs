@@ -7,7 +7,7 @@
 //!   doubles, weight / 100 first, and falls below the half in some cases (70 % of 45 is 31.499…): kept.
 //! - As documented there is "always" one instance more than the app has; as shipped not at weight 100.
 
-use super::Rules;
+use super::RuleSet;
 
 /// How many instances a step of a canary deployment ends with.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -30,7 +30,7 @@ impl CanaryStep {
 /// Without `weights` there is one step with one new instance, and `web_instances` is not looked at.
 #[must_use]
 pub fn canary_step_plan(
-    rules: Rules,
+    rules: RuleSet,
     original_instances: u32,
     web_instances: Option<u32>,
     weights: Option<&[u8]>,
@@ -40,10 +40,10 @@ pub fn canary_step_plan(
     let step = |weight: &u8| {
         let canary = canary(rules, base, *weight);
         let original = match rules {
-            Rules::Shipped if *weight == 100 => 0,
-            Rules::Shipped => (base + 1).saturating_sub(canary),
+            RuleSet::Shipped if *weight == 100 => 0,
+            RuleSet::Shipped => (base + 1).saturating_sub(canary),
             // One for one: fewer `web_instances` take nothing away in advance.
-            Rules::Documented => (original_instances + 1).saturating_sub(canary),
+            RuleSet::Documented => (original_instances + 1).saturating_sub(canary),
         };
         CanaryStep { canary, original }
     };
@@ -51,10 +51,10 @@ pub fn canary_step_plan(
 }
 
 /// New instances of a step.
-fn canary(rules: Rules, base: u32, weight: u8) -> u32 {
+fn canary(rules: RuleSet, base: u32, weight: u8) -> u32 {
     let nearest = match rules {
-        Rules::Shipped => (f64::from(base) * (f64::from(weight) / 100.0)).round() as u32,
-        Rules::Documented => ((u64::from(base) * u64::from(weight) + 49) / 100) as u32,
+        RuleSet::Shipped => (f64::from(base) * (f64::from(weight) / 100.0)).round() as u32,
+        RuleSet::Documented => ((u64::from(base) * u64::from(weight) + 49) / 100) as u32,
     };
     nearest.max(1)
 }
@@ -63,7 +63,7 @@ fn canary(rules: Rules, base: u32, weight: u8) -> u32 {
 mod tests {
     use super::*;
 
-    fn plan(rules: Rules, instances: u32, web_instances: Option<u32>, weights: &[u8]) -> Vec<(u32, u32)> {
+    fn plan(rules: RuleSet, instances: u32, web_instances: Option<u32>, weights: &[u8]) -> Vec<(u32, u32)> {
         let steps = canary_step_plan(rules, instances, web_instances, Some(weights));
         steps.into_iter().map(|step| (step.canary, step.original)).collect()
     }
@@ -83,18 +83,22 @@ mod tests {
             (0, 50, (1, 0), (1, 0), "an app without instances gets one"),
         ];
         for (instances, weight, shipped, documented, why) in cases {
-            assert_eq!(plan(Rules::Shipped, instances, None, &[weight]), [shipped], "{weight} % of {instances}: {why}");
-            let found = plan(Rules::Documented, instances, None, &[weight]);
+            assert_eq!(
+                plan(RuleSet::Shipped, instances, None, &[weight]),
+                [shipped],
+                "{weight} % of {instances}: {why}"
+            );
+            let found = plan(RuleSet::Documented, instances, None, &[weight]);
             assert_eq!(found, [documented], "documented, {weight} % of {instances}: {why}");
         }
     }
 
     #[test]
     fn only_a_lower_number_of_web_instances_counts() {
-        assert_eq!(plan(Rules::Shipped, 10, Some(4), &[50, 100]), [(2, 3), (4, 0)], "of the lower number");
-        assert_eq!(plan(Rules::Shipped, 10, Some(20), &[50]), [(5, 6)], "a higher one is ignored");
-        assert_eq!(plan(Rules::Documented, 10, Some(4), &[50, 100]), [(2, 9), (4, 7)], "as documented one for one");
-        let without = canary_step_plan(Rules::Shipped, 10, Some(4), None);
+        assert_eq!(plan(RuleSet::Shipped, 10, Some(4), &[50, 100]), [(2, 3), (4, 0)], "of the lower number");
+        assert_eq!(plan(RuleSet::Shipped, 10, Some(20), &[50]), [(5, 6)], "a higher one is ignored");
+        assert_eq!(plan(RuleSet::Documented, 10, Some(4), &[50, 100]), [(2, 9), (4, 7)], "as documented one for one");
+        let without = canary_step_plan(RuleSet::Shipped, 10, Some(4), None);
         assert_eq!(without, [CanaryStep { canary: 1, original: 10 }], "without weights it is not looked at");
     }
 
@@ -106,7 +110,7 @@ mod tests {
                 let distance =
                     |canary: &u32| (i64::from(*canary) * 100 - i64::from(instances) * i64::from(weight)).abs();
                 let nearest = (1..=instances).min_by_key(distance).expect("there is one");
-                let found = plan(Rules::Documented, instances, None, &[weight])[0].0;
+                let found = plan(RuleSet::Documented, instances, None, &[weight])[0].0;
                 assert_eq!(found, nearest, "{weight} % of {instances}");
             }
         }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::super::{Revision, TargetId};
 use super::lrp::LrpState;
-use super::request::Strategy;
+use super::request::DeploymentStrategy;
 use super::view::{AppView, DEFAULT_MEMORY_IN_MB, Deployment, DeploymentState, Process};
 use crate::units::SimTime;
 
@@ -76,7 +76,7 @@ impl AppView {
         let is_canary = superseded.state.is_purged();
         app.deployments.push(Deployment {
             process: Some(id),
-            strategy: if is_canary { Strategy::Canary } else { Strategy::Rolling },
+            strategy: if is_canary { DeploymentStrategy::Canary } else { DeploymentStrategy::Rolling },
             max_in_flight: 1,
             original_instances: instances,
             web_instances: None,
@@ -96,16 +96,16 @@ impl AppView {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{CloudFoundry, Defects, DeploymentRequest, Rules};
+    use super::super::{CloudFoundry, CloudFoundryBugs, DeploymentRequest, RuleSet};
     use super::*;
     use crate::rollout::Scheduler;
 
     /// Desired instances of the oldest and the interim process after creation and one pass without a routable instance.
-    fn first_pass(state: SupersededState, defects: Defects) -> (u32, Option<u32>) {
+    fn first_pass(state: SupersededState, defects: CloudFoundryBugs) -> (u32, Option<u32>) {
         let mut app = AppView::on_its_way(Revision(1), Revision(1), 10, Superseded { instances: 5, state });
         let options = DeploymentRequest::default().check().expect("an empty request is one");
-        app.create(SimTime::ZERO, Rules::Shipped, &options, Revision(2)).expect("there is no quota");
-        let updater = &mut CloudFoundry::new(Rules::Shipped).with_defects(defects);
+        app.create(SimTime::ZERO, RuleSet::Shipped, &options, Revision(2)).expect("there is no quota");
+        let updater = &mut CloudFoundry::new(RuleSet::Shipped).with_defects(defects);
         let pass = updater.reconcile(SimTime::ZERO, &app);
         app.store(&pass);
         (app.processes[0].instances, app.process(TargetId(1)).map(|process| process.instances))
@@ -116,11 +116,11 @@ mod tests {
         use SupersededState::{Deploying, Paused, Prepaused};
         let cases = [
             // 5 + 5: as many as the app has, and nothing to do: the one new instance is not there yet.
-            (Deploying, Defects::ALL, (5, Some(5))),
+            (Deploying, CloudFoundryBugs::ALL, (5, Some(5))),
             // 6 + 5, one too many: it is taken from the six although the purge takes the five.
-            (Paused, Defects::ALL, (5, Some(0))),
-            (Prepaused, Defects::ALL, (5, Some(0))),
-            (Paused, Defects::NONE, (6, Some(0))),
+            (Paused, CloudFoundryBugs::ALL, (5, Some(0))),
+            (Prepaused, CloudFoundryBugs::ALL, (5, Some(0))),
+            (Paused, CloudFoundryBugs::NONE, (6, Some(0))),
         ];
         for (state, defects, expected) in cases {
             assert_eq!(first_pass(state, defects), expected, "{state:?}, {defects:?}");

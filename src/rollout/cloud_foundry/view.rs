@@ -6,10 +6,10 @@
 use std::fmt;
 
 use super::super::{Action, Pass, Revision, TargetId};
-use super::Rules;
+use super::RuleSet;
 use super::lrp::{InstanceCounts, LrpState};
-use super::quota::{Quota, Usage};
-use super::request::Strategy;
+use super::quota::{AppQuota, Usage};
+use super::request::DeploymentStrategy;
 use super::steps::{CanaryStep, canary_step_plan};
 use crate::units::SimTime;
 
@@ -25,7 +25,7 @@ pub struct AppView {
     /// Its deployments, the oldest first. At most one is active.
     pub deployments: Vec<Deployment>,
     /// What limits its instances.
-    pub quota: Quota,
+    pub quota: AppQuota,
     /// Whether Diego answers.
     pub diego_available: bool,
     /// The id of the next process.
@@ -54,7 +54,7 @@ pub struct Deployment {
     /// The process it rolls out. `None`: the app was stopped, and was started with the new version at once.
     pub process: Option<TargetId>,
     /// How it goes on.
-    pub strategy: Strategy,
+    pub strategy: DeploymentStrategy,
     /// New instances that may be started beyond those that are routable; at least 1.
     pub max_in_flight: u64,
     /// The app's instances when it was created, or when the deployments that it supersedes were.
@@ -138,7 +138,7 @@ impl AppView {
             started: true,
             processes: vec![process],
             deployments: Vec::new(),
-            quota: Quota::default(),
+            quota: AppQuota::default(),
             diego_available: true,
             next_process: 1,
         }
@@ -249,10 +249,10 @@ impl Deployment {
 
     /// Its steps in instances; none for rolling.
     #[must_use]
-    pub fn plan(&self, rules: Rules) -> Vec<CanaryStep> {
+    pub fn plan(&self, rules: RuleSet) -> Vec<CanaryStep> {
         match self.strategy {
-            Strategy::Rolling => Vec::new(),
-            Strategy::Canary => {
+            DeploymentStrategy::Rolling => Vec::new(),
+            DeploymentStrategy::Canary => {
                 canary_step_plan(rules, self.original_instances, self.web_instances, self.canary_steps.as_deref())
             }
         }
@@ -260,7 +260,7 @@ impl Deployment {
 
     /// The step that is worked on or reached. `None`: rolling.
     #[must_use]
-    pub fn current_step(&self, rules: Rules) -> Option<CanaryStep> {
+    pub fn current_step(&self, rules: RuleSet) -> Option<CanaryStep> {
         self.plan(rules).get(self.canary_current_step?.checked_sub(1)? as usize).copied()
     }
 

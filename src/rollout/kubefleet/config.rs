@@ -13,7 +13,7 @@ use super::PlacementPolicy;
 /// The name of an object.
 #[derive(Clone, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(default)]
-pub struct Metadata {
+pub struct ObjectMeta {
     /// Unique among the objects of its kind.
     #[serde(deserialize_with = "null_is_default", skip_serializing_if = "String::is_empty")]
     pub name: String,
@@ -24,7 +24,7 @@ pub struct Metadata {
 #[serde(default)]
 pub struct ClusterStagedUpdateStrategy {
     /// Its name, by which runs refer to it.
-    pub metadata: Metadata,
+    pub metadata: ObjectMeta,
     /// What it says.
     pub spec: StrategySpec,
 }
@@ -79,7 +79,7 @@ pub struct StageTask {
 #[serde(default)]
 pub struct ClusterStagedUpdateRun {
     /// Its name, with which those of its approval requests begin.
-    pub metadata: Metadata,
+    pub metadata: ObjectMeta,
     /// What it says.
     pub spec: RunSpec,
 }
@@ -119,7 +119,7 @@ pub enum RunState {
 #[serde(default)]
 pub struct ClusterResourcePlacement {
     /// Its name.
-    pub metadata: Metadata,
+    pub metadata: ObjectMeta,
     /// What it says.
     pub spec: PlacementSpec,
 }
@@ -133,7 +133,7 @@ pub struct PlacementSpec {
     pub policy: Option<PlacementPolicyConfig>,
     /// How they are updated.
     #[serde(deserialize_with = "null_is_default")]
-    pub strategy: RolloutStrategy,
+    pub strategy: PlacementStrategy,
 }
 
 /// Which clusters a placement asks for. What picks them (affinity, tolerations) is ignored here.
@@ -154,7 +154,7 @@ pub struct PlacementPolicyConfig {
 /// How a placement is rolled out.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct RolloutStrategy {
+pub struct PlacementStrategy {
     /// `RollingUpdate`, or `External` for staged update runs. Absent: `RollingUpdate`.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,

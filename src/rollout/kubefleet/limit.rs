@@ -17,7 +17,7 @@ pub enum Rounding {
 /// Why a value is no number of clusters.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
-pub enum LimitError {
+pub enum ScaledValueError {
     /// A text that is no percentage of whole numbers.
     #[error("`{0}` is not a percentage; write e.g. `10` or `10%`")]
     NotAPercentage(String),
@@ -30,13 +30,13 @@ pub enum LimitError {
 ///
 /// # Errors
 /// When it means none.
-pub fn limit(value: Option<&IntOrString>, total: usize, rounding: Rounding) -> Result<i64, LimitError> {
+pub fn limit(value: Option<&IntOrString>, total: usize, rounding: Rounding) -> Result<i64, ScaledValueError> {
     match value {
-        None => Err(LimitError::Missing),
+        None => Err(ScaledValueError::Missing),
         Some(IntOrString::Int(number)) => Ok(i64::from(*number)),
         Some(IntOrString::String(text)) => {
             let percent = text.strip_suffix('%').and_then(decimal);
-            let percent = percent.ok_or_else(|| LimitError::NotAPercentage(text.clone()))?;
+            let percent = percent.ok_or_else(|| ScaledValueError::NotAPercentage(text.clone()))?;
             let hundredths = i128::from(percent) * total as i128;
             let share = match rounding {
                 Rounding::Down => hundredths.div_euclid(100),
@@ -78,7 +78,7 @@ mod tests {
                 limit(Some(&value), total, Rounding::Down).ok().zip(limit(Some(&value), total, Rounding::Up).ok());
             assert_eq!(both, expected, "{value} of {total}: {why}");
         }
-        assert_eq!(limit(None, 10, Rounding::Up), Err(LimitError::Missing));
+        assert_eq!(limit(None, 10, Rounding::Up), Err(ScaledValueError::Missing));
     }
 
     #[test]

@@ -18,10 +18,13 @@
 //! | rolling a binding | writing the snapshot that its cluster is to have: from then on the cluster is told |
 //! | update run, stage, task | one walk through the stages of a strategy, with approvals and waits around each |
 //!
-//! [`Rules`] chooses between what ships and what the product's documents promise; [`Defects`] switches off, one by one,
-//! what its authors would call a bug. What surprises is kept: every cluster that is merely in progress counts as
-//! failed, a staged run looks at its clusters only on a timer that then becomes a doubling backoff, an apply that
-//! fails never ends a run, and `maxUnavailable: 0` never updates anything.
+//! [`RuleSet`] selects the shipped rules or those that the product's documents describe; [`KubeFleetBugs`] disables known
+//! bugs one by one. As documented, a staged run updates the clusters of a stage one at a time for every
+//! `maxConcurrency`, asks for approvals only after stages and names them `<run>-<stage>`, runs the tasks of a stage
+//! without clusters, and starts because it exists; a rolling update has a `maxUnavailable` of at least 1, and no timer
+//! repeats a pass that waits for nothing. Surprises are kept: a cluster that is merely in progress counts as failed; a
+//! staged run observes its clusters only on a timer that then becomes a doubling backoff; a failed apply never ends a
+//! run; and `maxUnavailable: 0` never updates anything.
 //!
 //! Left out: which clusters are picked at all (the scheduler), overrides that differ from cluster to cluster,
 //! namespaced placements (the same code), taking a fresh resource snapshot when a run names none (the newest there is
@@ -45,13 +48,14 @@ use serde::{Deserialize, Serialize};
 use super::duration;
 use super::label_selector::Labels;
 
+pub use super::RuleSet;
 pub use binding::{
-    ApplyStrategy, Binding, BindingState, Bindings, Condition, ConditionStatus, Conditions, Reason, WorkState,
-    binding_name,
+    ApplyStrategy, Binding, BindingConditions, BindingState, Bindings, Condition, ConditionReason, ConditionStatus,
+    WorkState, binding_name,
 };
 pub use config::{
-    ApplyStrategyConfig, ClusterResourcePlacement, ClusterStagedUpdateRun, ClusterStagedUpdateStrategy, Metadata,
-    PlacementPolicyConfig, PlacementSpec, RollingUpdateConfig, RolloutStrategy, RunSpec, RunState, StageConfig,
+    ApplyStrategyConfig, ClusterResourcePlacement, ClusterStagedUpdateRun, ClusterStagedUpdateStrategy, ObjectMeta,
+    PlacementPolicyConfig, PlacementSpec, PlacementStrategy, RollingUpdateConfig, RunSpec, RunState, StageConfig,
     StageTask, StrategySpec,
 };
 pub use control_loop::{
@@ -59,28 +63,14 @@ pub use control_loop::{
     control_loop, work_applier_requeue,
 };
 pub use duration::{format_duration, parse_duration};
-pub use limit::{LimitError, Rounding, limit};
-pub use queue::{Queue, Requeue};
-pub use validate::{ConfigError, TransitionError};
-
-/// Whose word counts.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub enum Rules {
-    /// What the product's code does.
-    #[default]
-    Shipped,
-    /// What the product's documents say it does. For a staged run: the clusters of a stage one at a time
-    /// whatever `maxConcurrency` says, approvals after stages alone and named `<run>-<stage>`, tasks also of a
-    /// stage without clusters, and a run that starts because it exists. For a rolling update: `maxUnavailable` is at
-    /// least 1, and a pass with nothing to wait for is not repeated by a timer.
-    Documented,
-}
+pub use limit::{Rounding, ScaledValueError, limit};
+pub use queue::{QueueRequest, WorkQueue};
+pub use validate::{InvalidField, TransitionError};
 
 /// What upstream would call its own mistakes; `true` reproduces one. All are reproduced by default.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Defects {
+pub struct KubeFleetBugs {
     /// A cluster whose work is still being applied or coming up counts as failed: the reasons that are exempted
     /// (since 447629b0, #670) are not those that the work generator writes.
     pub in_progress_is_failure: bool,
@@ -91,27 +81,25 @@ pub struct Defects {
     pub missed_wake_ups: bool,
 }
 
-impl Defects {
+impl KubeFleetBugs {
     /// None of them.
     pub const NONE: Self = Self { in_progress_is_failure: false, delete_only_run_fails: false, missed_wake_ups: false };
     /// All of them, as shipped.
     pub const ALL: Self = Self { in_progress_is_failure: true, delete_only_run_fails: true, missed_wake_ups: true };
-}
 
-impl Default for Defects {
-    fn default() -> Self {
-        Self::ALL
+    /// The bugs that go with these rules by default: the documentation knows of none.
+    #[must_use]
+    pub const fn of(rules: RuleSet) -> Self {
+        match rules {
+            RuleSet::Shipped => Self::ALL,
+            RuleSet::Documented => Self::NONE,
+        }
     }
 }
 
-impl Rules {
-    /// The defects that go with these rules unless someone says otherwise: the documents know of none.
-    #[must_use]
-    pub const fn defects(self) -> Defects {
-        match self {
-            Self::Shipped => Defects::ALL,
-            Self::Documented => Defects::NONE,
-        }
+impl Default for KubeFleetBugs {
+    fn default() -> Self {
+        Self::ALL
     }
 }
 

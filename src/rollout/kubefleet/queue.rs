@@ -13,7 +13,7 @@ const MOST: SimDuration = SimDuration::from_secs(1000);
 
 /// What a pass asks of its queue.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub enum Requeue {
+pub enum QueueRequest {
     /// Nothing; the failure counter is reset.
     #[default]
     None,
@@ -27,28 +27,28 @@ pub enum Requeue {
 
 /// The queue's memory of one key.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct Queue {
-    key: Key,
+pub struct WorkQueue {
+    key: KeyState,
     /// As it was when the last pass began.
-    before: Key,
+    before: KeyState,
     /// What the last pass asked for.
-    next: Requeue,
+    next: QueueRequest,
 }
 
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-struct Key {
+struct KeyState {
     failures: u32,
     timer: Option<SimTime>,
 }
 
-impl Queue {
+impl WorkQueue {
     /// A pass begins: a timer that is due is gone.
     pub(super) fn begin(&mut self, now: SimTime) {
         self.key.timer = self.key.timer.filter(|timer| *timer > now);
     }
 
-    /// The pass has ended at once. When the key comes up again, see [`Queue::end_later`].
-    pub(super) fn end(&mut self, now: SimTime, next: Requeue) -> Option<SimTime> {
+    /// The pass has ended at once. When the key comes up again, see [`WorkQueue::end_later`].
+    pub(super) fn end(&mut self, now: SimTime, next: QueueRequest) -> Option<SimTime> {
         (self.before, self.next) = (self.key, next);
         self.end_later(now)
     }
@@ -64,18 +64,18 @@ impl Queue {
     }
 }
 
-impl Key {
-    fn end(&mut self, now: SimTime, next: Requeue) -> Option<SimTime> {
+impl KeyState {
+    fn end(&mut self, now: SimTime, next: QueueRequest) -> Option<SimTime> {
         let delay = match next {
-            Requeue::None => {
+            QueueRequest::None => {
                 self.failures = 0;
                 None
             }
-            Requeue::After(delay) => {
+            QueueRequest::After(delay) => {
                 self.failures = 0;
                 Some(delay)
             }
-            Requeue::RateLimited | Requeue::Error => Some(self.back_off()),
+            QueueRequest::RateLimited | QueueRequest::Error => Some(self.back_off()),
         };
         let gone_off = self.timer.take_if(|timer| *timer <= now);
         let asked = delay.map(|delay| now + delay);
@@ -97,11 +97,11 @@ mod tests {
 
     #[test]
     fn backoff_doubles_up_to_a_thousand_seconds_and_a_good_pass_resets_it() {
-        let mut queue = Queue::default();
+        let mut queue = WorkQueue::default();
         let mut now = SimTime::ZERO;
         let mut delays = Vec::new();
         for _ in 0..20 {
-            let at = queue.end(now, Requeue::Error).expect("a time");
+            let at = queue.end(now, QueueRequest::Error).expect("a time");
             delays.push(at.since(now));
             now = at;
             queue.begin(now);
@@ -109,15 +109,18 @@ mod tests {
         assert_eq!(delays[..3], [5, 10, 20].map(SimDuration::from_millis));
         assert_eq!(delays[17], SimDuration::from_millis(655_360));
         assert_eq!(delays[18..], [MOST, MOST]);
-        assert_eq!(queue.end(now, Requeue::After(SimDuration::from_secs(15))), Some(now + SimDuration::from_secs(15)));
-        assert_eq!(queue.end(now, Requeue::RateLimited), Some(now + FIRST), "reset, and the earlier timer counts");
+        assert_eq!(
+            queue.end(now, QueueRequest::After(SimDuration::from_secs(15))),
+            Some(now + SimDuration::from_secs(15))
+        );
+        assert_eq!(queue.end(now, QueueRequest::RateLimited), Some(now + FIRST), "reset, and the earlier timer counts");
     }
 
     #[test]
     fn a_timer_that_goes_off_during_a_pass_has_another_follow_and_leaves_what_the_first_asked_for() {
         let at = SimTime::from_secs;
-        let wait = |secs| Requeue::After(SimDuration::from_secs(secs));
-        let mut queue = Queue::default();
+        let wait = |secs| QueueRequest::After(SimDuration::from_secs(secs));
+        let mut queue = WorkQueue::default();
         assert_eq!(queue.end(SimTime::ZERO, wait(15)), Some(at(15)));
         // Woken early, and still at work when the timer goes off.
         queue.begin(at(14));
@@ -128,13 +131,13 @@ mod tests {
 
     #[test]
     fn an_early_wake_up_leaves_the_timer_in_place() {
-        let mut queue = Queue::default();
+        let mut queue = WorkQueue::default();
         let minute = SimDuration::from_secs(60);
-        let due = queue.end(SimTime::ZERO, Requeue::After(minute));
+        let due = queue.end(SimTime::ZERO, QueueRequest::After(minute));
         let early = SimTime::from_secs(7);
         queue.begin(early);
-        assert_eq!(queue.end(early, Requeue::After(minute)), due);
+        assert_eq!(queue.end(early, QueueRequest::After(minute)), due);
         queue.begin(SimTime::from_secs(60));
-        assert_eq!(queue.end(SimTime::from_secs(60), Requeue::None), None, "it came");
+        assert_eq!(queue.end(SimTime::from_secs(60), QueueRequest::None), None, "it came");
     }
 }

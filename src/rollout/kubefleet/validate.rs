@@ -16,7 +16,7 @@ const STAGES: usize = 31;
 /// Why the product refuses an object. `at` is the field's place in it.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("{at}: {reason}")]
-pub struct ConfigError {
+pub struct InvalidField {
     /// The field, e.g. `spec.stages[2].maxConcurrency`.
     pub at: String,
     /// The product's reason.
@@ -33,8 +33,8 @@ pub struct TransitionError {
     pub to: RunState,
 }
 
-fn refuse<T>(at: &str, reason: impl Into<String>) -> Result<T, ConfigError> {
-    Err(ConfigError { at: at.to_owned(), reason: reason.into() })
+fn refuse<T>(at: &str, reason: impl Into<String>) -> Result<T, InvalidField> {
+    Err(InvalidField { at: at.to_owned(), reason: reason.into() })
 }
 
 impl StrategySpec {
@@ -42,7 +42,7 @@ impl StrategySpec {
     ///
     /// # Errors
     /// The first thing that it refuses.
-    pub fn validate(&self) -> Result<(), ConfigError> {
+    pub fn validate(&self) -> Result<(), InvalidField> {
         if self.stages.len() > STAGES {
             return refuse("spec.stages", format!("must have at most {STAGES} items, got {}", self.stages.len()));
         }
@@ -51,7 +51,7 @@ impl StrategySpec {
 }
 
 impl StageConfig {
-    fn validate(&self, at: &str) -> Result<(), ConfigError> {
+    fn validate(&self, at: &str) -> Result<(), InvalidField> {
         let is_name = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
         if self.name.is_empty() || self.name.len() > 63 || !self.name.bytes().all(is_name) {
             let reason = format!("`{}` must be 1 to 63 characters that match '^[a-z0-9]+$'", self.name);
@@ -71,7 +71,7 @@ impl StageConfig {
         self.after_tasks(&format!("{at}.afterStageTasks"))
     }
 
-    fn before_tasks(&self, at: &str) -> Result<(), ConfigError> {
+    fn before_tasks(&self, at: &str) -> Result<(), InvalidField> {
         let tasks = &self.before_stage_tasks;
         if tasks.len() > 1 {
             return refuse(at, format!("must have at most 1 items, got {}", tasks.len()));
@@ -83,7 +83,7 @@ impl StageConfig {
         Ok(())
     }
 
-    fn after_tasks(&self, at: &str) -> Result<(), ConfigError> {
+    fn after_tasks(&self, at: &str) -> Result<(), InvalidField> {
         let tasks = &self.after_stage_tasks;
         if tasks.len() > 2 {
             return refuse(at, format!("must have at most 2 items, got {}", tasks.len()));
@@ -96,7 +96,7 @@ impl StageConfig {
     }
 }
 
-fn each_task(tasks: &[StageTask], at: &str) -> Result<(), ConfigError> {
+fn each_task(tasks: &[StageTask], at: &str) -> Result<(), InvalidField> {
     for (index, task) in tasks.iter().enumerate() {
         let at_task = format!("{at}[{index}]");
         if task.kind != "Approval" && task.kind != "TimedWait" {
@@ -134,7 +134,7 @@ impl RunSpec {
     ///
     /// # Errors
     /// The first thing that it refuses.
-    pub fn validate(&self) -> Result<(), ConfigError> {
+    pub fn validate(&self) -> Result<(), InvalidField> {
         if self.placement_name.is_empty() {
             return refuse("spec.placementName", "Required value");
         }
@@ -167,7 +167,7 @@ impl PlacementSpec {
     ///
     /// # Errors
     /// The first thing that it refuses.
-    pub fn validate(&self) -> Result<(), ConfigError> {
+    pub fn validate(&self) -> Result<(), InvalidField> {
         self.validate_policy()?;
         let kind = self.strategy.kind.as_deref().unwrap_or("RollingUpdate");
         if kind != "RollingUpdate" && kind != "External" {
@@ -196,7 +196,7 @@ impl PlacementSpec {
         Ok(())
     }
 
-    fn validate_policy(&self) -> Result<(), ConfigError> {
+    fn validate_policy(&self) -> Result<(), InvalidField> {
         let Some(policy) = &self.policy else { return Ok(()) };
         match policy.placement_type.as_deref() {
             None | Some("PickAll") => Ok(()),

@@ -7,7 +7,7 @@ use super::super::label_selector::{LabelSelector, Labels, SelectorError};
 /// A cluster as its object in the management cluster describes it. It lies in a list whose index is its
 /// [`TargetId`](crate::rollout::TargetId).
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Cluster {
+pub struct FleetCluster {
     /// Fleet works through clusters in the byte order of their names.
     pub name: String,
     /// The labels of the cluster's object.

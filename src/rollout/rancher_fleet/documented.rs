@@ -24,7 +24,7 @@
 use super::super::{Action, TargetId};
 use super::observe::{Observation, flag};
 use super::partition::{Partition, Partitioning};
-use super::pass::Outcome;
+use super::pass::PassOutcome;
 use super::status::PartitionStatus;
 use super::view::BundleView;
 
@@ -43,8 +43,8 @@ pub(super) fn documented(
     is_partition_limit_set: bool,
     view: &BundleView,
     seen: &mut Observation,
-) -> Outcome {
-    let mut outcome = Outcome { unavailable: seen.unavailable, ..Outcome::default() };
+) -> PassOutcome {
+    let mut outcome = PassOutcome { unavailable: seen.unavailable, ..PassOutcome::default() };
     for partition in &plan.partitions {
         stage(partition, view, seen, &mut outcome);
     }
@@ -66,7 +66,7 @@ pub(super) fn documented(
 }
 
 /// "Remaining clusters are marked OutOfSync": what exists is told at once what is intended next.
-fn stage(partition: &Partition, view: &BundleView, seen: &mut Observation, outcome: &mut Outcome) {
+fn stage(partition: &Partition, view: &BundleView, seen: &mut Observation, outcome: &mut PassOutcome) {
     for &member in &partition.members {
         if seen.flags[member as usize] & (flag::EXISTS | flag::STAGED) == flag::EXISTS {
             seen.set(member, flag::STAGED);
@@ -76,7 +76,7 @@ fn stage(partition: &Partition, view: &BundleView, seen: &mut Observation, outco
     }
 }
 
-fn start_batches(partition: &Partition, view: &BundleView, seen: &mut Observation, outcome: &mut Outcome) {
+fn start_batches(partition: &Partition, view: &BundleView, seen: &mut Observation, outcome: &mut PassOutcome) {
     let told = seen.count(&partition.members, flag::TOLD);
     let mut has_started = told > 0;
     let mut started_not_ready = told - seen.count(&partition.members, flag::DONE);

@@ -1,22 +1,22 @@
 //! What a strategy means for a fleet before anything is rolled out: partitions and limits in numbers, and what a user
 //! should be warned of.
 
-use super::cluster::Cluster;
+use super::cluster::FleetCluster;
 use super::config::RolloutStrategy;
 use super::documented;
 use super::matcher::Matcher;
 use super::partition::{Partition, Partitioning, StrategyError};
 use super::pass;
-use super::{Rules, targets_by_name};
+use super::{RuleSet, targets_by_name};
 
 /// How many clusters of a partition are named.
 const NAMED: usize = 3;
 
 /// A strategy applied to a fleet.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Explanation {
+pub struct BundleExplanation {
     /// Whose rules.
-    pub rules: Rules,
+    pub rules: RuleSet,
     /// Clusters in all.
     pub targets: usize,
     /// In the order in which they are worked on.
@@ -37,7 +37,7 @@ pub struct Explanation {
     pub warnings: Vec<String>,
 }
 
-/// One partition of an [`Explanation`].
+/// One partition of an [`BundleExplanation`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct PartitionExplanation {
     /// As in the bundle's status.
@@ -57,13 +57,17 @@ pub struct PartitionExplanation {
 ///
 /// # Errors
 /// What is wrong with the strategy; Fleet would change nothing.
-pub fn explain(strategy: &RolloutStrategy, rules: Rules, clusters: &[Cluster]) -> Result<Explanation, StrategyError> {
+pub fn explain(
+    strategy: &RolloutStrategy,
+    rules: RuleSet,
+    clusters: &[FleetCluster],
+) -> Result<BundleExplanation, StrategyError> {
     let targets = targets_by_name(clusters);
     let plan = Partitioning::new(strategy, clusters, &targets)?;
     let is_partition_limit_set = strategy.max_unavailable_partitions.is_some();
     let gate = |partition: &Partition| match rules {
-        Rules::Shipped => partition.max_unavailable,
-        Rules::Documented => documented::gate_limit(partition, is_partition_limit_set),
+        RuleSet::Shipped => partition.max_unavailable,
+        RuleSet::Documented => documented::gate_limit(partition, is_partition_limit_set),
     };
     let name = |index: &u32| clusters[*index as usize].name.clone();
     let partitions = plan.partitions.iter().map(|partition| PartitionExplanation {
@@ -78,14 +82,14 @@ pub fn explain(strategy: &RolloutStrategy, rules: Rules, clusters: &[Cluster]) -
     let with = |test: fn(usize) -> bool| -> Vec<String> {
         targets.iter().filter(|index| test(times[**index as usize])).map(name).collect()
     };
-    let mut explanation = Explanation {
+    let mut explanation = BundleExplanation {
         rules,
         targets: targets.len(),
         partitions: partitions.collect(),
-        max_unavailable: (rules == Rules::Shipped).then_some(plan.max_unavailable),
+        max_unavailable: (rules == RuleSet::Shipped).then_some(plan.max_unavailable),
         max_unavailable_partitions: plan.max_unavailable_partitions,
-        max_new: (rules == Rules::Shipped).then(|| strategy.max_new.unwrap_or(pass::MAX_NEW)),
-        batch: (rules == Rules::Documented).then_some(documented::BATCH),
+        max_new: (rules == RuleSet::Shipped).then(|| strategy.max_new.unwrap_or(pass::MAX_NEW)),
+        batch: (rules == RuleSet::Documented).then_some(documented::BATCH),
         unpartitioned: with(|times| times == 0),
         warnings: Vec::new(),
     };
@@ -93,7 +97,7 @@ pub fn explain(strategy: &RolloutStrategy, rules: Rules, clusters: &[Cluster]) -
     Ok(explanation)
 }
 
-fn warnings(strategy: &RolloutStrategy, found: &Explanation, in_several: &[String]) -> Vec<String> {
+fn warnings(strategy: &RolloutStrategy, found: &BundleExplanation, in_several: &[String]) -> Vec<String> {
     let mut warnings = Vec::new();
     if found.targets == 0 {
         return vec!["there is no target; Fleet then ignores the whole strategy".to_owned()];
@@ -105,7 +109,7 @@ fn warnings(strategy: &RolloutStrategy, found: &Explanation, in_several: &[Strin
 }
 
 /// Entries of `partitions`, and settings that have no effect with or without them.
-fn entries(strategy: &RolloutStrategy, found: &Explanation, in_several: &[String], warnings: &mut Vec<String>) {
+fn entries(strategy: &RolloutStrategy, found: &BundleExplanation, in_several: &[String], warnings: &mut Vec<String>) {
     let manual = strategy.manual_partitions();
     for (index, (entry, partition)) in manual.iter().zip(&found.partitions).enumerate() {
         let place = format!("partitions[{index}] (`{}`)", entry.name);
@@ -138,8 +142,8 @@ fn entries(strategy: &RolloutStrategy, found: &Explanation, in_several: &[String
 }
 
 /// Limits that stop a rollout or have no effect.
-fn limits(strategy: &RolloutStrategy, found: &Explanation, warnings: &mut Vec<String>) {
-    if found.rules == Rules::Documented {
+fn limits(strategy: &RolloutStrategy, found: &BundleExplanation, warnings: &mut Vec<String>) {
+    if found.rules == RuleSet::Documented {
         if strategy.max_new.is_some() {
             warnings.push("maxNew has no effect: the document says it is always 50".to_owned());
         }
@@ -170,7 +174,7 @@ fn limits(strategy: &RolloutStrategy, found: &Explanation, warnings: &mut Vec<St
 }
 
 /// The check between partitions, where it cannot fail.
-fn gate(found: &Explanation, warnings: &mut Vec<String>) {
+fn gate(found: &BundleExplanation, warnings: &mut Vec<String>) {
     if found.partitions.len() < 2 {
         return;
     }
@@ -182,7 +186,7 @@ fn gate(found: &Explanation, warnings: &mut Vec<String>) {
         ));
     } else if found.partitions.iter().all(|partition| partition.gate >= partition.count as i64) {
         let consequence = match (found.rules, found.max_unavailable) {
-            (Rules::Shipped, Some(bundle)) if bundle >= found.targets as i64 => {
+            (RuleSet::Shipped, Some(bundle)) if bundle >= found.targets as i64 => {
                 format!("; an update goes to all {} clusters in the first pass", found.targets)
             }
             _ => String::new(),
@@ -205,8 +209,8 @@ fn listed(names: &[String]) -> String {
 mod tests {
     use super::*;
 
-    fn explained(yaml: &str, rules: Rules, count: usize) -> Explanation {
-        let cluster = |index| Cluster { name: format!("c{index:04}"), ..Cluster::default() };
+    fn explained(yaml: &str, rules: RuleSet, count: usize) -> BundleExplanation {
+        let cluster = |index| FleetCluster { name: format!("c{index:04}"), ..FleetCluster::default() };
         let clusters: Vec<_> = (0..count).map(cluster).collect();
         explain(&serde_saphyr::from_str(yaml).expect(yaml), rules, &clusters).expect(yaml)
     }
@@ -214,7 +218,7 @@ mod tests {
     #[test]
     fn a_strategy_is_explained_in_numbers() {
         let yaml = "{maxUnavailablePartitions: 1, autoPartitionSize: 10%}";
-        let shipped = explained(yaml, Rules::Shipped, 200);
+        let shipped = explained(yaml, RuleSet::Shipped, 200);
         assert_eq!(shipped.partitions.len(), 10);
         assert_eq!(
             shipped.partitions[1],
@@ -227,52 +231,52 @@ mod tests {
             }
         );
         assert_eq!((shipped.max_unavailable, shipped.max_new, shipped.batch), (Some(200), Some(50), None));
-        let documented = explained(yaml, Rules::Documented, 200);
+        let documented = explained(yaml, RuleSet::Documented, 200);
         assert_eq!(documented.partitions[1].gate, 0, "maxUnavailable is set nowhere: wait until all are ready");
         assert_eq!((documented.max_unavailable, documented.max_new, documented.batch), (None, None, Some(50)));
     }
 
     #[test]
     fn what_surprises_is_warned_of() {
-        let cases: [(&str, Rules, usize, &[&str]); 15] = [
+        let cases: [(&str, RuleSet, usize, &[&str]); 15] = [
             (
                 "{}",
-                Rules::Shipped,
+                RuleSet::Shipped,
                 200,
                 &["every partition's maxUnavailable is all of its clusters, so no partition ever waits for another; \
                    an update goes to all 200 clusters in the first pass"],
             ),
             (
                 "{}",
-                Rules::Documented,
+                RuleSet::Documented,
                 200,
                 &["every partition's maxUnavailable is all of its clusters, so no partition ever waits for another"],
             ),
-            ("{maxUnavailable: 10%}", Rules::Shipped, 200, &[]),
-            ("{maxUnavailablePartitions: 1, autoPartitionSize: 10%}", Rules::Documented, 200, &[]),
-            ("{}", Rules::Shipped, 50, &[]),
+            ("{maxUnavailable: 10%}", RuleSet::Shipped, 200, &[]),
+            ("{maxUnavailablePartitions: 1, autoPartitionSize: 10%}", RuleSet::Documented, 200, &[]),
+            ("{}", RuleSet::Shipped, 50, &[]),
             (
                 "{maxUnavailable: 0}",
-                Rules::Shipped,
+                RuleSet::Shipped,
                 50,
                 &["maxUnavailable is the number 0: an update stands still for ever; write 0% to update one by one"],
             ),
-            ("{maxUnavailable: 0}", Rules::Documented, 50, &[]),
-            ("{maxUnavailable: 0%}", Rules::Shipped, 50, &[]),
-            ("{maxNew: 0}", Rules::Shipped, 50, &["maxNew is 0 or less: no first deployment is ever made"]),
-            ("{maxNew: 7}", Rules::Documented, 50, &["maxNew has no effect: the document says it is always 50"]),
+            ("{maxUnavailable: 0}", RuleSet::Documented, 50, &[]),
+            ("{maxUnavailable: 0%}", RuleSet::Shipped, 50, &[]),
+            ("{maxNew: 0}", RuleSet::Shipped, 50, &["maxNew is 0 or less: no first deployment is ever made"]),
+            ("{maxNew: 7}", RuleSet::Documented, 50, &["maxNew has no effect: the document says it is always 50"]),
             (
                 "{autoPartitionSize: 10%}",
-                Rules::Shipped,
+                RuleSet::Shipped,
                 50,
                 &["autoPartitionSize has no effect: there is one partition, because it holds all 50 targets, or they \
                    are fewer than autoPartitionThreshold (200), or one of the two is 0 or less"],
             ),
-            ("{maxNew: 0}", Rules::Shipped, 0, &["there is no target; Fleet then ignores the whole strategy"]),
+            ("{maxNew: 0}", RuleSet::Shipped, 0, &["there is no target; Fleet then ignores the whole strategy"]),
             (
                 "{autoPartitionSize: 10%, maxUnavailable: 2, partitions: [
                     {name: a, clusterName: c0000, maxUnavailable: 0}, {name: b, clusterName: nobody}, {name: c}]}",
-                Rules::Shipped,
+                RuleSet::Shipped,
                 6,
                 &[
                     "partitions[1] (`b`) matches no cluster",
@@ -286,7 +290,7 @@ mod tests {
             (
                 "{maxUnavailable: 2, partitions: [
                     {name: a, clusterSelector: {}, maxUnavailable: 100%}, {name: b, clusterName: c0001}]}",
-                Rules::Shipped,
+                RuleSet::Shipped,
                 6,
                 &[
                     "in several partitions: 1 cluster (c0001); entries do not exclude each other",
@@ -297,7 +301,7 @@ mod tests {
             ),
             (
                 "{maxUnavailable: 10%, maxUnavailablePartitions: 100%}",
-                Rules::Shipped,
+                RuleSet::Shipped,
                 200,
                 &["maxUnavailablePartitions is 4 of 4 partitions: none ever waits for another"],
             ),

@@ -9,9 +9,9 @@ use super::super::{Action, Hold, TargetId};
 use super::documented;
 use super::observe::{Observation, flag};
 use super::partition::{Partition, Partitioning};
-use super::pass::{self, Outcome};
+use super::pass::{self, PassOutcome};
 use super::view::BundleView;
-use super::{RancherFleet, Rules};
+use super::{RancherFleet, RuleSet};
 
 /// How many clusters of a group are named.
 const NAMED: usize = 3;
@@ -37,7 +37,7 @@ pub(super) fn hold(fleet: &RancherFleet, view: &BundleView) -> Option<Hold> {
     if outcome.actions.iter().any(|action| matches!(action, Action::Create { .. } | Action::Deploy { .. })) {
         return None;
     }
-    let stand = Standstill { fleet, view, plan: &plan, seen: &seen, outcome: &outcome };
+    let stand = StalledBundle { fleet, view, plan: &plan, seen: &seen, outcome: &outcome };
     stand
         .paused_bundle()
         .or_else(|| stand.limit())
@@ -47,15 +47,15 @@ pub(super) fn hold(fleet: &RancherFleet, view: &BundleView) -> Option<Hold> {
 }
 
 /// A pass that told no cluster anything, with the clusters' flags after it.
-struct Standstill<'a> {
+struct StalledBundle<'a> {
     fleet: &'a RancherFleet,
     view: &'a BundleView,
     plan: &'a Partitioning,
     seen: &'a Observation,
-    outcome: &'a Outcome,
+    outcome: &'a PassOutcome,
 }
 
-impl Standstill<'_> {
+impl StalledBundle<'_> {
     fn paused_bundle(&self) -> Option<Hold> {
         let waiting = self.targets(|flags| flags & flag::TOLD == 0);
         (self.view.paused && !waiting.is_empty()).then(|| Hold {
@@ -66,8 +66,8 @@ impl Standstill<'_> {
 
     fn limit(&self) -> Option<Hold> {
         let waits = |flags: u8| match self.fleet.rules {
-            Rules::Shipped => flags & (flag::EXISTS | flag::TOLD | flag::PAUSED) == flag::EXISTS,
-            Rules::Documented => documented::is_startable(flags),
+            RuleSet::Shipped => flags & (flag::EXISTS | flag::TOLD | flag::PAUSED) == flag::EXISTS,
+            RuleSet::Documented => documented::is_startable(flags),
         };
         self.reached().iter().zip(&self.outcome.partitions).find_map(|(partition, status)| {
             let waiting = self.members(partition, waits);
@@ -75,15 +75,15 @@ impl Standstill<'_> {
                 return None;
             }
             let (scope, total, limit, culprits) = match self.fleet.rules {
-                Rules::Shipped if self.outcome.unavailable >= self.plan.max_unavailable => {
+                RuleSet::Shipped if self.outcome.unavailable >= self.plan.max_unavailable => {
                     let culprits = self.targets(|flags| flags & flag::UNAVAILABLE != 0);
                     ("the bundle".to_owned(), self.total(), self.plan.max_unavailable, culprits)
                 }
-                Rules::Shipped => {
+                RuleSet::Shipped => {
                     let culprits = self.members(partition, |flags| flags & flag::UNAVAILABLE != 0);
                     (title(partition), status.count as usize, partition.max_unavailable, culprits)
                 }
-                Rules::Documented => {
+                RuleSet::Documented => {
                     let culprits = self.members(partition, is_told_not_ready);
                     (title(partition), status.count as usize, partition.max_unavailable, culprits)
                 }
@@ -94,7 +94,7 @@ impl Standstill<'_> {
                     self.clusters(&waiting)
                 )
             } else {
-                let adjective = if self.fleet.rules == Rules::Shipped { "unavailable" } else { "NotReady" };
+                let adjective = if self.fleet.rules == RuleSet::Shipped { "unavailable" } else { "NotReady" };
                 format!(
                     "in {scope}, {} of {total} {} {adjective}, and maxUnavailable lets {limit} be; {} wait",
                     self.clusters(&culprits),
@@ -110,11 +110,11 @@ impl Standstill<'_> {
     fn max_new(&self) -> Option<Hold> {
         let is_without = |flags: u8| flags & flag::EXISTS == 0;
         let waiting = match self.fleet.rules {
-            Rules::Shipped => self.reached().iter().find_map(|partition| {
+            RuleSet::Shipped => self.reached().iter().find_map(|partition| {
                 let waiting = self.members(partition, is_without);
                 (!waiting.is_empty()).then_some(waiting)
             })?,
-            Rules::Documented => return None,
+            RuleSet::Documented => return None,
         };
         let max_new = self.fleet.strategy.max_new.unwrap_or(pass::MAX_NEW);
         let explanation = if max_new <= 0 {
@@ -141,10 +141,10 @@ impl Standstill<'_> {
         waiting.retain(|target| !is_reached(target));
         let last = reached.last().filter(|_| !waiting.is_empty())?;
         let (limit, behind, condition) = match self.fleet.rules {
-            Rules::Shipped => {
+            RuleSet::Shipped => {
                 (last.max_unavailable, self.members(last, is_not_done), "not up to date or not available")
             }
-            Rules::Documented => {
+            RuleSet::Documented => {
                 let is_set = self.fleet.strategy.max_unavailable_partitions.is_some();
                 let is_not_ready = |flags: u8| is_not_done(flags) && !documented::is_startable(flags);
                 (documented::gate_limit(last, is_set), self.members(last, is_not_ready), "NotReady")

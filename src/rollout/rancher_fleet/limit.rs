@@ -15,7 +15,7 @@ const DEFAULT: &str = "100%";
 /// Why a configured value is no limit.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
-pub enum LimitError {
+pub enum FleetLimitError {
     /// A text that is neither a positive whole number nor ends with `%`.
     #[error("`{0}` is neither a whole number above 0 nor a percentage; write e.g. `10` or `10%`")]
     NotIntOrPercent(String),
@@ -28,7 +28,7 @@ pub enum LimitError {
 ///
 /// # Errors
 /// When that value is a text that means nothing and `count` is above 0.
-pub fn limit(count: i64, values: &[Option<&IntOrString>]) -> Result<i64, LimitError> {
+pub fn limit(count: i64, values: &[Option<&IntOrString>]) -> Result<i64, FleetLimitError> {
     if count <= 0 {
         // Not even an invalid value is noticed.
         return Ok(1);
@@ -40,14 +40,14 @@ pub fn limit(count: i64, values: &[Option<&IntOrString>]) -> Result<i64, LimitEr
     }
 }
 
-fn of_text(count: i64, text: &str) -> Result<i64, LimitError> {
+fn of_text(count: i64, text: &str) -> Result<i64, FleetLimitError> {
     if let Some(number) = whole_number(text).filter(|number| *number > 0) {
         return Ok(number);
     }
     let Some(number) = text.strip_suffix('%') else {
-        return Err(LimitError::NotIntOrPercent(text.to_owned()));
+        return Err(FleetLimitError::NotIntOrPercent(text.to_owned()));
     };
-    let percent = go_float::parse(number).ok_or_else(|| LimitError::BadPercent(text.to_owned()))?;
+    let percent = go_float::parse(number).ok_or_else(|| FleetLimitError::BadPercent(text.to_owned()))?;
     if percent <= 0.0 {
         return Ok(1);
     }

@@ -3,7 +3,7 @@
 //! Follows `internal/cmd/controller/target/matcher/clustermatcher.go` and its use in `target/rollout.go`.
 
 use super::super::label_selector::{CheckedSelector, LabelSelector, Labels, SelectorError};
-use super::cluster::Cluster;
+use super::cluster::FleetCluster;
 use super::config::ManualPartition;
 
 /// The label that holds the name a user sees for a cluster.
@@ -34,7 +34,7 @@ impl<'a> Matcher<'a> {
         self.name.is_some() || self.labels.is_some() || self.group_name.is_some() || self.group_labels.is_some()
     }
 
-    pub(super) fn matches(&self, cluster: &Cluster) -> bool {
+    pub(super) fn matches(&self, cluster: &FleetCluster) -> bool {
         let is_named = |name| cluster.name == name || cluster.labels.get(DISPLAY_NAME).is_some_and(|text| text == name);
         self.has_criteria()
             && self.name.is_none_or(is_named)
@@ -44,7 +44,7 @@ impl<'a> Matcher<'a> {
 
     /// Both group criteria must hold for one and the same group. A cluster in no group is tried once, as if it were
     /// in a group without name and labels, so that `{}`, `NotIn` and `DoesNotExist` match it.
-    fn matches_a_group(&self, cluster: &Cluster) -> bool {
+    fn matches_a_group(&self, cluster: &FleetCluster) -> bool {
         if cluster.groups.is_empty() {
             return self.matches_group("", &Labels::new());
         }
@@ -71,12 +71,12 @@ mod tests {
     #[test]
     fn an_entry_takes_the_clusters_that_meet_all_its_criteria() {
         let group = |name: &str, pairs| Arc::new(ClusterGroup { name: name.to_owned(), labels: labels(pairs) });
-        let edge = Cluster {
+        let edge = FleetCluster {
             name: "edge-1".to_owned(),
             labels: labels(&[("env", "prod"), (DISPLAY_NAME, "Shop 1")]),
             groups: vec![group("shops", &[("wave", "1")]), group("eu", &[("wave", "2")])],
         };
-        let alone = Cluster { name: "alone".to_owned(), ..Cluster::default() };
+        let alone = FleetCluster { name: "alone".to_owned(), ..FleetCluster::default() };
         let cases = [
             // entry, edge-1, alone, why
             ("{}", false, false, "no criterion matches nothing"),

@@ -17,7 +17,7 @@
 //! | promotion | setting the deployed id: from then on the cluster is told |
 //! | unavailable | applied is not deployed, or not ready; a healthy cluster on an old version is available |
 //!
-//! [`Rules`] chooses between what ships and what the product's document promises (`documented.rs`). Where shipped
+//! [`RuleSet`] chooses between what ships and what the product's document promises (`documented.rs`). Where shipped
 //! rules surprise, they are kept: first deployments are limited by `maxNew` per pass only, so 200 clusters are created
 //! in four passes back to back; `maxUnavailable` limits updates, over the bundle and in each partition; the gate
 //! between partitions is open by default, because `maxUnavailable` is 100 %; an off-schedule cluster is promoted and
@@ -44,44 +44,30 @@ mod status;
 mod tests;
 mod view;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
 use super::{Hold, Pass, Scheduler};
 use crate::units::SimTime;
 
-pub use super::IntOrString;
-pub use cluster::{Cluster, ClusterGroup, groups_of};
+pub use super::{IntOrString, RuleSet};
+pub use cluster::{ClusterGroup, FleetCluster, groups_of};
 pub use config::{FleetYaml, ManualPartition, RolloutStrategy};
 pub use control_loop::{
     CONCURRENT_BUNDLES, DEPENDS_ON_RETRY, ERROR_RETRY, GIT_REPO_STATUS_DELAY, READINESS_DELAY, control_loop,
 };
-pub use explain::{Explanation, PartitionExplanation, explain};
-pub use limit::{LimitError, limit};
+pub use explain::{BundleExplanation, PartitionExplanation, explain};
+pub use limit::{FleetLimitError, limit};
 pub use partition::{Partition, Partitioning, StrategyError};
-pub use status::{BundleStatus, DeploymentState, GitRepoStatus, PartitionStatus, Summary};
-pub use view::{BundleView, ClusterView, Deployment};
+pub use status::{BundleState, BundleStatus, BundleSummary, GitRepoStatus, PartitionStatus};
+pub use view::{BundleDeployment, BundleView, ClusterView};
 
 use observe::Observation;
-use pass::Outcome;
-
-/// Whose word counts.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub enum Rules {
-    /// What the product's code does.
-    #[default]
-    Shipped,
-    /// What the product's document says it does.
-    Documented,
-}
+use pass::PassOutcome;
 
 /// The scheduler of one bundle.
 #[derive(Clone, Debug)]
 pub struct RancherFleet {
-    rules: Rules,
+    rules: RuleSet,
     strategy: RolloutStrategy,
-    clusters: Vec<Cluster>,
+    clusters: Vec<FleetCluster>,
     /// Indices into `clusters` in the byte order of names.
     by_name: Vec<u32>,
     /// Which clusters `plan` was made of.
@@ -96,7 +82,7 @@ impl RancherFleet {
     /// each view; until the first pass all are. Clusters of the same name are worked on in the order of the list,
     /// which Fleet leaves open.
     #[must_use]
-    pub fn new(strategy: RolloutStrategy, rules: Rules, clusters: Vec<Cluster>) -> Self {
+    pub fn new(strategy: RolloutStrategy, rules: RuleSet, clusters: Vec<FleetCluster>) -> Self {
         let mut fleet = Self {
             rules,
             strategy,
@@ -117,7 +103,7 @@ impl RancherFleet {
     }
 
     /// Replaces the clusters, as a change of their labels or groups does. All are targets until the next pass.
-    pub fn set_clusters(&mut self, clusters: Vec<Cluster>) {
+    pub fn set_clusters(&mut self, clusters: Vec<FleetCluster>) {
         self.by_name = targets_by_name(&clusters);
         self.is_target = vec![true; clusters.len()];
         self.clusters = clusters;
@@ -126,7 +112,7 @@ impl RancherFleet {
 
     /// The rules it follows.
     #[must_use]
-    pub const fn rules(&self) -> Rules {
+    pub const fn rules(&self) -> RuleSet {
         self.rules
     }
 
@@ -149,12 +135,12 @@ impl RancherFleet {
     #[must_use]
     pub fn git_repo_status(&self, view: &BundleView) -> GitRepoStatus {
         let mut status = GitRepoStatus::of(view);
-        if self.rules == Rules::Documented {
+        if self.rules == RuleSet::Documented {
             let mut members: Vec<u32> = self.partitions().iter().flat_map(|p| p.members.iter().copied()).collect();
             members.sort_unstable();
             members.dedup();
             for _ in members.iter().filter(|member| view.clusters[**member as usize].deployment.is_none()) {
-                status.summary.add(DeploymentState::Pending);
+                status.summary.add(BundleState::Pending);
             }
         }
         status
@@ -165,13 +151,13 @@ impl RancherFleet {
         Partitioning::new(&self.strategy, &self.clusters, &targets)
     }
 
-    fn decide(&self, plan: &Partitioning, view: &BundleView, seen: &mut Observation) -> Outcome {
+    fn decide(&self, plan: &Partitioning, view: &BundleView, seen: &mut Observation) -> PassOutcome {
         match self.rules {
-            Rules::Shipped => {
+            RuleSet::Shipped => {
                 let max_new = self.strategy.max_new.unwrap_or(pass::MAX_NEW);
                 pass::shipped(plan, max_new, view, seen)
             }
-            Rules::Documented => {
+            RuleSet::Documented => {
                 let is_partition_limit_set = self.strategy.max_unavailable_partitions.is_some();
                 documented::documented(plan, is_partition_limit_set, view, seen)
             }
@@ -235,7 +221,7 @@ fn failed(error: StrategyError) -> Pass<BundleStatus> {
 }
 
 /// Indices of all clusters in the byte order of their names; equal names keep the order of the list.
-fn targets_by_name(clusters: &[Cluster]) -> Vec<u32> {
+fn targets_by_name(clusters: &[FleetCluster]) -> Vec<u32> {
     let mut by_name: Vec<u32> = (0..clusters.len() as u32).collect();
     by_name.sort_by(|a, b| clusters[*a as usize].name.cmp(&clusters[*b as usize].name));
     by_name

@@ -5,8 +5,8 @@
 //! `reconciler/bundle_status.go`.
 
 use super::super::{Revision, TargetId};
-use super::status::{DeploymentState, Summary};
-use super::view::{BundleView, Deployment};
+use super::status::{BundleState, BundleSummary};
+use super::view::{BundleDeployment, BundleView};
 
 /// How many not-ready targets a bundle's status lists.
 const LISTED: usize = 10;
@@ -41,8 +41,8 @@ pub(super) struct Observation {
     pub(super) flags: Vec<u8>,
     /// Unavailable deployments over all targets.
     pub(super) unavailable: i64,
-    pub(super) summary: Summary,
-    pub(super) not_ready: Vec<(TargetId, DeploymentState)>,
+    pub(super) summary: BundleSummary,
+    pub(super) not_ready: Vec<(TargetId, BundleState)>,
     /// Clusters whose deployment belongs to no target any more and is to be deleted.
     pub(super) orphans: Vec<TargetId>,
     /// Some deployment's stored `paused` or `offSchedule` is no longer what it should be.
@@ -73,9 +73,9 @@ impl Observation {
                         deployment.paused != is_paused || deployment.off_schedule != cluster.off_schedule;
                     flags |= flags_of(deployment, cluster.wanted) | if is_unavailable { flag::UNAVAILABLE } else { 0 };
                     if flags & SETTLED == SETTLED && deployment.non_modified {
-                        DeploymentState::Ready
+                        BundleState::Ready
                     } else {
-                        DeploymentState::of(deployment, Some(cluster.wanted))
+                        BundleState::of(deployment, Some(cluster.wanted))
                     }
                 }
                 Some(stored) => {
@@ -83,16 +83,16 @@ impl Observation {
                     if !stored.off_schedule {
                         self.orphans.push(TargetId(index));
                     }
-                    DeploymentState::Pending
+                    BundleState::Pending
                 }
-                None => DeploymentState::Pending,
+                None => BundleState::Pending,
             };
             if !cluster.targeted {
                 continue;
             }
             self.flags[index as usize] = flags;
             self.summary.add(state);
-            if state != DeploymentState::Ready && self.not_ready.len() < LISTED {
+            if state != BundleState::Ready && self.not_ready.len() < LISTED {
                 self.not_ready.push((TargetId(index), state));
             }
         }
@@ -115,7 +115,7 @@ impl Observation {
 }
 
 #[inline]
-fn flags_of(deployment: &Deployment, wanted: Revision) -> u8 {
+fn flags_of(deployment: &BundleDeployment, wanted: Revision) -> u8 {
     let wanted = Some(wanted);
     let bit = |holds: bool, flag: u8| if holds { flag } else { 0 };
     flag::EXISTS

@@ -5,9 +5,9 @@
 
 use super::super::IntOrString;
 use super::super::label_selector::SelectorError;
-use super::cluster::Cluster;
+use super::cluster::FleetCluster;
 use super::config::RolloutStrategy;
-use super::limit::{LimitError, limit};
+use super::limit::{FleetLimitError, limit};
 use super::matcher::Matcher;
 
 /// Why a strategy cannot be carried out. Fleet then changes nothing and shows the message.
@@ -20,7 +20,7 @@ pub enum StrategyError {
         /// The field, as it is written, e.g. `partitions[1].maxUnavailable`.
         field: String,
         /// What is wrong with it.
-        source: LimitError,
+        source: FleetLimitError,
     },
     /// A selector that Kubernetes refuses.
     #[error("rolloutStrategy.partitions[{entry}]: {source}")]
@@ -63,7 +63,7 @@ impl Partitioning {
     ///
     /// # Errors
     /// The first invalid value or selector that Fleet would come across. What it does not need it does not look at.
-    pub fn new(strategy: &RolloutStrategy, clusters: &[Cluster], targets: &[u32]) -> Result<Self, StrategyError> {
+    pub fn new(strategy: &RolloutStrategy, clusters: &[FleetCluster], targets: &[u32]) -> Result<Self, StrategyError> {
         let no_strategy = RolloutStrategy::default();
         let strategy = if targets.is_empty() { &no_strategy } else { strategy };
         let max_unavailable = field("maxUnavailable", count(targets), &[strategy.max_unavailable.as_ref()])?;
@@ -110,7 +110,11 @@ fn automatic(strategy: &RolloutStrategy, targets: &[u32]) -> Result<Vec<Partitio
     targets.chunks(size).map(&mut next).collect()
 }
 
-fn manual(strategy: &RolloutStrategy, clusters: &[Cluster], targets: &[u32]) -> Result<Vec<Partition>, StrategyError> {
+fn manual(
+    strategy: &RolloutStrategy,
+    clusters: &[FleetCluster],
+    targets: &[u32],
+) -> Result<Vec<Partition>, StrategyError> {
     let partition = |(index, entry): (usize, &super::ManualPartition)| {
         let matcher = Matcher::new(entry).map_err(|source| StrategyError::Selector { entry: index, source })?;
         let is_member = |target: &u32| matcher.matches(&clusters[*target as usize]);
@@ -135,8 +139,8 @@ fn count<T>(list: &[T]) -> i64 {
 mod tests {
     use super::*;
 
-    fn clusters(count: usize) -> Vec<Cluster> {
-        (0..count).map(|index| Cluster { name: format!("c{index:04}"), ..Cluster::default() }).collect()
+    fn clusters(count: usize) -> Vec<FleetCluster> {
+        (0..count).map(|index| FleetCluster { name: format!("c{index:04}"), ..FleetCluster::default() }).collect()
     }
 
     fn partitioning(yaml: &str, count: usize) -> Result<Partitioning, StrategyError> {

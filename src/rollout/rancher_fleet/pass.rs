@@ -17,7 +17,7 @@ pub(super) const MAX_NEW: i64 = 50;
 
 /// What the rules came to.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Outcome {
+pub(super) struct PassOutcome {
     pub(super) actions: Vec<Action>,
     pub(super) partitions: Vec<PartitionStatus>,
     pub(super) newly_created: i64,
@@ -28,8 +28,8 @@ pub(super) struct Outcome {
 }
 
 /// Works through the partitions until too many of them are unavailable.
-pub(super) fn shipped(plan: &Partitioning, max_new: i64, view: &BundleView, seen: &mut Observation) -> Outcome {
-    let mut outcome = Outcome { unavailable: seen.unavailable, ..Outcome::default() };
+pub(super) fn shipped(plan: &Partitioning, max_new: i64, view: &BundleView, seen: &mut Observation) -> PassOutcome {
+    let mut outcome = PassOutcome { unavailable: seen.unavailable, ..PassOutcome::default() };
     // For all partitions before any of them is worked on; this, and not what the gate finds, is published.
     outcome.partitions = plan.partitions.iter().map(|partition| status_before(partition, seen)).collect();
     for (index, partition) in plan.partitions.iter().enumerate() {
@@ -59,7 +59,7 @@ fn create_and_stage(
     max_new: i64,
     view: &BundleView,
     seen: &mut Observation,
-    outcome: &mut Outcome,
+    outcome: &mut PassOutcome,
 ) {
     for &member in &partition.members {
         let flags = seen.flags[member as usize];
@@ -90,7 +90,7 @@ fn promote(
     mut unavailable: i64,
     view: &BundleView,
     seen: &mut Observation,
-    outcome: &mut Outcome,
+    outcome: &mut PassOutcome,
 ) {
     for &member in &partition.members {
         let flags = seen.flags[member as usize];

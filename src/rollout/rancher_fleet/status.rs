@@ -9,11 +9,11 @@ use std::fmt;
 
 use super::super::{Revision, TargetId};
 use super::partition::StrategyError;
-use super::view::{BundleView, Deployment};
+use super::view::{BundleDeployment, BundleView};
 
 /// The state of one deployment, from best to worst as Fleet ranks them.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
-pub enum DeploymentState {
+pub enum BundleState {
     /// Applied, ready, as intended.
     Ready,
     /// Applied, but not ready.
@@ -32,7 +32,7 @@ pub enum DeploymentState {
 
 /// How many deployments are in which state.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct Summary([u32; 7]);
+pub struct BundleSummary([u32; 7]);
 
 /// What a pass writes into the bundle's status.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -50,9 +50,9 @@ pub struct BundleStatus {
     /// Deployments made in this pass, including those of unregistered clusters, which are thrown away.
     pub newly_created: i64,
     /// States of all targets before the pass changed anything.
-    pub summary: Summary,
+    pub summary: BundleSummary,
     /// The first ten targets by name that are not `Ready`.
-    pub not_ready: Vec<(TargetId, DeploymentState)>,
+    pub not_ready: Vec<(TargetId, BundleState)>,
     /// One for each partition, in the order of [`RancherFleet::partitions`](super::RancherFleet::partitions).
     pub partitions: Vec<PartitionStatus>,
     /// Whether storing this pass has to look at the `paused` and `offSchedule` of deployments.
@@ -75,10 +75,10 @@ pub struct PartitionStatus {
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct GitRepoStatus {
     /// States of the stored deployments, as they are.
-    pub summary: Summary,
+    pub summary: BundleSummary,
 }
 
-impl DeploymentState {
+impl BundleState {
     /// All states in the order in which Fleet's summaries list them.
     pub const ALL: [Self; 7] = [
         Self::Ready,
@@ -92,7 +92,7 @@ impl DeploymentState {
 
     /// The state of a deployment whose cluster is told to run `deployed`.
     #[inline]
-    pub(super) fn of(deployment: &Deployment, deployed: Option<Revision>) -> Self {
+    pub(super) fn of(deployment: &BundleDeployment, deployed: Option<Revision>) -> Self {
         if deployment.applied != deployed {
             if deployment.failed { Self::ErrApplied } else { Self::WaitApplied }
         } else if !deployment.ready {
@@ -107,16 +107,16 @@ impl DeploymentState {
     }
 }
 
-impl fmt::Display for DeploymentState {
+impl fmt::Display for BundleState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(self, f)
     }
 }
 
-impl Summary {
+impl BundleSummary {
     /// How many are in `state`.
     #[must_use]
-    pub const fn count(&self, state: DeploymentState) -> u32 {
+    pub const fn count(&self, state: BundleState) -> u32 {
         self.0[state as usize]
     }
 
@@ -126,29 +126,29 @@ impl Summary {
         self.0.iter().sum()
     }
 
-    pub(super) fn add(&mut self, state: DeploymentState) {
+    pub(super) fn add(&mut self, state: BundleState) {
         self.0[state as usize] += 1;
     }
 
     /// The worst state that occurs. `None`: all are `Ready`, or there is none.
     #[must_use]
-    pub fn worst(&self) -> Option<DeploymentState> {
-        let occurs = |state: &DeploymentState| *state != DeploymentState::Ready && self.count(*state) > 0;
-        DeploymentState::ALL.into_iter().filter(occurs).max()
+    pub fn worst(&self) -> Option<BundleState> {
+        let occurs = |state: &BundleState| *state != BundleState::Ready && self.count(*state) > 0;
+        BundleState::ALL.into_iter().filter(occurs).max()
     }
 }
 
 impl BundleStatus {
     /// `display.state`: the worst state among the first ten targets that are not ready. `None`: all are.
     #[must_use]
-    pub fn state(&self) -> Option<DeploymentState> {
+    pub fn state(&self) -> Option<BundleState> {
         self.not_ready.iter().map(|(_, state)| *state).max()
     }
 
     /// `display.readyClusters`: `ready/targets`.
     #[must_use]
     pub fn ready_clusters(&self) -> String {
-        format!("{}/{}", self.summary.count(DeploymentState::Ready), self.summary.total())
+        format!("{}/{}", self.summary.count(BundleState::Ready), self.summary.total())
     }
 }
 
@@ -156,16 +156,16 @@ impl GitRepoStatus {
     /// Over all stored deployments, also of clusters that are no longer targets. Clusters without one do not appear.
     #[must_use]
     pub fn of(view: &BundleView) -> Self {
-        let mut summary = Summary::default();
+        let mut summary = BundleSummary::default();
         for deployment in view.clusters.iter().filter_map(|cluster| cluster.deployment.as_ref()) {
-            summary.add(DeploymentState::of(deployment, deployment.deployed));
+            summary.add(BundleState::of(deployment, deployment.deployed));
         }
         Self { summary }
     }
 
     /// The worst state of all. `None`: all are `Ready`.
     #[must_use]
-    pub fn state(&self) -> Option<DeploymentState> {
+    pub fn state(&self) -> Option<BundleState> {
         self.summary.worst()
     }
 }
@@ -178,40 +178,40 @@ mod tests {
     fn the_first_condition_that_holds_decides_the_state() {
         const OLD: Revision = Revision(1);
         const NEW: Revision = Revision(2);
-        let good = Deployment::settled(OLD);
+        let good = BundleDeployment::settled(OLD);
         let cases = [
-            (good, DeploymentState::Ready, "all as intended"),
-            (Deployment { deployed: Some(NEW), ..good }, DeploymentState::WaitApplied, "told, not applied"),
-            (Deployment { deployed: Some(NEW), failed: true, ..good }, DeploymentState::ErrApplied, "it failed"),
-            (Deployment { failed: true, ..good }, DeploymentState::Ready, "a failure of what is applied is past"),
-            (Deployment { ready: false, staged: Some(NEW), ..good }, DeploymentState::NotReady, "before OutOfSync"),
-            (Deployment { staged: Some(NEW), non_modified: false, ..good }, DeploymentState::OutOfSync, "not told"),
-            (Deployment { non_modified: false, ..good }, DeploymentState::Modified, "drifted"),
-            (Deployment::default(), DeploymentState::NotReady, "nothing told, nothing applied"),
+            (good, BundleState::Ready, "all as intended"),
+            (BundleDeployment { deployed: Some(NEW), ..good }, BundleState::WaitApplied, "told, not applied"),
+            (BundleDeployment { deployed: Some(NEW), failed: true, ..good }, BundleState::ErrApplied, "it failed"),
+            (BundleDeployment { failed: true, ..good }, BundleState::Ready, "a failure of what is applied is past"),
+            (BundleDeployment { ready: false, staged: Some(NEW), ..good }, BundleState::NotReady, "before OutOfSync"),
+            (BundleDeployment { staged: Some(NEW), non_modified: false, ..good }, BundleState::OutOfSync, "not told"),
+            (BundleDeployment { non_modified: false, ..good }, BundleState::Modified, "drifted"),
+            (BundleDeployment::default(), BundleState::NotReady, "nothing told, nothing applied"),
         ];
         for (deployment, state, why) in cases {
-            assert_eq!(DeploymentState::of(&deployment, deployment.deployed), state, "{deployment:?}: {why}");
+            assert_eq!(BundleState::of(&deployment, deployment.deployed), state, "{deployment:?}: {why}");
         }
     }
 
     #[test]
     fn the_worst_state_is_the_one_of_the_highest_rank() {
-        let mut summary = Summary::default();
+        let mut summary = BundleSummary::default();
         assert_eq!(summary.worst(), None);
         let climb = [
-            (DeploymentState::Ready, None),
-            (DeploymentState::NotReady, Some(DeploymentState::NotReady)),
-            (DeploymentState::Pending, Some(DeploymentState::Pending)),
-            (DeploymentState::OutOfSync, Some(DeploymentState::OutOfSync)),
-            (DeploymentState::Modified, Some(DeploymentState::Modified)),
-            (DeploymentState::WaitApplied, Some(DeploymentState::WaitApplied)),
-            (DeploymentState::ErrApplied, Some(DeploymentState::ErrApplied)),
+            (BundleState::Ready, None),
+            (BundleState::NotReady, Some(BundleState::NotReady)),
+            (BundleState::Pending, Some(BundleState::Pending)),
+            (BundleState::OutOfSync, Some(BundleState::OutOfSync)),
+            (BundleState::Modified, Some(BundleState::Modified)),
+            (BundleState::WaitApplied, Some(BundleState::WaitApplied)),
+            (BundleState::ErrApplied, Some(BundleState::ErrApplied)),
         ];
         for (state, worst) in climb {
             summary.add(state);
             assert_eq!(summary.worst(), worst, "after {state}");
         }
-        summary.add(DeploymentState::NotReady);
-        assert_eq!((summary.worst(), summary.total()), (Some(DeploymentState::ErrApplied), 8));
+        summary.add(BundleState::NotReady);
+        assert_eq!((summary.worst(), summary.total()), (Some(BundleState::ErrApplied), 8));
     }
 }

@@ -30,12 +30,12 @@ pub struct ClusterView {
     /// It is under a Schedule, and no window is open.
     pub off_schedule: bool,
     /// The stored deployment. `None`: there is none.
-    pub deployment: Option<Deployment>,
+    pub deployment: Option<BundleDeployment>,
 }
 
 /// A `BundleDeployment`: what one cluster is to run, is told to run, and says it runs. An id that is `None` is empty.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct Deployment {
+pub struct BundleDeployment {
     /// `spec.stagedDeploymentID`: what the controller intends next.
     pub staged: Option<Revision>,
     /// `spec.deploymentID`: what the cluster's agent is told to run.
@@ -64,7 +64,7 @@ impl ClusterView {
     /// A registered target that runs `revision`, ready, and wants nothing else.
     #[must_use]
     pub const fn settled(revision: Revision) -> Self {
-        Self { deployment: Some(Deployment::settled(revision)), ..Self::new(revision) }
+        Self { deployment: Some(BundleDeployment::settled(revision)), ..Self::new(revision) }
     }
 
     /// Whether the cluster runs what it is to run and is ready. A cluster without a deployment does not.
@@ -77,7 +77,7 @@ impl ClusterView {
     }
 }
 
-impl Deployment {
+impl BundleDeployment {
     /// One that runs `revision`, ready, with nothing else intended.
     #[must_use]
     pub const fn settled(revision: Revision) -> Self {
@@ -114,7 +114,7 @@ impl BundleView {
         }
         for action in &pass.actions {
             match *action {
-                Action::Create { target } => *self.deployment(target) = Some(Deployment::default()),
+                Action::Create { target } => *self.deployment(target) = Some(BundleDeployment::default()),
                 Action::Delete { target } => *self.deployment(target) = None,
                 Action::Stage { target, revision } => self.existing(target).staged = Some(revision),
                 Action::Deploy { target, revision } => self.existing(target).deployed = Some(revision),
@@ -137,11 +137,11 @@ impl BundleView {
         self.clusters.iter().filter(|cluster| cluster.targeted).all(ClusterView::is_done)
     }
 
-    fn deployment(&mut self, target: TargetId) -> &mut Option<Deployment> {
+    fn deployment(&mut self, target: TargetId) -> &mut Option<BundleDeployment> {
         &mut self.clusters[target.index()].deployment
     }
 
-    fn existing(&mut self, target: TargetId) -> &mut Deployment {
+    fn existing(&mut self, target: TargetId) -> &mut BundleDeployment {
         self.deployment(target).as_mut().expect("a deployment is created before it is changed")
     }
 }

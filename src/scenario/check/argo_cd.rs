@@ -16,8 +16,10 @@ use crate::document::context::Document;
 use crate::document::path::Path;
 use crate::document::problem::Problem;
 use crate::document::reader::{Kind, ReadError};
-use crate::rollout::argo_cd::proposal::{ProposalError, ProposalFile, RollingUpdate};
-use crate::rollout::argo_cd::{ApplicationSetFile, ApplicationSetSpec, Automated, BackoffError, ConfigError, Waits};
+use crate::rollout::argo_cd::proposal::{ProposalError, ProposalFile, ProposedRollingUpdate};
+use crate::rollout::argo_cd::{
+    ApplicationSetError, ApplicationSetFile, ApplicationSetSpec, Automated, BackoffError, Waits,
+};
 
 /// A file of the product, read.
 struct FromFile<T> {
@@ -67,11 +69,11 @@ impl Checker<'_> {
                 release: written.release.unwrap_or_default(),
             }),
             // Steps that were left out for an error of their own are no news.
-            Err(ConfigError::NoSteps) if !self.is_untouched(&path.key("strategy")) => None,
+            Err(ApplicationSetError::NoSteps) if !self.is_untouched(&path.key("strategy")) => None,
             Err(error) => {
                 let field = match &error {
-                    ConfigError::Kind(_) => "kind",
-                    ConfigError::NoGenerators => "spec.generators",
+                    ApplicationSetError::Kind(_) => "kind",
+                    ApplicationSetError::NoGenerators => "spec.generators",
                     _ => "spec.strategy.rollingSync.steps",
                 };
                 let problem = self.set_problem(path, file.as_ref(), field, error.to_string());
@@ -93,7 +95,7 @@ impl Checker<'_> {
         };
         let from_file = || file.as_ref().map(|file| file.value.spec.strategy.clone()).unwrap_or_default();
         let strategy = written.strategy.clone().unwrap_or_else(from_file);
-        if let Err(error) = RollingUpdate::new(&strategy, &applications(&world.world.clusters)) {
+        if let Err(error) = ProposedRollingUpdate::new(&strategy, &applications(&world.world.clusters)) {
             let field = match &error {
                 ProposalError::MaxUpdate { step, .. } => {
                     format!("spec.strategy.rollingUpdate.steps[{step}].maxUpdate")

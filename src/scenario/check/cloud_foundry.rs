@@ -11,7 +11,7 @@ use super::{CheckedWorld, Checker};
 use crate::document::context::Document;
 use crate::document::path::{Path, Step};
 use crate::document::problem::Problem;
-use crate::rollout::cloud_foundry::{DeploymentRequest, Limits, Quota, RequestError, Superseded};
+use crate::rollout::cloud_foundry::{AppQuota, DeploymentRequest, QuotaLimits, RequestError, Superseded};
 use crate::units::{SimDuration, SimTime};
 use crate::world::{NEW, ReleaseKind};
 
@@ -168,10 +168,10 @@ fn in_place(written: &CloudFoundryFile) -> DeploymentRequest {
     serde_json::from_value(Value::Object(body)).expect("any object is a request")
 }
 
-fn quota(written: &QuotaFile) -> Quota {
+fn quota(written: &QuotaFile) -> AppQuota {
     let limits = |written: &Option<LimitsFile>| {
         let written = written.clone().unwrap_or_default();
-        Limits {
+        QuotaLimits {
             name: written.name.unwrap_or_default(),
             app_instance_limit: written.total_instances,
             memory_limit_in_mb: written.total_memory_in_mb,
@@ -179,5 +179,5 @@ fn quota(written: &QuotaFile) -> Quota {
             other_memory_in_mb: written.other_memory_in_mb.unwrap_or(0),
         }
     };
-    Quota { organization: limits(&written.organization), space: limits(&written.space) }
+    AppQuota { organization: limits(&written.organization), space: limits(&written.space) }
 }

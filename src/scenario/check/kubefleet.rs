@@ -17,7 +17,7 @@ use crate::document::reader::{Kind, ReadError};
 use crate::document::tree::{Node, Value};
 use crate::rollout::kubefleet::staged::{RunError, explain};
 use crate::rollout::kubefleet::{
-    ClusterResourcePlacement, ClusterStagedUpdateStrategy, ConfigError, PlacementSpec, RollingUpdateConfig, Rules,
+    ClusterResourcePlacement, ClusterStagedUpdateStrategy, InvalidField, PlacementSpec, RollingUpdateConfig, RuleSet,
     RunSpec, RunState, StageConfig, StrategySpec,
 };
 use crate::units::SimDuration;
@@ -57,7 +57,7 @@ impl Checker<'_> {
         };
         let rules = written.rules.unwrap_or_default();
         let is_whole = self.is_untouched(&path.key("stages")) && self.is_untouched(&path.key("file"));
-        if let Err(ConfigError { at: field, reason }) = strategy.validate() {
+        if let Err(InvalidField { at: field, reason }) = strategy.validate() {
             let problem = at(self, &field, reason).with_help(REFUSED);
             self.problems.push(problem);
         } else if strategy.stages.is_empty() && is_whole {
@@ -124,7 +124,7 @@ impl Checker<'_> {
         if !spec.is_external() {
             spec.strategy.rolling_update = Some(config.clone());
         }
-        if let Err(ConfigError { at: field, reason }) = spec.validate() {
+        if let Err(InvalidField { at: field, reason }) = spec.validate() {
             let here = field.strip_prefix("spec.strategy.rollingUpdate.").unwrap_or(&field);
             let is_here = self.tree.get(&path.key(here)).is_some();
             let problem = match file.as_ref().filter(|_| !is_here) {
@@ -232,9 +232,9 @@ fn place_of(strategy: &StrategySpec, error: &RunError) -> String {
 }
 
 /// The place of the first approval that a run asks for.
-fn first_approval(strategy: &StrategySpec, rules: Rules) -> Option<String> {
+fn first_approval(strategy: &StrategySpec, rules: RuleSet) -> Option<String> {
     strategy.stages.iter().enumerate().find_map(|(index, stage)| {
-        let before = (stage.before_stage_tasks.iter(), "beforeStageTasks", rules == Rules::Shipped);
+        let before = (stage.before_stage_tasks.iter(), "beforeStageTasks", rules == RuleSet::Shipped);
         let after = (stage.after_stage_tasks.iter(), "afterStageTasks", true);
         [before, after].into_iter().find_map(|(mut tasks, field, counts)| {
             let position = tasks.position(|task| task.kind == "Approval").filter(|_| counts)?;

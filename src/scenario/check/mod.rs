@@ -28,7 +28,7 @@ use super::spread::Spread;
 use super::{FleetGroup, Strategy, fleet_clusters};
 use crate::document::context::Context;
 use crate::document::path::Path;
-use crate::rollout::rancher_fleet::Cluster;
+use crate::rollout::rancher_fleet::FleetCluster;
 use crate::units::{BytesPerSec, SimDuration};
 use crate::world::{RateModel, WorldSpec};
 
@@ -60,7 +60,7 @@ pub(crate) struct CheckedWorld {
     pub(crate) world: Arc<WorldSpec>,
     pub(crate) groups: Arc<Vec<FleetGroup>>,
     /// The clusters as Fleet's rules see them, for all strategies.
-    pub(crate) fleet_clusters: Arc<Vec<Cluster>>,
+    pub(crate) fleet_clusters: Arc<Vec<FleetCluster>>,
 }
 
 impl Checker<'_> {

@@ -11,7 +11,7 @@ use crate::document::context::Document;
 use crate::document::path::{Path, Step};
 use crate::document::problem::Problem;
 use crate::rollout::label_selector::Labels;
-use crate::rollout::rancher_fleet::{Cluster, Partitioning, RolloutStrategy, StrategyError};
+use crate::rollout::rancher_fleet::{FleetCluster, Partitioning, RolloutStrategy, StrategyError};
 use crate::world::CountOrPercent;
 
 /// A strategy that was read from a fleet.yaml.
@@ -95,7 +95,7 @@ impl Checker<'_> {
         file: Option<&FromFile>,
         strategy: &RolloutStrategy,
         index: usize,
-        clusters: &[Cluster],
+        clusters: &[FleetCluster],
     ) -> Problem {
         let entry = &strategy.manual_partitions()[index];
         let hint = match &entry.cluster_selector {

@@ -30,7 +30,7 @@ fn the_sketch_loads_with_every_value_in_its_place() {
     let Variant { strategy, setting, scenario, .. } = &experiment.variants[1];
     assert_eq!((strategy.as_str(), setting.as_str()), ("defaults", "maxUnavailable=5%"));
     assert_eq!(scenario.horizon, SimDuration::from_hours(24));
-    let Strategy::RancherFleet { rules: Rules::Shipped, strategy } = &scenario.strategy else {
+    let Strategy::RancherFleet { rules: RuleSet::Shipped, strategy } = &scenario.strategy else {
         panic!("Fleet, as shipped")
     };
     assert_eq!(strategy.max_unavailable, Some("5%".into()));
@@ -226,7 +226,7 @@ strategies:
     let WorkloadKind::Deployment { progress_deadline, .. } = world.workloads[0].kind else { panic!("a Deployment") };
     assert_eq!(progress_deadline, SimDuration::from_mins(20));
     let Strategy::RancherFleet { rules, strategy } = &experiment.variants[0].scenario.strategy else { panic!("Fleet") };
-    assert_eq!((*rules, &strategy.max_unavailable_partitions), (Rules::Documented, &Some(IntOrString::Int(1))));
+    assert_eq!((*rules, &strategy.max_unavailable_partitions), (RuleSet::Documented, &Some(IntOrString::Int(1))));
     let Strategy::RancherFleet { strategy, .. } = &experiment.variants[1].scenario.strategy else { panic!("Fleet") };
     assert_eq!((strategy.manual_partitions().len(), strategy.max_new), (2, Some(20)), "in place and from the file");
     assert_eq!(experiment.variants[2].scenario.strategy, Strategy::Batches { size: CountOrPercent::Percent(10) });

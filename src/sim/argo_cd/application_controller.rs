@@ -34,7 +34,7 @@ use std::sync::Arc;
 use super::super::product::Happened;
 use crate::rollout::Revision;
 use crate::rollout::argo_cd::{
-    Application, ApplicationSetView, AutoSync, Health, OPERATION_PROCESSORS, Operation, OperationState, Phase,
+    Application, ApplicationSetView, AutoSync, Health, OPERATION_PROCESSORS, Operation, OperationPhase, OperationState,
     STATUS_PROCESSORS, SyncStatus, queues_pass,
 };
 use crate::scenario::ArgoCdRelease;
@@ -284,7 +284,7 @@ impl Moment<'_> {
             };
             self.place(application).attempt = Some(attempt);
             if is_first {
-                let running = OperationState { phase: Phase::Running, started_at: now };
+                let running = OperationState { phase: OperationPhase::Running, started_at: now };
                 self.change(application, |live| live.operation_state = Some(running));
             }
             match attempt {
@@ -306,7 +306,7 @@ impl Moment<'_> {
         let place = self.place(application);
         let attempt = place.attempt.take().expect("an attempt ends that ran");
         if attempt != Attempt::Failing {
-            self.operation_ends(application, Phase::Succeeded);
+            self.operation_ends(application, OperationPhase::Succeeded);
             return;
         }
         let may_repeat = limit < 0 || i64::from(place.failed) < limit;
@@ -316,11 +316,11 @@ impl Moment<'_> {
                 let again = now + waits.before(place.failed);
                 self.controller.schedule(again, Due::Again(application));
             }
-            None => self.operation_ends(application, Phase::Failed),
+            None => self.operation_ends(application, OperationPhase::Failed),
         }
     }
 
-    fn operation_ends(&mut self, application: usize, phase: Phase) {
+    fn operation_ends(&mut self, application: usize, phase: OperationPhase) {
         let (now, revision) = (self.now, self.resolved(application));
         let place = self.place(application);
         (place.failed, place.attempted) = (0, Some(revision));

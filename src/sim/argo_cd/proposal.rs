@@ -12,7 +12,7 @@
 use super::super::product::{Decision, Deploy, Product};
 use crate::rollout::argo_cd::Health;
 use crate::rollout::argo_cd::proposal::{
-    ProposalApplication, ProposalObject, ProposalStrategy, ProposalView, RollingUpdate, SyncResult,
+    ProposalApplication, ProposalObject, ProposalStrategy, ProposalView, ProposedRollingUpdate, SyncResult,
 };
 use crate::rollout::{Action, Hold, Scheduler};
 use crate::scenario::Scenario;
@@ -21,14 +21,14 @@ use crate::world::{ClusterId, ClusterSpec, NEW, OLD, ReleaseKind, Report};
 
 /// The proposal with one ApplicationSet.
 pub(in crate::sim) struct ProposalProduct<'s> {
-    scheduler: RollingUpdate,
+    scheduler: ProposedRollingUpdate,
     view: ProposalView,
     clusters: &'s [ClusterSpec],
 }
 
 impl<'s> ProposalProduct<'s> {
     pub(in crate::sim) fn new(scenario: &'s Scenario, strategy: &ProposalStrategy) -> Self {
-        let scheduler = RollingUpdate::new(strategy, &scenario.argo_cd_applications())
+        let scheduler = ProposedRollingUpdate::new(strategy, &scenario.argo_cd_applications())
             .expect("a strategy is checked with the scenario's clusters");
         let settled = ProposalObject { revision: OLD, sync: SyncResult::Succeeded, health: Health::Healthy };
         let live = (scenario.world.release == ReleaseKind::Update).then_some(settled);

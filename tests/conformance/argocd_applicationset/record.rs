@@ -1,6 +1,6 @@
 //! The shape of the recorded cases.
 
-use fleetsim::rollout::argo_cd::{IntOrString, Strategy};
+use fleetsim::rollout::argo_cd::{ApplicationSetStrategy, IntOrString};
 use fleetsim::rollout::label_selector::Labels;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -19,7 +19,7 @@ pub struct BudgetCase {
 
 #[derive(Deserialize)]
 pub struct StepsCase {
-    pub strategy: Option<Strategy>,
+    pub strategy: Option<ApplicationSetStrategy>,
     pub apps: Vec<TraceApp>,
 }
 
@@ -44,7 +44,7 @@ pub struct TraceTemplate {
 #[derive(Deserialize)]
 pub struct Trace {
     pub kind: String,
-    pub strategy: Option<Strategy>,
+    pub strategy: Option<ApplicationSetStrategy>,
     pub tmpl: TraceTemplate,
     pub p: String,
     #[serde(rename = "gen")]

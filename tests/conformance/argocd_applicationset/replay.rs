@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use fleetsim::rollout::argo_cd::{
     Application, ApplicationSetSpec, ApplicationSetStatus, ApplicationSetView, ApplicationStatus, ApplicationView,
-    ArgoCd, AutoSync, Automated, Generated, Health, OperationState, Options, Phase, Retry, RolloutStatus, Spec,
-    SyncPolicy, SyncStatus, queues_pass,
+    ArgoCd, AutoSync, Automated, ControllerOptions, Generated, Health, OperationPhase, OperationState, Retry,
+    RolloutStatus, Spec, SyncPolicy, SyncStatus, queues_pass,
 };
 use fleetsim::rollout::{Action, Pass, Revision, Scheduler, TargetId};
 use serde_json::{Map, Value, json};
@@ -50,7 +50,7 @@ impl Replay {
         }
         let count = names.len();
         let mut replay = Self {
-            set: ArgoCd::new(spec, Options::default(), names.clone()),
+            set: ArgoCd::new(spec, ControllerOptions::default(), names.clone()),
             names,
             words: Vec::new(),
             template: trace.tmpl,
@@ -165,11 +165,11 @@ impl Replay {
         }
         if let Some((phase, started_at)) = &change.o {
             let phase = match phase.as_str() {
-                "R" => Some(Phase::Running),
-                "S" => Some(Phase::Succeeded),
-                "F" => Some(Phase::Failed),
-                "E" => Some(Phase::Error),
-                "T" => Some(Phase::Terminating),
+                "R" => Some(OperationPhase::Running),
+                "S" => Some(OperationPhase::Succeeded),
+                "F" => Some(OperationPhase::Failed),
+                "E" => Some(OperationPhase::Error),
+                "T" => Some(OperationPhase::Terminating),
                 "" => None,
                 other => panic!("the record knows no phase such as `{other}`"),
             };

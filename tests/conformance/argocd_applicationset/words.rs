@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use fleetsim::rollout::Revision;
 use fleetsim::rollout::argo_cd::{
-    Application, ApplicationSetSpec, ApplicationSetStatus, ApplicationView, ErrorOccurred, Generated, IssueKind,
-    Message, Rollout, RolloutConfig, RolloutStatus, SetHealth, Spec, Step, Strategy, SyncStatus,
+    Application, ApplicationSetSpec, ApplicationSetStatus, ApplicationSetStrategy, ApplicationView, ErrorOccurred,
+    Generated, IssueKind, Message, Rollout, RolloutConfig, RolloutStatus, RolloutStep, SetHealth, Spec, SyncStatus,
 };
 use fleetsim::rollout::label_selector::Labels;
 use fleetsim::units::SimTime;
@@ -104,8 +104,8 @@ pub fn numbers<T>(list: &[T], test: impl Fn(&T) -> bool) -> Vec<usize> {
     (1..).zip(list).filter(|(_, item)| test(item)).map(|(number, _)| number).collect()
 }
 
-pub fn rolling(steps: &[Step]) -> ApplicationSetSpec {
-    let strategy: Strategy = parse(&json!({ "type": "RollingSync", "rollingSync": { "steps": steps } }));
+pub fn rolling(steps: &[RolloutStep]) -> ApplicationSetSpec {
+    let strategy: ApplicationSetStrategy = parse(&json!({ "type": "RollingSync", "rollingSync": { "steps": steps } }));
     strategy.into()
 }
 

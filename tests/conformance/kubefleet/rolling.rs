@@ -2,7 +2,8 @@
 
 use fleetsim::rollout::kubefleet::rolling::{RollingError, RollingStatus, RollingUpdate, RollingView, wakes};
 use fleetsim::rollout::kubefleet::{
-    ApplyStrategy, Binding, BindingState, Bindings, Defects, MemberCluster, PlacementPolicy, RollingUpdateConfig, Rules,
+    ApplyStrategy, Binding, BindingState, Bindings, KubeFleetBugs, MemberCluster, PlacementPolicy, RollingUpdateConfig,
+    RuleSet,
 };
 use fleetsim::rollout::rancher_fleet::IntOrString;
 use fleetsim::rollout::{Action, Pass, Revision, Scheduler, TargetId};
@@ -74,7 +75,7 @@ impl Around {
             bindings: Bindings::default(),
         };
         let members: Vec<MemberCluster> = Vec::new();
-        let update = RollingUpdate::new(limits, Rules::Shipped, Defects::ALL, members);
+        let update = RollingUpdate::new(limits, RuleSet::Shipped, KubeFleetBugs::ALL, members);
         let mut around = Self { update, view, clusters: Vec::new() };
         let bindings: Vec<Binding> = config.bindings.iter().map(|stored| around.binding(stored)).collect();
         around.view.bindings = bindings.into_iter().collect();
@@ -109,7 +110,7 @@ impl Around {
         let Some(binding) = self.view.bindings.named_mut(name) else { return false };
         let before = binding.clone();
         change(binding);
-        wakes(&before, binding, Defects::ALL)
+        wakes(&before, binding, KubeFleetBugs::ALL)
     }
 
     /// Makes an event happen; tells whether that wakes the controller.

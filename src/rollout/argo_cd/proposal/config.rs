@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::super::super::label_selector::null_is_default;
-use super::super::{Step, limit};
+use super::super::{RolloutStep, limit};
 
 /// A whole ApplicationSet file of the proposal.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
@@ -40,7 +40,7 @@ pub struct ProposalStrategy {
 pub struct RollingUpdateBlock {
     /// In the order in which they are worked on. None: applications one by one.
     #[serde(default, deserialize_with = "null_is_default")]
-    pub steps: Vec<Step>,
+    pub steps: Vec<RolloutStep>,
 }
 
 /// What is wrong with a strategy. The text has no such list: what it gives no meaning to is refused.
@@ -75,7 +75,7 @@ impl ProposalStrategy {
     ///
     /// # Errors
     /// What is wrong with the strategy.
-    pub fn steps(&self) -> Result<Option<&[Step]>, ProposalError> {
+    pub fn steps(&self) -> Result<Option<&[RolloutStep]>, ProposalError> {
         match self.kind.as_str() {
             "" | "AllAtOnce" => return Ok(None),
             "RollingUpdate" => {}
@@ -94,7 +94,7 @@ impl ProposalStrategy {
 }
 
 /// How many of a step's applications are changed at once. `None`: all.
-pub(super) fn limit_of(index: usize, step: &Step, total: usize) -> Result<Option<usize>, ProposalError> {
+pub(super) fn limit_of(index: usize, step: &RolloutStep, total: usize) -> Result<Option<usize>, ProposalError> {
     let Some(written) = &step.max_update else { return Ok(None) };
     let refused = || ProposalError::MaxUpdate { step: index, value: written.to_string() };
     let resolved = limit(Some(written), total);

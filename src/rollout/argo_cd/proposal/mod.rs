@@ -36,7 +36,7 @@ const NAMED: usize = 3;
 
 /// The scheduler of one ApplicationSet under the proposal.
 #[derive(Clone, Debug)]
-pub struct RollingUpdate {
+pub struct ProposedRollingUpdate {
     names: Vec<String>,
     /// Indices into `names` in byte order.
     by_name: Vec<u32>,
@@ -165,7 +165,7 @@ impl ProposalView {
     }
 }
 
-impl RollingUpdate {
+impl ProposedRollingUpdate {
     /// A scheduler for applications with these names and labels; the index of one is its
     /// [`TargetId`].
     ///
@@ -251,7 +251,7 @@ impl RollingUpdate {
     }
 }
 
-impl Scheduler for RollingUpdate {
+impl Scheduler for ProposedRollingUpdate {
     type View = ProposalView;
     type Status = ProposalStatus;
 

@@ -25,9 +25,9 @@ fn applications(steps: &[(&str, usize)]) -> Vec<(String, Arc<Labels>)> {
     environments.enumerate().map(application).collect()
 }
 
-fn scheduler(strategy: &str, steps: &[(&str, usize)]) -> RollingUpdate {
+fn scheduler(strategy: &str, steps: &[(&str, usize)]) -> ProposedRollingUpdate {
     let strategy: ProposalStrategy = serde_saphyr::from_str(strategy).expect(strategy);
-    RollingUpdate::new(&strategy, &applications(steps)).expect("the strategy is in order")
+    ProposedRollingUpdate::new(&strategy, &applications(steps)).expect("the strategy is in order")
 }
 
 fn view(count: usize, live: Option<ProposalObject>) -> ProposalView {
@@ -62,7 +62,7 @@ fn happens(view: &mut ProposalView, event: &str) {
     }
 }
 
-fn pass(set: &mut RollingUpdate, view: &mut ProposalView) -> String {
+fn pass(set: &mut ProposedRollingUpdate, view: &mut ProposalView) -> String {
     let hold = set.hold(view);
     let pass = set.reconcile(SimTime::ZERO, view);
     view.store(&pass);
@@ -255,7 +255,7 @@ fn what_the_text_gives_no_meaning_to_is_refused() {
     ];
     for (yaml, message) in cases {
         let strategy: ProposalStrategy = serde_saphyr::from_str(&yaml).expect(&yaml);
-        let error = RollingUpdate::new(&strategy, &[]).expect_err(&yaml);
+        let error = ProposedRollingUpdate::new(&strategy, &[]).expect_err(&yaml);
         assert_eq!(error.to_string(), message, "{yaml}");
     }
 }

@@ -36,13 +36,13 @@ const EVENTS: [&str; 14] = [
 ];
 
 prop_compose! {
-    fn options()(trigger_once in any::<bool>(), keep_spec_changes in any::<bool>()) -> Options {
-        Options { trigger_once, keep_spec_changes, ..Options::default() }
+    fn options()(trigger_once in any::<bool>(), keep_spec_changes in any::<bool>()) -> ControllerOptions {
+        ControllerOptions { trigger_once, keep_spec_changes, ..ControllerOptions::default() }
     }
 }
 
-fn story(steps: &str, options: Options, settled: bool) -> Story {
-    Story::new(rolling(steps), options, &FLEET, if settled { Begin::Settled } else { Begin::Empty })
+fn story(steps: &str, options: ControllerOptions, settled: bool) -> SetStory {
+    SetStory::new(rolling(steps), options, &FLEET, if settled { Begin::Settled } else { Begin::Empty })
 }
 
 /// What may not happen to one row in one pass.
@@ -127,7 +127,7 @@ proptest! {
         options in options(),
         settled in any::<bool>(),
     ) {
-        let mut story = Story::new(
+        let mut story = SetStory::new(
             rolling(steps), options, &FLEET[..2], if settled { Begin::Settled } else { Begin::Empty },
         );
         let mut second = 0;
@@ -155,7 +155,7 @@ proptest! {
     /// Promotion follows names, not the order of the list.
     #[test]
     fn the_order_of_the_list_decides_nothing(rotate in 0..10_usize, steps in prop::sample::select(STEPS.to_vec())) {
-        let story = story(steps, Options::default(), true);
+        let story = story(steps, ControllerOptions::default(), true);
         let decide = |rotate: usize| {
             let (mut names, mut view) = (story.set.names().to_vec(), story.view.clone());
             for application in &mut view.applications {
@@ -164,7 +164,7 @@ proptest! {
             }
             names.rotate_left(rotate);
             view.applications.rotate_left(rotate);
-            let mut set = ArgoCd::new(story.set.spec().clone(), Options::default(), names);
+            let mut set = ArgoCd::new(story.set.spec().clone(), ControllerOptions::default(), names);
             set.reconcile(SimTime::from_secs(5), &view);
             let mut rows = set.rows().to_vec();
             rows.rotate_right(rotate);
@@ -178,9 +178,9 @@ proptest! {
 fn a_pass_says_when_it_wants_the_next_one() {
     let mut spec = rolling("{}");
     spec.generators = serde_saphyr::from_str("[{git: {}}]").expect("a generator");
-    let mut story = Story::new(spec, Options::default(), &[("dev", 1)], Begin::Settled);
+    let mut story = SetStory::new(spec, ControllerOptions::default(), &[("dev", 1)], Begin::Settled);
     let (now, seconds) = (SimTime::from_secs(100), SimDuration::from_secs);
-    let wake = |story: &mut Story| story.set.reconcile(now, &story.view).wake_at;
+    let wake = |story: &mut SetStory| story.set.reconcile(now, &story.view).wake_at;
     assert_eq!(wake(&mut story), Some(now + seconds(180)), "the generator's timer");
     story.happens(now, "commit 2");
     assert_eq!(wake(&mut story), Some(now), "the pass wrote rows, which queues another one");

@@ -2,15 +2,15 @@
 
 use super::*;
 
-fn play(options: Options, story: &str) {
-    Story::new(rolling("{maxUpdate: 1}"), options, &[("dev", 2)], Begin::Settled).plays(story);
+fn play(options: ControllerOptions, story: &str) {
+    SetStory::new(rolling("{maxUpdate: 1}"), options, &[("dev", 2)], Begin::Settled).plays(story);
 }
 
 #[test]
 fn a_sync_is_requested_twice_as_shipped_and_once_when_mended() {
     // The operation has ended before the pass that notices it: the second request is a second sync.
     play(
-        Options::default(),
+        ControllerOptions::default(),
         "
 10 commit 2 => Waiting: 1; Pending: 0
 10 pass => sync 0
@@ -18,7 +18,7 @@ fn a_sync_is_requested_twice_as_shipped_and_once_when_mended() {
 ",
     );
     play(
-        Options { trigger_once: true, ..Options::default() },
+        ControllerOptions { trigger_once: true, ..ControllerOptions::default() },
         "
 10 commit 2 => sync 0; Waiting: 1; Pending: 0
 10 pass => hold maxUpdate: in step 1, maxUpdate lets 1 of 2 applications be updated at once; taken by 1 application (a00) Pending, OutOfSync, Healthy; 1 application (a01) wait
@@ -30,14 +30,14 @@ fn a_sync_is_requested_twice_as_shipped_and_once_when_mended() {
 #[test]
 fn a_changed_spec_is_lost_as_shipped_and_rolled_out_when_mended() {
     play(
-        Options::default(),
+        ControllerOptions::default(),
         "
 10 template 2 => update 0-1
 11 drift => hold applicationStatus: the rollout is complete: rows that are Healthy stay so without a new revision or spec; not as wanted: 2 applications (a00, a01) Healthy, OutOfSync, Healthy
 ",
     );
     play(
-        Options { keep_spec_changes: true, ..Options::default() },
+        ControllerOptions { keep_spec_changes: true, ..ControllerOptions::default() },
         "
 10 template 2 => update 0-1; Waiting: 1; Pending: 0
 10 pass => sync 0
@@ -53,7 +53,7 @@ fn a_changed_spec_is_lost_as_shipped_and_rolled_out_when_mended() {
 #[test]
 fn without_the_flag_a_strategy_has_no_effect() {
     play(
-        Options { enable_progressive_syncs: false, ..Options::default() },
+        ControllerOptions { enable_progressive_syncs: false, ..ControllerOptions::default() },
         "
 10 template 2 => update 0-1
 11 drift => hold syncPolicy.automated: nothing but a user syncs 2 applications (a00, a01) OutOfSync, Healthy

@@ -18,7 +18,7 @@ use super::super::{Action, Revision};
 use super::*;
 
 /// A set, its applications, and a toy application controller.
-pub(super) struct Story {
+pub(super) struct SetStory {
     set: ArgoCd,
     view: ApplicationSetView,
 }
@@ -41,9 +41,14 @@ pub(super) fn env(name: &str) -> Arc<Labels> {
     Arc::new([("env".to_owned(), name.to_owned())].into())
 }
 
-impl Story {
+impl SetStory {
     /// Applications a00, a01 ... with these labels `env`.
-    pub(super) fn new(spec: ApplicationSetSpec, options: Options, steps: &[(&str, usize)], begin: Begin) -> Self {
+    pub(super) fn new(
+        spec: ApplicationSetSpec,
+        options: ControllerOptions,
+        steps: &[(&str, usize)],
+        begin: Begin,
+    ) -> Self {
         let labels: Vec<_> = steps.iter().flat_map(|(name, count)| std::iter::repeat_n(env(name), *count)).collect();
         let names = (0..labels.len()).map(|index| format!("a{index:02}")).collect();
         let mut set = ArgoCd::new(spec, options, names);
@@ -161,12 +166,12 @@ fn observe(live: &mut Application, now: SimTime, event: &str, argument: Option<&
         }
         "drift" => live.sync = SyncStatus::OutOfSync,
         "refresh" => live.sync = SyncStatus::Synced,
-        "start" => live.operation_state = state(Phase::Running, now),
+        "start" => live.operation_state = state(OperationPhase::Running, now),
         "synced" => {
             (live.sync, live.health, live.operation) = (SyncStatus::Synced, Health::Progressing, None);
-            live.operation_state = state(Phase::Succeeded, started_at);
+            live.operation_state = state(OperationPhase::Succeeded, started_at);
         }
-        "failed" => (live.operation_state, live.operation) = (state(Phase::Failed, started_at), None),
+        "failed" => (live.operation_state, live.operation) = (state(OperationPhase::Failed, started_at), None),
         "healthy" => live.health = Health::Healthy,
         "degraded" => live.health = Health::Degraded,
         _ => return,

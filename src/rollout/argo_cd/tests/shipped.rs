@@ -8,7 +8,7 @@ const DEV_PROD: &str = "{matchExpressions: [{key: env, operator: In, values: [de
     {matchExpressions: [{key: env, operator: In, values: [prod]}], maxUpdate: 1}";
 
 fn play(spec: ApplicationSetSpec, steps: &[(&str, usize)], begin: Begin, story: &str) {
-    Story::new(spec, Options::default(), steps, begin).plays(story);
+    SetStory::new(spec, ControllerOptions::default(), steps, begin).plays(story);
 }
 
 #[test]

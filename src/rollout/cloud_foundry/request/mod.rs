@@ -27,7 +27,7 @@ use schema::Body;
 /// How the new version replaces the old one.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, Hash, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Strategy {
+pub enum DeploymentStrategy {
     /// Without a pause.
     #[default]
     Rolling,
@@ -35,7 +35,7 @@ pub enum Strategy {
     Canary,
 }
 
-impl fmt::Display for Strategy {
+impl fmt::Display for DeploymentStrategy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Rolling => "rolling",
@@ -53,7 +53,7 @@ pub struct DeploymentRequest(#[schemars(with = "Body")] Json);
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct DeploymentOptions {
     /// How to go on.
-    pub strategy: Strategy,
+    pub strategy: DeploymentStrategy,
     /// New instances that may be started beyond those that are routable; at least 1.
     pub max_in_flight: u64,
     /// Instances to end with. `None`: as many as there are.
@@ -71,7 +71,7 @@ pub struct DeploymentOptions {
 impl Default for DeploymentOptions {
     fn default() -> Self {
         Self {
-            strategy: Strategy::Rolling,
+            strategy: DeploymentStrategy::Rolling,
             max_in_flight: 1,
             web_instances: None,
             memory_in_mb: None,
@@ -133,7 +133,7 @@ impl DeploymentRequest {
         match self.0.at("strategy") {
             Json::Null => {}
             Json::Text(text) if text == "rolling" => {}
-            Json::Text(text) if text == "canary" => found.strategy = Strategy::Canary,
+            Json::Text(text) if text == "canary" => found.strategy = DeploymentStrategy::Canary,
             other => errors.push(RequestError::Strategy(other.to_string())),
         }
         if !self.0.at("droplet").is_blank() && !self.0.at("revision").is_blank() {

@@ -3,7 +3,7 @@
 use super::super::json::Json;
 use super::error::RequestError;
 use super::number::NumberField;
-use super::{DeploymentOptions, DeploymentRequest, Strategy};
+use super::{DeploymentOptions, DeploymentRequest, DeploymentStrategy};
 
 pub(super) fn unknown_keys(object: &Json, known: &[&str]) -> Vec<String> {
     let Json::Object(fields) = object else { return Vec::new() };
@@ -53,7 +53,7 @@ pub(super) fn read_options(options: &Json, found: &mut DeploymentOptions, errors
     if canary.is_truthy() {
         match canary {
             // What it would be under `recreate`, say, is not asked: the strategy is what was written.
-            Json::Object(_) if found.strategy == Strategy::Canary => {
+            Json::Object(_) if found.strategy == DeploymentStrategy::Canary => {
                 found.canary_steps = read_steps(canary.at("steps"), errors);
             }
             Json::Object(_) => errors.push(RequestError::CanaryWithoutStrategy),

@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 
-use super::Strategy;
+use super::DeploymentStrategy;
 
 /// The fields of a body, for the schema alone.
 #[derive(JsonSchema)]
@@ -10,9 +10,9 @@ use super::Strategy;
 #[schemars(rename = "DeploymentRequestBody")]
 pub(super) struct Body {
     /// Absent: `rolling`.
-    strategy: Option<Strategy>,
+    strategy: Option<DeploymentStrategy>,
     /// Absent: all defaults.
-    options: Option<Options>,
+    options: Option<OptionsSchema>,
     /// Which droplet to run. Not looked at.
     droplet: Option<serde_json::Value>,
     /// Which revision to go back to. Not looked at; not together with `droplet`.
@@ -27,7 +27,7 @@ pub(super) struct Body {
 #[derive(JsonSchema)]
 #[allow(dead_code, reason = "it exists for its schema")]
 #[schemars(rename = "DeploymentOptions")]
-struct Options {
+struct OptionsSchema {
     /// How many new instances may be started beyond those that are routable. Absent: 1.
     #[schemars(range(min = 1))]
     max_in_flight: Option<u64>,
@@ -54,14 +54,14 @@ struct Options {
 struct Canary {
     /// In ascending order. Absent: one step with one new instance.
     #[schemars(length(min = 1))]
-    steps: Option<Vec<Step>>,
+    steps: Option<Vec<CanaryStepSchema>>,
 }
 
 /// One of `options.canary.steps` of a deployment.
 #[derive(JsonSchema)]
 #[allow(dead_code, reason = "it exists for its schema")]
 #[schemars(rename = "DeploymentCanaryStep")]
-struct Step {
+struct CanaryStepSchema {
     /// Percent of the instances that are new when the step is reached.
     #[schemars(range(min = 1, max = 100))]
     instance_weight: u8,

@@ -25,7 +25,7 @@ fn a_real_body_is_read_with_all_that_it_carries() {
 }"#;
     let options = request(body).check().expect("it is accepted");
     let expected = DeploymentOptions {
-        strategy: Strategy::Canary,
+        strategy: DeploymentStrategy::Canary,
         max_in_flight: 3,
         web_instances: Some(20),
         memory_in_mb: Some(256),
@@ -78,7 +78,7 @@ fn what_is_refused_is_refused_in_the_products_words_and_order() {
         (
             "{strategy: canary, options: {canary: {steps: [{instance_weight: 101}, {instance_weight: 5}]}}}",
             &[
-                "options.canary.steps: Options canary steps instance weight must be an Integer between 1-100 \
+                "options.canary.steps: OptionsSchema canary steps instance weight must be an Integer between 1-100 \
                  (inclusive)",
                 "options.canary.steps: Options canary steps instance weight must be sorted in ascending order",
             ],
@@ -89,12 +89,14 @@ fn what_is_refused_is_refused_in_the_products_words_and_order() {
         ),
         (
             "{strategy: canary, options: {canary: {steps: []}}}",
-            &["options.canary.steps: Options canary steps must not be empty (the product accepts this, and then \
-               fails with NoMethodError)"],
+            &[
+                "options.canary.steps: OptionsSchema canary steps must not be empty (the product accepts this, and then \
+               fails with NoMethodError)",
+            ],
         ),
         (
             "{options: []}",
-            &["options: Options must be an object (the product accepts an empty list or text, and then fails \
+            &["options: OptionsSchema must be an object (the product accepts an empty list or text, and then fails \
                with TypeError)"],
         ),
     ];

@@ -3,7 +3,7 @@
 use super::*;
 
 fn play(instances: u32, story: &str) {
-    Story::new(Rules::Documented, instances).plays(story);
+    AppStory::new(RuleSet::Documented, instances).plays(story);
 }
 
 #[test]
@@ -25,7 +25,7 @@ create {options: {max_in_flight: 5}} => old 50, new 5, ACTIVE/DEPLOYING
 
 #[test]
 fn the_same_deployment_as_shipped_has_more_at_a_time() {
-    let mut story = Story::new(Rules::Shipped, 50);
+    let mut story = AppStory::new(RuleSet::Shipped, 50);
     story.plays(
         "
 create {options: {max_in_flight: 5}} => old 50, new 5, ACTIVE/DEPLOYING

@@ -39,13 +39,13 @@ fn options() -> impl Strategy<Value = DeploymentOptions> {
             steps.sort_unstable();
             steps
         });
-        let strategy = if canary { super::Strategy::Canary } else { super::Strategy::Rolling };
+        let strategy = if canary { super::DeploymentStrategy::Canary } else { super::DeploymentStrategy::Rolling };
         DeploymentOptions { strategy, max_in_flight, web_instances: web, canary_steps, ..DeploymentOptions::default() }
     })
 }
 
-fn rules() -> impl Strategy<Value = Rules> {
-    prop_oneof![Just(Rules::Shipped), Just(Rules::Documented)]
+fn rules() -> impl Strategy<Value = RuleSet> {
+    prop_oneof![Just(RuleSet::Shipped), Just(RuleSet::Documented)]
 }
 
 /// Reports `weather` to the app.
@@ -98,7 +98,7 @@ proptest! {
                         prop_assert!(instances > process.instances, "it grows only");
                         let in_flight = u64::from(instances - counts.routable);
                         prop_assert!(in_flight <= options.max_in_flight, "{in_flight} in flight");
-                        prop_assert!(rules == Rules::Documented || counts.unhealthy == 0);
+                        prop_assert!(rules == RuleSet::Documented || counts.unhealthy == 0);
                     }
                     Action::Scale { target, instances } => {
                         prop_assert!(instances < before.process(target).expect("it is scaled").instances);
@@ -113,11 +113,11 @@ proptest! {
             let is_over = !before.deployments[0].is_active();
             prop_assert_eq!(hold.is_some(), !moves && !is_over, "a hold never contradicts a pass: {:?}", hold);
             prop_assert_eq!(pass.wake_at.is_some(), app.deployments[0].is_ticked());
-            if rules == Rules::Documented {
+            if rules == RuleSet::Documented {
                 prop_assert!(existing(&app) <= highest + options.max_in_flight, "{} exist", existing(&app));
             } else if options.web_instances.is_none() {
                 // A step means one instance more than the app has.
-                let extra = u64::from(options.strategy == super::Strategy::Canary);
+                let extra = u64::from(options.strategy == super::DeploymentStrategy::Canary);
                 prop_assert!(app.desired_instances() <= highest + extra + options.max_in_flight);
             }
             if !app.deployments[0].is_active() {
@@ -136,7 +136,7 @@ proptest! {
         let mut app = AppView::settled(OLD, instances);
         let mut updater = CloudFoundry::new(rules);
         app.create(SimTime::ZERO, rules, &options, NEW).expect("there is no quota");
-        let explained = explain(&options, rules, instances, &Quota::default());
+        let explained = explain(&options, rules, instances, &AppQuota::default());
         let (mut now, mut passes, mut pauses, mut peak) = (SimTime::ZERO, 0, 0, app.desired_instances());
         prop_assert_eq!(app.processes[1].instances, explained.first_batch);
         while app.active().is_some() {

@@ -18,14 +18,14 @@ use super::*;
 pub(super) const OLD: Revision = Revision(1);
 pub(super) const NEW: Revision = Revision(2);
 
-pub(super) struct Story {
+pub(super) struct AppStory {
     pub(super) updater: CloudFoundry,
     pub(super) app: AppView,
     now: SimTime,
 }
 
-impl Story {
-    pub(super) fn new(rules: Rules, instances: u32) -> Self {
+impl AppStory {
+    pub(super) fn new(rules: RuleSet, instances: u32) -> Self {
         Self { updater: CloudFoundry::new(rules), app: AppView::settled(OLD, instances), now: SimTime::ZERO }
     }
 

@@ -4,7 +4,7 @@
 use super::*;
 
 fn play(instances: u32, story: &str) {
-    Story::new(Rules::Shipped, instances).plays(story);
+    AppStory::new(RuleSet::Shipped, instances).plays(story);
 }
 
 #[test]
@@ -102,8 +102,8 @@ continue => refused: Cannot continue a deployment with status: FINALIZED and rea
 
 #[test]
 fn a_quota_without_room_for_the_surge_blocks_for_ever() {
-    let mut story = Story::new(Rules::Shipped, 4);
-    story.app.quota = Quota::of_organization("acme", 12, 5);
+    let mut story = AppStory::new(RuleSet::Shipped, 4);
+    story.app.quota = AppQuota::of_organization("acme", 12, 5);
     story.plays(
         "
 create {options: {max_in_flight: 4}} => refused: app_instance_limit app_instance_limit_exceeded for organization acme. This organization's quota may not be large enough to support rolling deployments or your configured max-in-flight.
@@ -113,14 +113,15 @@ create {options: {max_in_flight: 3, web_instances: 7}} => old 4, new 3, ACTIVE/D
     );
     let error = story.app.deployments[0].error.clone();
     assert_eq!(error.as_deref(), Some("app_instance_limit app_instance_limit_exceeded"));
-    story.app.quota = Quota::of_organization("acme", 15, 5);
+    story.app.quota = AppQuota::of_organization("acme", 15, 5);
     story.plays("3 up => old 4, new 6, ACTIVE/DEPLOYING");
 }
 
 #[test]
 fn memory_is_limited_like_instances() {
-    let mut story = Story::new(Rules::Shipped, 2);
-    story.app.quota.space = Limits { name: "dev".to_owned(), memory_limit_in_mb: Some(3 * 1024), ..Limits::default() };
+    let mut story = AppStory::new(RuleSet::Shipped, 2);
+    story.app.quota.space =
+        QuotaLimits { name: "dev".to_owned(), memory_limit_in_mb: Some(3 * 1024), ..QuotaLimits::default() };
     story.plays(
         "
 create {options: {max_in_flight: 2}} => refused: memory space_quota_exceeded for space dev. This space's quota may not be large enough to support rolling deployments or your configured max-in-flight.
@@ -150,7 +151,7 @@ create {options: {max_in_flight: 2}} => old 6, new 2, ACTIVE/DEPLOYING
 create {options: {max_in_flight: 3}} => old 4+4, new 3, ACTIVE/DEPLOYING
 3 up => old 0+3, new 6, ACTIVE/DEPLOYING
 ";
-    let mut story = Story::new(Rules::Shipped, 6);
+    let mut story = AppStory::new(RuleSet::Shipped, 6);
     story.plays(until_the_last);
     assert_eq!(story.app.deployments[0].status().to_string(), "FINALIZED/SUPERSEDED");
     story.plays(
@@ -158,8 +159,8 @@ create {options: {max_in_flight: 3}} => old 4+4, new 3, ACTIVE/DEPLOYING
 6 up => old none, new 6, ACTIVE/DEPLOYING, error: An unexpected error has occurred: Sequel::NoExistingObject
 6 up => old none, new 6, FINALIZED/DEPLOYED",
     );
-    let mut story = Story::new(Rules::Shipped, 6);
-    story.updater = story.updater.with_defects(Defects { interim_trap: false, ..Defects::default() });
+    let mut story = AppStory::new(RuleSet::Shipped, 6);
+    story.updater = story.updater.with_defects(CloudFoundryBugs { interim_trap: false, ..CloudFoundryBugs::default() });
     story.plays(until_the_last);
     story.plays("6 up => old none, new 6, FINALIZED/DEPLOYED");
 }
@@ -173,19 +174,19 @@ create {strategy: canary, options: {max_in_flight: 5, canary: {steps: [{instance
 create {options: {max_in_flight: 2}} => old 6+5, new 2, ACTIVE/DEPLOYING
 ";
     // The canary's five are taken away, and count: 6 + 5 are one too many.
-    let mut story = Story::new(Rules::Shipped, 10);
+    let mut story = AppStory::new(RuleSet::Shipped, 10);
     story.plays(canary);
     story.plays("2 starting => old 5+0, new 2, ACTIVE/DEPLOYING");
     // Without the bug the pass has nothing to take away but the canary, and that only with a reason to do anything.
-    let mut story = Story::new(Rules::Shipped, 10);
-    story.updater = story.updater.with_defects(Defects { purge: false, ..Defects::default() });
+    let mut story = AppStory::new(RuleSet::Shipped, 10);
+    story.updater = story.updater.with_defects(CloudFoundryBugs { purge: false, ..CloudFoundryBugs::default() });
     story.plays(canary);
     story.plays("2 starting => old 6+0, new 2, ACTIVE/DEPLOYING");
 }
 
 #[test]
 fn cancelling_keeps_the_newest_superseded_process_that_runs() {
-    let mut story = Story::new(Rules::Shipped, 6);
+    let mut story = AppStory::new(RuleSet::Shipped, 6);
     story.plays(
         "
 create {options: {max_in_flight: 2}} => old 6, new 2, ACTIVE/DEPLOYING
@@ -199,7 +200,7 @@ cancel => old 4+4, new 1, ACTIVE/CANCELING
 
 #[test]
 fn a_stopped_app_is_started_with_the_new_version_at_once() {
-    let mut story = Story::new(Rules::Shipped, 0);
+    let mut story = AppStory::new(RuleSet::Shipped, 0);
     story.app = AppView::stopped(OLD, 3);
     story.plays("create {options: {web_instances: 5}} => old 5, new none, FINALIZED/DEPLOYED");
     assert!(story.app.started);
@@ -208,7 +209,7 @@ fn a_stopped_app_is_started_with_the_new_version_at_once() {
 
 #[test]
 fn passes_come_with_the_period_while_a_deployment_is_on_its_way() {
-    let mut story = Story::new(Rules::Shipped, 1);
+    let mut story = AppStory::new(RuleSet::Shipped, 1);
     let at = |seconds| SimTime::from_secs(seconds);
     assert_eq!(story.updater.reconcile(at(7), &story.app).wake_at, None, "nothing to do");
     story.create("{strategy: canary}").expect("it is created");
@@ -228,6 +229,6 @@ fn passes_come_with_the_period_while_a_deployment_is_on_its_way() {
     let pass = story.updater.reconcile(next, &story.app);
     assert!(pass.status.restarts_non_web, "it is finished");
     assert_eq!(pass.wake_at, None);
-    let slow = CloudFoundry::new(Rules::Shipped).with_period(UPDATE_FREQUENCY_DEVELOPMENT);
+    let slow = CloudFoundry::new(RuleSet::Shipped).with_period(UPDATE_FREQUENCY_DEVELOPMENT);
     assert_eq!(slow.next_pass(at(61)), at(90));
 }

@@ -3,7 +3,7 @@
 //! Follows `pkg/utils/condition/reason.go` and `pkg/controllers/workgenerator/controller.go`: on every refresh all of the
 //! work generator's conditions are written anew, with the time of the refresh.
 
-use super::super::Defects;
+use super::super::KubeFleetBugs;
 use crate::units::SimTime;
 
 /// A condition's status; a condition that is not there is `None` elsewhere.
@@ -20,7 +20,7 @@ pub enum ConditionStatus {
 /// Why a binding's condition is as it is, by upstream's own names (`pkg/utils/condition/reason.go`).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[allow(missing_docs, reason = "the names are upstream's and say all that is to be said")]
-pub enum Reason {
+pub enum ConditionReason {
     RolloutStarted,
     RolloutNotStartedYet,
     OverriddenSucceeded,
@@ -41,9 +41,9 @@ pub enum Reason {
     DiffNotReported,
 }
 
-impl Reason {
+impl ConditionReason {
     /// Whether a condition that is False for this reason is a failure.
-    pub(super) const fn is_failure(self, defects: Defects) -> bool {
+    pub(super) const fn is_failure(self, defects: KubeFleetBugs) -> bool {
         match self {
             Self::OverriddenPending
             | Self::WorkNotSynchronizedYet
@@ -62,7 +62,7 @@ pub struct Condition {
     /// Whether it holds.
     pub status: ConditionStatus,
     /// Why.
-    pub reason: Reason,
+    pub reason: ConditionReason,
     /// The binding's generation when it was seen.
     pub observed_generation: u64,
     /// When it was written, in whole seconds.
@@ -71,7 +71,7 @@ pub struct Condition {
 
 /// All conditions of a binding. `None`: not written yet.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct Conditions {
+pub struct BindingConditions {
     /// Written by the rollout: whether the cluster may be told what the spec says.
     pub rollout_started: Option<Condition>,
     /// Overrides were taken into account.
@@ -119,44 +119,44 @@ pub enum WorkState {
     DiffFailed,
 }
 
-impl Conditions {
+impl BindingConditions {
     /// Writes the conditions that stand for `state`, in place of all that the work generator wrote before.
     pub(super) fn write(&mut self, state: WorkState, observed_generation: u64, since: SimTime) {
         use ConditionStatus::{False, True};
         let at = |status, reason| Some(Condition { status, reason, observed_generation, since });
-        let mut next = Conditions { rollout_started: self.rollout_started, ..Conditions::default() };
+        let mut next = BindingConditions { rollout_started: self.rollout_started, ..BindingConditions::default() };
         if !matches!(state, WorkState::Unknown) {
-            next.overridden = at(True, Reason::OverriddenSucceeded);
-            next.work_synchronized = at(True, Reason::AllWorkSynced);
+            next.overridden = at(True, ConditionReason::OverriddenSucceeded);
+            next.work_synchronized = at(True, ConditionReason::AllWorkSynced);
         }
-        let applied = at(True, Reason::AllWorkHaveBeenApplied);
+        let applied = at(True, ConditionReason::AllWorkHaveBeenApplied);
         match state {
             WorkState::Unknown => {}
             WorkState::OverrideFailed => {
-                next.overridden = at(False, Reason::OverriddenFailed);
+                next.overridden = at(False, ConditionReason::OverriddenFailed);
                 next.work_synchronized = None;
             }
-            WorkState::SyncFailed => next.work_synchronized = at(False, Reason::SyncWorkFailed),
-            WorkState::SyncPending => next.work_synchronized = at(False, Reason::WorkNotSynchronizedYet),
-            WorkState::Applying => next.applied = at(False, Reason::ApplyInProgress),
-            WorkState::ApplyFailed => next.applied = at(False, Reason::NotAllWorkHaveBeenApplied),
-            WorkState::ApplyPending => next.applied = at(False, Reason::ApplyPending),
+            WorkState::SyncFailed => next.work_synchronized = at(False, ConditionReason::SyncWorkFailed),
+            WorkState::SyncPending => next.work_synchronized = at(False, ConditionReason::WorkNotSynchronizedYet),
+            WorkState::Applying => next.applied = at(False, ConditionReason::ApplyInProgress),
+            WorkState::ApplyFailed => next.applied = at(False, ConditionReason::NotAllWorkHaveBeenApplied),
+            WorkState::ApplyPending => next.applied = at(False, ConditionReason::ApplyPending),
             WorkState::Applied => next.applied = applied,
             WorkState::Unavailable => {
-                (next.applied, next.available) = (applied, at(False, Reason::NotAllWorkAreAvailable));
+                (next.applied, next.available) = (applied, at(False, ConditionReason::NotAllWorkAreAvailable));
             }
             WorkState::NotAvailableYet => {
-                (next.applied, next.available) = (applied, at(False, Reason::ResourceNotAvailableYet));
+                (next.applied, next.available) = (applied, at(False, ConditionReason::ResourceNotAvailableYet));
             }
             WorkState::Available => {
-                (next.applied, next.available) = (applied, at(True, Reason::AllWorkAreAvailable));
+                (next.applied, next.available) = (applied, at(True, ConditionReason::AllWorkAreAvailable));
             }
             WorkState::AvailableUntrackable => {
-                let available = at(True, Reason::NotAllWorkAreAvailabilityTrackable);
+                let available = at(True, ConditionReason::NotAllWorkAreAvailabilityTrackable);
                 (next.applied, next.available) = (applied, available);
             }
-            WorkState::DiffReported => next.diff_reported = at(True, Reason::DiffReported),
-            WorkState::DiffFailed => next.diff_reported = at(False, Reason::DiffNotReported),
+            WorkState::DiffReported => next.diff_reported = at(True, ConditionReason::DiffReported),
+            WorkState::DiffFailed => next.diff_reported = at(False, ConditionReason::DiffNotReported),
         }
         *self = next;
     }

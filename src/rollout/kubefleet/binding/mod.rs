@@ -8,10 +8,10 @@ mod condition;
 mod list;
 
 use super::super::{Revision, TargetId};
-use super::{Defects, stored};
+use super::{KubeFleetBugs, stored};
 use crate::units::SimTime;
 
-pub use condition::{Condition, ConditionStatus, Conditions, Reason, WorkState};
+pub use condition::{BindingConditions, Condition, ConditionReason, ConditionStatus, WorkState};
 pub use list::{Bindings, binding_name};
 
 /// How far the scheduler and the rollout are with a binding.
@@ -51,7 +51,7 @@ pub struct Binding {
     /// Marked for deletion; it is there until the cluster is cleaned up.
     pub deleting: bool,
     /// What is known of it.
-    pub conditions: Conditions,
+    pub conditions: BindingConditions,
 }
 
 impl Binding {
@@ -68,7 +68,7 @@ impl Binding {
             apply_strategy: None,
             generation: 1,
             deleting: false,
-            conditions: Conditions::default(),
+            conditions: BindingConditions::default(),
         }
     }
 
@@ -104,8 +104,8 @@ impl Binding {
 
     /// Whether upstream takes it for failed. As shipped that includes a cluster that is still at work.
     #[must_use]
-    pub fn has_failed(&self, defects: Defects) -> bool {
-        let Conditions { overridden, work_synchronized, applied, available, .. } = self.conditions;
+    pub fn has_failed(&self, defects: KubeFleetBugs) -> bool {
+        let BindingConditions { overridden, work_synchronized, applied, available, .. } = self.conditions;
         [overridden, work_synchronized, applied, available].into_iter().any(|condition| {
             self.is(condition, ConditionStatus::False) && condition.is_some_and(|c| c.reason.is_failure(defects))
         })
@@ -155,9 +155,9 @@ impl Binding {
 
     pub(super) fn set_rollout_started(&mut self, now: SimTime, started: bool) {
         let (status, reason) = if started {
-            (ConditionStatus::True, Reason::RolloutStarted)
+            (ConditionStatus::True, ConditionReason::RolloutStarted)
         } else {
-            (ConditionStatus::False, Reason::RolloutNotStartedYet)
+            (ConditionStatus::False, ConditionReason::RolloutNotStartedYet)
         };
         let observed_generation = self.generation;
         self.conditions.rollout_started = Some(Condition { status, reason, observed_generation, since: stored(now) });
@@ -196,8 +196,8 @@ mod tests {
         for (state, succeeded, failed, failed_without) in cases {
             let binding = reported(state);
             assert_eq!(binding.has_succeeded(), succeeded, "{state:?}");
-            assert_eq!(binding.has_failed(Defects::ALL), failed, "{state:?}");
-            assert_eq!(binding.has_failed(Defects::NONE), failed_without, "{state:?} without the defect");
+            assert_eq!(binding.has_failed(KubeFleetBugs::ALL), failed, "{state:?}");
+            assert_eq!(binding.has_failed(KubeFleetBugs::NONE), failed_without, "{state:?} without the defect");
         }
     }
 
@@ -208,7 +208,7 @@ mod tests {
         assert!(!binding.has_succeeded());
         let mut binding = reported(WorkState::ApplyFailed);
         binding.delete();
-        assert!(!binding.has_failed(Defects::ALL), "marking it for deletion raises the generation too");
+        assert!(!binding.has_failed(KubeFleetBugs::ALL), "marking it for deletion raises the generation too");
         let generation = binding.generation;
         binding.delete();
         assert_eq!(binding.generation, generation, "but once only");

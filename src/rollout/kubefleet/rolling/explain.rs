@@ -1,18 +1,18 @@
 //! What the limits of a rolling update mean for a number of clusters, and what a user should be warned of.
 
 use super::super::config::RollingUpdateConfig;
-use super::super::{Defects, Rules};
-use super::{Limits, PERIOD_SECONDS, RollingUpdate};
+use super::super::{KubeFleetBugs, RuleSet};
+use super::{PERIOD_SECONDS, RollingLimits, RollingUpdate};
 
 /// The limits of a rolling update applied to a placement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RollingExplanation {
     /// Whose rules.
-    pub rules: Rules,
+    pub rules: RuleSet,
     /// Clusters that the placement is to have.
     pub target: i64,
     /// Both limits in clusters.
-    pub limits: Limits,
+    pub limits: RollingLimits,
     /// Clusters that are updated in the first pass, if all are ready.
     pub first_wave: i64,
     /// Passes that roll something until all are told, if each wave becomes ready as a whole. `None`: it never ends.
@@ -25,8 +25,8 @@ pub struct RollingExplanation {
 
 /// Applies `config` to an update of `target` clusters, all of them ready on another version.
 #[must_use]
-pub fn explain(config: &RollingUpdateConfig, rules: Rules, target: u32) -> RollingExplanation {
-    let limits = RollingUpdate::new(config.clone(), rules, Defects::ALL, Vec::new()).limits(i64::from(target));
+pub fn explain(config: &RollingUpdateConfig, rules: RuleSet, target: u32) -> RollingExplanation {
+    let limits = RollingUpdate::new(config.clone(), rules, KubeFleetBugs::ALL, Vec::new()).limits(i64::from(target));
     let target = i64::from(target);
     let first_wave = limits.max_unavailable.min(target);
     let waves = match (target, first_wave) {
@@ -69,7 +69,7 @@ fn warnings(config: &RollingUpdateConfig, found: &RollingExplanation) -> Vec<Str
     if found.first_wave == found.target && found.target > 1 {
         warnings.push(format!("maxUnavailable is all clusters: all {} are updated at once", found.target));
     }
-    if found.rules == Rules::Shipped {
+    if found.rules == RuleSet::Shipped {
         warnings.push(
             "a cluster that is still at work counts as failed: a newer version goes to it at once, past maxUnavailable"
                 .to_owned(),
@@ -95,22 +95,22 @@ mod tests {
         ];
         for (yaml, clusters, (unavailable, surge), waves, why) in cases {
             let config = serde_saphyr::from_str(yaml).expect(yaml);
-            let found = explain(&config, Rules::Shipped, clusters);
-            assert_eq!(found.limits, Limits { max_unavailable: unavailable, max_surge: surge }, "{yaml}: {why}");
+            let found = explain(&config, RuleSet::Shipped, clusters);
+            assert_eq!(found.limits, RollingLimits { max_unavailable: unavailable, max_surge: surge }, "{yaml}: {why}");
             assert_eq!(found.waves, waves, "{yaml}: {why}");
         }
         let zero = serde_saphyr::from_str("{maxUnavailable: 0}").expect("it is read");
-        assert_eq!(explain(&zero, Rules::Documented, 10).limits.max_unavailable, 1, "the website: at least 1");
+        assert_eq!(explain(&zero, RuleSet::Documented, 10).limits.max_unavailable, 1, "the website: at least 1");
     }
 
     #[test]
     fn what_surprises_is_warned_of() {
         let warnings = |yaml: &str, rules| explain(&serde_saphyr::from_str(yaml).expect(yaml), rules, 10).warnings;
-        assert_eq!(warnings("{}", Rules::Documented), Vec::<String>::new());
-        let found = warnings("{maxUnavailable: 0, maxSurge: 0}", Rules::Shipped);
+        assert_eq!(warnings("{}", RuleSet::Documented), Vec::<String>::new());
+        let found = warnings("{maxUnavailable: 0, maxSurge: 0}", RuleSet::Shipped);
         assert!(found[0].starts_with("maxUnavailable is 0: no cluster"), "{found:?}");
         assert!(found[1].contains("both 0") && found[2].contains("no effect on an update"), "{found:?}");
-        let found = warnings("{maxUnavailable: 100%}", Rules::Documented);
+        let found = warnings("{maxUnavailable: 100%}", RuleSet::Documented);
         assert_eq!(found, ["maxUnavailable is all clusters: all 10 are updated at once"]);
     }
 }

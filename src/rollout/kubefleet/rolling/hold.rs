@@ -5,9 +5,9 @@
 use super::super::super::{Hold, TargetId};
 use super::super::binding::BindingState;
 use super::super::text::{are, count, listed, wait};
-use super::super::{Binding, Rules};
+use super::super::{Binding, RuleSet};
 use super::RollingUpdate;
-use super::view::{Counts, RollingStatus, RollingView, Room};
+use super::view::{BindingCounts, RollingStatus, RollingView, Room};
 
 /// The rule that holds the rollout at `view`. `None`: it is finished, or the next pass moves it on.
 pub(super) fn hold(update: &RollingUpdate, view: &RollingView) -> Option<Hold> {
@@ -18,16 +18,16 @@ pub(super) fn hold(update: &RollingUpdate, view: &RollingView) -> Option<Hold> {
     if !actions.is_empty() || !status.patched.is_empty() {
         return None;
     }
-    let (rule, explanation) = Standstill { update, view }.reason(&status);
+    let (rule, explanation) = StalledUpdate { update, view }.reason(&status);
     Some(Hold { rule, explanation })
 }
 
-struct Standstill<'a> {
+struct StalledUpdate<'a> {
     update: &'a RollingUpdate,
     view: &'a RollingView,
 }
 
-impl Standstill<'_> {
+impl StalledUpdate<'_> {
     fn reason(&self, status: &RollingStatus) -> (&'static str, String) {
         if !self.view.active {
             return ("strategy", "the placement is gone or its strategy is not RollingUpdate".to_owned());
@@ -59,7 +59,7 @@ impl Standstill<'_> {
         }
     }
 
-    fn limit(&self, status: &RollingStatus, counts: Counts, room: Room) -> (&'static str, String) {
+    fn limit(&self, status: &RollingStatus, counts: BindingCounts, room: Room) -> (&'static str, String) {
         let limits = self.update.limits(counts.target);
         let removes = counts.remove_candidates + counts.update_candidates;
         if removes > 0 {
@@ -68,7 +68,7 @@ impl Standstill<'_> {
                 !binding.deleting && (binding.state == BindingState::Unscheduled || is_stale(binding))
             });
             let not_ready = self.targets(|b| b.state != BindingState::Scheduled && !b.has_succeeded());
-            let text = if limits.max_unavailable == 0 && self.update.rules == Rules::Shipped && not_ready.is_empty() {
+            let text = if limits.max_unavailable == 0 && self.update.rules == RuleSet::Shipped && not_ready.is_empty() {
                 format!(
                     "a maxUnavailable of 0 lets no available cluster be updated, ever; {} {}",
                     self.listed(&waiting),

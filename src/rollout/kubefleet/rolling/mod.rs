@@ -16,19 +16,19 @@ use super::super::IntOrString;
 use super::super::{Hold, Pass, Scheduler};
 use super::config::RollingUpdateConfig;
 use super::limit::{Rounding, limit};
-use super::queue::Queue;
-use super::{Defects, MemberCluster, Rules};
+use super::queue::WorkQueue;
+use super::{KubeFleetBugs, MemberCluster, RuleSet};
 use crate::units::{SimDuration, SimTime};
 
 pub use explain::{RollingExplanation, explain};
-pub use view::{Counts, RollingError, RollingStatus, RollingView, Room, wakes};
+pub use view::{BindingCounts, RollingError, RollingStatus, RollingView, Room, wakes};
 
 /// `unavailablePeriodSeconds` where it is absent.
 const PERIOD_SECONDS: i64 = 60;
 
 /// The limits of a rolling update over a number of clusters.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Limits {
+pub struct RollingLimits {
     /// Clusters that need not be ready.
     pub max_unavailable: i64,
     /// Clusters above the number asked for.
@@ -38,12 +38,12 @@ pub struct Limits {
 /// The scheduler of one placement.
 #[derive(Clone, Debug)]
 pub struct RollingUpdate {
-    rules: Rules,
-    defects: Defects,
+    rules: RuleSet,
+    defects: KubeFleetBugs,
     config: RollingUpdateConfig,
     period: SimDuration,
     clusters: Vec<MemberCluster>,
-    queue: Queue,
+    queue: WorkQueue,
     /// When the last pass was.
     last: SimTime,
 }
@@ -52,8 +52,13 @@ impl RollingUpdate {
     /// A scheduler with these limits. `clusters` are for their names alone; the index of one is its
     /// [`TargetId`](super::super::TargetId).
     #[must_use]
-    pub fn new(config: RollingUpdateConfig, rules: Rules, defects: Defects, clusters: Vec<MemberCluster>) -> Self {
-        let queue = Queue::default();
+    pub fn new(
+        config: RollingUpdateConfig,
+        rules: RuleSet,
+        defects: KubeFleetBugs,
+        clusters: Vec<MemberCluster>,
+    ) -> Self {
+        let queue = WorkQueue::default();
         let period = SimDuration::ZERO;
         let mut update = Self { rules, defects, config, period, clusters, queue, last: SimTime::ZERO };
         update.set_config(update.config.clone());
@@ -69,7 +74,7 @@ impl RollingUpdate {
 
     /// The rules it follows.
     #[must_use]
-    pub const fn rules(&self) -> Rules {
+    pub const fn rules(&self) -> RuleSet {
         self.rules
     }
 
@@ -81,18 +86,18 @@ impl RollingUpdate {
 
     /// The limits where `target` clusters are asked for. A value that means no number is 0, which admission refuses.
     #[must_use]
-    pub fn limits(&self, target: i64) -> Limits {
+    pub fn limits(&self, target: i64) -> RollingLimits {
         let default = IntOrString::String("25%".to_owned());
         let total = usize::try_from(target).unwrap_or(0);
         let resolve = |value: &Option<IntOrString>| {
             limit(Some(value.as_ref().unwrap_or(&default)), total, Rounding::Up).unwrap_or(0)
         };
         let max_unavailable = resolve(&self.config.max_unavailable);
-        Limits {
+        RollingLimits {
             max_unavailable: match self.rules {
-                Rules::Shipped => max_unavailable,
+                RuleSet::Shipped => max_unavailable,
                 // "The minimum is 1."
-                Rules::Documented => max_unavailable.max(1),
+                RuleSet::Documented => max_unavailable.max(1),
             },
             max_surge: resolve(&self.config.max_surge),
         }

@@ -8,18 +8,18 @@
 use std::collections::BTreeMap;
 
 use super::super::super::{Action, Revision, TargetId};
-use super::super::binding::{BindingState, ConditionStatus, Reason};
+use super::super::binding::{BindingState, ConditionReason, ConditionStatus};
 use super::super::control_loop::CLEAN_UP_WAIT;
-use super::super::queue::Requeue;
-use super::super::{Binding, Rules};
-use super::view::{Counts, RollingError, RollingStatus, RollingView, Room};
-use super::{Limits, RollingUpdate};
+use super::super::queue::QueueRequest;
+use super::super::{Binding, RuleSet};
+use super::view::{BindingCounts, RollingError, RollingStatus, RollingView, Room};
+use super::{RollingLimits, RollingUpdate};
 use crate::units::{SimDuration, SimTime};
 
 /// The bindings of a placement, sorted into what may be done with them; each list in the order of names.
 #[derive(Default)]
 struct Sorted {
-    counts: Counts,
+    counts: BindingCounts,
     bounding: Vec<TargetId>,
     removing: Vec<TargetId>,
     updating: Vec<TargetId>,
@@ -47,15 +47,15 @@ impl RollingUpdate {
         let has_other = |b: &&Binding| !b.deleting && b.apply_strategy != Some(view.apply_strategy);
         status.patched = view.bindings.iter().filter(has_other).map(|binding| binding.target).collect();
         if !status.patched.is_empty() {
-            status.next = Requeue::RateLimited;
+            status.next = QueueRequest::RateLimited;
             return (actions, status);
         }
         match has_to_clean_up(view) {
             Err(error) => {
                 status.error = Some(error);
-                status.next = Requeue::Error;
+                status.next = QueueRequest::Error;
             }
-            Ok(true) => status.next = Requeue::After(CLEAN_UP_WAIT),
+            Ok(true) => status.next = QueueRequest::After(CLEAN_UP_WAIT),
             Ok(false) => {
                 if let Some(latest) = view.latest_snapshot {
                     self.roll(now, view, latest, &mut actions, &mut status);
@@ -100,17 +100,17 @@ impl RollingUpdate {
         status.next = self.next(&sorted.wait, sorted.is_waiting);
     }
 
-    fn next(&self, wait: &Option<SimDuration>, is_waiting: bool) -> Requeue {
+    fn next(&self, wait: &Option<SimDuration>, is_waiting: bool) -> QueueRequest {
         let wait = match (self.rules, is_waiting) {
             (_, false) => SimDuration::ZERO,
-            (Rules::Shipped, true) => wait.map_or(self.period, |wait| wait.min(self.period)),
+            (RuleSet::Shipped, true) => wait.map_or(self.period, |wait| wait.min(self.period)),
             // "Only matters for resources whose availability cannot be tracked."
-            (Rules::Documented, true) => match wait {
+            (RuleSet::Documented, true) => match wait {
                 Some(wait) => *wait,
-                None => return Requeue::None,
+                None => return QueueRequest::None,
             },
         };
-        if wait.is_zero() { Requeue::RateLimited } else { Requeue::After(wait) }
+        if wait.is_zero() { QueueRequest::RateLimited } else { QueueRequest::After(wait) }
     }
 
     fn sort(&self, now: SimTime, view: &RollingView, latest: Revision) -> Sorted {
@@ -157,7 +157,7 @@ impl RollingUpdate {
 }
 
 impl Room {
-    fn of(counts: Counts, limits: Limits) -> Self {
+    fn of(counts: BindingCounts, limits: RollingLimits) -> Self {
         let at_least = counts.target - limits.max_unavailable;
         Self {
             to_remove: counts.ready - counts.can_be_unavailable - at_least,
@@ -171,7 +171,7 @@ fn readiness(binding: &Binding, now: SimTime, period: SimDuration) -> Readiness 
     match available {
         None if binding.is_diff_reported() => Readiness::Ready,
         Some(condition) if binding.is(available, ConditionStatus::True) => {
-            if condition.reason != Reason::NotAllWorkAreAvailabilityTrackable {
+            if condition.reason != ConditionReason::NotAllWorkAreAvailabilityTrackable {
                 return Readiness::Ready;
             }
             // At exactly the period it is not ready yet, and nothing is left to wait for.

@@ -2,8 +2,8 @@
 
 use super::super::super::{Action, Pass, Revision, TargetId};
 use super::super::binding::{ApplyStrategy, Binding, Bindings, Condition};
-use super::super::queue::Requeue;
-use super::super::{BindingState, Defects, PlacementPolicy};
+use super::super::queue::QueueRequest;
+use super::super::{BindingState, KubeFleetBugs, PlacementPolicy};
 use crate::units::SimTime;
 
 /// One placement as the hub cluster has it.
@@ -23,7 +23,7 @@ pub struct RollingView {
 
 /// The controller's own numbers in a pass.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct Counts {
+pub struct BindingCounts {
     /// Clusters that the placement is to have.
     pub target: i64,
     /// Bindings that are ready.
@@ -72,11 +72,11 @@ pub enum RollingError {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RollingStatus {
     /// What it asks of its queue; the pass's `wake_at` is the time that comes of it.
-    pub next: Requeue,
+    pub next: QueueRequest,
     /// Why it is to be repeated, if it is to be.
     pub error: Option<RollingError>,
     /// `None`: the pass ended before it counted.
-    pub counts: Option<Counts>,
+    pub counts: Option<BindingCounts>,
     /// `None`: there was nothing to roll.
     pub room: Option<Room>,
     /// Clusters whose binding was given the placement's apply strategy; such a pass does nothing else.
@@ -157,10 +157,10 @@ impl RollingView {
 
 /// Whether this change of a binding starts a pass: its generation, Available or DiffReported changed.
 ///
-/// As shipped ([`Defects::missed_wake_ups`]) a condition whose observed generation alone has grown is taken for
+/// As shipped ([`KubeFleetBugs::missed_wake_ups`]) a condition whose observed generation alone has grown is taken for
 /// unchanged, because the old and the new object are compared the wrong way round.
 #[must_use]
-pub fn wakes(before: &Binding, after: &Binding, defects: Defects) -> bool {
+pub fn wakes(before: &Binding, after: &Binding, defects: KubeFleetBugs) -> bool {
     let differs = |before: Option<Condition>, after: Option<Condition>| match (before, after) {
         (None, None) => false,
         (Some(before), Some(after)) => {

@@ -6,8 +6,8 @@ use super::super::super::{Action, ApprovalId, Revision, TargetId};
 use super::super::binding::{BindingState, ConditionStatus};
 use super::super::control_loop::{CLUSTER_UPDATING_WAIT, STAGE_WAIT, STUCK_AFTER};
 use super::super::duration::parse_duration;
-use super::super::queue::Requeue;
-use super::super::{Binding, Rules, stored};
+use super::super::queue::QueueRequest;
+use super::super::{Binding, RuleSet, stored};
 use super::initialize::{Collected, Stopped};
 use super::run::{ClusterStatus, RetryError, RunError, RunReason, RunStatus, StageReason};
 use super::view::{StagedStatus, StagedView};
@@ -17,7 +17,7 @@ use crate::units::{SimDuration, SimTime};
 use ConditionStatus::{False, True, Unknown};
 
 /// One pass on its way.
-pub(super) struct Pass<'a> {
+pub(super) struct RunPass<'a> {
     pub(super) fixed: &'a Fixed,
     pub(super) now: SimTime,
     pub(super) view: &'a StagedView,
@@ -42,7 +42,7 @@ enum Update {
     Going,
 }
 
-impl Pass<'_> {
+impl RunPass<'_> {
     /// State `Run`.
     pub(super) fn execute(&mut self) -> Result<(), Stopped> {
         if !matches!(self.run.reason(), Some(RunReason::Waiting | RunReason::Stuck)) {
@@ -55,19 +55,19 @@ impl Pass<'_> {
         }
         if self.run.stages[index].clusters.is_empty() {
             match self.fixed.rules {
-                Rules::Shipped => {
+                RuleSet::Shipped => {
                     self.run.stages[index].end(self.now, StageReason::SkippedNoClusters);
-                    self.status.next = Requeue::RateLimited;
+                    self.status.next = QueueRequest::RateLimited;
                 }
                 // "Both tasks must be satisfied before advancing to the next stage."
-                Rules::Documented => self.complete_stage(index),
+                RuleSet::Documented => self.complete_stage(index),
             }
             return Ok(());
         }
         if !self.is_approved_before(index) {
             self.run.stages[index].mark(self.now, False, StageReason::Waiting);
             self.run.mark(self.now, False, RunReason::Waiting);
-            self.status.next = Requeue::After(STAGE_WAIT);
+            self.status.next = QueueRequest::After(STAGE_WAIT);
             return Ok(());
         }
         self.execute_stage(index)
@@ -119,7 +119,7 @@ impl Pass<'_> {
         if finished == total {
             self.complete_stage(index);
         } else {
-            self.status.next = Requeue::After(CLUSTER_UPDATING_WAIT);
+            self.status.next = QueueRequest::After(CLUSTER_UPDATING_WAIT);
         }
         Ok(())
     }
@@ -216,9 +216,9 @@ impl Pass<'_> {
         if is_passed {
             self.run.mark(self.now, True, RunReason::Progressing);
             self.run.stages[index].end(self.now, StageReason::Succeeded);
-            self.status.next = Requeue::RateLimited;
+            self.status.next = QueueRequest::RateLimited;
         } else {
-            self.status.next = Requeue::After(wait.unwrap_or(STAGE_WAIT));
+            self.status.next = QueueRequest::After(wait.unwrap_or(STAGE_WAIT));
         }
     }
 
@@ -273,7 +273,7 @@ impl Pass<'_> {
             self.run.deletion.end(self.now, StageReason::Succeeded);
             self.run.end(self.now, RunReason::Succeeded);
         } else {
-            self.status.next = Requeue::After(CLUSTER_UPDATING_WAIT);
+            self.status.next = QueueRequest::After(CLUSTER_UPDATING_WAIT);
         }
         Ok(())
     }
@@ -341,7 +341,7 @@ impl Pass<'_> {
             self.run.stages[index].mark(self.now, False, StageReason::Stopped);
             self.run.mark(self.now, False, RunReason::Stopped);
         } else {
-            self.status.next = Requeue::After(CLUSTER_UPDATING_WAIT);
+            self.status.next = QueueRequest::After(CLUSTER_UPDATING_WAIT);
         }
         Ok(())
     }
@@ -355,7 +355,7 @@ impl Pass<'_> {
         if self.collected.to_delete.is_empty() {
             self.run.mark(self.now, False, RunReason::Stopped);
         } else {
-            self.status.next = Requeue::After(CLUSTER_UPDATING_WAIT);
+            self.status.next = QueueRequest::After(CLUSTER_UPDATING_WAIT);
         }
         Ok(())
     }

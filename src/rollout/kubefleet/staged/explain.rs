@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::super::text::{NAMED, count};
-use super::super::{Defects, LimitError, MemberCluster, Rules};
+use super::super::{KubeFleetBugs, MemberCluster, RuleSet, ScaledValueError};
 use super::initialize::resolve_concurrency;
 use super::{RunError, RunSpec, RunState, StageConfig, StageTask, StagedUpdateRun, StrategySpec};
 
@@ -12,7 +12,7 @@ use super::{RunError, RunSpec, RunState, StageConfig, StageTask, StagedUpdateRun
 #[derive(Clone, Debug, PartialEq)]
 pub struct StagedExplanation {
     /// Whose rules.
-    pub rules: Rules,
+    pub rules: RuleSet,
     /// Clusters in all.
     pub clusters: usize,
     /// In the order in which they are worked on.
@@ -29,7 +29,7 @@ pub struct StageExplanation {
     /// Its clusters.
     pub count: usize,
     /// Clusters that are updated at once. An error fails the run when it reaches the stage.
-    pub max_concurrency: Result<i64, LimitError>,
+    pub max_concurrency: Result<i64, ScaledValueError>,
     /// The names of its first clusters, in the order in which they are updated.
     pub first: Vec<String>,
     /// What must be done before it begins, e.g. `Approval`.
@@ -46,7 +46,7 @@ pub struct StageExplanation {
 pub fn explain(
     strategy: &StrategySpec,
     spec: &RunSpec,
-    rules: Rules,
+    rules: RuleSet,
     clusters: &[MemberCluster],
 ) -> Result<StagedExplanation, RunError> {
     let strategy = strategy.clone().with_defaults();
@@ -55,7 +55,7 @@ pub fn explain(
         spec.clone(),
         Some(strategy.clone()),
         rules,
-        Defects::ALL,
+        KubeFleetBugs::ALL,
         clusters.to_vec(),
     );
     let selected: Vec<bool> = clusters.iter().map(|cluster| !cluster.left).collect();
@@ -64,11 +64,11 @@ pub fn explain(
         name: config.name.clone(),
         count: targets.len(),
         max_concurrency: match rules {
-            Rules::Shipped => resolve_concurrency(config, targets.len()),
-            Rules::Documented => Ok(1),
+            RuleSet::Shipped => resolve_concurrency(config, targets.len()),
+            RuleSet::Documented => Ok(1),
         },
         first: targets.iter().take(NAMED).map(|target| clusters[target.index()].name.clone()).collect(),
-        before: if rules == Rules::Shipped { tasks(&config.before_stage_tasks) } else { Vec::new() },
+        before: if rules == RuleSet::Shipped { tasks(&config.before_stage_tasks) } else { Vec::new() },
         after: tasks(&config.after_stage_tasks),
     };
     let stages: Vec<StageExplanation> = strategy.stages.iter().zip(&members).map(stage).collect();
@@ -95,7 +95,7 @@ fn warnings(strategy: &StrategySpec, spec: &RunSpec, found: &StagedExplanation) 
     if found.clusters == 0 {
         return vec!["there is no cluster: the run cannot be initialized".to_owned()];
     }
-    if found.rules == Rules::Shipped && spec.state.unwrap_or_default() != RunState::Run {
+    if found.rules == RuleSet::Shipped && spec.state.unwrap_or_default() != RunState::Run {
         let state = spec.state.unwrap_or_default();
         warnings.push(format!("the run's state is {state:?}: it updates nothing before it is set to Run"));
     }
@@ -108,8 +108,8 @@ fn warnings(strategy: &StrategySpec, spec: &RunSpec, found: &StagedExplanation) 
         if stage.count == 0 {
             warnings.push(match (&config.label_selector, found.rules) {
                 (None, _) => format!("{title} has no labelSelector and so takes no cluster; `{{}}` takes all"),
-                (Some(_), Rules::Shipped) => format!("{title} takes no cluster; its tasks are skipped"),
-                (Some(_), Rules::Documented) => format!("{title} takes no cluster"),
+                (Some(_), RuleSet::Shipped) => format!("{title} takes no cluster; its tasks are skipped"),
+                (Some(_), RuleSet::Documented) => format!("{title} takes no cluster"),
             });
             continue;
         }
@@ -125,7 +125,7 @@ fn warnings(strategy: &StrategySpec, spec: &RunSpec, found: &StagedExplanation) 
             }
             Ok(_) => {}
         }
-        if found.rules == Rules::Documented {
+        if found.rules == RuleSet::Documented {
             let is_set = config.max_concurrency.as_ref().is_some_and(|limit| *limit != 1.into());
             if is_set {
                 warnings.push(format!("maxConcurrency of {title} has no effect: the document knows one at a time"));
@@ -152,7 +152,7 @@ mod tests {
         rings.enumerate().map(cluster).collect()
     }
 
-    fn explained(yaml: &str, rules: Rules, state: RunState) -> Result<StagedExplanation, RunError> {
+    fn explained(yaml: &str, rules: RuleSet, state: RunState) -> Result<StagedExplanation, RunError> {
         let spec = RunSpec { state: Some(state), ..RunSpec::default() };
         let strategy = serde_saphyr::from_str(yaml).expect(yaml);
         explain(&strategy, &spec, rules, &clusters(&[("0", 2), ("1", 10)]))
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn a_strategy_is_explained_in_numbers() {
-        let found = explained(YAML, Rules::Shipped, RunState::Run).expect("it is valid");
+        let found = explained(YAML, RuleSet::Shipped, RunState::Run).expect("it is valid");
         assert_eq!(found.warnings, Vec::<String>::new());
         let [canary, rest] = &found.stages[..] else { panic!("two stages") };
         assert_eq!((canary.count, &canary.max_concurrency), (2, &Ok(1)), "the default");
@@ -177,10 +177,10 @@ mod tests {
 
     #[test]
     fn what_surprises_is_warned_of() {
-        let cases: [(&str, Rules, RunState, &[&str]); 4] = [
+        let cases: [(&str, RuleSet, RunState, &[&str]); 4] = [
             (
                 YAML,
-                Rules::Documented,
+                RuleSet::Documented,
                 RunState::Initialize,
                 &[
                     "maxConcurrency of stage `rest` has no effect: the document knows one at a time",
@@ -189,7 +189,7 @@ mod tests {
             ),
             (
                 "stages: [{name: all, labelSelector: {}, maxConcurrency: 100%}]",
-                Rules::Shipped,
+                RuleSet::Shipped,
                 RunState::Initialize,
                 &[
                     "the run's state is Initialize: it updates nothing before it is set to Run",
@@ -198,7 +198,7 @@ mod tests {
             ),
             (
                 "stages: [{name: no, labelSelector: {matchLabels: {ring: '9'}}}, {name: none}, {name: all, labelSelector: {}}]",
-                Rules::Shipped,
+                RuleSet::Shipped,
                 RunState::Run,
                 &[
                     "stage `no` takes no cluster; its tasks are skipped",
@@ -207,7 +207,7 @@ mod tests {
             ),
             (
                 "stages: [{name: a, labelSelector: {matchLabels: {ring: '0'}}}, {name: a, maxConcurrency: '5', labelSelector: {matchLabels: {ring: '1'}}}]",
-                Rules::Shipped,
+                RuleSet::Shipped,
                 RunState::Run,
                 &[
                     "stage `a` appears twice: what is approved for the first counts for the second",
@@ -222,8 +222,11 @@ mod tests {
 
     #[test]
     fn what_cannot_be_initialized_says_why() {
-        let error =
-            explained("stages: [{name: a, labelSelector: {matchLabels: {ring: '1'}}}]", Rules::Shipped, RunState::Run);
+        let error = explained(
+            "stages: [{name: a, labelSelector: {matchLabels: {ring: '1'}}}]",
+            RuleSet::Shipped,
+            RunState::Run,
+        );
         let expected = RunError::ClustersNotInAnyStage { total: 2, first: vec!["m00".to_owned(), "m01".to_owned()] };
         assert_eq!(error, Err(expected));
     }

@@ -6,7 +6,7 @@ use super::super::super::{Action, Hold, TargetId};
 use super::super::duration::format_duration;
 use super::super::duration::parse_duration;
 use super::super::text::{are, listed, names, wait};
-use super::super::{ConditionStatus, Rules};
+use super::super::{ConditionStatus, RuleSet};
 use super::run::{RunStatus, StageStatus};
 use super::view::{StagedStatus, StagedView};
 use super::{RunState, StagedUpdateRun, TaskTime};
@@ -34,7 +34,7 @@ pub(super) fn hold(scheduler: &StagedUpdateRun, view: &StagedView) -> Option<Hol
     if moves || goes_on || !status.restarted.is_empty() {
         return None;
     }
-    let (rule, explanation) = Standstill { scheduler, view, run: &run, status: &status }.reason();
+    let (rule, explanation) = StalledRun { scheduler, view, run: &run, status: &status }.reason();
     Some(Hold { rule, explanation })
 }
 
@@ -57,14 +57,14 @@ fn unfinished(run: &RunStatus) -> Vec<TargetId> {
     clusters.filter(|cluster| cluster.succeeded != Some(true)).map(|cluster| cluster.target).collect()
 }
 
-struct Standstill<'a> {
+struct StalledRun<'a> {
     scheduler: &'a StagedUpdateRun,
     view: &'a StagedView,
     run: &'a RunStatus,
     status: &'a StagedStatus,
 }
 
-impl Standstill<'_> {
+impl StalledRun<'_> {
     fn reason(&self) -> (&'static str, String) {
         let waiting = unfinished(self.run);
         let rest = self.scheduler.listed(&waiting, wait(waiting.len()));
@@ -73,7 +73,7 @@ impl Standstill<'_> {
             return ("Initialized", error);
         }
         match self.view.state {
-            RunState::Initialize if self.scheduler.fixed.rules == Rules::Shipped => {
+            RunState::Initialize if self.scheduler.fixed.rules == RuleSet::Shipped => {
                 return ("state", format!("the run is initialized and was not told to Run; {rest}"));
             }
             RunState::Stop => return ("state", format!("the run was told to Stop; {rest}")),

@@ -5,8 +5,8 @@
 
 use super::super::super::{Revision, TargetId};
 use super::super::binding::BindingState;
-use super::super::limit::{LimitError, Rounding, decimal, limit};
-use super::super::{Binding, Rules};
+use super::super::limit::{Rounding, ScaledValueError, decimal, limit};
+use super::super::{Binding, RuleSet};
 use super::Fixed;
 use super::run::{RetryError, RunError, RunStatus, StageStatus};
 use super::view::StagedView;
@@ -154,11 +154,11 @@ impl Fixed {
     }
 
     /// How many clusters of a stage of `total` may be updated at once.
-    pub(super) fn max_concurrency(&self, stage: usize, total: usize) -> Result<i64, LimitError> {
+    pub(super) fn max_concurrency(&self, stage: usize, total: usize) -> Result<i64, ScaledValueError> {
         match self.rules {
             // "Updates clusters within each stage one at a time."
-            Rules::Documented => Ok(1),
-            Rules::Shipped => {
+            RuleSet::Documented => Ok(1),
+            RuleSet::Shipped => {
                 let strategy = self.strategy.as_ref().expect("an initialized run keeps its strategy");
                 resolve_concurrency(&strategy.stages[stage], total)
             }
@@ -171,7 +171,7 @@ impl Fixed {
 }
 
 /// `maxConcurrency` of a stage of `total` clusters: rounded down, and 1 in place of 0.
-pub(super) fn resolve_concurrency(stage: &super::StageConfig, total: usize) -> Result<i64, LimitError> {
+pub(super) fn resolve_concurrency(stage: &super::StageConfig, total: usize) -> Result<i64, ScaledValueError> {
     let number = limit(stage.max_concurrency.as_ref(), total, Rounding::Down)?;
     Ok(if number == 0 { 1 } else { number })
 }

@@ -16,18 +16,18 @@ mod view;
 
 use super::super::{Action, ApprovalId, Hold, Pass, Scheduler};
 use super::config::{RunSpec, RunState, StageConfig, StageTask, StrategySpec};
-use super::queue::{Queue, Requeue};
-use super::{Defects, MemberCluster, Rules};
+use super::queue::{QueueRequest, WorkQueue};
+use super::{KubeFleetBugs, MemberCluster, RuleSet};
 use crate::units::SimTime;
 
 pub use explain::{StageExplanation, StagedExplanation, explain};
 pub use run::{
-    ClusterStatus, Progress, RetryError, RunError, RunReason, RunStatus, StageReason, StageStatus, TaskStatus,
+    ClusterStatus, ProgressCondition, RetryError, RunError, RunReason, RunStatus, StageReason, StageStatus, TaskStatus,
 };
 pub use view::{ApprovalRequest, PlacementView, PolicySnapshot, StagedStatus, StagedView};
 
 use initialize::{Collected, Stopped};
-use stages::Plan;
+use stages::StagePlan;
 
 /// Whether a task goes before its stage or after it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -43,7 +43,7 @@ pub enum TaskTime {
 pub struct StagedUpdateRun {
     fixed: Fixed,
     run: RunStatus,
-    queue: Queue,
+    queue: WorkQueue,
     /// When the last pass was.
     last: SimTime,
 }
@@ -51,8 +51,8 @@ pub struct StagedUpdateRun {
 /// What a pass does not change.
 #[derive(Clone, Debug)]
 struct Fixed {
-    rules: Rules,
-    defects: Defects,
+    rules: RuleSet,
+    defects: KubeFleetBugs,
     run_name: String,
     spec: RunSpec,
     /// `None`: there is no strategy of that name. From the run's initialization on it stays what it is.
@@ -62,7 +62,7 @@ struct Fixed {
     by_name: Vec<u32>,
     /// For each cluster its place in `by_name`.
     rank: Vec<u32>,
-    plan: Plan,
+    plan: StagePlan,
 }
 
 impl StagedUpdateRun {
@@ -74,8 +74,8 @@ impl StagedUpdateRun {
         name: String,
         spec: RunSpec,
         strategy: Option<StrategySpec>,
-        rules: Rules,
-        defects: Defects,
+        rules: RuleSet,
+        defects: KubeFleetBugs,
         clusters: Vec<MemberCluster>,
     ) -> Self {
         let fixed = Fixed {
@@ -87,9 +87,9 @@ impl StagedUpdateRun {
             clusters: Vec::new(),
             by_name: Vec::new(),
             rank: Vec::new(),
-            plan: Plan::default(),
+            plan: StagePlan::default(),
         };
-        let mut run = Self { fixed, run: RunStatus::default(), queue: Queue::default(), last: SimTime::ZERO };
+        let mut run = Self { fixed, run: RunStatus::default(), queue: WorkQueue::default(), last: SimTime::ZERO };
         run.set_clusters(clusters);
         run
     }
@@ -116,7 +116,7 @@ impl StagedUpdateRun {
 
     /// The rules it follows.
     #[must_use]
-    pub const fn rules(&self) -> Rules {
+    pub const fn rules(&self) -> RuleSet {
         self.fixed.rules
     }
 
@@ -145,7 +145,7 @@ impl StagedUpdateRun {
     ///
     /// # Panics
     /// If the run is not initialized or has no such stage.
-    pub fn max_concurrency(&self, stage: usize) -> Result<i64, super::LimitError> {
+    pub fn max_concurrency(&self, stage: usize) -> Result<i64, super::ScaledValueError> {
         self.fixed.max_concurrency(stage, self.run.stages[stage].clusters.len())
     }
 
@@ -166,9 +166,9 @@ impl StagedUpdateRun {
         let (stage, time) = Self::approval_task(approval);
         let (run, stage) = (&self.fixed.run_name, &self.fixed.config(stage).name);
         match (self.fixed.rules, time) {
-            (Rules::Documented, _) => format!("{run}-{stage}"),
-            (Rules::Shipped, TaskTime::Before) => format!("{run}-before-{stage}"),
-            (Rules::Shipped, TaskTime::After) => format!("{run}-after-{stage}"),
+            (RuleSet::Documented, _) => format!("{run}-{stage}"),
+            (RuleSet::Shipped, TaskTime::Before) => format!("{run}-before-{stage}"),
+            (RuleSet::Shipped, TaskTime::After) => format!("{run}-after-{stage}"),
         }
     }
 
@@ -187,10 +187,10 @@ impl StagedUpdateRun {
                 Ok(()) => {}
                 Err(Stopped::Retry(error)) => {
                     status.error = Some(error);
-                    status.next = Requeue::Error;
+                    status.next = QueueRequest::Error;
                 }
                 Err(Stopped::Aborted(error)) => {
-                    status.next = Requeue::None;
+                    status.next = QueueRequest::None;
                     if run.initialized == Some(true) {
                         run.fail(now, error);
                     } else {
@@ -212,10 +212,9 @@ impl StagedUpdateRun {
 
 impl Fixed {
     fn make_plan(&mut self) {
-        self.plan = self
-            .strategy
-            .as_ref()
-            .map_or_else(Plan::default, |strategy| Plan::new(strategy, self.rules, &self.clusters, &self.by_name));
+        self.plan = self.strategy.as_ref().map_or_else(StagePlan::default, |strategy| {
+            StagePlan::new(strategy, self.rules, &self.clusters, &self.by_name)
+        });
     }
 
     fn pass(
@@ -228,12 +227,12 @@ impl Fixed {
     ) -> Result<(), Stopped> {
         let collected: Collected<'_> =
             if run.initialized.is_none() { self.initialize(run, view)? } else { self.validate(run, view)? };
-        let mut pass = execute::Pass { fixed: self, now, view, collected, run, actions, status };
+        let mut pass = execute::RunPass { fixed: self, now, view, collected, run, actions, status };
         match (self.rules, view.state) {
             // Initialized; that is all.
-            (Rules::Shipped, RunState::Initialize) => Ok(()),
+            (RuleSet::Shipped, RunState::Initialize) => Ok(()),
             // The document knows no state: a run starts because it exists.
-            (Rules::Documented, RunState::Initialize) | (_, RunState::Run) => pass.execute(),
+            (RuleSet::Documented, RunState::Initialize) | (_, RunState::Run) => pass.execute(),
             (_, RunState::Stop) => pass.stop(),
         }
     }
@@ -243,7 +242,7 @@ impl Fixed {
     }
 
     fn needs_approval_before(&self, stage: usize) -> bool {
-        self.rules == Rules::Shipped && !self.config(stage).before_stage_tasks.is_empty()
+        self.rules == RuleSet::Shipped && !self.config(stage).before_stage_tasks.is_empty()
     }
 
     fn approval(&self, stage: usize, time: TaskTime) -> ApprovalId {

@@ -9,13 +9,13 @@ use std::fmt;
 use super::super::super::label_selector::SelectorError;
 use super::super::super::{Revision, TargetId};
 use super::super::binding::{ApplyStrategy, ConditionStatus};
-use super::super::limit::LimitError;
+use super::super::limit::ScaledValueError;
 use super::super::stored;
 use crate::units::SimTime;
 
 /// A condition of the run or of a stage: whether it is making progress.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Progress<Reason> {
+pub struct ProgressCondition<Reason> {
     /// Whether it is.
     pub status: ConditionStatus,
     /// Why, or why not.
@@ -102,7 +102,7 @@ pub struct StageStatus {
     /// In the order in which they are updated.
     pub clusters: Vec<ClusterStatus>,
     /// `None`: it was not reached.
-    pub progressing: Option<Progress<StageReason>>,
+    pub progressing: Option<ProgressCondition<StageReason>>,
     /// `None`: not finished.
     pub succeeded: Option<bool>,
     /// Whether the approval before the stage was accepted.
@@ -145,7 +145,7 @@ pub struct RunStatus {
     /// `None`: not yet. `Some(false)` is final.
     pub initialized: Option<bool>,
     /// `None`: it never was in a state other than `Initialize`.
-    pub progressing: Option<Progress<RunReason>>,
+    pub progressing: Option<ProgressCondition<RunReason>>,
     /// `None`: not finished. Otherwise final.
     pub succeeded: Option<bool>,
     /// Why it could not be initialized or has failed.
@@ -216,9 +216,14 @@ impl RunStatus {
 }
 
 /// Sets a condition; its time moves only when the status changes.
-fn mark<Reason: Copy>(condition: &mut Option<Progress<Reason>>, now: SimTime, status: ConditionStatus, reason: Reason) {
+fn mark<Reason: Copy>(
+    condition: &mut Option<ProgressCondition<Reason>>,
+    now: SimTime,
+    status: ConditionStatus,
+    reason: Reason,
+) {
     let since = condition.filter(|before| before.status == status).map_or(now, |before| before.since);
-    *condition = Some(Progress { status, reason, since });
+    *condition = Some(ProgressCondition { status, reason, since });
 }
 
 /// Why a run could not be initialized, or has failed. Both are final.
@@ -291,7 +296,7 @@ pub enum RunError {
     Preempted { cluster: String, stage: String },
     /// A stage's `maxConcurrency` means no number.
     #[error("maxConcurrency of stage `{stage}`: {source}")]
-    MaxConcurrency { stage: String, source: LimitError },
+    MaxConcurrency { stage: String, source: ScaledValueError },
     /// The binding of a cluster that was deleted is there again, or is no longer being deleted.
     #[error("the cluster `{0}` in the deleting stage has a binding that is not being deleted")]
     DeletedBindingIsBack(String),
@@ -313,6 +318,6 @@ pub enum RetryError {
         /// Which.
         stage: String,
         /// What is wrong with it.
-        source: LimitError,
+        source: ScaledValueError,
     },
 }

@@ -1,11 +1,11 @@
 //! Which clusters are in which stage, and in which order.
 //!
 //! Follows `computeRunStageStatus` in `pkg/controllers/updaterun/initialization.go`. What depends on labels and on the
-//! strategy alone is worked out once ([`Plan`]); which of the clusters are picked is asked in every pass.
+//! strategy alone is worked out once ([`StagePlan`]); which of the clusters are picked is asked in every pass.
 
 use super::super::super::TargetId;
 use super::super::MemberCluster;
-use super::super::Rules;
+use super::super::RuleSet;
 use super::super::config::{StageConfig, StrategySpec};
 use super::super::duration::parse_duration;
 use super::super::limit::decimal;
@@ -16,7 +16,7 @@ const NAMED: usize = 10;
 
 /// A strategy applied to all clusters of a fleet, picked or not.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Plan {
+pub(super) struct StagePlan {
     stages: Vec<PlannedStage>,
 }
 
@@ -25,19 +25,19 @@ struct PlannedStage {
     /// What is wrong with its tasks or its selector.
     invalid: Option<RunError>,
     /// The clusters that it selects, in the order of names.
-    members: Vec<Member>,
+    members: Vec<StageMember>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Member {
+struct StageMember {
     target: TargetId,
     /// What it is sorted by before its name; 0 without a sorting key. `None`: the label is no number.
     key: Option<i64>,
 }
 
-impl Plan {
+impl StagePlan {
     /// Applies `strategy` to `clusters`, `by_name` being their indices in the order of names.
-    pub(super) fn new(strategy: &StrategySpec, rules: Rules, clusters: &[MemberCluster], by_name: &[u32]) -> Self {
+    pub(super) fn new(strategy: &StrategySpec, rules: RuleSet, clusters: &[MemberCluster], by_name: &[u32]) -> Self {
         let stage = |stage: &StageConfig| match check(stage, rules) {
             Err(error) => PlannedStage { invalid: Some(error), members: Vec::new() },
             Ok(None) => PlannedStage { invalid: None, members: Vec::new() },
@@ -49,7 +49,7 @@ impl Plan {
                 let member = |&index: &u32| {
                     let cluster = &clusters[index as usize];
                     let is_member = !cluster.left && selector.matches(&cluster.labels);
-                    is_member.then(|| Member { target: TargetId(index), key: key(cluster) })
+                    is_member.then(|| StageMember { target: TargetId(index), key: key(cluster) })
                 };
                 PlannedStage { invalid: None, members: by_name.iter().filter_map(member).collect() }
             }
@@ -103,11 +103,11 @@ impl Plan {
 /// Checks a stage's tasks and then its selector. `None`: it has no selector, and so selects nothing.
 fn check(
     stage: &StageConfig,
-    rules: Rules,
+    rules: RuleSet,
 ) -> Result<Option<super::super::super::label_selector::CheckedSelector>, RunError> {
     let before = &stage.before_stage_tasks;
     // The document knows no tasks before a stage.
-    if rules == Rules::Shipped && (before.len() > 1 || before.iter().any(|task| task.kind != "Approval")) {
+    if rules == RuleSet::Shipped && (before.len() > 1 || before.iter().any(|task| task.kind != "Approval")) {
         return Err(RunError::InvalidBeforeStageTasks(stage.name.clone()));
     }
     let after = &stage.after_stage_tasks;

@@ -6,7 +6,7 @@ use super::super::super::{Action, ApprovalId, Pass, Revision, TargetId};
 use super::super::PlacementPolicy;
 use super::super::binding::{ApplyStrategy, Bindings};
 use super::super::config::RunState;
-use super::super::queue::Requeue;
+use super::super::queue::QueueRequest;
 use super::run::{RetryError, RunReason};
 use crate::units::SimTime;
 
@@ -61,7 +61,7 @@ pub struct ApprovalRequest {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StagedStatus {
     /// What it asks of its queue; the pass's `wake_at` is the time that comes of it.
-    pub next: Requeue,
+    pub next: QueueRequest,
     /// Why it is to be repeated, if it is to be.
     pub error: Option<RetryError>,
     /// Why the run is making progress or not.

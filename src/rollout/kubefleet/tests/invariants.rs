@@ -20,17 +20,17 @@ const STATES: [WorkState; 7] = [
 ];
 
 #[derive(Clone, Debug)]
-struct Step {
+struct RecordedPass {
     seconds: u64,
     reports: Vec<(u32, usize)>,
     approves: bool,
     state: usize,
 }
 
-fn steps() -> impl Strategy<Value = Vec<Step>> {
+fn steps() -> impl Strategy<Value = Vec<RecordedPass>> {
     let reports = vec((0..9_u32, 0..STATES.len()), 0..9);
     let step = (0..400_u64, reports, any::<bool>(), 0..6_usize);
-    vec(step.prop_map(|(seconds, reports, approves, state)| Step { seconds, reports, approves, state }), 1..25)
+    vec(step.prop_map(|(seconds, reports, approves, state)| RecordedPass { seconds, reports, approves, state }), 1..25)
 }
 
 fn report(bindings: &mut Bindings, now: SimTime, reports: &[(u32, usize)]) {
@@ -50,7 +50,7 @@ proptest! {
         limit in 1..4_i64,
         documented in any::<bool>(),
     ) {
-        let rules = if documented { Rules::Documented } else { Rules::Shipped };
+        let rules = if documented { RuleSet::Documented } else { RuleSet::Shipped };
         let clusters = clusters(&[("a", 3), ("b", 4), ("c", 2)]);
         let stage = |name: &str, tasks: &str| format!(
             "{{name: {name}, labelSelector: {{matchLabels: {{stage: {name}}}}}, maxConcurrency: {limit}, {tasks}}}"
@@ -105,7 +105,7 @@ proptest! {
         (unavailable, surge, asked) in (0..5_i32, 0..5_i32, 0..12_u32),
         without_defects in any::<bool>(),
     ) {
-        let defects = if without_defects { Defects::NONE } else { Defects::ALL };
+        let defects = if without_defects { KubeFleetBugs::NONE } else { KubeFleetBugs::ALL };
         let clusters = clusters(&[("a", 15)]);
         let now = SimTime::from_secs(1000);
         let mut view = RollingView { policy: PlacementPolicy::PickN(asked), ..super::rolling::view(&clusters[..9]) };
@@ -124,7 +124,7 @@ proptest! {
             max_surge: Some(surge.into()),
             unavailable_period_seconds: None,
         };
-        let mut update = RollingUpdate::new(config, Rules::Shipped, defects, clusters);
+        let mut update = RollingUpdate::new(config, RuleSet::Shipped, defects, clusters);
         let pass = update.reconcile(now, &view);
         prop_assert_eq!(&update.clone().reconcile(now, &view).actions, &pass.actions);
         let counts = pass.status.counts.expect("it counted");
@@ -150,7 +150,7 @@ proptest! {
         (first, second, later) in (0..1000_u64, 0..1000_u64, 0..100_u64),
         without_defects in any::<bool>(),
     ) {
-        let defects = if without_defects { Defects::NONE } else { Defects::ALL };
+        let defects = if without_defects { KubeFleetBugs::NONE } else { KubeFleetBugs::ALL };
         let tracked: Vec<(u32, usize)> =
             reports.into_iter().filter(|(_, state)| STATES[*state] != WorkState::AvailableUntrackable).collect();
         let clusters = clusters(&[("a", 9)]);
@@ -163,10 +163,10 @@ proptest! {
             let woken: Vec<bool> =
                 before.iter().zip(rolled.bindings.iter()).map(|(a, b)| super::super::rolling::wakes(a, b, defects)).collect();
             let mut update =
-                RollingUpdate::new(RollingUpdateConfig::default(), Rules::Shipped, defects, clusters.clone());
+                RollingUpdate::new(RollingUpdateConfig::default(), RuleSet::Shipped, defects, clusters.clone());
             let mut staged: StagedView = super::staged::view(&clusters);
             let stages = "stages: [{name: a, labelSelector: {}, maxConcurrency: 3}]";
-            let mut run = super::staged::run(stages, Rules::Shipped, clusters.clone());
+            let mut run = super::staged::run(stages, RuleSet::Shipped, clusters.clone());
             let begun = run.reconcile(SimTime::from_secs(1000), &staged);
             staged.store(SimTime::from_secs(1000), &begun);
             report(&mut staged.bindings, written, &tracked);
@@ -183,7 +183,7 @@ fn what_cannot_be_tracked_is_ready_a_while_after_it_was_applied() {
         let mut view: RollingView = super::rolling::view(&clusters);
         report(&mut view.bindings, SimTime::from_secs(written), &[(0, STATES.len() - 1)]);
         let config = RollingUpdateConfig { max_unavailable: Some(1.into()), ..RollingUpdateConfig::default() };
-        let mut update = RollingUpdate::new(config, Rules::Shipped, Defects::ALL, clusters.clone());
+        let mut update = RollingUpdate::new(config, RuleSet::Shipped, KubeFleetBugs::ALL, clusters.clone());
         update.reconcile(SimTime::from_secs(1000), &view).actions.len()
     };
     assert_eq!((told(939), told(940)), (1, 0), "unavailablePeriodSeconds is 60, and must have passed");

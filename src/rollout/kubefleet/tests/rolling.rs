@@ -15,11 +15,11 @@ pub(super) fn view(clusters: &[MemberCluster]) -> RollingView {
     }
 }
 
-fn play(yaml: &str, rules: Rules, count: usize, story: &str) {
+fn play(yaml: &str, rules: RuleSet, count: usize, story: &str) {
     let clusters = clusters(&[("a", count)]);
     let mut view = view(&clusters);
     let config: RollingUpdateConfig = serde_saphyr::from_str(yaml).expect(yaml);
-    let mut update = RollingUpdate::new(config, rules, rules.defects(), clusters);
+    let mut update = RollingUpdate::new(config, rules, KubeFleetBugs::of(rules), clusters);
     let mut played = Vec::new();
     for (now, event, head) in lines(story) {
         let (word, rest) = event.split_once(' ').unwrap_or((event, ""));
@@ -42,7 +42,7 @@ fn play(yaml: &str, rules: Rules, count: usize, story: &str) {
 fn as_many_go_as_may_be_unavailable_and_the_next_ones_when_they_are_back() {
     play(
         "{maxUnavailable: 2}",
-        Rules::Shipped,
+        RuleSet::Shipped,
         4,
         "
 t=0 pass => deploy 0-1; wake in 5ms
@@ -58,13 +58,13 @@ t=15 available 3 => done",
 fn zero_never_moves_and_asks_again_and_again() {
     play(
         "{maxUnavailable: 0}",
-        Rules::Shipped,
+        RuleSet::Shipped,
         2,
         "
 t=0 pass => hold maxUnavailable: a maxUnavailable of 0 lets no available cluster be updated, ever; 2 clusters (m00, m01) wait; wake in 5ms
 t=1 pass => hold maxUnavailable: a maxUnavailable of 0 lets no available cluster be updated, ever; 2 clusters (m00, m01) wait; wake in 10ms",
     );
-    play("{maxUnavailable: 0}", Rules::Documented, 2, "\nt=0 pass => deploy 0; wake in 5ms");
+    play("{maxUnavailable: 0}", RuleSet::Documented, 2, "\nt=0 pass => deploy 0; wake in 5ms");
 }
 
 #[test]
@@ -74,15 +74,15 @@ t=0 pass => deploy 0; wake in 5ms
 t=1 applying 0 => hold maxUnavailable: of 3 clusters asked for, maxUnavailable lets 1 be not ready; 2 are ready, 0 of them being deleted (not available: 1 cluster (m00)), so 0 may be taken; 2 clusters (m01, m02) wait";
     let shipped = "; wake in 1m0s\nt=2 release 3 => deploy 0; wake in 59s";
     let documented = "\nt=2 release 3 => hold maxUnavailable: of 3 clusters asked for, maxUnavailable lets 1 be not ready; 2 are ready, 0 of them being deleted (not available: 1 cluster (m00)), so 0 may be taken; 3 clusters (m00, m01, m02) wait";
-    play("{maxUnavailable: 1}", Rules::Shipped, 3, &format!("{begin}{shipped}"));
-    play("{maxUnavailable: 1}", Rules::Documented, 3, &format!("{begin}{documented}"));
+    play("{maxUnavailable: 1}", RuleSet::Shipped, 3, &format!("{begin}{shipped}"));
+    play("{maxUnavailable: 1}", RuleSet::Documented, 3, &format!("{begin}{documented}"));
 }
 
 #[test]
 fn what_cannot_be_tracked_counts_after_its_period() {
     play(
         "{maxUnavailable: 1, unavailablePeriodSeconds: 10}",
-        Rules::Shipped,
+        RuleSet::Shipped,
         2,
         "
 t=0 pass => deploy 0; wake in 5ms
@@ -99,9 +99,9 @@ fn a_condition_that_is_true_again_wakes_nobody_as_shipped() {
     binding.roll(SimTime::ZERO, NEW, Some(ApplyStrategy(0)));
     let (mut again, mut applying) = (binding.clone(), binding.clone());
     again.report(SimTime::from_secs(6), WorkState::Available);
-    assert!(!wakes(&binding, &again, Defects::ALL), "true at the old generation, true at the new one");
-    assert!(wakes(&binding, &again, Defects::NONE));
+    assert!(!wakes(&binding, &again, KubeFleetBugs::ALL), "true at the old generation, true at the new one");
+    assert!(wakes(&binding, &again, KubeFleetBugs::NONE));
     applying.report(SimTime::from_secs(1), WorkState::Applying);
-    assert!(wakes(&binding, &applying, Defects::ALL), "Available went away");
-    assert!(wakes(&applying, &again, Defects::ALL), "and came back");
+    assert!(wakes(&binding, &applying, KubeFleetBugs::ALL), "Available went away");
+    assert!(wakes(&applying, &again, KubeFleetBugs::ALL), "and came back");
 }

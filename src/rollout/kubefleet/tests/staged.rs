@@ -16,13 +16,20 @@ pub(super) fn view(clusters: &[MemberCluster]) -> StagedView {
     }
 }
 
-pub(super) fn run(yaml: &str, rules: Rules, clusters: Vec<MemberCluster>) -> StagedUpdateRun {
+pub(super) fn run(yaml: &str, rules: RuleSet, clusters: Vec<MemberCluster>) -> StagedUpdateRun {
     let strategy: StrategySpec = serde_saphyr::from_str(yaml).expect(yaml);
     let spec = RunSpec { resource_snapshot_index: NEW.0.to_string(), ..RunSpec::default() };
-    StagedUpdateRun::new("run".to_owned(), spec, Some(strategy.with_defaults()), rules, rules.defects(), clusters)
+    StagedUpdateRun::new(
+        "run".to_owned(),
+        spec,
+        Some(strategy.with_defaults()),
+        rules,
+        KubeFleetBugs::of(rules),
+        clusters,
+    )
 }
 
-fn play(yaml: &str, rules: Rules, stages: &[(&str, usize)], story: &str) {
+fn play(yaml: &str, rules: RuleSet, stages: &[(&str, usize)], story: &str) {
     let clusters = clusters(stages);
     let mut view = view(&clusters);
     let mut run = run(yaml, rules, clusters);
@@ -78,7 +85,7 @@ const TWO: &str = "stages: [
 fn clusters_go_one_by_one_then_a_wait_then_an_approval_then_half_at_once() {
     play(
         TWO,
-        Rules::Shipped,
+        RuleSet::Shipped,
         &[("a", 2), ("b", 4)],
         "
 t=0 pass => deploy 0; wake in 15s
@@ -100,7 +107,7 @@ t=300 available 1,3 => done",
 fn a_failing_cluster_keeps_its_slot_and_backs_off_and_never_fails_the_run() {
     play(
         "stages: [{name: all, labelSelector: {}, maxConcurrency: 2}]",
-        Rules::Shipped,
+        RuleSet::Shipped,
         &[("a", 3)],
         "
 t=0 pass => deploy 0-1; wake in 15s
@@ -116,7 +123,7 @@ t=302.04 pass => done",
 fn a_stop_lets_what_has_started_finish() {
     play(
         "stages: [{name: all, labelSelector: {}, maxConcurrency: 2}]",
-        Rules::Shipped,
+        RuleSet::Shipped,
         &[("a", 3)],
         "
 t=0 pass => deploy 0-1; wake in 15s
@@ -130,7 +137,7 @@ t=90 run => deploy 2; wake in 15s",
 fn clusters_that_are_no_longer_picked_are_deleted_last_and_all_at_once() {
     play(
         "stages: [{name: all, labelSelector: {}}]",
-        Rules::Shipped,
+        RuleSet::Shipped,
         &[("a", 3)],
         "
 t=0 unschedule 1-2 => deploy 0; wake in 15s
@@ -145,7 +152,7 @@ t=45.005 gone 2 => done",
 fn a_change_of_what_is_picked_ends_the_run() {
     play(
         "stages: [{name: all, labelSelector: {}}]",
-        Rules::Shipped,
+        RuleSet::Shipped,
         &[("a", 2)],
         "
 t=0 pass => deploy 0; wake in 15s
@@ -162,8 +169,8 @@ t=0.005 pass => delete 0; wake in 15s
 t=15.005 gone 0 => ";
     let failed = "hold Succeeded: the run has failed for good: no scheduled or to-be-deleted bindings found for the latest \
                   policy snapshot 0; 1 cluster (m00) is not updated";
-    play(yaml, Rules::Shipped, &[("a", 1)], &format!("{begin}{failed}"));
-    play(yaml, Rules::Documented, &[("a", 1)], &format!("{begin}done"));
+    play(yaml, RuleSet::Shipped, &[("a", 1)], &format!("{begin}{failed}"));
+    play(yaml, RuleSet::Documented, &[("a", 1)], &format!("{begin}done"));
 }
 
 #[test]
@@ -174,7 +181,7 @@ fn the_document_promises_one_at_a_time_and_approvals_after_stages_alone() {
          beforeStageTasks: [{type: Approval}]}]";
     play(
         yaml,
-        Rules::Documented,
+        RuleSet::Documented,
         &[("a", 1), ("b", 2)],
         "
 t=0 pass => deploy 0; wake in 15s

@@ -18,7 +18,7 @@ fn partitions_have_the_sizes_that_the_document_gives() {
         ("{maxUnavailablePartitions: 1, autoPartitionSize: 10%}", 200, &[20; 10], "ten partitions of 20"),
     ];
     for (yaml, count, sizes, statement) in cases {
-        for rules in [Rules::Documented, Rules::Shipped] {
+        for rules in [RuleSet::Documented, RuleSet::Shipped] {
             let strategy = serde_saphyr::from_str(yaml).expect(yaml);
             let found = explain(&strategy, rules, &clusters(&[("", count)])).expect(yaml);
             assert_eq!(found.partitions.iter().map(|p| p.count).collect::<Vec<_>>(), sizes, "{statement}, {rules:?}");
@@ -40,11 +40,11 @@ const STAGING_PROD: &str = "{partitions: [
     {name: stable, maxUnavailable: 5%, clusterSelector: {matchLabels: {stage: prod}}}]}";
 
 /// A statement, the strategy it is about, the clusters by their label `stage`, and the story it tells.
-type Row = (&'static str, &'static str, &'static [(&'static str, usize)], &'static str);
+type ExampleRow = (&'static str, &'static str, &'static [(&'static str, usize)], &'static str);
 
 #[test]
 fn every_numeric_statement_of_the_document_holds() {
-    let cases: [Row; 11] = [
+    let cases: [ExampleRow; 11] = [
         (
             "50 clusters, maxUnavailable 10%: deploys to all 50 at once; evaluation occurs after all are created",
             "{maxUnavailable: 10%}",
@@ -162,7 +162,7 @@ ready 0-1 => hold partitions",
     for (statement, yaml, stages, story) in cases {
         for release in [Release::Initial, Release::Update] {
             let title = format!("{release:?}: {statement}");
-            Story::new(yaml, Rules::Documented, release, clusters(stages)).plays(Show::Starts, &title, story);
+            BundleStory::new(yaml, RuleSet::Documented, release, clusters(stages)).plays(Show::Starts, &title, story);
         }
     }
 }
@@ -170,7 +170,7 @@ ready 0-1 => hold partitions",
 #[test]
 fn an_offline_cluster_stays_not_ready_until_it_is_back() {
     for release in [Release::Initial, Release::Update] {
-        Story::new(FIVE_OF_40, Rules::Documented, release, clusters(&[("s0", 5), ("s1", 5)])).plays(
+        BundleStory::new(FIVE_OF_40, RuleSet::Documented, release, clusters(&[("s0", 5), ("s1", 5)])).plays(
             Show::All,
             "offline",
             &"
@@ -196,10 +196,10 @@ ready 4 => done"
 
 #[test]
 fn the_remaining_clusters_are_pending_or_out_of_sync() {
-    use DeploymentState::{OutOfSync, Pending, WaitApplied};
+    use BundleState::{OutOfSync, Pending, WaitApplied};
     for (release, remaining) in [(Release::Initial, Pending), (Release::Update, OutOfSync)] {
         let mut story =
-            Story::new(STRICT, Rules::Documented, release, clusters(&[("demoRollout", 20), ("stable", 180)]));
+            BundleStory::new(STRICT, RuleSet::Documented, release, clusters(&[("demoRollout", 20), ("stable", 180)]));
         let pass = story.fleet.reconcile(SimTime::ZERO, &story.view);
         story.view.store(&pass);
         let summary = story.fleet.git_repo_status(&story.view).summary;
@@ -209,15 +209,16 @@ fn the_remaining_clusters_are_pending_or_out_of_sync() {
 
 #[test]
 fn paused_clusters_are_not_started_and_count_as_not_ready() {
-    Story::new(STRICT, Rules::Documented, Release::Update, clusters(&[("demoRollout", 3), ("stable", 2)])).plays(
-        Show::All,
-        "paused",
-        "
+    BundleStory::new(STRICT, RuleSet::Documented, Release::Update, clusters(&[("demoRollout", 3), ("stable", 2)]))
+        .plays(
+            Show::All,
+            "paused",
+            "
 pause 1 => deploy 0,2
 ready 0,2 => hold maxUnavailablePartitions: partition `demoRollout` has 1 cluster NotReady (paused: c001), its limit \
 is 0; it is unavailable partition number 1, and maxUnavailablePartitions lets 0 be; 2 clusters (c003, c004) in later \
 partitions wait
 unpause 1 => deploy 1
 ready 1 => deploy 3-4",
-    );
+        );
 }

@@ -17,7 +17,7 @@ prop_compose! {
         rare in 0..10_u8,
     ) -> ClusterView {
         let [exists, ready, non_modified, failed, paused, off_schedule, was_paused, was_off] = flags;
-        let deployment = Deployment {
+        let deployment = BundleDeployment {
             staged: ids.0, deployed: ids.1, applied: ids.2, ready, non_modified, failed,
             paused: was_paused, off_schedule: was_off,
         };
@@ -45,18 +45,18 @@ fn strategy() -> impl Strategy<Value = &'static str> {
     ])
 }
 
-fn fleet_of(count: usize) -> Vec<Cluster> {
+fn fleet_of(count: usize) -> Vec<FleetCluster> {
     clusters(&[("a", count / 2), ("b", count - count / 2)])
 }
 
 /// The shipped pass on the stored objects themselves, step by step. Gives the bundle after it is stored.
-fn naive(strategy: &RolloutStrategy, clusters: &[Cluster], view: &BundleView) -> BundleView {
+fn naive(strategy: &RolloutStrategy, clusters: &[FleetCluster], view: &BundleView) -> BundleView {
     let names = targets_by_name(clusters);
     let targets: Vec<u32> = names.into_iter().filter(|target| view.clusters[*target as usize].targeted).collect();
     let plan = Partitioning::new(strategy, clusters, &targets).expect("the strategies are valid");
-    let mut now: Vec<Option<Deployment>> =
+    let mut now: Vec<Option<BundleDeployment>> =
         view.clusters.iter().map(|c| c.deployment.filter(|_| c.targeted && c.registered)).collect();
-    let is_unavailable = |deployment: &Option<Deployment>| deployment.is_some_and(|d| d.is_unavailable());
+    let is_unavailable = |deployment: &Option<BundleDeployment>| deployment.is_some_and(|d| d.is_unavailable());
     let mut bundle = now.iter().filter(|deployment| is_unavailable(deployment)).count() as i64;
     let before: Vec<i64> = plan
         .partitions
@@ -69,7 +69,7 @@ fn naive(strategy: &RolloutStrategy, clusters: &[Cluster], view: &BundleView) ->
             let deployment = &mut now[member as usize];
             if deployment.is_none() && created < strategy.max_new.unwrap_or(50) {
                 created += 1;
-                *deployment = Some(Deployment::default());
+                *deployment = Some(BundleDeployment::default());
             }
             if let Some(deployment) = deployment {
                 deployment.staged = Some(view.clusters[member as usize].wanted);
@@ -102,7 +102,7 @@ fn naive(strategy: &RolloutStrategy, clusters: &[Cluster], view: &BundleView) ->
     let mut after = view.clone();
     for (cluster, deployment) in after.clusters.iter_mut().zip(now) {
         if cluster.targeted && cluster.registered {
-            cluster.deployment = deployment.map(|deployment| Deployment {
+            cluster.deployment = deployment.map(|deployment| BundleDeployment {
                 paused: cluster.paused || view.paused,
                 off_schedule: cluster.off_schedule,
                 ..deployment
@@ -124,7 +124,7 @@ proptest! {
         let clusters = fleet_of(cluster_views.len());
         let strategy: RolloutStrategy = serde_saphyr::from_str(yaml).expect(yaml);
         let mut view = BundleView { paused, clusters: cluster_views };
-        let mut fleet = RancherFleet::new(strategy.clone(), Rules::Shipped, clusters.clone());
+        let mut fleet = RancherFleet::new(strategy.clone(), RuleSet::Shipped, clusters.clone());
         let expected = naive(&strategy, &clusters, &view);
         let pass = fleet.reconcile(SimTime::ZERO, &view);
         view.store(&pass);
@@ -138,7 +138,7 @@ proptest! {
         yaml in strategy(),
         documented in any::<bool>(),
     ) {
-        let rules = if documented { Rules::Documented } else { Rules::Shipped };
+        let rules = if documented { RuleSet::Documented } else { RuleSet::Shipped };
         let make = || RancherFleet::new(serde_saphyr::from_str(yaml).expect(yaml), rules, fleet_of(12));
         let mut kept = make();
         for clusters in views {
@@ -152,9 +152,9 @@ proptest! {
     #[test]
     fn the_order_of_the_list_decides_nothing(views in vec(cluster(), 12), yaml in strategy(), rotate in 0..12_usize) {
         let strategy: RolloutStrategy = serde_saphyr::from_str(yaml).expect(yaml);
-        let decide = |clusters: Vec<Cluster>, views: Vec<ClusterView>| {
+        let decide = |clusters: Vec<FleetCluster>, views: Vec<ClusterView>| {
             let mut view = BundleView { paused: false, clusters: views };
-            let pass = RancherFleet::new(strategy.clone(), Rules::Shipped, clusters).reconcile(SimTime::ZERO, &view);
+            let pass = RancherFleet::new(strategy.clone(), RuleSet::Shipped, clusters).reconcile(SimTime::ZERO, &view);
             view.store(&pass);
             view.clusters
         };
@@ -171,7 +171,7 @@ proptest! {
     /// partition that goes on does not start a batch above its limit; with nothing ready, at most 50 more than it.
     #[test]
     fn no_limit_is_exceeded(views in vec(cluster(), 0..25), yaml in strategy(), documented in any::<bool>()) {
-        let rules = if documented { Rules::Documented } else { Rules::Shipped };
+        let rules = if documented { RuleSet::Documented } else { RuleSet::Shipped };
         let mut fleet = RancherFleet::new(serde_saphyr::from_str(yaml).expect(yaml), rules, fleet_of(views.len()));
         let view = BundleView { paused: false, clusters: views };
         let pass = fleet.reconcile(SimTime::ZERO, &view);
@@ -180,7 +180,7 @@ proptest! {
             _ => None,
         }).collect();
         prop_assert!(told.iter().all(|cluster| !cluster.paused && cluster.targeted && cluster.registered));
-        if rules == Rules::Shipped {
+        if rules == RuleSet::Shipped {
             let is_available = |cluster: &&&ClusterView| cluster.deployment.is_some_and(|d| !d.is_unavailable());
             let taken = told.iter().filter(is_available).count() as i64;
             let was = view.clusters.iter().filter(|cluster| cluster.targeted && cluster.registered)

@@ -36,9 +36,9 @@ pub(super) enum Show {
 }
 
 /// So many clusters `c000`, `c001`, …, with a label `stage` if it is not empty.
-pub(super) fn clusters(stages: &[(&str, usize)]) -> Vec<Cluster> {
+pub(super) fn clusters(stages: &[(&str, usize)]) -> Vec<FleetCluster> {
     let stages = stages.iter().flat_map(|(stage, count)| std::iter::repeat_n(*stage, *count));
-    let cluster = |(index, stage): (usize, &str)| Cluster {
+    let cluster = |(index, stage): (usize, &str)| FleetCluster {
         name: format!("c{index:03}"),
         labels: (!stage.is_empty()).then(|| ("stage".to_owned(), stage.to_owned())).into_iter().collect(),
         groups: Vec::new(),
@@ -46,13 +46,13 @@ pub(super) fn clusters(stages: &[(&str, usize)]) -> Vec<Cluster> {
     stages.enumerate().map(cluster).collect()
 }
 
-pub(super) struct Story {
+pub(super) struct BundleStory {
     pub(super) fleet: RancherFleet,
     pub(super) view: BundleView,
 }
 
-impl Story {
-    pub(super) fn new(yaml: &str, rules: Rules, release: Release, clusters: Vec<Cluster>) -> Self {
+impl BundleStory {
+    pub(super) fn new(yaml: &str, rules: RuleSet, release: Release, clusters: Vec<FleetCluster>) -> Self {
         let mut cluster = match release {
             Release::Initial => ClusterView::new(NEW),
             Release::Update => ClusterView::settled(OLD),

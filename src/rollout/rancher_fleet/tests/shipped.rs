@@ -4,7 +4,7 @@
 use super::*;
 
 fn play(yaml: &str, release: Release, stages: &[(&str, usize)], story: &str) {
-    Story::new(yaml, Rules::Shipped, release, clusters(stages)).plays(Show::All, yaml, story);
+    BundleStory::new(yaml, RuleSet::Shipped, release, clusters(stages)).plays(Show::All, yaml, story);
 }
 
 #[test]
@@ -107,7 +107,7 @@ pass => hold maxUnavailable: in partition `a`, 1 cluster (c000) of 3 is unavaila
 
 #[test]
 fn unregistered_clusters_use_up_max_new_in_every_pass() {
-    let mut story = Story::new("{maxNew: 2}", Rules::Shipped, Release::Initial, clusters(&[("", 4)]));
+    let mut story = BundleStory::new("{maxNew: 2}", RuleSet::Shipped, Release::Initial, clusters(&[("", 4)]));
     story.view.clusters[0].registered = false;
     story.view.clusters[1].registered = false;
     story.plays(
@@ -163,7 +163,7 @@ ready 0 => done",
 
 #[test]
 fn a_paused_bundle_and_an_invalid_strategy_say_so() {
-    let mut story = Story::new("{}", Rules::Shipped, Release::Update, clusters(&[("", 2)]));
+    let mut story = BundleStory::new("{}", RuleSet::Shipped, Release::Update, clusters(&[("", 2)]));
     story.view.paused = true;
     story.plays(Show::All, "paused", "\npass => hold paused: the bundle is paused; 2 clusters (c000, c001) wait");
     play(
@@ -195,7 +195,7 @@ pass => create 150-199, deploy 150-199",
 
 #[test]
 fn what_is_stored_follows_the_clusters_flags() {
-    let mut story = Story::new("{maxUnavailable: 0}", Rules::Shipped, Release::Update, clusters(&[("", 4)]));
+    let mut story = BundleStory::new("{maxUnavailable: 0}", RuleSet::Shipped, Release::Update, clusters(&[("", 4)]));
     for (index, change) in [
         (0, (|cluster| cluster.paused = true) as fn(&mut ClusterView)),
         (1, |cluster| cluster.off_schedule = true),
@@ -203,14 +203,14 @@ fn what_is_stored_follows_the_clusters_flags() {
     ] {
         change(&mut story.view.clusters[index]);
     }
-    let pass = |story: &mut Story| {
+    let pass = |story: &mut BundleStory| {
         let pass = story.fleet.reconcile(SimTime::ZERO, &story.view);
         story.view.store(&pass);
         pass
     };
     pass(&mut story);
-    let stored = |story: &Story| {
-        let flags = |deployment: Deployment| (deployment.paused, deployment.off_schedule);
+    let stored = |story: &BundleStory| {
+        let flags = |deployment: BundleDeployment| (deployment.paused, deployment.off_schedule);
         story.view.clusters.iter().map(|cluster| cluster.deployment.map(flags)).collect::<Vec<_>>()
     };
     let expected = [Some((true, false)), Some((false, true)), None, Some((false, false))];

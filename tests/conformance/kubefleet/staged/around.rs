@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use fleetsim::rollout::kubefleet::staged::{PlacementView, PolicySnapshot, StagedStatus, StagedUpdateRun, StagedView};
 use fleetsim::rollout::kubefleet::{
-    ApplyStrategy, Binding, BindingState, Bindings, ConditionStatus, Defects, MemberCluster, Rules, RunSpec, RunState,
-    StrategySpec,
+    ApplyStrategy, Binding, BindingState, Bindings, ConditionStatus, KubeFleetBugs, MemberCluster, RuleSet, RunSpec,
+    RunState, StrategySpec,
 };
 use fleetsim::rollout::label_selector::Labels;
 use fleetsim::rollout::{ApprovalId, Pass, Revision, Scheduler, TargetId};
@@ -78,8 +78,8 @@ impl Around {
                 String::new(),
                 RunSpec::default(),
                 None,
-                Rules::Shipped,
-                Defects::ALL,
+                RuleSet::Shipped,
+                KubeFleetBugs::ALL,
                 Vec::new(),
             ),
             view: StagedView {
@@ -105,7 +105,8 @@ impl Around {
         around.view.bindings = bindings.into_iter().collect();
         let strategy = (!config.strategy_missing).then(|| around.admitted(config.strategy.clone()));
         let clusters = around.clusters.clone();
-        around.run = StagedUpdateRun::new("run".to_owned(), spec, strategy, Rules::Shipped, Defects::ALL, clusters);
+        around.run =
+            StagedUpdateRun::new("run".to_owned(), spec, strategy, RuleSet::Shipped, KubeFleetBugs::ALL, clusters);
         around
     }
 
@@ -252,11 +253,11 @@ impl Around {
 
 /// Marks a binding as started by somebody, at its generation.
 pub fn start(binding: &mut Binding, now: SimTime) {
-    use fleetsim::rollout::kubefleet::{Condition, Reason};
+    use fleetsim::rollout::kubefleet::{Condition, ConditionReason};
     let observed_generation = binding.generation;
     binding.conditions.rollout_started = Some(Condition {
         status: ConditionStatus::True,
-        reason: Reason::RolloutStarted,
+        reason: ConditionReason::RolloutStarted,
         observed_generation,
         since: now,
     });

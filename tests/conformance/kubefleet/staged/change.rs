@@ -1,7 +1,7 @@
 //! What one pass changed in a run, in the record's words.
 
 use fleetsim::rollout::kubefleet::staged::{RetryError, RunError, RunReason, RunStatus, StageStatus, StagedStatus};
-use fleetsim::rollout::kubefleet::{ConditionStatus, LimitError};
+use fleetsim::rollout::kubefleet::{ConditionStatus, ScaledValueError};
 use fleetsim::rollout::{Action, Pass};
 
 use super::around::Around;
@@ -114,10 +114,10 @@ pub fn tri(value: Option<bool>) -> &'static str {
     }
 }
 
-pub fn limit_error(error: &LimitError) -> &'static str {
+pub fn limit_error(error: &ScaledValueError) -> &'static str {
     match error {
-        LimitError::NotAPercentage(_) => "max_concurrency_invalid",
-        LimitError::Missing => "max_concurrency_missing",
+        ScaledValueError::NotAPercentage(_) => "max_concurrency_invalid",
+        ScaledValueError::Missing => "max_concurrency_missing",
         other => panic!("the record knows no error such as {other}"),
     }
 }
