@@ -1,8 +1,8 @@
-//! How many events per second the queue bears, under the loads of [`churn`].
+//! Events per second of the queue under the loads of [`churn`].
 //!
-//! Building the load is not timed. Before each measurement two million events are fired once and their checksum is
-//! held against the known one, so that a fast but wrong queue does not count. Without `--bench`, as among the tests,
-//! each load runs once with few events.
+//! Building the load is not timed. Before each measurement two million events are handled once and their checksum is
+//! compared with the known one, so a fast but wrong queue does not count. Without `--bench`, as among the tests, each
+//! load runs once with few events.
 
 mod churn;
 
@@ -59,5 +59,5 @@ fn main() {
 fn report_checksum(load: Load, pending: u32, expected: u64) {
     let checksum = Churn::new(load, pending, EventQueue::new()).fire(CHECKED_EVENTS);
     eprintln!("{load:?}, {pending} pending, {CHECKED_EVENTS} fired: checksum {checksum:016x}");
-    assert_eq!(checksum, expected, "{load:?} with {pending} pending events fired others, or in another order");
+    assert_eq!(checksum, expected, "{load:?} with {pending} pending events handled other events, or in another order");
 }

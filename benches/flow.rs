@@ -1,7 +1,7 @@
 //! Bandwidth sharing: time per transfer under several loads.
 //!
-//! Each load is n *pullers* with a path of links and five layers each, of 1 to 200 MB; a puller begins its next layer the
-//! instant one ends. The load is in the id, e.g. `flow/B3/10000 pullers`: family, layers at a time, pullers.
+//! Each load is n *pullers* with a path of links and five layers each, of 1 to 200 MB; a puller starts its next layer
+//! as soon as one ends. The load is in the id, e.g. `flow/B3/10000 pullers`: family, layers at a time, pullers.
 //!
 //! - A: equal downlinks below one egress that binds nearly always; starts within a minute.
 //! - B: downlinks of all sizes, about half of the transfers bound by them, half by the egress.
@@ -16,7 +16,7 @@
 //!
 //! `flow/one link` keeps n transfers in flight on one link and replaces each as it ends.
 //!
-//! Everything drawn comes from splitmix64 with a stated seed, so that the work is the same everywhere. As a test
+//! All random numbers come from splitmix64 with a stated seed, so the work is the same on every machine. As a test
 //! (`cargo test --benches`) every load runs once, tiny.
 #![allow(missing_docs, reason = "the macros of criterion generate public functions")]
 
@@ -87,7 +87,7 @@ enum Family {
     T,
 }
 
-/// How the network is told a path.
+/// How a path is given to the network.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Links {
     /// By its last link.
@@ -271,7 +271,7 @@ impl Churn {
     }
 }
 
-#[allow(clippy::print_stderr, reason = "a bench says what it computed")]
+#[allow(clippy::print_stderr, reason = "a bench prints its checksum")]
 fn report(id: &str, checksum: u64) {
     eprintln!("{id}: checksum {checksum:016x}");
 }

@@ -1,8 +1,8 @@
 //! Whole simulated rollouts: time per run, events per second.
 //!
-//! The load is in the id: clusters x nodes x layers, an update under Rancher Fleet with `maxUnavailable: 10%` or all at
-//! once. Every run prints a checksum of what it computed (bytes out of the registry, completion). `cargo test` runs
-//! a small load once, so that this cannot rot.
+//! The load is in the id: clusters x nodes x layers, an update under Rancher Fleet with `maxUnavailable: 10%` or all
+//! at once. Every run prints a checksum of its results (bytes from the registry, completion). `cargo test` runs a
+//! small load once, so this file keeps working.
 
 #![allow(missing_docs, reason = "the macros of criterion generate public functions")]
 
@@ -120,7 +120,7 @@ fn variant(clusters: usize, strategy: Strategy) -> Variant {
     }
 }
 
-#[allow(clippy::print_stderr, reason = "a bench says what it computed")]
+#[allow(clippy::print_stderr, reason = "a bench prints its checksum")]
 fn rollouts(criterion: &mut Criterion) {
     // Criterion's own test mode has no flag to ask for; without `--bench` a tiny load is enough.
     let sizes: &[usize] = if std::env::args().any(|arg| arg == "--bench") { &[200, 1000, 5000] } else { &[10] };

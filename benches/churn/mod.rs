@@ -1,18 +1,18 @@
-//! Event churn: a fixed number of pending events, each of which schedules its successor when it fires.
+//! Event churn: a fixed number of pending events, each of which schedules its successor when it is handled.
 //!
-//! The load is defined to the last draw, so that its checksum compares queues with each other and runs with runs.
-//! - *hold*: n events start at their first increments. Each fired event `i` is scheduled anew at its time plus the
+//! The load is defined to the last draw, so its checksum compares queues and runs with each other.
+//! - *hold*: n events start at their first increments. Each handled event `i` is scheduled again at its time plus the
 //!   next increment: one pop and one push per event.
 //! - *cancel*: each fired event first draws some `j`, cancels the pending event of `j` and schedules it at its time
 //!   plus the next increment; then, unless `j = i`, schedules `i` likewise: one pop, one cancel, two pushes.
 //!
 //! Increments: 65 536 draws `floor(-ln(1 - f) · 10⁹) + 1` ns (exponential, mean 1 s) from SplitMix64 seeded 42, used
-//! in turn for ever, the first one used being index 1. The `j` come from SplitMix64 seeded 9. The checksum is
-//! `sum = 31 · sum + (t xor i)`, in 64 bits, over all fired events in order.
+//! cyclically, starting at index 1. The `j` come from SplitMix64 seeded 9. The checksum is `sum = 31 · sum + (t xor
+//! i)`, in 64 bits, over all fired events in order.
 
 use std::hint::black_box;
 
-/// What happens when an event fires.
+/// The operations per handled event.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Load {
     Hold,

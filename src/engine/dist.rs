@@ -1,13 +1,13 @@
-//! Draws from distributions, the same to the last bit on every platform, but for rare tails.
+//! Draws from distributions, identical to the last bit on every platform except in rare tails.
 //!
-//! Why not the distributions of `rand_distr`? Those that take `exp`, `ln` or `powf` get them from the platform as
-//! soon as any dependency turns on `num-traits/std`, and their last bits then belong to a platform and a set of
-//! dependencies. Here the standard normal and exponential come from `rand_distr` (tables and
-//! comparisons), and all further functions from `libm`.
+//! Why not the distributions of `rand_distr`? Those that need `exp`, `ln` or `powf` use the platform's functions as
+//! soon as any dependency enables `num-traits/std`, and their last bits then depend on the platform and the set of
+//! dependencies. Here the standard normal and exponential come from `rand_distr` (tables and comparisons), and all
+//! other functions from `libm`.
 //!
-//! What is left of the trap: beyond |z| = 3.65 (one normal draw in 3 900) and above 7.70 means (one exponential draw
+//! The remaining exception: beyond |z| = 3.65 (one normal draw in 3 900) and above 7.70 means (one exponential draw
 //! in 2 200) `rand_distr` computes its tail with `ln`, so the last bit of such a draw can differ between platforms.
-//! Draws become whole nanoseconds, which hides most of that.
+//! Draws are rounded to whole nanoseconds, which hides most of these differences.
 //!
 //! Left out: distributions that no model uses.
 
@@ -20,7 +20,7 @@ pub fn unit<R: Rng + ?Sized>(rng: &mut R) -> f64 {
     (rng.next_u64() >> 11) as f64 * STEP
 }
 
-/// Uniform from `lo` inclusive to `hi`, which rounding can reach; `lo` when both are equal.
+/// Uniform from `lo` inclusive to `hi`, which rounding can produce; `lo` when both are equal.
 ///
 /// # Panics
 /// If the bounds are not finite or `lo` is above `hi`.
@@ -29,7 +29,7 @@ pub fn uniform<R: Rng + ?Sized>(rng: &mut R, lo: f64, hi: f64) -> f64 {
     lo + (hi - lo) * unit(rng)
 }
 
-/// Whether a thing of probability `p` happens. Draws once whatever `p` is; 0 never happens, 1 always does.
+/// True with probability `p`. Draws one number for every `p`, including 0 (never) and 1 (always).
 ///
 /// # Panics
 /// If `p` is not between 0 and 1.
@@ -83,7 +83,7 @@ pub fn pareto<R: Rng + ?Sized>(rng: &mut R, min: f64, alpha: f64) -> f64 {
     min * libm::exp(standard_exponential(rng) / alpha)
 }
 
-/// Pareto as [`pareto`], but never above `most`: what lies beyond is cut off and the rest scaled up.
+/// Pareto as [`pareto`], truncated at `most` and renormalised.
 ///
 /// # Panics
 /// If `min` is not above zero, `alpha` is not above zero, `most` is below `min`, or one of them is not finite.
@@ -98,8 +98,8 @@ pub fn bounded_pareto<R: Rng + ?Sized>(rng: &mut R, min: f64, alpha: f64, most: 
 
 /// Gamma with this mean; the standard deviation is `mean / sqrt(shape)`.
 ///
-/// Marsaglia and Tsang, "A simple method for generating gamma variables", ACM TOMS 26 (2000), without their squeeze,
-/// which only saves time. A shape below 1 is drawn with shape + 1 and scaled down, as they say in their section 6.
+/// Marsaglia and Tsang, "A simple method for generating gamma variables", ACM TOMS 26 (2000), without their squeeze
+/// step, which only saves time. A shape below 1 is drawn with shape + 1 and scaled down, as in their section 6.
 ///
 /// # Panics
 /// If `mean` is negative, `shape` is not above zero, or either is not finite.
@@ -119,9 +119,9 @@ pub fn gamma<R: Rng + ?Sized>(rng: &mut R, mean: f64, shape: f64) -> f64 {
     }
 }
 
-/// The value below which the share [`unit()`] draws of a sorted sample lies: its distribution function is joined up by
-/// straight lines between neighbours, so that no draw is outside of the sample and values between neighbours occur
-/// (type 7 of Hyndman and Fan, "Sample quantiles in statistical packages", 1996: the default of R and NumPy).
+/// A quantile of a sorted sample at a uniformly drawn probability, interpolated linearly between neighbours (type 7
+/// of Hyndman and Fan, "Sample quantiles in statistical packages", 1996: the default of R and NumPy). No draw is
+/// outside the sample.
 ///
 /// # Panics
 /// If there are no values.
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn draws_never_change_by_a_bit() {
-        // The first four draws of each; none falls into a tail that the header speaks of.
+        // The first four draws of each; none is in the tails that the header mentions.
         let golden: [[u64; 4]; 12] = [
             [0x3fed_2755_47f1_a1a3, 0x3fe9_16ec_ad19_7248, 0x3fde_7423_4f12_50e4, 0x3fea_2dbd_0b4f_d897],
             [0x4012_eebf_fafa_9c9d, 0x4011_6898_c0e9_8adb, 0x400b_6b8d_3da6_de56, 0x4011_d126_e43d_f138],
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn certain_and_impossible_things_are_so() {
+    fn probabilities_of_0_and_1_are_certain() {
         let mut rng = stream();
         for _ in 0..10_000 {
             assert!(bernoulli(&mut rng, 1.0) && !bernoulli(&mut rng, 0.0));
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn no_spread_gives_the_middle() {
+    fn a_spread_of_zero_gives_the_median() {
         let mut rng = stream();
         assert_eq!(lognormal(&mut rng, 2.0, 0.0).to_bits(), 2.0_f64.to_bits());
         assert_eq!(uniform(&mut rng, 3.0, 3.0).to_bits(), 3.0_f64.to_bits());

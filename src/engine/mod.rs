@@ -1,11 +1,12 @@
-//! Discrete events in virtual time: a queue, a loop, and the luck of each entity.
+//! Discrete events in virtual time: an event queue, the main loop, and random streams per entity.
 //!
-//! Generic over the event type: no word here knows what is simulated. A [`Model`] handles one event at a time and
-//! schedules more; [`run`] pops them in order and moves the clock; an [`Observer`] sees each of them before the model
-//! does. Random draws come from [`Streams`], one stream per entity and purpose, and are shaped by [`dist`].
+//! Generic over the event type and independent of the simulated system. A [`Model`] handles one event at a time and
+//! schedules more. [`run`] pops events in order and advances the clock. An [`Observer`] sees each event before the
+//! model does. Random numbers come from [`Streams`], one stream per entity and purpose; [`dist`] draws from
+//! distributions.
 //!
-//! One run is one thread and one function of its inputs: nothing here reads a wall clock, the environment or the
-//! order of a hash map.
+//! A run uses one thread and is a function of its inputs: nothing here reads a wall clock, the environment or the
+//! iteration order of a hash map.
 
 pub mod dist;
 mod queue;

@@ -2,25 +2,26 @@
 //!
 //! Order: earliest first; at equal times, in the order in which they were scheduled. Models may rely on it.
 //!
-//! A four-ary heap in flat arrays that knows where each event sits, so that an event is cancelled or moved in place,
-//! in O(log n), and no dead entries pile up. Four children instead of two halve the depth, and the keys of siblings
-//! lie side by side. The order of the fired events does not depend on any of this: keys are unique.
+//! A four-ary heap in flat arrays that tracks the position of each event, so an event is cancelled or moved in place
+//! in O(log n) and no dead entries accumulate. Four children instead of two halve the depth, and sibling keys are
+//! adjacent in memory. The heap's shape does not affect the order of events, because keys are unique.
 //!
-//! Left out: priorities among events of one time. A model that needs one schedules in that order.
+//! Left out: priorities among simultaneous events. A model that needs them schedules events in that order.
 
 use crate::units::{SimDuration, SimTime};
 
 /// Children per node of the heap.
 const ARITY: usize = 4;
 
-/// One scheduled event. An id whose event was handled or cancelled is stale; using it does nothing.
+/// Identifies a scheduled event. The id becomes stale once the event is handled or cancelled; using a stale id has no
+/// effect.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct EventId {
     slot: u32,
     generation: u32,
 }
 
-/// What the heap orders: first by time, then by the order of scheduling.
+/// A heap entry, ordered by time, then by the order of scheduling.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     at: SimTime,
@@ -30,7 +31,7 @@ struct Entry {
 
 impl Entry {
     fn precedes(&self, other: &Self) -> bool {
-        // One number of 128 bits compares without a branch; which of two entries is earlier cannot be foreseen.
+        // One 128-bit number compares without a branch, which the processor could not predict.
         let key = |entry: &Self| (u128::from(entry.at.as_nanos()) << 64) | u128::from(entry.sequence);
         key(self) < key(other)
     }
@@ -55,7 +56,7 @@ pub struct EventQueue<E> {
     handled: u64,
     next_sequence: u64,
     heap: Vec<Entry>,
-    // One of each per slot. A slot holds one pending event, or waits in `free` for the next.
+    // Indexed by slot. A slot holds one pending event or is listed in `free`.
     positions: Vec<u32>,
     generations: Vec<u32>,
     events: Vec<Option<E>>,
@@ -102,7 +103,7 @@ impl<E> EventQueue<E> {
         self.handled
     }
 
-    /// Makes `event` due at `at`, behind all that are already scheduled for that time. `at` may be now.
+    /// Schedules `event` for `at`, after all events already scheduled for that time. `at` may be now.
     ///
     /// # Panics
     /// If `at` is before now, or 2³² events are pending.
@@ -121,7 +122,7 @@ impl<E> EventQueue<E> {
         EventId { slot, generation: self.generations[slot as usize] }
     }
 
-    /// Makes `event` due `after` from now. As [`Self::schedule`].
+    /// Schedules `event` for `after` from now, as [`Self::schedule`] does.
     ///
     /// # Panics
     /// If 2³² events are pending.
@@ -129,16 +130,16 @@ impl<E> EventQueue<E> {
         self.schedule(self.now + after, event)
     }
 
-    /// Takes a pending event back. `None` when it was handled or cancelled before.
+    /// Cancels a pending event and returns it. `None` when it was already handled or cancelled.
     pub fn cancel(&mut self, id: EventId) -> Option<E> {
         let position = self.position(id)?;
         self.remove(position);
         Some(self.release(id.slot))
     }
 
-    /// Makes a pending event due at `at` instead, as if cancelled and scheduled anew: it goes behind all that are
-    /// already scheduled for that time, also when `at` is what it was. Its id stays good. `false` when the event was
-    /// handled or cancelled before.
+    /// Moves a pending event to `at`, as if it were cancelled and scheduled again: it comes after all events already
+    /// scheduled for that time, even when `at` is unchanged. Its id stays valid. Returns `false` when the event was
+    /// already handled or cancelled.
     ///
     /// # Panics
     /// If `at` is before now.
@@ -166,7 +167,7 @@ impl<E> EventQueue<E> {
     }
 
     fn assert_not_past(&self, at: SimTime) {
-        assert!(at >= self.now, "an event was scheduled for {at}, but it is {} already", self.now);
+        assert!(at >= self.now, "cannot schedule an event for {at}: the time is already {}", self.now);
     }
 
     fn take_sequence(&mut self) -> u64 {
@@ -194,7 +195,7 @@ impl<E> EventQueue<E> {
     /// Empties the slot of an event that has left the heap; ids of it are stale from here on.
     fn release(&mut self, slot: u32) -> E {
         let event = self.events[slot as usize].take().expect("a slot in the heap holds an event");
-        // A slot that has used up its generations is left behind, so that no stale id ever comes to life again.
+        // A slot that has used up its generations is never reused, so a stale id stays stale.
         if let Some(next) = self.generations[slot as usize].checked_add(1) {
             self.generations[slot as usize] = next;
             self.free.push(slot);
@@ -202,7 +203,7 @@ impl<E> EventQueue<E> {
         event
     }
 
-    /// Takes the entry at `hole` out of the heap; the last one fills the gap.
+    /// Removes the entry at `hole` from the heap; the last entry fills the gap.
     fn remove(&mut self, hole: usize) {
         let last = self.heap.pop().expect("an entry is removed from a heap that holds it");
         if hole < self.heap.len() {
@@ -277,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_times_leave_in_the_order_of_scheduling() {
+    fn simultaneous_events_are_popped_in_scheduling_order() {
         let mut queue = EventQueue::new();
         for event in 0..100 {
             queue.schedule(secs(event % 3), event);
@@ -290,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_scheduled_for_now_goes_behind_those_of_now() {
+    fn an_event_scheduled_for_now_comes_after_earlier_events_of_now() {
         let mut queue = EventQueue::new();
         queue.schedule(secs(1), "first");
         queue.schedule(secs(1), "second");
@@ -301,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rescheduled_event_goes_behind_others_even_at_its_old_time() {
+    fn a_rescheduled_event_comes_after_others_even_at_its_old_time() {
         let mut queue = EventQueue::new();
         let a = queue.schedule(secs(1), "a");
         queue.schedule(secs(1), "b");
@@ -327,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slot_that_used_up_its_generations_is_left_behind() {
+    fn a_slot_that_used_up_its_generations_is_not_reused() {
         let mut queue = EventQueue::new();
         let first = queue.schedule(secs(1), ());
         queue.generations[first.slot as usize] = u32::MAX;
@@ -338,8 +339,8 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "it is 2 s already")]
-    fn nothing_is_scheduled_in_the_past() {
+    #[should_panic(expected = "the time is already 2 s")]
+    fn scheduling_in_the_past_panics() {
         let mut queue = EventQueue::new();
         queue.schedule(secs(2), ());
         queue.pop();
@@ -354,7 +355,7 @@ mod tests {
         Pop,
     }
 
-    /// Few times, so that equal ones are common; ids of all events ever scheduled, so that stale ones are common.
+    /// Few distinct times, so equal ones are common; ids of all events ever scheduled, so stale ones are common.
     fn step() -> impl Strategy<Value = QueueStep> {
         prop_oneof![
             4 => (0u64..8).prop_map(|after| QueueStep::Schedule { after }),
@@ -365,7 +366,8 @@ mod tests {
         ]
     }
 
-    /// The obvious queue: a list in order of scheduling; the earliest is searched for, the first among equals wins.
+    /// The reference queue: a list in order of scheduling, searched for the earliest event; the first among equals
+    /// wins.
     #[derive(Default)]
     struct ListQueue {
         now: SimTime,

@@ -1,18 +1,18 @@
-//! The loop: pops events in order and hands each to the model.
+//! The main loop: pops events in order and passes each to the model.
 
 use super::EventQueue;
 use crate::units::SimTime;
 
-/// What is simulated: its state, and how an event changes it.
+/// The simulated system: its state, and how an event changes it.
 pub trait Model {
-    /// What can happen; small plain data, so that a run can be printed and compared.
+    /// An event; small plain data, so that a run can be printed and compared.
     type Event;
 
-    /// Makes `event` happen at `queue.now()`, and schedules what follows from it.
+    /// Applies `event` at `queue.now()` and schedules the events that follow from it.
     fn handle(&mut self, event: Self::Event, queue: &mut EventQueue<Self::Event>);
 }
 
-/// Watches a run without changing it. `()` watches nothing; a closure and a pair of observers are observers.
+/// Watches a run without changing it. `()`, closures and pairs of observers implement it.
 pub trait Observer<E> {
     /// Sees an event just before the model handles it.
     fn observe(&mut self, now: SimTime, event: &E);
@@ -42,15 +42,15 @@ pub enum End {
     Empty,
     /// The next event is due after the horizon.
     Horizon,
-    /// The caller's condition held.
+    /// The caller's condition was met.
     Stopped,
 }
 
-/// Handles events in order until `stop` says so, none is left, or the next one is due after `horizon`.
+/// Handles events in order until `stop` returns true, no event is left, or the next one is due after `horizon`.
 ///
-/// Events at the horizon itself are handled. `stop` is asked before each event, so also before the first, and once
-/// more when none is left: a condition that the last event brought about ends the run as [`End::Stopped`]. The clock
-/// stays at the last event handled, and what is pending stays in the queue, so that a run can be taken up again.
+/// Events at the horizon itself are handled. `stop` is evaluated before each event, including the first, and once
+/// more when no event is left: if the last event meets the condition, the run ends as [`End::Stopped`]. The clock
+/// stays at the last handled event, and pending events stay in the queue, so a run can be resumed.
 pub fn run<M, O>(
     model: &mut M,
     queue: &mut EventQueue<M::Event>,

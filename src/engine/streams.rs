@@ -1,17 +1,17 @@
-//! Random streams with names: every entity draws from its own, one for each purpose.
+//! Named random streams: every entity has its own stream for each purpose.
 //!
-//! A stream is a function of (seed, replicate, entity, purpose, attempt) and of nothing else: not of the order in
-//! which streams are opened, not of how many there are. So the same entity has the same luck in every run that it
-//! is compared in, and a model that draws more, or a new one, leaves the draws of all others alone. What is being
-//! compared must not be part of the key.
+//! A stream is a function of (seed, replicate, entity, purpose, attempt) only, not of the order in which streams are
+//! opened or of their number. An entity therefore gets the same random numbers in every variant of a comparison, and
+//! a model that draws more numbers does not change the draws of others. The compared setting must not be part of the
+//! key.
 //!
-//! The mix is fixed for ever (the tests pin its bytes): names by FNV-1a with 64 bits, the parts chained by the
-//! finaliser of SplitMix64, the result spread by SplitMix64 over the 32 bytes that seed xoshiro256++.
-//! Sources: Fowler, Noll, Vo (IETF draft-eastlake-fnv); Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014;
-//! Blackman, Vigna, "Scrambled linear pseudorandom number generators", ACM TOMS 47 (2021).
+//! The derivation never changes (tests pin its bytes): names are hashed with 64-bit FNV-1a, the parts are chained
+//! with the finaliser of SplitMix64, and SplitMix64 expands the result to the 32 bytes that seed xoshiro256++.
+//! Sources: Fowler, Noll, Vo (IETF draft-eastlake-fnv); Steele, Lea, Flood, "Fast splittable pseudorandom number
+//! generators", OOPSLA 2014; Blackman, Vigna, "Scrambled linear pseudorandom number generators", ACM TOMS 47 (2021).
 //!
-//! Two keys that differ in one part alone, its hash unequal, give different streams for certain, since each step of
-//! the chain is a bijection. Others collide by chance: among a million streams, with probability 3e-8.
+//! Two keys whose hashes differ in exactly one part always give different streams, since each step of the chain is a
+//! bijection. Others collide by chance: among a million streams, with probability 3e-8.
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
@@ -19,9 +19,9 @@ use rand_xoshiro::rand_core::SeedableRng;
 /// The generator behind a stream: the same draws in every release and on every platform.
 pub type Stream = Xoshiro256PlusPlus;
 
-/// The name of an entity, hashed; kept by hot paths so that they do not hash text.
+/// The hashed name of an entity; hot paths store it to avoid hashing text.
 ///
-/// Keys go by name and not by index, so that an entity added to the front of a list leaves the luck of the others.
+/// Keys are names, not indices, so an entity inserted at the front of a list does not change the draws of the others.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct EntityKey(u64);
 
@@ -32,7 +32,7 @@ impl EntityKey {
         Self(fnv1a(name.as_bytes()))
     }
 
-    /// The key of the part of this entity that has number `index`, such as one node of a cluster.
+    /// The key of part number `index` of this entity, such as one node of a cluster.
     #[must_use]
     pub const fn part(self, index: u64) -> Self {
         Self(chain(self.0, index))
@@ -70,14 +70,14 @@ impl Streams {
         Self { root: chain(chain(0, seed), replicate) }
     }
 
-    /// The stream that `entity` draws from for `purpose`, from its beginning.
+    /// The stream of `entity` for `purpose`, positioned at its start.
     #[must_use]
     pub fn stream(&self, entity: impl Into<EntityKey>, purpose: &'static str) -> Stream {
         open(self.key(entity.into(), purpose))
     }
 
-    /// The stream of the `attempt`-th time that `entity` draws for `purpose`: what the third pull costs then does not
-    /// depend on how much the first two drew. Not the same as [`Self::stream`] for any `attempt`.
+    /// The stream of `entity` for its `attempt`-th `purpose`: the draws of the third pull do not depend on how many
+    /// numbers the first two drew. Differs from [`Self::stream`] for every `attempt`.
     #[must_use]
     pub fn stream_nth(&self, entity: impl Into<EntityKey>, purpose: &'static str, attempt: u64) -> Stream {
         open(chain(self.key(entity.into(), purpose), attempt))
@@ -91,7 +91,7 @@ impl Streams {
 /// The increment of SplitMix64: 2⁶⁴ divided by the golden ratio, made odd.
 const GOLDEN_GAMMA: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// Adds `part` to the key `state`. A bijection of either for a fixed other.
+/// Mixes `part` into the key `state`. A bijection in each argument.
 const fn chain(state: u64, part: u64) -> u64 {
     finalise((state ^ part).wrapping_add(GOLDEN_GAMMA))
 }
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn the_mix_never_changes() {
+    fn the_key_derivation_never_changes() {
         let streams = Streams::new(1, 2);
         let hex = |key| seed_bytes(key).iter().map(|byte| format!("{byte:02x}")).collect::<String>();
         let key = streams.key("store-0001".into(), "pull");
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_starts_anew_each_time_it_is_opened_whatever_else_was_drawn() {
+    fn a_stream_starts_over_each_time_it_is_opened() {
         let streams = Streams::new(7, 3);
         let alone = first(streams.stream("store-0001", "pull"));
         let mut other = streams.stream("store-0001", "new purpose");

@@ -1,19 +1,19 @@
-//! Checkers: whether a network's state is max-min fair, and whether bytes are conserved over a run.
+//! Checkers: max-min fairness of a network's state, and conservation of bytes over a run.
 //!
-//! They know the definitions, not the algorithm, and look at nothing but the public interface. A check costs
-//! O(transfers · links of each).
+//! They use the definitions, not the algorithm, and only the public interface. A check costs O(transfers · links of
+//! each).
 
 use super::Network;
 use crate::units::{Bytes, SimTime};
 
-/// What rates may differ by, relatively.
+/// Allowed relative difference of rates.
 const TOLERANCE: f64 = 1e-9;
 
-/// What is wrong with the present rates, each in a sentence; empty when they are the max-min fair ones.
+/// Violations of max-min fairness by the current rates, one sentence each; empty when the rates are fair.
 ///
-/// Checked: no link carries more than it can; a link's throughput is the sum over its transfers; no transfer exceeds its
-/// cap; and every transfer is at its cap or has a bottleneck, a full link on which no other has more (Bertsekas and
-/// Gallager, *Data Networks*, 2nd edition, section 6.5.2: just then the rates are max-min fair).
+/// Checked: no link exceeds its capacity; a link's throughput is the sum over its transfers; no transfer exceeds its
+/// cap; and every transfer is at its cap or has a bottleneck, a full link on which no other has a higher rate
+/// (Bertsekas and Gallager, *Data Networks*, 2nd edition, section 6.5.2: exactly then the rates are max-min fair).
 #[must_use]
 pub fn unfairness(network: &Network) -> Vec<String> {
     let mut faults = Vec::new();
@@ -53,8 +53,7 @@ pub fn unfairness(network: &Network) -> Vec<String> {
     faults
 }
 
-/// Holds what was sent against what arrived: the integral of all rates over time on one side, the bytes of the transfers
-/// on the other.
+/// Compares sent and received bytes: the integral of all rates over time against the bytes of the transfers.
 #[derive(Clone, Debug, Default)]
 pub struct Ledger {
     since: SimTime,
@@ -62,7 +61,8 @@ pub struct Ledger {
     rate: f64,
     sent: f64,
     received: f64,
-    /// What rounding may explain: a change of rate is seen up to a nanosecond late, and a byte per cancellation.
+    /// Difference that rounding explains: a change of rate is seen up to 1 ns late, and a cancellation rounds to a
+    /// byte.
     allowed: f64,
 }
 
@@ -73,8 +73,8 @@ impl Ledger {
         Self::default()
     }
 
-    /// Notes the rates that hold from `now` on. To be called after everything that changes them: the network must
-    /// not have been moved past a completion in between.
+    /// Records the rates that hold from `now` on. Call it after every change of rates: the network must not be
+    /// advanced past a completion in between.
     pub fn note(&mut self, now: SimTime, network: &Network) {
         self.sent += self.rate * now.since(self.since).as_secs_f64();
         self.since = now;
@@ -83,18 +83,18 @@ impl Ledger {
         self.rate = rate;
     }
 
-    /// Notes that a transfer of `size` is complete.
+    /// Records that a transfer of `size` is complete.
     pub fn completed(&mut self, size: Bytes) {
         self.received += size.get() as f64;
     }
 
-    /// Notes that a transfer was cancelled, or is looked at in flight, with so much delivered.
+    /// Records the delivered bytes of a transfer that was cancelled or is still in flight.
     pub fn delivered(&mut self, bytes: Bytes) {
         self.received += bytes.get() as f64;
         self.allowed += 1.0;
     }
 
-    /// The difference between what was sent and what was received, if rounding does not explain it.
+    /// The difference between sent and received bytes, if rounding does not explain it.
     #[must_use]
     pub fn imbalance(&self) -> Option<f64> {
         let difference = self.sent - self.received;

@@ -1,14 +1,14 @@
-//! A four-way heap of (key, item) whose items can be found again: `at[item]` is an item's place in its heap.
+//! A four-way heap of (key, item) with positions: `at[item]` is the place of an item in its heap.
 //!
 //! One table of places serves many heaps, as long as an item is in at most one of them. Four ways instead of two
-//! halve the number of cache lines on the way down, which is what a pop costs once the heap is large.
+//! halve the number of cache lines on the way down, which dominate the cost of a pop once the heap is large.
 
 /// The place of an item that is in no heap.
 pub(super) const NOWHERE: u32 = u32::MAX;
 
 const WAYS: usize = 4;
 
-/// An item and what it is ordered by; among equal keys the order is unspecified, but the same in every run.
+/// An item and its key; the order among equal keys is unspecified, but the same in every run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Keyed<K> {
     pub(super) key: K,
@@ -22,7 +22,7 @@ pub(super) fn push<K: PartialOrd + Copy>(heap: &mut Vec<Keyed<K>>, key: K, item:
     rise(heap, last, at);
 }
 
-/// Takes out what is at `place`.
+/// Removes the item at `place`.
 pub(super) fn remove<K: PartialOrd + Copy>(heap: &mut Vec<Keyed<K>>, place: u32, at: &mut [u32]) -> Keyed<K> {
     let gone = heap.swap_remove(place as usize);
     at[gone.item as usize] = NOWHERE;
@@ -32,7 +32,7 @@ pub(super) fn remove<K: PartialOrd + Copy>(heap: &mut Vec<Keyed<K>>, place: u32,
     gone
 }
 
-/// Gives what is at `place` another key.
+/// Changes the key of the item at `place`.
 pub(super) fn rekey<K: PartialOrd + Copy>(heap: &mut [Keyed<K>], place: u32, key: K, at: &mut [u32]) {
     heap[place as usize].key = key;
     restore(heap, place as usize, at);

@@ -1,14 +1,14 @@
 //! Points in time between nanoseconds, and how they round.
 //!
 //! The caller's clock ticks in whole nanoseconds, and a completion is reported at the first tick that is not before
-//! it. If the solver itself took it to happen at that tick, each transfer of a chain would lose half a nanosecond on average,
-//! at the rate of that time, and make up for it at the rate of a later time: where rates fall a hundredfold, a hundred times
-//! that. So the solver's clock stops between ticks, where a completion really is. Whatever the caller does at that
-//! tick happens there too, less than a nanosecond early; with no completion before a tick it happens at the tick.
-//! No byte is moved twice and no time is lost, whatever the tick.
+//! it. If the solver placed the completion at that tick, each transfer of a chain would lose half a nanosecond on
+//! average at the current rate and regain it at a later rate: where rates fall a hundredfold, a hundred times as
+//! long. So the solver's clock stops between ticks, at the exact completion. Calls made at that tick take effect
+//! there too, less than a nanosecond early; without a completion before a tick they take effect at the tick. No byte
+//! is moved twice and no time is lost.
 
-/// What is this little after a tick counts as at it, and what is this close together counts as simultaneous: that
-/// much is the error of the arithmetic. At 10 GB/s it is a hundredth of a byte.
+/// A point this little after a tick counts as at the tick, and points this close together count as simultaneous: this
+/// is the error of the arithmetic. At 10 GB/s it is a hundredth of a byte.
 pub(super) const SLACK_NANOS: f64 = 1e-3;
 
 /// A point in time and the tick at which the caller sees it.
@@ -20,12 +20,12 @@ pub(super) struct Instant {
 }
 
 impl Instant {
-    /// The very tick.
+    /// Exactly at a tick.
     pub(super) const fn at(tick: u64) -> Self {
         Self { tick, offset: 0.0 }
     }
 
-    /// The tick at which the caller sees what happens here, in nanoseconds.
+    /// The tick at which the caller sees this point, in nanoseconds.
     pub(super) const fn tick(self) -> u64 {
         self.tick
     }
@@ -35,7 +35,7 @@ impl Instant {
         (self.tick - earlier.tick) as f64 + (self.offset - earlier.offset)
     }
 
-    /// The point `nanos` (not negative) later, or none where no clock can reach.
+    /// The point `nanos` (not negative) later. `None` when it is beyond the range of the clock.
     pub(super) fn after(self, nanos: f64) -> Option<Self> {
         let from_tick = self.offset + nanos;
         let ticks = (from_tick - SLACK_NANOS).ceil().max(0.0);
@@ -45,12 +45,12 @@ impl Instant {
         Some(Self { tick: self.tick + ticks as u64, offset: (from_tick - ticks).min(0.0) })
     }
 
-    /// Whether `other`, which is not earlier, is at the same time but for the error of the arithmetic.
+    /// Whether `other`, which is not earlier, is at the same time within the error of the arithmetic.
     pub(super) fn coincides_with(self, other: Self) -> bool {
         self.tick == other.tick && other.offset <= self.offset + SLACK_NANOS
     }
 
-    /// What the caller does at `tick` happens at the point where this clock stands, if that shows as the same tick.
+    /// Where calls made at `tick` take effect: at this point if it has the same tick, otherwise at the tick itself.
     pub(super) fn moved_to(self, tick: u64) -> Self {
         if self.tick == tick { self } else { Self::at(tick) }
     }

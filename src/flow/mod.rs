@@ -1,23 +1,23 @@
-//! Transfers that share links: exact max-min fair rates, on a forest of links in O(log n) per event.
+//! Transfers that share links, at exact max-min fair rates; O(log n) per event on a forest of links.
 //!
-//! Modelled: a forest of links, from a source's egress down to the receivers, each with a capacity that may change
-//! while it is in use; transfers that run over a link and all links above it, or over any set of links, each bounded by
-//! its links and by a cap of its own (what one connection can carry). At every instant rates are max-min fair: no transfer's rate can rise without
-//! lowering that of one that has no more. This is the fluid model that SimGrid and dslab use as well.
+//! Modelled: a forest of links from a source's egress down to the receivers, whose capacities may change at any time,
+//! and transfers over a link and all links above it, or over any set of links. A transfer is limited by its links and
+//! by its own cap (the throughput of one connection). At every instant rates are max-min fair: no transfer's rate can
+//! rise without lowering that of one with an equal or lower rate. SimGrid and dslab use the same fluid model.
 //!
 //! Left out: latency, TCP slow start and loss, unfairness between connections, packets.
 //!
-//! Two solvers share the work. While every transfer in flight runs over a link and all its ancestors, a start, an end or
-//! a change of capacity touches one path of the forest, where computing all rates anew would cost O(n) an event and
-//! O(n²) a storm; `forest` tells how. A transfer over any other set of links, say from the card of one node to that of
-//! another, or from two registries to one cluster, brings in the general solver, `mesh`, for everything: O(n) an event
-//! in the transfers that are connected with it. When the last such transfer is gone the forest takes over again, at
-//! once if nothing is in flight, else when that is worth it; `switch` states the rule. [`naive`] recomputes everything
-//! and is the oracle of the tests; [`check`] holds any state against the definition of max-min fairness.
+//! There are two solvers. While every transfer in flight runs over a link and all its ancestors, a start, an end or a
+//! change of capacity touches one path of the forest (see `forest`); recomputing all rates would cost O(n) per event
+//! and O(n²) per storm. A transfer over any other set of links, for example between the network cards of two nodes or
+//! from two registries to one cluster, activates the general solver, `mesh`, for all transfers: O(n) per event in the
+//! connected transfers. After the last such transfer, the forest takes over again: immediately if nothing is in
+//! flight, otherwise when the switch pays off (see `switch`). [`naive`] recomputes everything and is the reference of
+//! the tests; [`check`] compares any state with the definition of max-min fairness.
 //!
-//! The caller's time is in whole nanoseconds, and a completion is reported at the first one that is not before it. In
-//! between, the solver computes in floating point, and what the caller starts when a transfer is reported complete
-//! begins where that transfer really ended: `instant` tells why.
+//! The caller's time is in whole nanoseconds, and a completion is reported at the first nanosecond that is not before
+//! it. The solver itself uses floating point, and a transfer started when another is reported complete begins exactly
+//! where that one ended (see `instant`).
 //!
 //! ```
 //! use fleetsim::flow::Network;
@@ -60,7 +60,7 @@ use switch::{Solver, cap_of};
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct LinkId(u32);
 
-/// A transfer of one [`Network`]; never used again for another. Ids are ordered as the transfers were started.
+/// A transfer of one [`Network`]. Ids are never reused and are ordered by the start of their transfers.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct TransferId {
     serial: u64,
@@ -68,7 +68,7 @@ pub struct TransferId {
 }
 
 impl LinkId {
-    /// How many links were added before this one.
+    /// Number of links added before this one.
     #[must_use]
     pub const fn index(self) -> usize {
         self.0 as usize
@@ -76,25 +76,25 @@ impl LinkId {
 }
 
 impl TransferId {
-    /// How many transfers were started before this one.
+    /// Number of transfers started before this one.
     #[must_use]
     pub const fn serial(self) -> u64 {
         self.serial
     }
 }
 
-/// A transfer in flight, as [`Network::transfers`] shows it.
+/// A transfer in flight, as returned by [`Network::transfers`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TransferState {
     /// Which transfer.
     pub id: TransferId,
-    /// The link that it was started on; of one over a set of links, the last that was named.
+    /// The link that it was started on; for a transfer over a set of links, the last one given.
     pub link: LinkId,
-    /// The most that it may carry; `None`: only the links bound it.
+    /// Its maximum rate; `None`: only the links limit it.
     pub cap: Option<BytesPerSec>,
     /// Its rate now.
     pub rate: BytesPerSec,
-    /// What it has delivered by now, rounded down.
+    /// Bytes delivered so far, rounded down.
     pub delivered: Bytes,
 }
 
@@ -103,7 +103,7 @@ enum TransferPhase {
     /// The slot is free.
     Unused,
     InFlight,
-    /// Complete, and not yet reported.
+    /// Complete, but not yet reported.
     Complete,
 }
 
@@ -114,21 +114,21 @@ struct Transfer {
     cap: Option<BytesPerSec>,
     link: LinkId,
     phase: TransferPhase,
-    /// Runs over other links than `link` and its ancestors.
+    /// Runs over links other than `link` and its ancestors.
     crossing: bool,
 }
 
-/// Links, the transfers on them, and a clock that the caller moves forward.
+/// Links, the transfers on them, and a clock that the caller advances.
 ///
-/// Every call that takes `now` first completes what is due by then, in order and each at its own time; those
-/// transfers are reported by the next [`Network::advance`]. By the general solver, what a change makes due within the
-/// very nanosecond in which it was made may wait for that.
+/// Every call that takes `now` first completes the transfers due by then, in order and each at its own time; the next
+/// [`Network::advance`] reports them. The general solver may defer to that call a completion that a change causes
+/// within the same nanosecond.
 #[derive(Debug, Default)]
 pub struct Network {
     now: SimTime,
     solver: Solver,
     forest: Forest,
-    /// Solves when it is asked.
+    /// Solves on demand.
     mesh: RefCell<Mesh>,
     /// The forest's node of each link.
     nodes: Vec<u32>,
@@ -136,11 +136,11 @@ pub struct Network {
     free: Vec<u32>,
     started: u64,
     active: usize,
-    /// How many of those in flight are crossing.
+    /// Number of crossing transfers in flight.
     crossing: usize,
-    /// The mesh's work by when a crossing transfer was last in flight.
+    /// The mesh's work when a crossing transfer was last in flight.
     work_when_crossing: u64,
-    /// Something was changed since the clock came to `now`.
+    /// Something was changed since the clock reached `now`.
     changing: bool,
     /// Complete and not yet reported.
     complete: Vec<(SimTime, LinkId, TransferId)>,
@@ -156,7 +156,7 @@ impl Network {
     }
 
     /// Adds a link. `parent` is the link nearer the source; `None` makes a root, the egress of a source. A transfer
-    /// that is started on a link runs over it and over all its ancestors.
+    /// started on a link runs over it and all its ancestors.
     ///
     /// # Panics
     /// If `parent` is not a link of this network.
@@ -167,8 +167,8 @@ impl Network {
         id
     }
 
-    /// Changes what a link can carry, from `now` on. With no capacity at all the transfers on it stand still, and go on
-    /// where they were once it is back.
+    /// Changes the capacity of a link from `now` on. At capacity 0 its transfers pause, and resume once capacity
+    /// returns.
     ///
     /// # Panics
     /// If `now` is before an earlier call's.
@@ -178,8 +178,8 @@ impl Network {
         self.mesh.get_mut().set_capacity(link.0, capacity.get());
     }
 
-    /// Starts a transfer of `size` bytes over `link` and all its ancestors. `cap` is the most that this connection may
-    /// carry; `None`: only the links bound it. A transfer of nothing is complete at `now`.
+    /// Starts a transfer of `size` bytes over `link` and all its ancestors. `cap` is the maximum rate of this
+    /// connection; `None`: only the links limit it. A transfer of 0 bytes is complete at `now`.
     ///
     /// # Panics
     /// If `now` is before an earlier call's.
@@ -199,14 +199,14 @@ impl Network {
         id
     }
 
-    /// Starts a transfer over exactly these links, whatever their parents are; name them from the source to the
-    /// receiver. One that is named again counts once. Size and cap are as in [`Network::start`], and so is the whole
-    /// call if the links are a root, its child and so on down to one link.
+    /// Starts a transfer over exactly these links, in order from the source to the receiver; a repeated link counts
+    /// once. Size and cap are as in [`Network::start`]. If the links are a root, its child and so on down to one
+    /// link, the two calls are equivalent.
     ///
     /// # Panics
     /// If `now` is before an earlier call's, or if there are no links.
     pub fn start_over(&mut self, now: SimTime, links: &[LinkId], size: Bytes, cap: Option<BytesPerSec>) -> TransferId {
-        let &link = links.last().expect("a transfer runs over a link at least");
+        let &link = links.last().expect("a transfer has at least one link");
         if self.path_down_to(link).eq(links.iter().rev().copied()) {
             return self.start(now, link, size, cap);
         }
@@ -231,8 +231,8 @@ impl Network {
         id
     }
 
-    /// Ends a transfer early; it is not reported as complete. Returns the bytes that it had delivered by `now`: whole
-    /// bytes, rounded down, at most its size.
+    /// Ends a transfer early; it is not reported as complete. Returns the bytes delivered by `now`, rounded down, at
+    /// most its size.
     ///
     /// # Panics
     /// If `now` is before an earlier call's, or if the transfer was already reported or cancelled.
@@ -253,8 +253,8 @@ impl Network {
         delivered
     }
 
-    /// When the next transfer ends, rounded up to the next nanosecond, if nothing else happens. `None`: none is in
-    /// flight, or none that is moves.
+    /// When the next transfer ends if nothing else changes, rounded up to the next nanosecond. `None`: none is in
+    /// flight, or all have rate 0.
     #[must_use]
     pub fn next_completion(&self) -> Option<SimTime> {
         let unreported = self.complete.iter().map(|&(time, ..)| time).min();
@@ -267,11 +267,11 @@ impl Network {
         })
     }
 
-    /// Moves to `now` and appends every transfer that is complete by then and was not reported before, in the order
-    /// of (time of completion, link, id).
+    /// Advances to `now` and appends every transfer that is complete by then and not yet reported, ordered by (time
+    /// of completion, link, id).
     ///
-    /// An event loop calls this exactly at [`Network::next_completion`]. A later `now` is as right: completions in
-    /// between happen at their own times and free their bandwidth then.
+    /// An event loop calls this exactly at [`Network::next_completion`]. A later `now` is equally correct:
+    /// completions in between happen at their own times and free their bandwidth then.
     ///
     /// # Panics
     /// If `now` is before an earlier call's.
@@ -286,13 +286,13 @@ impl Network {
         self.complete.clear();
     }
 
-    /// How many transfers are in flight: started, not cancelled, not complete.
+    /// Number of transfers in flight: started, not cancelled, not complete.
     #[must_use]
     pub fn active(&self) -> usize {
         self.active
     }
 
-    /// The rate through a link now, the sum over its transfers; for a root of a forest in O(1).
+    /// The current throughput of a link, the sum over its transfers; O(1) for a root of a forest.
     #[must_use]
     pub fn throughput(&self, link: LinkId) -> BytesPerSec {
         BytesPerSec::new(match self.solver {
@@ -301,19 +301,19 @@ impl Network {
         })
     }
 
-    /// What a link can carry now.
+    /// The current capacity of a link.
     #[must_use]
     pub fn capacity(&self, link: LinkId) -> BytesPerSec {
         BytesPerSec::new(self.forest.capacity(self.nodes[link.index()]))
     }
 
-    /// Whether a link carries all it can, up to the rounding of a sum (a relative 10⁻¹²).
+    /// Whether a link is at its capacity, up to the rounding of a sum (a relative 10⁻¹²).
     #[must_use]
     pub fn is_saturated(&self, link: LinkId) -> bool {
         self.throughput(link).get() >= self.capacity(link).get() * (1.0 - 1e-12)
     }
 
-    /// The rate of one transfer now; zero once it is complete.
+    /// The current rate of a transfer; zero once it is complete.
     ///
     /// # Panics
     /// If the transfer was already reported or cancelled.
@@ -328,8 +328,7 @@ impl Network {
         }
     }
 
-    /// What a transfer has delivered by the latest time that the network was told: whole bytes, rounded down, at most
-    /// its size.
+    /// Bytes that a transfer has delivered at the network's current time, rounded down, at most its size.
     ///
     /// # Panics
     /// If the transfer was already reported or cancelled.
@@ -337,13 +336,13 @@ impl Network {
     pub fn delivered(&self, id: TransferId) -> Bytes {
         let transfer = self.transfer(id);
         match transfer.phase {
-            // The cast takes what is below zero to zero.
+            // The cast turns negative values into zero.
             TransferPhase::InFlight => transfer.size.saturating_sub(Bytes::new(self.remaining(id.slot).ceil() as u64)),
             _ => transfer.size,
         }
     }
 
-    /// The transfers in flight, in no particular order that means anything (the same in every run).
+    /// The transfers in flight, in an unspecified order (the same in every run).
     pub fn transfers(&self) -> impl Iterator<Item = TransferState> + '_ {
         self.transfers.iter().zip(0..).filter(|(transfer, _)| transfer.phase == TransferPhase::InFlight).map(
             |(&Transfer { serial, cap, link, .. }, slot)| {
@@ -364,8 +363,8 @@ impl Network {
         self.path_down_to(link).nth(1)
     }
 
-    /// The links that a transfer in flight runs over: from the root to the link that it was started on, or those that
-    /// were named, in that order.
+    /// The links of a transfer in flight: from the root to the link that it was started on, or those given, in that
+    /// order.
     ///
     /// # Panics
     /// If the transfer was already reported or cancelled.
@@ -381,8 +380,8 @@ impl Network {
         }
     }
 
-    /// How many links, classes of equal links and, by the general solver, transfers were looked at so far: the cost of
-    /// the work done, without a clock.
+    /// Number of links, classes of equal links and (in the general solver) transfers visited so far: a measure of
+    /// cost that needs no clock.
     #[must_use]
     pub fn visits(&self) -> u64 {
         self.forest.visits() + self.mesh.borrow().visits()
@@ -402,7 +401,7 @@ impl Network {
         self.free.push(slot);
     }
 
-    /// Enters a transfer; one of nothing is complete.
+    /// Registers a transfer; one of 0 bytes is complete.
     fn admit(&mut self, transfer: Transfer) -> TransferId {
         self.started += 1;
         let slot = self.free.pop().unwrap_or_else(|| {
@@ -420,9 +419,10 @@ impl Network {
         id
     }
 
-    /// Moves to `now` before something is changed there.
+    /// Advances to `now` before a change.
     fn arrive(&mut self, now: SimTime) {
-        // What the first change makes due at this very tick waits until the others are made: one solution serves all.
+        // Completions that the first change causes at this tick wait for the other changes, so that rates are solved
+        // once.
         let another = self.now == now && self.changing && self.solver == Solver::Mesh;
         if !another {
             self.run_to(now);
@@ -430,9 +430,9 @@ impl Network {
         }
     }
 
-    /// Completes what is due by `now`, each at its own time, and moves there.
+    /// Completes the transfers due by `now`, each at its own time, and advances to `now`.
     fn run_to(&mut self, now: SimTime) {
-        assert!(self.now <= now, "time ran backwards: from {} to {now}", self.now);
+        assert!(self.now <= now, "time must not go backwards: from {} to {now}", self.now);
         (self.now, self.changing) = (now, false);
         loop {
             let due = match self.solver {

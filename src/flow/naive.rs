@@ -1,8 +1,9 @@
-//! The oracle of the solver: the same model, with every rate computed anew at every event by progressive filling.
+//! The reference for the solvers: the same model, with all rates recomputed at every event by progressive filling.
 //!
-//! Filling: all rates rise together from zero. When a link is full, or a transfer reaches its cap, the transfers
-//! concerned keep their rate and the others rise on (Bertsekas and Gallager, *Data Networks*, 2nd edition, section
-//! 6.5.2). Costs O(links · transfers) an event; for tests only. The calls mean what they mean in [`super::Network`].
+//! Filling: all rates rise together from zero. When a link is full, or a transfer reaches its cap, the affected
+//! transfers keep their rate and the others continue to rise (Bertsekas and Gallager, *Data Networks*, 2nd edition,
+//! section 6.5.2). It costs O(links · transfers) per event; for tests only. The methods have the same meaning as in
+//! [`super::Network`].
 
 use super::instant::Instant;
 use super::{LinkId, TransferId};
@@ -17,7 +18,7 @@ struct NaiveLink {
 #[derive(Clone, Debug)]
 struct NaiveTransfer {
     id: TransferId,
-    /// The last link that was named.
+    /// The last link of the path given.
     link: LinkId,
     path: Vec<usize>,
     cap: f64,
@@ -27,13 +28,13 @@ struct NaiveTransfer {
 }
 
 impl NaiveTransfer {
-    /// When it ends, if its rate stays.
+    /// When it ends at its current rate.
     fn due(&self, now: Instant) -> Option<Instant> {
         now.after(if self.left > 0.0 { self.left / self.rate * 1e9 } else { 0.0 })
     }
 }
 
-/// Links and transfers, as [`super::Network`], computed the slow and obvious way.
+/// Links and transfers, as in [`super::Network`], computed the slow and simple way.
 #[derive(Clone, Debug, Default)]
 pub struct NaiveNetwork {
     now: Instant,

@@ -1,19 +1,19 @@
-//! Which of the two solvers computes the rates, and how transfers go over from one to the other.
+//! Chooses the solver that computes the rates, and moves transfers from one solver to the other.
 //!
-//! Two things decide, and neither is who asked for what in between: whether a transfer that *crosses* is in flight, one over
-//! other links than a link and its ancestors; and what the ends since the last one cost. With one in flight the general
-//! solver computes. Once none is, each end of a transfer costs as much as its component has transfers, and going
-//! over to the forest and, some day, back costs about as much as `PATIENCE` times all that are in flight. When the
-//! first sum has reached the second, or nothing is in flight, the forest takes over: so what is spent is about
-//! twice what the better choice would have cost, also when crossing transfers come one at a time.
+//! The choice depends on two things, and not on queries in between: whether a *crossing* transfer is in flight, one
+//! over links other than a link and its ancestors, and the cost of completions since the last one. While one is in
+//! flight, the general solver is used. Afterwards each completion costs as much as its component has transfers, and
+//! switching to the forest and eventually back costs about `PATIENCE` times the number of transfers in flight. When
+//! the first sum reaches the second, or nothing is in flight, the forest takes over. The total cost is therefore at
+//! most about twice that of the better choice, also when crossing transfers come one at a time.
 //!
-//! What goes over is the bytes to go, at the point where the clock stands; no byte is moved.
+//! A switch hands over the remaining bytes at the current point of the clock; it moves no byte.
 
 use super::forest::Forest;
 use super::{LinkId, Network, Transfer, TransferPhase};
 use crate::units::BytesPerSec;
 
-/// Who computes the rates; the transfers in flight are with that one alone.
+/// The solver that computes the rates; it alone holds the transfers in flight.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) enum Solver {
     #[default]
@@ -21,12 +21,12 @@ pub(super) enum Solver {
     Mesh,
 }
 
-/// How much work for the general solver, per transfer in flight, pays for going over to the forest and back: that costs
-/// about as much as filling components with 16 times as many transfers.
+/// Work of the general solver, per transfer in flight, that justifies switching to the forest and back: the switch
+/// costs about as much as filling components with 16 times as many transfers.
 const PATIENCE: u64 = 16;
 
 impl Network {
-    /// Hands a transfer that does not cross, with `left` bytes to go, to the present solver.
+    /// Hands a transfer that does not cross, with `left` bytes remaining, to the current solver.
     pub(super) fn launch(&mut self, slot: u32, left: f64) {
         let Transfer { link, cap, .. } = self.transfers[slot as usize];
         match self.solver {
@@ -38,7 +38,7 @@ impl Network {
         }
     }
 
-    /// Counts a transfer out that is not in flight any more.
+    /// Updates the counters for a transfer that is no longer in flight.
     pub(super) fn leave(&mut self, slot: u32) {
         self.active -= 1;
         if self.transfers[slot as usize].crossing {
@@ -69,9 +69,9 @@ impl Network {
         in_flight.into_iter()
     }
 
-    /// Hands all that is in flight over to the general solver.
+    /// Hands all transfers in flight to the general solver.
     pub(super) fn leave_forest(&mut self) {
-        // The one that crosses is entered, and in flight, but with neither solver yet.
+        // The crossing transfer is in flight already, but in neither solver yet.
         let handed: Vec<(u32, f64)> = self
             .in_flight()
             .filter(|&slot| !self.transfers[slot as usize].crossing)
@@ -85,7 +85,7 @@ impl Network {
         }
     }
 
-    /// Hands all that is in flight back to the forest, once nothing crosses and that is worth it.
+    /// Hands all transfers in flight back to the forest once none crosses and the switch pays off.
     pub(super) fn reconsider(&mut self) {
         if self.solver == Solver::Forest || self.crossing > 0 {
             return;
@@ -111,7 +111,7 @@ fn path_down_to<'n>(nodes: &'n [u32], forest: &'n Forest, link: LinkId) -> impl 
     std::iter::successors(Some(nodes[link.index()]), |&node| forest.above(node)).map(number)
 }
 
-/// A cap as the solvers take it. Adding 0 makes a negative zero positive: caps of zero are one class.
+/// A cap in the form that the solvers use. Adding 0 makes a negative zero positive: caps of zero are one class.
 pub(super) fn cap_of(cap: Option<BytesPerSec>) -> f64 {
     cap.map_or(f64::INFINITY, |cap| cap.get() + 0.0)
 }

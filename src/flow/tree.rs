@@ -1,28 +1,28 @@
-//! What a link or a class must know of everything below it, kept in a tournament tree over its children.
+//! The summary of everything below a link or class, kept in a tournament tree over its children.
 //!
-//! A child that changes rewrites one path of the tree and stops where nothing changes any more. Sums are formed anew
-//! from the two halves and never corrected by a difference, so that no rounding error can pile up in them.
+//! A change in a child rewrites one path of the tree and stops where nothing changes any more. Sums are recomputed
+//! from both halves and never corrected by a difference, so rounding errors cannot accumulate.
 
-/// What a part of the forest looks like from the node above it. Only what *follows* that node counts one by one;
-/// classes that are pinned below it appear as a fixed rate.
+/// A part of the forest as seen from the node above it. Only transfers that *follow* that node are counted; classes
+/// pinned below it appear as a fixed rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Summary {
-    /// Where the clock of the node stands when the next follower ends; infinite without followers.
+    /// The reading of the node's clock when the next follower ends; infinite without followers.
     pub(super) tag: f64,
     /// The smallest level of a class that follows: the next one to be pinned when rates rise.
     pub(super) lowest_following: f64,
-    /// The largest level of a pinned class: the next one to be let go when rates fall.
+    /// The largest level of a pinned class: the next one to be unpinned when rates fall.
     pub(super) highest_pinned: f64,
     /// The largest level of a class directly below that has followers; infinite with followers that no class bounds.
     pub(super) highest_following: f64,
-    /// What the topmost pinned classes carry, in bytes per second.
+    /// Throughput of the topmost pinned classes, in bytes per second.
     pub(super) fixed: f64,
-    /// How many transfers follow.
+    /// Number of transfers that follow.
     pub(super) followers: u32,
 }
 
 impl Summary {
-    /// Nothing at all.
+    /// The summary of no children.
     pub(super) const NOTHING: Self = Self {
         tag: f64::INFINITY,
         lowest_following: f64::INFINITY,
@@ -44,10 +44,10 @@ impl Summary {
     }
 }
 
-/// What stands in a slot without a child.
+/// Marks a slot without a child.
 const FREE: u32 = u32::MAX;
 
-/// The children of one node, each in a slot of its own, and the summary of all of them.
+/// The children of one node, each in its own slot, and the summary of all of them.
 #[derive(Debug, Default)]
 pub(super) struct Tree {
     /// A complete binary tree: the root is cell 1, the halves of cell i are 2i and 2i + 1, slots fill the last row.
@@ -129,8 +129,8 @@ impl Tree {
         self.cells.get(1).copied().unwrap_or(Summary::NOTHING)
     }
 
-    /// The child whose summary has the property that the summary of all has, for a property that a summary of
-    /// several has only if one of them has it.
+    /// The child whose summary has the property that the overall summary has. The property must hold for a combined
+    /// summary only if it holds for one of its parts.
     ///
     /// # Panics
     /// If there are no children.

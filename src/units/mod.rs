@@ -1,10 +1,10 @@
 //! Quantities that carry their unit in the type: time, bytes, rates and shares.
 //!
-//! Everything else in the crate may import this module; it imports nothing of ours.
+//! Every other module may import this one; it imports none of them.
 //!
-//! Why is time an integer? So that equal times are equal: the order of simultaneous events is then decided by a
-//! stated rule and not by the last bit of a sum, and no comparison needs an epsilon. A nanosecond clock in 64 bits
-//! lasts 584 years.
+//! Time is an integer so that equal times compare as equal: a stated rule, and not the last bit of a sum, then
+//! decides the order of simultaneous events, and no comparison needs an epsilon. A 64-bit nanosecond clock lasts 584
+//! years.
 //!
 //! Text that people write always has a unit (`10 Gbit/s`, `200 MiB`, `90s`, `3%`); [`text`] reads and prints it.
 

@@ -27,7 +27,7 @@ pub struct Share(f64);
 pub struct Factor(f64);
 
 impl Bytes {
-    /// Nothing.
+    /// 0 bytes.
     pub const ZERO: Self = Self(0);
 
     /// `bytes` bytes.
@@ -55,7 +55,7 @@ impl Bytes {
         Self((self.0 as f64 * factor).round() as u64)
     }
 
-    /// What is left after taking `other` away, at least nothing.
+    /// This amount minus `other`, at least 0.
     #[must_use]
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
@@ -63,7 +63,7 @@ impl Bytes {
 }
 
 impl BytesPerSec {
-    /// No data at all.
+    /// 0 bytes per second.
     pub const ZERO: Self = Self(0.0);
 
     /// `rate` bytes per second.
@@ -72,7 +72,7 @@ impl BytesPerSec {
     /// If `rate` is negative or not finite.
     #[must_use]
     pub fn new(rate: f64) -> Self {
-        assert!(rate.is_finite() && rate >= 0.0, "not a rate of data: {rate} B/s");
+        assert!(rate.is_finite() && rate >= 0.0, "a data rate must be finite and at least 0, got {rate} B/s");
         Self(rate)
     }
 
@@ -111,11 +111,11 @@ impl PerSecond {
     /// If `rate` is negative or not finite.
     #[must_use]
     pub fn new(rate: f64) -> Self {
-        assert!(rate.is_finite() && rate >= 0.0, "not a rate: {rate}/s");
+        assert!(rate.is_finite() && rate >= 0.0, "a rate must be finite and at least 0, got {rate}/s");
         Self(rate)
     }
 
-    /// How many per second.
+    /// Number per second.
     #[must_use]
     pub const fn get(self) -> f64 {
         self.0
@@ -123,9 +123,9 @@ impl PerSecond {
 }
 
 impl Share {
-    /// None of the whole.
+    /// 0.
     pub const NONE: Self = Self(0.0);
-    /// The whole.
+    /// 1.
     pub const ALL: Self = Self(1.0);
 
     /// `share` of 1.
@@ -134,7 +134,7 @@ impl Share {
     /// If `share` is not between 0 and 1.
     #[must_use]
     pub fn new(share: f64) -> Self {
-        assert!((0.0..=1.0).contains(&share), "not a share of a whole: {share}");
+        assert!((0.0..=1.0).contains(&share), "a share must be between 0 and 1, got {share}");
         Self(share)
     }
 
@@ -181,7 +181,7 @@ impl Sub for Bytes {
     /// # Panics
     /// If `other` is more than `self`.
     fn sub(self, other: Self) -> Self {
-        Self(self.0.checked_sub(other.0).expect("an amount of data is never negative"))
+        Self(self.0.checked_sub(other.0).expect("an amount of data must not become negative"))
     }
 }
 
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "not a rate of data")]
+    #[should_panic(expected = "a data rate must be finite")]
     fn a_rate_is_finite() {
         let _ = BytesPerSec::new(f64::INFINITY);
     }

@@ -1,54 +1,54 @@
 //! Quantities as people write them: a number and a unit.
 //!
 //! Reading accepts what Kubernetes, `tc` and `fio` users are used to (`90s`, `1m30s`, `200 MiB`, `10 Gbit/s`,
-//! `10Gbps`, `1000/s`, `3%`). A bare number is refused with the mend, because "100" of a link has meant Mbit/s,
-//! MB/s and bytes in different files. Printing picks the unit that gives a short number, and is meant for people;
-//! files carry plain numbers with the unit in the column's name.
+//! `10Gbps`, `1000/s`, `3%`). A bare number is rejected with a fix, because "100" for a link has meant Mbit/s, MB/s
+//! and bytes in different files. Printing picks the unit that gives a short number, and is meant for people; files
+//! carry plain numbers with the unit in the column's name.
 
 use super::{Bytes, BytesPerSec, Factor, PerSecond, Share, SimDuration};
 
-/// Why a text is not a quantity. The message names the mend.
+/// Why a text is not a quantity. The message includes a fix.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum UnitError {
     /// A number without a unit.
     #[error("`{value}` has no unit; write e.g. `{example}`")]
     MissingUnit {
-        /// What was written.
+        /// The text as written.
         value: String,
         /// A quantity that would be accepted.
         example: &'static str,
     },
-    /// A unit that is not one of this quantity.
+    /// A unit of another quantity, or an unknown one.
     #[error("`{unit}` in `{value}` is not a unit of {quantity}; use {units}")]
     UnknownUnit {
-        /// What was written.
+        /// The text as written.
         value: String,
-        /// The part of it that is no unit.
+        /// The invalid unit in it.
         unit: String,
-        /// What was expected, in words.
+        /// The expected quantity, in words.
         quantity: &'static str,
         /// The units that are accepted.
         units: &'static str,
     },
-    /// No number where one should be.
+    /// A missing number.
     #[error("`{value}` is not {quantity}; write e.g. `{example}`")]
     NotANumber {
-        /// What was written.
+        /// The text as written.
         value: String,
-        /// What was expected, in words.
+        /// The expected quantity, in words.
         quantity: &'static str,
         /// A quantity that would be accepted.
         example: &'static str,
     },
-    /// A number outside what the quantity can be.
+    /// A number outside the range of the quantity.
     #[error("`{value}` is out of range: {quantity} is {range}")]
     OutOfRange {
-        /// What was written.
+        /// The text as written.
         value: String,
-        /// What was expected, in words.
+        /// The expected quantity, in words.
         quantity: &'static str,
-        /// What is accepted, in words.
+        /// The accepted range, in words.
         range: &'static str,
     },
 }
@@ -137,7 +137,7 @@ fn split_number(text: &str) -> Option<(f64, &str)> {
         .char_indices()
         .find(|&(at, c)| !(c.is_ascii_digit() || c == '.' || c == '_' || (at == 0 && (c == '-' || c == '+'))))
         .map_or(text.len(), |(at, _)| at);
-    // `1e3` is a number to a computer; to a reader of `1e3 s` it is a slip, so exponents are not read.
+    // Exponents are not accepted: `1e3 s` is more likely a typing error than a number.
     let number: f64 = text[..end].replace('_', "").parse().ok()?;
     Some((number, text[end..].trim_start()))
 }
@@ -184,7 +184,7 @@ impl QuantityKind {
 /// Reads a duration: `250ms`, `90s`, `1.5 h`, or several units in a row as Go writes them, `1h2m3.5s`.
 ///
 /// # Errors
-/// When the text is no duration, has no unit, is negative, or is longer than 100 years.
+/// When the text is not a duration, has no unit, is negative, or is longer than 100 years.
 pub fn parse_duration(value: &str) -> Result<SimDuration, UnitError> {
     const MAX_NANOS: f64 = 100.0 * 365.25 * 86_400e9;
     let mut rest = value.trim();
@@ -192,7 +192,7 @@ pub fn parse_duration(value: &str) -> Result<SimDuration, UnitError> {
     let mut parts = 0;
     while !rest.is_empty() {
         let (number, after) = split_number(rest).ok_or_else(|| DURATION.not_a_number(value))?;
-        // A lone `0` is the one number whose unit does not matter.
+        // A single `0` needs no unit.
         if number == 0.0 && after.is_empty() && parts == 0 {
             return Ok(SimDuration::ZERO);
         }
@@ -420,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_quantity_is_refused_with_the_mend() {
+    fn invalid_quantities_are_rejected_with_a_fix() {
         let cases = [
             (parse_duration("90").unwrap_err(), "`90` has no unit; write e.g. `90s`"),
             (parse_duration("").unwrap_err(), "`` is not a duration; write e.g. `90s`"),

@@ -50,7 +50,7 @@ impl SimTime {
     /// If `earlier` is later than `self`: time runs forward, so that is a bug of the caller.
     #[must_use]
     pub fn since(self, earlier: Self) -> SimDuration {
-        assert!(earlier.0 <= self.0, "time ran backwards: from {earlier} to {self}");
+        assert!(earlier.0 <= self.0, "time must not go backwards: from {earlier} to {self}");
         SimDuration(self.0 - earlier.0)
     }
 
@@ -62,9 +62,9 @@ impl SimTime {
 }
 
 impl SimDuration {
-    /// No time at all.
+    /// A span of 0 ns.
     pub const ZERO: Self = Self(0);
-    /// A span that no run lasts (584 years).
+    /// A span longer than any run (584 years).
     pub const MAX: Self = Self(u64::MAX);
 
     /// `nanos` nanoseconds.
@@ -97,8 +97,8 @@ impl SimDuration {
         Self::from_secs(hours * 3600)
     }
 
-    /// `secs` seconds, rounded to the nearest nanosecond; negative and not-a-number give zero, and what does not
-    /// fit gives [`SimDuration::MAX`].
+    /// `secs` seconds, rounded to the nearest nanosecond; negative values and NaN give zero, and values that do not
+    /// fit give [`SimDuration::MAX`].
     #[must_use]
     pub fn from_secs_f64(secs: f64) -> Self {
         // A float-to-integer cast saturates, and maps NaN to 0.
@@ -117,7 +117,7 @@ impl SimDuration {
         self.0 as f64 / NANOS_PER_SEC
     }
 
-    /// Whether this is no time at all.
+    /// Whether this span is 0.
     #[must_use]
     pub const fn is_zero(self) -> bool {
         self.0 == 0
@@ -198,13 +198,13 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "time ran backwards")]
-    fn time_does_not_run_backwards() {
+    #[should_panic(expected = "time must not go backwards")]
+    fn going_back_in_time_panics() {
         let _ = SimTime::ZERO - SimTime::from_secs(1);
     }
 
     #[test]
-    fn seconds_that_are_no_span_are_clamped() {
+    fn invalid_seconds_are_clamped() {
         for (secs, expected, why) in [
             (-1.0, SimDuration::ZERO, "negative"),
             (f64::NAN, SimDuration::ZERO, "not a number"),

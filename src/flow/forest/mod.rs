@@ -1,26 +1,27 @@
 //! Max-min fair rates on a forest of links, kept up to date in O(log n) per change.
 //!
 //! # The method
-//! For a link v, from the leaves up: **level(v) = (capacity(v) − fixed(v)) / followers(v)**, where fixed(v) is what
-//! the topmost saturated parts strictly below v carry and followers(v) counts the transfers below v that are not
-//! under one of those. The rate of a transfer is the smallest level on its path, and that is the max-min allocation:
-//! the link where the smallest level is reached is full, and the transfer has the largest rate on it.
+//! For a link v, from the leaves up: **level(v) = (capacity(v) − fixed(v)) / followers(v)**, where fixed(v) is the
+//! throughput of the topmost saturated parts strictly below v, and followers(v) counts the transfers below v that are
+//! not under one of those. The rate of a transfer is the smallest level on its path, and that is the max-min
+//! allocation: the link where the smallest level is reached is full, and the transfer has the largest rate on it.
 //!
-//! - The links below v that have the same level, and v's own transfers with that level as their cap, form one
-//!   *class* of v. A class is *pinned* (bounds itself, at the rate of its level) when its level is below the rate
-//!   that governs v, else it *follows* v. So nodes alternate: link, class, link, class, … and equal links are
-//!   pinned and let go together, however many they are.
-//! - A root link and a pinned class own a *clock*: it reads the bytes that each transfer governed by it has got.
-//!   A follower's clock is its parent's plus a constant. A transfer ends when its node's clock reads its *tag*,
-//!   which never changes, however often the rate does.
-//! - A link all of whose followers are in one class reaches that class's level before its own, so it counts as if
-//!   that were its level: a thousand links that each carry one capped connection are one class as well.
-//! - A change climbs from its node towards the root and stops where a summary comes out as it was: a pinned class
-//!   shields all above it. Then classes whose state no longer fits their level flip, one at a time, until all fit.
+//! - The links below v that have the same level, and v's own transfers with that level as their cap, form one *class*
+//!   of v. A class is *pinned* (it is its own bottleneck, at the rate of its level) when its level is below the rate
+//!   that governs v; otherwise it *follows* v. Nodes alternate: link, class, link, class, … Equal links are pinned
+//!   and unpinned together, however many there are.
+//! - A root link and a pinned class own a *clock*, which reads the bytes that each transfer governed by it has
+//!   received. A follower's clock is its parent's plus a constant. A transfer ends when its node's clock reaches its
+//!   *tag*, which never changes, however often the rate does.
+//! - A link whose followers are all in one class reaches that class's level before its own, so that level counts as
+//!   its own: a thousand links that each carry one capped connection form one class.
+//! - A change is propagated from its node towards the root and stops where a summary is unchanged: a pinned class
+//!   shields everything above it. Then classes whose state no longer fits their level are toggled, one at a time,
+//!   until all fit.
 //!
-//! Why do flips end? Pinning a class below the level of its owner raises that level, and so does letting go of one
-//! above it; a level that only rises passes each class once. Rounding could break that only within its own error,
-//! and the margin of the comparison widens when flips do not end (see `rebalance`).
+//! Why does rebalancing end? Pinning a class below the level of its owner raises that level, and so does unpinning
+//! one above it; a level that only rises passes each class once. Rounding can violate this only within its own error,
+//! and the margin of the comparison widens when toggling does not end (see `rebalance`).
 
 mod propagate;
 mod rebalance;
@@ -37,8 +38,8 @@ const NONE: u32 = u32::MAX;
 /// Levels closer together than this, relatively, count as equal.
 const MARGIN: f64 = 1e-12;
 
-/// A clock that has come this far, in bytes per transfer, is set back when the next transfer starts under it, so
-/// that tags keep at least 16 binary digits after the point.
+/// A clock beyond this value, in bytes per transfer, is set back when the next transfer starts under it, so that tags
+/// keep at least 16 binary digits after the point.
 const CLOCK_MAX: f64 = (1u64 << 36) as f64;
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -52,21 +53,21 @@ enum NodeKind {
 #[derive(Clone, Debug)]
 struct ForestNode {
     kind: NodeKind,
-    /// Has a clock of its own: roots, pinned classes, and links that carry nothing (whose clock stands still).
+    /// Owns a clock: roots, pinned classes, and links without transfers (whose clock is stopped).
     owner: bool,
-    /// To be looked at by `rebalance`.
+    /// To be visited by `rebalance`.
     unbalanced: bool,
-    /// A link's class, a class's link. None for roots and for links that carry nothing.
+    /// A link's class, a class's link. None for roots and for links without transfers.
     parent: u32,
     /// The slot in the parent's tree.
     slot: u32,
     /// Of a link: the link nearer the source.
     above: u32,
-    /// Of an owner: what its clock read at `since`. Of a follower: its clock minus its parent's.
+    /// Of an owner: the reading of its clock at `since`. Of a follower: its clock minus its parent's.
     clock: f64,
     rate: f64,
     since: Instant,
-    /// Of a class: its level. Of a link: the level by which it was put into its class; of a root, its level.
+    /// Of a class: its level. Of a link: the level at which it joined its class; of a root, its level.
     level: f64,
     capacity: f64,
 }
@@ -92,11 +93,11 @@ pub(super) struct Forest {
     unbalanced: Vec<u32>,
     /// Reused by `complete`.
     touched: Vec<u32>,
-    /// Nodes visited so far, flips counted as visits: what an event costs.
+    /// Number of nodes visited so far, toggled classes included: the cost of the work.
     visits: u64,
 }
 
-/// Building and looking.
+/// Construction and queries.
 impl Forest {
     /// Adds a link below `above`, or a root. Returns its node.
     pub(super) fn add_link(&mut self, above: Option<u32>, capacity: f64) -> u32 {
@@ -110,7 +111,7 @@ impl Forest {
             clock: 0.0,
             rate: 0.0,
             since: self.now,
-            // Without transfers a root pins whatever comes; what comes below another link that carries nothing follows.
+            // Without transfers, a root pins each new class; a new class below another idle link follows.
             level: if above.is_none() { f64::INFINITY } else { 0.0 },
             capacity,
         })
@@ -154,7 +155,7 @@ impl Forest {
         self.node(id)
     }
 
-    /// What the clock of `id` reads now.
+    /// The current reading of the clock of `id`.
     fn clock(&self, mut id: u32) -> f64 {
         let mut ahead = 0.0;
         while !self.node(id).owner {
@@ -169,7 +170,7 @@ impl Forest {
         node.clock + node.rate * (self.now.nanos_since(node.since) * 1e-9)
     }
 
-    fn carries_nothing(&self, id: u32) -> bool {
+    fn is_idle(&self, id: u32) -> bool {
         self.heaps[id as usize].is_empty() && self.trees[id as usize].is_empty()
     }
 
@@ -194,7 +195,7 @@ impl Forest {
         self.rate_of_followers(self.transfer_node[transfer as usize])
     }
 
-    /// What runs through a link.
+    /// The throughput of a link.
     pub(super) fn throughput(&self, link: u32) -> f64 {
         let node = self.node(link);
         let summary = self.summary(link);
@@ -206,7 +207,7 @@ impl Forest {
         (summary.fixed + followers).min(node.capacity)
     }
 
-    /// Bytes that a transfer still has to get; below zero by what a nanosecond may add after its end.
+    /// Remaining bytes of a transfer; negative by at most the bytes of one nanosecond after its end.
     pub(super) fn remaining(&self, transfer: u32) -> f64 {
         let node = self.transfer_node[transfer as usize];
         let tag = self.heaps[node as usize][self.transfer_at[transfer as usize] as usize].key;
@@ -217,7 +218,7 @@ impl Forest {
         self.now
     }
 
-    /// Takes the clock over from elsewhere. Nothing may be in flight.
+    /// Sets the clock when this solver takes over. No transfer may be in flight.
     pub(super) fn set_now(&mut self, now: Instant) {
         self.now = now;
     }
@@ -228,9 +229,9 @@ impl Forest {
     }
 }
 
-/// What can happen. Time is `now` until [`Forest::complete`] or [`Forest::move_to`] moves it.
+/// Changes. Time is `now` until [`Forest::complete`] or [`Forest::move_to`] moves it.
 impl Forest {
-    /// Moves to a tick by which nothing is due.
+    /// Advances to a tick before which nothing is due.
     pub(super) fn move_to(&mut self, tick: u64) {
         self.now = self.now.moved_to(tick);
     }
@@ -241,7 +242,7 @@ impl Forest {
         self.rebalance();
     }
 
-    /// Starts `transfer`, a number not in use, of `size` bytes on `link`, with a cap or an infinite one.
+    /// Starts `transfer`, an unused number, of `size` bytes on `link`; an infinite `cap` means none.
     pub(super) fn insert(&mut self, transfer: u32, link: u32, cap: f64, size: f64) {
         let capped = cap < f64::INFINITY;
         let class = if capped { self.classes.get(&(link, cap.to_bits())).copied() } else { None };
@@ -265,7 +266,7 @@ impl Forest {
         self.rebalance();
     }
 
-    /// Moves to where the next transfer ends, ends all that end there, and appends them to `ended`.
+    /// Advances to the end of the next transfer, ends all transfers that are due then, and appends them to `ended`.
     pub(super) fn complete(&mut self, ended: &mut Vec<u32>) {
         let Some(now) = self.queue.first().map(|first| first.key) else { return };
         self.now = now;
@@ -276,7 +277,7 @@ impl Forest {
             let due = self.owner_clock(owner) + self.node(owner).rate * (SLACK_NANOS * 1e-9);
             self.collect_due(owner, due, ended);
         }
-        // All are found before the first is taken out: the rates after `now` must not decide what is due at `now`.
+        // All are found before the first is removed: rates after `now` must not decide what is due at `now`.
         let mut touched = std::mem::take(&mut self.touched);
         for &transfer in &ended[first..] {
             let node = self.take_out(transfer);
@@ -291,7 +292,7 @@ impl Forest {
         self.rebalance();
     }
 
-    /// Takes a transfer out of its heap and returns the node to climb from.
+    /// Removes a transfer from its heap and returns the node to propagate from.
     fn take_out(&mut self, transfer: u32) -> u32 {
         let node = self.transfer_node[transfer as usize];
         let place = self.transfer_at[transfer as usize];
@@ -300,7 +301,7 @@ impl Forest {
     }
 
     /// Appends the transfers that follow `id` and have a tag of at most `due`, and at least the first one: it was
-    /// announced for this instant, and what rounding makes of the clocks in between must not delay it.
+    /// announced for this instant, and rounding of the clocks in between must not delay it.
     fn collect_due(&self, id: u32, due: f64, ended: &mut Vec<u32>) {
         let due = due.max(self.summary(id).tag);
         let transfers = &self.heaps[id as usize];
@@ -310,7 +311,7 @@ impl Forest {
         self.trees[id as usize].each_due(due, &mut |kid| self.collect_due(kid, due + self.node(kid).clock, ended));
     }
 
-    /// Sets back the clocks on the way from `id` to its root that have come far.
+    /// Sets back the clocks between `id` and its root that exceed [`CLOCK_MAX`].
     fn set_back_clocks(&mut self, id: u32) {
         let mut at = id;
         while at != NONE {
@@ -320,13 +321,13 @@ impl Forest {
                 self.propagate(at);
             }
             let node = self.node(at);
-            // A link that carries nothing is in no class yet.
+            // An idle link is in no class yet.
             at = if node.parent == NONE { node.above } else { node.parent };
         }
     }
 
-    /// Makes the clock of `id`, which reads `by`, read zero, without moving anything in time. What the nodes above know of
-    /// it must then be brought up to date.
+    /// Resets the clock of `id` from `by` to zero without moving anything in time. The caller then updates the nodes
+    /// above.
     fn set_back(&mut self, id: u32, by: f64) {
         let Self { now, nodes, trees, heaps, .. } = self;
         let node = &mut nodes[id as usize];
@@ -357,7 +358,7 @@ fn collect_due_in(transfers: &[Keyed<f64>], place: usize, due: f64, ended: &mut 
     }
 }
 
-/// A multiplicative hash for keys that nobody chooses to collide; tables hashed by it are never iterated.
+/// A multiplicative hash for keys that no adversary chooses; tables that use it are never iterated.
 #[derive(Default)]
 struct Mix(u64);
 

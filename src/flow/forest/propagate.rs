@@ -1,4 +1,4 @@
-//! Climbing: one change, carried from its node towards the root until it makes no difference.
+//! Propagates a change from a node towards the root, and stops where it no longer has an effect.
 
 use super::{CLOCK_MAX, Forest, ForestNode, MARGIN, NONE, NodeKind};
 use crate::flow::heap::{self, NOWHERE};
@@ -6,7 +6,7 @@ use crate::flow::instant::Instant;
 use crate::flow::tree::Summary;
 
 impl Forest {
-    /// Brings everything above `id` up to date after a change in it, except for classes that must flip.
+    /// Updates everything above `id` after a change in it, except for classes that must change state.
     pub(super) fn propagate(&mut self, id: u32) {
         let mut link = match self.node(id).kind {
             NodeKind::Free => return,
@@ -28,38 +28,38 @@ impl Forest {
         self.refresh_root(link);
     }
 
-    /// The rate at which the first thing in `link` binds, if it followed.
+    /// The rate at which `link` becomes the bottleneck of its followers.
     fn level(&self, link: u32, summary: &Summary) -> f64 {
         let capacity = self.node(link).capacity;
         if summary.followers == 0 {
-            // Over-full without followers: level 0 makes everything pinned below be let go, the largest first.
+            // Overloaded without followers: level 0 unpins everything below, the largest level first.
             return if summary.fixed <= capacity * (1.0 + MARGIN) { f64::INFINITY } else { 0.0 };
         }
         // Adding 0 makes a negative zero positive, so that the bits can serve as a key.
         (capacity - summary.fixed).max(0.0) / f64::from(summary.followers) + 0.0
     }
 
-    /// Brings the clock and the rate of a root up to date.
+    /// Updates the clock and the rate of a root.
     fn refresh_root(&mut self, root: u32) {
         self.visits += 1;
         let summary = self.summary(root);
         let level = self.level(root, &summary);
         let rate = if summary.followers > 0 { level } else { 0.0 };
         let (now, reading) = (self.now, self.owner_clock(root));
-        let empty = self.carries_nothing(root);
+        let empty = self.is_idle(root);
         let node = self.node_mut(root);
-        // A clock that nobody follows may as well read zero.
+        // A clock without followers is reset to zero.
         (node.clock, node.since) = (if empty { 0.0 } else { reading }, now);
         (node.rate, node.level) = (rate, level);
         self.mark_unbalanced(root);
     }
 
-    /// Brings the place of `link` in its class up to date, or changes its class. Returns whether the link above sees
-    /// a difference.
+    /// Updates the summary of `link` in its class, or moves it to another class. Returns whether the link above is
+    /// affected.
     fn refresh_link(&mut self, link: u32) -> bool {
         self.visits += 1;
         let class = self.node(link).parent;
-        if self.carries_nothing(link) {
+        if self.is_idle(link) {
             if class == NONE {
                 return false;
             }
@@ -70,7 +70,7 @@ impl Forest {
         let summary = self.summary(link);
         let mut level = self.level(link, &summary);
         if summary.highest_following.to_bits() == summary.lowest_following.to_bits() && summary.followers > 0 {
-            // All followers are in one class: it binds before the link does, or with it.
+            // All followers are in one class, which binds before the link does, or together with it.
             level = level.min(summary.lowest_following);
         }
         if class != NONE && level.to_bits() == self.node(link).level.to_bits() {
@@ -101,7 +101,7 @@ impl Forest {
         self.trees[node.parent as usize].set(node.slot, seen)
     }
 
-    /// Takes a link out of its class.
+    /// Removes a link from its class.
     fn detach(&mut self, link: u32) {
         let now = self.now;
         let node = &mut self.nodes[link as usize];
@@ -110,12 +110,12 @@ impl Forest {
         (node.rate, node.since, node.level) = (0.0, now, 0.0);
     }
 
-    /// Brings the place of `class` in its link up to date, or gives the class up when it is empty. Returns whether
-    /// its link sees a difference.
+    /// Updates the summary of `class` in its link, or frees the class when it is empty. Returns whether its link is
+    /// affected.
     fn refresh_class(&mut self, class: u32) -> bool {
         self.visits += 1;
-        if self.carries_nothing(class) {
-            return self.give_up(class);
+        if self.is_idle(class) {
+            return self.free_class(class);
         }
         let summary = self.summary(class);
         let node = &self.nodes[class as usize];
@@ -140,14 +140,14 @@ impl Forest {
         self.trees[link as usize].set(slot, seen)
     }
 
-    /// The class of `link` with this level; a new one has a clock that suits a first member whose clock reads
+    /// The class of `link` with this level. A new class gets a clock that fits a first member whose clock reads
     /// `reading`.
     pub(super) fn class(&mut self, link: u32, level: f64, reading: f64) -> u32 {
         if let Some(&class) = self.classes.get(&(link, level.to_bits())) {
             return class;
         }
         let governing = self.owner(link);
-        // Only a first guess, which saves a flip.
+        // Only a first guess, which avoids a later change of state.
         let pinned = level < if governing.kind == NodeKind::Link { governing.level } else { governing.rate };
         let class = self.free_classes.pop().unwrap_or_else(|| {
             self.add_node(ForestNode {
@@ -173,7 +173,7 @@ impl Forest {
         class
     }
 
-    fn give_up(&mut self, class: u32) -> bool {
+    fn free_class(&mut self, class: u32) -> bool {
         let node = self.node_mut(class);
         let (link, slot, level) = (node.parent, node.slot, node.level);
         (node.kind, node.owner, node.parent) = (NodeKind::Free, false, NONE);

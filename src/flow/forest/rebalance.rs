@@ -1,4 +1,4 @@
-//! Flips: classes whose state does not fit their level change it, until every one fits.
+//! Pins and unpins classes until the state of each one fits its level.
 
 use super::{Forest, MARGIN, NodeKind};
 use crate::flow::heap::{self, NOWHERE};
@@ -18,10 +18,10 @@ impl Forest {
         node.owner && node.kind != NodeKind::Free
     }
 
-    /// Flips classes until every one fits, then says anew when the owners concerned are due.
+    /// Toggles classes until all fit, then updates when the affected owners are due.
     ///
     /// # Panics
-    /// If flips do not end; they would have to contradict each other by a relative 10⁻³.
+    /// If toggling does not end, which needs levels that contradict each other by a relative 10⁻³.
     pub(super) fn rebalance(&mut self) {
         let mut margin = MARGIN;
         let mut toggles_left = 64 + 8 * self.classes.len();
@@ -35,14 +35,14 @@ impl Forest {
                 } else if summary.lowest_following < level * (1.0 - margin) {
                     self.find_class(owner, |part| part.lowest_following <= summary.lowest_following, false)
                 } else {
-                    self.queue_anew(owner);
+                    self.requeue(owner);
                     break;
                 };
                 self.toggle(misfit);
                 toggles_left -= 1;
                 if toggles_left == 0 {
-                    // A difference of two nearly equal sums can be less exact than the margin, and two classes then
-                    // take turns. What is left is within the error of that difference.
+                    // A difference of two nearly equal sums can be less exact than the margin, so that two classes
+                    // alternate. The wider margin is within the error of that difference.
                     margin *= 16.0;
                     assert!(margin < 1e-3, "the fair shares below node {owner} do not rebalance");
                     toggles_left = 64 + 8 * self.classes.len();
@@ -51,7 +51,7 @@ impl Forest {
         }
     }
 
-    /// The topmost class below `id` that is pinned, or follows, and has the property itself.
+    /// The topmost class below `id` that has the given pinned state and the property itself.
     fn find_class(&self, id: u32, has: impl Fn(&Summary) -> bool, pinned: bool) -> u32 {
         let mut at = id;
         loop {
@@ -80,11 +80,11 @@ impl Forest {
         self.propagate(class);
     }
 
-    /// Says when the next transfer under `owner` ends.
-    fn queue_anew(&mut self, owner: u32) {
+    /// Queues the time at which the next transfer under `owner` ends.
+    fn requeue(&mut self, owner: u32) {
         let node = &self.nodes[owner as usize];
         let left = self.summary(owner).tag - node.clock;
-        // What rounding put before `since` is due at once; without a rate nothing else is ever due.
+        // A transfer that rounding puts before `since` is due immediately; at rate 0 no other is ever due.
         let nanos = if left > 0.0 { left / node.rate * 1e9 } else { 0.0 };
         let Some(due) = node.since.after(nanos) else {
             self.unqueue(owner);

@@ -1,9 +1,9 @@
 //! Progressive filling of one component (Bertsekas and Gallager, *Data Networks*, 2nd edition, section 6.5.2).
 //!
-//! All rates rise together from zero. The *level* of a link is where it becomes full: what its capacity leaves, divided
-//! by the transfers on it that still rise. The link with the lowest level stops all that rise on it, unless
-//! a transfer with a lower cap stops before. What stops leaves other links a higher level, never a lower one, so a heap
-//! of levels that are brought up to date only when they come first does.
+//! All rates rise together from zero. The *level* of a link is the rate at which it becomes full: its unused capacity
+//! divided by the transfers on it that still rise. The link with the lowest level stops all that rise on it, unless a
+//! transfer with a lower cap stops first. A stopped transfer raises the level of other links and never lowers it, so
+//! a heap suffices in which levels are updated only when they come first.
 
 use std::cell::Cell;
 use std::cmp::Reverse;
@@ -13,7 +13,7 @@ use std::collections::binary_heap::PeekMut;
 use super::{Flight, FlightPhase, Mesh, MeshLink, NONE, PathStep};
 use crate::flow::heap::{self, NOWHERE};
 
-/// What ends this close to another, as `Flight::about` reckons, is looked at exactly.
+/// Completions this close together according to `Flight::about` are compared exactly.
 pub(super) const NEAR_NANOS: f64 = 4096.0;
 
 impl MeshLink {
@@ -24,10 +24,10 @@ impl MeshLink {
 }
 
 impl Mesh {
-    /// Brings every rate up to date.
+    /// Updates every rate.
     pub(super) fn solve(&mut self) {
         while let Some(link) = self.marked.pop() {
-            // One that an earlier one was connected to is done.
+            // A link connected to an earlier one is already done.
             if !self.links[link as usize].marked {
                 continue;
             }
@@ -47,7 +47,7 @@ impl Mesh {
         }
     }
 
-    /// Finds the links and the transfers that are connected with `first`.
+    /// Finds the links and transfers connected with `first`.
     fn find(&mut self, component: u32, first: u32) {
         let Self { links, hops, flights, steps, stride, members, found, .. } = self;
         let members = &mut members[component as usize];
@@ -91,7 +91,7 @@ impl Mesh {
         let cap = |&transfer: &u32| (flights[transfer as usize].cap.to_bits(), transfer);
         let finite = members.iter().map(cap).filter(|&(cap, _)| f64::from_bits(cap) < f64::INFINITY);
         capped.extend(finite.map(Reverse));
-        // A heap, not a sorted list: often one link stops nearly all, and few caps are ever looked at.
+        // A heap, not a sorted list: often one link stops nearly all transfers, and few caps are examined.
         let mut caps = BinaryHeap::from(std::mem::take(capped));
         let mut heap = BinaryHeap::from(std::mem::take(levels));
         let rising = Cell::new(members.len());
@@ -108,7 +108,7 @@ impl Mesh {
                 link.rising -= 1;
             }
         };
-        // The links that are left once nothing rises need not be taken out one by one.
+        // The links left once nothing rises need not be removed one by one.
         while rising.get() > 0 {
             let mut first = heap.peek_mut().expect("every transfer runs over a link that stops it");
             let Reverse((known, at)) = *first;
@@ -122,7 +122,7 @@ impl Mesh {
                 *first = Reverse((level.to_bits(), at));
                 continue;
             }
-            // What stopped for its cap raises this level as well.
+            // A transfer that stops at its cap raises this level as well.
             if let Some(lowest) = caps.peek_mut().filter(|lowest| lowest.0.0 <= level.to_bits()) {
                 let Reverse((cap, transfer)) = PeekMut::pop(lowest);
                 drop(first);
@@ -134,14 +134,14 @@ impl Mesh {
                 stop(hop.transfer, level, links);
             }
             let link = &mut links[at as usize];
-            // It is full, whatever the sum came to.
+            // The link is full; the sum may differ by rounding.
             link.used = link.capacity;
         }
         *levels = heap.into_vec();
         *capped = caps.into_vec();
     }
 
-    /// Takes over the rates that filling found, and says when the component's next transfer ends.
+    /// Applies the rates that filling found, and queues the end of the component's next transfer.
     fn adopt(&mut self, component: u32) {
         let now = self.now;
         let (mut soonest, mut next) = (f64::INFINITY, None);

@@ -1,15 +1,15 @@
-//! Max-min fair rates for transfers over any sets of links, computed anew where something changed.
+//! Max-min fair rates for transfers over any sets of links, recomputed where something changed.
 //!
 //! # The method
-//! Links that are connected through transfers in flight form a *component*; nothing outside of it has a say in its
-//! rates. A start, an end or a change of capacity marks the links concerned; at the next question about rates or
-//! movement of the clock every component with such a link is filled up from zero (`fill`), once, however much
-//! happened at that instant. Each component knows when its next transfer ends, and a heap over the components knows
-//! which is first. So an event costs O(n) in the transfers of its component, and nothing elsewhere.
+//! Links that are connected through transfers in flight form a *component*; its rates do not depend on anything
+//! outside it. A start, an end or a change of capacity marks the affected links. At the next query of rates or
+//! advance of the clock, every component with a marked link is filled from zero (`fill`), once, however many changes
+//! happened at that instant. Each component stores when its next transfer ends, and a heap over the components gives
+//! the first. So an event costs O(n) in the transfers of its component, and nothing elsewhere.
 //!
-//! A transfer whose rate comes out as it was, to the last bit, keeps its books; for the others what they got so far
-//! is written down. The rates depend on what is in flight alone, not on the order in which it came: filling goes in
-//! the order of rates, and a link's sum is formed in that order.
+//! The state of a transfer is updated only if its rate changes by at least a bit. The rates depend only on the set of
+//! transfers in flight, not on the order in which they started: filling goes in the order of rates, and the sum of a
+//! link is formed in that order.
 
 mod fill;
 
@@ -23,18 +23,18 @@ const NONE: u32 = u32::MAX;
 #[derive(Clone, Debug)]
 struct MeshLink {
     capacity: f64,
-    /// What runs through it; while its component is filled, what those have whose rate is found.
+    /// Its throughput; while its component is filled, the sum of the rates found so far.
     used: f64,
-    /// While its component is filled: how many transfers on it still rise.
+    /// While its component is filled: number of transfers on it that still rise.
     rising: u32,
-    /// Its component, which may be given up already.
+    /// Its component, which may be freed already.
     component: u32,
     marked: bool,
     /// Found to be in the component that is being filled.
     found: bool,
 }
 
-/// A transfer on a link: which, and the how-manieth link of its path this is.
+/// A transfer on a link, and the index of that link in the transfer's path.
 #[derive(Clone, Copy, Debug)]
 struct Hop {
     transfer: u32,
@@ -56,14 +56,14 @@ enum FlightPhase {
     Rising,
 }
 
-/// One transfer; of the size of a cache line.
+/// One transfer; the size of a cache line.
 #[derive(Clone, Debug)]
 struct Flight {
-    /// Bytes to go at `since`.
+    /// Remaining bytes at `since`.
     left: f64,
     rate: f64,
     since: Instant,
-    /// Nanoseconds from `since` to its end; infinite if it stands still.
+    /// Nanoseconds from `since` to its end; infinite at rate 0.
     span: f64,
     cap: f64,
     /// Its rate as filling finds it.
@@ -73,12 +73,12 @@ struct Flight {
 }
 
 impl Flight {
-    /// When it ends, but for what it may take to show at a tick; `now` is at most that.
+    /// When it ends, at `now` at the earliest.
     fn due(&self, now: Instant) -> Option<Instant> {
         self.since.after(self.span).map(|due| due.max(now))
     }
 
-    /// Nanoseconds from `now` to its end, good enough to leave out those that end much later than another.
+    /// Nanoseconds from `now` to its end, precise enough to skip transfers that end much later than another.
     fn about(&self, now: Instant) -> f64 {
         self.span - now.nanos_since(self.since)
     }
@@ -92,15 +92,15 @@ impl Flight {
 pub(super) struct Mesh {
     now: Instant,
     links: Vec<MeshLink>,
-    /// No link can carry more, nor ever could.
+    /// The largest capacity that any link has ever had.
     fastest: f64,
-    /// The transfers on each link, in no order that means anything.
+    /// The transfers on each link, in no particular order.
     hops: Vec<Vec<Hop>>,
     flights: Vec<Flight>,
     /// Paths by transfer, `stride` places for each.
     steps: Vec<PathStep>,
     stride: usize,
-    /// Links whose components must be filled anew.
+    /// Links whose components must be filled again.
     marked: Vec<u32>,
     /// The transfers of each component.
     members: Vec<Vec<u32>>,
@@ -112,7 +112,7 @@ pub(super) struct Mesh {
     found: Vec<u32>,
     capped: Vec<Reverse<(u64, u32)>>,
     levels: Vec<Reverse<(u64, u32)>>,
-    /// Since the last completion nothing was changed, and it makes nothing else due at its tick.
+    /// Nothing was changed since the last completion, which makes nothing else due at its tick.
     quiet: bool,
     visits: u64,
     work: u64,
@@ -126,13 +126,13 @@ impl Mesh {
         self.hops.push(Vec::new());
     }
 
-    /// Transfers and links looked at so far.
+    /// Number of transfers and links visited so far.
     pub(super) fn visits(&self) -> u64 {
         self.visits
     }
 
-    /// How many transfers were in the components in which one ended, so far: what those ends cost, however often
-    /// somebody looked in between.
+    /// Number of transfers in the components in which one ended, summed over all ends so far: the cost of those ends,
+    /// independent of queries in between.
     pub(super) fn work(&self) -> u64 {
         self.work
     }
@@ -141,7 +141,7 @@ impl Mesh {
         self.now
     }
 
-    /// Takes the clock over from elsewhere. Nothing may be in flight.
+    /// Sets the clock when this solver takes over. No transfer may be in flight.
     pub(super) fn set_now(&mut self, now: Instant) {
         self.now = now;
     }
@@ -152,15 +152,14 @@ impl Mesh {
         self.mark(link);
     }
 
-    /// Starts `transfer`, a number not in use, with `left` bytes to go over `links`, where none is named twice, with a
-    /// cap or an infinite one.
+    /// Starts `transfer`, an unused number, with `left` bytes over distinct `links`; an infinite `cap` means none.
     pub(super) fn insert(&mut self, transfer: u32, links: impl Iterator<Item = u32>, cap: f64, left: f64) {
         let index = transfer as usize;
         let idle = Flight {
             left,
             rate: 0.0,
             since: self.now,
-            // What rounding says is complete already is due at once.
+            // A transfer that rounding makes complete is due immediately.
             span: if left > 0.0 { f64::INFINITY } else { 0.0 },
             cap,
             fair: 0.0,
@@ -195,7 +194,7 @@ impl Mesh {
         (self.steps, self.stride) = (steps, new);
     }
 
-    /// Takes a transfer out. Its path can be asked for until its number is used again.
+    /// Removes a transfer. Its path stays available until its number is used again.
     pub(super) fn remove(&mut self, transfer: u32) {
         let first = transfer as usize * self.stride;
         for at in first..first + self.flights[transfer as usize].steps as usize {
@@ -209,13 +208,13 @@ impl Mesh {
         }
     }
 
-    /// The links of a transfer, as they were named.
+    /// The links of a transfer, in the order given.
     pub(super) fn path(&self, transfer: u32) -> impl Iterator<Item = u32> + '_ {
         let steps = &self.steps[transfer as usize * self.stride..];
         steps[..self.flights[transfer as usize].steps as usize].iter().map(|step| step.link)
     }
 
-    /// Bytes that a transfer still has to get; below zero by what rounding may add.
+    /// Remaining bytes of a transfer; slightly negative after rounding.
     pub(super) fn remaining(&self, transfer: u32) -> f64 {
         self.flights[transfer as usize].remaining(self.now)
     }
@@ -225,7 +224,7 @@ impl Mesh {
         self.flights[transfer as usize].rate
     }
 
-    /// What runs through a link.
+    /// The throughput of a link.
     pub(super) fn throughput(&mut self, link: u32) -> f64 {
         self.solve();
         let link = &self.links[link as usize];
@@ -238,8 +237,8 @@ impl Mesh {
         self.queue.first().map(|first| first.key.tick())
     }
 
-    /// The same, if it is by `tick`. After a completion at that very tick it need not solve to know that nothing else
-    /// is due there, so that what is started in its stead is solved together with it.
+    /// The same, if it is not after `tick`. After a completion at that tick it can rule out another one there without
+    /// solving, so that a transfer started in its place is solved together with it.
     pub(super) fn next_due_by(&mut self, tick: u64) -> Option<u64> {
         let others = self.queue.first().is_some_and(|first| first.key.tick() <= tick);
         if self.quiet && self.now.tick() == tick && !others {
@@ -248,12 +247,12 @@ impl Mesh {
         self.next_due().filter(|&due| due <= tick)
     }
 
-    /// Moves to a tick by which nothing is due.
+    /// Advances to a tick before which nothing is due.
     pub(super) fn move_to(&mut self, tick: u64) {
         self.now = self.now.moved_to(tick);
     }
 
-    /// Moves to where the next transfer ends, ends all that end there, and appends them to `ended`.
+    /// Advances to the end of the next transfer, ends all transfers that are due then, and appends them to `ended`.
     pub(super) fn complete(&mut self, ended: &mut Vec<u32>) {
         self.solve();
         let Some(now) = self.queue.first().map(|first| first.key) else { return };
@@ -276,11 +275,12 @@ impl Mesh {
         for &transfer in &ended[first..] {
             self.remove(transfer);
         }
-        // What takes two nanoseconds at the rate of the fastest link does not end within the rest of this one.
+        // A transfer that needs two nanoseconds at the rate of the fastest link does not end within the rest of this
+        // one.
         self.quiet = least_left > self.fastest * 2e-9;
     }
 
-    /// Marks a link, and gives up its component.
+    /// Marks a link and frees its component.
     fn mark(&mut self, link: u32) {
         self.quiet = false;
         let MeshLink { component, ref mut marked, .. } = self.links[link as usize];
@@ -289,7 +289,7 @@ impl Mesh {
         }
         *marked = true;
         self.marked.push(link);
-        // Until components are formed anew, the links of one that is given up go on naming it.
+        // Until components are formed again, the links of a freed component still refer to it.
         if component != NONE && !self.members[component as usize].is_empty() {
             self.members[component as usize].clear();
             self.free_components.push(component);

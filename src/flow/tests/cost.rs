@@ -1,9 +1,9 @@
-//! What an event costs, counted in nodes looked at, so that it does not depend on the machine.
+//! The cost of an event, counted in visited nodes, so that it does not depend on the machine.
 
 use super::*;
 use crate::flow::LinkId;
 
-/// Ends and replaces `events` transfers, one after the other, and returns the visits that each took.
+/// Ends and replaces `events` transfers, one after the other, and returns the visits per event.
 fn visits_per_event(network: &mut Network, links: &[LinkId], events: usize) -> f64 {
     let mut link_of = std::collections::BTreeMap::new();
     for (&link, size) in links.iter().zip(0..) {
@@ -25,7 +25,7 @@ fn visits_per_event(network: &mut Network, links: &[LinkId], events: usize) -> f
 }
 
 #[test]
-fn an_event_looks_at_as_many_nodes_with_ten_thousand_as_with_a_hundred() {
+fn an_event_visits_as_many_nodes_with_10_000_transfers_as_with_100() {
     // (what, capacity of the egress for n transfers, capacity of link i)
     type Capacity = fn(f64) -> f64;
     let cases: [(&str, Capacity, Capacity); 4] = [
@@ -46,9 +46,9 @@ fn an_event_looks_at_as_many_nodes_with_ten_thousand_as_with_a_hundred() {
 }
 
 #[test]
-fn equal_links_with_a_common_cap_per_connection_flip_as_one() {
-    // The window of a rollout: k clusters with three connections each, all with the same cap, below a link of their
-    // own; the fair share crosses the cap whenever a cluster starts or ends.
+fn equal_links_with_a_common_cap_per_connection_are_rebalanced_as_one() {
+    // The window of a rollout: k clusters with three connections each and the same cap, each below its own link; the
+    // fair share crosses the cap whenever a cluster starts or ends.
     for k in [10_u32, 1000] {
         let mut network = Network::new();
         let egress = network.add_link(None, rate(3.0 * (f64::from(k) - 0.5) * 10.0));
@@ -72,7 +72,7 @@ fn equal_links_with_a_common_cap_per_connection_flip_as_one() {
 }
 
 #[test]
-fn the_general_solver_looks_once_at_what_is_connected_with_an_event_and_at_nothing_else() {
+fn the_general_solver_visits_only_the_component_of_an_event_and_only_once() {
     // Ten pairs of links, thirty transfers over each pair.
     let mut network = Network::new();
     let pairs: Vec<_> = (0..10).map(|_| [0; 2].map(|_| network.add_link(None, rate(1e6)))).collect();

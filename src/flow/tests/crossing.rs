@@ -1,4 +1,4 @@
-//! Transfers over other sets of links than a link and its ancestors, worked out by hand.
+//! Transfers over sets of links other than a link and its ancestors, computed by hand.
 
 use super::*;
 use crate::flow::LinkId;
@@ -8,7 +8,7 @@ fn links<const N: usize>(network: &mut Network, capacities: [f64; N]) -> [LinkId
 }
 
 #[test]
-fn on_a_parking_lot_the_long_way_gets_its_share_of_the_fullest_link() {
+fn on_a_parking_lot_the_long_transfer_gets_its_share_of_the_fullest_link() {
     // Three links in a row; one transfer over all, two on the first alone, one on each of the others.
     let mut network = Network::new();
     let row = links(&mut network, [30.0, 40.0, 100.0]);
@@ -66,7 +66,7 @@ fn in_a_ring_of_peers_each_card_is_shared_by_direction() {
 }
 
 #[test]
-fn a_link_that_is_named_twice_counts_once() {
+fn a_link_given_twice_counts_once() {
     let mut network = Network::new();
     let [a, b] = links(&mut network, [10.0, 20.0]);
     let id = network.start_over(secs(0), &[b, a, b, a], bytes(30), None);
@@ -76,7 +76,7 @@ fn a_link_that_is_named_twice_counts_once() {
 }
 
 #[test]
-fn a_whole_path_is_the_same_as_its_last_link() {
+fn a_whole_path_is_equivalent_to_its_last_link() {
     let mut network = Network::new();
     let egress = network.add_link(None, rate(10.0));
     let down = network.add_link(Some(egress), rate(20.0));
@@ -91,14 +91,13 @@ fn a_whole_path_is_the_same_as_its_last_link() {
 }
 
 #[test]
-fn going_over_to_the_general_solver_and_back_moves_no_byte() {
-    // A tree of 60 downlinks that all run all the time, and two peers among them that exchange something now and then;
-    // the tree computed by the forest alone is what it must come to while nobody exchanges anything.
+fn switching_solvers_and_back_moves_no_byte() {
+    // A tree of 60 downlinks that are always in use, and two of them that occasionally exchange data as peers.
     let mut network = Network::new();
     let egress = network.add_link(None, rate(1000.0));
     let downs: Vec<_> = (0..60).map(|i| network.add_link(Some(egress), rate(10.0 + f64::from(i % 7)))).collect();
     let mut ledger = crate::flow::check::Ledger::new();
-    // Of some 100 s each, and none like another.
+    // About 100 s each, all different.
     let size = |at: u64| bytes(1000 + at * 7919 % 1000);
     let start = |network: &mut Network, now: SimTime, at: u64| {
         let id = match at {
@@ -129,5 +128,5 @@ fn going_over_to_the_general_solver_and_back_moves_no_byte() {
     ledger.note(now, &network);
     assert_eq!((network.active(), ledger.imbalance()), (0, None));
     use crate::flow::Solver::{Forest, Mesh};
-    assert_eq!(solvers, [Forest, Mesh, Forest, Mesh, Forest], "over and back, once for each exchange");
+    assert_eq!(solvers, [Forest, Mesh, Forest, Mesh, Forest], "there and back, once per exchange");
 }

@@ -14,7 +14,7 @@ fn one_transfer_on_one_link_takes_its_size_over_the_capacity() {
 }
 
 #[test]
-fn equals_share_equally_and_the_rest_speeds_up_when_one_ends() {
+fn equal_transfers_share_equally_and_speed_up_when_one_ends() {
     let mut network = Network::new();
     let link = network.add_link(None, rate(90.0));
     let ids = [90, 180, 360].map(|size| network.start(SimTime::ZERO, link, bytes(size), None));
@@ -66,7 +66,7 @@ fn every_link_of_a_path_can_be_the_bottleneck() {
 }
 
 #[test]
-fn roots_do_not_share_anything() {
+fn roots_are_independent() {
     let mut network = Network::new();
     let [one, two] = [10.0, 20.0].map(|capacity| network.add_link(None, rate(capacity)));
     let ids = [one, two, two].map(|link| network.start(SimTime::ZERO, link, bytes(100), None));
@@ -75,7 +75,7 @@ fn roots_do_not_share_anything() {
 }
 
 #[test]
-fn a_brownout_stops_transfers_and_lets_them_go_on_where_they_were() {
+fn a_brownout_pauses_transfers_and_they_resume_afterwards() {
     let mut network = Network::new();
     let egress = network.add_link(None, rate(100.0));
     let down = network.add_link(Some(egress), rate(10.0));
@@ -91,7 +91,7 @@ fn a_brownout_stops_transfers_and_lets_them_go_on_where_they_were() {
 }
 
 #[test]
-fn a_cut_on_one_link_gives_its_share_to_the_others() {
+fn reducing_one_link_gives_its_share_to_the_others() {
     let mut network = Network::new();
     let egress = network.add_link(None, rate(60.0));
     let downs = [0; 3].map(|_| network.add_link(Some(egress), rate(100.0)));
@@ -106,7 +106,7 @@ fn a_cut_on_one_link_gives_its_share_to_the_others() {
 }
 
 #[test]
-fn a_transfer_of_nothing_is_complete_when_it_starts() {
+fn a_transfer_of_0_bytes_is_complete_when_it_starts() {
     let mut network = Network::new();
     let link = network.add_link(None, BytesPerSec::ZERO);
     let empty = network.start(secs(7), link, Bytes::ZERO, None);
@@ -115,7 +115,7 @@ fn a_transfer_of_nothing_is_complete_when_it_starts() {
 }
 
 #[test]
-fn a_cap_of_zero_never_ends_and_takes_nothing() {
+fn a_transfer_with_a_cap_of_0_never_ends_and_uses_no_bandwidth() {
     let mut network = Network::new();
     let link = network.add_link(None, rate(10.0));
     let stuck = network.start(SimTime::ZERO, link, bytes(1), cap(0.0));
@@ -139,7 +139,7 @@ fn cancelling_returns_whole_bytes_and_never_more_than_the_size() {
 
 #[test]
 #[should_panic(expected = "already reported or cancelled")]
-fn an_id_is_not_used_again() {
+fn an_id_is_not_reused() {
     let mut network = Network::new();
     let link = network.add_link(None, rate(1.0));
     let first = network.start(SimTime::ZERO, link, bytes(1), None);
@@ -150,8 +150,8 @@ fn an_id_is_not_used_again() {
 }
 
 #[test]
-#[should_panic(expected = "time ran backwards")]
-fn time_does_not_run_backwards() {
+#[should_panic(expected = "time must not go backwards")]
+fn going_back_in_time_panics() {
     let mut network = Network::new();
     network.advance(secs(2), &mut Vec::new());
     network.advance(secs(1), &mut Vec::new());

@@ -1,4 +1,4 @@
-//! Tests of the solver: cases worked out by hand, the known traps, random forests against the oracle, and its cost.
+//! Tests of the solvers: cases computed by hand, known pitfalls, random networks against the reference, and cost.
 
 mod cost;
 mod crossing;
@@ -35,13 +35,13 @@ fn rates(network: &Network, ids: &[TransferId]) -> Vec<f64> {
     ids.iter().map(|&id| (network.rate(id).get() * 1e6).round() / 1e6).collect()
 }
 
-/// Steps from completion to completion: when, and which.
+/// Advances from completion to completion; returns the times and the completed transfers.
 fn run(network: &mut Network) -> Vec<(SimTime, Vec<TransferId>)> {
     let mut steps = Vec::new();
     while let Some(next) = network.next_completion() {
         let mut completed = Vec::new();
         network.advance(next, &mut completed);
-        assert!(!completed.is_empty(), "something was announced for {} ns", next.as_nanos());
+        assert!(!completed.is_empty(), "a completion was announced for {} ns", next.as_nanos());
         steps.push((next, completed));
     }
     steps

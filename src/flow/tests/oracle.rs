@@ -1,4 +1,4 @@
-//! Random networks under random scripts: the solvers against progressive filling, and against each other.
+//! Random networks and random scripts: the solvers compared with progressive filling and with each other.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::flow::check::{Ledger, unfairness};
 use crate::flow::naive::NaiveNetwork;
 use crate::flow::{LinkId, TransferId};
 
-/// What both solvers can do.
+/// The interface that both solvers share.
 trait NetworkUnderTest {
     fn add_link(&mut self, parent: Option<LinkId>, capacity: BytesPerSec) -> LinkId;
     fn set_capacity(&mut self, now: SimTime, link: LinkId, capacity: BytesPerSec);
@@ -21,7 +21,7 @@ trait NetworkUnderTest {
     fn advance(&mut self, now: SimTime, completed: &mut Vec<TransferId>);
     fn rate(&self, id: TransferId) -> BytesPerSec;
     fn throughput(&self, link: LinkId) -> BytesPerSec;
-    /// Called after everything that changes rates.
+    /// Called after every change of rates.
     fn check(&self, _now: SimTime, _ledger: &mut Ledger) {}
 }
 
@@ -84,14 +84,14 @@ enum Route {
 
 #[derive(Clone, Debug)]
 enum ScriptStep {
-    /// Layers of these sizes on one route, `parallel` at a time, each begun the instant one before it ends.
+    /// Layers of these sizes on one route, `parallel` at a time; each starts when an earlier one ends.
     Pull {
         route: Route,
         layers: Vec<u64>,
         parallel: usize,
         cap: Option<f64>,
     },
-    /// Gives up all that is in flight of an earlier pull.
+    /// Cancels all transfers in flight of an earlier pull.
     GiveUp {
         pull: usize,
     },
@@ -109,7 +109,7 @@ struct Script {
     steps: Vec<(u64, ScriptStep)>,
 }
 
-/// What became of one layer of one pull.
+/// The outcome of one layer of one pull.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum LayerEnd {
     Complete { at: f64 },
@@ -124,7 +124,7 @@ struct Run<S> {
     /// Layers in flight.
     layer_of: BTreeMap<TransferId, Layer>,
     links: Vec<LinkId>,
-    /// Of each pull: route, sizes, cap, and the next layer to begin.
+    /// For each pull: route, sizes, cap, and the next layer to start.
     pulls: Vec<(Route, Vec<u64>, Option<f64>, usize)>,
     ends: BTreeMap<Layer, LayerEnd>,
     /// Rates and throughputs after each step.
@@ -149,12 +149,12 @@ impl<S: NetworkUnderTest> Run<S> {
         }
     }
 
-    /// Runs from completion to completion up to `until`; what is complete starts what comes after it.
+    /// Runs from completion to completion up to `until`; each completed layer starts the next one.
     fn run_until(&mut self, until: SimTime) {
         let mut completed = Vec::new();
         while let Some(now) = self.solver.next_completion().filter(|&next| next <= until) {
             self.solver.advance(now, &mut completed);
-            assert!(!completed.is_empty(), "something was announced for {} ns", now.as_nanos());
+            assert!(!completed.is_empty(), "a completion was announced for {} ns", now.as_nanos());
             for id in &completed {
                 let layer = self.layer_of[id];
                 self.ledger.completed(bytes(self.pulls[layer.0].1[layer.1]));
@@ -218,7 +218,7 @@ fn run_script<S: NetworkUnderTest>(solver: S, script: &Script) -> Run<S> {
     for (wait, step) in &script.steps {
         now = now + crate::units::SimDuration::from_nanos(*wait);
         run.run_until(now);
-        // Completions up to `now` were asked for one at a time; this moves on to `now` itself.
+        // Completions up to `now` were handled one at a time; this advances to `now` itself.
         run.solver.advance(now, &mut Vec::new());
         run.step(now, step);
         let by_layer: BTreeMap<Layer, TransferId> = run.layer_of.iter().map(|(&id, &layer)| (layer, id)).collect();
@@ -229,7 +229,7 @@ fn run_script<S: NetworkUnderTest>(solver: S, script: &Script) -> Run<S> {
     run
 }
 
-/// A few values that meet often, so that levels tie, and any value.
+/// Either one of a few values, so that levels often tie, or any value.
 fn amount() -> impl Strategy<Value = f64> {
     prop_oneof![4 => prop::sample::select(vec![5.0, 10.0, 20.0, 25.0, 50.0, 100.0]), 3 => 1.0..300.0f64]
 }
@@ -242,7 +242,7 @@ fn size() -> impl Strategy<Value = u64> {
     prop_oneof![4 => prop::sample::select(vec![0, 100, 100, 200, 400]), 4 => 1u64..1000]
 }
 
-/// How likely it is that a pull goes over any set of links.
+/// How often a pull uses an arbitrary set of links.
 #[derive(Clone, Copy, Debug)]
 enum Crossing {
     Never,
@@ -334,17 +334,17 @@ fn differences<S, O>(one: &Run<S>, other: &Run<O>) -> Vec<String> {
     differences
 }
 
-/// Nothing is left but what stands still, and every byte that was sent arrived.
+/// Only transfers at rate 0 are left, and every byte sent was received.
 fn leftovers(run: &Run<Network>) -> Vec<String> {
     let mut ledger = run.ledger.clone();
     let mut leftovers = Vec::new();
     for transfer in run.solver.transfers() {
         if transfer.rate > BytesPerSec::ZERO {
-            leftovers.push(format!("{transfer:?} still moves"));
+            leftovers.push(format!("{transfer:?} has a rate above 0"));
         }
         ledger.delivered(transfer.delivered);
     }
-    leftovers.extend(ledger.imbalance().map(|bytes| format!("{bytes} B more were sent than arrived")));
+    leftovers.extend(ledger.imbalance().map(|bytes| format!("{bytes} more bytes were sent than received")));
     leftovers
 }
 
@@ -357,14 +357,14 @@ proptest! {
         let slow = run_script(NaiveNetwork::new(), &script);
         prop_assert_eq!(differences(&fast, &slow), Vec::<String>::new());
         prop_assert_eq!(leftovers(&fast), Vec::<String>::new());
-        // The general solver computes the same.
+        // The general solver agrees.
         let general = run_script(general(), &script);
         prop_assert_eq!(differences(&general, &slow), Vec::<String>::new());
         prop_assert_eq!(differences(&general, &fast), Vec::<String>::new());
         prop_assert_eq!(leftovers(&general), Vec::<String>::new());
     }
 
-    /// Most of these scripts go over from the forest to the general solver, and back.
+    /// Most of these scripts switch from the forest to the general solver and back.
     #[test]
     fn transfers_over_any_links_agree_with_progressive_filling(
         script in prop_oneof![script(Crossing::Sometimes), script(Crossing::Often)],
@@ -375,8 +375,8 @@ proptest! {
         prop_assert_eq!(leftovers(&fast), Vec::<String>::new());
     }
 
-    /// Going straight to a later time is the same as stopping at each completion on the way, and asking for rates in
-    /// between changes nothing, to the last bit.
+    /// Advancing directly to a later time gives the same result, to the last bit, as stopping at each completion; and
+    /// querying rates in between has no effect.
     #[test]
     fn jumping_over_completions_is_the_same_as_stepping_through_them(
         script in prop_oneof![script(Crossing::Never), script(Crossing::Sometimes), script(Crossing::Often)],

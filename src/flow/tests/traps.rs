@@ -1,4 +1,4 @@
-//! What has gone wrong, or nearly, in solvers of this kind.
+//! Known pitfalls of solvers of this kind.
 
 use super::*;
 use crate::flow::check::unfairness;
@@ -6,9 +6,9 @@ use crate::units::SimDuration;
 
 #[test]
 fn a_full_link_that_gains_transfers_makes_room_above() {
-    // Below an egress of 14, one link carries a transfer capped at 4, another of 10 one that fills it: all is pinned, the
-    // egress is just full and has no follower. A second transfer on the first link lets that link rise to its own
-    // 10; were all to stay pinned, the egress would carry 20.
+    // Below an egress of 14, one link carries a transfer capped at 4, another of 10 one that fills it: all is pinned,
+    // and the egress is exactly full and has no follower. A second transfer on the first link makes that link rise to
+    // its own 10; if all stayed pinned, the egress would carry 20.
     let mut network = Network::new();
     let egress = network.add_link(None, rate(14.0));
     let [one, two] = [10.0, 10.0].map(|capacity| network.add_link(Some(egress), rate(capacity)));
@@ -21,7 +21,7 @@ fn a_full_link_that_gains_transfers_makes_room_above() {
 }
 
 #[test]
-fn a_link_cut_below_what_is_pinned_under_it_lets_go() {
+fn reducing_a_link_below_its_pinned_children_unpins_them() {
     let mut network = Network::new();
     let egress = network.add_link(None, rate(1000.0));
     let region = network.add_link(Some(egress), rate(100.0));
@@ -40,8 +40,8 @@ fn a_link_cut_below_what_is_pinned_under_it_lets_go() {
 
 #[test]
 fn an_unbounded_level_compares_as_a_number() {
-    // A link whose transfers are all pinned below it has an infinite level; the test for letting go must not become
-    // "not a number" there. Here the egress has none that follows, until an uncapped one comes and goes.
+    // A link whose transfers are all pinned below it has an infinite level; the comparison that unpins must not
+    // become NaN there. Here the egress has no follower until an uncapped transfer starts and ends.
     let mut network = Network::new();
     let egress = network.add_link(None, rate(100.0));
     let down = network.add_link(Some(egress), rate(1e12));
@@ -57,7 +57,7 @@ fn an_unbounded_level_compares_as_a_number() {
 }
 
 #[test]
-fn what_ends_at_the_same_instant_is_reported_by_link_then_by_start() {
+fn simultaneous_completions_are_reported_by_link_then_by_start() {
     let mut network = Network::new();
     let egress = network.add_link(None, rate(120.0));
     let downs = [0; 4].map(|_| network.add_link(Some(egress), rate(50.0)));
@@ -87,8 +87,9 @@ fn equal_caps_cross_the_fair_share_together() {
 
 #[test]
 fn rounding_up_to_a_nanosecond_moves_no_byte_twice() {
-    // At 3e9 B/s a nanosecond is 3 bytes: of one-byte transfers in a row, each started when the one before is reported,
-    // three end at every nanosecond, neither more (the rest of a nanosecond credited again) nor fewer (lost).
+    // At 3e9 B/s a nanosecond is 3 bytes. Of one-byte transfers in a row, each started when the previous one is
+    // reported, three end in every nanosecond: not more (the rest of a nanosecond credited twice) and not fewer
+    // (lost).
     let mut network = Network::new();
     let link = network.add_link(None, rate(3e9));
     let (mut now, mut completed) = (SimTime::ZERO, Vec::new());
@@ -99,7 +100,7 @@ fn rounding_up_to_a_nanosecond_moves_no_byte_twice() {
         network.advance(now, &mut completed);
         assert_eq!(completed.len() as u64, at);
     }
-    // Looking often must not round often: a transfer that is disturbed every 7 ns still ends on time.
+    // Frequent queries must not round frequently: a transfer that is disturbed every 7 ns still ends on time.
     let disturbed = network.start(now, link, bytes(3_000_000), cap(1e9));
     for step in 1..400_000 {
         let other = network.start(now + SimDuration::from_nanos(7 * step), link, bytes(1 << 40), None);
@@ -110,12 +111,12 @@ fn rounding_up_to_a_nanosecond_moves_no_byte_twice() {
 }
 
 #[test]
-fn what_is_due_is_complete_even_when_another_call_comes_first() {
+fn a_due_transfer_is_complete_even_when_another_call_comes_first() {
     let mut network = Network::new();
     let link = network.add_link(None, rate(7.0));
     let first = network.start(SimTime::ZERO, link, bytes(10), None);
     let due = network.next_completion().expect("it moves");
-    // At the nanosecond at which the first is due, before it is reported: it has no share any more.
+    // In the nanosecond in which the first is due, before it is reported, it has no share any more.
     let second = network.start(due, link, bytes(7), None);
     assert_eq!((network.active(), network.rate(first), network.rate(second)), (1, BytesPerSec::ZERO, rate(7.0)));
     assert_eq!(network.next_completion(), Some(due), "the first is still to be reported");
@@ -127,8 +128,8 @@ fn what_is_due_is_complete_even_when_another_call_comes_first() {
 
 #[test]
 fn a_clock_keeps_its_precision_in_a_run_that_never_pauses() {
-    // Ten years, up to 3e18 bytes through one clock that never stands still, then a small transfer at 1 kB/s: a
-    // clock that had come that far could not tell 512 bytes apart, which is half a second here.
+    // Ten years, up to 3e18 bytes through one clock that never stops, then a small transfer at 1 kB/s: a clock that
+    // has come that far could not distinguish 512 bytes, which is half a second here.
     for (egress_rate, down_rate, downs, whose) in [
         (10e9, 20e9, 1, "the root's, under a link that always carries something"),
         (10e9, 20e9, 2, "the root's, under links that carry nothing when the next transfer starts"),
@@ -158,9 +159,9 @@ fn a_clock_keeps_its_precision_in_a_run_that_never_pauses() {
 }
 
 #[test]
-fn setting_a_clock_back_moves_nothing_in_time() {
-    // Two downlinks share 2 GB/s. One carries a transfer of ten days, the other one after the other of an hour, at whose
-    // starts the egress's clock, which both follow, is set back again and again.
+fn setting_a_clock_back_does_not_shift_completions() {
+    // Two downlinks share 2 GB/s. One carries a transfer of ten days, the other consecutive transfers of one hour; at
+    // their starts the egress's clock, which both follow, is set back repeatedly.
     let mut network = Network::new();
     let egress = network.add_link(None, rate(2e9));
     let [one, other] = [5e9, 5e9].map(|capacity| network.add_link(Some(egress), rate(capacity)));

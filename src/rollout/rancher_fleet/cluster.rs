@@ -1,14 +1,14 @@
-//! The clusters a bundle can go to, with what partitions select them by.
+//! The clusters of a bundle, with the labels and groups that partitions select by.
 
 use std::sync::Arc;
 
 use super::super::label_selector::{LabelSelector, Labels, SelectorError};
 
-/// A cluster as its object in the management cluster describes it. It lies in a list whose index is its
+/// A cluster as described by its object in the management cluster. Its index in the list is its
 /// [`TargetId`](crate::rollout::TargetId).
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct FleetCluster {
-    /// Fleet works through clusters in the byte order of their names.
+    /// Fleet processes clusters in the byte order of their names.
     pub name: String,
     /// The labels of the cluster's object.
     pub labels: Labels,
@@ -21,15 +21,15 @@ pub struct FleetCluster {
 pub struct ClusterGroup {
     /// Its name.
     pub name: String,
-    /// Its own labels, which are not those of its clusters.
+    /// Its own labels, distinct from those of its clusters.
     pub labels: Labels,
 }
 
-/// The groups a cluster with these labels belongs to: those whose selector matches them. A group without a selector
-/// has no members. Follows `internal/cmd/controller/target/query.go`.
+/// The groups of a cluster with these labels: those whose selector matches. A group without a selector has no
+/// members. Follows `internal/cmd/controller/target/query.go`.
 ///
 /// # Errors
-/// The first selector that Kubernetes would refuse.
+/// The first selector that Kubernetes would reject.
 pub fn groups_of(
     labels: &Labels,
     groups: &[(Arc<ClusterGroup>, Option<LabelSelector>)],
@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_group_has_the_clusters_that_its_selector_matches() {
+    fn a_group_contains_the_clusters_that_its_selector_matches() {
         let selector = |value: &str| LabelSelector {
             match_labels: [("env".to_owned(), value.to_owned())].into(),
             ..LabelSelector::default()

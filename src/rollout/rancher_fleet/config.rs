@@ -1,9 +1,8 @@
-//! `rolloutStrategy` as it is written in fleet.yaml and in a Bundle's `spec`.
+//! `rolloutStrategy` as in fleet.yaml and in a Bundle's `spec`.
 //!
 //! Follows `pkg/apis/fleet.cattle.io/v1alpha1/bundle_types.go`. Unknown fields are ignored here, because real files
-//! carry many; whoever reads a strategy that was written for this program alone compares with
-//! [`RolloutStrategy::FIELDS`]. Nothing is checked but types: Fleet's own schema sets no bounds, and what a value
-//! means is decided by [`super::limit`].
+//! have many; strategies written for this program are compared with [`RolloutStrategy::FIELDS`]. Only types are
+//! checked: Fleet's own schema sets no bounds, and [`super::limit`] interprets the values.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::super::IntOrString;
 use super::super::label_selector::{LabelSelector, null_is_default};
 
-/// The part of a fleet.yaml that decides the order of a rollout; all its other fields are ignored.
+/// The part of a fleet.yaml that determines the order of a rollout; all other fields are ignored.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq)]
 #[serde(rename_all = "camelCase")]
 pub struct FleetYaml {
@@ -23,11 +22,11 @@ pub struct FleetYaml {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RolloutStrategy {
-    /// How many clusters may be unavailable during an update, of the bundle as a whole and of each partition that
-    /// does not say otherwise. Absent: `100%`.
+    /// Number of clusters that may be unavailable during an update, in the whole bundle and in each partition without
+    /// its own limit. Absent: `100%`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_unavailable: Option<IntOrString>,
-    /// How many partitions may be above their `maxUnavailable` while later ones are worked on. Absent: 0.
+    /// Number of partitions that may be above their `maxUnavailable` while later ones are updated. Absent: 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_unavailable_partitions: Option<IntOrString>,
     /// Clusters of an automatic partition. Absent: `25%`; an int of 0 or less: one partition.
@@ -39,12 +38,12 @@ pub struct RolloutStrategy {
     /// New deployments per pass of the controller. Absent: 50.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_new: Option<i64>,
-    /// Manual partitions, in the order in which they are worked on. Absent or empty: automatic partitions.
+    /// Manual partitions, in the order in which they are updated. Absent or empty: automatic partitions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub partitions: Option<Vec<ManualPartition>>,
 }
 
-/// One entry of `partitions`: every target that meets all its criteria. Without a criterion it takes none.
+/// One entry of `partitions`: every target that meets all its criteria. Without a criterion it selects none.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ManualPartition {
@@ -69,7 +68,7 @@ pub struct ManualPartition {
 }
 
 impl RolloutStrategy {
-    /// The names of all fields, as they are written.
+    /// The names of all fields, as in the file.
     pub const FIELDS: [&str; 6] = [
         "maxUnavailable",
         "maxUnavailablePartitions",
@@ -79,8 +78,8 @@ impl RolloutStrategy {
         "partitions",
     ];
 
-    /// This strategy with every field that `other` sets taken from `other`. `partitions` is one field: the list is
-    /// replaced as a whole, also by an empty one.
+    /// This strategy, with every field that `other` sets replaced. `partitions` is one field: the list is replaced as
+    /// a whole, also by an empty one.
     #[must_use]
     pub fn overridden_by(self, other: Self) -> Self {
         Self {
@@ -93,7 +92,7 @@ impl RolloutStrategy {
         }
     }
 
-    /// The manual partitions; empty when partitions are made automatically.
+    /// The manual partitions; empty when partitions are automatic.
     #[must_use]
     pub fn manual_partitions(&self) -> &[ManualPartition] {
         self.partitions.as_deref().unwrap_or_default()
@@ -109,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_real_fleet_yaml_is_read_with_all_that_it_carries() {
+    fn a_real_fleet_yaml_is_read_with_its_other_fields() {
         let text = r#"
 defaultNamespace: shop
 helm: {chart: ./chart, values: {replicas: 3}}

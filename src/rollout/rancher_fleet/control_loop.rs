@@ -1,12 +1,12 @@
-//! With which values Fleet's controller and agent run.
+//! Settings of Fleet's controller and agent.
 //!
-//! Sources are files of rancher/fleet at 3b2c622ce176b11644abc7fb768f87c3ffb5a3ab. What a pass costs and how late the
-//! cache is depends on the management cluster; those values are guesses.
+//! Sources are files of rancher/fleet at 3b2c622ce176b11644abc7fb768f87c3ffb5a3ab. The cost of a pass and the delay
+//! of the cache depend on the management cluster; those values are guesses.
 
 use super::super::ControlLoop;
 use crate::units::SimDuration;
 
-/// From a change of readiness in a cluster to the agent's report of it. Source:
+/// Delay from a change of readiness in a cluster to the agent's report. Source:
 /// `internal/cmd/agent/controller/drift_controller.go`.
 pub const READINESS_DELAY: SimDuration = SimDuration::from_secs(5);
 
@@ -22,11 +22,11 @@ pub const GIT_REPO_STATUS_DELAY: SimDuration = SimDuration::from_secs(3);
 /// `internal/cmd/controller/reconciler/bundle_controller.go`.
 pub const ERROR_RETRY: SimDuration = SimDuration::from_secs(5);
 
-/// Bundles that can be in a pass at the same time; one bundle never is in two. Source: `charts/fleet/values.yaml`.
+/// Number of concurrent passes over different bundles. Source: `charts/fleet/values.yaml`.
 pub const CONCURRENT_BUNDLES: u32 = 50;
 
-/// How the bundle controller runs. It has no timer: a pass starts when a deployment is created, deleted or reports a
-/// changed status, or when bundle or cluster change; not when the spec of a deployment changes.
+/// The control loop of the bundle controller. It has no timer: a pass starts when a deployment is created, deleted or
+/// reports a changed status, or when the bundle or a cluster changes; not when the spec of a deployment changes.
 #[must_use]
 pub const fn control_loop() -> ControlLoop {
     ControlLoop {
@@ -34,7 +34,7 @@ pub const fn control_loop() -> ControlLoop {
         pass_base: SimDuration::from_millis(20),
         // Guess: matching a cluster and hashing its options.
         pass_per_target: SimDuration::from_nanos(50_000),
-        // Guess: one request to the API server after the other.
+        // Guess: consecutive requests to the API server.
         pass_per_write: SimDuration::from_millis(5),
         // Guess: a watch event on an unloaded API server.
         watch_delay: SimDuration::from_millis(100),

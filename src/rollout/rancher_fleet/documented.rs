@@ -1,17 +1,17 @@
-//! The second half of a pass, by the rules that Fleet's document promises.
+//! The second half of a pass under the rules of Fleet's documentation.
 //!
-//! Follows "Rollout Strategy" of the SUSE Rancher Prime Continuous Delivery documentation. What ships differs from it
-//! in many ways (see [`super`]); simulating both side by side shows what the difference is worth.
+//! Follows "Rollout Strategy" of the SUSE Rancher Prime Continuous Delivery documentation. The shipped rules differ
+//! from it in many ways (see [`super`]); simulating both shows the effect of the difference.
 //!
-//! - A partition is worked on in batches of up to 50 clusters, for first deployments and for updates alike; `maxNew`
-//!   does not count. After each batch the partition's `maxUnavailable` is checked: with more clusters than that
+//! - A partition is processed in batches of up to 50 clusters, for first deployments and for updates alike; `maxNew`
+//!   has no effect. After each batch the partition's `maxUnavailable` is checked: with more clusters than that
 //!   started and NotReady no further batch starts. The first batch of a partition always starts.
 //! - A partition is NotReady while some of its clusters are not started, or while more than its `maxUnavailable` are
-//!   NotReady. Later partitions are worked on while at most `maxUnavailablePartitions` are NotReady.
+//!   NotReady. Later partitions are processed while at most `maxUnavailablePartitions` are NotReady.
 //! - There is no limit over the bundle as a whole: "partition-specific settings override global values". Paused and
-//!   unregistered clusters, on which the document is silent, are not started and count as NotReady.
+//!   unregistered clusters, which the document does not mention, are not started and count as NotReady.
 //!
-//! The document contradicts itself in two places, which are resolved thus:
+//! The document contradicts itself in two places, which are resolved as follows:
 //!
 //! - "Once ≤4 clusters are NotReady" it goes on in one example, "until less than 10" in another with a limit of 10.
 //!   Here: at most the limit goes on, more than the limit pauses.
@@ -36,7 +36,7 @@ pub(super) fn gate_limit(partition: &Partition, is_partition_limit_set: bool) ->
     if is_partition_limit_set && !partition.is_limit_set { 0 } else { partition.max_unavailable }
 }
 
-/// Works through the partitions until too many of them are NotReady. `is_partition_limit_set`: whether
+/// Processes the partitions until too many of them are NotReady. `is_partition_limit_set`: whether
 /// `maxUnavailablePartitions` is configured.
 pub(super) fn documented(
     plan: &Partitioning,
@@ -65,7 +65,7 @@ pub(super) fn documented(
     outcome
 }
 
-/// "Remaining clusters are marked OutOfSync": what exists is told at once what is intended next.
+/// "Remaining clusters are marked OutOfSync": existing deployments get the next id immediately.
 fn stage(partition: &Partition, view: &BundleView, seen: &mut Observation, outcome: &mut PassOutcome) {
     for &member in &partition.members {
         if seen.flags[member as usize] & (flag::EXISTS | flag::STAGED) == flag::EXISTS {
@@ -105,13 +105,13 @@ fn start_batches(partition: &Partition, view: &BundleView, seen: &mut Observatio
     }
 }
 
-/// Neither told yet, nor kept from being told.
+/// Not promoted yet, and nothing prevents it.
 #[inline]
 pub(super) fn is_startable(flags: u8) -> bool {
     flags & (flag::TOLD | flag::PAUSED | flag::REGISTERED) == flag::REGISTERED
 }
 
-/// Clusters that were started, or cannot be, and are not ready on the wanted version.
+/// Clusters that were started or cannot be started, and are not ready on the wanted version.
 pub(super) fn not_ready(partition: &Partition, seen: &Observation) -> i64 {
     let is_not_ready = |member: &&u32| {
         let flags = seen.flags[**member as usize];

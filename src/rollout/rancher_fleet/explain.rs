@@ -1,5 +1,4 @@
-//! What a strategy means for a fleet before anything is rolled out: partitions and limits in numbers, and what a user
-//! should be warned of.
+//! Explains a strategy for a fleet before a rollout: partitions and limits in numbers, and warnings.
 
 use super::cluster::FleetCluster;
 use super::config::RolloutStrategy;
@@ -9,31 +8,31 @@ use super::partition::{Partition, Partitioning, StrategyError};
 use super::pass;
 use super::{RuleSet, targets_by_name};
 
-/// How many clusters of a partition are named.
+/// Number of clusters of a partition that are named.
 const NAMED: usize = 3;
 
 /// A strategy applied to a fleet.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BundleExplanation {
-    /// Whose rules.
+    /// The rule set.
     pub rules: RuleSet,
     /// Clusters in all.
     pub targets: usize,
-    /// In the order in which they are worked on.
+    /// In the order in which they are updated.
     pub partitions: Vec<PartitionExplanation>,
     /// Clusters that may be unavailable in the bundle before available ones are no longer updated. `None`: the rules
-    /// know no such limit.
+    /// have no such limit.
     pub max_unavailable: Option<i64>,
-    /// Unavailable (documented: NotReady) partitions up to which later ones are worked on.
+    /// Later partitions are updated while at most this many are unavailable (documented: NotReady).
     pub max_unavailable_partitions: i64,
-    /// First deployments per pass, over all partitions. `None`: the rules know no such limit.
+    /// First deployments per pass, over all partitions. `None`: the rules have no such limit.
     pub max_new: Option<i64>,
-    /// Clusters started at once in a partition before its `maxUnavailable` is checked. `None`: the rules know no
+    /// Clusters started together in a partition before its `maxUnavailable` is checked. `None`: the rules have no
     /// batches.
     pub batch: Option<usize>,
     /// Clusters in no partition, by name.
     pub unpartitioned: Vec<String>,
-    /// What does not do what one would think, one sentence each.
+    /// Surprising effects of settings, one sentence each.
     pub warnings: Vec<String>,
 }
 
@@ -47,7 +46,7 @@ pub struct PartitionExplanation {
     /// Shipped: clusters of it that may be unavailable in an update. Documented: clusters that may be NotReady when
     /// its next batch starts.
     pub max_unavailable: i64,
-    /// More clusters than this behind make the partition count against `maxUnavailablePartitions`.
+    /// The partition counts against `maxUnavailablePartitions` while more clusters than this are pending.
     pub gate: i64,
     /// Its first clusters by name, a few.
     pub first: Vec<String>,
@@ -56,7 +55,7 @@ pub struct PartitionExplanation {
 /// Applies `strategy` to all of `clusters`.
 ///
 /// # Errors
-/// What is wrong with the strategy; Fleet would change nothing.
+/// The strategy is invalid; Fleet would change nothing.
 pub fn explain(
     strategy: &RolloutStrategy,
     rules: RuleSet,
@@ -108,7 +107,7 @@ fn warnings(strategy: &RolloutStrategy, found: &BundleExplanation, in_several: &
     warnings
 }
 
-/// Entries of `partitions`, and settings that have no effect with or without them.
+/// Warnings about entries of `partitions`, and about settings without effect.
 fn entries(strategy: &RolloutStrategy, found: &BundleExplanation, in_several: &[String], warnings: &mut Vec<String>) {
     let manual = strategy.manual_partitions();
     for (index, (entry, partition)) in manual.iter().zip(&found.partitions).enumerate() {
@@ -141,7 +140,7 @@ fn entries(strategy: &RolloutStrategy, found: &BundleExplanation, in_several: &[
     }
 }
 
-/// Limits that stop a rollout or have no effect.
+/// Warnings about limits that stop a rollout or have no effect.
 fn limits(strategy: &RolloutStrategy, found: &BundleExplanation, warnings: &mut Vec<String>) {
     if found.rules == RuleSet::Documented {
         if strategy.max_new.is_some() {
@@ -173,7 +172,7 @@ fn limits(strategy: &RolloutStrategy, found: &BundleExplanation, warnings: &mut 
     }
 }
 
-/// The check between partitions, where it cannot fail.
+/// A warning about the check between partitions where it cannot fail.
 fn gate(found: &BundleExplanation, warnings: &mut Vec<String>) {
     if found.partitions.len() < 2 {
         return;
@@ -237,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn what_surprises_is_warned_of() {
+    fn surprising_settings_produce_warnings() {
         let cases: [(&str, RuleSet, usize, &[&str]); 15] = [
             (
                 "{}",

@@ -1,4 +1,4 @@
-//! A number as Go's `strconv.ParseFloat(s, 64)` reads it.
+//! Parses numbers like Go's `strconv.ParseFloat(s, 64)`.
 //!
 //! Follows `src/strconv/atof.go` and `atoi.go` (`underscoreOK`) of the Go library: decimal with an exponent,
 //! hexadecimal with a mandatory `p` exponent, `_` between digits, `inf`, `infinity` and `nan` in any case. No
@@ -21,7 +21,7 @@ pub(super) fn parse(text: &str) -> Option<f64> {
         [b'0', b'x' | b'X', digits @ ..] => hexadecimal(digits)?,
         digits => decimal(digits)?,
     };
-    // An input that is neither `inf` nor finite was too large.
+    // A result that is neither `inf` nor finite was too large.
     magnitude.is_finite().then_some(if negative { -magnitude } else { magnitude })
 }
 
@@ -96,7 +96,7 @@ fn hexadecimal(text: &[u8]) -> Option<f64> {
             mantissa = mantissa << 4 | digit;
             scale -= if after_point { 4 } else { 0 };
         } else {
-            // No room left: what is cut off only decides whether a tie is one.
+            // The mantissa is full: the truncated digits only decide whether there is a tie.
             mantissa |= u64::from(digit != 0);
             scale += if after_point { 0 } else { 4 };
         }
@@ -105,8 +105,8 @@ fn hexadecimal(text: &[u8]) -> Option<f64> {
         return None;
     }
     let exponent = exponent(&text[end + 1..])?.saturating_add(scale).clamp(-100_000, 100_000);
-    // A 64-bit mantissa rounds to the nearest float; scaling by a power of two is exact down to the subnormals,
-    // which no limit tells apart.
+    // A 64-bit mantissa rounds to the nearest float; scaling by a power of two is exact down to the subnormals, which
+    // no limit distinguishes.
     Some(libm::ldexp(mantissa as f64, exponent as i32))
 }
 
@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_read_as_go_reads_them() {
+    fn numbers_are_parsed_like_in_go() {
         let cases = [
             // text, value, why
             ("10", Some(10.0), "plain"),

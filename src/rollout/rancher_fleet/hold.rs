@@ -1,9 +1,9 @@
-//! Which rule keeps a rollout from moving on, in numbers and names.
+//! The rule that blocks a rollout, with numbers and names.
 //!
-//! Fleet itself never says this; it is read off a pass that would change nothing. The first of these that applies is
-//! the rule: an invalid strategy, a paused bundle, `maxUnavailable`, `maxNew`, the gate between partitions; then what
-//! keeps single clusters back (paused, unregistered, in no partition), and at last the wait for clusters that were
-//! told and have not become ready.
+//! Fleet itself does not report this; it is derived from a pass that would change nothing. The first applicable rule
+//! is reported: an invalid strategy, a paused bundle, `maxUnavailable`, `maxNew`, the gate between partitions, then
+//! the state of single clusters (paused, unregistered, in no partition), and finally promoted clusters that have not
+//! become ready.
 
 use super::super::{Action, Hold, TargetId};
 use super::documented;
@@ -13,10 +13,10 @@ use super::pass::{self, PassOutcome};
 use super::view::BundleView;
 use super::{RancherFleet, RuleSet};
 
-/// How many clusters of a group are named.
+/// Number of clusters of a group that are named.
 const NAMED: usize = 3;
 
-/// The rule that holds the rollout at `view`. `None`: it is finished, or the next pass moves it on.
+/// The rule that blocks the rollout at `view`. `None`: it is finished, or the next pass makes progress.
 pub(super) fn hold(fleet: &RancherFleet, view: &BundleView) -> Option<Hold> {
     if view.is_done() {
         return None;
@@ -46,7 +46,7 @@ pub(super) fn hold(fleet: &RancherFleet, view: &BundleView) -> Option<Hold> {
         .or_else(|| stand.single_clusters())
 }
 
-/// A pass that told no cluster anything, with the clusters' flags after it.
+/// A pass without any action, with the clusters' flags after it.
 struct StalledBundle<'a> {
     fleet: &'a RancherFleet,
     view: &'a BundleView,
@@ -90,13 +90,13 @@ impl StalledBundle<'_> {
             };
             let explanation = if limit == 0 && culprits.is_empty() {
                 format!(
-                    "a maxUnavailable of 0 in {scope} lets no available cluster be updated, ever; {} wait",
+                    "maxUnavailable is 0 in {scope}, so no available cluster is ever updated; {} wait",
                     self.clusters(&waiting)
                 )
             } else {
                 let adjective = if self.fleet.rules == RuleSet::Shipped { "unavailable" } else { "NotReady" };
                 format!(
-                    "in {scope}, {} of {total} {} {adjective}, and maxUnavailable lets {limit} be; {} wait",
+                    "in {scope}, {} of {total} {} {adjective}, and maxUnavailable allows {limit}; {} wait",
                     self.clusters(&culprits),
                     if culprits.len() == 1 { "is" } else { "are" },
                     self.clusters(&waiting)
@@ -106,7 +106,7 @@ impl StalledBundle<'_> {
         })
     }
 
-    /// Shipped only: the documented rules know no `maxNew`.
+    /// Shipped only: the documented rules have no `maxNew`.
     fn max_new(&self) -> Option<Hold> {
         let is_without = |flags: u8| flags & flag::EXISTS == 0;
         let waiting = match self.fleet.rules {
@@ -118,12 +118,11 @@ impl StalledBundle<'_> {
         };
         let max_new = self.fleet.strategy.max_new.unwrap_or(pass::MAX_NEW);
         let explanation = if max_new <= 0 {
-            format!("a maxNew of {max_new} lets no deployment ever be created; {} wait", self.clusters(&waiting))
+            format!("maxNew is {max_new}, so no deployment is ever created; {} wait", self.clusters(&waiting))
         } else {
             let unregistered = self.targets(|flags| flags & flag::REGISTERED == 0 && !is_without(flags));
             format!(
-                "all {max_new} new deployments of a pass go to clusters that are not registered and cannot keep them \
-                 ({}); {} wait",
+                "all {max_new} new deployments of a pass go to unregistered clusters, which cannot keep them ({}); {} wait",
                 self.names(&unregistered),
                 self.clusters(&waiting)
             )
@@ -151,8 +150,7 @@ impl StalledBundle<'_> {
             }
         };
         let explanation = format!(
-            "{} has {} {condition} ({}), its limit is {limit}; it is unavailable partition number {}, and \
-             maxUnavailablePartitions lets {} be; {} in later partitions wait",
+            "{} has {} {condition} ({}), and its limit is {limit}; it is unavailable partition number {}, and maxUnavailablePartitions allows {}; {} in later partitions wait",
             title(last),
             count(behind.len()),
             self.reasons(&behind),
@@ -163,7 +161,7 @@ impl StalledBundle<'_> {
         Some(Hold { rule: "maxUnavailablePartitions", explanation })
     }
 
-    /// What keeps single clusters from being done where no rule over many of them does.
+    /// The conditions of single clusters, where no rule over many of them applies.
     fn single_clusters(&self) -> Option<Hold> {
         let mut in_partition = vec![false; self.view.clusters.len()];
         self.plan.partitions.iter().flat_map(|p| &p.members).for_each(|member| in_partition[*member as usize] = true);
@@ -177,13 +175,12 @@ impl StalledBundle<'_> {
         let groups = [
             ("paused", paused, "paused"),
             ("status.namespace", unregistered, "not registered"),
-            ("offSchedule", closed, "told the new version and outside of their schedule's window"),
-            ("partitions", outside, "in no partition, which no pass works on"),
+            ("offSchedule", closed, "assigned the new version but outside of their schedule's window"),
+            ("partitions", outside, "in no partition, so no pass updates them"),
             (
                 "ready",
                 unfinished,
-                "told the new version and not ready on it: still at work, or offline or failing, for which there is \
-                 no time-out",
+                "assigned the new version and not ready on it: in progress, offline or failing, without a time-out",
             ),
         ];
         let found: Vec<_> = groups.into_iter().filter(|(_, clusters, _)| !clusters.is_empty()).collect();
@@ -212,7 +209,7 @@ impl StalledBundle<'_> {
         self.fleet.by_name.iter().copied().filter(tested).collect()
     }
 
-    /// Why clusters are behind, each for its first reason.
+    /// Why clusters are pending, each with its first reason.
     fn reasons(&self, behind: &[u32]) -> String {
         let mut rest = behind.to_vec();
         let mut texts = Vec::new();
@@ -225,7 +222,7 @@ impl StalledBundle<'_> {
             }
         }
         let untold: Vec<u32> = rest.extract_if(.., |target| !self.seen.has(*target, flag::TOLD)).collect();
-        for (name, group) in [("told and not ready", rest), ("not told", untold)] {
+        for (name, group) in [("assigned and not ready", rest), ("not assigned", untold)] {
             if !group.is_empty() {
                 texts.push(format!("{name}: {}", self.names(&group)));
             }

@@ -1,4 +1,4 @@
-//! One number out of a count and a configured value: the rule behind every limit and size of Fleet.
+//! Resolves a configured value against a count: the rule behind every limit and size of Fleet.
 //!
 //! Follows `limit` in `internal/cmd/controller/target/status.go`. Its surprises are kept: an int 0 is 0 but `0%` is
 //! 1; a text such as `"300"` is not capped at the count but a number 300 is; `"0"` is an error.
@@ -9,10 +9,10 @@
 use super::super::IntOrString;
 use super::go_float;
 
-/// What counts when nothing is configured.
+/// The default when nothing is configured.
 const DEFAULT: &str = "100%";
 
-/// Why a configured value is no limit.
+/// Why a configured value is not a valid limit.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FleetLimitError {
@@ -24,13 +24,13 @@ pub enum FleetLimitError {
     BadPercent(String),
 }
 
-/// The limit that the first present value of `values` means for `count` things; without one, 100 %.
+/// The limit that the first present value of `values` yields for `count`; without a value, 100 %.
 ///
 /// # Errors
-/// When that value is a text that means nothing and `count` is above 0.
+/// When that value is an invalid text and `count` is above 0.
 pub fn limit(count: i64, values: &[Option<&IntOrString>]) -> Result<i64, FleetLimitError> {
     if count <= 0 {
-        // Not even an invalid value is noticed.
+        // Even an invalid value has no effect.
         return Ok(1);
     }
     match values.iter().find_map(|value| *value) {
@@ -68,7 +68,7 @@ fn whole_number(text: &str) -> Option<i64> {
     Some(if negative { -number } else { number })
 }
 
-/// Truncates as amd64's `CVTTSD2SQ` does: what does not fit becomes the smallest integer.
+/// Truncates like amd64's `CVTTSD2SQ`: values that do not fit become the smallest integer.
 fn to_integer_amd64(value: f64) -> i64 {
     const TWO_63: f64 = 9_223_372_036_854_775_808.0;
     if (-TWO_63..TWO_63).contains(&value) { value as i64 } else { i64::MIN }
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_resolves_as_in_fleet() {
+    fn limits_resolve_as_in_fleet() {
         let cases = [
             // value  count  limit  why
             ("25%", 200, Some(50), "the plain case"),

@@ -1,4 +1,4 @@
-//! Which clusters an entry of `partitions` takes.
+//! Selection of clusters by an entry of `partitions`.
 //!
 //! Follows `internal/cmd/controller/target/matcher/clustermatcher.go` and its use in `target/rollout.go`.
 
@@ -6,10 +6,10 @@ use super::super::label_selector::{CheckedSelector, LabelSelector, Labels, Selec
 use super::cluster::FleetCluster;
 use super::config::ManualPartition;
 
-/// The label that holds the name a user sees for a cluster.
+/// The label with the display name of a cluster.
 const DISPLAY_NAME: &str = "management.cattle.io/cluster-display-name";
 
-/// The criteria of one entry; those that are not set are `None`.
+/// The criteria of one entry; `None` where not set.
 pub(super) struct Matcher<'a> {
     name: Option<&'a str>,
     labels: Option<CheckedSelector>,
@@ -29,7 +29,7 @@ impl<'a> Matcher<'a> {
         })
     }
 
-    /// Whether the entry says anything at all; without a criterion it matches nothing.
+    /// Whether the entry has any criterion; without one it matches nothing.
     pub(super) fn has_criteria(&self) -> bool {
         self.name.is_some() || self.labels.is_some() || self.group_name.is_some() || self.group_labels.is_some()
     }
@@ -42,8 +42,8 @@ impl<'a> Matcher<'a> {
             && self.matches_a_group(cluster)
     }
 
-    /// Both group criteria must hold for one and the same group. A cluster in no group is tried once, as if it were
-    /// in a group without name and labels, so that `{}`, `NotIn` and `DoesNotExist` match it.
+    /// Both group criteria must hold for the same group. A cluster in no group is matched as if it were in a group
+    /// without name and labels, so `{}`, `NotIn` and `DoesNotExist` match it.
     fn matches_a_group(&self, cluster: &FleetCluster) -> bool {
         if cluster.groups.is_empty() {
             return self.matches_group("", &Labels::new());

@@ -1,30 +1,30 @@
-//! How Rancher Fleet chooses which clusters may move to a new version of a bundle.
+//! Rancher Fleet: which clusters of a bundle may move to a new version, and when.
 //!
 //! Follows rancher/fleet at 3b2c622ce176b11644abc7fb768f87c3ffb5a3ab:
 //! `internal/cmd/controller/target/{builder,rollout,partition,status,target}.go`, `target/matcher/clustermatcher.go`,
 //! `internal/cmd/controller/reconciler/{bundle_controller,bundle_status}.go`, `summary/summary.go`,
-//! `status/status.go` and `pkg/apis/fleet.cattle.io/v1alpha1/bundle_types.go`. What these functions did when they
-//! were run is recorded in `tests/conformance/rancher-fleet`, and every case of it is a test.
+//! `status/status.go` and `pkg/apis/fleet.cattle.io/v1alpha1/bundle_types.go`. `tests/conformance/rancher-fleet`
+//! holds recorded executions of these functions; every recorded case is a test.
 //!
-//! Fleet's own words, kept in this folder:
+//! This folder uses Fleet's own terms:
 //!
 //! | word | meaning |
 //! |---|---|
-//! | bundle | what is rolled out; carries the `rolloutStrategy` |
-//! | target | a cluster that the bundle's targeting selects |
+//! | bundle | the rolled out object; has the `rolloutStrategy` |
+//! | target | a cluster that the bundle's `targets` select |
 //! | deployment | the `BundleDeployment` object of a target |
-//! | wanted, staged, deployed, applied id | what it is to run in the end, next, what it is told, what it says |
-//! | promotion | setting the deployed id: from then on the cluster is told |
-//! | unavailable | applied is not deployed, or not ready; a healthy cluster on an old version is available |
+//! | wanted, staged, deployed, applied id | the final id, the next one, the one set for the agent, the one it reports |
+//! | promotion | setting the deployed id, which the cluster's agent then applies |
+//! | unavailable | the applied id is not the deployed id, or not ready; a healthy cluster on an old version is available |
 //!
-//! [`RuleSet`] chooses between what ships and what the product's document promises (`documented.rs`). Where shipped
-//! rules surprise, they are kept: first deployments are limited by `maxNew` per pass only, so 200 clusters are created
-//! in four passes back to back; `maxUnavailable` limits updates, over the bundle and in each partition; the gate
-//! between partitions is open by default, because `maxUnavailable` is 100 %; an off-schedule cluster is promoted and
-//! then counts as unavailable; nothing knows that a cluster is offline, and nothing times out.
+//! [`RuleSet`] selects the shipped rules or those of the product's documentation (`documented.rs`). Surprising
+//! shipped rules are kept. First deployments are limited only by `maxNew` per pass, so 200 clusters are created in
+//! four consecutive passes. `maxUnavailable` limits updates, over the bundle and in each partition. The gate between
+//! partitions is open by default, because `maxUnavailable` is 100 %. An off-schedule cluster is promoted and then
+//! counts as unavailable. Offline clusters are not detected, and nothing times out.
 //!
-//! A pass costs a few nanoseconds a target: partitions are made anew only when targets, clusters or strategy change.
-//! Left out: which clusters are targets at all (target customization, `doNotDeploy`), Policies, sharding, values
+//! A pass costs a few nanoseconds per target: partitions are recomputed only when targets, clusters or strategy
+//! change. Left out: the selection of targets (target customization, `doNotDeploy`), Policies, sharding, values
 //! secrets, and a cache that lags behind the controller's own writes.
 
 mod cluster;
@@ -70,16 +70,16 @@ pub struct RancherFleet {
     clusters: Vec<FleetCluster>,
     /// Indices into `clusters` in the byte order of names.
     by_name: Vec<u32>,
-    /// Which clusters `plan` was made of.
+    /// The clusters that `plan` covers.
     is_target: Vec<bool>,
     plan: Result<Partitioning, StrategyError>,
-    /// Kept between passes for its memory alone.
+    /// Reused between passes to avoid allocation.
     seen: Observation,
 }
 
 impl RancherFleet {
-    /// A scheduler for these clusters; the index of one is its [`TargetId`](super::TargetId). Which of them are targets is part of
-    /// each view; until the first pass all are. Clusters of the same name are worked on in the order of the list,
+    /// A scheduler for these clusters; the index of a cluster is its [`TargetId`](super::TargetId). Each view states
+    /// which of them are targets; before the first pass all are. Clusters with equal names are updated in list order,
     /// which Fleet leaves open.
     #[must_use]
     pub fn new(strategy: RolloutStrategy, rules: RuleSet, clusters: Vec<FleetCluster>) -> Self {
@@ -110,7 +110,7 @@ impl RancherFleet {
         self.plan = self.partition(&self.is_target);
     }
 
-    /// The rules it follows.
+    /// The selected rule set.
     #[must_use]
     pub const fn rules(&self) -> RuleSet {
         self.rules
@@ -119,7 +119,7 @@ impl RancherFleet {
     /// Partitions and limits for the targets of the last pass.
     ///
     /// # Errors
-    /// What is wrong with the strategy.
+    /// The strategy is invalid.
     pub const fn partitioning(&self) -> Result<&Partitioning, &StrategyError> {
         self.plan.as_ref()
     }
@@ -130,8 +130,9 @@ impl RancherFleet {
         self.plan.as_ref().map_or(&[], |plan| &plan.partitions)
     }
 
-    /// What the GitRepo shows, some seconds after the bundle ([`GIT_REPO_STATUS_DELAY`]). Under documented rules,
-    /// clusters that are in a partition and have no deployment yet are `Pending`; as shipped they do not appear.
+    /// The status of the GitRepo, some seconds after the bundle's ([`GIT_REPO_STATUS_DELAY`]). Under documented
+    /// rules, clusters that are in a partition and have no deployment yet are `Pending`; as shipped they do not
+    /// appear.
     #[must_use]
     pub fn git_repo_status(&self, view: &BundleView) -> GitRepoStatus {
         let mut status = GitRepoStatus::of(view);
@@ -208,14 +209,14 @@ impl Scheduler for RancherFleet {
         pass
     }
 
-    /// Which rule holds the rollout at `view`. `None`: it is finished, or the next pass moves it on. It costs as much
-    /// as several passes.
+    /// The rule that blocks the rollout at `view`. `None`: it is finished, or the next pass makes progress. The call
+    /// costs as much as several passes.
     fn hold(&self, view: &BundleView) -> Option<Hold> {
         hold::hold(self, view)
     }
 }
 
-/// A pass that found the strategy invalid: nothing is changed, and only a change starts another one.
+/// A pass that found the strategy invalid: it changes nothing, and only a change starts the next pass.
 fn failed(error: StrategyError) -> Pass<BundleStatus> {
     Pass { actions: Vec::new(), wake_at: None, status: BundleStatus { error: Some(error), ..BundleStatus::default() } }
 }

@@ -1,5 +1,4 @@
-//! The first half of a pass: one look at every cluster, kept as one byte each, so that the rules run over flat
-//! arrays.
+//! The first half of a pass: observes every cluster once and stores one byte each, so the rules run over flat arrays.
 //!
 //! Follows the reset of the bundle's status in `internal/cmd/controller/target/status.go` and
 //! `reconciler/bundle_status.go`.
@@ -8,10 +7,11 @@ use super::super::{Revision, TargetId};
 use super::status::{BundleState, BundleSummary};
 use super::view::{BundleDeployment, BundleView};
 
-/// How many not-ready targets a bundle's status lists.
+/// Number of not-ready targets that a bundle's status lists.
 const LISTED: usize = 10;
 
-/// What the rules need to know of a cluster. Deployments count only where the cluster is a registered target.
+/// The state of a cluster as far as the rules need it. Deployments count only where the cluster is a registered
+/// target.
 pub(super) mod flag {
     /// It has a deployment, stored or made in this pass.
     pub(crate) const EXISTS: u8 = 1;
@@ -27,32 +27,32 @@ pub(super) mod flag {
     pub(crate) const PAUSED: u8 = 1 << 5;
     /// The cluster has a namespace.
     pub(crate) const REGISTERED: u8 = 1 << 6;
-    /// Told the wanted id, which is applied and ready: up to date and available.
+    /// The wanted id is deployed, applied and ready: up to date and available.
     pub(crate) const DONE: u8 = TOLD | APPLIED_READY;
 }
 
 /// The wanted id is staged, deployed and applied, and the deployment is ready.
 const SETTLED: u8 = flag::STAGED | flag::DONE;
 
-/// What one look at the view finds.
+/// The result of observing a view.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Observation {
-    /// [`flag`]s, one byte a cluster, by its index; the rules change them as the pass goes on.
+    /// [`flag`]s, one byte per cluster, by its index; the rules update them during the pass.
     pub(super) flags: Vec<u8>,
     /// Unavailable deployments over all targets.
     pub(super) unavailable: i64,
     pub(super) summary: BundleSummary,
     pub(super) not_ready: Vec<(TargetId, BundleState)>,
-    /// Clusters whose deployment belongs to no target any more and is to be deleted.
+    /// Clusters whose deployment no longer belongs to a target and must be deleted.
     pub(super) orphans: Vec<TargetId>,
-    /// Some deployment's stored `paused` or `offSchedule` is no longer what it should be.
+    /// The stored `paused` or `offSchedule` of some deployment is out of date.
     pub(super) stores_flags: bool,
-    /// The targets are not those of `is_target`.
+    /// The targets differ from `is_target`.
     pub(super) targets_changed: bool,
 }
 
 impl Observation {
-    /// Looks at all clusters in the order `by_name`. `is_target`: the clusters that the partitions were made of.
+    /// Observes all clusters in the order `by_name`. `is_target`: the clusters that the partitions cover.
     pub(super) fn observe(&mut self, view: &BundleView, by_name: &[u32], is_target: &[bool]) {
         let mut flags = std::mem::take(&mut self.flags);
         flags.clear();
@@ -79,7 +79,8 @@ impl Observation {
                     }
                 }
                 Some(stored) => {
-                    // A deployment is found by its cluster's namespace, so an unregistered target's is nobody's.
+                    // A deployment is found by its cluster's namespace, so that of an unregistered target belongs to
+                    // no cluster.
                     if !stored.off_schedule {
                         self.orphans.push(TargetId(index));
                     }
@@ -98,7 +99,7 @@ impl Observation {
         }
     }
 
-    /// How many of `members` have all the flags of `flags`.
+    /// Number of `members` that have all the flags of `flags`.
     pub(super) fn count(&self, members: &[u32], flags: u8) -> i64 {
         members.iter().filter(|member| self.has(**member, flags)).count() as i64
     }

@@ -1,7 +1,7 @@
-//! From a strategy and the targets to partitions and limits.
+//! Computes partitions and limits from a strategy and its targets.
 //!
-//! Follows `internal/cmd/controller/target/rollout.go`. Entries of `partitions` do not exclude each other, and there
-//! is no partition for the rest: a cluster can be in several partitions or in none.
+//! Follows `internal/cmd/controller/target/rollout.go`. Entries of `partitions` may overlap, and no partition takes
+//! the rest: a cluster can be in several partitions or in none.
 
 use super::super::IntOrString;
 use super::super::label_selector::SelectorError;
@@ -10,59 +10,60 @@ use super::config::RolloutStrategy;
 use super::limit::{FleetLimitError, limit};
 use super::matcher::Matcher;
 
-/// Why a strategy cannot be carried out. Fleet then changes nothing and shows the message.
+/// Why a strategy is invalid. Fleet then changes nothing and shows the message.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StrategyError {
-    /// A value that is no limit or size.
+    /// An invalid limit or size.
     #[error("rolloutStrategy.{field}: {source}")]
     Limit {
-        /// The field, as it is written, e.g. `partitions[1].maxUnavailable`.
+        /// The field, e.g. `partitions[1].maxUnavailable`.
         field: String,
-        /// What is wrong with it.
+        /// The error in it.
         source: FleetLimitError,
     },
-    /// A selector that Kubernetes refuses.
+    /// A selector that Kubernetes rejects.
     #[error("rolloutStrategy.partitions[{entry}]: {source}")]
     Selector {
         /// 0-based.
         entry: usize,
-        /// What is wrong with it.
+        /// The error in it.
         source: SelectorError,
     },
 }
 
-/// Targets that are worked on together, before later partitions.
+/// Targets that are updated together, before later partitions.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Partition {
     /// As shown in the bundle's status.
     pub name: String,
-    /// Its clusters, as indices into the list that the partitions were made of, in the order of that list.
+    /// Its clusters, as indices into the list of clusters, in the order of that list.
     pub members: Vec<u32>,
-    /// More clusters than this that are not up to date or unavailable make the partition count as unavailable.
+    /// The partition counts as unavailable while more clusters than this are not up to date or unavailable.
     pub max_unavailable: i64,
-    /// Whether that limit is configured, in the entry or in the strategy, or the default.
+    /// Whether that limit is configured (in the entry or in the strategy) and not the default.
     pub is_limit_set: bool,
 }
 
-/// The partitions of one bundle and the limits that hold for all of it.
+/// The partitions of one bundle and the limits of the whole bundle.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Partitioning {
-    /// In the order in which they are worked on.
+    /// In the order in which they are updated.
     pub partitions: Vec<Partition>,
     /// Clusters that may be unavailable in the whole bundle before available ones are no longer updated.
     pub max_unavailable: i64,
-    /// Unavailable partitions beyond which later ones are not worked on.
+    /// Number of unavailable partitions beyond which later ones are not updated.
     pub max_unavailable_partitions: i64,
 }
 
 impl Partitioning {
-    /// Divides `targets`, which are indices into `clusters` in the order in which Fleet sorts them.
+    /// Divides `targets`, which are indices into `clusters` in Fleet's order.
     ///
-    /// Without targets Fleet has no strategy either: then all defaults apply, and nothing in `strategy` is noticed.
+    /// Without targets Fleet ignores the strategy: all defaults apply, and errors in `strategy` have no effect.
     ///
     /// # Errors
-    /// The first invalid value or selector that Fleet would come across. What it does not need it does not look at.
+    /// The first invalid value or selector that Fleet would encounter. Fleet does not examine values that it does not
+    /// need.
     pub fn new(strategy: &RolloutStrategy, clusters: &[FleetCluster], targets: &[u32]) -> Result<Self, StrategyError> {
         let no_strategy = RolloutStrategy::default();
         let strategy = if targets.is_empty() { &no_strategy } else { strategy };
@@ -164,7 +165,7 @@ mod tests {
             ("{autoPartitionThreshold: 1, autoPartitionSize: 0%}", 3, &[1, 1, 1], "0 % does not: it is one cluster"),
             ("{autoPartitionSize: '150'}", 200, &[150, 50], "a text is a size"),
             ("{autoPartitionSize: '300'}", 200, &[200], "even one beyond all targets"),
-            ("{maxUnavailable: abc}", 0, &[0], "without targets nothing is noticed"),
+            ("{maxUnavailable: abc}", 0, &[0], "without targets errors have no effect"),
         ];
         for (yaml, targets, sizes, why) in cases {
             let found = partitioning(yaml, targets).expect(yaml).partitions;
@@ -189,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_names_its_field() {
+    fn an_error_names_its_field() {
         for (yaml, message) in [
             ("{maxUnavailable: '0'}", "rolloutStrategy.maxUnavailable: `0` is neither a whole number above 0 nor"),
             ("{autoPartitionThreshold: 1, autoPartitionSize: x%}", "rolloutStrategy.autoPartitionSize: `x%` is not a"),

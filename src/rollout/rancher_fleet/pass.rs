@@ -1,8 +1,8 @@
-//! The second half of a pass, by the rules that Fleet ships: who is created, staged and promoted.
+//! The second half of a pass under the shipped rules: creates, stages and promotes deployments.
 //!
 //! Follows `internal/cmd/controller/target/partition.go` and `reconciler/bundle_controller.go`.
 //!
-//! Two notions must not be confused. The limits on promotion count *unavailable* deployments: what is told is not
+//! Two notions must not be confused. The limits on promotion count *unavailable* deployments: the deployed id is not
 //! applied, or not ready. The gate between partitions counts targets that are *not up to date* or unavailable, which
 //! includes those without a deployment.
 
@@ -15,7 +15,7 @@ use super::view::BundleView;
 /// New deployments per pass where `maxNew` is absent.
 pub(super) const MAX_NEW: i64 = 50;
 
-/// What the rules came to.
+/// The result of the rules.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PassOutcome {
     pub(super) actions: Vec<Action>,
@@ -23,14 +23,15 @@ pub(super) struct PassOutcome {
     pub(super) newly_created: i64,
     pub(super) unavailable: i64,
     pub(super) unavailable_partitions: i64,
-    /// Partitions that were worked on; later ones were not reached.
+    /// Processed partitions; later ones were not reached.
     pub(super) reached: usize,
 }
 
-/// Works through the partitions until too many of them are unavailable.
+/// Processes the partitions until too many of them are unavailable.
 pub(super) fn shipped(plan: &Partitioning, max_new: i64, view: &BundleView, seen: &mut Observation) -> PassOutcome {
     let mut outcome = PassOutcome { unavailable: seen.unavailable, ..PassOutcome::default() };
-    // For all partitions before any of them is worked on; this, and not what the gate finds, is published.
+    // For all partitions before any of them is processed; the status publishes this number, not the one that the gate
+    // uses.
     outcome.partitions = plan.partitions.iter().map(|partition| status_before(partition, seen)).collect();
     for (index, partition) in plan.partitions.iter().enumerate() {
         outcome.reached = index + 1;
@@ -53,7 +54,7 @@ fn status_before(partition: &Partition, seen: &Observation) -> PartitionStatus {
     }
 }
 
-/// `maxNew` limits what is created in the whole pass; staging is not limited.
+/// `maxNew` limits creations in the whole pass; staging is not limited.
 fn create_and_stage(
     partition: &Partition,
     max_new: i64,
@@ -66,12 +67,12 @@ fn create_and_stage(
         let creates = flags & flag::EXISTS == 0 && outcome.newly_created < max_new;
         if creates {
             outcome.newly_created += 1;
-            // It is not ready, and so unavailable, but not counted as such before the next pass.
+            // It is not ready and therefore unavailable, but counted as such only in the next pass.
             seen.set(member, flag::EXISTS | flag::UNAVAILABLE);
         }
         if creates || flags & (flag::EXISTS | flag::STAGED) == flag::EXISTS {
             seen.set(member, flag::STAGED);
-            // An unregistered cluster's deployment takes its place in the counts, but can be stored nowhere.
+            // The deployment of an unregistered cluster is counted, but cannot be stored.
             if flags & flag::REGISTERED != 0 {
                 let target = TargetId(member);
                 if creates {
@@ -83,7 +84,7 @@ fn create_and_stage(
     }
 }
 
-/// An available cluster is told within both limits; an unavailable one has nothing to lose and is told at once.
+/// An available cluster is promoted within both limits; an unavailable one is promoted immediately.
 fn promote(
     plan: &Partitioning,
     partition: &Partition,

@@ -1,9 +1,10 @@
-//! What a user of Fleet sees: states of deployments, counts of them, and the status of bundle and GitRepo.
+//! The status that Fleet shows to its users: states of deployments and their counts, and the status of bundle and
+//! GitRepo.
 //!
 //! Follows `internal/cmd/controller/summary/summary.go`, `target/target.go` (`effectiveDeployment`), and for the
-//! GitRepo `status/status.go`. The bundle judges a deployment with the *wanted* id in place of the deployed one, so
-//! in an update every cluster that does not have the new version yet is `WaitApplied`, told or not; the GitRepo judges
-//! it as it is. Left out: the text of the `Ready` condition.
+//! GitRepo `status/status.go`. The bundle evaluates a deployment with the *wanted* id in place of the deployed one,
+//! so in an update every cluster without the new version is `WaitApplied`, promoted or not; the GitRepo evaluates it
+//! unchanged. Left out: the text of the `Ready` condition.
 
 use std::fmt;
 
@@ -18,9 +19,9 @@ pub enum BundleState {
     Ready,
     /// Applied, but not ready.
     NotReady,
-    /// There is no deployment yet.
+    /// No deployment exists yet.
     Pending,
-    /// The agent is told something else than is intended next.
+    /// The deployed id differs from the staged id.
     OutOfSync,
     /// Applied and ready, but changed in the cluster.
     Modified,
@@ -30,24 +31,24 @@ pub enum BundleState {
     ErrApplied,
 }
 
-/// How many deployments are in which state.
+/// Number of deployments in each state.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct BundleSummary([u32; 7]);
 
-/// What a pass writes into the bundle's status.
+/// The bundle's status as a pass writes it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BundleStatus {
-    /// Why the pass failed. Then it changed nothing, and all other fields say nothing.
+    /// Why the pass failed. It then changed nothing, and all other fields are meaningless.
     pub error: Option<StrategyError>,
     /// Unavailable deployments over all targets, those updated in this pass included.
     pub unavailable: i64,
     /// The bundle's limit on them (documented rules: of no effect).
     pub max_unavailable: i64,
-    /// Partitions above their limit, of those that this pass looked at.
+    /// Partitions above their limit, of those that this pass processed.
     pub unavailable_partitions: i64,
-    /// More of them than this stop the pass.
+    /// The pass stops when more partitions than this are unavailable.
     pub max_unavailable_partitions: i64,
-    /// Deployments made in this pass, including those of unregistered clusters, which are thrown away.
+    /// Deployments created in this pass, including those of unregistered clusters, which are discarded.
     pub newly_created: i64,
     /// States of all targets before the pass changed anything.
     pub summary: BundleSummary,
@@ -55,7 +56,7 @@ pub struct BundleStatus {
     pub not_ready: Vec<(TargetId, BundleState)>,
     /// One for each partition, in the order of [`RancherFleet::partitions`](super::RancherFleet::partitions).
     pub partitions: Vec<PartitionStatus>,
-    /// Whether storing this pass has to look at the `paused` and `offSchedule` of deployments.
+    /// Whether storing this pass must update the `paused` and `offSchedule` of deployments.
     pub(super) stores_flags: bool,
 }
 
@@ -71,10 +72,10 @@ pub struct PartitionStatus {
     pub unavailable: i64,
 }
 
-/// What the GitRepo shows of one bundle.
+/// The GitRepo's status of one bundle.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct GitRepoStatus {
-    /// States of the stored deployments, as they are.
+    /// States of the stored deployments, unchanged.
     pub summary: BundleSummary,
 }
 
@@ -90,7 +91,7 @@ impl BundleState {
         Self::Modified,
     ];
 
-    /// The state of a deployment whose cluster is told to run `deployed`.
+    /// The state of a deployment whose deployed id is `deployed`.
     #[inline]
     pub(super) fn of(deployment: &BundleDeployment, deployed: Option<Revision>) -> Self {
         if deployment.applied != deployed {
@@ -114,13 +115,13 @@ impl fmt::Display for BundleState {
 }
 
 impl BundleSummary {
-    /// How many are in `state`.
+    /// Number in `state`.
     #[must_use]
     pub const fn count(&self, state: BundleState) -> u32 {
         self.0[state as usize]
     }
 
-    /// How many there are in all.
+    /// Total number.
     #[must_use]
     pub fn total(&self) -> u32 {
         self.0.iter().sum()
@@ -153,7 +154,8 @@ impl BundleStatus {
 }
 
 impl GitRepoStatus {
-    /// Over all stored deployments, also of clusters that are no longer targets. Clusters without one do not appear.
+    /// Of all stored deployments, also of clusters that are no longer targets. Clusters without a deployment do not
+    /// appear.
     #[must_use]
     pub fn of(view: &BundleView) -> Self {
         let mut summary = BundleSummary::default();
@@ -181,13 +183,17 @@ mod tests {
         let good = BundleDeployment::settled(OLD);
         let cases = [
             (good, BundleState::Ready, "all as intended"),
-            (BundleDeployment { deployed: Some(NEW), ..good }, BundleState::WaitApplied, "told, not applied"),
+            (BundleDeployment { deployed: Some(NEW), ..good }, BundleState::WaitApplied, "deployed, not applied"),
             (BundleDeployment { deployed: Some(NEW), failed: true, ..good }, BundleState::ErrApplied, "it failed"),
             (BundleDeployment { failed: true, ..good }, BundleState::Ready, "a failure of what is applied is past"),
             (BundleDeployment { ready: false, staged: Some(NEW), ..good }, BundleState::NotReady, "before OutOfSync"),
-            (BundleDeployment { staged: Some(NEW), non_modified: false, ..good }, BundleState::OutOfSync, "not told"),
+            (
+                BundleDeployment { staged: Some(NEW), non_modified: false, ..good },
+                BundleState::OutOfSync,
+                "not deployed",
+            ),
             (BundleDeployment { non_modified: false, ..good }, BundleState::Modified, "drifted"),
-            (BundleDeployment::default(), BundleState::NotReady, "nothing told, nothing applied"),
+            (BundleDeployment::default(), BundleState::NotReady, "nothing deployed, nothing applied"),
         ];
         for (deployment, state, why) in cases {
             assert_eq!(BundleState::of(&deployment, deployment.deployed), state, "{deployment:?}: {why}");

@@ -1,25 +1,25 @@
-//! What the controller sees of a bundle, and what it stores of it: the bundle's flags, its clusters, and their
+//! The controller's view of a bundle, and the objects that it stores: the bundle's flags, its clusters, and their
 //! `BundleDeployment` objects.
 //!
 //! Follows the storing of deployments in `internal/cmd/controller/reconciler/bundle_controller.go`. Left out: the
-//! content of a deployment (options, values), `dependsOn` and labels, none of which decides anything in a pass.
+//! content of a deployment (options, values), `dependsOn` and labels, which have no effect on a pass.
 
 use super::super::{Action, Pass, Revision, TargetId};
 use super::status::BundleStatus;
 
-/// One bundle as the management cluster has it.
+/// One bundle in the management cluster.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BundleView {
-    /// The bundle's `spec.paused`, which a GitRepo's sets.
+    /// The bundle's `spec.paused`, as set through the GitRepo.
     pub paused: bool,
-    /// One for each cluster, in the order of the list that the scheduler was made with.
+    /// One for each cluster, in the order of the scheduler's list.
     pub clusters: Vec<ClusterView>,
 }
 
 /// One cluster as a target of the bundle.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ClusterView {
-    /// The deployment id that the bundle means for this cluster now.
+    /// The current deployment id of the bundle for this cluster.
     pub wanted: Revision,
     /// Whether the bundle's targeting selects the cluster.
     pub targeted: bool,
@@ -27,20 +27,20 @@ pub struct ClusterView {
     pub registered: bool,
     /// The cluster's `spec.paused`.
     pub paused: bool,
-    /// It is under a Schedule, and no window is open.
+    /// It has a Schedule, and no window is open.
     pub off_schedule: bool,
-    /// The stored deployment. `None`: there is none.
+    /// The stored deployment, if any.
     pub deployment: Option<BundleDeployment>,
 }
 
-/// A `BundleDeployment`: what one cluster is to run, is told to run, and says it runs. An id that is `None` is empty.
+/// A `BundleDeployment`: the staged, deployed and applied ids of one cluster. `None` is the empty id.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct BundleDeployment {
-    /// `spec.stagedDeploymentID`: what the controller intends next.
+    /// `spec.stagedDeploymentID`: the next id to deploy.
     pub staged: Option<Revision>,
-    /// `spec.deploymentID`: what the cluster's agent is told to run.
+    /// `spec.deploymentID`: the id that the cluster's agent must apply.
     pub deployed: Option<Revision>,
-    /// `status.appliedDeploymentID`: what the agent says it applied.
+    /// `status.appliedDeploymentID`: the id that the agent reports as applied.
     pub applied: Option<Revision>,
     /// `status.ready`, as the agent reported it.
     pub ready: bool,
@@ -48,9 +48,9 @@ pub struct BundleDeployment {
     pub non_modified: bool,
     /// The condition `Deployed` is False: the last attempt to apply failed.
     pub failed: bool,
-    /// `spec.paused`: the agent is told to do nothing.
+    /// `spec.paused`: the agent does nothing.
     pub paused: bool,
-    /// `spec.offSchedule`: the agent is told to do nothing until its window opens.
+    /// `spec.offSchedule`: the agent does nothing until its window opens.
     pub off_schedule: bool,
 }
 
@@ -67,7 +67,7 @@ impl ClusterView {
         Self { deployment: Some(BundleDeployment::settled(revision)), ..Self::new(revision) }
     }
 
-    /// Whether the cluster runs what it is to run and is ready. A cluster without a deployment does not.
+    /// Whether the cluster runs the wanted id and is ready; false without a deployment.
     #[must_use]
     pub fn is_done(&self) -> bool {
         self.deployment.is_some_and(|deployment| {
@@ -78,7 +78,7 @@ impl ClusterView {
 }
 
 impl BundleDeployment {
-    /// One that runs `revision`, ready, with nothing else intended.
+    /// A deployment that runs `revision`, is ready, and has no other id staged.
     #[must_use]
     pub const fn settled(revision: Revision) -> Self {
         let id = Some(revision);
@@ -94,7 +94,7 @@ impl BundleDeployment {
         }
     }
 
-    /// Fleet's own notion: the agent has not applied what it was told, or is not ready. What is *wanted* does not
+    /// Fleet's definition: the agent has not applied the deployed id, or is not ready. The *wanted* id does not
     /// matter: a healthy cluster on an old version is available.
     #[must_use]
     pub fn is_unavailable(&self) -> bool {
@@ -103,8 +103,8 @@ impl BundleDeployment {
 }
 
 impl BundleView {
-    /// Stores what a pass decided: its actions, and on every deployment of a registered target whether it is paused
-    /// or off schedule. A pass that failed stores nothing.
+    /// Stores the result of a pass: its actions, and `paused` and `offSchedule` of every deployment of a registered
+    /// target. A failed pass stores nothing.
     ///
     /// # Panics
     /// If an action is none of Fleet's, or names a cluster that is not in the view or a deployment that does not exist.
@@ -131,7 +131,7 @@ impl BundleView {
         }
     }
 
-    /// Whether every target runs what it is to run and is ready, also those that no partition holds.
+    /// Whether every target runs its wanted id and is ready, including targets in no partition.
     #[must_use]
     pub fn is_done(&self) -> bool {
         self.clusters.iter().filter(|cluster| cluster.targeted).all(ClusterView::is_done)

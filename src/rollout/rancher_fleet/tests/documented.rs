@@ -175,12 +175,11 @@ fn an_offline_cluster_stays_not_ready_until_it_is_back() {
             "offline",
             &"
 pass => DEPLOY 0-4
-ready 0-2 => hold maxUnavailablePartitions: partition `p0` has 2 clusters NotReady (told and not ready: c003, c004), \
-its limit is 1; it is unavailable partition number 1, and maxUnavailablePartitions lets 0 be; 5 clusters (c005, c006, \
+ready 0-2 => hold maxUnavailablePartitions: partition `p0` has 2 clusters NotReady (assigned and not ready: c003, c004), \
+and its limit is 1; it is unavailable partition number 1, and maxUnavailablePartitions allows 0; 5 clusters (c005, c006, \
 c007 and 2 more) in later partitions wait
 ready 3 => DEPLOY 5-9
-ready 5-9 => hold ready: 1 cluster (c004) is told the new version and not ready on it: still at work, or offline or \
-failing, for which there is no time-out
+ready 5-9 => hold ready: 1 cluster (c004) is assigned the new version and not ready on it: in progress, offline or failing, without a time-out
 ready 4 => done"
                 .replace(
                     "DEPLOY 0-4",
@@ -215,8 +214,8 @@ fn paused_clusters_are_not_started_and_count_as_not_ready() {
             "paused",
             "
 pause 1 => deploy 0,2
-ready 0,2 => hold maxUnavailablePartitions: partition `demoRollout` has 1 cluster NotReady (paused: c001), its limit \
-is 0; it is unavailable partition number 1, and maxUnavailablePartitions lets 0 be; 2 clusters (c003, c004) in later \
+ready 0,2 => hold maxUnavailablePartitions: partition `demoRollout` has 1 cluster NotReady (paused: c001), and its limit \
+is 0; it is unavailable partition number 1, and maxUnavailablePartitions allows 0; 2 clusters (c003, c004) in later \
 partitions wait
 unpause 1 => deploy 1
 ready 1 => deploy 3-4",

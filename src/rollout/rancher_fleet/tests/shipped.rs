@@ -15,12 +15,12 @@ fn an_update_moves_within_max_unavailable() {
         &[("", 6)],
         "
 pass => deploy 0-1
-pass => hold maxUnavailable: in the bundle, 2 clusters (c000, c001) of 6 are unavailable, and maxUnavailable lets 2 be; 4 clusters (c002, c003, c004 and 1 more) wait
+pass => hold maxUnavailable: in the bundle, 2 clusters (c000, c001) of 6 are unavailable, and maxUnavailable allows 2; 4 clusters (c002, c003, c004 and 1 more) wait
 ready 1 => deploy 2
 ready 2 => deploy 3
 ready 3 => deploy 4
 ready 4 => deploy 5
-ready 5 => hold ready: 1 cluster (c000) is told the new version and not ready on it: still at work, or offline or failing, for which there is no time-out
+ready 5 => hold ready: 1 cluster (c000) is assigned the new version and not ready on it: in progress, offline or failing, without a time-out
 ready 0 => done",
     );
 }
@@ -36,7 +36,7 @@ fn first_deployments_wait_for_the_gate_only() {
 pass => create 0-49, deploy 0-49
 pass => create 50-99, deploy 50-99
 pass => create 100-119, deploy 100-119
-pass => hold ready: 120 clusters (c000, c001, c002 and 117 more) are told the new version and not ready on it: still at work, or offline or failing, for which there is no time-out",
+pass => hold ready: 120 clusters (c000, c001, c002 and 117 more) are assigned the new version and not ready on it: in progress, offline or failing, without a time-out",
     );
 }
 
@@ -47,7 +47,7 @@ fn the_number_zero_stands_still_and_the_percentage_zero_goes_one_by_one() {
         Release::Update,
         &[("", 3)],
         "
-pass => hold maxUnavailable: a maxUnavailable of 0 in the bundle lets no available cluster be updated, ever; 3 clusters (c000, c001, c002) wait
+pass => hold maxUnavailable: maxUnavailable is 0 in the bundle, so no available cluster is ever updated; 3 clusters (c000, c001, c002) wait
 unready 1 => deploy 1",
     );
     play("{maxUnavailable: 0%}", Release::Update, &[("", 3)], "\npass => deploy 0\nready 0 => deploy 1");
@@ -68,7 +68,7 @@ pass => deploy 0-1
 ready 0 => deploy 2
 ready 1 => deploy 3
 ready 2 => deploy 4-5
-pass => hold maxUnavailable: in the bundle, 3 clusters (c003, c004, c005) of 10 are unavailable, and maxUnavailable lets 3 be; 4 clusters (c006, c007, c008 and 1 more) wait
+pass => hold maxUnavailable: in the bundle, 3 clusters (c003, c004, c005) of 10 are unavailable, and maxUnavailable allows 3; 4 clusters (c006, c007, c008 and 1 more) wait
 ready 3-5 => deploy 6-7",
     );
 }
@@ -85,7 +85,7 @@ fn a_partition_that_is_behind_holds_all_later_ones() {
         "
 pause 0-1 => deploy 2
 ready 2 => deploy 3
-ready 3 => hold maxUnavailablePartitions: partition `a` has 2 clusters not up to date or not available (paused: c000, c001), its limit is 1; it is unavailable partition number 1, and maxUnavailablePartitions lets 0 be; 2 clusters (c004, c005) in later partitions wait
+ready 3 => hold maxUnavailablePartitions: partition `a` has 2 clusters not up to date or not available (paused: c000, c001), and its limit is 1; it is unavailable partition number 1, and maxUnavailablePartitions allows 0; 2 clusters (c004, c005) in later partitions wait
 unpause 1 => deploy 1
 ready 1 => deploy 4-5
 ready 4-5 => hold paused: 1 cluster (c000) is paused",
@@ -101,7 +101,7 @@ fn a_partition_with_a_limit_of_its_own_is_held_by_it() {
         &[("", 3)],
         "
 pass => deploy 0
-pass => hold maxUnavailable: in partition `a`, 1 cluster (c000) of 3 is unavailable, and maxUnavailable lets 1 be; 2 clusters (c001, c002) wait",
+pass => hold maxUnavailable: in partition `a`, 1 cluster (c000) of 3 is unavailable, and maxUnavailable allows 1; 2 clusters (c001, c002) wait",
     );
 }
 
@@ -114,7 +114,7 @@ fn unregistered_clusters_use_up_max_new_in_every_pass() {
         Show::All,
         "unregistered",
         "
-pass => hold maxNew: all 2 new deployments of a pass go to clusters that are not registered and cannot keep them (c000, c001); 2 clusters (c002, c003) wait
+pass => hold maxNew: all 2 new deployments of a pass go to unregistered clusters, which cannot keep them (c000, c001); 2 clusters (c002, c003) wait
 register 0 => create 0, deploy 0
 register 1 => create 1-2, deploy 1-2
 pass => create 3, deploy 3",
@@ -127,7 +127,7 @@ fn max_new_of_zero_creates_nothing_and_updates_all_the_same() {
         "{maxNew: 0}",
         Release::Initial,
         &[("", 2)],
-        "\npass => hold maxNew: a maxNew of 0 lets no deployment ever be created; 2 clusters (c000, c001) wait",
+        "\npass => hold maxNew: maxNew is 0, so no deployment is ever created; 2 clusters (c000, c001) wait",
     );
     play("{maxNew: 0}", Release::Update, &[("", 2)], "\npass => deploy 0-1\nready 0-1 => done");
 }
@@ -140,8 +140,8 @@ fn a_cluster_in_no_partition_keeps_what_it_has() {
         &[("a", 2), ("", 1)],
         "
 pass => deploy 0-1
-ready 0 => hold partitions: 1 cluster (c002) is in no partition, which no pass works on; 1 cluster (c001) is told the new version and not ready on it: still at work, or offline or failing, for which there is no time-out
-ready 1 => hold partitions: 1 cluster (c002) is in no partition, which no pass works on",
+ready 0 => hold partitions: 1 cluster (c002) is in no partition, so no pass updates them; 1 cluster (c001) is assigned the new version and not ready on it: in progress, offline or failing, without a time-out
+ready 1 => hold partitions: 1 cluster (c002) is in no partition, so no pass updates them",
     );
 }
 
