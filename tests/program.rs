@@ -150,6 +150,36 @@ fn results_are_replaced_as_a_whole_and_said_to_be_reproduced() {
 }
 
 #[test]
+fn reproduce_adds_missing_files_and_lists_those_that_differ() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    fs::create_dir(folder.path().join("experiments")).expect("made");
+    fs::rename(experiment().keep(), folder.path().join("experiments/small")).expect("moved");
+    fleetsim(folder.path()).args(["run", "experiments/small"]).assert().success();
+    let results = folder.path().join("results/small");
+    let complete = contents(&results);
+    for name in ["timeline.csv", "report.html", "charts/pulls.png"] {
+        fs::remove_file(results.join(name)).expect("it was written");
+    }
+    let refused = fleetsim(folder.path()).args(["report", "results/small"]).assert().code(1);
+    let missing = text(&refused.get_output().stderr);
+    assert!(missing.ends_with("is missing; run `fleetsim reproduce results/small` to create it again\n"), "{missing}");
+
+    let again = || fleetsim(folder.path()).args(["reproduce", "results/small"]).output().expect("run");
+    let output = again();
+    assert_eq!(text(&output.stderr), "results/small: reproduced byte for byte\n");
+    assert!(contents(&results) == complete, "all files are there again");
+
+    fs::remove_file(results.join("timeline.csv")).expect("removed");
+    fs::write(results.join("runs.csv"), "edited").expect("written");
+    let before = contents(&results);
+    let output = again();
+    assert_eq!(output.status.code(), Some(1));
+    let stderr = text(&output.stderr);
+    assert!(stderr.starts_with("error: results/small: not reproduced; differs in runs.csv\n"), "{stderr}");
+    assert!(contents(&results) == before, "and nothing was changed");
+}
+
+#[test]
 fn an_assertion_that_fails_is_told_and_makes_the_program_exit_with_99() {
     let folder = experiment();
     let run = |asserted: &str| {

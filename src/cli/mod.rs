@@ -13,6 +13,7 @@ mod plan;
 mod precision;
 mod progress;
 mod report;
+mod reproduce;
 mod run;
 mod schema;
 mod series;
@@ -35,7 +36,8 @@ Examples:
   fleetsim explain experiments/01-max-unavailable   what each strategy would do to this fleet
   fleetsim plan experiments/01-max-unavailable      find the fastest setting that keeps to the limits
   fleetsim check my-experiment.yaml                 find every mistake in an experiment file
-  fleetsim report results/01-max-unavailable        draw and compare earlier results again
+  fleetsim report results/03-documented-or-shipped  draw and compare earlier results again
+  fleetsim reproduce results/*                      check that these results can be reproduced
 
 Exit codes:
   0 fine   1 output could not be written   2 wrong usage or invalid input
@@ -57,6 +59,8 @@ enum Command {
     Plan(plan::PlanArgs),
     /// Draw the charts of earlier results again, and print the comparison
     Report(report::ReportArgs),
+    /// Run experiments again, compare every file with existing results, and add missing files
+    Reproduce(reproduce::ReproduceArgs),
     /// Print the JSON Schema of the experiment file, for editors
     Schema,
     /// Print completions for a shell
@@ -110,6 +114,8 @@ enum Failure {
     Report(ReportError),
     /// Something else about the machine.
     Machine(String),
+    /// Existing results are not what the program computes.
+    Different { place: String, files: String },
     /// The user gave up.
     Interrupted,
     /// The results do not keep to what the experiment asserts; they are written and told.
@@ -139,7 +145,7 @@ impl From<ReportError> for Failure {
 impl Failure {
     const fn exit_code(&self) -> u8 {
         match self {
-            Self::Record(_) | Self::Report(_) | Self::Machine(_) => 1,
+            Self::Record(_) | Self::Report(_) | Self::Machine(_) | Self::Different { .. } => 1,
             Self::Input(_) | Self::Usage(_) => 2,
             Self::Interrupted => 130,
             // As k6 does, so that a pipeline can tell it from a program that failed.
@@ -158,6 +164,9 @@ impl Failure {
             Self::Usage(message) | Self::Machine(message) => output::err(&format!("error: {message}\n")),
             Self::Record(error) => output::err(&format!("error: {}\n", output::with_causes(error))),
             Self::Report(error) => output::err(&format!("error: {}\n", output::with_causes(error))),
+            Self::Different { place, files } => {
+                output::err(&format!("error: {place}: not reproduced; differs in {files}\n"))
+            }
             Self::Interrupted => output::err("interrupted; no results were written\n"),
             Self::Assertion => output::err("error: an assertion of the experiment failed\n"),
             Self::NoSetting(worlds) => {
@@ -177,6 +186,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Explain(args) => explain::explain(args),
         Command::Plan(args) => plan::plan(args),
         Command::Report(args) => report::report(args),
+        Command::Reproduce(args) => reproduce::reproduce(args),
         Command::Schema => schema::schema(),
         Command::Completions { shell } => generated::completions(*shell),
         Command::Man { command } => generated::man(command.as_deref()),

@@ -10,7 +10,7 @@ use fleetsim::scenario::{Experiment, Overrides, Plan, load_plan};
 use fleetsim::study::plan::{SearchResult, run_count_at_most, search};
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::simulation::{Simulation, described, going_on, run_key, tell_place};
+use super::simulation::{Simulation, compare_again, described, going_on, run_key, tell_place};
 use super::{ExperimentArgs, Failure, OutputFormat, output};
 
 #[derive(Args, Debug)]
@@ -31,6 +31,16 @@ pub(super) struct PlanArgs {
     /// How to print the answer
     #[arg(long, value_enum, default_value_t = OutputFormat::Text)]
     format: OutputFormat,
+    /// Set by `fleetsim reproduce`.
+    #[arg(skip)]
+    reproduce: bool,
+}
+
+impl PlanArgs {
+    /// The same search, to be compared with the plan in `folder`.
+    pub(super) fn again(self, folder: PathBuf, threads: Option<u16>) -> Self {
+        Self { out: Some(folder), threads, reproduce: true, ..self }
+    }
 }
 
 pub(super) fn plan(args: &PlanArgs) -> Result<(), Failure> {
@@ -69,6 +79,9 @@ pub(super) fn plan(args: &PlanArgs) -> Result<(), Failure> {
     }
     publication.write(PLAN_FILE, &found.plan.to_json())?;
     report::draw_plan(publication.folder())?;
+    if args.reproduce {
+        return compare_again(publication, journal, &target);
+    }
     let published = publication.publish()?;
     journal.finish()?;
     output::err(&tell_place(&target, &published));

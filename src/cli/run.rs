@@ -8,7 +8,7 @@ use fleetsim::scenario::Experiment;
 use fleetsim::{report, study};
 
 use super::progress::StudyProgress;
-use super::simulation::{Simulation, described, going_on, run_key, tell_place};
+use super::simulation::{Simulation, compare_again, described, going_on, run_key, tell_place};
 use super::{ExperimentArgs, Failure, OutputFormat, output, precision, series};
 
 #[derive(Args, Debug)]
@@ -28,6 +28,16 @@ pub(super) struct RunArgs {
     /// How to print the comparison
     #[arg(long, value_enum, default_value_t = OutputFormat::Text)]
     format: OutputFormat,
+    /// Set by `fleetsim reproduce`.
+    #[arg(skip)]
+    reproduce: bool,
+}
+
+impl RunArgs {
+    /// The same run, to be compared with the results in `folder`.
+    pub(super) fn again(self, folder: PathBuf, threads: Option<u16>) -> Self {
+        Self { out: Some(folder), threads, reproduce: true, ..self }
+    }
 }
 
 pub(super) fn run(args: &RunArgs) -> Result<(), Failure> {
@@ -66,6 +76,9 @@ pub(super) fn run(args: &RunArgs) -> Result<(), Failure> {
     }
     report::draw_all(publication.folder())?;
     let results = report::Results::read(publication.folder())?;
+    if args.reproduce {
+        return compare_again(publication, journal, &target);
+    }
     let published = publication.publish()?;
     journal.finish()?;
     output::err(&precision.unwrap_or_default());

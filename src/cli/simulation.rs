@@ -1,38 +1,40 @@
 //! What commands that simulate have in common: Ctrl-C, threads, runs that were kept, and where results come from.
 
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use fleetsim::results::{InputDigest, Journal, LimitInfo, Provenance, Published, VariantInfo};
+use fleetsim::results::{InputDigest, Journal, LimitInfo, Provenance, Publication, Published, VariantInfo};
 use fleetsim::scenario::Experiment;
 use fleetsim::study::StudyError;
 
 use super::{ExperimentArgs, Failure, output};
 
-/// Threads that simulate until Ctrl-C is pressed; the second time, the program ends at once.
+/// Whether Ctrl-C was pressed.
+static STOP: AtomicBool = AtomicBool::new(false);
+
+/// Threads that simulate until Ctrl-C is pressed; the second time, the program exits immediately.
 pub(super) struct Simulation {
     pool: rayon::ThreadPool,
-    stop: Arc<AtomicBool>,
 }
 
 impl Simulation {
-    /// Starts so many threads; by default one for each core. Once in a process, as it listens for Ctrl-C.
+    /// Starts this number of threads; by default one for each core.
     pub(super) fn begin(threads: Option<u16>) -> Result<Self, Failure> {
-        let stop = Arc::new(AtomicBool::new(false));
-        let flag = Arc::clone(&stop);
-        ctrlc::set_handler(move || {
-            // The second time, the user means at once.
-            if flag.swap(true, Ordering::Relaxed) {
+        let listening = ctrlc::set_handler(|| {
+            if STOP.swap(true, Ordering::Relaxed) {
                 std::process::exit(130);
             }
-        })
-        .map_err(|error| Failure::Machine(format!("cannot listen for Ctrl-C: {error}")))?;
+        });
+        match listening {
+            // An earlier simulation of this process has set the same handler.
+            Ok(()) | Err(ctrlc::Error::MultipleHandlers) => {}
+            Err(error) => return Err(Failure::Machine(format!("cannot listen for Ctrl-C: {error}"))),
+        }
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(threads.map_or(0, usize::from))
             .build()
             .map_err(|error| Failure::Machine(format!("cannot start threads: {error}")))?;
-        Ok(Self { pool, stop })
+        Ok(Self { pool })
     }
 
     pub(super) fn threads(&self) -> usize {
@@ -44,7 +46,7 @@ impl Simulation {
         &self,
         work: impl FnOnce(&AtomicBool) -> Result<T, StudyError> + Send,
     ) -> Result<T, Failure> {
-        self.pool.install(|| work(&self.stop)).map_err(|error| match error {
+        self.pool.install(|| work(&STOP)).map_err(|error| match error {
             StudyError::Interrupted => Failure::Interrupted,
             StudyError::Record(error) => Failure::Record(error),
         })
@@ -65,6 +67,20 @@ pub(super) fn tell_place(target: &Path, published: &Published) -> String {
         Published::Reproduced => format!("results: {place} (reproduced byte for byte)\n"),
         Published::Differs { files } => {
             format!("results: {place} (replaced; differ from before in {})\n", some_of(files))
+        }
+    }
+}
+
+/// Compares what was computed again with the existing results, and adds the files that these lack.
+pub(super) fn compare_again(publication: Publication, journal: Journal, target: &Path) -> Result<(), Failure> {
+    let place = target.display().to_string();
+    let published = publication.fill_in()?;
+    journal.finish()?;
+    match published {
+        Published::Differs { files } => Err(Failure::Different { place, files: some_of(&files) }),
+        Published::New | Published::Reproduced => {
+            output::err(&format!("{place}: reproduced byte for byte\n"));
+            Ok(())
         }
     }
 }

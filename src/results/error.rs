@@ -64,6 +64,14 @@ pub enum ResultsError {
         /// The file.
         path: PathBuf,
     },
+    /// A table that is listed but not there.
+    #[error("{} is missing; run `fleetsim reproduce {}` to create it again", path.display(), folder.display())]
+    Missing {
+        /// The file.
+        path: PathBuf,
+        /// The results folder.
+        folder: PathBuf,
+    },
     /// A table that does not read as one.
     #[error("{} does not read as a results table: {source}; run the experiment again", path.display())]
     Table {

@@ -6,7 +6,7 @@
 //! nobody's way. Only between the two renames is there no folder of the name; a run that finds that state puts the
 //! earlier results back first.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -78,6 +78,9 @@ impl Publication {
         let renewed = Self::begin(target, provenance)?;
         for FileDigest { path, sha256: written } in tables {
             let file = target.join(&path);
+            if !file.exists() {
+                return Err(ResultsError::Missing { path: file, folder: target.to_owned() });
+            }
             let bytes = fs::read(&file).map_err(ResultsError::io("read", &file))?;
             if sha256(&bytes) != written {
                 return Err(ResultsError::Changed { path: file });
@@ -113,24 +116,42 @@ impl Publication {
         write(&self.staging.join(PROVENANCE_FILE), &self.provenance.to_json())
     }
 
-    /// Lists all files in the provenance, brings them to disk, and gives the folder its name.
+    /// Lists all files in the provenance, writes them to disk, and gives the folder its name.
     ///
     /// # Errors
     /// When the file system refuses, or `target` has become something else in the meantime. Earlier results are then
     /// as they were.
     pub fn publish(self) -> Result<Published, ResultsError> {
+        let published = self.complete()?;
+        if published == Published::New {
+            fs::rename(&self.staging, &self.target).map_err(ResultsError::io("publish", &self.target))?;
+            sync_parent(&self.target)?;
+        } else {
+            swap(&self.target, &self.staging)?;
+        }
+        Ok(published)
+    }
+
+    /// Adds missing files to earlier results. When any file differs from what the earlier results hold or list, they stay
+    /// as they are.
+    ///
+    /// # Errors
+    /// As for [`Publication::publish`].
+    pub fn fill_in(self) -> Result<Published, ResultsError> {
+        let published = self.complete()?;
+        if published == Published::Reproduced {
+            swap(&self.target, &self.staging)?;
+        }
+        Ok(published)
+    }
+
+    /// Lists all files in the provenance, writes them to disk, and compares them with earlier results.
+    fn complete(&self) -> Result<Published, ResultsError> {
         write(&self.staging.join(PROVENANCE_FILE), &self.provenance.to_json())?;
         relist(&self.staging)?;
         sync_all(&self.staging)?;
         check_replaceable(&self.target, &self.provenance.experiment)?;
-        if !self.target.exists() {
-            fs::rename(&self.staging, &self.target).map_err(ResultsError::io("publish", &self.target))?;
-            sync_parent(&self.target)?;
-            return Ok(Published::New);
-        }
-        let published = compare(&self.target, &self.staging)?;
-        swap(&self.target, &self.staging)?;
-        Ok(published)
+        if self.target.exists() { compare(&self.target, &self.staging) } else { Ok(Published::New) }
     }
 }
 
@@ -217,20 +238,21 @@ fn check_replaceable(target: &Path, experiment: &str) -> Result<(), ResultsError
 }
 
 fn compare(old: &Path, new: &Path) -> Result<Published, ResultsError> {
-    let (old, new) = (files_below(old)?, files_below(new)?);
-    let read = |file: &PathBuf| fs::read(file).map_err(ResultsError::io("read", file));
-    let mut files: Vec<String> = old.keys().filter(|path| !new.contains_key(*path)).cloned().collect();
-    for (path, file) in &new {
-        let same = match old.get(path) {
-            Some(earlier) => read(earlier)? == read(file)?,
-            None => false,
-        };
-        if !same {
-            files.push(path.clone());
-        }
-    }
-    files.sort();
+    let (old, new) = (checksums(old)?, checksums(new)?);
+    let all: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
+    let files: Vec<String> = all.into_iter().filter(|path| old.get(*path) != new.get(*path)).cloned().collect();
     Ok(if files.is_empty() { Published::Reproduced } else { Published::Differs { files } })
+}
+
+/// The checksum of every file of a results folder. A file that is not there counts as the provenance lists it, because
+/// bulky files are often left out of what is shared.
+fn checksums(folder: &Path) -> Result<BTreeMap<String, String>, ResultsError> {
+    let listed = Provenance::read(folder)?.map_or_else(Vec::new, |provenance| provenance.files);
+    let mut checksums: BTreeMap<String, String> = listed.into_iter().map(|file| (file.path, file.sha256)).collect();
+    for (path, file) in files_below(folder)? {
+        checksums.insert(path, sha256(&fs::read(&file).map_err(ResultsError::io("read", &file))?));
+    }
+    Ok(checksums)
 }
 
 /// Every file below `folder`: its path relative to it with `/`, and where it lies; sorted by the former.
@@ -318,6 +340,30 @@ mod tests {
     }
 
     #[test]
+    fn missing_files_are_added_when_all_others_are_reproduced() {
+        let home = tempfile::tempdir().expect("a temporary folder");
+        let target = home.path().join("waves");
+        let fill_in = |runs: &str| {
+            let publication = Publication::begin(&target, Provenance::new("waves", "", 1, 1)).expect("begun");
+            publication.write("runs.csv", runs.as_bytes()).expect("written");
+            publication.write("charts/pulls.svg", b"<svg/>").expect("written");
+            publication.fill_in().expect("compared")
+        };
+        let chart = target.join("charts/pulls.svg");
+        assert_eq!(fill_in("a"), Published::New);
+        assert!(!target.exists(), "nothing is made where there were no results");
+        publish(&target, "waves", "a").expect("published");
+        fs::remove_file(&chart).expect("removed");
+        let differs = vec!["provenance.json".to_owned(), "runs.csv".to_owned()];
+        assert_eq!(fill_in("b"), Published::Differs { files: differs });
+        assert!(!chart.exists() && fs::read(target.join("runs.csv")).expect("readable") == b"a", "nothing was touched");
+        assert_eq!(fill_in("a"), Published::Reproduced);
+        assert_eq!(fs::read(&chart).expect("it is back"), b"<svg/>");
+        fs::write(&chart, "mine").expect("written");
+        assert_eq!(fill_in("a"), Published::Differs { files: vec!["charts/pulls.svg".to_owned()] }, "an edited file");
+    }
+
+    #[test]
     fn results_are_renewed_with_the_tables_that_were_written_and_no_others() {
         let home = tempfile::tempdir().expect("a temporary folder");
         let target = home.path().join("waves");
@@ -340,6 +386,9 @@ mod tests {
             let error = redraw().expect_err("a table that was edited").to_string();
             assert!(error.contains(&format!("{name} was changed since fleetsim wrote it")), "{error}");
             assert_eq!(fs::read_to_string(&table).expect("readable"), "mine", "and is left alone");
+            fs::remove_file(&table).expect("removed");
+            let error = redraw().expect_err("a table that is missing").to_string();
+            assert!(error.contains("`fleetsim reproduce") && error.contains(name), "{error}");
             fs::write(&table, written).expect("put back");
         }
         assert_eq!(names_in(home.path()), ["waves"]);

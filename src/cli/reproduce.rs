@@ -1,0 +1,51 @@
+//! `fleetsim reproduce`: run experiments again and compare every file with existing results.
+//!
+//! Results often lack their bulky files, whose checksums `provenance.json` still lists. Files that are missing are added
+//! when all others are the same, byte for byte. Otherwise nothing changes, and the files that differ are listed.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Parser};
+use fleetsim::report::ReportError;
+use fleetsim::results::{PROVENANCE_FILE, Provenance};
+
+use super::{Cli, Command, Failure, plan, run};
+
+#[derive(Args, Debug)]
+pub(super) struct ReproduceArgs {
+    /// Results folders; their commands run in the current folder, which must contain the experiments
+    #[arg(value_name = "RESULTS", required = true)]
+    results: Vec<PathBuf>,
+    /// Number of threads; does not affect results [default: all cores]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
+}
+
+pub(super) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
+    let mut different = 0;
+    for folder in &args.results {
+        match run_again(folder, args.threads) {
+            Err(failure @ Failure::Different { .. }) => {
+                failure.tell();
+                different += 1;
+            }
+            other => other?,
+        }
+    }
+    let count = args.results.len();
+    if different == 0 {
+        return Ok(());
+    }
+    Err(Failure::Machine(format!("{different} of {count} results were not reproduced; they were left unchanged")))
+}
+
+/// Runs the command that made the results in `folder`.
+fn run_again(folder: &Path, threads: Option<u16>) -> Result<(), Failure> {
+    let missing = || ReportError::NoResults { path: folder.join(PROVENANCE_FILE) };
+    let command = Provenance::read(folder)?.ok_or_else(missing)?.command;
+    match Cli::try_parse_from(command.split_whitespace()).map(|cli| cli.command) {
+        Ok(Command::Run(args)) => run::run(&args.again(folder.to_owned(), threads)),
+        Ok(Command::Plan(args)) => plan::plan(&args.again(folder.to_owned(), threads)),
+        _ => Err(Failure::Usage(format!("{}: cannot run `{command}` again", folder.display()))),
+    }
+}
