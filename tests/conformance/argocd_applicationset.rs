@@ -19,7 +19,7 @@ use fleetsim::rollout::{Revision, Scheduler};
 use fleetsim::units::SimTime;
 use serde_json::{Map, Value, json};
 
-use crate::suite::{Check, Suite, differ, parse, suites_of};
+use super::suite::{Check, Suite, differ, parse, suites_of};
 use record::{BudgetCase, StepsCase, Trace};
 use replay::Replay;
 use words::{config, is_empty, numbers, out_of_sync, rolling, time, ungrouped};

@@ -18,7 +18,7 @@ use serde::de::{DeserializeOwned, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 
-use crate::suite::{Suite, differ, read_files_as};
+use super::suite::{Suite, differ, read_files_as};
 
 const VERSION: Revision = Revision(1);
 

@@ -12,7 +12,7 @@ use fleetsim::flow::{LinkId, Network, TransferId};
 use fleetsim::units::{Bytes, BytesPerSec, SimTime};
 use serde::Deserialize;
 
-use crate::suite::{Suite, read_files};
+use super::suite::{Suite, read_files};
 
 const FORMAT: &str = "fleetsim-flow-sharing/1";
 

@@ -12,7 +12,7 @@ use fleetsim::units::{SimDuration, SimTime};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::suite::{self, Check, Suite, suites_of};
+use super::suite::{self, Check, Suite, suites_of};
 
 /// All suites for which `folder` has files.
 pub fn suites(folder: &Path) -> Vec<Suite> {

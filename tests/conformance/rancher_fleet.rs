@@ -14,7 +14,7 @@ use fleetsim::units::SimTime;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::suite::{Check, Suite, differ, parse, suites_of};
+use super::suite::{Check, Suite, differ, parse, suites_of};
 
 /// All suites for which `folder` has files.
 pub fn suites(folder: &Path) -> Vec<Suite> {

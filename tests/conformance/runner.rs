@@ -7,7 +7,7 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use crate::suite::Suite;
+use super::suite::Suite;
 
 /// A product's recorded cases.
 pub struct Product {

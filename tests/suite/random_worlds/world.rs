@@ -12,7 +12,7 @@ use fleetsim::world::{
     SlotScope, SlowSpec, SpegelSpec, WorkloadKind, WorkloadSpec, WorldSpec, calibration,
 };
 
-use crate::luck::Luck;
+use super::luck::Luck;
 
 /// Values of the label `ring`.
 pub(crate) const RINGS: u32 = 4;

@@ -2,11 +2,11 @@
 
 #![allow(unreachable_pub, reason = "a test program has no one outside to reach its items")]
 
-#[path = "conformance/rancher_fleet.rs"]
+#[path = "../conformance/rancher_fleet.rs"]
 mod rancher_fleet;
-#[path = "conformance/runner.rs"]
+#[path = "../conformance/runner.rs"]
 mod runner;
-#[path = "conformance/suite.rs"]
+#[path = "../conformance/suite.rs"]
 mod suite;
 
 use std::fs;

@@ -133,7 +133,7 @@ fn layers_cost_25_ms_each_once_bandwidth_is_ample_and_unpacking_dominates_above_
 
 #[test]
 fn max_unavailable_changes_the_peak_about_linearly_and_the_bytes_not_at_all() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/validation/base/pacing.yaml");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/suite/validation/base/pacing.yaml");
     let experiment = load(&path, &Overrides::default()).expect("a good experiment");
     let runs: Vec<_> = experiment.variants.iter().map(|variant| sim::run(variant, 1, 0).run).collect();
     for (limit, run) in [5.0, 10.0, 20.0, 40.0].iter().zip(&runs) {

@@ -2,7 +2,7 @@
 //! began ends, every run ends with a reason, every product keeps its own limits ([`products`]), and the same seed gives
 //! the same run.
 //!
-//! A failure prints its seed and product; `FLEETSIM_SEED=<seed> cargo test --test random_worlds` runs that seed's world
+//! A failure prints its seed and product; `FLEETSIM_SEED=<seed> cargo test --test suite random_worlds` runs that seed's world
 //! under every product, and `FLEETSIM_SEEDS=<n>` runs so many seeds instead of the usual ones, each under one product.
 
 mod luck;
@@ -153,7 +153,7 @@ fn what_must_be_true_of_every_run_is_true_of_random_ones() {
             Err(_) => failed.push(format!("{product:?} with FLEETSIM_SEED={seed}")),
         }
     }
-    assert!(failed.is_empty(), "to see it again, cargo test --test random_worlds: {failed:#?}");
+    assert!(failed.is_empty(), "to see it again, cargo test --test suite random_worlds: {failed:#?}");
     if only.is_none() {
         // The generator would be worthless if all worlds were easy, or all hopeless.
         for product in Product::ALL {

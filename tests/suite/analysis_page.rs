@@ -1,8 +1,8 @@
 //! What `docs/analysis.md` shows is what pandas and DuckDB print, and the tables are typed as their document says.
 //!
-//! `UPDATE_DOCS=1 cargo test --all-features --test analysis_page` writes what the cells print now into the page.
+//! `UPDATE_DOCS=1 cargo test --all-features --test suite analysis_page` writes what the cells print now into the page.
 //!
-//! The tests need a Python with the packages of `tests/analysis/requirements.txt`: the one that `FLEETSIM_PYTHON` names,
+//! The tests need a Python with the packages of `tests/suite/analysis/requirements.txt`: the one that `FLEETSIM_PYTHON` names,
 //! else one in `target/python`, else `python3`. Without, they pass and say so; where `CI` is set they fail.
 
 use std::fs;
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 const PAGE: &str = "docs/analysis.md";
-const REQUIREMENTS: &str = "tests/analysis/requirements.txt";
+const REQUIREMENTS: &str = "tests/suite/analysis/requirements.txt";
 
 /// The columns that are no numbers.
 const TEXTS: [&str; 13] = [
@@ -170,7 +170,7 @@ fn the_page_shows_what_its_cells_print() {
     }
     assert!(cells.len() > 5, "{PAGE} has cells");
     let mut runner = Command::new(python);
-    runner.arg(root().join("tests/analysis/cells.py")).current_dir(folder.path());
+    runner.arg(root().join("tests/suite/analysis/cells.py")).current_dir(folder.path());
     let printed = output(&mut runner, &serde_json::to_vec(&cells).expect("plain text"));
     let printed: Vec<String> = serde_json::from_slice(&printed).expect("one text a cell");
     assert_eq!(printed.len(), cells.len());
@@ -201,7 +201,7 @@ fn committed_tables_are_typed_and_keyed_as_documented_and_read_without_options()
     }
     let Some(python) = python() else { return };
     let mut command = Command::new(python);
-    command.arg(root().join("tests/analysis/tables.py"));
+    command.arg(root().join("tests/suite/analysis/tables.py"));
     for results in fs::read_dir(root().join("results")).expect("readable") {
         let results = results.expect("readable").path();
         let is_plan = results.join("plan.json").exists();

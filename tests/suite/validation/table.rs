@@ -4,7 +4,7 @@ use std::path::Path;
 
 /// The rows of a file in `data/`, by column.
 pub(crate) fn published(file: &str) -> Vec<Row> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/validation/data").join(file);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/suite/validation/data").join(file);
     let mut reader = csv::Reader::from_path(path).expect("the table is there");
     let header = reader.headers().expect("it has a header").clone();
     reader.records().map(|record| Row { header: header.clone(), record: record.expect("a whole row") }).collect()

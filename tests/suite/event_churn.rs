@@ -1,7 +1,7 @@
 //! The event queue under the loads of its bench: the same events in the same order as a sorted list gives, and the
 //! checksums that every queue must give.
 
-#[path = "../benches/churn/mod.rs"]
+#[path = "../../benches/churn/mod.rs"]
 mod churn;
 
 use std::collections::BTreeMap;

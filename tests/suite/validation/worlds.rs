@@ -57,7 +57,7 @@ fn world(file: &str) -> WorldSpec {
 }
 
 fn variant(file: &str, at: usize) -> WorldSpec {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/validation/base").join(file);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/suite/validation/base").join(file);
     let experiment = load(&path, &Overrides::default()).unwrap_or_else(|error| panic!("{}", error.render(false)));
     (*experiment.variants[at].scenario.world).clone()
 }

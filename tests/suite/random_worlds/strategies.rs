@@ -12,8 +12,8 @@ use fleetsim::world::{CountOrPercent, NEW, ReleaseKind};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::luck::Luck;
-use crate::world::RINGS;
+use super::luck::Luck;
+use super::world::RINGS;
 
 /// Which product's strategies are drawn.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]

@@ -1,0 +1,23 @@
+//! Tests of the whole program and of the library from outside, in one binary: each binary costs a link.
+//!
+//! `cargo test --test suite NAME` runs the tests of one module, such as `validation::` or `plan::`. `conformance` and
+//! `architecture` are binaries of their own: the first prints its own lines, the second needs no simulation.
+
+mod analysis_page;
+mod argo_cd_failures;
+mod argo_cd_rollouts;
+mod cloud_foundry_rollouts;
+mod committed_results;
+mod conformance_runner;
+mod documented_examples;
+mod event_churn;
+mod failures;
+mod interrupted_plans;
+mod interrupted_studies;
+mod kubefleet_rollouts;
+mod plan;
+mod pre_pull;
+mod program;
+mod random_worlds;
+mod report_page;
+mod validation;
