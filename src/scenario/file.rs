@@ -13,7 +13,6 @@ use super::assertion::AssertionFile;
 use super::cloud_foundry_file::CloudFoundryFile;
 use super::distribution_file::{DistributionFile, MirrorFile};
 use super::file_argo_cd::{ArgoCdFile, ArgoCdProposalFile};
-use super::file_faults::FaultsFile;
 use super::file_plan::PlanFile;
 use super::file_registry::{NamedRegistryFile, RegistryFile};
 use super::file_runtime::{RetryFile, RuntimeFile, SlotScopeFile};
@@ -24,6 +23,7 @@ use super::spread::Spread;
 use crate::document::text_or::TextOr;
 use crate::rollout::label_selector::LabelSelector;
 use crate::rollout::rancher_fleet::{IntOrString, ManualPartition, RuleSet};
+use crate::world::FaultSpec;
 
 /// An experiment: a fleet, a registry, a release, what goes wrong, and the strategies to compare.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -67,8 +67,8 @@ pub(crate) struct ExperimentFile {
     /// What is rolled out.
     #[schemars(required)]
     pub(crate) release: Option<ReleaseFile>,
-    /// What goes wrong. Default: nothing.
-    pub(crate) faults: Option<FaultsFile>,
+    /// What goes wrong.
+    pub(crate) faults: FaultSpec,
     /// How news travels between the management cluster and a cluster, and how long applying takes.
     pub(crate) agent: Option<AgentFile>,
     /// How long a pass of the rollout controller takes.

@@ -12,9 +12,9 @@ use std::marker::PhantomData;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserialize, DeserializeOwned, Deserializer, MapAccess, Visitor, value::MapAccessDeserializer};
 
-use super::quantity::{Duration, Rate, Size, TextVisitor};
+use super::quantity::{Duration, Rate, Size};
 use crate::units::{Bytes, BytesPerSec, SimDuration, text};
-use crate::world::{Distribution, Quantity};
+use crate::world::{Distribution, Quantity, ValuesFile};
 
 /// A quantity of the file that can be drawn.
 pub(crate) trait Measured: Copy + DeserializeOwned + JsonSchema + 'static {
@@ -103,55 +103,12 @@ impl Measured for Rate {
     }
 }
 
-/// A plain number, such as how many times slower something is.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Factor(pub(crate) crate::units::Factor);
-
-impl<'de> Deserialize<'de> for Factor {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(TextVisitor { expecting: "a number", read: Self::parse }).map(Self)
-    }
-}
-
-impl JsonSchema for Factor {
-    fn schema_name() -> Cow<'static, str> {
-        "Factor".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "number", "exclusiveMinimum": 0, "examples": [3] })
-    }
-}
-
-impl Measured for Factor {
-    type Holds = crate::units::Factor;
-    const KIND: &'static str = "a number";
-    const EXAMPLES: [&'static str; 2] = ["3", "9"];
-    const COLUMN_UNITS: &'static [(&'static str, &'static str)] = &[("factor", "")];
-
-    fn holds(self) -> crate::units::Factor {
-        self.0
-    }
-
-    fn parse(value: &str) -> Result<crate::units::Factor, String> {
-        text::parse_factor(value).map_err(|error| error.to_string())
-    }
-}
-
 /// A quantity that is fixed or drawn anew each time.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Spread<Q: Measured = Duration> {
     Model(Distribution<Q::Holds>),
     /// Measured values in a file.
     Values(ValuesFile),
-}
-
-/// A column of a CSV file.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct ValuesFile {
-    pub(crate) file: String,
-    /// `None`: the only one.
-    pub(crate) column: Option<String>,
 }
 
 /// The drawn forms of a [`Spread`], all fields together; which ones are there says which form it is.

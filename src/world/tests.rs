@@ -431,8 +431,8 @@ fn a_deployment_never_starts_more_pods_than_surge_and_unavailable_allow() {
 #[test]
 fn a_defective_revision_crashes_for_ever_and_the_world_comes_to_rest() {
     let mut world = bare_world(1);
-    world.faults.defect = Share::ALL;
-    world.faults.crash_after = fixed(secs(5.0));
+    world.faults.defect.share = Share::ALL;
+    world.faults.defect.crash_after = fixed(secs(5.0));
     world.workloads[0].readiness =
         Some(ProbeSpec { initial_delay: secs(0.0), period: secs(1.0), success_threshold: 1 });
     let played = play(&world, 1, DAY);
@@ -444,8 +444,8 @@ fn a_defective_revision_crashes_for_ever_and_the_world_comes_to_rest() {
 #[test]
 fn without_a_probe_a_crashing_pod_is_ready_again_and_again() {
     let mut world = bare_world(1);
-    world.faults.defect = Share::ALL;
-    world.faults.crash_after = fixed(secs(5.0));
+    world.faults.defect.share = Share::ALL;
+    world.faults.defect.crash_after = fixed(secs(5.0));
     let played = play(&world, 1, secs(100.0));
     let starts = played.times(|event| matches!(event, Event::ContainerStarted { .. }));
     // Pulled at 1 s; each life lasts 5 s, and the waits between them are 0, 10, 20, 40, … s.
@@ -460,8 +460,8 @@ fn without_a_probe_a_crashing_pod_is_ready_again_and_again() {
 #[test]
 fn a_restart_comes_with_the_first_sync_after_its_gate_has_opened() {
     let mut world = bare_world(1);
-    world.faults.defect = Share::ALL;
-    world.faults.crash_after = fixed(secs(5.0));
+    world.faults.defect.share = Share::ALL;
+    world.faults.defect.crash_after = fixed(secs(5.0));
     world.node.error_requeue = fixed(secs(12.0));
     let played = play(&world, 1, secs(130.0));
     let starts = played.times(|event| matches!(event, Event::ContainerStarted { .. }));
@@ -482,9 +482,9 @@ fn a_restart_comes_with_the_first_sync_after_its_gate_has_opened() {
 #[test]
 fn offline_clusters_do_nothing_until_they_return() {
     let mut world = bare_world(3);
-    world.faults.offline = Share::ALL;
+    world.faults.offline.share = Share::ALL;
     assert_eq!(play(&world, 1, DAY).ready_s(), [None; 3]);
-    world.faults.offline_return = Some(fixed(secs(60.0)));
+    world.faults.offline.comes_back = Some(fixed(secs(60.0)));
     let played = play(&world, 1, DAY);
     assert_near(ready(&played, 2), 61.0, 1e-6, "a minute late");
 }

@@ -251,7 +251,7 @@ impl Checker<'_> {
     }
 
     /// A selector that is right and selects at least one of the clusters.
-    pub(super) fn selector(
+    pub(in crate::scenario) fn selector(
         &mut self,
         path: &Path,
         selector: &LabelSelector,

@@ -4,7 +4,6 @@
 mod argo_cd;
 mod cloud_foundry;
 mod distribution;
-mod faults;
 mod fleet;
 mod fleet_size;
 mod kubefleet;
@@ -119,7 +118,7 @@ impl Checker<'_> {
         let workloads = self.workloads(file.release.as_ref(), &images);
         let node = self.node(file.node.as_ref());
         let distribution = self.distribution(file, &clusters, &regions, &images, &node);
-        let faults = self.faults(file.faults.as_ref(), &clusters, &regions, &workloads);
+        let faults = self.faults(&file.faults, &clusters, &regions, &workloads);
         let world = WorldSpec {
             clusters,
             regions,

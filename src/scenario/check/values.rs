@@ -6,11 +6,11 @@
 
 use std::sync::Arc;
 
-use super::super::spread::{Measured, Spread, ValuesFile};
+use super::super::spread::{Measured, Spread};
 use super::Checker;
 use crate::document::path::Path;
 use crate::document::problem::{Place, Problem, Source, some_of};
-use crate::world::{Distribution, Quantity};
+use crate::world::{Distribution, Quantity, ValuesFile};
 
 /// More values than this make a run no truer, only larger.
 const MOST_VALUES: usize = 1_000_000;
@@ -26,11 +26,18 @@ impl Checker<'_> {
         match written {
             None => default,
             Some(Spread::Model(model)) => model.clone(),
-            Some(Spread::Values(values)) => self.values::<Q>(path, values).unwrap_or(default),
+            Some(Spread::Values(values)) => self.values(path, values).unwrap_or(default),
         }
     }
 
-    fn values<Q: Measured>(&mut self, path: &Path, values: &ValuesFile) -> Option<Distribution<Q::Holds>> {
+    /// Reads the file that a random quantity names. If that fails, a constant takes its place for the other checks.
+    pub(in crate::scenario) fn resolve<Q: Quantity>(&mut self, path: &Path, model: &mut Distribution<Q>) {
+        if let Distribution::Unread(values) = model {
+            *model = self.values(path, values).unwrap_or_else(|| Q::from_number(1.0).into());
+        }
+    }
+
+    fn values<Q: Quantity>(&mut self, path: &Path, values: &ValuesFile) -> Option<Distribution<Q>> {
         let source = self.file(&values.file, &path.key("file"))?;
         match read_values::<Q>(&source, values.column.as_deref()) {
             Ok(values) => Some(Distribution::Empirical(values.into())),
@@ -54,7 +61,7 @@ enum Wrong {
 }
 
 /// The values of a column, sorted.
-fn read_values<Q: Measured>(source: &Arc<Source>, column: Option<&str>) -> Result<Vec<Q::Holds>, Wrong> {
+fn read_values<Q: Quantity>(source: &Arc<Source>, column: Option<&str>) -> Result<Vec<Q>, Wrong> {
     let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(source.text.as_bytes());
     let at = |byte: u64, message: String| {
         let byte = usize::try_from(byte).unwrap_or(usize::MAX).min(source.text.len());
@@ -95,14 +102,14 @@ fn read_values<Q: Measured>(source: &Arc<Source>, column: Option<&str>) -> Resul
         };
         match read {
             Ok(value) => values.push(value),
-            Err(message) => {
+            Err(error) => {
                 let units: Vec<String> = Q::COLUMN_UNITS.iter().map(|(end, _)| (*end).to_owned()).collect();
                 let help = format!(
                     "write values with units, or let the name of the column `{name}` end in one of {}",
                     some_of(&units)
                 );
                 let byte = record.position().map_or(0, csv::Position::byte);
-                return Err(Wrong::Cell(Box::new(at(byte, message).with_help(help))));
+                return Err(Wrong::Cell(Box::new(at(byte, error.to_string()).with_help(help))));
             }
         }
     }
@@ -116,11 +123,10 @@ fn read_values<Q: Measured>(source: &Arc<Source>, column: Option<&str>) -> Resul
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::quantity::{Duration, Size};
     use super::*;
-    use crate::units::SimDuration;
+    use crate::units::{Bytes, SimDuration};
 
-    fn read<Q: Measured>(text: &str, column: Option<&str>) -> Result<Vec<Q::Holds>, String> {
+    fn read<Q: Quantity>(text: &str, column: Option<&str>) -> Result<Vec<Q>, String> {
         let source = Arc::new(Source { name: "values.csv".into(), text: text.into() });
         read_values::<Q>(&source, column).map_err(|wrong| match wrong {
             Wrong::Column(message, help) => format!("{message}; {help}"),
@@ -138,9 +144,9 @@ mod tests {
             ("pull_ms\r\n7\r\n", None, ms(&[7])),
             ("pull (s)\n4 s\n", None, ms(&[4000])),
         ] {
-            assert_eq!(read::<Duration>(text, column), Ok(expected), "{text}");
+            assert_eq!(read::<SimDuration>(text, column), Ok(expected), "{text}");
         }
-        assert_eq!(read::<Size>("size_bytes\n5\n", None).map(|sizes| sizes[0].get()), Ok(5));
+        assert_eq!(read::<Bytes>("size_bytes\n5\n", None).map(|sizes| sizes[0].get()), Ok(5));
     }
 
     #[test]
@@ -154,7 +160,7 @@ mod tests {
             ("s,t\n1,2\n3\n", Some("s"), "3: not CSV"),
             ("s\n-4\n", None, "2: "),
         ] {
-            let error = read::<Duration>(text, column).expect_err(text);
+            let error = read::<SimDuration>(text, column).expect_err(text);
             assert!(error.starts_with(message), "{text}: {error}");
         }
     }

@@ -66,42 +66,42 @@ fn bad_input_is_refused_with_its_place_and_the_mend() {
             "offline: {share: 3%}",
             "outages: {between: {pareto: {least: 1 d, alpha: 1}}}",
             &[
-                "14:20: faults.outages.between: the mean is infinite, so that nobody could say how the fleet stands (help: write an `alpha` above 1, or a `most`)",
+                "14:20: faults.outages.between: the distribution must have a finite mean (help: write an `alpha` greater than 1, or a `most`)",
             ],
         ),
         (
             "offline: {share: 3%}",
             "outages: {between: 1 ms}",
             &[
-                "14:29: faults.outages.between: failures would follow on each other without end (help: write a mean of at least 1 s, e.g. `{weibull: {mean: 30 d, shape: 0.75}}`)",
+                "14:29: faults.outages.between: mean time between failures must be at least 1 s (help: write e.g. `{weibull: {mean: 30 d, shape: 0.75}}`)",
             ],
         ),
         (
             "offline: {share: 3%}",
             "regional: [{windows: [{from: 1 s, for: 1 s}]}]",
             &[
-                "14:22: faults.regional[0]: it wants either `region` or `selector` (help: write e.g. `{region: eu, windows: [{from: 10m, for: 1h}]}`; `selector: {}` is all clusters)",
+                "14:22: faults.regional[0]: a regional outage needs either `region` or `selector` (help: write e.g. `{region: eu, windows: [{from: 10m, for: 1h}]}`; `selector: {}` is all clusters)",
             ],
         ),
         (
             "offline: {share: 3%}",
             "regional: [{selector: {}, between: {mean: 1h}}]",
             &[
-                "14:22: faults.regional[0]: it wants either `windows`, or `between` and `repair` (help: write `windows: [{from: 10m, for: 1h}]`, or `between: …` and `repair: …`)",
+                "14:22: faults.regional[0]: a regional outage needs either `windows`, or `between` and `repair` (help: write `windows: [{from: 10m, for: 1h}]`, or `between: …` and `repair: …`)",
             ],
         ),
         (
             "offline: {share: 3%}",
             "regional: [{selector: {}, windows: [{from: 1 s, for: 1 s}], cuts: all, downlink: 20%}]",
             &[
-                "14:91: faults.regional[0].downlink: an outage has either `cuts` or `downlink` (help: leave `cuts` out for a brownout, or `downlink` for an outage)",
+                "14:91: faults.regional[0].downlink: an outage has either `cuts` or `downlink` (help: remove `cuts` for a brownout, or `downlink` for an outage)",
             ],
         ),
         (
             "offline: {share: 3%}",
             "outages: {downlink: 0%}",
             &[
-                "14:30: faults.outages.downlink: a link that carries nothing is no brownout (help: write more than 0%, or leave it out: then the clusters are cut off)",
+                "14:30: faults.outages.downlink: `downlink` must be greater than 0% (help: to cut clusters off completely, remove it)",
             ],
         ),
         (
@@ -113,7 +113,7 @@ fn bad_input_is_refused_with_its_place_and_the_mend() {
             "defect: {share: 0%}",
             "defect: {share: 1%, kind: unready, crashAfter: 5 s}",
             &[
-                "14:98: faults.defect.crashAfter: such a container does not crash at its start (help: leave `crashAfter` out: it is for a container that crashes and never works)",
+                "14:98: faults.defect.crashAfter: `crashAfter` has no effect on this defect (help: remove it: it applies to containers that crash and never work)",
             ],
         ),
         (
@@ -131,10 +131,8 @@ fn bad_input_is_refused_with_its_place_and_the_mend() {
         (
             "pullFailure: 0.2%",
             "pullFailure: 100%",
-            &[
-                "14:45: faults.pullFailure: no pull would ever succeed (help: write less than 100%; a fleet that cannot pull \
-               at all is not a rollout)",
-            ],
+            &["14:45: faults.pullFailure: `pullFailure` must be less than 100% (help: write less than 100%: a fleet \
+               that cannot pull images cannot be updated)"],
         ),
         (
             "10%, 25%",

@@ -5,7 +5,7 @@ use crate::rollout::rancher_fleet::IntOrString;
 use crate::units::{Bytes, BytesPerSec, Share, SimDuration};
 use crate::world::{
     Backoff, ConnectionLimit, CutKind, DefectKind, DiskSpec, DistributionKind, DurationModel, Excess, FactorModel,
-    OverLimit, PullOrder, RateModel, RegionalTimes, RegistrySpec, ReleaseKind, RequestLimit, Requeue, Restarter,
+    OutageWindow, OverLimit, PullOrder, RateModel, RegistrySpec, ReleaseKind, RequestLimit, Requeue, Restarter,
     RetrySpec, RuntimeSpec, SizeModel, SlotScope, Trouble, Uncompressed, WorkloadKind, calibration,
 };
 
@@ -59,7 +59,7 @@ fn the_sketch_loads_with_every_value_in_its_place() {
     assert!(matches!(world.workloads[0].kind, WorkloadKind::Deployment { replicas: 6, .. }));
     let four = SimDuration::from_secs(4);
     assert_eq!(world.workloads[0].start, DurationModel::LogNormal { median: four, sigma: 0.6 });
-    assert_eq!((world.faults.offline, world.faults.pull_failure), (Share::new(0.03), Share::new(0.002)));
+    assert_eq!((world.faults.offline.share, world.faults.pull_failure), (Share::new(0.03), Share::new(0.002)));
     let inputs: Vec<&str> = experiment.inputs.iter().map(|input| input.path.as_str()).collect();
     assert_eq!(inputs, ["experiment.yaml", "shop-v2.json", "shop-v1.json", "fleet.yaml"]);
 }
@@ -220,7 +220,7 @@ strategies:
     let layers: Vec<_> = world.images[0].layers.iter().map(|l| (l.digest.as_str(), l.uncompressed.clone())).collect();
     let on_disk = Uncompressed::Size(Bytes::new(11_000_000).into());
     assert_eq!(layers, [("base", Uncompressed::Ratio(2.0)), ("shop@new/1", on_disk)]);
-    assert_eq!(world.faults.offline_return, Some(DurationModel::Exponential { mean: SimDuration::from_hours(4) }));
+    assert_eq!(world.faults.offline.comes_back, Some(DurationModel::Exponential { mean: SimDuration::from_hours(4) }));
     let names: Vec<&str> = world.workloads.iter().map(|workload| workload.name.as_str()).collect();
     assert_eq!(names, ["shop", "agent"]);
     let WorkloadKind::Deployment { progress_deadline, .. } = world.workloads[0].kind else { panic!("a Deployment") };
@@ -300,7 +300,7 @@ fn a_sweep_of_the_world_makes_a_world_for_each_value() {
     assert_eq!(experiment.variants.len(), 4 * (6 + 1 + 1));
     let found = experiment.variants.iter().find(|v| v.label == "bound egress=2 Gbit/s; share=0%").expect("a variant");
     assert_eq!(found.scenario.world.registry.egress, BytesPerSec::from_gbit(2.0));
-    assert_eq!(found.scenario.world.faults.offline, Share::NONE);
+    assert_eq!(found.scenario.world.faults.offline.share, Share::NONE);
     let labels: std::collections::BTreeSet<&str> = experiment.variants.iter().map(|v| v.label.as_str()).collect();
     assert_eq!(labels.len(), experiment.variants.len(), "labels are unique");
 }
@@ -361,10 +361,10 @@ fn every_kind_of_failure_can_be_written() {
     assert!((outages.between.mean() - 30.0 * 86_400.0).abs() < 1e-3, "30 d by default");
     let [eu, staging, narrow] = faults.regional.as_slice() else { panic!("three") };
     assert_eq!((eu.clusters.len(), eu.cuts), (900, CutKind::All));
-    assert_eq!(eu.times, RegionalTimes::Windows(vec![(mins(10), hours(1)), (hours(3), mins(1))]));
+    let window = |from, lasts| OutageWindow { from, lasts };
+    assert_eq!(eu.windows, [window(mins(10), hours(1)), window(hours(3), mins(1))]);
     assert_eq!(staging.clusters, (900..1000).collect::<Vec<_>>());
-    assert_eq!((narrow.clusters.len(), narrow.cuts), (900, CutKind::Brownout { downlink: Share::new(0.2) }));
-    assert_ne!(narrow.name, eu.name, "drawn times would be the same ones");
+    assert_eq!((narrow.clusters.len(), narrow.cut()), (900, CutKind::Brownout { downlink: Share::new(0.2) }));
     let slow = faults.slow.as_ref().expect("slow ones");
     assert_eq!(
         (slow.share, &slow.factor),
@@ -373,9 +373,9 @@ fn every_kind_of_failure_can_be_written() {
             &FactorModel::Uniform { min: crate::units::Factor::new(2.0), max: crate::units::Factor::new(10.0) }
         )
     );
-    assert_eq!((faults.not_found, faults.defect), (Share::new(0.01), Share::new(0.02)));
-    assert_eq!(faults.defect_kind, DefectKind::Unready);
-    assert_eq!(faults.detected_after, Some(DurationModel::Exponential { mean: mins(20) }));
+    assert_eq!((faults.not_found, faults.defect.share), (Share::new(0.01), Share::new(0.02)));
+    assert_eq!(faults.defect.kind, DefectKind::Unready);
+    assert_eq!(faults.defect.detected_after, Some(DurationModel::Exponential { mean: mins(20) }));
     let loss = faults.node_loss.as_ref().expect("lost nodes");
     let secs = SimDuration::from_secs;
     assert_eq!((loss.grace, loss.eviction, &loss.repair), (secs(50), secs(300), &hours(1).into()));

@@ -21,11 +21,11 @@ pub(crate) struct ClusterDraws {
 impl ClusterDraws {
     pub(crate) fn draw(spec: &WorldSpec, streams: &Streams, cluster: EntityKey) -> Self {
         let faults = &spec.faults;
-        let offline = dist::bernoulli(&mut streams.stream(cluster, "offline"), faults.offline.get()).then(|| {
-            let back = faults.offline_return.as_ref()?;
+        let offline = dist::bernoulli(&mut streams.stream(cluster, "offline"), faults.offline.share.get()).then(|| {
+            let back = faults.offline.comes_back.as_ref()?;
             Some(SimTime::ZERO + back.sample(&mut streams.stream(cluster, "offline return")))
         });
-        let defective = dist::bernoulli(&mut streams.stream(cluster, "defect"), faults.defect.get());
+        let defective = dist::bernoulli(&mut streams.stream(cluster, "defect"), faults.defect.share.get());
         let not_found = dist::bernoulli(&mut streams.stream(cluster, "not found"), faults.not_found.get());
         let slow = SlowSpec::draw(faults.slow.as_ref(), streams, cluster);
         Self { offline, defective, not_found, slow }

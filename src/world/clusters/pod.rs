@@ -343,7 +343,7 @@ impl World<'_> {
         pod.phase = PodPhase::CrashLoop;
         (pod.ready, pod.available) = (false, false);
         pod.never_ready =
-            self.spec.workloads[workload].readiness.is_some() && self.spec.faults.detected_after.is_none();
+            self.spec.workloads[workload].readiness.is_some() && self.spec.faults.defect.detected_after.is_none();
         let wait = pod.crashes.crash(now, &self.restarts);
         self.totals.crashes += 1;
         self.set_troubled(id, true);

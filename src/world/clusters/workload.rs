@@ -90,7 +90,7 @@ impl World<'_> {
 
     /// Whether a pod of the cluster runs and will not answer its readiness probe, for a defect.
     pub(crate) fn has_stuck_pods(&self, cluster: ClusterId) -> bool {
-        let at_once = self.spec.faults.defect_kind == DefectKind::Unready;
+        let at_once = self.spec.faults.defect.kind == DefectKind::Unready;
         self.has_pod(cluster, |pod| match pod.phase {
             PodPhase::Unready => true,
             PodPhase::Running => at_once && pod.troubled,

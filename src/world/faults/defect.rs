@@ -23,18 +23,17 @@ impl World<'_> {
 
     /// Whether a defective container works for a time.
     pub(crate) const fn is_defect_latent(&self) -> bool {
-        self.spec.faults.detected_after.is_some()
+        self.spec.faults.defect.detected_after.is_some()
     }
 
     /// A defective container has started: when does it show?
     pub(crate) fn schedule_defect(&mut self, id: PodId, start: u32, queue: &mut Queue) {
-        let faults = &self.spec.faults;
-        let latency = faults.detected_after.as_ref();
-        match (faults.defect_kind, latency) {
+        let defect = &self.spec.faults.defect;
+        match (defect.kind, defect.detected_after.as_ref()) {
             (DefectKind::Crashes, latency) => {
                 let after = match latency {
                     Some(works) => self.draw(id, works, "defect shows", start),
-                    None => self.draw(id, &faults.crash_after, "crash", start),
+                    None => self.draw(id, &defect.crash_after, "crash", start),
                 };
                 self.schedule_for_pod(id, after, Event::Crashed { pod: id }, queue);
             }

@@ -11,10 +11,16 @@ use crate::world::World;
 use crate::world::event::Queue;
 use crate::world::faults::FaultEvent;
 use crate::world::faults::renewal::Renewal;
-use crate::world::faults::spec::OutageSpec;
+use crate::world::faults::spec::{CutKind, OutageSpec};
 use crate::world::ids::ClusterId;
 
 impl OutageSpec {
+    /// What each outage does to its cluster.
+    #[must_use]
+    pub fn cut(&self) -> CutKind {
+        self.downlink.map_or(self.cuts, |downlink| CutKind::Brownout { downlink })
+    }
+
     const fn renewal(&self) -> Renewal<'_> {
         Renewal {
             between: &self.between,
@@ -41,9 +47,9 @@ impl<'s> World<'s> {
         let standing = spec.renewal().start(&self.streams, cluster.key);
         cluster.outage = standing.turn;
         if standing.is_down {
-            cluster.facts.offline |= spec.cuts.is_offline();
-            cluster.repairs_due += u32::from(spec.cuts.is_waited_for());
-            self.cut(id, spec.cuts, queue);
+            cluster.facts.offline |= spec.cut().is_offline();
+            cluster.repairs_due += u32::from(spec.cut().is_waited_for());
+            self.cut(id, spec.cut(), queue);
             self.schedule_fault(standing.until, FaultEvent::OutageEnds { cluster: id }, queue);
         } else {
             self.schedule_fault(standing.until, FaultEvent::OutageBegins { cluster: id }, queue);
@@ -53,19 +59,19 @@ impl<'s> World<'s> {
     pub(super) fn outage_begins(&mut self, id: ClusterId, queue: &mut Queue) {
         let spec = self.outages();
         let cluster = &mut self.clusters[id.index()];
-        cluster.repairs_due += u32::from(spec.cuts.is_waited_for());
+        cluster.repairs_due += u32::from(spec.cut().is_waited_for());
         let lasts = spec.renewal().repair_time(&self.streams, cluster.key, cluster.outage);
-        self.cut(id, spec.cuts, queue);
+        self.cut(id, spec.cut(), queue);
         self.schedule_fault(queue.now() + lasts, FaultEvent::OutageEnds { cluster: id }, queue);
     }
 
     pub(super) fn outage_ends(&mut self, id: ClusterId, queue: &mut Queue) {
         let spec = self.outages();
         let cluster = &mut self.clusters[id.index()];
-        cluster.repairs_due -= u32::from(spec.cuts.is_waited_for());
+        cluster.repairs_due -= u32::from(spec.cut().is_waited_for());
         cluster.outage += 1;
         let next = spec.renewal().time_to_failure(&self.streams, cluster.key, cluster.outage);
-        self.repair(id, spec.cuts, queue);
+        self.repair(id, spec.cut(), queue);
         self.schedule_fault(queue.now() + next, FaultEvent::OutageBegins { cluster: id }, queue);
     }
 }

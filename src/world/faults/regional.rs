@@ -12,21 +12,36 @@ use crate::world::World;
 use crate::world::event::Queue;
 use crate::world::faults::FaultEvent;
 use crate::world::faults::renewal::Renewal;
-use crate::world::faults::spec::RegionalOutageSpec;
-use crate::world::faults::spec::RegionalTimes;
+use crate::world::faults::spec::{CutKind, RegionalOutageSpec};
 use crate::world::ids::ClusterId;
 
-impl RegionalTimes {
+impl RegionalOutageSpec {
+    /// What each outage does to its clusters.
+    #[must_use]
+    pub fn cut(&self) -> CutKind {
+        self.downlink.map_or(self.cuts, |downlink| CutKind::Brownout { downlink })
+    }
+
+    /// Its key in the random streams. Two outages of one region must not have the same times.
+    pub(super) fn key(&self, at: usize) -> EntityKey {
+        let name = match &self.region {
+            Some(region) => format!("region {region}"),
+            None => format!("regional outage {at}"),
+        };
+        let is_brownout = matches!(self.cut(), CutKind::Brownout { .. });
+        EntityKey::of(&if is_brownout { format!("brownout of {name}") } else { name })
+    }
+
     const fn renewal(&self) -> Option<Renewal<'_>> {
-        match self {
-            Self::Windows(_) => None,
-            Self::Drawn { between, repair } => Some(Renewal {
+        match (&self.between, &self.repair) {
+            (Some(between), Some(repair)) => Some(Renewal {
                 between,
                 repair,
                 phase: "regional outage phase",
                 failing: "time to regional outage",
                 repairing: "regional outage",
             }),
+            _ => None,
         }
     }
 }
@@ -41,18 +56,17 @@ impl<'s> World<'s> {
         let spec = self.regional(at);
         let number = at as u32;
         self.regional_turns.push(0);
-        if let RegionalTimes::Windows(windows) = &spec.times {
-            for &(from, span) in windows {
-                let from = SimTime::ZERO + from;
-                self.schedule_fault(from, FaultEvent::RegionalBegins { at: number }, queue);
-                self.schedule_fault(from + span, FaultEvent::RegionalEnds { at: number }, queue);
-            }
-        } else if let Some(renewal) = spec.times.renewal() {
-            let standing = renewal.start(&self.streams, EntityKey::of(&spec.name));
+        for window in &spec.windows {
+            let from = SimTime::ZERO + window.from;
+            self.schedule_fault(from, FaultEvent::RegionalBegins { at: number }, queue);
+            self.schedule_fault(from + window.lasts, FaultEvent::RegionalEnds { at: number }, queue);
+        }
+        if let Some(renewal) = spec.renewal() {
+            let standing = renewal.start(&self.streams, spec.key(at));
             self.regional_turns[at] = standing.turn;
             if standing.is_down {
                 for &cluster in &spec.clusters {
-                    self.clusters[cluster].facts.offline |= spec.cuts.is_offline();
+                    self.clusters[cluster].facts.offline |= spec.cut().is_offline();
                 }
                 self.cut_region(at, queue);
                 self.schedule_fault(standing.until, FaultEvent::RegionalEnds { at: number }, queue);
@@ -65,16 +79,16 @@ impl<'s> World<'s> {
     fn cut_region(&mut self, at: usize, queue: &mut Queue) {
         let spec = self.regional(at);
         for &cluster in &spec.clusters {
-            self.clusters[cluster].repairs_due += u32::from(spec.cuts.is_waited_for());
-            self.cut(ClusterId::at(cluster), spec.cuts, queue);
+            self.clusters[cluster].repairs_due += u32::from(spec.cut().is_waited_for());
+            self.cut(ClusterId::at(cluster), spec.cut(), queue);
         }
     }
 
     pub(super) fn regional_begins(&mut self, at: usize, queue: &mut Queue) {
         let spec = self.regional(at);
         self.cut_region(at, queue);
-        if let Some(renewal) = spec.times.renewal() {
-            let lasts = renewal.repair_time(&self.streams, EntityKey::of(&spec.name), self.regional_turns[at]);
+        if let Some(renewal) = spec.renewal() {
+            let lasts = renewal.repair_time(&self.streams, spec.key(at), self.regional_turns[at]);
             self.schedule_fault(queue.now() + lasts, FaultEvent::RegionalEnds { at: at as u32 }, queue);
         }
     }
@@ -82,12 +96,12 @@ impl<'s> World<'s> {
     pub(super) fn regional_ends(&mut self, at: usize, queue: &mut Queue) {
         let spec = self.regional(at);
         for &cluster in &spec.clusters {
-            self.clusters[cluster].repairs_due -= u32::from(spec.cuts.is_waited_for());
-            self.repair(ClusterId::at(cluster), spec.cuts, queue);
+            self.clusters[cluster].repairs_due -= u32::from(spec.cut().is_waited_for());
+            self.repair(ClusterId::at(cluster), spec.cut(), queue);
         }
-        if let Some(renewal) = spec.times.renewal() {
+        if let Some(renewal) = spec.renewal() {
             self.regional_turns[at] += 1;
-            let next = renewal.time_to_failure(&self.streams, EntityKey::of(&spec.name), self.regional_turns[at]);
+            let next = renewal.time_to_failure(&self.streams, spec.key(at), self.regional_turns[at]);
             self.schedule_fault(queue.now() + next, FaultEvent::RegionalBegins { at: at as u32 }, queue);
         }
     }

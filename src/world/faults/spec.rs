@@ -1,135 +1,200 @@
 //! Settings of everything that can fail. By default nothing does.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::rollout::label_selector::LabelSelector;
 use crate::units::{Share, SimDuration};
+use crate::world::calibration;
 use crate::world::quantity::{DurationModel, FactorModel};
 
-/// What goes wrong, as shares and distributions; the luck itself is drawn per run. By default nothing does.
-#[derive(Clone, Debug, PartialEq)]
+/// What goes wrong, as shares and distributions. Each run draws its own failures from them.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub struct FaultSpec {
-    /// Share of clusters that are offline when the rollout starts.
-    pub offline: Share,
-    /// When an offline cluster comes back, from the start of the rollout. `None`: never.
-    pub offline_return: Option<DurationModel>,
-    /// Outages of each cluster on its own, before and during the rollout.
+    /// Clusters that are offline when the rollout starts.
+    pub offline: OfflineSpec,
+    /// Outages of single clusters, before and during the rollout. `{}` takes the defaults.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub outages: Option<OutageSpec>,
     /// Outages of several clusters together.
     pub regional: Vec<RegionalOutageSpec>,
     /// Clusters that are slower than others.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub slow: Option<SlowSpec>,
-    /// Probability that an attempt to pull an image fails on its way.
+    /// Probability that an attempt to pull an image fails on the way.
     pub pull_failure: Share,
-    /// Share of clusters in which the new revision's images cannot be found, ever.
+    /// Share of clusters in which the new revision's images are never found.
     pub not_found: Share,
-    /// Share of clusters in which the new revision is defective.
-    pub defect: Share,
-    /// What a defective container does.
-    pub defect_kind: DefectKind,
-    /// How long a defective container runs before it crashes.
-    pub crash_after: DurationModel,
-    /// How long a defective container works before its defect shows, from its start. `None`: it never works.
-    pub detected_after: Option<DurationModel>,
-    /// Nodes that fail and come back.
+    /// Clusters in which the new revision is defective.
+    pub defect: DefectSpec,
+    /// Nodes that fail and come back. `{}` takes the defaults.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub node_loss: Option<NodeLossSpec>,
 }
 
-impl Default for FaultSpec {
+/// Clusters that are offline when the rollout starts.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct OfflineSpec {
+    /// Share of all clusters.
+    pub share: Share,
+    /// When such a cluster comes back, from the start of the rollout. Without it they stay offline.
+    #[serde(default, rename = "return", skip_serializing_if = "Option::is_none")]
+    pub comes_back: Option<DurationModel>,
+}
+
+/// Outages of each cluster, independent of the other clusters.
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
+pub struct OutageSpec {
+    /// From the end of an outage to the beginning of the next. Its mean is at least 1 s.
+    pub between: DurationModel,
+    /// How long an outage lasts. Its mean is finite.
+    pub repair: DurationModel,
+    /// The connections that an outage cuts.
+    pub cuts: CutKind,
+    /// A brownout instead of `cuts`: the share of the cluster's downlink that remains.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub downlink: Option<Share>,
+}
+
+impl Default for OutageSpec {
     fn default() -> Self {
         Self {
-            offline: Share::NONE,
-            offline_return: None,
-            outages: None,
-            regional: Vec::new(),
-            slow: None,
-            pull_failure: Share::NONE,
-            not_found: Share::NONE,
-            defect: Share::NONE,
-            defect_kind: DefectKind::Crashes,
-            crash_after: DurationModel::Constant(SimDuration::ZERO),
-            detected_after: None,
-            node_loss: None,
+            between: calibration::outage_between(),
+            repair: calibration::OUTAGE_REPAIR,
+            cuts: CutKind::All,
+            downlink: None,
         }
     }
 }
 
-/// Outages of each cluster on its own.
-#[derive(Clone, Debug, PartialEq)]
-pub struct OutageSpec {
-    /// From the end of an outage to the beginning of the next; has a mean above zero.
-    pub between: DurationModel,
-    /// How long an outage lasts; has a mean.
-    pub repair: DurationModel,
-    /// What is cut.
-    pub cuts: CutKind,
-}
-
-/// What an outage cuts.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// The connections that an outage cuts.
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub enum CutKind {
-    /// All that goes into the cluster and out of it.
+    /// All traffic into the cluster and out of it.
+    #[default]
     All,
-    /// The link to the management cluster; images still come.
+    /// Only the link to the management cluster; images can still be pulled.
     Management,
-    /// A part of the downlink's capacity.
+    /// A part of the downlink's capacity. In a file this is `downlink`, not `cuts`.
+    #[serde(skip)]
     Brownout {
-        /// What is left of it.
+        /// The share that remains.
         downlink: Share,
     },
 }
 
-/// Outages of several clusters together.
-#[derive(Clone, Debug, PartialEq)]
+/// Outages of several clusters together: in given windows, or drawn.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub struct RegionalOutageSpec {
-    /// The key of its luck.
-    pub name: String,
-    /// Indices into [`crate::world::WorldSpec::clusters`].
-    pub clusters: Vec<usize>,
-    /// What is cut.
+    /// The clusters behind this link: a name of `regions`. Either this or `selector`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub region: Option<String>,
+    /// The clusters that a Kubernetes label selector selects. Either this or `region`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub selector: Option<LabelSelector>,
+    /// When they are cut off. Either these, or `between` and `repair`.
+    pub windows: Vec<OutageWindow>,
+    /// From the end of an outage to the beginning of the next, drawn once for all clusters. Its mean is at least 1 s.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub between: Option<DurationModel>,
+    /// How long an outage lasts. Its mean is finite.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub repair: Option<DurationModel>,
+    /// The connections that an outage cuts.
     pub cuts: CutKind,
-    /// When.
-    pub times: RegionalTimes,
+    /// A brownout instead of `cuts`: the share of each cluster's downlink that remains.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub downlink: Option<Share>,
+    /// The clusters that `region` or `selector` stands for: indices into [`crate::world::WorldSpec::clusters`].
+    #[serde(skip)]
+    pub clusters: Vec<usize>,
 }
 
-/// When several clusters are cut off together.
-#[derive(Clone, Debug, PartialEq)]
-pub enum RegionalTimes {
-    /// In these windows: from when, and for how long.
-    Windows(Vec<(SimDuration, SimDuration)>),
-    /// Again and again.
-    Drawn {
-        /// From the end of an outage to the beginning of the next; has a mean above zero.
-        between: DurationModel,
-        /// How long an outage lasts; has a mean.
-        repair: DurationModel,
-    },
+/// A window of time in which clusters are cut off.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct OutageWindow {
+    /// From the start of the rollout.
+    pub from: SimDuration,
+    /// How long.
+    #[serde(rename = "for")]
+    pub lasts: SimDuration,
 }
 
 /// Clusters that are slower than others.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct SlowSpec {
-    /// Share of clusters.
+    /// Share of all clusters.
     pub share: Share,
-    /// How many times slower such a cluster is.
+    /// How many times slower their downlink, their unpacking and the starts of their containers are.
     pub factor: FactorModel,
 }
 
+/// Clusters in which the new revision is defective.
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct DefectSpec {
+    /// Share of all clusters.
+    pub share: Share,
+    /// What a defective container does.
+    #[serde(default)]
+    pub kind: DefectKind,
+    /// How long a defective container runs before it crashes.
+    #[serde(default = "crash_after")]
+    pub crash_after: DurationModel,
+    /// How long a defective container works and is ready before its defect shows. Without it, it never works.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detected_after: Option<DurationModel>,
+}
+
+const fn crash_after() -> DurationModel {
+    calibration::CRASH_AFTER
+}
+
+impl Default for DefectSpec {
+    fn default() -> Self {
+        Self { share: Share::NONE, kind: DefectKind::Crashes, crash_after: crash_after(), detected_after: None }
+    }
+}
+
 /// What a defective container does.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub enum DefectKind {
-    /// Its process ends.
+    /// Its process exits.
+    #[default]
     Crashes,
-    /// It runs, and does not answer its readiness probe.
+    /// It runs, but never answers its readiness probe.
     Unready,
 }
 
-/// Nodes that fail and come back, each on its own.
-#[derive(Clone, Debug, PartialEq)]
+/// Nodes that fail and come back, each independent of the others.
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub struct NodeLossSpec {
-    /// From a node's return to its next failure; has a mean above zero.
+    /// From a node's return to its next failure. Its mean is at least 1 s.
     pub between: DurationModel,
-    /// How long it is away; has a mean.
+    /// How long a node is away. Its mean is finite.
     pub repair: DurationModel,
-    /// From its failure until it counts as not ready.
+    /// From a node's failure until it counts as not ready.
     pub grace: SimDuration,
-    /// From then until pods that do not tolerate it for ever are deleted.
+    /// From then until the pods of Deployments are replaced.
     pub eviction: SimDuration,
+}
+
+impl Default for NodeLossSpec {
+    fn default() -> Self {
+        Self {
+            between: calibration::node_loss_between(),
+            repair: calibration::NODE_LOSS_REPAIR,
+            grace: calibration::NODE_GRACE,
+            eviction: calibration::NODE_EVICTION,
+        }
+    }
 }

@@ -4,13 +4,9 @@ use super::*;
 use crate::units::{Bytes, BytesPerSec, Share, SimDuration};
 use crate::world::calibration;
 use crate::world::event::{DriverEvent, Event};
-use crate::world::faults::spec::CutKind;
-use crate::world::faults::spec::DefectKind;
-use crate::world::faults::spec::NodeLossSpec;
-use crate::world::faults::spec::OutageSpec;
-use crate::world::faults::spec::RegionalOutageSpec;
-use crate::world::faults::spec::RegionalTimes;
-use crate::world::faults::spec::SlowSpec;
+use crate::world::faults::spec::{
+    CutKind, DefectKind, NodeLossSpec, OutageSpec, OutageWindow, RegionalOutageSpec, SlowSpec,
+};
 use crate::world::ids::NEW;
 use crate::world::nodes::pull::PullError;
 use crate::world::nodes::runtime::spec::RuntimeSpec;
@@ -44,10 +40,10 @@ fn assert_near(actual: f64, expected: f64, what: &str) {
 /// All clusters cut off in these windows.
 fn windows(world: &mut WorldSpec, cuts: CutKind, windows: &[(f64, f64)]) {
     world.faults.regional.push(RegionalOutageSpec {
-        name: "all".to_owned(),
         clusters: (0..world.clusters.len()).collect(),
         cuts,
-        times: RegionalTimes::Windows(windows.iter().map(|&(from, span)| (secs(from), secs(span))).collect()),
+        windows: windows.iter().map(|&(from, lasts)| OutageWindow { from: secs(from), lasts: secs(lasts) }).collect(),
+        ..RegionalOutageSpec::default()
     });
 }
 
@@ -84,6 +80,15 @@ fn a_cluster_that_is_cut_off_twice_at_once_is_back_when_both_have_ended() {
     windows(&mut world, CutKind::All, &[(50.0, 100.0)]);
     let played = play(&world, 1, DAY);
     assert_near(ready(&played, 0), 150.5, "ready");
+}
+
+#[test]
+fn outages_and_brownouts_of_one_region_have_times_of_their_own() {
+    let region = Some("eu".to_owned());
+    let outage = RegionalOutageSpec { region, ..RegionalOutageSpec::default() };
+    let brownout = RegionalOutageSpec { downlink: Some(Share::new(0.2)), ..outage.clone() };
+    assert_ne!(outage.key(0), brownout.key(1));
+    assert_ne!(RegionalOutageSpec::default().key(0), RegionalOutageSpec::default().key(1));
 }
 
 /// A share of the downlink in percent.
@@ -152,7 +157,7 @@ fn brownouts_of_single_clusters_take_none_offline() {
     let mut world = bare_world(200);
     let outages = |cuts| {
         let mean = |mean| DurationModel::Exponential { mean: secs(mean) };
-        Some(OutageSpec { between: mean(300_000.0), repair: mean(100_000.0), cuts })
+        Some(OutageSpec { between: mean(300_000.0), repair: mean(100_000.0), cuts, downlink: None })
     };
     world.faults.outages = outages(CutKind::All);
     let cut: Vec<bool> = play(&world, 1, DAY).facts.iter().map(|facts| facts.offline).collect();
@@ -200,7 +205,7 @@ fn outages_strike_each_cluster_on_its_own_and_never_keep_a_run_alive() {
     world.faults.outages = Some(OutageSpec {
         between: DurationModel::Exponential { mean: secs(300.0) },
         repair: DurationModel::Exponential { mean: secs(100.0) },
-        cuts: CutKind::All,
+        ..OutageSpec::default()
     });
     let played = play(&world, 1, DAY);
     let offline = played.facts.iter().filter(|facts| facts.offline).count();
@@ -239,9 +244,9 @@ fn a_defect_that_shows_late_is_reported_as_ready_first() {
     for (kind, has_crashed) in [(DefectKind::Crashes, true), (DefectKind::Unready, false)] {
         let mut world = bare_world(1);
         probe(&mut world);
-        world.faults.defect = Share::new(1.0);
-        world.faults.defect_kind = kind;
-        world.faults.detected_after = Some(fixed(secs(60.0)));
+        world.faults.defect.share = Share::new(1.0);
+        world.faults.defect.kind = kind;
+        world.faults.defect.detected_after = Some(fixed(secs(60.0)));
         let played = play(&world, 1, SimDuration::from_secs(65));
         let reports: Vec<(f64, bool)> = played
             .events
@@ -265,8 +270,8 @@ fn a_defect_that_shows_late_is_reported_as_ready_first() {
 fn a_pod_that_is_never_ready_lets_the_world_come_to_rest() {
     let mut world = bare_world(1);
     probe(&mut world);
-    world.faults.defect = Share::new(1.0);
-    world.faults.defect_kind = DefectKind::Unready;
+    world.faults.defect.share = Share::new(1.0);
+    world.faults.defect.kind = DefectKind::Unready;
     let played = play(&world, 1, DAY);
     assert_eq!((played.facts[0].ready, played.totals.crashes), (None, 0));
 }

@@ -74,8 +74,8 @@ impl Seen<'_> {
     fn fails_before_its_turn(&self) -> bool {
         let faults = &self.scenario.world.faults;
         let is_cut = |cuts| !matches!(cuts, CutKind::Brownout { .. });
-        faults.outages.as_ref().is_some_and(|outages| is_cut(outages.cuts))
-            || faults.regional.iter().any(|one| is_cut(one.cuts))
+        faults.outages.as_ref().is_some_and(|outages| is_cut(outages.cut()))
+            || faults.regional.iter().any(|one| is_cut(one.cut()))
             || faults.node_loss.is_some()
     }
 

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use fleetsim::engine::dist;
 use fleetsim::units::{Bytes, PerSecond, Share, SimDuration};
 use fleetsim::world::{
-    AgentSpec, CachePlace, CacheSpec, CdnSpec, ClusterSpec, Coalesce, CutKind, DefectKind, DiskSpec, DistributionKind,
-    DistributionSpec, DurationModel, FactorModel, FaultSpec, ImageSpec, LazySpec, MirrorSpec, NamedRegistry,
-    NodeLossSpec, NodeSpec, OutageSpec, PiecesSpec, PrePullSpec, ProbeSpec, PullOrder, PullPolicy, RegionSpec,
-    RegionalOutageSpec, RegionalTimes, RegistrySpec, ReleaseKind, RequestLimit, Requeue, RetrySpec, RuntimeSpec,
-    SlotScope, SlowSpec, SpegelSpec, WorkloadKind, WorkloadSpec, WorldSpec, calibration,
+    AgentSpec, CachePlace, CacheSpec, CdnSpec, ClusterSpec, Coalesce, CutKind, DefectKind, DefectSpec, DiskSpec,
+    DistributionKind, DistributionSpec, DurationModel, FactorModel, FaultSpec, ImageSpec, LazySpec, MirrorSpec,
+    NamedRegistry, NodeLossSpec, NodeSpec, OfflineSpec, OutageSpec, OutageWindow, PiecesSpec, PrePullSpec, ProbeSpec,
+    PullOrder, PullPolicy, RegionSpec, RegionalOutageSpec, RegistrySpec, ReleaseKind, RequestLimit, Requeue, RetrySpec,
+    RuntimeSpec, SlotScope, SlowSpec, SpegelSpec, WorkloadKind, WorkloadSpec, WorldSpec, calibration,
 };
 
 use super::luck::Luck;
@@ -154,11 +154,16 @@ fn plain(luck: &mut Luck) -> WorldSpec {
             readiness_delay: SimDuration::from_secs(5).into(),
         },
         faults: FaultSpec {
-            offline: luck.share(0.3, 0.4),
-            offline_return: luck.chance(0.5).then(|| luck.duration(600.0)),
+            offline: OfflineSpec {
+                share: luck.share(0.3, 0.4),
+                comes_back: luck.chance(0.5).then(|| luck.duration(600.0)),
+            },
             pull_failure: luck.share(0.5, 0.5),
-            defect: luck.share(0.3, 0.5),
-            crash_after: luck.duration(20.0),
+            defect: DefectSpec {
+                share: luck.share(0.3, 0.5),
+                crash_after: luck.duration(20.0),
+                ..DefectSpec::default()
+            },
             ..FaultSpec::default()
         },
     }
@@ -178,13 +183,14 @@ fn more_faults(luck: &mut Luck, world: &mut WorldSpec) {
         return;
     }
     let cuts = |luck: &mut Luck| if luck.chance(0.7) { CutKind::All } else { CutKind::Management };
-    let times = |luck: &mut Luck| {
+    let times = |luck: &mut Luck, outage: RegionalOutageSpec| {
         if luck.chance(0.5) {
             let secs = |luck: &mut Luck, most| SimDuration::from_secs(u64::from(luck.number(0, most)));
-            RegionalTimes::Windows((0..3).map(|_| (secs(luck, 600), secs(luck, 1000))).collect())
+            let window = |_| OutageWindow { from: secs(luck, 600), lasts: secs(luck, 1000) };
+            RegionalOutageSpec { windows: (0..3).map(window).collect(), ..outage }
         } else {
-            let between = DurationModel::Exponential { mean: SimDuration::from_secs(5000) };
-            RegionalTimes::Drawn { between, repair: luck.duration(1000.0) }
+            let between = Some(DurationModel::Exponential { mean: SimDuration::from_secs(5000) });
+            RegionalOutageSpec { between, repair: Some(luck.duration(1000.0)), ..outage }
         }
     };
     let faults = &mut world.faults;
@@ -192,14 +198,12 @@ fn more_faults(luck: &mut Luck, world: &mut WorldSpec) {
         between: DurationModel::weibull_of_mean(SimDuration::from_secs(u64::from(luck.number(300, 100_000))), 0.75),
         repair: luck.duration(2000.0),
         cuts: cuts(luck),
+        downlink: None,
     });
-    for at in 0..luck.number(0, 2) {
-        faults.regional.push(RegionalOutageSpec {
-            name: format!("outage {at}"),
-            clusters: (0..world.clusters.len()).filter(|_| luck.chance(0.5)).collect(),
-            cuts: cuts(luck),
-            times: times(luck),
-        });
+    for _ in 0..luck.number(0, 2) {
+        let clusters = (0..world.clusters.len()).filter(|_| luck.chance(0.5)).collect();
+        let outage = RegionalOutageSpec { clusters, cuts: cuts(luck), ..RegionalOutageSpec::default() };
+        faults.regional.push(times(luck, outage));
     }
     faults.slow = luck.chance(0.3).then(|| SlowSpec {
         share: Share::new(0.3),
@@ -210,23 +214,19 @@ fn more_faults(luck: &mut Luck, world: &mut WorldSpec) {
     });
     faults.not_found = luck.share(0.3, 0.3);
     if luck.chance(0.5) {
-        faults.defect_kind = DefectKind::Unready;
+        faults.defect.kind = DefectKind::Unready;
     }
-    faults.detected_after = luck.chance(0.3).then(|| luck.duration(300.0));
+    faults.defect.detected_after = luck.chance(0.3).then(|| luck.duration(300.0));
     faults.node_loss = luck.chance(0.4).then(|| NodeLossSpec {
         between: DurationModel::weibull_of_mean(SimDuration::from_secs(u64::from(luck.number(300, 100_000))), 0.75),
         repair: luck.duration(2000.0),
         grace: SimDuration::from_secs(40),
         eviction: SimDuration::from_secs(300),
     });
-    for at in 0..luck.number(0, 2) {
-        let brownout = CutKind::Brownout { downlink: Share::new(f64::from(luck.number(1, 99)) / 100.0) };
-        faults.regional.push(RegionalOutageSpec {
-            name: format!("brownout {at}"),
-            clusters: (0..world.clusters.len()).filter(|_| luck.chance(0.7)).collect(),
-            cuts: brownout,
-            times: times(luck),
-        });
+    for _ in 0..luck.number(0, 2) {
+        let downlink = Some(Share::new(f64::from(luck.number(1, 99)) / 100.0));
+        let clusters = (0..world.clusters.len()).filter(|_| luck.chance(0.7)).collect();
+        faults.regional.push(times(luck, RegionalOutageSpec { clusters, downlink, ..RegionalOutageSpec::default() }));
     }
 }
 
