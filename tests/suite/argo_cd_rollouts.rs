@@ -101,7 +101,7 @@ fn by_step(record: &RunRecord) -> BTreeMap<&str, Vec<&ClusterRow>> {
     steps
 }
 
-/// The most clusters of `rows` that were told and not ready at once.
+/// The most clusters of `rows` that were assigned and not ready at once.
 fn most_at_once(rows: &[&ClusterRow]) -> usize {
     let mut changes: Vec<(f64, i64)> = Vec::new();
     for row in rows {

@@ -283,7 +283,7 @@ fn a_max_unavailable_of_zero_never_updates_anything_as_shipped() {
     let strategy = |rules: &str| format!("{{kubeFleetRolling: {{rules: {rules}, maxUnavailable: 0}}}}");
     let shipped = run("update", "", &strategy("shipped"));
     assert_eq!((shipped.run.outcome, shipped.run.targets_done), (RunOutcome::Stalled, 0));
-    assert!(shipped.run.held_by.contains("a maxUnavailable of 0 lets no available cluster be updated, ever"));
+    assert!(shipped.run.held_by.contains("maxUnavailable is 0, so no available cluster is ever updated"));
     // One after the other, up to the first that is offline.
     let documented = run("update", "offline: {share: 2%}", &strategy("documented"));
     assert_eq!(documented.run.outcome, RunOutcome::Stalled);

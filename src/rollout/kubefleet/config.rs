@@ -1,7 +1,7 @@
-//! The product's own objects as they are written: strategies, runs and placements.
+//! The product's own objects: strategies, runs and placements.
 //!
 //! Follows `apis/placement/v1beta1/{stageupdate,clusterresourceplacement}_types.go`. Unknown fields are ignored,
-//! because real objects carry many. Types alone are checked here; what admission refuses is in [`super::validate`].
+//! because real objects have many. Only types are checked here; [`super::validate`] holds the checks of admission.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -23,9 +23,9 @@ pub struct ObjectMeta {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(default)]
 pub struct ClusterStagedUpdateStrategy {
-    /// Its name, by which runs refer to it.
+    /// Its name, which runs refer to.
     pub metadata: ObjectMeta,
-    /// What it says.
+    /// Its specification.
     pub spec: StrategySpec,
 }
 
@@ -33,7 +33,7 @@ pub struct ClusterStagedUpdateStrategy {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(default)]
 pub struct StrategySpec {
-    /// In the order in which they are worked on; at most 31.
+    /// In the order in which they are updated; at most 31.
     #[serde(deserialize_with = "null_is_default")]
     pub stages: Vec<StageConfig>,
 }
@@ -45,19 +45,19 @@ pub struct StageConfig {
     /// Lower-case letters and digits, up to 63.
     #[serde(deserialize_with = "null_is_default")]
     pub name: String,
-    /// Which member clusters. Absent: none; `{}`: all.
+    /// Selects member clusters. Absent: none; `{}`: all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label_selector: Option<LabelSelector>,
-    /// The label whose number decides the order; then the name does. Absent: the name alone.
+    /// The label whose number determines the order, before the name. Absent: only the name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sorting_label_key: Option<String>,
     /// Clusters at once, or a share of the stage's, rounded down and at least 1. Absent: 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_concurrency: Option<IntOrString>,
-    /// What must be done before the stage begins: at most one `Approval`.
+    /// Tasks before the stage starts: at most one `Approval`.
     #[serde(deserialize_with = "null_is_default", skip_serializing_if = "Vec::is_empty")]
     pub before_stage_tasks: Vec<StageTask>,
-    /// What must be done before the next stage begins: an `Approval`, a `TimedWait`, or both.
+    /// Tasks before the next stage starts: an `Approval`, a `TimedWait`, or both.
     #[serde(deserialize_with = "null_is_default", skip_serializing_if = "Vec::is_empty")]
     pub after_stage_tasks: Vec<StageTask>,
 }
@@ -78,20 +78,20 @@ pub struct StageTask {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(default)]
 pub struct ClusterStagedUpdateRun {
-    /// Its name, with which those of its approval requests begin.
+    /// Its name, the prefix of the names of its approval requests.
     pub metadata: ObjectMeta,
-    /// What it says.
+    /// Its specification.
     pub spec: RunSpec,
 }
 
-/// What a run is to do. All but the state is immutable.
+/// The specification of a run. All fields except the state are immutable.
 #[derive(Clone, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct RunSpec {
     /// The placement whose clusters it updates.
     #[serde(deserialize_with = "null_is_default")]
     pub placement_name: String,
-    /// The resource snapshot that they are to have, a number in quotes. Empty: the newest.
+    /// The resource snapshot to roll out, a number in quotes. Empty: the newest.
     #[serde(deserialize_with = "null_is_default", skip_serializing_if = "String::is_empty")]
     pub resource_snapshot_index: String,
     /// The strategy.
@@ -102,29 +102,29 @@ pub struct RunSpec {
     pub state: Option<RunState>,
 }
 
-/// What a run is to do now.
+/// The requested state of a run.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 pub enum RunState {
-    /// Compute the stages, and wait.
+    /// Computes the stages, then waits.
     #[default]
     Initialize,
-    /// Go, or go on.
+    /// Starts or continues.
     Run,
-    /// Start nothing more.
+    /// Starts nothing more.
     Stop,
 }
 
-/// `kind: ClusterResourcePlacement`, as far as it decides about a rollout.
+/// `kind: ClusterResourcePlacement`, as far as it affects a rollout.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(default)]
 pub struct ClusterResourcePlacement {
     /// Its name.
     pub metadata: ObjectMeta,
-    /// What it says.
+    /// Its specification.
     pub spec: PlacementSpec,
 }
 
-/// How many clusters, and how they are updated.
+/// The number of clusters, and how they are updated.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(default)]
 pub struct PlacementSpec {
@@ -136,7 +136,7 @@ pub struct PlacementSpec {
     pub strategy: PlacementStrategy,
 }
 
-/// Which clusters a placement asks for. What picks them (affinity, tolerations) is ignored here.
+/// The clusters that a placement requests. How they are picked (affinity, tolerations) is ignored here.
 #[derive(Clone, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct PlacementPolicyConfig {
@@ -179,20 +179,20 @@ pub struct ApplyStrategyConfig {
 #[derive(Clone, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct RollingUpdateConfig {
-    /// How many of the clusters asked for need not be ready, or a share of them, rounded up. Absent: 25%.
+    /// Number of requested clusters that may be unavailable, or a share of them, rounded up. Absent: 25%.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_unavailable: Option<IntOrString>,
-    /// How many more than asked for may have the resources, or a share, rounded up. Absent: 25%.
+    /// Number of clusters beyond the requested ones that may have the resources, or a share, rounded up. Absent: 25%.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_surge: Option<IntOrString>,
-    /// Seconds after which resources that have no notion of availability count as available, and after which a pass
-    /// with anything not ready is repeated. Absent: 60.
+    /// Seconds after which resources without availability tracking count as available, and after which a pass with
+    /// unready bindings is repeated. Absent: 60.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unavailable_period_seconds: Option<i64>,
 }
 
 impl StrategySpec {
-    /// The same with what admission fills in: a `maxConcurrency` of 1.
+    /// The same with the default that admission sets: a `maxConcurrency` of 1.
     #[must_use]
     pub fn with_defaults(mut self) -> Self {
         for stage in &mut self.stages {
@@ -203,7 +203,7 @@ impl StrategySpec {
 }
 
 impl PlacementSpec {
-    /// How many clusters it asks for. A number that is missing or below zero is 0, which admission refuses.
+    /// Number of requested clusters. A missing or negative number is 0, which admission rejects.
     #[must_use]
     pub fn placement_policy(&self) -> PlacementPolicy {
         let policy = self.policy.clone().unwrap_or_default();
@@ -216,7 +216,7 @@ impl PlacementSpec {
         }
     }
 
-    /// Whether staged update runs, and not the rolling update, move it on.
+    /// Whether staged update runs, not the rolling update, update it.
     #[must_use]
     pub fn is_external(&self) -> bool {
         self.strategy.kind.as_deref() == Some("External")
@@ -233,7 +233,7 @@ impl PlacementSpec {
 mod tests {
     use super::*;
 
-    /// In the shape of the product's own documentation.
+    /// In the form of the product's own documentation.
     const STRATEGY: &str = r#"
 apiVersion: placement.kubernetes-fleet.io/v1beta1
 kind: ClusterStagedUpdateStrategy
@@ -257,7 +257,7 @@ spec:
 "#;
 
     #[test]
-    fn real_objects_are_read_with_all_that_they_carry() {
+    fn real_objects_are_read_with_their_other_fields() {
         let strategy: ClusterStagedUpdateStrategy = serde_saphyr::from_str(STRATEGY).expect("it is read");
         assert_eq!(strategy.metadata.name, "by-ring");
         let [first, rest] = &strategy.spec.stages[..] else { panic!("two stages") };
@@ -265,7 +265,7 @@ spec:
         assert_eq!((&rest.label_selector, &rest.after_stage_tasks), (&None, &Vec::new()), "null is absent");
         assert_eq!(rest.max_concurrency, Some("10%".into()));
         let filled = strategy.spec.with_defaults();
-        assert_eq!(filled.stages[0].max_concurrency, Some(1.into()), "what admission fills in");
+        assert_eq!(filled.stages[0].max_concurrency, Some(1.into()), "the default of admission");
         assert_eq!(filled.stages[1].max_concurrency, Some("10%".into()), "and what it leaves");
 
         let run: ClusterStagedUpdateRun = serde_saphyr::from_str(
@@ -286,14 +286,14 @@ spec:
     }
 
     #[test]
-    fn what_is_written_is_read_back() {
+    fn written_objects_are_read_back() {
         let strategy: ClusterStagedUpdateStrategy = serde_saphyr::from_str(STRATEGY).expect("it is read");
         let json = serde_json::to_string(&strategy).expect("it is JSON");
         assert_eq!(serde_json::from_str::<ClusterStagedUpdateStrategy>(&json).expect("its own"), strategy);
     }
 
     #[test]
-    fn a_placement_picks_all_and_rolls_unless_it_says_otherwise() {
+    fn a_placement_defaults_to_pick_all_and_rolling_update() {
         let spec = PlacementSpec::default();
         assert_eq!(spec.placement_policy(), PlacementPolicy::PickAll);
         assert!(!spec.is_external());

@@ -1,11 +1,11 @@
-//! One number out of a configured int or percentage.
+//! Resolves a configured integer or percentage to a number.
 //!
-//! Follows `GetScaledValueFromIntOrPercent` in `pkg/util/intstr` of kubernetes/apimachinery. A quoted number is no
-//! percentage and hence an error; a number is never bounded by the total.
+//! Follows `GetScaledValueFromIntOrPercent` in `pkg/util/intstr` of kubernetes/apimachinery. A quoted number is not a
+//! percentage and therefore an error; a number is never capped at the total.
 
 use super::super::IntOrString;
 
-/// Which way a share of clusters is rounded.
+/// The direction in which a share of clusters is rounded.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Rounding {
     /// Down: `maxConcurrency`.
@@ -14,22 +14,22 @@ pub enum Rounding {
     Up,
 }
 
-/// Why a value is no number of clusters.
+/// Why a value does not resolve to a number of clusters.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ScaledValueError {
-    /// A text that is no percentage of whole numbers.
+    /// A text that is not a whole percentage.
     #[error("`{0}` is not a percentage; write e.g. `10` or `10%`")]
     NotAPercentage(String),
-    /// No value, and nobody to fill in the default.
-    #[error("there is no value")]
+    /// A missing value without a default.
+    #[error("the value is missing")]
     Missing,
 }
 
-/// The number that `value` means of `total`.
+/// The number that `value` resolves to for `total`.
 ///
 /// # Errors
-/// When it means none.
+/// The value is missing or invalid.
 pub fn limit(value: Option<&IntOrString>, total: usize, rounding: Rounding) -> Result<i64, ScaledValueError> {
     match value {
         None => Err(ScaledValueError::Missing),
@@ -47,9 +47,9 @@ pub fn limit(value: Option<&IntOrString>, total: usize, rounding: Rounding) -> R
     }
 }
 
-/// A whole number of 64 bits as Go's `strconv.Atoi` reads it: an optional sign and ASCII digits.
+/// Parses a 64-bit integer like Go's `strconv.Atoi`: an optional sign and ASCII digits.
 pub(super) fn decimal(text: &str) -> Option<i64> {
-    // Rust takes exactly these too.
+    // Rust accepts exactly the same texts.
     text.parse().ok()
 }
 
@@ -58,18 +58,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_limit_resolves_as_in_kubernetes() {
+    fn limits_resolve_as_in_kubernetes() {
         type Case = (IntOrString, usize, Option<(i64, i64)>, &'static str);
         let cases: [Case; 10] = [
             // value, total, (down, up), why
             (3.into(), 10, Some((3, 3)), "a number is itself"),
-            (30.into(), 10, Some((30, 30)), "also above the total"),
+            (30.into(), 10, Some((30, 30)), "even above the total"),
             ((-2).into(), 10, Some((-2, -2)), "and below zero"),
-            ("25%".into(), 10, Some((2, 3)), "a share is rounded as asked"),
+            ("25%".into(), 10, Some((2, 3)), "a share is rounded in the given direction"),
             ("50%".into(), 10, Some((5, 5)), "nothing to round"),
             ("0%".into(), 10, Some((0, 0)), "nothing"),
             ("+7%".into(), 100, Some((7, 7)), "Go takes a sign"),
-            ("50".into(), 10, None, "a quoted number is no percentage"),
+            ("50".into(), 10, None, "a quoted number is not a percentage"),
             ("2.5%".into(), 10, None, "nor is a fraction"),
             ("%".into(), 10, None, "nor nothing"),
         ];
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_is_read_as_go_does() {
+    fn numbers_are_parsed_like_in_go() {
         for (text, number) in [
             ("007", Some(7)),
             ("+1", Some(1)),

@@ -1,22 +1,22 @@
-//! How KubeFleet chooses which clusters may move to a new version of a placement's resources: staged update runs, and
-//! the rolling update of a placement.
+//! KubeFleet: which clusters may move to a new version of a placement's resources, and when. Covers staged update
+//! runs and the rolling update of a placement.
 //!
 //! Follows kubefleet-dev/kubefleet at e160c1cdfdd9bf4c0234713d2b7f34e0ec95dab6: `pkg/controllers/updaterun/
 //! {controller,initialization,validation,execution,stop}.go` ([`staged`]), `pkg/controllers/rollout/controller.go`
 //! ([`rolling`]), `pkg/utils/binding/binding.go`, `pkg/controllers/workgenerator/controller.go` and
-//! `apis/placement/v1beta1/{stageupdate,clusterresourceplacement}_types.go`. What these controllers did when they were
-//! run is recorded in `tests/conformance/kubefleet`, and every case of it is a test.
+//! `apis/placement/v1beta1/{stageupdate,clusterresourceplacement}_types.go`. `tests/conformance/kubefleet` holds
+//! recorded executions of these controllers; every recorded case is a test.
 //!
-//! KubeFleet's own words, kept in this folder:
+//! This folder uses KubeFleet's own terms:
 //!
 //! | word | meaning |
 //! |---|---|
-//! | placement | what is rolled out and to how many clusters; its strategy is `RollingUpdate` or `External` |
+//! | placement | the rolled out resources and the number of clusters; its strategy is `RollingUpdate` or `External` |
 //! | resource snapshot | one version of the placement's resources; its index is our [`Revision`](super::Revision) |
 //! | policy snapshot | one version of the rule that picks clusters |
-//! | binding | the object that ties a placement to one cluster: Scheduled, then Bound, at last Unscheduled |
-//! | rolling a binding | writing the snapshot that its cluster is to have: from then on the cluster is told |
-//! | update run, stage, task | one walk through the stages of a strategy, with approvals and waits around each |
+//! | binding | the object that links a placement to one cluster: Scheduled, then Bound, finally Unscheduled |
+//! | rolling a binding | setting its resource snapshot, which its cluster then applies |
+//! | update run, stage, task | one execution of the stages of a strategy, with approvals and waits around each |
 //!
 //! [`RuleSet`] selects the shipped rules or those that the product's documents describe; [`KubeFleetBugs`] disables known
 //! bugs one by one. As documented, a staged run updates the clusters of a stage one at a time for every
@@ -26,9 +26,9 @@
 //! staged run observes its clusters only on a timer that then becomes a doubling backoff; a failed apply never ends a
 //! run; and `maxUnavailable: 0` never updates anything.
 //!
-//! Left out: which clusters are picked at all (the scheduler), overrides that differ from cluster to cluster,
-//! namespaced placements (the same code), taking a fresh resource snapshot when a run names none (the newest there is
-//! counts), the deletion of a run, failing API calls, and several runs that share the one worker.
+//! Left out: the scheduler that picks clusters, overrides per cluster, namespaced placements (the same code), taking
+//! a new resource snapshot when a run names none (the newest existing one is used), the deletion of a run, failing
+//! API calls, and several runs that share the single worker.
 
 mod binding;
 mod config;
@@ -67,12 +67,12 @@ pub use limit::{Rounding, ScaledValueError, limit};
 pub use queue::{QueueRequest, WorkQueue};
 pub use validate::{InvalidField, TransitionError};
 
-/// What upstream would call its own mistakes; `true` reproduces one. All are reproduced by default.
+/// Bugs of the product; `true` reproduces one. All are reproduced by default.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct KubeFleetBugs {
-    /// A cluster whose work is still being applied or coming up counts as failed: the reasons that are exempted
-    /// (since 447629b0, #670) are not those that the work generator writes.
+    /// A cluster whose work is still being applied or starting counts as failed: the exempted reasons (since
+    /// 447629b0, #670) are not those that the work generator writes.
     pub in_progress_is_failure: bool,
     /// A run without any selected cluster ends as failed once the last binding that it deletes is gone.
     pub delete_only_run_fails: bool,
@@ -108,25 +108,25 @@ impl Default for KubeFleetBugs {
 pub struct MemberCluster {
     /// Its name, unique in the fleet.
     pub name: String,
-    /// What stages select by and sort by.
+    /// The labels that stages select and sort by.
     pub labels: Labels,
-    /// Its object was deleted, though a binding may still point to it.
+    /// Its object was deleted; a binding may still refer to it.
     pub left: bool,
 }
 
-/// How many clusters a placement asks for.
+/// The number of clusters that a placement requests.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum PlacementPolicy {
     /// All that match.
     PickAll,
-    /// So many.
+    /// This many.
     PickN(u32),
-    /// A list of so many names.
+    /// A list of this many names.
     PickFixed(u32),
 }
 
 impl PlacementPolicy {
-    /// The number of clusters asked for. `None`: whatever number matches.
+    /// The number of requested clusters. `None`: all that match.
     #[must_use]
     pub const fn count(self) -> Option<u32> {
         match self {
@@ -136,7 +136,7 @@ impl PlacementPolicy {
     }
 }
 
-/// A timestamp as the API server keeps it: whole seconds, rounded down.
+/// A timestamp as the API server stores it: whole seconds, rounded down.
 fn stored(now: crate::units::SimTime) -> crate::units::SimTime {
     crate::units::SimTime::from_secs(now.as_nanos() / 1_000_000_000)
 }

@@ -1,8 +1,8 @@
-//! When a controller's key comes up again: the work queue's backoff and its one timer.
+//! When a controller processes a key again: the work queue's backoff and its timer.
 //!
 //! Follows `pkg/internal/controller/controller.go` of kubernetes-sigs/controller-runtime v0.22.4 and
 //! `util/workqueue/{default_rate_limiters,delaying_queue}.go` of kubernetes/client-go v0.34.1, which KubeFleet uses.
-//! Left out: the limit of 10 a second over all keys of a controller, which no single rollout reaches.
+//! Left out: the limit of 10 per second over all keys of a controller, which a single rollout does not reach.
 
 use crate::units::{SimDuration, SimTime};
 
@@ -11,27 +11,27 @@ const FIRST: SimDuration = SimDuration::from_millis(5);
 /// The longest backoff.
 const MOST: SimDuration = SimDuration::from_secs(1000);
 
-/// What a pass asks of its queue.
+/// The request of a pass to its queue.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum QueueRequest {
-    /// Nothing; the failure counter is reset.
+    /// No requeue; the failure counter is reset.
     #[default]
     None,
-    /// To be called again after this long; the failure counter is reset.
+    /// Requeue after this long; the failure counter is reset.
     After(SimDuration),
-    /// To be called again after the backoff, though nothing went wrong.
+    /// Requeue after the backoff, without an error.
     RateLimited,
-    /// To be called again after the backoff, because something did.
+    /// Requeue after the backoff, because of an error.
     Error,
 }
 
-/// The queue's memory of one key.
+/// The queue's state of one key.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct WorkQueue {
     key: KeyState,
-    /// As it was when the last pass began.
+    /// The state when the last pass started.
     before: KeyState,
-    /// What the last pass asked for.
+    /// The request of the last pass.
     next: QueueRequest,
 }
 
@@ -42,22 +42,22 @@ struct KeyState {
 }
 
 impl WorkQueue {
-    /// A pass begins: a timer that is due is gone.
+    /// A pass starts: a timer that is due is removed.
     pub(super) fn begin(&mut self, now: SimTime) {
         self.key.timer = self.key.timer.filter(|timer| *timer > now);
     }
 
-    /// The pass has ended at once. When the key comes up again, see [`WorkQueue::end_later`].
+    /// The pass has ended immediately. See [`WorkQueue::end_later`] for the returned time.
     pub(super) fn end(&mut self, now: SimTime, next: QueueRequest) -> Option<SimTime> {
         (self.before, self.next) = (self.key, next);
         self.end_later(now)
     }
 
-    /// It turns out that the last pass has ended only now: what it asked for counts from here.
+    /// The last pass has ended only now: its request counts from here.
     ///
-    /// Gives the time at which the key comes up again: that of the pending timer, which is the earliest that was asked
-    /// for and which a wake-up by something else leaves in place; or that of a timer that went off during the pass,
-    /// after which the key comes up again at once, and the timer that this pass asked for is pending beside.
+    /// Returns the time at which the key is processed again: that of the pending timer, which is the earliest
+    /// requested and which other wake-ups leave in place; or that of a timer that expired during the pass, after
+    /// which the key is processed again immediately while the timer requested by this pass stays pending.
     pub(super) fn end_later(&mut self, now: SimTime) -> Option<SimTime> {
         self.key = self.before;
         self.key.end(now, self.next)
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn backoff_doubles_up_to_a_thousand_seconds_and_a_good_pass_resets_it() {
+    fn backoff_doubles_up_to_1000_s_and_a_successful_pass_resets_it() {
         let mut queue = WorkQueue::default();
         let mut now = SimTime::ZERO;
         let mut delays = Vec::new();
@@ -117,14 +117,14 @@ mod tests {
     }
 
     #[test]
-    fn a_timer_that_goes_off_during_a_pass_has_another_follow_and_leaves_what_the_first_asked_for() {
+    fn a_timer_that_expires_during_a_pass_causes_another_and_keeps_the_requested_timer() {
         let at = SimTime::from_secs;
         let wait = |secs| QueueRequest::After(SimDuration::from_secs(secs));
         let mut queue = WorkQueue::default();
         assert_eq!(queue.end(SimTime::ZERO, wait(15)), Some(at(15)));
-        // Woken early, and still at work when the timer goes off.
+        // Woken early, and still running when the timer expires.
         queue.begin(at(14));
-        assert_eq!(queue.end(at(16), wait(60)), Some(at(15)), "at once");
+        assert_eq!(queue.end(at(16), wait(60)), Some(at(15)), "immediately");
         queue.begin(at(16));
         assert_eq!(queue.end(at(18), wait(300)), Some(at(76)), "60 s from the end of the first pass");
     }
@@ -138,6 +138,6 @@ mod tests {
         queue.begin(early);
         assert_eq!(queue.end(early, QueueRequest::After(minute)), due);
         queue.begin(SimTime::from_secs(60));
-        assert_eq!(queue.end(SimTime::from_secs(60), QueueRequest::None), None, "it came");
+        assert_eq!(queue.end(SimTime::from_secs(60), QueueRequest::None), None, "it expired");
     }
 }

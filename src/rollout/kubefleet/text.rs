@@ -1,9 +1,9 @@
-//! Names and numbers in sentences for people.
+//! Names and numbers in explanations.
 
 use super::super::TargetId;
 use super::MemberCluster;
 
-/// How many clusters of a group are named.
+/// Number of clusters of a group that are named.
 pub(super) const NAMED: usize = 3;
 
 /// `1 cluster`, `2 clusters`.
@@ -21,7 +21,7 @@ pub(super) fn wait(number: usize) -> &'static str {
     if number == 1 { "waits" } else { "wait" }
 }
 
-/// The first few names, and how many more there are.
+/// The first few names, and the number of further ones.
 pub(super) fn names(clusters: &[MemberCluster], targets: &[TargetId]) -> String {
     let name = |target: &TargetId| clusters[target.index()].name.as_str();
     let named = targets.iter().take(NAMED).map(name).collect::<Vec<_>>().join(", ");

@@ -1,19 +1,19 @@
-//! What the product's admission refuses, for its own reasons.
+//! The checks of the product's admission, with its own reasons.
 //!
 //! Follows the validation markers of `apis/placement/v1beta1/stageupdate_types.go` and `validateRolloutStrategy` in
-//! `pkg/utils/validator/placement.go`. What admission lets through can still fail a run when it begins
-//! ([`RunError`](super::staged::RunError)). Not checked upstream, and so not here: that stage names differ, that
-//! selectors and sorting keys are valid, and that not both limits of a rolling update are 0.
+//! `pkg/utils/validator/placement.go`. Objects that pass admission can still fail a run when it starts
+//! ([`RunError`](super::staged::RunError)). As upstream, duplicate stage names, invalid selectors and sorting keys,
+//! and a rolling update whose limits are both 0 are not rejected.
 
 use super::super::IntOrString;
 use super::config::{PlacementSpec, RunSpec, RunState, StageConfig, StageTask, StrategySpec};
 use super::duration::parse_duration;
 use super::limit::{Rounding, limit};
 
-/// Stages that a strategy may have.
+/// Maximum number of stages of a strategy.
 const STAGES: usize = 31;
 
-/// Why the product refuses an object. `at` is the field's place in it.
+/// Why the product rejects an object. `at` is the path of the field.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("{at}: {reason}")]
 pub struct InvalidField {
@@ -23,28 +23,28 @@ pub struct InvalidField {
     pub reason: String,
 }
 
-/// A change of a run's state that the product refuses.
+/// A change of a run's state that the product rejects.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("invalid state transition: cannot transition from {from:?} to {to:?}")]
 pub struct TransitionError {
-    /// What it is.
+    /// The current state.
     pub from: RunState,
-    /// What it cannot become.
+    /// The rejected new state.
     pub to: RunState,
 }
 
-fn refuse<T>(at: &str, reason: impl Into<String>) -> Result<T, InvalidField> {
+fn reject<T>(at: &str, reason: impl Into<String>) -> Result<T, InvalidField> {
     Err(InvalidField { at: at.to_owned(), reason: reason.into() })
 }
 
 impl StrategySpec {
-    /// Checks what admission checks.
+    /// Performs the checks of admission.
     ///
     /// # Errors
-    /// The first thing that it refuses.
+    /// The first violation.
     pub fn validate(&self) -> Result<(), InvalidField> {
         if self.stages.len() > STAGES {
-            return refuse("spec.stages", format!("must have at most {STAGES} items, got {}", self.stages.len()));
+            return reject("spec.stages", format!("must have at most {STAGES} items, got {}", self.stages.len()));
         }
         self.stages.iter().enumerate().try_for_each(|(index, stage)| stage.validate(&format!("spec.stages[{index}]")))
     }
@@ -55,15 +55,15 @@ impl StageConfig {
         let is_name = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
         if self.name.is_empty() || self.name.len() > 63 || !self.name.bytes().all(is_name) {
             let reason = format!("`{}` must be 1 to 63 characters that match '^[a-z0-9]+$'", self.name);
-            return refuse(&format!("{at}.name"), reason);
+            return reject(&format!("{at}.name"), reason);
         }
         match &self.max_concurrency {
             Some(IntOrString::Int(number)) if *number < 1 => {
-                return refuse(&format!("{at}.maxConcurrency"), "maxConcurrency must be at least 1");
+                return reject(&format!("{at}.maxConcurrency"), "maxConcurrency must be at least 1");
             }
             Some(IntOrString::String(text)) if !is_share(text) => {
                 let reason = format!("`{text}` must match '^(100|[1-9][0-9]?)%$'");
-                return refuse(&format!("{at}.maxConcurrency"), reason);
+                return reject(&format!("{at}.maxConcurrency"), reason);
             }
             _ => {}
         }
@@ -74,11 +74,11 @@ impl StageConfig {
     fn before_tasks(&self, at: &str) -> Result<(), InvalidField> {
         let tasks = &self.before_stage_tasks;
         if tasks.len() > 1 {
-            return refuse(at, format!("must have at most 1 items, got {}", tasks.len()));
+            return reject(at, format!("must have at most 1 items, got {}", tasks.len()));
         }
         each_task(tasks, at)?;
         if tasks.iter().any(|task| task.kind == "TimedWait") {
-            return refuse(at, "BeforeStageTaskType cannot be TimedWait");
+            return reject(at, "BeforeStageTaskType cannot be TimedWait");
         }
         Ok(())
     }
@@ -86,11 +86,11 @@ impl StageConfig {
     fn after_tasks(&self, at: &str) -> Result<(), InvalidField> {
         let tasks = &self.after_stage_tasks;
         if tasks.len() > 2 {
-            return refuse(at, format!("must have at most 2 items, got {}", tasks.len()));
+            return reject(at, format!("must have at most 2 items, got {}", tasks.len()));
         }
         each_task(tasks, at)?;
         if tasks.iter().any(|task| task.kind == "TimedWait" && task.wait_time.is_none()) {
-            return refuse(at, "AfterStageTaskType is TimedWait, waitTime is required");
+            return reject(at, "AfterStageTaskType is TimedWait, waitTime is required");
         }
         Ok(())
     }
@@ -101,14 +101,14 @@ fn each_task(tasks: &[StageTask], at: &str) -> Result<(), InvalidField> {
         let at_task = format!("{at}[{index}]");
         if task.kind != "Approval" && task.kind != "TimedWait" {
             let reason = format!("unsupported value `{}`: supported values: \"TimedWait\", \"Approval\"", task.kind);
-            return refuse(&format!("{at_task}.type"), reason);
+            return reject(&format!("{at_task}.type"), reason);
         }
         if let Some(text) = task.wait_time.as_deref().filter(|text| !is_wait(text)) {
             let reason = format!(r"`{text}` must match '^(?:[0-9]+(\.[0-9]+)?(?:s|m|h))+$'");
-            return refuse(&format!("{at_task}.waitTime"), reason);
+            return reject(&format!("{at_task}.waitTime"), reason);
         }
         if task.kind == "Approval" && task.wait_time.is_some() {
-            return refuse(at, "AfterStageTaskType is Approval, waitTime is not allowed");
+            return reject(at, "AfterStageTaskType is Approval, waitTime is not allowed");
         }
     }
     Ok(())
@@ -130,29 +130,29 @@ fn is_wait(text: &str) -> bool {
 }
 
 impl RunSpec {
-    /// Checks what admission checks.
+    /// Performs the checks of admission.
     ///
     /// # Errors
-    /// The first thing that it refuses.
+    /// The first violation.
     pub fn validate(&self) -> Result<(), InvalidField> {
         if self.placement_name.is_empty() {
-            return refuse("spec.placementName", "Required value");
+            return reject("spec.placementName", "Required value");
         }
         if self.placement_name.len() > 255 {
-            return refuse("spec.placementName", "Too long: may not be more than 255 bytes");
+            return reject("spec.placementName", "Too long: may not be more than 255 bytes");
         }
         if self.staged_rollout_strategy_name.is_empty() {
-            return refuse("spec.stagedRolloutStrategyName", "Required value");
+            return reject("spec.stagedRolloutStrategyName", "Required value");
         }
         Ok(())
     }
 }
 
 impl RunState {
-    /// Checks that a run in this state may be set to `to`. It may be created in any.
+    /// Checks that a run in this state may change to `to`. A run may be created in any state.
     ///
     /// # Errors
-    /// When admission refuses the change.
+    /// Admission rejects the change.
     pub fn check_transition(self, to: Self) -> Result<(), TransitionError> {
         let forbidden = matches!(
             (self, to),
@@ -163,32 +163,32 @@ impl RunState {
 }
 
 impl PlacementSpec {
-    /// Checks what admission checks of the parts that are read here.
+    /// Performs the checks of admission on the fields that are read here.
     ///
     /// # Errors
-    /// The first thing that it refuses.
+    /// The first violation.
     pub fn validate(&self) -> Result<(), InvalidField> {
         self.validate_policy()?;
         let kind = self.strategy.kind.as_deref().unwrap_or("RollingUpdate");
         if kind != "RollingUpdate" && kind != "External" {
-            return refuse("spec.strategy.type", format!("unsupported rollout strategy type `{kind}`"));
+            return reject("spec.strategy.type", format!("unsupported rollout strategy type `{kind}`"));
         }
         let Some(rolling) = &self.strategy.rolling_update else { return Ok(()) };
         let at = "spec.strategy.rollingUpdate";
         if kind == "External" {
-            return refuse(at, "rollingUpdateConifg is not valid for ExternalRollout strategy type");
+            return reject(at, "rollingUpdateConifg is not valid for ExternalRollout strategy type");
         }
         if let Some(seconds) = rolling.unavailable_period_seconds.filter(|seconds| *seconds < 0) {
             let reason = format!("unavailablePeriodSeconds must be greater than or equal to 0, got {seconds}");
-            return refuse(&format!("{at}.unavailablePeriodSeconds"), reason);
+            return reject(&format!("{at}.unavailablePeriodSeconds"), reason);
         }
         for (name, value) in [("maxUnavailable", &rolling.max_unavailable), ("maxSurge", &rolling.max_surge)] {
             let Some(value) = value else { continue };
             let at = format!("{at}.{name}");
             match limit(Some(value), 10, Rounding::Up) {
-                Err(error) => return refuse(&at, format!("{name} `{value}` is invalid: {error}")),
+                Err(error) => return reject(&at, format!("{name} `{value}` is invalid: {error}")),
                 Ok(number) if number < 0 => {
-                    return refuse(&at, format!("{name} must be greater than or equal to 0, got `{value}`"));
+                    return reject(&at, format!("{name} must be greater than or equal to 0, got `{value}`"));
                 }
                 Ok(_) => {}
             }
@@ -201,18 +201,18 @@ impl PlacementSpec {
         match policy.placement_type.as_deref() {
             None | Some("PickAll") => Ok(()),
             Some("PickFixed") if policy.cluster_names.is_empty() => {
-                refuse("spec.policy.clusterNames", "cluster names cannot be empty for policy type PickFixed")
+                reject("spec.policy.clusterNames", "cluster names cannot be empty for policy type PickFixed")
             }
             Some("PickN") => match policy.number_of_clusters {
-                None => refuse("spec.policy.numberOfClusters", "number of cluster cannot be nil for policy type PickN"),
+                None => reject("spec.policy.numberOfClusters", "number of cluster cannot be nil for policy type PickN"),
                 Some(number) if number < 0 => {
                     let reason = format!("number of clusters cannot be {number} for policy type PickN");
-                    refuse("spec.policy.numberOfClusters", reason)
+                    reject("spec.policy.numberOfClusters", reason)
                 }
                 Some(_) => Ok(()),
             },
             Some("PickFixed") => Ok(()),
-            Some(other) => refuse(
+            Some(other) => reject(
                 "spec.policy.placementType",
                 format!("unsupported value `{other}`: supported values: \"PickAll\", \"PickN\", \"PickFixed\""),
             ),
@@ -225,7 +225,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_strategy_that_admission_refuses_is_refused() {
+    fn a_strategy_that_admission_rejects_is_rejected() {
         let cases = [
             // a stage, refused field ("" for none), why
             ("name: a", "", "all else has defaults"),
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn a_placement_that_admission_refuses_is_refused_with_its_reason() {
+    fn a_placement_that_admission_rejects_is_rejected_with_its_reason() {
         let cases = [
             ("strategy: {rollingUpdate: {maxUnavailable: 0, maxSurge: 0}}", ""),
             (
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_s_state_only_moves_on() {
+    fn the_state_of_a_run_only_advances() {
         use RunState::{Initialize, Run, Stop};
         for (from, to, allowed) in [
             (Initialize, Run, true),

@@ -1,25 +1,25 @@
-//! A binding's conditions, and what the work generator makes of a cluster's state.
+//! A binding's conditions, and how the work generator derives them from a cluster's state.
 //!
-//! Follows `pkg/utils/condition/reason.go` and `pkg/controllers/workgenerator/controller.go`: on every refresh all of the
-//! work generator's conditions are written anew, with the time of the refresh.
+//! Follows `pkg/utils/condition/reason.go` and `pkg/controllers/workgenerator/controller.go`: every refresh rewrites
+//! all conditions of the work generator, with the time of the refresh.
 
 use super::super::KubeFleetBugs;
 use crate::units::SimTime;
 
-/// A condition's status; a condition that is not there is `None` elsewhere.
+/// A condition's status; a missing condition is `None` elsewhere.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ConditionStatus {
     /// It holds.
     True,
     /// It does not.
     False,
-    /// On the way.
+    /// In progress.
     Unknown,
 }
 
-/// Why a binding's condition is as it is, by upstream's own names (`pkg/utils/condition/reason.go`).
+/// The reason of a binding's condition, with upstream's names (`pkg/utils/condition/reason.go`).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[allow(missing_docs, reason = "the names are upstream's and say all that is to be said")]
+#[allow(missing_docs, reason = "the names are upstream's and self-explanatory")]
 pub enum ConditionReason {
     RolloutStarted,
     RolloutNotStartedYet,
@@ -49,7 +49,7 @@ impl ConditionReason {
             | Self::WorkNotSynchronizedYet
             | Self::ApplyPending
             | Self::ResourceNotAvailableYet => false,
-            // What is written while work is on its way and while it comes up.
+            // The reasons written while work is being applied and while it starts.
             Self::ApplyInProgress | Self::NotAllWorkAreAvailable => defects.in_progress_is_failure,
             _ => true,
         }
@@ -63,7 +63,7 @@ pub struct Condition {
     pub status: ConditionStatus,
     /// Why.
     pub reason: ConditionReason,
-    /// The binding's generation when it was seen.
+    /// The binding's generation when it was observed.
     pub observed_generation: u64,
     /// When it was written, in whole seconds.
     pub since: SimTime,
@@ -72,7 +72,7 @@ pub struct Condition {
 /// All conditions of a binding. `None`: not written yet.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct BindingConditions {
-    /// Written by the rollout: whether the cluster may be told what the spec says.
+    /// Written by the rollout: whether the spec may be applied to the cluster.
     pub rollout_started: Option<Condition>,
     /// Overrides were taken into account.
     pub overridden: Option<Condition>,
@@ -80,13 +80,14 @@ pub struct BindingConditions {
     pub work_synchronized: Option<Condition>,
     /// The cluster has applied them.
     pub applied: Option<Condition>,
-    /// What it applied is available.
+    /// The applied resources are available.
     pub available: Option<Condition>,
-    /// The difference was reported, for placements that only ask for it.
+    /// The difference was reported, for placements that only request a report.
     pub diff_reported: Option<Condition>,
 }
 
-/// How far a cluster is with what it was told, as the work generator writes it: each stands for one set of conditions.
+/// A cluster's progress with its work, as the work generator writes it: each state corresponds to one set of
+/// conditions.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum WorkState {
     /// Nothing is known.
@@ -97,21 +98,21 @@ pub enum WorkState {
     SyncFailed,
     /// The works are not written yet.
     SyncPending,
-    /// The works are written and the cluster has not applied them: what stands there right after a change.
+    /// The works are written and the cluster has not applied them: the state right after a change.
     Applying,
     /// The cluster failed to apply them.
     ApplyFailed,
     /// Exempted from being a failure; the work generator never writes it.
     ApplyPending,
-    /// Applied; nothing is known of availability.
+    /// Applied; availability is unknown.
     Applied,
-    /// Applied, and not available: pods come up, or fail to.
+    /// Applied, and not available: pods are starting or failing.
     Unavailable,
     /// Exempted from being a failure; the work generator never writes it.
     NotAvailableYet,
     /// Available.
     Available,
-    /// Applied, and of a kind that has no notion of availability.
+    /// Applied; the kind has no availability tracking.
     AvailableUntrackable,
     /// The difference was reported.
     DiffReported,
@@ -120,7 +121,7 @@ pub enum WorkState {
 }
 
 impl BindingConditions {
-    /// Writes the conditions that stand for `state`, in place of all that the work generator wrote before.
+    /// Replaces the conditions of the work generator with those of `state`.
     pub(super) fn write(&mut self, state: WorkState, observed_generation: u64, since: SimTime) {
         use ConditionStatus::{False, True};
         let at = |status, reason| Some(Condition { status, reason, observed_generation, since });

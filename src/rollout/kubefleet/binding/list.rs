@@ -1,4 +1,4 @@
-//! All bindings of a placement, in the order in which upstream lists them, and the names that make that order.
+//! All bindings of a placement in upstream's list order, and the names that determine that order.
 //!
 //! Follows `pkg/utils/controller/binding_resolver.go` and `pkg/scheduler/framework/uniquename`.
 
@@ -14,7 +14,7 @@ pub fn binding_name(placement: &str, cluster: &str, suffix: u32) -> String {
     const PART: usize = (63 - 8 - 2) / 2;
     let cut = |part: &str, most: usize| part.chars().take(most).collect::<String>();
     let (placement_len, cluster_len) = (placement.chars().count(), cluster.chars().count());
-    // What one part leaves unused the other may have.
+    // One part may use the length that the other leaves unused.
     let placement_most = PART.max(2 * PART - cluster_len.min(2 * PART));
     let cluster_most = PART.max(2 * PART - placement_len.min(2 * PART));
     format!("{}-{}-{suffix:08x}", cut(placement, placement_most), cut(cluster, cluster_most))
@@ -31,18 +31,18 @@ pub struct Bindings {
 const NOWHERE: u32 = u32::MAX;
 
 impl Bindings {
-    /// All of them, in the order of their names.
+    /// All bindings, in the order of their names.
     pub fn iter(&self) -> std::slice::Iter<'_, Binding> {
         self.list.iter()
     }
 
-    /// How many there are, those marked for deletion included.
+    /// Their number, including those marked for deletion.
     #[must_use]
     pub fn len(&self) -> usize {
         self.list.len()
     }
 
-    /// Whether there is none.
+    /// Whether the list is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
@@ -54,7 +54,7 @@ impl Bindings {
         self.position(target).map(|position| &self.list[position])
     }
 
-    /// As [`Bindings::get`], to be changed; its name and cluster must stay what they are.
+    /// Mutable [`Bindings::get`]; the caller must not change name and cluster.
     pub fn get_mut(&mut self, target: TargetId) -> Option<&mut Binding> {
         self.position(target).map(|position| &mut self.list[position])
     }
@@ -65,12 +65,12 @@ impl Bindings {
         self.find(name).ok().map(|position| &self.list[position])
     }
 
-    /// As [`Bindings::named`], to be changed; its name and cluster must stay what they are.
+    /// Mutable [`Bindings::named`]; the caller must not change name and cluster.
     pub fn named_mut(&mut self, name: &str) -> Option<&mut Binding> {
         self.find(name).ok().map(|position| &mut self.list[position])
     }
 
-    /// Adds a binding, in place of one of the same name.
+    /// Adds a binding, replacing one of the same name.
     pub fn insert(&mut self, binding: Binding) {
         let target = binding.target;
         match self.find(&binding.name) {
@@ -80,7 +80,7 @@ impl Bindings {
         self.reindex(Some(target));
     }
 
-    /// Takes a binding away: the cluster is cleaned up.
+    /// Removes a binding: the cluster is cleaned up.
     pub fn remove(&mut self, name: &str) -> Option<Binding> {
         let removed = self.list.remove(self.find(name).ok()?);
         self.reindex(None);
@@ -100,8 +100,8 @@ impl Bindings {
         (position != NOWHERE).then_some(position as usize)
     }
 
-    /// Finds every cluster's binding anew. Of several the one that is not being deleted is taken; `newest` has one
-    /// that goes before all others.
+    /// Recomputes every cluster's binding. Among several, one that is not being deleted is taken; `newest` takes
+    /// precedence over all others.
     fn reindex(&mut self, newest: Option<TargetId>) {
         let most = self.list.iter().map(|binding| binding.target.index() + 1).max().unwrap_or(0);
         self.of_target.clear();
@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_binding_s_name_is_cut_to_what_kubernetes_takes() {
+    fn a_binding_name_is_truncated_to_the_limit_of_kubernetes() {
         assert_eq!(binding_name("crp", "store-1", 0xab), "crp-store-1-000000ab");
         let name = binding_name(&"p".repeat(60), &"c".repeat(60), u32::MAX);
         assert_eq!(name.len(), 62, "26 characters each");
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn the_live_binding_of_a_cluster_is_found_beside_one_that_goes() {
+    fn the_live_binding_of_a_cluster_is_found_beside_a_deleted_one() {
         let named = |name: &str| Binding::scheduled(name.to_owned(), TargetId(2), 0);
         let mut old = named("b");
         old.delete();

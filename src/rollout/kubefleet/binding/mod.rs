@@ -14,48 +14,48 @@ use crate::units::SimTime;
 pub use condition::{BindingConditions, Condition, ConditionReason, ConditionStatus, WorkState};
 pub use list::{Bindings, binding_name};
 
-/// How far the scheduler and the rollout are with a binding.
+/// The state of a binding.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum BindingState {
-    /// The cluster was picked; nothing has been sent to it.
+    /// The cluster was picked; it has no resources yet.
     Scheduled,
-    /// The cluster was told to run a resource snapshot.
+    /// The cluster was assigned a resource snapshot.
     Bound,
-    /// The cluster is no longer picked, and may still run what it was told.
+    /// The cluster is no longer picked, and may still run its resources.
     Unscheduled,
 }
 
-/// A placement's apply strategy: equal numbers are equal strategies.
+/// A placement's apply strategy; equal numbers mean equal strategies.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct ApplyStrategy(pub u32);
 
 /// One binding.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Binding {
-    /// Decides the order in which a rolling update goes.
+    /// Determines the order of a rolling update.
     pub name: String,
     /// The cluster.
     pub target: TargetId,
-    /// How far it is.
+    /// Its state.
     pub state: BindingState,
-    /// Unscheduled, and Bound before.
+    /// Unscheduled, and previously Bound.
     pub was_bound: bool,
     /// The policy snapshot under which it was scheduled.
     pub policy: u32,
-    /// The resource snapshot that the cluster is told. `None`: none yet.
+    /// The resource snapshot assigned to the cluster. `None`: none yet.
     pub snapshot: Option<Revision>,
-    /// `None`: the scheduler made it and nobody has set one.
+    /// `None`: not set since the scheduler created the binding.
     pub apply_strategy: Option<ApplyStrategy>,
-    /// Raised by every change of the spec.
+    /// Incremented by every change of the spec.
     pub generation: u64,
-    /// Marked for deletion; it is there until the cluster is cleaned up.
+    /// Marked for deletion; it exists until the cluster is cleaned up.
     pub deleting: bool,
-    /// What is known of it.
+    /// Its conditions.
     pub conditions: BindingConditions,
 }
 
 impl Binding {
-    /// One as the scheduler makes it.
+    /// A binding as the scheduler creates it.
     #[must_use]
     pub fn scheduled(name: String, target: TargetId, policy: u32) -> Self {
         Self {
@@ -72,7 +72,7 @@ impl Binding {
         }
     }
 
-    /// One that has long been bound to `snapshot`, with RolloutStarted and all conditions of an available cluster.
+    /// A settled binding to `snapshot`, with RolloutStarted and all conditions of an available cluster.
     #[must_use]
     pub fn settled(name: String, target: TargetId, policy: u32, snapshot: Revision, apply: ApplyStrategy) -> Self {
         let mut binding = Self::scheduled(name, target, policy);
@@ -90,19 +90,19 @@ impl Binding {
         condition.is_some_and(|c| c.status == status && c.observed_generation == self.generation)
     }
 
-    /// Whether the rollout of what its spec says has started.
+    /// Whether the rollout of its current spec has started.
     #[must_use]
     pub fn has_started(&self) -> bool {
         self.is(self.conditions.rollout_started, ConditionStatus::True)
     }
 
-    /// Whether its cluster is done with what its spec says: available, or its difference reported.
+    /// Whether its cluster has finished its current spec: available, or its difference reported.
     #[must_use]
     pub fn has_succeeded(&self) -> bool {
         self.is(self.conditions.available, ConditionStatus::True) || self.is_diff_reported()
     }
 
-    /// Whether upstream takes it for failed. As shipped that includes a cluster that is still at work.
+    /// Whether upstream considers it failed. As shipped that includes a cluster that is still in progress.
     #[must_use]
     pub fn has_failed(&self, defects: KubeFleetBugs) -> bool {
         let BindingConditions { overridden, work_synchronized, applied, available, .. } = self.conditions;
@@ -119,7 +119,7 @@ impl Binding {
         self.is(self.conditions.diff_reported, ConditionStatus::False)
     }
 
-    /// Whether the difference was reported, well or not, at the current generation.
+    /// Whether the difference was reported, successfully or not, at the current generation.
     pub(super) fn has_diff_status(&self) -> bool {
         self.is_diff_reported() || self.has_diff_failed()
     }
@@ -129,14 +129,14 @@ impl Binding {
         self.conditions.write(state, self.generation, stored(now));
     }
 
-    /// What the scheduler does when the cluster is no longer picked.
+    /// The scheduler's change when the cluster is no longer picked.
     pub fn unschedule(&mut self) {
         self.was_bound = self.state == BindingState::Bound;
         self.state = BindingState::Unscheduled;
         self.generation += 1;
     }
 
-    /// Tells the cluster to run `snapshot`.
+    /// Assigns `snapshot` to the cluster.
     pub(super) fn roll(&mut self, now: SimTime, snapshot: Revision, apply: Option<ApplyStrategy>) {
         self.state = BindingState::Bound;
         self.snapshot = Some(snapshot);
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_condition_of_an_older_generation_counts_for_nothing() {
+    fn conditions_of_older_generations_are_ignored() {
         let mut binding = reported(WorkState::Available);
         binding.generation += 1;
         assert!(!binding.has_succeeded());

@@ -1,4 +1,4 @@
-//! What the limits of a rolling update mean for a number of clusters, and what a user should be warned of.
+//! Explains the limits of a rolling update for a number of clusters, with warnings.
 
 use super::super::config::RollingUpdateConfig;
 use super::super::{KubeFleetBugs, RuleSet};
@@ -7,19 +7,20 @@ use super::{PERIOD_SECONDS, RollingLimits, RollingUpdate};
 /// The limits of a rolling update applied to a placement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RollingExplanation {
-    /// Whose rules.
+    /// The rule set.
     pub rules: RuleSet,
-    /// Clusters that the placement is to have.
+    /// Clusters that the placement requests.
     pub target: i64,
     /// Both limits in clusters.
     pub limits: RollingLimits,
     /// Clusters that are updated in the first pass, if all are ready.
     pub first_wave: i64,
-    /// Passes that roll something until all are told, if each wave becomes ready as a whole. `None`: it never ends.
+    /// Number of passes that roll bindings until all are rolled, if each wave becomes ready as a whole. `None`: it
+    /// never ends.
     pub waves: Option<i64>,
     /// Seconds after which resources that cannot be tracked count as available.
     pub unavailable_period_seconds: i64,
-    /// What does not do what one would think, one sentence each.
+    /// Surprising effects of settings, one sentence each.
     pub warnings: Vec<String>,
 }
 
@@ -104,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn what_surprises_is_warned_of() {
+    fn surprising_settings_produce_warnings() {
         let warnings = |yaml: &str, rules| explain(&serde_saphyr::from_str(yaml).expect(yaml), rules, 10).warnings;
         assert_eq!(warnings("{}", RuleSet::Documented), Vec::<String>::new());
         let found = warnings("{maxUnavailable: 0, maxSurge: 0}", RuleSet::Shipped);

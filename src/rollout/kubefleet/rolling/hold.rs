@@ -1,6 +1,6 @@
-//! Which rule keeps a rolling update from moving on, in numbers and names.
+//! The rule that blocks a rolling update, with numbers and names.
 //!
-//! KubeFleet itself never says this; it is read off a pass that would roll nothing.
+//! KubeFleet itself does not report this; it is derived from a pass that would roll nothing.
 
 use super::super::super::{Hold, TargetId};
 use super::super::binding::BindingState;
@@ -9,7 +9,7 @@ use super::super::{Binding, RuleSet};
 use super::RollingUpdate;
 use super::view::{BindingCounts, RollingStatus, RollingView, Room};
 
-/// The rule that holds the rollout at `view`. `None`: it is finished, or the next pass moves it on.
+/// The rule that blocks the rollout at `view`. `None`: it is finished, or the next pass makes progress.
 pub(super) fn hold(update: &RollingUpdate, view: &RollingView) -> Option<Hold> {
     if view.is_done() {
         return None;
@@ -40,7 +40,7 @@ impl StalledUpdate<'_> {
                 ("resourceSnapshot", "the placement has no resource snapshot yet".to_owned())
             } else {
                 let deleting = self.targets(|binding| binding.deleting);
-                let text = format!("{} must be rid of a binding before anything is rolled", self.listed(&deleting));
+                let text = format!("nothing is rolled until old bindings of {} are deleted", self.listed(&deleting));
                 ("bindings", text)
             };
         };
@@ -49,8 +49,7 @@ impl StalledUpdate<'_> {
             None => {
                 let behind = self.targets(|binding| !binding.has_succeeded() || binding.deleting);
                 let text = format!(
-                    "{} {} told the newest resources or to remove them, and not available with them: still at work, \
-                     or offline or failing, for which there is no time-out",
+                    "{} {} assigned the newest resources or being removed, and not available: in progress, offline or failing, without a time-out",
                     self.listed(&behind),
                     are(behind.len())
                 );
@@ -70,14 +69,13 @@ impl StalledUpdate<'_> {
             let not_ready = self.targets(|b| b.state != BindingState::Scheduled && !b.has_succeeded());
             let text = if limits.max_unavailable == 0 && self.update.rules == RuleSet::Shipped && not_ready.is_empty() {
                 format!(
-                    "a maxUnavailable of 0 lets no available cluster be updated, ever; {} {}",
+                    "maxUnavailable is 0, so no available cluster is ever updated; {} {}",
                     self.listed(&waiting),
                     wait(waiting.len())
                 )
             } else {
                 format!(
-                    "of {} asked for, maxUnavailable lets {} be not ready; {} {} ready, {} of them being deleted \
-                     (not available: {}), so {} may be taken; {} {}",
+                    "of {} requested, maxUnavailable allows {} to be unavailable; {} {} ready, {} of them being deleted (not available: {}), so {} may be updated; {} {}",
                     count(usize::try_from(counts.target).unwrap_or(0)),
                     limits.max_unavailable,
                     counts.ready,
@@ -92,7 +90,7 @@ impl StalledUpdate<'_> {
             return ("maxUnavailable", text);
         }
         let text = format!(
-            "of {} asked for, maxSurge lets {} more have the resources; {} {} them already, so {} may be bound; {} {}",
+            "of {} requested, maxSurge allows {} more with the resources; {} {} them already, so {} may be bound; {} {}",
             count(usize::try_from(counts.target).unwrap_or(0)),
             limits.max_surge,
             counts.can_be_ready,

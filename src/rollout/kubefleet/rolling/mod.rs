@@ -1,11 +1,11 @@
-//! The rolling update of a placement: so many clusters unavailable, so many more than asked for.
+//! The rolling update of a placement, limited by `maxUnavailable` and `maxSurge`.
 //!
 //! Follows `pkg/controllers/rollout/controller.go` of kubefleet-dev/kubefleet at
 //! e160c1cdfdd9bf4c0234713d2b7f34e0ec95dab6.
 //!
-//! Invariants: of the bindings that are ready when a pass begins, at most `maxUnavailable` fewer than the clusters
-//! asked for are left after it; and it binds no more than `maxSurge` above the number asked for, of those that count.
-//! Failed ones are outside both limits.
+//! Invariants: of the bindings that are ready when a pass starts, the pass leaves at least the requested number minus
+//! `maxUnavailable`, and it binds at most `maxSurge` above the requested number. Failed bindings are outside both
+//! limits.
 
 mod explain;
 mod hold;
@@ -23,15 +23,15 @@ use crate::units::{SimDuration, SimTime};
 pub use explain::{RollingExplanation, explain};
 pub use view::{BindingCounts, RollingError, RollingStatus, RollingView, Room, wakes};
 
-/// `unavailablePeriodSeconds` where it is absent.
+/// Default of `unavailablePeriodSeconds`.
 const PERIOD_SECONDS: i64 = 60;
 
-/// The limits of a rolling update over a number of clusters.
+/// The limits of a rolling update for a number of clusters.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct RollingLimits {
-    /// Clusters that need not be ready.
+    /// Clusters that may be unavailable.
     pub max_unavailable: i64,
-    /// Clusters above the number asked for.
+    /// Clusters above the requested number.
     pub max_surge: i64,
 }
 
@@ -44,12 +44,12 @@ pub struct RollingUpdate {
     period: SimDuration,
     clusters: Vec<MemberCluster>,
     queue: WorkQueue,
-    /// When the last pass was.
+    /// Time of the last pass.
     last: SimTime,
 }
 
 impl RollingUpdate {
-    /// A scheduler with these limits. `clusters` are for their names alone; the index of one is its
+    /// A scheduler with these limits. `clusters` provide only names; the index of a cluster is its
     /// [`TargetId`](super::super::TargetId).
     #[must_use]
     pub fn new(
@@ -65,26 +65,26 @@ impl RollingUpdate {
         update
     }
 
-    /// Replaces the limits, as a change of the placement does; by itself that starts no pass.
+    /// Replaces the limits, as a change of the placement does; this alone does not start a pass.
     pub fn set_config(&mut self, config: RollingUpdateConfig) {
         let seconds = config.unavailable_period_seconds.unwrap_or(PERIOD_SECONDS);
         self.period = SimDuration::from_secs(u64::try_from(seconds).unwrap_or(0));
         self.config = config;
     }
 
-    /// The rules it follows.
+    /// The selected rule set.
     #[must_use]
     pub const fn rules(&self) -> RuleSet {
         self.rules
     }
 
-    /// The last pass has ended only at `end`, no earlier than it began: what it asked of its queue counts from then.
-    /// When it wants to be called again, in place of its `wake_at`; a time before `end` means at once after it.
+    /// The last pass has ended only at `end`, not before its start: its request to the queue counts from then.
+    /// Returns the time of the next call, replacing its `wake_at`; a time before `end` means immediately after it.
     pub fn pass_ended(&mut self, end: SimTime) -> Option<SimTime> {
         self.queue.end_later(end)
     }
 
-    /// The limits where `target` clusters are asked for. A value that means no number is 0, which admission refuses.
+    /// The limits for `target` requested clusters. An invalid value, which admission rejects, is 0.
     #[must_use]
     pub fn limits(&self, target: i64) -> RollingLimits {
         let default = IntOrString::String("25%".to_owned());
@@ -108,8 +108,8 @@ impl Scheduler for RollingUpdate {
     type View = RollingView;
     type Status = RollingStatus;
 
-    /// One pass of the rollout reconciler. Its `wake_at` is that of a pass which takes no time; one that takes time is
-    /// followed by [`pass_ended`](Self::pass_ended).
+    /// One pass of the rollout reconciler. Its `wake_at` assumes that the pass takes no time; after a pass that takes
+    /// time, call [`pass_ended`](Self::pass_ended).
     fn reconcile(&mut self, now: SimTime, view: &RollingView) -> Pass<RollingStatus> {
         self.queue.begin(now);
         self.last = now;
@@ -118,8 +118,8 @@ impl Scheduler for RollingUpdate {
         Pass { actions, wake_at, status }
     }
 
-    /// Which rule holds the rollout at `view`, at the time of its last pass. `None`: it is finished, or the next pass
-    /// moves it on. It costs as much as several passes.
+    /// The rule that blocks the rollout at `view`, at the time of its last pass. `None`: it is finished, or the next
+    /// pass makes progress. The call costs as much as several passes.
     fn hold(&self, view: &RollingView) -> Option<Hold> {
         hold::hold(self, view)
     }

@@ -1,9 +1,9 @@
-//! One pass: who is updated, bound and deleted.
+//! One pass: selects the bindings to update, bind and delete.
 //!
 //! Follows `pickBindingsToRoll` and `determineBindingsToUpdate` in `pkg/controllers/rollout/controller.go`.
 //!
-//! `maxUnavailable` is a budget on *ready* bindings: one that is not ready uses it up, whatever the reason. Failed
-//! ones, which as shipped are all that are in progress, are updated without asking it.
+//! `maxUnavailable` is a budget on *ready* bindings: every binding that is not ready uses it, for any reason. Failed
+//! bindings, which as shipped are all those in progress, are updated regardless of it.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use super::view::{BindingCounts, RollingError, RollingStatus, RollingView, Room}
 use super::{RollingLimits, RollingUpdate};
 use crate::units::{SimDuration, SimTime};
 
-/// The bindings of a placement, sorted into what may be done with them; each list in the order of names.
+/// The bindings of a placement, grouped by the possible operation; each list in the order of names.
 #[derive(Default)]
 struct Sorted {
     counts: BindingCounts,
@@ -25,12 +25,12 @@ struct Sorted {
     updating: Vec<TargetId>,
     failed: Vec<TargetId>,
     up_to_date: Vec<TargetId>,
-    /// The shortest known time until a binding that is not ready is, and whether any is not ready.
+    /// The shortest known time until an unready binding becomes ready, and whether any is not ready.
     wait: Option<SimDuration>,
     is_waiting: bool,
 }
 
-/// Whether a binding is ready; if not, when it will be, if that is known.
+/// Whether a binding is ready; if not, when it will be, if known.
 enum Readiness {
     Ready,
     In(SimDuration),
@@ -174,7 +174,7 @@ fn readiness(binding: &Binding, now: SimTime, period: SimDuration) -> Readiness 
             if condition.reason != ConditionReason::NotAllWorkAreAvailabilityTrackable {
                 return Readiness::Ready;
             }
-            // At exactly the period it is not ready yet, and nothing is left to wait for.
+            // At exactly the period it is not ready yet, and no wait is left.
             let ready_after = condition.since + period;
             if ready_after < now { Readiness::Ready } else { Readiness::In(ready_after.since(now)) }
         }
@@ -182,7 +182,7 @@ fn readiness(binding: &Binding, now: SimTime, period: SimDuration) -> Readiness 
     }
 }
 
-/// Whether a cluster that is to get the resources is still being cleaned of them; then nothing is rolled at all.
+/// Whether a cluster that needs the resources is still being cleaned up; nothing is rolled then.
 fn has_to_clean_up(view: &RollingView) -> Result<bool, RollingError> {
     let mut live: BTreeMap<TargetId, &Binding> = BTreeMap::new();
     let mut deleting: Vec<TargetId> = Vec::new();

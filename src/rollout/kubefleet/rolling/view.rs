@@ -1,4 +1,4 @@
-//! What a rolling update sees of its placement, and what is stored of its passes.
+//! A rolling update's view of its placement, and how its passes are stored.
 
 use super::super::super::{Action, Pass, Revision, TargetId};
 use super::super::binding::{ApplyStrategy, Binding, Bindings, Condition};
@@ -6,25 +6,25 @@ use super::super::queue::QueueRequest;
 use super::super::{BindingState, KubeFleetBugs, PlacementPolicy};
 use crate::units::SimTime;
 
-/// One placement as the hub cluster has it.
+/// One placement in the hub cluster.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RollingView {
     /// It exists, is not being deleted, and its strategy is `RollingUpdate`.
     pub active: bool,
-    /// How many clusters it asks for.
+    /// The number of clusters that it requests.
     pub policy: PlacementPolicy,
     /// How its resources are applied.
     pub apply_strategy: ApplyStrategy,
-    /// The newest version of its resources. `None`: there is none yet.
+    /// The newest version of its resources, if any.
     pub latest_snapshot: Option<Revision>,
     /// Its bindings.
     pub bindings: Bindings,
 }
 
-/// The controller's own numbers in a pass.
+/// The controller's counters in a pass.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct BindingCounts {
-    /// Clusters that the placement is to have.
+    /// Clusters that the placement requests.
     pub target: i64,
     /// Bindings that are ready.
     pub ready: i64,
@@ -34,20 +34,20 @@ pub struct BindingCounts {
     pub can_be_ready: i64,
     /// Scheduled ones.
     pub bounding_candidates: i64,
-    /// Unscheduled ones that are to be deleted.
+    /// Unscheduled ones that must be deleted.
     pub remove_candidates: i64,
-    /// Bound ones with another snapshot than the newest.
+    /// Bound ones with a snapshot other than the newest.
     pub update_candidates: i64,
-    /// The same, but failed: they are updated whatever the limits say.
+    /// The same, but failed: they are updated regardless of the limits.
     pub failed_update_candidates: i64,
 }
 
-/// How many bindings the limits let a pass roll. Below zero is none.
+/// Number of bindings that the limits allow a pass to roll. Negative numbers mean none.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Room {
-    /// To be deleted or updated, by `maxUnavailable`.
+    /// Deletions and updates, limited by `maxUnavailable`.
     pub to_remove: i64,
-    /// To be bound, by `maxSurge`.
+    /// New bindings, limited by `maxSurge`.
     pub to_add: i64,
 }
 
@@ -68,34 +68,34 @@ pub enum RollingError {
     BoundAndDeleting(String),
 }
 
-/// What one pass came to, beside its actions.
+/// The result of a pass besides its actions.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RollingStatus {
-    /// What it asks of its queue; the pass's `wake_at` is the time that comes of it.
+    /// Its request to the queue; the pass's `wake_at` is the resulting time.
     pub next: QueueRequest,
-    /// Why it is to be repeated, if it is to be.
+    /// Why it must be repeated, if so.
     pub error: Option<RollingError>,
     /// `None`: the pass ended before it counted.
     pub counts: Option<BindingCounts>,
-    /// `None`: there was nothing to roll.
+    /// `None`: no binding had to be rolled.
     pub room: Option<Room>,
-    /// Clusters whose binding was given the placement's apply strategy; such a pass does nothing else.
+    /// Clusters whose binding received the placement's apply strategy; such a pass does nothing else.
     pub patched: Vec<TargetId>,
-    /// Clusters whose binding is held back by the limits, updates before bindings.
+    /// Clusters whose binding is blocked by the limits, updates before new bindings.
     pub blocked: Vec<TargetId>,
-    /// Clusters whose binding is up to date, and whose RolloutStarted it sets.
+    /// Clusters whose binding is up to date and whose RolloutStarted the pass sets.
     pub restarted: Vec<TargetId>,
     pub(super) apply_strategy: ApplyStrategy,
 }
 
 impl RollingStatus {
-    /// Objects that storing the pass writes, statuses included.
+    /// Number of objects that storing the pass writes, statuses included.
     #[must_use]
     pub fn writes(&self, actions: &[Action]) -> usize {
         actions.len() + self.patched.len() + self.blocked.len() + self.restarted.len()
     }
 
-    /// Whether its own writes wake the controller again at once: those of a binding's spec do.
+    /// Whether its own writes wake the controller immediately: those of a binding's spec do.
     #[must_use]
     pub fn wakes_itself(&self, actions: &[Action]) -> bool {
         !actions.is_empty() || !self.patched.is_empty()
@@ -103,7 +103,7 @@ impl RollingStatus {
 }
 
 impl RollingView {
-    /// Stores what a pass decided.
+    /// Stores the result of a pass.
     ///
     /// # Panics
     /// If the pass names a cluster without a binding.
@@ -133,13 +133,13 @@ impl RollingView {
                 | Action::Stage { .. }
                 | Action::RequestApproval { .. }
                 | Action::Scale { .. } => {
-                    unreachable!("a rolling update asks for no {action:?}")
+                    unreachable!("a rolling update never requests {action:?}")
                 }
             }
         }
     }
 
-    /// Whether every cluster has the newest resources and is available with them, and none has them that should not.
+    /// Whether every requested cluster has the newest resources and is available, and no other cluster has them.
     #[must_use]
     pub fn is_done(&self) -> bool {
         self.bindings.iter().all(|binding| {
@@ -157,8 +157,8 @@ impl RollingView {
 
 /// Whether this change of a binding starts a pass: its generation, Available or DiffReported changed.
 ///
-/// As shipped ([`KubeFleetBugs::missed_wake_ups`]) a condition whose observed generation alone has grown is taken for
-/// unchanged, because the old and the new object are compared the wrong way round.
+/// As shipped ([`KubeFleetBugs::missed_wake_ups`]) a condition with only a higher observed generation counts as
+/// unchanged, because the old and the new object are compared in the wrong order.
 #[must_use]
 pub fn wakes(before: &Binding, after: &Binding, defects: KubeFleetBugs) -> bool {
     let differs = |before: Option<Condition>, after: Option<Condition>| match (before, after) {

@@ -1,4 +1,4 @@
-//! One pass over the stage that is in work: starting clusters, watching them, tasks, deletions, stopping.
+//! One pass over the current stage: starts and observes clusters, handles tasks, deletions and stops.
 //!
 //! Follows `execution.go` and `stop.go` of `pkg/controllers/updaterun`.
 
@@ -16,7 +16,7 @@ use crate::units::{SimDuration, SimTime};
 
 use ConditionStatus::{False, True, Unknown};
 
-/// One pass on its way.
+/// A pass in progress.
 pub(super) struct RunPass<'a> {
     pub(super) fixed: &'a Fixed,
     pub(super) now: SimTime,
@@ -27,7 +27,7 @@ pub(super) struct RunPass<'a> {
     pub(super) status: &'a mut StagedStatus,
 }
 
-/// What looking at the started clusters of a stage came to.
+/// The result of observing the started clusters of a stage.
 #[derive(Default)]
 struct Watched {
     stuck: Vec<TargetId>,
@@ -35,7 +35,7 @@ struct Watched {
     preempted: Option<RunError>,
 }
 
-/// What a cluster that has started is at.
+/// The state of a started cluster.
 enum Update {
     Done,
     Failing,
@@ -124,7 +124,7 @@ impl RunPass<'_> {
         Ok(())
     }
 
-    /// A cluster's turn has come. It keeps its slot for this pass even if it is done on the spot.
+    /// Starts a cluster. It keeps its slot for this pass even if it is done immediately.
     fn start(
         &mut self,
         stage: usize,
@@ -152,7 +152,7 @@ impl RunPass<'_> {
         self.run.stages[stage].mark(self.now, True, StageReason::Started);
     }
 
-    /// Looks at a cluster that has started. True: it is done.
+    /// Observes a started cluster. True: it is done.
     fn watch(&self, cluster: &mut ClusterStatus, binding: &Binding, watched: &mut Watched) -> bool {
         match self.result(binding) {
             Update::Done => {
@@ -162,7 +162,7 @@ impl RunPass<'_> {
             Update::Failing => watched.failing.push(self.fixed.name(cluster.target)),
             Update::Going => {}
         }
-        let started = cluster.started.expect("a cluster that is watched has started");
+        let started = cluster.started.expect("an observed cluster has started");
         if self.now.since(started) > STUCK_AFTER {
             watched.stuck.push(cluster.target);
         }
@@ -197,7 +197,7 @@ impl RunPass<'_> {
         Stopped::Aborted(error)
     }
 
-    /// All clusters of the stage are done: now for the tasks after it.
+    /// All clusters of the stage are done; continues with the tasks after it.
     fn complete_stage(&mut self, index: usize) {
         self.run.mark(self.now, False, RunReason::Waiting);
         self.run.stages[index].mark(self.now, False, StageReason::Waiting);
@@ -222,9 +222,9 @@ impl RunPass<'_> {
         }
     }
 
-    /// What is left of a wait that began when the stage's Progressing condition last changed its status.
+    /// The rest of a wait that started when the stage's Progressing condition last changed its status.
     fn remaining_wait(&self, index: usize, task: &StageTask) -> Option<SimDuration> {
-        let since = self.run.stages[index].progressing.expect("a stage that is complete was in work").since;
+        let since = self.run.stages[index].progressing.expect("a completed stage was in progress").since;
         let wait = task.wait_time.as_deref().and_then(parse_duration).unwrap_or_default();
         let remaining = (since + wait).saturating_since(self.now);
         (!remaining.is_zero()).then_some(remaining)
@@ -248,12 +248,12 @@ impl RunPass<'_> {
         approved
     }
 
-    /// Takes note of an approval that was given. Without a request one is made, which nobody can have approved yet.
+    /// Accepts a given approval. Without a request one is created, which cannot be approved yet.
     fn ask(&mut self, approval: ApprovalId) -> bool {
         let Some(request) = self.view.approvals.get(&approval) else {
             let action = Action::RequestApproval { approval };
             if self.actions.contains(&action) {
-                // Made by another task of the same name in this very pass.
+                // Created by another task of the same name in this pass.
                 return false;
             }
             self.actions.push(action);
@@ -265,7 +265,7 @@ impl RunPass<'_> {
         request.approved || request.accepted
     }
 
-    /// Deletes all at once; done when nothing is left.
+    /// Deletes all bindings together; done when none is left.
     fn execute_delete_stage(&mut self) -> Result<(), Stopped> {
         self.run.deletion.mark(self.now, True, StageReason::Started);
         self.follow_deletions(true)?;
@@ -278,7 +278,8 @@ impl RunPass<'_> {
         Ok(())
     }
 
-    /// Marks clusters whose bindings are gone, and deletes the rest if it `may_delete`. Tells whether any is on the way.
+    /// Marks clusters whose bindings are gone, and deletes the rest if it `may_delete`. Returns whether any deletion
+    /// is in progress.
     fn follow_deletions(&mut self, may_delete: bool) -> Result<bool, Stopped> {
         let mut binding_of = vec![None; self.fixed.clusters.len()];
         for binding in &self.collected.to_delete {
@@ -311,7 +312,7 @@ impl RunPass<'_> {
         Ok(is_deleting)
     }
 
-    /// State `Stop`: starts nothing, and watches what is on the way.
+    /// State `Stop`: starts nothing, and observes the updates in progress.
     pub(super) fn stop(&mut self) -> Result<(), Stopped> {
         self.run.mark(self.now, Unknown, RunReason::Stopping);
         let index = self.run.current_stage();
@@ -319,7 +320,7 @@ impl RunPass<'_> {
         if index == self.run.stages.len() {
             return self.stop_delete_stage();
         }
-        // For a stage that waits this moves the time from which its wait is counted.
+        // For a waiting stage this moves the start of its wait.
         self.run.stages[index].mark(self.now, Unknown, StageReason::Stopping);
         let mut watched = Watched::default();
         let mut updating = 0;
@@ -351,7 +352,7 @@ impl RunPass<'_> {
         if !self.follow_deletions(false)? {
             self.run.deletion.mark(self.now, False, StageReason::Stopped);
         }
-        // Bindings that nobody deletes while the run is to stop keep it from being stopped.
+        // Bindings that still have to be deleted prevent the run from being stopped.
         if self.collected.to_delete.is_empty() {
             self.run.mark(self.now, False, RunReason::Stopped);
         } else {

@@ -1,5 +1,4 @@
-//! What a strategy means for a fleet before anything is rolled out: stages, limits and tasks in numbers, and what a
-//! user should be warned of.
+//! Explains a strategy for a fleet before a rollout: stages, limits and tasks in numbers, and warnings.
 
 use std::collections::BTreeSet;
 
@@ -11,13 +10,13 @@ use super::{RunError, RunSpec, RunState, StageConfig, StageTask, StagedUpdateRun
 /// A strategy applied to a fleet.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StagedExplanation {
-    /// Whose rules.
+    /// The rule set.
     pub rules: RuleSet,
     /// Clusters in all.
     pub clusters: usize,
-    /// In the order in which they are worked on.
+    /// In the order in which they are updated.
     pub stages: Vec<StageExplanation>,
-    /// What does not do what one would think, one sentence each.
+    /// Surprising effects of settings, one sentence each.
     pub warnings: Vec<String>,
 }
 
@@ -28,18 +27,18 @@ pub struct StageExplanation {
     pub name: String,
     /// Its clusters.
     pub count: usize,
-    /// Clusters that are updated at once. An error fails the run when it reaches the stage.
+    /// Number of clusters updated concurrently. An error fails the run when it reaches the stage.
     pub max_concurrency: Result<i64, ScaledValueError>,
     /// The names of its first clusters, in the order in which they are updated.
     pub first: Vec<String>,
-    /// What must be done before it begins, e.g. `Approval`.
+    /// Tasks before it starts, e.g. `Approval`.
     pub before: Vec<String>,
-    /// What must be done before the next stage begins, e.g. `TimedWait 1h`.
+    /// Tasks before the next stage starts, e.g. `TimedWait 1h`.
     pub after: Vec<String>,
 }
 
-/// Applies `strategy` to all of `clusters` that have not left, as a run with `spec` would if the placement has picked
-/// them all. Defaults are filled in.
+/// Applies `strategy` to all `clusters` that have not left, like a run with `spec` whose placement has picked them
+/// all. Sets defaults.
 ///
 /// # Errors
 /// Why the run could not be initialized.
@@ -176,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn what_surprises_is_warned_of() {
+    fn surprising_settings_produce_warnings() {
         let cases: [(&str, RuleSet, RunState, &[&str]); 4] = [
             (
                 YAML,
@@ -221,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_initialized_says_why() {
+    fn a_run_that_cannot_be_initialized_has_a_reason() {
         let error = explained(
             "stages: [{name: a, labelSelector: {matchLabels: {ring: '1'}}}]",
             RuleSet::Shipped,

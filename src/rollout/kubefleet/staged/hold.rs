@@ -1,6 +1,6 @@
-//! Which rule keeps a staged run from moving on, in numbers and names.
+//! The rule that blocks a staged run, with numbers and names.
 //!
-//! Read off the status that one more pass would leave, made at the time of the last one.
+//! Derived from the status that one more pass at the time of the last one would leave.
 
 use super::super::super::{Action, Hold, TargetId};
 use super::super::duration::format_duration;
@@ -11,8 +11,8 @@ use super::run::{RunStatus, StageStatus};
 use super::view::{StagedStatus, StagedView};
 use super::{RunState, StagedUpdateRun, TaskTime};
 
-/// The rule that holds the run at `view`. `None`: it has succeeded and all that it updated is available, or the next pass
-/// moves it on.
+/// The rule that blocks the run at `view`. `None`: it has succeeded and all updated clusters are available, or the
+/// next pass makes progress.
 pub(super) fn hold(scheduler: &StagedUpdateRun, view: &StagedView) -> Option<Hold> {
     let mut run = scheduler.run.clone();
     let (actions, status) = scheduler.pass(&mut run, scheduler.last, view);
@@ -27,7 +27,7 @@ pub(super) fn hold(scheduler: &StagedUpdateRun, view: &StagedView) -> Option<Hol
         } else {
             format!("; {} not updated", scheduler.listed(&waiting, are(waiting.len())))
         };
-        return Some(Hold { rule, explanation: format!("the run has failed for good: {error}{end}") });
+        return Some(Hold { rule, explanation: format!("the run has failed: {error}{end}") });
     }
     let moves = actions.iter().any(|action| matches!(action, Action::Deploy { .. } | Action::Delete { .. }));
     let goes_on = run.current_stage() != scheduler.run.current_stage() && scheduler.run.initialized.is_some();
@@ -38,13 +38,12 @@ pub(super) fn hold(scheduler: &StagedUpdateRun, view: &StagedView) -> Option<Hol
     Some(Hold { rule, explanation })
 }
 
-/// A run that has succeeded looks at nothing any more, also not at clusters that fail later.
+/// A run that has succeeded observes nothing any more, not even clusters that fail later.
 fn lost(scheduler: &StagedUpdateRun, run: &RunStatus, view: &StagedView) -> Option<Hold> {
     let clusters = run.stages.iter().flat_map(|stage| &stage.clusters).map(|cluster| cluster.target);
     let is_lost = |target: &TargetId| view.bindings.get(*target).is_some_and(|binding| !binding.has_succeeded());
     let lost: Vec<TargetId> = clusters.filter(is_lost).collect();
-    let verb =
-        if lost.len() == 1 { "was available and is not any more" } else { "were available and are not any more" };
+    let verb = if lost.len() == 1 { "was available and no longer is" } else { "were available and no longer are" };
     (!lost.is_empty()).then(|| Hold {
         rule: "Available",
         explanation: format!("the run has succeeded; {}", scheduler.listed(&lost, verb)),
@@ -74,14 +73,14 @@ impl StalledRun<'_> {
         }
         match self.view.state {
             RunState::Initialize if self.scheduler.fixed.rules == RuleSet::Shipped => {
-                return ("state", format!("the run is initialized and was not told to Run; {rest}"));
+                return ("state", format!("the run is initialized and its state is not Run; {rest}"));
             }
-            RunState::Stop => return ("state", format!("the run was told to Stop; {rest}")),
+            RunState::Stop => return ("state", format!("the state of the run is Stop; {rest}")),
             _ => {}
         }
         let index = self.run.current_stage();
         if index == self.run.stages.len() {
-            let text = format!("waiting for their bindings to be gone: {rest}");
+            let text = format!("waiting for the deletion of their bindings: {rest}");
             return ("deletionStage", text);
         }
         let stage = &self.run.stages[index];
@@ -134,14 +133,14 @@ impl StalledRun<'_> {
         let at_work = format!("{} {} updating", listed(clusters, &going), are(going.len()));
         let mut notes = String::new();
         if !failing.is_empty() {
-            notes = format!(" (counting as failed, and tried again for ever: {})", names(clusters, &failing));
+            notes = format!(" (counting as failed, and retried indefinitely: {})", names(clusters, &failing));
         }
         if !self.run.stuck.is_empty() {
             notes.push_str(&format!(" (for more than 5m: {})", names(clusters, &self.run.stuck)));
         }
         if !next.is_empty() {
             let text = format!(
-                "in stage `{}`, {at_work}{notes}, and maxConcurrency lets {limit} be; {} {}",
+                "in stage `{}`, {at_work}{notes}, and maxConcurrency allows {limit}; {} {}",
                 stage.name,
                 listed(clusters, &next),
                 wait(next.len())

@@ -1,7 +1,7 @@
-//! How a run begins, and the check at the start of every later pass that nothing has changed under it.
+//! Initialization of a run, and the check at the start of every later pass that its inputs have not changed.
 //!
 //! Follows `initialization.go` and `validation.go` of `pkg/controllers/updaterun`. Left out of the check: conditions
-//! out of sequence, and more clusters updating than allowed, which only somebody else's writes could bring about.
+//! out of sequence, and more clusters updating than allowed, which only other writers could cause.
 
 use super::super::super::{Revision, TargetId};
 use super::super::binding::BindingState;
@@ -11,11 +11,11 @@ use super::Fixed;
 use super::run::{RetryError, RunError, RunStatus, StageStatus};
 use super::view::StagedView;
 
-/// Why a pass ends where it is.
+/// Why a pass ends early.
 pub(super) enum Stopped {
-    /// The run is over.
+    /// The run has ended.
     Aborted(RunError),
-    /// It is repeated after a backoff.
+    /// The pass is repeated after a backoff.
     Retry(RetryError),
 }
 
@@ -25,13 +25,13 @@ impl From<RunError> for Stopped {
     }
 }
 
-/// The placement's bindings as a run sees them.
+/// The placement's bindings as seen by a run.
 pub(super) struct Collected<'v> {
     /// Each picked cluster's binding.
     pub(super) selected: Vec<Option<&'v Binding>>,
     /// The bindings of clusters that are no longer picked, by name.
     pub(super) to_delete: Vec<&'v Binding>,
-    /// How many clusters are picked.
+    /// Number of picked clusters.
     pub(super) count: usize,
 }
 
@@ -64,7 +64,7 @@ impl Fixed {
         Ok(collected)
     }
 
-    /// Checks that the stages are what they were.
+    /// Checks that the stages are unchanged.
     pub(super) fn validate<'v>(&self, run: &RunStatus, view: &'v StagedView) -> Result<Collected<'v>, Stopped> {
         if check_placement(view)? != run.apply_strategy {
             return Err(RunError::ApplyStrategyChanged.into());
@@ -76,7 +76,7 @@ impl Fixed {
         if let Some(count) = view.policy.policy.count().filter(|count| *count != run.cluster_count) {
             return Err(RunError::ClusterCountMismatch { selected: run.cluster_count as usize, observed: count }.into());
         }
-        // A run that has deleted all it had to delete finds no binding at all, and fails: upstream's defect.
+        // A run that has completed all deletions finds no binding and fails: a bug of upstream.
         let needs_bindings = self.defects.delete_only_run_fails || run.deletion.clusters.is_empty();
         let collected = self.collect(view, needs_bindings)?;
         let strategy = self.strategy.as_ref().expect("an initialized run keeps its strategy");
@@ -114,7 +114,7 @@ impl Fixed {
         }
     }
 
-    /// Splits the bindings into those to be updated and those to be deleted.
+    /// Splits the bindings into those to update and those to delete.
     fn collect<'v>(&self, view: &'v StagedView, needs_bindings: bool) -> Result<Collected<'v>, Stopped> {
         let mut collected = Collected { selected: vec![None; self.clusters.len()], to_delete: Vec::new(), count: 0 };
         for binding in view.bindings.iter() {
@@ -153,7 +153,7 @@ impl Fixed {
         found.copied().ok_or_else(|| RunError::ResourceSnapshotNotFound(text.clone()))
     }
 
-    /// How many clusters of a stage of `total` may be updated at once.
+    /// Number of clusters of a stage of `total` that may be updated concurrently.
     pub(super) fn max_concurrency(&self, stage: usize, total: usize) -> Result<i64, ScaledValueError> {
         match self.rules {
             // "Updates clusters within each stage one at a time."

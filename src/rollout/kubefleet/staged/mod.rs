@@ -1,4 +1,4 @@
-//! A staged update run: cluster by cluster, stage by stage, with approvals and waits around the stages.
+//! A staged update run: updates clusters stage by stage, with approvals and waits around the stages.
 //!
 //! Follows `pkg/controllers/updaterun` of kubefleet-dev/kubefleet at e160c1cdfdd9bf4c0234713d2b7f34e0ec95dab6.
 //!
@@ -29,7 +29,7 @@ pub use view::{ApprovalRequest, PlacementView, PolicySnapshot, StagedStatus, Sta
 use initialize::{Collected, Stopped};
 use stages::StagePlan;
 
-/// Whether a task goes before its stage or after it.
+/// Whether a task runs before or after its stage.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum TaskTime {
     /// Before the first cluster of the stage starts.
@@ -44,31 +44,31 @@ pub struct StagedUpdateRun {
     fixed: Fixed,
     run: RunStatus,
     queue: WorkQueue,
-    /// When the last pass was.
+    /// Time of the last pass.
     last: SimTime,
 }
 
-/// What a pass does not change.
+/// State that a pass does not change.
 #[derive(Clone, Debug)]
 struct Fixed {
     rules: RuleSet,
     defects: KubeFleetBugs,
     run_name: String,
     spec: RunSpec,
-    /// `None`: there is no strategy of that name. From the run's initialization on it stays what it is.
+    /// `None`: no strategy of that name exists. Fixed once the run is initialized.
     strategy: Option<StrategySpec>,
     clusters: Vec<MemberCluster>,
     /// Indices into `clusters` in the byte order of names.
     by_name: Vec<u32>,
-    /// For each cluster its place in `by_name`.
+    /// For each cluster its position in `by_name`.
     rank: Vec<u32>,
     plan: StagePlan,
 }
 
 impl StagedUpdateRun {
-    /// A run called `name` over these clusters; the index of one is its [`TargetId`](super::super::TargetId).
-    /// `strategy` as admission left it ([`StrategySpec::with_defaults`]); `None`: there is none of that name. The
-    /// state in `spec` is not looked at: it is part of each view.
+    /// A run called `name` over these clusters; the index of a cluster is its [`TargetId`](super::super::TargetId).
+    /// `strategy` includes the defaults of admission ([`StrategySpec::with_defaults`]); `None`: none of that name
+    /// exists. The state in `spec` is ignored: it is part of each view.
     #[must_use]
     pub fn new(
         name: String,
@@ -94,8 +94,8 @@ impl StagedUpdateRun {
         run
     }
 
-    /// Replaces the strategy, as an edit of its object does; `None` deletes it. A run that is initialized keeps what
-    /// it began with.
+    /// Replaces the strategy, as an edit of its object does; `None` deletes it. An initialized run keeps its
+    /// strategy.
     pub fn set_strategy(&mut self, strategy: Option<StrategySpec>) {
         if self.run.initialized.is_none() {
             self.fixed.strategy = strategy;
@@ -103,8 +103,8 @@ impl StagedUpdateRun {
         }
     }
 
-    /// Replaces the member clusters, as joining, leaving and a change of labels do. Those that were there keep their
-    /// index; one that has left says so.
+    /// Replaces the member clusters, as joining, leaving and a change of labels do. Existing clusters keep their
+    /// index; one that has left is marked.
     pub fn set_clusters(&mut self, clusters: Vec<MemberCluster>) {
         let mut by_name: Vec<u32> = (0..clusters.len() as u32).collect();
         by_name.sort_by(|a, b| clusters[*a as usize].name.cmp(&clusters[*b as usize].name));
@@ -132,7 +132,7 @@ impl StagedUpdateRun {
         &self.run
     }
 
-    /// The strategy, once the run is initialized as it was then.
+    /// The strategy; fixed once the run is initialized.
     #[must_use]
     pub const fn strategy(&self) -> Option<&StrategySpec> {
         self.fixed.strategy.as_ref()
@@ -141,16 +141,15 @@ impl StagedUpdateRun {
     /// The resolved `maxConcurrency` of a stage of an initialized run.
     ///
     /// # Errors
-    /// When the configured value means no number; the run fails when it reaches the stage.
+    /// The configured value is invalid; the run fails when it reaches the stage.
     ///
     /// # Panics
-    /// If the run is not initialized or has no such stage.
+    /// If the run is not initialized or the stage does not exist.
     pub fn max_concurrency(&self, stage: usize) -> Result<i64, super::ScaledValueError> {
         self.fixed.max_concurrency(stage, self.run.stages[stage].clusters.len())
     }
 
-    /// The stage and the time that an approval is about. Stages of the same name share their approvals; the first
-    /// counts.
+    /// The stage and task time of an approval. Stages of the same name share their approvals; the first counts.
     #[must_use]
     pub fn approval_task(approval: ApprovalId) -> (usize, TaskTime) {
         let time = if approval.0.is_multiple_of(2) { TaskTime::Before } else { TaskTime::After };
@@ -160,7 +159,7 @@ impl StagedUpdateRun {
     /// The name of the `ClusterApprovalRequest`.
     ///
     /// # Panics
-    /// If the strategy has no such stage.
+    /// If the stage does not exist.
     #[must_use]
     pub fn approval_name(&self, approval: ApprovalId) -> String {
         let (stage, time) = Self::approval_task(approval);
@@ -229,9 +228,9 @@ impl Fixed {
             if run.initialized.is_none() { self.initialize(run, view)? } else { self.validate(run, view)? };
         let mut pass = execute::RunPass { fixed: self, now, view, collected, run, actions, status };
         match (self.rules, view.state) {
-            // Initialized; that is all.
+            // Only initialized.
             (RuleSet::Shipped, RunState::Initialize) => Ok(()),
-            // The document knows no state: a run starts because it exists.
+            // The document has no state: a run starts because it exists.
             (RuleSet::Documented, RunState::Initialize) | (_, RunState::Run) => pass.execute(),
             (_, RunState::Stop) => pass.stop(),
         }
@@ -260,7 +259,7 @@ impl Scheduler for StagedUpdateRun {
     /// followed by [`pass_ended`](Self::pass_ended).
     ///
     /// # Panics
-    /// If a binding is of a cluster that is not in the list, or time runs backwards.
+    /// If a binding belongs to an unknown cluster, or time goes backwards.
     fn reconcile(&mut self, now: SimTime, view: &StagedView) -> Pass<StagedStatus> {
         self.queue.begin(now);
         self.last = now;
@@ -271,8 +270,8 @@ impl Scheduler for StagedUpdateRun {
         Pass { actions, wake_at, status }
     }
 
-    /// Which rule holds the run at `view`, at the time of its last pass. `None`: it has succeeded and all that it updated
-    /// is available, or the next pass moves it on. It costs as much as several passes.
+    /// The rule that blocks the run at `view`, at the time of its last pass. `None`: it has succeeded and all updated
+    /// clusters are available, or the next pass makes progress. The call costs as much as several passes.
     fn hold(&self, view: &StagedView) -> Option<Hold> {
         hold::hold(self, view)
     }

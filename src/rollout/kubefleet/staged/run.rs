@@ -1,8 +1,8 @@
-//! What a staged update run remembers, and what its user sees: its status object.
+//! The status object of a staged update run, which is its memory and what its user sees.
 //!
 //! Follows the status types of `apis/placement/v1beta1/stageupdate_types.go` and the reasons of `pkg/utils/condition/
-//! reason.go`. Timestamps are whole seconds. Left out: messages, and observed generations, which are raised with the
-//! run's at the start of every pass and so never matter.
+//! reason.go`. Timestamps are whole seconds. Left out: messages, and observed generations, which every pass sets to
+//! the run's own and so never matter.
 
 use std::fmt;
 
@@ -16,49 +16,49 @@ use crate::units::SimTime;
 /// A condition of the run or of a stage: whether it is making progress.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct ProgressCondition<Reason> {
-    /// Whether it is.
+    /// The status of the condition.
     pub status: ConditionStatus,
-    /// Why, or why not.
+    /// The reason of the status.
     pub reason: Reason,
-    /// Since when the status is what it is, in whole seconds; a new reason alone does not move it.
+    /// Time of the last change of the status, in whole seconds; a new reason alone does not change it.
     pub since: SimTime,
 }
 
-/// Why a run is making progress or not.
+/// Why a run is progressing or not.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum RunReason {
-    /// Clusters are updated or deleted, or a stage begins.
+    /// Clusters are updated or deleted, or a stage starts.
     Progressing,
-    /// For a task.
+    /// Waits for a task.
     Waiting,
     /// Some cluster has been updating for more than five minutes.
     Stuck,
-    /// It was told to stop, and clusters are still being updated or deleted.
+    /// Its state is Stop, and clusters are still being updated or deleted.
     Stopping,
-    /// It was told to stop, and nothing is on the way.
+    /// Its state is Stop, and nothing is in progress.
     Stopped,
     /// All stages are done.
     Succeeded,
-    /// For good.
+    /// Permanently failed.
     Failed,
 }
 
-/// Why a stage is making progress or not.
+/// Why a stage is progressing or not.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum StageReason {
     /// Its clusters are updated or deleted.
     Started,
-    /// For a task.
+    /// Waits for a task.
     Waiting,
-    /// The run was told to stop, and clusters are still on the way.
+    /// The state of the run is Stop, and clusters are still in progress.
     Stopping,
-    /// The run was told to stop, and nothing is on the way.
+    /// The state of the run is Stop, and nothing is in progress.
     Stopped,
     /// Done.
     Succeeded,
-    /// Done, for want of clusters.
+    /// Done, because it has no clusters.
     SkippedNoClusters,
-    /// For good.
+    /// Permanently failed.
     Failed,
 }
 
@@ -79,7 +79,7 @@ impl fmt::Display for StageReason {
 pub struct ClusterStatus {
     /// Which.
     pub target: TargetId,
-    /// When its update (in the delete stage: its deletion) began, in whole seconds. `None`: not yet.
+    /// When its update (in the delete stage: its deletion) started, in whole seconds. `None`: not yet.
     pub started: Option<SimTime>,
     /// Whether it succeeded. `None`: not finished.
     pub succeeded: Option<bool>,
@@ -88,9 +88,9 @@ pub struct ClusterStatus {
 /// One task that follows a stage.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct TaskStatus {
-    /// An `Approval`: it was accepted, once and for all.
+    /// An `Approval`: it was accepted, permanently.
     pub approved: bool,
-    /// A `TimedWait`: it was seen to be over.
+    /// A `TimedWait`: its end was observed.
     pub elapsed: bool,
 }
 
@@ -101,13 +101,13 @@ pub struct StageStatus {
     pub name: String,
     /// In the order in which they are updated.
     pub clusters: Vec<ClusterStatus>,
-    /// `None`: it was not reached.
+    /// `None`: not reached.
     pub progressing: Option<ProgressCondition<StageReason>>,
     /// `None`: not finished.
     pub succeeded: Option<bool>,
     /// Whether the approval before the stage was accepted.
     pub approved_before: bool,
-    /// One for each task after the stage.
+    /// One per task after the stage.
     pub after: Vec<TaskStatus>,
 }
 
@@ -127,12 +127,12 @@ impl StageStatus {
         self.succeeded = Some(reason != StageReason::Failed);
     }
 
-    /// Clusters of it that have started and not finished.
+    /// Its clusters that have started and not finished.
     pub fn updating(&self) -> impl Iterator<Item = &ClusterStatus> {
         self.clusters.iter().filter(|cluster| cluster.started.is_some() && cluster.succeeded.is_none())
     }
 
-    /// Clusters of it that are finished.
+    /// Its finished clusters.
     #[must_use]
     pub fn finished(&self) -> usize {
         self.clusters.iter().filter(|cluster| cluster.succeeded == Some(true)).count()
@@ -152,17 +152,17 @@ pub struct RunStatus {
     pub failure: Option<RunError>,
     /// The clusters that make it stuck, while [`RunReason::Stuck`] is its reason.
     pub stuck: Vec<TargetId>,
-    /// The stages, in the order in which they are worked on.
+    /// The stages, in the order in which they are updated.
     pub stages: Vec<StageStatus>,
     /// The stage that deletes the bindings of clusters that are no longer picked.
     pub deletion: StageStatus,
-    /// How many clusters the placement has picked.
+    /// Number of clusters that the placement has picked.
     pub cluster_count: u32,
-    /// The policy snapshot that it began with.
+    /// The policy snapshot at its start.
     pub(super) policy: u32,
-    /// The resource snapshot that its clusters are to have. `None`: not initialized.
+    /// The resource snapshot that it rolls out. `None`: not initialized.
     pub snapshot: Option<Revision>,
-    /// The placement's apply strategy when it began.
+    /// The placement's apply strategy at its start.
     pub(super) apply_strategy: ApplyStrategy,
 }
 
@@ -196,13 +196,13 @@ impl RunStatus {
         if index == self.stages.len() { &self.deletion } else { &self.stages[index] }
     }
 
-    /// Whether it has ended, well or not.
+    /// Whether it has ended, successfully or not.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.succeeded.is_some() || self.initialized == Some(false)
     }
 
-    /// What the API server makes of it once a pass is over: times in whole seconds. Within the pass they are exact.
+    /// Rounds times to whole seconds, as the API server stores them after a pass. Within the pass they are exact.
     pub(super) fn store(&mut self) {
         let floor = |since: &mut SimTime| *since = stored(*since);
         self.progressing.iter_mut().for_each(|progress| floor(&mut progress.since));
@@ -215,7 +215,7 @@ impl RunStatus {
     }
 }
 
-/// Sets a condition; its time moves only when the status changes.
+/// Sets a condition; its time changes only with the status.
 fn mark<Reason: Copy>(
     condition: &mut Option<ProgressCondition<Reason>>,
     now: SimTime,
@@ -237,10 +237,10 @@ pub enum RunError {
     /// The placement's strategy is `RollingUpdate`.
     #[error("parent placement does not have an external rollout strategy")]
     PlacementNotExternal,
-    /// The placement's apply strategy is not the one that the run began with.
+    /// The placement's apply strategy has changed since the run started.
     #[error("the applyStrategy in the updateRun is outdated")]
     ApplyStrategyChanged,
-    /// The scheduler is not done with the newest policy.
+    /// The scheduler has not finished the newest policy.
     #[error("policy snapshot `{0}` not fully scheduled yet")]
     PolicyNotScheduled(u32),
     /// There is a newer policy.
@@ -249,75 +249,75 @@ pub enum RunError {
     /// The placement has no bindings.
     #[error("no scheduled or to-be-deleted bindings found for the latest policy snapshot {0}")]
     NoBindings(u32),
-    /// The placement has picked another number of clusters than it asks for.
+    /// The placement has picked a different number of clusters than it requests.
     #[error("the number of selected bindings {selected} is not equal to the observed cluster count {observed}")]
     ClusterCountMismatch { selected: usize, observed: u32 },
     /// The strategy is gone.
     #[error("referenced updateStrategy not found")]
     StrategyNotFound,
-    /// More than one task before a stage, or one that is no approval.
+    /// More than one task before a stage, or one that is not an approval.
     #[error("the before stage tasks of stage `{0}` are invalid: at most one task, of type Approval")]
     InvalidBeforeStageTasks(String),
     /// Two tasks of the same type after a stage, or a wait without a duration above 0.
     #[error("the after stage tasks of stage `{0}` are invalid: no type twice, and a waitTime above 0 for a TimedWait")]
     InvalidAfterStageTasks(String),
-    /// A selector that Kubernetes refuses.
+    /// A selector that Kubernetes rejects.
     #[error("the label selector of stage `{stage}` is invalid: {source}")]
     InvalidLabelSelector { stage: String, source: SelectorError },
-    /// Two stages take the same cluster.
+    /// Two stages select the same cluster.
     #[error("cluster `{cluster}` appears in more than one stages, again in `{stage}`")]
     ClusterInMultipleStages { cluster: String, stage: String },
-    /// A cluster's label is no whole number, or missing.
+    /// A cluster's label is not a whole number, or missing.
     #[error("the sorting label `{key}:{value}` on cluster `{cluster}` is not valid: it must be a whole number")]
     SortingLabelInvalid { cluster: String, key: String, value: String },
-    /// Clusters were picked that no stage takes. `first` are up to ten of them.
+    /// No stage selects some picked clusters; `first` holds up to ten of them.
     #[error("some clusters are not placed in any stage, total {total}, showing up to 10: {}", first.join(", "))]
     ClustersNotInAnyStage { total: usize, first: Vec<String> },
-    /// The number of the resource snapshot is none.
+    /// The number of the resource snapshot is invalid.
     #[error("invalid resource snapshot index `{0}` provided, expected an integer >= 0")]
     ResourceSnapshotIndexInvalid(String),
-    /// There is no such resource snapshot.
+    /// The resource snapshot does not exist.
     #[error("no resourceSnapshots with index `{0}` found")]
     ResourceSnapshotNotFound(String),
-    /// A stage has more or fewer clusters than when the run began.
+    /// A stage has more or fewer clusters than when the run started.
     #[error("the number of clusters in stage `{stage}` has changed, new: {new}, existing: {existing}")]
     StageClusterCountChanged { stage: String, new: usize, existing: usize },
-    /// A stage has other clusters, or in another order, than when the run began.
+    /// A stage has other clusters, or another order, than when the run started.
     #[error("the {position}. cluster in stage `{stage}` has changed, new: {new}, existing: {existing}")]
     StageClusterChanged { stage: String, position: usize, new: String, existing: String },
-    /// A cluster is no longer picked, and was when the run began.
+    /// A cluster that was picked when the run started no longer is.
     #[error("the cluster `{0}` to be deleted is not in the delete stage")]
     NewClusterToDelete(String),
-    /// Somebody else changed a binding that the run is updating.
+    /// Another writer changed a binding that the run is updating.
     #[error(
         "the binding of the updating cluster `{cluster}` in the stage `{stage}` is not up-to-date with the desired \
              status: is there a concurrent updateRun of the same placement?"
     )]
     Preempted { cluster: String, stage: String },
-    /// A stage's `maxConcurrency` means no number.
+    /// A stage's `maxConcurrency` is invalid.
     #[error("maxConcurrency of stage `{stage}`: {source}")]
     MaxConcurrency { stage: String, source: ScaledValueError },
-    /// The binding of a cluster that was deleted is there again, or is no longer being deleted.
+    /// The binding of a deleted cluster exists again, or is no longer being deleted.
     #[error("the cluster `{0}` in the deleting stage has a binding that is not being deleted")]
     DeletedBindingIsBack(String),
 }
 
-/// Why a pass is to be repeated after a backoff. None of them ends the run.
+/// Why a pass is repeated after a backoff. None of these ends the run.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RetryError {
-    /// The scheduler has not come to this cluster's binding with its newest policy.
+    /// The scheduler has not processed this cluster's binding with its newest policy.
     #[error("the binding of cluster `{0}` has an old policy snapshot and is not unscheduled: a transient state")]
     OldPolicyBinding(String),
-    /// These clusters count as failed; they are looked at again, and may be started ones or not.
+    /// These clusters count as failed, started or not; they are observed again.
     #[error("the cluster updating encountered an error: {}", .0.join(", "))]
     ClusterUpdate(Vec<String>),
-    /// A stage's `maxConcurrency` means no number, seen when a later pass checks all stages.
+    /// A stage's `maxConcurrency` is invalid, found when a later pass checks all stages.
     #[error("maxConcurrency of stage `{stage}`: {source}")]
     MaxConcurrency {
         /// Which.
         stage: String,
-        /// What is wrong with it.
+        /// The error in it.
         source: ScaledValueError,
     },
 }

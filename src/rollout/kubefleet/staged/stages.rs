@@ -1,7 +1,7 @@
-//! Which clusters are in which stage, and in which order.
+//! The clusters of each stage, and their order.
 //!
-//! Follows `computeRunStageStatus` in `pkg/controllers/updaterun/initialization.go`. What depends on labels and on the
-//! strategy alone is worked out once ([`StagePlan`]); which of the clusters are picked is asked in every pass.
+//! Follows `computeRunStageStatus` in `pkg/controllers/updaterun/initialization.go`. The parts that depend only on
+//! labels and the strategy are computed once ([`StagePlan`]); every pass determines which of the clusters are picked.
 
 use super::super::super::TargetId;
 use super::super::MemberCluster;
@@ -11,7 +11,7 @@ use super::super::duration::parse_duration;
 use super::super::limit::decimal;
 use super::run::RunError;
 
-/// Clusters in no stage that an error names.
+/// Maximum number of clusters in no stage that an error names.
 const NAMED: usize = 10;
 
 /// A strategy applied to all clusters of a fleet, picked or not.
@@ -22,7 +22,7 @@ pub(super) struct StagePlan {
 
 #[derive(Clone, Debug)]
 struct PlannedStage {
-    /// What is wrong with its tasks or its selector.
+    /// The error in its tasks or its selector.
     invalid: Option<RunError>,
     /// The clusters that it selects, in the order of names.
     members: Vec<StageMember>,
@@ -31,12 +31,12 @@ struct PlannedStage {
 #[derive(Clone, Copy, Debug)]
 struct StageMember {
     target: TargetId,
-    /// What it is sorted by before its name; 0 without a sorting key. `None`: the label is no number.
+    /// Sorting key before the name; 0 without a sorting label. `None`: the label is not a number.
     key: Option<i64>,
 }
 
 impl StagePlan {
-    /// Applies `strategy` to `clusters`, `by_name` being their indices in the order of names.
+    /// Applies `strategy` to `clusters`; `by_name` holds their indices in the order of names.
     pub(super) fn new(strategy: &StrategySpec, rules: RuleSet, clusters: &[MemberCluster], by_name: &[u32]) -> Self {
         let stage = |stage: &StageConfig| match check(stage, rules) {
             Err(error) => PlannedStage { invalid: Some(error), members: Vec::new() },
@@ -57,7 +57,7 @@ impl StagePlan {
         Self { stages: strategy.stages.iter().map(stage).collect() }
     }
 
-    /// The clusters of each stage, of those that are `selected`, in the order in which they are updated.
+    /// The `selected` clusters of each stage, in the order in which they are updated.
     pub(super) fn assign(
         &self,
         strategy: &StrategySpec,
@@ -100,18 +100,18 @@ impl StagePlan {
     }
 }
 
-/// Checks a stage's tasks and then its selector. `None`: it has no selector, and so selects nothing.
+/// Checks a stage's tasks and then its selector. `None`: without a selector it selects nothing.
 fn check(
     stage: &StageConfig,
     rules: RuleSet,
 ) -> Result<Option<super::super::super::label_selector::CheckedSelector>, RunError> {
     let before = &stage.before_stage_tasks;
-    // The document knows no tasks before a stage.
+    // The document has no tasks before a stage.
     if rules == RuleSet::Shipped && (before.len() > 1 || before.iter().any(|task| task.kind != "Approval")) {
         return Err(RunError::InvalidBeforeStageTasks(stage.name.clone()));
     }
     let after = &stage.after_stage_tasks;
-    // Three of a kind are let through: only two are compared.
+    // Three tasks of a type pass, because only two are compared.
     let is_twice = matches!(&after[..], [a, b] if a.kind == b.kind);
     let is_endless =
         |wait: &Option<String>| wait.as_deref().and_then(parse_duration).is_none_or(crate::units::SimDuration::is_zero);

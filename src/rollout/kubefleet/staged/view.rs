@@ -1,4 +1,4 @@
-//! What a staged update run sees of its placement, and what is stored of its passes.
+//! A staged update run's view of its placement, and how its passes are stored.
 
 use std::collections::BTreeMap;
 
@@ -10,12 +10,12 @@ use super::super::queue::QueueRequest;
 use super::run::{RetryError, RunReason};
 use crate::units::SimTime;
 
-/// The objects around one run as the hub cluster has them.
+/// The objects around one run in the hub cluster.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StagedView {
     /// The run's `spec.state`.
     pub state: RunState,
-    /// The placement. `None`: there is none of that name.
+    /// The placement. `None`: none of that name exists.
     pub placement: Option<PlacementView>,
     /// The newest policy snapshot.
     pub policy: PolicySnapshot,
@@ -24,11 +24,11 @@ pub struct StagedView {
     /// The placement's bindings.
     pub bindings: Bindings,
     /// The approval requests that exist. [`StagedUpdateRun::approval_name`](super::StagedUpdateRun::approval_name)
-    /// says what an id stands for.
+    /// returns the name of an id.
     pub approvals: BTreeMap<ApprovalId, ApprovalRequest>,
 }
 
-/// What of a placement a run looks at.
+/// The part of a placement that a run reads.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct PlacementView {
     /// Its strategy's type is `External`.
@@ -42,44 +42,44 @@ pub struct PlacementView {
 pub struct PolicySnapshot {
     /// Its number.
     pub index: u32,
-    /// The scheduler is done with it.
+    /// The scheduler has finished it.
     pub scheduled: bool,
-    /// How many clusters it asks for.
+    /// The number of clusters that it requests.
     pub policy: PlacementPolicy,
 }
 
 /// A `ClusterApprovalRequest`.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct ApprovalRequest {
-    /// Somebody approved it, and has not taken that back.
+    /// It is approved, and the approval was not withdrawn.
     pub approved: bool,
-    /// The run has taken note; from then on taking it back changes nothing.
+    /// The run has accepted the approval; withdrawing it then has no effect.
     pub accepted: bool,
 }
 
-/// What one pass of a run came to, beside its actions and what [`RunStatus`](super::RunStatus) says.
+/// The result of one pass of a run besides its actions and [`RunStatus`](super::RunStatus).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StagedStatus {
-    /// What it asks of its queue; the pass's `wake_at` is the time that comes of it.
+    /// Its request to the queue; the pass's `wake_at` is the resulting time.
     pub next: QueueRequest,
-    /// Why it is to be repeated, if it is to be.
+    /// Why it must be repeated, if so.
     pub error: Option<RetryError>,
-    /// Why the run is making progress or not.
+    /// Why the run is progressing or not.
     pub reason: Option<RunReason>,
-    /// The stage that the pass worked on; the number of stages means the delete stage. `None`: none.
+    /// The stage that the pass processed; the number of stages means the delete stage. `None`: none.
     pub stage: Option<usize>,
-    /// Clusters of that stage that have started and not finished.
+    /// Its clusters that have started and not finished.
     pub updating: usize,
-    /// Approvals that it took note of.
+    /// Approvals that it accepted.
     pub accepted: Vec<ApprovalId>,
-    /// Bindings that it did not have to change, and whose RolloutStarted it sets.
+    /// Bindings that did not need a change, and whose RolloutStarted it sets.
     pub restarted: Vec<TargetId>,
-    /// What goes into the bindings that it rolls.
+    /// The apply strategy written into the bindings that it rolls.
     pub(super) apply_strategy: ApplyStrategy,
 }
 
 impl StagedStatus {
-    /// Objects that storing the pass writes.
+    /// Number of objects that storing the pass writes.
     #[must_use]
     pub fn writes(&self, actions: &[Action]) -> usize {
         actions.len() + self.accepted.len() + self.restarted.len()
@@ -87,7 +87,7 @@ impl StagedStatus {
 }
 
 impl StagedView {
-    /// Stores what a pass decided: bindings are rolled and marked for deletion, requests created and accepted.
+    /// Stores the result of a pass: rolls bindings and marks them for deletion, creates and accepts requests.
     ///
     /// # Panics
     /// If an action names a cluster without a binding.
@@ -107,7 +107,7 @@ impl StagedView {
                     self.approvals.insert(approval, ApprovalRequest::default());
                 }
                 Action::Create { .. } | Action::Stage { .. } | Action::Scale { .. } => {
-                    unreachable!("a run asks for no {action:?}")
+                    unreachable!("a run never requests {action:?}")
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! What holds in every pass of every random rollout.
+//! Properties of every pass of random rollouts.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -42,10 +42,10 @@ fn report(bindings: &mut Bindings, now: SimTime, reports: &[(u32, usize)]) {
 }
 
 proptest! {
-    /// A stage begins when all clusters and tasks of the one before are done; at most `maxConcurrency` clusters of it
-    /// are on the way; and a hold never contradicts a pass that moves on.
+    /// A stage starts when all clusters and tasks of the previous one are done; at most `maxConcurrency` of its
+    /// clusters are in progress; and a hold never contradicts a pass that makes progress.
     #[test]
-    fn stages_follow_each_other_and_concurrency_is_kept(
+    fn stages_run_in_order_within_their_concurrency(
         steps in steps(),
         limit in 1..4_i64,
         documented in any::<bool>(),
@@ -76,7 +76,7 @@ proptest! {
             let pass = run.reconcile(now, &view);
             view.store(now, &pass);
             let told = pass.actions.iter().filter(|action| matches!(action, Action::Deploy { .. })).count();
-            // A hold speaks of the time of the pass before; only a timed wait can be over since.
+            // A hold refers to the time of the previous pass; only a timed wait can have ended since.
             prop_assert!(told == 0 || held.is_none_or(|hold| hold.rule == "afterStageTasks" || hold.rule == "stages"));
             let status = run.run();
             for (index, stage) in status.stages.iter().enumerate() {
@@ -95,10 +95,10 @@ proptest! {
         }
     }
 
-    /// Of the clusters that are ready, no pass takes more than `maxUnavailable` leaves, but for failed ones; none is
-    /// bound beyond `maxSurge`; and the same view gives the same actions again.
+    /// Except for failed clusters, no pass updates more ready clusters than `maxUnavailable` allows; none is bound
+    /// beyond `maxSurge`; and the same view gives the same actions.
     #[test]
-    fn limits_are_kept(
+    fn limits_are_not_exceeded(
         reports in vec((0..9_u32, 0..STATES.len()), 0..20),
         scheduled in 0..6_u32,
         unscheduled in vec(0..9_u32, 0..4),
@@ -116,7 +116,7 @@ proptest! {
             view.bindings.insert(binding);
         }
         for index in unscheduled {
-            view.bindings.get_mut(TargetId(index)).expect("it is settled").unschedule();
+            view.bindings.get_mut(TargetId(index)).expect("it settles").unschedule();
         }
         report(&mut view.bindings, now, &reports);
         let config = RollingUpdateConfig {
@@ -143,7 +143,7 @@ proptest! {
         prop_assert_eq!(update.hold(&view).is_some(), pass.actions.is_empty() && !view.is_done());
     }
 
-    /// When the work generator wrote what it says of a cluster decides nothing, but for what cannot be tracked.
+    /// The time of the work generator's writes has no effect, except for resources without availability tracking.
     #[test]
     fn the_time_of_a_condition_matters_only_where_availability_cannot_be_tracked(
         reports in vec((0..9_u32, 0..STATES.len()), 0..20),
@@ -177,7 +177,7 @@ proptest! {
 }
 
 #[test]
-fn what_cannot_be_tracked_is_ready_a_while_after_it_was_applied() {
+fn untracked_resources_are_ready_a_period_after_they_were_applied() {
     let clusters = clusters(&[("a", 4)]);
     let told = |written: u64| {
         let mut view: RollingView = super::rolling::view(&clusters);

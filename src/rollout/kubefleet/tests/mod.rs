@@ -1,9 +1,10 @@
-//! Rollouts told as stories: what happens, then what the scheduler asks for or which rule holds it.
+//! Rollouts as stories: events, and the resulting actions of the scheduler or the rule that blocks it.
 //!
 //! A line of a story is `t=SECONDS event => outcome`. Events: `pass` (nothing), `STATE LIST` (those clusters' work is
-//! in this state: `available`, `unavailable`, `applying`, `applied`, `failed`), `approve N`, `stop`, `run`, `gone LIST`
-//! and `release N` (a new resource snapshot). A list is `0-3,7`, by index. Then a pass is made and stored. Outcome:
-//! clusters told and deleted, approvals asked for, the hold where nobody was told, and when it wants to be woken.
+//! in this state: `available`, `unavailable`, `applying`, `applied`, `failed`), `approve N`, `stop`, `run`, `gone
+//! LIST` and `release N` (a new resource snapshot). A list is `0-3,7`, by index. Each event is followed by a pass,
+//! which is stored. Outcome: clusters updated and deleted, approvals requested, the hold where no cluster was
+//! updated, and the wake-up time.
 
 mod invariants;
 mod rolling;
@@ -16,7 +17,7 @@ use crate::units::SimTime;
 pub(super) const OLD: Revision = Revision(1);
 pub(super) const NEW: Revision = Revision(2);
 
-/// So many clusters `m00`, `m01`, …, with a label `stage`.
+/// This many clusters `m00`, `m01`, …, with a label `stage`.
 pub(super) fn clusters(stages: &[(&str, usize)]) -> Vec<MemberCluster> {
     let stages = stages.iter().flat_map(|(stage, count)| std::iter::repeat_n(*stage, *count));
     let cluster = |(index, stage): (usize, &str)| MemberCluster {
@@ -36,7 +37,7 @@ pub(super) fn settled(clusters: &[MemberCluster]) -> Bindings {
     clusters.iter().enumerate().map(binding).collect()
 }
 
-/// The clusters' work is in the state of this word. False: it is another event.
+/// Sets the clusters' work to the state of this word. False: it is another event.
 fn reports(bindings: &mut Bindings, now: SimTime, word: &str, list: &str) -> bool {
     let state = match word {
         "available" => WorkState::Available,
@@ -53,7 +54,7 @@ fn reports(bindings: &mut Bindings, now: SimTime, word: &str, list: &str) -> boo
     true
 }
 
-/// What a pass came to, in a story's words.
+/// The outcome of a pass in a story's terms.
 fn outcome<Status>(
     now: SimTime,
     pass: &Pass<Status>,

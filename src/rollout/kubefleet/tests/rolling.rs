@@ -1,5 +1,5 @@
-//! Stories of rolling updates. What every single pass does is recorded upstream behaviour, held in
-//! `tests/conformance`; these are for reading, for the holds and for the documented rules.
+//! Stories of rolling updates. `tests/conformance` covers single passes with recorded upstream behaviour; these
+//! stories cover holds and the documented rules, and serve as examples.
 
 use super::super::super::Scheduler;
 use super::super::rolling::{RollingUpdate, RollingView, wakes};
@@ -39,61 +39,61 @@ fn play(yaml: &str, rules: RuleSet, count: usize, story: &str) {
 }
 
 #[test]
-fn as_many_go_as_may_be_unavailable_and_the_next_ones_when_they_are_back() {
+fn updates_stay_within_max_unavailable() {
     play(
         "{maxUnavailable: 2}",
         RuleSet::Shipped,
         4,
         "
 t=0 pass => deploy 0-1; wake in 5ms
-t=1 applied 0-1 => hold maxUnavailable: of 4 clusters asked for, maxUnavailable lets 2 be not ready; 2 are ready, 0 of them being deleted (not available: 2 clusters (m00, m01)), so 0 may be taken; 2 clusters (m02, m03) wait; wake in 1m0s
+t=1 applied 0-1 => hold maxUnavailable: of 4 clusters requested, maxUnavailable allows 2 to be unavailable; 2 are ready, 0 of them being deleted (not available: 2 clusters (m00, m01)), so 0 may be updated; 2 clusters (m02, m03) wait; wake in 1m0s
 t=9 available 0 => deploy 2; wake in 52s
 t=12 available 1-2 => deploy 3; wake in 5ms
-t=13 applying 3 => hold Available: 1 cluster (m03) is told the newest resources or to remove them, and not available with them: still at work, or offline or failing, for which there is no time-out
+t=13 applying 3 => hold Available: 1 cluster (m03) is assigned the newest resources or being removed, and not available: in progress, offline or failing, without a time-out
 t=15 available 3 => done",
     );
 }
 
 #[test]
-fn zero_never_moves_and_asks_again_and_again() {
+fn a_limit_of_zero_never_updates_and_keeps_retrying() {
     play(
         "{maxUnavailable: 0}",
         RuleSet::Shipped,
         2,
         "
-t=0 pass => hold maxUnavailable: a maxUnavailable of 0 lets no available cluster be updated, ever; 2 clusters (m00, m01) wait; wake in 5ms
-t=1 pass => hold maxUnavailable: a maxUnavailable of 0 lets no available cluster be updated, ever; 2 clusters (m00, m01) wait; wake in 10ms",
+t=0 pass => hold maxUnavailable: maxUnavailable is 0, so no available cluster is ever updated; 2 clusters (m00, m01) wait; wake in 5ms
+t=1 pass => hold maxUnavailable: maxUnavailable is 0, so no available cluster is ever updated; 2 clusters (m00, m01) wait; wake in 10ms",
     );
     play("{maxUnavailable: 0}", RuleSet::Documented, 2, "\nt=0 pass => deploy 0; wake in 5ms");
 }
 
 #[test]
-fn a_newer_release_goes_past_the_limit_to_clusters_at_work_as_shipped_alone() {
+fn only_as_shipped_a_newer_release_ignores_the_limit_for_clusters_in_progress() {
     let begin = "
 t=0 pass => deploy 0; wake in 5ms
-t=1 applying 0 => hold maxUnavailable: of 3 clusters asked for, maxUnavailable lets 1 be not ready; 2 are ready, 0 of them being deleted (not available: 1 cluster (m00)), so 0 may be taken; 2 clusters (m01, m02) wait";
+t=1 applying 0 => hold maxUnavailable: of 3 clusters requested, maxUnavailable allows 1 to be unavailable; 2 are ready, 0 of them being deleted (not available: 1 cluster (m00)), so 0 may be updated; 2 clusters (m01, m02) wait";
     let shipped = "; wake in 1m0s\nt=2 release 3 => deploy 0; wake in 59s";
-    let documented = "\nt=2 release 3 => hold maxUnavailable: of 3 clusters asked for, maxUnavailable lets 1 be not ready; 2 are ready, 0 of them being deleted (not available: 1 cluster (m00)), so 0 may be taken; 3 clusters (m00, m01, m02) wait";
+    let documented = "\nt=2 release 3 => hold maxUnavailable: of 3 clusters requested, maxUnavailable allows 1 to be unavailable; 2 are ready, 0 of them being deleted (not available: 1 cluster (m00)), so 0 may be updated; 3 clusters (m00, m01, m02) wait";
     play("{maxUnavailable: 1}", RuleSet::Shipped, 3, &format!("{begin}{shipped}"));
     play("{maxUnavailable: 1}", RuleSet::Documented, 3, &format!("{begin}{documented}"));
 }
 
 #[test]
-fn what_cannot_be_tracked_counts_after_its_period() {
+fn untracked_resources_count_after_their_period() {
     play(
         "{maxUnavailable: 1, unavailablePeriodSeconds: 10}",
         RuleSet::Shipped,
         2,
         "
 t=0 pass => deploy 0; wake in 5ms
-t=2.5 untrackable 0 => hold maxUnavailable: of 2 clusters asked for, maxUnavailable lets 1 be not ready; 1 is ready, 0 of them being deleted (not available: 0 clusters), so 0 may be taken; 1 cluster (m01) waits; wake in 9.5s
-t=12 pass => hold maxUnavailable: of 2 clusters asked for, maxUnavailable lets 1 be not ready; 1 is ready, 0 of them being deleted (not available: 0 clusters), so 0 may be taken; 1 cluster (m01) waits; wake in 5ms
+t=2.5 untrackable 0 => hold maxUnavailable: of 2 clusters requested, maxUnavailable allows 1 to be unavailable; 1 is ready, 0 of them being deleted (not available: 0 clusters), so 0 may be updated; 1 cluster (m01) waits; wake in 9.5s
+t=12 pass => hold maxUnavailable: of 2 clusters requested, maxUnavailable allows 1 to be unavailable; 1 is ready, 0 of them being deleted (not available: 0 clusters), so 0 may be updated; 1 cluster (m01) waits; wake in 5ms
 t=12.005 pass => deploy 1; wake in 10ms",
     );
 }
 
 #[test]
-fn a_condition_that_is_true_again_wakes_nobody_as_shipped() {
+fn as_shipped_a_condition_that_is_true_again_wakes_nothing() {
     let clusters = clusters(&[("a", 1)]);
     let mut binding = settled(&clusters).get(TargetId(0)).expect("a binding").clone();
     binding.roll(SimTime::ZERO, NEW, Some(ApplyStrategy(0)));

@@ -1,5 +1,5 @@
-//! Stories of staged update runs. What every single pass does is recorded upstream behaviour, held in
-//! `tests/conformance`; these are for reading, for the holds and for the documented rules.
+//! Stories of staged update runs. `tests/conformance` covers single passes with recorded upstream behaviour; these
+//! stories cover holds and the documented rules, and serve as examples.
 
 use super::super::super::Scheduler;
 use super::super::staged::{PlacementView, PolicySnapshot, StagedUpdateRun, StagedView};
@@ -43,7 +43,7 @@ fn play(yaml: &str, rules: RuleSet, stages: &[(&str, usize)], story: &str) {
                 "stop" => view.state = RunState::Stop,
                 "approve" => {
                     let request = view.approvals.values_mut().find(|request| !request.accepted);
-                    request.expect("it was asked for").approved = true;
+                    request.expect("it was requested").approved = true;
                 }
                 "unschedule" => {
                     for index in ranges(rest) {
@@ -82,14 +82,14 @@ const TWO: &str = "stages: [
     {name: rest, labelSelector: {matchLabels: {stage: b}}, maxConcurrency: 50%, beforeStageTasks: [{type: Approval}]}]";
 
 #[test]
-fn clusters_go_one_by_one_then_a_wait_then_an_approval_then_half_at_once() {
+fn stages_apply_concurrency_waits_and_approvals() {
     play(
         TWO,
         RuleSet::Shipped,
         &[("a", 2), ("b", 4)],
         "
 t=0 pass => deploy 0; wake in 15s
-t=15 pass => hold maxConcurrency: in stage `canary`, 1 cluster (m00) is updating, and maxConcurrency lets 1 be; 1 cluster (m01) waits; wake in 15s
+t=15 pass => hold maxConcurrency: in stage `canary`, 1 cluster (m00) is updating, and maxConcurrency allows 1; 1 cluster (m01) waits; wake in 15s
 t=30 available 0 => deploy 1; wake in 15s
 t=45 available 1 => hold afterStageTasks: all of stage `canary` is done, a TimedWait of 1m0s ends at 1 min 45 s; 4 clusters (m02, m03, m04 and 1 more) wait; wake in 1m0s
 t=105 pass => hold beforeStageTasks: `run-before-rest` is not approved; 4 clusters (m02, m03, m04 and 1 more) wait; wake in 5ms
@@ -98,43 +98,43 @@ t=130 approve => deploy 2-3; wake in 15s
 t=145 available 2-3 => deploy 4-5; wake in 15s
 t=160 available 4-5 => wake in 5ms
 t=160.005 pass => done
-t=200 unavailable 1,3 => hold Available: the run has succeeded; 2 clusters (m01, m03) were available and are not any more; done
+t=200 unavailable 1,3 => hold Available: the run has succeeded; 2 clusters (m01, m03) were available and no longer are; done
 t=300 available 1,3 => done",
     );
 }
 
 #[test]
-fn a_failing_cluster_keeps_its_slot_and_backs_off_and_never_fails_the_run() {
+fn a_failing_cluster_keeps_its_slot_and_never_fails_the_run() {
     play(
         "stages: [{name: all, labelSelector: {}, maxConcurrency: 2}]",
         RuleSet::Shipped,
         &[("a", 3)],
         "
 t=0 pass => deploy 0-1; wake in 15s
-t=15 failed 0 => hold maxConcurrency: in stage `all`, 2 clusters (m00, m01) are updating (counting as failed, and tried again for ever: m00), and maxConcurrency lets 2 be; 1 cluster (m02) waits; wake in 5ms
+t=15 failed 0 => hold maxConcurrency: in stage `all`, 2 clusters (m00, m01) are updating (counting as failed, and retried indefinitely: m00), and maxConcurrency allows 2; 1 cluster (m02) waits; wake in 5ms
 t=16 available 1 => deploy 2; wake in 10ms
-t=301 available 2 => hold stages: in stage `all`, 1 cluster (m00) is updating (counting as failed, and tried again for ever: m00) (for more than 5m: m00); wake in 20ms
+t=301 available 2 => hold stages: in stage `all`, 1 cluster (m00) is updating (counting as failed, and retried indefinitely: m00) (for more than 5m: m00); wake in 20ms
 t=302 available 0 => wake in 40ms
 t=302.04 pass => done",
     );
 }
 
 #[test]
-fn a_stop_lets_what_has_started_finish() {
+fn after_a_stop_started_clusters_finish() {
     play(
         "stages: [{name: all, labelSelector: {}, maxConcurrency: 2}]",
         RuleSet::Shipped,
         &[("a", 3)],
         "
 t=0 pass => deploy 0-1; wake in 15s
-t=5 stop => hold state: the run was told to Stop; 3 clusters (m00, m01, m02) wait; wake in 10s
-t=15 available 0-1 => hold state: the run was told to Stop; 1 cluster (m02) waits
+t=5 stop => hold state: the state of the run is Stop; 3 clusters (m00, m01, m02) wait; wake in 10s
+t=15 available 0-1 => hold state: the state of the run is Stop; 1 cluster (m02) waits
 t=90 run => deploy 2; wake in 15s",
     );
 }
 
 #[test]
-fn clusters_that_are_no_longer_picked_are_deleted_last_and_all_at_once() {
+fn clusters_no_longer_picked_are_deleted_last_and_together() {
     play(
         "stages: [{name: all, labelSelector: {}}]",
         RuleSet::Shipped,
@@ -143,20 +143,20 @@ fn clusters_that_are_no_longer_picked_are_deleted_last_and_all_at_once() {
 t=0 unschedule 1-2 => deploy 0; wake in 15s
 t=15 available 0 => wake in 5ms
 t=15.005 pass => delete 1-2; wake in 15s
-t=30.005 gone 1 => hold deletionStage: waiting for their bindings to be gone: 1 cluster (m02) waits; wake in 15s
+t=30.005 gone 1 => hold deletionStage: waiting for the deletion of their bindings: 1 cluster (m02) waits; wake in 15s
 t=45.005 gone 2 => done",
     );
 }
 
 #[test]
-fn a_change_of_what_is_picked_ends_the_run() {
+fn a_change_of_the_picked_clusters_ends_the_run() {
     play(
         "stages: [{name: all, labelSelector: {}}]",
         RuleSet::Shipped,
         &[("a", 2)],
         "
 t=0 pass => deploy 0; wake in 15s
-t=15 unschedule 1 => hold Succeeded: the run has failed for good: the number of clusters in stage `all` has changed, new: 1, existing: 2; 2 clusters (m00, m01) are not updated",
+t=15 unschedule 1 => hold Succeeded: the run has failed: the number of clusters in stage `all` has changed, new: 1, existing: 2; 2 clusters (m00, m01) are not updated",
     );
 }
 
@@ -167,14 +167,14 @@ fn a_run_without_picked_clusters_fails_as_shipped_and_succeeds_without_the_defec
 t=0 unschedule 0 => wake in 5ms
 t=0.005 pass => delete 0; wake in 15s
 t=15.005 gone 0 => ";
-    let failed = "hold Succeeded: the run has failed for good: no scheduled or to-be-deleted bindings found for the latest \
+    let failed = "hold Succeeded: the run has failed: no scheduled or to-be-deleted bindings found for the latest \
                   policy snapshot 0; 1 cluster (m00) is not updated";
     play(yaml, RuleSet::Shipped, &[("a", 1)], &format!("{begin}{failed}"));
     play(yaml, RuleSet::Documented, &[("a", 1)], &format!("{begin}done"));
 }
 
 #[test]
-fn the_document_promises_one_at_a_time_and_approvals_after_stages_alone() {
+fn as_documented_clusters_go_one_at_a_time_with_approvals_only_after_stages() {
     let yaml = "stages: [
         {name: canary, labelSelector: {matchLabels: {stage: a}}, afterStageTasks: [{type: Approval}]},
         {name: rest, labelSelector: {matchLabels: {stage: b}}, maxConcurrency: 100%,
@@ -188,7 +188,7 @@ t=0 pass => deploy 0; wake in 15s
 t=15 available 0 => ask for run-canary; hold afterStageTasks: all of stage `canary` is done, `run-canary` is not approved; 2 clusters (m01, m02) wait; wake in 1m0s
 t=20 approve => wake in 5ms
 t=20.005 pass => deploy 1; wake in 15s
-t=35.005 applying 1 => hold maxConcurrency: in stage `rest`, 1 cluster (m01) is updating, and maxConcurrency lets 1 be; 1 cluster (m02) waits; wake in 15s
+t=35.005 applying 1 => hold maxConcurrency: in stage `rest`, 1 cluster (m01) is updating, and maxConcurrency allows 1; 1 cluster (m02) waits; wake in 15s
 t=50.005 available 1 => deploy 2; wake in 15s",
     );
 }

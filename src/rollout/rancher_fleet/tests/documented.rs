@@ -6,7 +6,7 @@
 use super::*;
 
 #[test]
-fn partitions_have_the_sizes_that_the_document_gives() {
+fn partitions_have_the_documented_sizes() {
     let cases: [(&str, usize, &[usize], &str); 8] = [
         ("{autoPartitionSize: 25%}", 230, &[57, 57, 57, 57, 2], "four partitions of 57 clusters, one of 2"),
         ("{autoPartitionSize: 25%}", 200, &[50; 4], "200 clusters and 25 %: four partitions of 50"),
@@ -39,7 +39,7 @@ const STAGING_PROD: &str = "{partitions: [
     {name: demoRollout, maxUnavailable: 10%, clusterSelector: {matchLabels: {stage: staging}}},
     {name: stable, maxUnavailable: 5%, clusterSelector: {matchLabels: {stage: prod}}}]}";
 
-/// A statement, the strategy it is about, the clusters by their label `stage`, and the story it tells.
+/// A statement, its strategy, the clusters by their label `stage`, and the expected story.
 type ExampleRow = (&'static str, &'static str, &'static [(&'static str, usize)], &'static str);
 
 #[test]

@@ -1,4 +1,4 @@
-//! What holds in every pass of every random bundle, and the pass as one would write it without a thought for speed.
+//! Properties of every pass of random bundles, and a simple, slow implementation of a pass.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -49,7 +49,7 @@ fn fleet_of(count: usize) -> Vec<FleetCluster> {
     clusters(&[("a", count / 2), ("b", count - count / 2)])
 }
 
-/// The shipped pass on the stored objects themselves, step by step. Gives the bundle after it is stored.
+/// The shipped pass on the stored objects themselves, step by step. Returns the bundle after the pass is stored.
 fn naive(strategy: &RolloutStrategy, clusters: &[FleetCluster], view: &BundleView) -> BundleView {
     let names = targets_by_name(clusters);
     let targets: Vec<u32> = names.into_iter().filter(|target| view.clusters[*target as usize].targeted).collect();
@@ -116,7 +116,7 @@ fn naive(strategy: &RolloutStrategy, clusters: &[FleetCluster], view: &BundleVie
 
 proptest! {
     #[test]
-    fn a_pass_stores_what_the_slow_and_obvious_one_does(
+    fn a_pass_stores_the_same_as_the_simple_one(
         cluster_views in vec(cluster(), 0..25),
         yaml in strategy(),
         paused in prop::bool::weighted(0.1),
@@ -131,9 +131,9 @@ proptest! {
         prop_assert_eq!(view, expected);
     }
 
-    /// What a scheduler remembers between passes is nothing but work saved: one made anew decides the same.
+    /// State that a scheduler keeps between passes only saves work: a new scheduler makes the same decisions.
     #[test]
-    fn a_scheduler_made_anew_decides_the_same(
+    fn a_new_scheduler_decides_the_same(
         views in vec(vec(cluster(), 12), 1..5),
         yaml in strategy(),
         documented in any::<bool>(),
@@ -148,9 +148,9 @@ proptest! {
         }
     }
 
-    /// The order of the caller's list does not matter, only the names do.
+    /// Only the names matter, not the order of the caller's list.
     #[test]
-    fn the_order_of_the_list_decides_nothing(views in vec(cluster(), 12), yaml in strategy(), rotate in 0..12_usize) {
+    fn the_order_of_the_list_has_no_effect(views in vec(cluster(), 12), yaml in strategy(), rotate in 0..12_usize) {
         let strategy: RolloutStrategy = serde_saphyr::from_str(yaml).expect(yaml);
         let decide = |clusters: Vec<FleetCluster>, views: Vec<ClusterView>| {
             let mut view = BundleView { paused: false, clusters: views };
@@ -167,8 +167,8 @@ proptest! {
         prop_assert_eq!(found, expected);
     }
 
-    /// Shipped: of the clusters that are available, at most `maxUnavailable` are taken in the bundle. Documented: a
-    /// partition that goes on does not start a batch above its limit; with nothing ready, at most 50 more than it.
+    /// Shipped: at most `maxUnavailable` available clusters are updated in the bundle. Documented: a partition starts
+    /// no batch above its limit; without ready clusters, at most 50 more than the limit.
     #[test]
     fn no_limit_is_exceeded(views in vec(cluster(), 0..25), yaml in strategy(), documented in any::<bool>()) {
         let rules = if documented { RuleSet::Documented } else { RuleSet::Shipped };
@@ -187,7 +187,7 @@ proptest! {
                 .filter(|cluster| cluster.deployment.is_some_and(|d| d.is_unavailable())).count() as i64;
             prop_assert!(taken <= (pass.status.max_unavailable - was).max(0));
         }
-        // A hold never contradicts a pass that moves on.
+        // A hold never contradicts a pass that makes progress.
         let moves = pass.actions.iter().any(|a| matches!(a, Action::Deploy { .. } | Action::Create { .. }));
         let finished = view.clusters.iter().filter(|c| c.targeted).all(ClusterView::is_done);
         prop_assert_eq!(fleet.hold(&view).is_some(), !moves && !finished);

@@ -1,9 +1,9 @@
-//! Rollouts told as stories: what happens, then what the scheduler asks for or which rule holds it.
+//! Rollouts as stories: events, and the resulting actions of the scheduler or the rule that blocks it.
 //!
-//! A line of a story is `event => outcome`. Events: `pass` (nothing), `ready LIST` (apply what they were told and
-//! become ready), `unready LIST`, `pause LIST`, `unpause LIST`, `register LIST`, `version N LIST`; a list is
-//! `0-3,7`, by index. Then a pass is made and stored. Outcome: the clusters created and told in it, or, where it told
-//! nobody, the hold.
+//! A line of a story is `event => outcome`. Events: `pass` (nothing), `ready LIST` (apply the deployed id and become
+//! ready), `unready LIST`, `pause LIST`, `unpause LIST`, `register LIST`, `version N LIST`; a list is `0-3,7`, by
+//! index. Each event is followed by a pass, which is stored. Outcome: the clusters created and promoted, or the hold
+//! where none was promoted.
 
 mod documented;
 mod invariants;
@@ -17,7 +17,7 @@ use super::*;
 pub(super) const OLD: Revision = Revision(1);
 pub(super) const NEW: Revision = Revision(2);
 
-/// Whether something runs already.
+/// The state before the rollout.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Release {
     /// No deployment exists.
@@ -26,16 +26,17 @@ pub(super) enum Release {
     Update,
 }
 
-/// What a story's outcome shows of a pass.
+/// The part of a pass that an outcome shows.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Show {
     /// `create` and `deploy`, and the hold's full text.
     All,
-    /// Only who is told, `start`, and the hold's rule, so that a first deployment and an update read the same.
+    /// Only the promoted clusters, `start`, and the hold's rule, so that first deployments and updates have the same
+    /// text.
     Starts,
 }
 
-/// So many clusters `c000`, `c001`, …, with a label `stage` if it is not empty.
+/// This many clusters `c000`, `c001`, …, with a label `stage` if it is not empty.
 pub(super) fn clusters(stages: &[(&str, usize)]) -> Vec<FleetCluster> {
     let stages = stages.iter().flat_map(|(stage, count)| std::iter::repeat_n(*stage, *count));
     let cluster = |(index, stage): (usize, &str)| FleetCluster {
@@ -108,7 +109,7 @@ impl BundleStory {
             }
         }
         let moves = !told.is_empty() || !created.is_empty();
-        // A hold is asked for before the pass is stored, and must not contradict it.
+        // The hold is computed before the pass is stored, and must not contradict it.
         let hold = self.fleet.hold(&self.view);
         assert!(!moves || hold.is_none(), "{hold:?} in a pass that moves on: {:?}", pass.actions);
         self.view.store(&pass);

@@ -1,5 +1,5 @@
-//! Stories under the shipped rules, and what the product stores. What every single pass of them does is recorded
-//! upstream behaviour, held in `tests/conformance`; these are for reading, and for the holds.
+//! Stories under the shipped rules, and the stored objects. `tests/conformance` covers single passes with recorded
+//! upstream behaviour; these stories cover holds and serve as examples.
 
 use super::*;
 
@@ -8,7 +8,7 @@ fn play(yaml: &str, release: Release, stages: &[(&str, usize)], story: &str) {
 }
 
 #[test]
-fn an_update_moves_within_max_unavailable() {
+fn an_update_stays_within_max_unavailable() {
     play(
         "{maxUnavailable: 2}",
         Release::Update,
@@ -26,8 +26,8 @@ ready 0 => done",
 }
 
 #[test]
-fn first_deployments_wait_for_the_gate_only() {
-    // Not a single cluster is ready, and maxUnavailable is one; 50 a pass go out all the same.
+fn first_deployments_wait_only_for_the_gate() {
+    // No cluster is ready, and maxUnavailable is 1; still each pass creates 50.
     play(
         "{maxUnavailable: 1}",
         Release::Initial,
@@ -41,7 +41,7 @@ pass => hold ready: 120 clusters (c000, c001, c002 and 117 more) are assigned th
 }
 
 #[test]
-fn the_number_zero_stands_still_and_the_percentage_zero_goes_one_by_one() {
+fn the_number_0_blocks_and_0_percent_updates_one_by_one() {
     play(
         "{maxUnavailable: 0}",
         Release::Update,
@@ -74,7 +74,7 @@ ready 3-5 => deploy 6-7",
 }
 
 #[test]
-fn a_partition_that_is_behind_holds_all_later_ones() {
+fn a_pending_partition_blocks_all_later_ones() {
     let yaml = "{maxUnavailable: 100%, partitions: [
         {name: a, maxUnavailable: 1, clusterSelector: {matchLabels: {stage: a}}},
         {name: b, clusterSelector: {matchLabels: {stage: b}}}]}";
@@ -93,7 +93,7 @@ ready 4-5 => hold paused: 1 cluster (c000) is paused",
 }
 
 #[test]
-fn a_partition_with_a_limit_of_its_own_is_held_by_it() {
+fn a_partition_with_its_own_limit_is_blocked_by_it() {
     let yaml = "{partitions: [{name: a, maxUnavailable: 1, clusterSelector: {}}]}";
     play(
         yaml,
@@ -122,7 +122,7 @@ pass => create 3, deploy 3",
 }
 
 #[test]
-fn max_new_of_zero_creates_nothing_and_updates_all_the_same() {
+fn max_new_of_zero_creates_nothing_but_still_updates() {
     play(
         "{maxNew: 0}",
         Release::Initial,
@@ -133,7 +133,7 @@ fn max_new_of_zero_creates_nothing_and_updates_all_the_same() {
 }
 
 #[test]
-fn a_cluster_in_no_partition_keeps_what_it_has() {
+fn a_cluster_in_no_partition_keeps_its_version() {
     play(
         "{partitions: [{name: a, clusterSelector: {matchLabels: {stage: a}}}]}",
         Release::Update,
@@ -146,8 +146,9 @@ ready 1 => hold partitions: 1 cluster (c002) is in no partition, so no pass upda
 }
 
 #[test]
-fn going_back_needs_no_permission_where_the_new_version_is_not_applied() {
-    // Clusters 1 and 2 were told and still run the old version; cluster 0 finished, and goes back within the limit.
+fn a_rollback_is_unlimited_where_the_new_version_is_not_applied() {
+    // Clusters 1 and 2 were promoted and still run the old version; cluster 0 finished, and goes back within the
+    // limit.
     play(
         "{maxUnavailable: 2}",
         Release::Update,
@@ -162,7 +163,7 @@ ready 0 => done",
 }
 
 #[test]
-fn a_paused_bundle_and_an_invalid_strategy_say_so() {
+fn a_paused_bundle_and_an_invalid_strategy_are_reported() {
     let mut story = BundleStory::new("{}", RuleSet::Shipped, Release::Update, clusters(&[("", 2)]));
     story.view.paused = true;
     story.plays(Show::All, "paused", "\npass => hold paused: the bundle is paused; 2 clusters (c000, c001) wait");
@@ -194,7 +195,7 @@ pass => create 150-199, deploy 150-199",
 }
 
 #[test]
-fn what_is_stored_follows_the_clusters_flags() {
+fn stored_flags_follow_the_clusters() {
     let mut story = BundleStory::new("{maxUnavailable: 0}", RuleSet::Shipped, Release::Update, clusters(&[("", 4)]));
     for (index, change) in [
         (0, (|cluster| cluster.paused = true) as fn(&mut ClusterView)),
