@@ -211,7 +211,7 @@ fn a_policy_that_forbids_writing_a_changed_spec_stops_the_rollout_and_the_passes
             format!("argoCd: {{file: applicationset.yaml, applicationsSync: create-only, options: {options}}}");
         let record = run("update", RELIABLE, &strategy, &rolling_sync());
         assert_eq!((record.run.outcome, record.run.targets_done), (RunOutcome::Stalled, 0), "{options}");
-        let held = "applicationsSync: CreateOnly lets no changed spec be written to 1000 applications (";
+        let held = "applicationsSync: CreateOnly forbids writing a changed spec to 1000 applications (";
         assert!(record.run.held_by.starts_with(held), "{options}: {}", record.run.held_by);
         assert!(record.passes.len() < 5, "{options}: nothing changes, and {} passes", record.passes.len());
     }

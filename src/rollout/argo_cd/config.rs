@@ -1,9 +1,9 @@
-//! An ApplicationSet as it is written, as far as it decides the order of a rollout.
+//! The fields of an ApplicationSet that determine the order of a rollout.
 //!
-//! Follows `pkg/apis/application/v1alpha1/applicationset_types.go` and `applicationset/generators/*.go`. Unknown fields
-//! are ignored here, because real files carry many: generators and template are read only for their timers, the sync
-//! policy and the finalizers. Nothing is checked but types and the few values that the product's own schema lists;
-//! what a step means for a fleet is decided by [`super::steps`] and [`super::limit`].
+//! Follows `pkg/apis/application/v1alpha1/applicationset_types.go` and `applicationset/generators/*.go`. Unknown
+//! fields are ignored here, because real files have many: generators and template are read only for their timers, the
+//! sync policy and the finalizers. Only types and the few values that the product's own schema lists are checked;
+//! [`super::steps`] and [`super::limit`] interpret the steps.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -22,7 +22,7 @@ pub struct ApplicationSetFile {
     /// `ApplicationSet`, see [`ApplicationSetFile::check`].
     #[serde(default, deserialize_with = "null_is_default")]
     pub kind: String,
-    /// What is wanted.
+    /// The specification.
     pub spec: ApplicationSetSpec,
 }
 
@@ -30,16 +30,16 @@ pub struct ApplicationSetFile {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ApplicationSetSpec {
-    /// What makes the applications. Here they only say after which time they are asked again.
+    /// The generators of applications. Here they only determine the interval of their timer.
     #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "Vec::is_empty")]
     pub generators: Vec<Generator>,
-    /// How changes are rolled out. Absent: to all applications at once.
+    /// How changes are rolled out. Absent: to all applications simultaneously.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub strategy: Option<ApplicationSetStrategy>,
-    /// What the controller may do to applications.
+    /// Permitted changes of applications by the controller.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sync_policy: Option<ApplicationSetSyncPolicy>,
-    /// What each application looks like.
+    /// The template of each application.
     #[serde(default, deserialize_with = "null_is_default")]
     pub template: Template,
 }
@@ -48,7 +48,7 @@ pub struct ApplicationSetSpec {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ApplicationSetStrategy {
-    /// `RollingSync`. Empty, `AllAtOnce` or anything else: all at once.
+    /// `RollingSync`. Empty, `AllAtOnce` or anything else: all simultaneously.
     #[serde(rename = "type", default, deserialize_with = "null_is_default", skip_serializing_if = "String::is_empty")]
     pub kind: String,
     /// The steps. Without it a type of `RollingSync` has no effect.
@@ -63,19 +63,19 @@ pub struct ApplicationSetStrategy {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RollingSync {
-    /// In the order in which they are worked on. None: an error, and nothing is done at all.
+    /// In the order in which they are updated. None: an error, and passes do nothing.
     #[serde(default, deserialize_with = "null_is_default")]
     pub steps: Vec<RolloutStep>,
 }
 
-/// One step: some applications, and how many of them are updated at once.
+/// One step: a selection of applications, and how many of them are updated concurrently.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RolloutStep {
     /// All must hold. None: every application is in the step.
     #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "Vec::is_empty")]
     pub match_expressions: Vec<MatchExpression>,
-    /// How many applications of the step may be Pending or Progressing at once. Absent: all. See [`super::limit`].
+    /// Number of applications of the step that may be Pending or Progressing. Absent: all. See [`super::limit`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_update: Option<IntOrString>,
 }
@@ -90,7 +90,7 @@ pub struct MatchExpression {
     /// `In` or `NotIn`. Case counts.
     #[serde(default, deserialize_with = "null_is_default")]
     pub operator: String,
-    /// None is allowed: `In` then selects nothing that has the label, `NotIn` everything.
+    /// May be empty: `In` then selects nothing that has the label, `NotIn` everything.
     #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "Vec::is_empty")]
     pub values: Vec<String>,
 }
@@ -99,27 +99,27 @@ pub struct MatchExpression {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ApplicationSetSyncPolicy {
-    /// What the controller may do to applications. Absent: everything.
+    /// Permitted changes of applications by the controller. Absent: everything.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub applications_sync: Option<ApplicationsSync>,
 }
 
-/// What the controller may do to applications.
+/// Permitted changes of applications by the controller.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ApplicationsSync {
-    /// Only create: no sync is ever requested of an application that exists.
+    /// Only create: no sync of an existing application is ever requested.
     CreateOnly,
     /// Everything but delete.
     CreateUpdate,
-    /// Everything but update: no sync is ever requested of an application that exists.
+    /// Everything but update: no sync of an existing application is ever requested.
     CreateDelete,
     /// Everything.
     #[default]
     Sync,
 }
 
-/// `spec.template`, as far as it decides anything here.
+/// `spec.template`, as far as it has an effect here.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Template {
@@ -135,7 +135,7 @@ pub struct Template {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TemplateMetadata {
-    /// With any, an application that is deleted stays until its resources are gone.
+    /// With any, a deleted application exists until its resources are gone.
     #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "Vec::is_empty")]
     pub finalizers: Vec<String>,
 }
@@ -156,7 +156,7 @@ pub struct SyncPolicy {
     /// Present: the application controller syncs by itself, unless a RollingSync switches it off.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub automated: Option<Automated>,
-    /// How a failed sync is tried again.
+    /// How a failed sync is retried.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry: Option<Retry>,
 }
@@ -165,7 +165,7 @@ pub struct SyncPolicy {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Automated {
-    /// Delete what the source no longer has.
+    /// Delete resources that the source no longer has.
     #[serde(default, deserialize_with = "null_is_default")]
     pub prune: bool,
     /// Absent: true.
@@ -183,25 +183,25 @@ pub struct Generator {
     /// Has no timer: a changed cluster secret queues a pass.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clusters: Option<Untimed>,
-    /// Asked every 180 s.
+    /// Queried every 180 s.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub git: Option<Timed>,
-    /// Asked every 180 s.
+    /// Queried every 180 s.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cluster_decision_resource: Option<Timed>,
-    /// Asked every 1800 s.
+    /// Queried every 1800 s.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scm_provider: Option<Timed>,
-    /// Asked every 1800 s.
+    /// Queried every 1800 s.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pull_request: Option<Timed>,
-    /// Asked every 1800 s.
+    /// Queried every 1800 s.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plugin: Option<Timed>,
-    /// As often as the most impatient of its children.
+    /// As often as its most frequent child.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub matrix: Option<Nested>,
-    /// As often as the most impatient of its children.
+    /// As often as its most frequent child.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub merge: Option<Nested>,
 }
@@ -214,12 +214,12 @@ pub struct Untimed {}
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Timed {
-    /// Seconds between two questions; 0 or less: never asked again. Absent: the generator's own.
+    /// Seconds between two queries; 0 or less: never repeated. Absent: the generator's default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requeue_after_seconds: Option<i64>,
 }
 
-/// A generator made of others.
+/// A generator that combines others.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Nested {
@@ -228,22 +228,23 @@ pub struct Nested {
     pub generators: Vec<Generator>,
 }
 
-/// How the controller runs, beside the ApplicationSet: one flag of its own, and which of its known defects are mended.
-/// By default it is what ships, with the flag set.
+/// Options of the controller besides the ApplicationSet: one of its flags, and fixes of known bugs. The default is
+/// the shipped controller with the flag set.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct ControllerOptions {
     /// The controller's `--enable-progressive-syncs`. The product's default is false: strategies then have no effect.
     pub enable_progressive_syncs: bool,
-    /// Mends argoproj/argo-cd#21502: a sync is requested by the statuses after the pass, not before it, so that an
-    /// application is triggered in the pass that promotes it and not once more in the pass in which it leaves Pending.
+    /// Fixes argoproj/argo-cd#21502: a sync is requested by the statuses after the pass, not before it, so that an
+    /// application is triggered in the pass that promotes it and not once more in the pass in which it leaves
+    /// Pending.
     pub trigger_once: bool,
-    /// Mends argoproj/argo-cd#27949 and #29240: after a changed spec, Synced counts only if compared after the change,
-    /// so that a settled application is rolled out too.
+    /// Fixes argoproj/argo-cd#27949 and #29240: after a changed spec, Synced counts only if compared after the
+    /// change, so that a settled application is updated too.
     pub keep_spec_changes: bool,
 }
 
-/// Why an ApplicationSet is not worked on.
+/// Why an ApplicationSet is not processed.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ApplicationSetError {
@@ -267,10 +268,10 @@ impl Default for ControllerOptions {
 }
 
 impl ApplicationSetFile {
-    /// The spec of a file that the product would work on.
+    /// The spec of a file that the product would process.
     ///
     /// # Errors
-    /// Why it would not. What a step does not select and similar surprises are no errors, see [`super::explain`].
+    /// Why it would not. Unselected applications and similar surprises are not errors, see [`super::explain`].
     pub fn check(self) -> Result<ApplicationSetSpec, ApplicationSetError> {
         if self.kind != "ApplicationSet" {
             return Err(ApplicationSetError::Kind(self.kind));
@@ -290,7 +291,7 @@ impl From<ApplicationSetStrategy> for ApplicationSetSpec {
 }
 
 impl ApplicationSetSpec {
-    /// The steps, if the strategy is a RollingSync with its block; `None`: all at once.
+    /// The steps, if the strategy is a RollingSync with its block; `None`: all simultaneously.
     ///
     /// # Errors
     /// [`ApplicationSetError::NoSteps`].
@@ -310,7 +311,7 @@ impl ApplicationSetSpec {
         matches!(self.steps(), Ok(Some(_))) && self.strategy.as_ref().is_some_and(is_reverse)
     }
 
-    /// What the controller may do to applications.
+    /// Permitted changes of applications by the controller.
     #[must_use]
     pub fn applications_sync(&self) -> ApplicationsSync {
         self.sync_policy.as_ref().and_then(|policy| policy.applications_sync).unwrap_or_default()
@@ -328,7 +329,7 @@ impl ApplicationSetSpec {
         self.template.spec.sync_policy.as_ref()?.retry.as_ref()
     }
 
-    /// After which the most impatient generator is asked again. `None`: no generator has a timer.
+    /// Interval of the most frequent generator. `None`: no generator has a timer.
     #[must_use]
     pub fn requeue_after(&self) -> Option<SimDuration> {
         requeue_after(&self.generators)
@@ -373,7 +374,8 @@ impl Automated {
 mod tests {
     use super::*;
 
-    /// Shortened from the example of `docs/operator-manual/applicationset/Progressive-Syncs.md`, with what else files carry.
+    /// Shortened from the example of `docs/operator-manual/applicationset/Progressive-Syncs.md`, with the other
+    /// fields of real files.
     const GUESTBOOK: &str = r#"
 apiVersion: argoproj.io/v1alpha1
 kind: ApplicationSet
@@ -402,7 +404,7 @@ spec:
 "#;
 
     #[test]
-    fn a_real_file_is_read_with_all_that_it_carries() {
+    fn a_real_file_is_read_with_its_other_fields() {
         let file: ApplicationSetFile = serde_saphyr::from_str(GUESTBOOK).expect("it is read");
         let spec = file.check().expect("it is in order");
         let steps = spec.steps().expect("it has steps").expect("it is a RollingSync");
@@ -418,7 +420,7 @@ spec:
     }
 
     #[test]
-    fn a_file_that_the_product_does_not_work_on_is_refused_with_its_reason() {
+    fn a_file_that_the_product_does_not_process_is_rejected_with_its_reason() {
         let cases = [
             (
                 "kind: Application\nspec: {generators: [{list: {}}]}",
@@ -468,7 +470,7 @@ spec:
     }
 
     #[test]
-    fn the_most_impatient_generator_sets_the_timer() {
+    fn the_most_frequent_generator_sets_the_timer() {
         let cases = [
             ("[{list: {elements: []}}, {clusters: {}}]", None, "neither has one"),
             ("[{git: {}}]", Some(180), "its own"),

@@ -1,9 +1,9 @@
-//! What becomes of the applications when the set itself is deleted.
+//! Deletion of the applications when the set itself is deleted.
 //!
 //! Follows the deletion in `applicationset/controllers/applicationset_controller.go` and
-//! `applicationset/progressivesync/progressive_sync.go`. With `deletionOrder: Reverse` one application is deleted at a
-//! time, those of the last step first; upstream takes those of one step in random order, here they go by name. Left
-//! out: the back-off after a pass that fails because an application will not go.
+//! `applicationset/progressivesync/progressive_sync.go`. With `deletionOrder: Reverse` one application is deleted at
+//! a time, those of the last step first; upstream deletes those of one step in random order, this model in the order
+//! of names. Left out: the back-off after a pass that fails because an application is not removed.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::view::{Application, ApplicationSetView};
 use super::{ApplicationSetStatus, ArgoCd};
 use crate::units::{SimDuration, SimTime};
 
-/// After which a pass fails that waits for an application to go. Source:
+/// Time after which a pass fails that waits for the removal of an application. Source:
 /// `applicationset/progressivesync/progressive_sync.go`.
 const PATIENCE: SimDuration = SimDuration::from_mins(2);
 
@@ -22,7 +22,7 @@ impl ArgoCd {
     pub(super) fn delete(&mut self, now: SimTime, view: &ApplicationSetView) -> Pass<ApplicationSetStatus> {
         let mut pass = Pass { actions: Vec::new(), wake_at: None, status: ApplicationSetStatus::default() };
         let Some((target, live)) = self.next_to_delete(view) else {
-            // The set is gone, and its rows with it; nobody is left to queue a pass.
+            // The set and its rows are gone; nothing queues a pass any more.
             self.clear_rows();
             pass.status.released = true;
             return pass;
@@ -38,8 +38,8 @@ impl ArgoCd {
         pass
     }
 
-    /// By the labels that the objects have, not by those that are generated. Those in no step are left to the garbage
-    /// collector, as all are without `deletionOrder`.
+    /// By the labels of the objects, not the generated ones. The garbage collector deletes those in no step, and all
+    /// of them without `deletionOrder`.
     fn next_to_delete<'a>(&self, view: &'a ApplicationSetView) -> Option<(TargetId, &'a Application)> {
         if !self.spec.is_deletion_reversed() {
             return None;

@@ -1,5 +1,4 @@
-//! What a strategy means for a set's applications before anything is rolled out: steps and budgets in numbers, and
-//! what a user should be warned of.
+//! Explains a strategy for a set's applications before a rollout: steps and budgets in numbers, and warnings.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,37 +11,37 @@ use super::config::{
 use super::limit::{StepLimit, limit};
 use super::steps::Steps;
 
-/// How many applications of a group are named.
+/// Number of applications of a group that are named.
 const NAMED: usize = 3;
 
 /// A strategy applied to applications.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ApplicationSetExplanation {
-    /// Whether syncs are ordered at all.
+    /// Whether syncs are ordered.
     pub rolling: bool,
     /// Applications in all.
     pub applications: usize,
-    /// In the order in which they are worked on.
+    /// In the order in which they are updated.
     pub steps: Vec<SyncStepExplanation>,
-    /// Applications in no step, by name: created and changed like all others, and never synced.
+    /// Applications in no step, by name: created and changed like all others, but never synced.
     pub unselected: Vec<String>,
-    /// What does not do what one would think, one sentence each.
+    /// Surprising effects of settings, one sentence each.
     pub warnings: Vec<String>,
 }
 
 /// One step of an [`ApplicationSetExplanation`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct SyncStepExplanation {
-    /// As the product shows it, from 1.
+    /// As shown by the product, from 1.
     pub number: u32,
-    /// What selects its applications, as one would say it.
+    /// The selector of its applications, in words.
     pub selector: String,
-    /// Its applications; one that an earlier step selects too is counted here as well.
+    /// Its applications, including those that an earlier step selects too.
     pub count: usize,
-    /// What `maxUpdate` is resolved with, once all applications exist: applications of which this is the first step,
-    /// and for step 1 those in no step.
+    /// The base of `maxUpdate` once all applications exist: applications whose first step this is, and for step 1
+    /// also those in no step.
     pub budget_base: usize,
-    /// Applications that may be Pending or Progressing at once. `None`: all. 0 or less: none.
+    /// Applications that may be Pending or Progressing. `None`: all. 0 or less: none.
     pub limit: Option<i64>,
     /// Its first applications by name, a few.
     pub first: Vec<String>,
@@ -68,7 +67,7 @@ impl fmt::Display for SyncStepExplanation {
 /// Applies the strategy of `spec` to applications with these names and labels.
 ///
 /// # Errors
-/// Why the product does not work on the set at all.
+/// Why the product does not process the set.
 pub fn explain(
     spec: &ApplicationSetSpec,
     options: ControllerOptions,
@@ -145,7 +144,7 @@ fn not_rolling(spec: &ApplicationSetSpec, options: ControllerOptions, warnings: 
     }
 }
 
-/// Who is in which step.
+/// Warnings about the applications of the steps.
 fn selection(found: &ApplicationSetExplanation, plan: &Steps, names: &[String], warnings: &mut Vec<String>) {
     for (step, operator) in &plan.issues.operators {
         warnings.push(format!(
@@ -179,7 +178,7 @@ fn selection(found: &ApplicationSetExplanation, plan: &Steps, names: &[String], 
     }
 }
 
-/// Budgets that mean something else than they seem to.
+/// Warnings about budgets with a surprising meaning.
 fn limits(steps: &[RolloutStep], found: &ApplicationSetExplanation, warnings: &mut Vec<String>) {
     for (step, explained) in steps.iter().zip(&found.steps) {
         let Some(max_update) = &step.max_update else { continue };
@@ -256,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn what_surprises_is_warned_of() {
+    fn surprising_settings_produce_warnings() {
         let cases: [(String, usize, &[&str]); 9] = [
             (
                 "strategy: {type: AllAtOnce}".to_owned(),
@@ -324,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn unselected_applications_enlarge_the_base_of_step_one_alone() {
+    fn unselected_applications_enlarge_only_the_base_of_step_1() {
         let yaml = rolling(
             "{matchExpressions: [{key: env, operator: In, values: [dev]}], maxUpdate: 50%},
              {matchExpressions: [{key: env, operator: In, values: [prod]}], maxUpdate: 50%}",

@@ -1,8 +1,8 @@
-//! Which rule keeps a rollout from moving on, in numbers and names.
+//! The rule that blocks a rollout, with numbers and names.
 //!
-//! Argo CD itself never says this; it is read off a pass that would change nothing. The first of these that applies is
-//! the rule: no steps, a policy that forbids every request, a used-up `maxUpdate`, an open step that is not complete,
-//! applications in no step, a policy that forbids to write a changed spec, and at last rows that are Healthy over
+//! Argo CD itself does not report this; it is derived from a pass that would change nothing. The first applicable
+//! rule is reported: no steps, a policy that forbids every request, a used-up `maxUpdate`, an open step that is not
+//! complete, applications in no step, a policy that forbids writing a changed spec, and finally Healthy rows of
 //! applications that are not.
 
 use super::super::{Hold, Scheduler};
@@ -12,10 +12,10 @@ use super::view::{Application, ApplicationSetView, AutoSync};
 use super::{ApplicationSetError, ApplicationsSync, ArgoCd};
 use crate::units::SimDuration;
 
-/// How many applications of a group are named.
+/// Number of applications of a group that are named.
 const NAMED: usize = 3;
 
-/// The rule that holds the rollout at `view`. `None`: it is finished, or the next pass moves it on.
+/// The rule that blocks the rollout at `view`. `None`: it is finished, or the next pass makes progress.
 pub(super) fn hold(set: &ArgoCd, view: &ApplicationSetView) -> Option<Hold> {
     if view.deleted || view.is_done() {
         return None;
@@ -55,17 +55,17 @@ impl StalledSet<'_> {
         let pending = self.list(|a| self.status(a) == Some(RolloutStatus::Pending));
         (!pending.is_empty()).then(|| Hold {
             rule: "applicationsSync",
-            explanation: format!("{policy:?} lets no sync be requested of {}", self.applications(&pending)),
+            explanation: format!("{policy:?} forbids syncs of {}", self.applications(&pending)),
         })
     }
 
-    /// The set's policy, if it lets no existing application be written.
+    /// The set's policy, if it forbids writing existing applications.
     fn forbidding(&self) -> Option<ApplicationsSync> {
         let policy = self.set.spec.applications_sync();
         matches!(policy, ApplicationsSync::CreateOnly | ApplicationsSync::CreateDelete).then_some(policy)
     }
 
-    /// What the template makes of existing applications is not in them, and may not be written.
+    /// Existing applications differ from the template, and must not be written.
     fn unwritten(&self) -> Option<Hold> {
         let policy = self.forbidding()?;
         let outdated = self.list(|a| {
@@ -75,7 +75,7 @@ impl StalledSet<'_> {
         });
         (!outdated.is_empty()).then(|| Hold {
             rule: "applicationsSync",
-            explanation: format!("{policy:?} lets no changed spec be written to {}", self.applications(&outdated)),
+            explanation: format!("{policy:?} forbids writing a changed spec to {}", self.applications(&outdated)),
         })
     }
 
@@ -90,13 +90,12 @@ impl StalledSet<'_> {
         let (number, limit) = (index + 1, budget.limit.unwrap_or(0));
         let explanation = if limit <= 0 {
             format!(
-                "a maxUpdate of {limit} in step {number} lets no application be synced, ever; {} wait to be synced by \
-                 hand",
+                "maxUpdate is {limit} in step {number}, so no application is ever synced; {} wait to be synced by hand",
                 self.applications(&waiting)
             )
         } else {
             format!(
-                "in step {number}, maxUpdate lets {limit} of {} be updated at once; taken by {}; {} wait",
+                "in step {number}, maxUpdate allows {limit} of {} to be updated concurrently; taken by {}; {} wait",
                 count(budget.total),
                 self.reasons(&updating),
                 self.applications(&waiting)
@@ -105,7 +104,7 @@ impl StalledSet<'_> {
         Some(Hold { rule: "maxUpdate", explanation })
     }
 
-    /// The last step that is open, and not complete.
+    /// The last open step, if not complete.
     fn open_step(&self) -> Option<Hold> {
         let lists = &self.set.plan.lists;
         let behind = self.list(|a| lists[self.open_steps - 1].contains(&a) && !self.is_complete(a));
@@ -141,11 +140,11 @@ impl StalledSet<'_> {
         Some(Hold { rule: "matchExpressions", explanation })
     }
 
-    /// Every row is Healthy, and still not every application is as it is to be.
+    /// Every row is Healthy, but not every application is complete.
     fn settled_rows(&self) -> Option<Hold> {
         let lost = self.list(|a| !self.view.applications[a as usize].is_done());
         let explanation = format!(
-            "the rollout is complete: rows that are Healthy stay so without a new revision or spec; not as wanted: {}",
+            "the rollout is complete: Healthy rows stay Healthy until a new revision or spec; not as wanted: {}",
             self.reasons(&lost)
         );
         (!lost.is_empty()).then_some(Hold { rule: "applicationStatus", explanation })
@@ -161,10 +160,10 @@ impl StalledSet<'_> {
         let hold = if manual.is_empty() {
             Hold {
                 rule: "AllAtOnce",
-                explanation: format!("all were told at once; not yet: {}", self.reasons(&behind)),
+                explanation: format!("all were updated simultaneously; not yet: {}", self.reasons(&behind)),
             }
         } else {
-            let explanation = format!("nothing but a user syncs {}", self.reasons(&manual));
+            let explanation = format!("only a user can sync {}", self.reasons(&manual));
             Hold { rule: "syncPolicy.automated", explanation }
         };
         Some(hold)
@@ -188,7 +187,7 @@ impl StalledSet<'_> {
         self.set.by_name.iter().copied().filter(|application| test(*application)).collect()
     }
 
-    /// Groups of applications with what each group is waiting for.
+    /// Groups of applications with the condition that each group waits for.
     fn reasons(&self, list: &[u32]) -> String {
         let mut groups: Vec<(String, Vec<u32>)> = Vec::new();
         for &application in list {

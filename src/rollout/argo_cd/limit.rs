@@ -1,17 +1,17 @@
-//! How many applications of a step may be updated at once.
+//! The number of applications of a step that may be updated concurrently.
 //!
 //! Follows `applicationset/progressivesync/progressive_sync.go` and `pkg/util/intstr` of kubernetes/apimachinery at
-//! eed236ceee2c19c2753a3d93ac0631dc20750454. A number is taken as it is, so 0 or less promotes nothing, ever. Any text
-//! but `0%` gives at least 1, also one that cannot be read at all.
+//! eed236ceee2c19c2753a3d93ac0631dc20750454. A number is used unchanged, so 0 or less never promotes anything. Any
+//! text but `0%` gives at least 1, even an unreadable one.
 
 use super::super::IntOrString;
 
-/// What a `maxUpdate` comes to.
+/// A resolved `maxUpdate`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct StepLimit {
-    /// Applications at once. `None`: all. 0 or less: none.
+    /// Concurrent applications. `None`: all. 0 or less: none.
     pub applications: Option<i64>,
-    /// The text is neither `N%` nor anything else the product can read.
+    /// The text is not `N%` or another form that the product can read.
     pub is_unreadable: bool,
 }
 
@@ -29,7 +29,7 @@ pub fn limit(max_update: Option<&IntOrString>, total: usize) -> StepLimit {
     StepLimit { applications, is_unreadable }
 }
 
-/// Rounds down, in floats as the product does; what does not fit is the smallest integer, as on amd64.
+/// Rounds down, in floats as the product does; a value that does not fit is the smallest integer, as on amd64.
 fn share(percent: i64, total: usize) -> i64 {
     let share = (percent as f64 * total as f64 / 100.0).floor();
     if share.abs() < 9_223_372_036_854_775_808.0 { share as i64 } else { i64::MIN }
@@ -40,13 +40,13 @@ fn share(percent: i64, total: usize) -> i64 {
 pub struct StepBudget {
     /// Applications that may be Pending or Progressing. `None`: all. 0 or less: none.
     pub limit: Option<i64>,
-    /// The step's rows, Healthy ones too.
+    /// The step's rows, including Healthy ones.
     pub total: usize,
-    /// Of them, Pending or Progressing.
+    /// Those Pending or Progressing.
     pub updating: usize,
-    /// It was used up when a row of the step had its turn, in whatever status that was; the product logs it.
+    /// It was used up when a row of the step was processed, in any status; the product logs this.
     pub is_used_up: bool,
-    /// It refused an application in this pass.
+    /// It blocked an application in this pass.
     pub has_blocked: bool,
     /// `maxUpdate` could not be read.
     pub is_unreadable: bool,
@@ -67,7 +67,7 @@ impl StepBudget {
         }
     }
 
-    /// The turn of one row of the step; one that `wants` to is taken into the update, if there is room.
+    /// Processes one row of the step; a row that `wants` to is added to the update if there is room.
     pub fn turn(&mut self, wants: bool) -> bool {
         let has_room = self.limit.is_none_or(|limit| (self.updating as i64) < limit);
         let is_taken = wants && has_room;
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_limit_resolves_as_in_argo_cd() {
+    fn limits_resolve_as_in_argo_cd() {
         let cases = [
             // value  total  limit  why
             ("25%", 10, 2, "rounds down"),
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_is_taken_as_it_is() {
+    fn a_number_is_used_unchanged() {
         for number in [-1, 0, 1, 1000] {
             let expected = StepLimit { applications: Some(i64::from(number)), is_unreadable: false };
             assert_eq!(limit(Some(&number.into()), 7), expected);
@@ -121,13 +121,13 @@ mod tests {
     }
 
     #[test]
-    fn a_budget_refuses_when_it_is_used_up() {
+    fn a_budget_blocks_when_it_is_used_up() {
         let mut budget = StepBudget::new(Some(&2.into()), 7, 1);
         assert!(budget.turn(true) && !budget.is_used_up);
-        assert!(!budget.turn(false) && budget.is_used_up && !budget.has_blocked, "nobody was refused");
+        assert!(!budget.turn(false) && budget.is_used_up && !budget.has_blocked, "nothing was blocked");
         assert!(!budget.turn(true) && budget.has_blocked);
         assert!(!StepBudget::new(Some(&(-1).into()), 7, 0).turn(true), "below 0");
         assert!(StepBudget::new(None, 7, 7).turn(true), "no limit");
-        assert!(!StepBudget::new(Some(&"abc".into()), 0, 0).is_unreadable, "nobody looks at it without a row");
+        assert!(!StepBudget::new(Some(&"abc".into()), 0, 0).is_unreadable, "unused without a row");
     }
 }

@@ -1,32 +1,32 @@
-//! How Argo CD's ApplicationSet controller chooses which applications may sync: the `RollingSync` strategy.
+//! Argo CD's ApplicationSet controller with the `RollingSync` strategy: which applications may sync, and when.
 //!
 //! Follows argoproj/argo-cd at 37ee0097cf851bc2dd7665fc081bbce61a7e836e:
 //! `applicationset/progressivesync/{progressive_sync,validation_issues}.go`,
 //! `applicationset/controllers/applicationset_controller.go`, `applicationset/utils/createOrUpdate.go` and
-//! `pkg/apis/application/v1alpha1/{applicationset_types,types}.go`. What the reconciler did when it was run is recorded
-//! in `tests/conformance/argocd-applicationset`, and every case of it is a test. [`proposal`] is the strategy that was
+//! `pkg/apis/application/v1alpha1/{applicationset_types,types}.go`. `tests/conformance/argocd-applicationset` holds
+//! recorded executions of the reconciler; every recorded case is a test. [`proposal`] is the strategy that was
 //! proposed first and never shipped.
 //!
-//! Argo CD's own words, kept in this folder:
+//! This folder uses Argo CD's own terms:
 //!
 //! | word | meaning |
 //! |---|---|
-//! | ApplicationSet, set | makes applications out of generators and a template; carries the strategy |
+//! | ApplicationSet, set | creates applications from generators and a template; has the strategy |
 //! | application | one object for one place; the application controller syncs it. A target |
 //! | step | applications selected by labels, and a `maxUpdate` |
-//! | row | `ApplicationStatus`: the state of one application that the set keeps |
-//! | Waiting, Pending, Progressing, Healthy | the row: not yet its turn; a sync is requested; it was seen to run; arrived |
+//! | row | `ApplicationStatus`: the state of one application in the set's status |
+//! | Waiting, Pending, Progressing, Healthy | states of a row: not yet due; a sync is requested; a sync was observed; complete |
 //! | promotion | Waiting to Pending |
 //! | operation | one sync, requested in the application's `operation` field |
 //!
-//! Where shipped rules surprise, they are kept. Specs of all applications change at once, only syncs are ordered. The
-//! sync is requested in the pass after the promotion, and once more in the pass that leaves Pending. Healthy is sticky.
-//! Applications in no step are never synced, and count in step 1. A changed spec is lost on an application that is
-//! Synced and Healthy. Nothing times out, and a failed sync is not repeated. [`ControllerOptions`] mends the two that upstream
-//! knows as defects.
+//! Surprising shipped rules are kept. The specs of all applications change simultaneously; only syncs are ordered.
+//! The sync is requested in the pass after the promotion, and again in the pass that leaves Pending. Healthy is
+//! sticky. Applications in no step are never synced, and count in step 1. A changed spec is lost on an application
+//! that is Synced and Healthy. Nothing times out, and a failed sync is not repeated. [`ControllerOptions`] fixes the
+//! two that upstream knows as bugs.
 //!
-//! Left out: what generators and templates make (the view brings it), JQ rules of differences to ignore, the template's
-//! sync options, and the queue's back-off after errors.
+//! Left out: generators and templates (the view contains their results), JQ rules for ignored differences, the
+//! template's sync options, and the queue's back-off after errors.
 
 mod config;
 mod deletion;
@@ -71,7 +71,7 @@ pub use view::{
     OperationState, Spec, SyncStatus,
 };
 
-/// The controller of one ApplicationSet. Its rows and conditions are what the product keeps in the set's status.
+/// The controller of one ApplicationSet. Its rows and conditions are those of the set's status.
 #[derive(Clone, Debug)]
 pub struct ArgoCd {
     spec: ApplicationSetSpec,
@@ -81,20 +81,20 @@ pub struct ArgoCd {
     by_name: Vec<u32>,
     rows: Vec<Option<ApplicationStatus>>,
     conditions: SetConditions,
-    /// When the last pass began.
+    /// Start of the last pass.
     last_pass: SimTime,
-    /// The labels that `plan` was made of. `None`: `plan` is out of date.
+    /// The labels that `plan` is based on. `None`: `plan` is out of date.
     labels: Option<Vec<Option<Arc<Labels>>>>,
     plan: Steps,
-    /// Of the last pass: which applications may sync.
+    /// Which applications may sync, from the last pass.
     is_allowed: Vec<bool>,
-    /// Kept between passes for its memory alone.
+    /// Reused between passes to avoid allocation.
     changed: Vec<(u32, ApplicationStatus)>,
 }
 
 impl ArgoCd {
-    /// The controller of a new set of applications with these names; the index of one is its
-    /// [`TargetId`], and their order that of the generators. Names are unique.
+    /// The controller of a new set of applications with these unique names, in the order of the generators; the index
+    /// of an application is its [`TargetId`].
     #[must_use]
     pub fn new(spec: ApplicationSetSpec, options: ControllerOptions, names: Vec<String>) -> Self {
         Self {
@@ -112,13 +112,13 @@ impl ArgoCd {
         }
     }
 
-    /// Replaces the set's spec. Rows stay: there is no rollout that could be abandoned.
+    /// Replaces the set's spec. Rows are kept: no rollout object exists that could be abandoned.
     pub fn set_spec(&mut self, spec: ApplicationSetSpec) {
         self.spec = spec;
         self.labels = None;
     }
 
-    /// Replaces the stored rows, one for each name, as a controller finds them that was started anew.
+    /// Replaces the stored rows, one for each name, as found by a restarted controller.
     ///
     /// # Panics
     /// If there is not one entry for each name.
@@ -139,19 +139,19 @@ impl ArgoCd {
         &self.names
     }
 
-    /// The stored rows, one for each name. `None`: there is none.
+    /// The stored rows, one for each name. `None`: no row.
     #[must_use]
     pub fn rows(&self) -> &[Option<ApplicationStatus>] {
         &self.rows
     }
 
-    /// What the set shows.
+    /// The set's conditions.
     #[must_use]
     pub const fn conditions(&self) -> SetConditions {
         self.conditions
     }
 
-    /// The steps of the last pass with their applications; without lists when that was not rolling.
+    /// The steps of the last pass with their applications; no lists if the set was not rolling.
     #[must_use]
     pub const fn steps(&self) -> &Steps {
         &self.plan
@@ -176,7 +176,7 @@ impl ArgoCd {
         Spec { parameters: generated.parameters, auto_sync }
     }
 
-    /// The operation that it requests of an application.
+    /// The operation that it requests for an application.
     #[must_use]
     pub fn operation(&self) -> Operation {
         let retry = self.spec.retry();
@@ -188,26 +188,26 @@ impl ArgoCd {
         }
     }
 
-    /// Whether an application that is deleted stays until it is cleaned up.
+    /// Whether a deleted application exists until it is cleaned up.
     #[must_use]
     pub fn has_finalizers(&self) -> bool {
         !self.spec.template.metadata.finalizers.is_empty()
     }
 
-    /// Does to the objects of `view` what a pass at `now` asked for.
+    /// Applies the result of a pass at `now` to the objects of `view`.
     ///
     /// # Panics
-    /// If the pass is not of this view.
+    /// If the pass belongs to another view.
     pub fn store(&self, now: SimTime, pass: &Pass<ApplicationSetStatus>, view: &mut ApplicationSetView) {
         for action in &pass.actions {
             match *action {
                 Action::Create { target } => {
-                    let generated = view.generated(target).expect("only what is generated is created");
+                    let generated = view.generated(target).expect("only generated applications are created");
                     let application = Application::new(Arc::clone(&generated.labels), self.spec_of(generated));
                     view.applications[target.index()].live = Some(application);
                 }
                 Action::Stage { target, .. } => {
-                    let generated = view.generated(target).expect("only what is generated is written");
+                    let generated = view.generated(target).expect("only generated applications are written");
                     let (labels, spec) = (Arc::clone(&generated.labels), self.spec_of(generated));
                     let live = existing(view, target);
                     (live.labels, live.spec) = (labels, spec);
@@ -216,7 +216,7 @@ impl ArgoCd {
                 Action::Delete { target } if self.has_finalizers() => existing(view, target).deleted_at = Some(now),
                 Action::Delete { target } => view.applications[target.index()].live = None,
                 Action::RequestApproval { .. } | Action::Scale { .. } => {
-                    unreachable!("an ApplicationSet asks for no {action:?}")
+                    unreachable!("an ApplicationSet never requests {action:?}")
                 }
             }
         }
@@ -236,7 +236,7 @@ impl ArgoCd {
         std::mem::take(&mut self.plan)
     }
 
-    /// Creates, changes and deletes objects, and requests syncs of those that `is_requested` names.
+    /// Creates, changes and deletes objects, and requests syncs of those in `is_requested`.
     fn write_objects(
         &self,
         view: &ApplicationSetView,
@@ -282,7 +282,7 @@ impl ArgoCd {
         actions
     }
 
-    /// Whether applications that exist may be written at all.
+    /// Whether existing applications may be written.
     fn may_update(&self) -> bool {
         matches!(self.spec.applications_sync(), ApplicationsSync::Sync | ApplicationsSync::CreateUpdate)
     }
@@ -305,8 +305,8 @@ impl ArgoCd {
         self.conditions.rollout = Some(self.rollout());
         let issue = plan.issues.reported(rolled.budgets.iter().any(|budget| budget.is_unreadable));
         self.conditions.config = Some(issue.map_or(RolloutConfig::Valid, RolloutConfig::Invalid));
-        // The pass works on a copy of the set's status, and triggers by the original. Where it has written a new
-        // error it reads the set again, and so triggers by what it has just stored.
+        // The pass works on a copy of the set's status, and triggers syncs by the original. If it has written a new
+        // error it reads the set again, and so triggers by the status it has just stored.
         if self.report_validation(view) || self.options.trigger_once {
             was_pending = self.rows.iter().map(is_pending).collect();
         }
@@ -322,7 +322,7 @@ impl ArgoCd {
         Pass { actions, wake_at: None, status }
     }
 
-    /// Sets the conditions that follow from applications that are not valid. True: there is a new error.
+    /// Sets the conditions that follow from invalid applications. True: there is a new error.
     fn report_validation(&mut self, view: &ApplicationSetView) -> bool {
         let is_invalid = |(_, view): &(u32, &ApplicationView)| view.generated.as_ref().is_some_and(|g| !g.valid);
         let mut invalid = (0..).zip(&view.applications).filter(is_invalid);
@@ -335,7 +335,7 @@ impl ArgoCd {
         is_new && error != ErrorOccurred::No
     }
 
-    /// Nothing is done at all before there are steps; rows and the rollout's conditions stay as they are.
+    /// Without steps a pass does nothing; rows and the rollout's conditions are unchanged.
     fn no_steps(&mut self) -> Pass<ApplicationSetStatus> {
         self.conditions.error = Some(ErrorOccurred::NoSteps);
         self.conditions.up_to_date = false;
@@ -361,8 +361,8 @@ impl Scheduler for ArgoCd {
     type View = ApplicationSetView;
     type Status = ApplicationSetStatus;
 
-    /// One pass of the ApplicationSet reconciler. It is to be called again at once ([`Pass::wake_at`] is `now`) when it
-    /// changed what queues a pass.
+    /// One pass of the ApplicationSet reconciler. It is due again immediately ([`Pass::wake_at`] is `now`) when its
+    /// changes queue a pass.
     ///
     /// # Panics
     /// If the view does not have one entry for each name.
@@ -388,8 +388,8 @@ impl Scheduler for ArgoCd {
         pass
     }
 
-    /// Which rule holds the rollout at `view`. `None`: it is finished, or the next pass moves it on. It costs as much
-    /// as several passes.
+    /// The rule that blocks the rollout at `view`. `None`: it is finished, or the next pass makes progress. The call
+    /// costs as much as several passes.
     fn hold(&self, view: &ApplicationSetView) -> Option<Hold> {
         hold::hold(self, view)
     }

@@ -10,9 +10,9 @@ use super::view::ApplicationSetView;
 use super::{ArgoCd, status};
 use crate::units::SimTime;
 
-/// What a pass over the rows came to.
+/// The result of a pass over the rows.
 pub(super) struct Rolled {
-    /// Steps from the first that may sync.
+    /// Number of steps, from the first, that may sync.
     pub open_steps: usize,
     pub budgets: Vec<StepBudget>,
     pub rows_written: bool,
@@ -31,7 +31,8 @@ impl ArgoCd {
     fn update_rows(&mut self, now: SimTime, view: &ApplicationSetView, plan: &Steps) -> bool {
         let mut changed = std::mem::take(&mut self.changed);
         let mut is_written = false;
-        // The mended rule waits for a changed spec to be compared; one that may not be written never will be.
+        // The fixed rule waits for the comparison of a changed spec; a spec that may not be written is never
+        // compared.
         let looks_at_spec = !self.options.keep_spec_changes || self.may_update();
         for (index, application) in view.applications.iter().enumerate() {
             let old = self.rows[index].as_ref();
@@ -77,7 +78,7 @@ impl ArgoCd {
         self.changed = changed;
     }
 
-    /// A step is open when everything before it exists and is Healthy, by its row.
+    /// A step is open when all earlier applications exist and their rows are Healthy.
     fn open_steps(&self, view: &ApplicationSetView, plan: &Steps) -> usize {
         let is_complete = |application: &u32| {
             let index = *application as usize;

@@ -1,13 +1,13 @@
-//! How often a failed sync is tried again, and after which waits: `syncPolicy.retry` of an application.
+//! Retries of a failed sync and the waits between them: `syncPolicy.retry` of an application.
 //!
 //! Follows `RetryStrategy.NextRetryAt` and `parseStringToDuration` of `pkg/apis/application/v1alpha1/types.go` in
 //! argoproj/argo-cd: duration · factor^n, at most `maxDuration` where that is above zero. The defaults are those of
-//! `application_defaults.go` beside it. A requested sync gets the template's `retry` as it is written, so that one
-//! without `limit` is never repeated; without `retry` it is repeated [`RETRY_LIMIT`] times.
+//! `application_defaults.go` beside it. A requested sync gets the template's `retry` unchanged, so one without
+//! `limit` is never repeated; without `retry` it is repeated [`RETRY_LIMIT`] times.
 //!
-//! n is 1 for the first repeated attempt: `processRequestedAppOperation` (`controller/appcontroller.go`) counts the failed
-//! attempt before it computes the wait that it keeps to, so that the first is `duration` · `factor`. The comment on the
-//! formula, and the time in the product's message, are of the count before that: one factor too short.
+//! n is 1 for the first repeated attempt: `processRequestedAppOperation` (`controller/appcontroller.go`) counts the
+//! failed attempt before it computes the wait, so the first wait is `duration` · `factor`. The comment on the formula
+//! and the time in the product's message use the count before that: one factor too short.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,7 +16,7 @@ use super::super::duration::parse_duration;
 use super::super::label_selector::null_is_default;
 use crate::units::SimDuration;
 
-/// Attempts after the first of a requested sync whose template says nothing. Source:
+/// Attempts after the first of a requested sync whose template has no `retry`. Source:
 /// `applicationset/progressivesync/progressive_sync.go`.
 pub const RETRY_LIMIT: i64 = 5;
 
@@ -24,7 +24,7 @@ pub const RETRY_LIMIT: i64 = 5;
 /// `pkg/apis/application/v1alpha1/application_defaults.go`.
 pub const RETRY_FIRST: SimDuration = SimDuration::from_secs(5);
 
-/// How many times as long each wait is as the one before, without `factor`. Source:
+/// Ratio of each wait to the previous one, without `factor`. Source:
 /// `pkg/apis/application/v1alpha1/application_defaults.go`.
 pub const RETRY_FACTOR: i64 = 2;
 
@@ -36,7 +36,7 @@ pub const RETRY_MAX: SimDuration = SimDuration::from_mins(3);
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Retry {
-    /// Attempts after the first; negative: without end.
+    /// Attempts after the first; negative: unlimited.
     #[serde(default, deserialize_with = "null_is_default")]
     pub limit: i64,
     /// The waits between attempts.
@@ -48,30 +48,30 @@ pub struct Retry {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RetryBackoff {
-    /// What the first wait is a `factor` of. Absent: [`RETRY_FIRST`].
+    /// The first wait divided by `factor`. Absent: [`RETRY_FIRST`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration: Option<String>,
-    /// How many times as long each wait is as the one before. Absent: [`RETRY_FACTOR`]; 0 is 0: no wait at all.
+    /// Ratio of each wait to the previous one. Absent: [`RETRY_FACTOR`]; 0 means no wait.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub factor: Option<i64>,
-    /// The longest wait; 0 or less: no wait is too long. Absent: [`RETRY_MAX`].
+    /// The longest wait; 0 or less: unlimited. Absent: [`RETRY_MAX`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_duration: Option<String>,
 }
 
-/// A duration of a [`RetryBackoff`] that Argo CD cannot read: a sync with it that fails is Failed at once.
+/// A duration of a [`RetryBackoff`] that Argo CD cannot read: a failing sync with it is Failed immediately.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error(
-    "`{text}` is not a duration; Argo CD takes the file all the same, and then repeats no sync that fails (`unable to parse {text} as a duration`)"
+    "`{text}` is not a duration; Argo CD accepts the file, but then never retries a failed sync (`unable to parse {text} as a duration`)"
 )]
 pub struct BackoffError {
     /// `duration` or `maxDuration`.
     pub field: &'static str,
-    /// What is written there.
+    /// The text of the field.
     pub text: String,
 }
 
-/// A [`RetryBackoff`] that was read. Nanoseconds, which may be negative as in Go.
+/// A parsed [`RetryBackoff`]. Nanoseconds, which may be negative as in Go.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Waits {
     duration: i64,
@@ -80,10 +80,10 @@ pub struct Waits {
 }
 
 impl RetryBackoff {
-    /// The waits that it stands for.
+    /// The parsed waits.
     ///
     /// # Errors
-    /// The first of its durations that cannot be read.
+    /// The first of its durations that cannot be parsed.
     pub fn waits(&self) -> Result<Waits, BackoffError> {
         let read = |field, written: &Option<String>, default| match written.as_deref() {
             None | Some("") => Ok(default),
@@ -98,20 +98,20 @@ impl RetryBackoff {
 }
 
 impl Waits {
-    /// Those of a template without `backoff`.
+    /// The waits of a template without `backoff`.
     pub const DEFAULT: Self = Self {
         duration: RETRY_FIRST.as_nanos() as i64,
         factor: RETRY_FACTOR,
         max_duration: RETRY_MAX.as_nanos() as i64,
     };
 
-    /// The wait before attempt `retry` (1 is the first repeated one) of a sync; none where the product's is negative.
+    /// The wait before attempt `retry` (1 is the first repeated one) of a sync; 0 where the product's is negative.
     #[must_use]
     pub fn before(self, retry: u32) -> SimDuration {
         let power = i128::from(self.factor).saturating_pow(retry);
         let wait = i128::from(self.duration).saturating_mul(power);
         let wait = if self.max_duration > 0 { wait.min(self.max_duration.into()) } else { wait };
-        // What 64 bits do not hold is for ever here; in Go it depends on the processor.
+        // A wait that does not fit into 64 bits is the longest possible one; in Go it depends on the processor.
         SimDuration::from_nanos(wait.clamp(0, i64::MAX.into()) as u64)
     }
 }
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_duration_that_go_does_not_take_is_named() {
+    fn a_duration_that_go_does_not_accept_is_reported() {
         for text in ["5 minutes", "1d", "1.5", "-+5s", "soon", " 5"] {
             let wrong = RetryBackoff { duration: Some(text.to_owned()), ..RetryBackoff::default() };
             assert_eq!(wrong.waits(), Err(BackoffError { field: "duration", text: text.to_owned() }));

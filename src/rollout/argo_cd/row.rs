@@ -1,4 +1,4 @@
-//! The state that the controller keeps of each application, and how it changes.
+//! The state that the controller stores for each application, and its transitions.
 //!
 //! Follows `UpdateApplicationSetApplicationStatus` in `applicationset/progressivesync/progressive_sync.go`.
 
@@ -12,32 +12,32 @@ use crate::units::SimTime;
 /// One row of `status.applicationStatus`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ApplicationStatus {
-    /// Where the application is on its way.
+    /// The application's progress.
     pub status: RolloutStatus,
     /// Its step, counted from 1. `None`: in no step; the product shows -1.
     pub step: Option<u32>,
-    /// The revisions that this way leads to.
+    /// The target revisions.
     pub target_revisions: Arc<[Revision]>,
     /// When the status last changed, in whole seconds.
     pub last_transition_time: SimTime,
-    /// Why.
+    /// The reason of the status.
     pub message: Message,
 }
 
-/// Where an application is on its way.
+/// The progress of an application.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum RolloutStatus {
-    /// For its step, and for room in the step's budget.
+    /// Waits for its step, and for room in the step's budget.
     Waiting,
-    /// A sync is requested until an operation is seen to begin.
+    /// A sync is requested until the start of an operation is observed.
     Pending,
-    /// An operation was seen; it is not Synced and Healthy yet.
+    /// An operation was observed; the application is not Synced and Healthy yet.
     Progressing,
-    /// It arrived. Whatever happens to it at these revisions and this spec changes nothing.
+    /// Complete. Later events at these revisions and this spec have no effect.
     Healthy,
 }
 
-/// Why a row has its status: the product's sentences, as one name for each.
+/// Why a row has its status: one name for each message of the product.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Message {
     /// No text.
@@ -47,17 +47,17 @@ pub enum Message {
     New,
     /// It is at other revisions.
     Revision,
-    /// Its spec is to change.
+    /// Its spec must change.
     Spec,
     /// Both.
     RevisionAndSpec,
-    /// It was found Synced and Healthy before any sync was requested.
+    /// It was already Synced and Healthy before any sync was requested.
     SyncedHealthy,
-    /// It was found Synced, and not Healthy, before any sync was requested.
+    /// It was already Synced, but not Healthy, before any sync was requested.
     SyncedNotHealthy,
-    /// Its step and its budget let it go.
+    /// Its step and budget allow its update.
     Promoted,
-    /// The requested operation runs.
+    /// The requested operation is running.
     OperationRunning,
     /// The requested operation succeeded.
     OperationSucceeded,
@@ -82,7 +82,7 @@ pub(super) fn stored(time: SimTime) -> SimTime {
 }
 
 impl ApplicationStatus {
-    /// Whether the rows are written because of this one. Revisions or the time alone are no reason.
+    /// Whether a change of this row causes a write of the rows. A change of only the revisions or the time does not.
     pub(super) fn is_worth_writing_over(&self, old: &Self) -> bool {
         (self.status, self.step, self.message) != (old.status, old.step, old.message)
     }
@@ -96,12 +96,12 @@ impl ApplicationStatus {
     }
 }
 
-/// What a row is updated from.
+/// The inputs of a row's update.
 pub(super) struct Observed<'a> {
-    /// The step now, counted from 1.
+    /// The current step, counted from 1.
     pub step: Option<u32>,
     pub live: &'a Application,
-    /// `None`: no longer generated, or of no account.
+    /// `None`: no longer generated, or ignored.
     pub generated: Option<Spec>,
     /// In whole seconds.
     pub now: SimTime,
@@ -150,8 +150,8 @@ pub(super) fn update(old: Option<&ApplicationStatus>, observed: &Observed<'_>) -
     row
 }
 
-/// Why a Pending application is under way: only an operation that began after the promotion's second counts, and only
-/// if a comparison has happened since.
+/// Why a Pending application progresses: only an operation that started after the second of the promotion counts, and
+/// only after a comparison since then.
 fn left_pending(row: &ApplicationStatus, live: &Application) -> Option<Message> {
     if live.reconciled_at.is_some_and(|at| stored(at) <= row.last_transition_time) {
         return None;
@@ -166,7 +166,7 @@ fn left_pending(row: &ApplicationStatus, live: &Application) -> Option<Message> 
     }
 }
 
-/// The mended rule: Synced says nothing about a changed spec before it is compared with it.
+/// The fixed rule: Synced does not count for a changed spec before its comparison.
 fn is_synced_since(row: &ApplicationStatus, live: &Application) -> bool {
     !matches!(row.message, Message::Spec | Message::RevisionAndSpec)
         || live.reconciled_at.is_some_and(|at| stored(at) > row.last_transition_time)

@@ -1,7 +1,7 @@
-//! What the product shows of an ApplicationSet.
+//! The status that the product shows for an ApplicationSet.
 //!
 //! Follows the conditions in `applicationset/progressivesync/progressive_sync.go`, `validation_issues.go` and
-//! `applicationset/controllers/applicationset_controller.go`. There is no condition for a rollout that stands still or
+//! `applicationset/controllers/applicationset_controller.go`. No condition exists for a rollout that stalls or
 //! failed.
 
 use super::super::TargetId;
@@ -9,29 +9,29 @@ use super::limit::StepBudget;
 use super::steps::IssueKind;
 use crate::units::SimDuration;
 
-/// What a pass came to, beside its actions. The rows are [`ArgoCd::rows`](super::ArgoCd::rows).
+/// The result of a pass besides its actions. The rows are [`ArgoCd::rows`](super::ArgoCd::rows).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ApplicationSetStatus {
     /// After the pass.
     pub conditions: SetConditions,
-    /// For each step what its budget came to. Empty when not rolling.
+    /// The budget of each step. Empty when not rolling.
     pub budgets: Vec<StepBudget>,
-    /// How many steps, from the first, may sync their applications. 0 when not rolling.
+    /// Number of steps, from the first, that may sync their applications. 0 when not rolling.
     pub open_steps: usize,
-    /// Applications of which the pass requested a sync. Only where none was requested already does one begin: these
-    /// have an [`Action::Deploy`](super::super::Action).
+    /// Applications for which the pass requested a sync. Only those without an earlier request start one: these have
+    /// an [`Action::Deploy`](super::super::Action).
     pub requested: Vec<TargetId>,
     /// Rows after the pass, by status.
     pub rows: RowCounts,
-    /// The pass changed the stored rows, which queues another pass at once.
+    /// The pass changed the stored rows, which queues another pass immediately.
     pub rows_written: bool,
-    /// The pass changed or deleted Application objects in a way that queues another pass at once.
+    /// The pass changed or deleted Application objects in a way that queues another pass immediately.
     pub objects_written: bool,
-    /// After which another pass is wanted even if nothing happens.
+    /// Delay after which another pass is due even without changes.
     pub requeue_after: Option<SimDuration>,
     /// The set is deleted, and an application has been terminating for too long: the pass failed.
     pub deletion_failed: bool,
-    /// The deleted set let go of its finalizer: it is gone, and the garbage collector deletes what is left of it.
+    /// The deleted set removed its finalizer: it is gone, and the garbage collector deletes the rest.
     pub released: bool,
 }
 
@@ -48,14 +48,14 @@ pub struct RowCounts {
     pub healthy: usize,
 }
 
-/// `status.conditions`. A pass that fails early leaves the others as they were.
+/// `status.conditions`. A pass that fails early does not change the others.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct SetConditions {
-    /// `RolloutProgressing`. `None`: there is no such condition.
+    /// `RolloutProgressing`. `None`: the condition is missing.
     pub rollout: Option<Rollout>,
-    /// `InvalidRolloutConfig`. `None`: there is no such condition.
+    /// `InvalidRolloutConfig`. `None`: the condition is missing.
     pub config: Option<RolloutConfig>,
-    /// `ErrorOccurred`. `None`: there is no such condition.
+    /// `ErrorOccurred`. `None`: the condition is missing.
     pub error: Option<ErrorOccurred>,
     /// `ResourcesUpToDate` is True.
     pub up_to_date: bool,
@@ -64,7 +64,7 @@ pub struct SetConditions {
 /// `RolloutProgressing`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Rollout {
-    /// False: every row that is in a step is Healthy. Applications that do not exist have no row.
+    /// False: every row in a step is Healthy. Missing applications have no row.
     Complete,
     /// True: the first step with a row that is not Healthy, counted from 1.
     Progressing(u32),
@@ -75,7 +75,7 @@ pub enum Rollout {
 pub enum RolloutConfig {
     /// False.
     Valid,
-    /// True, for this reason. It stops nothing.
+    /// True, for this reason. It has no effect.
     Invalid(IssueKind),
 }
 
@@ -88,7 +88,7 @@ pub enum ErrorOccurred {
     Validation {
         /// The first of them.
         first: TargetId,
-        /// How many applications are not valid.
+        /// Number of invalid applications.
         applications: usize,
     },
     /// `ApplicationSetRolloutError`: a RollingSync without steps.
@@ -100,16 +100,16 @@ pub enum ErrorOccurred {
 pub enum SetHealth {
     /// An error occurred.
     Degraded,
-    /// A rollout progresses, or stands still.
+    /// A rollout progresses or stalls.
     Progressing,
     /// Neither.
     Healthy,
-    /// No pass has come to its end.
+    /// No pass has completed.
     Unknown,
 }
 
 impl SetConditions {
-    /// `status.health` of the set. The health of its applications has no part in it.
+    /// `status.health` of the set. It ignores the health of its applications.
     #[must_use]
     pub fn health(&self) -> SetHealth {
         match (self.error, self.rollout) {

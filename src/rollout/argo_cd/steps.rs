@@ -1,8 +1,8 @@
-//! Which applications are in which step, and what is wrong with the steps.
+//! The applications of each step, and errors in the steps.
 //!
 //! Follows `applicationset/progressivesync/{progressive_sync,validation_issues}.go`. These are not Kubernetes'
-//! selectors: only `In` and `NotIn` exist, and with any other operator an expression holds for an application that
-//! lacks the label and fails for one that has it.
+//! selectors: only `In` and `NotIn` exist; with any other operator an expression matches applications without the
+//! label and no others.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,13 +16,13 @@ pub struct Steps {
     /// For each step its applications in the order of the generators, as indices. One that matches several steps is in
     /// several lists.
     pub lists: Vec<Vec<u32>>,
-    /// For each application the first step that selects it, counted from 0. `None`: it is in no step.
+    /// For each application the first step that selects it, counted from 0. `None`: in no step.
     pub step_of: Vec<Option<u32>>,
-    /// What is wrong with the steps, other than an unreadable `maxUpdate`.
+    /// Errors in the steps, other than an unreadable `maxUpdate`.
     pub issues: Issues,
 }
 
-/// What is wrong with the steps. None of it stops a rollout. Steps are counted from 0.
+/// Errors in the steps. None of them stops a rollout. Steps are counted from 0.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Issues {
     /// An operator that is neither `In` nor `NotIn`, once for each step and text, where an application has the label.
@@ -33,7 +33,7 @@ pub struct Issues {
     pub empty_steps: Vec<u32>,
 }
 
-/// What the condition `InvalidRolloutConfig` reports: one kind only, the first of these.
+/// The kind of error that the condition `InvalidRolloutConfig` reports: only the first of these.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum IssueKind {
     /// An unknown operator.
@@ -58,7 +58,7 @@ impl fmt::Display for IssueKind {
 }
 
 impl Issues {
-    /// The kind that is reported. `None`: there is none.
+    /// The reported kind, if any.
     #[must_use]
     pub fn reported(&self, is_max_update_unreadable: bool) -> Option<IssueKind> {
         [
@@ -98,7 +98,7 @@ impl RolloutStep {
 }
 
 impl Steps {
-    /// Puts applications, by the labels they are generated with, into steps. `None`: not generated.
+    /// Assigns applications to steps by their generated labels. `None`: not generated.
     #[must_use]
     pub fn new(steps: &[RolloutStep], labels: &[Option<Arc<Labels>>]) -> Self {
         let mut lists = vec![Vec::new(); steps.len()];
@@ -109,7 +109,7 @@ impl Steps {
             let Some(labels) = labels else { continue };
             several.clear();
             for (index, step) in (0..).zip(steps) {
-                // As upstream stops at the first expression that fails, later ones are not looked at.
+                // Upstream stops at the first expression that fails; later ones are not evaluated.
                 let failed = step.match_expressions.iter().find(|expression| !expression.matches(labels));
                 match failed {
                     None => several.push(index),
@@ -133,7 +133,7 @@ impl Steps {
         Self { lists, step_of, issues }
     }
 
-    /// The step whose budget an application counts in: its own, and for one in no step the first.
+    /// The step whose budget counts an application: its own, or the first if it is in no step.
     #[must_use]
     pub fn counted_in(&self, application: usize) -> usize {
         self.step_of[application].unwrap_or(0) as usize
@@ -164,7 +164,7 @@ mod tests {
             ("NotIn", &["dev"], None, true, "NotIn does not need the label"),
             ("NotIn", &[], Some("qa"), true, "no values exclude nothing"),
             ("Exists", &[], Some("qa"), false, "unknown, and the label is there"),
-            ("Exists", &[], None, true, "unknown, and the label is absent: the opposite of what it says"),
+            ("Exists", &[], None, true, "unknown, and the label is absent: the opposite of its meaning"),
             ("in", &["qa"], Some("qa"), false, "case counts, so it is unknown"),
         ];
         for (operator, values, label, matches, why) in cases {

@@ -1,47 +1,47 @@
-//! What queues a pass, and with which values the controllers around it run.
+//! The triggers of a pass, and the settings of the controllers around it.
 //!
-//! Sources are files of argoproj/argo-cd at 37ee0097cf851bc2dd7665fc081bbce61a7e836e. What a pass costs and how late
-//! the cache is depends on the management cluster; those values are guesses.
+//! Sources are files of argoproj/argo-cd at 37ee0097cf851bc2dd7665fc081bbce61a7e836e. The cost of a pass and the
+//! delay of the cache depend on the management cluster; those values are guesses.
 
 use super::super::ControlLoop;
 use super::row::stored;
 use super::view::Application;
 use crate::units::SimDuration;
 
-/// After which a set is looked at again that has no steps, or, if no generator has a timer of its own, applications
-/// that are not valid. Source: `applicationset/controllers/applicationset_controller.go`.
+/// Interval at which a set is checked again that has no steps or, if no generator has its own timer, has invalid
+/// applications. Source: `applicationset/controllers/applicationset_controller.go`.
 pub const ERROR_REQUEUE: SimDuration = SimDuration::from_mins(3);
 
-/// After which a set is looked at again whose applications are being deleted in reverse order. Source:
+/// Interval at which a set is checked again whose applications are being deleted in reverse order. Source:
 /// `applicationset/progressivesync/progressive_sync.go`.
 pub const DELETION_REQUEUE: SimDuration = SimDuration::from_secs(10);
 
-/// Sets that can be in a pass at the same time; one set never is in two. Source:
+/// Number of sets with concurrent passes; passes of one set never overlap. Source:
 /// `cmd/argocd-applicationset-controller/commands/applicationset_controller.go`.
 pub const CONCURRENT_SETS: u32 = 10;
 
-/// How often the application controller's cache announces all applications, so that one which was not compared for as
+/// Interval at which the application controller's cache announces all applications, so that one not compared for that
 /// long is compared with its source again; up to [`APPLICATION_REFRESH_JITTER`] is added to each announcement. A new
-/// commit is noticed then, unless a webhook tells. Source: `timeout.reconciliation` in
+/// commit is detected then, unless a webhook reports it earlier. Source: `timeout.reconciliation` in
 /// `docs/operator-manual/argocd-cm.yaml` (`--app-resync`; 180 s up to v2.x), `controller/appcontroller.go`
 /// (`newApplicationInformerAndLister`, `needRefreshAppStatus`).
 pub const APPLICATION_REFRESH: SimDuration = SimDuration::from_secs(120);
 
-/// Drawn evenly for each application and announcement. Source: `timeout.reconciliation.jitter` in
+/// Drawn uniformly for each application and announcement. Source: `timeout.reconciliation.jitter` in
 /// `docs/operator-manual/argocd-cm.yaml` (`--app-resync-jitter`; 0 up to v2.x).
 pub const APPLICATION_REFRESH_JITTER: SimDuration = SimDuration::from_secs(60);
 
-/// Applications that the application controller compares at once. Source: `--status-processors` in
+/// Number of applications that the application controller compares concurrently. Source: `--status-processors` in
 /// `cmd/argocd-application-controller/commands/argocd_application_controller.go`.
 pub const STATUS_PROCESSORS: u32 = 20;
 
-/// Operations that the application controller works on at once; one that waits for a hook or a retry is not worked on
-/// (`processRequestedAppOperation` of `controller/appcontroller.go` returns until then).
-/// Source: `--operation-processors` in `cmd/argocd-application-controller/commands/argocd_application_controller.go`.
+/// Number of operations that the application controller processes concurrently; one that waits for a hook or a retry
+/// does not count (`processRequestedAppOperation` of `controller/appcontroller.go` returns until then). Source:
+/// `--operation-processors` in `cmd/argocd-application-controller/commands/argocd_application_controller.go`.
 pub const OPERATION_PROCESSORS: u32 = 10;
 
-/// How the ApplicationSet controller runs. It has no rollout timer: see [`queues_pass`] for what wakes it, beside
-/// changes of the set itself.
+/// The control loop of the ApplicationSet controller. It has no rollout timer; changes of the set and those in
+/// [`queues_pass`] wake it.
 #[must_use]
 pub const fn control_loop() -> ControlLoop {
     ControlLoop {
@@ -49,7 +49,7 @@ pub const fn control_loop() -> ControlLoop {
         pass_base: SimDuration::from_millis(20),
         // Guess: template and comparison of one application.
         pass_per_target: SimDuration::from_nanos(100_000),
-        // Guess: one write to the API server; a pass writes one application after the other.
+        // Guess: one write to the API server; a pass writes applications one after the other.
         pass_per_write: SimDuration::from_millis(10),
         // Guess: no published figure.
         watch_delay: SimDuration::from_millis(100),
@@ -58,8 +58,8 @@ pub const fn control_loop() -> ControlLoop {
 
 /// Whether a change of one Application object queues a pass. `None`: the object does not exist.
 ///
-/// Creation does not, nor revisions, `reconciledAt`, conditions or the `operation` field; nor the first operation of
-/// an application, because both states must have one. Source: `shouldRequeueForApplication` of
+/// Creation, revisions, `reconciledAt`, conditions and the `operation` field do not queue a pass; nor does the first
+/// operation of an application, because both states must have one. Source: `shouldRequeueForApplication` of
 /// `applicationset/controllers/applicationset_controller.go`.
 #[must_use]
 pub fn queues_pass(old: Option<&Application>, new: Option<&Application>) -> bool {

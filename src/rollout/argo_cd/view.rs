@@ -1,8 +1,8 @@
-//! What the controller sees: the applications that the generators make, and the Application objects that exist.
+//! The controller's view: the generated applications and the existing Application objects.
 //!
-//! Follows `pkg/apis/application/v1alpha1/types.go`. An application's spec is reduced to what the controller compares:
-//! its parameters, as one number that stands for everything the template fills in, and whether it syncs by itself.
-//! Times may have any precision; they are compared in whole seconds, as the API stores them.
+//! Follows `pkg/apis/application/v1alpha1/types.go`. An application's spec is reduced to the parts that the
+//! controller compares: its parameters, one number for everything that the template sets, and whether it syncs
+//! automatically. Times may have any precision; they are compared in whole seconds, as the API stores them.
 
 use std::sync::Arc;
 
@@ -10,34 +10,34 @@ use super::super::label_selector::Labels;
 use super::super::{Revision, TargetId};
 use super::retry::Waits;
 
-/// One ApplicationSet as the controller's cache has it.
+/// One ApplicationSet in the controller's cache.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ApplicationSetView {
     /// The set is being deleted.
     pub deleted: bool,
-    /// One for each name that the scheduler was made with, in that order, which is the order of the generators.
+    /// One for each name of the scheduler, in that order, which is the order of the generators.
     pub applications: Vec<ApplicationView>,
 }
 
-/// One application: as it is to be, and as it is.
+/// One application: the generated and the live one.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ApplicationView {
-    /// `None`: the generators do not make it.
+    /// `None`: not generated.
     pub generated: Option<Generated>,
-    /// The Application object of the set. `None`: it does not exist.
+    /// The set's Application object. `None`: it does not exist.
     pub live: Option<Application>,
 }
 
-/// An application as the generators and the template make it now.
+/// An application as currently generated.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Generated {
-    /// Its labels, by which the steps select it.
+    /// Its labels, which steps select by.
     pub labels: Arc<Labels>,
-    /// Everything in its spec that the template fills in. Another number is another spec.
+    /// The parts of its spec that the template sets. Different numbers are different specs.
     pub parameters: u32,
-    /// False: it fails the product's validation (no such project, no such destination) and is never written.
+    /// False: it fails the product's validation (unknown project or destination) and is never written.
     pub valid: bool,
-    /// What a sync that starts now makes the application run. It decides nothing, and is passed on in the actions.
+    /// The revision that a sync started now deploys. It has no effect on decisions, and is passed on in the actions.
     pub wanted: Revision,
 }
 
@@ -54,19 +54,19 @@ pub struct Application {
     pub health: Health,
     /// `status.sync.revisions`, or the one `status.sync.revision`. Empty: not compared yet.
     pub revisions: Arc<[Revision]>,
-    /// `status.operationState`: the running or the last operation. `None`: there never was one.
+    /// `status.operationState`: the running or last operation, if any.
     pub operation_state: Option<OperationState>,
     /// `status.reconciledAt`: when it was last compared. `None`: never.
     pub reconciled_at: Option<crate::units::SimTime>,
     /// It has a condition `InvalidSpecError` or `UnknownError`.
     pub has_error: bool,
-    /// The `operation` field: a sync is requested, or runs. The application controller clears it with the result.
+    /// The `operation` field: a sync is requested or running. The application controller clears it with the result.
     pub operation: Option<Operation>,
-    /// It is being deleted, since then.
+    /// Since when it is being deleted.
     pub deleted_at: Option<crate::units::SimTime>,
 }
 
-/// What of an application's spec is compared.
+/// The compared part of an application's spec.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Spec {
     /// As [`Generated::parameters`].
@@ -75,26 +75,26 @@ pub struct Spec {
     pub auto_sync: AutoSync,
 }
 
-/// Whether the application controller syncs an application by itself.
+/// Whether the application controller syncs an application automatically.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum AutoSync {
-    /// No `automated` block: it does not.
+    /// No `automated` block: no.
     #[default]
     Absent,
-    /// It does.
+    /// Yes.
     Enabled,
-    /// `automated.enabled` is false: it does not.
+    /// `automated.enabled` is false: no.
     Disabled,
 }
 
 /// `status.sync.status`.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum SyncStatus {
-    /// The cluster has what the source says.
+    /// The cluster matches the source.
     Synced,
-    /// It has not.
+    /// The cluster differs from the source.
     OutOfSync,
-    /// It could not be found out.
+    /// It could not be determined.
     Unknown,
     /// Empty: not compared yet.
     #[default]
@@ -104,19 +104,19 @@ pub enum SyncStatus {
 /// `status.health.status`.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Health {
-    /// All is well.
+    /// Healthy.
     Healthy,
-    /// Not yet.
+    /// Not healthy yet.
     Progressing,
-    /// Broken.
+    /// Unhealthy.
     Degraded,
     /// Its resources do not exist.
     Missing,
-    /// It waits for something outside.
+    /// Waits for an external event.
     Suspended,
-    /// It could not be found out.
+    /// It could not be determined.
     Unknown,
-    /// Empty: not judged yet.
+    /// Empty: not evaluated yet.
     #[default]
     NotJudged,
 }
@@ -124,35 +124,35 @@ pub enum Health {
 /// `status.operationState`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct OperationState {
-    /// How far it is.
+    /// Its phase.
     pub phase: OperationPhase,
-    /// When it began; an automatic retry does not renew it.
+    /// Its start; an automatic retry does not change it.
     pub started_at: crate::units::SimTime,
 }
 
-/// How far an operation is.
+/// The phase of an operation.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum OperationPhase {
     /// Also between two attempts.
     Running,
     /// It is being stopped.
     Terminating,
-    /// Everything is applied; whether it is healthy is another question.
+    /// Everything is applied, healthy or not.
     Succeeded,
-    /// It did not work.
+    /// The sync failed.
     Failed,
-    /// It could not be tried.
+    /// The sync could not be attempted.
     Error,
 }
 
 /// A sync as the controller requests it: automated, of the revision that the application resolves to when it runs.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Operation {
-    /// Delete what the source no longer has.
+    /// Delete resources that the source no longer has.
     pub prune: bool,
-    /// Attempts after the first; negative: without end.
+    /// Attempts after the first; negative: unlimited.
     pub retry_limit: i64,
-    /// Waits between the attempts. `None`: the template's `backoff` cannot be read, and a failed attempt is the last.
+    /// Waits between the attempts. `None`: the template's `backoff` is invalid, and a failed attempt is the last.
     pub retry_waits: Option<Waits>,
 }
 
@@ -165,7 +165,7 @@ impl Generated {
 }
 
 impl Application {
-    /// An object that was just created: nobody has compared it yet.
+    /// A newly created object, not compared yet.
     #[must_use]
     pub fn new(labels: Arc<Labels>, spec: Spec) -> Self {
         Self {
@@ -182,7 +182,7 @@ impl Application {
         }
     }
 
-    /// One that runs `revision`, Synced and Healthy, without a trace of how it came to it.
+    /// An object that runs `revision`, Synced and Healthy, without an operation.
     #[must_use]
     pub fn settled(labels: Arc<Labels>, spec: Spec, revision: Revision) -> Self {
         Self {
@@ -193,7 +193,7 @@ impl Application {
         }
     }
 
-    /// Whether it has what its source says, and works.
+    /// Whether it is Synced and Healthy.
     #[must_use]
     pub fn is_synced_and_healthy(&self) -> bool {
         self.sync == SyncStatus::Synced && self.health == Health::Healthy
@@ -201,8 +201,8 @@ impl Application {
 }
 
 impl ApplicationView {
-    /// Whether the application is as it is to be: the object has the generated parameters, and is Synced and Healthy.
-    /// One that is no longer generated is, once it does not exist.
+    /// Whether the application is complete: the object has the generated parameters, and is Synced and Healthy. An
+    /// application that is no longer generated is complete once it does not exist.
     #[must_use]
     pub fn is_done(&self) -> bool {
         match (&self.generated, &self.live) {
@@ -215,7 +215,7 @@ impl ApplicationView {
 }
 
 impl ApplicationSetView {
-    /// Whether every application is as it is to be.
+    /// Whether every application is complete.
     #[must_use]
     pub fn is_done(&self) -> bool {
         self.applications.iter().all(ApplicationView::is_done)

@@ -79,8 +79,7 @@ fn a_backoff_with_which_argo_cd_would_repeat_nothing_is_refused() {
         (
             "duration: 5s, maxDuration: 5 minutes",
             Some(format!(
-                "set.yaml:4:79: {at}.maxDuration: `5 minutes` is not a duration; Argo CD takes the file all the same, and \
-                 then repeats no sync that fails (`unable to parse 5 minutes as a duration`) (help: write e.g. `30s` or \
+                "set.yaml:4:79: {at}.maxDuration: `5 minutes` is not a duration; Argo CD accepts the file, but then never retries a failed sync (`unable to parse 5 minutes as a duration`) (help: write e.g. `30s` or \
                  `1m30s`; a text of digits alone, `\"30\"`, means seconds)"
             )),
         ),

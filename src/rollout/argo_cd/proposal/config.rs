@@ -1,4 +1,4 @@
-//! The proposal's `strategy` as its text writes it. Unknown fields are ignored.
+//! The proposal's `strategy` as in its text. Unknown fields are ignored.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ use super::super::{RolloutStep, limit};
 /// A whole ApplicationSet file of the proposal.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 pub struct ProposalFile {
-    /// What is wanted.
+    /// The specification.
     pub spec: ProposalSpec,
 }
 
@@ -38,16 +38,16 @@ pub struct ProposalStrategy {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RollingUpdateBlock {
-    /// In the order in which they are worked on. None: applications one by one.
+    /// In the order in which they are updated. None: applications one by one.
     #[serde(default, deserialize_with = "null_is_default")]
     pub steps: Vec<RolloutStep>,
 }
 
-/// What is wrong with a strategy. The text has no such list: what it gives no meaning to is refused.
+/// Errors in a strategy. The text has no such list: values that it does not define are rejected.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ProposalError {
-    /// A type that the text does not have.
+    /// A type that the text does not define.
     #[error("strategy.type is `{0}`; the proposal has RollingUpdate and AllAtOnce")]
     Kind(String),
     /// A `maxUpdate` that is neither a whole number from 0 nor a percentage from `0%`.
@@ -57,15 +57,15 @@ pub enum ProposalError {
     MaxUpdate {
         /// Counted from 0.
         step: usize,
-        /// As written.
+        /// The text as written.
         value: String,
     },
-    /// An operator that the text does not have.
+    /// An operator that the text does not define.
     #[error("strategy.rollingUpdate.steps[{step}] has the operator `{operator}`; use In or NotIn")]
     Operator {
         /// Counted from 0.
         step: usize,
-        /// As written.
+        /// The text as written.
         operator: String,
     },
 }
@@ -74,7 +74,7 @@ impl ProposalStrategy {
     /// The steps. `None`: AllAtOnce; an empty list: one by one.
     ///
     /// # Errors
-    /// What is wrong with the strategy.
+    /// The strategy is invalid.
     pub fn steps(&self) -> Result<Option<&[RolloutStep]>, ProposalError> {
         match self.kind.as_str() {
             "" | "AllAtOnce" => return Ok(None),
@@ -93,7 +93,7 @@ impl ProposalStrategy {
     }
 }
 
-/// How many of a step's applications are changed at once. `None`: all.
+/// Number of a step's applications that are changed concurrently. `None`: all.
 pub(super) fn limit_of(index: usize, step: &RolloutStep, total: usize) -> Result<Option<usize>, ProposalError> {
     let Some(written) = &step.max_update else { return Ok(None) };
     let refused = || ProposalError::MaxUpdate { step: index, value: written.to_string() };

@@ -1,21 +1,21 @@
 //! The rollout strategy that was proposed for ApplicationSets and never shipped: `RollingUpdate`.
 //!
-//! Follows the text of argoproj/argo-cd#9437 and of `docs/proposals/2022-07-13-appset-progressive-rollout-strategy.md`
-//! at 37ee0097cf851bc2dd7665fc081bbce61a7e836e. There is no code to compare with: its tests are scripts written by hand
-//! from the text. What the text says:
+//! Follows the text of argoproj/argo-cd#9437 and of
+//! `docs/proposals/2022-07-13-appset-progressive-rollout-strategy.md` at 37ee0097cf851bc2dd7665fc081bbce61a7e836e. No
+//! code exists to compare with: its tests are scripts written by hand from the text. The text states:
 //!
-//! - It orders changes of the Application objects themselves. One whose turn has not come is neither created nor
-//!   changed; once it is, it syncs by its own policy. New commits in a source are not ordered.
-//! - A step begins when the one before is finished entirely. `maxUpdate` 0 or absent: its applications together.
+//! - It orders changes of the Application objects themselves. An application whose step has not started is neither
+//!   created nor changed; afterwards it syncs by its own policy. New commits in a source are not ordered.
+//! - A step starts when the previous one is finished entirely. `maxUpdate` 0 or absent: its applications together.
 //! - No steps: one by one, in a fixed order.
-//! - An application that fails stalls the step. What `maxUpdate` leaves goes on; no later step begins.
-//! - A changed set abandons the running rollout: applications stay as they are, and a new rollout begins.
+//! - A failing application stalls the step. The rest within `maxUpdate` continues; no later step starts.
+//! - A changed set abandons the running rollout: applications are not changed back, and a new rollout starts.
 //!
-//! Where the text leaves a choice, it is made like this: a percentage is rounded as in what shipped
-//! ([`limit`](super::limit)), of the step's applications; the fixed order is that of names; an application that several
-//! steps select is in the first; one that no step selects is never changed; the expressions are those of what shipped;
-//! an application whose health never leaves Healthy counts as having been Progressing for no time, and one that stops
-//! being Healthy later is not complete again.
+//! Choices where the text leaves one: a percentage of the step's applications is rounded as in the shipped strategy
+//! ([`limit`](super::limit)); the fixed order is that of names; an application that several steps select is in the
+//! first; one that no step selects is never changed; the expressions are those of the shipped strategy; an
+//! application whose health never leaves Healthy counts as Progressing for no time; and one that stops being Healthy
+//! later is no longer complete.
 
 mod config;
 #[cfg(test)]
@@ -31,7 +31,7 @@ use crate::units::SimTime;
 
 pub use config::{ProposalError, ProposalFile, ProposalSpec, ProposalStrategy, RollingUpdateBlock};
 
-/// How many applications of a group are named.
+/// Number of applications of a group that are named.
 const NAMED: usize = 3;
 
 /// The scheduler of one ApplicationSet under the proposal.
@@ -44,7 +44,7 @@ pub struct ProposedRollingUpdate {
     stages: Option<Vec<Stage>>,
     /// Applications that no step selects.
     unselected: Vec<u32>,
-    /// What the running rollout leads to. Empty before the first pass.
+    /// The target revisions of the running rollout. Empty before the first pass.
     wanted: Vec<Revision>,
 }
 
@@ -53,21 +53,21 @@ pub struct ProposedRollingUpdate {
 struct Stage {
     /// By name.
     members: Vec<u32>,
-    /// Applications at once. `None`: all.
+    /// Concurrent applications. `None`: all.
     limit: Option<usize>,
 }
 
-/// One ApplicationSet as the controller's cache has it; one entry for each application.
+/// One ApplicationSet in the controller's cache; one entry for each application.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ProposalView {
-    /// In the order that the scheduler was made with.
+    /// In the scheduler's order.
     pub applications: Vec<ProposalApplication>,
 }
 
-/// One application: what the template makes of it, and its object.
+/// One application: its generated state, and its object.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ProposalApplication {
-    /// What the set's spec means it to run.
+    /// The revision that the set's spec wants.
     pub wanted: Revision,
     /// `None`: it does not exist.
     pub live: Option<ProposalObject>,
@@ -76,43 +76,43 @@ pub struct ProposalApplication {
 /// An Application object.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ProposalObject {
-    /// What its spec says, as last written.
+    /// The revision in its spec, as last written.
     pub revision: Revision,
-    /// How its sync to that went.
+    /// The result of its sync to that revision.
     pub sync: SyncResult,
-    /// Its health now.
+    /// Its current health.
     pub health: Health,
 }
 
-/// How the sync of an application to its present spec went.
+/// The result of the sync of an application to its current spec.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum SyncResult {
-    /// It has not ended.
+    /// Not finished.
     #[default]
     Open,
     /// Successfully.
     Succeeded,
-    /// Not.
+    /// Failed.
     Failed,
 }
 
-/// What the set shows.
+/// The set's status.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ProposalStatus {
     /// The condition `ApplicationSetUpToDate`: every application that a step selects is complete.
     pub up_to_date: bool,
-    /// The step that is worked on, counted from 1; without steps it is 1. `None`: none is left, or AllAtOnce.
+    /// The current step, counted from 1; 1 without steps. `None`: none is left, or AllAtOnce.
     pub step: Option<usize>,
-    /// Applications of it that were changed and are not complete, before the pass.
+    /// Its applications that were changed and are not complete, before the pass.
     pub updating: usize,
-    /// Of them, those that failed.
+    /// Those that failed.
     pub failed: Vec<TargetId>,
-    /// The set was changed since the last pass, while a rollout ran: that one was abandoned.
+    /// The set was changed since the last pass, during a rollout, which was abandoned.
     pub abandoned: bool,
 }
 
 impl ProposalObject {
-    /// One that was just written.
+    /// An object that was just written.
     #[must_use]
     pub const fn written(revision: Revision, health: Health) -> Self {
         Self { revision, sync: SyncResult::Open, health }
@@ -124,7 +124,7 @@ impl ProposalObject {
         self.sync == SyncResult::Succeeded && self.health == Health::Healthy
     }
 
-    /// The sync failed, or what was synced does not work.
+    /// The sync failed, or the synced application is Degraded.
     #[must_use]
     pub fn has_failed(&self) -> bool {
         self.sync == SyncResult::Failed || (self.sync == SyncResult::Succeeded && self.health == Health::Degraded)
@@ -132,7 +132,7 @@ impl ProposalObject {
 }
 
 impl ProposalApplication {
-    /// Whether it runs what it is to run.
+    /// Whether it runs the wanted revision.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.live.is_some_and(|live| live.revision == self.wanted && live.is_complete())
@@ -144,10 +144,10 @@ impl ProposalApplication {
 }
 
 impl ProposalView {
-    /// Does to the objects what a pass asked for. An object that is changed keeps its health until it is judged anew.
+    /// Applies the result of a pass to the objects. A changed object keeps its health until it is evaluated again.
     ///
     /// # Panics
-    /// If the pass is not of this view.
+    /// If the pass belongs to another view.
     pub fn store(&mut self, pass: &Pass<ProposalStatus>) {
         for action in &pass.actions {
             if let Action::Deploy { target, revision } = *action {
@@ -158,7 +158,7 @@ impl ProposalView {
         }
     }
 
-    /// Whether every application runs what it is to run.
+    /// Whether every application runs the wanted revision.
     #[must_use]
     pub fn is_done(&self) -> bool {
         self.applications.iter().all(ProposalApplication::is_complete)
@@ -166,11 +166,10 @@ impl ProposalView {
 }
 
 impl ProposedRollingUpdate {
-    /// A scheduler for applications with these names and labels; the index of one is its
-    /// [`TargetId`].
+    /// A scheduler for applications with these names and labels; the index of an application is its [`TargetId`].
     ///
     /// # Errors
-    /// What is wrong with the strategy.
+    /// The strategy is invalid.
     pub fn new(strategy: &ProposalStrategy, applications: &[(String, Arc<Labels>)]) -> Result<Self, ProposalError> {
         let steps = strategy.steps()?;
         let names: Vec<String> = applications.iter().map(|(name, _)| name.clone()).collect();
@@ -198,18 +197,18 @@ impl ProposedRollingUpdate {
         Ok(Self { names, by_name: order, stages, unselected, wanted: Vec::new() })
     }
 
-    /// Applications that no step selects, and so are never changed, by name.
+    /// Applications that no step selects and that are therefore never changed, by name.
     pub fn unselected(&self) -> impl Iterator<Item = &str> {
         self.unselected.iter().map(|application| self.names[*application as usize].as_str())
     }
 
-    /// For each step its applications, and how many of them are changed at once (`None`: all). Empty: AllAtOnce.
+    /// For each step its applications, and how many of them are changed concurrently (`None`: all). Empty: AllAtOnce.
     pub fn steps(&self) -> impl Iterator<Item = (Vec<TargetId>, Option<usize>)> {
         let stages = self.stages.iter().flatten();
         stages.map(|stage| (stage.members.iter().copied().map(TargetId).collect(), stage.limit))
     }
 
-    /// The first step that is not complete. `None`: none.
+    /// The first step that is not complete, if any.
     fn current(&self, view: &ProposalView) -> Option<(usize, &Stage)> {
         let is_open = |(_, stage): &(usize, &Stage)| {
             stage.members.iter().any(|member| !view.applications[*member as usize].is_complete())
@@ -255,7 +254,7 @@ impl Scheduler for ProposedRollingUpdate {
     type View = ProposalView;
     type Status = ProposalStatus;
 
-    /// One pass. It has no timer: only a change makes another one useful.
+    /// One pass. It has no timer: only a change requires another one.
     ///
     /// # Panics
     /// If the view does not have one entry for each application.
@@ -263,7 +262,7 @@ impl Scheduler for ProposedRollingUpdate {
         assert_eq!(view.applications.len(), self.names.len(), "the view has one entry for each application");
         let changed = self.wanted.len() == self.names.len()
             && self.wanted.iter().zip(&view.applications).any(|(w, a)| *w != a.wanted);
-        // The rollout that is left was still running if anything it led to is not there.
+        // The abandoned rollout was still running if some application had not reached its revision.
         let was_running = self.wanted.iter().zip(&view.applications).any(|(wanted, application)| {
             !application.live.is_some_and(|live| live.revision == *wanted && live.is_complete())
         });
@@ -282,7 +281,7 @@ impl Scheduler for ProposedRollingUpdate {
         Pass { actions, wake_at: None, status }
     }
 
-    /// Which rule holds the rollout at `view`. `None`: it is finished, or the next pass moves it on.
+    /// The rule that blocks the rollout at `view`. `None`: it is finished, or the next pass makes progress.
     fn hold(&self, view: &ProposalView) -> Option<Hold> {
         let (told, status) = self.step(view);
         if view.is_done() || !told.is_empty() {
@@ -294,7 +293,7 @@ impl Scheduler for ProposedRollingUpdate {
                 let open = self.list(self.by_name.iter().copied().filter(is_open));
                 return Some(Hold {
                     rule: "AllAtOnce",
-                    explanation: format!("all were told at once; not complete: {open}"),
+                    explanation: format!("all were updated simultaneously; not complete: {open}"),
                 });
             }
             let outside = self.list(self.unselected.iter().copied());
@@ -318,7 +317,7 @@ impl Scheduler for ProposedRollingUpdate {
                 explanation.push_str(&format!("; {} {place} wait", self.list(group.iter().copied())));
             }
         }
-        let limit = stage.limit.map(|limit| format!("; maxUpdate lets {limit} be updated at once"));
+        let limit = stage.limit.map(|limit| format!("; maxUpdate allows {limit} concurrently"));
         explanation.push_str(&limit.filter(|_| !waiting.is_empty()).unwrap_or_default());
         Some(Hold { rule: if waiting.is_empty() { "rollingUpdate.steps" } else { "maxUpdate" }, explanation })
     }

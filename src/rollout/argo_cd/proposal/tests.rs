@@ -1,9 +1,9 @@
-//! Rollouts of the proposal told as stories, each from a sentence of its text.
+//! Rollouts of the proposal as stories, each from a sentence of its text.
 //!
-//! A line is `event => outcome`. Events: `pass` (nothing), `synced LIST`, `failed LIST` (how the sync went),
-//! `progressing LIST`, `healthy LIST`, `degraded LIST`, `release N` (the template changes for all), `release N LIST`. A
-//! list is `0-3,7`, by index. Then a pass is made and stored. Outcome: who is created and who is changed, or, where
-//! nobody is, the hold, or `done`.
+//! A line is `event => outcome`. Events: `pass` (nothing), `synced LIST`, `failed LIST` (the result of the sync),
+//! `progressing LIST`, `healthy LIST`, `degraded LIST`, `release N` (the template changes for all), `release N LIST`.
+//! A list is `0-3,7`, by index. Each event is followed by a pass, which is stored. Outcome: the created and changed
+//! applications or, if none, the hold or `done`.
 
 use std::sync::Arc;
 
@@ -71,10 +71,10 @@ fn pass(set: &mut ProposedRollingUpdate, view: &mut ProposalView) -> String {
         match action {
             Action::Create { target } => created.push(target.0),
             Action::Deploy { target, .. } => changed.push(target.0),
-            other => panic!("the proposal asks for no {other:?}"),
+            other => panic!("the proposal never requests {other:?}"),
         }
     }
-    assert!(pass.actions.is_empty() || hold.is_none(), "{hold:?} in a pass that moves on");
+    assert!(pass.actions.is_empty() || hold.is_none(), "{hold:?} in a pass that makes progress");
     changed.retain(|target| !created.contains(target));
     let abandoned = if pass.status.abandoned { "abandon; " } else { "" };
     let groups = [("create", created), ("update", changed)];
@@ -141,8 +141,8 @@ fn an_application_is_complete_once_it_was_synced_and_is_healthy_again() {
         view(2, settled()),
         "
 release 2 => update 0
-progressing 0 => hold maxUpdate: in step 1, not complete: 1 application (a00); 1 application (a01) of the step wait; maxUpdate lets 1 be updated at once
-synced 0 => hold maxUpdate: in step 1, not complete: 1 application (a00); 1 application (a01) of the step wait; maxUpdate lets 1 be updated at once
+progressing 0 => hold maxUpdate: in step 1, not complete: 1 application (a00); 1 application (a01) of the step wait; maxUpdate allows 1 concurrently
+synced 0 => hold maxUpdate: in step 1, not complete: 1 application (a00); 1 application (a01) of the step wait; maxUpdate allows 1 concurrently
 healthy 0 => update 1",
     );
 }
@@ -161,7 +161,7 @@ healthy 0-1 => create 2-3",
 }
 
 #[test]
-fn a_failure_stalls_the_rollout_and_what_max_update_leaves_goes_on() {
+fn a_failure_stalls_the_rollout_but_its_step_continues() {
     play(
         "{type: RollingUpdate, rollingUpdate: {steps: [
             {matchExpressions: [{key: env, operator: In, values: [dev]}], maxUpdate: 50%},
@@ -170,7 +170,7 @@ fn a_failure_stalls_the_rollout_and_what_max_update_leaves_goes_on() {
         view(5, settled()),
         "
 release 2 => update 0-1
-failed 0 => hold maxUpdate: in step 1, not complete: 2 applications (a00, a01); failed, which stalls the rollout: 1 application (a00); 2 applications (a02, a03) of the step wait; 1 application (a04) of later steps wait; maxUpdate lets 2 be updated at once
+failed 0 => hold maxUpdate: in step 1, not complete: 2 applications (a00, a01); failed, which stalls the rollout: 1 application (a00); 2 applications (a02, a03) of the step wait; 1 application (a04) of later steps wait; maxUpdate allows 2 concurrently
 synced 1 => update 2
 synced 2 => update 3
 synced 3 => hold rollingUpdate.steps: in step 1, not complete: 1 application (a00); failed, which stalls the rollout: 1 application (a00); 1 application (a04) of later steps wait
@@ -179,7 +179,7 @@ synced 0 => update 4",
 }
 
 #[test]
-fn a_change_abandons_the_running_rollout_and_leaves_applications_as_they_are() {
+fn a_change_abandons_the_running_rollout_without_changing_back() {
     play(
         EXAMPLE,
         &FLEET,
@@ -197,20 +197,20 @@ synced 2-3 => done",
 }
 
 #[test]
-fn without_steps_applications_go_one_by_one_in_a_fixed_order() {
+fn without_steps_applications_are_updated_one_by_one_in_a_fixed_order() {
     let story = "
 release 2 => update 0
 synced 0 => update 1
-failed 1 => hold maxUpdate: in step 1, not complete: 1 application (a01); failed, which stalls the rollout: 1 application (a01); 1 application (a02) of the step wait; maxUpdate lets 1 be updated at once";
+failed 1 => hold maxUpdate: in step 1, not complete: 1 application (a01); failed, which stalls the rollout: 1 application (a01); 1 application (a02) of the step wait; maxUpdate allows 1 concurrently";
     play("{type: RollingUpdate}", &[("dev", 3)], view(3, settled()), story);
     play("{type: RollingUpdate, rollingUpdate: {steps: []}}", &[("dev", 3)], view(3, settled()), story);
 }
 
 #[test]
-fn all_at_once_asks_nobody() {
+fn all_at_once_updates_simultaneously() {
     let story = "
 release 2 => update 0-2
-failed 1 => hold AllAtOnce: all were told at once; not complete: 3 applications (a00, a01, a02)
+failed 1 => hold AllAtOnce: all were updated simultaneously; not complete: 3 applications (a00, a01, a02)
 synced 0-2 => done";
     play("{}", &[("dev", 3)], view(3, settled()), story);
     play("{type: AllAtOnce}", &[("dev", 3)], view(3, settled()), story);
@@ -229,7 +229,7 @@ synced 0 => hold matchExpressions: no step selects 1 application (a01), so they 
 }
 
 #[test]
-fn what_the_text_gives_no_meaning_to_is_refused() {
+fn undefined_values_are_rejected() {
     let step = |step: &str| format!("{{type: RollingUpdate, rollingUpdate: {{steps: [{step}]}}}}");
     let cases = [
         (
@@ -261,7 +261,7 @@ fn what_the_text_gives_no_meaning_to_is_refused() {
 }
 
 #[test]
-fn limits_are_those_of_the_step_and_zero_is_all() {
+fn limits_are_relative_to_the_step_and_zero_means_all() {
     let cases = [("absent", None), ("0", None), ("0%", None), ("3", Some(3)), ("25%", Some(2)), ("1%", Some(1))];
     for (written, limit) in cases {
         let max_update = if written == "absent" { String::new() } else { format!("maxUpdate: {written}") };
@@ -272,10 +272,10 @@ fn limits_are_those_of_the_step_and_zero_is_all() {
 }
 
 proptest! {
-    /// Whatever happens to applications, a step's limit holds for what the rollout itself started, and nothing of a
+    /// For all events, a step's limit holds for the applications that the rollout itself started, and nothing of a
     /// later step is changed before the earlier ones are complete.
     #[test]
-    fn limits_and_the_order_of_steps_hold(events in proptest::collection::vec((0..8_u32, 0..5_usize), 0..60)) {
+    fn limits_and_the_order_of_steps_are_not_violated(events in proptest::collection::vec((0..8_u32, 0..5_usize), 0..60)) {
         let mut set = scheduler(EXAMPLE, &FLEET);
         let mut view = view(6, settled());
         happens(&mut view, "release 2");
@@ -293,7 +293,7 @@ proptest! {
                 members.iter().any(|target| !view.applications[target.index()].is_complete())
             });
             for target in told {
-                let (members, _) = &steps[current.expect("only an unfinished step is worked on")];
+                let (members, _) = &steps[current.expect("only an unfinished step is processed")];
                 prop_assert!(members.contains(&TargetId(target)));
             }
             view.store(&result);

@@ -1,4 +1,4 @@
-//! What holds in every pass over random applications.
+//! Properties of every pass over random applications.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -45,7 +45,7 @@ fn story(steps: &str, options: ControllerOptions, settled: bool) -> SetStory {
     SetStory::new(rolling(steps), options, &FLEET, if settled { Begin::Settled } else { Begin::Empty })
 }
 
-/// What may not happen to one row in one pass.
+/// Forbidden transitions of a row in one pass.
 fn check_row(old: Option<&ApplicationStatus>, new: Option<&ApplicationStatus>) {
     let (Some(old), Some(new)) = (old, new) else { return };
     if new.message == Message::Arrived && old.message != Message::Arrived {
@@ -54,12 +54,12 @@ fn check_row(old: Option<&ApplicationStatus>, new: Option<&ApplicationStatus>) {
     if (old.status, new.status) == (RolloutStatus::Pending, RolloutStatus::Healthy) {
         assert_eq!(new.message, Message::SyncedHealthy, "only by way of Waiting: {old:?} to {new:?}");
     }
-    assert!(old.last_transition_time <= new.last_transition_time, "time runs forward: {old:?} to {new:?}");
+    assert!(old.last_transition_time <= new.last_transition_time, "time only advances: {old:?} to {new:?}");
 }
 
 proptest! {
     #[test]
-    fn budgets_and_the_order_of_steps_hold_whatever_happens(
+    fn budgets_and_the_order_of_steps_are_not_violated(
         steps in prop::sample::select(STEPS.to_vec()),
         options in options(),
         settled in any::<bool>(),
@@ -76,7 +76,7 @@ proptest! {
             let hold = story.set.hold(&story.view);
             let pass = story.set.reconcile(now, &story.view);
 
-            // What it remembers beside the rows is nothing but work saved.
+            // State besides the rows only saves work.
             prop_assert_eq!(&fresh.reconcile(now, &story.view), &pass);
             prop_assert_eq!(fresh.rows(), story.set.rows());
 
@@ -115,14 +115,14 @@ proptest! {
                 prop_assert_eq!(story.set.rows(), &before[..]);
             }
             let moves = pass.status.rows_written || !pass.actions.is_empty();
-            prop_assert!(!(moves && hold.is_some()), "{hold:?} in a pass that moves on");
+            prop_assert!(!(moves && hold.is_some()), "{hold:?} in a pass that makes progress");
             story.set.store(now, &pass, &mut story.view);
         }
     }
 
-    /// Where every sync works, a rollout ends, and every application runs what it is to run.
+    /// If every sync succeeds, a rollout ends with all applications complete.
     #[test]
-    fn a_rollout_ends_where_every_sync_works(
+    fn a_rollout_ends_if_every_sync_succeeds(
         steps in prop::sample::select(STEPS[..3].to_vec()),
         options in options(),
         settled in any::<bool>(),
@@ -154,7 +154,7 @@ proptest! {
 
     /// Promotion follows names, not the order of the list.
     #[test]
-    fn the_order_of_the_list_decides_nothing(rotate in 0..10_usize, steps in prop::sample::select(STEPS.to_vec())) {
+    fn the_order_of_the_list_has_no_effect(rotate in 0..10_usize, steps in prop::sample::select(STEPS.to_vec())) {
         let story = story(steps, ControllerOptions::default(), true);
         let decide = |rotate: usize| {
             let (mut names, mut view) = (story.set.names().to_vec(), story.view.clone());
@@ -175,7 +175,7 @@ proptest! {
 }
 
 #[test]
-fn a_pass_says_when_it_wants_the_next_one() {
+fn a_pass_returns_when_the_next_one_is_due() {
     let mut spec = rolling("{}");
     spec.generators = serde_saphyr::from_str("[{git: {}}]").expect("a generator");
     let mut story = SetStory::new(spec, ControllerOptions::default(), &[("dev", 1)], Begin::Settled);

@@ -1,12 +1,12 @@
-//! Rollouts told as stories: what happens, then what a pass asks for and stores, or which rule holds it.
+//! Rollouts as stories: events, and the resulting actions and stored rows of a pass, or the rule that blocks it.
 //!
-//! A line of a story is `SECOND event LIST => outcome`; a list is `0-3,7`, by index, and without one all are meant.
-//! Events: `pass` (nothing), `compared` (first comparison: OutOfSync and Missing at revision 1), `commit N` (noticed:
-//! OutOfSync at revision N), `template N` (other parameters), `move ENV`, `drop` and `add` (by the generators), `drift`
-//! (noticed: OutOfSync), `refresh` (compared: Synced), `start` (the operation is seen to run), `synced`, `failed` (how
-//! it ended; what is synced is Progressing), `healthy`, `degraded`, `gone`, `delete set`. Then a pass is made and
-//! stored. Outcome: objects created, updated and deleted; syncs that begin; rows by new status; or, where nothing
-//! changes, the hold, or `done`.
+//! A line of a story is `SECOND event LIST => outcome`; a list is `0-3,7`, by index, and absent for all. Events:
+//! `pass` (nothing), `compared` (first comparison: OutOfSync and Missing at revision 1), `commit N` (detected:
+//! OutOfSync at revision N), `template N` (other parameters), `move ENV`, `drop` and `add` (by the generators),
+//! `drift` (detected: OutOfSync), `refresh` (compared: Synced), `start` (the operation is running), `synced`,
+//! `failed` (its result; a synced application is Progressing), `healthy`, `degraded`, `gone`, `delete set`. Each
+//! event is followed by a pass, which is stored. Outcome: objects created, updated and deleted; started syncs; rows
+//! by new status; or, without a change, the hold or `done`.
 
 mod invariants;
 mod mended;
@@ -23,12 +23,12 @@ pub(super) struct SetStory {
     view: ApplicationSetView,
 }
 
-/// What exists when a story begins.
+/// The initial state of a story.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Begin {
     /// No application.
     Empty,
-    /// All applications, Synced and Healthy at revision 1, and the set knows it.
+    /// All applications, Synced and Healthy at revision 1, with matching rows.
     Settled,
 }
 
@@ -94,7 +94,7 @@ impl SetStory {
         }
     }
 
-    /// One pass, stored; what it asked for and changed.
+    /// Makes and stores one pass; returns its requests and changes.
     pub(super) fn pass(&mut self, now: SimTime) -> String {
         let before = self.set.rows().to_vec();
         let hold = self.set.hold(&self.view);
@@ -127,7 +127,11 @@ impl SetStory {
         if pass.status.released {
             texts.push("released".to_owned());
         }
-        assert!(pass.actions.is_empty() || hold.is_none(), "{hold:?} in a pass that moves on: {:?}", pass.actions);
+        assert!(
+            pass.actions.is_empty() || hold.is_none(),
+            "{hold:?} in a pass that makes progress: {:?}",
+            pass.actions
+        );
         match hold {
             Some(hold) => format!("hold {hold}"),
             None if texts.is_empty() && !self.view.deleted && self.view.is_done() => "done".to_owned(),
@@ -151,7 +155,7 @@ impl SetStory {
     }
 }
 
-/// What the application controller makes of an event.
+/// The application controller's reaction to an event.
 fn observe(live: &mut Application, now: SimTime, event: &str, argument: Option<&str>) {
     let state = |phase, started_at| Some(OperationState { phase, started_at });
     let started_at = live.operation_state.map_or(now, |state| state.started_at);

@@ -1,9 +1,9 @@
-//! Stories of what ships. What every single pass of them does is recorded upstream behaviour, held in
-//! `tests/conformance`; these are for reading, and for the holds.
+//! Stories under the shipped rules. `tests/conformance` covers single passes with recorded upstream behaviour; these
+//! stories cover holds and serve as examples.
 
 use super::*;
 
-/// dev at will, prod one at a time.
+/// dev without a limit, prod one at a time.
 const DEV_PROD: &str = "{matchExpressions: [{key: env, operator: In, values: [dev]}]},
     {matchExpressions: [{key: env, operator: In, values: [prod]}], maxUpdate: 1}";
 
@@ -12,7 +12,7 @@ fn play(spec: ApplicationSetSpec, steps: &[(&str, usize)], begin: Begin, story: 
 }
 
 #[test]
-fn a_new_set_creates_everything_at_once_and_syncs_it_step_by_step() {
+fn a_new_set_creates_everything_immediately_and_syncs_it_step_by_step() {
     play(
         rolling(DEV_PROD),
         &[("dev", 2), ("prod", 2)],
@@ -43,7 +43,7 @@ fn a_commit_goes_through_the_steps_and_each_sync_is_requested_a_pass_after_the_p
 }
 
 #[test]
-fn a_failed_sync_holds_its_step_until_a_new_revision() {
+fn a_failed_sync_blocks_its_step_until_a_new_revision() {
     play(
         rolling(DEV_PROD),
         &[("dev", 1), ("prod", 2)],
@@ -71,20 +71,20 @@ fn max_update_limits_pending_and_progressing_together() {
 10 commit 2 => Waiting: 2-4; Pending: 0-1
 10 pass => sync 0-1
 11 start 0-1 => Progressing: 0-1
-12 synced 0 => hold maxUpdate: in step 1, maxUpdate lets 2 of 5 applications be updated at once; taken by 1 application (a00) Progressing, Synced, Progressing, operation Succeeded; 1 application (a01) Progressing, OutOfSync, Healthy, operation Running; 3 applications (a02, a03, a04) wait
-12 pass => hold maxUpdate: in step 1, maxUpdate lets 2 of 5 applications be updated at once; taken by 1 application (a00) Progressing, Synced, Progressing, operation Succeeded; 1 application (a01) Progressing, OutOfSync, Healthy, operation Running; 3 applications (a02, a03, a04) wait
+12 synced 0 => hold maxUpdate: in step 1, maxUpdate allows 2 of 5 applications to be updated concurrently; taken by 1 application (a00) Progressing, Synced, Progressing, operation Succeeded; 1 application (a01) Progressing, OutOfSync, Healthy, operation Running; 3 applications (a02, a03, a04) wait
+12 pass => hold maxUpdate: in step 1, maxUpdate allows 2 of 5 applications to be updated concurrently; taken by 1 application (a00) Progressing, Synced, Progressing, operation Succeeded; 1 application (a01) Progressing, OutOfSync, Healthy, operation Running; 3 applications (a02, a03, a04) wait
 13 healthy 0 => Pending: 2; Healthy: 0
 13 pass => sync 2
 14 start 2 => Progressing: 2
-15 synced 1-2 => hold maxUpdate: in step 1, maxUpdate lets 2 of 5 applications be updated at once; taken by 2 applications (a01, a02) Progressing, Synced, Progressing, operation Succeeded; 2 applications (a03, a04) wait
-15 pass => hold maxUpdate: in step 1, maxUpdate lets 2 of 5 applications be updated at once; taken by 2 applications (a01, a02) Progressing, Synced, Progressing, operation Succeeded; 2 applications (a03, a04) wait
-16 pass => hold maxUpdate: in step 1, maxUpdate lets 2 of 5 applications be updated at once; taken by 2 applications (a01, a02) Progressing, Synced, Progressing, operation Succeeded; 2 applications (a03, a04) wait
+15 synced 1-2 => hold maxUpdate: in step 1, maxUpdate allows 2 of 5 applications to be updated concurrently; taken by 2 applications (a01, a02) Progressing, Synced, Progressing, operation Succeeded; 2 applications (a03, a04) wait
+15 pass => hold maxUpdate: in step 1, maxUpdate allows 2 of 5 applications to be updated concurrently; taken by 2 applications (a01, a02) Progressing, Synced, Progressing, operation Succeeded; 2 applications (a03, a04) wait
+16 pass => hold maxUpdate: in step 1, maxUpdate allows 2 of 5 applications to be updated concurrently; taken by 2 applications (a01, a02) Progressing, Synced, Progressing, operation Succeeded; 2 applications (a03, a04) wait
 ",
     );
 }
 
 #[test]
-fn max_update_zero_is_passed_by_hand() {
+fn a_step_with_max_update_0_is_completed_by_hand() {
     play(
         rolling(
             "{matchExpressions: [{key: env, operator: In, values: [dev]}], maxUpdate: 0}, {matchExpressions: [{key: env, operator: In, values: [prod]}]}",
@@ -93,8 +93,8 @@ fn max_update_zero_is_passed_by_hand() {
         Begin::Settled,
         "
 10 commit 2 => Waiting: 0-1
-10 pass => hold maxUpdate: a maxUpdate of 0 in step 1 lets no application be synced, ever; 1 application (a00) wait to be synced by hand
-20 start 0 => hold maxUpdate: a maxUpdate of 0 in step 1 lets no application be synced, ever; 1 application (a00) wait to be synced by hand
+10 pass => hold maxUpdate: maxUpdate is 0 in step 1, so no application is ever synced; 1 application (a00) wait to be synced by hand
+20 start 0 => hold maxUpdate: maxUpdate is 0 in step 1, so no application is ever synced; 1 application (a00) wait to be synced by hand
 21 synced 0 => Progressing: 0
 22 healthy 0 => Pending: 1; Healthy: 0
 ",
@@ -108,9 +108,9 @@ fn healthy_is_sticky() {
         &[("dev", 1), ("prod", 1)],
         Begin::Settled,
         "
-10 drift 0 => hold applicationStatus: the rollout is complete: rows that are Healthy stay so without a new revision or spec; not as wanted: 1 application (a00) Healthy, OutOfSync, Healthy
-11 degraded 1 => hold applicationStatus: the rollout is complete: rows that are Healthy stay so without a new revision or spec; not as wanted: 1 application (a00) Healthy, OutOfSync, Healthy; 1 application (a01) Healthy, Synced, Degraded
-12 refresh 0 => hold applicationStatus: the rollout is complete: rows that are Healthy stay so without a new revision or spec; not as wanted: 1 application (a01) Healthy, Synced, Degraded
+10 drift 0 => hold applicationStatus: the rollout is complete: Healthy rows stay Healthy until a new revision or spec; not as wanted: 1 application (a00) Healthy, OutOfSync, Healthy
+11 degraded 1 => hold applicationStatus: the rollout is complete: Healthy rows stay Healthy until a new revision or spec; not as wanted: 1 application (a00) Healthy, OutOfSync, Healthy; 1 application (a01) Healthy, Synced, Degraded
+12 refresh 0 => hold applicationStatus: the rollout is complete: Healthy rows stay Healthy until a new revision or spec; not as wanted: 1 application (a01) Healthy, Synced, Degraded
 ",
     );
 }
@@ -124,8 +124,8 @@ fn a_changed_spec_is_lost_on_a_settled_application() {
         "
 10 template 2 => update 0-1
 10 pass => done
-12 drift => hold applicationStatus: the rollout is complete: rows that are Healthy stay so without a new revision or spec; not as wanted: 2 applications (a00, a01) Healthy, OutOfSync, Healthy
-12 pass => hold applicationStatus: the rollout is complete: rows that are Healthy stay so without a new revision or spec; not as wanted: 2 applications (a00, a01) Healthy, OutOfSync, Healthy
+12 drift => hold applicationStatus: the rollout is complete: Healthy rows stay Healthy until a new revision or spec; not as wanted: 2 applications (a00, a01) Healthy, OutOfSync, Healthy
+12 pass => hold applicationStatus: the rollout is complete: Healthy rows stay Healthy until a new revision or spec; not as wanted: 2 applications (a00, a01) Healthy, OutOfSync, Healthy
 20 commit 2 0 => Pending: 0
 ",
     );
@@ -148,7 +148,7 @@ fn a_changed_spec_in_the_middle_of_a_rollout_is_rolled_out() {
 }
 
 #[test]
-fn an_application_in_no_step_is_never_synced_and_takes_room_in_step_one() {
+fn an_application_in_no_step_is_never_synced_and_counts_in_step_1() {
     play(
         rolling("{matchExpressions: [{key: env, operator: In, values: [dev]}], maxUpdate: 1}"),
         &[("dev", 1), ("lab", 1)],
@@ -205,7 +205,7 @@ fn an_operation_of_the_same_second_does_not_count() {
 }
 
 #[test]
-fn a_deleted_set_takes_the_last_step_first_one_by_one() {
+fn a_deleted_set_deletes_the_last_step_first_one_by_one() {
     let mut spec = rolling(DEV_PROD);
     spec.strategy.as_mut().expect("it has one").deletion_order = "reverse".to_owned();
     spec.template.metadata.finalizers.push("resources-finalizer.argocd.argoproj.io".to_owned());
@@ -233,7 +233,7 @@ fn a_deleted_set_takes_the_last_step_first_one_by_one() {
 }
 
 #[test]
-fn without_a_rolling_sync_specs_change_and_the_application_controller_does_the_rest() {
+fn without_a_rolling_sync_specs_change_and_the_application_controller_syncs() {
     let automated = "template: {spec: {syncPolicy: {automated: {}}}}";
     let spec: ApplicationSetSpec = serde_saphyr::from_str(automated).expect(automated);
     play(
@@ -242,7 +242,7 @@ fn without_a_rolling_sync_specs_change_and_the_application_controller_does_the_r
         Begin::Settled,
         "
 10 template 2 => update 0-2
-11 drift => hold AllAtOnce: all were told at once; not yet: 3 applications (a00, a01, a02) OutOfSync, Healthy
+11 drift => hold AllAtOnce: all were updated simultaneously; not yet: 3 applications (a00, a01, a02) OutOfSync, Healthy
 ",
     );
     play(
@@ -251,13 +251,13 @@ fn without_a_rolling_sync_specs_change_and_the_application_controller_does_the_r
         Begin::Settled,
         "
 10 template 2 => update 0-2
-11 drift => hold syncPolicy.automated: nothing but a user syncs 3 applications (a00, a01, a02) OutOfSync, Healthy
+11 drift => hold syncPolicy.automated: only a user can sync 3 applications (a00, a01, a02) OutOfSync, Healthy
 ",
     );
 }
 
 #[test]
-fn applications_that_may_not_be_changed_are_never_synced() {
+fn applications_that_must_not_be_changed_are_never_synced() {
     let mut spec = rolling("{}");
     spec.sync_policy = Some(ApplicationSetSyncPolicy { applications_sync: Some(ApplicationsSync::CreateOnly) });
     play(
@@ -266,14 +266,14 @@ fn applications_that_may_not_be_changed_are_never_synced() {
         Begin::Settled,
         "
 10 commit 2 => Pending: 0-1
-10 pass => hold applicationsSync: CreateOnly lets no sync be requested of 2 applications (a00, a01)
+10 pass => hold applicationsSync: CreateOnly forbids syncs of 2 applications (a00, a01)
 20 drop 1 => Pending: 1
 ",
     );
 }
 
 #[test]
-fn a_set_without_steps_does_nothing_and_says_so() {
+fn a_set_without_steps_does_nothing_and_reports_it() {
     play(
         rolling(""),
         &[("dev", 1)],

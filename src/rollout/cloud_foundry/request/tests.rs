@@ -78,7 +78,7 @@ fn what_is_refused_is_refused_in_the_products_words_and_order() {
         (
             "{strategy: canary, options: {canary: {steps: [{instance_weight: 101}, {instance_weight: 5}]}}}",
             &[
-                "options.canary.steps: OptionsSchema canary steps instance weight must be an Integer between 1-100 \
+                "options.canary.steps: Options canary steps instance weight must be an Integer between 1-100 \
                  (inclusive)",
                 "options.canary.steps: Options canary steps instance weight must be sorted in ascending order",
             ],
@@ -90,13 +90,13 @@ fn what_is_refused_is_refused_in_the_products_words_and_order() {
         (
             "{strategy: canary, options: {canary: {steps: []}}}",
             &[
-                "options.canary.steps: OptionsSchema canary steps must not be empty (the product accepts this, and then \
+                "options.canary.steps: Options canary steps must not be empty (the product accepts this, and then \
                fails with NoMethodError)",
             ],
         ),
         (
             "{options: []}",
-            &["options: OptionsSchema must be an object (the product accepts an empty list or text, and then fails \
+            &["options: Options must be an object (the product accepts an empty list or text, and then fails \
                with TypeError)"],
         ),
     ];
