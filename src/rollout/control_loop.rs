@@ -1,27 +1,27 @@
-//! How a product's control loop runs: data, not code.
+//! The settings of a product's control loop: data, not code.
 //!
-//! The loop itself is in `sim/controller.rs`; a product's folder says with which values it runs.
+//! The loop itself is in `sim/controller.rs`; each product's folder defines its values.
 
 use crate::units::SimDuration;
 
-/// When passes start, how long they take, and how late their effects and their news are.
+/// The start and duration of passes, and the delay of observed changes.
 ///
-/// A pass is started by a change or by the scheduler's own wake-up time. Changes that arrive while a pass runs are
-/// merged into one next pass; a scheduler is never in two passes at once.
+/// A change or the scheduler's own wake-up time starts a pass. Changes that arrive during a pass are merged into the
+/// next one; passes of a scheduler never overlap.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ControlLoop {
-    /// Part of a pass that does not depend on the fleet.
+    /// Duration of a pass that does not depend on the fleet.
     pub pass_base: SimDuration,
-    /// Part of a pass per target it looks at.
+    /// Duration of a pass per observed target.
     pub pass_per_target: SimDuration,
-    /// Part of a pass per object it writes.
+    /// Duration of a pass per written object.
     pub pass_per_write: SimDuration,
-    /// From a change of an object to the controller's cache.
+    /// Delay from a change of an object to the controller's cache.
     pub watch_delay: SimDuration,
 }
 
 impl ControlLoop {
-    /// How long a pass takes that looks at `targets` and writes `writes` objects.
+    /// Duration of a pass that observes `targets` and writes `writes` objects.
     #[must_use]
     pub fn pass_duration(&self, targets: usize, writes: usize) -> SimDuration {
         self.pass_base + self.pass_per_target * targets as u64 + self.pass_per_write * writes as u64

@@ -1,10 +1,10 @@
-//! Durations as Go writes them: `1h30m0.5s`.
+//! Durations in Go's format: `1h30m0.5s`.
 //!
 //! Follows `ParseDuration` and `Duration.String` of Go's package `time`, for durations that are not negative.
 
 use crate::units::SimDuration;
 
-/// Units that Go knows, longest names first where one begins like another.
+/// Go's units, longest names first where one is a prefix of another.
 const UNITS: [(&str, u64); 8] = [
     ("ns", 1),
     ("us", 1_000),
@@ -16,7 +16,7 @@ const UNITS: [(&str, u64); 8] = [
     ("h", 3_600_000_000_000),
 ];
 
-/// Reads a duration. `None`: Go would not take it, or it is negative.
+/// Parses a duration. `None`: Go would reject it, or it is negative.
 #[must_use]
 pub fn parse_duration(text: &str) -> Option<SimDuration> {
     let mut rest = text.strip_prefix('+').unwrap_or(text);
@@ -47,14 +47,14 @@ pub fn parse_duration(text: &str) -> Option<SimDuration> {
 
 /// `0.<digits>` of `size`, rounded down.
 fn part_of(digits: &str, size: u64) -> u64 {
-    // No unit is longer than 3.6e12 ns: further digits are below one of them.
+    // No unit is longer than 3.6e12 ns: further digits are below 1 ns.
     let digits = &digits[..digits.len().min(15)];
     let number: u128 = digits.parse().unwrap_or(0);
     let scale = 10_u128.pow(digits.len() as u32);
     (number * u128::from(size) / scale) as u64
 }
 
-/// Writes a duration as Go does: `1h0m0s`, `1.5s`, `250ms`, `0s`.
+/// Formats a duration like Go: `1h0m0s`, `1.5s`, `250ms`, `0s`.
 #[must_use]
 pub fn format_duration(duration: SimDuration) -> String {
     let nanos = duration.as_nanos();
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_duration_is_read_and_written_as_go_does() {
+    fn durations_are_parsed_and_formatted_like_in_go() {
         let cases = [
             // text, nanoseconds, as Go writes it
             ("1h30m0.5s", 5_400_500_000_000, "1h30m0.5s"),
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn what_go_does_not_take_is_refused() {
+    fn durations_that_go_rejects_are_rejected() {
         for text in ["", "1", "s", ".s", "1x", "1h 2m", "-1s", "1..5s", "99999999999h", "1d"] {
             assert_eq!(parse_duration(text), None, "{text:?}");
         }

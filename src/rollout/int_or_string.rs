@@ -1,7 +1,7 @@
-//! Kubernetes' `intstr`: a number or a text where a percentage may stand.
+//! Kubernetes' `intstr`: a number, or a text such as a percentage.
 //!
-//! Follows `k8s.io/apimachinery/pkg/util/intstr`. What a value means is each product's own: they round in different
-//! ways, and some read more than percentages.
+//! Follows `k8s.io/apimachinery/pkg/util/intstr`. Each product interprets values itself: they round differently, and
+//! some accept more than percentages.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,12 +10,12 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A whole number of 32 bits, or a text such as `10%`. A quoted number is a text, and means something else.
+/// A 32-bit integer, or a text such as `10%`. A quoted number is a text, and has a different meaning.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum IntOrString {
     /// A plain number.
     Int(i32),
-    /// A text, kept as it is written.
+    /// A text, unchanged.
     String(String),
 }
 
@@ -32,7 +32,7 @@ impl From<&str> for IntOrString {
 }
 
 impl fmt::Display for IntOrString {
-    /// A number bare, a percentage bare, any other text in quotes, as one would write it in YAML.
+    /// As in YAML: numbers and percentages bare, any other text in quotes.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Int(number) => write!(f, "{number}"),

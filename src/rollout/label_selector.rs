@@ -1,10 +1,10 @@
-//! Kubernetes label selectors: `matchLabels` and `matchExpressions`, with the checks Kubernetes makes of them.
+//! Kubernetes label selectors: `matchLabels` and `matchExpressions`, with Kubernetes' checks.
 //!
 //! Follows `pkg/apis/meta/v1/helpers.go` (`LabelSelectorAsSelector`), `pkg/labels/selector.go` and
 //! `pkg/util/validation` of kubernetes/apimachinery v0.36.3.
 //!
-//! Two rules that are easy to get wrong: an empty selector matches everything, and `NotIn` matches a label that is
-//! absent. Left out: the text form (`env in (a,b)`) and `Gt`/`Lt`, which label selectors in objects do not have.
+//! Two rules are easy to get wrong: an empty selector matches everything, and `NotIn` matches an absent label. Left
+//! out: the text form (`env in (a,b)`) and `Gt`/`Lt`, which label selectors in objects do not have.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 /// The labels of an object.
 pub type Labels = BTreeMap<String, String>;
 
-/// A selector as it is written. All its parts must hold; without any part it matches everything.
+/// An unchecked selector. All its parts must hold; an empty selector matches everything.
 #[derive(Clone, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LabelSelector {
@@ -41,7 +41,7 @@ pub struct LabelRequirement {
     pub values: Vec<String>,
 }
 
-/// A selector that was checked; it only matches.
+/// A checked selector.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct CheckedSelector {
     requirements: Vec<(String, Test)>,
@@ -55,14 +55,14 @@ enum Test {
     DoesNotExist,
 }
 
-/// Why Kubernetes refuses a selector.
+/// Why Kubernetes rejects a selector.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SelectorError {
-    /// A key that is no qualified name.
+    /// A key that is not a qualified name.
     #[error("`{0}` is not a label key: it is [prefix/]name, the name of up to 63 letters, digits, `-`, `_`, `.`")]
     BadKey(String),
-    /// A value that no label can have.
+    /// An invalid label value.
     #[error("`{0}` is not a label value: up to 63 letters, digits, `-`, `_`, `.`, ends being letters or digits")]
     BadValue(String),
     /// An operator that does not exist.
@@ -73,7 +73,7 @@ pub enum SelectorError {
     NoValues {
         /// The label's key.
         key: String,
-        /// What was written.
+        /// The text as written.
         operator: String,
     },
     /// `Exists` or `DoesNotExist` with values.
@@ -81,16 +81,16 @@ pub enum SelectorError {
     UselessValues {
         /// The label's key.
         key: String,
-        /// What was written.
+        /// The text as written.
         operator: String,
     },
 }
 
 impl LabelSelector {
-    /// Checks keys, operators and values as Kubernetes does.
+    /// Checks keys, operators and values like Kubernetes.
     ///
     /// # Errors
-    /// The first part that Kubernetes would refuse.
+    /// The first part that Kubernetes would reject.
     pub fn check(&self) -> Result<CheckedSelector, SelectorError> {
         let equalities = self.match_labels.iter().map(|(key, value)| {
             check_key(key)?;
@@ -135,7 +135,7 @@ impl CheckedSelector {
     }
 }
 
-/// Reads a value, and takes `null` for one that is absent, as Go does.
+/// Reads a value, treating `null` as absent, like Go.
 pub(crate) fn null_is_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_selector_that_kubernetes_refuses_is_refused() {
+    fn a_selector_that_kubernetes_rejects_is_rejected() {
         let (long, longest) = ("x".repeat(64), "x".repeat(63));
         let cases = [
             // key, operator, values, accepted, why

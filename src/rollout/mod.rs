@@ -1,19 +1,19 @@
 //! The rollout schedulers of real products, as state machines: observations in, actions out.
 //!
-//! Nothing in this folder knows the simulator. A scheduler holds no clock, no queue, no randomness and no handle to
-//! a cluster: what it asks for follows from what it is shown and from its own state alone, so a real controller
-//! could drive the same code. It imports only [`crate::units`].
+//! Nothing in this folder depends on the simulator. A scheduler has no clock, no queue, no randomness and no handle
+//! to a cluster: its actions follow only from the view it gets and from its own state, so a real controller could
+//! drive the same code. It imports only [`crate::units`].
 //!
-//! The words that all products share here (inside a product's folder its own words are kept exactly):
+//! Terms shared by all products (each product's folder uses the product's own terms):
 //!
 //! | word | meaning |
 //! |---|---|
 //! | cluster | one Kubernetes cluster of the fleet |
-//! | target | one application in one place; what a scheduler decides about |
+//! | target | one application in one place; the unit of a scheduler's decisions |
 //! | revision | one version of what a target runs; a new release is a new revision |
 //! | rollout | bringing every target to its wanted revision |
-//! | stage | a group of targets that a product works on before later groups (Fleet: partition) |
-//! | limit | how many targets a rule lets be in a state at once |
+//! | stage | a group of targets that a product updates before later groups (Fleet: partition) |
+//! | limit | the number of targets that a rule allows in a state |
 //! | pass | one call of [`Scheduler::reconcile`] |
 
 pub mod argo_cd;
@@ -41,7 +41,7 @@ pub use int_or_string::IntOrString;
 pub struct TargetId(pub u32);
 
 impl TargetId {
-    /// The index into a `Vec` that holds one thing per target.
+    /// The index into a `Vec` with one entry per target.
     #[must_use]
     pub const fn index(self) -> usize {
         self.0 as usize
@@ -69,7 +69,7 @@ pub enum RuleSet {
     Documented,
 }
 
-/// One of the permissions that a rollout asks people for. What it stands for is said in the product's folder.
+/// One of a rollout's approvals by people. Its meaning is defined in the product's folder.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct ApprovalId(pub u32);
 
@@ -125,12 +125,12 @@ pub struct Pass<Status> {
     pub status: Status,
 }
 
-/// The rule that keeps a rollout from moving on, as a person would report it.
+/// The rule that blocks a rollout, as a person would report it.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Hold {
-    /// The product's own name of the rule or setting, e.g. `maxUnavailablePartitions`.
+    /// The product's name for the rule or setting, e.g. `maxUnavailablePartitions`.
     pub rule: &'static str,
-    /// Which limit is reached by what, in numbers and names.
+    /// The reached limit and its cause, with numbers and names.
     pub explanation: String,
 }
 

@@ -201,9 +201,9 @@ fn ten_percent_that_never_come_back_stop_a_rollout_where_its_limit_is_used_up() 
             ("kubefleet-staged", Stalled, 19, "stages: in stage `canary`, 1 cluster"),
             ("kubefleet-rolling", Stalled, 95, "Available: 5 clusters"),
             ("cloud-foundry", Stalled, 95, "routable: 95 of 100 new instances are routable"),
-            ("all-at-once", Stalled, 95, "ready: 5 told target(s) not ready"),
-            ("batches", Stalled, 19, "batch: 1 told target(s) not ready"),
-            ("one-by-one", Stalled, 14, "batch: 1 told target(s) not ready"),
+            ("all-at-once", Stalled, 95, "ready: 5 started target(s) not ready"),
+            ("batches", Stalled, 19, "batch: 1 started target(s) not ready"),
+            ("one-by-one", Stalled, 14, "batch: 1 started target(s) not ready"),
         ],
     );
 }
@@ -237,9 +237,9 @@ fn a_defect_stops_a_fleet_that_keeps_failing_as_it_stops_any_other() {
             ("kubefleet-staged", Stalled, 18, "stages: in stage `canary`, 2 clusters"),
             ("kubefleet-rolling", Stalled, 91, "Available: 9 clusters"),
             ("cloud-foundry", Horizon, 22, "unhealthy: 3 of 25 new instances are not healthy (3 crashed)"),
-            ("all-at-once", Stalled, 91, "ready: 9 told target(s) not ready"),
-            ("batches", Stalled, 18, "batch: 2 told target(s) not ready"),
-            ("one-by-one", Stalled, 6, "batch: 1 told target(s) not ready"),
+            ("all-at-once", Stalled, 91, "ready: 9 started target(s) not ready"),
+            ("batches", Stalled, 18, "batch: 2 started target(s) not ready"),
+            ("one-by-one", Stalled, 6, "batch: 1 started target(s) not ready"),
         ],
     );
 }
@@ -256,9 +256,9 @@ fn a_tag_that_is_not_there_is_a_failure_for_ever() {
             ("kubefleet-staged", Stalled, 18, "stages: in stage `canary`, 2 clusters"),
             ("kubefleet-rolling", Stalled, 92, "Available: 8 clusters"),
             ("cloud-foundry", Horizon, 8, "unhealthy: 2 of 10 new instances are not healthy (2 crashed)"),
-            ("all-at-once", Stalled, 92, "ready: 8 told target(s) not ready"),
-            ("batches", Stalled, 18, "batch: 2 told target(s) not ready"),
-            ("one-by-one", Stalled, 0, "batch: 1 told target(s) not ready"),
+            ("all-at-once", Stalled, 92, "ready: 8 started target(s) not ready"),
+            ("batches", Stalled, 18, "batch: 2 started target(s) not ready"),
+            ("one-by-one", Stalled, 0, "batch: 1 started target(s) not ready"),
         ],
     );
     for (name, record) in &runs {
@@ -281,9 +281,9 @@ fn a_defect_that_shows_late_has_reached_more_clusters_before_it_stops_a_rollout(
             ("kubefleet-staged", Stalled, 18, "stages: in stage `canary`, 1 cluster"),
             ("kubefleet-rolling", Stalled, 91, "Available: 9 clusters"),
             ("cloud-foundry", Stalled, 31, "unhealthy: 5 of 36 new instances are not healthy"),
-            ("all-at-once", Stalled, 91, "ready: 9 told target(s) not ready"),
-            ("batches", Stalled, 35, "batch: 5 told target(s) not ready"),
-            ("one-by-one", Stalled, 11, "batch: 1 told target(s) not ready"),
+            ("all-at-once", Stalled, 91, "ready: 9 started target(s) not ready"),
+            ("batches", Stalled, 35, "batch: 5 started target(s) not ready"),
+            ("one-by-one", Stalled, 11, "batch: 1 started target(s) not ready"),
         ],
     );
     for ((name, late), (_, at_once)) in late.iter().zip(&at_once) {

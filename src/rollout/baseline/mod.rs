@@ -1,8 +1,8 @@
-//! Schedulers that every comparison wants as its bounds: all at once, fixed batches, one by one.
+//! Reference schedulers for comparisons: all at once, fixed batches, one by one.
 //!
-//! No product is followed. All of them start targets in the order of the view, and know of a target whether it was
-//! told and whether it is ready on what it was told. A batch starts when every target of the previous ones is ready;
-//! nothing times out, so one target that never becomes ready holds all later batches for ever.
+//! They follow no product. They start targets in the order of the view, and see of each target whether it was started
+//! and whether it is ready. A batch starts when every target of the previous ones is ready; nothing times out, so a
+//! target that never becomes ready blocks all later batches indefinitely.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,20 +10,20 @@ use serde::{Deserialize, Serialize};
 use super::{Action, Hold, Pass, Revision, Scheduler, TargetId};
 use crate::units::SimTime;
 
-/// How many targets a hold names.
+/// Number of targets that a hold names.
 const NAMED: usize = 3;
 
-/// Which targets are started when.
+/// The order in which targets are started.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Baseline {
-    /// Every target in the first pass: the fastest a rollout can be, and the worst for a registry.
+    /// Every target in the first pass: the fastest possible rollout, and the highest load on a registry.
     AllAtOnce,
     /// Batches of a fixed number of targets; 0 counts as 1.
     BatchSize(u32),
     /// Batches of a share of all targets in percent, rounded down to at least one target.
     BatchPercent(u32),
-    /// One target after another: the slowest that makes sense.
+    /// One target after another: the slowest sensible rollout.
     OneByOne,
 }
 
@@ -31,41 +31,41 @@ pub enum Baseline {
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct BaselineRollout {
     baseline: Baseline,
-    /// For people; the index is the [`TargetId`].
+    /// For texts; the index is the [`TargetId`].
     names: Vec<String>,
 }
 
-/// What is known of the rollout.
+/// The visible state of the rollout.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct BaselineView {
     /// One for each target; the index is its [`TargetId`].
     pub targets: Vec<TargetView>,
 }
 
-/// What is known of one target.
+/// The visible state of one target.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct TargetView {
-    /// What it is to run in the end.
+    /// The wanted revision.
     pub wanted: Revision,
-    /// What it was last told to run. `None`: nothing yet.
+    /// The revision last assigned to it, if any.
     pub told: Option<Revision>,
-    /// Whether it runs what it was told, and is ready.
+    /// Whether it runs its assigned revision and is ready.
     pub ready: bool,
 }
 
-/// What a pass found.
+/// The status of a pass.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct BaselineStatus {
-    /// Targets told the wanted revision and ready on it, before the pass.
+    /// Targets that are ready on the wanted revision, before the pass.
     pub done: u32,
-    /// Targets told the wanted revision and not ready, those of this pass included.
+    /// Targets with the wanted revision that are not ready, including those of this pass.
     pub in_flight: u32,
-    /// Targets that are not told yet, after the pass.
+    /// Targets not started yet, after the pass.
     pub waiting: u32,
 }
 
 impl Baseline {
-    /// The number of targets in a batch, of `targets` in all; at least 1.
+    /// The number of targets in a batch, out of `targets`; at least 1.
     #[must_use]
     pub fn batch(self, targets: usize) -> usize {
         let batch = match self {
@@ -79,7 +79,7 @@ impl Baseline {
 }
 
 impl BaselineRollout {
-    /// A rollout to targets of these names; the index of one is its [`TargetId`].
+    /// A rollout to targets with these names; the index of a target is its [`TargetId`].
     #[must_use]
     pub const fn new(baseline: Baseline, names: Vec<String>) -> Self {
         Self { baseline, names }
@@ -105,7 +105,7 @@ impl Scheduler for BaselineRollout {
     /// One pass.
     ///
     /// # Panics
-    /// If the view has another number of targets than there are names.
+    /// If the number of targets in the view differs from the number of names.
     fn reconcile(&mut self, _now: SimTime, view: &BaselineView) -> Pass<BaselineStatus> {
         assert_eq!(view.targets.len(), self.names.len(), "every target has a name");
         let mut status = BaselineStatus::default();
@@ -114,7 +114,7 @@ impl Scheduler for BaselineRollout {
         }
         let waits = |(_, target): &(usize, &TargetView)| !target.is_told();
         let waiting = view.targets.iter().enumerate().filter(waits);
-        // All at once does not wait for what it started in an earlier pass.
+        // All-at-once does not wait for targets of earlier passes.
         let may_start = status.in_flight == 0 || self.baseline == Baseline::AllAtOnce;
         let batch = if may_start { self.batch() } else { 0 };
         let start = |(index, target): (usize, &TargetView)| Action::Deploy {
@@ -138,14 +138,14 @@ impl Scheduler for BaselineRollout {
         let named = in_flight[..in_flight.len().min(NAMED)].join(", ");
         let more = in_flight.len().saturating_sub(NAMED);
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        let of_targets = format!("{} told target(s) not ready ({named}{more})", in_flight.len());
+        let of_targets = format!("{} started target(s) not ready ({named}{more})", in_flight.len());
         Some(if waiting > 0 {
             Hold {
                 rule: "batch",
                 explanation: format!("{of_targets}; the next of {waiting} waiting targets start when all are"),
             }
         } else {
-            Hold { rule: "ready", explanation: format!("{of_targets}; all targets were told") }
+            Hold { rule: "ready", explanation: format!("{of_targets}; all targets were started") }
         })
     }
 }
@@ -172,7 +172,7 @@ mod tests {
             Self { rollout, view: BaselineView { targets: vec![target; targets] } }
         }
 
-        /// One pass, carried out; which targets were told.
+        /// Makes and applies one pass; returns the started targets.
         fn pass(&mut self) -> Vec<u32> {
             let pass = self.rollout.reconcile(SimTime::ZERO, &self.view);
             let again = self.rollout.reconcile(SimTime::ZERO, &self.view);
@@ -197,27 +197,30 @@ mod tests {
     }
 
     #[test]
-    fn all_at_once_tells_everyone_in_the_first_pass() {
+    fn all_at_once_starts_every_target_in_the_first_pass() {
         let mut story = Story::new(Baseline::AllAtOnce, 6);
         assert_eq!(story.pass(), [0, 1, 2, 3, 4, 5]);
         assert_eq!(story.pass(), NOBODY);
         story.ready(&[0, 1, 3, 4, 5]);
-        assert_eq!(story.hold().as_deref(), Some("ready: 1 told target(s) not ready (store-2); all targets were told"));
+        assert_eq!(
+            story.hold().as_deref(),
+            Some("ready: 1 started target(s) not ready (store-2); all targets were started")
+        );
         story.view.targets[0] = TargetView { wanted: NEW, told: Some(OLD), ready: true };
-        assert_eq!(story.hold(), None, "the next pass tells the newcomer");
-        assert_eq!(story.pass(), [0], "a newcomer waits for nobody");
+        assert_eq!(story.hold(), None, "the next pass starts the new target");
+        assert_eq!(story.pass(), [0], "a new target does not wait");
     }
 
     #[test]
     fn a_batch_starts_when_the_previous_one_is_ready() {
         let mut story = Story::new(Baseline::BatchSize(4), 6);
-        assert_eq!(story.hold(), None, "the next pass moves it on");
+        assert_eq!(story.hold(), None, "the next pass makes progress");
         assert_eq!(story.pass(), [0, 1, 2, 3]);
         story.ready(&[0, 1, 3]);
         assert_eq!(story.pass(), NOBODY, "one is still at work");
         assert_eq!(
             story.hold().as_deref(),
-            Some("batch: 1 told target(s) not ready (store-2); the next of 2 waiting targets start when all are")
+            Some("batch: 1 started target(s) not ready (store-2); the next of 2 waiting targets start when all are")
         );
         story.ready(&[2]);
         assert_eq!(story.pass(), [4, 5]);

@@ -1,7 +1,7 @@
-//! What a user can do to an app's deployments: create one, continue a paused one, cancel one.
+//! A user's operations on an app's deployments: create, continue a paused one, cancel.
 //!
-//! Follows `app/actions/deployment_{create,continue,cancel}.rb`. Each is one transaction: what fails changes nothing.
-//! There is no way to pause a rolling deployment. While one is deploying or paused the API refuses to scale the app.
+//! Follows `app/actions/deployment_{create,continue,cancel}.rb`. Each is one transaction: a failure changes nothing.
+//! A rolling deployment cannot be paused. While one is deploying or paused the API rejects scaling the app.
 
 use super::super::{Revision, TargetId};
 use super::RuleSet;
@@ -10,20 +10,20 @@ use super::request::{DeploymentOptions, DeploymentStrategy};
 use super::view::{AppView, Deployment, DeploymentState, Process};
 use crate::units::SimTime;
 
-/// Why the API refuses what a user asks for; displayed as the user reads it.
+/// Why the API rejects a request; displayed as the user sees it.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ApiError {
     /// The surge, or the final size, does not fit into a quota.
     #[error("{0}")]
     Quota(String),
-    /// A canary deployment without a step. The product breaks (HTTP 500) and creates nothing.
+    /// A canary deployment without a step. The product fails (HTTP 500) and creates nothing.
     #[error("a canary deployment needs at least one step (the product fails with NoMethodError)")]
     EmptySteps,
     /// The app has no web process to copy.
     #[error("the app has no web process")]
     NoProcess,
-    /// There is no such deployment.
+    /// The deployment does not exist.
     #[error("Deployment not found")]
     NotFound,
     /// It is not paused.
@@ -34,7 +34,7 @@ pub enum ApiError {
         /// Its status reason.
         reason: &'static str,
     },
-    /// It is over.
+    /// It has finished.
     #[error("Cannot cancel a deployment with status: {value} and reason: {reason}")]
     Cancel {
         /// Its status value.
@@ -49,11 +49,11 @@ impl AppView {
     /// [`AppView::deployments`]; its new process is the last of [`AppView::processes`].
     ///
     /// Shipped rules start min(max in flight, all) instances for rolling and one for canary. Documented rules start
-    /// max in flight of what the rollout or its first step needs, and never have more than the app's instances and
-    /// max in flight together.
+    /// up to max in flight of the instances that the rollout or its first step needs, and never exceed the app's
+    /// instances plus max in flight.
     ///
     /// # Errors
-    /// When a quota leaves no room, or the options cannot be created. Then nothing changes.
+    /// A quota has no room, or the options are invalid. Nothing changes then.
     pub fn create(
         &mut self,
         now: SimTime,
@@ -67,7 +67,7 @@ impl AppView {
         let newest = self.processes.last().ok_or(ApiError::NoProcess)?;
         let memory_in_mb = options.memory_in_mb.unwrap_or(newest.memory_in_mb);
         if self.started && (options.web_instances.is_some() || options.memory_in_mb.is_some()) {
-            // Only the final size: the newest process as it would be in the end, beside all others as they are.
+            // Only the final size: the newest process at its final size, beside all others unchanged.
             let mut usage = self.usage();
             let instances = options.web_instances.unwrap_or(newest.instances);
             usage.instances -= u64::from(newest.instances);
@@ -112,11 +112,11 @@ impl AppView {
         Ok(self.deployments.len() - 1)
     }
 
-    /// Lets a paused deployment go on: to its next step, or, after the last one, to all instances. Nothing is scaled
+    /// Continues a paused deployment: to its next step or, after the last one, to all instances. Nothing is scaled
     /// until the next pass.
     ///
     /// # Errors
-    /// When there is no such deployment, or it is not paused.
+    /// The deployment does not exist, or is not paused.
     pub fn continue_deployment(&mut self, now: SimTime, index: usize) -> Result<(), ApiError> {
         let deployment = self.deployments.get_mut(index).ok_or(ApiError::NotFound)?;
         if deployment.state != DeploymentState::Paused {
@@ -133,11 +133,11 @@ impl AppView {
         Ok(())
     }
 
-    /// Sets the app back to its previous version; the next pass brings its instances back, all at once. Cancelling
+    /// Sets the app back to its previous version; the next pass brings all its instances back together. Cancelling
     /// twice is allowed.
     ///
     /// # Errors
-    /// When there is no such deployment, or it is over.
+    /// The deployment does not exist, or has finished.
     pub fn cancel_deployment(&mut self, now: SimTime, index: usize) -> Result<(), ApiError> {
         let deployment = self.deployments.get_mut(index).ok_or(ApiError::NotFound)?;
         if !deployment.is_active() {
@@ -148,11 +148,11 @@ impl AppView {
         Ok(())
     }
 
-    /// Instances of a new process when it is created.
+    /// Number of instances of a new process at its creation.
     fn first_instances(&self, rules: RuleSet, deployment: &Deployment) -> u32 {
         let wanted = match (rules, deployment.strategy) {
             (_, DeploymentStrategy::Rolling) => deployment.target_instances(),
-            // The product means the first step's number, and reads its weight as 0.
+            // The product intends the first step's number, but reads its weight as 0.
             (RuleSet::Shipped, DeploymentStrategy::Canary) => 1,
             (RuleSet::Documented, DeploymentStrategy::Canary) => {
                 deployment.current_step(rules).map_or(1, |step| step.canary)
@@ -165,7 +165,7 @@ impl AppView {
         u64::from(wanted).min(deployment.max_in_flight).min(room) as u32
     }
 
-    /// Whether a process fits into the quotas beside what `others` use.
+    /// Whether a process fits into the quotas beside the usage of `others`.
     fn admit(&self, others: Usage, instances: u32, memory_in_mb: u32) -> Result<(), ApiError> {
         let usage = Usage {
             instances: others.instances + u64::from(instances),

@@ -1,27 +1,27 @@
-//! How a deployment is scaled by the rules that the product's proposals promise.
+//! Scaling of a deployment under the rules of the product's proposals.
 //!
 //! Follows "Deployments Max-in-flights proposal" (cloud_controller_ng #3878) and "Feature Request: Allow multiple
-//! Canary steps". What ships differs in many ways (see [`super`]); simulating both side by side shows what the
-//! difference is worth.
+//! Canary steps". The shipped rules differ in many ways (see [`super`]); simulating both shows the effect of the
+//! difference.
 //!
-//! - "Desires 5 new LRPs", max in flight of them, at once; also the first step of a canary deployment.
+//! - "Desires 5 new LRPs": max in flight of them immediately, also in the first step of a canary deployment.
 //! - "For each of the healthy new LRPs, requests Diego to bring down an old app version instance": one for one, so
-//!   that with fewer `web_instances` nothing is taken away in advance.
+//!   with fewer `web_instances` nothing is removed in advance.
 //! - "For each old app version that is torn down, desires a new LRP, never exceeding 55 instances at one time (50
 //!   instances + 5 max-in-flight)": an old instance counts until Diego no longer reports it.
 //! - Weights are rounded to the nearest instance with halves down, with one instance more "always" (`steps.rs`).
-//! - An unhealthy instance takes its place among those in flight, and stops nothing else. A pass without Diego is
-//!   skipped silently, as a comment in `actions/scale.rb` says.
+//! - An unhealthy instance counts as in flight, and has no other effect. A pass without Diego is skipped silently, as
+//!   a comment in `actions/scale.rb` says.
 //!
-//! The proposals are silent about superseded deployments: all their instances are old ones like others, and go one for
-//! one. Cancelling and finishing are as shipped.
+//! The proposals do not mention superseded deployments: their instances are old ones like all others, and are
+//! replaced one for one. Cancelling and finishing are as shipped.
 
 use super::RuleSet;
 use super::draft::{Draft, PassError};
 use super::pass::{Goals, ScaleProgress, shrink};
 use super::view::{AppView, Deployment, DeploymentState, Process};
 
-/// Instances that may exist beside those of `processes`, those that are being stopped included.
+/// Number of further instances allowed beside those of `processes`, including those that are being stopped.
 pub(super) fn room(deployment: &Deployment, processes: &[Process]) -> u64 {
     let alive = |process: &Process| u64::from(process.instances) + u64::from(process.stopping());
     cap(deployment).saturating_sub(processes.iter().map(alive).sum())
@@ -33,17 +33,17 @@ pub(super) fn cap(deployment: &Deployment) -> u64 {
     u64::from(instances).saturating_add(deployment.max_in_flight)
 }
 
-/// Old instances that stay while `routable` new ones are.
+/// Old instances that stay while `routable` new ones are routable.
 pub(super) fn keep(deployment: &Deployment, routable: u32) -> u32 {
     let one_for_one = deployment.original_instances.saturating_sub(routable);
     match deployment.current_step(RuleSet::Documented) {
-        // But at its end a step has one instance more than the app.
+        // At its end a step has one instance more than the app.
         Some(step) if deployment.state == DeploymentState::Prepaused => one_for_one.max(step.original),
         _ => one_for_one,
     }
 }
 
-/// Shrinks and grows by the documented rules. Also returns whether new instances were asked for.
+/// Scales down and up by the documented rules. Also returns whether new instances were requested.
 pub(super) fn scale(
     view: &AppView,
     deployment: &Deployment,
@@ -64,7 +64,7 @@ pub(super) fn scale(
     if is_done {
         return Ok((ScaleProgress::Finished, false));
     }
-    // What was there at the start of the pass is still there, told to stop or not.
+    // Instances that existed at the start of the pass still exist, even if they are being stopped.
     let grown = (u64::from(process.instances) + room(deployment, &view.processes))
         .min(u64::from(counts.routable).saturating_add(deployment.max_in_flight))
         .min(u64::from(goals.new));

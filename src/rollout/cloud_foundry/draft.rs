@@ -1,5 +1,5 @@
-//! The processes of an app while a pass changes them: saved one by one, each held against the quotas, and undone
-//! together when one does not fit.
+//! The processes of an app while a pass changes them: saved one by one, each checked against the quotas, and rolled
+//! back together when one does not fit.
 
 use std::fmt;
 
@@ -7,12 +7,12 @@ use super::super::Action;
 use super::quota::{QuotaError, Usage, texts};
 use super::view::AppView;
 
-/// Why a pass could not do what it wanted to; displayed as a client reads it.
+/// Why a pass failed; displayed as a client sees it.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) enum PassError {
     /// A process does not fit into these quotas.
     Quota(Vec<QuotaError>),
-    /// Diego does not answer. The product means to skip the pass silently, and catches the wrong class.
+    /// Diego does not respond. The product intends to skip the pass silently, but catches the wrong class.
     InstancesUnavailable,
     /// A process was destroyed twice.
     NoExistingObject,
@@ -29,7 +29,7 @@ impl fmt::Display for PassError {
     }
 }
 
-/// What the processes are to be, by their index in the view.
+/// The desired processes, by their index in the view.
 #[derive(Clone, Debug)]
 pub(super) struct Draft<'v> {
     view: &'v AppView,
@@ -44,7 +44,7 @@ impl<'v> Draft<'v> {
         Self { view, rows, actions: Vec::new() }
     }
 
-    /// Desired instances as they are saved by now; none of a destroyed process.
+    /// Desired instances as saved so far; 0 for a destroyed process.
     pub(super) fn instances(&self, index: usize) -> u32 {
         self.rows[index].unwrap_or(0)
     }
@@ -58,7 +58,8 @@ impl<'v> Draft<'v> {
         self.rows.iter().position(Option::is_some)
     }
 
-    /// Saves a process with another number, held against the quotas; with the same one nothing is checked.
+    /// Saves a process with a new number of instances, checked against the quotas; an unchanged number is not
+    /// checked.
     pub(super) fn save(&mut self, index: usize, instances: u32) -> Result<(), PassError> {
         let Some(saved) = self.rows[index].filter(|saved| *saved != instances) else { return Ok(()) };
         self.rows[index] = Some(instances);

@@ -1,5 +1,4 @@
-//! What a deployment means for an app before anything is rolled out: steps and limits in instances, the most there
-//! will be at once, and what a user should be warned of.
+//! Explains a deployment for an app before a rollout: steps and limits in instances, the peak number, and warnings.
 
 use super::RuleSet;
 use super::quota::{AppQuota, QuotaLimits};
@@ -9,34 +8,34 @@ use super::steps::canary_step_plan;
 /// A deployment of an app.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DeploymentExplanation {
-    /// Whose rules.
+    /// The rule set.
     pub rules: RuleSet,
-    /// How it goes on.
+    /// The deployment strategy.
     pub strategy: DeploymentStrategy,
-    /// The app's instances before.
+    /// The app's instances before the deployment.
     pub instances: u32,
-    /// And after.
+    /// The app's instances after the deployment.
     pub target_instances: u32,
-    /// New instances that are not routable at one time, at most.
+    /// Maximum number of new instances that are not routable.
     pub max_in_flight: u64,
     /// New instances that start with the request, before any pass.
     pub first_batch: u32,
-    /// The steps after each of which it waits for a user; none for rolling.
+    /// The steps, after each of which it waits for a user; none for rolling.
     pub steps: Vec<CanaryStepExplanation>,
-    /// Desired instances of both versions at one time, at most. As shipped, old instances that are still being stopped
-    /// come on top.
+    /// Maximum number of desired instances of both versions. As shipped, old instances that are still being stopped
+    /// are additional.
     pub peak_instances: u64,
-    /// Passes of the updater until it is done, if every new instance is routable by the next one and nobody is waited
-    /// for. `None`: it depends on how long old instances take to end.
+    /// Passes of the updater until it is done, if every new instance is routable by the next pass and users continue
+    /// immediately. `None`: it depends on how long old instances take to exit.
     pub passes: Option<u64>,
-    /// What does not do what one would think, one sentence each.
+    /// Surprising effects of settings, one sentence each.
     pub warnings: Vec<String>,
 }
 
 /// One step of an [`DeploymentExplanation`].
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct CanaryStepExplanation {
-    /// As it is written. `None`: no steps are given.
+    /// The weight. `None`: no steps are given.
     pub weight: Option<u8>,
     /// New instances at its end.
     pub canary: u32,
@@ -46,12 +45,12 @@ pub struct CanaryStepExplanation {
     pub starts: u32,
 }
 
-/// On the way to a number of new instances.
+/// Scaling to a number of new instances.
 struct ScalePhase {
-    /// Of both versions, what the old ones are cut to.
+    /// Total of both versions, which the old ones are reduced to.
     total: u64,
     new: u64,
-    /// Before it.
+    /// Before the phase.
     old_before: u64,
     new_before: u64,
 }
@@ -90,7 +89,7 @@ pub fn explain(options: &DeploymentOptions, rules: RuleSet, instances: u32, quot
         });
         (old, new) = (step.original.min(old), step.canary.max(new));
     }
-    // As documented, old instances go one for one also where fewer are to be left.
+    // As documented, old instances are replaced one for one even where fewer must be left.
     let total = if rules == RuleSet::Documented { instances } else { target };
     phases.push(ScalePhase {
         total: u64::from(total),
@@ -123,8 +122,8 @@ pub fn explain(options: &DeploymentOptions, rules: RuleSet, instances: u32, quot
 }
 
 impl ScalePhase {
-    /// Desired instances at one time, at most: while `routable` of the new ones are, `total - routable` old ones stay
-    /// and `routable + max_in_flight` new ones are asked for. The sum is greatest where one of the two has its bend.
+    /// Maximum number of desired instances: while `routable` new ones are routable, `total - routable` old ones stay
+    /// and `routable + max_in_flight` new ones are requested. The maximum is where one of the two terms saturates.
     fn peak(&self, max_in_flight: u64) -> u64 {
         let desired = |routable: u64| {
             let new = routable.saturating_add(max_in_flight).min(self.new).max(self.new_before);
@@ -132,7 +131,7 @@ impl ScalePhase {
         };
         let bends = [0, self.total.saturating_sub(self.old_before), self.new.saturating_sub(max_in_flight), self.new];
         let most = self.new.max(self.new_before);
-        // At first the instances that were started with the request may not be routable yet.
+        // The instances started with the request may not be routable at first.
         bends.into_iter().map(|routable| desired(routable.min(most))).max().unwrap_or(0)
     }
 
@@ -271,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn what_surprises_is_warned_of() {
+    fn surprising_settings_produce_warnings() {
         let cases: [(&str, u32, AppQuota, &[&str]); 7] = [
             ("{}", 10, AppQuota::default(), &[]),
             (

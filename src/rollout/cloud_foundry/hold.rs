@@ -1,8 +1,9 @@
-//! Which rule keeps a rollout from moving on, in numbers.
+//! The rule that blocks a rollout, with numbers.
 //!
-//! The product never says this but for errors; it is read off a pass that would change nothing. The first of these
-//! that applies is the rule: a cancelled deployment, a pause, a silent Diego, a quota, unhealthy instances,
-//! `max_in_flight`, the wait for old instances to end (documented rules), and the wait for instances to be routable.
+//! The product reports only errors; this is derived from a pass that would change nothing. The first applicable rule
+//! is reported: a cancelled deployment, a pause, an unresponsive Diego, a quota, unhealthy instances,
+//! `max_in_flight`, the wait for old instances to exit (documented rules), and the wait for instances to become
+//! routable.
 
 use super::super::Hold;
 use super::lrp::LrpState;
@@ -13,13 +14,13 @@ use super::view::{AppView, Deployment, DeploymentState, Process};
 use super::{CloudFoundry, RuleSet, documented};
 use crate::units::SimTime;
 
-/// The rule that holds the rollout at `view`. `None`: there is no rollout, or the next pass moves it on.
+/// The rule that blocks the rollout at `view`. `None`: no rollout, or the next pass makes progress.
 pub(super) fn hold(updater: &CloudFoundry, view: &AppView) -> Option<Hold> {
     let Some(deployment) = view.active() else { return cancelled(view) };
     if deployment.state == DeploymentState::Paused {
         return Some(paused(updater.rules, deployment));
     }
-    // Errors of earlier passes stay until one does something; here only that of the next pass counts.
+    // Errors of earlier passes stay until one makes a change; here only that of the next pass counts.
     let mut view = view.clone();
     view.deployments.iter_mut().for_each(|deployment| deployment.error = None);
     let next = pass(updater.rules, updater.defects, SimTime::ZERO, &view);
@@ -79,11 +80,11 @@ impl StalledDeployment<'_> {
     fn diego(&self) -> Option<Hold> {
         (!self.view.diego_available && self.deployment.state != DeploymentState::Canceling).then(|| Hold {
             rule: "diego",
-            explanation: "Diego does not answer; no pass does anything until it does".to_owned(),
+            explanation: "Diego does not respond; passes have no effect until it does".to_owned(),
         })
     }
 
-    /// Which quota the next pass would exceed, if it fails by one.
+    /// The quota that the next pass would exceed, if any.
     fn quota(&self) -> Option<Hold> {
         let usage = self.view.usage();
         let instances = self.wanted();
@@ -110,18 +111,17 @@ impl StalledDeployment<'_> {
         let mut exceeded = checks.filter_map(|(rule, what, wanted, has, others, limit, kind, name)| {
             let limit = limit.filter(|limit| others + wanted > *limit)?;
             let explanation = format!(
-                "the pass wants {wanted} {what} for the app, which has {has}; others use {others}, and {kind} `{name}` \
-                 lets {limit} be; the whole pass is undone, and so is the next"
+                "the pass needs {wanted} {what} for the app, which has {has}; others use {others}, and {kind} `{name}` allows {limit}; the pass is rolled back, and so is the next"
             );
             Some(Hold { rule, explanation })
         });
         exceeded.next().or_else(|| {
-            let explanation = "the pass does not fit into a quota; it is undone, and so is the next".to_owned();
+            let explanation = "the pass does not fit into a quota; it is rolled back, and so is the next".to_owned();
             Some(Hold { rule: "quota", explanation })
         })
     }
 
-    /// Instances of the app after the next pass, if it were not undone.
+    /// Instances of the app after the next pass, if it were not rolled back.
     fn wanted(&self) -> u64 {
         if self.deployment.state == DeploymentState::Canceling {
             return u64::from(self.deployment.original_instances);
@@ -136,14 +136,13 @@ impl StalledDeployment<'_> {
         u64::from(keep).min(self.old_instances()) + new.max(u64::from(self.process.instances))
     }
 
-    /// Shipped only: as documented an unhealthy instance only takes its place among those in flight.
+    /// Shipped only: as documented an unhealthy instance only counts as in flight.
     fn unhealthy(&self) -> Option<Hold> {
         let counts = self.process.counts();
         (self.rules == RuleSet::Shipped && counts.unhealthy > 0).then(|| Hold {
             rule: "unhealthy",
             explanation: format!(
-                "{} of {} new instances {} not healthy ({}); while one is, no other is started, and nothing times out; \
-                 {}",
+                "{} of {} new instances {} not healthy ({}), so no other is started, and nothing times out; {}",
                 counts.unhealthy,
                 self.process.instances,
                 if counts.unhealthy == 1 { "is" } else { "are" },
@@ -164,7 +163,7 @@ impl StalledDeployment<'_> {
         (self.process.instances < goal && u64::from(in_flight) >= limit).then(|| Hold {
             rule: "max_in_flight",
             explanation: format!(
-                "{in_flight} of {} new instances {} not routable yet ({}), and max_in_flight lets {limit} be; {}",
+                "{in_flight} of {} new instances {} not routable yet ({}), and max_in_flight allows {limit}; {}",
                 self.process.instances,
                 if in_flight == 1 { "is" } else { "are" },
                 self.states(&STATES),
@@ -173,14 +172,14 @@ impl StalledDeployment<'_> {
         })
     }
 
-    /// Documented only: shipped rules do not look at old instances.
+    /// Documented only: shipped rules ignore old instances.
     fn tear_down(&self) -> Option<Hold> {
         let goal = Goals::of(self.rules, self.deployment).new;
         let stopping: u32 = self.view.processes.iter().map(Process::stopping).sum();
         (self.rules == RuleSet::Documented && self.process.instances < goal).then(|| Hold {
             rule: "max_in_flight",
             explanation: format!(
-                "{} instances exist, {stopping} of them being stopped, and {} may at one time; {}",
+                "{} instances exist, {stopping} of them being stopped, and at most {} may exist; {}",
                 self.view.desired_instances() + u64::from(stopping),
                 documented::cap(self.deployment),
                 self.left()
@@ -201,7 +200,7 @@ impl StalledDeployment<'_> {
         }
     }
 
-    /// What is still to come.
+    /// The remaining work.
     fn left(&self) -> String {
         let goals = Goals::of(self.rules, self.deployment);
         let place = match (self.deployment.strategy, self.deployment.state) {
@@ -211,7 +210,7 @@ impl StalledDeployment<'_> {
             _ => String::new(),
         };
         format!(
-            "{} more are to be started{place}, {} old ones run",
+            "{} more must be started{place}, {} old ones are running",
             goals.new.saturating_sub(self.process.instances),
             self.old_instances()
         )
@@ -221,7 +220,7 @@ impl StalledDeployment<'_> {
         self.view.desired_instances() - u64::from(self.process.instances)
     }
 
-    /// `2 crashed, 1 not reported`: how many of the new instances are in which of `states`.
+    /// `2 crashed, 1 not reported`: the number of new instances in each of `states`.
     fn states(&self, states: &[(LrpState, &str)]) -> String {
         let instances = self.process.instances as usize;
         let state = |index: usize| self.process.lrps.get(index).copied().unwrap_or_default();

@@ -1,6 +1,6 @@
-//! A value as a client wrote it, of whatever type, so that the product's own validation can judge it.
+//! A value as a client wrote it, of any type, so that the product's own validation can check it.
 //!
-//! Left out: integers beyond 64 bits, which arrive as floats and are then judged as such.
+//! Left out: integers beyond 64 bits, which are read and checked as floats.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use serde::de::{self, MapAccess, SeqAccess, Visitor};
 use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A JSON or YAML value; keys keep the order in which they are written.
+/// A JSON or YAML value; keys keep their order.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) enum Json {
     #[default]
@@ -22,19 +22,19 @@ pub(super) enum Json {
 }
 
 impl Json {
-    /// The value of `key`; null when it is absent or this is no object.
+    /// The value of `key`; null when it is absent or this is not an object.
     pub(super) fn at(&self, key: &str) -> &Self {
         const NULL: &Json = &Json::Null;
         let Self::Object(fields) = self else { return NULL };
         fields.iter().rfind(|(name, _)| name == key).map_or(NULL, |(_, value)| value)
     }
 
-    /// Neither null nor false: what Ruby takes for true.
+    /// Neither null nor false: true in Ruby.
     pub(super) fn is_truthy(&self) -> bool {
         !matches!(self, Self::Null | Self::Bool(false))
     }
 
-    /// Null, false, or without content: what Rails calls blank.
+    /// Null, false, or without content: blank in Rails.
     pub(super) fn is_blank(&self) -> bool {
         match self {
             Self::Null | Self::Bool(false) => true,
@@ -59,7 +59,7 @@ impl Json {
 }
 
 impl fmt::Display for Json {
-    /// As Ruby prints it into a message; what is nested is printed as JSON.
+    /// As Ruby prints it in a message; nested values are printed as JSON.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Null => Ok(()),
@@ -77,7 +77,7 @@ impl Serialize for Json {
         match self {
             Self::Null => serializer.serialize_unit(),
             Self::Bool(value) => serializer.serialize_bool(*value),
-            // Most formats know 64 bits only; all that is read fits into one of these.
+            // Most formats have 64 bits only; every value read fits into one of these.
             Self::Integer(value) => match (i64::try_from(*value), u64::try_from(*value)) {
                 (Ok(value), _) => serializer.serialize_i64(value),
                 (_, Ok(value)) => serializer.serialize_u64(value),

@@ -1,13 +1,13 @@
-//! What Diego reports of a process, and how the updater counts it.
+//! Diego's reports of a process, and how the updater counts them.
 //!
 //! Follows `lib/cloud_controller/diego/reporters/instances_reporter.rb`: a list of long-running processes (LRPs), one
-//! for each index; those beyond the desired number are being stopped and are not looked at; an index without a report
-//! is down. There is no notion of having been healthy for a while.
+//! for each index; those beyond the desired number are being stopped and are ignored; an index without a report is
+//! down. No minimum time of being healthy exists.
 
 /// One instance, as Diego reports it.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 pub enum LrpState {
-    /// There is no report of this index: the instance is down, or not there yet.
+    /// No report of this index: the instance is down or does not exist yet.
     #[default]
     Unreported,
     /// It waits for a cell (UNCLAIMED without placement error).

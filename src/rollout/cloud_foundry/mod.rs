@@ -1,31 +1,32 @@
-//! How Cloud Foundry's deployment updater replaces the instances of an app by those of a new version.
+//! Cloud Foundry's deployment updater: how it replaces the instances of an app with those of a new version.
 //!
 //! Follows cloudfoundry/cloud_controller_ng at 3bbba9069894b1b74652c7b88fdfd4171136c8c4:
 //! `lib/cloud_controller/deployment_updater/{scheduler,dispatcher,updater}.rb` with all its `actions/`,
-//! `lib/cloud_controller/diego/reporters/instances_reporter.rb`, `app/models/runtime/{deployment_model,process_model}.rb`
-//! with their constraints, `app/actions/deployment_{create,continue,cancel}.rb`,
-//! `app/messages/deployment_create_message.rb` and `app/presenters/v3/deployment_presenter.rb`. What these did when
-//! they were run is recorded in `tests/conformance/cloud-foundry`, and every case of it is a test.
+//! `lib/cloud_controller/diego/reporters/instances_reporter.rb`,
+//! `app/models/runtime/{deployment_model,process_model}.rb` with their constraints,
+//! `app/actions/deployment_{create,continue,cancel}.rb`, `app/messages/deployment_create_message.rb` and
+//! `app/presenters/v3/deployment_presenter.rb`. `tests/conformance/cloud-foundry` holds recorded executions of this
+//! code; every recorded case is a test.
 //!
-//! Cloud Foundry's own words, kept in this folder:
+//! This folder uses Cloud Foundry's own terms:
 //!
 //! | word | meaning |
 //! |---|---|
-//! | app | what is rolled out; one rollout at a time |
+//! | app | the rolled out application; one rollout at a time |
 //! | process | a desired number of instances of one version; the target of this scheduler's actions |
-//! | instance, LRP | one running copy, with an index below its process's number; what pulls, starts and is routable |
+//! | instance, LRP | one running copy, with an index below its process's number; it pulls, starts and is routable |
 //! | deployment | one rollout, with the process that it rolls out; all other web processes are old |
-//! | step | of a canary deployment: reached, it waits for a user to continue |
-//! | interim process | one that a superseded deployment left behind |
+//! | step | of a canary deployment, which waits at its end for a user to continue |
+//! | interim process | a process that a superseded deployment left behind |
 //!
 //! The scheduler is surge based: new instances are added beside the old ones, up to `max_in_flight` that are not
-//! routable yet, and for each routable one an old one goes. The first batch starts when the deployment is created
-//! ([`AppView::create`]), the next ones in passes, which come with a period and for no other reason.
+//! routable yet, and for each routable one an old one is removed. The first batch starts when the deployment is
+//! created ([`AppView::create`]), the next ones in passes, which only a period triggers.
 //!
-//! [`RuleSet`] chooses between what ships and what the product's proposals promise (`documented.rs`). Where shipped rules
-//! surprise, they are kept: instances that are being stopped are not looked at; one unhealthy instance stops all
-//! growth; nothing times out and nothing goes back by itself; a quota that lacks room for `max_in_flight` blocks for
-//! ever; cancelling brings all old instances back at once. Two outright bugs can be switched off ([`CloudFoundryBugs`]).
+//! [`RuleSet`] selects the shipped rules or those of the product's proposals (`documented.rs`). Surprising shipped
+//! rules are kept: instances that are being stopped are ignored; one unhealthy instance stops all growth; nothing
+//! times out, and nothing is rolled back automatically; a quota without room for `max_in_flight` blocks indefinitely;
+//! cancelling brings all old instances back simultaneously. Two outright bugs can be disabled ([`CloudFoundryBugs`]).
 //!
 //! Left out: several apps (one scheduler each; no rule spans them), processes other than web, revisions, sidecars.
 
@@ -66,15 +67,15 @@ pub use steps::{CanaryStep, canary_step_plan};
 pub use superseded::{Superseded, SupersededState};
 pub use view::{AppView, Deployment, DeploymentState, DeploymentStatus, Process, UpdaterStatus};
 
-/// Bugs of the product, as shipped unless they are switched off. Documented rules have none of them.
+/// Bugs of the product; `true` reproduces one. Documented rules have none of them.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct CloudFoundryBugs {
-    /// Instances of a superseded canary that a pass takes away still count as old ones in that pass, so that the
-    /// oldest process loses as many too much. Off: the pass counts what is left.
+    /// Instances of a superseded canary that a pass removes still count as old ones in that pass, so the oldest
+    /// process loses the same number in excess. Off: the pass counts the remaining instances.
     pub purge: bool,
-    /// A pass that removes an interim process and finishes the deployment fails, and the next one finishes it. Off: it
-    /// finishes at once.
+    /// A pass that removes an interim process and finishes the deployment fails, and the next one finishes it. Off:
+    /// it finishes immediately.
     pub interim_trap: bool,
 }
 
@@ -100,13 +101,13 @@ impl Default for CloudFoundryBugs {
     }
 }
 
-/// The deployment updater of one app. All that it remembers is in the view, as the product's is in its database.
+/// The deployment updater of one app. Its state is in the view, as the product's is in its database.
 #[derive(Clone, Debug)]
 pub struct CloudFoundry {
     rules: RuleSet,
     defects: CloudFoundryBugs,
     period: SimDuration,
-    /// When the last pass began, from which the period counts.
+    /// Start of the last pass, from which the period counts.
     last: SimTime,
 }
 
@@ -117,34 +118,33 @@ impl CloudFoundry {
         Self { rules, defects: CloudFoundryBugs::default(), period: UPDATE_FREQUENCY, last: SimTime::ZERO }
     }
 
-    /// The same with these bugs.
+    /// Sets the reproduced bugs.
     #[must_use]
     pub const fn with_defects(mut self, defects: CloudFoundryBugs) -> Self {
         self.defects = defects;
         self
     }
 
-    /// The same with another period between the starts of passes.
+    /// Sets the period between the starts of passes.
     ///
     /// # Panics
-    /// If it is zero: a pass would follow the other without end.
+    /// If it is zero: passes would follow each other without end.
     #[must_use]
     pub const fn with_period(mut self, period: SimDuration) -> Self {
-        assert!(!period.is_zero(), "an updater waits between passes");
+        assert!(!period.is_zero(), "the period must be greater than 0");
         self.period = period;
         self
     }
 
-    /// The rules it follows.
+    /// The selected rule set.
     #[must_use]
     pub const fn rules(&self) -> RuleSet {
         self.rules
     }
 
-    /// When the updater's loop comes round next after `now`: so many periods after the start of the last pass, or after
-    /// the beginning of time. A pass that takes longer than the period is followed by the next at once, for which its
-    /// driver has to care; the period then counts from the start of that one (`scheduler.rb` sleeps for what the pass has
-    /// left of the period).
+    /// The next iteration of the updater's loop after `now`: a multiple of the period after the start of the last
+    /// pass, or after time zero. The driver must start the next pass immediately after one that takes longer than the
+    /// period; the period then counts from that start (`scheduler.rb` sleeps for the rest of the period).
     #[must_use]
     pub const fn next_pass(&self, now: SimTime) -> SimTime {
         let (last, period) = (self.last.as_nanos(), self.period.as_nanos());
@@ -157,8 +157,8 @@ impl Scheduler for CloudFoundry {
     type View = AppView;
     type Status = UpdaterStatus;
 
-    /// One pass of the updater. It wants to be called again while a deployment is on its way; while all are paused or
-    /// over, only a user's action (and then the [`next_pass`](Self::next_pass)) has one do something.
+    /// One pass of the updater. It requests the next one while a deployment is in progress. While all are paused or
+    /// finished, a pass has no effect until a user's action, and is then due at [`next_pass`](Self::next_pass).
     fn reconcile(&mut self, now: SimTime, view: &AppView) -> Pass<UpdaterStatus> {
         self.last = now;
         let mut pass = pass::pass(self.rules, self.defects, now, view);
@@ -167,7 +167,8 @@ impl Scheduler for CloudFoundry {
         pass
     }
 
-    /// Which rule holds the rollout at `view`. `None`: there is none, it is finished, or the next pass moves it on.
+    /// The rule that blocks the rollout at `view`. `None`: no rollout, it is finished, or the next pass makes
+    /// progress.
     fn hold(&self, view: &AppView) -> Option<Hold> {
         hold::hold(self, view)
     }

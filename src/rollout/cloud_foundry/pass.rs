@@ -3,10 +3,10 @@
 //! Follows `lib/cloud_controller/deployment_updater/{dispatcher,updater}.rb` and its
 //! `actions/{scale,up_scaler,down_scaler,scale_down_canceled_processes,scale_down_old_process,finalize,cancel}.rb`.
 //!
-//! What a pass decides follows from the new process's instances at its start: at most `max_in_flight` are started
-//! beyond the routable ones, none while one is unhealthy, and old instances beyond what the routable ones leave to do
-//! are taken away. The instances of old processes are not looked at, so real instances can be more than desired ones.
-//! Nothing times out, and lost instances are not made up for by old ones.
+//! The decisions of a pass follow from the new process's instances at its start: at most `max_in_flight` are started
+//! beyond the routable ones, none while one is unhealthy, and old instances that the routable ones replace are
+//! removed. The instances of old processes are ignored, so more instances can exist than desired. Nothing times out,
+//! and old instances do not compensate for lost ones.
 
 use super::super::Pass;
 use super::draft::{Draft, PassError};
@@ -14,21 +14,21 @@ use super::view::{AppView, Deployment, DeploymentState, UpdaterStatus};
 use super::{CloudFoundryBugs, RuleSet, documented};
 use crate::units::SimTime;
 
-/// What the scaling of a deployment came to.
+/// The result of scaling a deployment.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum ScaleProgress {
-    /// Nothing was to be done, and nothing is written.
+    /// No change was needed, and nothing is written.
     Idle,
-    /// Something was changed, or could have been.
+    /// A change was made or attempted.
     Moved,
     /// All instances of the step, or of the deployment, are routable.
     Finished,
 }
 
-/// How many instances a deployment is on the way to.
+/// The numbers of instances that a deployment scales to.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Goals {
-    /// Of all versions; old instances beyond it are taken away.
+    /// Of all versions; excess old instances are removed.
     pub(super) total: u32,
     /// Of the new version.
     pub(super) new: u32,
@@ -47,7 +47,7 @@ impl Goals {
 pub(super) fn pass(rules: RuleSet, defects: CloudFoundryBugs, now: SimTime, view: &AppView) -> Pass<UpdaterStatus> {
     let mut draft = Draft::new(view);
     let mut status = UpdaterStatus { deployments: view.deployments.clone(), restarts_non_web: false };
-    // The lists are made before anything is done, and a paused or finished deployment is in none of them.
+    // The lists are made before any change, and contain no paused or finished deployment.
     for state in [DeploymentState::Deploying, DeploymentState::Canceling, DeploymentState::Prepaused] {
         for index in (0..view.deployments.len()).filter(|index| view.deployments[*index].state == state) {
             let mut tick = DeploymentTick { rules, defects, now, view, draft: &mut draft, status: &mut status, index };
@@ -82,7 +82,7 @@ impl DeploymentTick<'_, '_> {
         self.view.processes.iter().position(|process| process.id == id)
     }
 
-    /// The pass of a deployment on its way.
+    /// The pass of a deployment in progress.
     fn roll(&mut self) -> Result<(), PassError> {
         let Some(new) = self.new_process() else { return Ok(()) };
         if !self.view.diego_available {
@@ -128,8 +128,8 @@ impl DeploymentTick<'_, '_> {
         Ok(())
     }
 
-    /// The last step: all other processes go. They are those that existed when the pass began, so that one that the
-    /// pass itself destroyed is destroyed again, which fails, as shipped; the next pass finds it gone.
+    /// The last step: destroys all other processes that existed when the pass started. One that the pass itself
+    /// destroyed is destroyed again, which fails, as shipped; the next pass finds it gone.
     fn finalize(&mut self, others: Vec<usize>) -> Result<(), PassError> {
         for index in others {
             if self.draft.is_destroyed(index) && self.defects.interim_trap && self.rules == RuleSet::Shipped {
@@ -143,7 +143,7 @@ impl DeploymentTick<'_, '_> {
         Ok(())
     }
 
-    /// The pass of a cancelled deployment: one process survives, and gets all instances at once.
+    /// The pass of a cancelled deployment: one process survives, and gets all instances immediately.
     fn cancel(&mut self) -> Result<(), PassError> {
         let before = self.draft.clone();
         let Some(survivor) = self.survivor() else { return Ok(()) };
@@ -177,7 +177,7 @@ impl DeploymentTick<'_, '_> {
     }
 }
 
-/// Shrinks and grows by the shipped rules. Also returns whether new instances were asked for.
+/// Scales down and up by the shipped rules. Also returns whether new instances were requested.
 fn scale(
     defects: CloudFoundryBugs,
     view: &AppView,
@@ -203,7 +203,7 @@ fn scale(
         return Ok((ScaleProgress::Idle, false));
     }
 
-    // What is purged still counts as old in this pass, as shipped.
+    // Purged instances still count as old in this pass, as shipped.
     let mut counted: Vec<u32> = old.iter().map(|index| draft.instances(*index)).collect();
     purge(view, draft)?;
     if !defects.purge {
@@ -223,7 +223,7 @@ fn scale(
     Ok((ScaleProgress::Moved, can_grow))
 }
 
-/// Sets the processes of superseded canary deployments to nothing. The oldest process gets none of it.
+/// Scales the processes of superseded canary deployments to 0. The oldest process gains nothing.
 fn purge(view: &AppView, draft: &mut Draft<'_>) -> Result<(), PassError> {
     let is_purged = |deployment: &&Deployment| deployment.superseded && deployment.state == DeploymentState::Canceled;
     let purged: Vec<_> =
@@ -236,8 +236,8 @@ fn purge(view: &AppView, draft: &mut Draft<'_>) -> Result<(), PassError> {
     Ok(())
 }
 
-/// Takes `cut` instances from the old processes, from the oldest on; `counted` is how many each is taken to have. A
-/// number that is as it was taken to be is not written.
+/// Removes `cut` instances from the old processes, from the oldest on; `counted` is the assumed number of each. An
+/// unchanged number is not written.
 pub(super) fn shrink(draft: &mut Draft<'_>, old: &[usize], counted: &[u32], cut: u64) -> Result<(), PassError> {
     let oldest = draft.oldest();
     let mut cut = cut;

@@ -1,4 +1,4 @@
-//! Limits of an organization and a space on what started processes may ask for.
+//! Limits of an organization and a space on started processes.
 //!
 //! Follows `app/models/runtime/process_model.rb` (the order of its policies),
 //! `constraints/max_app_instances_policy.rb` and `max_memory_policy.rb`. Checked whenever a started process is saved
@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-/// The limits that an app is under.
+/// The limits that apply to an app.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct AppQuota {
     /// Of the organization.
@@ -15,7 +15,7 @@ pub struct AppQuota {
     pub space: QuotaLimits,
 }
 
-/// Limits, and what other apps under them use.
+/// Limits, and the usage of other apps under them.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct QuotaLimits {
     /// The name of the organization or space.
@@ -30,7 +30,7 @@ pub struct QuotaLimits {
     pub other_memory_in_mb: u64,
 }
 
-/// What an app's started processes ask for in all.
+/// The total usage of an app's started processes.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) struct Usage {
     pub(super) instances: u64,
@@ -74,7 +74,7 @@ impl AppQuota {
         Self { organization, space: QuotaLimits::default() }
     }
 
-    /// Which limits `usage` exceeds, in the product's order.
+    /// The limits that `usage` exceeds, in the product's order.
     pub(super) fn exceeded_by(&self, usage: Usage) -> Vec<QuotaError> {
         let checks = [
             (QuotaError::SpaceMemory, self.space.lacks_memory(usage)),
@@ -85,7 +85,7 @@ impl AppQuota {
         checks.into_iter().filter(|(_, exceeded)| *exceeded).map(|(error, _)| error).collect()
     }
 
-    /// What a client reads when a deployment cannot be created for these reasons.
+    /// The message to a client when a deployment cannot be created for these reasons.
     pub(super) fn creation_error(&self, errors: &[QuotaError]) -> String {
         let is_space = |error: &QuotaError| matches!(error, QuotaError::SpaceMemory | QuotaError::SpaceInstances);
         let (kind, name) = if errors.iter().any(is_space) {

@@ -1,15 +1,15 @@
-//! From the weights of canary steps to numbers of instances.
+//! Converts the weights of canary steps to numbers of instances.
 //!
 //! Follows `canary_step_plan` in `app/models/runtime/deployment_model.rb`; under documented rules "Feature Request:
 //! Allow multiple Canary steps" of cloud_controller_ng. They differ in two points:
 //!
-//! - A share of exactly half an instance goes up as shipped, and down as documented. The shipped arithmetic is that of
-//!   doubles, weight / 100 first, and falls below the half in some cases (70 % of 45 is 31.499…): kept.
-//! - As documented there is "always" one instance more than the app has; as shipped not at weight 100.
+//! - A share of exactly half an instance is rounded up as shipped, and down as documented. The shipped arithmetic is
+//!   that of doubles, weight / 100 first, and falls below the half in some cases (70 % of 45 is 31.499…): kept.
+//! - As documented one more instance than the app's own number "always" exists; as shipped not at weight 100.
 
 use super::RuleSet;
 
-/// How many instances a step of a canary deployment ends with.
+/// The numbers of instances at the end of a canary step.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct CanaryStep {
     /// Instances of the new version.
@@ -26,8 +26,8 @@ impl CanaryStep {
     }
 }
 
-/// The steps of a canary deployment of an app with `original_instances` that is to have `web_instances` in the end.
-/// Without `weights` there is one step with one new instance, and `web_instances` is not looked at.
+/// The steps of a canary deployment of an app that goes from `original_instances` to `web_instances`. Without
+/// `weights` there is one step with one new instance, and `web_instances` is ignored.
 #[must_use]
 pub fn canary_step_plan(
     rules: RuleSet,
@@ -42,7 +42,7 @@ pub fn canary_step_plan(
         let original = match rules {
             RuleSet::Shipped if *weight == 100 => 0,
             RuleSet::Shipped => (base + 1).saturating_sub(canary),
-            // One for one: fewer `web_instances` take nothing away in advance.
+            // One for one: fewer `web_instances` remove nothing in advance.
             RuleSet::Documented => (original_instances + 1).saturating_sub(canary),
         };
         CanaryStep { canary, original }
@@ -99,12 +99,12 @@ mod tests {
         assert_eq!(plan(RuleSet::Shipped, 10, Some(20), &[50]), [(5, 6)], "a higher one is ignored");
         assert_eq!(plan(RuleSet::Documented, 10, Some(4), &[50, 100]), [(2, 9), (4, 7)], "as documented one for one");
         let without = canary_step_plan(RuleSet::Shipped, 10, Some(4), None);
-        assert_eq!(without, [CanaryStep { canary: 1, original: 10 }], "without weights it is not looked at");
+        assert_eq!(without, [CanaryStep { canary: 1, original: 10 }], "without weights it is ignored");
     }
 
     #[test]
-    fn the_documented_rounding_is_to_the_nearest_with_halves_down() {
-        // The obvious oracle: of all numbers from 1, the one with the least distance, the smaller of two.
+    fn as_documented_halves_are_rounded_down() {
+        // The reference: of all numbers from 1, the one with the smallest distance, the smaller of two.
         for instances in 1..120_u32 {
             for weight in 1..=100_u8 {
                 let distance =

@@ -1,8 +1,8 @@
-//! An app with a deployment on its way, as the deployment that supersedes it finds it.
+//! An app with a deployment in progress, at the creation of the deployment that supersedes it.
 //!
-//! What becomes of it is not here: [`AppView::create`] supersedes it, and passes deal with its process. Left out: a
-//! deployment that had superseded another one itself (one interim process, not several), interim instances that are
-//! not routable yet, and a step of 100 %, which keeps no old instance.
+//! [`AppView::create`] supersedes it, and passes handle its process. Left out: a deployment that had superseded
+//! another one itself (one interim process, not several), interim instances that are not routable yet, and a step of
+//! 100 %, which keeps no old instance.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,29 +13,29 @@ use super::request::DeploymentStrategy;
 use super::view::{AppView, DEFAULT_MEMORY_IN_MB, Deployment, DeploymentState, Process};
 use crate::units::SimTime;
 
-/// A deployment that is on its way when the next one is created.
+/// A deployment that is in progress when the next one is created.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Superseded {
     /// Instances of its process, all of them routable; at least 1.
     pub instances: u32,
-    /// Where it is.
+    /// Its state.
     pub state: SupersededState,
 }
 
-/// Where a deployment can be when another one supersedes it, in the product's words.
+/// The state of a deployment when another one supersedes it, in the product's terms.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum SupersededState {
-    /// Rolling, or a canary after its last step. Its instances stay until it is their turn.
+    /// Rolling, or a canary after its last step. Its instances are replaced in order.
     Deploying,
-    /// A canary on the way to a step. The next pass that does something takes its instances away.
+    /// A canary before a step. The next pass with a change removes its instances.
     Prepaused,
-    /// A canary at a step. Its instances go as those of one on the way.
+    /// A canary at a step. Its instances are removed in the same way.
     Paused,
 }
 
 impl SupersededState {
-    /// Whether a pass takes its instances away at once.
+    /// Whether a pass removes its instances immediately.
     #[must_use]
     pub const fn is_purged(self) -> bool {
         matches!(self, Self::Prepaused | Self::Paused)
@@ -51,8 +51,8 @@ impl SupersededState {
 }
 
 impl Superseded {
-    /// What the oldest process of an app of `instances` still has beside it: for each routable instance an old one
-    /// went, but for the extra one of a canary.
+    /// Instances of the oldest process of an app of `instances` beside it: each routable instance has replaced an old
+    /// one, except the extra one of a canary.
     #[must_use]
     pub const fn oldest_instances(self, instances: u32) -> u32 {
         (instances + self.state.is_purged() as u32).saturating_sub(self.instances)
@@ -60,7 +60,7 @@ impl Superseded {
 }
 
 impl AppView {
-    /// A started app of `instances` that is on its way from `oldest` to `interim`, as far as `superseded` says.
+    /// A started app of `instances` in transition from `oldest` to `interim`, in the state of `superseded`.
     #[must_use]
     pub fn on_its_way(oldest: Revision, interim: Revision, instances: u32, superseded: Superseded) -> Self {
         let mut app = Self::settled(oldest, superseded.oldest_instances(instances));
@@ -115,9 +115,9 @@ mod tests {
     fn a_superseded_canary_is_purged_and_a_superseded_rolling_deployment_is_not() {
         use SupersededState::{Deploying, Paused, Prepaused};
         let cases = [
-            // 5 + 5: as many as the app has, and nothing to do: the one new instance is not there yet.
+            // 5 + 5: the app's number, and no change: the one new instance does not exist yet.
             (Deploying, CloudFoundryBugs::ALL, (5, Some(5))),
-            // 6 + 5, one too many: it is taken from the six although the purge takes the five.
+            // 6 + 5, one too many: it is removed from the six although the purge removes the five.
             (Paused, CloudFoundryBugs::ALL, (5, Some(0))),
             (Prepaused, CloudFoundryBugs::ALL, (5, Some(0))),
             (Paused, CloudFoundryBugs::NONE, (6, Some(0))),

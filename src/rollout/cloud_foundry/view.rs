@@ -1,4 +1,4 @@
-//! What the Cloud Controller stores of one app, and what Diego tells of it.
+//! The Cloud Controller's records of one app, and Diego's reports of it.
 //!
 //! Follows `app/models/runtime/{app_model,process_model,deployment_model}.rb` and the status part of
 //! `app/presenters/v3/deployment_presenter.rb`. Left out: processes other than web, revisions and rollback, routes.
@@ -18,15 +18,15 @@ use crate::units::SimTime;
 pub struct AppView {
     /// The version that the app is set to: its current droplet.
     pub revision: Revision,
-    /// Whether the app is to run at all.
+    /// Whether the app is started.
     pub started: bool,
     /// Its web processes, the oldest first.
     pub processes: Vec<Process>,
     /// Its deployments, the oldest first. At most one is active.
     pub deployments: Vec<Deployment>,
-    /// What limits its instances.
+    /// The quotas of its instances.
     pub quota: AppQuota,
-    /// Whether Diego answers.
+    /// Whether Diego responds.
     pub diego_available: bool,
     /// The id of the next process.
     pub(super) next_process: u32,
@@ -35,43 +35,43 @@ pub struct AppView {
 /// A web process: a number of interchangeable instances of one version.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Process {
-    /// Given in the order of creation, never given again.
+    /// Assigned in the order of creation, never reused.
     pub id: TargetId,
-    /// What its instances run.
+    /// The version of its instances.
     pub revision: Revision,
-    /// How many instances it is to have.
+    /// Desired number of instances.
     pub instances: u32,
     /// Memory of one instance.
     pub memory_in_mb: u32,
-    /// What Diego reports, by index. A shorter list: the rest is not reported. A longer one: the rest is being
-    /// stopped, which the shipped rules do not look at, and the documented ones do.
+    /// Diego's reports, by index. Shorter list: the rest is not reported. Longer list: the rest is being stopped,
+    /// which the shipped rules ignore and the documented ones observe.
     pub lrps: Vec<LrpState>,
 }
 
 /// One rollout.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Deployment {
-    /// The process it rolls out. `None`: the app was stopped, and was started with the new version at once.
+    /// The process it rolls out. `None`: the app was stopped, and was started directly with the new version.
     pub process: Option<TargetId>,
-    /// How it goes on.
+    /// The deployment strategy.
     pub strategy: DeploymentStrategy,
     /// New instances that may be started beyond those that are routable; at least 1.
     pub max_in_flight: u64,
-    /// The app's instances when it was created, or when the deployments that it supersedes were.
+    /// The app's instances when it, or the deployments that it supersedes, were created.
     pub original_instances: u32,
-    /// Instances to end with. `None`: as many as there were.
+    /// Final number of instances. `None`: unchanged.
     pub web_instances: Option<u32>,
     /// The steps' weights in percent. `None`: rolling, or one step with one new instance.
     pub canary_steps: Option<Vec<u8>>,
-    /// The step that is worked on or reached, from 1. `None`: rolling.
+    /// The current or reached step, from 1. `None`: rolling.
     pub canary_current_step: Option<u32>,
-    /// Where it is.
+    /// Its state.
     pub state: DeploymentState,
-    /// It ended because a later one was created.
+    /// A later deployment superseded it.
     pub superseded: bool,
-    /// Why the last pass that wanted to change something could not.
+    /// The error of the last pass that tried a change.
     pub error: Option<String>,
-    /// When new instances were last asked for, or the last step reached. `None`: not yet.
+    /// When new instances were last requested, or the last step reached. `None`: not yet.
     pub last_healthy_at: Option<SimTime>,
     /// When value or reason last changed.
     pub status_updated_at: SimTime,
@@ -82,21 +82,21 @@ pub struct Deployment {
 /// The internal state of a deployment.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum DeploymentState {
-    /// On the way to all instances.
+    /// Scaling to all instances.
     Deploying,
-    /// On the way to a step.
+    /// Scaling to a step.
     Prepaused,
     /// At a step; waits for a user.
     Paused,
-    /// A user has cancelled; the next pass goes back.
+    /// A user has cancelled; the next pass rolls back.
     Canceling,
-    /// Over: all instances are new, or a later deployment took over while it was deploying.
+    /// Finished: all instances are new, or a later deployment superseded it while it was deploying.
     Deployed,
-    /// Over: back to the old version, or a later deployment took over in any other state.
+    /// Finished: back to the old version, or a later deployment superseded it in any other state.
     Canceled,
 }
 
-/// What the API shows of a deployment.
+/// A deployment's status in the API.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct DeploymentStatus {
     /// `ACTIVE` or `FINALIZED`.
@@ -107,18 +107,18 @@ pub struct DeploymentStatus {
     pub canary: Option<(u32, u32)>,
     /// `details.error`
     pub error: Option<String>,
-    /// `details.last_successful_healthcheck`, which is when instances were last asked for, or a step reached.
+    /// `details.last_successful_healthcheck`, which is when instances were last requested, or a step reached.
     pub last_successful_healthcheck: Option<SimTime>,
     /// `details.last_status_change`
     pub last_status_change: SimTime,
 }
 
-/// What a pass leaves behind beside its actions.
+/// The result of a pass besides its actions.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct UpdaterStatus {
     /// All deployments of the app after the pass.
     pub deployments: Vec<Deployment>,
-    /// A deployment was finished: all processes of the app that are not web restart at once, without a limit.
+    /// A deployment was finished: all non-web processes of the app restart simultaneously, without a limit.
     pub restarts_non_web: bool,
 }
 
@@ -144,7 +144,7 @@ impl AppView {
         }
     }
 
-    /// A stopped app that is to have `instances` of `revision` once it is started.
+    /// A stopped app with `instances` of `revision` once it is started.
     #[must_use]
     pub fn stopped(revision: Revision, instances: u32) -> Self {
         let mut app = Self::settled(revision, instances);
@@ -165,7 +165,7 @@ impl AppView {
         self.processes.iter().find(|process| process.id == id)
     }
 
-    /// A process by its id, to report on its instances.
+    /// A mutable process by its id, to report on its instances.
     pub fn process_mut(&mut self, id: TargetId) -> Option<&mut Process> {
         self.processes.iter_mut().find(|process| process.id == id)
     }
@@ -176,10 +176,10 @@ impl AppView {
         self.processes.iter().map(|process| u64::from(process.instances)).sum()
     }
 
-    /// Stores what a pass decided. Instances come and go later: what Diego reports is left as it is.
+    /// Stores the result of a pass. Instances change later: Diego's reports stay unchanged.
     ///
     /// # Panics
-    /// If an action is none of the updater's, or names a process that does not exist.
+    /// If the updater has no such action, or it names a process that does not exist.
     pub fn store(&mut self, pass: &Pass<UpdaterStatus>) {
         for action in &pass.actions {
             match *action {
@@ -191,14 +191,14 @@ impl AppView {
                 | Action::Stage { .. }
                 | Action::Deploy { .. }
                 | Action::RequestApproval { .. } => {
-                    panic!("the updater does not ask for {action:?}")
+                    panic!("the updater never requests {action:?}")
                 }
             }
         }
         self.deployments.clone_from(&pass.status.deployments);
     }
 
-    /// What the app's processes ask for; nothing while it is stopped.
+    /// The usage of the app's processes; none while it is stopped.
     pub(super) fn usage(&self) -> Usage {
         let mut usage = Usage::default();
         for process in self.processes.iter().filter(|_| self.started) {
@@ -209,12 +209,12 @@ impl AppView {
     }
 }
 
-/// Memory of an instance when nobody says how much. Source: `cc.default_app_memory` in `jobs/cc_deployment_updater/spec`
-/// of cloudfoundry/capi-release at 13ebfc6fbf71b5ca256b619a296eab0aa4234de4.
+/// Default memory of an instance. Source: `cc.default_app_memory` in `jobs/cc_deployment_updater/spec` of
+/// cloudfoundry/capi-release at 13ebfc6fbf71b5ca256b619a296eab0aa4234de4.
 pub(super) const DEFAULT_MEMORY_IN_MB: u32 = 1024;
 
 impl Process {
-    /// Its instances as the updater counts them.
+    /// The counts of its instances.
     #[must_use]
     pub fn counts(&self) -> InstanceCounts {
         InstanceCounts::of(self.instances, &self.lrps)
@@ -235,13 +235,13 @@ impl Deployment {
         !matches!(self.state, DeploymentState::Deployed | DeploymentState::Canceled)
     }
 
-    /// Whether a pass does something about it: not while it is paused, nor when it is over.
+    /// Whether passes process it: not while it is paused or after it has finished.
     #[must_use]
     pub const fn is_ticked(&self) -> bool {
         matches!(self.state, DeploymentState::Deploying | DeploymentState::Prepaused | DeploymentState::Canceling)
     }
 
-    /// Instances it ends with, as long as nobody continues with fewer than its steps already have.
+    /// Its final number of instances, unless a user continues with fewer than its steps already have.
     #[must_use]
     pub fn target_instances(&self) -> u32 {
         self.web_instances.unwrap_or(self.original_instances)
@@ -258,13 +258,13 @@ impl Deployment {
         }
     }
 
-    /// The step that is worked on or reached. `None`: rolling.
+    /// The current or reached step. `None`: rolling.
     #[must_use]
     pub fn current_step(&self, rules: RuleSet) -> Option<CanaryStep> {
         self.plan(rules).get(self.canary_current_step?.checked_sub(1)? as usize).copied()
     }
 
-    /// What the API shows.
+    /// Its status in the API.
     #[must_use]
     pub fn status(&self) -> DeploymentStatus {
         let steps = self.canary_steps.as_ref().map_or(1, |steps| steps.len() as u32);
@@ -278,7 +278,7 @@ impl Deployment {
         }
     }
 
-    /// Enters a state; the time of the last change moves when a client can see the difference.
+    /// Enters a state; the time of the last change is updated when a client can see the difference.
     pub(super) fn enter(&mut self, now: SimTime, state: DeploymentState) {
         let before = (self.value(), self.reason());
         self.state = state;
@@ -287,7 +287,7 @@ impl Deployment {
         }
     }
 
-    /// Ends it in favour of a later one.
+    /// Marks it as superseded by a later one.
     pub(super) fn supersede(&mut self, now: SimTime) {
         let is_deploying = self.state == DeploymentState::Deploying;
         self.superseded = true;

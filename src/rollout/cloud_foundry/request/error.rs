@@ -1,27 +1,27 @@
-//! Why the product refuses a request, in its words, and at which field.
+//! The product's validation errors, with its messages and the field.
 
 use super::number::{NumberField, NumberProblem};
 
-/// Why the product refuses a request; displayed as its client reads it.
+/// Why the product rejects a request; displayed as its client sees it.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RequestError {
-    /// A field of the body that the product does not know.
+    /// An unknown field of the body.
     #[error("Unknown field(s): {}", quoted(.0))]
     UnknownFields(Vec<String>),
     /// Any text but `rolling` and `canary`.
     #[error("Strategy '{0}' is not a supported deployment strategy")]
     Strategy(String),
-    /// Two answers to what should run.
+    /// Both a droplet and a revision.
     #[error("Droplet Cannot set both fields 'droplet' and 'revision'")]
     DropletAndRevision,
     /// `options` is of another type.
     #[error("Options must be an object")]
     OptionsNotObject,
-    /// An `options` that validation takes for absent, and that nothing can be read from.
+    /// An `options` that validation treats as absent, but from which nothing can be read.
     #[error("Options must be an object (the product accepts an empty list or text, and then fails with {0})")]
     OptionsUnreadable(&'static str),
-    /// Fields of `options` that the product does not know.
+    /// Unknown fields of `options`.
     #[error("Options has unsupported key(s): {}", .0.join(", "))]
     UnknownOptions(Vec<String>),
     /// A number of instances, memory, disk or log rate.
@@ -29,7 +29,7 @@ pub enum RequestError {
     Number {
         /// Which.
         field: NumberField,
-        /// What is wrong with it.
+        /// The error in it.
         problem: NumberProblem,
     },
     /// Not a whole number above 0.
@@ -44,7 +44,7 @@ pub enum RequestError {
     /// `steps` is of another type, or one of them is.
     #[error("Options canary steps must be an array of objects")]
     StepsNotObjects,
-    /// Fields of a step that the product does not know.
+    /// Unknown fields of a step.
     #[error("Options canary steps has unsupported key(s): {}", .0.join(", "))]
     UnknownStepFields(Vec<String>),
     /// A step without weight.
@@ -56,13 +56,13 @@ pub enum RequestError {
     /// A weight that is less than the one before.
     #[error("Options canary steps instance weight must be sorted in ascending order")]
     WeightOrder,
-    /// No step. The product validates this, and then breaks.
+    /// No step. The product accepts this, and then fails.
     #[error("Options canary steps must not be empty (the product accepts this, and then fails with NoMethodError)")]
     EmptySteps,
 }
 
 impl RequestError {
-    /// The path of the field that is at fault, e.g. `options.max_in_flight`; empty for the body as a whole.
+    /// The path of the invalid field, e.g. `options.max_in_flight`; empty for the body as a whole.
     #[must_use]
     pub const fn field(&self) -> &'static str {
         match self {
@@ -82,7 +82,8 @@ impl RequestError {
         }
     }
 
-    /// The Ruby class of the exception with which the product breaks (HTTP 500) instead of refusing. `None`: it refuses.
+    /// The Ruby class of the exception with which the product fails (HTTP 500) instead of rejecting. `None`: it
+    /// rejects.
     #[must_use]
     pub const fn exception(&self) -> Option<&'static str> {
         match self {

@@ -1,9 +1,9 @@
-//! What an app's user asks for: the body of `POST /v3/deployments`, and what the product refuses of it.
+//! A user's request: the body of `POST /v3/deployments`, and its validation by the product.
 //!
-//! Follows `app/messages/deployment_create_message.rb` and `process_scale_message.rb`. A body is kept as it is written,
-//! because the product judges wrong types with messages of its own; unknown fields are refused by the product itself.
-//! The same options as the command line's `cf push --strategy --max-in-flight --instance-steps`. `relationships`,
-//! `metadata`, and the content of `droplet` and `revision` are not looked at.
+//! Follows `app/messages/deployment_create_message.rb` and `process_scale_message.rb`. A body is stored unchanged,
+//! because the product reports wrong types with its own messages, and rejects unknown fields itself. The options
+//! match those of `cf push --strategy --max-in-flight --instance-steps`. `relationships`, `metadata`, and the content
+//! of `droplet` and `revision` are ignored.
 
 mod error;
 mod number;
@@ -44,25 +44,25 @@ impl fmt::Display for DeploymentStrategy {
     }
 }
 
-/// A body of `POST /v3/deployments`, as it is written. [`check`](Self::check) tells what it means.
+/// A body of `POST /v3/deployments`, unchanged. [`check`](Self::check) interprets it.
 #[derive(Clone, Debug, Default, JsonSchema, PartialEq, Serialize)]
 #[serde(transparent)]
 pub struct DeploymentRequest(#[schemars(with = "Body")] Json);
 
-/// What a request means.
+/// A checked request.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct DeploymentOptions {
-    /// How to go on.
+    /// The deployment strategy.
     pub strategy: DeploymentStrategy,
     /// New instances that may be started beyond those that are routable; at least 1.
     pub max_in_flight: u64,
-    /// Instances to end with. `None`: as many as there are.
+    /// Final number of instances. `None`: unchanged.
     pub web_instances: Option<u32>,
-    /// Memory of a new instance. `None`: as it is.
+    /// Memory of a new instance. `None`: unchanged.
     pub memory_in_mb: Option<u32>,
-    /// Disk of a new instance, of no effect on the updater. `None`: as it is.
+    /// Disk of a new instance, without effect on the updater. `None`: unchanged.
     pub disk_in_mb: Option<u32>,
-    /// Log rate of a new instance, of no effect here. `None`: as it is.
+    /// Log rate of a new instance, without effect here. `None`: unchanged.
     pub log_rate_limit_in_bytes_per_second: Option<i64>,
     /// The steps' weights in percent, ascending. `None`: one step with one new instance.
     pub canary_steps: Option<Vec<u8>>,
@@ -106,10 +106,11 @@ impl DeploymentRequest {
         "canary",
     ];
 
-    /// What the request means, by the product's validation, and without what breaks the product afterwards.
+    /// The options of the request, if it passes the product's validation and does not make the product fail
+    /// afterwards.
     ///
     /// # Errors
-    /// Everything that is wrong with it, in the product's order; at least one.
+    /// All errors, in the product's order; at least one.
     pub fn check(&self) -> Result<DeploymentOptions, Vec<RequestError>> {
         let options = self.validate()?;
         if options.canary_steps.as_ref().is_some_and(Vec::is_empty) {
@@ -118,11 +119,11 @@ impl DeploymentRequest {
         Ok(options)
     }
 
-    /// What the request means, by the product's validation alone: it lets an empty list of steps pass, which cannot be
-    /// created.
+    /// The options of the request, by the product's validation alone: it accepts an empty list of steps, which cannot
+    /// be created.
     ///
     /// # Errors
-    /// Everything that is wrong with it, in the product's order; at least one.
+    /// All errors, in the product's order; at least one.
     pub fn validate(&self) -> Result<DeploymentOptions, Vec<RequestError>> {
         let mut errors = Vec::new();
         let unknown = unknown_keys(&self.0, &Self::FIELDS);
@@ -141,7 +142,7 @@ impl DeploymentRequest {
         }
         match self.0.at("options") {
             options if options.is_blank() => {
-                // Validation is done here. What it let pass breaks when the options are read.
+                // Validation ends here. The product fails when it reads options that should not have passed.
                 if errors.is_empty() {
                     errors.extend(unreadable(options));
                 }
@@ -152,7 +153,7 @@ impl DeploymentRequest {
         if errors.is_empty() { Ok(found) } else { Err(errors) }
     }
 
-    /// This request with every field that `other` sets taken from `other`, option by option.
+    /// This request, with every field that `other` sets replaced, option by option.
     #[must_use]
     pub fn overridden_by(mut self, other: Self) -> Self {
         let Json::Object(fields) = other.0 else { return self };

@@ -1,6 +1,6 @@
 //! Numbers of a request that are checked by the rules of scaling.
 //!
-//! Follows `app/messages/process_scale_message.rb`, which also takes texts for numbers.
+//! Follows `app/messages/process_scale_message.rb`, which also accepts texts as numbers.
 
 use super::super::json::Json;
 
@@ -20,7 +20,7 @@ pub enum NumberField {
     LogRate,
 }
 
-/// What is wrong with a number; displayed as in the product.
+/// An error in a number; displayed as in the product.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum NumberProblem {
     /// Of another type.
@@ -29,10 +29,10 @@ pub enum NumberProblem {
     /// With a fraction, also `1.0`.
     #[error("must be an integer")]
     NotInteger,
-    /// Below the least that is allowed.
+    /// Below the minimum.
     #[error("must be greater than or equal to {0}")]
     BelowMinimum(i32),
-    /// Not above what is still too little.
+    /// Not above the exclusive minimum.
     #[error("must be greater than {0}")]
     TooSmall(i32),
     /// Beyond the database's integers.
@@ -67,13 +67,13 @@ impl NumberField {
         }
     }
 
-    /// The number that is written. `None`: null or absent.
+    /// The number. `None`: null or absent.
     pub(super) fn read(self, written: &Json) -> Result<Option<i128>, NumberProblem> {
         let number = match written {
             Json::Null => return Ok(None),
             Json::Integer(number) => *number,
             Json::Float(_) => return Err(NumberProblem::NotInteger),
-            // A text is read as a number; what is saved is the number.
+            // A text is parsed as a number, and the number is saved.
             Json::Text(text) => match text.trim().parse::<i128>() {
                 Ok(number) => number,
                 Err(_) if text.trim().parse::<f64>().is_ok_and(f64::is_finite) => {

@@ -1,4 +1,4 @@
-//! Reads `options` of a request, as the product validates them: all that is wrong, in its order.
+//! Reads `options` of a request with the product's validation: all errors, in its order.
 
 use super::super::json::Json;
 use super::error::RequestError;
@@ -52,7 +52,7 @@ pub(super) fn read_options(options: &Json, found: &mut DeploymentOptions, errors
     let canary = options.at("canary");
     if canary.is_truthy() {
         match canary {
-            // What it would be under `recreate`, say, is not asked: the strategy is what was written.
+            // Only the given strategy is checked, not what another one such as `recreate` would need.
             Json::Object(_) if found.strategy == DeploymentStrategy::Canary => {
                 found.canary_steps = read_steps(canary.at("steps"), errors);
             }

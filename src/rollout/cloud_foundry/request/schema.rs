@@ -1,4 +1,4 @@
-//! The fields of a request for editors: the schema that its type, which keeps what is written, cannot give.
+//! The fields of a request for editors: a schema that the request's type, which stores any value, cannot provide.
 
 use schemars::JsonSchema;
 
@@ -13,13 +13,13 @@ pub(super) struct Body {
     strategy: Option<DeploymentStrategy>,
     /// Absent: all defaults.
     options: Option<OptionsSchema>,
-    /// Which droplet to run. Not looked at.
+    /// The droplet to run. Ignored.
     droplet: Option<serde_json::Value>,
-    /// Which revision to go back to. Not looked at; not together with `droplet`.
+    /// The revision to roll back to. Ignored; not together with `droplet`.
     revision: Option<serde_json::Value>,
-    /// Of which app. Not looked at.
+    /// The app. Ignored.
     relationships: Option<serde_json::Value>,
-    /// Not looked at.
+    /// Ignored.
     metadata: Option<serde_json::Value>,
 }
 
@@ -28,19 +28,19 @@ pub(super) struct Body {
 #[allow(dead_code, reason = "it exists for its schema")]
 #[schemars(rename = "DeploymentOptions")]
 struct OptionsSchema {
-    /// How many new instances may be started beyond those that are routable. Absent: 1.
+    /// Number of new instances that may be started beyond the routable ones. Absent: 1.
     #[schemars(range(min = 1))]
     max_in_flight: Option<u64>,
-    /// How many instances to end with. Absent: as many as there are.
+    /// Final number of instances. Absent: unchanged.
     #[schemars(range(min = 0, max = 2_147_483_647))]
     web_instances: Option<u32>,
-    /// Memory of a new instance. Absent: as it is.
+    /// Memory of a new instance. Absent: unchanged.
     #[schemars(range(min = 1, max = 2_147_483_647))]
     memory_in_mb: Option<u32>,
-    /// Disk of a new instance. Of no effect here.
+    /// Disk of a new instance. No effect here.
     #[schemars(range(min = 1, max = 2_147_483_647))]
     disk_in_mb: Option<u32>,
-    /// Log rate of a new instance. Of no effect here.
+    /// Log rate of a new instance. No effect here.
     #[schemars(range(min = -1))]
     log_rate_limit_in_bytes_per_second: Option<i64>,
     /// Only with the strategy `canary`.
@@ -62,7 +62,7 @@ struct Canary {
 #[allow(dead_code, reason = "it exists for its schema")]
 #[schemars(rename = "DeploymentCanaryStep")]
 struct CanaryStepSchema {
-    /// Percent of the instances that are new when the step is reached.
+    /// Percentage of new instances at the end of the step.
     #[schemars(range(min = 1, max = 100))]
     instance_weight: u8,
 }

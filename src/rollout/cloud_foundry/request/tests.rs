@@ -1,4 +1,4 @@
-//! Bodies that are read, refused, overridden and described.
+//! Tests of reading, rejecting, overriding and describing bodies.
 
 use super::*;
 
@@ -14,7 +14,7 @@ fn refused(yaml: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_real_body_is_read_with_all_that_it_carries() {
+fn a_real_body_is_read_with_all_its_fields() {
     let body = r#"{
   "droplet": {"guid": "44ccfa61-dbcf-4a0d-82fe-f668e9d2a962"},
   "strategy": "canary",
@@ -46,7 +46,7 @@ fn an_absent_option_is_the_default() {
 }
 
 #[test]
-fn what_is_refused_is_refused_in_the_products_words_and_order() {
+fn errors_have_the_products_messages_and_order() {
     let cases: [(&str, &[&str]); 9] = [
         ("{strategy: recreate}", &["strategy: Strategy 'recreate' is not a supported deployment strategy"]),
         (
@@ -89,10 +89,8 @@ fn what_is_refused_is_refused_in_the_products_words_and_order() {
         ),
         (
             "{strategy: canary, options: {canary: {steps: []}}}",
-            &[
-                "options.canary.steps: Options canary steps must not be empty (the product accepts this, and then \
-               fails with NoMethodError)",
-            ],
+            &["options.canary.steps: Options canary steps must not be empty (the product accepts this, and then \
+               fails with NoMethodError)"],
         ),
         (
             "{options: []}",

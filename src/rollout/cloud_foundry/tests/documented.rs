@@ -8,14 +8,14 @@ fn play(instances: u32, story: &str) {
 
 #[test]
 fn the_example_of_the_max_in_flight_proposal() {
-    // 50 instances, 5 in flight: never more than 55 at one time, and an old one counts until it is torn down.
+    // 50 instances, 5 in flight: never more than 55, and an old one counts until it is torn down.
     play(
         50,
         "
 create {options: {max_in_flight: 5}} => old 50, new 5, ACTIVE/DEPLOYING
-5 starting => hold max_in_flight: 5 of 5 new instances are not routable yet (5 starting), and max_in_flight lets 5 be; 45 more are to be started, 50 old ones run
+5 starting => hold max_in_flight: 5 of 5 new instances are not routable yet (5 starting), and max_in_flight allows 5; 45 more must be started, 50 old ones are running
 1 up, 4 starting => old 49, new 5, ACTIVE/DEPLOYING
-1 up, 4 starting, 1 ending => hold max_in_flight: 55 instances exist, 1 of them being stopped, and 55 may at one time; 45 more are to be started, 49 old ones run
+1 up, 4 starting, 1 ending => hold max_in_flight: 55 instances exist, 1 of them being stopped, and at most 55 may exist; 45 more must be started, 49 old ones are running
 1 up, 4 starting => old 49, new 6, ACTIVE/DEPLOYING
 6 up => old 44, new 6, ACTIVE/DEPLOYING
 6 up, 3 ending => old 44, new 8, ACTIVE/DEPLOYING
@@ -24,14 +24,14 @@ create {options: {max_in_flight: 5}} => old 50, new 5, ACTIVE/DEPLOYING
 }
 
 #[test]
-fn the_same_deployment_as_shipped_has_more_at_a_time() {
+fn the_same_deployment_as_shipped_has_a_higher_peak() {
     let mut story = AppStory::new(RuleSet::Shipped, 50);
     story.plays(
         "
 create {options: {max_in_flight: 5}} => old 50, new 5, ACTIVE/DEPLOYING
 5 up => old 45, new 10, ACTIVE/DEPLOYING",
     );
-    // Five old ones are still there: 45 + 5 + 10.
+    // Five old ones still exist: 45 + 5 + 10.
 }
 
 #[test]
@@ -41,7 +41,7 @@ fn the_example_of_the_canary_proposal() {
         "
 create {strategy: canary, options: {canary: {steps: [{instance_weight: 20}, {instance_weight: 25}, {instance_weight: 100}]}}} => old 10, new 1, ACTIVE/DEPLOYING, step 1 of 3
 1 up => old 9, new 1, ACTIVE/DEPLOYING, step 1 of 3
-1 up, 1 ending => hold max_in_flight: 11 instances exist, 1 of them being stopped, and 11 may at one time; 1 more are to be started for step 1, 9 old ones run
+1 up, 1 ending => hold max_in_flight: 11 instances exist, 1 of them being stopped, and at most 11 may exist; 1 more must be started for step 1, 9 old ones are running
 1 up => old 9, new 2, ACTIVE/DEPLOYING, step 1 of 3
 2 up => old 9, new 2, ACTIVE/PAUSED, step 1 of 3
 continue => old 9, new 2, ACTIVE/DEPLOYING, step 2 of 3
@@ -53,7 +53,7 @@ continue => old 9, new 2, ACTIVE/DEPLOYING, step 3 of 3
 }
 
 #[test]
-fn halves_go_down_and_one_more_instance_is_always_there() {
+fn halves_are_rounded_down_and_one_more_instance_always_exists() {
     play(
         10,
         "
@@ -68,19 +68,19 @@ continue => old 1, new 10, ACTIVE/DEPLOYING, step 2 of 2
 }
 
 #[test]
-fn a_crashed_instance_only_takes_its_place() {
+fn a_crashed_instance_only_counts_as_in_flight() {
     play(
         4,
         "
 create {options: {max_in_flight: 2}} => old 4, new 2, ACTIVE/DEPLOYING
 1 up, 1 crashed => old 3, new 2, ACTIVE/DEPLOYING
 1 up, 1 crashed => old 3, new 3, ACTIVE/DEPLOYING
-1 up, 2 crashed => hold max_in_flight: 2 of 3 new instances are not routable yet (2 crashed), and max_in_flight lets 2 be; 1 more are to be started, 3 old ones run",
+1 up, 2 crashed => hold max_in_flight: 2 of 3 new instances are not routable yet (2 crashed), and max_in_flight allows 2; 1 more must be started, 3 old ones are running",
     );
 }
 
 #[test]
-fn fewer_web_instances_take_nothing_away_in_advance() {
+fn fewer_web_instances_remove_nothing_in_advance() {
     play(
         6,
         "
@@ -108,12 +108,12 @@ create {options: {max_in_flight: 3}} => old 4+3, new 2, ACTIVE/DEPLOYING
 }
 
 #[test]
-fn a_silent_diego_is_skipped_silently() {
+fn a_pass_without_diego_is_skipped_silently() {
     play(
         2,
         "
 create {} => old 2, new 1, ACTIVE/DEPLOYING
-no Diego => hold diego: Diego does not answer; no pass does anything until it does
+no Diego => hold diego: Diego does not respond; passes have no effect until it does
 1 up => old 1, new 1, ACTIVE/DEPLOYING",
     );
 }

@@ -1,4 +1,4 @@
-//! What holds of every pass, and of every rollout, whatever the instances do.
+//! Properties of every pass and rollout for all behaviours of instances.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -6,12 +6,12 @@ use proptest::strategy::Strategy;
 
 use super::*;
 
-/// What happens to instances between two passes, drawn for each.
+/// Random events of instances between two passes.
 #[derive(Clone, Debug)]
 struct Weather {
-    /// Instances of the new process, by index; more than there are is no matter.
+    /// Instances of the new process, by index; excess entries are ignored.
     lrps: Vec<LrpState>,
-    /// Whether old instances that are told to stop have done so.
+    /// Whether stopped old instances have exited.
     torn_down: bool,
     diego: bool,
     continues: bool,
@@ -61,19 +61,19 @@ fn blow(app: &mut AppView, weather: &Weather, now: SimTime) {
         }
     }
     if weather.continues {
-        // Refused unless it is paused.
+        // Rejected unless it is paused.
         let _ = app.continue_deployment(now, index);
     }
 }
 
-/// Instances that exist: those that are wanted, and those that are being stopped.
+/// Existing instances: the desired ones, and those that are being stopped.
 fn existing(app: &AppView) -> u64 {
     app.desired_instances() + app.processes.iter().map(|process| u64::from(process.stopping())).sum::<u64>()
 }
 
 proptest! {
     /// No batch starts more than max in flight beyond what is routable, and none while an instance is unhealthy
-    /// (shipped). New instances are never taken away; old ones are never added.
+    /// (shipped). New instances are never removed; old ones are never added.
     #[test]
     fn no_limit_is_exceeded(
         instances in 0..12_u32, options in options(), rules in rules(), weathers in vec(weather(), 1..20),
@@ -116,7 +116,7 @@ proptest! {
             if rules == RuleSet::Documented {
                 prop_assert!(existing(&app) <= highest + options.max_in_flight, "{} exist", existing(&app));
             } else if options.web_instances.is_none() {
-                // A step means one instance more than the app has.
+                // A step has one instance more than the app.
                 let extra = u64::from(options.strategy == super::DeploymentStrategy::Canary);
                 prop_assert!(app.desired_instances() <= highest + extra + options.max_in_flight);
             }
@@ -128,9 +128,9 @@ proptest! {
         }
     }
 
-    /// In fine weather every rollout ends, with what was asked for, within the passes that are explained.
+    /// Without failures every rollout ends with the requested instances, within the explained number of passes.
     #[test]
-    fn fine_weather_brings_every_rollout_to_its_end(
+    fn without_failures_every_rollout_ends(
         instances in 0..40_u32, options in options(), rules in rules(),
     ) {
         let mut app = AppView::settled(OLD, instances);
@@ -164,9 +164,9 @@ proptest! {
         }
     }
 
-    /// A cancelled deployment leaves one process with as many instances as there were, whatever was going on.
+    /// A cancelled deployment leaves one process with the original number of instances, from any state.
     #[test]
-    fn a_cancelled_rollout_is_back_in_one_pass(
+    fn a_cancelled_rollout_is_rolled_back_in_one_pass(
         instances in 0..12_u32, options in options(), rules in rules(), weathers in vec(weather(), 0..8),
     ) {
         let mut app = AppView::settled(OLD, instances);

@@ -1,10 +1,10 @@
-//! Rollouts told as stories: what happens, then what the updater asks for or which rule holds it.
+//! Rollouts as stories: events, and the resulting actions of the updater or the rule that blocks it.
 //!
 //! A line of a story is `event => outcome`. Events: `create OPTIONS`, `continue`, `cancel` are a user's; all others
-//! report the new process's instances by index (`3 up, 1 starting, 1 crashed`, those left out are not reported), with
-//! `2 ending` for old instances that are told to stop and still exist, and make a pass; `no Diego` makes one without a
-//! report. Outcome: instances of old processes from the oldest on, of the new one, and the status that a client sees;
-//! of a pass that changes nothing, the hold; of a request that is refused, why.
+//! report the new process's instances by index (`3 up, 1 starting, 1 crashed`, the rest is not reported), with `2
+//! ending` for stopped old instances that still exist, and make a pass; `no Diego` makes one without a report.
+//! Outcome: instances of old processes from the oldest on, of the new one, and the status that a client sees; the
+//! hold after a pass without changes; the error of a rejected request.
 
 mod documented;
 mod invariants;
@@ -93,7 +93,10 @@ impl AppStory {
         assert_eq!(pass, self.updater.reconcile(self.now, &self.app), "the same view gives the same pass");
         self.app.store(&pass);
         let moves = before != (self.app.processes.clone(), self.state());
-        assert!(!moves || hold.is_none_or(|hold| hold.rule == "cancel"), "a hold in a pass that moves on: {event}");
+        assert!(
+            !moves || hold.is_none_or(|hold| hold.rule == "cancel"),
+            "a hold in a pass that makes progress: {event}"
+        );
         match self.updater.hold(&self.app) {
             Some(hold) if !moves => format!("hold {hold}"),
             _ => self.shown(),

@@ -1,5 +1,5 @@
-//! Stories under the shipped rules. What every single pass of them does is recorded upstream behaviour, held in
-//! `tests/conformance`; these are for reading, and for the holds.
+//! Stories under the shipped rules. `tests/conformance` covers single passes with recorded upstream behaviour; these
+//! stories cover holds and serve as examples.
 
 use super::*;
 
@@ -13,7 +13,7 @@ fn a_rolling_deployment_replaces_within_max_in_flight() {
         10,
         "
 create {options: {max_in_flight: 3}} => old 10, new 3, ACTIVE/DEPLOYING
-3 starting => hold max_in_flight: 3 of 3 new instances are not routable yet (3 starting), and max_in_flight lets 3 be; 7 more are to be started, 10 old ones run
+3 starting => hold max_in_flight: 3 of 3 new instances are not routable yet (3 starting), and max_in_flight allows 3; 7 more must be started, 10 old ones are running
 1 up, 2 starting => old 9, new 4, ACTIVE/DEPLOYING
 4 up => old 6, new 7, ACTIVE/DEPLOYING
 7 up => old 3, new 10, ACTIVE/DEPLOYING
@@ -24,26 +24,26 @@ create {options: {max_in_flight: 3}} => old 10, new 3, ACTIVE/DEPLOYING
 }
 
 #[test]
-fn one_crashed_instance_stops_growth_and_not_shrinking() {
+fn one_crashed_instance_stops_scaling_up_but_not_down() {
     play(
         6,
         "
 create {options: {max_in_flight: 2}} => old 6, new 2, ACTIVE/DEPLOYING
 1 up, 1 crashed => old 5, new 2, ACTIVE/DEPLOYING
-1 up, 1 crashed => hold unhealthy: 1 of 2 new instances is not healthy (1 crashed); while one is, no other is started, and nothing times out; 4 more are to be started, 5 old ones run
+1 up, 1 crashed => hold unhealthy: 1 of 2 new instances is not healthy (1 crashed), so no other is started, and nothing times out; 4 more must be started, 5 old ones are running
 2 up => old 4, new 4, ACTIVE/DEPLOYING
-2 up, 1 starting => hold unhealthy: 1 of 4 new instances is not healthy (1 not reported); while one is, no other is started, and nothing times out; 2 more are to be started, 4 old ones run",
+2 up, 1 starting => hold unhealthy: 1 of 4 new instances is not healthy (1 not reported), so no other is started, and nothing times out; 2 more must be started, 4 old ones are running",
     );
 }
 
 #[test]
-fn lost_instances_are_not_made_up_for() {
+fn lost_instances_are_not_compensated() {
     play(
         4,
         "
 create {options: {max_in_flight: 2}} => old 4, new 2, ACTIVE/DEPLOYING
 2 up => old 2, new 4, ACTIVE/DEPLOYING
-1 up, 3 crashed => hold unhealthy: 3 of 4 new instances are not healthy (3 crashed); while one is, no other is started, and nothing times out; 0 more are to be started, 2 old ones run",
+1 up, 3 crashed => hold unhealthy: 3 of 4 new instances are not healthy (3 crashed), so no other is started, and nothing times out; 0 more must be started, 2 old ones are running",
     );
 }
 
@@ -85,7 +85,7 @@ continue => old 3, new 1, ACTIVE/DEPLOYING, step 1 of 1
 }
 
 #[test]
-fn cancelling_brings_all_old_instances_back_at_once() {
+fn cancelling_brings_all_old_instances_back_together() {
     play(
         8,
         "
@@ -101,15 +101,15 @@ continue => refused: Cannot continue a deployment with status: FINALIZED and rea
 }
 
 #[test]
-fn a_quota_without_room_for_the_surge_blocks_for_ever() {
+fn a_quota_without_room_for_the_surge_blocks_indefinitely() {
     let mut story = AppStory::new(RuleSet::Shipped, 4);
     story.app.quota = AppQuota::of_organization("acme", 12, 5);
     story.plays(
         "
 create {options: {max_in_flight: 4}} => refused: app_instance_limit app_instance_limit_exceeded for organization acme. This organization's quota may not be large enough to support rolling deployments or your configured max-in-flight.
 create {options: {max_in_flight: 3, web_instances: 7}} => old 4, new 3, ACTIVE/DEPLOYING
-1 up, 2 starting => hold app_instance_limit: the pass wants 8 instances for the app, which has 7; others use 5, and organization `acme` lets 12 be; the whole pass is undone, and so is the next
-3 up => hold app_instance_limit: the pass wants 10 instances for the app, which has 7; others use 5, and organization `acme` lets 12 be; the whole pass is undone, and so is the next",
+1 up, 2 starting => hold app_instance_limit: the pass needs 8 instances for the app, which has 7; others use 5, and organization `acme` allows 12; the pass is rolled back, and so is the next
+3 up => hold app_instance_limit: the pass needs 10 instances for the app, which has 7; others use 5, and organization `acme` allows 12; the pass is rolled back, and so is the next",
     );
     let error = story.app.deployments[0].error.clone();
     assert_eq!(error.as_deref(), Some("app_instance_limit app_instance_limit_exceeded"));
@@ -131,20 +131,20 @@ create {options: {memory_in_mb: 512, max_in_flight: 2}} => old 2, new 2, ACTIVE/
 }
 
 #[test]
-fn a_silent_diego_is_an_error_that_stays_until_something_moves() {
+fn an_unresponsive_diego_is_an_error_until_the_next_change() {
     play(
         4,
         "
 create {} => old 4, new 1, ACTIVE/DEPLOYING
-no Diego => hold diego: Diego does not answer; no pass does anything until it does
-1 starting => hold max_in_flight: 1 of 1 new instances is not routable yet (1 starting), and max_in_flight lets 1 be; 3 more are to be started, 4 old ones run
+no Diego => hold diego: Diego does not respond; passes have no effect until it does
+1 starting => hold max_in_flight: 1 of 1 new instances is not routable yet (1 starting), and max_in_flight allows 1; 3 more must be started, 4 old ones are running
 cancel => old 4, new 1, ACTIVE/CANCELING, error: An unexpected error has occurred: CloudController::Errors::InstancesUnavailable
 no Diego => old 4, new none, FINALIZED/CANCELED",
     );
 }
 
 #[test]
-fn a_deployment_that_supersedes_another_needs_a_pass_more() {
+fn a_deployment_that_supersedes_another_needs_one_more_pass() {
     let until_the_last = "
 create {options: {max_in_flight: 2}} => old 6, new 2, ACTIVE/DEPLOYING
 2 up => old 4, new 4, ACTIVE/DEPLOYING
@@ -166,18 +166,18 @@ create {options: {max_in_flight: 3}} => old 4+4, new 3, ACTIVE/DEPLOYING
 }
 
 #[test]
-fn superseding_a_canary_costs_old_instances_as_well() {
+fn superseding_a_canary_removes_old_instances_too() {
     let canary = "
 create {strategy: canary, options: {max_in_flight: 5, canary: {steps: [{instance_weight: 50}]}}} => old 10, new 1, ACTIVE/DEPLOYING, step 1 of 1
 1 up => old 10, new 5, ACTIVE/DEPLOYING, step 1 of 1
 5 up => old 6, new 5, ACTIVE/PAUSED, step 1 of 1
 create {options: {max_in_flight: 2}} => old 6+5, new 2, ACTIVE/DEPLOYING
 ";
-    // The canary's five are taken away, and count: 6 + 5 are one too many.
+    // The canary's five are removed, but count: 6 + 5 are one too many.
     let mut story = AppStory::new(RuleSet::Shipped, 10);
     story.plays(canary);
     story.plays("2 starting => old 5+0, new 2, ACTIVE/DEPLOYING");
-    // Without the bug the pass has nothing to take away but the canary, and that only with a reason to do anything.
+    // Without the bug the pass removes only the canary, and only if it makes another change.
     let mut story = AppStory::new(RuleSet::Shipped, 10);
     story.updater = story.updater.with_defects(CloudFoundryBugs { purge: false, ..CloudFoundryBugs::default() });
     story.plays(canary);
@@ -199,7 +199,7 @@ cancel => old 4+4, new 1, ACTIVE/CANCELING
 }
 
 #[test]
-fn a_stopped_app_is_started_with_the_new_version_at_once() {
+fn a_stopped_app_is_started_directly_with_the_new_version() {
     let mut story = AppStory::new(RuleSet::Shipped, 0);
     story.app = AppView::stopped(OLD, 3);
     story.plays("create {options: {web_instances: 5}} => old 5, new none, FINALIZED/DEPLOYED");
@@ -208,17 +208,17 @@ fn a_stopped_app_is_started_with_the_new_version_at_once() {
 }
 
 #[test]
-fn passes_come_with_the_period_while_a_deployment_is_on_its_way() {
+fn passes_are_periodic_while_a_deployment_is_in_progress() {
     let mut story = AppStory::new(RuleSet::Shipped, 1);
     let at = |seconds| SimTime::from_secs(seconds);
     assert_eq!(story.updater.reconcile(at(7), &story.app).wake_at, None, "nothing to do");
     story.create("{strategy: canary}").expect("it is created");
     assert_eq!(story.updater.reconcile(at(0), &story.app).wake_at, Some(at(5)));
-    // That pass took seven seconds, and the next begins at once.
+    // That pass took seven seconds, and the next starts immediately.
     assert_eq!(story.updater.reconcile(at(7), &story.app).wake_at, Some(at(12)), "from the start of this one");
     story.app.processes[1].lrps = vec![LrpState::Running];
     let pass = story.updater.reconcile(at(12), &story.app);
-    assert_eq!(pass.wake_at, None, "paused: nobody looks at it");
+    assert_eq!(pass.wake_at, None, "paused: not processed");
     story.app.store(&pass);
     let paused = story.app.deployments[0].status();
     assert_eq!((paused.last_status_change, paused.last_successful_healthcheck), (at(12), Some(at(12))));
