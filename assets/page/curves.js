@@ -1,7 +1,7 @@
 // Curves over time: concurrent pulls, egress and ready clusters, on one time axis that can be zoomed.
 //
-// The axis runs in `u`: seconds, or their decimal logarithm. For what is in view every curve is put on one grid with a
-// column a pixel. Columns join bins as the tables do: of counts the most, of egress the mean, of states the last.
+// The axis runs in `u`: seconds, or their decimal logarithm. Every visible curve is put on one grid with a column for
+// each pixel. Columns join bins as the tables do: the maximum of counts, the mean of egress, the last of states.
 
 const view = { full: [0, 1], zoom: null };
 const charts = [];
@@ -10,14 +10,14 @@ const toU = (seconds) => (state.log ? Math.log10(Math.max(seconds, 1e-9)) : seco
 const toSeconds = (u) => (state.log ? 10 ** u : u);
 const inView = () => view.zoom || view.full;
 
-/** The first moment at which something is going on in a variant, in seconds. */
+/** The first moment with activity in a variant, in seconds. */
 function begins(variant) {
   const { pulls, ready, bin } = variant.series;
   const first = ready.findIndex((value, at) => value > 0 || pulls[at] > 0);
   return Math.max(first > 0 ? first * bin : bin / 2, 1);
 }
 
-/** From when to when the curves of these variants go, in seconds; an axis of logarithms has no zero. */
+/** The time range of the curves of these variants, in seconds; a logarithmic axis has no zero. */
 function extentOf(places) {
   const variants = places.map((at) => page.variants[at]);
   const end = Math.max(...variants.map((variant) => variant.end), 1);
@@ -46,7 +46,7 @@ const join = {
   last: (column, _from, to) => column[to - 1],
 };
 
-/** A column of a variant on the grid `us`; `after` is what it is once the curve has ended. */
+/** A column of a variant on the grid `us`; `after` is the value after the curve has ended. */
 function onGrid(variant, column, how, us, scale, after) {
   const { bin } = variant.series;
   return us.map((u, at) => {
@@ -64,7 +64,7 @@ const quantities = [
   {
     id: "pulls",
     title: "Concurrent image pulls",
-    unit: "pulls in progress, most in a bin",
+    unit: "concurrent pulls, maximum per time bin",
     columns: ["pulls", "pulls5", "pulls95"],
     how: "most",
     scale: () => 1,
@@ -74,7 +74,7 @@ const quantities = [
   {
     id: "egress",
     title: "Registry egress",
-    unit: `${page.rate[1]}, mean of a bin`,
+    unit: `${page.rate[1]}, mean per time bin`,
     columns: ["egress", "egress5", "egress95"],
     how: "mean",
     scale: () => page.egress_unit / page.rate[0],
@@ -84,7 +84,7 @@ const quantities = [
   {
     id: "ready",
     title: "Clusters ready on the new revision",
-    unit: sameTargets ? "clusters" : "% of the clusters",
+    unit: sameTargets ? "clusters" : "% of clusters",
     columns: ["ready"],
     how: "last",
     scale: (variant) => (sameTargets ? 1 : 100 / Math.max(variant.targets, 1)),
@@ -94,7 +94,7 @@ const quantities = [
   },
 ];
 
-/** The grid and the curves of what is in view: for each shown variant the line, and the ends of its band if it has one. */
+/** The grid and the visible curves: the line of each shown variant, and the ends of its band if it has one. */
 function gridded(quantity, width) {
   const [from, to] = inView();
   const columns = Math.max(Math.round(width), 2);
@@ -128,7 +128,7 @@ class Curve {
       tabindex: 0,
       role: "group",
       "aria-roledescription": "chart",
-      "aria-label": `${quantity.title} over time. Left and right read values, plus and minus zoom, Escape shows all.`,
+      "aria-label": `${quantity.title} over time. Use left and right to read values, plus and minus to zoom, Escape to show everything.`,
       id: `curve-${quantity.id}`,
     });
     const caption = make("figcaption", {}, quantity.title, " ", make("span", { class: "unit" }, quantity.unit));
@@ -165,7 +165,7 @@ class Curve {
       series.push({ stroke: colour, width: 1.75, dash: variant.dash, points: { show: false }, scale: "y" });
       this.lines.push({ place, at });
       if (quantity.columns.length > 1 && variant.series[quantity.columns[1]].length) {
-        // The band's edges are not drawn, only what lies between them.
+        // Only the area between the band's edges is drawn.
         series.push({ stroke: "transparent", width: 0, points: { show: false } });
         series.push({ stroke: "transparent", width: 0, points: { show: false } });
         bands.push({ series: [at + 2, at + 1], fill: `${colour}${dark() ? "38" : "30"}` });
@@ -268,7 +268,7 @@ class Curve {
     ctx.restore();
   }
 
-  /** The line at the time of the slider; it has its place once the chart is drawn. */
+  /** Moves the line to the time of the slider, once the chart is drawn. */
   mark() {
     const [from, to] = inView();
     const u = toU(state.time);
@@ -304,7 +304,7 @@ class Curve {
       );
     }
     const parts = [make("strong", {}, `${time(toSeconds(this.grid.data[0][at]))}`), make("span", { class: "unit" }, unit), list];
-    if (rows.length > most) parts.push(make("span", { class: "unit" }, `and ${rows.length - most} more below`));
+    if (rows.length > most) parts.push(make("span", { class: "unit" }, `and ${rows.length - most} more`));
     const box = u.over.getBoundingClientRect();
     showTip(parts, box.left + u.cursor.left, box.top + Math.max(u.cursor.top, 0));
   }
@@ -337,7 +337,7 @@ function zoomTo(zoom) {
   changed("zoom");
 }
 
-/** Shows a `part` of what is in view, around `middle`. */
+/** Shows a `part` of the view, around `middle`. */
 function zoomBy(part, middle) {
   const [from, to] = inView();
   const [least, most] = view.full;

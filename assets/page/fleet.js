@@ -1,6 +1,6 @@
-// The fleet: one square a cluster, coloured by what it is doing at the time of the slider.
+// The fleet: one square for each cluster, coloured by its state at the time of the slider.
 
-const [WAITING, TOLD, PULLING, STARTING, READY, OFFLINE, DEFECTIVE] = page.states.map((_, at) => at);
+const [PENDING, PROMOTED, PULLING, STARTING, READY, OFFLINE, DEFECTIVE] = page.states.map((_, at) => at);
 const decoded = new Map();
 
 /** A variant's clusters: moments in seconds, NaN for never; places of squares by stage. */
@@ -10,15 +10,15 @@ function clustersOf(place) {
   const names = page.names[fleet.names] || [];
   const size = names.length;
   const column = () => new Float64Array(size).fill(NaN);
-  const clusters = { names, size, told: column(), applied: column(), first: column(), last: column(), ready: column() };
-  let toldBefore = 0;
+  const clusters = { names, size, promoted: column(), applied: column(), first: column(), last: column(), ready: column() };
+  let promotedBefore = 0;
   for (let at = 0; at < size; at += 1) {
-    const told = fleet.told[at] ?? null;
+    const promoted = fleet.promoted[at] ?? null;
     let before = 0;
-    if (told !== null) {
-      toldBefore += told;
-      before = toldBefore;
-      clusters.told[at] = toldBefore * fleet.step;
+    if (promoted !== null) {
+      promotedBefore += promoted;
+      before = promotedBefore;
+      clusters.promoted[at] = promotedBefore * fleet.step;
     }
     for (const name of ["applied", "first", "last", "ready"]) {
       const since = fleet[name][at] ?? null;
@@ -38,22 +38,22 @@ function clustersOf(place) {
     at += length;
   }
   clusters.stages = fleet.stages;
-  const moments = [clusters.told, clusters.applied, clusters.first, clusters.last, clusters.ready];
+  const moments = [clusters.promoted, clusters.applied, clusters.first, clusters.last, clusters.ready];
   clusters.end = 0;
   for (const moment of moments) for (const time of moment) if (time > clusters.end) clusters.end = time;
   decoded.set(place, clusters);
   return clusters;
 }
 
-/** What a cluster is doing. Comparisons with NaN are false, so what never happens has not happened yet. */
+/** The state of a cluster. Comparisons with NaN are false, so a moment that never comes has not been reached. */
 function stateAt(clusters, at, seconds) {
   if (clusters.ready[at] <= seconds) return READY;
   const applied = clusters.applied[at] <= seconds;
   if (clusters.offline[at] && !applied) return OFFLINE;
   const pulled = clusters.last[at] <= seconds;
   if (clusters.first[at] <= seconds && !pulled) return PULLING;
-  if (!(clusters.told[at] <= seconds)) return WAITING;
-  if (!applied) return TOLD;
+  if (!(clusters.promoted[at] <= seconds)) return PENDING;
+  if (!applied) return PROMOTED;
   return clusters.defective[at] ? DEFECTIVE : STARTING;
 }
 
@@ -70,7 +70,7 @@ function statesAt(clusters, seconds) {
 
 const LABEL = 18;
 
-/** Where the squares are: by stage where there are a few stages, else in one block. */
+/** Positions of the squares: by stage if there are a few stages, otherwise in one block. */
 function layOut(clusters, width, highest, byStage = true) {
   const few = byStage && clusters.stages.length > 1 && clusters.stages.length <= 12;
   const groups = few ? clusters.stages.map((name) => ({ name, members: [] })) : [{ name: "", members: [] }];
@@ -125,7 +125,7 @@ function drawFleet(canvas, clusters, layout, seconds, selected = -1) {
     }
   }
   if (side >= 5) {
-    // Marks that do not need colour: a hole for offline, a cross for defective.
+    // Marks that work without colour: a hole for offline, a cross for defective.
     for (let at = 0; at < clusters.size; at += 1) {
       const [left, top] = [layout.x[at], layout.y[at]];
       if (states[at] === OFFLINE) {
@@ -159,15 +159,15 @@ function described(clusters, at) {
   const name = page.states[stateAt(clusters, at, state.time)][0];
   const stage = clusters.stages[clusters.stage[at]];
   const moments = [
-    ["told", clusters.told[at]],
+    ["promoted", clusters.promoted[at]],
     ["applied", clusters.applied[at]],
     ["first pull", clusters.first[at]],
-    ["last pull ended", clusters.last[at]],
+    ["last pull finished", clusters.last[at]],
     ["ready", clusters.ready[at]],
   ];
-  const told = moments.filter(([, moment]) => !Number.isNaN(moment)).map(([what, moment]) => `${what} ${time(moment)}`);
+  const reached = moments.filter(([, moment]) => !Number.isNaN(moment)).map(([what, moment]) => `${what} ${time(moment)}`);
   const never = Number.isNaN(clusters.ready[at]) ? ["never ready"] : [];
-  return { name: clusters.names[at], now: name, stage, moments: [...told, ...never].join(" · ") };
+  return { name: clusters.names[at], now: name, stage, moments: [...reached, ...never].join(" · ") };
 }
 
 class Fleet {
@@ -217,7 +217,7 @@ class Fleet {
     const width = Math.floor(this.box.clientWidth);
     if (width <= 0) return;
     this.layout = layOut(this.clusters, width, width < 480 ? 420 : 400);
-    // States that this fleet never is in need no place in the legend.
+    // States that never occur are left out of the legend.
     const { clusters } = this;
     const some = (column) => column.some((value) => value === 1);
     const { entries } = this;
@@ -232,7 +232,7 @@ class Fleet {
     this.entries.forEach(({ number }, at) => (number.textContent = count(counts[at])));
     this.ready = counts[READY];
     const text = `${page.variants[this.place].label} at ${time(state.time)}: ${count(counts[READY])} of ${count(this.clusters.size)} clusters ready`;
-    this.canvas.setAttribute("aria-label", `${text}. Arrow keys go from cluster to cluster.`);
+    this.canvas.setAttribute("aria-label", `${text}. Use the arrow keys to move between clusters.`);
   }
 
   choose(at) {
@@ -274,7 +274,7 @@ class Fleet {
 
 const fleets = [];
 
-/** When a share of a variant's clusters was ready: of those that ever were. */
+/** When a share of those clusters of a variant that became ready was ready. */
 function whenReady(place, share) {
   const ready = [...clustersOf(place).ready].filter((time) => !Number.isNaN(time)).sort((a, b) => a - b);
   return ready.length ? ready[Math.min(Math.floor(ready.length * share), ready.length - 1)] : 0;

@@ -1,4 +1,4 @@
-// Numbers and times as the tables and pictures write them.
+// Numbers and times as tables and charts write them.
 
 /** A whole number with thousands separators. */
 const count = (value) => Math.round(value).toLocaleString("en-US");
@@ -56,7 +56,7 @@ function timeTicks(from, to, room) {
 const logTimes = [1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 18000, 36000, 86400, 172800, 432000, 864000];
 const rounder = [1, 10, 60, 600, 3600, 36000, 86400, 864000];
 
-/** Round times between `from` and `to` for an axis of logarithms; the rounder ones when there is little room. */
+/** Round times between `from` and `to` for a logarithmic axis; rounder ones when there is little room. */
 function logTimeTicks(from, to, room) {
   const inside = (times) => times.filter((time) => time >= from * 0.999 && time <= to * 1.001);
   const all = inside(logTimes);

@@ -1,4 +1,4 @@
-// The slider of time, playing, the theme, paper; then everything is set up.
+// The time slider, playback, the theme and printing; then everything is set up.
 
 /** The slider covers the rollouts of both fleets, on the axis of the curves. */
 function timeSpan() {
@@ -39,7 +39,7 @@ function setUpTime() {
     changed("time");
     tell();
   };
-  /** After the axis or a fleet has changed: the same time at its new place. */
+  /** After a change of the axis or a fleet: keeps the time and moves the slider. */
   const keep = () => {
     position = valueAt(state.time);
     slider.value = position;
@@ -62,7 +62,7 @@ function setUpTime() {
   const frame = (now) => {
     if (!playing) return;
     const passed = now - before;
-    // Who asked for little motion gets a new picture a second.
+    // With reduced motion, one picture per second.
     if (passed >= (calm.matches ? 1000 : 30)) {
       before = now;
       const seconds = 16 / Number(byId("speed").value);
@@ -82,7 +82,7 @@ function setUpTime() {
   });
   slider.addEventListener("pointerdown", stop);
 
-  // At first in the midst of it.
+  // Start half-way through the rollout.
   state.time = whenReady(state.fleets[0], 0.5) || timeSpan()[1] / 2;
   keep();
 }
@@ -99,7 +99,7 @@ function setUpTheme() {
   button.addEventListener("click", () => set(dark() ? "light" : "dark"));
   wanted.addEventListener("change", () => set(wanted.matches ? "dark" : "light"));
 
-  // Paper is white, and as wide as it is.
+  // Paper is white and has a fixed width.
   const PAPER = 690;
   let theme = null;
   addEventListener("beforeprint", () => {

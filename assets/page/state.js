@@ -1,4 +1,4 @@
-// What all parts of the page share: the data, which variants are shown, the time, the theme, and who wants to know.
+// State shared by all parts of the page: the data, the shown variants, the time, the theme, and listeners.
 
 const page = JSON.parse(document.getElementById("data").textContent);
 const byId = (id) => document.getElementById(id);
@@ -38,7 +38,7 @@ const colourOf = (variant) => variant.colours[dark() ? 1 : 0];
 /** The value of a colour or size that the style sheet names. */
 const styled = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-/** The sample of a variant's line, as the table has it. */
+/** The sample of a variant's line, as in the table. */
 function swatchOf(variant) {
   const ns = "http://www.w3.org/2000/svg";
   const svg = document.createElementNS(ns, "svg");

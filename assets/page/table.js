@@ -1,4 +1,4 @@
-// The comparison table: a heading sorts, a tick shows or hides a variant everywhere.
+// The comparison table: click a heading to sort; a checkbox shows or hides a variant in all curves.
 
 function setUpTable() {
   const table = byId("comparison");
@@ -17,7 +17,7 @@ function setUpTable() {
       const rows = [...body.rows];
       rows.sort((a, b) => {
         const [left, right] = [valueOf(a, column), valueOf(b, column)];
-        // What has no value stays at the end either way.
+        // Rows without a value stay at the end in both orders.
         if (left === null || right === null) return (left === null) - (right === null);
         const order = left - right || Number(a.dataset.variant) - Number(b.dataset.variant);
         return up ? order : -order;
@@ -41,7 +41,7 @@ function setUpTable() {
   on("shown", refresh);
   refresh();
 
-  // A shadow and a line of text tell that columns are beyond the edge.
+  // A shadow and a line of text show that there are more columns.
   const box = table.parentElement;
   const hint = document.querySelector(".sideways");
   const beyond = () => {
@@ -53,7 +53,7 @@ function setUpTable() {
   beyond();
 }
 
-/** What does not complete: all texts at once, and on paper. */
+/** Unfinished variants: opens all texts together, and on paper. */
 function setUpHeld() {
   const held = [...document.querySelectorAll("details.held")];
   const button = byId("open-held");

@@ -1,4 +1,4 @@
-// Which variants the curves show: by setting, one by one, all or none.
+// Selects the variants that the curves show: by setting, one by one, all or none.
 
 function setUpVariants() {
   const filters = page.filters.map(([name, values]) => {
@@ -9,7 +9,7 @@ function setUpVariants() {
     return [name, select];
   });
 
-  /** The variants that every filter lets through. */
+  /** The variants that match every filter. */
   function matching() {
     const passes = (variant) =>
       filters.every(([name, select]) => {
@@ -23,7 +23,7 @@ function setUpVariants() {
     show(matching());
   }
 
-  // The filters say what is shown at first, where they can.
+  // The filters show the initial selection where possible.
   for (const [name, select] of filters) {
     const values = new Set(page.shown.map((at) => (page.variants[at].settings.find(([other]) => other === name) || [])[1]));
     if (values.size === 1 && page.shown.length < page.variants.length) select.value = [...values][0] || "";
@@ -59,7 +59,7 @@ function setUpVariants() {
     });
     const number = shownPlaces().length;
     byId("shown").textContent =
-      number === page.variants.length ? "" : `${number} of ${page.variants.length} variants are shown.`;
+      number === page.variants.length ? "" : `${number} of ${page.variants.length} variants shown.`;
   };
   on("shown", refresh);
   refresh();

@@ -1,30 +1,31 @@
-//! `fleetsim check`: is the experiment valid?
+//! `fleetsim check`: report whether an experiment is valid.
 
 use fleetsim::scenario::{Overrides, load_plan};
 
+use super::output::grouped;
 use super::{ExperimentArgs, Failure, output};
 
 pub(super) fn check(args: &ExperimentArgs) -> Result<(), Failure> {
     let experiment = args.load()?;
     let clusters = experiment.variants.iter().map(|variant| variant.scenario.world.clusters.len()).max().unwrap_or(0);
     if experiment.plan.is_some() {
-        // Its candidates are settings of their own, which may be wrong where the others are right.
+        // Its candidates are further settings, which may be invalid where the others are valid.
         load_plan(&args.experiment, &Overrides { seed: args.seed, replicates: args.replicates })?;
     }
     let counted = |least: u64, most: u64, one: &str| match (least, most) {
         (1, 1) => format!("1 {one}"),
-        _ if least == most => format!("{most} {one}s"),
-        _ => format!("{least} to {most} {one}s"),
+        _ if least == most => format!("{} {one}s", grouped(most)),
+        _ => format!("{}–{} {one}s", grouped(least), grouped(most)),
     };
     let (least_runs, most_runs) = fleetsim::study::run_counts(&experiment);
     let most = experiment.precision.as_ref().map_or(experiment.replicates, |precision| precision.max);
     let until = experiment.precision.as_ref().map_or_else(String::new, |precision| {
         let measures: Vec<&str> = precision.of.iter().map(|measure| measure.name).collect();
-        format!(" (to {} in {})", precision.to, measures.join(" and "))
+        format!(" (until {} are known to ±{})", measures.join(" and "), precision.to)
     });
     let variants = experiment.variants.len() as u64;
     output::out(&format!(
-        "{}: valid; {} x {} = {}{until}, {}\n",
+        "{}: valid; {} × {} = {}{until}, {}\n",
         experiment.name,
         counted(variants, variants, "variant"),
         counted(experiment.replicates.into(), most.into(), "replicate"),

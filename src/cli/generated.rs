@@ -1,4 +1,4 @@
-//! `fleetsim completions` and `fleetsim man`: what is generated from the command line's own definition.
+//! `fleetsim completions` and `fleetsim man`: generated from the definition of the command line.
 
 use clap::{CommandFactory, Error, error::ErrorKind};
 use clap_complete::Shell;
@@ -25,13 +25,13 @@ pub(super) fn man(name: Option<&str>) -> Result<(), Failure> {
     let mut page = Vec::new();
     clap_mangen::Man::new(command)
         .render(&mut page)
-        .map_err(|error| Failure::Machine(format!("cannot make the manual page: {error}")))?;
+        .map_err(|error| Failure::Machine(format!("cannot generate the manual page: {error}")))?;
     print(&page)
 }
 
 fn unknown(program: &mut clap::Command, name: &str) -> Error {
     let names: Vec<&str> = program.get_subcommands().map(clap::Command::get_name).collect();
-    let message = format!("there is no command `{name}`; there are {}", names.join(", "));
+    let message = format!("unknown command `{name}`; the commands are {}", names.join(", "));
     program.error(ErrorKind::InvalidValue, message)
 }
 

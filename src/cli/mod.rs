@@ -1,8 +1,8 @@
-//! The command line: what it takes, and what its exit codes mean.
+//! The command line: arguments and exit codes.
 //!
-//! Results go to stdout, progress and errors to stderr. Exit codes: 0 fine; 1 the file system failed or the results
-//! may not be written there; 2 wrong usage or invalid input; 99 the results do not keep to what the experiment asserts,
-//! or no setting keeps to the limits of a plan; 130 interrupted.
+//! Results go to stdout, progress and errors to stderr. Exit codes: 0 success; 1 the file system failed, or results must
+//! not be written there; 2 wrong usage or invalid input; 99 a limit of the experiment was exceeded, or no setting meets
+//! all limits of a plan; 130 interrupted.
 
 mod check;
 mod explain;
@@ -27,21 +27,24 @@ use fleetsim::report::{ReportError, Results};
 use fleetsim::results::ResultsError;
 use fleetsim::scenario::{Experiment, LoadError, Overrides, load};
 
-/// Simulate how a rollout across thousands of clusters loads an image registry, driven by real rollout schedulers.
+/// Simulate the load of a rollout to thousands of clusters on an image registry, with the rules of real schedulers
 #[derive(Debug, Parser)]
 #[command(name = "fleetsim", version, about, long_about = None, arg_required_else_help = true)]
 #[command(after_help = "\
 Examples:
-  fleetsim run experiments/01-max-unavailable       simulate and compare
-  fleetsim explain experiments/01-max-unavailable   what each strategy would do to this fleet
-  fleetsim plan experiments/01-max-unavailable      find the fastest setting that keeps to the limits
-  fleetsim check my-experiment.yaml                 find every mistake in an experiment file
-  fleetsim report results/03-documented-or-shipped  draw and compare earlier results again
+  fleetsim run experiments/01-max-unavailable       simulate all strategies and compare them
+  fleetsim explain experiments/01-max-unavailable   show how each strategy would treat this fleet
+  fleetsim plan experiments/01-max-unavailable      find the fastest setting that meets the limits
+  fleetsim check my-experiment.yaml                 report every error in an experiment file
+  fleetsim report results/03-documented-or-shipped  redraw and compare existing results
   fleetsim reproduce results/*                      check that these results can be reproduced
 
 Exit codes:
-  0 fine   1 output could not be written   2 wrong usage or invalid input
-  99 a limit is not kept to, or no setting keeps to it   130 interrupted")]
+  0   success
+  1   output could not be written
+  2   wrong usage or invalid input
+  99  a limit was exceeded, or no setting meets all limits
+  130 interrupted")]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -51,25 +54,25 @@ struct Cli {
 enum Command {
     /// Simulate every strategy, write tables and charts, and print the comparison
     Run(run::RunArgs),
-    /// Check an experiment and every file it names, without simulating
+    /// Check an experiment and all files it refers to, without simulating
     Check(ExperimentArgs),
-    /// Print what each strategy would do to this fleet: partitions, limits, waves
+    /// Show how each strategy would treat this fleet: partitions, limits, waves
     Explain(explain::ExplainArgs),
-    /// Find the fastest setting that keeps to limits, with few runs, and print it ready to paste
+    /// Find the fastest setting that meets your limits, and print it ready to paste
     Plan(plan::PlanArgs),
-    /// Draw the charts of earlier results again, and print the comparison
+    /// Redraw the charts of existing results and print the comparison
     Report(report::ReportArgs),
     /// Run experiments again, compare every file with existing results, and add missing files
     Reproduce(reproduce::ReproduceArgs),
-    /// Print the JSON Schema of the experiment file, for editors
+    /// Print the JSON Schema of experiment files, for use in editors
     Schema,
-    /// Print completions for a shell
+    /// Print a completion script for a shell
     Completions {
-        /// Which shell
+        /// The shell
         #[arg(value_enum, value_name = "SHELL")]
         shell: clap_complete::Shell,
     },
-    /// Print the manual page, or that of one command
+    /// Print the manual page of fleetsim or of one command
     Man {
         /// The command
         #[arg(value_name = "COMMAND")]
@@ -77,50 +80,50 @@ enum Command {
     },
 }
 
-/// Which experiment, and what to change in it.
+/// The experiment, with values that replace its own.
 #[derive(Args, Debug)]
 struct ExperimentArgs {
-    /// The experiment's folder, or its experiment.yaml
+    /// Folder of the experiment, or its experiment.yaml
     #[arg(value_name = "EXPERIMENT")]
     experiment: PathBuf,
-    /// Use this seed instead of the experiment's
+    /// Seed for all random numbers [default: from the experiment]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Simulate every variant so many times instead of as often as the experiment says
+    /// Number of runs per variant [default: from the experiment]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     replicates: Option<u32>,
 }
 
-/// How to print what goes to stdout.
+/// The format of stdout.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq, ValueEnum)]
 enum OutputFormat {
-    /// For people
+    /// Text for people
     #[default]
     Text,
-    /// For programs; has a `schema_version`
+    /// JSON for programs, with a `schema_version`
     Json,
 }
 
-/// Why a command failed, and so how the program exits.
+/// Why a command failed. It determines the exit code.
 #[derive(Debug)]
 enum Failure {
     /// The experiment is invalid or cannot be read.
     Input(LoadError),
-    /// The command asks for what this build cannot do.
+    /// This build does not support what the command asks for.
     Usage(String),
     /// Results cannot be written or read.
     Record(ResultsError),
     /// Charts cannot be drawn.
     Report(ReportError),
-    /// Something else about the machine.
+    /// Another failure of the machine.
     Machine(String),
     /// Existing results are not what the program computes.
     Different { place: String, files: String },
-    /// The user gave up.
+    /// The user pressed Ctrl-C.
     Interrupted,
-    /// The results do not keep to what the experiment asserts; they are written and told.
+    /// The results exceed a limit that the experiment asserts; they are written and printed.
     Assertion,
-    /// No setting keeps to the limits of a plan, of several worlds in these; the plan is written and told.
+    /// No setting meets all limits of a plan; with several worlds, in these. The plan is written and printed.
     NoSetting(Vec<String>),
 }
 
@@ -148,12 +151,12 @@ impl Failure {
             Self::Record(_) | Self::Report(_) | Self::Machine(_) | Self::Different { .. } => 1,
             Self::Input(_) | Self::Usage(_) => 2,
             Self::Interrupted => 130,
-            // As k6 does, so that a pipeline can tell it from a program that failed.
+            // The code that k6 uses, so that a pipeline can distinguish it from a crash.
             Self::Assertion | Self::NoSetting(_) => 99,
         }
     }
 
-    fn tell(&self) {
+    fn print(&self) {
         match self {
             // It has its own layout, a snippet for each problem.
             Self::Input(error) => {
@@ -168,10 +171,10 @@ impl Failure {
                 output::err(&format!("error: {place}: not reproduced; differs in {files}\n"))
             }
             Self::Interrupted => output::err("interrupted; no results were written\n"),
-            Self::Assertion => output::err("error: an assertion of the experiment failed\n"),
+            Self::Assertion => output::err("error: a limit that the experiment asserts was exceeded\n"),
             Self::NoSetting(worlds) => {
-                let worlds = if worlds.is_empty() { String::new() } else { format!(" where {}", worlds.join(" or ")) };
-                output::err(&format!("error: no setting keeps to the limits and always gets there{worlds}\n"));
+                let worlds = if worlds.is_empty() { String::new() } else { format!(" for {}", worlds.join(" or ")) };
+                output::err(&format!("error: no setting meets every limit and completes in every run{worlds}\n"));
             }
         }
     }
@@ -194,7 +197,7 @@ pub(crate) fn main() -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            failure.tell();
+            failure.print();
             ExitCode::from(failure.exit_code())
         }
     }

@@ -1,14 +1,14 @@
-//! Writing to the terminal: plain text, no panic when the reader has gone.
+//! Writing to the terminal: plain text, without a panic when the reader has closed the pipe.
 
 use std::io::{IsTerminal, Write, stderr, stdout};
 
-/// Prints results. A reader that has closed the pipe, such as `head`, has had enough; that is no failure.
+/// Prints results. A closed pipe, as with `head`, is not a failure.
 pub(crate) fn out(text: &str) {
     let mut stdout = stdout().lock();
     let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
 }
 
-/// Prints what is not a result.
+/// Prints progress, notes and errors.
 pub(crate) fn err(text: &str) {
     let _ = stderr().lock().write_all(text.as_bytes());
 }
@@ -18,7 +18,7 @@ pub(crate) fn stderr_has_colour() -> bool {
     stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
-/// An error with what caused it, in one line.
+/// An error with its causes, in one line.
 pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
@@ -33,8 +33,21 @@ pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
     text
 }
 
-/// Columns of the terminal; 100 when stdout is none, so that a file looks the same everywhere.
+/// Columns of the terminal; 100 when stdout is not a terminal, so that files look the same everywhere.
 pub(crate) fn width() -> usize {
     const DEFAULT: usize = 100;
     if stdout().is_terminal() { console::Term::stdout().size().1.into() } else { DEFAULT }
+}
+
+/// A whole number with thousands separators: `1,000`.
+pub(crate) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
 }

@@ -1,34 +1,33 @@
-//! `fleetsim plan`: search for the fastest settings that keep to limits, write the plan, print the answer.
+//! `fleetsim plan`: search for the fastest settings that meet all limits, write the plan, print the answer.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
 use fleetsim::report;
-use fleetsim::results::{Journal, PLAN_FILE, PROVENANCE_FILE, PlanRecord, Publication, plan_tables};
+use fleetsim::results::{Journal, PLAN_FILE, PlanRecord, Publication, plan_tables};
 use fleetsim::scenario::{Experiment, Overrides, Plan, load_plan};
 use fleetsim::study::plan::{SearchResult, run_count_at_most, search};
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::simulation::{Simulation, compare_again, described, going_on, run_key, tell_place};
+use super::simulation::{Simulation, compare_again, described, place_of, report_resumed, run_key};
 use super::{ExperimentArgs, Failure, OutputFormat, output};
 
 #[derive(Args, Debug)]
-#[command(mut_arg("replicates", |arg| arg.help("Give no candidate more runs than this, instead of the experiment's number")))]
+#[command(mut_arg("replicates", |arg| arg.help("Maximum number of runs per candidate [default: from the experiment]")))]
 pub(super) struct PlanArgs {
     #[command(flatten)]
     experiment: ExperimentArgs,
-    /// Write the plan into this folder; it must not exist, or hold an earlier plan of the same experiment
-    /// [default: results/<experiment>-plan]
+    /// Output folder: new, or with an earlier plan of the same experiment [default: results/<experiment>-plan]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Simulate every candidate with all replicates as well, and tell whether that gives the same answer
+    /// Also simulate all replicates of every candidate, and report whether the answer is the same
     #[arg(long)]
     compare_exhaustive: bool,
-    /// Simulate on so many threads; never changes a result [default: all cores]
+    /// Number of threads; does not affect results [default: all cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
-    /// How to print the answer
+    /// Output format
     #[arg(long, value_enum, default_value_t = OutputFormat::Text)]
     format: OutputFormat,
     /// Set by `fleetsim reproduce`.
@@ -56,11 +55,11 @@ pub(super) fn plan(args: &PlanArgs) -> Result<(), Failure> {
     }
     let publication = Publication::begin(&target, provenance)?;
     let journal = Journal::open(publication.target(), &[b"plan ", run_key(&experiment).as_slice()].concat())?;
-    going_on(&journal, "search");
+    report_resumed(&journal, "search");
     if experiment.precision.is_some() {
         let most = experiment.replicates.max(wanted.confirm);
         output::err(&format!(
-            "note: `precision` is for `fleetsim run`; here no candidate gets more than {most} runs\n"
+            "note: `precision` applies to `fleetsim run` only; a candidate gets at most {most} runs here\n"
         ));
     }
     let found = match simulate(&experiment, &wanted, args, &journal) {
@@ -70,7 +69,7 @@ pub(super) fn plan(args: &PlanArgs) -> Result<(), Failure> {
             return Err(failure);
         }
         Err(failure) => {
-            output::err(&format!("{} runs are kept; the same command goes on from there\n", journal.runs()));
+            output::err(&format!("{} finished runs were saved; run the same command to resume\n", journal.runs()));
             return Err(failure);
         }
     };
@@ -84,34 +83,34 @@ pub(super) fn plan(args: &PlanArgs) -> Result<(), Failure> {
     }
     let published = publication.publish()?;
     journal.finish()?;
-    output::err(&tell_place(&target, &published));
-    tell(&found.plan, args.format);
+    output::err(&place_of(&target, &published));
+    print(&found.plan, args.format);
     if found.plan.is_answered() { Ok(()) } else { Err(Failure::NoSetting(unanswered(&found.plan))) }
 }
 
-/// The worlds in which nothing was found, where there are several.
+/// The worlds without an answer, where there are several.
 fn unanswered(plan: &PlanRecord) -> Vec<String> {
     let questions = plan.questions.iter().filter(|question| question.best.is_none());
     questions.map(|question| question.world.clone()).filter(|world| !world.is_empty()).collect()
 }
 
 /// Prints a plan.
-pub(super) fn tell(plan: &PlanRecord, format: OutputFormat) {
+pub(super) fn print(plan: &PlanRecord, format: OutputFormat) {
     match format {
         OutputFormat::Text => output::out(&report::plan_text(plan, output::width())),
         OutputFormat::Json => output::out(&String::from_utf8_lossy(&plan.to_json())),
     }
 }
 
-/// Draws and prints an earlier plan again. Nothing is simulated.
-pub(super) fn again(results: &std::path::Path, format: OutputFormat) -> Result<(), Failure> {
+/// Redraws and prints an earlier plan. Nothing is simulated.
+pub(super) fn redraw(results: &std::path::Path, format: OutputFormat) -> Result<(), Failure> {
     let publication = Publication::renew(results)?;
     report::draw_plan(publication.folder())?;
     let plan = PlanRecord::read(publication.folder())?
-        .ok_or_else(|| report::ReportError::NoResults { path: results.join(PROVENANCE_FILE) })?;
+        .ok_or_else(|| report::ReportError::NoResults { folder: results.to_owned(), file: PLAN_FILE })?;
     let published = publication.publish()?;
-    output::err(&tell_place(results, &published));
-    tell(&plan, format);
+    output::err(&place_of(results, &published));
+    print(&plan, format);
     Ok(())
 }
 
@@ -122,7 +121,7 @@ fn simulate(
     journal: &Journal,
 ) -> Result<SearchResult, Failure> {
     let simulation = Simulation::begin(args.threads)?;
-    // The most that it can come to: how many runs decide is what the search finds out.
+    // The upper bound: the search decides how many runs it needs.
     let bar = progress_bar(run_count_at_most(experiment, wanted, args.compare_exhaustive));
     let found = simulation
         .work(|stop| search(experiment, wanted, args.compare_exhaustive, journal, |_events| bar.inc(1), stop));
@@ -130,10 +129,10 @@ fn simulate(
     found
 }
 
-/// A bar on stderr; silent when that is not a terminal. It seldom gets to its end: `runs` is the most that there may be.
+/// A bar on stderr; silent when that is not a terminal. It seldom reaches its end: `runs` is an upper bound.
 fn progress_bar(runs: u64) -> ProgressBar {
     let bar = ProgressBar::new(runs).with_style(
-        ProgressStyle::with_template("searching {wide_bar} {pos} runs, at most {len}")
+        ProgressStyle::with_template("searching {wide_bar} {pos} of at most {len} runs")
             .expect("the template is well-formed"),
     );
     bar.enable_steady_tick(Duration::from_millis(200));

@@ -1,7 +1,7 @@
-//! What a study will take, and how far it has come: one line before the long part, and a bar on a terminal.
+//! Progress of a study: an estimate in one line before the long part, and a bar on a terminal.
 //!
-//! Runs of different variants take very different times, so what is left is weighed: each remaining run by what runs of its
-//! variant took so far, or, before one has ended, by its events. None of it shows in results.
+//! Runs of different variants take very different times, so remaining runs are weighted: by the mean time of the runs of
+//! the same variant so far or, before one has finished, by the number of events. Progress does not affect results.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -13,57 +13,57 @@ use fleetsim::study::{Job, StudyObserver};
 use fleetsim::units::Bytes;
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 
-use super::output;
+use super::output::{self, grouped};
 
-/// A study that takes longer than this is told of.
+/// A study that takes longer than this gets an estimate.
 const LONG: Duration = Duration::from_secs(10);
 
-/// Tells of a study on stderr.
+/// Shows the progress of a study on stderr.
 pub(super) struct StudyProgress {
     bar: ProgressBar,
     state: Arc<Mutex<StudyTimings>>,
-    /// The most runs that may be wanted, where that is not known before.
+    /// The upper bound of runs, where their number is not known in advance.
     most: Option<u64>,
 }
 
-/// What is known of a study so far.
+/// Timings of a study so far.
 #[derive(Debug)]
 struct StudyTimings {
     threads: usize,
     /// Of each variant.
     variants: Vec<VariantTimings>,
     running: HashMap<Job, Instant>,
-    is_told: bool,
+    is_estimated: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct VariantTimings {
     at_hand: u32,
     wanted: u32,
-    /// The detail of one run comes at the end.
+    /// Whether the detailed run at the end is done.
     detailed: bool,
-    /// Runs that were timed, and what they took.
+    /// Number of timed runs, and their total time.
     timed: u32,
     took: Duration,
-    /// Of its first run.
+    /// Events of its first run.
     events: u64,
 }
 
 impl StudyProgress {
-    /// For a study of `variants` on `threads` threads; `most` runs at most, where it may take more than is planned.
+    /// For a study of `variants` on `threads` threads; `most` is the upper bound of runs where it may need more.
     pub(super) fn new(variants: usize, threads: usize, most: Option<u64>) -> Self {
         let state = StudyTimings {
             threads,
             variants: vec![VariantTimings::default(); variants],
             running: HashMap::new(),
-            is_told: false,
+            is_estimated: false,
         };
         let state = Arc::new(Mutex::new(state));
         let (of_runs, of_left) = (Arc::clone(&state), Arc::clone(&state));
         let runs = move |_: &ProgressState, out: &mut dyn fmt::Write| {
             let state = of_runs.lock().expect("no holder panics");
             let (at_hand, wanted) = state.runs();
-            let _ = write!(out, "{at_hand}/{wanted} runs");
+            let _ = write!(out, "{}/{} runs", grouped(at_hand), grouped(wanted));
         };
         let left = move |_: &ProgressState, out: &mut dyn fmt::Write| {
             if let Some(left) = of_left.lock().expect("no holder panics").left() {
@@ -80,21 +80,20 @@ impl StudyProgress {
         Self { bar, state, most }
     }
 
-    /// Takes the bar away.
+    /// Removes the bar.
     pub(super) fn finish(&self) {
         self.bar.finish_and_clear();
     }
 
-    /// Changes the state, and draws the bar as full as the work is done. The bar asks for the state while it draws, so
-    /// it is drawn when nobody holds that.
+    /// Changes the state and updates the bar. The bar locks the state while it draws, so the lock is released first.
     fn update<T>(&self, change: impl FnOnce(&mut StudyTimings) -> T) -> T {
         let mut state = self.state.lock().expect("no holder panics");
-        let told = change(&mut state);
+        let result = change(&mut state);
         let (done, left) = (state.done(), state.work_left());
         drop(state);
         self.bar.set_length(((done + left).as_millis() as u64).max(1));
         self.bar.set_position(done.as_millis() as u64);
-        told
+        result
     }
 }
 
@@ -107,7 +106,7 @@ impl StudyObserver for StudyProgress {
             for (variant, first) in state.variants.iter_mut().zip(firsts) {
                 variant.events = first.run.events;
             }
-            if firsts.is_empty() || std::mem::replace(&mut state.is_told, true) {
+            if firsts.is_empty() || std::mem::replace(&mut state.is_estimated, true) {
                 return None;
             }
             let left = state.left().filter(|left| *left > LONG)?;
@@ -141,13 +140,13 @@ impl StudyTimings {
         }
     }
 
-    /// Runs at hand, and wanted.
+    /// Finished runs, and all runs.
     fn runs(&self) -> (u64, u64) {
         let sum = |of: fn(&VariantTimings) -> u32| self.variants.iter().map(|variant| u64::from(of(variant))).sum();
         (sum(|variant| variant.at_hand), sum(|variant| variant.wanted))
     }
 
-    /// What a run of this variant takes.
+    /// Expected time of a run of this variant.
     fn each(&self, variant: &VariantTimings) -> Duration {
         if variant.timed > 0 {
             return variant.took / variant.timed;
@@ -163,14 +162,14 @@ impl StudyTimings {
         self.variants.iter().map(|variant| self.each(variant) * (variant.at_hand + u32::from(variant.detailed))).sum()
     }
 
-    /// On one thread.
+    /// Remaining time on one thread.
     fn work_left(&self) -> Duration {
         let runs =
             |variant: &VariantTimings| variant.wanted.saturating_sub(variant.at_hand) + u32::from(!variant.detailed);
         self.variants.iter().map(|variant| self.each(variant) * runs(variant)).sum()
     }
 
-    /// Until the end, on all threads. `None` before a run has ended.
+    /// Remaining time on all threads. `None` before a run has finished.
     fn left(&self) -> Option<Duration> {
         if self.variants.iter().all(|variant| variant.timed == 0) {
             return None;
@@ -188,20 +187,22 @@ impl StudyTimings {
     }
 }
 
-/// What is ahead, in one line.
+/// The estimate in one line.
 fn estimate(state: &StudyTimings, left: Duration, results: Bytes, most: Option<u64>) -> String {
     let (at_hand, wanted) = state.runs();
-    let kept = if at_hand > state.variants.len() as u64 { format!(" ({at_hand} are kept)") } else { String::new() };
+    let kept =
+        if at_hand > state.variants.len() as u64 { format!(" ({} saved)", grouped(at_hand)) } else { String::new() };
     let s = |count: usize| if count == 1 { "" } else { "s" };
     let more = match most {
         Some(most) if most > wanted => {
             let all = left.mul_f64(most.saturating_sub(at_hand) as f64 / wanted.saturating_sub(at_hand).max(1) as f64);
-            format!("; up to {most} runs, {}, for the precision", in_words(all))
+            format!("; up to {} runs and {} to reach the precision", grouped(most), in_words(all))
         }
         _ => String::new(),
     };
     format!(
-        "{wanted} runs{kept} of {} variant{}: about {} on {} thread{}, {} of results{more}\n",
+        "{} runs{kept} of {} variant{}: about {} on {} thread{}, {} of results{more}\n",
+        grouped(wanted),
         state.variants.len(),
         s(state.variants.len()),
         in_words(left),
@@ -211,16 +212,16 @@ fn estimate(state: &StudyTimings, left: Duration, results: Bytes, most: Option<u
     )
 }
 
-/// What the results folder will take, from the first run of every variant.
+/// Expected size of the results folder, from the first run of every variant.
 fn results_bytes(firsts: &[&RunRecord], wanted: &[u32]) -> Bytes {
     // Bytes of a row: averages over the results of the experiments 01, 02, 04 and 05 of this repository. Whole folders
-    // take 0.9 to 1.6 times of what is told.
+    // are 0.9 to 1.6 times as large.
     const RUN: u64 = 350;
     const SUMMARY: u64 = 250;
     const BIN: u64 = 160;
     const CLUSTER: u64 = 180;
     const PASS: u64 = 80;
-    // Six charts as SVG and PNG: 0.2 MB each and what each variant adds.
+    // Six charts as SVG and PNG: 0.2 MB each, and a part for each variant.
     const CHARTS: u64 = 1_200_000;
     const CHARTS_OF_VARIANT: u64 = 150_000;
     let tables = firsts.iter().zip(wanted).map(|(first, &wanted)| {
@@ -259,11 +260,11 @@ mod tests {
     use super::*;
 
     fn state(threads: usize, variants: &[VariantTimings]) -> StudyTimings {
-        StudyTimings { threads, variants: variants.to_vec(), running: HashMap::new(), is_told: false }
+        StudyTimings { threads, variants: variants.to_vec(), running: HashMap::new(), is_estimated: false }
     }
 
     #[test]
-    fn what_is_left_is_weighed_by_what_runs_of_the_variant_took() {
+    fn remaining_runs_are_weighted_by_the_time_of_the_variant() {
         let spent = |at_hand, timed, seconds, events| VariantTimings {
             at_hand,
             wanted: 20,
@@ -287,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_said_before_a_run_has_ended() {
+    fn there_is_no_estimate_before_a_run_has_finished() {
         assert_eq!(state(4, &[VariantTimings { wanted: 20, ..VariantTimings::default() }]).left(), None);
     }
 
@@ -309,7 +310,7 @@ mod tests {
         );
         assert_eq!(
             estimate(&state, left, Bytes::new(14_300_000), Some(1600)),
-            "160 runs of 8 variants: about 16 min on 2 threads, 14 MB of results; up to 1600 runs, 3 h, for the precision\n"
+            "160 runs of 8 variants: about 16 min on 2 threads, 14 MB of results; up to 1,600 runs and 3 h to reach the precision\n"
         );
     }
 

@@ -1,6 +1,6 @@
-//! `fleetsim report`: draw the charts of earlier results again, and print their comparison.
+//! `fleetsim report`: redraw the charts of existing results, and print their comparison.
 //!
-//! Nothing is simulated: charts and comparison come from the tables, which stay as they are.
+//! Nothing is simulated: charts and comparison come from the tables, which stay unchanged.
 
 use std::path::PathBuf;
 
@@ -8,31 +8,31 @@ use clap::Args;
 use fleetsim::report::{self, ReportError};
 use fleetsim::results::{PLAN_FILE, PROVENANCE_FILE, Publication};
 
-use super::simulation::tell_place;
+use super::simulation::place_of;
 use super::{Failure, OutputFormat, output};
 
 #[derive(Args, Debug)]
 pub(super) struct ReportArgs {
-    /// A folder that `fleetsim run` or `fleetsim plan` wrote
+    /// Folder written by `fleetsim run` or `fleetsim plan`
     #[arg(value_name = "RESULTS")]
     results: PathBuf,
-    /// How to print the comparison
+    /// Output format
     #[arg(long, value_enum, default_value_t = OutputFormat::Text)]
     format: OutputFormat,
 }
 
 pub(super) fn report(args: &ReportArgs) -> Result<(), Failure> {
     if !args.results.join(PROVENANCE_FILE).is_file() {
-        return Err(ReportError::NoResults { path: args.results.join(PROVENANCE_FILE) }.into());
+        return Err(ReportError::NoResults { folder: args.results.clone(), file: PROVENANCE_FILE }.into());
     }
     if args.results.join(PLAN_FILE).is_file() {
-        return super::plan::again(&args.results, args.format);
+        return super::plan::redraw(&args.results, args.format);
     }
     let publication = Publication::renew(&args.results)?;
     report::draw_all(publication.folder())?;
     let results = report::Results::read(publication.folder())?;
     let published = publication.publish()?;
-    output::err(&tell_place(&args.results, &published));
+    output::err(&place_of(&args.results, &published));
     output::out(&args.format.render(&results));
     Ok(())
 }

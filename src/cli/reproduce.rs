@@ -26,7 +26,7 @@ pub(super) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
     for folder in &args.results {
         match run_again(folder, args.threads) {
             Err(failure @ Failure::Different { .. }) => {
-                failure.tell();
+                failure.print();
                 different += 1;
             }
             other => other?,
@@ -41,7 +41,7 @@ pub(super) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
 
 /// Runs the command that made the results in `folder`.
 fn run_again(folder: &Path, threads: Option<u16>) -> Result<(), Failure> {
-    let missing = || ReportError::NoResults { path: folder.join(PROVENANCE_FILE) };
+    let missing = || ReportError::NoResults { folder: folder.to_owned(), file: PROVENANCE_FILE };
     let command = Provenance::read(folder)?.ok_or_else(missing)?.command;
     match Cli::try_parse_from(command.split_whitespace()).map(|cli| cli.command) {
         Ok(Command::Run(args)) => run::run(&args.again(folder.to_owned(), threads)),

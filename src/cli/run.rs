@@ -8,24 +8,23 @@ use fleetsim::scenario::Experiment;
 use fleetsim::{report, study};
 
 use super::progress::StudyProgress;
-use super::simulation::{Simulation, compare_again, described, going_on, run_key, tell_place};
+use super::simulation::{Simulation, compare_again, described, place_of, report_resumed, run_key};
 use super::{ExperimentArgs, Failure, OutputFormat, output, precision, series};
 
 #[derive(Args, Debug)]
 pub(super) struct RunArgs {
     #[command(flatten)]
     experiment: ExperimentArgs,
-    /// Write the results into this folder; it must not exist, or hold earlier results of the same experiment
-    /// [default: results/<experiment>]
+    /// Output folder: new, or with earlier results of the same experiment [default: results/<experiment>]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Simulate on so many threads; never changes a result [default: all cores]
+    /// Number of threads; does not affect results [default: all cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
-    /// Write the time series of every run too, into series.parquet; needs a build with `--features parquet`
+    /// Also write the time series of every run to series.parquet; needs a build with `--features parquet`
     #[arg(long)]
     series: bool,
-    /// How to print the comparison
+    /// Output format
     #[arg(long, value_enum, default_value_t = OutputFormat::Text)]
     format: OutputFormat,
     /// Set by `fleetsim reproduce`.
@@ -44,10 +43,10 @@ pub(super) fn run(args: &RunArgs) -> Result<(), Failure> {
     series::check(args.series)?;
     let experiment = args.experiment.load()?;
     let target = args.out.clone().unwrap_or_else(|| PathBuf::from("results").join(&experiment.name));
-    // Before the long work: may the results be written there at all?
+    // Check before the long work that results can be written there.
     let mut publication = Publication::begin(&target, provenance(&experiment, args))?;
     let journal = Journal::open(publication.target(), &run_key(&experiment))?;
-    going_on(&journal, "study");
+    report_resumed(&journal, "study");
     let variants = match simulate(&experiment, &journal, args.threads) {
         Ok(variants) => variants,
         Err(failure) if journal.runs() == 0 => {
@@ -57,16 +56,19 @@ pub(super) fn run(args: &RunArgs) -> Result<(), Failure> {
         Err(failure) => {
             let (least, most) = study::run_counts(&experiment);
             let all = if least == most { least.to_string() } else { format!("{least} to {most}") };
-            output::err(&format!("{} of {all} runs are kept; the same command goes on from there\n", journal.runs()));
+            output::err(&format!(
+                "{} of {all} finished runs were saved; run the same command to resume\n",
+                journal.runs()
+            ));
             return Err(failure);
         }
     };
     let precision = experiment.precision.as_ref().map(|precision| {
-        let (found, told) = precision::found(precision, &variants, experiment.seed);
+        let (found, text) = precision::found(precision, &variants, experiment.seed);
         for (variant, found) in publication.provenance_mut().variants.iter_mut().zip(found) {
             variant.precision = Some(found);
         }
-        told
+        text
     });
     for (name, bytes) in Tables::of(&variants, experiment.seed).files() {
         publication.write(name, &bytes)?;
@@ -82,15 +84,13 @@ pub(super) fn run(args: &RunArgs) -> Result<(), Failure> {
     let published = publication.publish()?;
     journal.finish()?;
     output::err(&precision.unwrap_or_default());
-    output::err(&tell_place(&target, &published));
+    output::err(&place_of(&target, &published));
     output::out(&args.format.render(&results));
-    let demands: Vec<report::Demand<'_>> =
-        experiment.assertions.iter().map(|demand| (&demand.limit, demand.strategy.as_deref())).collect();
-    let (all_hold, told) = report::verdicts(&results, &demands);
+    let (all_hold, verdicts) = report::verdicts(&results);
     match args.format {
-        OutputFormat::Text => output::out(&told),
+        OutputFormat::Text => output::out(&verdicts),
         // Standard output is JSON and nothing else.
-        OutputFormat::Json => output::err(&told),
+        OutputFormat::Json => output::err(&verdicts),
     }
     if all_hold { Ok(()) } else { Err(Failure::Assertion) }
 }

@@ -1,16 +1,16 @@
 //! `fleetsim run --series`: the time series of every run, in builds that can write Parquet.
 //!
-//! The option is there in every build, so that its error can say how to get what it asks for.
+//! The option exists in every build, so that its error can name the fix.
 
 use fleetsim::results::{Publication, VariantRecord};
 
 use super::Failure;
 
-/// Before the long work: can this build do it?
+/// Checks before the long work that this build can write it.
 pub(super) fn check(wanted: bool) -> Result<(), Failure> {
     if wanted && !cfg!(feature = "parquet") {
-        let mend = "build it with `cargo build --release --features parquet`";
-        return Err(Failure::Usage(format!("--series writes Parquet, which this fleetsim was built without; {mend}")));
+        let fix = "rebuild with `cargo build --release --features parquet`";
+        return Err(Failure::Usage(format!("--series needs a fleetsim with Parquet support; {fix}")));
     }
     Ok(())
 }
@@ -23,5 +23,5 @@ pub(super) fn write(publication: &Publication, variants: &[VariantRecord]) -> Re
 
 #[cfg(not(feature = "parquet"))]
 pub(super) fn write(_publication: &Publication, _variants: &[VariantRecord]) -> Result<(), Failure> {
-    unreachable!("check refuses it before the long work")
+    unreachable!("check rejects it before the long work")
 }

@@ -1,4 +1,4 @@
-//! What commands that simulate have in common: Ctrl-C, threads, runs that were kept, and where results come from.
+//! Shared by commands that simulate: Ctrl-C, threads, saved runs, and provenance.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,13 +12,13 @@ use super::{ExperimentArgs, Failure, output};
 /// Whether Ctrl-C was pressed.
 static STOP: AtomicBool = AtomicBool::new(false);
 
-/// Threads that simulate until Ctrl-C is pressed; the second time, the program exits immediately.
+/// Threads that simulate until Ctrl-C is pressed; a second Ctrl-C ends the program immediately.
 pub(super) struct Simulation {
     pool: rayon::ThreadPool,
 }
 
 impl Simulation {
-    /// Starts this number of threads; by default one for each core.
+    /// Starts the threads, by default one for each core.
     pub(super) fn begin(threads: Option<u16>) -> Result<Self, Failure> {
         let listening = ctrlc::set_handler(|| {
             if STOP.swap(true, Ordering::Relaxed) {
@@ -41,7 +41,7 @@ impl Simulation {
         self.pool.current_num_threads()
     }
 
-    /// Does the work on the threads; it is to end early when the flag becomes true.
+    /// Does the work on the threads. It should end early when the flag becomes true.
     pub(super) fn work<T: Send>(
         &self,
         work: impl FnOnce(&AtomicBool) -> Result<T, StudyError> + Send,
@@ -53,20 +53,21 @@ impl Simulation {
     }
 }
 
-/// Says what is left of a `study` that did not end.
-pub(super) fn going_on(journal: &Journal, study: &str) {
+/// Reports that runs of an unfinished `study` are reused.
+pub(super) fn report_resumed(journal: &Journal, study: &str) {
     if journal.found() > 0 {
-        output::err(&format!("going on from {} runs of a {study} that did not end\n", journal.found()));
+        output::err(&format!("resuming an unfinished {study} with {} saved runs\n", journal.found()));
     }
 }
 
-pub(super) fn tell_place(target: &Path, published: &Published) -> String {
+/// The line that names the results folder, and how it changed.
+pub(super) fn place_of(target: &Path, published: &Published) -> String {
     let place = target.display();
     match published {
         Published::New => format!("results: {place}\n"),
         Published::Reproduced => format!("results: {place} (reproduced byte for byte)\n"),
         Published::Differs { files } => {
-            format!("results: {place} (replaced; differ from before in {})\n", some_of(files))
+            format!("results: {place} (replaced; changed: {})\n", some_of(files))
         }
     }
 }
@@ -92,7 +93,7 @@ fn some_of(names: &[String]) -> String {
     if names.len() > SHOWN { format!("{shown} and {} more", names.len() - SHOWN) } else { shown }
 }
 
-/// Where runs of an experiment come from.
+/// The provenance of an experiment's runs.
 pub(super) fn described(experiment: &Experiment, command: &str, args: &ExperimentArgs) -> Provenance {
     let mut provenance =
         Provenance::new(&experiment.name, &experiment.question, experiment.seed, experiment.replicates);
@@ -124,8 +125,8 @@ pub(super) fn described(experiment: &Experiment, command: &str, args: &Experimen
     provenance
 }
 
-/// The command that gives the same results. It names the experiment the same way wherever it lies and however it was
-/// called, so that neither shows in the results: by its folder, below `experiments` if it is there, or by its file.
+/// The command that reproduces the results. It names the experiment by its folder, below `experiments` if it is there,
+/// or by its file, so that results do not depend on where the experiment is or how it was named.
 fn reproduce(command: &str, args: &ExperimentArgs) -> String {
     let path = args.experiment.canonicalize().unwrap_or_else(|_| args.experiment.clone());
     let path = if path.ends_with("experiment.yaml") { path.parent().unwrap_or(&path) } else { &path };
@@ -144,8 +145,8 @@ fn reproduce(command: &str, args: &ExperimentArgs) -> String {
     command
 }
 
-/// What makes a run what it is: the program, the experiment's files, the root of all luck. Two builds of one version may
-/// simulate differently, so the program is known by its file.
+/// Identifies runs: the program, the experiment's files and the seed. Two builds of one version may simulate differently,
+/// so the program is identified by its file.
 pub(super) fn run_key(experiment: &Experiment) -> Vec<u8> {
     let program = std::env::current_exe().and_then(std::fs::metadata);
     let built = program.and_then(|file| Ok((file.len(), file.modified()?)));

@@ -1,8 +1,8 @@
-//! The recorded results of an experiment, arranged by variant, as charts and tables want them.
+//! The recorded results of an experiment, arranged by variant for charts and tables.
 
 use std::path::Path;
 
-use super::ReportError;
+use super::error::ReportError;
 use crate::results::{
     ClusterRow, PROVENANCE_FILE, Provenance, RunOutcome, RunRow, SummaryRow, Tables, TimelineRow, VariantInfo,
 };
@@ -25,9 +25,6 @@ pub(super) struct VariantResults<'r> {
     pub(super) runs: Vec<&'r RunRow>,
     pub(super) timeline: Vec<&'r TimelineRow>,
     pub(super) clusters: Vec<&'r ClusterRow>,
-    /// Its name without what all share, and without the names of settings as well.
-    pub(super) short: String,
-    pub(super) brief: String,
     summary: Vec<&'r SummaryRow>,
 }
 
@@ -37,15 +34,15 @@ impl Results {
     /// # Errors
     /// When the folder is no results folder, or a file in it is missing or damaged.
     pub fn read(folder: &Path) -> Result<Self, ReportError> {
-        let provenance =
-            Provenance::read(folder)?.ok_or_else(|| ReportError::NoResults { path: folder.join(PROVENANCE_FILE) })?;
+        let provenance = Provenance::read(folder)?
+            .ok_or_else(|| ReportError::NoResults { folder: folder.to_owned(), file: PROVENANCE_FILE })?;
         Ok(Self { provenance, tables: Tables::read(folder)? })
     }
 
-    /// What times in series and of clusters are counted from.
+    /// The moment that times of series and clusters count from.
     pub(super) fn start(&self) -> &'static str {
         let pre_pull = self.tables.runs.iter().any(|run| run.release_s > 0.0);
-        if pre_pull { "the run began, with its pre-pull" } else { "the rollout began" }
+        if pre_pull { "the run started (including the pre-pull)" } else { "the rollout started" }
     }
 
     /// The variants that have runs, in the experiment's order.
@@ -62,14 +59,9 @@ impl Results {
                 .filter(|(key, _)| key.variant == info.variant)
                 .map(|(_, row)| row)
                 .collect(),
-            short: info.variant.clone(),
-            brief: info.variant.clone(),
             summary: tables.summary.iter().filter(|row| row.variant == info.variant).collect(),
         };
-        let mut variants: Vec<VariantResults<'r>> =
-            self.provenance.variants.iter().enumerate().map(of).filter(|variant| !variant.runs.is_empty()).collect();
-        super::names::shorten(&mut variants);
-        variants
+        self.provenance.variants.iter().enumerate().map(of).filter(|variant| !variant.runs.is_empty()).collect()
     }
 }
 
@@ -78,8 +70,7 @@ impl<'r> VariantResults<'r> {
     #[cfg(test)]
     pub(super) fn bare(index: usize, info: &'r VariantInfo) -> Self {
         let (runs, timeline, clusters, summary) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        let (short, brief) = (info.variant.clone(), info.variant.clone());
-        Self { index, info, runs, timeline, clusters, short, brief, summary }
+        Self { index, info, runs, timeline, clusters, summary }
     }
 
     /// The name to show.
@@ -102,13 +93,12 @@ impl<'r> VariantResults<'r> {
         self.runs.iter().filter(|run| run.outcome == RunOutcome::Complete).count()
     }
 
-    /// Whether any run told a target to run a revision that is defective there.
+    /// Whether any run rolled out a revision to a target where it is defective.
     pub(super) fn exposed(&self) -> bool {
         self.runs.iter().any(|run| run.exposed_targets > 0)
     }
 
-    /// How an unfinished run ended, and the rule that held it: of the most common such end, the first. `None` when all
-    /// runs finished.
+    /// How unfinished runs end most often, with the rule that blocked them. `None` when all runs finished.
     pub(super) fn unfinished(&self) -> Option<(RunOutcome, &'r str)> {
         let ends: Vec<(RunOutcome, &'r str)> = self
             .runs
@@ -117,12 +107,11 @@ impl<'r> VariantResults<'r> {
             .map(|run| (run.outcome, run.held_by.as_str()))
             .collect();
         let times = |end: &(RunOutcome, &str)| ends.iter().filter(|other| *other == end).count();
-        // `max_by_key` takes the last of equals, so it is asked from the end.
+        // `max_by_key` returns the last of equals, hence the reversed order.
         ends.iter().rev().max_by_key(|end| times(end)).copied()
     }
 
-    /// When the last bin ends in which something is still going on in any run, by `active`; at least one bin. 0 without
-    /// a timeline.
+    /// The end of the last bin with activity in any run, according to `active`; at least one bin. 0 without a timeline.
     pub(super) fn active_until(&self, active: fn(&TimelineRow) -> bool) -> f64 {
         let last = self.timeline.iter().rposition(|row| active(row)).unwrap_or(0);
         self.timeline.get(last).map_or(0.0, |row| row.t_s + row.bin_s)
@@ -137,7 +126,7 @@ pub(super) fn extent(variants: &[VariantResults<'_>]) -> String {
     let (low, high) = (targets().min().unwrap_or(0), targets().max().unwrap_or(0));
     let count = super::format::count;
     let range =
-        |low: f64, high: f64| if low < high { format!("{} to {}", count(low), count(high)) } else { count(high) };
+        |low: f64, high: f64| if low < high { format!("{}–{}", count(low), count(high)) } else { count(high) };
     let s = |number: u64| if number == 1 { "" } else { "s" };
     let (clusters, runs) = (range(low as f64, high as f64), range(fewest as f64, most as f64));
     format!("{clusters} cluster{}, {runs} run{}", s(high), s(most as u64))

@@ -1,5 +1,7 @@
 //! Numbers and times as people read them.
 
+use crate::results::RunOutcome;
+
 /// A whole number with thousands separators.
 pub(super) fn count(value: f64) -> String {
     let digits = format!("{:.0}", value.abs());
@@ -63,6 +65,35 @@ pub(super) fn apart(middle: f64, low: f64, high: f64) -> [String; 3] {
     let with = |decimals: usize| [middle, low, high].map(|value| fixed(value, decimals));
     let told_apart = |texts: &[String; 3]| texts[1] != texts[2];
     (usual..=usual + 2).map(with).find(told_apart).unwrap_or_else(|| with(usual))
+}
+
+/// A value of a measure with its unit. An infinite time was never reached.
+pub(super) fn in_unit(value: f64, unit: &str) -> String {
+    match unit {
+        _ if value.is_infinite() => "never".to_owned(),
+        "s" => time(value),
+        "bytes/s" => RateUnit::for_max(value).text(value),
+        "bytes" => format!("{} GB", number(value / 1e9)),
+        "1" => percent(value),
+        // Units are plural: `targets`, `pulls`, `requests`.
+        "passes" if count(value) == "1" => "1 pass".to_owned(),
+        unit if count(value) == "1" => format!("1 {}", unit.strip_suffix('s').unwrap_or(unit)),
+        unit => format!("{} {unit}", count(value)),
+    }
+}
+
+/// `12.5%`.
+pub(super) fn percent(share: f64) -> String {
+    format!("{}%", number(share * 100.0))
+}
+
+/// How a run ended, as a verb.
+pub(super) const fn ended(outcome: RunOutcome) -> &'static str {
+    match outcome {
+        RunOutcome::Complete => "completed",
+        RunOutcome::Stalled => "stalled",
+        RunOutcome::Horizon => "timed out",
+    }
 }
 
 /// A unit of time with its length in seconds and its short and long name.
@@ -157,6 +188,15 @@ mod tests {
         for (value, expected) in cases {
             assert_eq!(number(value), expected, "{value}");
         }
+    }
+
+    #[test]
+    fn a_value_has_its_unit_and_one_is_singular() {
+        assert_eq!(in_unit(1.0, "targets"), "1 target");
+        assert_eq!(in_unit(38.0, "targets"), "38 targets");
+        assert_eq!(in_unit(2400.0, "s"), "40.0 min");
+        assert_eq!(in_unit(f64::INFINITY, "s"), "never");
+        assert_eq!(in_unit(0.125, "1"), "12.5%");
     }
 
     #[test]

@@ -1,7 +1,7 @@
-//! How charts look: colours, line patterns, sizes and the font. One place, so that all charts match.
+//! The look of charts: colours, line patterns, sizes and the font, in one place, so that all charts match.
 //!
-//! Colours: Okabe, Ito, "Color Universal Design" (2008), told apart with any colour vision; a dark grey stands for its
-//! yellow, which vanishes on white paper. Line patterns tell series apart in grey and beyond the palette.
+//! Colours: Okabe, Ito, "Color Universal Design" (2008), which are distinct with any colour vision; a dark grey replaces
+//! their yellow, which is hard to see on white paper. Line patterns distinguish series in grey and beyond the palette.
 
 use std::sync::LazyLock;
 
@@ -22,10 +22,10 @@ pub(super) const AXIS: Colour = Colour(0x6B, 0x72, 0x80);
 /// The ground.
 pub(super) const WHITE: Colour = Colour(0xFF, 0xFF, 0xFF);
 
-/// So many variants have a colour of their own.
+/// Number of variants with distinct colours.
 pub(super) const SERIES_COLOURS: usize = 8;
 
-/// One colour a variant; after the last it starts again with other patterns.
+/// One colour for each variant; after the last, colours repeat with other patterns.
 const SERIES: [Colour; SERIES_COLOURS] = [
     Colour(0x00, 0x72, 0xB2),
     Colour(0xD5, 0x5E, 0x00),
@@ -82,12 +82,12 @@ pub(super) const fn series_dash(index: usize) -> &'static [f64] {
     DASHES[(index + index / SERIES.len()) % DASHES.len()]
 }
 
-/// States of clusters over time: ready on the new revision, updating, not ready, waiting.
+/// States of clusters over time, from the bottom of the stack.
 pub(super) const STATES: [(&str, Colour); 4] = [
     ("ready on the new revision", Colour(0x00, 0x72, 0xB2)),
     ("updating", Colour(0xF0, 0xB9, 0x3A)),
-    ("not ready and not getting on", Colour(0xC2, 0x3B, 0x0E)),
-    ("waiting to be told", Colour(0xDD, 0xE1, 0xE6)),
+    ("not ready, stalled", Colour(0xC2, 0x3B, 0x0E)),
+    ("pending", Colour(0xDD, 0xE1, 0xE6)),
 ];
 
 /// Anchors of [`shade`], evenly apart in lightness.
@@ -108,11 +108,10 @@ pub(super) fn shade(share: f64) -> Colour {
     Colour(mixed(a.0, b.0), mixed(a.1, b.1), mixed(a.2, b.2))
 }
 
-/// What one cluster is doing, in the order in which it comes to pass, then what keeps it from going on; on light and on
-/// dark ground.
+/// States of one cluster in the order of an update, then the ones that block it; on light and on dark ground.
 pub(super) const CLUSTER_STATES: [(&str, Colour, Colour); 7] = [
-    ("waiting", Colour(0xDD, 0xE1, 0xE6), Colour(0x2B, 0x33, 0x3D)),
-    ("told", Colour(0xE9, 0xC4, 0x5A), Colour(0x85, 0x6A, 0x1E)),
+    ("pending", Colour(0xDD, 0xE1, 0xE6), Colour(0x2B, 0x33, 0x3D)),
+    ("promoted", Colour(0xE9, 0xC4, 0x5A), Colour(0x85, 0x6A, 0x1E)),
     ("pulling", Colour(0xE6, 0x9F, 0x00), Colour(0xE6, 0x9F, 0x00)),
     ("starting", Colour(0x3F, 0x9B, 0xD6), Colour(0x9B, 0xD8, 0xFA)),
     ("ready", Colour(0x00, 0x4E, 0x86), Colour(0x2F, 0x8A, 0xD0)),
@@ -150,7 +149,7 @@ fn face(bytes: &'static [u8]) -> FontRef<'static> {
 mod tests {
     use super::*;
 
-    /// What dichromats see of linear red, green and blue: Machado, Oliveira, Fernandes, "A Physiologically-based Model
+    /// How dichromats see linear red, green and blue: Machado, Oliveira, Fernandes, "A Physiologically-based Model
     /// for Simulation of Color Vision Deficiency" (2009), severity 1. First none, then prot-, deuter-, tritanopia.
     const VISIONS: [[[f64; 3]; 3]; 4] = [
         [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
@@ -175,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn eight_variants_have_colours_that_any_eye_tells_apart_from_each_other_and_from_paper() {
+    fn eight_variants_have_colours_that_differ_from_each_other_and_from_paper_with_any_colour_vision() {
         for vision in &VISIONS {
             let mut colours: Vec<Colour> = (0..8).map(series_colour).collect();
             colours.push(WHITE);
@@ -190,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn shades_get_darker_by_even_steps_to_any_eye_and_bear_their_text() {
+    fn shades_get_darker_in_even_steps_with_any_colour_vision() {
         for vision in &VISIONS {
             let lightness: Vec<f64> = (0..=8).map(|at| seen(shade(f64::from(at) / 8.0), vision)[0]).collect();
             let step = (lightness[0] - lightness[8]) / 8.0;
@@ -203,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn the_states_of_a_cluster_are_told_apart_by_any_eye_and_neighbours_in_grey() {
+    fn the_states_of_a_cluster_differ_with_any_colour_vision_and_neighbours_in_grey() {
         let lightness = |colour: Colour| seen(colour, &VISIONS[0])[0];
         for on_dark in [false, true] {
             let colours = CLUSTER_STATES.map(|(_, light, dark)| if on_dark { dark } else { light });

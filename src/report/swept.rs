@@ -1,8 +1,8 @@
-//! What a sweep varied: each swept path with its values in order, and the lines that the variants make along it.
+//! Swept settings: each swept path with its values in order, and the lines of variants along it.
 //!
-//! Values are put on a numeric scale where all of them are quantities of one kind. A value that only changes the fleet,
-//! such as a pattern of names, is told by the number of clusters it makes. Counts beside shares, such as `1` beside `5%`,
-//! are compared as clusters where all runs have as many. Everything else stays text, in the experiment's order.
+//! Values get a numeric scale where all of them are quantities of one kind. A value that only changes the fleet, such as
+//! a pattern of names, is shown as its number of clusters. A mix of counts and shares, such as `1` and `5%`, is compared
+//! in clusters where all runs have the same number of targets. Everything else stays text, in the experiment's order.
 
 use super::axis::{AxisTick, Scale, ScaleKind};
 use super::data::VariantResults;
@@ -13,7 +13,7 @@ use crate::units::{BytesPerSec, PerSecond, SimDuration};
 
 /// Values that span this factor are put on a logarithmic axis.
 const LOG_FROM: f64 = 10.0;
-/// Neighbours closer than this share of an axis could not be told apart; the values are then spaced evenly.
+/// Neighbours closer than this share of an axis would overlap; the values are then spaced evenly.
 const GAP_MIN: f64 = 0.015;
 
 /// One swept path.
@@ -23,11 +23,11 @@ pub(super) struct SweepAxis<'r> {
     pub(super) name: &'r str,
     /// Its values in the order of the axis.
     pub(super) values: Vec<SweepValue<'r>>,
-    /// What the values are, with their unit where it is not in their labels.
+    /// The axis title, with the unit where labels have none.
     pub(super) title: String,
     /// Whether places are quantities. Otherwise they count from 0.
     pub(super) numeric: bool,
-    /// Whether the values only make fleets of different size, and are labelled by that.
+    /// Whether the values only change the fleet size, which then labels them.
     of_clusters: bool,
     kind: ScaleKind,
 }
@@ -45,7 +45,7 @@ pub(super) struct SweepValue<'r> {
 /// The variants that differ in one swept setting only.
 #[derive(Clone, Debug)]
 pub(super) struct SweepLine<'v, 'r> {
-    /// What sets it apart from the other lines; the strategy where it is the only one.
+    /// The strategy and settings that distinguish it from the other lines; the strategy where it is the only one.
     pub(super) name: String,
     /// The index of the value, and the variant, in the order of the axis.
     pub(super) points: Vec<(usize, &'v VariantResults<'r>)>,
@@ -107,7 +107,7 @@ impl<'r> SweepAxis<'r> {
         Self { values, title, numeric: true, kind, ..text }
     }
 
-    /// What the axis is about, for a title.
+    /// The setting in a title.
     pub(super) fn subject(&self) -> String {
         if self.of_clusters { "fleet size".to_owned() } else { subject(self.path, self.name).to_owned() }
     }
@@ -167,13 +167,13 @@ impl<'r> SweepAxis<'r> {
         Some(format!("{}={}", self.name, self.values[self.value_of(variant)?].text))
     }
 
-    /// A value's label as it stands away from an axis that says the unit.
+    /// A value's label for places without the axis title.
     pub(super) fn label_with_unit(&self, value: &SweepValue<'_>) -> String {
         if self.of_clusters { format!("{} clusters", value.label) } else { value.label.clone() }
     }
 
-    /// The variant's value in few words: `maxUnavailable=5%`, `10 Gbit/s`, `500 clusters`. Values that say what they are
-    /// stand alone. `None` when the variant has none.
+    /// The variant's value in few words: `maxUnavailable=5%`, `10 Gbit/s`, `500 clusters`. Values that speak for themselves
+    /// have no name. `None` when the variant has none.
     pub(super) fn said_of(&self, variant: &VariantResults<'_>) -> Option<String> {
         let value = &self.values[self.value_of(variant)?];
         if self.of_clusters {
@@ -185,8 +185,8 @@ impl<'r> SweepAxis<'r> {
     }
 }
 
-/// A value without what stands in parentheses, such as the settings of a kind of distribution, where its start is told
-/// apart from all others: `prePull` for `prePull(every=10 min)`.
+/// A value without its parentheses, such as the settings of a distribution method, where the rest is unique:
+/// `prePull` for `prePull(every=10 min)`.
 fn label(text: &str, all: &[&str]) -> String {
     let head = |text: &str| text.split('(').next().unwrap_or_default().to_owned();
     let alone = all.iter().filter(|other| head(other) == head(text)).count() == 1;
@@ -197,7 +197,7 @@ fn setting<'r>(variant: &VariantResults<'r>, path: &str) -> Option<&'r Setting> 
     variant.info.settings.iter().find(|setting| setting.path == path)
 }
 
-/// A strategy's setting goes by its name, as results name it; one of the world by its path, as it stands in no variant.
+/// Settings of strategies are titled by their name as in results, settings of the world by their path.
 fn subject<'s>(path: &'s str, name: &'s str) -> &'s str {
     if path.starts_with("strategies.") { name } else { path }
 }
@@ -205,7 +205,7 @@ fn subject<'s>(path: &'s str, name: &'s str) -> &'s str {
 /// Reads one kind of quantity.
 type Reader<'f> = dyn Fn(&str) -> Option<f64> + 'f;
 
-/// Where the values lie, the axis' title, and labels where they are not the texts.
+/// The values on a numeric scale, the axis title, and labels where they are not the texts.
 fn quantities(
     texts: &[&str],
     path: &str,
@@ -238,7 +238,7 @@ fn quantities(
         let first = texts.iter().find_map(|text| share(text).map(|share| (text, share)));
         let (text, share) = first.expect("not all are numbers, so one is a share");
         let clusters = count(share * targets as f64);
-        let title = format!("{subject} in clusters ({text} of {} are {clusters})", count(targets as f64));
+        let title = format!("{subject} in clusters ({text} of {} = {clusters})", count(targets as f64));
         return (Some(places), title, None);
     }
     let sizes = all(&|text| targets_of(text).map(|targets| targets as f64));

@@ -1,4 +1,4 @@
-//! Why results could not be written or read. Each message names the path and the mend.
+//! Why results could not be written or read. Each message names the path and a fix.
 
 use std::path::{Path, PathBuf};
 
@@ -11,14 +11,14 @@ pub enum ResultsError {
     /// The file system refused.
     #[error("cannot {doing} {}: {source}", path.display())]
     Io {
-        /// What was tried.
+        /// The attempted operation.
         doing: &'static str,
-        /// On what.
+        /// The file or folder.
         path: PathBuf,
-        /// What the file system said.
+        /// The file system's error.
         source: std::io::Error,
     },
-    /// A path that cannot be a results folder: a file, a dangling link, or a path without a last name.
+    /// A path that cannot be a results folder: a file, a dangling link, or a path without a name.
     #[error("{} is not a folder; choose another output folder", path.display())]
     NotAFolder {
         /// The path.
@@ -26,7 +26,7 @@ pub enum ResultsError {
     },
     /// A folder that fleetsim did not write.
     #[error(
-        "{} exists and holds no fleetsim results, so it is left alone; remove it or choose another output folder",
+        "{} exists but has no fleetsim results; remove it or choose another output folder",
         path.display()
     )]
     Foreign {
@@ -35,31 +35,31 @@ pub enum ResultsError {
     },
     /// Results of another experiment.
     #[error(
-        "{} holds results of the experiment `{found}`, not of `{wanted}`; remove it or choose another output folder",
+        "{} has results of the experiment `{found}`, not of `{wanted}`; remove it or choose another output folder",
         path.display()
     )]
     OtherExperiment {
         /// The folder.
         path: PathBuf,
-        /// Whose results it holds.
+        /// The experiment whose results it has.
         found: String,
-        /// Whose results were to be written.
+        /// The experiment to write.
         wanted: String,
     },
-    /// A file among earlier results that fleetsim did not write, and that replacing them would lose.
-    #[error("{} is not a results file, and replacing the folder would lose it; move it elsewhere", path.display())]
+    /// A file in a results folder that fleetsim did not write. Replacing the folder would delete it.
+    #[error("{} was not written by fleetsim and would be lost; move it out of the results folder", path.display())]
     UnlistedFile {
         /// The file.
         path: PathBuf,
     },
-    /// Results that another study is at work on.
-    #[error("{} is being written by another fleetsim; wait for it, or choose another output folder", path.display())]
+    /// Results that another process is writing.
+    #[error("another fleetsim process is writing to {}; wait for it or choose another folder", path.display())]
     Busy {
         /// The results.
         path: PathBuf,
     },
-    /// A table whose bytes are not those that fleetsim wrote.
-    #[error("{} was changed since fleetsim wrote it; put it back, or run the experiment again", path.display())]
+    /// A table that was modified after fleetsim wrote it.
+    #[error("{} was modified after fleetsim wrote it; restore it or run the experiment again", path.display())]
     Changed {
         /// The file.
         path: PathBuf,
@@ -72,42 +72,44 @@ pub enum ResultsError {
         /// The results folder.
         folder: PathBuf,
     },
-    /// A table that does not read as one.
-    #[error("{} does not read as a results table: {source}; run the experiment again", path.display())]
+    /// An invalid table.
+    #[error("{} is not a valid results table: {source}; run the experiment again", path.display())]
     Table {
         /// The file.
         path: PathBuf,
-        /// What is wrong, with the line.
+        /// The error with its line.
         source: csv::Error,
     },
-    /// A provenance file that does not read as one.
-    #[error("{} does not read as fleetsim's provenance: {source}; run the experiment again", path.display())]
+    /// An invalid provenance file.
+    #[error("{} is not a valid provenance file: {source}; run the experiment again", path.display())]
     Provenance {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The error.
         source: serde_json::Error,
     },
-    /// A plan that does not read as one.
-    #[error("{} does not read as a plan: {source}; plan the experiment again", path.display())]
+    /// An invalid plan.
+    #[error("{} is not a valid plan: {source}; run `fleetsim plan` again", path.display())]
     Plan {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The error.
         source: serde_json::Error,
     },
     /// Results of another version of the format.
-    #[error("{} has the format {found}, this program reads format {}; run the experiment again", path.display(), super::SCHEMA_VERSION)]
+    #[error("{} has format version {found}, but this program reads version {expected}; run the experiment again", path.display())]
     SchemaVersion {
         /// The file.
         path: PathBuf,
         /// Its format.
         found: u32,
+        /// The format that this program reads.
+        expected: u32,
     },
 }
 
 impl ResultsError {
-    /// Wraps what the file system said about `path`.
+    /// Wraps a file system error about `path`.
     pub(super) fn io(doing: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.to_owned();
         move |source| Self::Io { doing, path, source }

@@ -1,10 +1,10 @@
-//! A results folder is published as a whole or not at all.
+//! Publishes a results folder as a whole or not at all.
 //!
-//! New results grow in a hidden folder beside their place, on the same file system, and are renamed into it once they
-//! are complete and on disk. Earlier results of the same experiment step aside for it and are removed afterwards;
-//! whatever else has the name is left alone. A run that dies leaves at most its hidden folder behind, which is in
-//! nobody's way. Only between the two renames is there no folder of the name; a run that finds that state puts the
-//! earlier results back first.
+//! New results are written to a hidden folder beside the target, on the same file system, and renamed to the target
+//! once they are complete and on disk. Earlier results of the same experiment are moved aside first and removed
+//! afterwards; anything else with the target's name is left untouched. A run that is killed leaves at most its hidden
+//! folder behind, which does not affect later runs. Only between the two renames does the target not exist; a run that
+//! finds this state restores the earlier results first.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use super::provenance::sha256;
 use super::{FileDigest, PLAN_FILE, PROVENANCE_FILE, Provenance, ResultsError};
 
-/// A results folder in the making. Dropped without [`Publication::publish`], it leaves nothing behind.
+/// A results folder that is being written. Dropped without [`Publication::publish`], it leaves nothing behind.
 #[derive(Debug)]
 pub struct Publication {
     target: PathBuf,
@@ -22,34 +22,34 @@ pub struct Publication {
     provenance: Provenance,
 }
 
-/// How published results compare to those that they replaced.
+/// How published results compare to the ones that they replaced.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Published {
-    /// There were none.
+    /// There were no earlier results.
     New,
-    /// They are the same, byte for byte.
+    /// They are identical byte by byte.
     Reproduced,
     /// They differ.
     Differs {
-        /// The files that differ or are on one side only, relative to the folder, sorted.
+        /// The files that differ or exist on one side only, relative to the folder, sorted.
         files: Vec<String>,
     },
 }
 
 impl Publication {
-    /// Starts a folder that is to become `target`, and makes sure that it may.
+    /// Starts a folder that will become `target`, after checking that it may.
     ///
     /// # Errors
-    /// When `target` exists and is anything but earlier results of the same experiment, or when no folder can be made
-    /// beside it.
+    /// When `target` exists and is not a folder with earlier results of the same experiment, or when no folder can be
+    /// created beside it.
     pub fn begin(target: &Path, provenance: Provenance) -> Result<Self, ResultsError> {
         let target = resolve(target)?;
         let name = target.file_name().ok_or_else(|| ResultsError::NotAFolder { path: target.clone() })?.to_owned();
         let parent = target.parent().map(Path::to_owned).unwrap_or_default();
-        fs::create_dir_all(&parent).map_err(ResultsError::io("make the folder", &parent))?;
+        fs::create_dir_all(&parent).map_err(ResultsError::io("create the folder", &parent))?;
         let aside = aside(&target);
         if !target.exists() && aside.exists() {
-            fs::rename(&aside, &target).map_err(ResultsError::io("put back", &target))?;
+            fs::rename(&aside, &target).map_err(ResultsError::io("restore", &target))?;
         }
         check_replaceable(&target, &provenance.experiment)?;
         let mut attempt = 0_u32;
@@ -58,17 +58,16 @@ impl Publication {
             match fs::create_dir(&staging) {
                 Ok(()) => return Ok(Self { target, staging, provenance }),
                 Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => attempt += 1,
-                Err(error) => return Err(ResultsError::io("make the folder", &staging)(error)),
+                Err(error) => return Err(ResultsError::io("create the folder", &staging)(error)),
             }
         }
     }
 
-    /// Starts a folder that is to take the place of the results in `target`, with the same tables, so that what is
-    /// drawn from them can be drawn again.
+    /// Starts a folder that will replace the results in `target`, with the same tables, to redraw what is derived from
+    /// them.
     ///
     /// # Errors
-    /// When `target` is no results folder, holds a file that is not fleetsim's, or a table that was changed since it
-    /// was written; or when the file system refuses.
+    /// When `target` is not a results folder, contains a foreign file or a modified table, or when the file system fails.
     pub fn renew(target: &Path) -> Result<Self, ResultsError> {
         let provenance = Provenance::read(target)?.ok_or_else(|| ResultsError::Foreign { path: target.to_owned() })?;
         let is_table = |file: &&FileDigest| {
@@ -90,19 +89,19 @@ impl Publication {
         Ok(renewed)
     }
 
-    /// What the folder is to become, with links followed.
+    /// The folder to replace or create, with links resolved.
     #[must_use]
     pub fn target(&self) -> &Path {
         &self.target
     }
 
-    /// The folder in the making: whatever is written into it gets published.
+    /// The folder that is being written: all files in it get published.
     #[must_use]
     pub fn folder(&self) -> &Path {
         &self.staging
     }
 
-    /// What the folder will say of its making, to be completed before it is published.
+    /// The provenance, to be completed before the folder is published.
     pub const fn provenance_mut(&mut self) -> &mut Provenance {
         &mut self.provenance
     }
@@ -110,17 +109,16 @@ impl Publication {
     /// Writes one file, and the provenance beside it, so that the folder can be read as results from then on.
     ///
     /// # Errors
-    /// When the file system refuses.
+    /// When the file system fails.
     pub fn write(&self, name: &str, bytes: &[u8]) -> Result<(), ResultsError> {
         write(&self.staging.join(name), bytes)?;
         write(&self.staging.join(PROVENANCE_FILE), &self.provenance.to_json())
     }
 
-    /// Lists all files in the provenance, writes them to disk, and gives the folder its name.
+    /// Lists all files in the provenance, syncs them to disk, and renames the folder to the target.
     ///
     /// # Errors
-    /// When the file system refuses, or `target` has become something else in the meantime. Earlier results are then
-    /// as they were.
+    /// When the file system fails, or `target` has changed in the meantime. Earlier results then stay unchanged.
     pub fn publish(self) -> Result<Published, ResultsError> {
         let published = self.complete()?;
         if published == Published::New {
@@ -157,7 +155,7 @@ impl Publication {
 
 impl Drop for Publication {
     fn drop(&mut self) {
-        // After a rename it is gone already; otherwise there is nobody left to tell of a failure.
+        // After a rename it no longer exists; otherwise a failure cannot be reported from here.
         let _ = fs::remove_dir_all(&self.staging);
     }
 }
@@ -175,12 +173,12 @@ fn relist(folder: &Path) -> Result<(), ResultsError> {
     write(&folder.join(PROVENANCE_FILE), &provenance.to_json())
 }
 
-/// The target's own place, so that the new folder is made on the file system of the old one.
+/// Resolves links, so that the new folder is created on the file system of the old one.
 fn resolve(target: &Path) -> Result<PathBuf, ResultsError> {
     match fs::symlink_metadata(target) {
         Ok(_) => fs::canonicalize(target).map_err(|_| ResultsError::NotAFolder { path: target.to_owned() }),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(target.to_owned()),
-        Err(error) => Err(ResultsError::io("look at", target)(error)),
+        Err(error) => Err(ResultsError::io("access", target)(error)),
     }
 }
 
@@ -191,12 +189,12 @@ pub(super) fn hidden(name: &std::ffi::OsStr, what: &str) -> OsString {
     hidden
 }
 
-/// Where earlier results wait while new ones take their place.
+/// Where earlier results are kept while new ones replace them.
 fn aside(target: &Path) -> PathBuf {
     target.with_file_name(hidden(target.file_name().unwrap_or_default(), "old"))
 }
 
-/// Gives `staging` the place of `target`. When that fails, `target` is as it was.
+/// Replaces `target` with `staging`. If that fails, `target` stays unchanged.
 fn swap(target: &Path, staging: &Path) -> Result<(), ResultsError> {
     let aside = aside(target);
     if aside.exists() {
@@ -204,16 +202,16 @@ fn swap(target: &Path, staging: &Path) -> Result<(), ResultsError> {
     }
     fs::rename(target, &aside).map_err(ResultsError::io("move aside", target))?;
     if let Err(error) = fs::rename(staging, target) {
-        fs::rename(&aside, target).map_err(ResultsError::io("put back", target))?;
+        fs::rename(&aside, target).map_err(ResultsError::io("restore", target))?;
         return Err(ResultsError::io("publish", target)(error));
     }
     sync_parent(target)?;
-    // The new results are in place; earlier ones that cannot be removed are hidden, and the next run tries again.
+    // The new results are in place. If the earlier ones cannot be removed now, the next run tries again.
     let _ = fs::remove_dir_all(&aside);
     Ok(())
 }
 
-/// Refuses to replace what is not earlier results of `experiment`, or holds a file that they do not list.
+/// Refuses to replace anything but earlier results of `experiment`, or a folder with unlisted files.
 fn check_replaceable(target: &Path, experiment: &str) -> Result<(), ResultsError> {
     if !target.exists() {
         return Ok(());
@@ -255,7 +253,7 @@ fn checksums(folder: &Path) -> Result<BTreeMap<String, String>, ResultsError> {
     Ok(checksums)
 }
 
-/// Every file below `folder`: its path relative to it with `/`, and where it lies; sorted by the former.
+/// Every file below `folder`: its relative path with `/`, and its path; sorted by the former.
 fn files_below(folder: &Path) -> Result<BTreeMap<String, PathBuf>, ResultsError> {
     let mut files = BTreeMap::new();
     let mut folders = vec![(String::new(), folder.to_owned())];
@@ -263,7 +261,7 @@ fn files_below(folder: &Path) -> Result<BTreeMap<String, PathBuf>, ResultsError>
         for entry in fs::read_dir(&folder).map_err(ResultsError::io("read", &folder))? {
             let entry = entry.map_err(ResultsError::io("read", &folder))?;
             let path = format!("{prefix}{}", entry.file_name().to_string_lossy());
-            let kind = entry.file_type().map_err(ResultsError::io("look at", &entry.path()))?;
+            let kind = entry.file_type().map_err(ResultsError::io("access", &entry.path()))?;
             if kind.is_dir() {
                 folders.push((format!("{path}/"), entry.path()));
             } else {
@@ -276,12 +274,12 @@ fn files_below(folder: &Path) -> Result<BTreeMap<String, PathBuf>, ResultsError>
 
 fn write(path: &Path, bytes: &[u8]) -> Result<(), ResultsError> {
     if let Some(parent) = path.parent() {
-        fs::create_dir_all(parent).map_err(ResultsError::io("make the folder", parent))?;
+        fs::create_dir_all(parent).map_err(ResultsError::io("create the folder", parent))?;
     }
     fs::write(path, bytes).map_err(ResultsError::io("write", path))
 }
 
-/// Brings every file and folder below `folder` to disk, so that a rename never names a folder of empty files.
+/// Syncs every file and folder below `folder` to disk, so that a rename never publishes empty files.
 fn sync_all(folder: &Path) -> Result<(), ResultsError> {
     let sync =
         |path: &Path| fs::File::open(path).and_then(|file| file.sync_all()).map_err(ResultsError::io("sync", path));
@@ -364,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn results_are_renewed_with_the_tables_that_were_written_and_no_others() {
+    fn results_are_renewed_with_unmodified_tables_only() {
         let home = tempfile::tempdir().expect("a temporary folder");
         let target = home.path().join("waves");
         let publication = Publication::begin(&target, Provenance::new("waves", "", 1, 1)).expect("begun");
@@ -384,7 +382,7 @@ mod tests {
             assert_eq!(fs::read_to_string(&table).expect("readable"), written, "the tables stay");
             fs::write(&table, "mine").expect("written");
             let error = redraw().expect_err("a table that was edited").to_string();
-            assert!(error.contains(&format!("{name} was changed since fleetsim wrote it")), "{error}");
+            assert!(error.contains(&format!("{name} was modified after fleetsim wrote it")), "{error}");
             assert_eq!(fs::read_to_string(&table).expect("readable"), "mine", "and is left alone");
             fs::remove_file(&table).expect("removed");
             let error = redraw().expect_err("a table that is missing").to_string();
@@ -395,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_earlier_results_of_the_experiment_is_refused_and_left_as_it_was() {
+    fn anything_but_earlier_results_of_the_experiment_is_rejected_and_left_unchanged() {
         let home = tempfile::tempdir().expect("a temporary folder");
         let at = |name: &str| home.path().join(name);
         fs::create_dir(at("empty")).expect("made");
@@ -407,11 +405,11 @@ mod tests {
         fs::write(at("annotated/notes.md"), "mine").expect("written");
         std::os::unix::fs::symlink(at("nowhere"), at("dangling")).expect("linked");
         let cases = [
-            ("empty", "holds no fleetsim results", "an empty folder is someone's too"),
-            ("photos", "holds no fleetsim results", "a foreign folder"),
+            ("empty", "has no fleetsim results", "an empty folder may belong to someone"),
+            ("photos", "has no fleetsim results", "a foreign folder"),
             ("file", "is not a folder", "a file"),
             ("other", "results of the experiment `other`, not of `waves`", "another experiment's results"),
-            ("annotated", "notes.md is not a results file", "a file that someone added"),
+            ("annotated", "notes.md was not written by fleetsim", "a file that someone added"),
             ("dangling", "is not a folder", "a link to nowhere"),
             ("file/below", "cannot", "a path below a file"),
         ];
@@ -427,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_is_given_up_leaves_nothing_and_earlier_results_stay() {
+    fn an_abandoned_run_leaves_nothing_and_earlier_results_stay() {
         let home = tempfile::tempdir().expect("a temporary folder");
         let target = home.path().join("waves");
         publish(&target, "waves", "a").expect("published");
@@ -439,7 +437,7 @@ mod tests {
     }
 
     #[test]
-    fn a_target_that_becomes_foreign_meanwhile_is_left_alone() {
+    fn a_target_that_becomes_foreign_meanwhile_is_left_untouched() {
         let home = tempfile::tempdir().expect("a temporary folder");
         let target = home.path().join("waves");
         let publication = Publication::begin(&target, Provenance::new("waves", "", 1, 1)).expect("begun");
@@ -452,11 +450,11 @@ mod tests {
     }
 
     #[test]
-    fn earlier_results_are_put_back_when_the_new_ones_cannot_take_their_place() {
+    fn earlier_results_are_restored_when_the_new_ones_cannot_replace_them() {
         let home = tempfile::tempdir().expect("a temporary folder");
         let target = home.path().join("waves");
         publish(&target, "waves", "a").expect("published");
-        // New results that are not there stand for any reason that a rename fails for.
+        // Missing new results represent any reason for a failing rename.
         let error = swap(&target, &home.path().join("gone")).expect_err("nothing to publish").to_string();
         assert!(error.contains("cannot publish"), "{error}");
         assert_eq!(names_in(home.path()), ["waves"]);
@@ -464,16 +462,16 @@ mod tests {
     }
 
     #[test]
-    fn leftovers_of_dead_runs_are_not_in_the_way() {
+    fn leftovers_of_killed_runs_do_no_harm() {
         let home = tempfile::tempdir().expect("a temporary folder");
         let target = home.path().join("waves");
         let pid = std::process::id();
         fs::create_dir(home.path().join(format!(".waves.fleetsim-new-{pid}-0"))).expect("made");
         publish(&target, "waves", "a").expect("published");
-        // Died after the second rename: what was moved aside is still there.
+        // Killed after the second rename: the earlier results are still aside.
         fs::create_dir(home.path().join(".waves.fleetsim-old")).expect("made");
         assert_eq!(publish(&target, "waves", "a").expect("published"), Published::Reproduced);
-        // Died between the two renames: the earlier results are back before anything else happens.
+        // Killed between the two renames: the earlier results are restored first.
         fs::rename(&target, home.path().join(".waves.fleetsim-old")).expect("moved");
         assert_eq!(publish(&target, "waves", "a").expect("published"), Published::Reproduced);
     }

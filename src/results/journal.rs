@@ -1,12 +1,12 @@
-//! Finished runs of a study that is not finished yet, so that one which is interrupted or killed can go on.
+//! Saves the finished runs of a study in progress, so that an interrupted or killed study can be resumed.
 //!
-//! A journal is one file beside the results' place, under a hidden name. It opens with the study's key and grows by one
-//! entry for each finished run, in the order in which they finish. An entry carries its length and a digest, so
-//! that one which was cut off by a kill or a full disk is noticed; it is cut away and its run simulated again. The file is
-//! locked while a study writes it: two studies never write the same results at once.
+//! A journal is one hidden file beside the results folder. It starts with the study's key and gets one entry for each
+//! finished run, in the order in which they finish. An entry has its length and a digest, so that an entry truncated by
+//! a kill or a full disk is detected; it is removed and its run simulated again. The file is locked while a study writes
+//! it, so that two studies never write the same results.
 //!
-//! Why not one file for each run, written aside and renamed? A study may have ten thousand runs, and an entry that
-//! is checked when it is read is as safe.
+//! Why not one file for each run, written aside and renamed? A study may have 10,000 runs, and an entry that is verified
+//! when it is read is equally safe.
 
 use std::collections::HashMap;
 use std::fs::{self, File, TryLockError};
@@ -20,7 +20,7 @@ use sha2::{Digest, Sha256};
 use super::folder::hidden;
 use super::{ResultsError, RunRecord};
 
-/// Opens every journal: what it is, and the version of its entries.
+/// Starts every journal: the file type, and the version of its entries.
 const MAGIC: &[u8; 16] = b"fleetsim-runs-01";
 const DIGEST_BYTES: usize = 8;
 
@@ -38,16 +38,16 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Opens the journal of the results at `target`, and reads the runs that an earlier study left in it. `key` is what
-    /// makes a run: program, inputs, seed. Runs kept under another key are thrown away.
+    /// Opens the journal of the results at `target`, and reads the runs that an earlier study saved. `key` identifies
+    /// runs: program, inputs, seed. Runs saved under another key are discarded.
     ///
     /// # Errors
-    /// When another study writes the same results at this moment, or the file system refuses.
+    /// When another study is writing the same results, or the file system fails.
     pub fn open(target: &Path, key: &[u8]) -> Result<Self, ResultsError> {
         let name = target.file_name().ok_or_else(|| ResultsError::NotAFolder { path: target.to_owned() })?;
         let path = target.with_file_name(hidden(name, "runs"));
         if let Some(parent) = path.parent() {
-            fs::create_dir_all(parent).map_err(ResultsError::io("make the folder", parent))?;
+            fs::create_dir_all(parent).map_err(ResultsError::io("create the folder", parent))?;
         }
         let mut file = File::options()
             .read(true)
@@ -66,7 +66,7 @@ impl Journal {
         let head = [MAGIC.as_slice(), &Sha256::digest(key)].concat();
         let (kept, whole) =
             if bytes.starts_with(&head) { read_entries(&bytes, head.len()) } else { (HashMap::new(), 0) };
-        file.set_len(whole as u64).map_err(ResultsError::io("cut", &path))?;
+        file.set_len(whole as u64).map_err(ResultsError::io("truncate", &path))?;
         file.seek(SeekFrom::End(0)).map_err(ResultsError::io("read", &path))?;
         if whole == 0 {
             file.write_all(&head).map_err(ResultsError::io("write", &path))?;
@@ -75,28 +75,28 @@ impl Journal {
         Ok(Self { path, file: Mutex::new(file), kept: Mutex::new(kept), found, written: AtomicUsize::new(0) })
     }
 
-    /// How many runs an earlier study had left.
+    /// Number of runs that an earlier study saved.
     #[must_use]
     pub const fn found(&self) -> usize {
         self.found
     }
 
-    /// How many runs it holds now.
+    /// Number of runs in it now.
     #[must_use]
     pub fn runs(&self) -> usize {
         self.found + self.written.load(Ordering::Relaxed)
     }
 
-    /// The run, if an earlier study has left it; only the first call gets it.
+    /// The run, if an earlier study saved it; only the first call returns it.
     #[must_use]
     pub fn take(&self, id: RunId) -> Option<RunRecord> {
         self.kept.lock().expect("no holder panics").remove(&id)
     }
 
-    /// Keeps a finished run.
+    /// Saves a finished run.
     ///
     /// # Errors
-    /// When the file system refuses, for instance because the disk is full. Runs kept before stay kept.
+    /// When the file system fails, for instance because the disk is full. Runs saved before stay saved.
     pub fn keep(&self, id: RunId, run: &RunRecord) -> Result<(), ResultsError> {
         let body = postcard::to_stdvec(&(id, run)).expect("plain rows are always encoded");
         let mut entry = Vec::with_capacity(size_of::<u64>() + DIGEST_BYTES + body.len());
@@ -104,21 +104,21 @@ impl Journal {
         entry.extend(digest(&body));
         entry.extend(body);
         let mut file = self.file.lock().expect("no holder panics");
-        file.write_all(&entry).map_err(ResultsError::io("keep a finished run in", &self.path))?;
+        file.write_all(&entry).map_err(ResultsError::io("save a finished run in", &self.path))?;
         self.written.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }
 
-    /// Removes the journal: the results are published.
+    /// Removes the journal, once the results are published.
     ///
     /// # Errors
-    /// When the file system refuses.
+    /// When the file system fails.
     pub fn finish(self) -> Result<(), ResultsError> {
         fs::remove_file(&self.path).map_err(ResultsError::io("remove", &self.path))
     }
 }
 
-/// The entries from `at` on, and where the last whole one ends.
+/// The entries from `at` on, and the end of the last complete one.
 fn read_entries(bytes: &[u8], mut at: usize) -> (HashMap<RunId, RunRecord>, usize) {
     const HEAD: usize = size_of::<u64>() + DIGEST_BYTES;
     let mut kept = HashMap::new();
@@ -152,7 +152,7 @@ mod tests {
     use crate::results::testing::run_record;
 
     #[test]
-    fn runs_of_a_killed_study_are_found_again_but_for_the_one_that_was_cut_off() {
+    fn runs_of_a_killed_study_are_found_again_except_for_a_truncated_one() {
         let home = tempfile::tempdir().expect("a temporary folder");
         let target = home.path().join("results/waves");
         let path = home.path().join("results/.waves.fleetsim-runs");
@@ -165,7 +165,7 @@ mod tests {
         drop(journal);
         let end = fs::metadata(&path).expect("there").len();
         for cut in [end - 1, whole + 1, whole] {
-            File::options().write(true).open(&path).and_then(|file| file.set_len(cut)).expect("cut");
+            File::options().write(true).open(&path).and_then(|file| file.set_len(cut)).expect("truncate");
             let journal = Journal::open(&target, b"key").expect("opened");
             assert_eq!(journal.found(), 1, "cut at {cut} of {end}");
             assert_eq!(journal.take((0, 0)), Some(one.clone()), "to the last bit");
@@ -205,7 +205,7 @@ mod tests {
         let target = home.path().join("waves");
         let first = Journal::open(&target, b"key").expect("opened");
         let error = Journal::open(&target, b"key").expect_err("it is in use").to_string();
-        assert!(error.contains("waves is being written by another fleetsim"), "{error}");
+        assert!(error.contains("another fleetsim process is writing to "), "{error}");
         drop(first);
         Journal::open(&target, b"key").expect("free again");
     }

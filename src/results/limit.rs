@@ -1,15 +1,15 @@
-//! Limits that a user states about measures, such as `completion_p95 < 4h`, and whether results keep to them.
+//! Limits that a user states for measures, such as `completion_p95 < 4h`, and whether results meet them.
 //!
 //! A limit is a measure, how its values over the runs become one number, a comparison, and a value with a unit:
 //!
 //! - The measure is a column of `runs.csv`, with or without its unit (`completion` is `completion_s`), or one of a few
-//!   names that say it shorter ([`SHORT_NAMES`]).
+//!   shorter names ([`SHORT_NAMES`]).
 //! - `_mean`, `_median`, `_min`, `_max` or a percentile (`_p95`) takes that statistic over the runs. Without one, every
-//!   run must keep to the limit.
+//!   run must meet the limit.
 //! - A count of targets or clusters may be compared with a share of all targets: `exposed_targets < 5%`.
 //!
-//! A time that a run did not reach counts as later than every other. What the limits say is said of the runs that were
-//! simulated, not of all runs that there could be.
+//! A time that a run did not reach counts as later than every other. A limit applies to the simulated runs, not to all
+//! possible runs.
 
 use std::fmt;
 
@@ -18,7 +18,7 @@ use super::measures::{MEASURES, Measure};
 use crate::stats;
 use crate::units::text;
 
-/// Shorter names of measures: what is written, and the column it means.
+/// Shorter names of measures, with the column that each stands for.
 pub const SHORT_NAMES: [(&str, &str); 2] =
     [("registry.egress", "egress_peak_1s_bytes_per_s"), ("bad_release_exposure", "exposed_targets")];
 
@@ -35,7 +35,7 @@ pub struct Limit {
 /// How the values of the runs become one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Statistic {
-    /// They do not: each run is compared.
+    /// None: each run is compared.
     Every,
     /// The arithmetic mean.
     Mean,
@@ -44,7 +44,7 @@ pub enum Statistic {
 }
 
 impl Statistic {
-    /// The statistic of values that may be infinite; of every one of them, the greatest.
+    /// The statistic of values that may be infinite; for [`Statistic::Every`], the greatest.
     ///
     /// # Panics
     /// Without values.
@@ -76,15 +76,15 @@ enum Bound {
     ShareOfTargets(f64),
 }
 
-/// What some runs are, seen from a limit.
+/// The result of comparing some runs with a limit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Verdict {
-    /// Whether they keep to it.
+    /// Whether they meet it.
     pub holds: bool,
-    /// What was compared, in the measure's unit: the statistic, or the value of the run that is furthest on the wrong
-    /// side. Infinite for a time that was not reached.
+    /// The value compared, in the measure's unit: the statistic, or the value of the run that exceeds the limit most.
+    /// Infinite for a time that was not reached.
     pub value: f64,
-    /// Runs that do not keep to the limit, each by itself.
+    /// Number of single runs that do not meet the limit.
     pub runs_beyond: usize,
 }
 
@@ -92,19 +92,19 @@ impl Limit {
     /// Reads a limit.
     ///
     /// # Errors
-    /// What is wrong with it, and how to mend it.
+    /// The error, with a fix.
     pub fn parse(written: &str) -> Result<Self, MeasureError> {
         let error = |message: String, help: String| Err(MeasureError { message, help });
         let at = written.find(['<', '>', '=', '!']);
         let Some((left, rest)) = at.map(|at| written.split_at(at)) else {
             return error(
-                format!("`{written}` compares nothing"),
+                format!("`{written}` has no comparison"),
                 "write a measure, a comparison and a value, e.g. `completion_p95 < 4h`".to_owned(),
             );
         };
         let operator: String = rest.chars().take_while(|c| "<>=!".contains(*c)).collect();
         let Some(comparison) = Comparator::parse(&operator) else {
-            return error(format!("`{operator}` is no comparison"), "use <, <=, >, >=, == or !=".to_owned());
+            return error(format!("invalid comparison `{operator}`"), "use <, <=, >, >=, == or !=".to_owned());
         };
         let value = rest[operator.len()..].trim();
         let name = left.trim();
@@ -117,13 +117,13 @@ impl Limit {
         Ok(Self { text, measure, over, comparison, bound })
     }
 
-    /// The measure that it is about.
+    /// The measure that it applies to.
     #[must_use]
     pub const fn measure(&self) -> &'static Measure {
         self.measure
     }
 
-    /// Whether these runs, at least one, keep to it.
+    /// Compares these runs, at least one, with it.
     ///
     /// # Panics
     /// Without runs.
@@ -136,7 +136,7 @@ impl Limit {
         let values: Vec<f64> = runs.iter().map(|run| (self.measure.of)(run).unwrap_or(f64::INFINITY)).collect();
         let beyond: Vec<usize> =
             (0..runs.len()).filter(|&at| !self.comparison.holds(values[at], bound(runs[at]))).collect();
-        let bound = bound(runs.first().expect("a limit is held against runs"));
+        let bound = bound(runs.first().expect("a limit is compared with runs"));
         let (holds, value) = match self.over {
             Statistic::Every => {
                 let worst = |at: &usize, other: &usize| {
@@ -154,7 +154,7 @@ impl Limit {
         Verdict { holds, value, runs_beyond: beyond.len() }
     }
 
-    /// How far a run is beyond the limit, in the measure's unit: above 0 beyond it, at most 0 where it keeps to it.
+    /// By how much a run exceeds the limit, in the measure's unit: greater than 0 if it does, otherwise at most 0.
     #[must_use]
     pub fn excess(&self, run: &RunRow) -> f64 {
         let value = (self.measure.of)(run).unwrap_or(f64::INFINITY);
@@ -170,13 +170,13 @@ impl Limit {
         };
         match self.comparison.holds(value, bound) {
             true => above.min(0.0),
-            // A run that only touches a strict limit is beyond it as well.
+            // A run that equals a strict limit exceeds it as well.
             false => above.max(f64::MIN_POSITIVE),
         }
     }
 
-    /// Which statistic of the runs' [`Limit::excess`] must not be above 0. `None` for a statistic that is compared
-    /// by `==` or `!=`: how far single runs are off does not tell.
+    /// The statistic of the runs' [`Limit::excess`] that must be at most 0. `None` for a statistic that is compared by
+    /// `==` or `!=`, which the excess of single runs does not determine.
     #[must_use]
     pub fn demand(&self) -> Option<Statistic> {
         Some(match (self.over, self.comparison) {
@@ -191,8 +191,8 @@ impl Limit {
         })
     }
 
-    /// The greatest value that the limit allows, in the measure's unit. `None` when it is no upper limit, or a share of
-    /// the targets.
+    /// The greatest value that the limit allows, in the measure's unit. `None` when it is not an upper limit, or is a share
+    /// of the targets.
     #[must_use]
     pub fn at_most(&self) -> Option<f64> {
         match (self.comparison, self.bound) {
@@ -201,7 +201,7 @@ impl Limit {
         }
     }
 
-    /// Of runs that all keep to the limit, the one that is nearest to it.
+    /// Among runs that all meet the limit, the one closest to it.
     fn nearest(&self, values: &[f64]) -> usize {
         let order = |a: &usize, b: &usize| values[*a].total_cmp(&values[*b]);
         let all = 0..values.len();
@@ -219,18 +219,18 @@ impl fmt::Display for Limit {
     }
 }
 
-/// Why a text is no limit.
+/// Why a text is not a valid measure, limit or objective.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("{message} (help: {help})")]
 pub struct MeasureError {
-    /// What is wrong.
+    /// The error.
     pub message: String,
-    /// How to mend it.
+    /// The fix.
     pub help: String,
 }
 
-/// The quantile of values that may be infinite: linear between finite ones, and infinite as soon as an infinite one has
-/// a part in it.
+/// The quantile of values that may be infinite: linear between finite ones, and infinite if it depends on an infinite
+/// one.
 fn quantile(values: &[f64], p: f64) -> f64 {
     let finite: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
     let place = p * (values.len() - 1) as f64;
@@ -256,7 +256,7 @@ impl Comparator {
         })
     }
 
-    /// Equal means equal to the last bit: what is compared so are counts.
+    /// Equality is exact: it is meant for counts.
     #[expect(clippy::float_cmp, reason = "counts are whole numbers, and exact as such")]
     fn holds(self, value: f64, bound: f64) -> bool {
         match self {
@@ -270,7 +270,7 @@ impl Comparator {
     }
 }
 
-/// The measure and the statistic that a name means.
+/// The measure and the statistic of a name.
 pub(super) fn find(name: &str) -> Result<(&'static Measure, Statistic), MeasureError> {
     if let Some(measure) = named(name) {
         return Ok((measure, Statistic::Every));
@@ -291,8 +291,8 @@ pub(super) fn find(name: &str) -> Result<(&'static Measure, Statistic), MeasureE
             return Ok((measure, over));
         }
         return Err(MeasureError {
-            message: format!("`_{suffix}` is no statistic over the runs"),
-            help: "use _mean, _median, _min, _max or a percentile such as _p95; without one, every run must keep to \
+            message: format!("unknown statistic `_{suffix}`"),
+            help: "use _mean, _median, _min, _max or a percentile such as _p95; without one, every run must meet \
                    the limit"
                 .to_owned(),
         });
@@ -304,17 +304,16 @@ fn no_such_measure(name: &str) -> MeasureError {
     let mut names: Vec<&str> = SHORT_NAMES.iter().map(|(short, _)| *short).collect();
     names.extend(MEASURES.iter().map(bare));
     MeasureError {
-        message: format!("there is no measure `{name}`"),
+        message: format!("unknown measure `{name}`"),
         help: format!("the measures are {}", names.join(", ")),
     }
 }
 
 impl Measure {
-    /// The measure that a user means by `name`: its column, with or without the unit at the end, or one of
-    /// [`SHORT_NAMES`].
+    /// The measure called `name`: its column, with or without the unit at the end, or one of [`SHORT_NAMES`].
     ///
     /// # Errors
-    /// That there is none, and which there are.
+    /// When there is none; the help lists all measures.
     pub fn named(name: &str) -> Result<&'static Self, MeasureError> {
         named(name).ok_or_else(|| no_such_measure(name))
     }
@@ -344,18 +343,18 @@ fn unit_in_words(measure: &Measure) -> String {
 
 impl Bound {
     fn parse(value: &str, measure: &Measure) -> Result<Self, String> {
-        let told = |error: crate::units::UnitError| error.to_string();
+        let text_of = |error: crate::units::UnitError| error.to_string();
         Ok(match measure.unit {
-            "s" => Self::Value(text::parse_duration(value).map_err(told)?.as_secs_f64()),
-            "bytes" => Self::Value(text::parse_bytes(value).map_err(told)?.get() as f64),
-            "bytes/s" => Self::Value(text::parse_rate(value).map_err(told)?.get()),
-            "1" => Self::Value(text::parse_share(value).map_err(told)?.get()),
+            "s" => Self::Value(text::parse_duration(value).map_err(text_of)?.as_secs_f64()),
+            "bytes" => Self::Value(text::parse_bytes(value).map_err(text_of)?.get() as f64),
+            "bytes/s" => Self::Value(text::parse_rate(value).map_err(text_of)?.get()),
+            "1" => Self::Value(text::parse_share(value).map_err(text_of)?.get()),
             "targets" | "clusters" if value.ends_with('%') => {
-                Self::ShareOfTargets(text::parse_share(value).map_err(told)?.get())
+                Self::ShareOfTargets(text::parse_share(value).map_err(text_of)?.get())
             }
             _ => match value.parse::<f64>() {
                 Ok(number) if number.is_finite() => Self::Value(number),
-                _ => return Err(format!("`{value}` is no number")),
+                _ => return Err(format!("`{value}` is not a number")),
             },
         })
     }
@@ -386,13 +385,13 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_is_held_against_every_run_or_against_a_statistic_of_them() {
+    fn a_limit_applies_to_every_run_or_to_a_statistic_of_them() {
         let times = [Some(60.0), Some(120.0), Some(240.0)];
         let cases = [
             ("completion < 5min", (true, 240.0, 0), "the worst run is nearest"),
             ("completion < 3min", (false, 240.0, 1), "one run is too long"),
             ("completion_s<=2 min", (false, 240.0, 1), "the unit may stand with the name; spaces do not matter"),
-            ("completion_median <= 2min", (true, 120.0, 1), "the median keeps to it although one run does not"),
+            ("completion_median <= 2min", (true, 120.0, 1), "the median meets it although one run does not"),
             ("completion_mean == 140s", (true, 140.0, 3), "(60 + 120 + 240) / 3"),
             ("completion_p75 < 181s", (true, 180.0, 1), "120 + 0.5 * 120"),
             ("completion_max > 4min", (false, 240.0, 3), "not above"),
@@ -410,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_never_ended_is_later_than_any_time() {
+    fn an_unfinished_run_is_later_than_any_time() {
         let times = [Some(60.0), None, Some(240.0)];
         assert_eq!(judge("completion < 1d", &times), (false, f64::INFINITY, 1));
         assert_eq!(judge("completion_mean < 1d", &times), (false, f64::INFINITY, 1));
@@ -419,14 +418,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_limit_is_told_with_the_mend() {
+    fn an_invalid_limit_is_reported_with_a_fix() {
         let cases = [
-            ("completion", "`completion` compares nothing", "completion_p95 < 4h"),
-            ("completion =< 4h", "`=<` is no comparison", "use <, <=, >, >=, == or !="),
-            ("complexion < 4h", "there is no measure `complexion`", "bad_release_exposure"),
-            ("completion_p101 < 4h", "`_p101` is no statistic over the runs", "_p95"),
+            ("completion", "`completion` has no comparison", "completion_p95 < 4h"),
+            ("completion =< 4h", "invalid comparison `=<`", "use <, <=, >, >=, == or !="),
+            ("complexion < 4h", "unknown measure `complexion`", "bad_release_exposure"),
+            ("completion_p101 < 4h", "unknown statistic `_p101`", "_p95"),
             ("completion < 4", "`4` has no unit", "write e.g. `90s` or `4h`"),
-            ("failed_pulls == few", "`few` is no number", "pulls: write a number"),
+            ("failed_pulls == few", "`few` is not a number", "pulls: write a number"),
             ("egress_peak_60s < 8 GB", "`GB`", "write e.g. `8 Gbit/s`"),
         ];
         for (limit, message, help) in cases {

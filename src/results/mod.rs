@@ -49,5 +49,5 @@ pub use provenance::{
 };
 pub use rows::*;
 pub use summary::{SummaryRow, interval_of_mean};
-pub use tables::{RunKey, Tables, VariantRecord};
+pub use tables::{RunKey, Tables};
 pub use timeline::{BINS_MAX, TimelineRow};

@@ -1,13 +1,13 @@
-//! What a plan makes small: a time of the runs, and how the runs' times become one, such as `completion_p95`.
+//! The objective of a plan: a duration to minimise and its statistic over runs, such as `completion_p95`.
 //!
-//! It is written like the left side of a [`super::Limit`]. Without a statistic the median is meant.
+//! It is written like the left side of a [`super::Limit`]. The default statistic is the median.
 
 use std::fmt;
 
 use super::limit::{Statistic, find};
 use super::{MEASURES, Measure, MeasureError, RunRow};
 
-/// A time that is to be short.
+/// A duration to minimise.
 #[derive(Clone, Debug)]
 pub struct Objective {
     text: String,
@@ -16,18 +16,21 @@ pub struct Objective {
 }
 
 impl Objective {
-    /// Reads a measure of time with a statistic over the runs.
+    /// Reads a duration with a statistic over the runs.
     ///
     /// # Errors
-    /// What is wrong with it, and how to mend it.
+    /// The error, with a fix.
     pub fn parse(written: &str) -> Result<Self, MeasureError> {
         let text = written.trim();
         let (measure, over) = find(text)?;
         if measure.unit != "s" {
             let times: Vec<&str> = MEASURES.iter().filter(|measure| measure.unit == "s").map(|m| m.name).collect();
             return Err(MeasureError {
-                message: format!("`{text}` is no time, and the fastest setting is wanted"),
-                help: format!("use one of {}, e.g. `completion_p95`; state the rest as limits", times.join(", ")),
+                message: format!("the objective must be a duration, not `{text}`"),
+                help: format!(
+                    "use one of {}, e.g. `completion_p95`; state other requirements as limits",
+                    times.join(", ")
+                ),
             });
         }
         Ok(match over {
@@ -36,7 +39,7 @@ impl Objective {
         })
     }
 
-    /// The measure of one run; infinite when the run never got there.
+    /// The duration of one run; infinite when the run did not reach it.
     #[must_use]
     pub fn of(&self, run: &RunRow) -> f64 {
         (self.measure.of)(run).unwrap_or(f64::INFINITY)
@@ -66,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_aim_is_a_time_and_its_median_unless_it_says_otherwise() {
+    fn an_objective_is_a_duration_with_the_median_by_default() {
         let parsed = |text: &str| Objective::parse(text).map(|aim| (aim.to_string(), aim.measure().name, aim.over()));
         assert_eq!(
             parsed("completion"),
@@ -74,8 +77,8 @@ mod tests {
         );
         assert_eq!(parsed("t99_s_p95"), Ok(("t99_s_p95".to_owned(), "t99_s", Statistic::Quantile(0.95))));
         assert_eq!(parsed("completion_mean").map(|aim| aim.2), Ok(Statistic::Mean));
-        let error = Objective::parse("peak_pulls_p95").expect_err("no time");
-        assert!(error.message.contains("is no time") && error.help.contains("completion_s"), "{error}");
+        let error = Objective::parse("peak_pulls_p95").expect_err("not a duration");
+        assert!(error.message.contains("must be a duration") && error.help.contains("completion_s"), "{error}");
         assert!(Objective::parse("complexion").is_err());
     }
 }

@@ -214,7 +214,7 @@ impl PlanRecord {
             serde_json::from_slice(&bytes).map_err(|source| ResultsError::Plan { path: path.clone(), source })?;
         match plan.schema_version {
             Self::SCHEMA_VERSION => Ok(Some(plan)),
-            found => Err(ResultsError::SchemaVersion { path, found }),
+            found => Err(ResultsError::SchemaVersion { path, found, expected: Self::SCHEMA_VERSION }),
         }
     }
 

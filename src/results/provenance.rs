@@ -195,7 +195,7 @@ impl Provenance {
         let Ok(value) = serde_json::from_slice::<serde_json::Value>(&text) else { return Ok(None) };
         match Head::deserialize(&value) {
             Ok(head) if head.program == PROGRAM && head.schema_version != SCHEMA_VERSION => {
-                Err(ResultsError::SchemaVersion { path, found: head.schema_version })
+                Err(ResultsError::SchemaVersion { path, found: head.schema_version, expected: SCHEMA_VERSION })
             }
             Ok(head) if head.program == PROGRAM => {
                 serde_json::from_value(value).map(Some).map_err(|source| ResultsError::Provenance { path, source })
@@ -236,7 +236,7 @@ mod tests {
         }
         std::fs::write(&path, r#"{"program": "fleetsim", "schema_version": 99}"#).expect("written");
         let error = Provenance::read(folder.path()).expect_err("a later format").to_string();
-        assert!(error.contains("has the format 99"), "{error}");
+        assert!(error.contains("has format version 99"), "{error}");
     }
 
     #[test]

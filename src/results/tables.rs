@@ -10,33 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::summary::{SummaryRow, summary};
 use super::timeline::{TimelineRow, timeline};
-use super::{ClusterRow, PassRow, ResultsError, RunRecord, RunRow, Setting};
-
-/// The runs of one variant.
-#[derive(Clone, Debug, PartialEq)]
-pub struct VariantRecord {
-    /// Strategy and setting in one short text, unique in the experiment.
-    pub variant: String,
-    /// The strategy's name in the experiment file.
-    pub strategy: String,
-    /// The swept settings, `name=value`, joined by `; `; empty without a sweep.
-    pub setting: String,
-    /// The same, one by one.
-    pub settings: Vec<Setting>,
-    /// Its runs, in the order of their replicates.
-    pub runs: Vec<RunRecord>,
-}
-
-impl VariantRecord {
-    /// The index of the representative run: the one with the (lower) median peak of pulls, among equals the first
-    /// replicate. `None` without runs.
-    #[must_use]
-    pub fn representative(&self) -> Option<usize> {
-        let mut order: Vec<usize> = (0..self.runs.len()).collect();
-        order.sort_by_key(|&at| (self.runs[at].run.peak_pulls, self.runs[at].run.replicate));
-        order.get(order.len().saturating_sub(1) / 2).copied()
-    }
-}
+use super::{ClusterRow, PassRow, ResultsError, RunRow, VariantRecord};
 
 /// Which run a row of `clusters.csv` or `passes.csv` belongs to: its first columns.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
@@ -163,7 +137,7 @@ fn from_keyed_csv<Row: DeserializeOwned>(path: &Path) -> Result<Vec<(RunKey, Row
 #[cfg(test)]
 mod tests {
     use super::super::testing::{assert_documented, run_record, variant};
-    use super::super::{MEASURES, RunOutcome, SeriesRow};
+    use super::super::{MEASURES, RunOutcome, RunRecord, SeriesRow};
     use super::*;
 
     fn two_variants() -> Vec<VariantRecord> {

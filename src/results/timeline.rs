@@ -1,20 +1,19 @@
-//! `timeline.csv`: one real run over the pointwise spread of all runs.
+//! `timeline.csv`: one real run, with pointwise percentiles of all runs.
 //!
-//! Why not the pointwise median alone? Waves of different runs shift against each other, so that the median of the
-//! curves has a lower peak than any run. The columns without a suffix are therefore the series of the representative
-//! run: the one with the median peak of pulls.
+//! Why not the pointwise median alone? Waves of different runs shift in time, so the median of the curves has a lower
+//! peak than any run. The columns without a suffix are therefore the series of the representative run: the one with the
+//! median peak of pulls.
 //!
-//! Runs may have been recorded in bins of different lengths. All are brought to the longest one of their variant, and
-//! to at most [`BINS_MAX`] bins: counts in progress by their maximum, egress by its mean, states by their last value.
-//! After a run's end nothing is pulled and states stay as they were.
+//! Runs may have been recorded in bins of different lengths. All are converted to the longest bin of their variant, and
+//! to at most [`BINS_MAX`] bins: the maximum of counts, the mean of egress, the last value of states. After a run's end
+//! nothing is pulled and states stay unchanged.
 
 use serde::{Deserialize, Serialize};
 
-use super::tables::VariantRecord;
-use super::{RunRecord, SeriesRow};
+use super::{RunRecord, SeriesRow, VariantRecord};
 use crate::stats::quantile_of_sorted;
 
-/// Most bins that a variant has in `timeline.csv`; longer series are coarsened by a whole factor.
+/// Most bins of a variant in `timeline.csv`; bins of longer series are joined.
 pub const BINS_MAX: usize = 4000;
 
 /// `timeline.csv`: one time bin of a variant.
@@ -30,19 +29,19 @@ pub struct TimelineRow {
     pub bin_s: f64,
     /// Start of the bin.
     pub t_s: f64,
-    /// Most image pulls in progress at once in the bin, in the representative run.
+    /// Highest number of concurrent image pulls in the bin, in the representative run.
     pub pulls: u64,
-    /// Most layer downloads in progress at once in the bin, in the representative run.
+    /// Highest number of concurrent layer downloads in the bin, in the representative run.
     pub downloads: u64,
     /// Mean registry egress in the bin, in the representative run.
     pub egress_bytes_per_s: f64,
     /// Targets ready on the wanted revision at the end of the bin, in the representative run.
     pub ready_new: u64,
-    /// Targets told the wanted revision, not ready yet, and getting on, in the representative run.
+    /// Targets promoted to the wanted revision and making progress, but not ready yet, in the representative run.
     pub updating: u64,
-    /// Targets told the wanted revision, not ready, and not getting on, in the representative run.
+    /// Targets promoted to the wanted revision, not ready and stalled, in the representative run.
     pub not_ready: u64,
-    /// Targets not told the wanted revision yet, in the representative run.
+    /// Targets not promoted to the wanted revision yet, in the representative run.
     pub waiting: u64,
     /// 5th percentile of `pulls` over all runs, bin by bin.
     pub pulls_p5: f64,
@@ -63,7 +62,7 @@ pub(super) fn timeline(variant: &VariantRecord) -> Vec<TimelineRow> {
     let Some(representative) = variant.representative() else { return Vec::new() };
     let bin_longest = variant.runs.iter().map(|run| run.bin_s).fold(0.0, f64::max);
     let span = variant.runs.iter().map(|run| run.series.len() as f64 * run.bin_s).fold(0.0, f64::max);
-    // A bin that starts a whole number of bins before the end must not be split off by the last bit of a division.
+    // The tolerance keeps rounding errors of the division from adding a bin.
     let bins_of = |bin_s: f64| (span / bin_s - 1e-9).ceil().max(0.0) as usize;
     if bin_longest <= 0.0 || bins_of(bin_longest) == 0 {
         return Vec::new();
@@ -109,7 +108,7 @@ pub(super) fn timeline(variant: &VariantRecord) -> Vec<TimelineRow> {
         .collect()
 }
 
-/// The series of `run` in `bins` bins of `bin_s`, which is no shorter than the run's own.
+/// The series of `run` in `bins` bins of `bin_s`, which is at least as long as the run's own bins.
 fn rebin(run: &RunRecord, bin_s: f64, bins: usize) -> Vec<SeriesRow> {
     let mut rows: Vec<SeriesRow> = Vec::with_capacity(bins);
     let mut fine = run.series.iter().peekable();
@@ -147,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_in_different_bins_are_brought_to_the_longest() {
+    fn runs_in_different_bins_are_converted_to_the_longest() {
         let fine = RunRecord { bin_s: 1.0, series: series(1.0, &[1, 9, 2, 4, 5]), ..run_record(0, 9) };
         let coarse = RunRecord { bin_s: 2.0, series: series(2.0, &[3, 3]), ..run_record(1, 11) };
         let rows = timeline(&variant("v", vec![fine, coarse]));
@@ -162,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_series_is_coarsened_and_keeps_its_peak() {
+    fn a_long_series_has_longer_bins_and_keeps_its_peak() {
         let mut pulls = vec![0; 3 * BINS_MAX - 1];
         pulls[7001] = 77;
         let rows = timeline(&variant("v", vec![RunRecord { series: series(1.0, &pulls), ..run_record(0, 77) }]));

@@ -1,6 +1,5 @@
 //! Intervals of a mean, and of a mean difference between two treatments of the same runs.
 
-use super::bootstrap::bootstrap_interval;
 use super::sample::{mean, sample_sd};
 use super::student::t_quantile;
 
@@ -41,18 +40,6 @@ pub fn mean_interval(values: &[f64], level: f64) -> Option<Interval> {
     Some(Interval { estimate, low: estimate - half, high: estimate + half })
 }
 
-/// The mean of `other[i] - base[i]` with its interval, as [`bootstrap_interval`]: how much `other` adds where both met the
-/// same luck, as runs with one seed do. What is resampled is a pair. `None` for fewer than two pairs.
-///
-/// # Panics
-/// If the slices differ in length, and as [`bootstrap_interval`] does.
-#[must_use]
-pub fn paired_difference(base: &[f64], other: &[f64], level: f64, resamples: usize, seed: u64) -> Option<Interval> {
-    assert_eq!(base.len(), other.len(), "pairs need as many values on either side");
-    let differences: Vec<f64> = base.iter().zip(other).map(|(base, other)| other - base).collect();
-    bootstrap_interval(&differences, level, resamples, seed)
-}
-
 pub(super) fn assert_level(level: f64) {
     assert!(level > 0.0 && level < 1.0, "not a level of confidence: {level}");
 }
@@ -75,7 +62,6 @@ mod tests {
         assert_eq!(mean_interval(&[], 0.95), None);
         assert_eq!(mean_interval(&[3.0], 0.95), None);
         assert_eq!(mean_interval(&[3.0, 3.0], 0.95), Some(Interval { estimate: 3.0, low: 3.0, high: 3.0 }));
-        assert_eq!(paired_difference(&[1.0], &[2.0], 0.95, 399, 1), None);
     }
 
     #[test]
@@ -95,28 +81,5 @@ mod tests {
                 assert!((found - level).abs() < 4.0 * standard_error, "{size} values at {level}: covered {found}");
             }
         }
-    }
-
-    #[test]
-    fn common_luck_cancels_from_paired_differences() {
-        const ROUNDS: u32 = 2_000;
-        let mut draws = Draws::new(2);
-        let mut covered = 0;
-        for _ in 0..ROUNDS {
-            let base: Vec<f64> = (0..10).map(|_| 50.0 + 10.0 * draws.normal()).collect();
-            let other: Vec<f64> = base.iter().map(|base| base + 1.0 + 0.1 * draws.normal()).collect();
-            let interval = paired_difference(&base, &other, 0.95, 399, 1).expect("ten pairs");
-            assert!(interval.high - interval.low < 2.0, "narrow although the runs spread by 10: {interval:?}");
-            covered += u32::from(interval.contains(1.0));
-        }
-        // 0.95 with standard error sqrt(0.95 · 0.05 / 2000) = 0.0049
-        let found = f64::from(covered) / f64::from(ROUNDS);
-        assert!((0.930..0.980).contains(&found), "covered {found}");
-    }
-
-    #[test]
-    #[should_panic(expected = "pairs need as many values")]
-    fn a_pair_has_two_sides() {
-        let _ = paired_difference(&[1.0, 2.0], &[1.0], 0.95, 399, 1);
     }
 }

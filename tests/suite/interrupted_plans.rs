@@ -77,13 +77,16 @@ fn a_search_that_was_stopped_and_then_killed_goes_on_and_ends_in_the_same_bytes(
     until_some_runs_are_kept(at, &mut stopped);
     let (busy, _, told) = finished(plan("out"));
     assert_eq!(busy, Some(1), "{told}");
-    assert!(told.ends_with("out is being written by another fleetsim; wait for it, or choose another output folder\n"));
+    assert!(
+        told.contains("another fleetsim process is writing to ")
+            && told.ends_with("out; wait for it or choose another folder\n")
+    );
     let sent = Command::new("kill").args(["-INT", &stopped.id().to_string()]).status().expect("there is `kill`");
     assert!(sent.success());
     let output = stopped.wait_with_output().expect("ended");
     let told = String::from_utf8(output.stderr).expect("text");
     assert_eq!(output.status.code(), Some(130), "{told}");
-    assert!(told.contains(" runs are kept; the same command goes on from there\n"), "{told}");
+    assert!(told.contains(" finished runs were saved; run the same command to resume\n"), "{told}");
     assert!(told.ends_with("interrupted; no results were written\n"), "{told}");
     assert!(!at.join("out").exists(), "no half results");
 
@@ -95,7 +98,7 @@ fn a_search_that_was_stopped_and_then_killed_goes_on_and_ends_in_the_same_bytes(
 
     let (code, first, told) = finished(plan("out"));
     assert_eq!(code, Some(0), "{told}");
-    assert!(told.starts_with("going on from ") && told.contains(" runs of a search that did not end\n"), "{told}");
+    assert!(told.starts_with("resuming an unfinished search with ") && told.contains(" saved runs\n"), "{told}");
     assert!(!at.join(".out.fleetsim-runs").exists(), "nothing is left beside the plan");
     let (code, second, told) = finished(fleetsim(at, &["plan", ".", "--threads", "1", "--out", "never-interrupted"]));
     assert_eq!(code, Some(0), "{told}");
@@ -111,7 +114,7 @@ fn a_search_that_ends_at_its_budget_says_that_it_is_not_certain() {
     let words = told.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("not certain: "), "{told}");
     assert!(words.contains("The search was stopped by its budget of 5 runs."), "{told}");
-    assert!(!words.contains("no setting that keeps to the limits is faster"), "nothing is promised: {told}");
+    assert!(!words.contains("no setting that meets the limits is faster"), "nothing is promised: {told}");
 }
 
 #[test]
@@ -141,8 +144,8 @@ fn where_no_setting_ever_gets_there_that_is_said() {
     let folder = experiment(&text);
     let (code, told, error) = finished(fleetsim(folder.path(), &["plan", ".", "--replicates", "2", "--seed", "4"]));
     assert_eq!(code, Some(99), "{error}");
-    assert!(told.contains("has a run that never got there"), "{told}");
-    assert!(error.ends_with("error: no setting keeps to the limits and always gets there\n"), "{error}");
+    assert!(told.contains("has a run that did not finish"), "{told}");
+    assert!(error.ends_with("error: no setting meets every limit and completes in every run\n"), "{error}");
     let provenance = fs::read_to_string(folder.path().join("results/small-plan/provenance.json")).expect("written");
     assert!(provenance.contains("--seed 4 --replicates 2"), "{provenance}");
 }

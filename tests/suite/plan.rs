@@ -228,8 +228,8 @@ fn where_no_setting_keeps_to_the_limits_the_closest_is_told_and_the_exit_code_sa
     fs::write(folder.path().join("experiment.yaml"), text).expect("written");
     let (code, told, error) = output(fleetsim(folder.path()).args(["plan", "."]));
     assert_eq!(code, 99, "{told}{error}");
-    assert!(told.contains("no setting keeps to the limits; closest comes it maxUnavailable=2"), "{told}");
-    assert!(error.contains("no setting keeps to the limits"), "{error}");
+    assert!(told.contains("no setting meets all limits; the closest, it maxUnavailable=2"), "{told}");
+    assert!(error.contains("no setting meets every limit"), "{error}");
 }
 
 #[test]
@@ -245,9 +245,9 @@ fn what_cannot_be_planned_is_refused_with_its_place_and_the_mend() {
     let search = "search: {strategies.it.rancherFleet.maxUnavailable: [1, 2]}";
     for (plan, expected) in [
         (String::new(), "there is nothing to choose from"),
-        ("plan: {limits: [complexion < 1 h]}".to_owned(), "there is no measure `complexion`"),
+        ("plan: {limits: [complexion < 1 h]}".to_owned(), "unknown measure `complexion`"),
         (format!("plan: {{limits: [failed_pulls_max == 0], {search}}}"), "says nothing that single runs could tell"),
-        (format!("plan: {{fastest: peak_pulls, {search}}}"), "`peak_pulls` is no time"),
+        (format!("plan: {{fastest: peak_pulls, {search}}}"), "must be a duration, not `peak_pulls`"),
         (format!("plan: {{confidence: 100%, {search}}}"), "no search can be so sure"),
         (format!("plan: {{confirm: 0, {search}}}"), "nothing is confirmed by no run"),
         ("plan: {search: {}}".to_owned(), "there is nothing to choose from"),

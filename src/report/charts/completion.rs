@@ -1,10 +1,10 @@
-//! How long the rollout takes: every finished run of each variant, their median and its interval. Runs that did not
-//! finish have no time; they are counted, with the rule that held them.
+//! Rollout completion time: every finished run of each variant, with the median and its interval. Unfinished runs have
+//! no time; they are counted, with the rule that blocked them.
 
 use crate::report::axis::{ScaleKind, log_time_ticks, time_scale, time_ticks};
 use crate::report::canvas::{Align, Canvas, Stroke};
 use crate::report::data::{Results, VariantResults, extent};
-use crate::report::format::{time, time_with_interval};
+use crate::report::format::{ended, time, time_with_interval};
 use crate::report::frame::{Area, FOOTER, TOP, bottom_axis, page, write, write_bold};
 use crate::report::names;
 use crate::report::style::{GRID, INK, LABEL, MARGIN, MUTED, PAGE_WIDTH, SMALL, WHITE, series_colour};
@@ -12,7 +12,7 @@ use crate::report::text::{Weight, fitted, text_width};
 use crate::results::RunOutcome;
 
 const ROW: f64 = 46.0;
-/// The same where there are more than [`MANY`] variants.
+/// Height of a row for more than [`MANY`] variants.
 const ROW_MANY: f64 = 34.0;
 const MANY: usize = 12;
 /// Widest column of names.
@@ -42,13 +42,13 @@ pub(in crate::report) fn draw(results: &Results) -> Canvas {
     };
     let times: Vec<f64> = results.tables.runs.iter().filter_map(|run| run.completion_s).collect();
     let x = time_scale(&times, area.left, area.right);
-    let subtitle = format!("{}; dot: median, line: its 95 % interval, small dots: single runs", extent(&variants));
-    let mut canvas = page(&results.provenance, "Time to complete the rollout", &subtitle, bottom + 56.0 + FOOTER);
+    let subtitle = format!("{}; dot: median, line: its 95% CI, small dots: single runs", extent(&variants));
+    let mut canvas = page(&results.provenance, "Rollout completion time", &subtitle, bottom + 56.0 + FOOTER);
     let (ticks, title) = if x.kind == ScaleKind::Log {
-        (log_time_ticks(&x, 46.0), "time since the rollout began (logarithmic)".to_owned())
+        (log_time_ticks(&x, 46.0), "time since the rollout started (logarithmic)".to_owned())
     } else {
         let (ticks, unit) = time_ticks(x.high, 6);
-        (ticks, format!("{} since the rollout began", unit.long))
+        (ticks, format!("{} since the rollout started", unit.long))
     };
     if !times.is_empty() {
         for tick in &ticks {
@@ -108,7 +108,7 @@ fn headline(variant: &VariantResults<'_>) -> String {
     match median_with_interval(variant) {
         (Some(median), Some((low, high))) if low < high => time_with_interval(median, low, high),
         (Some(median), _) => time(median),
-        (None, _) => "not finished".to_owned(),
+        (None, _) => "unfinished".to_owned(),
     }
 }
 
@@ -117,14 +117,10 @@ fn unfinished_note(variant: &VariantResults<'_>) -> String {
     match variant.unfinished() {
         None => String::new(),
         Some((outcome, _)) => {
-            let end = match outcome {
-                RunOutcome::Complete => "complete",
-                RunOutcome::Stalled => "stalled",
-                RunOutcome::Horizon => "out of time",
-            };
+            let end = ended(outcome);
             match variant.finished() {
                 0 => format!("all {} runs {end}", variant.runs.len()),
-                finished => format!("{finished} of {} finished, others {end}", variant.runs.len()),
+                finished => format!("{finished} of {} finished, the rest {end}", variant.runs.len()),
             }
         }
     }

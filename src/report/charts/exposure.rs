@@ -1,17 +1,16 @@
-//! The blast radius: how many clusters were told a defective revision before the scheduler stopped.
+//! The blast radius: how many clusters received a defective revision before the scheduler stopped.
 //!
-//! A row a variant, the least exposed first: every run, the median and its interval, and when the last cluster was told
-//! in the representative run.
+//! One row for each variant, the least exposed first: every run, the median and its interval, and when the last cluster
+//! was exposed in the representative run.
 
 use crate::report::axis::{AxisTick, LOG_FROM, Scale, ScaleKind, log_ticks, span, ticks_from_zero};
 use crate::report::canvas::{Align, Canvas, Stroke};
 use crate::report::data::{Results, VariantResults, extent};
-use crate::report::format::{count, number, time};
+use crate::report::format::{count, ended, percent, time};
 use crate::report::frame::{Area, FOOTER, TOP, bottom_axis, page, write, write_bold};
 use crate::report::names;
 use crate::report::style::{AXIS, GRID, INK, LABEL, MARGIN, MUTED, PAGE_WIDTH, SMALL, WHITE, series_colour};
 use crate::report::text::{Weight, fitted, text_width};
-use crate::results::RunOutcome;
 
 const ROW: f64 = 46.0;
 /// Widest column of names.
@@ -26,7 +25,7 @@ struct ExposureRow<'v> {
     median: f64,
 }
 
-/// Draws the chart. `None` where no cluster was told a defective revision.
+/// Draws the chart. `None` where no cluster received a defective revision.
 pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
     let variants = results.variants();
     if !variants.iter().any(VariantResults::exposed) {
@@ -45,15 +44,14 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
     };
     let exposed: Vec<f64> = results.tables.runs.iter().map(|run| run.exposed_targets as f64).collect();
     let (x, ticks) = scale(&exposed, results.tables.runs.iter().map(|run| run.targets).max().unwrap_or(1), area);
-    let subtitle =
-        format!("{}; dot: median, line: its 95 % interval, small dots: runs; last told: in one run", extent(&variants));
-    let title = "Clusters told a defective revision before the rollout stopped";
+    let subtitle = format!("{}; dot: median, line: its 95% CI, small dots: single runs", extent(&variants));
+    let title = "Clusters exposed to the defective revision";
     let mut canvas = page(&results.provenance, title, &subtitle, area.bottom + 56.0 + FOOTER);
     for tick in &ticks {
         let at = x.at(tick.value);
         canvas.line((at, area.top), (at, area.bottom), Stroke::solid(GRID, 1.0));
     }
-    let axis = if x.kind == ScaleKind::Log { "clusters told (logarithmic)" } else { "clusters told" };
+    let axis = if x.kind == ScaleKind::Log { "exposed clusters (logarithmic)" } else { "exposed clusters" };
     bottom_axis(&mut canvas, area, &x, &ticks, axis);
     for (at, row) in rows.iter().enumerate() {
         draw_row(&mut canvas, row, size, area.top + ROW * (at as f64 + 0.5), area, &x);
@@ -61,14 +59,14 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
     Some(canvas)
 }
 
-/// Logarithmic where the exposures lie far apart and none is zero.
+/// Logarithmic where exposures differ by a large factor and none is zero.
 fn scale(exposed: &[f64], targets: u64, area: Area) -> (Scale, Vec<AxisTick>) {
     let (low, high) = span(exposed);
     if low > 0.0 && high > LOG_FROM * low {
         let x = Scale { low: low / 1.4, high: high * 1.25, from: area.left, to: area.right, kind: ScaleKind::Log };
         return (x, log_ticks(&x, 46.0));
     }
-    // The whole fleet is the natural end, where exposures come near it.
+    // The axis ends at the whole fleet where exposures are close to it.
     let end = if high * 2.0 >= targets as f64 { targets as f64 } else { high * 1.04 };
     let ticks = ticks_from_zero(end, 6, true);
     let high = ticks.last().expect("there are ticks").value;
@@ -102,7 +100,7 @@ fn draw_row(canvas: &mut Canvas, row: &ExposureRow<'_>, size: f64, middle: f64, 
     write(canvas, &note, (left, middle + 13.0), SMALL, MUTED, Align::Left);
 }
 
-/// `120 clusters [100–140], 12 % of the fleet`.
+/// `120 [100–140], 12% of the fleet`.
 fn headline(row: &ExposureRow<'_>, interval: Option<(f64, f64)>) -> String {
     if row.variant.runs.iter().all(|run| run.exposed_targets == 0) {
         return "none".to_owned();
@@ -113,26 +111,20 @@ fn headline(row: &ExposureRow<'_>, interval: Option<(f64, f64)>) -> String {
     }
     let targets = row.variant.median("targets").unwrap_or(0.0);
     if targets > 0.0 {
-        text.push_str(&format!(", {} % of the fleet", number(100.0 * row.median / targets)));
+        text.push_str(&format!(", {} of the fleet", percent(row.median / targets)));
     }
     text
 }
 
-/// Whether the rollout stopped, and when it told its last cluster.
+/// How runs ended, and when the last cluster was exposed.
 fn note(variant: &VariantResults<'_>) -> String {
-    let told = variant.clusters.iter().filter_map(|cluster| cluster.told_s).reduce(f64::max);
-    let last = told.map_or_else(String::new, |told| format!(", last told after {}", time(told)));
+    let exposed = variant.clusters.iter().filter_map(|cluster| cluster.told_s).reduce(f64::max);
+    let last = exposed.map_or_else(String::new, |last| format!("; last exposed after {}", time(last)));
     let (finished, runs) = (variant.finished(), variant.runs.len());
     let end = match variant.unfinished() {
-        None => "went on to its end".to_owned(),
-        Some((outcome, _)) => {
-            let how = match outcome {
-                RunOutcome::Stalled => "stopped",
-                RunOutcome::Horizon => "ran out of time",
-                RunOutcome::Complete => "complete",
-            };
-            if finished == 0 { how.to_owned() } else { format!("{how} in {} of {runs} runs", runs - finished) }
-        }
+        None => "completed".to_owned(),
+        Some((outcome, _)) if finished == 0 => ended(outcome).to_owned(),
+        Some((outcome, _)) => format!("{} in {} of {runs} runs", ended(outcome), runs - finished),
     };
     format!("{end}{last}")
 }

@@ -1,8 +1,8 @@
-//! Two settings at once: a cell for each pair of values, shaded by the median over runs, the number in it.
+//! Two settings together: a cell for each pair of values, with the median over runs as a number and as a shade.
 //!
-//! The sides are the two swept paths with the most values; where one path of the world is swept for several strategies,
-//! the strategies are the other side. Whatever else varies gets rows of maps of its own. Dark is more, in one hue, so that
-//! grey tells the same; cells without a finished run are hatched.
+//! The sides are the two swept paths with the most values. Where only one path of the world is swept for several
+//! strategies, the strategies are the other side. Other swept settings get separate rows of maps. Darker is higher, in
+//! one hue, so that the chart works in grey too. Cells without a finished run are hatched.
 
 use crate::report::canvas::{Align, Canvas, Position, Stroke};
 use crate::report::data::{Results, VariantResults, extent};
@@ -16,7 +16,7 @@ use crate::report::text::{Weight, fitted_name, text_width};
 const LOG_FROM: f64 = 10.0;
 /// Most columns of a map beside which there is room for a third one.
 const THREE_MAPS: usize = 4;
-/// Most columns of a map; beyond, the other side is laid along it.
+/// Most columns of a map; with more, the sides are swapped.
 const COLUMNS_MAX: usize = 7;
 const CELL: f64 = 34.0;
 /// Distance between maps.
@@ -25,22 +25,22 @@ const GAP: f64 = 26.0;
 const ROW_NAME: f64 = 170.0;
 /// Sizes of the numbers: the first that fits its cell.
 const SIZES: [f64; 4] = [LABEL, SMALL, 11.0, 10.0];
-/// Shades darker than this bear white text.
+/// Shades darker than this have white text.
 const DARK: f64 = 0.66;
-/// Values that differ by less than this share are alike.
+/// Values that differ by less than this share count as equal.
 const ALIKE: f64 = 0.01;
 
 /// The row or column of a variant; `None` where it is on no map.
 type PositionOf<'s> = Box<dyn Fn(&VariantResults<'_>) -> Option<usize> + 's>;
 
-/// What a side of the maps stands for.
+/// A side of the maps.
 struct MapSide<'s> {
     title: String,
     labels: Vec<String>,
     of: PositionOf<'s>,
 }
 
-/// What a column of maps shows.
+/// The measure that a column of maps shows.
 struct HeatMeasure {
     name: &'static str,
     title: String,
@@ -79,7 +79,7 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
     let block = heading + 20.0 + CELL * rows.len() as f64 + 14.0;
     let top = TOP + 46.0;
     let height = top + block * groups.len() as f64 + 24.0 + FOOTER;
-    let subtitle = format!("{}; medians over runs; hatched: no run finished; dark: more", extent(&variants));
+    let subtitle = format!("{}; medians; darker: higher; hatched: no run finished", extent(&variants));
     let title = format!("Medians by {} and {}", y.title, x.title);
     let mut canvas = page(&results.provenance, &title, &subtitle, height);
     for (at, measure) in measures.iter().enumerate() {
@@ -111,13 +111,13 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
         }
     }
     let middle = f64::midpoint(left, PAGE_WIDTH - MARGIN);
-    let axes = format!("across: {}; down: {}", x.title, y.title);
+    let axes = format!("columns: {}; rows: {}", x.title, y.title);
     let axes = fitted_name(&axes, SMALL, Weight::Regular, PAGE_WIDTH - 2.0 * MARGIN - left);
     write(&mut canvas, &axes, (middle, height - FOOTER - 12.0), SMALL, INK, Align::Middle);
     Some(canvas)
 }
 
-/// The two sides, and the other swept paths. `None` where there are no two that some strategy has both.
+/// The two sides, and the other swept paths. `None` where no variant has two swept settings.
 fn sides<'s>(
     axes: &'s [SweepAxis<'s>],
     variants: &[VariantResults<'_>],
@@ -129,7 +129,7 @@ fn sides<'s>(
         .flat_map(|b| (0..b).map(move |a| (a, b)))
         .filter(|&(a, b)| together(&axes[a], &axes[b]))
         .collect();
-    // Stable, so that of equals the first of the sweep is taken.
+    // Stable: among equals, the first of the sweep wins.
     pairs.sort_by_key(|&(a, b)| std::cmp::Reverse(axes[a].values.len() * axes[b].values.len()));
     if let Some(&(a, b)) = pairs.first() {
         let rest = axes.iter().filter(|axis| axis.path != axes[a].path && axis.path != axes[b].path).collect();
@@ -159,7 +159,7 @@ fn side<'s>(axis: &'s SweepAxis<'s>) -> MapSide<'s> {
     }
 }
 
-/// Which side is laid across, and which down: the one with more values across, where its labels have room.
+/// Columns and rows: the side with more values gives the columns, where its labels have room.
 fn laid_out([a, b]: [MapSide<'_>; 2]) -> [MapSide<'_>; 2] {
     let (more, fewer) = if a.labels.len() >= b.labels.len() { (a, b) } else { (b, a) };
     let room = (PAGE_WIDTH - 2.0 * MARGIN - GAP - 90.0) / 2.0 / more.labels.len() as f64 - 4.0;
@@ -210,8 +210,8 @@ fn measures(variants: &[&VariantResults<'_>]) -> Vec<HeatMeasure> {
     let unit = RateUnit::for_max(medians(egress).into_iter().fold(0.0, f64::max));
     vec![
         measure("completion_s", "completion time", Box::new(time)),
-        measure("peak_pulls", "most image pulls at once", Box::new(count)),
-        measure(egress, "most egress over 1 s", Box::new(move |rate| unit.text(rate))),
+        measure("peak_pulls", "peak concurrent pulls", Box::new(count)),
+        measure(egress, "peak egress over 1 s", Box::new(move |rate| unit.text(rate))),
     ]
 }
 

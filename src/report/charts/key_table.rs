@@ -1,4 +1,4 @@
-//! The table of a plot with too many variants for their names: number, name, completion time and peak of each.
+//! The key of a plot with too many variants for their names: number, name, completion time and peak of each.
 
 use crate::report::canvas::{Align, Canvas};
 use crate::report::data::VariantResults;
@@ -16,7 +16,7 @@ const GAP: f64 = 36.0;
 const NUMBER: f64 = 46.0;
 const VALUES: f64 = 138.0;
 
-/// The number of each variant: from 1 in the order of completion times and peaks, those without a finished run last.
+/// The number of each variant, from 1 in the order of completion times and peaks; variants without a finished run come last.
 pub(super) fn numbers(variants: &[VariantResults<'_>]) -> Vec<usize> {
     let key = |at: &usize| {
         let of = |measure| variants[*at].median(measure).unwrap_or(f64::INFINITY);
@@ -63,7 +63,7 @@ pub(super) fn draw(canvas: &mut Canvas, variants: &[VariantResults<'_>], top: f6
         write(canvas, &names[at], (left + NUMBER, baseline), SMALL, INK, Align::Left);
         let finished = variant.finished();
         let end = match completion {
-            None => "not finished".to_owned(),
+            None => "unfinished".to_owned(),
             Some(end) if finished < variant.runs.len() => format!("{} ({finished}/{})", time(end), variant.runs.len()),
             Some(end) => time(end),
         };

@@ -1,7 +1,8 @@
-//! Every variant at once: a small panel each, all on the same axes, with the image pulls in progress over time.
+//! Every variant in a small panel, all on the same axes, with the concurrent image pulls over time.
 //!
-//! Where a setting was swept, its values are the columns, and strategies with the other settings the rows; else panels
-//! follow each other. Times or pulls that lie far apart get logarithmic axes, so that one pair of axes serves all.
+//! Where a setting was swept, its values are the columns, and strategies with the other settings the rows; otherwise
+//! panels follow each other. Times or pulls that differ by a large factor get logarithmic axes, so that all panels can
+//! share them.
 
 use crate::report::axis::{
     AxisTick, Scale, ScaleKind, decimate, log_ticks, log_time_ticks, span, ticks_from_zero, time_ticks,
@@ -18,7 +19,7 @@ use crate::results::TimelineRow;
 
 /// Ends or peaks that span more than this factor get a logarithmic axis.
 const LOG_FROM: f64 = 8.0;
-/// Fewest variants that are worth a panel each.
+/// Fewest variants for a panel each.
 const FEWEST: usize = 4;
 /// Most columns.
 const COLUMNS_MAX: usize = 7;
@@ -31,7 +32,7 @@ const ABOVE: f64 = 44.0;
 const ABOVE_NAMELESS: f64 = 32.0;
 /// Widest name of a row.
 const ROW_NAME: f64 = 150.0;
-/// A size that lets a panel's line be short.
+/// Font size of a panel's details.
 const TINY: f64 = 10.5;
 
 /// A panel's place in the grid, with the variant that it shows.
@@ -39,7 +40,7 @@ struct GridPanel<'v, 'r> {
     row: usize,
     column: usize,
     variant: &'v VariantResults<'r>,
-    /// Its name, where row and column do not say it.
+    /// Its name, where row and column do not show it.
     name: String,
 }
 
@@ -48,11 +49,11 @@ struct Grid<'v, 'r> {
     panels: Vec<GridPanel<'v, 'r>>,
     columns: Vec<String>,
     rows: Vec<String>,
-    /// What the columns are, above the first.
+    /// The columns' setting, above the first.
     title: String,
 }
 
-/// Draws the chart. `None` for fewer than four variants, which have room in one plot.
+/// Draws the chart. `None` for fewer than four variants, which fit in one plot.
 pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
     let variants = results.variants();
     if variants.len() < FEWEST {
@@ -76,21 +77,20 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
     let bottom = top + (PANEL + above) * row_count as f64 - above;
     let (x, y) = (time_axis(&variants), pulls_axis(&variants));
     let logs = match (x.kind, y.kind) {
-        (ScaleKind::Log, ScaleKind::Log) => "; both axes are logarithmic",
-        (ScaleKind::Log, ScaleKind::Linear) => "; the time axis is logarithmic",
-        (ScaleKind::Linear, ScaleKind::Log) => "; the axis of pulls is logarithmic",
+        (ScaleKind::Log, ScaleKind::Log) => "; both axes logarithmic",
+        (ScaleKind::Log, ScaleKind::Linear) => "; time axis logarithmic",
+        (ScaleKind::Linear, ScaleKind::Log) => "; pulls axis logarithmic",
         (ScaleKind::Linear, ScaleKind::Linear) => "",
     };
-    let subtitle =
-        format!("{}; line: the run with the median peak, shade: p5–p95 of all runs{logs}", extent(&variants));
+    let subtitle = format!("{}; line: run with the median peak, shade: p5–p95 of all runs{logs}", extent(&variants));
     let mut canvas =
-        page(&results.provenance, "Image pulls in progress, all on the same axes", &subtitle, bottom + 62.0 + FOOTER);
-    let note = "image pulls in progress; above each panel: their peak · the completion time (medians)";
+        page(&results.provenance, "Concurrent image pulls on common axes", &subtitle, bottom + 62.0 + FOOTER);
+    let note = "concurrent image pulls; above each panel: median peak · median completion time";
     write(&mut canvas, note, (MARGIN, TOP - 2.0), SMALL, INK, Align::Left);
     if !grid.title.is_empty() {
         write(&mut canvas, &grid.title, (left, TOP + 26.0), SMALL, MUTED, Align::Left);
         for (at, column) in grid.columns.iter().enumerate() {
-            // What a value has in parentheses goes to a second line, where it does not fit.
+            // The part of a value in parentheses moves to a second line where it does not fit.
             let whole = text_width(column, LABEL, Weight::Bold) <= width;
             let (name, inside) = column.split_at(column.find('(').filter(|_| !whole).unwrap_or(column.len()));
             let left = left + (width + GAP) * at as f64;
@@ -116,8 +116,8 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
     Some(canvas)
 }
 
-/// Columns for the values of the swept setting with the most of them, rows for all else; `None` where that would leave
-/// more than half of the places empty.
+/// Columns for the values of the setting with the most values, rows for everything else. `None` where more than half of
+/// the places would be empty.
 fn trellis<'v, 'r>(axes: &[SweepAxis<'r>], variants: &'v [VariantResults<'r>]) -> Option<Grid<'v, 'r>> {
     let across =
         axes.iter().filter(|axis| axis.values.len() <= COLUMNS_MAX).rev().max_by_key(|axis| axis.values.len())?;
@@ -136,8 +136,8 @@ fn trellis<'v, 'r>(axes: &[SweepAxis<'r>], variants: &'v [VariantResults<'r>]) -
         panels.push(GridPanel { row: rows.len(), column: 0, variant, name: String::new() });
         rows.push(variant.info.strategy.clone());
     }
-    let told_apart = rows.iter().enumerate().all(|(at, row)| !rows[..at].contains(row));
-    if !told_apart || 2 * panels.len() < rows.len() * across.values.len() {
+    let distinct = rows.iter().enumerate().all(|(at, row)| !rows[..at].contains(row));
+    if !distinct || 2 * panels.len() < rows.len() * across.values.len() {
         return None;
     }
     let columns = across.values.iter().map(|value| value.label.clone()).collect();
@@ -166,7 +166,7 @@ fn time_axis(variants: &[VariantResults<'_>]) -> Scale {
     let ends: Vec<f64> = variants.iter().map(|variant| variant.active_until(active)).filter(|end| *end > 0.0).collect();
     let (low, high) = span(&ends);
     if low > 0.0 && high > LOG_FROM * low {
-        // What happens in the first twentieth of the shortest rollout is drawn at the edge.
+        // The first twentieth of the shortest rollout is drawn at the edge.
         return Scale { low: low / 20.0, high, from: 0.0, to: 1.0, kind: ScaleKind::Log };
     }
     Scale::from_zero(if high > 0.0 { high } else { 1.0 }, 0.0, 1.0)
@@ -224,7 +224,7 @@ fn draw_panel(canvas: &mut Canvas, panel: &GridPanel<'_, '_>, area: Area, x: &Sc
 /// `5,000 · 12.2 min`: the peak and the completion time.
 fn detail(variant: &VariantResults<'_>) -> String {
     let peak = count(variant.median("peak_pulls").unwrap_or(0.0));
-    let end = variant.median("completion_s").map_or_else(|| "not finished".to_owned(), time);
+    let end = variant.median("completion_s").map_or_else(|| "unfinished".to_owned(), time);
     format!("{peak} · {end}")
 }
 
@@ -244,7 +244,7 @@ fn time_axis_ticks(x: &Scale, width: f64) -> Vec<AxisTick> {
     ticks
 }
 
-/// A bin is level from its start to its end.
+/// A step line: each bin is level from its start to its end.
 fn steps(variant: &VariantResults<'_>, x: &Scale, y: &Scale, value: impl Fn(&TimelineRow) -> f64) -> Vec<Position> {
     let end = variant.active_until(active);
     let shown = variant.timeline.iter().filter(|row| row.t_s < end);

@@ -1,8 +1,8 @@
-//! What goes on at once, over time: concurrent image pulls, and the registry's egress.
+//! Load over time: concurrent image pulls, and the registry's egress.
 //!
-//! A line shows one real run, the one with the median peak of pulls, over the band that holds 90 % of all runs in each bin.
-//! Up to three variants that take about as long share one plot; more get a panel each, with one value axis for all, or one
-//! for each where a common one would flatten the low curves.
+//! A line shows one real run, the one with the median peak of pulls, over the band that contains 90% of all runs in each
+//! bin. Up to three variants of similar duration share one plot. More variants get a panel each, with a common value
+//! axis, or separate ones where a common axis would flatten the low curves.
 
 use crate::report::axis::{AxisTick, Scale, decimate, span, ticks_from_zero, time_ticks};
 use crate::report::canvas::{Align, Canvas, Position, Stroke};
@@ -22,14 +22,14 @@ const OVERLAY_MAX: usize = 3;
 pub(super) const SHARED_TIME: f64 = 4.0;
 /// Panels share a value axis when the highest curve is at most this many times as high as the lowest.
 const SHARED_VALUE: f64 = 8.0;
-/// A capacity is drawn when it is at most this many times the greatest value; else it would squash the curves.
+/// A capacity is drawn when it is at most this many times the greatest value; otherwise it would flatten the curves.
 const CAPACITY_SHOWN: f64 = 3.0;
 
-/// What is shown over time.
+/// A quantity over time.
 struct CurveQuantity {
     title: &'static str,
     axis: String,
-    /// What a point of the curve is, and what the peak is where it is another measure.
+    /// How a point of the curve, and the peak where it is another measure, are defined.
     point_note: &'static str,
     whole: bool,
     /// Size of the shown unit in the recorded one.
@@ -50,8 +50,8 @@ pub(in crate::report) fn pulls(results: &Results) -> Canvas {
         results,
         &CurveQuantity {
             title: "Concurrent image pulls over time",
-            axis: "image pulls in progress".to_owned(),
-            point_note: "; curve: most in a bin",
+            axis: "concurrent image pulls".to_owned(),
+            point_note: "; curve: maximum per time bin",
             whole: true,
             unit: 1.0,
             value: |row| row.pulls as f64,
@@ -78,8 +78,8 @@ pub(in crate::report) fn egress(results: &Results) -> Canvas {
         results,
         &CurveQuantity {
             title: "Registry egress over time",
-            axis: format!("{} out of the registry", unit.name),
-            point_note: "; curve: mean of a bin, peak: highest mean over 1 s",
+            axis: format!("registry egress in {}", unit.name),
+            point_note: "; curve: mean per time bin, peak: highest mean over 1 s",
             whole: false,
             unit: unit.bytes_per_s,
             value: |row| row.egress_bytes_per_s,
@@ -121,15 +121,15 @@ fn draw(results: &Results, quantity: &CurveQuantity) -> Canvas {
     let shared = value_ticks(&variants, &heights, most_ticks, quantity);
     let replicates = variants.iter().map(|variant| variant.runs.len()).max().unwrap_or(0);
     let mut subtitle = extent(&variants);
-    subtitle.push_str("; line: the run with the median peak of pulls");
+    subtitle.push_str("; line: run with the median peak of pulls");
     if replicates > 1 {
         subtitle.push_str("; shade: p5–p95 of all runs");
     }
     if !overlay {
         subtitle.push_str(match (own_values, alike) {
-            (true, true) => "; every panel has its own value axis",
-            (true, false) => "; every panel has its own axes",
-            (false, false) => "; every panel has its own time axis",
+            (true, true) => "; value axes differ between panels",
+            (true, false) => "; axes differ between panels",
+            (false, false) => "; time axes differ between panels",
             (false, true) => "",
         });
     }
@@ -176,7 +176,7 @@ fn draw(results: &Results, quantity: &CurveQuantity) -> Canvas {
     let mut canvas = page(&results.provenance, quantity.title, &subtitle, height);
     let tops: Vec<f64> = ticks.iter().map(|ticks| ticks.last().expect("there are ticks").value).collect();
     let link = link_note(&variants, &tops, quantity);
-    let axes = format!("{}{link}, over the time since {}{}", quantity.axis, results.start(), quantity.point_note);
+    let axes = format!("{}{link} over time since {}{}", quantity.axis, results.start(), quantity.point_note);
     write(&mut canvas, &axes, (MARGIN, TOP - 2.0), SMALL, INK, Align::Left);
     let names = panel_names(&variants, &areas);
     for (at, (&area, variant)) in areas.iter().zip(&variants).enumerate() {
@@ -201,13 +201,13 @@ fn height_of(variant: &VariantResults<'_>, quantity: &CurveQuantity) -> f64 {
     variant.timeline.iter().map(|row| drawn(row)).fold(0.0, f64::max)
 }
 
-/// Whether one axis for all would leave the lowest curve too flat to be read. Curves that are zero throughout do not count.
+/// Whether a common axis would leave the lowest curve too flat to read. Curves that are always zero do not count.
 fn differ(heights: &[f64]) -> bool {
     let (low, high) = span(&heights.iter().copied().filter(|height| *height > 0.0).collect::<Vec<_>>());
     low > 0.0 && high > SHARED_VALUE * low
 }
 
-/// Ticks for all of `variants` on one axis, with those capacities that do not squash the curves.
+/// Ticks for all of `variants` on one axis, including capacities that do not flatten the curves.
 fn value_ticks(
     variants: &[VariantResults<'_>],
     heights: &[f64],
@@ -241,7 +241,7 @@ fn rate(bytes_per_s: f64) -> String {
     RateUnit::for_max(bytes_per_s).text(bytes_per_s)
 }
 
-/// Small peaks are drawn over great ones.
+/// High peaks first, so that low ones are drawn over them.
 fn order_by_peak(variants: &[VariantResults<'_>], quantity: &CurveQuantity) -> Vec<usize> {
     let mut order: Vec<usize> = (0..variants.len()).collect();
     order.sort_by(|&a, &b| (quantity.peak)(&variants[b]).total_cmp(&(quantity.peak)(&variants[a])));
@@ -254,7 +254,7 @@ pub(super) fn panel_names(variants: &[VariantResults<'_>], areas: &[Area]) -> Ve
     names::within(variants, LABEL, Weight::Bold, width)
 }
 
-/// What stands above a panel, and whether its value axis has labels.
+/// The text above a panel, and whether its value axis has labels.
 pub(super) struct Heading<'h> {
     pub(super) name: &'h str,
     pub(super) detail: &'h str,
@@ -283,7 +283,7 @@ pub(super) fn panel_time(canvas: &mut Canvas, area: Area, x: &Scale) {
     bottom_axis(canvas, area, x, &times, "");
 }
 
-/// One plot: where it is, its scales, and what it shows.
+/// One plot: its area, its scales, and the quantity.
 struct Plot<'q> {
     area: Area,
     x: Scale,
@@ -292,7 +292,7 @@ struct Plot<'q> {
 }
 
 impl Plot<'_> {
-    /// A bin is level from its start to its end; what lies right of the plot is cut off.
+    /// A step line: each bin is level from its start to its end. Bins right of the plot are left out.
     fn steps(&self, variant: &VariantResults<'_>, value: impl Fn(&TimelineRow) -> f64) -> Vec<Position> {
         let shown = variant.timeline.iter().filter(|row| row.t_s < self.x.high);
         let points: Vec<Position> = shown
@@ -348,8 +348,8 @@ mod tests {
     fn panels_get_their_own_value_axis_when_a_common_one_flattens_the_lowest_curve() {
         let cases = [
             (&[2.0, 2000.0][..], true, "a thousand times"),
-            (&[250.0, 2000.0], false, "eight times, the most that a common axis bears"),
-            (&[0.0, 1500.0, 2000.0], false, "what is zero throughout has no waves to show"),
+            (&[250.0, 2000.0], false, "eight times, the limit for a common axis"),
+            (&[0.0, 1500.0, 2000.0], false, "a curve that is always zero"),
             (&[0.0, 0.0], false, "nothing at all"),
             (&[], false, "no variant"),
         ];

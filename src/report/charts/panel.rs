@@ -1,4 +1,4 @@
-//! The measures that a sweep shows, each with the axis that its values need: logarithmic where they lie far apart.
+//! The measures that a sweep shows, each with a suitable axis: logarithmic where values differ by a large factor.
 
 use crate::report::axis::{
     AxisTick, LOG_FROM, Scale, ScaleKind, log_ticks, log_time_ticks, span, ticks_from_zero, time_ticks,
@@ -14,13 +14,13 @@ const CAPACITY_SHOWN: f64 = 3.0;
 pub(super) struct MeasurePanel {
     pub(super) measure: &'static str,
     pub(super) title: String,
-    /// Where a dashed line stands for a link.
+    /// Link capacities, drawn as dashed lines.
     pub(super) capacities: Vec<f64>,
     pub(super) scale: Scale,
     pub(super) ticks: Vec<AxisTick>,
 }
 
-/// The greatest and least of what is drawn of a measure.
+/// All values that are drawn for a measure.
 fn values(variants: &[&VariantResults<'_>], measure: &str) -> Vec<f64> {
     let rows = variants.iter().filter_map(|variant| variant.summary(measure));
     rows.flat_map(|row| [row.p5, row.median, row.p95, row.median_ci95_low, row.median_ci95_high]).flatten().collect()
@@ -36,12 +36,12 @@ pub(super) fn pulls(variants: &[&VariantResults<'_>], area: Area) -> MeasurePane
     let (low, high) = span(&values(variants, measure));
     if low > 0.0 && high > LOG_FROM * low {
         let scale = log_scale(low, high, area);
-        let title = "most image pulls at once (logarithmic)".to_owned();
+        let title = "peak concurrent image pulls (logarithmic)".to_owned();
         return MeasurePanel { measure, title, capacities: Vec::new(), scale, ticks: log_ticks(&scale, 24.0) };
     }
     let ticks = ticks_from_zero(high, 5, true);
     let scale = Scale::from_zero(ticks[ticks.len() - 1].value, area.bottom, area.top);
-    MeasurePanel { measure, title: "most image pulls at once".to_owned(), capacities: Vec::new(), scale, ticks }
+    MeasurePanel { measure, title: "peak concurrent image pulls".to_owned(), capacities: Vec::new(), scale, ticks }
 }
 
 /// The peak of the registry's egress of each run.
@@ -57,7 +57,7 @@ pub(super) fn egress(variants: &[&VariantResults<'_>], area: Area) -> MeasurePan
     let links: Vec<String> = capacities.iter().map(|capacity| RateUnit::for_max(*capacity).text(*capacity)).collect();
     let dashed = if links.is_empty() { String::new() } else { format!("; dashed: link {}", links.join(", ")) };
     let log = if low > 0.0 && high > LOG_FROM * low { " (logarithmic)" } else { "" };
-    let title = format!("{} out of the registry{log}, highest mean over 1 s{dashed}", unit.name);
+    let title = format!("peak registry egress over 1 s in {}{log}{dashed}", unit.name);
     if low > 0.0 && high > LOG_FROM * low {
         let scale = log_scale(low, high.max(limit), area);
         let shown = Scale { low: scale.low / unit.bytes_per_s, high: scale.high / unit.bytes_per_s, ..scale };
@@ -68,7 +68,7 @@ pub(super) fn egress(variants: &[&VariantResults<'_>], area: Area) -> MeasurePan
     MeasurePanel { measure, title, capacities, scale, ticks }
 }
 
-/// The distinct capacities that do not squash values up to `high`.
+/// The distinct capacities that do not flatten values up to `high`.
 fn capacities(variants: &[&VariantResults<'_>], high: f64) -> Vec<f64> {
     let mut all: Vec<f64> = variants.iter().filter_map(|variant| variant.info.registry_egress_bytes_per_s).collect();
     all.retain(|capacity| *capacity <= CAPACITY_SHOWN * high);

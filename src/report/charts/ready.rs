@@ -1,5 +1,5 @@
-//! How the fleet comes round: the share of all clusters that are ready on the new revision, over time, in the
-//! representative run of each variant. A curve that ends below 100 % has clusters that never got there.
+//! Rollout progress: the share of clusters that are ready on the new revision over time, in the representative run of
+//! each variant. A curve that ends below 100% has clusters that never became ready.
 
 use crate::report::axis::{AxisTick, ScaleKind, log_time_ticks, span, time_scale, time_ticks};
 use crate::report::canvas::{Canvas, Position, Stroke};
@@ -32,17 +32,17 @@ pub(in crate::report) fn draw(results: &Results) -> Canvas {
         right: PAGE_WIDTH - key_width(&entries),
         bottom: height - FOOTER - 58.0,
     };
-    // Slow variants squash fast ones when their ends lie far apart; the first cluster of each says nothing about that.
+    // The ends decide whether slow variants would flatten fast ones; the first cluster of each does not matter.
     let mut x = time_scale(&ends, area.left, area.right);
     if x.kind == ScaleKind::Log {
         x.low = span(&all).0.max(x.high / 1e5) / 1.2;
         x.high = span(&all).1 * 1.1;
     }
-    let subtitle = format!("{}; shown: the run with the median peak of pulls", extent(&variants));
+    let subtitle = format!("{}; run with the median peak of pulls", extent(&variants));
     let mut canvas = page(&results.provenance, "Clusters ready on the new revision", &subtitle, height);
     let y = crate::report::axis::Scale::from_zero(100.0, area.bottom, area.top);
     let shares: Vec<AxisTick> =
-        (0..=5).map(|at| AxisTick { value: f64::from(at) * 20.0, label: format!("{} %", at * 20) }).collect();
+        (0..=5).map(|at| AxisTick { value: f64::from(at) * 20.0, label: format!("{}%", at * 20) }).collect();
     value_axis(&mut canvas, area, &y, &shares, "share of all clusters");
     if x.kind == ScaleKind::Log {
         bottom_axis(
@@ -77,7 +77,7 @@ pub(in crate::report) fn draw(results: &Results) -> Canvas {
     canvas
 }
 
-/// Curves that may cross often are told apart by their pattern too.
+/// Curves that may cross often differ by their pattern too.
 fn dash(variants: &[VariantResults<'_>], variant: &VariantResults<'_>) -> &'static [f64] {
     if variants.len() > 3 { series_dash(variant.index) } else { &[] }
 }
@@ -95,7 +95,7 @@ fn entry(variant: &VariantResults<'_>, name: String, times: &[f64], dash: &'stat
         dash: Some(dash),
         name,
         detail: match times.last() {
-            Some(&last) if all => format!("all after {}", time(last)),
+            Some(&last) if all => format!("all ready after {}", time(last)),
             Some(_) => format!("{} of {} ready", count(times.len() as f64), count(targets as f64)),
             None => "none ready".to_owned(),
         },

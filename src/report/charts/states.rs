@@ -1,4 +1,4 @@
-//! What the clusters are doing over time, in the representative run: stacked, so that they always add up to the fleet.
+//! Cluster states over time in the representative run, stacked, so that they always add up to the fleet.
 
 use crate::report::axis::{Scale, decimate, ticks_from_zero};
 use crate::report::canvas::{Align, Canvas, Position};
@@ -25,12 +25,12 @@ pub(in crate::report) fn draw(results: &Results) -> Canvas {
     let ticks = ticks_from_zero(most as f64, 4, true);
     let top_value = (most as f64).max(1.0);
     let ticks: Vec<_> = ticks.into_iter().filter(|tick| tick.value <= top_value).collect();
-    let mut subtitle = format!("{}; shown: the run with the median peak of pulls", extent(&variants));
+    let mut subtitle = format!("{}; run with the median peak of pulls", extent(&variants));
     if !alike {
-        subtitle.push_str("; every panel has its own time axis");
+        subtitle.push_str("; time axes differ between panels");
     }
     let (areas, height) = panels(variants.len(), None);
-    let mut canvas = page(&results.provenance, "What the clusters are doing", &subtitle, height);
+    let mut canvas = page(&results.provenance, "Cluster states over time", &subtitle, height);
     legend(&mut canvas);
     let names = panel_names(&variants, &areas);
     for (at, (&area, variant)) in areas.iter().zip(&variants).enumerate() {
@@ -47,8 +47,8 @@ pub(in crate::report) fn draw(results: &Results) -> Canvas {
 
 fn legend(canvas: &mut Canvas) {
     let mut left = MARGIN;
-    write(canvas, "clusters over time:", (left, TOP - 2.0), SMALL, INK, Align::Left);
-    left += text_width("clusters over time:", SMALL, Weight::Regular) + 14.0;
+    write(canvas, "clusters:", (left, TOP - 2.0), SMALL, INK, Align::Left);
+    left += text_width("clusters:", SMALL, Weight::Regular) + 14.0;
     for (name, colour) in STATES {
         canvas.rectangle((left, TOP - 13.0), (left + 14.0, TOP + 1.0), colour, 1.0);
         write(canvas, name, (left + 20.0, TOP - 2.0), SMALL, INK, Align::Left);
@@ -56,16 +56,16 @@ fn legend(canvas: &mut Canvas) {
     }
 }
 
-/// `1,000 ready after 12.3 min`, or what is left in the end.
+/// `1,000 ready after 12.3 min`, or how many are ready at the end.
 fn detail(variant: &VariantResults<'_>) -> String {
     let Some(last) = variant.timeline.last() else { return "no series".to_owned() };
     let all: u64 = stack(last).iter().sum();
     if last.ready_new == all {
-        // To the moment where that is known: a bin ends later.
+        // The exact moment where it is known: the bin ends later.
         let ready = variant.clusters.iter().filter_map(|cluster| cluster.ready_s).reduce(f64::max);
         return format!("all ready after {}", time(ready.unwrap_or_else(|| settled_after(variant))));
     }
-    format!("{} of {} ready in the end", count(last.ready_new as f64), count(all as f64))
+    format!("{} of {} ready at the end", count(last.ready_new as f64), count(all as f64))
 }
 
 /// When the last change of any state ends its bin; at least one bin. 0 without a series.

@@ -1,8 +1,9 @@
-//! What a swept setting does: the peaks of pulls and egress, and the completion time, against its values.
+//! The effect of a swept setting: peak pulls, peak egress and completion time against its values.
 //!
-//! One chart a swept path; one line a strategy and choice of the other swept settings. A line joins medians over runs, the
-//! shade holds 90 % of all runs, whiskers are 95 % intervals of the median. Values that are no quantities are spaced
-//! evenly, and their dots stand side by side. Runs that did not finish are counted in a strip above the completion times.
+//! One chart for each swept path, and one line for each strategy and combination of the other swept settings. A line
+//! joins medians over runs, the shade contains 90% of all runs, whiskers are 95% confidence intervals of the median.
+//! Values that are not quantities are spaced evenly, with their dots side by side. Unfinished runs are counted in a strip
+//! above the completion times.
 
 use crate::report::axis::{AxisTick, Scale};
 use crate::report::canvas::{Align, Canvas, Position, Stroke};
@@ -15,7 +16,7 @@ use crate::report::style::{
 use crate::report::swept::{SweepAxis, SweepLine};
 use crate::report::text::{Weight, fitted, fitted_name, text_width};
 
-/// Most lines that have a shade each; more would hide each other.
+/// Most lines with a shade; more shades would hide each other.
 const SHADED_MAX: usize = 4;
 /// Height of a panel, at least.
 const PANEL: f64 = 168.0;
@@ -27,7 +28,7 @@ const ABOVE: f64 = 34.0;
 const STRIP_ROW: f64 = 17.0;
 /// Room for the second line of labels below the last panel.
 const SECOND_LINE: f64 = 14.0;
-/// Room for a word: with less, only some of the labels are written.
+/// Least room for a label: with less, only some of the labels are written.
 const WORD: f64 = 44.0;
 /// Widest label of a line.
 const NAME: f64 = 210.0;
@@ -53,7 +54,7 @@ pub(in crate::report) fn draw_all(results: &Results) -> Vec<(String, Canvas)> {
     names.into_iter().zip(charts).map(|(name, (_, canvas))| (name, canvas)).collect()
 }
 
-/// A setting's name with nothing that a file's name or a link should not have.
+/// A setting's name with only letters, digits and dashes, for file names and links.
 fn file_name(name: &str) -> String {
     let plain: String = name.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '-' }).collect();
     plain.split('-').filter(|part| !part.is_empty()).collect::<Vec<_>>().join("-")
@@ -89,8 +90,7 @@ fn draw(
     let drawing = Drawing { axis, lines: &lines, names: &names, x: axis.scale(left + inset, right - inset), step };
 
     let marks = if lines.len() > SHADED_MAX || !axis.numeric { "bar" } else { "shade" };
-    let subtitle =
-        format!("{}; dot: median over runs, whisker: its 95 % interval, {marks}: p5–p95 of the runs", extent(variants));
+    let subtitle = format!("{}; dot: median, whisker: its 95% CI, {marks}: p5–p95 of all runs", extent(variants));
     let title = format!("Effect of {}", axis.subject());
     let mut canvas = page(&results.provenance, &title, &subtitle, area(2).bottom + 58.0 + second_line(axis) + FOOTER);
     for (at, panel) in panels.iter().enumerate() {
@@ -100,8 +100,8 @@ fn draw(
     Some(canvas)
 }
 
-/// How far the first and the last value stand from the ends of an axis of this width, and how far the dots of
-/// neighbouring lines stand apart. Evenly spaced values have room beside each other's dots.
+/// Distance of the first and the last value from the ends of an axis of this width, and distance between the dots of
+/// neighbouring lines. Evenly spaced values have room for dots side by side.
 fn beside(numeric: bool, values: usize, lines: usize, width: f64) -> (f64, f64) {
     if numeric {
         return (INSET, 0.0);
@@ -112,7 +112,7 @@ fn beside(numeric: bool, values: usize, lines: usize, width: f64) -> (f64, f64) 
     (inset, STEP.min(0.62 * room / lines as f64).min(2.0 * (inset - DOT) / gaps))
 }
 
-/// Labels of values that are no quantities may need a second line.
+/// Labels of values that are not quantities may need a second line.
 fn second_line(axis: &SweepAxis<'_>) -> f64 {
     if axis.values.iter().any(|value| value.label.contains('(')) && !axis.numeric { SECOND_LINE } else { 0.0 }
 }
@@ -184,7 +184,7 @@ impl Drawing<'_> {
         if rows == 0 { 0.0 } else { STRIP_ROW * rows as f64 + 8.0 }
     }
 
-    /// The parts of a line between values that have no median, as no run finished.
+    /// The parts of a line between values without a median, for which no run finished.
     fn pieces(&self, at: usize, panel: &MeasurePanel) -> Vec<Vec<[f64; 6]>> {
         let points: Vec<Option<[f64; 6]>> =
             self.lines[at].points.iter().map(|point| self.place(at, panel, point)).collect();
@@ -293,13 +293,13 @@ impl Drawing<'_> {
                 }
             }
         }
-        let title = "runs finished, where not all did";
+        let title = "finished runs, if not all";
         let width = text_width(title, SMALL, Weight::Regular);
         write(canvas, title, (area.right - width, top - 7.0), SMALL, MUTED, Align::Left);
     }
 }
 
-/// A line's mark: four forms in turn, so that lines are told apart in grey.
+/// A line's mark: four shapes in turn, so that lines differ in grey too.
 fn mark(canvas: &mut Canvas, (x, y): Position, line: usize, colour: Colour) {
     let around = |r: f64, canvas: &mut Canvas, colour: Colour| {
         let outline = match line % 4 {
@@ -380,7 +380,7 @@ mod tests {
                 assert!(2.0 * reach <= 0.62 * room, "{lines} lines, {values} values: {reach} of {room}");
             }
         }
-        assert_eq!(beside(true, 6, 9, 700.0), (INSET, 0.0), "a quantity stands where it is");
+        assert_eq!(beside(true, 6, 9, 700.0), (INSET, 0.0), "a quantity keeps its place");
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Charts that appear only for what an experiment has: when they do, and that values lie where they belong.
 
 use crate::report::canvas::Canvas;
-use crate::report::charts_of;
 use crate::report::data::Results;
+use crate::report::draw::charts_of;
 use crate::report::style::series_colour;
 use crate::report::swept::SweepAxis;
 use crate::report::synthetic::{Fleet, Wave, grid, six_settings, sweeps};
@@ -62,7 +62,7 @@ fn the_same_results_give_the_same_bytes() {
 fn values_take_the_scale_that_they_are_of() {
     let cases: [(&str, &[&str], bool, &str, &str); 8] = [
         (LIMIT, &["10", "2", "5"], true, "2 5 10", "maxUnavailable"),
-        (LIMIT, &["100%", "1", "5%"], true, "1 5% 100%", "maxUnavailable in clusters (100% of 60 are 60), logarithmic"),
+        (LIMIT, &["100%", "1", "5%"], true, "1 5% 100%", "maxUnavailable in clusters (100% of 60 = 60), logarithmic"),
         (LIMIT, &["50%", "5%", "150%"], true, "5% 50% 150%", "maxUnavailable, logarithmic"),
         ("registry.egress", &["1 Gbit/s", "800 Mbit/s"], true, "800 Mbit/s 1 Gbit/s", "registry.egress"),
         ("strategies.fleet.pause", &["10 min", "90 s"], true, "90 s 10 min", "pause"),
@@ -150,10 +150,10 @@ fn exposures_are_ordered_and_say_their_share_and_how_the_rollout_ended() {
     let at = |text: &str| shown.iter().position(|other| other == text).unwrap_or_else(|| panic!("{text}: {shown:?}"));
     // 40, 44, 48, 52, 56 and 60 of 120 clusters; 110 and five times 120; nothing for the good revision. With six runs the
     // interval of the median goes from the least to the most.
-    let order = [at("none"), at("3 [3–4], 2.5 % of the fleet"), at("50 [40–60], 41.7 % of the fleet")];
-    assert!(order.is_sorted() && order[2] < at("120 [110–120], 100 % of the fleet"), "{order:?}");
-    assert!(shown.iter().any(|text| text.starts_with("stopped, last told after ")), "{shown:?}");
-    assert!(shown.iter().any(|text| text.starts_with("went on to its end")), "{shown:?}");
+    let order = [at("none"), at("3 [3–4], 2.5% of the fleet"), at("50 [40–60], 41.7% of the fleet")];
+    assert!(order.is_sorted() && order[2] < at("120 [110–120], 100% of the fleet"), "{order:?}");
+    assert!(shown.iter().any(|text| text.starts_with("stalled; last exposed after ")), "{shown:?}");
+    assert!(shown.iter().any(|text| text.starts_with("completed")), "{shown:?}");
     // 50 lies half way between the ticks of 0 and 100.
     let tick = |text: &str| {
         let (place, _) = canvas.text_boxes().into_iter().find(|(_, other)| other == text).expect("a tick");

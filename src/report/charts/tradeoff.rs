@@ -1,7 +1,7 @@
-//! The question at a glance: what a setting costs in time against what it asks of the registry. One dot a variant, at
-//! the medians of completion time and peak of pulls; a thin line joins the settings of one strategy. Dots that lie on each
-//! other are rings around a dot, and have their names in one block. Many variants are numbered instead, in the order of
-//! their completion times, with a table of the numbers below.
+//! The trade-off at a glance: completion time against load on the registry. One dot for each variant, at the medians of
+//! completion time and peak pulls; a thin line joins the settings of one strategy. Overlapping dots are drawn as rings
+//! around a dot, with their names in one block. Many variants are numbered instead, in the order of their completion
+//! times, with a key below.
 
 use crate::report::axis::{
     AxisTick, LOG_FROM, Scale, ScaleKind, log_ticks, log_time_ticks, span, ticks_from_zero, time_scale, time_ticks,
@@ -28,9 +28,9 @@ struct Dot<'v> {
     variant: &'v VariantResults<'v>,
     at: Position,
     finished: bool,
-    /// Dots that it lies under: each makes it a ring of more width.
+    /// Number of dots on top of it: each makes its ring wider.
     under: usize,
-    /// What stands beside it: its name, or its number.
+    /// Its name or number.
     label: String,
 }
 
@@ -43,7 +43,7 @@ const NAME_LINE: f64 = 16.0;
 /// Width of the mark before a name that shares its block.
 const MARK: f64 = 16.0;
 
-/// Most variants that stand on the plot with their names.
+/// Most variants that are labelled with their names.
 const NAMED_MAX: usize = 8;
 /// Height of the plot with its axes and all above it.
 const PLOT: f64 = 520.0;
@@ -100,21 +100,24 @@ pub(in crate::report) fn draw(results: &Results) -> Canvas {
 
     let rings = match (groups.len() < dots.len(), numbered) {
         (false, _) => "",
-        (true, false) => " (a ring lies under another)",
-        (true, true) => " (ringed: several in one place)",
+        (true, false) => " (ring: another dot on top)",
+        (true, true) => " (ring: several dots)",
     };
     let subtitle = format!(
-        "{}; dot{rings}: medians, vertical: p5–p95 of the peak, horizontal: 95 % interval of the median",
+        "{}; dot{rings}: medians, vertical: p5–p95 of the peak, horizontal: 95% CI of the median time",
         extent(&variants)
     );
     let table = if numbered { key_table::height(variants.len()) } else { 0.0 };
     let height = PLOT + table + FOOTER;
-    let mut canvas = page(&results.provenance, "Peak of image pulls against completion time", &subtitle, height);
-    let axis =
-        if y.kind == ScaleKind::Log { "most image pulls at once (logarithmic)" } else { "most image pulls at once" };
+    let mut canvas = page(&results.provenance, "Peak image pulls against completion time", &subtitle, height);
+    let axis = if y.kind == ScaleKind::Log {
+        "peak concurrent image pulls (logarithmic)"
+    } else {
+        "peak concurrent image pulls"
+    };
     value_axis(&mut canvas, area, &y, &ticks, axis);
     if times.is_empty() {
-        bottom_axis(&mut canvas, area, &x, &[], "no completion time, as no run finished");
+        bottom_axis(&mut canvas, area, &x, &[], "completion time");
     } else {
         time_axis(&mut canvas, area, &x);
     }
@@ -176,7 +179,7 @@ fn draw_dot(canvas: &mut Canvas, dot: &Dot<'_>, x: &Scale, y: &Scale) {
     }
 }
 
-/// Which dots touch each other, directly or through others, in the experiment's order.
+/// Groups of dots that touch each other, directly or through others, in the experiment's order.
 fn groups(dots: &[Dot<'_>]) -> Vec<Vec<usize>> {
     let mut groups: Vec<Vec<usize>> = Vec::new();
     for (at, dot) in dots.iter().enumerate() {
@@ -194,8 +197,8 @@ fn groups(dots: &[Dot<'_>]) -> Vec<Vec<usize>> {
     groups
 }
 
-/// Dots near the first of a clump, in the experiment's order. Unlike groups, clumps do not grow from dot to dot: of many
-/// variants these would swallow half of the plot.
+/// Dots close to the first of a clump, in the experiment's order. Unlike groups, clumps do not grow from dot to dot: with
+/// many variants, a group could cover half of the plot.
 fn clumps(dots: &[Dot<'_>]) -> Vec<Vec<usize>> {
     let mut clumps: Vec<Vec<usize>> = Vec::new();
     for (at, dot) in dots.iter().enumerate() {
@@ -254,7 +257,7 @@ impl<'d> Block<'d> {
             let (finished, all) = (dot.variant.finished(), dot.variant.runs.len());
             if dot.finished && finished < all { format!("{finished} of {all} finished") } else { String::new() }
         };
-        // Numbers are short enough to share a few lines, and their table tells the rest.
+        // Numbers are short enough to share a few lines; the key has the details.
         let (names, notes): (Vec<String>, Vec<String>) = if numbered {
             let mut numbers: Vec<usize> = dots.iter().filter_map(|dot| dot.label.parse().ok()).collect();
             numbers.sort_unstable();
@@ -340,7 +343,7 @@ impl<'d> Block<'d> {
     }
 }
 
-/// Puts each name where it touches no dot and no other name.
+/// Places each name where it touches no dot and no other name.
 fn label_dots(canvas: &mut Canvas, dots: &[Dot<'_>], groups: &[Vec<usize>], numbered: bool, area: Area) {
     let blocks: Vec<Block<'_>> = groups.iter().map(|group| Block::of(group, dots, numbered)).collect();
     let around = |block: &Block<'_>| {

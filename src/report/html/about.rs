@@ -1,14 +1,14 @@
-//! The parts of the page that are text: what did not complete and why, the parameters, and where the results come from.
+//! Parts of the page that are text: unfinished variants with the rules that block them, parameters, and provenance.
 
-use super::escaped;
-use super::table::{VariantLabel, swatch};
+use super::markup::{escaped, swatch};
+use super::table::VariantLabel;
 use crate::report::data::VariantResults;
 use crate::report::format::{RateUnit, count, time};
 use crate::results::{Provenance, RunOutcome};
 
-/// Most ways to be held that are written out for one variant.
+/// Most blocking reasons that are listed for one variant.
 const HELD_SHOWN: usize = 3;
-/// Up to so many variants that do not complete are written out at once; of more, only a line each.
+/// Up to this number of unfinished variants are shown open; of more, only a line each.
 const OPEN: usize = 3;
 
 /// A line for each variant with runs that did not complete, which opens to the full texts; empty when all did.
@@ -24,7 +24,7 @@ pub(super) fn unfinished(variants: &[VariantResults<'_>], names: &[VariantLabel]
         }
         let mut counts = vec![format!("{} complete", ends(RunOutcome::Complete))];
         counts.extend((stalled > 0).then(|| format!("<strong>{stalled} stalled</strong>")));
-        counts.extend((late > 0).then(|| format!("<strong>{late} out of time</strong>")));
+        counts.extend((late > 0).then(|| format!("<strong>{late} timed out</strong>")));
         let left: Vec<u64> = variant
             .runs
             .iter()
@@ -34,7 +34,7 @@ pub(super) fn unfinished(variants: &[VariantResults<'_>], names: &[VariantLabel]
         let (low, high) = (left.iter().min().copied().unwrap_or(0), left.iter().max().copied().unwrap_or(0));
         let targets = variant.runs.iter().map(|run| run.targets).max().unwrap_or(0);
         let shown =
-            if low == high { count(low as f64) } else { format!("{} to {}", count(low as f64), count(high as f64)) };
+            if low == high { count(low as f64) } else { format!("{}–{}", count(low as f64), count(high as f64)) };
         let held = held(variant);
         let runs = variant.runs.len();
         let mut rules: Vec<&str> = Vec::new();
@@ -45,8 +45,8 @@ pub(super) fn unfinished(variants: &[VariantResults<'_>], names: &[VariantLabel]
             }
         }
         boxes.push_str(&format!(
-            "<details class=\"held\"{open}><summary>{} <strong>{}</strong> <span>{} of {runs} runs</span> <span>{}</span></summary>\n<p>Of {runs} runs: {}. Left behind: {shown} of {} clusters.</p>",
-            swatch(name.look),
+            "<details class=\"held\"{open}><summary>{} <strong>{}</strong> <span>{} of {runs} runs</span> <span>{}</span></summary>\n<p>Of {runs} runs: {}. Not updated: {shown} of {} clusters.</p>",
+            swatch(name.style),
             escaped(&name.label),
             stalled + late,
             escaped(&rules.join(", ")),
@@ -54,7 +54,7 @@ pub(super) fn unfinished(variants: &[VariantResults<'_>], names: &[VariantLabel]
             count(targets as f64),
         ));
         if !held.is_empty() {
-            boxes.push_str("<p class=\"by\">Held by</p><ul>");
+            boxes.push_str("<p class=\"by\">Blocked by</p><ul>");
             for (text, runs) in held.iter().take(HELD_SHOWN) {
                 let times = if *runs == variant.runs.len() {
                     "every run".to_owned()
@@ -64,7 +64,8 @@ pub(super) fn unfinished(variants: &[VariantResults<'_>], names: &[VariantLabel]
                 boxes.push_str(&format!("<li>{} <span class=\"unit\">({times})</span></li>", ruled(text)));
             }
             if held.len() > HELD_SHOWN {
-                boxes.push_str(&format!("<li>{} more ways; see <code>runs.csv</code></li>", held.len() - HELD_SHOWN));
+                boxes
+                    .push_str(&format!("<li>{} more reasons; see <code>runs.csv</code></li>", held.len() - HELD_SHOWN));
             }
             boxes.push_str("</ul>");
         }
@@ -74,16 +75,16 @@ pub(super) fn unfinished(variants: &[VariantResults<'_>], names: &[VariantLabel]
         return boxes;
     }
     let note = if open.is_empty() {
-        "<p class=\"note needs-scripts\">A line opens to the full texts. <button type=\"button\" id=\"open-held\">Open all</button></p>\n"
+        "<p class=\"note needs-scripts\">Open a line for the full text. <button type=\"button\" id=\"open-held\">Open all</button></p>\n"
     } else {
         ""
     };
     format!(
-        "<section id=\"unfinished\" aria-labelledby=\"unfinished-title\"><h2 id=\"unfinished-title\">What does not complete, and the rule that holds it</h2>\n{note}<div class=\"boxes\">{boxes}</div></section>\n"
+        "<section id=\"unfinished\" aria-labelledby=\"unfinished-title\"><h2 id=\"unfinished-title\">Unfinished variants and the rules that block them</h2>\n{note}<div class=\"boxes\">{boxes}</div></section>\n"
     )
 }
 
-/// Each distinct text of what held a run, with how many runs it held; the most common first.
+/// Each distinct reason that blocked a run, with its number of runs; the most common first.
 fn held<'r>(variant: &VariantResults<'r>) -> Vec<(&'r str, usize)> {
     let mut held: Vec<(&str, usize)> = Vec::new();
     for run in variant.runs.iter().filter(|run| run.outcome != RunOutcome::Complete && !run.held_by.is_empty()) {
@@ -96,7 +97,7 @@ fn held<'r>(variant: &VariantResults<'r>) -> Vec<(&'r str, usize)> {
     held
 }
 
-/// The rule's name stands before the colon, and is what one looks for.
+/// The rule's name stands before the colon; readers look for it.
 fn ruled(text: &str) -> String {
     match text.split_once(": ") {
         Some((rule, rest)) => format!("<strong>{}</strong>: {}", escaped(rule), escaped(rest)),
@@ -104,7 +105,7 @@ fn ruled(text: &str) -> String {
     }
 }
 
-/// The line under the question: how large, how often, from what.
+/// The line under the question: clusters, runs, seed and version.
 pub(super) fn extent(provenance: &Provenance, variants: &[VariantResults<'_>]) -> String {
     let s = |number: usize| if number == 1 { "" } else { "s" };
     let mut parts = vec![format!("{} variant{}", variants.len(), s(variants.len()))];
@@ -116,19 +117,19 @@ pub(super) fn extent(provenance: &Provenance, variants: &[VariantResults<'_>]) -
     parts.join(" <span aria-hidden=\"true\">·</span> ")
 }
 
-/// Pre-pulls: where the release came later than the start, times of curves count from the start.
+/// For pre-pulls: where the release came later than the start, times of curves count from the start.
 pub(super) fn released(variants: &[VariantResults<'_>], names: &[VariantLabel]) -> String {
     let of = |(variant, name): (&VariantResults<'_>, &VariantLabel)| {
         let release = variant.runs.iter().map(|run| run.release_s).fold(0.0, f64::max);
         (release > 0.0).then(|| format!("{} after {}", escaped(&name.label), time(release)))
     };
-    let told: Vec<String> = variants.iter().zip(names).filter_map(of).collect();
-    if told.is_empty() {
+    let notes: Vec<String> = variants.iter().zip(names).filter_map(of).collect();
+    if notes.is_empty() {
         return String::new();
     }
     format!(
-        "<p class=\"note\">Curves and squares count from the start of the run. Where images are pulled ahead, the release comes later, and completion counts from it: {}.</p>",
-        told.join("; ")
+        "<p class=\"note\">Curves and squares count from the start of the run. With a pre-pull, the release comes later and completion counts from the release: {}.</p>",
+        notes.join("; ")
     )
 }
 
@@ -138,17 +139,17 @@ pub(super) fn provenance(provenance: &Provenance, variants: &[VariantResults<'_>
     let mut row = |name: &str, value: &str| rows.push_str(&format!("<dt>{name}</dt><dd>{value}</dd>\n"));
     row("experiment", &escaped(&provenance.experiment));
     if !provenance.command.is_empty() {
-        row("the same results again", &format!("<code class=\"command\">{}</code>", escaped(&provenance.command)));
+        row("reproduce with", &format!("<code class=\"command\">{}</code>", escaped(&provenance.command)));
     }
     row("seed", &provenance.seed.to_string());
-    row("runs of each variant", &provenance.replicates.to_string());
-    row("a run is given up after", &time(provenance.horizon_s));
+    row("runs per variant", &provenance.replicates.to_string());
+    row("time limit of a run", &time(provenance.horizon_s));
     let mut links: Vec<f64> = variants.iter().filter_map(|variant| variant.info.registry_egress_bytes_per_s).collect();
     links.sort_by(f64::total_cmp);
     links.dedup();
     if !links.is_empty() {
         let texts: Vec<String> = links.iter().map(|link| RateUnit::for_max(*link).text(*link)).collect();
-        row("the registry's link", &texts.join(", "));
+        row("registry link", &texts.join(", "));
     }
     for limit in &provenance.limits {
         let whom = limit.strategy.as_ref().map_or_else(String::new, |strategy| format!(" for {}", escaped(strategy)));

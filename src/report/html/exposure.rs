@@ -1,8 +1,9 @@
-//! The answer where a defective revision was given out: who lets the fewest clusters have it, and who the most.
+//! The answer where a defective revision was rolled out: which variant exposes the fewest clusters, and which the most.
 //!
-//! To be held is then what one wants, and to complete is not: the sentence names what completes all the same.
+//! Stopping is then the desired outcome and completing is not: the last sentence lists the variants that complete.
 
-use super::answer::{Best, NAMED, difference_of, listed, when};
+use super::groups::{Best, Named};
+use super::sentence::{completion, difference_of, not_significant, some_of};
 use crate::report::data::VariantResults;
 use crate::report::format::count;
 use crate::results::RunRow;
@@ -15,13 +16,9 @@ struct Exposed<'v, 'r> {
     median: f64,
 }
 
-/// What is said of these variants, each with what it is called, of which some had exposed clusters; and the names of
-/// those with the fewest.
-pub(super) fn told<'v>(
-    all: &[(usize, &'v str, &'v VariantResults<'_>)],
-    seed: u64,
-    sentences: &mut Vec<String>,
-) -> (Best, Vec<&'v str>) {
+/// The sentences for these variants, some of which exposed clusters. Returns the best, and the names of those with the
+/// fewest exposed clusters.
+pub(super) fn sentences<'v>(all: &[Named<'v, '_>], seed: u64, sentences: &mut Vec<String>) -> (Best, Vec<&'v str>) {
     let exposed: Vec<Exposed<'_, '_>> = all
         .iter()
         .filter_map(|&(at, label, variant)| {
@@ -36,42 +33,34 @@ pub(super) fn told<'v>(
         exposed.iter().filter(|other| other.median.total_cmp(&median).is_eq()).collect()
     };
     let (fewest, worst) = (same(least.median), same(most.median));
+    let verb = |some: &[&Exposed<'_, '_>]| if some.len() == 1 { "exposes" } else { "expose" };
     if exposed.len() == 1 {
-        sentences.push(format!("`{}` lets {} have the defective revision.", least.label, of_clusters(&fewest)));
+        sentences.push(format!("`{}` exposes {} clusters to the defective revision.", least.label, clusters(&fewest)));
     } else if fewest.len() == exposed.len() {
-        let verb = if fewest.len() == 2 { "Both" } else { "All" };
+        let all = if fewest.len() == 2 { "Both" } else { "All" };
         sentences.push(format!(
-            "{verb} variants let as many clusters have the defective revision: {}.",
-            of_clusters(&fewest)
+            "{all} variants expose the same number of clusters to the defective revision: {}.",
+            clusters(&fewest)
         ));
     } else {
-        let verb = if fewest.len() == 1 { "lets" } else { "let" };
         sentences.push(format!(
-            "{} {verb} the fewest clusters have the defective revision: {}; {} the most: {}.",
+            "{} {} the fewest clusters to the defective revision: {}. {} {} the most: {}.",
             names(&fewest),
-            of_clusters(&fewest),
+            verb(&fewest),
+            clusters(&fewest),
             names(&worst),
-            of_clusters(&worst)
+            verb(&worst),
+            clusters(&worst)
         ));
-        let ties: Vec<&Exposed<'_, '_>> = exposed
-            .iter()
-            .filter(|other| {
-                let count = |run: &RunRow| Some(run.exposed_targets as f64);
-                other.median > least.median
-                    && difference_of(least.variant, other.variant, count, seed)
-                        .is_some_and(|between| between.contains(0.0))
-            })
-            .collect();
-        if !ties.is_empty() {
-            let verb = if ties.len() == 1 { "is" } else { "are" };
-            sentences.push(format!(
-                "{} {verb} not told apart from `{}`: the 95 % interval of the paired difference holds zero.",
-                names(&ties),
-                least.label
-            ));
-        }
+        let count = |run: &RunRow| Some(run.exposed_targets as f64);
+        let ties = exposed.iter().filter(|other| {
+            other.median > least.median
+                && difference_of(least.variant, other.variant, count, seed).is_some_and(|between| between.contains(0.0))
+        });
+        let ties: Vec<String> = ties.map(|one| format!("`{}`", one.label)).collect();
+        sentences.extend(not_significant(&ties, &format!("`{}`", least.label)));
     }
-    completed_told(&exposed, sentences);
+    sentences.push(completing(&exposed));
     let best = Best {
         least_exposed: fewest.iter().map(|exposed| exposed.at).collect(),
         most_exposed: Some(most.at),
@@ -80,32 +69,29 @@ pub(super) fn told<'v>(
     (best, fewest.iter().map(|exposed| exposed.label).collect())
 }
 
-/// Who completes all the same, and that the others are held.
-fn completed_told(exposed: &[Exposed<'_, '_>], sentences: &mut Vec<String>) {
+/// The variants that complete nevertheless, or that none does.
+fn completing(exposed: &[Exposed<'_, '_>]) -> String {
     let complete: Vec<String> = exposed
         .iter()
         .filter(|one| one.variant.finished() > 0)
         .filter_map(|one| {
-            let completion = one.variant.median("completion_s")?;
-            Some(format!("`{}` after {}", one.label, when(one.variant, completion)))
+            let median = one.variant.median("completion_s")?;
+            Some(format!("`{}` after {}", one.label, completion(one.variant, median)))
         })
         .collect();
-    if exposed.len() == 1 && complete.is_empty() {
-        sentences.push("No run completes.".to_owned());
-    } else if complete.is_empty() {
-        sentences.push(format!("None of the {} variants completes; what holds each stands below.", exposed.len()));
-    } else {
-        sentences.push(format!("Complete all the same: {}.", listed(&complete, NAMED)));
+    match (complete.is_empty(), exposed.len()) {
+        (true, 1) => "No run completes.".to_owned(),
+        (true, all) => format!("None of the {all} variants completes; the blocking rules are listed below."),
+        (false, _) => format!("Complete nevertheless: {}.", some_of(&complete)),
     }
 }
 
 fn names(some: &[&Exposed<'_, '_>]) -> String {
-    let names: Vec<String> = some.iter().map(|one| format!("`{}`", one.label)).collect();
-    listed(&names, NAMED)
+    some_of(&some.iter().map(|one| format!("`{}`", one.label)).collect::<Vec<String>>())
 }
 
-/// `1 of 200 in every run`, `38 of 200 (median of 20 runs; 95 % interval 37–38, single runs 37–38)`.
-fn of_clusters(some: &[&Exposed<'_, '_>]) -> String {
+/// `1 of 200 in every run`, `38 of 200 (median of 20 runs, 95% CI 37–38, range 37–38)`.
+fn clusters(some: &[&Exposed<'_, '_>]) -> String {
     let runs = || some.iter().flat_map(|one| &one.variant.runs);
     let ends = |values: &[f64]| {
         let least = values.iter().copied().fold(f64::INFINITY, f64::min);
@@ -128,10 +114,10 @@ fn of_clusters(some: &[&Exposed<'_, '_>]) -> String {
         .flatten()
         .collect();
     let interval = match ends(&bounds) {
-        (low, high) if low < high => format!("95 % interval {}–{}, ", count(low), count(high)),
+        (low, high) if low < high => format!("95% CI {}–{}, ", count(low), count(high)),
         _ => String::new(),
     };
-    format!("{middle} (median of {each} runs; {interval}single runs {}–{})", count(low), count(high))
+    format!("{middle} (median of {each} runs, {interval}range {}–{})", count(low), count(high))
 }
 
 #[cfg(test)]
@@ -156,41 +142,41 @@ mod tests {
     }
 
     #[test]
-    fn with_a_defect_the_fewest_exposed_lead_and_ties_are_named() {
+    fn with_a_defect_the_variants_that_expose_the_fewest_come_first_and_ties_are_named() {
         let waves =
             vec![wave("default", Some(200)), wave("canary", Some(1)), wave("ring", Some(1)), wave("ten", Some(40))];
         let answer = answered(waves);
         let text = &answer.parts[0].1;
         assert!(
             text.starts_with(
-                "`canary` and `ring` let the fewest clusters have the defective revision: 1 of 200 in every run; `default` the most: 200 of 200 in every run."
+                "`canary` and `ring` expose the fewest clusters to the defective revision: 1 of 200 in every run. `default` exposes the most: 200 of 200 in every run."
             ),
             "{text}"
         );
-        assert!(text.ends_with("None of the 4 variants completes; what holds each stands below."), "{text}");
+        assert!(text.ends_with("None of the 4 variants completes; the blocking rules are listed below."), "{text}");
         assert!(!text.contains("completes first") && !text.contains("peak"), "{text}");
         let best = Best { least_exposed: vec![1, 2], most_exposed: Some(0), ..Best::default() };
         assert_eq!(answer.best, [best]);
     }
 
     #[test]
-    fn exposure_that_differs_between_runs_has_its_interval_and_what_completes_is_told() {
+    fn exposure_that_differs_between_runs_has_its_interval_and_completing_variants_are_named() {
         // 40 clusters and 4 more in each run that follows: 40 to 60, the median between 48 and 52.
         let answer = answered(vec![wave("ten", Some(40)), wave("more", Some(100))]);
         let text = &answer.parts[0].1;
         assert!(
             text.starts_with(
-                "`ten` lets the fewest clusters have the defective revision: 50 of 200 (median of 6 runs; 95 % interval 40–60, single runs 40–60); `more` the most: 125 of 200 ("
+                "`ten` exposes the fewest clusters to the defective revision: 50 of 200 (median of 6 runs, 95% CI 40–60, range 40–60). `more` exposes the most: 125 of 200 ("
             ),
             "{text}"
         );
         let answer = answered(vec![wave("good", None), wave("held", Some(10))]);
         let text = &answer.parts[0].1;
-        assert!(text.contains(" Complete all the same: `good` after ") && text.contains(" min ("), "{text}");
+        assert!(text.contains(" Complete nevertheless: `good` after ") && text.contains(" min ("), "{text}");
     }
 
     #[test]
-    fn what_the_comparisons_have_in_common_is_who_exposes_the_fewest() {
+    fn the_lead_names_the_variant_that_exposes_the_fewest_clusters_everywhere() {
         let path = "release.defect";
         let comparisons = |defects: [u64; 4]| {
             let strategies = ["careful", "bold"].map(|strategy| grid(strategy, 10, &[(path, &["late", "at once"])]));
@@ -198,10 +184,10 @@ mod tests {
             answered(strategies.concat().into_iter().zip(defects).map(defect).collect())
         };
         let lead = comparisons([1, 1, 50, 50]).lead;
-        assert_eq!(lead, "In all 2 comparisons `careful` lets the fewest clusters have the defective revision.");
+        assert_eq!(lead, "`careful` exposes the fewest clusters in both comparisons.");
         let lead = comparisons([60, 1, 50, 50]).lead;
-        assert_eq!(lead, "Which variant lets the fewest clusters have the defective revision depends on defect.");
+        assert_eq!(lead, "Which variant exposes the fewest clusters depends on defect.");
         let lead = comparisons([60, 1, 60, 50]).lead;
-        assert_eq!(lead, "In all 2 comparisons `careful` lets the fewest clusters have the defective revision.");
+        assert_eq!(lead, "`careful` exposes the fewest clusters in both comparisons.");
     }
 }

@@ -1,12 +1,12 @@
-//! When each cluster of a variant's representative run was told, applied, pulled and was ready: columns of small whole
-//! numbers, each the time since the moment before it, so that ten thousand clusters take little room.
+//! When each cluster of a variant's representative run was promoted, applied the revision, pulled and was ready: columns
+//! of small whole numbers, each the time since the previous moment, so that 10,000 clusters take little space.
 
 use serde::Serialize;
 
 use crate::report::data::VariantResults;
 use crate::results::ClusterRow;
 
-/// The longest time is told in at most about so many steps.
+/// The longest time has about this number of steps.
 const STEPS: f64 = 20_000.0;
 
 /// The clusters of one variant, in the fleet's order. A column that holds `null` alone is empty.
@@ -16,9 +16,9 @@ pub(super) struct FleetData {
     names: usize,
     /// The unit of all times, in seconds.
     step: f64,
-    /// Since the cluster before was told.
-    told: Vec<Option<i64>>,
-    /// Each of these since the last moment before it that the cluster had, or since zero.
+    /// Since the previous cluster was promoted.
+    promoted: Vec<Option<i64>>,
+    /// Each since the previous moment of the same cluster, or since zero.
     applied: Vec<Option<i64>>,
     first: Vec<Option<i64>>,
     last: Vec<Option<i64>>,
@@ -45,12 +45,12 @@ pub(super) fn fleet(variant: &VariantResults<'_>, names: &mut Vec<Vec<String>>) 
         names.len() - 1
     });
     let mut data = FleetData { names: list, step, ..FleetData::default() };
-    let mut told_before = 0;
+    let mut promoted_before = 0;
     for (at, cluster) in clusters.iter().enumerate() {
-        let [told, rest @ ..] = moments(cluster).map(|moment| moment.map(|seconds| steps_until(seconds, step)));
-        data.told.push(told.map(|told| told - told_before));
-        told_before = told.unwrap_or(told_before);
-        let mut before = told.unwrap_or(0);
+        let [promoted, rest @ ..] = moments(cluster).map(|moment| moment.map(|seconds| steps_until(seconds, step)));
+        data.promoted.push(promoted.map(|promoted| promoted - promoted_before));
+        promoted_before = promoted.unwrap_or(promoted_before);
+        let mut before = promoted.unwrap_or(0);
         let columns = [&mut data.applied, &mut data.first, &mut data.last, &mut data.ready];
         for (column, moment) in columns.into_iter().zip(rest) {
             column.push(moment.map(|moment| moment - before));
@@ -71,7 +71,7 @@ pub(super) fn fleet(variant: &VariantResults<'_>, names: &mut Vec<Vec<String>>) 
             _ => data.runs.push((stage, 1)),
         }
     }
-    for column in [&mut data.told, &mut data.applied, &mut data.first, &mut data.last, &mut data.ready] {
+    for column in [&mut data.promoted, &mut data.applied, &mut data.first, &mut data.last, &mut data.ready] {
         if column.iter().all(Option::is_none) {
             column.clear();
         }
@@ -81,7 +81,7 @@ pub(super) fn fleet(variant: &VariantResults<'_>, names: &mut Vec<Vec<String>>) 
 
 /// Whole steps until a moment, rounded up, so that nothing is shown before it happened.
 fn steps_until(seconds: f64, step: f64) -> i64 {
-    // A hair less, so that 10.5 s are not 106 steps of 0.1 s, which is no binary fraction.
+    // Slightly less, so that 10.5 s are not 106 steps of 0.1 s, which is no binary fraction.
     (seconds / step - 1e-6).ceil() as i64
 }
 
@@ -115,10 +115,10 @@ mod tests {
     }
 
     #[test]
-    fn moments_are_told_since_the_moment_before_and_stages_as_runs() {
+    fn moments_count_from_the_previous_one_and_stages_are_runs() {
         let rows = [
             cluster("a", "first", [Some(10.0), Some(10.5), Some(10.5), Some(20.0), Some(31.25)]),
-            // Pulled ahead of the release, so before it was told.
+            // Pulled ahead of the release, before it was promoted.
             cluster("b", "first", [Some(12.0), Some(13.0), Some(2.0), Some(5.0), Some(14.0)]),
             cluster("c", "rest", [None; 5]),
         ];
@@ -136,19 +136,19 @@ mod tests {
         let data = fleet(&variant, &mut names);
         assert_eq!(names, [["a", "b", "c"]]);
         // A step is 0.1 s: 10 s; then 2 s later; then never.
-        assert_eq!(data.told, [Some(100), Some(20), None]);
+        assert_eq!(data.promoted, [Some(100), Some(20), None]);
         assert_eq!(data.applied, [Some(5), Some(10), None]);
         assert_eq!(data.first, [Some(0), Some(-110), None]);
         assert_eq!(data.last, [Some(95), Some(30), None]);
         assert_eq!(data.ready, [Some(113), Some(90), None], "a part of a step is rounded up");
         assert_eq!((data.offline.as_slice(), data.stages.len()), (&[2][..], 2));
         assert_eq!(data.runs, [(0, 2), (1, 1)]);
-        assert_eq!(fleet(&variant, &mut names).names, 0, "a list of names that is known is not kept twice");
+        assert_eq!(fleet(&variant, &mut names).names, 0, "a known list of names is stored once");
         assert_eq!(names.len(), 1);
     }
 
     #[test]
-    fn long_rollouts_are_told_in_longer_steps() {
+    fn long_rollouts_have_longer_steps() {
         for (longest, step) in [(0.0, 0.1), (2000.0, 0.1), (2001.0, 0.2), (86_400.0, 5.0), (1e9, 3600.0)] {
             assert!((step_for(longest) - step).abs() < 1e-12, "{longest}");
         }

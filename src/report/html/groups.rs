@@ -15,7 +15,23 @@ pub(super) struct VariantGroup {
     pub(super) labels: Vec<String>,
 }
 
-/// How a variant's curve looks on the page.
+/// A variant with its place in the list of all variants and its name in the group.
+pub(super) type Named<'v, 'r> = (usize, &'v str, &'v VariantResults<'r>);
+
+/// Places of the best variants of a group in the list of all variants.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Best {
+    pub(super) fastest: Option<usize>,
+    pub(super) lowest: Option<usize>,
+    /// Neither, but the lowest peak in at most twice the fastest time.
+    pub(super) compromise: Option<usize>,
+    /// Where a defective revision was given out, in place of the others: all with the fewest clusters that were told it,
+    /// and the one with the most.
+    pub(super) least_exposed: Vec<usize>,
+    pub(super) most_exposed: Option<usize>,
+}
+
+/// How a variant's curve styles on the page.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct CurveStyle {
     /// Which colour of the series.
@@ -26,14 +42,14 @@ pub(super) struct CurveStyle {
 
 /// The look of each of so many variants. Those that are compared differ in colour, and where a colour comes again the
 /// line's pattern tells the two apart. With one group the colours are those of the charts.
-pub(super) fn looks(groups: &[VariantGroup], variants: usize) -> Vec<CurveStyle> {
-    let mut looks = vec![CurveStyle { colour: 0, dash: 0 }; variants];
+pub(super) fn styles(groups: &[VariantGroup], variants: usize) -> Vec<CurveStyle> {
+    let mut styles = vec![CurveStyle { colour: 0, dash: 0 }; variants];
     for (place, group) in groups.iter().enumerate() {
         for (member, &at) in group.members.iter().enumerate() {
-            looks[at] = CurveStyle { colour: member % SERIES, dash: place + member / SERIES };
+            styles[at] = CurveStyle { colour: member % SERIES, dash: place + member / SERIES };
         }
     }
-    looks
+    styles
 }
 
 /// The groups of all variants, in the experiment's order.
@@ -155,11 +171,11 @@ mod tests {
     #[test]
     fn variants_that_are_compared_differ_in_colour_and_a_colour_comes_again_in_another_pattern() {
         let group = |members: Vec<usize>| VariantGroup { title: String::new(), labels: Vec::new(), members };
-        let ten = looks(&[group((0..10).collect())], 10);
+        let ten = styles(&[group((0..10).collect())], 10);
         assert_eq!((ten[1], ten[9]), (CurveStyle { colour: 1, dash: 0 }, CurveStyle { colour: 1, dash: 1 }));
-        let two = looks(&[group(vec![0, 2]), group(vec![1, 3])], 4);
+        let two = styles(&[group(vec![0, 2]), group(vec![1, 3])], 4);
         assert_eq!(
-            two.iter().map(|look| (look.colour, look.dash)).collect::<Vec<_>>(),
+            two.iter().map(|style| (style.colour, style.dash)).collect::<Vec<_>>(),
             [(0, 0), (0, 1), (1, 0), (1, 1)]
         );
     }

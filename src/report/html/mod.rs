@@ -10,6 +10,8 @@ mod exposure;
 mod fleet;
 mod groups;
 mod limits;
+mod markup;
+mod sentence;
 mod series;
 mod table;
 
@@ -17,13 +19,14 @@ use serde::Serialize;
 
 use self::answer::PageAnswer;
 use self::fleet::FleetData;
-use self::limits::Demand;
+use self::markup::{css, escaped, filled, marked};
 use self::series::PageSeries;
 use self::table::VariantLabel;
 use super::data::Results;
 use super::format::RateUnit;
-use super::style::{CLUSTER_STATES, Colour, dash, series_colour, series_colour_on_dark};
-use crate::results::{Limit, Setting, distinct};
+use super::limits::AssertedLimit;
+use super::style::{CLUSTER_STATES, dash, series_colour, series_colour_on_dark};
+use crate::results::{Setting, distinct};
 
 /// The page's name in a results folder.
 pub const PAGE_FILE: &str = "report.html";
@@ -93,26 +96,26 @@ struct VariantData<'r> {
 /// The page of these results.
 pub(super) fn page(results: &Results) -> String {
     let variants = results.variants();
-    let demands = demands(results);
+    let limits = AssertedLimit::all(results);
     let groups = groups::groups(&variants);
     let labels = groups::labels(&variants.iter().collect::<Vec<_>>());
-    let looks = groups::looks(&groups, variants.len());
+    let styles = groups::styles(&groups, variants.len());
     let called: Vec<VariantLabel> =
-        labels.into_iter().zip(looks).map(|(label, look)| VariantLabel { label, look }).collect();
-    let answer = answer::answer(&variants, &groups, &demands, results.provenance.seed);
+        labels.into_iter().zip(styles).map(|(label, style)| VariantLabel { label, style }).collect();
+    let answer = answer::answer(&variants, &groups, &limits, results.provenance.seed);
     let filters = filters(&variants);
     let mut names = Vec::new();
-    let told: Vec<VariantData<'_>> = variants
+    let data: Vec<VariantData<'_>> = variants
         .iter()
         .zip(&called)
-        .map(|(variant, VariantLabel { label, look })| {
+        .map(|(variant, VariantLabel { label, style })| {
             let settings = variant.info.settings.iter().map(|setting| (setting.name.as_str(), setting.value.as_str()));
             let series = series::series(variant, variants.len());
             VariantData {
                 label,
                 name: variant.name(),
-                colours: [css(series_colour(look.colour)), css(series_colour_on_dark(look.colour))],
-                dash: dash(look.dash),
+                colours: [css(series_colour(style.colour)), css(series_colour_on_dark(style.colour))],
+                dash: dash(style.dash),
                 settings: std::iter::once(("strategy", variant.info.strategy.as_str())).chain(settings).collect(),
                 link: variant.info.registry_egress_bytes_per_s,
                 targets: variant.runs.iter().map(|run| run.targets).max().unwrap_or(0),
@@ -126,11 +129,11 @@ pub(super) fn page(results: &Results) -> String {
     let first_group = || groups.first().map(|group| group.members.clone()).unwrap_or_default();
     let shown = if variants.len() > SHOWN_AT_ONCE { first_group() } else { (0..variants.len()).collect() };
     let fleets = fleets(&variants, &answer);
-    let ends = || shown.iter().map(|&at| told[at].end).filter(|end| *end > 0.0);
+    let ends = || shown.iter().map(|&at| data[at].end).filter(|end| *end > 0.0);
     let log = ends().fold(0.0, f64::max) > LOG_FROM * ends().fold(f64::INFINITY, f64::min);
     let greatest = results.tables.runs.iter().map(|run| run.egress_peak_1s_bytes_per_s).fold(0.0, f64::max);
     let rate = RateUnit::for_max(greatest);
-    let data = PageData {
+    let page = PageData {
         names,
         filters,
         fleets,
@@ -139,10 +142,10 @@ pub(super) fn page(results: &Results) -> String {
         rate: (rate.bytes_per_s, rate.name),
         egress_unit: series::EGRESS_UNIT,
         states: CLUSTER_STATES.iter().map(|&(name, light, dark)| (name, css(light), css(dark))).collect(),
-        variants: told,
+        variants: data,
     };
     let json =
-        serde_json::to_string(&data).expect("plain fields with text keys are always JSON").replace('<', "\\u003c");
+        serde_json::to_string(&page).expect("plain fields with text keys are always JSON").replace('<', "\\u003c");
     let provenance = &results.provenance;
     let question = if provenance.question.is_empty() { &provenance.experiment } else { &provenance.question };
     filled(
@@ -152,7 +155,7 @@ pub(super) fn page(results: &Results) -> String {
             ("extent", &about::extent(provenance, &variants)),
             ("answer", &answer_html(&answer)),
             ("bold", bold(&answer)),
-            ("comparison", &table::table(&variants, &called, &demands, &answer.best)),
+            ("comparison", &table::table(&variants, &called, &limits, &answer.best)),
             ("unfinished", &about::unfinished(&variants, &called)),
             ("released", &about::released(&variants, &called)),
             ("provenance", &about::provenance(provenance, &variants)),
@@ -163,12 +166,6 @@ pub(super) fn page(results: &Results) -> String {
             ("scripts", &SCRIPTS.join("\n")),
         ],
     )
-}
-
-/// The limits that the experiment asserts. One that this build cannot read was written by another and is left out.
-fn demands(results: &Results) -> Vec<Demand> {
-    let limits = results.provenance.limits.iter();
-    limits.filter_map(|info| Some((Limit::parse(&info.limit).ok()?, info.strategy.clone()))).collect()
 }
 
 /// What variants can be chosen by: every setting, and the strategy, with at least two values.
@@ -186,7 +183,8 @@ fn filters(variants: &[super::data::VariantResults<'_>]) -> Vec<(String, Vec<Str
     filters
 }
 
-/// With a defect the variant that lets it get furthest beside the one that stops it first. Else the fastest variant beside one that stalls; without one, beside the compromise or the one with the lowest peak.
+/// The two fleets shown first. With a defect, the variants that expose the fewest and the most clusters; else the
+/// fastest variant beside one that stalls, or beside the compromise or the one with the lowest peak.
 fn fleets(variants: &[super::data::VariantResults<'_>], answer: &PageAnswer) -> [usize; 2] {
     let best = answer.best.first().cloned().unwrap_or_default();
     if let Some(fleets) =
@@ -204,15 +202,15 @@ fn fleets(variants: &[super::data::VariantResults<'_>], answer: &PageAnswer) -> 
 fn bold(answer: &PageAnswer) -> &'static str {
     let exposing = answer.best.iter().filter(|best| best.most_exposed.is_some()).count();
     match exposing {
-        0 => "the fastest, and the lowest peak",
-        all if all == answer.best.len() => "the fewest clusters with the defective revision",
-        _ => "the fewest clusters with a defective revision, else the fastest, and the lowest peak",
+        0 => "the fastest and the lowest peak",
+        all if all == answer.best.len() => "the fewest exposed clusters",
+        _ => "the fewest exposed clusters, or the fastest and the lowest peak",
     }
 }
 
 fn answer_html(answer: &PageAnswer) -> String {
     if answer.parts.is_empty() {
-        return "<p>No variant has a run.</p>".to_owned();
+        return "<p>No variant has any runs.</p>".to_owned();
     }
     if let [(_, text)] = answer.parts.as_slice() {
         return format!("<p>{}</p>", marked(text));
@@ -222,54 +220,6 @@ fn answer_html(answer: &PageAnswer) -> String {
     let parts: Vec<String> = answer.parts.iter().map(part).collect();
     let lead = if answer.lead.is_empty() { String::new() } else { format!("<p>{}</p>\n", marked(&answer.lead)) };
     format!("{lead}<dl class=\"parts\">{}</dl>", parts.join("\n"))
-}
-
-/// Text with names in backticks, as HTML.
-fn marked(text: &str) -> String {
-    let mut html = String::new();
-    for (at, part) in text.split('`').enumerate() {
-        let part = escaped(part);
-        html.push_str(&if at % 2 == 1 { format!("<strong>{part}</strong>") } else { part });
-    }
-    html
-}
-
-/// `text` as it may stand in HTML and in its attributes.
-fn escaped(text: &str) -> String {
-    let mut html = String::with_capacity(text.len());
-    for letter in text.chars() {
-        match letter {
-            '&' => html.push_str("&amp;"),
-            '<' => html.push_str("&lt;"),
-            '>' => html.push_str("&gt;"),
-            '"' => html.push_str("&quot;"),
-            '\'' => html.push_str("&#39;"),
-            _ => html.push(letter),
-        }
-    }
-    html
-}
-
-fn css(Colour(red, green, blue): Colour) -> String {
-    format!("#{red:02x}{green:02x}{blue:02x}")
-}
-
-/// The template with each `{{name}}` replaced by its text; what stands in the texts is not looked at.
-///
-/// # Panics
-/// When the template names something else.
-fn filled(template: &str, texts: &[(&str, &str)]) -> String {
-    let mut page = String::new();
-    let mut rest = template;
-    while let Some((before, after)) = rest.split_once("{{") {
-        let (name, after) = after.split_once("}}").expect("a name in the template ends");
-        let (_, text) = texts.iter().find(|(known, _)| *known == name).expect("every name in the template is known");
-        page.push_str(before);
-        page.push_str(text);
-        rest = after;
-    }
-    page.push_str(rest);
-    page
 }
 
 #[cfg(test)]
@@ -309,7 +259,7 @@ mod tests {
     #[test]
     fn results_without_runs_or_variants_make_a_page_too() {
         for fleet in [Fleet { replicates: 0, ..six_settings() }, Fleet { waves: Vec::new(), ..six_settings() }] {
-            assert!(page(&results(&fleet)).contains("No variant has a run."));
+            assert!(page(&results(&fleet)).contains("No variant has any runs."));
         }
     }
 
@@ -323,10 +273,10 @@ mod tests {
         let page = page(&results);
         let headings: Vec<&str> =
             page.split("<span class=\"sorts\">").skip(1).filter_map(|rest| rest.split('<').next()).collect();
-        assert_eq!(headings[..4], ["variant", "exposed", "bad_release_exposure &lt;= 20%", "done"]);
+        assert_eq!(headings[..4], ["variant", "exposed clusters", "bad_release_exposure &lt;= 20%", "done"]);
         assert!(page.contains("</span> 1 target</td>"), "one is singular");
         assert!(page.contains("data-sort=\"1\" class=\"best\">1</td>"), "the fewest are bold");
-        assert!(page.contains("Bold: the fewest clusters with the defective revision."));
+        assert!(page.contains("Bold: the fewest exposed clusters."));
         // The fleets beside each other: the one that stops it first, and the one that lets it through.
         assert!(page.contains("\"fleets\":[1,0]"));
     }
@@ -334,8 +284,8 @@ mod tests {
     #[test]
     fn a_fleet_without_a_defect_says_nothing_of_exposure() {
         let page = page(&results(&Fleet { replicates: 2, ..six_settings() }));
-        assert!(!page.contains(">exposed<") && !page.contains("exposed 0"));
-        assert!(page.contains("Bold: the fastest, and the lowest peak."));
+        assert!(!page.contains("exposed cluster"));
+        assert!(page.contains("Bold: the fastest and the lowest peak."));
     }
 
     #[test]

@@ -1,25 +1,25 @@
-//! The candidates of a world in a table: a line each, each searched setting in a column of its own.
+//! The candidates of a world in a table: one line for each, and one column for each searched setting.
 
-use super::{in_unit, percent};
-use crate::report::format::{RateUnit, time, time_interval};
+use crate::report::format::{RateUnit, count, percent, time, time_interval};
+use crate::report::wrap::{letters, shortened, side_by_side};
 use crate::results::{Candidate, CandidateStatus, PlanRecord, Question};
 
-/// Widest that the columns of names are together: the others need the rest of a hundred characters.
+/// Greatest width of the name columns together: the others need the rest of 100 characters.
 const NAMES_MAX: usize = 36;
 
-/// One line a candidate, columns aligned.
+/// One line for each candidate, columns aligned.
 pub(super) fn candidates(plan: &PlanRecord, question: &Question) -> String {
     let names = names(question);
     let first = names.len();
     let rate = RateUnit::for_max(question.candidates.iter().map(|candidate| candidate.load.value).fold(0.0, f64::max));
     let load = |value: f64| match plan.load.unit.as_str() {
         "bytes/s" => rate.text(value),
-        unit => in_unit(value, unit),
+        _ => count(value),
     };
     let values = question.candidates.iter().map(|candidate| {
         let slower = candidate.slower_by.map(|by| match by.low < by.high {
             true => format!("{} {}", time(by.value), time_interval(by.value, by.low, by.high)),
-            // The very same in every replicate.
+            // Equal in every replicate.
             false => time(by.value),
         });
         [
@@ -36,21 +36,12 @@ pub(super) fn candidates(plan: &PlanRecord, question: &Question) -> String {
         std::iter::once(head[column].clone()).chain(values).collect()
     }));
     let columns: Vec<Vec<String>> = columns.collect();
-    let mut lines = vec![String::new(); question.candidates.len() + 1];
-    for (at, column) in columns.iter().enumerate() {
-        let width = column.iter().map(|text| letters(text)).max().unwrap_or(0);
-        for (line, text) in lines.iter_mut().zip(column) {
-            line.push_str(if at == 0 { "" } else { "  " });
-            // Names and verdicts are words, the rest are numbers.
-            let padded = if at <= first { format!("{text:<width$}") } else { format!("{text:>width$}") };
-            line.push_str(&padded);
-        }
-    }
-    lines.iter().map(|line| format!("{}\n", line.trim_end())).collect()
+    // Names and verdicts are words, the rest are numbers.
+    side_by_side(&columns, first + 1).iter().map(|line| format!("{}\n", line.trim_end())).collect()
 }
 
-/// The columns that say which candidate a line is, with their headings: the strategy where there are several, and each
-/// searched setting.
+/// The columns that identify a candidate, with their headings: the strategy where there are several, and each searched
+/// setting.
 fn names(question: &Question) -> Vec<Vec<String>> {
     let mut columns: Vec<Vec<String>> = Vec::new();
     if question.answers.len() > 1 {
@@ -80,28 +71,16 @@ fn names(question: &Question) -> Vec<Vec<String>> {
             return columns;
         }
         for text in columns.iter_mut().flatten().filter(|text| letters(text) >= most) {
-            *text = cut(text, most - 1);
+            *text = shortened(text, most - 1);
         }
     }
-}
-
-fn letters(text: &str) -> usize {
-    text.chars().count()
-}
-
-/// A text of at most so many letters, its middle left out.
-fn cut(text: &str, most: usize) -> String {
-    let kept: Vec<char> = text.chars().filter(|letter| *letter != '…').collect();
-    let head = most / 2;
-    let tail = most - head - 1;
-    kept[..head].iter().chain(&['…']).chain(&kept[kept.len() - tail..]).collect()
 }
 
 fn verdict(plan: &PlanRecord, candidate: &Candidate) -> String {
     match candidate.standing {
         CandidateStatus::Breaks => {
             let number = plan.limits.iter().position(|limit| *limit == candidate.reason).map_or(0, |at| at + 1);
-            format!("breaks [{number}]")
+            format!("exceeds [{number}]")
         }
         CandidateStatus::Equal => format!("within {}", percent(plan.indifference)),
         standing => standing.word().to_owned(),

@@ -1,63 +1,77 @@
-//! The comparison that a run prints last: one line a variant, as plain text or as JSON.
+//! The comparison that a run prints last: one line for each variant, as plain text or as JSON.
 
-mod columns;
 mod json;
 mod names;
 
+use super::columns::{FilledColumn, identical};
 use super::data::{Results, VariantResults};
-use crate::results::RunOutcome;
-use columns::{Cell, Column};
+use super::format::ended;
+use super::wrap::{letters, wrapped};
 use names::Names;
 
 pub use json::{SCHEMA_VERSION, json};
 
-/// Unfinished variants that are told of in full; a screen is full of them.
+/// Most variants with unfinished runs that are listed: a screen is full of them.
 const UNFINISHED_MAX: usize = 12;
 
-fn letters(text: &str) -> usize {
-    text.chars().count()
-}
-
-/// A column with its cells laid out: all lines are of one width.
-struct Laid {
-    column: &'static Column,
-    /// The text that all variants have here, when there are several variants.
-    common: Option<String>,
+/// A column in characters: all lines have the same width.
+struct TextColumn {
+    rank: u32,
+    /// Whether a sentence may replace the column, and which.
+    shared: Option<String>,
     lines: Vec<String>,
 }
 
-impl Laid {
-    fn out(column: &'static Column, variants: &[VariantResults<'_>]) -> Self {
-        let cells: Vec<Cell> = variants.iter().map(column.cell).collect();
-        let mut widths: Vec<usize> = Vec::new();
-        for cell in &cells {
-            let Cell::Parts(parts) = cell else { continue };
-            widths.resize(widths.len().max(parts.len()), 0);
+impl TextColumn {
+    /// How many runs of each variant finished.
+    fn done(variants: &[VariantResults<'_>]) -> Self {
+        let counts: Vec<String> =
+            variants.iter().map(|variant| format!("{}/{}", variant.finished(), variant.runs.len())).collect();
+        let is_shared = counts.len() > 1 && counts.windows(2).all(|pair| pair[0] == pair[1]);
+        let shared = is_shared.then(|| format!("{} runs complete", counts[0]));
+        let cells = counts.into_iter().map(|count| vec![count]).collect();
+        Self::aligned(["", "done"].map(str::to_owned), cells, 0, shared)
+    }
+
+    fn of(filled: &FilledColumn<'_>, variants: usize) -> Self {
+        let column = filled.column;
+        let missing = if column.measure == "completion_s" { "unfinished" } else { "–" };
+        let cells = (0..variants).map(|at| match filled.cell(at) {
+            None => vec![missing.to_owned()],
+            Some(cell) => [cell.number, cell.unit.to_owned(), cell.range.unwrap_or_default()].into(),
+        });
+        let unit = filled.heading_unit();
+        // Two words without a unit stand below each other, so that the column is narrow.
+        let heading = match (unit.is_empty(), column.heading.split_once(' ')) {
+            (false, _) => [column.heading.to_owned(), unit],
+            (true, Some((first, second))) => [first.to_owned(), second.to_owned()],
+            (true, None) => [String::new(), column.heading.to_owned()],
+        };
+        let shared = if column.rank > 0 && variants > 1 { filled.shared() } else { None };
+        Self::aligned(heading, cells.collect(), column.rank, shared)
+    }
+
+    /// Aligns the parts of the cells below each other: numbers at the right, units and ranges at the left.
+    fn aligned(heading: [String; 2], cells: Vec<Vec<String>>, rank: u32, shared: Option<String>) -> Self {
+        let mut widths = [0; 3];
+        for parts in cells.iter().filter(|parts| parts.len() > 1) {
             for (width, part) in widths.iter_mut().zip(parts) {
                 *width = letters(part).max(*width);
             }
         }
-        let aligned = |cell: &Cell| match cell {
-            Cell::Word(word) => (*word).to_owned(),
-            Cell::Parts(parts) => {
-                let mut text = String::new();
-                for (at, &width) in widths.iter().enumerate() {
-                    let part = parts.get(at).map_or("", String::as_str);
-                    // Numbers end at the right; units and intervals begin at the left.
-                    text.push_str(&if at == 0 { format!("{part:>width$}") } else { format!(" {part:<width$}") });
+        let text = |parts: Vec<String>| match parts.as_slice() {
+            [number, others @ ..] if !others.is_empty() => {
+                let mut text = format!("{number:>width$}", width = widths[0]);
+                for (part, &width) in others.iter().zip(&widths[1..]).filter(|(_, width)| **width > 0) {
+                    text.push_str(&format!(" {part:<width$}"));
                 }
                 text
             }
+            _ => parts.concat(),
         };
-        let texts: Vec<String> =
-            column.heading.iter().map(|&line| line.to_owned()).chain(cells.iter().map(aligned)).collect();
+        let texts: Vec<String> = heading.into_iter().chain(cells.into_iter().map(text)).collect();
         let width = texts.iter().map(|text| letters(text)).max().unwrap_or(0);
-        let common = cells.first().filter(|first| cells.len() > 1 && cells.iter().all(|cell| cell == *first));
-        Self {
-            column,
-            common: common.map(Cell::text),
-            lines: texts.iter().map(|text| format!("{text:>width$}")).collect(),
-        }
+        Self { rank, shared, lines: texts.iter().map(|text| format!("{text:>width$}")).collect() }
     }
 
     fn width(&self) -> usize {
@@ -65,33 +79,18 @@ impl Laid {
     }
 }
 
-/// The comparison table as plain text, no line wider than `width` characters where that can be had. To that end columns
-/// that say the same of all variants become a sentence below, then names lose their common start, then columns are left
-/// out, the least telling first. Unfinished variants are listed with the rule that holds them, and the last line tells how
-/// to reproduce the results.
+/// The comparison table as plain text, no line wider than `width` characters where possible. To that end, a sentence
+/// replaces columns with the same value in every variant, then names lose their common start, then columns are left
+/// out, the least important first. Unfinished variants are listed with the rule that blocks them, and the last line is
+/// the command that reproduces the results.
 #[must_use]
 pub fn table(results: &Results, width: usize) -> String {
     let variants = results.variants();
-    let mut columns: Vec<Laid> = columns::telling(&variants).map(|column| Laid::out(column, &variants)).collect();
+    let filled = FilledColumn::all(&variants);
+    let mut columns = vec![TextColumn::done(&variants)];
+    columns.extend(filled.iter().map(|column| TextColumn::of(column, variants.len())));
     let mut names = Names::of(&variants);
-    let total = |names: &Names, columns: &[Laid]| {
-        names.width() + columns.iter().map(|column| 2 + column.width()).sum::<usize>()
-    };
-    let least_telling = |columns: &[Laid], may: fn(&Laid) -> bool| {
-        (0..columns.len()).filter(|&at| may(&columns[at])).max_by_key(|&at| columns[at].column.rank)
-    };
-    let mut common: Vec<String> = Vec::new();
-    while total(&names, &columns) > width {
-        if let Some(at) = least_telling(&columns, foldable) {
-            let Laid { column, common: text, .. } = columns.remove(at);
-            common.push(format!("{} {}", column.name, text.expect("only what is common is foldable")));
-        } else if names.shorten() {
-        } else if let Some(at) = least_telling(&columns, |laid| laid.column.rank > 0) {
-            columns.remove(at);
-        } else {
-            break;
-        }
-    }
+    let shared = fit(&mut names, &mut columns, width);
     let mut text = String::new();
     for (line, mut row) in names.lines().into_iter().enumerate() {
         for column in &columns {
@@ -104,21 +103,15 @@ pub fn table(results: &Results, width: usize) -> String {
         }
     }
     text.push('\n');
-    if !common.is_empty() {
-        text.push_str(&wrapped(&format!("The same for all variants: {}.", common.join(", ")), width, ""));
+    if !shared.is_empty() {
+        text.push_str(&wrapped(&identical(&shared), width, ""));
     }
-    let mut notes = vec!["Medians and p5–p95 over runs, not over clusters".to_owned()];
-    notes.extend(columns.iter().map(|laid| laid.column.note.to_owned()).filter(|note| !note.is_empty()));
-    notes.extend(names.note());
-    text.push_str(&wrapped(&format!("{}.", notes.join("; ")), width, ""));
-    let unfinished: Vec<String> = variants.iter().filter_map(unfinished).collect();
-    for told in unfinished.iter().take(UNFINISHED_MAX) {
-        text.push_str(&wrapped(told, width, "  "));
+    let mut notes = "Medians with p5–p95 across runs. Completion covers finished runs only.".to_owned();
+    if let Some(note) = names.note() {
+        notes.push_str(&format!(" {note}."));
     }
-    if let Some(more) = unfinished.len().checked_sub(UNFINISHED_MAX).filter(|&more| more > 0) {
-        let told = format!("{more} more variants have unfinished runs; `held_by` in runs.csv tells what holds each.");
-        text.push_str(&wrapped(&told, width, "  "));
-    }
+    text.push_str(&wrapped(&notes, width, ""));
+    text.push_str(&unfinished(&variants, width));
     if !results.provenance.command.is_empty() {
         // A command is to be copied, so it is not broken.
         text.push_str(&format!("Reproduce: {}\n", results.provenance.command));
@@ -126,39 +119,41 @@ pub fn table(results: &Results, width: usize) -> String {
     text
 }
 
-/// Whether a sentence can stand for a column: all say the same, and it is not one of the two that are compared.
-fn foldable(laid: &Laid) -> bool {
-    laid.common.is_some() && (laid.column.rank > 0 || laid.column.name == "done")
-}
-
-/// How many runs of a variant did not finish, and why. `None` when all did.
-fn unfinished(variant: &VariantResults<'_>) -> Option<String> {
-    let (outcome, held_by) = variant.unfinished()?;
-    let missing = variant.runs.len() - variant.finished();
-    let end = match outcome {
-        RunOutcome::Complete => "complete",
-        RunOutcome::Stalled => "stalled",
-        RunOutcome::Horizon => "out of time",
+/// Shortens names and leaves out columns until a line fits. Returns the phrases that replace columns.
+fn fit(names: &mut Names, columns: &mut Vec<TextColumn>, width: usize) -> Vec<String> {
+    let total = |names: &Names, columns: &[TextColumn]| {
+        names.width() + columns.iter().map(|column| 2 + column.width()).sum::<usize>()
     };
-    let rule = if held_by.is_empty() { String::new() } else { format!(", held by {held_by}") };
-    Some(format!("{}: {missing} of {} runs unfinished, {end}{rule}.", variant.name(), variant.runs.len()))
+    let least_important = |columns: &[TextColumn], may: fn(&TextColumn) -> bool| {
+        (0..columns.len()).filter(|&at| may(&columns[at])).max_by_key(|&at| columns[at].rank)
+    };
+    let mut shared: Vec<String> = Vec::new();
+    while total(names, columns) > width {
+        if let Some(at) = least_important(columns, |column| column.shared.is_some()) {
+            shared.extend(columns.remove(at).shared);
+        } else if names.shorten() {
+        } else if let Some(at) = least_important(columns, |column| column.rank > 0) {
+            columns.remove(at);
+        } else {
+            break;
+        }
+    }
+    shared
 }
 
-/// Breaks a text at spaces so that no line is wider than `width` where words allow; later lines start with `indent`.
-pub(super) fn wrapped(text: &str, width: usize, indent: &str) -> String {
-    let mut lines = String::new();
-    let mut line = String::new();
-    for word in text.split(' ') {
-        if !line.trim().is_empty() && line.chars().count() + 1 + word.chars().count() > width {
-            lines.push_str(&line);
-            lines.push('\n');
-            indent.clone_into(&mut line);
-        } else if !line.is_empty() {
-            line.push(' ');
-        }
-        line.push_str(word);
+/// A line for each variant with unfinished runs: how many, and why.
+fn unfinished(variants: &[VariantResults<'_>], width: usize) -> String {
+    let line = |variant: &VariantResults<'_>| {
+        let (outcome, held_by) = variant.unfinished()?;
+        let (missing, runs) = (variant.runs.len() - variant.finished(), variant.runs.len());
+        let rule = if held_by.is_empty() { String::new() } else { format!(", blocked by {held_by}") };
+        Some(format!("{}: {missing} of {runs} runs {}{rule}.", variant.name(), ended(outcome)))
+    };
+    let lines: Vec<String> = variants.iter().filter_map(line).collect();
+    let mut text: String = lines.iter().take(UNFINISHED_MAX).map(|line| wrapped(line, width, "  ")).collect();
+    if let Some(more) = lines.len().checked_sub(UNFINISHED_MAX).filter(|&more| more > 0) {
+        let line = format!("{more} more variants have unfinished runs; see `held_by` in runs.csv.");
+        text.push_str(&wrapped(&line, width, "  "));
     }
-    lines.push_str(&line);
-    lines.push('\n');
-    lines
+    text
 }

@@ -121,7 +121,7 @@ fn the_page_tells_question_answer_and_what_is_stuck_and_draws_every_curve() {
     let answer = page.text("document.getElementById('answer').innerText");
     assert!(
         answer.contains(" completes first: after ")
-            && answer.contains("stuck (3 of 3 runs stalled, held by maxUpdate)"),
+            && answer.contains("stuck (3 of 3 runs stalled, blocked by maxUpdate)"),
         "{answer}"
     );
     let held = page.text("document.getElementById('unfinished').innerText");
@@ -152,7 +152,7 @@ fn the_slider_moves_the_waves_by_keyboard_alone() {
     let Some(mut page) = small(1280, 900) else { return };
     page.evaluate("document.getElementById('time').focus()");
     page.press("Home", 1);
-    assert_eq!(page.whole(&counted(0, "waiting")), 60);
+    assert_eq!(page.whole(&counted(0, "pending")), 60);
     assert_eq!(page.whole(&pixels("#fleet-0", READY)), 0);
     let mut ready = 0;
     let mut seen = Vec::new();
@@ -162,7 +162,7 @@ fn the_slider_moves_the_waves_by_keyboard_alone() {
         assert!(now >= ready, "the fleet comes round: {now} after {ready}");
         ready = now;
         seen.push(now);
-        let states = ["waiting", "told", "pulling", "starting", "ready", "offline", "defective"];
+        let states = ["pending", "promoted", "pulling", "starting", "ready", "offline", "defective"];
         let all: i64 = states.map(|state| page.whole(&counted(0, state))).iter().sum();
         assert_eq!(all, 60, "every cluster is in one state");
     }
@@ -186,7 +186,7 @@ fn the_slider_moves_the_waves_by_keyboard_alone() {
     page.evaluate("document.getElementById('fleet-0').focus()");
     page.press("ArrowRight", 2);
     let detail = page.text("document.querySelector('.panel .detail').textContent");
-    assert!(detail.starts_with("store-02 ") && detail.contains("told ") && detail.contains("ready "), "{detail}");
+    assert!(detail.starts_with("store-02 ") && detail.contains("promoted ") && detail.contains("ready "), "{detail}");
     assert_quiet(&page);
 }
 
@@ -304,7 +304,7 @@ fn ten_thousand_clusters_are_drawn_and_move_without_delay() {
     let mut page = Page::open(&browser, &file, 1280, 900);
     page.evaluate("document.getElementById('time').focus()");
     page.press("Home", 1);
-    assert_eq!(page.whole(&counted(0, "waiting")), 10_000);
+    assert_eq!(page.whole(&counted(0, "pending")), 10_000);
     let took = page.number(
         "(() => {
             const slider = document.getElementById('time');

@@ -1,7 +1,6 @@
-//! Words on a panel of the front, where there is room for them.
+//! Labels on a panel of the front, where there is room for them.
 
-use super::panel::DOT;
-use super::{Mark, MarkStyle};
+use super::mark::{DOT, Mark, MarkStyle};
 use crate::report::axis::Scale;
 use crate::report::canvas::{Align, Canvas, Position};
 use crate::report::frame::{Area, write, write_bold};
@@ -11,8 +10,8 @@ use crate::report::text::{Weight, fitted, fitted_name, text_width};
 /// Greatest width of a setting's name.
 const NAME: f64 = 190.0;
 
-/// The limit's words along its edge, where there is room: beyond it if it can be. Returns the room they take.
-pub(super) fn tell_limit(
+/// Writes a limit along its edge, beyond it if possible. Returns the room that the text takes.
+pub(super) fn label_limit(
     canvas: &mut Canvas,
     area: Area,
     text: &str,
@@ -46,9 +45,9 @@ fn is_free(&[left, top, right, bottom]: &[f64; 4], area: Area, taken: &[[f64; 4]
     inside && taken.iter().all(|[l, t, r, b]| right <= *l || left >= *r || bottom <= *t || top >= *b)
 }
 
-/// Names beside the dots, those of the front and the chosen one first; others where there is room. Returns those for
-/// which there was none.
-pub(super) fn name_all<'m>(
+/// Writes names beside the dots: the chosen one and those of the front first, others where there is room. Returns the
+/// names that had no room.
+pub(super) fn label_marks<'m>(
     canvas: &mut Canvas,
     marks: &'m [Mark],
     best: &[usize],

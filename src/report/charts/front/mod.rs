@@ -1,15 +1,18 @@
-//! What time is bought with what load: every setting at its time and its load, the ones that nothing beats in both
-//! joined by a staircase. One panel a world, as a bigger fleet is not a worse setting.
+//! Completion time against load: every setting at its time and its load, with a staircase through the Pareto-optimal
+//! ones. One panel for each world, as a bigger fleet is not a worse setting.
 //!
-//! Of a plan, the ground beyond a limit is shaded, settings that do not keep to the limits are hollow, and those that were
-//! dropped early are paler, as their places rest on fewer runs.
+//! For a plan, the area beyond a limit is shaded, settings that exceed a limit are hollow, and settings that were dropped
+//! early are paler, as their estimates rest on fewer runs.
 
 mod labels;
+mod mark;
 mod panel;
 
-use self::panel::{dot, draw_panel};
+use self::mark::{Mark, MarkStyle};
+use self::panel::{FrontAxes, WorldPanel, draw_panel};
 use crate::report::canvas::{Align, Canvas};
 use crate::report::data::{Results, VariantResults, extent};
+use crate::report::format::count;
 use crate::report::frame::{Area, FOOTER, TOP, page, write};
 use crate::report::style::{MARGIN, MUTED, PAGE_WIDTH, SMALL};
 use crate::report::text::{Weight, text_width};
@@ -19,40 +22,6 @@ use crate::results::{CandidateStatus, Estimate, LoadAxis, PlanRecord, Provenance
 const BELOW: f64 = 66.0;
 /// Room above a panel: its world, and the title of its value axis.
 const ABOVE: f64 = 46.0;
-
-/// How a setting is shown.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum MarkStyle {
-    Chosen,
-    Keeps,
-    Out,
-}
-
-/// One setting.
-struct Mark {
-    name: String,
-    /// `None`: a run never got there.
-    time: Option<Estimate>,
-    load: Estimate,
-    style: MarkStyle,
-    /// 0 to 1: how much of what was simulated at most.
-    weight: f64,
-}
-
-struct WorldPanel {
-    title: String,
-    marks: Vec<Mark>,
-}
-
-/// What all panels share.
-struct Front<'f> {
-    panels: Vec<WorldPanel>,
-    load: &'f LoadAxis,
-    /// `completion`, in words.
-    time: String,
-    /// Whether there is a line that explains the looks.
-    has_legend: bool,
-}
 
 /// The chart of a plan.
 pub(in crate::report) fn of_plan(plan: &PlanRecord, provenance: &Provenance) -> Canvas {
@@ -66,8 +35,8 @@ pub(in crate::report) fn of_plan(plan: &PlanRecord, provenance: &Provenance) -> 
             load: candidate.load,
             style: match candidate.standing {
                 CandidateStatus::Best => MarkStyle::Chosen,
-                CandidateStatus::Breaks | CandidateStatus::Unfinished => MarkStyle::Out,
-                CandidateStatus::Equal | CandidateStatus::Slower | CandidateStatus::Undecided => MarkStyle::Keeps,
+                CandidateStatus::Breaks | CandidateStatus::Unfinished => MarkStyle::Exceeds,
+                CandidateStatus::Equal | CandidateStatus::Slower | CandidateStatus::Undecided => MarkStyle::Meets,
             },
             weight: candidate.runs as f64 / most as f64,
         });
@@ -75,21 +44,21 @@ pub(in crate::report) fn of_plan(plan: &PlanRecord, provenance: &Provenance) -> 
     });
     let panels: Vec<WorldPanel> = panels.collect();
     let key = naming.key();
-    let front = Front { panels, load: &plan.load, time: plan.fastest.replace('_', " "), has_legend: true };
+    let axes = FrontAxes { load: &plan.load, time: plan.fastest.replace('_', " ") };
     let subtitle = format!(
-        "{key}{} runs; lines: least to greatest run; the staircase joins what nothing beats in both",
-        plan.runs
+        "{key}{} runs; lines: range over runs; staircase: the settings that are Pareto-optimal",
+        count(plan.runs as f64)
     );
-    let mut canvas = draw(&front, provenance, "Time against load of the settings that were tried", &subtitle);
+    let mut canvas = draw(&panels, &axes, provenance, ["Completion time against load", &subtitle], TOP + 8.0);
     legend(&mut canvas);
     canvas
 }
 
-/// Worlds that the chart of plain results has room for.
+/// Most worlds in the chart of plain results.
 const MOST_WORLDS: usize = 12;
 
-/// The chart of plain results: all settings alike, at their medians. `None` where it would tell nothing: the settings of
-/// one world are the dots of `tradeoff`, and where no two settings of a world get there, there is nothing to choose.
+/// The chart of plain results: all settings at their medians. `None` for a single world, whose settings are the dots of
+/// `tradeoff`, and where fewer than two settings of a world finish.
 pub(in crate::report) fn of_results(results: &Results) -> Option<Canvas> {
     let variants = results.variants();
     let all = variants.iter().map(|variant| (variant.info.strategy.as_str(), variant.info.settings.as_slice()));
@@ -110,12 +79,10 @@ pub(in crate::report) fn of_results(results: &Results) -> Option<Canvas> {
     let key = naming.key();
     let load =
         LoadAxis { measure: "peak_pulls".to_owned(), unit: "pulls".to_owned(), at_most: None, time_at_most: None };
-    let front = Front { panels, load: &load, time: "completion time".to_owned(), has_legend: false };
-    let subtitle = format!(
-        "{}; {key}medians; lines: 95 % interval of the median time, 5th to 95th percentile of the load",
-        extent(&variants)
-    );
-    Some(draw(&front, &results.provenance, "What nothing beats in both time and load", &subtitle))
+    let axes = FrontAxes { load: &load, time: "completion time".to_owned() };
+    let subtitle = format!("{}; {key}medians; lines: 95% CI of the median time, p5–p95 of the load", extent(&variants));
+    let texts = ["Pareto-optimal settings: completion time against load", &subtitle];
+    Some(draw(&panels, &axes, &results.provenance, texts, TOP - 22.0))
 }
 
 fn mark_of(variant: &VariantResults<'_>, naming: &Naming) -> Mark {
@@ -129,12 +96,12 @@ fn mark_of(variant: &VariantResults<'_>, naming: &Naming) -> Mark {
         name: naming.name(&variant.info.strategy, &variant.info.settings),
         time: span("completion_s", |row| (row.median_ci95_low, row.median_ci95_high)),
         load: span("peak_pulls", |row| (row.p5, row.p95)).unwrap_or(Estimate { value: 0.0, low: 0.0, high: 0.0 }),
-        style: MarkStyle::Keeps,
+        style: MarkStyle::Meets,
         weight: 1.0,
     }
 }
 
-/// The names of settings, as short as they can be, and what stands in them.
+/// Short names of settings.
 struct Naming {
     several_strategies: bool,
     /// The searched settings of each strategy, in the order of its names' values.
@@ -164,55 +131,60 @@ impl Naming {
         }
     }
 
-    /// What the values are of, for the subtitle.
+    /// The settings that the names consist of, for the subtitle.
     fn key(&self) -> String {
-        let told = self.keys.iter().filter(|(_, names)| !names.is_empty()).map(|(strategy, names)| {
+        let parts = self.keys.iter().filter(|(_, names)| !names.is_empty()).map(|(strategy, names)| {
             let names = names.join(", ");
             if self.several_strategies { format!("{strategy} {names}") } else { names }
         });
-        let told = told.collect::<Vec<_>>().join("; ");
-        if told.is_empty() { told } else { format!("names: {told}; ") }
+        let parts = parts.collect::<Vec<_>>().join("; ");
+        if parts.is_empty() { parts } else { format!("labels: {parts}; ") }
     }
 }
 
-fn draw(front: &Front<'_>, provenance: &Provenance, title: &str, subtitle: &str) -> Canvas {
-    let count = front.panels.len().max(1);
-    let columns = match count {
+fn draw(
+    panels: &[WorldPanel],
+    axes: &FrontAxes<'_>,
+    provenance: &Provenance,
+    [title, subtitle]: [&str; 2],
+    top: f64,
+) -> Canvas {
+    let worlds = panels.len().max(1);
+    let columns = match worlds {
         1 => 1,
         2 | 4 => 2,
         _ => 3,
     };
-    let inner = if count == 1 { 380.0 } else { 260.0 };
+    let inner = if worlds == 1 { 380.0 } else { 260.0 };
     let row = ABOVE + inner + BELOW;
-    let top = if front.has_legend { TOP + 8.0 } else { TOP - 22.0 };
-    let height = top + row * count.div_ceil(columns) as f64 + FOOTER;
+    let height = top + row * worlds.div_ceil(columns) as f64 + FOOTER;
     let mut canvas = page(provenance, title, subtitle, height);
     let labels = 58.0;
     let gap = 22.0;
     let width = (PAGE_WIDTH - 2.0 * MARGIN - gap * (columns - 1) as f64) / columns as f64;
-    for (at, panel) in front.panels.iter().enumerate() {
+    for (at, panel) in panels.iter().enumerate() {
         let left = MARGIN + (width + gap) * (at % columns) as f64 + labels;
         let above = top + row * (at / columns) as f64 + ABOVE;
         let right = left - labels + width - 6.0;
         let area = Area { left, top: above, right, bottom: above + inner };
-        draw_panel(&mut canvas, front, panel, area);
+        draw_panel(&mut canvas, axes, panel, area);
     }
     canvas
 }
 
-/// What the looks mean, above the panels.
+/// Explains the styles, above the panels.
 fn legend(canvas: &mut Canvas) {
     let mut left = MARGIN + 11.0;
     let y = TOP - 8.0;
     for (style, text) in [
         (MarkStyle::Chosen, "chosen"),
-        (MarkStyle::Keeps, "keeps to the limits as far as known"),
-        (MarkStyle::Out, "does not"),
+        (MarkStyle::Meets, "meets the limits so far"),
+        (MarkStyle::Exceeds, "exceeds a limit or did not finish"),
     ] {
-        dot(canvas, (left, y - 4.0), style, 1.0);
+        style.dot(canvas, (left, y - 4.0), 1.0);
         write(canvas, text, (left + 15.0, y), SMALL, MUTED, Align::Left);
         left += 15.0 + text_width(text, SMALL, Weight::Regular) + 30.0;
     }
-    dot(canvas, (left, y - 4.0), MarkStyle::Keeps, 0.35);
+    MarkStyle::Meets.dot(canvas, (left, y - 4.0), 0.35);
     write(canvas, "paler: fewer runs", (left + 15.0, y), SMALL, MUTED, Align::Left);
 }

@@ -1,53 +1,43 @@
 //! One world of the front: its axes, limits, staircase and dots.
 
-use super::labels::{name_all, tell_limit};
-use super::{Front, Mark, MarkStyle, WorldPanel};
+use super::labels::{label_limit, label_marks};
+use super::mark::{DOT, Mark, MarkStyle, pareto_front};
 use crate::report::axis::{
     AxisTick, LOG_FROM, Scale, ScaleKind, log_ticks, log_time_ticks, span, ticks_from_zero, time_scale, time_ticks,
 };
 use crate::report::canvas::{Align, Canvas, Position, Stroke};
 use crate::report::format::{RateUnit, number};
 use crate::report::frame::{Area, bottom_axis, value_axis, write, write_bold};
-use crate::report::style::{AXIS, Colour, INK, LABEL, MUTED, SMALL, WHITE, series_colour};
+use crate::report::style::{AXIS, INK, LABEL, MUTED, SMALL};
 use crate::report::text::{Weight, fitted};
 use crate::results::LoadAxis;
 
-/// Radius of a dot.
-pub(super) const DOT: f64 = 5.0;
-
-fn colour(style: MarkStyle) -> Colour {
-    match style {
-        MarkStyle::Chosen | MarkStyle::Keeps => series_colour(0),
-        MarkStyle::Out => series_colour(1),
-    }
+/// The settings of one world.
+pub(super) struct WorldPanel {
+    pub(super) title: String,
+    pub(super) marks: Vec<Mark>,
 }
 
-/// A dot; whether it is filled, hollow or ringed tells its look without colour.
-pub(super) fn dot(canvas: &mut Canvas, at: Position, style: MarkStyle, opacity: f64) {
-    if style == MarkStyle::Chosen {
-        canvas.dot(at, DOT + 5.0, INK, 1.0);
-        canvas.dot(at, DOT + 3.0, WHITE, 1.0);
-    }
-    canvas.dot(at, DOT + 1.5, WHITE, 1.0);
-    canvas.dot(at, DOT, colour(style), opacity);
-    if style == MarkStyle::Out {
-        canvas.dot(at, DOT - 2.2, WHITE, 1.0);
-    }
+/// The axes that all panels share.
+pub(super) struct FrontAxes<'f> {
+    pub(super) load: &'f LoadAxis,
+    /// `completion median`, in words.
+    pub(super) time: String,
 }
 
-pub(super) fn draw_panel(canvas: &mut Canvas, front: &Front<'_>, panel: &WorldPanel, area: Area) {
+pub(super) fn draw_panel(canvas: &mut Canvas, axes: &FrontAxes<'_>, panel: &WorldPanel, area: Area) {
     let times: Vec<f64> =
         panel.marks.iter().filter_map(|mark| mark.time).flat_map(|t| [t.low, t.value, t.high]).collect();
-    // A limit is shown where it is not far from what was seen.
+    // A limit is shown where it is close to the values.
     let near =
         |limit: &Option<(f64, String)>, seen: f64| limit.clone().filter(|(most, _)| *most <= 1.5 * seen.max(1e-9));
-    let time_limit = near(&front.load.time_at_most, span(&times).1);
+    let time_limit = near(&axes.load.time_at_most, span(&times).1);
     let x = time_scale(&[times.as_slice(), &limits_of(&time_limit)].concat(), area.left, area.right);
     let loads: Vec<f64> =
         panel.marks.iter().flat_map(|mark| [mark.load.low, mark.load.value, mark.load.high]).collect();
-    let load_limit = near(&front.load.at_most, span(&loads).1);
+    let load_limit = near(&axes.load.at_most, span(&loads).1);
     let all = [loads.as_slice(), &limits_of(&load_limit)].concat();
-    let (y, ticks, unit) = load_scale(&all, front.load, area);
+    let (y, ticks, unit) = load_scale(&all, axes.load, area);
 
     if !panel.title.is_empty() {
         let title = fitted(&panel.title, LABEL, Weight::Bold, area.right - area.left + 40.0);
@@ -56,13 +46,13 @@ pub(super) fn draw_panel(canvas: &mut Canvas, front: &Front<'_>, panel: &WorldPa
     value_axis(canvas, area, &y, &ticks, "");
     let axis = format!(
         "{}{unit}{}",
-        load_words(&front.load.measure),
+        load_words(&axes.load.measure),
         if y.kind == ScaleKind::Log { ", logarithmic" } else { "" }
     );
     let axis = fitted(&axis, SMALL, Weight::Regular, area.right - area.left + 40.0);
     write(canvas, &axis, (area.left - 50.0, area.top - 12.0), SMALL, INK, Align::Left);
     if times.is_empty() {
-        bottom_axis(canvas, area, &x, &[], "no run got there");
+        bottom_axis(canvas, area, &x, &[], "no run finished");
     } else {
         let most = if area.right - area.left > 500.0 { 8 } else { 4 };
         let (ticks, words) = match x.kind {
@@ -72,7 +62,7 @@ pub(super) fn draw_panel(canvas: &mut Canvas, front: &Front<'_>, panel: &WorldPa
                 (ticks, unit.long)
             }
         };
-        bottom_axis(canvas, area, &x, &ticks, &format!("{}, {words}", front.time));
+        bottom_axis(canvas, area, &x, &ticks, &format!("{}, {words}", axes.time));
     }
     let mut taken: Vec<[f64; 4]> = Vec::new();
     if let Some((most, _)) = &load_limit {
@@ -83,10 +73,10 @@ pub(super) fn draw_panel(canvas: &mut Canvas, front: &Front<'_>, panel: &WorldPa
     }
     let placed: Vec<(Position, &Mark)> =
         panel.marks.iter().filter_map(|mark| Some(((x.at(mark.time?.value), y.at(mark.load.value)), mark))).collect();
-    let best = front_of(&panel.marks);
+    let best = pareto_front(&panel.marks);
     taken.extend(staircase(canvas, &best.iter().map(|&at| &panel.marks[at]).collect::<Vec<_>>(), &x, &y));
     for (at, mark) in &placed {
-        let stroke = Stroke::solid(faded(colour(mark.style), mark.weight), 1.6);
+        let stroke = Stroke::solid(mark.style.faded(mark.weight), 1.6);
         canvas.line((at.0, y.at(mark.load.low)), (at.0, y.at(mark.load.high)), stroke);
         let time = mark.time.expect("it is placed");
         canvas.line((x.at(time.low), at.1), (x.at(time.high), at.1), stroke);
@@ -94,22 +84,22 @@ pub(super) fn draw_panel(canvas: &mut Canvas, front: &Front<'_>, panel: &WorldPa
     // The chosen one lies on top.
     for chosen in [false, true] {
         for (at, mark) in placed.iter().filter(|(_, mark)| (mark.style == MarkStyle::Chosen) == chosen) {
-            dot(canvas, *at, mark.style, 0.3 + 0.7 * mark.weight);
+            mark.style.dot(canvas, *at, 0.3 + 0.7 * mark.weight);
         }
     }
     taken.extend(placed.iter().map(|((x, y), _)| [x - DOT - 1.0, y - DOT - 1.0, x + DOT + 1.0, y + DOT + 1.0]));
-    // Limits first: without their words the shading says nothing.
+    // Limits first: the shading needs their text.
     for (limit, is_load) in [(&load_limit, true), (&time_limit, false)] {
         if let Some((most, text)) = limit {
             let at = if is_load { y.at(*most) } else { x.at(*most) };
-            taken.push(tell_limit(canvas, area, text, at, is_load, &taken));
+            taken.push(label_limit(canvas, area, text, at, is_load, &taken));
         }
     }
-    let unnamed = name_all(canvas, &panel.marks, &best, &x, &y, area, &mut taken);
+    let unnamed = label_marks(canvas, &panel.marks, &best, &x, &y, area, &mut taken);
     let never: Vec<&str> =
         panel.marks.iter().filter(|mark| mark.time.is_none()).map(|mark| mark.name.as_str()).collect();
-    let told = [("never got there", &never), ("without a name", &unnamed)];
-    let notes: Vec<String> = told
+    let lists = [("did not finish", &never), ("unlabelled", &unnamed)];
+    let notes: Vec<String> = lists
         .iter()
         .filter(|(_, names)| !names.is_empty())
         .map(|(what, names)| format!("{what}: {}", names.join(", ")))
@@ -124,19 +114,13 @@ fn limits_of(limit: &Option<(f64, String)>) -> Vec<f64> {
     limit.iter().map(|(most, _)| *most).collect()
 }
 
-/// A colour that is nearer to white the fewer runs it stands for.
-fn faded(Colour(red, green, blue): Colour, weight: f64) -> Colour {
-    let fade = |channel: u8| (255.0 - (255.0 - f64::from(channel)) * (0.35 + 0.65 * weight)).round() as u8;
-    Colour(fade(red), fade(green), fade(blue))
-}
-
 fn load_words(measure: &str) -> &'static str {
     match measure {
-        "peak_pulls" => "most image pulls at once",
-        "peak_downloads" => "most layer downloads at once",
-        "peak_pulling_clusters" => "most clusters pulling at once",
-        "peak_not_ready" => "most clusters not ready at once",
-        "peak_promotions_per_pass" => "most clusters told in one pass",
+        "peak_pulls" => "peak concurrent image pulls",
+        "peak_downloads" => "peak concurrent layer downloads",
+        "peak_pulling_clusters" => "peak number of clusters pulling",
+        "peak_not_ready" => "peak number of clusters not ready",
+        "peak_promotions_per_pass" => "most clusters updated in one pass",
         "egress_peak_60s_bytes_per_s" => "registry egress, peak over 60 s",
         _ => "registry egress, peak over 1 s",
     }
@@ -163,7 +147,7 @@ fn load_scale(loads: &[f64], load: &LoadAxis, area: Area) -> (Scale, Vec<AxisTic
     (Scale::from_zero(ticks.last().expect("there are ticks").value, area.bottom, area.top), ticks, String::new())
 }
 
-/// The ground beyond a limit. Returns the room of its edge.
+/// Shades the area beyond a limit. Returns the room of its edge.
 fn shade(canvas: &mut Canvas, area: Area, at: f64, is_load: bool) -> [f64; 4] {
     let (from, to) =
         if is_load { ((area.left, area.top), (area.right, at)) } else { ((at, area.top), (area.right, area.bottom)) };
@@ -173,24 +157,7 @@ fn shade(canvas: &mut Canvas, area: Area, at: f64, is_load: bool) -> [f64; 4] {
     [from.0 - 1.0, from.1 - 1.0, to.0 + 1.0, to.1 + 1.0]
 }
 
-/// Loads that differ by less than this share are one: a full link is full, whatever the last digit says.
-const SAME_LOAD: f64 = 0.01;
-
-/// The marks that no other beats in both time and load, the fastest first.
-pub(super) fn front_of(marks: &[Mark]) -> Vec<usize> {
-    let place = |at: usize| marks[at].time.map(|time| (time.value, marks[at].load.value));
-    let mut placed: Vec<usize> = (0..marks.len()).filter(|&at| place(at).is_some()).collect();
-    placed.sort_by(|&a, &b| place(a).partial_cmp(&place(b)).expect("times and loads are finite"));
-    let mut best: Vec<usize> = Vec::new();
-    for at in placed {
-        if best.last().is_none_or(|&last| marks[at].load.value < marks[last].load.value * (1.0 - SAME_LOAD)) {
-            best.push(at);
-        }
-    }
-    best
-}
-
-/// From the fastest on: more time allows less load, in steps. Returns the room that the steps take.
+/// The staircase from the fastest setting on: more time allows less load. Returns the room that the steps take.
 fn staircase(canvas: &mut Canvas, best: &[&Mark], x: &Scale, y: &Scale) -> Vec<[f64; 4]> {
     let mut points: Vec<Position> = Vec::new();
     for mark in best {

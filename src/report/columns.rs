@@ -1,0 +1,254 @@
+//! The columns of the comparison, defined once for the terminal and the page: the median of one measure over the runs.
+
+use super::data::VariantResults;
+use super::format::{RateUnit, TimeUnit, apart, count, number};
+use crate::results::SummaryRow;
+
+/// The measure that comes first where a defective revision was rolled out.
+pub(super) const EXPOSED: &str = "exposed_targets";
+
+/// One column.
+pub(super) struct Column {
+    pub(super) measure: &'static str,
+    pub(super) heading: &'static str,
+    /// What the column shows, for readers who ask.
+    pub(super) note: &'static str,
+    /// How a sentence states a value that all variants share; `{}` is the value, `{s}` an `s` unless it is 1.
+    phrase: &'static str,
+    range: Range,
+    kind: ValueKind,
+    /// Columns with the greatest rank are left out first where there is no room; those of rank 0 never are.
+    pub(super) rank: u32,
+}
+
+/// The range shown beside a median.
+#[derive(Clone, Copy, PartialEq)]
+enum Range {
+    None,
+    /// The 95% confidence interval of the median.
+    Confidence,
+    /// The 5th and 95th percentile over runs.
+    Percentiles,
+}
+
+#[derive(Clone, Copy)]
+enum ValueKind {
+    Time,
+    Count,
+    Rate,
+    Gigabytes,
+    Percent,
+}
+
+const COLUMNS: [Column; 9] = [
+    Column {
+        measure: EXPOSED,
+        heading: "exposed clusters",
+        note: "clusters that received a revision that is defective there",
+        phrase: "{} exposed cluster{s}",
+        range: Range::Percentiles,
+        kind: ValueKind::Count,
+        rank: 0,
+    },
+    Column {
+        measure: "completion_s",
+        heading: "completion",
+        note: "time until the last cluster was ready, finished runs only, with the 95% confidence interval of the median",
+        phrase: "complete after {}",
+        range: Range::Confidence,
+        kind: ValueKind::Time,
+        rank: 0,
+    },
+    Column {
+        measure: "peak_pulls",
+        heading: "peak pulls",
+        note: "highest number of concurrent image pulls",
+        phrase: "{} concurrent pull{s} at peak",
+        range: Range::Percentiles,
+        kind: ValueKind::Count,
+        rank: 0,
+    },
+    Column {
+        measure: "egress_peak_1s_bytes_per_s",
+        heading: "peak egress",
+        note: "highest registry egress over 1 s",
+        phrase: "{} peak egress",
+        range: Range::None,
+        kind: ValueKind::Rate,
+        rank: 1,
+    },
+    Column {
+        measure: "egress_busy_share",
+        heading: "link busy",
+        note: "share of time in which the registry's link was fully used",
+        phrase: "link busy {} of the time",
+        range: Range::None,
+        kind: ValueKind::Percent,
+        rank: 5,
+    },
+    Column {
+        measure: "egress_bytes",
+        heading: "pulled",
+        note: "all bytes that left the registry",
+        phrase: "{} pulled",
+        range: Range::None,
+        kind: ValueKind::Gigabytes,
+        rank: 4,
+    },
+    Column {
+        measure: "failed_pulls",
+        heading: "failed pulls",
+        note: "image pull attempts that failed",
+        phrase: "{} failed pull{s}",
+        range: Range::None,
+        kind: ValueKind::Count,
+        rank: 3,
+    },
+    Column {
+        measure: "responses_429",
+        heading: "HTTP 429",
+        note: "requests that the registry rejected with HTTP 429",
+        phrase: "{} HTTP 429 response{s}",
+        range: Range::None,
+        kind: ValueKind::Count,
+        rank: 6,
+    },
+    Column {
+        measure: "peak_not_ready",
+        heading: "not ready",
+        note: "highest number of clusters not ready at the same time, including those being updated",
+        phrase: "{} cluster{s} not ready at peak",
+        range: Range::None,
+        kind: ValueKind::Count,
+        rank: 2,
+    },
+];
+
+/// A unit's size in the recorded one, and its name; empty for a count. `None` for times that no single unit suits.
+fn unit(kind: ValueKind, values: &[f64]) -> Option<(f64, &'static str)> {
+    Some(match kind {
+        ValueKind::Time => {
+            let mut units = values.iter().map(|value| TimeUnit::for_span(*value));
+            let first = units.next().unwrap_or_else(|| TimeUnit::for_span(0.0));
+            return units.all(|unit| unit == first).then_some((first.seconds, first.short));
+        }
+        ValueKind::Rate => {
+            let mut sorted = values.to_vec();
+            sorted.sort_by(f64::total_cmp);
+            let unit = RateUnit::for_max(sorted.get(sorted.len() / 2).copied().unwrap_or(0.0));
+            (unit.bytes_per_s, unit.name)
+        }
+        ValueKind::Gigabytes => (1e9, "GB"),
+        ValueKind::Percent => (0.01, "%"),
+        ValueKind::Count => (1.0, ""),
+    })
+}
+
+/// A cell: a number, its unit where the heading has none, and the ends of its range where they differ.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct ColumnCell {
+    pub(super) number: String,
+    pub(super) unit: &'static str,
+    pub(super) range: Option<String>,
+}
+
+impl ColumnCell {
+    /// Number and unit.
+    pub(super) fn value(&self) -> String {
+        if self.unit.is_empty() { self.number.clone() } else { format!("{} {}", self.number, self.unit) }
+    }
+}
+
+/// A column with the values of all variants.
+pub(super) struct FilledColumn<'v> {
+    pub(super) column: &'static Column,
+    size: f64,
+    /// The unit of all cells, stated in the heading. `None`: each cell has its own.
+    unit: Option<&'static str>,
+    rows: Vec<Option<&'v SummaryRow>>,
+}
+
+impl<'v> FilledColumn<'v> {
+    /// The columns that the results have. Exposure only matters where a defective revision was rolled out.
+    pub(super) fn all(variants: &[VariantResults<'v>]) -> Vec<Self> {
+        let exposed = variants.iter().any(VariantResults::exposed);
+        let wanted = COLUMNS.iter().filter(|column| exposed || column.measure != EXPOSED);
+        wanted.filter_map(|column| Self::of(column, variants)).collect()
+    }
+
+    fn of(column: &'static Column, variants: &[VariantResults<'v>]) -> Option<Self> {
+        let rows: Vec<Option<&SummaryRow>> = variants.iter().map(|variant| variant.summary(column.measure)).collect();
+        let values: Vec<f64> = rows.iter().flatten().filter_map(|row| row.median).collect();
+        let (size, unit) = unit(column.kind, &values).map_or((1.0, None), |(size, unit)| (size, Some(unit)));
+        rows.iter().any(Option::is_some).then_some(Self { column, size, unit, rows })
+    }
+
+    /// The median of a variant, in the measure's unit.
+    pub(super) fn median(&self, at: usize) -> Option<f64> {
+        self.rows[at]?.median
+    }
+
+    /// The cell of a variant. `None` where it has no value.
+    pub(super) fn cell(&self, at: usize) -> Option<ColumnCell> {
+        let median = self.median(at)?;
+        let ends = self.ends(at);
+        let (low, high) = ends.unwrap_or((median, median));
+        let own = TimeUnit::for_span(median);
+        let (size, unit) = if self.unit.is_some() { (self.size, "") } else { (own.seconds, own.short) };
+        let values = [median, low, high].map(|value| value / size);
+        let [number, low, high] = match self.column.kind {
+            ValueKind::Time => apart(values[0], values[1], values[2]),
+            ValueKind::Count | ValueKind::Percent => values.map(count),
+            ValueKind::Rate | ValueKind::Gigabytes => values.map(number),
+        };
+        let range = (ends.is_some() && low != high).then(|| format!("[{low}–{high}]"));
+        Some(ColumnCell { number, unit, range })
+    }
+
+    fn ends(&self, at: usize) -> Option<(f64, f64)> {
+        let row = self.rows[at]?;
+        match self.column.range {
+            Range::None => None,
+            Range::Confidence => row.median_ci95_low.zip(row.median_ci95_high),
+            Range::Percentiles => row.p5.zip(row.p95),
+        }
+    }
+
+    /// Unit and range of the cells, as the heading states them: `Gbit/s`, `min [95% CI]`, `[p5–p95]`.
+    pub(super) fn heading_unit(&self) -> String {
+        let has_range = (0..self.rows.len()).any(|at| self.cell(at).is_some_and(|cell| cell.range.is_some()));
+        let range = match self.column.range {
+            _ if !has_range => "",
+            Range::None => "",
+            Range::Confidence => "[95% CI]",
+            Range::Percentiles => "[p5–p95]",
+        };
+        format!("{} {range}", self.unit.unwrap_or("")).trim().to_owned()
+    }
+
+    /// Whether it is one of the columns that a comparison is about.
+    pub(super) fn is_main(&self) -> bool {
+        matches!(self.column.measure, "completion_s" | "peak_pulls" | EXPOSED)
+    }
+
+    /// The value that all variants share, as a phrase: `8 failed pulls`. `None` where they differ or have none.
+    pub(super) fn shared(&self) -> Option<String> {
+        let first = self.cell(0)?;
+        if (1..self.rows.len()).any(|at| self.cell(at).as_ref() != Some(&first)) {
+            return None;
+        }
+        let unit = self.unit.unwrap_or(first.unit);
+        let value = match unit {
+            "" => first.number.clone(),
+            "%" => format!("{}%", first.number),
+            unit => format!("{} {unit}", first.number),
+        };
+        let s = if first.number == "1" { "" } else { "s" };
+        Some(self.column.phrase.replace("{}", &value).replace("{s}", s))
+    }
+}
+
+/// `Identical in every variant: 8 failed pulls, 313 GB pulled.`
+pub(super) fn identical(phrases: &[String]) -> String {
+    format!("Identical in every variant: {}.", phrases.join(", "))
+}

@@ -1,0 +1,91 @@
+//! Draws the charts of a results folder and writes them, with the page or the plan's text, into it.
+
+use std::path::{Path, PathBuf};
+
+use super::canvas::Canvas;
+use super::charts::{completion, exposure, front, heat, multiples, over_time, ready, states, sweep, tradeoff};
+use super::data::Results;
+use super::error::ReportError;
+use super::html::{self, PAGE_FILE};
+use super::plan::plan_text;
+use crate::results::{PLAN_FILE, PROVENANCE_FILE, PlanRecord, Provenance};
+
+/// The folder of the charts in a results folder.
+pub const CHARTS_FOLDER: &str = "charts";
+/// The file that holds [`plan_text`] in a plan's folder.
+const PLAN_TEXT_FILE: &str = "plan.txt";
+/// Width of that file's lines.
+const PLAN_TEXT_WIDTH: usize = 100;
+
+/// Draws all charts of a results folder into its folder `charts`, writes its page, and returns all paths.
+///
+/// # Errors
+/// When the folder is no results folder, a file in it is missing or damaged, or a chart or the page cannot be written.
+pub fn draw_all(folder: &Path) -> Result<Vec<PathBuf>, ReportError> {
+    let results = Results::read(folder)?;
+    let charts = charts_folder(folder)?;
+    let mut paths = Vec::new();
+    for (name, canvas) in charts_of(&results) {
+        paths.extend(write_chart(&charts, &name, &canvas)?);
+    }
+    paths.push(write(folder.join(PAGE_FILE), html::page(&results))?);
+    Ok(paths)
+}
+
+/// Draws the chart of a plan's folder, and writes the plan in words beside it.
+///
+/// # Errors
+/// When the folder holds no plan, or the file system refuses.
+pub fn draw_plan(folder: &Path) -> Result<(), ReportError> {
+    let missing = |file: &'static str| ReportError::NoResults { folder: folder.to_owned(), file };
+    let provenance = Provenance::read(folder)?.ok_or_else(|| missing(PROVENANCE_FILE))?;
+    let plan = PlanRecord::read(folder)?.ok_or_else(|| missing(PLAN_FILE))?;
+    write_chart(&charts_folder(folder)?, "front", &front::of_plan(&plan, &provenance))?;
+    write(folder.join(PLAN_TEXT_FILE), plan_text(&plan, PLAN_TEXT_WIDTH))?;
+    Ok(())
+}
+
+fn failed(path: &Path, reason: String) -> ReportError {
+    ReportError::Write { path: path.to_owned(), reason }
+}
+
+fn charts_folder(folder: &Path) -> Result<PathBuf, ReportError> {
+    let charts = folder.join(CHARTS_FOLDER);
+    std::fs::create_dir_all(&charts).map_err(|error| failed(&charts, error.to_string()))?;
+    Ok(charts)
+}
+
+fn write(path: PathBuf, text: String) -> Result<PathBuf, ReportError> {
+    std::fs::write(&path, text).map_err(|error| failed(&path, error.to_string()))?;
+    Ok(path)
+}
+
+/// Writes one chart as SVG and as PNG.
+fn write_chart(charts: &Path, name: &str, canvas: &Canvas) -> Result<[PathBuf; 2], ReportError> {
+    let svg = write(charts.join(format!("{name}.svg")), canvas.to_svg())?;
+    let png = charts.join(format!("{name}.png"));
+    canvas.write_png(&png).map_err(|reason| failed(&png, reason))?;
+    Ok([svg, png])
+}
+
+/// The charts with the names of their files. Some need more than every experiment has.
+pub(super) fn charts_of(results: &Results) -> Vec<(String, Canvas)> {
+    let always = [
+        ("tradeoff", tradeoff::draw(results)),
+        ("pulls", over_time::pulls(results)),
+        ("egress", over_time::egress(results)),
+        ("ready", ready::draw(results)),
+        ("completion", completion::draw(results)),
+        ("states", states::draw(results)),
+    ];
+    let sometimes = [
+        ("heat", heat::draw(results)),
+        ("exposure", exposure::draw(results)),
+        ("multiples", multiples::draw(results)),
+        ("front", front::of_results(results)),
+    ];
+    let mut charts: Vec<(String, Canvas)> = always.map(|(name, canvas)| (name.to_owned(), canvas)).into();
+    charts.extend(sweep::draw_all(results));
+    charts.extend(sometimes.into_iter().filter_map(|(name, canvas)| Some((name.to_owned(), canvas?))));
+    charts
+}

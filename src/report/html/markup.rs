@@ -1,0 +1,63 @@
+//! Texts as HTML.
+
+use super::groups::CurveStyle;
+use crate::report::style::{Colour, dash, series_colour, series_colour_on_dark};
+
+/// Text with names in backticks, as HTML.
+pub(super) fn marked(text: &str) -> String {
+    let mut html = String::new();
+    for (at, part) in text.split('`').enumerate() {
+        let part = escaped(part);
+        html.push_str(&if at % 2 == 1 { format!("<strong>{part}</strong>") } else { part });
+    }
+    html
+}
+
+/// `text` as it may stand in HTML and in its attributes.
+pub(super) fn escaped(text: &str) -> String {
+    let mut html = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '&' => html.push_str("&amp;"),
+            '<' => html.push_str("&lt;"),
+            '>' => html.push_str("&gt;"),
+            '"' => html.push_str("&quot;"),
+            '\'' => html.push_str("&#39;"),
+            _ => html.push(letter),
+        }
+    }
+    html
+}
+
+pub(super) fn css(Colour(red, green, blue): Colour) -> String {
+    format!("#{red:02x}{green:02x}{blue:02x}")
+}
+
+/// The sample of a variant's line; its colour follows the theme.
+pub(super) fn swatch(style: CurveStyle) -> String {
+    let dashes: Vec<String> = dash(style.dash).iter().map(|length| format!("{}", length * 0.8)).collect();
+    format!(
+        "<svg class=\"swatch\" style=\"--light:{};--dark:{}\" width=\"26\" height=\"8\" aria-hidden=\"true\"><line x1=\"0\" y1=\"4\" x2=\"26\" y2=\"4\" stroke-dasharray=\"{}\"/></svg>",
+        css(series_colour(style.colour)),
+        css(series_colour_on_dark(style.colour)),
+        dashes.join(" ")
+    )
+}
+
+/// The template with each `{{name}}` replaced by its text. Texts are inserted as they are.
+///
+/// # Panics
+/// When the template has another name.
+pub(super) fn filled(template: &str, texts: &[(&str, &str)]) -> String {
+    let mut page = String::new();
+    let mut rest = template;
+    while let Some((before, after)) = rest.split_once("{{") {
+        let (name, after) = after.split_once("}}").expect("a name in the template ends");
+        let (_, text) = texts.iter().find(|(known, _)| *known == name).expect("every name in the template is known");
+        page.push_str(before);
+        page.push_str(text);
+        rest = after;
+    }
+    page.push_str(rest);
+    page
+}

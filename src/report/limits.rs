@@ -1,0 +1,101 @@
+//! Whether results meet the limits that the experiment asserts.
+
+use super::data::{Results, VariantResults};
+use super::format::in_unit;
+use super::wrap::letters;
+use crate::results::{Limit, Verdict};
+
+/// A limit that the experiment asserts.
+#[derive(Clone, Debug)]
+pub(super) struct AssertedLimit {
+    pub(super) limit: Limit,
+    /// The strategy that it applies to. `None`: all strategies.
+    pub(super) strategy: Option<String>,
+}
+
+impl AssertedLimit {
+    /// All limits of the experiment. A limit written by another build that this one cannot read is left out.
+    pub(super) fn all(results: &Results) -> Vec<Self> {
+        let infos = results.provenance.limits.iter();
+        infos
+            .filter_map(|info| Some(Self { limit: Limit::parse(&info.limit).ok()?, strategy: info.strategy.clone() }))
+            .collect()
+    }
+
+    /// Whether it applies to this variant.
+    pub(super) fn applies_to(&self, variant: &VariantResults<'_>) -> bool {
+        self.strategy.as_deref().is_none_or(|strategy| variant.info.strategy == strategy)
+    }
+
+    /// Compares a variant's runs with the limit. `None` when the limit is for another strategy.
+    pub(super) fn judge(&self, variant: &VariantResults<'_>) -> Option<Verdict> {
+        self.applies_to(variant).then(|| self.limit.judge(&variant.runs))
+    }
+
+    /// A judged value with its unit.
+    pub(super) fn value(&self, verdict: Verdict) -> String {
+        in_unit(verdict.value, self.limit.measure().unit)
+    }
+}
+
+/// Number of limits that a variant exceeds.
+pub(super) fn exceeded(variant: &VariantResults<'_>, limits: &[AssertedLimit]) -> usize {
+    limits.iter().filter(|limit| limit.judge(variant).is_some_and(|verdict| !verdict.holds)).count()
+}
+
+/// Whether all asserted limits are met, and a report for each limit and variant; empty without limits.
+#[must_use]
+pub fn verdicts(results: &Results) -> (bool, String) {
+    let variants = results.variants();
+    let mut all_hold = true;
+    let mut text = String::new();
+    for limit in AssertedLimit::all(results) {
+        let judged: Vec<(&VariantResults<'_>, Verdict)> =
+            variants.iter().filter_map(|variant| Some((variant, limit.judge(variant)?))).collect();
+        let holds = judged.iter().all(|(_, verdict)| verdict.holds);
+        all_hold &= holds;
+        text.push_str(&format!("\nassert {}: {}\n", limit.limit, if holds { "holds" } else { "FAILS" }));
+        let width = judged.iter().map(|(variant, _)| letters(variant.name())).max().unwrap_or(0);
+        for (variant, verdict) in judged {
+            let (mark, value) = (if verdict.holds { "ok  " } else { "FAIL" }, limit.value(verdict));
+            let runs = variant.runs.len();
+            let outside = verdict.runs_beyond;
+            text.push_str(&format!(
+                "  {mark}  {:width$}  {value}; {outside} of {runs} runs outside the limit\n",
+                variant.name()
+            ));
+        }
+    }
+    (all_hold, text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::synthetic;
+    use super::*;
+    use crate::results::LimitInfo;
+
+    #[test]
+    fn each_variant_is_judged_and_one_that_fails_fails_the_whole() {
+        let home = tempfile::tempdir().expect("a temporary folder");
+        synthetic::six_settings().publish(&home.path().join("results"));
+        let mut results = Results::read(&home.path().join("results")).expect("readable");
+        let (first, strategy) = {
+            let variants = results.variants();
+            (variants[0].name().to_owned(), variants[0].info.strategy.clone())
+        };
+        let mut verdicts_of = |limits: &[(&str, Option<&String>)]| {
+            let info = |(limit, strategy): &(&str, Option<&String>)| LimitInfo {
+                limit: (*limit).to_owned(),
+                strategy: strategy.cloned(),
+            };
+            results.provenance.limits = limits.iter().map(info).collect();
+            verdicts(&results)
+        };
+        assert_eq!(verdicts_of(&[]), (true, String::new()));
+        let (all, text) = verdicts_of(&[("peak_pulls >= 0", None)]);
+        assert!(all && text.starts_with("\nassert peak_pulls >= 0: holds\n  ok    "), "{text}");
+        let (all, text) = verdicts_of(&[("peak_pulls >= 0", None), ("peak_pulls < 0", Some(&strategy))]);
+        assert!(!all && text.contains(&format!("assert peak_pulls < 0: FAILS\n  FAIL  {first}")), "{text}");
+    }
+}

@@ -1,0 +1,52 @@
+//! Texts for a terminal, measured in characters: broken into lines, cut, and set in columns.
+
+/// Number of characters.
+pub(super) fn letters(text: &str) -> usize {
+    text.chars().count()
+}
+
+/// Breaks a text at spaces so that no line is wider than `width` where words allow; later lines start with `indent`.
+pub(super) fn wrapped(text: &str, width: usize, indent: &str) -> String {
+    let mut lines = String::new();
+    let mut line = String::new();
+    for word in text.split(' ') {
+        if !line.trim().is_empty() && letters(&line) + 1 + letters(word) > width {
+            lines.push_str(&line);
+            lines.push('\n');
+            indent.clone_into(&mut line);
+        } else if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    lines.push_str(&line);
+    lines.push('\n');
+    lines
+}
+
+/// `text` without its middle where it has more than `max` characters: settings stand at the end of a name.
+pub(super) fn shortened(text: &str, max: usize) -> String {
+    if letters(text) <= max {
+        return text.to_owned();
+    }
+    // It may have been cut before.
+    let all: Vec<char> = text.chars().filter(|letter| *letter != '…').collect();
+    let head = max / 3;
+    let tail = max - head - 1;
+    all[..head].iter().chain(&['…']).chain(&all[all.len() - tail..]).collect()
+}
+
+/// Sets columns of texts side by side, two spaces apart: one line for each row. The first `left` columns are aligned
+/// at the left, the others at the right.
+pub(super) fn side_by_side(columns: &[Vec<String>], left: usize) -> Vec<String> {
+    let rows = columns.iter().map(Vec::len).max().unwrap_or(0);
+    let mut lines = vec![String::new(); rows];
+    for (at, column) in columns.iter().enumerate() {
+        let width = column.iter().map(|text| letters(text)).max().unwrap_or(0);
+        for (line, text) in lines.iter_mut().zip(column) {
+            line.push_str(if at == 0 { "" } else { "  " });
+            line.push_str(&if at < left { format!("{text:<width$}") } else { format!("{text:>width$}") });
+        }
+    }
+    lines
+}
