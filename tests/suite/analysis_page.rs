@@ -7,8 +7,10 @@
 
 use std::fs;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
+
+use super::common::{not_tested, root};
 
 const PAGE: &str = "docs/analysis.md";
 const REQUIREMENTS: &str = "tests/suite/analysis/requirements.txt";
@@ -41,13 +43,6 @@ const KEYS: [(&str, &[&str]); 6] = [
     ("plan.csv", &["variant"]),
 ];
 
-/// The tables of a plan's folder; any other has all but `plan.csv`.
-const OF_PLAN: [&str; 2] = ["plan.csv", "runs.csv"];
-
-fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-}
-
 /// A Python that has what the page needs, in the versions that the page was written with: others print otherwise.
 fn python() -> Option<PathBuf> {
     let requirements = fs::read_to_string(root().join(REQUIREMENTS)).expect("readable");
@@ -67,13 +62,12 @@ fn python() -> Option<PathBuf> {
     if found.is_none() {
         let mend = format!(
             "{candidates:?}: none has {}; make one with\n  python3 -m venv target/python && \
-             target/python/bin/pip install -r {REQUIREMENTS}\n",
+             target/python/bin/pip install -r {REQUIREMENTS}",
             wanted.join(", ")
         );
         let must = std::env::var_os("CI").is_some() || std::env::var_os("UPDATE_DOCS").is_some();
         assert!(!must, "{mend}");
-        // Straight to the terminal: the test harness would keep it back.
-        write!(std::io::stderr(), "not tested: {mend}").expect("somebody listens");
+        not_tested(&mend);
     }
     found
 }
@@ -139,7 +133,7 @@ fn page_with(page: &str, printed: &[Option<String>]) -> String {
 fn workspace() -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a temporary folder");
     fs::create_dir(folder.path().join("results")).expect("made");
-    for name in ["experiments", "results/01-max-unavailable"] {
+    for name in ["experiments", "results/03-documented-or-shipped"] {
         std::os::unix::fs::symlink(root().join(name), folder.path().join(name)).expect("linked");
     }
     folder
@@ -204,9 +198,7 @@ fn committed_tables_are_typed_and_keyed_as_documented_and_read_without_options()
     command.arg(root().join("tests/suite/analysis/tables.py"));
     for results in fs::read_dir(root().join("results")).expect("readable") {
         let results = results.expect("readable").path();
-        let is_plan = results.join("plan.json").exists();
-        let has = |table: &str| if is_plan { OF_PLAN.contains(&table) } else { table != "plan.csv" };
-        for (table, key) in KEYS.into_iter().filter(|(table, _)| has(table)) {
+        for (table, key) in KEYS.into_iter().filter(|(table, _)| results.join(table).exists()) {
             command.arg(results.join(table)).arg(key.join(","));
         }
     }

@@ -4,8 +4,8 @@
 //! second of its promotion (Argo CD would not count it). Passes and comparisons take some hundred milliseconds.
 
 use fleetsim::results::{ClusterRow, RunOutcome, RunRecord};
-use fleetsim::scenario::{Overrides, load};
-use fleetsim::sim;
+
+use super::common::first_run;
 
 /// Ten canaries, then twenty others.
 const STEPS: &str = "strategy: {type: RollingSync, rollingSync: {steps: [
@@ -34,7 +34,6 @@ impl Story<'_> {
 
     fn play(&self) -> RunRecord {
         let Self { fleet, workload, faults, strategy, set, apply } = self;
-        let folder = tempfile::tempdir().expect("a temporary folder");
         let text = format!(
             "name: failures
 question: What does a failure do?
@@ -54,10 +53,7 @@ strategies:
       {strategy}
 "
         );
-        std::fs::write(folder.path().join("experiment.yaml"), text).expect("the experiment is written");
-        std::fs::write(folder.path().join("applicationset.yaml"), set).expect("the set is written");
-        let experiment = load(folder.path(), &Overrides::default()).unwrap_or_else(|error| panic!("{error}"));
-        sim::run(&experiment.variants[0], experiment.seed, 0)
+        first_run(&[("experiment.yaml", &text), ("applicationset.yaml", set)])
     }
 }
 

@@ -2,11 +2,13 @@
 //! hold whatever goes wrong, a rollout that stands still names its step, and what Argo CD refuses is refused.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use fleetsim::results::{ClusterRow, RunOutcome, RunRecord};
 use fleetsim::scenario::{Overrides, load};
 use fleetsim::sim;
+use tempfile::TempDir;
+
+use super::common::{folder_with, loaded, peak_in_flight};
 
 /// 50 canaries, 150 in staging, 800 in production.
 const FLEET: [(&str, usize); 3] = [("canary", 50), ("staging", 150), ("prod", 800)];
@@ -55,7 +57,7 @@ fn rolling_update() -> String {
 }
 
 /// Applying is quick here, so that budgets and not the ten operation processors limit a step.
-fn write(folder: &Path, release: &str, faults: &str, strategy: &str, set: &str) {
+fn folder(release: &str, faults: &str, strategy: &str, set: &str) -> TempDir {
     let groups: String = FLEET
         .iter()
         .map(|(env, count)| {
@@ -81,14 +83,11 @@ strategies:
   tested: {{{strategy}}}
 "
     );
-    std::fs::write(folder.join("experiment.yaml"), text).expect("the experiment is written");
-    std::fs::write(folder.join("applicationset.yaml"), set).expect("the set is written");
+    folder_with(&[("experiment.yaml", &text), ("applicationset.yaml", set)])
 }
 
 fn run(release: &str, faults: &str, strategy: &str, set: &str) -> RunRecord {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    write(folder.path(), release, faults, strategy, set);
-    let experiment = load(folder.path(), &Overrides::default()).unwrap_or_else(|error| panic!("{error}"));
+    let experiment = loaded(folder(release, faults, strategy, set).path());
     sim::run(&experiment.variants[0], experiment.seed, 0)
 }
 
@@ -101,30 +100,13 @@ fn by_step(record: &RunRecord) -> BTreeMap<&str, Vec<&ClusterRow>> {
     steps
 }
 
-/// The most clusters of `rows` that were assigned and not ready at once.
-fn most_at_once(rows: &[&ClusterRow]) -> usize {
-    let mut changes: Vec<(f64, i64)> = Vec::new();
-    for row in rows {
-        let Some(told) = row.told_s else { continue };
-        changes.push((told, 1));
-        changes.extend(row.ready_s.map(|ready| (ready, -1)));
-    }
-    changes.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-    let (mut now, mut most) = (0, 0);
-    for (_, change) in changes {
-        now += change;
-        most = most.max(now);
-    }
-    usize::try_from(most).expect("nobody is ready before being told")
-}
-
 /// What must be true of every run with [`STEPS`], however it ends.
 fn assert_budgets_and_order(record: &RunRecord, what: &str) {
     let steps = by_step(record);
     assert_eq!(steps.keys().copied().collect::<Vec<_>>(), ["step 1", "step 2", "step 3"], "{what}");
     let mut before_is_over = Some(0.0);
     for ((name, rows), budget) in steps.iter().zip(BUDGETS) {
-        let most = most_at_once(rows);
+        let most = peak_in_flight(rows.iter().copied());
         assert!(most <= budget, "{what}: {most} of {name} at once; maxUpdate lets {budget}");
         let first = rows.iter().filter_map(|row| row.told_s).min_by(f64::total_cmp);
         match (first, before_is_over) {
@@ -293,8 +275,7 @@ fn what_argo_cd_would_not_work_on_is_refused_with_its_place_and_reason() {
     ];
     let mut differences = Vec::new();
     for (strategy, set, expected) in cases {
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        write(folder.path(), "update", RELIABLE, strategy, &set);
+        let folder = folder("update", RELIABLE, strategy, &set);
         let error = load(folder.path(), &Overrides::default()).expect_err(strategy);
         let told: Vec<String> = error.problems.iter().map(ToString::to_string).collect();
         if !told.iter().any(|problem| problem.contains(expected)) {

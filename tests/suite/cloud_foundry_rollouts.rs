@@ -4,10 +4,11 @@
 use std::fs;
 use std::path::Path;
 
-use assert_cmd::Command;
 use fleetsim::results::{RunOutcome, RunRecord};
 use fleetsim::scenario::{Experiment, LoadError, Overrides, load};
 use fleetsim::sim;
+
+use super::common::{fleetsim, loaded, peak_in_flight};
 
 const CLUSTERS: usize = 1000;
 
@@ -54,25 +55,10 @@ fn run_with(release: &str, faults: &str, strategy: &str, changes: &[(&str, &str)
         text = text.replace(part, other);
     }
     fs::write(&file, text).expect("it is written");
-    let experiment = load_in(folder.path()).unwrap_or_else(|error| panic!("{}", error.render(false)));
+    let experiment = loaded(folder.path());
     let run = sim::run(&experiment.variants[0], experiment.seed, 0);
     assert_eq!(run.clusters.len(), CLUSTERS);
     run
-}
-
-/// Most clusters told and not yet ready at once.
-fn peak_in_flight(run: &RunRecord) -> i64 {
-    let mut changes: Vec<(f64, i64)> = Vec::new();
-    for cluster in &run.clusters {
-        changes.extend(cluster.told_s.map(|at| (at, 1)));
-        changes.extend(cluster.ready_s.map(|at| (at, -1)));
-    }
-    changes.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-    let sums = changes.iter().scan(0, |now, (_, change)| {
-        *now += change;
-        Some(*now)
-    });
-    sums.max().unwrap_or(0)
 }
 
 fn told(run: &RunRecord) -> usize {
@@ -117,7 +103,7 @@ fn a_rolling_update_never_starts_more_than_max_in_flight() {
     for (faults, max_in_flight) in [("", 40), ("", 200), ("pullFailure: 2%", 40)] {
         let run = run("update", faults, &format!("{{maxInFlight: {max_in_flight}}}"));
         assert_eq!((run.run.outcome, told(&run)), (RunOutcome::Complete, CLUSTERS), "{faults}");
-        assert_eq!(peak_in_flight(&run), max_in_flight, "{faults}");
+        assert_eq!(peak_in_flight(&run.clusters), max_in_flight, "{faults}");
         assert_eq!(run.passes[0].promoted, max_in_flight as u64, "the request starts the first batch");
         assert_eq!(run.run.failed_pulls > 0, !faults.is_empty());
         // The updater's period, and nothing else, starts passes.
@@ -130,7 +116,7 @@ fn a_rolling_update_never_starts_more_than_max_in_flight() {
 #[test]
 fn one_instance_is_in_flight_where_nobody_says_more() {
     let run = run("update", "defect: {share: 1%}", "{}");
-    assert_eq!(peak_in_flight(&run), 1);
+    assert_eq!(peak_in_flight(&run.clusters), 1);
     assert_eq!(run.run.outcome, RunOutcome::Stalled);
     let first_defect = run.clusters.iter().position(|cluster| cluster.defective).expect("ten or so are");
     assert_eq!(told(&run), first_defect + 1, "the first that crashes is the last that is told");
@@ -183,7 +169,7 @@ fn crashing_instances_stop_a_deployment_all_but_for_ever() {
         RunOutcome::Horizon,
         "each is started again, and all of them at once would let it grow"
     );
-    assert!(peak_in_flight(&run) <= 20);
+    assert!(peak_in_flight(&run.clusters) <= 20);
     assert!(told(&run) < CLUSTERS, "it stands still at {}", told(&run));
     let crashed = run.clusters.iter().filter(|cluster| cluster.told_s.is_some() && cluster.defective).count();
     let held = format!("unhealthy: {crashed} of {} new instances", told(&run));
@@ -216,7 +202,7 @@ fn a_canary_pauses_after_each_step_until_a_user_continues() {
     for faults in ["", "pullFailure: 2%"] {
         let run = run("update", faults, &format!("{{{STEPS}, continueAfter: 10m}}"));
         assert_eq!((run.run.outcome, told(&run)), (RunOutcome::Complete, CLUSTERS));
-        assert!(peak_in_flight(&run) <= 100);
+        assert!(peak_in_flight(&run.clusters) <= 100);
         assert_eq!(run.passes[0].promoted, 1, "the request starts one instance");
         // 10 % and 50 % of 1 000, and the rest.
         let stages = [(0..100, "step 1 (10 %)"), (100..500, "step 2 (50 %)"), (500..1000, "after the last step")];
@@ -285,7 +271,7 @@ fn a_cancelled_deployment_has_all_its_old_instances_again() {
 fn documented_rules_replace_one_for_one() {
     let run = run("update", "", "{maxInFlight: 50, rules: documented}");
     assert_eq!((run.run.outcome, told(&run)), (RunOutcome::Complete, CLUSTERS));
-    assert!(peak_in_flight(&run) <= 50);
+    assert!(peak_in_flight(&run.clusters) <= 50);
 }
 
 #[test]
@@ -421,12 +407,7 @@ fn what_is_in_place_counts_before_the_file_and_explain_tells_it() {
     let body = r#"{"strategy": "canary", "options": {"max_in_flight": 7,
         "canary": {"steps": [{"instance_weight": 10}, {"instance_weight": 100}]}}}"#;
     let folder = with_file(body, "{file: deployment.json, maxInFlight: 50, continueAfter: {median: 5m, sigma: 0.6}}");
-    let output = Command::cargo_bin("fleetsim")
-        .expect("the program is built")
-        .current_dir(folder.path())
-        .args(["explain", "."])
-        .assert()
-        .success();
+    let output = fleetsim(folder.path()).args(["explain", "."]).assert().success();
     let text = String::from_utf8_lossy(&output.get_output().stdout).into_owned();
     for line in [
         "app: Cloud Foundry, canary deployment, by the rules that ship",
@@ -456,7 +437,7 @@ fn superseding_a_paused_canary_loses_instances_and_more_with_the_purge_defect() 
         assert_eq!((run.run.outcome, told(&run)), (RunOutcome::Complete, CLUSTERS), "{defects}");
         assert_eq!(most_lacking(&run), lacking, "{defects}");
         assert_eq!(run.passes[0].unavailable, 0, "the request itself takes nothing away");
-        assert!(peak_in_flight(&run) <= 50, "{defects}");
+        assert!(peak_in_flight(&run.clusters) <= 50, "{defects}");
     }
 }
 
@@ -531,12 +512,7 @@ fn a_superseded_deployment_that_cannot_be_is_refused() {
 #[test]
 fn explain_tells_of_defects_and_of_what_is_superseded() {
     let folder = with_file("{}", "{maxInFlight: 50, supersedes: {instances: 300, state: PAUSED}}");
-    let explained = Command::cargo_bin("fleetsim")
-        .expect("the program is built")
-        .current_dir(folder.path())
-        .args(["explain", "."])
-        .assert()
-        .success();
+    let explained = fleetsim(folder.path()).args(["explain", "."]).assert().success();
     let text = String::from_utf8_lossy(&explained.get_output().stdout).into_owned();
     for line in [
         "  1000 instances, one in each cluster; max_in_flight 50; 50 start with the request; 1051 of both versions at most",
@@ -560,8 +536,7 @@ fn explain_and_the_quota_count_the_extra_instance_of_a_superseded_canary() {
     let error = load_in(with_file("{}", &strategy(1050)).path()).expect_err("701 + 300 + 50 are 1051").to_string();
     assert!(error.contains("space_app_instance_limit_exceeded for space shop."), "{error}");
     let folder = with_file("{}", &strategy(1051));
-    let explained = Command::cargo_bin("fleetsim").expect("the program is built");
-    let explained = { explained }.current_dir(folder.path()).args(["explain", "."]).assert().success();
+    let explained = fleetsim(folder.path()).args(["explain", "."]).assert().success();
     let text = String::from_utf8_lossy(&explained.get_output().stdout).into_owned();
     assert!(text.contains("50 start with the request; 1051 of both versions at most"), "{text}");
     assert!(!text.contains("quota"), "it fits: {text}");
@@ -574,7 +549,7 @@ fn a_pass_that_outlasts_the_period_is_followed_at_once_and_the_beat_goes_on_from
     let file = folder.path().join("experiment.yaml");
     let text = fs::read_to_string(&file).expect("it was written");
     fs::write(&file, text.replace("strategies:", "controller: {passPerWrite: 6 s}\nstrategies:")).expect("written");
-    let experiment = load_in(folder.path()).unwrap_or_else(|error| panic!("{}", error.render(false)));
+    let experiment = loaded(folder.path());
     let run = sim::run(&experiment.variants[0], experiment.seed, 0);
     assert_eq!(run.run.outcome, RunOutcome::Complete, "{}", run.run.held_by);
     let (mut long, mut short) = (0, 0);

@@ -1,27 +1,43 @@
-//! The results that lie beside the experiments are what this version computes from them.
+//! The results beside the experiments are those that this version computes.
 //!
-//! The first replicate of every variant is simulated again and compared with its row in the committed `runs.csv`, and the
-//! checksums in `provenance.json` with the files. After a change of the model:
+//! Of every variant, the run that clusters.csv shows is simulated again. Its row in the committed `runs.csv` must be equal,
+//! `summary.csv` must follow from all rows, and `clusters.csv` and `passes.csv` must have the checksums in
+//! `provenance.json`, whether these files are committed or not. `cargo test --release` includes the longest runs and the
+//! tables of large experiments; `fleetsim reproduce results/*` compares every file of every run. After a change of the model:
 //! `cargo run --release -- run experiments/<name>`, and `plan` for those that have a folder `results/<name>-plan`.
 //!
-//! The answers of a plan are decided once more from the runs in its folder, and must be the committed ones to the byte.
+//! The answers of a plan are decided again from the runs in its folder, and must be the committed ones to the byte.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::atomic::AtomicBool;
 
-use fleetsim::results::{PLAN_FILE, PlanRecord, Provenance, RunRow};
-use fleetsim::scenario::{Experiment, Overrides, load, load_plan};
+use fleetsim::results::{PLAN_FILE, PlanRecord, Provenance, RunRecord, RunRow, Tables, VariantRecord};
+use fleetsim::scenario::{Experiment, Overrides, Variant, load_plan};
 use fleetsim::sim;
 use fleetsim::study::plan::search_among;
 use fleetsim::study::run_counts;
+use sha2::{Digest, Sha256};
+
+use super::common::{contents, loaded, not_tested, root};
+
+/// The results folder that is committed whole.
+const EXAMPLE: &str = "03-documented-or-shipped";
+
+/// Most bytes of results that are committed.
+const MOST_BYTES: u64 = 12_000_000;
 
 /// Runs with more events are simulated again only by an optimised build.
 const MOST_EVENTS: u64 = 500_000;
 
+/// Tables of more runs are computed again only by an optimised build: intervals take thousands of samples per measure.
+const MOST_RUNS: usize = 100;
+
 /// Every experiment with its results folder.
 fn experiments() -> Vec<(PathBuf, PathBuf)> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let root = root();
     let mut folders: Vec<PathBuf> = fs::read_dir(root.join("experiments"))
         .expect("the experiments")
         .map(|entry| entry.expect("an entry").path())
@@ -39,9 +55,8 @@ fn plan_of(results: &Path) -> PathBuf {
     results.with_file_name(format!("{name}-plan"))
 }
 
-/// The rows of a committed `runs.csv`, after its provenance was found to be the experiment's, and the first run of every
-/// variant to be what is computed now.
-fn checked_runs(experiment: &Experiment, results: &Path) -> Vec<RunRow> {
+/// The committed provenance, which must name the experiment as it is now.
+fn checked_provenance(experiment: &Experiment, results: &Path) -> Provenance {
     let at = results.display();
     let provenance = Provenance::read(results)
         .expect("provenance can be read")
@@ -52,27 +67,80 @@ fn checked_runs(experiment: &Experiment, results: &Path) -> Vec<RunRow> {
     let inputs: Vec<_> = experiment.inputs.iter().map(|input| (&input.path, &input.sha256)).collect();
     assert_eq!(inputs, recorded, "{at}");
     assert_eq!((provenance.seed, provenance.replicates), (experiment.seed, experiment.replicates), "{at}");
+    provenance
+}
+
+fn committed_rows(results: &Path) -> Vec<RunRow> {
     let mut reader = csv::Reader::from_path(results.join("runs.csv")).expect("runs.csv");
-    let rows: Vec<RunRow> = reader.deserialize().collect::<Result<_, _>>().expect("rows of runs.csv");
-    for variant in &experiment.variants {
-        let row = rows.iter().find(|row| row.variant == variant.label && row.replicate == 0);
-        // A run without optimisation takes some 10 µs an event; the longest are left to `cargo test --release`.
-        if cfg!(debug_assertions) && row.is_some_and(|row| row.events > MOST_EVENTS) {
-            continue;
-        }
-        let run = sim::run(variant, experiment.seed, 0).run;
-        assert_eq!(row, Some(&run), "{at}: {}", variant.label);
+    reader.deserialize().collect::<Result<_, _>>().expect("rows of runs.csv")
+}
+
+fn sha256(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The run again, after comparing it with its row. `None` where it is too long for a build without optimisation, which
+/// takes some 10 µs per event.
+fn simulated_again(variant: &Variant, seed: u64, row: &RunRow) -> Option<RunRecord> {
+    if cfg!(debug_assertions) && row.events > MOST_EVENTS {
+        return None;
     }
-    rows
+    let record = sim::run(variant, seed, row.replicate);
+    assert_eq!(record.run, *row, "{}, replicate {}", variant.label, row.replicate);
+    Some(record)
+}
+
+/// A variant with its committed rows and, where it was simulated again, all of its representative run but the series.
+fn variant_again(variant: &Variant, seed: u64, rows: &[RunRow]) -> (VariantRecord, bool) {
+    let of_row = |row: &RunRow| RunRecord {
+        run: row.clone(),
+        series: Vec::new(),
+        bin_s: 0.0,
+        clusters: Vec::new(),
+        passes: Vec::new(),
+    };
+    let mut record = VariantRecord {
+        variant: variant.label.clone(),
+        strategy: variant.strategy.clone(),
+        setting: variant.setting.clone(),
+        settings: variant.settings.clone(),
+        runs: rows.iter().filter(|row| row.variant == variant.label).map(of_row).collect(),
+    };
+    let at = record.representative().unwrap_or_else(|| panic!("{} has runs", variant.label));
+    let again = simulated_again(variant, seed, &record.runs[at].run);
+    let is_whole = again.is_some();
+    if let Some(again) = again {
+        record.runs[at] = RunRecord { series: Vec::new(), bin_s: 0.0, ..again };
+    }
+    (record, is_whole)
 }
 
 #[test]
 fn committed_results_are_what_this_version_computes() {
     for (folder, results) in experiments() {
-        let experiment = load(&folder, &Overrides::default()).unwrap_or_else(|error| panic!("{}", error.render(false)));
-        let rows = checked_runs(&experiment, &results);
+        let at = results.display();
+        let experiment = loaded(&folder);
+        let provenance = checked_provenance(&experiment, &results);
+        let rows = committed_rows(&results);
         let (least, most) = run_counts(&experiment);
-        assert!((least..=most).contains(&(rows.len() as u64)), "{}: {} runs", folder.display(), rows.len());
+        assert!((least..=most).contains(&(rows.len() as u64)), "{at}: {} runs", rows.len());
+        let again = experiment.variants.iter().map(|variant| variant_again(variant, experiment.seed, &rows));
+        let (variants, is_whole): (Vec<VariantRecord>, Vec<bool>) = again.unzip();
+        if cfg!(debug_assertions) && rows.len() > MOST_RUNS {
+            continue;
+        }
+        let is_whole = is_whole.iter().all(|whole| *whole);
+        let listed: BTreeMap<&str, &str> =
+            provenance.files.iter().map(|file| (file.path.as_str(), file.sha256.as_str())).collect();
+        for (name, bytes) in Tables::of(&variants, experiment.seed).files() {
+            let is_known = match name {
+                "runs.csv" | "summary.csv" => true,
+                "clusters.csv" | "passes.csv" => is_whole,
+                // It needs the time series of all runs.
+                _ => false,
+            };
+            assert!(!is_known || listed.get(name) == Some(&sha256(&bytes).as_str()), "{at}/{name} differs");
+        }
     }
 }
 
@@ -87,7 +155,12 @@ fn committed_plans_are_what_this_version_decides_from_their_runs() {
         let experiment =
             load_plan(&folder, &Overrides::default()).unwrap_or_else(|error| panic!("{}", error.render(false)));
         let plan = experiment.plan.as_ref().expect("it was loaded for its plan");
-        let rows = checked_runs(&experiment, &results);
+        checked_provenance(&experiment, &results);
+        let rows = committed_rows(&results);
+        for variant in &experiment.variants {
+            let first = rows.iter().find(|row| row.variant == variant.label && row.replicate == 0);
+            simulated_again(variant, experiment.seed, first.expect("every candidate runs at least once"));
+        }
         let recorded = |variant: usize, replicate: u32| {
             let label = &experiment.variants[variant].label;
             let row = rows.iter().find(|row| row.variant == *label && row.replicate == replicate);
@@ -107,8 +180,67 @@ fn committed_plans_are_what_this_version_decides_from_their_runs() {
 fn every_committed_folder_belongs_to_an_experiment() {
     let of_experiments: Vec<PathBuf> =
         experiments().into_iter().flat_map(|(_, results)| [plan_of(&results), results]).collect();
-    for folder in fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("results")).expect("the results") {
+    for folder in fs::read_dir(root().join("results")).expect("the results") {
         let folder = folder.expect("an entry").path();
         assert!(of_experiments.contains(&folder), "{}: there is no such experiment", folder.display());
     }
+}
+
+#[test]
+fn committed_files_have_the_checksums_that_their_provenance_lists() {
+    for entry in fs::read_dir(root().join("results")).expect("the results") {
+        let folder = entry.expect("an entry").path();
+        let provenance = Provenance::read(&folder).expect("readable").expect("results have a provenance");
+        let listed: BTreeMap<String, String> =
+            provenance.files.into_iter().map(|file| (file.path, file.sha256)).collect();
+        for (name, bytes) in contents(&folder) {
+            let is_listed = listed.get(&name) == Some(&sha256(&bytes));
+            assert!(
+                name == "provenance.json" || is_listed,
+                "{}/{name} is not the file that is listed",
+                folder.display()
+            );
+        }
+    }
+}
+
+/// Pictures of results that a page shows, relative to the root.
+fn shown_pictures() -> BTreeSet<String> {
+    let pages = contents(&root().join("experiments")).into_iter().filter(|(name, _)| name.ends_with(".md"));
+    let front = fs::read(root().join("README.md")).expect("readable");
+    let texts = pages.map(|(_, bytes)| bytes).chain([front]).map(|bytes| String::from_utf8(bytes).expect("text"));
+    let mut found = BTreeSet::new();
+    for text in texts {
+        for picture in text.split("![").skip(1) {
+            let link =
+                picture.split("](").nth(1).and_then(|rest| rest.split(')').next()).expect("a picture has a link");
+            if let Some(at) = link.find("results/") {
+                found.insert(link[at..].to_owned());
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn committed_are_the_tables_the_shown_charts_and_one_example() {
+    let git = Command::new("git").args(["ls-files", "results"]).current_dir(root()).output();
+    let Some(listed) = git.ok().filter(|output| output.status.success()) else {
+        not_tested("this is not a git repository");
+        return;
+    };
+    let listed = String::from_utf8(listed.stdout).expect("text");
+    let files: BTreeSet<String> = listed.lines().map(str::to_owned).collect();
+    let shown = shown_pictures();
+    for picture in &shown {
+        assert!(files.contains(picture), "{picture} is shown by a page: add it to git and to .gitignore's exceptions");
+    }
+    let tables = ["provenance.json", "runs.csv", "summary.csv", "plan.csv", "plan.json", "plan.txt"];
+    for file in &files {
+        let is_table = tables.iter().any(|table| file.ends_with(&format!("/{table}")));
+        let is_kept = is_table || shown.contains(file) || file.starts_with(&format!("results/{EXAMPLE}/"));
+        assert!(is_kept, "{file} is committed, but no page shows it");
+    }
+    let bytes: u64 = files.iter().filter_map(|file| root().join(file).metadata().ok()).map(|file| file.len()).sum();
+    assert!(bytes <= MOST_BYTES, "{bytes} bytes of results are committed");
 }

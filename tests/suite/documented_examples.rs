@@ -6,14 +6,12 @@
 use std::collections::BTreeMap;
 
 use fleetsim::results::{RunOutcome, RunRecord};
-use fleetsim::scenario::{Overrides, load};
-use fleetsim::sim;
+
+use super::common::{first_run, peak_in_flight};
 
 /// A run of `clusters` clusters, one in ten of them labelled `stage: demoRollout` and `env: staging`, the others
 /// `stage: stable` and `env: prod`. Every cluster takes about the same time, so that waves stay apart.
 fn run(clusters: usize, release: &str, rules: &str, strategy: &str) -> RunRecord {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let file = folder.path().join("experiment.yaml");
     let few = clusters / 10;
     let text = format!(
         r#"
@@ -35,33 +33,13 @@ strategies:
 "#,
         rest = clusters - few,
     );
-    std::fs::write(&file, text).expect("the experiment is written");
     let digest = "a".repeat(64);
     let manifest = format!(
         r#"{{"schemaVersion": 2, "mediaType": "application/vnd.oci.image.manifest.v1+json",
             "config": {{"digest": "sha256:{digest}", "size": 8000}},
             "layers": [{{"digest": "sha256:{digest}", "size": 100000000}}]}}"#
     );
-    std::fs::write(folder.path().join("shop.json"), manifest).expect("the manifest is written");
-    let experiment = load(&file, &Overrides::default()).unwrap_or_else(|error| panic!("{}", error.render(false)));
-    sim::run(&experiment.variants[0], experiment.seed, 0)
-}
-
-/// Most clusters told and not yet ready at once.
-fn peak_in_flight(run: &RunRecord) -> usize {
-    let mut changes: Vec<(f64, i32)> = Vec::new();
-    for cluster in &run.clusters {
-        changes.extend(cluster.told_s.map(|at| (at, 1)));
-        changes.extend(cluster.ready_s.map(|at| (at, -1)));
-    }
-    changes.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-    let mut now = 0;
-    let mut peak = 0;
-    for (_, change) in changes {
-        now += change;
-        peak = peak.max(now);
-    }
-    usize::try_from(peak).expect("as many begin as end")
+    first_run(&[("experiment.yaml", &text), ("shop.json", &manifest)])
 }
 
 /// Clusters told before any cluster was ready: what a rollout starts without having seen anything work.
@@ -88,7 +66,7 @@ fn stages(run: &RunRecord) -> BTreeMap<&str, usize> {
 type Facts = (u64, usize, usize, RunOutcome);
 
 fn facts(run: &RunRecord) -> Facts {
-    (first_pass(run), told_blindly(run), peak_in_flight(run), run.run.outcome)
+    (first_pass(run), told_blindly(run), peak_in_flight(&run.clusters), run.run.outcome)
 }
 
 const MANUAL: &str = "partitions: [

@@ -2,12 +2,11 @@
 //! clusters that never come back, a fleet that keeps failing, a tag that is not there, a defect that shows late, and
 //! lost nodes. How each run ends is told with the rule that holds it; none hangs, and nothing is lost.
 
-use std::fs;
-
 use fleetsim::results::RunOutcome::{self, Complete, Horizon, Stalled};
 use fleetsim::results::RunRecord;
-use fleetsim::scenario::{Overrides, load};
 use fleetsim::sim;
+
+use super::common::{folder_with, loaded};
 
 const ARGO: &str = "apiVersion: argoproj.io/v1alpha1
 kind: ApplicationSet
@@ -64,7 +63,6 @@ fn run_all(faults: &str, workloads: &str) -> Vec<(&'static str, RunRecord)> {
 
 /// As [`run_all`], with this of the registry.
 fn run_all_with(registry: &str, faults: &str, workloads: &str) -> Vec<(&'static str, RunRecord)> {
-    let folder = tempfile::tempdir().expect("a temporary folder");
     let strategies: String = STRATEGIES.iter().map(|(name, strategy)| format!("  {name}: {{{strategy}}}\n")).collect();
     let text = format!(
         "name: failures
@@ -84,17 +82,14 @@ faults: {{{faults}}}
 strategies:
 {strategies}"
     );
-    for (name, text) in [
+    let files = [
         ("experiment.yaml", text.as_str()),
         ("rolling-sync.yaml", &ARGO.replace("STRATEGY", "RollingSync").replace("FIELD", "rollingSync")),
         ("proposal.yaml", &ARGO.replace("STRATEGY", "RollingUpdate").replace("FIELD", "rollingUpdate")),
         ("staged.yaml", STAGED),
         ("placement.yaml", PLACEMENT),
-    ] {
-        fs::write(folder.path().join(name), text).expect("written");
-    }
-    let experiment =
-        load(folder.path(), &Overrides::default()).unwrap_or_else(|error| panic!("{}", error.render(false)));
+    ];
+    let experiment = loaded(folder_with(&files).path());
     let run = |variant| {
         let run = sim::run(variant, experiment.seed, 0);
         nothing_is_lost(&run);

@@ -7,6 +7,10 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use tempfile::TempDir;
+
+use super::common::{contents, folder_with, text};
+
 /// The winner needs 120 runs to be confirmed: long enough to be hit in the middle.
 const EXPERIMENT: &str = r#"
 name: small
@@ -28,10 +32,8 @@ plan:
   confirm: 120
 "#;
 
-fn experiment(text: &str) -> tempfile::TempDir {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    fs::write(folder.path().join("experiment.yaml"), text).expect("the file is written");
-    folder
+fn experiment(text: &str) -> TempDir {
+    folder_with(&[("experiment.yaml", text)])
 }
 
 fn fleetsim(folder: &Path, args: &[&str]) -> Command {
@@ -42,8 +44,7 @@ fn fleetsim(folder: &Path, args: &[&str]) -> Command {
 
 fn finished(mut command: Command) -> (Option<i32>, String, String) {
     let output = command.output().expect("the program is run");
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
-    (output.status.code(), text(output.stdout), text(output.stderr))
+    (output.status.code(), text(&output.stdout), text(&output.stderr))
 }
 
 fn until_some_runs_are_kept(folder: &Path, child: &mut Child) {
@@ -53,18 +54,6 @@ fn until_some_runs_are_kept(folder: &Path, child: &mut Child) {
         assert!(child.try_wait().expect("a child").is_none(), "the search is long enough to be interrupted");
         std::thread::sleep(Duration::from_millis(2));
     }
-}
-
-/// Names and bytes of the files directly in a folder and in its charts.
-fn files(folder: &Path) -> Vec<(String, Vec<u8>)> {
-    let folders = [folder.to_owned(), folder.join("charts")];
-    let entries = folders.iter().flat_map(|folder| fs::read_dir(folder).expect("a folder"));
-    let paths = entries.map(|entry| entry.expect("an entry").path()).filter(|path| path.is_file());
-    let mut files: Vec<(String, Vec<u8>)> =
-        paths.map(|path| (path.display().to_string(), fs::read(path).expect("read"))).collect();
-    files.iter_mut().for_each(|(name, _)| name.drain(..folder.display().to_string().len()).for_each(drop));
-    files.sort();
-    files
 }
 
 #[test]
@@ -103,7 +92,7 @@ fn a_search_that_was_stopped_and_then_killed_goes_on_and_ends_in_the_same_bytes(
     let (code, second, told) = finished(fleetsim(at, &["plan", ".", "--threads", "1", "--out", "never-interrupted"]));
     assert_eq!(code, Some(0), "{told}");
     assert_eq!(first, second);
-    assert!(files(&at.join("out")) == files(&at.join("never-interrupted")), "the same bytes");
+    assert!(contents(&at.join("out")) == contents(&at.join("never-interrupted")), "the same bytes");
 }
 
 #[test]
@@ -124,11 +113,11 @@ fn plans_and_results_of_runs_do_not_replace_each_other() {
     for (first, second) in [("run", "plan"), ("plan", "run")] {
         let (code, _, told) = finished(fleetsim(at, &[first, ".", "--out", first]));
         assert_eq!(code, Some(0), "{told}");
-        let before = files(&at.join(first));
+        let before = contents(&at.join(first));
         let (code, _, told) = finished(fleetsim(at, &[second, ".", "--out", first]));
         assert_eq!(code, Some(1), "{told}");
         assert!(told.contains("`small`") && told.contains("`small-plan`"), "{told}");
-        assert!(files(&at.join(first)) == before, "nothing is lost");
+        assert!(contents(&at.join(first)) == before, "nothing is lost");
     }
     let provenance = fs::read_to_string(at.join("plan/provenance.json")).expect("written");
     assert!(provenance.contains("\"command\": \"fleetsim plan "), "{provenance}");

@@ -7,6 +7,9 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use fleetsim::results::Provenance;
+use tempfile::TempDir;
+
+use super::common::{contents, folder_with};
 
 /// Some hundred runs: long enough to be hit in the middle.
 const EXPERIMENT: &str = r#"
@@ -26,10 +29,8 @@ strategies:
 "#;
 const REPLICATES: &str = "150";
 
-fn experiment() -> tempfile::TempDir {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    fs::write(folder.path().join("experiment.yaml"), EXPERIMENT).expect("the file is written");
-    folder
+fn experiment() -> TempDir {
+    folder_with(&[("experiment.yaml", EXPERIMENT)])
 }
 
 fn study(folder: &Path, out: &str) -> Command {
@@ -62,19 +63,6 @@ fn until_kept(bytes: u64, folder: &Path, out: &str, child: &mut Child) {
     }
 }
 
-/// Names and bytes of the files directly in a folder and in its charts.
-fn files(folder: &Path) -> Vec<(String, Vec<u8>)> {
-    let mut files: Vec<(String, Vec<u8>)> = [folder.to_owned(), folder.join("charts")]
-        .iter()
-        .flat_map(|folder| fs::read_dir(folder).expect("a folder"))
-        .map(|entry| entry.expect("an entry").path())
-        .filter(|path| path.is_file())
-        .map(|path| (path.file_name().expect("named").to_string_lossy().into_owned(), fs::read(&path).expect("read")))
-        .collect();
-    files.sort();
-    files
-}
-
 #[test]
 fn a_killed_study_goes_on_and_ends_in_the_same_bytes() {
     let folder = experiment();
@@ -91,7 +79,7 @@ fn a_killed_study_goes_on_and_ends_in_the_same_bytes() {
     let (code, stderr) = finished(study(at, "never-interrupted"));
     assert_eq!(code, Some(0), "{stderr}");
     assert!(stderr.ends_with("results: never-interrupted\n"), "{stderr}");
-    assert!(files(&at.join("out")) == files(&at.join("never-interrupted")), "the same bytes");
+    assert!(contents(&at.join("out")) == contents(&at.join("never-interrupted")), "the same bytes");
 }
 
 #[test]
@@ -128,13 +116,11 @@ fn a_full_disk_stops_the_study_with_a_message_and_loses_no_run() {
 }
 
 /// Two variants, of which the one without pacing varies less, so that they need different numbers of runs.
-fn precise_experiment() -> tempfile::TempDir {
-    let folder = tempfile::tempdir().expect("a temporary folder");
+fn precise_experiment() -> TempDir {
     let text =
         EXPERIMENT.replace("seed: 7\n", "seed: 7\nprecision: {to: 3%, of: [completion, failed_pulls], max: 70}\n");
     let text = text + "  at-once: {allAtOnce: {}}\n  never: {rancherFleet: {maxUnavailable: 0}}\n";
-    fs::write(folder.path().join("experiment.yaml"), text).expect("the file is written");
-    folder
+    folder_with(&[("experiment.yaml", &text)])
 }
 
 fn precise_study(folder: &Path, out: &str, threads: &str) -> Command {
@@ -158,7 +144,7 @@ fn a_killed_study_with_a_precision_goes_on_and_ends_in_the_same_bytes_on_any_thr
     assert!(stderr.starts_with("resuming an unfinished study with "), "{stderr}");
     let (code, told) = finished(precise_study(at, "on-one-thread", "1"));
     assert_eq!(code, Some(0), "{told}");
-    assert!(files(&at.join("out")) == files(&at.join("on-one-thread")), "the same bytes");
+    assert!(contents(&at.join("out")) == contents(&at.join("on-one-thread")), "the same bytes");
 
     let provenance = Provenance::read(&at.join("out")).expect("readable").expect("there");
     assert_eq!((provenance.replicates, provenance.precision.map(|asked| asked.max)), (10, Some(70)));

@@ -1,11 +1,12 @@
 //! KubeFleet's schedulers in whole simulations of 1 000 clusters: what must be true of every staged update run and of
 //! every rolling update, first deployments and updates, with and without failures; and wrong configuration.
 
-use std::fs;
-
 use fleetsim::results::{ClusterRow, RunOutcome, RunRecord};
 use fleetsim::scenario::{Experiment, LoadError, Overrides, load};
 use fleetsim::sim;
+use tempfile::TempDir;
+
+use super::common::{folder_with, loaded, peak_in_flight};
 
 const STRATEGY: &str = "apiVersion: placement.kubernetes-fleet.io/v1beta1
 kind: ClusterStagedUpdateStrategy
@@ -39,9 +40,7 @@ spec:
 ";
 
 /// A folder with an experiment of one strategy, and all files that strategies name.
-fn folder(release: &str, faults: &str, strategy: &str) -> tempfile::TempDir {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let file = folder.path().join("experiment.yaml");
+fn folder(release: &str, faults: &str, strategy: &str) -> TempDir {
     let text = format!(
         r#"name: kubefleet
 seed: 3
@@ -61,14 +60,8 @@ strategies:
   it: {strategy}
 "#
     );
-    let write = |path, text: &str| fs::write(path, text).expect("written");
-    write(file, &text);
-    write(folder.path().join("strategy.yaml"), STRATEGY);
-    write(folder.path().join("placement.yaml"), PLACEMENT);
-    for (name, text) in WRONG_FILES {
-        write(folder.path().join(name), text);
-    }
-    folder
+    let files = [("experiment.yaml", text.as_str()), ("strategy.yaml", STRATEGY), ("placement.yaml", PLACEMENT)];
+    folder_with(&[&files[..], WRONG_FILES].concat())
 }
 
 fn experiment(release: &str, faults: &str, strategy: &str) -> Result<Experiment, LoadError> {
@@ -76,28 +69,12 @@ fn experiment(release: &str, faults: &str, strategy: &str) -> Result<Experiment,
 }
 
 fn run(release: &str, faults: &str, strategy: &str) -> RunRecord {
-    let experiment = experiment(release, faults, strategy).unwrap_or_else(|error| panic!("{}", error.render(false)));
+    let experiment = loaded(folder(release, faults, strategy).path());
     sim::run(&experiment.variants[0], experiment.seed, 0)
 }
 
 fn staged(release: &str, faults: &str, approvals: &str) -> RunRecord {
     run(release, faults, &format!("{{kubeFleetStaged: {{file: strategy.yaml, approvals: {{after: {approvals}}}}}}}"))
-}
-
-/// Most of these clusters told and not yet ready at once.
-fn peak_in_flight<'r>(clusters: impl Iterator<Item = &'r ClusterRow>) -> usize {
-    let mut changes: Vec<(f64, i32)> = Vec::new();
-    for cluster in clusters {
-        changes.extend(cluster.told_s.map(|at| (at, 1)));
-        changes.extend(cluster.ready_s.map(|at| (at, -1)));
-    }
-    changes.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-    let mut now = 0;
-    let peak = changes.iter().map(|(_, change)| {
-        now += change;
-        now
-    });
-    usize::try_from(peak.max().unwrap_or(0)).expect("as many begin as end")
 }
 
 fn of_stage<'r>(run: &'r RunRecord, stage: &str) -> Vec<&'r ClusterRow> {
@@ -119,7 +96,7 @@ fn check_stages(run: &RunRecord, approval_s: f64) {
     for (name, count, limit) in STAGES {
         let clusters = of_stage(run, name);
         assert_eq!(clusters.len(), count, "{name}");
-        let peak = peak_in_flight(clusters.into_iter());
+        let peak = peak_in_flight(clusters);
         assert!(peak <= limit, "{name}: {peak} at once");
     }
     // After the canary ten minutes pass. Two approvals are asked for one after the other before the rest.
@@ -140,7 +117,7 @@ fn a_staged_run_goes_through_its_stages_with_their_limits_and_tasks() {
         assert_eq!((run.run.targets_done, run.run.held_by.as_str()), (1000, ""), "{release}");
         check_stages(&run, 1200.0);
         for (name, _, limit) in STAGES {
-            assert_eq!(peak_in_flight(of_stage(&run, name).into_iter()), limit, "{release}, {name}: it is made use of");
+            assert_eq!(peak_in_flight(of_stage(&run, name)), limit, "{release}, {name}: it is made use of");
         }
         // The sorting label goes before the name.
         let told = |prefix: &str| -> Vec<f64> {
@@ -238,7 +215,7 @@ fn the_documents_promise_one_cluster_at_a_time() {
         assert_eq!(run.run.targets_done, 20, "{rules}: {}", run.run.held_by);
         let approval = if rules == "documented" { "`run-canary`" } else { "`run-after-canary`" };
         assert!(run.run.held_by.contains(&format!("{approval} is not approved")), "{rules}: {}", run.run.held_by);
-        peak_in_flight(run.clusters.iter())
+        peak_in_flight(&run.clusters)
     };
     assert_eq!((peak("shipped"), peak("documented")), (20, 1));
 }
@@ -248,7 +225,7 @@ fn a_rolling_update_never_has_more_unavailable_than_it_may() {
     for faults in ["", "pullFailure: 2%"] {
         let run = run("update", faults, "{kubeFleetRolling: {file: placement.yaml}}");
         assert_eq!((run.run.outcome, run.run.targets_done), (RunOutcome::Complete, 1000), "{}", run.run.held_by);
-        let peak = peak_in_flight(run.clusters.iter());
+        let peak = peak_in_flight(&run.clusters);
         assert_eq!(peak, 100, "{faults}: 10 % of 1 000, and made use of");
         assert!(run.passes.iter().all(|pass| pass.unavailable <= 100), "{faults}: as the hub cluster sees it");
     }
@@ -275,7 +252,7 @@ fn offline_clusters_use_up_max_unavailable_and_then_hold_a_rolling_update() {
     assert!(many.run.held_by.starts_with("maxUnavailable: "), "{}", many.run.held_by);
     assert!(many.run.held_by.contains("lets 2 be not ready"), "what is in place counts before the file");
     assert_eq!(many.clusters.iter().filter(|cluster| cluster.told_s.is_some() && cluster.ready_s.is_none()).count(), 2);
-    assert_eq!(peak_in_flight(many.clusters.iter()), 2);
+    assert_eq!(peak_in_flight(&many.clusters), 2);
 }
 
 #[test]
@@ -288,7 +265,7 @@ fn a_max_unavailable_of_zero_never_updates_anything_as_shipped() {
     let documented = run("update", "offline: {share: 2%}", &strategy("documented"));
     assert_eq!(documented.run.outcome, RunOutcome::Stalled);
     assert!(documented.run.targets_done > 0);
-    assert_eq!(peak_in_flight(documented.clusters.iter()), 1, "the minimum is 1");
+    assert_eq!(peak_in_flight(&documented.clusters), 1, "the minimum is 1");
 }
 
 /// What the program says that a strategy would do.

@@ -11,11 +11,11 @@ use fleetsim::results::{CandidateStatus, Journal, PlanRecord, RunRow};
 use fleetsim::scenario::{Experiment, Overrides, Plan, load_plan};
 use fleetsim::study::plan::{SearchResult, search, search_among};
 
+use super::common::{fleetsim, folder_with, root, text};
+
 fn load(text: &str) -> (tempfile::TempDir, Experiment, Plan) {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let file = folder.path().join("experiment.yaml");
-    fs::write(&file, text).expect("written");
-    let experiment = load_plan(&file, &Overrides::default()).unwrap_or_else(|error| panic!("{error}"));
+    let folder = folder_with(&[("experiment.yaml", text)]);
+    let experiment = load_plan(folder.path(), &Overrides::default()).unwrap_or_else(|error| panic!("{error}"));
     let plan = experiment.plan.clone().expect("it has one");
     (folder, experiment, plan)
 }
@@ -130,7 +130,7 @@ fn an_exhaustive_search_of_a_noisy_world_agrees_and_takes_several_times_the_runs
 
 /// A search among the recorded runs of an experiment's strategy `from-git`, and the choice from all of them.
 fn among_recorded(name: &str, limit: &str) -> PlanRecord {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let root = root();
     let experiment = load_plan(&root.join("experiments").join(name), &Overrides::default());
     let mut experiment = experiment.unwrap_or_else(|error| panic!("{error}"));
     // The bounds of what pacing can do are no settings.
@@ -183,22 +183,14 @@ fn csv_rows(path: &Path) -> Vec<RunRow> {
     reader.deserialize().collect::<Result<_, _>>().expect("rows")
 }
 
-fn fleetsim(folder: &Path) -> Command {
-    let mut command = Command::cargo_bin("fleetsim").expect("the program is built");
-    command.current_dir(folder);
-    command
-}
-
 fn output(command: &mut Command) -> (i32, String, String) {
     let output = command.output().expect("it runs");
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
-    (output.status.code().expect("it ends by itself"), text(output.stdout), text(output.stderr))
+    (output.status.code().expect("it ends by itself"), text(&output.stdout), text(&output.stderr))
 }
 
 #[test]
 fn the_program_writes_the_same_plan_on_any_number_of_threads_and_reports_it_again() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    fs::write(folder.path().join("noisy.yaml"), NOISY.replace("replicates: 20", "replicates: 6")).expect("written");
+    let folder = folder_with(&[("noisy.yaml", &NOISY.replace("replicates: 20", "replicates: 6"))]);
     let (code, told, _) = output(fleetsim(folder.path()).args(["plan", "noisy.yaml", "--threads", "1"]));
     assert_eq!(code, 0, "{told}");
     let results = folder.path().join("results/noisy-plan");
@@ -223,9 +215,8 @@ fn the_program_writes_the_same_plan_on_any_number_of_threads_and_reports_it_agai
 
 #[test]
 fn where_no_setting_keeps_to_the_limits_the_closest_is_told_and_the_exit_code_says_so() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
     let text = BY_HAND.replace("< 550 Mbit/s", "< 50 Mbit/s").replace("[1, 2, 4, 5, 6, 8, 20, 40]", "[2, 4, 40]");
-    fs::write(folder.path().join("experiment.yaml"), text).expect("written");
+    let folder = folder_with(&[("experiment.yaml", &text)]);
     let (code, told, error) = output(fleetsim(folder.path()).args(["plan", "."]));
     assert_eq!(code, 99, "{told}{error}");
     assert!(told.contains("no setting meets all limits; the closest, it maxUnavailable=2"), "{told}");
@@ -234,7 +225,7 @@ fn where_no_setting_keeps_to_the_limits_the_closest_is_told_and_the_exit_code_sa
 
 #[test]
 fn what_cannot_be_planned_is_refused_with_its_place_and_the_mend() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
+    let folder = folder_with(&[]);
     let told = |plan: &str| {
         let text = format!("{}{plan}\n", BY_HAND.split("plan:").next().expect("a part"));
         fs::write(folder.path().join("experiment.yaml"), text).expect("written");

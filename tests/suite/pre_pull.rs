@@ -1,14 +1,11 @@
 //! A pre-pull before a rollout: the same bytes, earlier, and times that count from the release.
 
-use std::fs;
-
 use fleetsim::results::{RunOutcome, RunRecord};
-use fleetsim::scenario::{Overrides, load};
-use fleetsim::sim;
+
+use super::common::first_run;
 
 /// Ten clusters of three nodes behind 100 Mbit/s that roll out 500 MB, one after the other.
 fn run(distribution: &str, faults: &str) -> RunRecord {
-    let folder = tempfile::tempdir().expect("a folder");
     let text = format!(
         "name: pre-pull\nseed: 1\nreplicates: 1\n\
          fleet: [{{name: \"store-{{01..10}}\", nodes: 3}}]\n\
@@ -17,10 +14,7 @@ fn run(distribution: &str, faults: &str) -> RunRecord {
          \x20 workloads: [{{kind: Deployment, image: shop, replicas: 3}}]\n\
          strategies: {{slowly: {{oneByOne: {{}}}}}}\n"
     );
-    fs::write(folder.path().join("experiment.yaml"), text).expect("written");
-    let experiment =
-        load(folder.path(), &Overrides::default()).unwrap_or_else(|error| panic!("{}", error.render(false)));
-    sim::run(&experiment.variants[0], experiment.seed, 0)
+    first_run(&[("experiment.yaml", &text)])
 }
 
 #[test]

@@ -1,9 +1,10 @@
 //! The real program: what it writes, what it refuses, and that neither threads nor reruns change a byte.
 
 use std::fs;
-use std::path::Path;
 
-use assert_cmd::Command;
+use tempfile::TempDir;
+
+use super::common::{contents, fleetsim, folder_with, text};
 
 /// Images of two layers, of which the update changes one.
 const MANIFEST: &str = r#"{"schemaVersion": 2, "mediaType": "application/vnd.oci.image.manifest.v1+json",
@@ -36,43 +37,9 @@ sweep: {strategies.careful.rancherFleet.maxUnavailable: [10%, 50%]}
 "#;
 
 /// A folder with a small experiment.
-fn experiment() -> tempfile::TempDir {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).expect("the file is written");
-    write("experiment.yaml", EXPERIMENT);
-    write("shop-v1.json", &manifest('1'));
-    write("shop-v2.json", &manifest('2'));
-    folder
-}
-
-/// The program, called in `folder`.
-fn fleetsim(folder: &Path) -> Command {
-    let mut command = Command::cargo_bin("fleetsim").expect("the program is built");
-    command.current_dir(folder);
-    command
-}
-
-/// Every file below a folder with its bytes.
-fn contents(folder: &Path) -> Vec<(String, Vec<u8>)> {
-    let mut found = Vec::new();
-    let mut folders = vec![folder.to_owned()];
-    while let Some(next) = folders.pop() {
-        for entry in fs::read_dir(&next).expect("a folder") {
-            let path = entry.expect("an entry").path();
-            if path.is_dir() {
-                folders.push(path);
-            } else {
-                let name = path.strip_prefix(folder).expect("below").display().to_string();
-                found.push((name, fs::read(&path).expect("a file")));
-            }
-        }
-    }
-    found.sort();
-    found
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).expect("the program prints text")
+fn experiment() -> TempDir {
+    let files = [("experiment.yaml", EXPERIMENT), ("shop-v1.json", &manifest('1')), ("shop-v2.json", &manifest('2'))];
+    folder_with(&files)
 }
 
 #[test]
@@ -151,7 +118,7 @@ fn results_are_replaced_as_a_whole_and_said_to_be_reproduced() {
 
 #[test]
 fn reproduce_adds_missing_files_and_lists_those_that_differ() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
+    let folder = folder_with(&[]);
     fs::create_dir(folder.path().join("experiments")).expect("made");
     fs::rename(experiment().keep(), folder.path().join("experiments/small")).expect("moved");
     fleetsim(folder.path()).args(["run", "experiments/small"]).assert().success();
@@ -345,8 +312,7 @@ strategies:
 
 #[test]
 fn explain_tells_the_steps_of_an_application_set_in_numbers() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    fs::write(folder.path().join("experiment.yaml"), SET).expect("the experiment is written");
+    let folder = folder_with(&[("experiment.yaml", SET)]);
     let assert = fleetsim(folder.path()).args(["explain", "."]).assert().success();
     let explained = text(&assert.get_output().stdout);
     let (_, told) = explained.split_once("steps: Argo CD").expect("the strategy is explained");
@@ -386,7 +352,7 @@ fn the_schema_is_printed_for_editors() {
 
 #[test]
 fn completions_and_manual_pages_know_the_commands() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
+    let folder = folder_with(&[]);
     let printed = |args: &[&str]| {
         let assert = fleetsim(folder.path()).args(args).assert().success();
         String::from_utf8(assert.get_output().stdout.clone()).expect("text")

@@ -8,8 +8,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use assert_cmd::Command;
 use browser::Page;
+use tempfile::TempDir;
+
+use super::common::{fleetsim, folder_with};
 
 /// Four variants, of which one can never go on: a maxUpdate of 0 syncs nothing, ever.
 const EXPERIMENT: &str = r#"
@@ -53,16 +55,14 @@ release:
 strategies: {batches: {batches: {size: 2500}}}
 "#;
 
-/// A results folder that the program wrote.
-fn results(experiment: &str) -> tempfile::TempDir {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    fs::write(folder.path().join("experiment.yaml"), experiment).expect("written");
-    let mut command = Command::cargo_bin("fleetsim").expect("the program is built");
-    command.current_dir(folder.path()).args(["run", ".", "--out", "out"]).assert().success();
+/// A folder with an experiment, and below `out` the results that the program wrote.
+fn results(experiment: &str) -> TempDir {
+    let folder = folder_with(&[("experiment.yaml", experiment)]);
+    fleetsim(folder.path()).args(["run", ".", "--out", "out"]).assert().success();
     folder
 }
 
-static SMALL: LazyLock<tempfile::TempDir> = LazyLock::new(|| results(EXPERIMENT));
+static SMALL: LazyLock<TempDir> = LazyLock::new(|| results(EXPERIMENT));
 
 fn file_of(folder: &Path) -> PathBuf {
     folder.join("out/report.html")

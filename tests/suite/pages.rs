@@ -1,0 +1,98 @@
+//! Markdown pages are easy to read in a terminal and in a diff: prose ends before column 120, and table cells are short.
+
+use super::common::{contents, root};
+
+/// Lines of prose are shorter.
+const COLUMNS: usize = 120;
+/// Longest cell of a table.
+const CELL: usize = 90;
+
+/// Pages that do not hold to it yet. One that does must leave this list.
+const EXCEPTIONS: &[&str] =
+    &["docs/experiment-format.md", "docs/model.md", "docs/plan.md", "docs/results-format.md", "docs/schedulers.md"];
+
+/// All Markdown pages: path and text.
+fn pages() -> Vec<(String, String)> {
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).expect("a page is text");
+    let mut found = Vec::new();
+    for folder in ["docs", "experiments", "examples"] {
+        let files = contents(&root().join(folder)).into_iter().filter(|(name, _)| name.ends_with(".md"));
+        found.extend(files.map(|(name, bytes)| (format!("{folder}/{name}"), text(&bytes))));
+    }
+    for name in ["CHANGELOG.md", "CONTRIBUTING.md", "DESIGN.md", "README.md"] {
+        found.push((name.to_owned(), text(&std::fs::read(root().join(name)).expect("the page is there"))));
+    }
+    found
+}
+
+/// What is too long, with its line. Code may be as long as it needs, and so may a line that is nothing but a link.
+fn too_long(page: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut is_code = false;
+    for (number, line) in (1..).zip(page.lines()) {
+        if line.trim_start().starts_with("```") {
+            is_code = !is_code;
+        } else if is_code {
+        } else if line.starts_with('|') {
+            let cells = line.trim_matches('|').split('|').map(str::trim);
+            let long = cells.filter(|cell| shown(cell).chars().count() > CELL);
+            found.extend(long.map(|cell| format!("{number}: a cell of {}: {cell}", shown(cell).chars().count())));
+        } else if line.chars().count() >= COLUMNS && line.trim_start_matches("- ").contains(' ') && !is_link(line) {
+            found.push(format!("{number}: {} columns", line.chars().count()));
+        }
+    }
+    found
+}
+
+/// A cell's text as it is shown: of a link only its words.
+fn shown(cell: &str) -> String {
+    let mut parts = cell.split("](");
+    let first = parts.next().expect("a split has a first part").to_owned();
+    parts.fold(first, |text, rest| text + rest.split_once(')').map_or("", |(_, after)| after))
+}
+
+fn is_link(line: &str) -> bool {
+    line.starts_with("![") || line.starts_with('[') && line.ends_with(')')
+}
+
+#[test]
+fn prose_ends_before_column_120_and_cells_are_short() {
+    let mut problems = Vec::new();
+    for (name, text) in pages() {
+        let long = too_long(&text);
+        if EXCEPTIONS.contains(&name.as_str()) {
+            assert!(!long.is_empty(), "{name} needs no exception any more: remove it from `EXCEPTIONS`");
+        } else {
+            problems.extend(long.into_iter().map(|problem| format!("{name}:{problem}")));
+        }
+    }
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
+}
+
+#[test]
+fn links_between_pages_lead_to_files() {
+    let mut broken = Vec::new();
+    for (name, text) in pages() {
+        let folder = root().join(&name).parent().expect("a page is in a folder").to_owned();
+        for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            let path = link.split('#').next().expect("a split has a first part");
+            if !path.is_empty() && !path.contains("://") && !path.contains(' ') && !folder.join(path).exists() {
+                broken.push(format!("{name}: {link}"));
+            }
+        }
+    }
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
+}
+
+#[test]
+fn only_prose_and_cells_are_measured() {
+    let long = "x ".repeat(70);
+    let page = format!(
+        "{long}\n```text\n{long}\n```\n| {long}| y |\n| [y]({}) |\n![a b]({})\n",
+        "x".repeat(99),
+        "x".repeat(120)
+    );
+    let found = too_long(&page);
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert!(found[0].starts_with("1: 140 columns") && found[1].starts_with("5: a cell of 139"), "{found:?}");
+}
