@@ -63,8 +63,8 @@ pub use row::{ApplicationStatus, Message, RolloutStatus};
 pub use status::{ApplicationSetStatus, ErrorOccurred, Rollout, RolloutConfig, RowCounts, SetConditions, SetHealth};
 pub use steps::{IssueKind, Issues, Steps};
 pub use triggers::{
-    APPLICATION_REFRESH, APPLICATION_REFRESH_JITTER, CONCURRENT_SETS, DELETION_REQUEUE, ERROR_REQUEUE,
-    OPERATION_PROCESSORS, STATUS_PROCESSORS, control_loop, queues_pass,
+    APPLICATION_REFRESH, APPLICATION_REFRESH_JITTER, DELETION_REQUEUE, ERROR_REQUEUE, OPERATION_PROCESSORS,
+    STATUS_PROCESSORS, control_loop, queues_pass,
 };
 pub use view::{
     Application, ApplicationSetView, ApplicationView, AutoSync, Generated, Health, Operation, OperationPhase,

@@ -16,10 +16,6 @@ pub const ERROR_REQUEUE: SimDuration = SimDuration::from_mins(3);
 /// `applicationset/progressivesync/progressive_sync.go`.
 pub const DELETION_REQUEUE: SimDuration = SimDuration::from_secs(10);
 
-/// Number of sets with concurrent passes; passes of one set never overlap. Source:
-/// `cmd/argocd-applicationset-controller/commands/applicationset_controller.go`.
-pub const CONCURRENT_SETS: u32 = 10;
-
 /// Interval at which the application controller's cache announces all applications, so that one not compared for that
 /// long is compared with its source again; up to [`APPLICATION_REFRESH_JITTER`] is added to each announcement. A new
 /// commit is detected then, unless a webhook reports it earlier. Source: `timeout.reconciliation` in

@@ -13,14 +13,6 @@ use crate::units::SimDuration;
 /// at 13ebfc6fbf71b5ca256b619a296eab0aa4234de4.
 pub const UPDATE_FREQUENCY: SimDuration = SimDuration::from_secs(5);
 
-/// The same on a developer's machine. Source: `config/cloud_controller.yml` of cloudfoundry/cloud_controller_ng at
-/// 3bbba9069894b1b74652c7b88fdfd4171136c8c4.
-pub const UPDATE_FREQUENCY_DEVELOPMENT: SimDuration = SimDuration::from_secs(30);
-
-/// Number of deployments that one pass processes concurrently; every app has its own, and no limit spans several.
-/// Source: `lib/cloud_controller/deployment_updater/dispatcher.rb`, as above.
-pub const CONCURRENT_DEPLOYMENTS: u32 = 50;
-
 /// Number of consecutive crashes of an instance after which Diego restarts it immediately: fewer than
 /// `DefaultImmediateRestarts`, which is 3. Source: `models/restart_calculator.go` of cloudfoundry/bbs at
 /// 7f8d2e26c0241e26dfc4615b9c32f4d2ba25bdd4, as for the next three.
@@ -39,10 +31,6 @@ pub const MAX_CRASHES: u32 = 200;
 /// `CrashResetTimeout` in `models/actual_lrp.go` of cloudfoundry/bbs at 00ef73ad8257ba32a44a43920c3f1ad431f79e1a, and
 /// `CrashActualLRP` in its `db/sqldb/actual_lrp_db.go`.
 pub const CRASH_RESET: SimDuration = SimDuration::from_mins(5);
-
-/// Interval at which a cell checks an instance that is not healthy yet, and so the maximum delay of the report that
-/// it is. Source: the default of `unhealthyMonitoringInterval` in the help of Diego's `rep` program.
-pub const READINESS_CHECK_PERIOD: SimDuration = SimDuration::from_millis(500);
 
 /// Time for a stopped instance to exit before it is killed. Source: the default of
 /// `containers.graceful_shutdown_interval_in_seconds` of Diego's `rep` job, according to the Cloud Foundry

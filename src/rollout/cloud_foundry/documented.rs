@@ -18,7 +18,7 @@
 
 use super::RuleSet;
 use super::draft::{Draft, PassError};
-use super::pass::{Goals, ScaleProgress, shrink};
+use super::scaling::{Goals, ScaleProgress, shrink};
 use super::view::{AppView, Deployment, DeploymentState, Process};
 
 /// Number of further instances allowed beside those of `processes`, including those that are being stopped.

@@ -7,9 +7,10 @@
 
 use super::super::Hold;
 use super::lrp::LrpState;
-use super::pass::{Goals, pass};
+use super::pass::pass;
 use super::quota::QuotaLimits;
 use super::request::DeploymentStrategy;
+use super::scaling::Goals;
 use super::view::{AppView, Deployment, DeploymentState, Process};
 use super::{CloudFoundry, RuleSet, documented};
 use crate::units::SimTime;

@@ -41,6 +41,7 @@ mod lrp;
 mod pass;
 mod quota;
 mod request;
+mod scaling;
 mod steps;
 mod superseded;
 #[cfg(test)]
@@ -51,13 +52,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Hold, Pass, Scheduler};
-use crate::units::{SimDuration, SimTime};
+use crate::units::SimTime;
 
 pub use super::RuleSet;
 pub use api::ApiError;
 pub use control_loop::{
-    CONCURRENT_DEPLOYMENTS, CRASH_BACKOFF_MAX, CRASH_BACKOFF_MIN, CRASH_RESET, GRACEFUL_SHUTDOWN, IMMEDIATE_RESTARTS,
-    MAX_CRASHES, READINESS_CHECK_PERIOD, UPDATE_FREQUENCY, UPDATE_FREQUENCY_DEVELOPMENT, control_loop,
+    CRASH_BACKOFF_MAX, CRASH_BACKOFF_MIN, CRASH_RESET, GRACEFUL_SHUTDOWN, IMMEDIATE_RESTARTS, MAX_CRASHES,
+    UPDATE_FREQUENCY, control_loop,
 };
 pub use explain::{CanaryStepExplanation, DeploymentExplanation, explain};
 pub use lrp::{InstanceCounts, LrpState};
@@ -106,7 +107,6 @@ impl Default for CloudFoundryBugs {
 pub struct CloudFoundry {
     rules: RuleSet,
     defects: CloudFoundryBugs,
-    period: SimDuration,
     /// Start of the last pass, from which the period counts.
     last: SimTime,
 }
@@ -115,24 +115,13 @@ impl CloudFoundry {
     /// An updater with the production period ([`UPDATE_FREQUENCY`]).
     #[must_use]
     pub fn new(rules: RuleSet) -> Self {
-        Self { rules, defects: CloudFoundryBugs::default(), period: UPDATE_FREQUENCY, last: SimTime::ZERO }
+        Self { rules, defects: CloudFoundryBugs::default(), last: SimTime::ZERO }
     }
 
     /// Sets the reproduced bugs.
     #[must_use]
     pub const fn with_defects(mut self, defects: CloudFoundryBugs) -> Self {
         self.defects = defects;
-        self
-    }
-
-    /// Sets the period between the starts of passes.
-    ///
-    /// # Panics
-    /// If it is zero: passes would follow each other without end.
-    #[must_use]
-    pub const fn with_period(mut self, period: SimDuration) -> Self {
-        assert!(!period.is_zero(), "the period must be greater than 0");
-        self.period = period;
         self
     }
 
@@ -147,7 +136,7 @@ impl CloudFoundry {
     /// period; the period then counts from that start (`scheduler.rb` sleeps for the rest of the period).
     #[must_use]
     pub const fn next_pass(&self, now: SimTime) -> SimTime {
-        let (last, period) = (self.last.as_nanos(), self.period.as_nanos());
+        let (last, period) = (self.last.as_nanos(), UPDATE_FREQUENCY.as_nanos());
         let rounds = now.as_nanos().saturating_sub(last) / period + 1;
         SimTime::from_nanos(last.saturating_add(rounds.saturating_mul(period)))
     }

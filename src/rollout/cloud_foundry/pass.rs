@@ -10,38 +10,10 @@
 
 use super::super::Pass;
 use super::draft::{Draft, PassError};
+use super::scaling::{Goals, ScaleProgress, shrink};
 use super::view::{AppView, Deployment, DeploymentState, UpdaterStatus};
 use super::{CloudFoundryBugs, RuleSet, documented};
 use crate::units::SimTime;
-
-/// The result of scaling a deployment.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum ScaleProgress {
-    /// No change was needed, and nothing is written.
-    Idle,
-    /// A change was made or attempted.
-    Moved,
-    /// All instances of the step, or of the deployment, are routable.
-    Finished,
-}
-
-/// The numbers of instances that a deployment scales to.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) struct Goals {
-    /// Of all versions; excess old instances are removed.
-    pub(super) total: u32,
-    /// Of the new version.
-    pub(super) new: u32,
-}
-
-impl Goals {
-    pub(super) fn of(rules: RuleSet, deployment: &Deployment) -> Self {
-        match deployment.current_step(rules).filter(|_| deployment.state == DeploymentState::Prepaused) {
-            Some(step) => Self { total: step.total(), new: step.canary },
-            None => Self { total: deployment.target_instances(), new: deployment.target_instances() },
-        }
-    }
-}
 
 /// One pass over all deployments of an app.
 pub(super) fn pass(rules: RuleSet, defects: CloudFoundryBugs, now: SimTime, view: &AppView) -> Pass<UpdaterStatus> {
@@ -231,31 +203,6 @@ fn purge(view: &AppView, draft: &mut Draft<'_>) -> Result<(), PassError> {
     for index in 0..view.processes.len() {
         if purged.contains(&view.processes[index].id) {
             draft.save(index, 0)?;
-        }
-    }
-    Ok(())
-}
-
-/// Removes `cut` instances from the old processes, from the oldest on; `counted` is the assumed number of each. An
-/// unchanged number is not written.
-pub(super) fn shrink(draft: &mut Draft<'_>, old: &[usize], counted: &[u32], cut: u64) -> Result<(), PassError> {
-    let oldest = draft.oldest();
-    let mut cut = cut;
-    for (index, counted) in old.iter().zip(counted) {
-        if cut < u64::from(*counted) {
-            let left = counted - cut as u32;
-            if left != *counted {
-                draft.save(*index, left)?;
-            }
-            break;
-        }
-        cut -= u64::from(*counted);
-        if oldest == Some(*index) {
-            if *counted != 0 {
-                draft.save(*index, 0)?;
-            }
-        } else {
-            draft.destroy(*index);
         }
     }
     Ok(())

@@ -74,16 +74,6 @@ pub struct StageTask {
     pub wait_time: Option<String>,
 }
 
-/// `kind: ClusterStagedUpdateRun`.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
-#[serde(default)]
-pub struct ClusterStagedUpdateRun {
-    /// Its name, the prefix of the names of its approval requests.
-    pub metadata: ObjectMeta,
-    /// Its specification.
-    pub spec: RunSpec,
-}
-
 /// The specification of a run. All fields except the state are immutable.
 #[derive(Clone, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -267,13 +257,6 @@ spec:
         let filled = strategy.spec.with_defaults();
         assert_eq!(filled.stages[0].max_concurrency, Some(1.into()), "the default of admission");
         assert_eq!(filled.stages[1].max_concurrency, Some("10%".into()), "and what it leaves");
-
-        let run: ClusterStagedUpdateRun = serde_saphyr::from_str(
-            "{metadata: {name: run}, spec: {placementName: shop, resourceSnapshotIndex: '3', \
-             stagedRolloutStrategyName: by-ring, state: Run}}",
-        )
-        .expect("it is read");
-        assert_eq!((run.spec.resource_snapshot_index.as_str(), run.spec.state), ("3", Some(RunState::Run)));
 
         let placement: ClusterResourcePlacement = serde_saphyr::from_str(
             "{spec: {resourceSelectors: [{kind: Namespace}], policy: {placementType: PickN, numberOfClusters: 3}, \

@@ -29,38 +29,6 @@ pub const STUCK_AFTER: SimDuration = SimDuration::from_mins(5);
 /// for it. Source: `pkg/controllers/rollout/controller.go`.
 pub const CLEAN_UP_WAIT: SimDuration = SimDuration::from_secs(5);
 
-/// Number of staged runs with concurrent passes. Source: `pkg/controllers/updaterun/controller.go`, which sets no
-/// number, and the default of controller-runtime v0.22.4.
-pub const STAGED_WORKERS: u32 = 1;
-
-/// Number of placements with concurrent passes; passes of one placement never overlap. Source:
-/// `cmd/hubagent/workload/ setup.go` with the defaults of `options/placementmgmt.go`.
-pub const ROLLING_WORKERS: u32 = 40;
-
-/// Delay until a member cluster's work applier checks again objects that it has applied and that are not available
-/// yet; `attempt` 0 is the first check after the one that applied them. Changes of the objects do not wake it.
-/// Source: the defaults of the member agent's flags `work-applier-requeue-rate-limiter-*`: once 5 s, then from 2 s
-/// growing by 1.2 up to 15 s, then by 1.5 up to 900 s. The flags' descriptions imply that the second growth starts
-/// where the first ends.
-#[must_use]
-pub fn work_applier_requeue(attempt: u32) -> SimDuration {
-    const FIXED: SimDuration = SimDuration::from_secs(5);
-    const SLOW_MOST: f64 = 15.0;
-    const FAST_MOST: f64 = 900.0;
-    if attempt == 0 {
-        return FIXED;
-    }
-    let mut seconds = 2.0_f64;
-    for _ in 1..attempt.min(100) {
-        seconds = if seconds < SLOW_MOST { (seconds * 1.2).min(SLOW_MOST) } else { (seconds * 1.5).min(FAST_MOST) };
-    }
-    SimDuration::from_secs_f64(seconds)
-}
-
-/// Interval of a member agent's heartbeat. Source: `HeartbeatPeriodSeconds` of `apis/cluster/v1beta1/
-/// membercluster_types.go`.
-pub const HEARTBEAT: SimDuration = SimDuration::from_secs(60);
-
 /// The control loop of both controllers, except the triggers of a pass.
 #[must_use]
 pub const fn control_loop() -> ControlLoop {
@@ -73,20 +41,5 @@ pub const fn control_loop() -> ControlLoop {
         pass_per_write: SimDuration::from_millis(10),
         // Guess: a watch event on an unloaded API server.
         watch_delay: SimDuration::from_millis(100),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_work_applier_checks_at_growing_intervals() {
-        let seconds: Vec<f64> = (0..16).map(|attempt| work_applier_requeue(attempt).as_secs_f64()).collect();
-        assert!((seconds[0] - 5.0).abs() < 1e-9 && (seconds[1] - 2.0).abs() < 1e-9, "{seconds:?}");
-        assert!((seconds[2] - 2.4).abs() < 1e-9, "times 1.2");
-        // 2 x 1.2^12 is above 15.
-        assert!((seconds[13] - 15.0).abs() < 1e-9 && (seconds[14] - 22.5).abs() < 1e-9, "then times 1.5: {seconds:?}");
-        assert!((work_applier_requeue(1000).as_secs_f64() - 900.0).abs() < 1e-9, "at most");
     }
 }

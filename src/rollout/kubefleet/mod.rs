@@ -54,18 +54,14 @@ pub use binding::{
     WorkState, binding_name,
 };
 pub use config::{
-    ApplyStrategyConfig, ClusterResourcePlacement, ClusterStagedUpdateRun, ClusterStagedUpdateStrategy, ObjectMeta,
-    PlacementPolicyConfig, PlacementSpec, PlacementStrategy, RollingUpdateConfig, RunSpec, RunState, StageConfig,
-    StageTask, StrategySpec,
+    ApplyStrategyConfig, ClusterResourcePlacement, ClusterStagedUpdateStrategy, ObjectMeta, PlacementPolicyConfig,
+    PlacementSpec, PlacementStrategy, RollingUpdateConfig, RunSpec, RunState, StageConfig, StageTask, StrategySpec,
 };
-pub use control_loop::{
-    CLEAN_UP_WAIT, CLUSTER_UPDATING_WAIT, HEARTBEAT, ROLLING_WORKERS, STAGE_WAIT, STAGED_WORKERS, STUCK_AFTER,
-    control_loop, work_applier_requeue,
-};
+pub use control_loop::{CLEAN_UP_WAIT, CLUSTER_UPDATING_WAIT, STAGE_WAIT, STUCK_AFTER, control_loop};
 pub use duration::{format_duration, parse_duration};
 pub use limit::{Rounding, ScaledValueError, limit};
 pub use queue::{QueueRequest, WorkQueue};
-pub use validate::{InvalidField, TransitionError};
+pub use validate::InvalidField;
 
 /// Bugs of the product; `true` reproduces one. All are reproduced by default.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]

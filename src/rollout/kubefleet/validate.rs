@@ -23,16 +23,6 @@ pub struct InvalidField {
     pub reason: String,
 }
 
-/// A change of a run's state that the product rejects.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("invalid state transition: cannot transition from {from:?} to {to:?}")]
-pub struct TransitionError {
-    /// The current state.
-    pub from: RunState,
-    /// The rejected new state.
-    pub to: RunState,
-}
-
 fn reject<T>(at: &str, reason: impl Into<String>) -> Result<T, InvalidField> {
     Err(InvalidField { at: at.to_owned(), reason: reason.into() })
 }
@@ -145,20 +135,6 @@ impl RunSpec {
             return reject("spec.stagedRolloutStrategyName", "Required value");
         }
         Ok(())
-    }
-}
-
-impl RunState {
-    /// Checks that a run in this state may change to `to`. A run may be created in any state.
-    ///
-    /// # Errors
-    /// Admission rejects the change.
-    pub fn check_transition(self, to: Self) -> Result<(), TransitionError> {
-        let forbidden = matches!(
-            (self, to),
-            (Self::Initialize, Self::Stop) | (Self::Run, Self::Initialize) | (Self::Stop, Self::Initialize)
-        );
-        if forbidden { Err(TransitionError { from: self, to }) } else { Ok(()) }
     }
 }
 
@@ -301,19 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn the_state_of_a_run_only_advances() {
-        use RunState::{Initialize, Run, Stop};
-        for (from, to, allowed) in [
-            (Initialize, Run, true),
-            (Initialize, Stop, false),
-            (Run, Stop, true),
-            (Run, Initialize, false),
-            (Stop, Run, true),
-            (Stop, Initialize, false),
-            (Run, Run, true),
-        ] {
-            assert_eq!(from.check_transition(to).is_ok(), allowed, "{from:?} to {to:?}");
-        }
+    fn a_run_without_a_placement_is_rejected() {
         let error = RunSpec::default().validate().expect_err("it names nothing").to_string();
         assert_eq!(error, "spec.placementName: Required value");
     }

@@ -1,22 +1,13 @@
 //! `rolloutStrategy` as in fleet.yaml and in a Bundle's `spec`.
 //!
 //! Follows `pkg/apis/fleet.cattle.io/v1alpha1/bundle_types.go`. Unknown fields are ignored here, because real files
-//! have many; strategies written for this program are compared with [`RolloutStrategy::FIELDS`]. Only types are
-//! checked: Fleet's own schema sets no bounds, and [`super::limit`] interprets the values.
+//! have many. Only types are checked: Fleet's own schema sets no bounds, and [`super::limit`] interprets the values.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::super::IntOrString;
 use super::super::label_selector::{LabelSelector, null_is_default};
-
-/// The part of a fleet.yaml that determines the order of a rollout; all other fields are ignored.
-#[derive(Clone, Debug, Default, Deserialize, PartialEq)]
-#[serde(rename_all = "camelCase")]
-pub struct FleetYaml {
-    /// `None`: all defaults.
-    pub rollout_strategy: Option<RolloutStrategy>,
-}
 
 /// How a bundle is rolled out. `null` and absent are the same.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
@@ -68,16 +59,6 @@ pub struct ManualPartition {
 }
 
 impl RolloutStrategy {
-    /// The names of all fields, as in the file.
-    pub const FIELDS: [&str; 6] = [
-        "maxUnavailable",
-        "maxUnavailablePartitions",
-        "autoPartitionSize",
-        "autoPartitionThreshold",
-        "maxNew",
-        "partitions",
-    ];
-
     /// This strategy, with every field that `other` sets replaced. `partitions` is one field: the list is replaced as
     /// a whole, also by an empty one.
     #[must_use]
@@ -125,14 +106,14 @@ rolloutStrategy:
       clusterGroupSelector: {}
 targetCustomizations: [{name: all, clusterSelector: {}}]
 "#;
-        let strategy = serde_saphyr::from_str::<FleetYaml>(text).expect("it is read").rollout_strategy.expect("set");
+        let file: serde_json::Value = serde_saphyr::from_str(text).expect("it is read");
+        let strategy: RolloutStrategy = serde_json::from_value(file["rolloutStrategy"].clone()).expect("it is set");
         assert_eq!(strategy.max_unavailable, Some("15%".into()));
         assert_eq!(strategy.max_unavailable_partitions, Some(0.into()));
         assert_eq!(strategy.auto_partition_size, None, "null is absent");
         let [canary] = strategy.manual_partitions() else { panic!("one entry") };
         assert_eq!((canary.name.as_str(), canary.cluster_name.as_str()), ("canary", ""));
         assert_eq!(canary.cluster_group_selector, Some(LabelSelector::default()), "{{}} is present");
-        assert_eq!(serde_saphyr::from_str::<FleetYaml>("namespace: x").expect("read").rollout_strategy, None);
     }
 
     #[test]
@@ -144,19 +125,5 @@ targetCustomizations: [{name: all, clusterSelector: {}}]
         assert_eq!(merged.auto_partition_threshold, Some(10), "set in the override alone: added");
         assert_eq!(merged.partitions, file.partitions);
         assert_eq!(file.overridden_by(from_yaml("partitions: []")).manual_partitions(), [], "an empty list replaces");
-    }
-
-    #[test]
-    fn the_field_names_are_those_of_the_type() {
-        let all = from_yaml(
-            "{maxUnavailable: 1, maxUnavailablePartitions: 1, autoPartitionSize: 1, autoPartitionThreshold: 1, \
-             maxNew: 1, partitions: []}",
-        );
-        let written = serde_json::to_value(all).expect("it is JSON");
-        let mut names: Vec<_> = written.as_object().expect("an object").keys().map(String::as_str).collect();
-        let mut fields = RolloutStrategy::FIELDS;
-        names.sort_unstable();
-        fields.sort_unstable();
-        assert_eq!(names, fields);
     }
 }

@@ -10,21 +10,6 @@ use crate::units::SimDuration;
 /// `internal/cmd/agent/controller/drift_controller.go`.
 pub const READINESS_DELAY: SimDuration = SimDuration::from_secs(5);
 
-/// How long the agent waits before it looks again whether the bundles that a deployment depends on are ready. Source:
-/// `internal/cmd/agent/deployer/deployer.go`.
-pub const DEPENDS_ON_RETRY: SimDuration = SimDuration::from_secs(15);
-
-/// How long the GitRepo's status lags behind the bundle's. Source: `internal/cmd/controller/gitops/reconciler/
-/// status_controller.go`.
-pub const GIT_REPO_STATUS_DELAY: SimDuration = SimDuration::from_secs(3);
-
-/// After which a pass is repeated that failed in a way worth repeating. An invalid strategy is not. Source:
-/// `internal/cmd/controller/reconciler/bundle_controller.go`.
-pub const ERROR_RETRY: SimDuration = SimDuration::from_secs(5);
-
-/// Number of concurrent passes over different bundles. Source: `charts/fleet/values.yaml`.
-pub const CONCURRENT_BUNDLES: u32 = 50;
-
 /// The control loop of the bundle controller. It has no timer: a pass starts when a deployment is created, deleted or
 /// reports a changed status, or when the bundle or a cluster changes; not when the spec of a deployment changes.
 #[must_use]

@@ -49,10 +49,8 @@ use crate::units::SimTime;
 
 pub use super::{IntOrString, RuleSet};
 pub use cluster::{ClusterGroup, FleetCluster, groups_of};
-pub use config::{FleetYaml, ManualPartition, RolloutStrategy};
-pub use control_loop::{
-    CONCURRENT_BUNDLES, DEPENDS_ON_RETRY, ERROR_RETRY, GIT_REPO_STATUS_DELAY, READINESS_DELAY, control_loop,
-};
+pub use config::{ManualPartition, RolloutStrategy};
+pub use control_loop::{READINESS_DELAY, control_loop};
 pub use explain::{BundleExplanation, PartitionExplanation, explain};
 pub use limit::{FleetLimitError, limit};
 pub use partition::{Partition, Partitioning, StrategyError};
@@ -128,23 +126,6 @@ impl RancherFleet {
     #[must_use]
     pub fn partitions(&self) -> &[Partition] {
         self.plan.as_ref().map_or(&[], |plan| &plan.partitions)
-    }
-
-    /// The status of the GitRepo, some seconds after the bundle's ([`GIT_REPO_STATUS_DELAY`]). Under documented
-    /// rules, clusters that are in a partition and have no deployment yet are `Pending`; as shipped they do not
-    /// appear.
-    #[must_use]
-    pub fn git_repo_status(&self, view: &BundleView) -> GitRepoStatus {
-        let mut status = GitRepoStatus::of(view);
-        if self.rules == RuleSet::Documented {
-            let mut members: Vec<u32> = self.partitions().iter().flat_map(|p| p.members.iter().copied()).collect();
-            members.sort_unstable();
-            members.dedup();
-            for _ in members.iter().filter(|member| view.clusters[**member as usize].deployment.is_none()) {
-                status.summary.add(BundleState::Pending);
-            }
-        }
-        status
     }
 
     fn partition(&self, is_target: &[bool]) -> Result<Partitioning, StrategyError> {

@@ -145,12 +145,6 @@ impl BundleStatus {
     pub fn state(&self) -> Option<BundleState> {
         self.not_ready.iter().map(|(_, state)| *state).max()
     }
-
-    /// `display.readyClusters`: `ready/targets`.
-    #[must_use]
-    pub fn ready_clusters(&self) -> String {
-        format!("{}/{}", self.summary.count(BundleState::Ready), self.summary.total())
-    }
 }
 
 impl GitRepoStatus {
