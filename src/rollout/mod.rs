@@ -25,6 +25,9 @@ mod int_or_string;
 pub mod kubefleet;
 pub mod label_selector;
 pub mod rancher_fleet;
+#[cfg(test)]
+mod testing;
+mod text;
 
 use std::fmt;
 
@@ -46,6 +49,18 @@ impl TargetId {
     pub const fn index(self) -> usize {
         self.0 as usize
     }
+}
+
+/// A timestamp as the API server of Kubernetes stores it: whole seconds, rounded down.
+fn stored(time: SimTime) -> SimTime {
+    SimTime::from_secs(time.as_nanos() / 1_000_000_000)
+}
+
+/// The indices of `list` in the byte order of names; equal names keep the order of the list.
+fn by_name<T>(list: &[T], name: impl Fn(&T) -> &str) -> Vec<u32> {
+    let mut order: Vec<u32> = (0..list.len() as u32).collect();
+    order.sort_by(|a, b| name(&list[*a as usize]).cmp(name(&list[*b as usize])));
+    order
 }
 
 /// One version of what a target runs. Equal revisions are the same version; their order means nothing.

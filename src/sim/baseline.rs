@@ -20,8 +20,8 @@ pub(super) struct BaselineProduct<'s> {
 impl<'s> BaselineProduct<'s> {
     pub(super) fn new(scenario: &'s Scenario, baseline: Baseline) -> Self {
         let clusters = &scenario.world.clusters;
-        let told = (scenario.world.release == ReleaseKind::Update).then_some(OLD);
-        let target = TargetView { wanted: NEW, told, ready: told.is_some() };
+        let assigned = (scenario.world.release == ReleaseKind::Update).then_some(OLD);
+        let target = TargetView { wanted: NEW, assigned, ready: assigned.is_some() };
         let names = clusters.iter().map(|cluster| cluster.name.clone()).collect();
         let scheduler = BaselineRollout::new(baseline, names);
         Self { scheduler, view: BaselineView { targets: vec![target; clusters.len()] }, clusters }
@@ -31,7 +31,7 @@ impl<'s> BaselineProduct<'s> {
 impl Product for BaselineProduct<'_> {
     fn learn(&mut self, report: Report) -> bool {
         let target = &mut self.view.targets[report.cluster.index()];
-        let ready = report.ready && target.told == Some(report.applied);
+        let ready = report.ready && target.assigned == Some(report.applied);
         std::mem::replace(&mut target.ready, ready) != ready
     }
 
@@ -41,7 +41,7 @@ impl Product for BaselineProduct<'_> {
         let mut decision = Decision { unavailable, wake_at: pass.wake_at, ..Decision::default() };
         for action in pass.actions {
             let Action::Deploy { target, revision } = action else { unreachable!("a baseline only deploys") };
-            self.view.targets[target.index()] = TargetView { wanted: NEW, told: Some(revision), ready: false };
+            self.view.targets[target.index()] = TargetView { wanted: NEW, assigned: Some(revision), ready: false };
             decision.writes += 1;
             let spec = &self.clusters[target.index()];
             if spec.registered && !spec.paused {
@@ -54,7 +54,7 @@ impl Product for BaselineProduct<'_> {
 
     fn is_done(&self, cluster: ClusterId) -> bool {
         let target = self.view.targets[cluster.index()];
-        target.told == Some(target.wanted) && target.ready
+        target.assigned == Some(target.wanted) && target.ready
     }
 
     fn hold(&self) -> Option<Hold> {

@@ -330,12 +330,11 @@ fn explain_tells_the_steps_of_an_application_set_in_numbers() {
   note: prod-2 is selected by steps 2, 3: the first counts it in its budget, and all of them wait for it
   note: prod-3 is selected by steps 2, 3: the first counts it in its budget, and all of them wait for it
   note: 3 applications more are selected by several steps
-  note: step 4 selects no application and is passed over
+  note: step 4 selects no application and is skipped
   note: in no step, so never synced: 1 application (attic); they count in the budget of step 1
-  note: step 3: maxUpdate 0 limits nothing, because earlier steps have all of it
-  note: step 5: maxUpdate 0 lets no application be synced; it is passed only when all are synced by hand
-  note: syncPolicy.automated is switched off on every application: drift is not corrected, and a commit is synced only \
-         by the steps
+  note: step 3: maxUpdate 0 limits nothing, because earlier steps contain all its applications
+  note: step 5: maxUpdate 0 allows no sync; the step completes only when all are synced by hand
+  note: syncPolicy.automated is switched off on every application: drift is not corrected, and only the steps sync a commit
   note: the release changes parameters alone; on applications that are Synced and Healthy the rollout loses such a \
          change (argoproj/argo-cd#27949)
 "

@@ -16,7 +16,7 @@ fn on_a_parking_lot_the_long_transfer_gets_its_share_of_the_fullest_link() {
     let [a1, a2] = [0; 2].map(|_| network.start(secs(0), row[0], bytes(1000), None));
     let b = network.start(secs(0), row[1], bytes(300), None);
     let c = network.start_over(secs(0), &row[2..], bytes(900), cap(80.0));
-    // 30 / 3 = 10 on the first; 40 - 10 = 30 on the second; 100 - 10 = 90 on the third, of which the cap lets 80 be used.
+    // 30 / 3 = 10 on the first; 40 - 10 = 30 on the second; 100 - 10 = 90 on the third, of which the cap allows 80.
     assert_eq!(rates(&network, &[long, a1, a2, b, c]), [10.0, 10.0, 10.0, 30.0, 80.0]);
     assert_eq!(row.map(|link| network.throughput(link)), [rate(30.0), rate(40.0), rate(90.0)]);
     assert_eq!(row.map(|link| network.is_saturated(link)), [true, true, false]);
@@ -82,7 +82,7 @@ fn a_whole_path_is_equivalent_to_its_last_link() {
     let down = network.add_link(Some(egress), rate(20.0));
     let whole = network.start_over(secs(0), &[egress, down], bytes(30), None);
     assert_eq!(network.path(whole), network.path(network.transfers().next().expect("one").id));
-    // Without its parent, the downlink is a set of its own.
+    // Without its parent, the downlink is a separate set.
     let part = network.start_over(secs(0), &[down], bytes(60), None);
     assert_eq!((network.path(whole), network.path(part)), (vec![egress, down], vec![down]));
     assert_eq!(rates(&network, &[whole, part]), [10.0, 10.0]);

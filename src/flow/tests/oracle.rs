@@ -299,7 +299,7 @@ fn near(one: f64, other: f64, absolute: f64) -> bool {
     (one - other).abs() <= absolute + 1e-9 * one.abs().max(other.abs())
 }
 
-/// A network that the general solver computes: a transfer that stands still runs over two roots of its own.
+/// A network that uses the general solver, because a transfer at rate 0 runs over two separate roots.
 fn general() -> Network {
     let mut network = Network::new();
     let aside = [0; 2].map(|_| network.add_link(None, rate(1.0)));

@@ -4,15 +4,13 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::super::label_selector::Labels;
+use super::super::text::{NAMED, count, listed};
 use super::by_name;
 use super::config::{
     ApplicationSetError, ApplicationSetSpec, ApplicationsSync, ControllerOptions, ROLLING_SYNC, RolloutStep,
 };
 use super::limit::{StepLimit, limit};
 use super::steps::Steps;
-
-/// Number of applications of a group that are named.
-const NAMED: usize = 3;
 
 /// A strategy applied to applications.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,7 +48,7 @@ pub struct SyncStepExplanation {
 impl fmt::Display for SyncStepExplanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let more = if self.count > self.first.len() { ", ..." } else { "" };
-        write!(f, "step {}: {}", self.number, count(self.count))?;
+        write!(f, "step {}: {}", self.number, count(self.count, "application"))?;
         if !self.first.is_empty() {
             write!(f, " ({}{more})", self.first.join(", "))?;
         }
@@ -75,7 +73,7 @@ pub fn explain(
 ) -> Result<ApplicationSetExplanation, ApplicationSetError> {
     let steps = if options.enable_progressive_syncs { spec.steps()? } else { None };
     let names: Vec<String> = applications.iter().map(|(name, _)| name.clone()).collect();
-    let order = by_name(&names);
+    let order = by_name(&names, |name| name);
     let labels: Vec<_> = applications.iter().map(|(_, labels)| Some(Arc::clone(labels))).collect();
     let plan = Steps::new(steps.unwrap_or_default(), &labels);
     let listed = |test: &dyn Fn(u32) -> bool| -> Vec<String> {
@@ -108,14 +106,13 @@ pub fn explain(
             limits(steps, &explanation, &mut warnings);
             if spec.automated().is_some_and(super::Automated::is_enabled) {
                 warnings.push(
-                    "syncPolicy.automated is switched off on every application: drift is not corrected, and a commit \
-                     is synced only by the steps"
+                    "syncPolicy.automated is switched off on every application: drift is not corrected, and only the steps sync a commit"
                         .to_owned(),
                 );
             }
             if matches!(spec.applications_sync(), ApplicationsSync::CreateOnly | ApplicationsSync::CreateDelete) {
                 warnings.push(
-                    "applicationsSync lets no application that exists be changed, so no sync is ever requested of it"
+                    "applicationsSync forbids changes of existing applications, so their sync is never requested"
                         .to_owned(),
                 );
             }
@@ -135,12 +132,12 @@ fn not_rolling(spec: &ApplicationSetSpec, options: ControllerOptions, warnings: 
         warnings.push("strategy.type is RollingSync, but without strategy.rollingSync it has no effect".to_owned());
     } else if has_block || !matches!(strategy.kind.as_str(), "" | "AllAtOnce") {
         warnings.push(format!(
-            "strategy.type is `{}`; only the exact text RollingSync has an effect, so all applications change at once",
+            "strategy.type is `{}`; only the exact text RollingSync has an effect, so all applications change simultaneously",
             strategy.kind
         ));
     }
     if !spec.automated().is_some_and(super::Automated::is_enabled) {
-        warnings.push("the template has no automated sync: applications change, and nothing syncs them".to_owned());
+        warnings.push("the template has no automated sync: applications change, but nothing syncs them".to_owned());
     }
 }
 
@@ -148,8 +145,7 @@ fn not_rolling(spec: &ApplicationSetSpec, options: ControllerOptions, warnings: 
 fn selection(found: &ApplicationSetExplanation, plan: &Steps, names: &[String], warnings: &mut Vec<String>) {
     for (step, operator) in &plan.issues.operators {
         warnings.push(format!(
-            "step {}: `{operator}` is no operator; applications that have the label are not selected, those that lack \
-             it are",
+            "step {}: unknown operator `{operator}`: it selects applications without the label, and no others",
             step + 1
         ));
     }
@@ -162,18 +158,18 @@ fn selection(found: &ApplicationSetExplanation, plan: &Steps, names: &[String], 
         ));
     }
     if plan.issues.duplicates.len() > NAMED {
-        warnings.push(format!("{} more are selected by several steps", count(plan.issues.duplicates.len() - NAMED)));
+        warnings.push(format!(
+            "{} more are selected by several steps",
+            count(plan.issues.duplicates.len() - NAMED, "application")
+        ));
     }
     for step in found.steps.iter().filter(|step| step.count == 0) {
-        warnings.push(format!("step {} selects no application and is passed over", step.number));
+        warnings.push(format!("step {} selects no application and is skipped", step.number));
     }
     if !found.unselected.is_empty() {
-        let first = found.unselected.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
-        let more = found.unselected.len().saturating_sub(NAMED);
-        let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
         warnings.push(format!(
-            "in no step, so never synced: {} ({first}{rest}); they count in the budget of step 1",
-            count(found.unselected.len())
+            "in no step, so never synced: {}; they count in the budget of step 1",
+            listed(found.unselected.iter().map(String::as_str), "application")
         ));
     }
 }
@@ -190,11 +186,11 @@ fn limits(steps: &[RolloutStep], found: &ApplicationSetExplanation, warnings: &m
             ));
         } else if explained.count > 0 && explained.budget_base == 0 {
             warnings.push(format!(
-                "step {number}: maxUpdate {max_update} limits nothing, because earlier steps have all of it"
+                "step {number}: maxUpdate {max_update} limits nothing, because earlier steps contain all its applications"
             ));
         } else if applications.is_some_and(|limit| limit <= 0) {
             warnings.push(format!(
-                "step {number}: maxUpdate {max_update} lets no application be synced; it is passed only when all are \
+                "step {number}: maxUpdate {max_update} allows no sync; the step completes only when all are \
                  synced by hand"
             ));
         }
@@ -207,10 +203,6 @@ fn selector(step: &RolloutStep) -> String {
     }
     let expression = |e: &super::MatchExpression| format!("{} {} ({})", e.key, e.operator, e.values.join(", "));
     step.match_expressions.iter().map(expression).collect::<Vec<_>>().join(" and ")
-}
-
-fn count(applications: usize) -> String {
-    format!("{applications} application{}", if applications == 1 { "" } else { "s" })
 }
 
 #[cfg(test)]
@@ -260,7 +252,7 @@ mod tests {
             (
                 "strategy: {type: AllAtOnce}".to_owned(),
                 0,
-                &["the template has no automated sync: applications change, and nothing syncs them"],
+                &["the template has no automated sync: applications change, but nothing syncs them"],
             ),
             ("template: {spec: {syncPolicy: {automated: {}}}}".to_owned(), 0, &[]),
             (
@@ -272,7 +264,7 @@ mod tests {
                 "{strategy: {type: RollingUpdate}, template: {spec: {syncPolicy: {automated: {}}}}}".to_owned(),
                 0,
                 &["strategy.type is `RollingUpdate`; only the exact text RollingSync has an effect, so all \
-                   applications change at once"],
+                   applications change simultaneously"],
             ),
             (
                 rolling("{matchExpressions: [{key: env, operator: NotIn, values: [x]}], maxUpdate: 0}, {maxUpdate: 5}"),
@@ -282,16 +274,15 @@ mod tests {
                     "dev01 is selected by steps 1, 2: the first counts it in its budget, and all of them wait for it",
                     "qa00 is selected by steps 1, 2: the first counts it in its budget, and all of them wait for it",
                     "22 applications more are selected by several steps",
-                    "step 1: maxUpdate 0 lets no application be synced; it is passed only when all are synced by hand",
-                    "step 2: maxUpdate 5 limits nothing, because earlier steps have all of it",
+                    "step 1: maxUpdate 0 allows no sync; the step completes only when all are synced by hand",
+                    "step 2: maxUpdate 5 limits nothing, because earlier steps contain all its applications",
                 ],
             ),
             (
                 rolling("{matchExpressions: [{key: env, operator: Exists}], maxUpdate: '5'}"),
                 1,
                 &[
-                    "step 1: `Exists` is no operator; applications that have the label are not selected, those that \
-                     lack it are",
+                    "step 1: unknown operator `Exists`: it selects applications without the label, and no others",
                     "in no step, so never synced: 25 applications (dev00, dev01, prod00 and 22 more); they count in \
                      the budget of step 1",
                     "step 1: maxUpdate \"5\" is neither a number nor N%; it means 1 application at a time",
@@ -300,20 +291,19 @@ mod tests {
             (
                 rolling("{matchExpressions: [{key: env, operator: In, values: [Dev]}]}, {}"),
                 0,
-                &["step 1 selects no application and is passed over"],
+                &["step 1 selects no application and is skipped"],
             ),
             (
                 format!("{{{}, template: {{spec: {{syncPolicy: {{automated: {{}}}}}}}}}}", rolling("{}")),
                 0,
                 &[
-                    "syncPolicy.automated is switched off on every application: drift is not corrected, and a commit is \
-                   synced only by the steps",
+                    "syncPolicy.automated is switched off on every application: drift is not corrected, and only the steps sync a commit",
                 ],
             ),
             (
                 format!("{{{}, syncPolicy: {{applicationsSync: create-only}}}}", rolling("{}")),
                 0,
-                &["applicationsSync lets no application that exists be changed, so no sync is ever requested of it"],
+                &["applicationsSync forbids changes of existing applications, so their sync is never requested"],
             ),
         ];
         for (yaml, others, warnings) in cases {

@@ -5,15 +5,12 @@
 //! complete, applications in no step, a policy that forbids writing a changed spec, and finally Healthy rows of
 //! applications that are not.
 
-use super::super::{Hold, Scheduler};
+use super::super::{Hold, Scheduler, text};
 use super::limit::StepBudget;
 use super::row::{ApplicationStatus, RolloutStatus};
 use super::view::{Application, ApplicationSetView, AutoSync};
 use super::{ApplicationSetError, ApplicationsSync, ArgoCd};
 use crate::units::SimDuration;
-
-/// Number of applications of a group that are named.
-const NAMED: usize = 3;
 
 /// The rule that blocks the rollout at `view`. `None`: it is finished, or the next pass makes progress.
 pub(super) fn hold(set: &ArgoCd, view: &ApplicationSetView) -> Option<Hold> {
@@ -96,7 +93,7 @@ impl StalledSet<'_> {
         } else {
             format!(
                 "in step {number}, maxUpdate allows {limit} of {} to be updated concurrently; taken by {}; {} wait",
-                count(budget.total),
+                text::count(budget.total, "application"),
                 self.reasons(&updating),
                 self.applications(&waiting)
             )
@@ -213,11 +210,7 @@ impl StalledSet<'_> {
 
     /// `3 applications (a, b, c)`.
     fn applications(&self, list: &[u32]) -> String {
-        let name = |&index: &u32| self.set.names[index as usize].as_str();
-        let named = list.iter().take(NAMED).map(name).collect::<Vec<_>>().join(", ");
-        let more = list.len().saturating_sub(NAMED);
-        let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
-        format!("{} ({named}{rest})", count(list.len()))
+        text::listed(list.iter().map(|index| self.set.names[*index as usize].as_str()), "application")
     }
 }
 
@@ -225,8 +218,4 @@ impl StalledSet<'_> {
 fn state(live: &Application) -> String {
     let operation = live.operation_state.map(|state| format!(", operation {:?}", state.phase)).unwrap_or_default();
     format!("{:?}, {:?}{operation}", live.sync, live.health)
-}
-
-fn count(applications: usize) -> String {
-    format!("{applications} application{}", if applications == 1 { "" } else { "s" })
 }

@@ -47,7 +47,7 @@ mod view;
 use std::sync::Arc;
 
 use super::label_selector::Labels;
-use super::{Action, Hold, Pass, Scheduler, TargetId};
+use super::{Action, Hold, Pass, Scheduler, TargetId, by_name, stored};
 use crate::units::{SimDuration, SimTime};
 
 pub use super::IntOrString;
@@ -98,7 +98,7 @@ impl ArgoCd {
     #[must_use]
     pub fn new(spec: ApplicationSetSpec, options: ControllerOptions, names: Vec<String>) -> Self {
         Self {
-            by_name: by_name(&names),
+            by_name: by_name(&names, String::as_str),
             rows: vec![None; names.len()],
             spec,
             options,
@@ -301,7 +301,7 @@ impl ArgoCd {
             |row: &Option<ApplicationStatus>| row.as_ref().is_some_and(|row| row.status == RolloutStatus::Pending);
         let mut was_pending: Vec<bool> = self.rows.iter().map(is_pending).collect();
         let plan = self.plan_for(view);
-        let rolled = self.roll(row::stored(now), view, &plan);
+        let rolled = self.roll(stored(now), view, &plan);
         self.conditions.rollout = Some(self.rollout());
         let issue = plan.issues.reported(rolled.budgets.iter().any(|budget| budget.is_unreadable));
         self.conditions.config = Some(issue.map_or(RolloutConfig::Valid, RolloutConfig::Invalid));
@@ -397,11 +397,4 @@ impl Scheduler for ArgoCd {
 
 fn existing(view: &mut ApplicationSetView, target: TargetId) -> &mut Application {
     view.applications[target.index()].live.as_mut().expect("an application is created before it is changed")
-}
-
-/// Indices of names in byte order.
-fn by_name(names: &[String]) -> Vec<u32> {
-    let mut order: Vec<u32> = (0..names.len() as u32).collect();
-    order.sort_by(|a, b| names[*a as usize].cmp(&names[*b as usize]));
-    order
 }

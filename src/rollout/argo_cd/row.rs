@@ -5,7 +5,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::super::Revision;
+use super::super::{Revision, stored};
 use super::view::{Application, Health, OperationPhase, Spec, SyncStatus};
 use crate::units::SimTime;
 
@@ -73,12 +73,6 @@ impl fmt::Display for RolloutStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(self, f)
     }
-}
-
-/// A time as the API stores it, in whole seconds.
-pub(super) fn stored(time: SimTime) -> SimTime {
-    const SECOND: u64 = 1_000_000_000;
-    SimTime::from_nanos(time.as_nanos() / SECOND * SECOND)
 }
 
 impl ApplicationStatus {

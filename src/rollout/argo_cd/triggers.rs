@@ -3,8 +3,7 @@
 //! Sources are files of argoproj/argo-cd at 37ee0097cf851bc2dd7665fc081bbce61a7e836e. The cost of a pass and the
 //! delay of the cache depend on the management cluster; those values are guesses.
 
-use super::super::ControlLoop;
-use super::row::stored;
+use super::super::{ControlLoop, stored};
 use super::view::Application;
 use crate::units::SimDuration;
 

@@ -7,11 +7,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::text::names;
 use super::{Action, Hold, Pass, Revision, Scheduler, TargetId};
 use crate::units::SimTime;
-
-/// Number of targets that a hold names.
-const NAMED: usize = 3;
 
 /// The order in which targets are started.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
@@ -48,7 +46,7 @@ pub struct TargetView {
     /// The wanted revision.
     pub wanted: Revision,
     /// The revision last assigned to it, if any.
-    pub told: Option<Revision>,
+    pub assigned: Option<Revision>,
     /// Whether it runs its assigned revision and is ready.
     pub ready: bool,
 }
@@ -93,8 +91,8 @@ impl BaselineRollout {
 }
 
 impl TargetView {
-    fn is_told(&self) -> bool {
-        self.told == Some(self.wanted)
+    fn is_started(&self) -> bool {
+        self.assigned == Some(self.wanted)
     }
 }
 
@@ -109,10 +107,10 @@ impl Scheduler for BaselineRollout {
     fn reconcile(&mut self, _now: SimTime, view: &BaselineView) -> Pass<BaselineStatus> {
         assert_eq!(view.targets.len(), self.names.len(), "every target has a name");
         let mut status = BaselineStatus::default();
-        for target in view.targets.iter().filter(|target| target.is_told()) {
+        for target in view.targets.iter().filter(|target| target.is_started()) {
             *(if target.ready { &mut status.done } else { &mut status.in_flight }) += 1;
         }
-        let waits = |(_, target): &(usize, &TargetView)| !target.is_told();
+        let waits = |(_, target): &(usize, &TargetView)| !target.is_started();
         let waiting = view.targets.iter().enumerate().filter(waits);
         // All-at-once does not wait for targets of earlier passes.
         let may_start = status.in_flight == 0 || self.baseline == Baseline::AllAtOnce;
@@ -128,17 +126,15 @@ impl Scheduler for BaselineRollout {
     }
 
     fn hold(&self, view: &BaselineView) -> Option<Hold> {
-        let is_in_flight = |(_, target): &(&String, &TargetView)| target.is_told() && !target.ready;
+        let is_in_flight = |(_, target): &(&String, &TargetView)| target.is_started() && !target.ready;
         let targets = self.names.iter().zip(&view.targets);
         let in_flight: Vec<&str> = targets.filter(is_in_flight).map(|(name, _)| name.as_str()).collect();
-        let waiting = view.targets.iter().filter(|target| !target.is_told()).count();
+        let waiting = view.targets.iter().filter(|target| !target.is_started()).count();
         if in_flight.is_empty() || (self.baseline == Baseline::AllAtOnce && waiting > 0) {
             return None;
         }
-        let named = in_flight[..in_flight.len().min(NAMED)].join(", ");
-        let more = in_flight.len().saturating_sub(NAMED);
-        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        let of_targets = format!("{} started target(s) not ready ({named}{more})", in_flight.len());
+        let count = in_flight.len();
+        let of_targets = format!("{count} started target(s) not ready ({})", names(in_flight));
         Some(if waiting > 0 {
             Hold {
                 rule: "batch",
@@ -166,7 +162,7 @@ mod tests {
 
     impl Story {
         fn new(baseline: Baseline, targets: usize) -> Self {
-            let target = TargetView { wanted: NEW, told: Some(OLD), ready: true };
+            let target = TargetView { wanted: NEW, assigned: Some(OLD), ready: true };
             let names = (0..targets).map(|index| format!("store-{index}")).collect();
             let rollout = BaselineRollout::new(baseline, names);
             Self { rollout, view: BaselineView { targets: vec![target; targets] } }
@@ -177,14 +173,14 @@ mod tests {
             let pass = self.rollout.reconcile(SimTime::ZERO, &self.view);
             let again = self.rollout.reconcile(SimTime::ZERO, &self.view);
             assert_eq!(pass, again, "the same view gives the same pass");
-            let mut told = Vec::new();
+            let mut started = Vec::new();
             for action in pass.actions {
                 let Action::Deploy { target, revision } = action else { panic!("only tells: {action:?}") };
                 assert_eq!(revision, NEW);
-                self.view.targets[target.index()] = TargetView { wanted: NEW, told: Some(NEW), ready: false };
-                told.push(target.0);
+                self.view.targets[target.index()] = TargetView { wanted: NEW, assigned: Some(NEW), ready: false };
+                started.push(target.0);
             }
-            told
+            started
         }
 
         fn ready(&mut self, targets: &[usize]) {
@@ -206,7 +202,7 @@ mod tests {
             story.hold().as_deref(),
             Some("ready: 1 started target(s) not ready (store-2); all targets were started")
         );
-        story.view.targets[0] = TargetView { wanted: NEW, told: Some(OLD), ready: true };
+        story.view.targets[0] = TargetView { wanted: NEW, assigned: Some(OLD), ready: true };
         assert_eq!(story.hold(), None, "the next pass starts the new target");
         assert_eq!(story.pass(), [0], "a new target does not wait");
     }

@@ -178,7 +178,7 @@ impl AppView {
     /// Starts a stopped app with the new version.
     fn start(&mut self, options: &DeploymentOptions, memory_in_mb: u32, revision: Revision) -> Result<(), ApiError> {
         let mut processes = self.processes.clone();
-        let newest = processes.last_mut().expect("it was looked at before");
+        let newest = processes.last_mut().expect("it was read before");
         newest.instances = options.web_instances.unwrap_or(newest.instances);
         newest.memory_in_mb = memory_in_mb;
         processes.iter_mut().for_each(|process| process.revision = revision);

@@ -154,7 +154,7 @@ fn warnings(options: &DeploymentOptions, found: &DeploymentExplanation, quota: &
     let all = u64::from(found.instances.max(found.target_instances));
     if found.max_in_flight > all && all > 0 {
         warnings.push(format!(
-            "max_in_flight is {}, more than all {all} instances: all new ones start at once",
+            "max_in_flight is {}, more than all {all} instances: all new ones start simultaneously",
             found.max_in_flight
         ));
     }
@@ -173,7 +173,7 @@ fn steps(found: &DeploymentExplanation, warnings: &mut Vec<String>) {
     for (index, step) in found.steps.iter().enumerate().skip(1) {
         if step.starts == 0 && step.original == found.steps[index - 1].original {
             warnings.push(format!(
-                "step {} ({} %) has as many instances as the one before: a pause and nothing else",
+                "step {} ({} %) has as many instances as the one before: it is only a pause",
                 index + 1,
                 step.weight.unwrap_or(0)
             ));
@@ -197,21 +197,20 @@ fn web_instances(options: &DeploymentOptions, found: &DeploymentExplanation, war
     let Some(web_instances) = options.web_instances else { return };
     if web_instances < found.instances && found.strategy == DeploymentStrategy::Rolling {
         warnings.push(format!(
-            "web_instances {web_instances} is below {}: the first pass takes old instances away before any new one is \
-             routable",
+            "web_instances {web_instances} is below {}: the first pass removes old instances before any new one is routable",
             found.instances
         ));
     }
     if found.strategy == DeploymentStrategy::Canary && options.canary_steps.is_some() && web_instances > found.instances
     {
         warnings.push(format!(
-            "web_instances {web_instances} is above {}: the steps do not look at it, the way after the last one does",
+            "web_instances {web_instances} is above {}: the steps ignore it, only the phase after the last one uses it",
             found.instances
         ));
     }
     if web_instances < found.target_instances {
         warnings.push(format!(
-            "web_instances is {web_instances}, and the steps' {} new instances stay all the same",
+            "web_instances is {web_instances}, and the steps' {} new instances stay nevertheless",
             found.target_instances
         ));
     }
@@ -224,14 +223,12 @@ fn room(limits: &QuotaLimits, kind: &str, found: &DeploymentExplanation, warning
     let at_once = u64::from(found.instances) + u64::from(found.first_batch);
     if at_once > room {
         warnings.push(format!(
-            "{kind} `{}` has room for {room} instances of the app, and the first batch needs {at_once}: the deployment \
-             is refused",
+            "{kind} `{}` has room for {room} instances of the app, and the first batch needs {at_once}: the deployment is rejected",
             limits.name
         ));
     } else if found.peak_instances > room {
         warnings.push(format!(
-            "{kind} `{}` has room for {room} instances of the app, and {} may be wanted: a pass that wants more is \
-             undone as a whole, and the deployment can stand still for ever",
+            "{kind} `{}` has room for {room} instances of the app, and {} may be needed: a pass that needs more is rolled back, and the deployment can stall indefinitely",
             limits.name, found.peak_instances
         ));
     }
@@ -279,7 +276,7 @@ mod tests {
                 AppQuota::default(),
                 &[
                     "it waits for a user 3 times, without a time limit",
-                    "step 2 (21 %) has as many instances as the one before: a pause and nothing else",
+                    "step 2 (21 %) has as many instances as the one before: it is only a pause",
                     "the step of 100 % keeps no old instance: its pause is after the whole rollout",
                 ],
             ),
@@ -288,8 +285,8 @@ mod tests {
                 10,
                 AppQuota::default(),
                 &[
-                    "web_instances 4 is below 10: the first pass takes old instances away before any new one is routable",
-                    "max_in_flight is 20, more than all 10 instances: all new ones start at once",
+                    "web_instances 4 is below 10: the first pass removes old instances before any new one is routable",
+                    "max_in_flight is 20, more than all 10 instances: all new ones start simultaneously",
                 ],
             ),
             (
@@ -298,15 +295,16 @@ mod tests {
                 AppQuota::default(),
                 &[
                     "it waits for a user 1 time, without a time limit",
-                    "web_instances is 0, and the steps' 1 new instances stay all the same",
+                    "web_instances is 0, and the steps' 1 new instances stay nevertheless",
                 ],
             ),
             (
                 "{options: {max_in_flight: 3}}",
                 5,
                 AppQuota::of_organization("ORG", 12, 5),
-                &["organization `ORG` has room for 7 instances of the app, and the first batch needs 8: the \
-                   deployment is refused"],
+                &[
+                    "organization `ORG` has room for 7 instances of the app, and the first batch needs 8: the deployment is rejected",
+                ],
             ),
             (
                 "{strategy: canary, options: {max_in_flight: 9, canary: {steps: [{instance_weight: 99}]}}}",
@@ -315,8 +313,7 @@ mod tests {
                 &[
                     "it waits for a user 1 time, without a time limit",
                     "99 % of 10 instances is rounded to 10: one old instance is left",
-                    "organization `ORG` has room for 15 instances of the app, and 20 may be wanted: a pass that wants \
-                     more is undone as a whole, and the deployment can stand still for ever",
+                    "organization `ORG` has room for 15 instances of the app, and 20 may be needed: a pass that needs more is rolled back, and the deployment can stall indefinitely",
                 ],
             ),
             (

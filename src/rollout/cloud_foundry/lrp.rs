@@ -77,7 +77,7 @@ mod tests {
             (4, &[PlacementError, Crashed, Unknown, Unreported], [0, 0, 4], "none of these comes up by itself"),
             (3, &[Running], [1, 0, 2], "an index that Diego does not report is down"),
             (1, &[Running, Running, Crashed], [1, 0, 0], "what is beyond the desired number is being stopped"),
-            (1, &[Unreported, Running], [0, 0, 1], "an index beyond it does not stand in for one below"),
+            (1, &[Unreported, Running], [0, 0, 1], "an index beyond it does not replace one below"),
             (0, &[], [0, 0, 0], "nothing is wanted"),
         ];
         for (instances, lrps, [routable, starting, unhealthy], why) in cases {

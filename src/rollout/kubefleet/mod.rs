@@ -47,6 +47,7 @@ use serde::{Deserialize, Serialize};
 
 use super::duration;
 use super::label_selector::Labels;
+use super::{by_name, stored};
 
 pub use super::RuleSet;
 pub use binding::{
@@ -130,9 +131,4 @@ impl PlacementPolicy {
             Self::PickN(count) | Self::PickFixed(count) => Some(count),
         }
     }
-}
-
-/// A timestamp as the API server stores it: whole seconds, rounded down.
-fn stored(now: crate::units::SimTime) -> crate::units::SimTime {
-    crate::units::SimTime::from_secs(now.as_nanos() / 1_000_000_000)
 }

@@ -203,7 +203,7 @@ mod tests {
     #[test]
     fn a_strategy_that_admission_rejects_is_rejected() {
         let cases = [
-            // a stage, refused field ("" for none), why
+            // a stage, invalid field ("" for none), why
             ("name: a", "", "all else has defaults"),
             ("name: ''", "name", "a name is needed"),
             ("name: Canary", "name", "small letters"),
@@ -213,7 +213,7 @@ mod tests {
             ("{name: a, maxConcurrency: 0%}", "maxConcurrency", "at least 1 %"),
             ("{name: a, maxConcurrency: 101%}", "maxConcurrency", "at most 100 %"),
             ("{name: a, maxConcurrency: 07%}", "maxConcurrency", "no leading zero"),
-            ("{name: a, maxConcurrency: '5'}", "maxConcurrency", "a quoted number is no share"),
+            ("{name: a, maxConcurrency: '5'}", "maxConcurrency", "a quoted number is not a share"),
             ("{name: a, maxConcurrency: 100%}", "", "all at once"),
             ("{name: a, beforeStageTasks: [{type: Approval}]}", "", "the only kind"),
             ("{name: a, beforeStageTasks: [{type: TimedWait, waitTime: 1h}]}", "beforeStageTasks", "no waits before"),

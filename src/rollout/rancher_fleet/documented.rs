@@ -77,9 +77,9 @@ fn stage(partition: &Partition, view: &BundleView, seen: &mut Observation, outco
 }
 
 fn start_batches(partition: &Partition, view: &BundleView, seen: &mut Observation, outcome: &mut PassOutcome) {
-    let told = seen.count(&partition.members, flag::TOLD);
-    let mut has_started = told > 0;
-    let mut started_not_ready = told - seen.count(&partition.members, flag::DONE);
+    let promoted = seen.count(&partition.members, flag::PROMOTED);
+    let mut has_started = promoted > 0;
+    let mut started_not_ready = promoted - seen.count(&partition.members, flag::DONE);
     let mut waiting = partition.members.iter().copied();
     while !has_started || started_not_ready <= partition.max_unavailable {
         let mut batch = 0;
@@ -97,7 +97,7 @@ fn start_batches(partition: &Partition, view: &BundleView, seen: &mut Observatio
             }
             outcome.actions.push(Action::Deploy { target, revision });
             outcome.unavailable += i64::from(flags & flag::EXISTS != 0 && flags & flag::UNAVAILABLE == 0);
-            seen.set(member, flag::EXISTS | flag::STAGED | flag::TOLD);
+            seen.set(member, flag::EXISTS | flag::STAGED | flag::PROMOTED);
             started_not_ready += i64::from(!seen.has(member, flag::DONE));
             batch += 1;
         }
@@ -108,7 +108,7 @@ fn start_batches(partition: &Partition, view: &BundleView, seen: &mut Observatio
 /// Not promoted yet, and nothing prevents it.
 #[inline]
 pub(super) fn is_startable(flags: u8) -> bool {
-    flags & (flag::TOLD | flag::PAUSED | flag::REGISTERED) == flag::REGISTERED
+    flags & (flag::PROMOTED | flag::PAUSED | flag::REGISTERED) == flag::REGISTERED
 }
 
 /// Clusters that were started or cannot be started, and are not ready on the wanted version.

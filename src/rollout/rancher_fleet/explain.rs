@@ -1,15 +1,13 @@
 //! Explains a strategy for a fleet before a rollout: partitions and limits in numbers, and warnings.
 
+use super::super::text;
 use super::cluster::FleetCluster;
 use super::config::RolloutStrategy;
 use super::documented;
 use super::matcher::Matcher;
 use super::partition::{Partition, Partitioning, StrategyError};
 use super::pass;
-use super::{RuleSet, targets_by_name};
-
-/// Number of clusters of a partition that are named.
-const NAMED: usize = 3;
+use super::{RuleSet, by_name};
 
 /// A strategy applied to a fleet.
 #[derive(Clone, Debug, PartialEq)]
@@ -61,7 +59,7 @@ pub fn explain(
     rules: RuleSet,
     clusters: &[FleetCluster],
 ) -> Result<BundleExplanation, StrategyError> {
-    let targets = targets_by_name(clusters);
+    let targets = by_name(clusters, |cluster| &cluster.name);
     let plan = Partitioning::new(strategy, clusters, &targets)?;
     let is_partition_limit_set = strategy.max_unavailable_partitions.is_some();
     let gate = |partition: &Partition| match rules {
@@ -74,7 +72,7 @@ pub fn explain(
         count: partition.members.len(),
         max_unavailable: partition.max_unavailable,
         gate: gate(partition),
-        first: partition.members.iter().take(NAMED).map(name).collect(),
+        first: partition.members.iter().take(text::NAMED).map(name).collect(),
     });
     let mut times = vec![0_usize; clusters.len()];
     plan.partitions.iter().flat_map(|p| &p.members).for_each(|member| times[*member as usize] += 1);
@@ -113,22 +111,23 @@ fn entries(strategy: &RolloutStrategy, found: &BundleExplanation, in_several: &[
     for (index, (entry, partition)) in manual.iter().zip(&found.partitions).enumerate() {
         let place = format!("partitions[{index}] (`{}`)", entry.name);
         if Matcher::new(entry).is_ok_and(|matcher| !matcher.has_criteria()) {
-            warnings.push(format!("{place} has no criterion and so takes no cluster"));
+            warnings.push(format!("{place} has no criterion and therefore selects no cluster"));
         } else if partition.count == 0 {
             warnings.push(format!("{place} matches no cluster"));
         }
     }
     if !found.unpartitioned.is_empty() {
         warnings.push(format!(
-            "in no partition, so never given the new version: {}; no partition takes the rest by itself",
+            "in no partition, so never updated: {}; add a partition for the rest",
             listed(&found.unpartitioned)
         ));
     }
     if !in_several.is_empty() {
-        warnings.push(format!("in several partitions: {}; entries do not exclude each other", listed(in_several)));
+        warnings.push(format!("in several partitions: {}; entries may overlap", listed(in_several)));
     }
     if !manual.is_empty() && (strategy.auto_partition_size.is_some() || strategy.auto_partition_threshold.is_some()) {
-        warnings.push("autoPartitionSize and autoPartitionThreshold have no effect beside partitions".to_owned());
+        warnings
+            .push("autoPartitionSize and autoPartitionThreshold have no effect together with partitions".to_owned());
     }
     if manual.is_empty() && strategy.auto_partition_size.is_some() && found.partitions.len() == 1 {
         warnings.push(format!(
@@ -144,17 +143,17 @@ fn entries(strategy: &RolloutStrategy, found: &BundleExplanation, in_several: &[
 fn limits(strategy: &RolloutStrategy, found: &BundleExplanation, warnings: &mut Vec<String>) {
     if found.rules == RuleSet::Documented {
         if strategy.max_new.is_some() {
-            warnings.push("maxNew has no effect: the document says it is always 50".to_owned());
+            warnings.push("maxNew has no effect: as documented it is always 50".to_owned());
         }
         return;
     }
     if found.max_new.is_some_and(|max_new| max_new <= 0) {
-        warnings.push("maxNew is 0 or less: no first deployment is ever made".to_owned());
+        warnings.push("maxNew is 0 or less: no first deployment is ever created".to_owned());
     }
     let bundle = found.max_unavailable.unwrap_or(i64::MAX);
     if bundle == 0 {
         warnings.push(
-            "maxUnavailable is the number 0: an update stands still for ever; write 0% to update one by one".to_owned(),
+            "maxUnavailable is the number 0: an update never starts; use 0% to update clusters one by one".to_owned(),
         );
     }
     for partition in found.partitions.iter().filter(|partition| partition.count > 0) {
@@ -164,8 +163,8 @@ fn limits(strategy: &RolloutStrategy, found: &BundleExplanation, warnings: &mut 
         let own = partition.max_unavailable.min(partition.count as i64);
         if own > bundle && bundle > 0 && strategy.max_unavailable.is_some() {
             warnings.push(format!(
-                "maxUnavailable of partition `{}` lets {own} clusters be unavailable, but the strategy's caps the \
-                 whole bundle at {bundle}",
+                "maxUnavailable of partition `{}` allows {own} unavailable clusters, but the strategy's limits the \
+                 whole bundle to {bundle}",
                 partition.name
             ));
         }
@@ -179,7 +178,7 @@ fn gate(found: &BundleExplanation, warnings: &mut Vec<String>) {
     }
     if found.max_unavailable_partitions >= found.partitions.len() as i64 - 1 {
         warnings.push(format!(
-            "maxUnavailablePartitions is {} of {} partitions: none ever waits for another",
+            "maxUnavailablePartitions is {} of {} partitions: no partition ever waits for another",
             found.max_unavailable_partitions,
             found.partitions.len()
         ));
@@ -198,10 +197,7 @@ fn gate(found: &BundleExplanation, warnings: &mut Vec<String>) {
 }
 
 fn listed(names: &[String]) -> String {
-    let first = names.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
-    let more = names.len().saturating_sub(NAMED);
-    let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
-    format!("{} cluster{} ({first}{rest})", names.len(), if names.len() == 1 { "" } else { "s" })
+    text::listed(names.iter().map(String::as_str), "cluster")
 }
 
 #[cfg(test)]
@@ -258,12 +254,12 @@ mod tests {
                 "{maxUnavailable: 0}",
                 RuleSet::Shipped,
                 50,
-                &["maxUnavailable is the number 0: an update stands still for ever; write 0% to update one by one"],
+                &["maxUnavailable is the number 0: an update never starts; use 0% to update clusters one by one"],
             ),
             ("{maxUnavailable: 0}", RuleSet::Documented, 50, &[]),
             ("{maxUnavailable: 0%}", RuleSet::Shipped, 50, &[]),
-            ("{maxNew: 0}", RuleSet::Shipped, 50, &["maxNew is 0 or less: no first deployment is ever made"]),
-            ("{maxNew: 7}", RuleSet::Documented, 50, &["maxNew has no effect: the document says it is always 50"]),
+            ("{maxNew: 0}", RuleSet::Shipped, 50, &["maxNew is 0 or less: no first deployment is ever created"]),
+            ("{maxNew: 7}", RuleSet::Documented, 50, &["maxNew has no effect: as documented it is always 50"]),
             (
                 "{autoPartitionSize: 10%}",
                 RuleSet::Shipped,
@@ -279,10 +275,9 @@ mod tests {
                 6,
                 &[
                     "partitions[1] (`b`) matches no cluster",
-                    "partitions[2] (`c`) has no criterion and so takes no cluster",
-                    "in no partition, so never given the new version: 5 clusters (c0001, c0002, c0003 and 2 more); no \
-                     partition takes the rest by itself",
-                    "autoPartitionSize and autoPartitionThreshold have no effect beside partitions",
+                    "partitions[2] (`c`) has no criterion and therefore selects no cluster",
+                    "in no partition, so never updated: 5 clusters (c0001, c0002, c0003 and 2 more); add a partition for the rest",
+                    "autoPartitionSize and autoPartitionThreshold have no effect together with partitions",
                     "maxUnavailable of partition `a` is 0: it is never updated",
                 ],
             ),
@@ -292,9 +287,9 @@ mod tests {
                 RuleSet::Shipped,
                 6,
                 &[
-                    "in several partitions: 1 cluster (c0001); entries do not exclude each other",
-                    "maxUnavailable of partition `a` lets 6 clusters be unavailable, but the strategy's caps the \
-                     whole bundle at 2",
+                    "in several partitions: 1 cluster (c0001); entries may overlap",
+                    "maxUnavailable of partition `a` allows 6 unavailable clusters, but the strategy's limits the \
+                     whole bundle to 2",
                     "every partition's maxUnavailable is all of its clusters, so no partition ever waits for another",
                 ],
             ),
@@ -302,7 +297,7 @@ mod tests {
                 "{maxUnavailable: 10%, maxUnavailablePartitions: 100%}",
                 RuleSet::Shipped,
                 200,
-                &["maxUnavailablePartitions is 4 of 4 partitions: none ever waits for another"],
+                &["maxUnavailablePartitions is 4 of 4 partitions: no partition ever waits for another"],
             ),
         ];
         for (yaml, rules, count, warnings) in cases {

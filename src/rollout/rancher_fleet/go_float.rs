@@ -38,7 +38,7 @@ fn special(text: &str) -> Option<f64> {
     }
 }
 
-/// Whether every `_` stands between two digits; a base prefix counts as a digit.
+/// Whether every `_` is between two digits; a base prefix counts as a digit.
 fn underscores_ok(text: &[u8]) -> bool {
     let (hex, number) = match text {
         [b'0', b'x' | b'X', rest @ ..] => (true, rest),

@@ -5,16 +5,13 @@
 //! the state of single clusters (paused, unregistered, in no partition), and finally promoted clusters that have not
 //! become ready.
 
-use super::super::{Action, Hold, TargetId};
+use super::super::{Action, Hold, TargetId, text};
 use super::documented;
 use super::observe::{Observation, flag};
 use super::partition::{Partition, Partitioning};
 use super::pass::{self, PassOutcome};
 use super::view::BundleView;
 use super::{RancherFleet, RuleSet};
-
-/// Number of clusters of a group that are named.
-const NAMED: usize = 3;
 
 /// The rule that blocks the rollout at `view`. `None`: it is finished, or the next pass makes progress.
 pub(super) fn hold(fleet: &RancherFleet, view: &BundleView) -> Option<Hold> {
@@ -57,7 +54,7 @@ struct StalledBundle<'a> {
 
 impl StalledBundle<'_> {
     fn paused_bundle(&self) -> Option<Hold> {
-        let waiting = self.targets(|flags| flags & flag::TOLD == 0);
+        let waiting = self.targets(|flags| flags & flag::PROMOTED == 0);
         (self.view.paused && !waiting.is_empty()).then(|| Hold {
             rule: "paused",
             explanation: format!("the bundle is paused; {} wait", self.clusters(&waiting)),
@@ -66,7 +63,7 @@ impl StalledBundle<'_> {
 
     fn limit(&self) -> Option<Hold> {
         let waits = |flags: u8| match self.fleet.rules {
-            RuleSet::Shipped => flags & (flag::EXISTS | flag::TOLD | flag::PAUSED) == flag::EXISTS,
+            RuleSet::Shipped => flags & (flag::EXISTS | flag::PROMOTED | flag::PAUSED) == flag::EXISTS,
             RuleSet::Documented => documented::is_startable(flags),
         };
         self.reached().iter().zip(&self.outcome.partitions).find_map(|(partition, status)| {
@@ -84,7 +81,7 @@ impl StalledBundle<'_> {
                     (title(partition), status.count as usize, partition.max_unavailable, culprits)
                 }
                 RuleSet::Documented => {
-                    let culprits = self.members(partition, is_told_not_ready);
+                    let culprits = self.members(partition, is_promoted_not_ready);
                     (title(partition), status.count as usize, partition.max_unavailable, culprits)
                 }
             };
@@ -98,7 +95,7 @@ impl StalledBundle<'_> {
                 format!(
                     "in {scope}, {} of {total} {} {adjective}, and maxUnavailable allows {limit}; {} wait",
                     self.clusters(&culprits),
-                    if culprits.len() == 1 { "is" } else { "are" },
+                    text::are(culprits.len()),
                     self.clusters(&waiting)
                 )
             };
@@ -152,7 +149,7 @@ impl StalledBundle<'_> {
         let explanation = format!(
             "{} has {} {condition} ({}), and its limit is {limit}; it is unavailable partition number {}, and maxUnavailablePartitions allows {}; {} in later partitions wait",
             title(last),
-            count(behind.len()),
+            text::count(behind.len(), "cluster"),
             self.reasons(&behind),
             self.outcome.unavailable_partitions,
             self.plan.max_unavailable_partitions,
@@ -221,8 +218,8 @@ impl StalledBundle<'_> {
                 texts.push(format!("{name}: {}", self.names(&group)));
             }
         }
-        let untold: Vec<u32> = rest.extract_if(.., |target| !self.seen.has(*target, flag::TOLD)).collect();
-        for (name, group) in [("assigned and not ready", rest), ("not assigned", untold)] {
+        let unassigned: Vec<u32> = rest.extract_if(.., |target| !self.seen.has(*target, flag::PROMOTED)).collect();
+        for (name, group) in [("assigned and not ready", rest), ("not assigned", unassigned)] {
             if !group.is_empty() {
                 texts.push(format!("{name}: {}", self.names(&group)));
             }
@@ -232,18 +229,20 @@ impl StalledBundle<'_> {
 
     /// `3 clusters (a, b, c)`.
     fn clusters(&self, list: &[u32]) -> String {
-        if list.is_empty() { count(0) } else { format!("{} ({})", count(list.len()), self.names(list)) }
+        text::listed(list.iter().map(|index| self.name(*index)), "cluster")
     }
 
     /// `3 clusters (a, b, c) are`.
     fn clusters_are(&self, list: &[u32]) -> String {
-        format!("{} {}", self.clusters(list), if list.len() == 1 { "is" } else { "are" })
+        format!("{} {}", self.clusters(list), text::are(list.len()))
     }
 
     fn names(&self, list: &[u32]) -> String {
-        let name = |&index: &u32| self.fleet.clusters[TargetId(index).index()].name.as_str();
-        let named = list.iter().take(NAMED).map(name).collect::<Vec<_>>().join(", ");
-        if list.len() > NAMED { format!("{named} and {} more", list.len() - NAMED) } else { named }
+        text::names(list.iter().map(|index| self.name(*index)))
+    }
+
+    fn name(&self, index: u32) -> &str {
+        &self.fleet.clusters[TargetId(index).index()].name
     }
 }
 
@@ -251,14 +250,10 @@ fn is_not_done(flags: u8) -> bool {
     flags & flag::DONE != flag::DONE
 }
 
-fn is_told_not_ready(flags: u8) -> bool {
-    flags & flag::DONE == flag::TOLD
+fn is_promoted_not_ready(flags: u8) -> bool {
+    flags & flag::DONE == flag::PROMOTED
 }
 
 fn title(partition: &Partition) -> String {
     format!("partition `{}`", partition.name)
-}
-
-fn count(clusters: usize) -> String {
-    format!("{clusters} cluster{}", if clusters == 1 { "" } else { "s" })
 }

@@ -107,7 +107,7 @@ mod tests {
             ("1e400%", 100, None, "an overflow is an error"),
             ("Inf%", 100, Some(1), "amd64: the smallest integer"),
             ("1e30%", 100, Some(1), "amd64: the smallest integer"),
-            ("abc", 0, Some(1), "a count of 0 does not look at the value"),
+            ("abc", 0, Some(1), "a count of 0 ignores the value"),
         ];
         for (value, count, expected, why) in cases {
             assert_eq!(of(count, value), expected, "{value:?} of {count}: {why}");

@@ -44,7 +44,7 @@ mod status;
 mod tests;
 mod view;
 
-use super::{Hold, Pass, Scheduler};
+use super::{Hold, Pass, Scheduler, by_name};
 use crate::units::SimTime;
 
 pub use super::{IntOrString, RuleSet};
@@ -102,7 +102,7 @@ impl RancherFleet {
 
     /// Replaces the clusters, as a change of their labels or groups does. All are targets until the next pass.
     pub fn set_clusters(&mut self, clusters: Vec<FleetCluster>) {
-        self.by_name = targets_by_name(&clusters);
+        self.by_name = by_name(&clusters, |cluster| &cluster.name);
         self.is_target = vec![true; clusters.len()];
         self.clusters = clusters;
         self.plan = self.partition(&self.is_target);
@@ -200,11 +200,4 @@ impl Scheduler for RancherFleet {
 /// A pass that found the strategy invalid: it changes nothing, and only a change starts the next pass.
 fn failed(error: StrategyError) -> Pass<BundleStatus> {
     Pass { actions: Vec::new(), wake_at: None, status: BundleStatus { error: Some(error), ..BundleStatus::default() } }
-}
-
-/// Indices of all clusters in the byte order of their names; equal names keep the order of the list.
-fn targets_by_name(clusters: &[FleetCluster]) -> Vec<u32> {
-    let mut by_name: Vec<u32> = (0..clusters.len() as u32).collect();
-    by_name.sort_by(|a, b| clusters[*a as usize].name.cmp(&clusters[*b as usize].name));
-    by_name
 }

@@ -20,7 +20,7 @@ pub(super) mod flag {
     /// The deployment's staged id is the wanted one.
     pub(crate) const STAGED: u8 = 1 << 2;
     /// The deployment's deployed id is the wanted one.
-    pub(crate) const TOLD: u8 = 1 << 3;
+    pub(crate) const PROMOTED: u8 = 1 << 3;
     /// The wanted id is applied, and the deployment is ready.
     pub(crate) const APPLIED_READY: u8 = 1 << 4;
     /// The cluster or the bundle is paused.
@@ -28,7 +28,7 @@ pub(super) mod flag {
     /// The cluster has a namespace.
     pub(crate) const REGISTERED: u8 = 1 << 6;
     /// The wanted id is deployed, applied and ready: up to date and available.
-    pub(crate) const DONE: u8 = TOLD | APPLIED_READY;
+    pub(crate) const DONE: u8 = PROMOTED | APPLIED_READY;
 }
 
 /// The wanted id is staged, deployed and applied, and the deployment is ready.
@@ -121,6 +121,6 @@ fn flags_of(deployment: &BundleDeployment, wanted: Revision) -> u8 {
     let bit = |holds: bool, flag: u8| if holds { flag } else { 0 };
     flag::EXISTS
         | bit(deployment.staged == wanted, flag::STAGED)
-        | bit(deployment.deployed == wanted, flag::TOLD)
+        | bit(deployment.deployed == wanted, flag::PROMOTED)
         | bit(deployment.applied == wanted && deployment.ready, flag::APPLIED_READY)
 }

@@ -95,7 +95,7 @@ fn promote(
 ) {
     for &member in &partition.members {
         let flags = seen.flags[member as usize];
-        if flags & (flag::EXISTS | flag::TOLD | flag::PAUSED) != flag::EXISTS {
+        if flags & (flag::EXISTS | flag::PROMOTED | flag::PAUSED) != flag::EXISTS {
             continue;
         }
         if flags & flag::UNAVAILABLE == 0 {
@@ -105,7 +105,7 @@ fn promote(
             outcome.unavailable += 1;
             unavailable += 1;
         }
-        seen.set(member, flag::TOLD);
+        seen.set(member, flag::PROMOTED);
         if flags & flag::REGISTERED != 0 {
             let target = TargetId(member);
             outcome.actions.push(Action::Deploy { target, revision: view.clusters[target.index()].wanted });

@@ -24,15 +24,13 @@ mod tests;
 use std::sync::Arc;
 
 use super::super::label_selector::Labels;
-use super::super::{Action, Hold, Pass, Revision, Scheduler, TargetId};
+use super::super::text::listed;
+use super::super::{Action, Hold, Pass, Revision, Scheduler, TargetId, by_name};
+use super::Health;
 use super::steps::Steps;
-use super::{Health, by_name};
 use crate::units::SimTime;
 
 pub use config::{ProposalError, ProposalFile, ProposalSpec, ProposalStrategy, RollingUpdateBlock};
-
-/// Number of applications of a group that are named.
-const NAMED: usize = 3;
 
 /// The scheduler of one ApplicationSet under the proposal.
 #[derive(Clone, Debug)]
@@ -138,7 +136,7 @@ impl ProposalApplication {
         self.live.is_some_and(|live| live.revision == self.wanted && live.is_complete())
     }
 
-    fn is_told(&self) -> bool {
+    fn is_changed(&self) -> bool {
         self.live.is_some_and(|live| live.revision == self.wanted)
     }
 }
@@ -173,7 +171,7 @@ impl ProposedRollingUpdate {
     pub fn new(strategy: &ProposalStrategy, applications: &[(String, Arc<Labels>)]) -> Result<Self, ProposalError> {
         let steps = strategy.steps()?;
         let names: Vec<String> = applications.iter().map(|(name, _)| name.clone()).collect();
-        let order = by_name(&names);
+        let order = by_name(&names, String::as_str);
         let mut unselected = Vec::new();
         let stages = match steps {
             None => None,
@@ -219,17 +217,18 @@ impl ProposedRollingUpdate {
     fn step(&self, view: &ProposalView) -> (Vec<u32>, ProposalStatus) {
         let at = |application: &u32| &view.applications[*application as usize];
         let Some(_) = &self.stages else {
-            let told = self.by_name.iter().copied().filter(|application| !at(application).is_told()).collect();
+            let changed = self.by_name.iter().copied().filter(|application| !at(application).is_changed()).collect();
             let up_to_date = view.applications.iter().all(ProposalApplication::is_complete);
-            return (told, ProposalStatus { up_to_date, ..ProposalStatus::default() });
+            return (changed, ProposalStatus { up_to_date, ..ProposalStatus::default() });
         };
         let Some((index, stage)) = self.current(view) else {
             return (Vec::new(), ProposalStatus { up_to_date: true, ..ProposalStatus::default() });
         };
-        let is_updating = |application: &&u32| at(application).is_told() && !at(application).is_complete();
+        let is_updating = |application: &&u32| at(application).is_changed() && !at(application).is_complete();
         let updating: Vec<u32> = stage.members.iter().filter(is_updating).copied().collect();
         let room = stage.limit.map_or(usize::MAX, |limit| limit.saturating_sub(updating.len()));
-        let told = stage.members.iter().copied().filter(|application| !at(application).is_told()).take(room).collect();
+        let changed =
+            stage.members.iter().copied().filter(|application| !at(application).is_changed()).take(room).collect();
         let has_failed = |application: &u32| at(application).live.is_some_and(|live| live.has_failed());
         let status = ProposalStatus {
             up_to_date: false,
@@ -238,15 +237,12 @@ impl ProposedRollingUpdate {
             failed: updating.iter().copied().filter(has_failed).map(TargetId).collect(),
             abandoned: false,
         };
-        (told, status)
+        (changed, status)
     }
 
     fn list(&self, applications: impl Iterator<Item = u32>) -> String {
         let names: Vec<&str> = applications.map(|application| self.names[application as usize].as_str()).collect();
-        let more = names.len().saturating_sub(NAMED);
-        let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
-        let plural = if names.len() == 1 { "" } else { "s" };
-        format!("{} application{plural} ({}{rest})", names.len(), names[..names.len().min(NAMED)].join(", "))
+        listed(names.into_iter(), "application")
     }
 }
 
@@ -268,10 +264,10 @@ impl Scheduler for ProposedRollingUpdate {
         });
         self.wanted.clear();
         self.wanted.extend(view.applications.iter().map(|application| application.wanted));
-        let (told, mut status) = self.step(view);
+        let (changed, mut status) = self.step(view);
         status.abandoned = changed && was_running;
         let mut actions = Vec::new();
-        for target in told.into_iter().map(TargetId) {
+        for target in changed.into_iter().map(TargetId) {
             let application = &view.applications[target.index()];
             if application.live.is_none() {
                 actions.push(Action::Create { target });
@@ -283,8 +279,8 @@ impl Scheduler for ProposedRollingUpdate {
 
     /// The rule that blocks the rollout at `view`. `None`: it is finished, or the next pass makes progress.
     fn hold(&self, view: &ProposalView) -> Option<Hold> {
-        let (told, status) = self.step(view);
-        if view.is_done() || !told.is_empty() {
+        let (changed, status) = self.step(view);
+        if view.is_done() || !changed.is_empty() {
             return None;
         }
         let Some((index, stage)) = self.current(view) else {
@@ -303,8 +299,8 @@ impl Scheduler for ProposedRollingUpdate {
             });
         };
         let at = |application: &u32| &view.applications[*application as usize];
-        let updating = stage.members.iter().copied().filter(|a| at(a).is_told() && !at(a).is_complete());
-        let waiting: Vec<u32> = stage.members.iter().copied().filter(|a| !at(a).is_told()).collect();
+        let updating = stage.members.iter().copied().filter(|a| at(a).is_changed() && !at(a).is_complete());
+        let waiting: Vec<u32> = stage.members.iter().copied().filter(|a| !at(a).is_changed()).collect();
         let later = self.stages.iter().flatten().skip(index + 1).flat_map(|stage| &stage.members);
         let later: Vec<u32> = later.copied().filter(|a| !at(a).is_complete()).collect();
         let mut explanation = format!("in step {}, not complete: {}", index + 1, self.list(updating));

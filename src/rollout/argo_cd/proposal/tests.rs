@@ -10,9 +10,9 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use super::super::super::label_selector::Labels;
+use super::super::super::testing::{print_ranges, ranges};
 use super::super::super::{Action, Revision, Scheduler, TargetId};
 use super::super::Health;
-use super::super::tests::{print_ranges, ranges};
 use super::*;
 use crate::units::SimTime;
 
@@ -92,7 +92,7 @@ fn pass(set: &mut ProposedRollingUpdate, view: &mut ProposalView) -> String {
 
 fn play(strategy: &str, steps: &[(&str, usize)], mut view: ProposalView, story: &str) {
     let mut set = scheduler(strategy, steps);
-    let told: String = story
+    let played: String = story
         .lines()
         .map(|line| {
             let Some((event, _)) = line.split_once(" => ") else { return "\n".to_owned() };
@@ -100,7 +100,7 @@ fn play(strategy: &str, steps: &[(&str, usize)], mut view: ProposalView, story: 
             format!("{event} => {}\n", pass(&mut set, &mut view))
         })
         .collect();
-    assert_eq!(told.trim(), story.trim());
+    assert_eq!(played.trim(), story.trim());
 }
 
 /// The example of the text.
@@ -284,7 +284,7 @@ proptest! {
             let name = ["synced", "failed", "progressing", "healthy", "degraded"][event];
             happens(&mut view, &format!("{name} {}", index % 6));
             let result = set.reconcile(SimTime::ZERO, &view);
-            let told: Vec<u32> = result.actions.iter().filter_map(|action| match action {
+            let changed: Vec<u32> = result.actions.iter().filter_map(|action| match action {
                 Action::Deploy { target, .. } => Some(target.0),
                 _ => None,
             }).collect();
@@ -292,7 +292,7 @@ proptest! {
             let current = steps.iter().position(|(members, _)| {
                 members.iter().any(|target| !view.applications[target.index()].is_complete())
             });
-            for target in told {
+            for target in changed {
                 let (members, _) = &steps[current.expect("only an unfinished step is processed")];
                 prop_assert!(members.contains(&TargetId(target)));
             }
@@ -300,7 +300,7 @@ proptest! {
             for (members, limit) in steps {
                 let is_updating = |target: &&TargetId| {
                     let application = &view.applications[target.index()];
-                    application.is_told() && application.live.is_some_and(|live| live.sync == SyncResult::Open)
+                    application.is_changed() && application.live.is_some_and(|live| live.sync == SyncResult::Open)
                 };
                 let updating = members.iter().filter(is_updating).count();
                 prop_assert!(limit.is_none_or(|limit| updating <= limit));

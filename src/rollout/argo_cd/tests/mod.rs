@@ -14,6 +14,7 @@ mod shipped;
 
 use std::sync::Arc;
 
+use super::super::testing::{print_ranges, ranges};
 use super::super::{Action, Revision};
 use super::*;
 
@@ -141,7 +142,7 @@ impl SetStory {
     }
 
     pub(super) fn plays(mut self, story: &str) {
-        let told: String = story
+        let played: String = story
             .lines()
             .map(|line| {
                 let Some((head, _)) = line.split_once(" => ") else { return "\n".to_owned() };
@@ -151,7 +152,7 @@ impl SetStory {
                 format!("{head} => {}\n", self.pass(now))
             })
             .collect();
-        assert_eq!(told.trim(), story.trim(), "\n{told}");
+        assert_eq!(played.trim(), story.trim(), "\n{played}");
     }
 }
 
@@ -181,22 +182,4 @@ fn observe(live: &mut Application, now: SimTime, event: &str, argument: Option<&
         _ => return,
     }
     live.reconciled_at = Some(now);
-}
-
-pub(super) fn ranges(text: &str) -> Vec<u32> {
-    let number = |text: &str| text.parse::<u32>().expect("an index");
-    let mut list = Vec::new();
-    for part in text.split(',').filter(|part| !part.is_empty()) {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        list.extend(number(first)..=number(last));
-    }
-    list
-}
-
-pub(super) fn print_ranges(list: &[u32]) -> String {
-    let print = |run: &[u32]| match run {
-        [one] => one.to_string(),
-        run => format!("{}-{}", run[0], run[run.len() - 1]),
-    };
-    list.chunk_by(|a, b| a + 1 == *b).map(print).collect::<Vec<_>>().join(",")
 }

@@ -50,7 +50,7 @@ impl AppStory {
             "cancel" => self.app.cancel_deployment(self.now, last).err(),
             _ => return self.report_and_pass(event),
         };
-        refused.map_or_else(|| self.shown(), |error| format!("refused: {error}"))
+        refused.map_or_else(|| self.shown(), |error| format!("rejected: {error}"))
     }
 
     pub(super) fn create(&mut self, yaml: &str) -> Result<usize, ApiError> {

@@ -59,7 +59,7 @@ create {strategy: canary, options: {max_in_flight: 2, canary: {steps: [{instance
 3 up => hold canary: step 1 of 2 (25 %) is reached with 3 new and 8 old instances; it waits for a user to continue or cancel
 1 up, 2 crashed => hold canary: step 1 of 2 (25 %) is reached with 3 new and 8 old instances; it waits for a user to continue or cancel
 continue => old 8, new 3, ACTIVE/DEPLOYING, step 2 of 2
-continue => refused: Cannot continue a deployment with status: ACTIVE and reason: DEPLOYING
+continue => rejected: Cannot continue a deployment with status: ACTIVE and reason: DEPLOYING
 3 up => old 7, new 5, ACTIVE/DEPLOYING, step 2 of 2
 5 up => old 5, new 7, ACTIVE/DEPLOYING, step 2 of 2
 7 up => old 3, new 9, ACTIVE/DEPLOYING, step 2 of 2
@@ -95,8 +95,8 @@ cancel => old 1, new 5, ACTIVE/CANCELING
 cancel => old 1, new 5, ACTIVE/CANCELING
 5 up => old 8, new none, FINALIZED/CANCELED
 pass => hold cancel: the deployment was cancelled: the app is back on v1 with 8 instances
-cancel => refused: Cannot cancel a deployment with status: FINALIZED and reason: CANCELED
-continue => refused: Cannot continue a deployment with status: FINALIZED and reason: CANCELED",
+cancel => rejected: Cannot cancel a deployment with status: FINALIZED and reason: CANCELED
+continue => rejected: Cannot continue a deployment with status: FINALIZED and reason: CANCELED",
     );
 }
 
@@ -106,7 +106,7 @@ fn a_quota_without_room_for_the_surge_blocks_indefinitely() {
     story.app.quota = AppQuota::of_organization("acme", 12, 5);
     story.plays(
         "
-create {options: {max_in_flight: 4}} => refused: app_instance_limit app_instance_limit_exceeded for organization acme. This organization's quota may not be large enough to support rolling deployments or your configured max-in-flight.
+create {options: {max_in_flight: 4}} => rejected: app_instance_limit app_instance_limit_exceeded for organization acme. This organization's quota may not be large enough to support rolling deployments or your configured max-in-flight.
 create {options: {max_in_flight: 3, web_instances: 7}} => old 4, new 3, ACTIVE/DEPLOYING
 1 up, 2 starting => hold app_instance_limit: the pass needs 8 instances for the app, which has 7; others use 5, and organization `acme` allows 12; the pass is rolled back, and so is the next
 3 up => hold app_instance_limit: the pass needs 10 instances for the app, which has 7; others use 5, and organization `acme` allows 12; the pass is rolled back, and so is the next",
@@ -124,8 +124,8 @@ fn memory_is_limited_like_instances() {
         QuotaLimits { name: "dev".to_owned(), memory_limit_in_mb: Some(3 * 1024), ..QuotaLimits::default() };
     story.plays(
         "
-create {options: {max_in_flight: 2}} => refused: memory space_quota_exceeded for space dev. This space's quota may not be large enough to support rolling deployments or your configured max-in-flight.
-create {options: {memory_in_mb: 1700}} => refused: memory space_quota_exceeded for space dev. This space's quota may not be large enough to support rolling deployments or your configured max-in-flight.
+create {options: {max_in_flight: 2}} => rejected: memory space_quota_exceeded for space dev. This space's quota may not be large enough to support rolling deployments or your configured max-in-flight.
+create {options: {memory_in_mb: 1700}} => rejected: memory space_quota_exceeded for space dev. This space's quota may not be large enough to support rolling deployments or your configured max-in-flight.
 create {options: {memory_in_mb: 512, max_in_flight: 2}} => old 2, new 2, ACTIVE/DEPLOYING",
     );
 }

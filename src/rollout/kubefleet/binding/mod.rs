@@ -124,7 +124,7 @@ impl Binding {
         self.is_diff_reported() || self.has_diff_failed()
     }
 
-    /// Writes the conditions that stand for `state`, in place of all that the work generator wrote before.
+    /// Replaces the conditions of the work generator with those of `state`.
     pub fn report(&mut self, now: SimTime, state: WorkState) {
         self.conditions.write(state, self.generation, stored(now));
     }

@@ -56,23 +56,23 @@ fn warnings(config: &RollingUpdateConfig, found: &RollingExplanation) -> Vec<Str
     }
     if found.waves.is_none() {
         warnings.push(
-            "maxUnavailable is 0: no cluster that has the resources is ever updated; the controller asks again and \
-             again, up to every 1000 s"
+            "maxUnavailable is 0: no cluster that has the resources is ever updated; the controller retries with a backoff of up to 1000 s"
                 .to_owned(),
         );
     }
     if found.limits.max_unavailable == 0 && found.limits.max_surge == 0 {
-        warnings.push("maxUnavailable and maxSurge are both 0, which nobody refuses".to_owned());
+        warnings.push("maxUnavailable and maxSurge are both 0, which nothing rejects".to_owned());
     }
     if config.max_surge.is_some() {
-        warnings.push("maxSurge has no effect on an update: it limits clusters that get the resources anew".to_owned());
+        warnings
+            .push("maxSurge has no effect on an update: it limits clusters that newly get the resources".to_owned());
     }
     if found.first_wave == found.target && found.target > 1 {
-        warnings.push(format!("maxUnavailable is all clusters: all {} are updated at once", found.target));
+        warnings.push(format!("maxUnavailable is all clusters: all {} are updated simultaneously", found.target));
     }
     if found.rules == RuleSet::Shipped {
         warnings.push(
-            "a cluster that is still at work counts as failed: a newer version goes to it at once, past maxUnavailable"
+            "a cluster that is still in progress counts as failed: it gets a newer version immediately, regardless of maxUnavailable"
                 .to_owned(),
         );
     }
@@ -112,6 +112,6 @@ mod tests {
         assert!(found[0].starts_with("maxUnavailable is 0: no cluster"), "{found:?}");
         assert!(found[1].contains("both 0") && found[2].contains("no effect on an update"), "{found:?}");
         let found = warnings("{maxUnavailable: 100%}", RuleSet::Documented);
-        assert_eq!(found, ["maxUnavailable is all clusters: all 10 are updated at once"]);
+        assert_eq!(found, ["maxUnavailable is all clusters: all 10 are updated simultaneously"]);
     }
 }

@@ -2,9 +2,10 @@
 //!
 //! KubeFleet itself does not report this; it is derived from a pass that would roll nothing.
 
+use super::super::super::text::{are, count};
 use super::super::super::{Hold, TargetId};
 use super::super::binding::BindingState;
-use super::super::text::{are, count, listed, wait};
+use super::super::text::{listed, wait};
 use super::super::{Binding, RuleSet};
 use super::RollingUpdate;
 use super::view::{BindingCounts, RollingStatus, RollingView, Room};
@@ -76,7 +77,7 @@ impl StalledUpdate<'_> {
             } else {
                 format!(
                     "of {} requested, maxUnavailable allows {} to be unavailable; {} {} ready, {} of them being deleted (not available: {}), so {} may be updated; {} {}",
-                    count(usize::try_from(counts.target).unwrap_or(0)),
+                    count(usize::try_from(counts.target).unwrap_or(0), "cluster"),
                     limits.max_unavailable,
                     counts.ready,
                     are(usize::try_from(counts.ready).unwrap_or(0)),
@@ -91,7 +92,7 @@ impl StalledUpdate<'_> {
         }
         let text = format!(
             "of {} requested, maxSurge allows {} more with the resources; {} {} them already, so {} may be bound; {} {}",
-            count(usize::try_from(counts.target).unwrap_or(0)),
+            count(usize::try_from(counts.target).unwrap_or(0), "cluster"),
             limits.max_surge,
             counts.can_be_ready,
             if counts.can_be_ready == 1 { "has" } else { "have" },

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::super::text::{NAMED, count};
+use super::super::super::text::{NAMED, count};
 use super::super::{KubeFleetBugs, MemberCluster, RuleSet, ScaledValueError};
 use super::initialize::resolve_concurrency;
 use super::{RunError, RunSpec, RunState, StageConfig, StageTask, StagedUpdateRun, StrategySpec};
@@ -96,41 +96,48 @@ fn warnings(strategy: &StrategySpec, spec: &RunSpec, found: &StagedExplanation) 
     }
     if found.rules == RuleSet::Shipped && spec.state.unwrap_or_default() != RunState::Run {
         let state = spec.state.unwrap_or_default();
-        warnings.push(format!("the run's state is {state:?}: it updates nothing before it is set to Run"));
+        warnings.push(format!("the run's state is {state:?}: it updates nothing until it is Run"));
     }
     let mut names = BTreeSet::new();
     for (stage, config) in found.stages.iter().zip(&strategy.stages) {
         let title = format!("stage `{}`", stage.name);
         if !names.insert(&stage.name) {
-            warnings.push(format!("{title} appears twice: what is approved for the first counts for the second"));
+            warnings.push(format!("{title} appears twice: an approval of the first also counts for the second"));
         }
         if stage.count == 0 {
             warnings.push(match (&config.label_selector, found.rules) {
-                (None, _) => format!("{title} has no labelSelector and so takes no cluster; `{{}}` takes all"),
-                (Some(_), RuleSet::Shipped) => format!("{title} takes no cluster; its tasks are skipped"),
-                (Some(_), RuleSet::Documented) => format!("{title} takes no cluster"),
+                (None, _) => {
+                    format!("{title} has no labelSelector and therefore selects no cluster; `{{}}` selects all")
+                }
+                (Some(_), RuleSet::Shipped) => format!("{title} selects no cluster; its tasks are skipped"),
+                (Some(_), RuleSet::Documented) => format!("{title} selects no cluster"),
             });
             continue;
         }
         match &stage.max_concurrency {
             Err(error) => {
-                warnings.push(format!("maxConcurrency of {title}: {error}; the run fails when it gets there"));
+                warnings.push(format!("maxConcurrency of {title}: {error}; the run fails when it reaches the stage"));
             }
             Ok(limit) if *limit < 0 => {
                 warnings.push(format!("maxConcurrency of {title} is {limit}: no cluster ever starts"));
             }
             Ok(limit) if *limit >= stage.count as i64 && stage.count > 1 => {
-                warnings.push(format!("maxConcurrency of {title} is all of it: {} at once", count(stage.count)));
+                warnings.push(format!(
+                    "maxConcurrency of {title} is the whole stage: {} are updated simultaneously",
+                    count(stage.count, "cluster")
+                ));
             }
             Ok(_) => {}
         }
         if found.rules == RuleSet::Documented {
             let is_set = config.max_concurrency.as_ref().is_some_and(|limit| *limit != 1.into());
             if is_set {
-                warnings.push(format!("maxConcurrency of {title} has no effect: the document knows one at a time"));
+                warnings.push(format!(
+                    "maxConcurrency of {title} has no effect: as documented clusters are updated one at a time"
+                ));
             }
             if !config.before_stage_tasks.is_empty() {
-                warnings.push(format!("beforeStageTasks of {title} have no effect: the document knows none"));
+                warnings.push(format!("beforeStageTasks of {title} have no effect: as documented stages have none"));
             }
         }
     }
@@ -182,8 +189,8 @@ mod tests {
                 RuleSet::Documented,
                 RunState::Initialize,
                 &[
-                    "maxConcurrency of stage `rest` has no effect: the document knows one at a time",
-                    "beforeStageTasks of stage `rest` have no effect: the document knows none",
+                    "maxConcurrency of stage `rest` has no effect: as documented clusters are updated one at a time",
+                    "beforeStageTasks of stage `rest` have no effect: as documented stages have none",
                 ],
             ),
             (
@@ -191,8 +198,8 @@ mod tests {
                 RuleSet::Shipped,
                 RunState::Initialize,
                 &[
-                    "the run's state is Initialize: it updates nothing before it is set to Run",
-                    "maxConcurrency of stage `all` is all of it: 12 clusters at once",
+                    "the run's state is Initialize: it updates nothing until it is Run",
+                    "maxConcurrency of stage `all` is the whole stage: 12 clusters are updated simultaneously",
                 ],
             ),
             (
@@ -200,8 +207,8 @@ mod tests {
                 RuleSet::Shipped,
                 RunState::Run,
                 &[
-                    "stage `no` takes no cluster; its tasks are skipped",
-                    "stage `none` has no labelSelector and so takes no cluster; `{}` takes all",
+                    "stage `no` selects no cluster; its tasks are skipped",
+                    "stage `none` has no labelSelector and therefore selects no cluster; `{}` selects all",
                 ],
             ),
             (
@@ -209,8 +216,8 @@ mod tests {
                 RuleSet::Shipped,
                 RunState::Run,
                 &[
-                    "stage `a` appears twice: what is approved for the first counts for the second",
-                    "maxConcurrency of stage `a`: `5` is not a percentage; write e.g. `10` or `10%`; the run fails when it gets there",
+                    "stage `a` appears twice: an approval of the first also counts for the second",
+                    "maxConcurrency of stage `a`: `5` is not a percentage; write e.g. `10` or `10%`; the run fails when it reaches the stage",
                 ],
             ),
         ];

@@ -2,10 +2,11 @@
 //!
 //! Derived from the status that one more pass at the time of the last one would leave.
 
+use super::super::super::text::are;
 use super::super::super::{Action, Hold, TargetId};
 use super::super::duration::format_duration;
 use super::super::duration::parse_duration;
-use super::super::text::{are, listed, names, wait};
+use super::super::text::{listed, names, wait};
 use super::super::{ConditionStatus, RuleSet};
 use super::run::{RunStatus, StageStatus};
 use super::view::{StagedStatus, StagedView};

@@ -17,7 +17,7 @@ mod view;
 use super::super::{Action, ApprovalId, Hold, Pass, Scheduler};
 use super::config::{RunSpec, RunState, StageConfig, StageTask, StrategySpec};
 use super::queue::{QueueRequest, WorkQueue};
-use super::{KubeFleetBugs, MemberCluster, RuleSet};
+use super::{KubeFleetBugs, MemberCluster, RuleSet, by_name};
 use crate::units::SimTime;
 
 pub use explain::{StageExplanation, StagedExplanation, explain};
@@ -106,8 +106,7 @@ impl StagedUpdateRun {
     /// Replaces the member clusters, as joining, leaving and a change of labels do. Existing clusters keep their
     /// index; one that has left is marked.
     pub fn set_clusters(&mut self, clusters: Vec<MemberCluster>) {
-        let mut by_name: Vec<u32> = (0..clusters.len() as u32).collect();
-        by_name.sort_by(|a, b| clusters[*a as usize].name.cmp(&clusters[*b as usize].name));
+        let by_name = by_name(&clusters, |cluster| &cluster.name);
         let mut rank = vec![0; clusters.len()];
         by_name.iter().enumerate().for_each(|(place, index)| rank[*index as usize] = place as u32);
         (self.fixed.clusters, self.fixed.by_name, self.fixed.rank) = (clusters, by_name, rank);

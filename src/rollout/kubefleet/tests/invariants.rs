@@ -75,9 +75,9 @@ proptest! {
             let held = run.hold(&view);
             let pass = run.reconcile(now, &view);
             view.store(now, &pass);
-            let told = pass.actions.iter().filter(|action| matches!(action, Action::Deploy { .. })).count();
+            let rolled = pass.actions.iter().filter(|action| matches!(action, Action::Deploy { .. })).count();
             // A hold refers to the time of the previous pass; only a timed wait can have ended since.
-            prop_assert!(told == 0 || held.is_none_or(|hold| hold.rule == "afterStageTasks" || hold.rule == "stages"));
+            prop_assert!(rolled == 0 || held.is_none_or(|hold| hold.rule == "afterStageTasks" || hold.rule == "stages"));
             let status = run.run();
             for (index, stage) in status.stages.iter().enumerate() {
                 prop_assert!(stage.updating().count() as i64 <= limit, "{stage:?}");
@@ -179,12 +179,12 @@ proptest! {
 #[test]
 fn untracked_resources_are_ready_a_period_after_they_were_applied() {
     let clusters = clusters(&[("a", 4)]);
-    let told = |written: u64| {
+    let rolled = |written: u64| {
         let mut view: RollingView = super::rolling::view(&clusters);
         report(&mut view.bindings, SimTime::from_secs(written), &[(0, STATES.len() - 1)]);
         let config = RollingUpdateConfig { max_unavailable: Some(1.into()), ..RollingUpdateConfig::default() };
         let mut update = RollingUpdate::new(config, RuleSet::Shipped, KubeFleetBugs::ALL, clusters.clone());
         update.reconcile(SimTime::from_secs(1000), &view).actions.len()
     };
-    assert_eq!((told(939), told(940)), (1, 0), "unavailablePeriodSeconds is 60, and must have passed");
+    assert_eq!((rolled(939), rolled(940)), (1, 0), "unavailablePeriodSeconds is 60, and must have passed");
 }

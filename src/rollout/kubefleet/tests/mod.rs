@@ -10,6 +10,7 @@ mod invariants;
 mod rolling;
 mod staged;
 
+use super::super::testing::{print_ranges, ranges};
 use super::super::{Action, Hold, Pass, Revision, TargetId};
 use super::*;
 use crate::units::SimTime;
@@ -63,7 +64,7 @@ fn outcome<Status>(
     is_done: bool,
 ) -> String {
     let list = |test: fn(&Action) -> Option<u32>| -> Vec<u32> { pass.actions.iter().filter_map(test).collect() };
-    let told = list(|action| match action {
+    let rolled = list(|action| match action {
         Action::Deploy { target, .. } => Some(target.0),
         _ => None,
     });
@@ -72,7 +73,7 @@ fn outcome<Status>(
         _ => None,
     });
     let mut parts = Vec::new();
-    for (word, list) in [("deploy", told), ("delete", deleted)] {
+    for (word, list) in [("deploy", rolled), ("delete", deleted)] {
         if !list.is_empty() {
             parts.push(format!("{word} {}", print_ranges(&list)));
         }
@@ -84,24 +85,6 @@ fn outcome<Status>(
     }
     parts.extend(pass.wake_at.map(|at| format!("wake in {}", format_duration(at.since(now)))));
     parts.join("; ")
-}
-
-fn ranges(text: &str) -> Vec<u32> {
-    let number = |text: &str| text.parse::<u32>().expect("an index");
-    let mut list = Vec::new();
-    for part in text.split(',').filter(|part| !part.is_empty()) {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        list.extend(number(first)..=number(last));
-    }
-    list
-}
-
-fn print_ranges(list: &[u32]) -> String {
-    let print = |run: &[u32]| match run {
-        [one] => one.to_string(),
-        run => format!("{}-{}", run[0], run[run.len() - 1]),
-    };
-    list.chunk_by(|a, b| a + 1 == *b).map(print).collect::<Vec<_>>().join(",")
 }
 
 /// The lines of a story as time, event and the whole line up to its outcome.

@@ -69,8 +69,8 @@ fn play(yaml: &str, rules: RuleSet, stages: &[(&str, usize)], story: &str) {
             })
             .collect();
         view.store(now, &pass);
-        let told = pass.actions.iter().any(|a| matches!(a, Action::Deploy { .. } | Action::Delete { .. }));
-        let hold = if told { None } else { run.hold(&view) };
+        let rolled = pass.actions.iter().any(|a| matches!(a, Action::Deploy { .. } | Action::Delete { .. }));
+        let hold = if rolled { None } else { run.hold(&view) };
         let is_done = run.run().succeeded == Some(true);
         played.push(format!("{head} => {}", outcome(now, &pass, hold, &approvals, is_done)));
     }

@@ -51,7 +51,7 @@ fn fleet_of(count: usize) -> Vec<FleetCluster> {
 
 /// The shipped pass on the stored objects themselves, step by step. Returns the bundle after the pass is stored.
 fn naive(strategy: &RolloutStrategy, clusters: &[FleetCluster], view: &BundleView) -> BundleView {
-    let names = targets_by_name(clusters);
+    let names = by_name(clusters, |cluster| &cluster.name);
     let targets: Vec<u32> = names.into_iter().filter(|target| view.clusters[*target as usize].targeted).collect();
     let plan = Partitioning::new(strategy, clusters, &targets).expect("the strategies are valid");
     let mut now: Vec<Option<BundleDeployment>> =
@@ -175,14 +175,14 @@ proptest! {
         let mut fleet = RancherFleet::new(serde_saphyr::from_str(yaml).expect(yaml), rules, fleet_of(views.len()));
         let view = BundleView { paused: false, clusters: views };
         let pass = fleet.reconcile(SimTime::ZERO, &view);
-        let told: Vec<&ClusterView> = pass.actions.iter().filter_map(|action| match action {
+        let promoted: Vec<&ClusterView> = pass.actions.iter().filter_map(|action| match action {
             Action::Deploy { target, .. } => Some(&view.clusters[target.index()]),
             _ => None,
         }).collect();
-        prop_assert!(told.iter().all(|cluster| !cluster.paused && cluster.targeted && cluster.registered));
+        prop_assert!(promoted.iter().all(|cluster| !cluster.paused && cluster.targeted && cluster.registered));
         if rules == RuleSet::Shipped {
             let is_available = |cluster: &&&ClusterView| cluster.deployment.is_some_and(|d| !d.is_unavailable());
-            let taken = told.iter().filter(is_available).count() as i64;
+            let taken = promoted.iter().filter(is_available).count() as i64;
             let was = view.clusters.iter().filter(|cluster| cluster.targeted && cluster.registered)
                 .filter(|cluster| cluster.deployment.is_some_and(|d| d.is_unavailable())).count() as i64;
             prop_assert!(taken <= (pass.status.max_unavailable - was).max(0));

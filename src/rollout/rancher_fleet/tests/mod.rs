@@ -11,6 +11,7 @@ mod shipped;
 
 use std::fmt::Write as _;
 
+use super::super::testing::{self, ranges};
 use super::super::{Action, Revision, Scheduler};
 use super::*;
 
@@ -97,18 +98,18 @@ impl BundleStory {
 
     fn pass(&mut self, show: Show) -> String {
         let pass = self.fleet.reconcile(SimTime::ZERO, &self.view);
-        let (mut created, mut told) = (Vec::new(), Vec::new());
+        let (mut created, mut promoted) = (Vec::new(), Vec::new());
         for action in &pass.actions {
             match action {
                 Action::Create { target } => created.push(target.0),
-                Action::Deploy { target, .. } => told.push(target.0),
+                Action::Deploy { target, .. } => promoted.push(target.0),
                 Action::Stage { .. }
                 | Action::Delete { .. }
                 | Action::RequestApproval { .. }
                 | Action::Scale { .. } => {}
             }
         }
-        let moves = !told.is_empty() || !created.is_empty();
+        let moves = !promoted.is_empty() || !created.is_empty();
         // The hold is computed before the pass is stored, and must not contradict it.
         let hold = self.fleet.hold(&self.view);
         assert!(!moves || hold.is_none(), "{hold:?} in a pass that moves on: {:?}", pass.actions);
@@ -117,28 +118,13 @@ impl BundleStory {
             (_, None) if !moves && self.view.is_done() => "done".to_owned(),
             (Show::All, Some(hold)) => format!("hold {hold}"),
             (Show::Starts, Some(hold)) => format!("hold {}", hold.rule),
-            (Show::Starts, None) => format!("start {}", print_ranges(&told)),
-            (Show::All, None) if created.is_empty() => format!("deploy {}", print_ranges(&told)),
-            (Show::All, None) => format!("create {}, deploy {}", print_ranges(&created), print_ranges(&told)),
+            (Show::Starts, None) => format!("start {}", print_ranges(&promoted)),
+            (Show::All, None) if created.is_empty() => format!("deploy {}", print_ranges(&promoted)),
+            (Show::All, None) => format!("create {}, deploy {}", print_ranges(&created), print_ranges(&promoted)),
         }
     }
 }
 
-pub(super) fn ranges(text: &str) -> Vec<u32> {
-    let number = |text: &str| text.parse::<u32>().expect("an index");
-    let mut list = Vec::new();
-    for part in text.split(',').filter(|part| !part.is_empty()) {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        list.extend(number(first)..=number(last));
-    }
-    list
-}
-
 pub(super) fn print_ranges(list: &[u32]) -> String {
-    let print = |run: &[u32]| match run {
-        [one] => one.to_string(),
-        run => format!("{}-{}", run[0], run[run.len() - 1]),
-    };
-    let runs: Vec<_> = list.chunk_by(|a, b| a + 1 == *b).map(print).collect();
-    if runs.is_empty() { "nobody".to_owned() } else { runs.join(",") }
+    if list.is_empty() { "nobody".to_owned() } else { testing::print_ranges(list) }
 }

@@ -215,7 +215,7 @@ fn stored_flags_follow_the_clusters() {
         story.view.clusters.iter().map(|cluster| cluster.deployment.map(flags)).collect::<Vec<_>>()
     };
     let expected = [Some((true, false)), Some((false, true)), None, Some((false, false))];
-    assert_eq!(stored(&story), expected, "an unregistered cluster's deployment belongs to nobody and is deleted");
+    assert_eq!(stored(&story), expected, "the deployment of an unregistered cluster is deleted");
 
     story.view.clusters.iter_mut().for_each(|cluster| cluster.targeted = false);
     story.view.clusters[1].off_schedule = false;
