@@ -328,65 +328,6 @@ pub(super) fn exact_share(share: Share) -> String {
     SHARE.exact(&share, share.get(), &["%"], parse_share)
 }
 
-/// A number with at most three digits after the point, without trailing zeros.
-pub(super) fn print_number(number: f64) -> String {
-    let text = format!("{number:.3}");
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
-}
-
-fn print_scaled(number: f64, units: &[(f64, &str)]) -> String {
-    let &(size, unit) =
-        units.iter().find(|(size, _)| number.abs() >= *size).or(units.last()).expect("a kind has units");
-    // Three significant digits read well in a table; a unit of 1 is exact.
-    let scaled = number / size;
-    let digits = if scaled >= 100.0 {
-        0
-    } else if scaled >= 10.0 {
-        1
-    } else {
-        2
-    };
-    let text = format!("{scaled:.digits$}");
-    let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
-    format!("{text} {unit}")
-}
-
-/// `2 h 05 min`, `4 min 10 s`, `12.3 s`, `250 ms`: at most two units.
-pub(super) fn print_duration(span: SimDuration) -> String {
-    let secs = span.as_secs_f64();
-    if span.is_zero() {
-        "0 s".to_owned()
-    } else if secs < 59.95 {
-        print_scaled(span.as_nanos() as f64, &[(1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns")])
-    } else {
-        let whole = secs.round() as u64;
-        let (unit, sub_unit, size) = match whole {
-            ..3600 => ("min", "s", 60),
-            3600..86_400 => ("h", "min", 3600),
-            _ => ("d", "h", 86_400),
-        };
-        let sub_size = match size {
-            60 => 1,
-            3600 => 60,
-            _ => 3600,
-        };
-        format!("{} {unit} {:02} {sub_unit}", whole / size, whole % size / sub_size)
-    }
-}
-
-/// `1.05 GB`, `17 MB`, `512 B`.
-pub(super) fn print_bytes(bytes: Bytes) -> String {
-    print_scaled(bytes.get() as f64, &[(1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")])
-}
-
-/// `10 Gbit/s`, `100 Mbit/s`.
-pub(super) fn print_rate(rate: BytesPerSec) -> String {
-    print_scaled(
-        rate.get() * 8.0,
-        &[(1e12, "Tbit/s"), (1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s")],
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -438,26 +379,6 @@ mod tests {
         ];
         for (error, message) in cases {
             assert_eq!(error.to_string(), message);
-        }
-    }
-
-    #[test]
-    fn quantities_print_short_and_with_their_unit() {
-        for (printed, text) in [
-            (SimDuration::from_secs(0).to_string(), "0 s"),
-            (SimDuration::from_millis(12_340).to_string(), "12.3 s"),
-            (SimDuration::from_millis(250).to_string(), "250 ms"),
-            (SimDuration::from_secs(250).to_string(), "4 min 10 s"),
-            (SimDuration::from_secs(7500).to_string(), "2 h 05 min"),
-            (SimDuration::from_hours(50).to_string(), "2 d 02 h"),
-            (Bytes::new(1_050_000_000).to_string(), "1.05 GB"),
-            (Bytes::new(0).to_string(), "0 B"),
-            (BytesPerSec::from_gbit(10.0).to_string(), "10 Gbit/s"),
-            (BytesPerSec::from_mbit(100.0).to_string(), "100 Mbit/s"),
-            (PerSecond::new(1000.0).to_string(), "1000/s"),
-            (Share::new(0.03).to_string(), "3%"),
-        ] {
-            assert_eq!(printed, text);
         }
     }
 }

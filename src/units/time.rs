@@ -1,6 +1,5 @@
 //! Simulated time: points and spans in whole nanoseconds.
 
-use std::fmt;
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Mul, Sub};
 
@@ -169,18 +168,6 @@ impl Mul<u64> for SimDuration {
 impl Sum for SimDuration {
     fn sum<I: Iterator<Item = Self>>(spans: I) -> Self {
         spans.fold(Self::ZERO, Add::add)
-    }
-}
-
-impl fmt::Display for SimTime {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        SimDuration(self.0).fmt(f)
-    }
-}
-
-impl fmt::Display for SimDuration {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&super::text::print_duration(*self))
     }
 }
 

@@ -6,7 +6,7 @@
 //! and a rolling update whose limits are both 0 are not rejected.
 
 use super::super::IntOrString;
-use super::config::{PlacementSpec, RunSpec, RunState, StageConfig, StageTask, StrategySpec};
+use super::config::{PlacementSpec, RunSpec, StageConfig, StageTask, StrategySpec};
 use super::duration::parse_duration;
 use super::limit::{Rounding, limit};
 

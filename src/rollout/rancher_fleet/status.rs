@@ -8,7 +8,7 @@
 
 use std::fmt;
 
-use super::super::{Revision, TargetId};
+use super::super::{Action, Pass, Revision, TargetId};
 use super::partition::StrategyError;
 use super::view::{BundleDeployment, BundleView};
 
@@ -163,6 +163,36 @@ impl GitRepoStatus {
     #[must_use]
     pub fn state(&self) -> Option<BundleState> {
         self.summary.worst()
+    }
+}
+
+impl BundleView {
+    /// Stores the result of a pass: its actions, and `paused` and `offSchedule` of every deployment of a registered
+    /// target. A failed pass stores nothing.
+    ///
+    /// # Panics
+    /// If an action is none of Fleet's, or names a cluster that is not in the view or a deployment that does not exist.
+    pub fn store(&mut self, pass: &Pass<BundleStatus>) {
+        if pass.status.error.is_some() {
+            return;
+        }
+        for action in &pass.actions {
+            match *action {
+                Action::Create { target } => *self.deployment(target) = Some(BundleDeployment::default()),
+                Action::Delete { target } => *self.deployment(target) = None,
+                Action::Stage { target, revision } => self.existing(target).staged = Some(revision),
+                Action::Deploy { target, revision } => self.existing(target).deployed = Some(revision),
+                Action::RequestApproval { .. } | Action::Scale { .. } => panic!("Fleet does not ask for {action:?}"),
+            }
+        }
+        if pass.status.stores_flags {
+            for cluster in self.clusters.iter_mut().filter(|cluster| cluster.targeted && cluster.registered) {
+                if let Some(deployment) = &mut cluster.deployment {
+                    deployment.paused = cluster.paused || self.paused;
+                    deployment.off_schedule = cluster.off_schedule;
+                }
+            }
+        }
     }
 }
 

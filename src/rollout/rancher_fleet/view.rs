@@ -4,8 +4,7 @@
 //! Follows the storing of deployments in `internal/cmd/controller/reconciler/bundle_controller.go`. Left out: the
 //! content of a deployment (options, values), `dependsOn` and labels, which have no effect on a pass.
 
-use super::super::{Action, Pass, Revision, TargetId};
-use super::status::BundleStatus;
+use super::super::{Revision, TargetId};
 
 /// One bundle in the management cluster.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -103,45 +102,17 @@ impl BundleDeployment {
 }
 
 impl BundleView {
-    /// Stores the result of a pass: its actions, and `paused` and `offSchedule` of every deployment of a registered
-    /// target. A failed pass stores nothing.
-    ///
-    /// # Panics
-    /// If an action is none of Fleet's, or names a cluster that is not in the view or a deployment that does not exist.
-    pub fn store(&mut self, pass: &Pass<BundleStatus>) {
-        if pass.status.error.is_some() {
-            return;
-        }
-        for action in &pass.actions {
-            match *action {
-                Action::Create { target } => *self.deployment(target) = Some(BundleDeployment::default()),
-                Action::Delete { target } => *self.deployment(target) = None,
-                Action::Stage { target, revision } => self.existing(target).staged = Some(revision),
-                Action::Deploy { target, revision } => self.existing(target).deployed = Some(revision),
-                Action::RequestApproval { .. } | Action::Scale { .. } => panic!("Fleet does not ask for {action:?}"),
-            }
-        }
-        if pass.status.stores_flags {
-            for cluster in self.clusters.iter_mut().filter(|cluster| cluster.targeted && cluster.registered) {
-                if let Some(deployment) = &mut cluster.deployment {
-                    deployment.paused = cluster.paused || self.paused;
-                    deployment.off_schedule = cluster.off_schedule;
-                }
-            }
-        }
-    }
-
     /// Whether every target runs its wanted id and is ready, including targets in no partition.
     #[must_use]
     pub fn is_done(&self) -> bool {
         self.clusters.iter().filter(|cluster| cluster.targeted).all(ClusterView::is_done)
     }
 
-    fn deployment(&mut self, target: TargetId) -> &mut Option<BundleDeployment> {
+    pub(super) fn deployment(&mut self, target: TargetId) -> &mut Option<BundleDeployment> {
         &mut self.clusters[target.index()].deployment
     }
 
-    fn existing(&mut self, target: TargetId) -> &mut BundleDeployment {
+    pub(super) fn existing(&mut self, target: TargetId) -> &mut BundleDeployment {
         self.deployment(target).as_mut().expect("a deployment is created before it is changed")
     }
 }

@@ -264,10 +264,10 @@ impl Scheduler for ProposedRollingUpdate {
         });
         self.wanted.clear();
         self.wanted.extend(view.applications.iter().map(|application| application.wanted));
-        let (changed, mut status) = self.step(view);
+        let (started, mut status) = self.step(view);
         status.abandoned = changed && was_running;
         let mut actions = Vec::new();
-        for target in changed.into_iter().map(TargetId) {
+        for target in started.into_iter().map(TargetId) {
             let application = &view.applications[target.index()];
             if application.live.is_none() {
                 actions.push(Action::Create { target });
@@ -279,8 +279,8 @@ impl Scheduler for ProposedRollingUpdate {
 
     /// The rule that blocks the rollout at `view`. `None`: it is finished, or the next pass makes progress.
     fn hold(&self, view: &ProposalView) -> Option<Hold> {
-        let (changed, status) = self.step(view);
-        if view.is_done() || !changed.is_empty() {
+        let (started, status) = self.step(view);
+        if view.is_done() || !started.is_empty() {
             return None;
         }
         let Some((index, stage)) = self.current(view) else {
