@@ -10,9 +10,9 @@
 //! - N: four links deep: egress, region, cluster, node.
 //! - T: one image for all, in three waves, on four sizes of downlink: exact ties.
 //!
-//! `flow/general B3/1000 pullers` is the load of `flow/B3/1000 pullers`, 3 000 transfers at a time on an egress and 1 000
-//! downlinks, by the general solver: the links have no parents, and each transfer names its path. `flow/peers` keeps n
-//! transfers in flight between n/3 nodes, each from the card of one to the card of another, both drawn.
+//! `flow/general B3/1000 pullers` is the load of `flow/B3/1000 pullers`, 3,000 concurrent transfers on an egress and
+//! 1,000 downlinks, by the general solver: the links have no parents, and each transfer names its path. `flow/peers`
+//! keeps n transfers in flight between n/3 nodes, each from the card of one to the card of another, both drawn.
 //!
 //! `flow/one link` keeps n transfers in flight on one link and replaces each as it ends.
 //!

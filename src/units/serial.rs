@@ -173,7 +173,7 @@ positive! {
     Share, Share::NONE, "5%";
 }
 
-/// What is not set is not zero.
+/// A setting without a value is not zero.
 impl<T: Positive> Positive for Option<T> {
     const EXAMPLE: &'static str = T::EXAMPLE;
 
@@ -195,7 +195,7 @@ pub fn positive<'de, T: Positive + Deserialize<'de>, D: Deserializer<'de>>(deser
     }
 }
 
-/// A limit greater than 0 that may be off. In Rust it is an `Option`, in text a word stands for `None`.
+/// A limit greater than 0 that may be off. An `Option` in Rust; in text a word means `None`.
 macro_rules! or_word {
     ($(#[$doc:meta])* $module:ident, $type:ty, $schema:literal, $read:path, $word:literal, $expecting:literal,
      $pattern:literal, $examples:tt) => {

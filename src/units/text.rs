@@ -216,7 +216,7 @@ pub fn parse_duration(value: &str) -> Result<SimDuration, UnitError> {
 /// Reads an amount of data: `200 MiB`, `1.5GB`.
 ///
 /// # Errors
-/// When the text is no amount, has no unit, is negative, or exceeds 1 EB (10^18 B).
+/// The text is not an amount, has no unit, is negative, or exceeds 1 EB (10^18 B).
 pub fn parse_bytes(value: &str) -> Result<Bytes, UnitError> {
     let bytes = BYTES.read(value)?;
     if !(0.0..=1e18).contains(&bytes) {
@@ -228,7 +228,7 @@ pub fn parse_bytes(value: &str) -> Result<Bytes, UnitError> {
 /// Reads a rate of data: `10 Gbit/s`, `100Mbps`, `1.25 GB/s`.
 ///
 /// # Errors
-/// When the text is no rate, has no unit, is negative, or exceeds 10^15 B/s.
+/// The text is not a rate, has no unit, is negative, or exceeds 10^15 B/s.
 pub fn parse_rate(value: &str) -> Result<BytesPerSec, UnitError> {
     let rate = RATE.read(value)?;
     if !(0.0..=1e15).contains(&rate) {
@@ -240,7 +240,7 @@ pub fn parse_rate(value: &str) -> Result<BytesPerSec, UnitError> {
 /// Reads a rate of countable things: `1000/s`, `600/min`.
 ///
 /// # Errors
-/// When the text is no rate, has no unit, is negative, or exceeds 10^12 per second.
+/// The text is not a rate, has no unit, is negative, or exceeds 10^12 per second.
 pub fn parse_per_second(value: &str) -> Result<PerSecond, UnitError> {
     let rate = PER_SECOND.read(value)?;
     if !(0.0..=1e12).contains(&rate) {
@@ -252,7 +252,7 @@ pub fn parse_per_second(value: &str) -> Result<PerSecond, UnitError> {
 /// Reads a share: `3%`, `0.2 %`.
 ///
 /// # Errors
-/// When the text is no share, has no `%`, or is not between 0 % and 100 %.
+/// The text is not a share, has no `%`, or is not between 0 % and 100 %.
 pub fn parse_share(value: &str) -> Result<Share, UnitError> {
     let share = SHARE.read(value)?;
     if !(0.0..=1.0).contains(&share) {

@@ -83,7 +83,7 @@ fn the_general_solver_visits_only_the_component_of_an_event_and_only_once() {
         pair_of.insert(network.start_over(secs(0), &pair, sizes.next().expect("endless"), None), pair);
     }
     assert!(network.next_completion().is_some());
-    // All starts at one instant are solved at once: 300 transfers and 20 links.
+    // All starts at one instant are solved together: 300 transfers and 20 links.
     assert_eq!(network.visits(), 320);
     let mut completed = Vec::new();
     for event in 1..=50 {
@@ -93,7 +93,7 @@ fn the_general_solver_visits_only_the_component_of_an_event_and_only_once() {
         let pair = pair_of.remove(&completed.pop().expect("one")).expect("it was started");
         pair_of.insert(network.start_over(now, &pair, sizes.next().expect("endless"), None), pair);
         assert!(network.next_completion().is_some());
-        // An end and the start that follows at once are solved together: 30 transfers and 2 links.
+        // An end and an immediately following start are solved together: 30 transfers and 2 links.
         assert_eq!(network.visits(), 320 + 32 * event);
     }
 }

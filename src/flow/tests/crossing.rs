@@ -39,7 +39,8 @@ fn two_sources_fill_one_downlink() {
     network.set_capacity(secs(3), two, BytesPerSec::ZERO);
     assert_eq!(rates(&network, &ids), [50.0, 0.0, 50.0]);
     assert_eq!(network.cancel(secs(5), ids[1]), bytes(60), "3 s at 20 B/s");
-    // y had 180 at 3 s: 420 left at 50 B/s, 11.4 s. By then x has 120 + 420 from the first, and 60 left at 60 B/s: 12.4 s.
+    // y had 180 at 3 s: 420 left at 50 B/s, 11.4 s. Until then x has 120 + 420 from the first, and 60 left at 60 B/s:
+    // 12.4 s.
     assert_eq!(run(&mut network), [(nanos(11_400_000_000), vec![ids[2]]), (nanos(12_400_000_000), vec![ids[0]])]);
 }
 

@@ -250,7 +250,8 @@ pub struct ControllerOptions {
 pub enum ApplicationSetError {
     /// `RollingSync` without a step: the product's `ApplicationSetRolloutError`.
     #[error(
-        "ApplicationSetRolloutError: strategy.rollingSync.steps is empty; Argo CD then generates, updates and deletes nothing"
+        "ApplicationSetRolloutError: strategy.rollingSync.steps is empty; Argo CD then generates, updates and \
+         deletes nothing"
     )]
     NoSteps,
     /// Another kind of object.

@@ -106,7 +106,8 @@ pub fn explain(
             limits(steps, &explanation, &mut warnings);
             if spec.automated().is_some_and(super::Automated::is_enabled) {
                 warnings.push(
-                    "syncPolicy.automated is switched off on every application: drift is not corrected, and only the steps sync a commit"
+                    "syncPolicy.automated is switched off on every application: drift is not corrected, and only the \
+                     steps sync a commit"
                         .to_owned(),
                 );
             }
@@ -132,7 +133,8 @@ fn not_rolling(spec: &ApplicationSetSpec, options: ControllerOptions, warnings: 
         warnings.push("strategy.type is RollingSync, but without strategy.rollingSync it has no effect".to_owned());
     } else if has_block || !matches!(strategy.kind.as_str(), "" | "AllAtOnce") {
         warnings.push(format!(
-            "strategy.type is `{}`; only the exact text RollingSync has an effect, so all applications change simultaneously",
+            "strategy.type is `{}`; only the exact text RollingSync has an effect, so all applications change \
+             simultaneously",
             strategy.kind
         ));
     }
@@ -186,7 +188,8 @@ fn limits(steps: &[RolloutStep], found: &ApplicationSetExplanation, warnings: &m
             ));
         } else if explained.count > 0 && explained.budget_base == 0 {
             warnings.push(format!(
-                "step {number}: maxUpdate {max_update} limits nothing, because earlier steps contain all its applications"
+                "step {number}: maxUpdate {max_update} limits nothing, because earlier steps contain all its \
+                 applications"
             ));
         } else if applications.is_some_and(|limit| limit <= 0) {
             warnings.push(format!(
@@ -296,9 +299,8 @@ mod tests {
             (
                 format!("{{{}, template: {{spec: {{syncPolicy: {{automated: {{}}}}}}}}}}", rolling("{}")),
                 0,
-                &[
-                    "syncPolicy.automated is switched off on every application: drift is not corrected, and only the steps sync a commit",
-                ],
+                &["syncPolicy.automated is switched off on every application: drift is not corrected, and only the \
+                     steps sync a commit"],
             ),
             (
                 format!("{{{}, syncPolicy: {{applicationsSync: create-only}}}}", rolling("{}")),

@@ -15,7 +15,7 @@
 //! | application | one object for one place; the application controller syncs it. A target |
 //! | step | applications selected by labels, and a `maxUpdate` |
 //! | row | `ApplicationStatus`: the state of one application in the set's status |
-//! | Waiting, Pending, Progressing, Healthy | states of a row: not yet due; a sync is requested; a sync was observed; complete |
+//! | Waiting, Pending, Progressing, Healthy | states of a row: not due yet, sync requested, sync observed, complete |
 //! | promotion | Waiting to Pending |
 //! | operation | one sync, requested in the application's `operation` field |
 //!

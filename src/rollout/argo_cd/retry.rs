@@ -62,7 +62,8 @@ pub struct RetryBackoff {
 /// A duration of a [`RetryBackoff`] that Argo CD cannot read: a failing sync with it is Failed immediately.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error(
-    "`{text}` is not a duration; Argo CD accepts the file, but then never retries a failed sync (`unable to parse {text} as a duration`)"
+    "`{text}` is not a duration; Argo CD accepts the file, but then never retries a failed sync (`unable to parse \
+     {text} as a duration`)"
 )]
 pub struct BackoffError {
     /// `duration` or `maxDuration`.

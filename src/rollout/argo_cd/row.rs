@@ -103,7 +103,7 @@ pub(super) struct Observed<'a> {
     pub keep_spec_changes: bool,
 }
 
-/// The row after the update; `old` is `None` when there is none.
+/// The row after the update; `old` is the row before it, if any.
 pub(super) fn update(old: Option<&ApplicationStatus>, observed: &Observed<'_>) -> ApplicationStatus {
     let Observed { live, now, .. } = *observed;
     let mut row = old.cloned().unwrap_or_else(|| ApplicationStatus {

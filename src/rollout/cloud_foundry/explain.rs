@@ -197,7 +197,8 @@ fn web_instances(options: &DeploymentOptions, found: &DeploymentExplanation, war
     let Some(web_instances) = options.web_instances else { return };
     if web_instances < found.instances && found.strategy == DeploymentStrategy::Rolling {
         warnings.push(format!(
-            "web_instances {web_instances} is below {}: the first pass removes old instances before any new one is routable",
+            "web_instances {web_instances} is below {}: the first pass removes old instances before any new one is \
+             routable",
             found.instances
         ));
     }
@@ -223,12 +224,14 @@ fn room(limits: &QuotaLimits, kind: &str, found: &DeploymentExplanation, warning
     let at_once = u64::from(found.instances) + u64::from(found.first_batch);
     if at_once > room {
         warnings.push(format!(
-            "{kind} `{}` has room for {room} instances of the app, and the first batch needs {at_once}: the deployment is rejected",
+            "{kind} `{}` has room for {room} instances of the app, and the first batch needs {at_once}: the \
+             deployment is rejected",
             limits.name
         ));
     } else if found.peak_instances > room {
         warnings.push(format!(
-            "{kind} `{}` has room for {room} instances of the app, and {} may be needed: a pass that needs more is rolled back, and the deployment can stall indefinitely",
+            "{kind} `{}` has room for {room} instances of the app, and {} may be needed: a pass that needs more is \
+             rolled back, and the deployment can stall indefinitely",
             limits.name, found.peak_instances
         ));
     }
@@ -302,9 +305,8 @@ mod tests {
                 "{options: {max_in_flight: 3}}",
                 5,
                 AppQuota::of_organization("ORG", 12, 5),
-                &[
-                    "organization `ORG` has room for 7 instances of the app, and the first batch needs 8: the deployment is rejected",
-                ],
+                &["organization `ORG` has room for 7 instances of the app, and the first batch needs 8: the \
+                     deployment is rejected"],
             ),
             (
                 "{strategy: canary, options: {max_in_flight: 9, canary: {steps: [{instance_weight: 99}]}}}",
@@ -313,7 +315,8 @@ mod tests {
                 &[
                     "it waits for a user 1 time, without a time limit",
                     "99 % of 10 instances is rounded to 10: one old instance is left",
-                    "organization `ORG` has room for 15 instances of the app, and 20 may be needed: a pass that needs more is rolled back, and the deployment can stall indefinitely",
+                    "organization `ORG` has room for 15 instances of the app, and 20 may be needed: a pass that \
+                     needs more is rolled back, and the deployment can stall indefinitely",
                 ],
             ),
             (

@@ -112,7 +112,8 @@ impl StalledDeployment<'_> {
         let mut exceeded = checks.filter_map(|(rule, what, wanted, has, others, limit, kind, name)| {
             let limit = limit.filter(|limit| others + wanted > *limit)?;
             let explanation = format!(
-                "the pass needs {wanted} {what} for the app, which has {has}; others use {others}, and {kind} `{name}` allows {limit}; the pass is rolled back, and so is the next"
+                "the pass needs {wanted} {what} for the app, which has {has}; others use {others}, and {kind} \
+                 `{name}` allows {limit}; the pass is rolled back, and so is the next"
             );
             Some(Hold { rule, explanation })
         });

@@ -51,7 +51,7 @@ pub struct StageConfig {
     /// The label whose number determines the order, before the name. Absent: only the name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sorting_label_key: Option<String>,
-    /// Clusters at once, or a share of the stage's, rounded down and at least 1. Absent: 1.
+    /// Number of concurrent clusters, or a share of the stage's, rounded down and at least 1. Absent: 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_concurrency: Option<IntOrString>,
     /// Tasks before the stage starts: at most one `Approval`.
@@ -182,7 +182,7 @@ pub struct RollingUpdateConfig {
 }
 
 impl StrategySpec {
-    /// The same with the default that admission sets: a `maxConcurrency` of 1.
+    /// Sets the default of admission: a `maxConcurrency` of 1.
     #[must_use]
     pub fn with_defaults(mut self) -> Self {
         for stage in &mut self.stages {

@@ -18,7 +18,7 @@ use crate::units::SimDuration;
 /// `pkg/controllers/updaterun/execution.go`.
 pub const CLUSTER_UPDATING_WAIT: SimDuration = SimDuration::from_secs(15);
 
-/// Interval at which a staged run checks for an approval. Source: `pkg/controllers/updaterun/ execution.go`.
+/// Interval at which a staged run checks for an approval. Source: `pkg/controllers/updaterun/execution.go`.
 pub const STAGE_WAIT: SimDuration = SimDuration::from_secs(60);
 
 /// A cluster that has been updating for longer than this makes the run stuck, which only changes its status. Source:

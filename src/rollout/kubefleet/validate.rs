@@ -247,7 +247,8 @@ mod tests {
             ("strategy: {rollingUpdate: {maxUnavailable: 0, maxSurge: 0}}", ""),
             (
                 "strategy: {rollingUpdate: {maxUnavailable: -1}}",
-                "spec.strategy.rollingUpdate.maxUnavailable: maxUnavailable must be greater than or equal to 0, got `-1`",
+                "spec.strategy.rollingUpdate.maxUnavailable: maxUnavailable must be greater than or equal to 0, got \
+                 `-1`",
             ),
             (
                 "strategy: {rollingUpdate: {maxSurge: '25'}}",

@@ -276,7 +276,8 @@ mod tests {
                 &[
                     "partitions[1] (`b`) matches no cluster",
                     "partitions[2] (`c`) has no criterion and therefore selects no cluster",
-                    "in no partition, so never updated: 5 clusters (c0001, c0002, c0003 and 2 more); add a partition for the rest",
+                    "in no partition, so never updated: 5 clusters (c0001, c0002, c0003 and 2 more); add a partition \
+                     for the rest",
                     "autoPartitionSize and autoPartitionThreshold have no effect together with partitions",
                     "maxUnavailable of partition `a` is 0: it is never updated",
                 ],

@@ -119,7 +119,8 @@ impl StalledBundle<'_> {
         } else {
             let unregistered = self.targets(|flags| flags & flag::REGISTERED == 0 && !is_without(flags));
             format!(
-                "all {max_new} new deployments of a pass go to unregistered clusters, which cannot keep them ({}); {} wait",
+                "all {max_new} new deployments of a pass go to unregistered clusters, which cannot keep them ({}); \
+                 {} wait",
                 self.names(&unregistered),
                 self.clusters(&waiting)
             )
@@ -147,7 +148,8 @@ impl StalledBundle<'_> {
             }
         };
         let explanation = format!(
-            "{} has {} {condition} ({}), and its limit is {limit}; it is unavailable partition number {}, and maxUnavailablePartitions allows {}; {} in later partitions wait",
+            "{} has {} {condition} ({}), and its limit is {limit}; it is unavailable partition number {}, and \
+             maxUnavailablePartitions allows {}; {} in later partitions wait",
             title(last),
             text::count(behind.len(), "cluster"),
             self.reasons(&behind),

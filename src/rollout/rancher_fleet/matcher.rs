@@ -83,7 +83,7 @@ mod tests {
             ("{name: edge-1}", false, false, "the entry's own name is for display"),
             ("{clusterName: edge-1}", true, false, "by name"),
             ("{clusterName: Shop 1}", true, false, "by the name users see"),
-            ("{clusterName: ''}", false, false, "an empty text is no criterion"),
+            ("{clusterName: ''}", false, false, "an empty text is not a criterion"),
             ("{clusterSelector: {}}", true, true, "an empty selector matches everything"),
             ("{clusterName: edge-1, clusterSelector: {matchLabels: {env: dev}}}", false, false, "all must hold"),
             ("{clusterGroup: eu}", true, false, "any of its groups"),

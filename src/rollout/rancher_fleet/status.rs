@@ -131,7 +131,7 @@ impl BundleSummary {
         self.0[state as usize] += 1;
     }
 
-    /// The worst state that occurs. `None`: all are `Ready`, or there is none.
+    /// The worst state that occurs. `None`: no deployment, or all are `Ready`.
     #[must_use]
     pub fn worst(&self) -> Option<BundleState> {
         let occurs = |state: &BundleState| *state != BundleState::Ready && self.count(*state) > 0;
@@ -171,7 +171,8 @@ impl BundleView {
     /// target. A failed pass stores nothing.
     ///
     /// # Panics
-    /// If an action is none of Fleet's, or names a cluster that is not in the view or a deployment that does not exist.
+    /// If Fleet has no such action, or it names a cluster that is not in the view or a deployment that does not
+    /// exist.
     pub fn store(&mut self, pass: &Pass<BundleStatus>) {
         if pass.status.error.is_some() {
             return;

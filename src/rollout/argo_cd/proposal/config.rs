@@ -52,7 +52,8 @@ pub enum ProposalError {
     Kind(String),
     /// A `maxUpdate` that is neither a whole number from 0 nor a percentage from `0%`.
     #[error(
-        "strategy.rollingUpdate.steps[{step}].maxUpdate is `{value}`; write a number from 0, or a percentage such as 10%"
+        "strategy.rollingUpdate.steps[{step}].maxUpdate is `{value}`; write a number from 0, or a percentage such as \
+         10%"
     )]
     MaxUpdate {
         /// Counted from 0.

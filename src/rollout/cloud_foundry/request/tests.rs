@@ -42,7 +42,7 @@ fn an_absent_option_is_the_default() {
     for yaml in ["", "{}", "{strategy: null}", "{options: {max_in_flight: null}}", "{options: {canary: null}}"] {
         assert_eq!(request(yaml).check(), Ok(DeploymentOptions::default()), "{yaml:?}");
     }
-    assert!(serde_saphyr::from_str::<DeploymentRequest>("[rolling]").is_err(), "a list is no deployment");
+    assert!(serde_saphyr::from_str::<DeploymentRequest>("[rolling]").is_err(), "a list is not a deployment");
 }
 
 #[test]

@@ -56,7 +56,8 @@ fn warnings(config: &RollingUpdateConfig, found: &RollingExplanation) -> Vec<Str
     }
     if found.waves.is_none() {
         warnings.push(
-            "maxUnavailable is 0: no cluster that has the resources is ever updated; the controller retries with a backoff of up to 1000 s"
+            "maxUnavailable is 0: no cluster that has the resources is ever updated; the controller retries with a \
+             backoff of up to 1000 s"
                 .to_owned(),
         );
     }
@@ -72,7 +73,8 @@ fn warnings(config: &RollingUpdateConfig, found: &RollingExplanation) -> Vec<Str
     }
     if found.rules == RuleSet::Shipped {
         warnings.push(
-            "a cluster that is still in progress counts as failed: it gets a newer version immediately, regardless of maxUnavailable"
+            "a cluster that is still in progress counts as failed: it gets a newer version immediately, regardless \
+             of maxUnavailable"
                 .to_owned(),
         );
     }

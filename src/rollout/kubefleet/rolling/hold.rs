@@ -50,7 +50,8 @@ impl StalledUpdate<'_> {
             None => {
                 let behind = self.targets(|binding| !binding.has_succeeded() || binding.deleting);
                 let text = format!(
-                    "{} {} assigned the newest resources or being removed, and not available: in progress, offline or failing, without a time-out",
+                    "{} {} assigned the newest resources or being removed, and not available: in progress, offline \
+                     or failing, without a time-out",
                     self.listed(&behind),
                     are(behind.len())
                 );
@@ -76,7 +77,8 @@ impl StalledUpdate<'_> {
                 )
             } else {
                 format!(
-                    "of {} requested, maxUnavailable allows {} to be unavailable; {} {} ready, {} of them being deleted (not available: {}), so {} may be updated; {} {}",
+                    "of {} requested, maxUnavailable allows {} to be unavailable; {} {} ready, {} of them being \
+                     deleted (not available: {}), so {} may be updated; {} {}",
                     count(usize::try_from(counts.target).unwrap_or(0), "cluster"),
                     limits.max_unavailable,
                     counts.ready,
@@ -91,7 +93,8 @@ impl StalledUpdate<'_> {
             return ("maxUnavailable", text);
         }
         let text = format!(
-            "of {} requested, maxSurge allows {} more with the resources; {} {} them already, so {} may be bound; {} {}",
+            "of {} requested, maxSurge allows {} more with the resources; {} {} them already, so {} may be bound; {} \
+             {}",
             count(usize::try_from(counts.target).unwrap_or(0), "cluster"),
             limits.max_surge,
             counts.can_be_ready,

@@ -217,7 +217,8 @@ mod tests {
                 RunState::Run,
                 &[
                     "stage `a` appears twice: an approval of the first also counts for the second",
-                    "maxConcurrency of stage `a`: `5` is not a percentage; write e.g. `10` or `10%`; the run fails when it reaches the stage",
+                    "maxConcurrency of stage `a`: `5` is not a percentage; write e.g. `10` or `10%`; the run fails \
+                     when it reaches the stage",
                 ],
             ),
         ];

@@ -170,8 +170,8 @@ impl StagedUpdateRun {
         }
     }
 
-    /// The last pass has ended only at `end`, no earlier than it began: what it asked of its queue counts from then.
-    /// When it wants to be called again, in place of its `wake_at`; a time before `end` means at once after it.
+    /// The last pass has ended only at `end`, not before its start: its request to the queue counts from then.
+    /// Returns the time of the next call, replacing its `wake_at`; a time before `end` means immediately after it.
     pub fn pass_ended(&mut self, end: SimTime) -> Option<SimTime> {
         self.queue.end_later(end)
     }

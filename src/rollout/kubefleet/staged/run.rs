@@ -190,7 +190,7 @@ impl RunStatus {
     /// A stage by its number; the number of stages means the delete stage.
     ///
     /// # Panics
-    /// If there is no such stage.
+    /// If the stage does not exist.
     #[must_use]
     pub fn stage(&self, index: usize) -> &StageStatus {
         if index == self.stages.len() { &self.deletion } else { &self.stages[index] }
