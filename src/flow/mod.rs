@@ -12,8 +12,8 @@
 //! and O(n²) per storm. A transfer over any other set of links, for example between the network cards of two nodes or
 //! from two registries to one cluster, activates the general solver, `mesh`, for all transfers: O(n) per event in the
 //! connected transfers. After the last such transfer, the forest takes over again: immediately if nothing is in
-//! flight, otherwise when the switch pays off (see `switch`). [`naive`] recomputes everything and is the reference of
-//! the tests; [`check`] compares any state with the definition of max-min fairness.
+//! flight, otherwise when the switch pays off (see `switch`). The tests compare both with a simple reference solver
+//! and with the definition of max-min fairness.
 //!
 //! The caller's time is in whole nanoseconds, and a completion is reported at the first nanosecond that is not before
 //! it. The solver itself uses floating point, and a transfer started when another is reported complete begins exactly
@@ -37,12 +37,10 @@
 //! assert_eq!(completed, [second, first]);
 //! ```
 
-pub mod check;
 mod forest;
 mod heap;
 mod instant;
 mod mesh;
-pub mod naive;
 mod switch;
 mod tree;
 

@@ -97,7 +97,7 @@ fn switching_solvers_and_back_moves_no_byte() {
     let mut network = Network::new();
     let egress = network.add_link(None, rate(1000.0));
     let downs: Vec<_> = (0..60).map(|i| network.add_link(Some(egress), rate(10.0 + f64::from(i % 7)))).collect();
-    let mut ledger = crate::flow::check::Ledger::new();
+    let mut ledger = super::check::Ledger::new();
     // About 100 s each, all different.
     let size = |at: u64| bytes(1000 + at * 7919 % 1000);
     let start = |network: &mut Network, now: SimTime, at: u64| {
@@ -110,7 +110,7 @@ fn switching_solvers_and_back_moves_no_byte() {
     (0..100).for_each(|at| start(&mut network, SimTime::ZERO, at));
     let (mut now, mut ended, mut solvers) = (SimTime::ZERO, 0, Vec::new());
     while ended < 1500 {
-        assert_eq!(crate::flow::check::unfairness(&network), Vec::<String>::new());
+        assert_eq!(super::check::unfairness(&network), Vec::<String>::new());
         ledger.note(now, &network);
         if solvers.last() != Some(&network.solver) {
             solvers.push(network.solver);

@@ -1,8 +1,10 @@
 //! Tests of the solvers: cases computed by hand, known pitfalls, random networks against the reference, and cost.
 
+mod check;
 mod cost;
 mod crossing;
 mod hand;
+mod naive;
 mod oracle;
 mod traps;
 
@@ -31,7 +33,7 @@ fn nanos(nanos: u64) -> SimTime {
 
 /// The rates of `ids` in bytes per second, to six digits after the point.
 fn rates(network: &Network, ids: &[TransferId]) -> Vec<f64> {
-    assert_eq!(super::check::unfairness(network), Vec::<String>::new());
+    assert_eq!(check::unfairness(network), Vec::<String>::new());
     ids.iter().map(|&id| (network.rate(id).get() * 1e6).round() / 1e6).collect()
 }
 

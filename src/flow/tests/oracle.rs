@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
+use super::check::{Ledger, unfairness};
+use super::naive::NaiveNetwork;
 use super::*;
-use crate::flow::check::{Ledger, unfairness};
-use crate::flow::naive::NaiveNetwork;
 use crate::flow::{LinkId, TransferId};
 
 /// The interface that both solvers share.

@@ -1,7 +1,7 @@
 //! Known pitfalls of solvers of this kind.
 
+use super::check::unfairness;
 use super::*;
-use crate::flow::check::unfairness;
 use crate::units::SimDuration;
 
 #[test]

@@ -3,7 +3,7 @@
 //! They use the definitions, not the algorithm, and only the public interface. A check costs O(transfers · links of
 //! each).
 
-use super::Network;
+use crate::flow::Network;
 use crate::units::{Bytes, SimTime};
 
 /// Allowed relative difference of rates.
@@ -14,8 +14,7 @@ const TOLERANCE: f64 = 1e-9;
 /// Checked: no link exceeds its capacity; a link's throughput is the sum over its transfers; no transfer exceeds its
 /// cap; and every transfer is at its cap or has a bottleneck, a full link on which no other has a higher rate
 /// (Bertsekas and Gallager, *Data Networks*, 2nd edition, section 6.5.2: exactly then the rates are max-min fair).
-#[must_use]
-pub fn unfairness(network: &Network) -> Vec<String> {
+pub(super) fn unfairness(network: &Network) -> Vec<String> {
     let mut faults = Vec::new();
     let mut sums = vec![0.0; network.links().count()];
     let mut largest = vec![0.0_f64; sums.len()];
@@ -55,7 +54,7 @@ pub fn unfairness(network: &Network) -> Vec<String> {
 
 /// Compares sent and received bytes: the integral of all rates over time against the bytes of the transfers.
 #[derive(Clone, Debug, Default)]
-pub struct Ledger {
+pub(super) struct Ledger {
     since: SimTime,
     /// The sum of all rates since `since`, in bytes per second.
     rate: f64,
@@ -68,14 +67,13 @@ pub struct Ledger {
 
 impl Ledger {
     /// An empty ledger at time zero.
-    #[must_use]
-    pub fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self::default()
     }
 
     /// Records the rates that hold from `now` on. Call it after every change of rates: the network must not be
     /// advanced past a completion in between.
-    pub fn note(&mut self, now: SimTime, network: &Network) {
+    pub(super) fn note(&mut self, now: SimTime, network: &Network) {
         self.sent += self.rate * now.since(self.since).as_secs_f64();
         self.since = now;
         let rate: f64 = network.transfers().map(|transfer| transfer.rate.get()).sum();
@@ -84,19 +82,18 @@ impl Ledger {
     }
 
     /// Records that a transfer of `size` is complete.
-    pub fn completed(&mut self, size: Bytes) {
+    pub(super) fn completed(&mut self, size: Bytes) {
         self.received += size.get() as f64;
     }
 
     /// Records the delivered bytes of a transfer that was cancelled or is still in flight.
-    pub fn delivered(&mut self, bytes: Bytes) {
+    pub(super) fn delivered(&mut self, bytes: Bytes) {
         self.received += bytes.get() as f64;
         self.allowed += 1.0;
     }
 
     /// The difference between sent and received bytes, if rounding does not explain it.
-    #[must_use]
-    pub fn imbalance(&self) -> Option<f64> {
+    pub(super) fn imbalance(&self) -> Option<f64> {
         let difference = self.sent - self.received;
         (difference.abs() > self.allowed + self.sent * TOLERANCE).then_some(difference)
     }

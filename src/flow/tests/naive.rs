@@ -2,11 +2,11 @@
 //!
 //! Filling: all rates rise together from zero. When a link is full, or a transfer reaches its cap, the affected
 //! transfers keep their rate and the others continue to rise (Bertsekas and Gallager, *Data Networks*, 2nd edition,
-//! section 6.5.2). It costs O(links · transfers) per event; for tests only. The methods have the same meaning as in
-//! [`super::Network`].
+//! section 6.5.2). It costs O(links · transfers) per event. The methods have the same meaning as in
+//! `Network`.
 
-use super::instant::Instant;
-use super::{LinkId, TransferId};
+use crate::flow::instant::Instant;
+use crate::flow::{LinkId, TransferId};
 use crate::units::{Bytes, BytesPerSec, SimTime};
 
 #[derive(Clone, Debug)]
@@ -34,9 +34,9 @@ impl NaiveTransfer {
     }
 }
 
-/// Links and transfers, as in [`super::Network`], computed the slow and simple way.
+/// Links and transfers, as in `Network`, computed the slow and simple way.
 #[derive(Clone, Debug, Default)]
-pub struct NaiveNetwork {
+pub(super) struct NaiveNetwork {
     now: Instant,
     links: Vec<NaiveLink>,
     transfers: Vec<NaiveTransfer>,
@@ -46,35 +46,40 @@ pub struct NaiveNetwork {
 
 impl NaiveNetwork {
     /// A network without links, at time zero.
-    #[must_use]
-    pub fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self::default()
     }
 
-    /// As [`super::Network::add_link`].
-    pub fn add_link(&mut self, parent: Option<LinkId>, capacity: BytesPerSec) -> LinkId {
+    /// As `Network::add_link`.
+    pub(super) fn add_link(&mut self, parent: Option<LinkId>, capacity: BytesPerSec) -> LinkId {
         self.links.push(NaiveLink { parent: parent.map(LinkId::index), capacity: capacity.get() });
         LinkId(self.links.len() as u32 - 1)
     }
 
-    /// As [`super::Network::set_capacity`].
-    pub fn set_capacity(&mut self, now: SimTime, link: LinkId, capacity: BytesPerSec) {
+    /// As `Network::set_capacity`.
+    pub(super) fn set_capacity(&mut self, now: SimTime, link: LinkId, capacity: BytesPerSec) {
         self.run_to(now);
         self.links[link.index()].capacity = capacity.get();
         self.fill();
     }
 
-    /// As [`super::Network::start`].
-    pub fn start(&mut self, now: SimTime, link: LinkId, size: Bytes, cap: Option<BytesPerSec>) -> TransferId {
+    /// As `Network::start`.
+    pub(super) fn start(&mut self, now: SimTime, link: LinkId, size: Bytes, cap: Option<BytesPerSec>) -> TransferId {
         let path = std::iter::successors(Some(link.index()), |&at| self.links[at].parent).collect();
         self.start_on(now, link, path, size, cap)
     }
 
-    /// As [`super::Network::start_over`].
+    /// As `Network::start_over`.
     ///
     /// # Panics
     /// If there are no links.
-    pub fn start_over(&mut self, now: SimTime, links: &[LinkId], size: Bytes, cap: Option<BytesPerSec>) -> TransferId {
+    pub(super) fn start_over(
+        &mut self,
+        now: SimTime,
+        links: &[LinkId],
+        size: Bytes,
+        cap: Option<BytesPerSec>,
+    ) -> TransferId {
         let &last = links.last().expect("a transfer runs over a link at least");
         let mut path: Vec<usize> = links.iter().map(|link| link.index()).collect();
         path.sort_unstable();
@@ -104,11 +109,11 @@ impl NaiveNetwork {
         id
     }
 
-    /// As [`super::Network::cancel`].
+    /// As `Network::cancel`.
     ///
     /// # Panics
     /// If the transfer was already reported or cancelled.
-    pub fn cancel(&mut self, now: SimTime, id: TransferId) -> Bytes {
+    pub(super) fn cancel(&mut self, now: SimTime, id: TransferId) -> Bytes {
         self.run_to(now);
         let at = self.transfers.iter().position(|transfer| transfer.id == id).expect("the transfer is in flight");
         let gone = self.transfers.remove(at);
@@ -116,36 +121,32 @@ impl NaiveNetwork {
         Bytes::new((gone.size - gone.left).clamp(0.0, gone.size) as u64)
     }
 
-    /// As [`super::Network::next_completion`].
-    #[must_use]
-    pub fn next_completion(&self) -> Option<SimTime> {
+    /// As `Network::next_completion`.
+    pub(super) fn next_completion(&self) -> Option<SimTime> {
         let unreported = self.complete.iter().map(|&(time, ..)| time).min();
         unreported.or_else(|| self.next_due().map(Instant::tick)).map(SimTime::from_nanos)
     }
 
-    /// As [`super::Network::advance`].
-    pub fn advance(&mut self, now: SimTime, completed: &mut Vec<TransferId>) {
+    /// As `Network::advance`.
+    pub(super) fn advance(&mut self, now: SimTime, completed: &mut Vec<TransferId>) {
         self.run_to(now);
         self.complete.sort_unstable();
         completed.extend(self.complete.drain(..).map(|(_, _, id)| id));
     }
 
-    /// As [`super::Network::active`].
-    #[must_use]
-    pub fn active(&self) -> usize {
+    /// As `Network::active`.
+    pub(super) fn active(&self) -> usize {
         self.transfers.len()
     }
 
-    /// As [`super::Network::throughput`].
-    #[must_use]
-    pub fn throughput(&self, link: LinkId) -> BytesPerSec {
+    /// As `Network::throughput`.
+    pub(super) fn throughput(&self, link: LinkId) -> BytesPerSec {
         let through = self.transfers.iter().filter(|transfer| transfer.path.contains(&link.index()));
         BytesPerSec::new(through.map(|transfer| transfer.rate).sum())
     }
 
-    /// As [`super::Network::rate`].
-    #[must_use]
-    pub fn rate(&self, id: TransferId) -> BytesPerSec {
+    /// As `Network::rate`.
+    pub(super) fn rate(&self, id: TransferId) -> BytesPerSec {
         let found = self.transfers.iter().find(|transfer| transfer.id == id);
         found.map_or(BytesPerSec::ZERO, |transfer| BytesPerSec::new(transfer.rate))
     }
