@@ -134,11 +134,6 @@ impl NaiveNetwork {
         completed.extend(self.complete.drain(..).map(|(_, _, id)| id));
     }
 
-    /// As `Network::active`.
-    pub(super) fn active(&self) -> usize {
-        self.transfers.len()
-    }
-
     /// As `Network::throughput`.
     pub(super) fn throughput(&self, link: LinkId) -> BytesPerSec {
         let through = self.transfers.iter().filter(|transfer| transfer.path.contains(&link.index()));
