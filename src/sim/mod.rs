@@ -23,7 +23,9 @@ use crate::rollout::Hold;
 use crate::rollout::baseline::Baseline;
 use crate::scenario::{Scenario, Strategy, Variant};
 use crate::units::SimTime;
-use crate::world::{ClusterPhase, CountOrPercent, DriverEvent, Event, Meter, PullError, Queue, World};
+use crate::world::{
+    ClusterPhase, CountOrPercent, DistributionEvent, DriverEvent, Event, Meter, PullError, Queue, World,
+};
 use baseline::BaselineProduct;
 use controller::Controller;
 use kubefleet_rolling::KubeFleetRollingProduct;
@@ -238,7 +240,7 @@ impl engine::Model for Sim<'_> {
     type Event = Event;
 
     fn handle(&mut self, event: Event, queue: &mut Queue) {
-        let event = if event == Event::Released {
+        let event = if event == Event::Distribution(DistributionEvent::Released) {
             self.released = Some(queue.now());
             self.controller.held = false;
             Event::Driver(DriverEvent::Wake)

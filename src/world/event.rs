@@ -1,46 +1,168 @@
-//! Everything that can happen in a world, and the queue that it goes through.
+//! Everything that can happen in a world, and the queue of these events.
 //!
-//! What follows from an event is said where it is handled; the dispatch is [`crate::world::World::handle`]. Events name pods,
-//! pulls and nodes by id, and whoever handles one looks whether it still means anything.
+//! Events name pods, pulls and nodes by id; the handler of an event checks whether it still applies. The dispatch is
+//! [`crate::world::World::handle`].
 
 use crate::engine::EventQueue;
+use crate::rollout::Revision;
 use crate::units::SimTime;
-use crate::world::clusters::agent::Report;
-use crate::world::faults::FaultEvent;
 use crate::world::ids::{ClusterId, NodeId, PodId, PullId};
-use crate::world::nodes::runtime::request::{Request, Response};
-use crate::world::registry::HostRole;
+use crate::world::registry::request::{HostRole, Request, Response};
+
+/// The queue of a world's events.
+pub type Queue = EventQueue<Event>;
 
 /// Everything that happens in a world.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Event {
-    /// Something that the driver of the world scheduled for itself; a world does nothing with it.
+    /// Scheduled by the driver of the world for itself; a world ignores it.
     Driver(DriverEvent),
-    /// Something fails, or is repaired.
+    /// A failure or its repair.
     Fault(FaultEvent),
-    /// An offline cluster is back.
-    ClusterReturns {
+    /// Of a cluster's agent.
+    Agent(AgentEvent),
+    /// Of a workload and its pods.
+    Workload(WorkloadEvent),
+    /// Of a pull's request to a registry, cache or peer.
+    Request(RequestEvent),
+    /// Of a pull, beside its requests.
+    Pull(PullEvent),
+    /// Of the distribution of images.
+    Distribution(DistributionEvent),
+    /// A window of a registry begins or ends.
+    RegistryWindow {
+        /// Which registry: 0 is the first.
+        registry: u32,
+        /// Index into [`crate::world::RegistrySpec::windows`].
+        window: u32,
+        /// False: it ends.
+        begins: bool,
+    },
+    /// At least one transfer has completed.
+    TransfersEnd,
+}
+
+/// Events that the driver of a world may schedule for itself.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum DriverEvent {
+    /// A change has reached the controller's cache.
+    News,
+    /// The next object of a pass is written.
+    Written,
+    /// A pass of the controller ends.
+    PassEnds,
+    /// The time at which the scheduler asked to be called.
+    Wake,
+    /// Something specific to the product, beside passes and changes.
+    Due,
+}
+
+/// A failure or its repair.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum FaultEvent {
+    /// A cluster that was offline from the start is back.
+    OfflineEnds {
         /// Which cluster.
         cluster: ClusterId,
     },
-    /// An instruction has reached a cluster's agent.
-    AgentHears {
+    /// An outage of a single cluster begins.
+    OutageBegins {
+        /// Of which cluster.
+        cluster: ClusterId,
+    },
+    /// An outage of a single cluster ends.
+    OutageEnds {
+        /// Of which cluster.
+        cluster: ClusterId,
+    },
+    /// An outage of several clusters begins.
+    RegionalBegins {
+        /// Index into [`crate::world::FaultSpec::regional`].
+        at: u32,
+    },
+    /// An outage of several clusters ends.
+    RegionalEnds {
+        /// Index into [`crate::world::FaultSpec::regional`].
+        at: u32,
+    },
+    /// A node fails.
+    NodeFails {
+        /// Which node.
+        node: NodeId,
+    },
+    /// A failed node is back.
+    NodeReturns {
+        /// Which node.
+        node: NodeId,
+    },
+    /// A node's lease was not renewed for the grace period: its pods count as not ready.
+    NodeNotReady {
+        /// Which node.
+        node: NodeId,
+        /// After which of its failures.
+        failure: u32,
+    },
+    /// A node has been missing for as long as its pods tolerate.
+    NodeEvicts {
+        /// Which node.
+        node: NodeId,
+        /// After which of its failures.
+        failure: u32,
+    },
+    /// The registry has responded 404 to a pull.
+    NotFound {
+        /// To which pod's node.
+        pod: PodId,
+    },
+    /// A container that worked so far stops passing its readiness probe.
+    DefectShows {
+        /// Of which pod.
+        pod: PodId,
+        /// After which of its starts.
+        start: u32,
+    },
+}
+
+/// An event of a cluster's agent.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum AgentEvent {
+    /// An instruction reaches the agent.
+    InstructionArrives {
         /// Which cluster's.
         cluster: ClusterId,
     },
-    /// An agent has finished applying.
+    /// The agent has finished applying a revision.
     Applied {
         /// Which cluster's.
         cluster: ClusterId,
     },
-    /// It is time to report the cluster's readiness, if it changed.
+    /// The agent reports readiness, if it changed.
     ReadinessDue {
         /// Which cluster's.
         cluster: ClusterId,
     },
-    /// A report has reached the management cluster.
+    /// A report reaches the management cluster.
     ReportArrives(Report),
-    /// The kubelet looks again at a pod whose pull failed.
+}
+
+/// A report of an agent to the management cluster.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Report {
+    /// The reporting cluster.
+    pub cluster: ClusterId,
+    /// The revision that it applied last.
+    pub applied: Revision,
+    /// Whether all of it was ready.
+    pub ready: bool,
+    /// Whether a Deployment of it had exceeded its progress deadline; always false unless the world watches those
+    /// ([`crate::world::World::watch_progress_deadlines`]).
+    pub degraded: bool,
+}
+
+/// An event of a workload or one of its pods.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum WorkloadEvent {
+    /// The kubelet syncs a pod whose pull failed.
     PodSync {
         /// Which pod.
         pod: PodId,
@@ -50,7 +172,7 @@ pub enum Event {
         /// Of which pod.
         pod: PodId,
     },
-    /// A readiness probe passed often enough.
+    /// A readiness probe has passed often enough.
     PodReady {
         /// Of which pod.
         pod: PodId,
@@ -69,34 +191,30 @@ pub enum Event {
         /// Of which pod.
         pod: PodId,
     },
-    /// The crash-loop back-off is over.
+    /// The crash-loop back-off has expired.
     Restart {
         /// Of which pod.
         pod: PodId,
     },
-    /// A Deployment's controller looks whether its progress deadline is over.
-    ProgressDeadline {
-        /// In which cluster.
-        cluster: ClusterId,
-        /// Which workload.
-        workload: usize,
-    },
-    /// A deleted pod's grace is over.
+    /// A deleted pod's grace period has expired.
     PodGone {
         /// Which pod.
         pod: PodId,
     },
-    /// A window of the registry begins or ends.
-    RegistryWindow {
-        /// Which registry: 0 is the first.
-        registry: u32,
-        /// Its place in [`crate::world::RegistrySpec::windows`].
-        window: u32,
-        /// False: it ends.
-        begins: bool,
+    /// A Deployment's controller checks its progress deadline.
+    ProgressDeadline {
+        /// In which cluster.
+        cluster: ClusterId,
+        /// Which workload.
+        workload: u32,
     },
+}
+
+/// An event of a pull's request.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum RequestEvent {
     /// A request reaches a host that has limits.
-    RequestArrives {
+    Arrives {
         /// Of which pull.
         pull: PullId,
         /// Which request.
@@ -113,8 +231,8 @@ pub enum Event {
         /// Which host.
         host: HostRole,
     },
-    /// The answer to a request is back.
-    Answered {
+    /// A registry's response is back.
+    Response {
         /// Of which pull.
         pull: PullId,
         /// To which request.
@@ -122,60 +240,42 @@ pub enum Event {
         /// From which host.
         host: HostRole,
         /// What it is.
-        answer: Response,
+        response: Response,
     },
-    /// A request that was refused is sent again.
-    RequestAgain {
+    /// A refused request is sent again.
+    Retry {
         /// Of which pull.
         pull: PullId,
         /// Which request.
         request: Request,
     },
-    /// A host that did not answer is tried again, or given up.
-    DialAgain {
-        /// By which pull.
+    /// The runtime tries again to connect to a host that does not respond, or gives up.
+    Redial {
+        /// Of which pull.
         pull: PullId,
         /// For which request.
         request: Request,
         /// Which host.
         host: HostRole,
-        /// Since when it does not answer.
+        /// When it first tried.
         since: SimTime,
     },
-    /// A request was refused by a nearer host, or asked for there in vain, and goes to the registry now.
-    GoesUpstream {
+    /// A request goes on to the registry, after a nearer host was asked in vain.
+    Upstream {
         /// Of which pull.
         pull: PullId,
         /// Which request.
         request: Request,
     },
-    /// A cache, a mirror or a peer has answered a request.
-    NearAnswers {
+    /// The response of a cache, a mirror or a peer is back.
+    NearbyResponse {
         /// Of which pull.
         pull: PullId,
         /// To which request.
         request: Request,
         /// What it is.
-        answer: Response,
+        response: Response,
     },
-    /// The last piece of a layer has come over from a swarm.
-    LayerSettles {
-        /// For which pull.
-        pull: PullId,
-        /// Which layer.
-        layer: u16,
-    },
-    /// What the containers of an image read on demand begins to come to a node.
-    ReadsBegin {
-        /// Which node.
-        node: NodeId,
-        /// Which image, by its number in this world.
-        image: u16,
-    },
-    /// A group of clusters begins to pre-pull.
-    PrePullGroup,
-    /// The pre-pull is over: the new revision is released.
-    Released,
     /// A transfer is past its slow start.
     RampedUp {
         /// Of which pull.
@@ -183,14 +283,19 @@ pub enum Event {
         /// Of which blob.
         request: Request,
     },
-    /// A pull has received nothing for as long as the runtime waits.
-    NoProgress {
-        /// Which pull.
+}
+
+/// An event of a pull, beside its requests.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum PullEvent {
+    /// The last piece of a layer has come from a swarm.
+    LayerSettles {
+        /// For which pull.
         pull: PullId,
+        /// Which layer.
+        layer: u16,
     },
-    /// At least one transfer has brought all its bytes.
-    TransfersEnd,
-    /// A layer begins to be written, on a node whose disk is a limit.
+    /// A layer begins to be written, on a node with a limited disk.
     LayerWrites {
         /// For which pull.
         pull: PullId,
@@ -209,32 +314,45 @@ pub enum Event {
         /// Its index in the image.
         layer: u16,
     },
-    /// A pull has taken as long as it may.
-    PullDeadline {
+    /// A pull has received nothing for as long as the runtime waits.
+    Stalled {
+        /// Which pull.
+        pull: PullId,
+    },
+    /// A pull has exceeded its deadline.
+    Deadline {
         /// Which pull.
         pull: PullId,
     },
     /// An image is complete on its node.
-    Pulled {
+    Completed {
         /// By which pull.
         pull: PullId,
     },
 }
 
-/// What the driver of a world may schedule for itself.
+/// An event of the distribution of images.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum DriverEvent {
-    /// News have reached the controller's cache.
-    News,
-    /// The next object of a pass is written.
-    Written,
-    /// A pass of the controller ends.
-    PassEnds,
-    /// The scheduler had asked to be called at this time.
-    Wake,
-    /// Something of the product's own happens, beside passes and news.
-    Due,
+pub enum DistributionEvent {
+    /// The bytes that the containers of an image read on demand begin to come to a node.
+    ReadsBegin {
+        /// Which node.
+        node: NodeId,
+        /// Which image, by its number in this world.
+        image: u16,
+    },
+    /// A group of clusters begins to pre-pull.
+    PrePullGroup,
+    /// The pre-pull is over: the new revision is released. Handled by the driver.
+    Released,
 }
 
-/// The queue that a world's events go through.
-pub type Queue = EventQueue<Event>;
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_stay_small() {
+        assert_eq!(size_of::<Event>(), 24, "queues hold many of them");
+    }
+}

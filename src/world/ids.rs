@@ -8,10 +8,10 @@ pub const OLD: Revision = Revision(1);
 pub const NEW: Revision = Revision(2);
 
 macro_rules! dense_id {
-    ($(#[$doc:meta])* $name:ident) => {
+    ($(#[$doc:meta])* $vis:vis $name:ident) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
-        pub struct $name(pub u32);
+        $vis struct $name($vis u32);
 
         impl $name {
             /// The id of the thing at `index`.
@@ -19,13 +19,13 @@ macro_rules! dense_id {
             /// # Panics
             /// If there are more than 2^32 of them.
             #[must_use]
-            pub fn at(index: usize) -> Self {
+            $vis fn at(index: usize) -> Self {
                 Self(u32::try_from(index).expect("a world has fewer than 2^32 things of a kind"))
             }
 
             /// The index into the `Vec` of these things.
             #[must_use]
-            pub const fn index(self) -> usize {
+            $vis const fn index(self) -> usize {
                 self.0 as usize
             }
         }
@@ -34,17 +34,25 @@ macro_rules! dense_id {
 
 dense_id! {
     /// A cluster, in the order of [`crate::world::WorldSpec::clusters`].
-    ClusterId
+    pub ClusterId
 }
 dense_id! {
     /// A node of some cluster.
-    NodeId
+    pub NodeId
 }
 dense_id! {
     /// A pod, dead ones included: ids are never used again.
-    PodId
+    pub PodId
 }
 dense_id! {
     /// One attempt to pull an image: ids are never used again.
-    PullId
+    pub PullId
+}
+dense_id! {
+    /// A cache, or the seeds of one cluster.
+    pub(crate) StoreId
+}
+dense_id! {
+    /// A store's download of one blob or config.
+    pub(crate) FillId
 }

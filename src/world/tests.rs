@@ -1,11 +1,15 @@
 //! The world against hand algebra, published measurements and what must be true of any world.
 
 use crate::units::{Bytes, BytesPerSec, PerSecond, Share, SimDuration};
+use crate::world::event::AgentEvent;
 use crate::world::event::Event;
-use crate::world::nodes::pull::PullError;
-use crate::world::nodes::runtime::request::Request;
+use crate::world::event::PullEvent;
+use crate::world::event::RequestEvent;
+use crate::world::event::WorkloadEvent;
+use crate::world::nodes::pull_error::PullError;
 use crate::world::nodes::runtime::spec::SlotScope;
 use crate::world::quantity::DurationModel;
+use crate::world::registry::request::Request;
 use crate::world::registry::spec::RequestLimit;
 use crate::world::spec::{
     CountOrPercent, DiskSpec, LayerSpec, ProbeSpec, PullOrder, PullPolicy, RegionSpec, ReleaseKind, Requeue,
@@ -140,8 +144,9 @@ fn serial_pulls_make_an_image_wait_for_a_slow_one() {
     workload.name = "slow".to_owned();
     world.workloads[0].image = 1;
     world.workloads.insert(0, workload);
-    let started =
-        |world: &WorldSpec| play(world, 1, DAY).times(|event| matches!(event, Event::ContainerStarted { .. }));
+    let started = |world: &WorldSpec| {
+        play(world, 1, DAY).times(|event| matches!(event, Event::Workload(WorkloadEvent::ContainerStarted { .. })))
+    };
     let serial = started(&world);
     assert_near(serial[0], 10.0, 1e-5, "the slow one, first in the queue");
     assert_near(serial[1], 11.0, 1e-5, "the fast one after it");
@@ -188,7 +193,8 @@ fn under_steady_failure_a_pod_tries_at_0_10_30_70_150_310_610_s() {
     // The kubelet looks every second, so that the gates alone decide.
     world.node.error_requeue = fixed(secs(1.0));
     let played = play(&world, 1, secs(700.0));
-    let tries = played.times(|event| matches!(event, Event::RequestArrives { request: Request::Challenge, .. }));
+    let tries = played
+        .times(|event| matches!(event, Event::Request(RequestEvent::Arrives { request: Request::Challenge, .. })));
     assert_eq!(tries, [0.0, 10.0, 30.0, 70.0, 150.0, 310.0, 610.0]);
 }
 
@@ -282,7 +288,15 @@ fn pulls_that_unpack_on_top_of_each_others_layers_all_end() {
     world.workloads.push(workload);
     let played = play(&world, 1, DAY);
     assert!(played.ready_s()[0].is_some());
-    assert_eq!(played.times(|event| matches!(event, Event::Unpacked { .. } | Event::LayerWrites { .. })).len(), 4);
+    assert_eq!(
+        played
+            .times(|event| matches!(
+                event,
+                Event::Pull(PullEvent::Unpacked { .. }) | Event::Pull(PullEvent::LayerWrites { .. })
+            ))
+            .len(),
+        4
+    );
 }
 
 #[test]
@@ -333,7 +347,7 @@ fn a_deadline_keeps_unpacked_layers_and_throws_the_one_at_work_away() {
         layer("b", 1_000_000),
     ];
     let played = play(&world, 1, secs(60.0));
-    let unpacked = played.times(|event| matches!(event, Event::Unpacked { layer: 1, .. }));
+    let unpacked = played.times(|event| matches!(event, Event::Pull(PullEvent::Unpacked { layer: 1, .. })));
     assert!(unpacked.len() > 1, "again in each attempt: {unpacked:?}");
     assert_eq!(played.ready_s(), [None], "5 s of unpacking never fit into 4 s");
 }
@@ -355,7 +369,8 @@ fn the_newer_kubelet_looks_when_the_gate_opens_and_at_least_once_a_minute() {
     world.node.requeue = Requeue::AtExpiry { sync_period: secs(60.0) };
     for seed in 0..50 {
         let played = play(&world, seed, secs(700.0));
-        let tries = played.times(|event| matches!(event, Event::RequestArrives { request: Request::Challenge, .. }));
+        let tries = played
+            .times(|event| matches!(event, Event::Request(RequestEvent::Arrives { request: Request::Challenge, .. })));
         for (gap, gate) in tries.windows(2).map(|pair| pair[1] - pair[0]).zip([10.0, 20.0, 40.0, 80.0, 160.0]) {
             // Beyond a minute the kubelet looks every 60-90 s, and then 1 to 1.5 times what is left of the gate.
             let longest = if gate > 60.0 { gate + 30.0 } else { gate * 1.5 };
@@ -447,7 +462,7 @@ fn without_a_probe_a_crashing_pod_is_ready_again_and_again() {
     world.faults.defect.share = Share::ALL;
     world.faults.defect.crash_after = fixed(secs(5.0));
     let played = play(&world, 1, secs(100.0));
-    let starts = played.times(|event| matches!(event, Event::ContainerStarted { .. }));
+    let starts = played.times(|event| matches!(event, Event::Workload(WorkloadEvent::ContainerStarted { .. })));
     // Pulled at 1 s; each life lasts 5 s, and the waits between them are 0, 10, 20, 40, … s.
     let expected = [1.0, 6.0, 21.0, 46.0, 91.0];
     for (start, expected) in starts.iter().zip(expected) {
@@ -464,7 +479,7 @@ fn a_restart_comes_with_the_first_sync_after_its_gate_has_opened() {
     world.faults.defect.crash_after = fixed(secs(5.0));
     world.node.error_requeue = fixed(secs(12.0));
     let played = play(&world, 1, secs(130.0));
-    let starts = played.times(|event| matches!(event, Event::ContainerStarted { .. }));
+    let starts = played.times(|event| matches!(event, Event::Workload(WorkloadEvent::ContainerStarted { .. })));
     // Gates of 0, 10, 20, 40 s and a look every 12 s: 0, 12, 24, 48 s after each crash.
     let expected = [1.0, 6.0, 23.0, 52.0, 105.0];
     for (start, expected) in starts.iter().zip(expected) {
@@ -473,7 +488,8 @@ fn a_restart_comes_with_the_first_sync_after_its_gate_has_opened() {
     assert_eq!(starts.len(), expected.len());
     // The newer rule: not before the gate opens, and at most half of it later.
     world.node.requeue = Requeue::AtExpiry { sync_period: secs(60.0) };
-    let starts = play(&world, 1, secs(130.0)).times(|event| matches!(event, Event::ContainerStarted { .. }));
+    let starts = play(&world, 1, secs(130.0))
+        .times(|event| matches!(event, Event::Workload(WorkloadEvent::ContainerStarted { .. })));
     for (gap, gate) in starts.windows(2).map(|pair| pair[1] - pair[0] - 5.0).zip([0.0, 10.0, 20.0, 40.0]) {
         assert!((gate - 1e-6..=gate * 1.5 + 1e-6).contains(&gap), "{gap} s after a gate of {gate} s");
     }
@@ -497,7 +513,7 @@ fn an_agent_applies_reports_and_tells_of_readiness_with_its_delays() {
     world.agent.report_delay = fixed(secs(0.25));
     world.agent.readiness_delay = fixed(secs(5.0));
     let played = play(&world, 1, DAY);
-    let reports = played.times(|event| matches!(event, Event::ReportArrives(_)));
+    let reports = played.times(|event| matches!(event, Event::Agent(AgentEvent::ReportArrives(_))));
     assert_near(reports[0], 0.5 + 3.0 + 0.25, 1e-6, "applied, not ready yet");
     // Ready 1 s after the apply; told 5 s later; 0.25 s on its way.
     assert_near(reports[1], 3.5 + 1.0 + 5.0 + 0.25, 1e-6, "ready");

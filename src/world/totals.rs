@@ -3,11 +3,11 @@
 //! Bytes are neither made nor destroyed, and pulls are metered as long as they take (Little's law). Both hold exactly,
 //! in whole bytes and nanoseconds, whatever went wrong in the run.
 
-use crate::flow::TransferId;
 use crate::units::{Bytes, SimTime};
 use crate::world::World;
 use crate::world::nodes::node::NodeState;
-use crate::world::nodes::pull::{Pull, PullError, PullFacts};
+use crate::world::nodes::pull::Pull;
+use crate::world::nodes::pull_error::{PullError, PullFacts};
 
 /// Totals over a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -46,14 +46,7 @@ impl World<'_> {
     /// Ends the run at `now`: what is in flight is counted as far as it came.
     pub fn finish(&mut self, now: SimTime) -> Totals {
         self.meter.advance(now);
-        let mut in_flight: Vec<TransferId> = self.payload.keys().copied().collect();
-        in_flight.sort_unstable();
-        for id in in_flight {
-            let to_node = self.receiver(self.payload[&id].0).is_some();
-            let part = self.cancel_transfer(id, now);
-            // What is on its way to a cache would have been of use to others, and is in no node's books.
-            self.totals.lost += if to_node { part } else { Bytes::ZERO };
-        }
+        self.cancel_all_transfers(now);
         self.totals.lost += self.pulls.iter().map(Pull::settling).sum();
         self.totals.lost += self.nodes.iter().map(NodeState::unfinished).sum();
         self.totals.sent = self.registries.iter().map(|registry| registry.sent).sum();

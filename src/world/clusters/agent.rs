@@ -10,24 +10,12 @@
 use crate::rollout::Revision;
 use crate::units::SimTime;
 use crate::world::World;
+use crate::world::event::AgentEvent;
+use crate::world::event::Report;
 use crate::world::event::{Event, Queue};
 use crate::world::ids::ClusterId;
 use crate::world::ids::NEW;
 use crate::world::meter::ClusterPhase;
-
-/// What the management cluster learns from an agent.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Report {
-    /// About which cluster.
-    pub cluster: ClusterId,
-    /// The revision it applied last.
-    pub applied: Revision,
-    /// Whether all of it was ready.
-    pub ready: bool,
-    /// Whether a Deployment of it had exceeded its progress deadline; false unless the world watches those
-    /// ([`World::watch_progress_deadlines`]).
-    pub degraded: bool,
-}
 
 /// The agent's own state.
 #[derive(Clone, Copy, Debug)]
@@ -81,6 +69,15 @@ impl Agent {
 }
 
 impl World<'_> {
+    pub(crate) fn handle_agent(&mut self, event: AgentEvent, queue: &mut Queue) {
+        match event {
+            AgentEvent::InstructionArrives { cluster } => self.instruction_arrives(cluster, queue),
+            AgentEvent::Applied { cluster } => self.applied(cluster, queue),
+            AgentEvent::ReadinessDue { cluster } => self.readiness_due(cluster, queue),
+            AgentEvent::ReportArrives(report) => self.report_arrives(report, queue.now()),
+        }
+    }
+
     /// The management cluster tells a cluster what to run from now on.
     pub fn instruct(&mut self, id: ClusterId, revision: Revision, queue: &mut Queue) {
         let now = queue.now();
@@ -118,7 +115,7 @@ impl World<'_> {
         let nth = cluster.agent.instructions;
         cluster.agent.instructions += 1;
         let delay = self.spec.agent.instruction_delay.draw(&self.streams, cluster.key, "instruction delay", nth);
-        queue.schedule_in(delay, Event::AgentHears { cluster: id });
+        queue.schedule_in(delay, Event::Agent(AgentEvent::InstructionArrives { cluster: id }));
     }
 
     /// The management cluster reaches the cluster again: instruction and report are sent, if they are news.
@@ -133,7 +130,7 @@ impl World<'_> {
         self.note_phase(id);
     }
 
-    pub(crate) fn agent_hears(&mut self, id: ClusterId, queue: &mut Queue) {
+    fn instruction_arrives(&mut self, id: ClusterId, queue: &mut Queue) {
         let cluster = &mut self.clusters[id.index()];
         let agent = &mut cluster.agent;
         if !cluster.cuts.is_managed() || agent.applying.is_some() || agent.instructed == agent.applied {
@@ -143,10 +140,10 @@ impl World<'_> {
         let nth = agent.applies;
         agent.applies += 1;
         let span = self.spec.agent.apply.draw(&self.streams, self.clusters[id.index()].key, "apply", nth);
-        queue.schedule_in(span, Event::Applied { cluster: id });
+        queue.schedule_in(span, Event::Agent(AgentEvent::Applied { cluster: id }));
     }
 
-    pub(crate) fn applied(&mut self, id: ClusterId, queue: &mut Queue) {
+    fn applied(&mut self, id: ClusterId, queue: &mut Queue) {
         let cluster = &mut self.clusters[id.index()];
         let revision = cluster.agent.applying.take().expect("what is applied was being applied");
         cluster.agent.applied = Some(revision);
@@ -155,7 +152,7 @@ impl World<'_> {
         }
         self.roll_out(id, revision, queue);
         self.send_report(id, queue);
-        self.agent_hears(id, queue);
+        self.instruction_arrives(id, queue);
     }
 
     /// A workload changed: tell the management cluster later, if the cluster's readiness is not what it knows.
@@ -170,11 +167,11 @@ impl World<'_> {
             let nth = cluster.agent.readiness_changes;
             cluster.agent.readiness_changes += 1;
             let delay = self.spec.agent.readiness_delay.draw(&self.streams, cluster.key, "readiness delay", nth);
-            queue.schedule_in(delay, Event::ReadinessDue { cluster: id });
+            queue.schedule_in(delay, Event::Agent(AgentEvent::ReadinessDue { cluster: id }));
         }
     }
 
-    pub(crate) fn readiness_due(&mut self, id: ClusterId, queue: &mut Queue) {
+    fn readiness_due(&mut self, id: ClusterId, queue: &mut Queue) {
         self.clusters[id.index()].agent.readiness_due = false;
         self.send_report(id, queue);
     }
@@ -197,10 +194,13 @@ impl World<'_> {
         let delay = self.spec.agent.report_delay.draw(&self.streams, cluster.key, "report delay", nth);
         agent.arrives = agent.arrives.max(queue.now() + delay);
         let (ready, degraded) = (cluster.settled, cluster.degraded);
-        queue.schedule(agent.arrives, Event::ReportArrives(Report { cluster: id, applied, ready, degraded }));
+        queue.schedule(
+            agent.arrives,
+            Event::Agent(AgentEvent::ReportArrives(Report { cluster: id, applied, ready, degraded })),
+        );
     }
 
-    pub(crate) fn report_arrives(&mut self, report: Report, now: SimTime) {
+    fn report_arrives(&mut self, report: Report, now: SimTime) {
         let cluster = &mut self.clusters[report.cluster.index()];
         if !cluster.cuts.is_managed() {
             return;

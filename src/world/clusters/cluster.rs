@@ -5,29 +5,28 @@
 //!
 //! Left out: nodes that join a cluster later.
 
-use std::collections::VecDeque;
+use crate::world::distribution::setup::CacheLinks;
+use crate::world::distribution::spec::CachePlace;
+use crate::world::event::FaultEvent;
+use crate::world::transfers::Transfers;
 use std::ops::Range;
 
 use crate::engine::{EntityKey, dist};
-use crate::flow::LinkId;
-use crate::units::{Bytes, BytesPerSec, Share, SimDuration, SimTime};
+use crate::units::{Bytes, BytesPerSec, SimDuration, SimTime};
+use crate::world::World;
 use crate::world::clusters::agent::Agent;
 use crate::world::clusters::cluster_draws::ClusterDraws;
+use crate::world::clusters::cuts::Cuts;
 use crate::world::clusters::workload::WorkloadState;
-use crate::world::distribution::delivery::Links;
-use crate::world::distribution::lazy::ReadProgress;
 use crate::world::event::{Event, Queue};
-use crate::world::faults::cut::Cuts;
 use crate::world::faults::spec::CutKind;
 use crate::world::ids::ClusterId;
 use crate::world::ids::OLD;
 use crate::world::meter::ClusterPhase;
-use crate::world::nodes::disk::Disk;
-use crate::world::nodes::node::{Blob, Chain, NodeState};
+use crate::world::nodes::node::NodeState;
 use crate::world::quantity::RateModel;
+use crate::world::registry::tcp;
 use crate::world::spec::{ClusterSpec, ReleaseKind};
-use crate::world::token_bucket::TokenBucket;
-use crate::world::{World, route};
 
 /// One cluster's state.
 #[derive(Debug)]
@@ -37,11 +36,8 @@ pub(crate) struct ClusterState {
     pub(crate) rtt: SimDuration,
     pub(crate) draws: ClusterDraws,
     pub(crate) cuts: Cuts,
-    /// Its downlink, and what that carries when nothing is wrong.
-    pub(crate) link: LinkId,
+    /// The capacity of its downlink without faults.
     pub(crate) downlink: BytesPerSec,
-    /// What is left of the downlink while it is not cut off.
-    pub(crate) downlink_share: Share,
     /// What one connection from each registry can carry at most.
     pub(crate) connection_caps: Vec<Option<BytesPerSec>>,
     /// Failures in progress that have an end.
@@ -87,7 +83,7 @@ pub struct ClusterFacts {
 }
 
 impl World<'_> {
-    pub(crate) fn add_cluster(&mut self, spec: &ClusterSpec, links: &mut Links, queue: &mut Queue) {
+    pub(crate) fn add_cluster(&mut self, spec: &ClusterSpec, caches: &CacheLinks, queue: &mut Queue) {
         let id = ClusterId::at(self.clusters.len());
         let key = EntityKey::of(&spec.name);
         let draw = |model: &RateModel, purpose| {
@@ -100,11 +96,17 @@ impl World<'_> {
         let downlink = slowed(draw(&spec.downlink, "downlink"), draws.slow);
         let unpack_rate = slowed(draw(&node.unpack_rate, "unpack rate"), draws.slow);
         let rtt = spec.rtt.draw(&self.streams, key, "rtt", 0);
-        let (link, inside) = links.add_cluster(self.spec, id, self.egress[0], downlink, &mut self.network);
+        let Transfers { links, network, .. } = &mut self.transfers;
+        let regional_cache = caches.link(id, CachePlace::Region);
+        let link = links.add_cluster(spec.region, regional_cache, downlink, network);
+        let inside = caches.link(id, CachePlace::Cluster).unwrap_or(link);
         let first = self.nodes.len();
         for at in 0..spec.nodes {
-            let node = self.new_node(id, key.part(u64::from(at)), inside, nic, unpack_rate);
-            self.nodes.push(node);
+            let key = key.part(u64::from(at));
+            let speed = dist::lognormal(&mut self.streams.stream(key, "unpack speed"), 1.0, node.unpack_spread);
+            let unpack_rate = BytesPerSec::new(unpack_rate.get() * speed);
+            links.add_node(id, inside, nic, network);
+            self.nodes.push(NodeState::new(node, &self.catalog, id, key, unpack_rate));
         }
         let running = (self.spec.release == ReleaseKind::Update).then_some(OLD);
         self.clusters.push(ClusterState {
@@ -112,12 +114,8 @@ impl World<'_> {
             rtt,
             draws,
             cuts: Cuts::default(),
-            link,
             downlink,
-            downlink_share: Share::ALL,
-            connection_caps: (0..self.registries.len())
-                .map(|at| route::connection_cap(self.spec.registry_at(at), rtt, spec.loss))
-                .collect(),
+            connection_caps: self.registries.iter().map(|from| tcp::path_cap(from.spec(), rtt, spec.loss)).collect(),
             repairs_due: 0,
             outage: 0,
             agent: Agent::settled(running),
@@ -140,50 +138,8 @@ impl World<'_> {
         if let Some(back) = draws.offline {
             self.cut(id, CutKind::All, queue);
             if let Some(back) = back {
-                queue.schedule(back, Event::ClusterReturns { cluster: id });
+                queue.schedule(back, Event::Fault(FaultEvent::OfflineEnds { cluster: id }));
             }
-        }
-    }
-
-    fn new_node(
-        &mut self,
-        cluster: ClusterId,
-        key: EntityKey,
-        behind: LinkId,
-        nic: BytesPerSec,
-        unpack_rate: BytesPerSec,
-    ) -> NodeState {
-        let spec = &self.spec.node;
-        let speed = dist::lognormal(&mut self.streams.stream(key, "unpack speed"), 1.0, spec.unpack_spread);
-        let unpack_rate = BytesPerSec::new(unpack_rate.get() * speed);
-        NodeState {
-            cluster,
-            key,
-            link: self.network.add_link(Some(behind), nic),
-            unpack_rate,
-            disk: spec.disk.map(|disk| Disk::new(disk, unpack_rate)),
-            unpacking: 0,
-            blobs: vec![Blob::Partial(Bytes::ZERO); self.catalog.blobs],
-            chains: vec![Chain::Absent; self.catalog.chains],
-            present: vec![false; self.catalog.len()],
-            manifests: vec![false; self.catalog.len()],
-            reading: vec![ReadProgress::NotYet; self.catalog.len()],
-            pull_queue: VecDeque::new(),
-            pulls: Vec::new(),
-            pull_rate: spec.pull_rate.map(TokenBucket::new),
-            merged_pulls: 0,
-            slots_taken: 0,
-            slot_queue: VecDeque::new(),
-            attempts: 0,
-            requests: 0,
-            blob_requests: 0,
-            unpacks: 0,
-            pods: 0,
-            down: false,
-            ready: true,
-            failures: 0,
-            turn: 0,
-            terminating_on_lost_node: Vec::new(),
         }
     }
 

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `cluster` | the state of one cluster, and how it and its nodes are created |
 //! | `cluster_draws` | random properties that are drawn for a cluster before the run |
+//! | `cuts` | outages in progress that cut it off |
 //! | `agent` | instructions, applies and reports, with their delays |
 //! | `pod` | pods, readiness probes, image back-off |
 //! | `workload`, `rolling` | rolling updates of Deployments and DaemonSets |
@@ -13,6 +14,7 @@
 pub(super) mod agent;
 pub(super) mod cluster;
 pub(super) mod cluster_draws;
+pub(super) mod cuts;
 pub(super) mod pod;
 pub(super) mod progress_deadline;
 pub(super) mod restarts;

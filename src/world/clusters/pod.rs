@@ -21,11 +21,12 @@ use crate::rollout::Revision;
 use crate::units::{SimDuration, SimTime};
 use crate::world::backoff::BackoffEntry;
 use crate::world::clusters::restarts::{Crashes, Restarter};
+use crate::world::event::WorkloadEvent;
 use crate::world::event::{Event, Queue};
 use crate::world::ids::NEW;
 use crate::world::ids::{ClusterId, NodeId, PodId};
 use crate::world::nodes::catalog::{Catalog, ImageRef};
-use crate::world::nodes::pull::PullError;
+use crate::world::nodes::pull_error::PullError;
 use crate::world::quantity::DurationModel;
 use crate::world::spec::Requeue;
 use crate::world::{World, calibration};
@@ -152,7 +153,7 @@ impl World<'_> {
             }
             _ => SimDuration::ZERO,
         };
-        queue.schedule_in(grace, Event::PodGone { pod: id });
+        queue.schedule_in(grace, Event::Workload(WorkloadEvent::PodGone { pod: id }));
     }
 
     /// A node is to have the new image of a workload, without running it.
@@ -197,7 +198,7 @@ impl World<'_> {
         let left =
             self.pods[id.index()].image_backoff.opens().map_or(SimDuration::ZERO, |opens| opens.saturating_since(now));
         let wait = self.until_next_sync(id, left);
-        self.schedule_for_pod(id, wait, Event::PodSync { pod: id }, queue);
+        self.schedule_for_pod(id, wait, Event::Workload(WorkloadEvent::PodSync { pod: id }), queue);
     }
 
     /// From a failed sync of a pod to its next one, when its gate stays closed for so long.
@@ -254,7 +255,7 @@ impl World<'_> {
         if self.read_on_demand(id, overhead, queue) {
             return;
         }
-        self.schedule_for_pod(id, overhead, Event::ContainerStarted { pod: id }, queue);
+        self.schedule_for_pod(id, overhead, Event::Workload(WorkloadEvent::ContainerStarted { pod: id }), queue);
     }
 
     /// Events of a pod that can never be ready are counted apart: a run that has no others left stands still.
@@ -300,7 +301,7 @@ impl World<'_> {
                 // Probes go out every period from the start on; those before the initial delay are not made.
                 let missed = able.max(probe.initial_delay).as_nanos().div_ceil(probe.period.as_nanos());
                 let after = probe.period * (missed + u64::from(probe.success_threshold) - 1);
-                queue.schedule_in(after, Event::PodReady { pod: id, start });
+                queue.schedule_in(after, Event::Workload(WorkloadEvent::PodReady { pod: id, start }));
             }
         }
     }
@@ -318,7 +319,7 @@ impl World<'_> {
             self.pod_available(id, start, queue);
         } else {
             self.update_progress_condition(cluster, workload, queue);
-            queue.schedule_in(min_ready, Event::PodAvailable { pod: id, start });
+            queue.schedule_in(min_ready, Event::Workload(WorkloadEvent::PodAvailable { pod: id, start }));
         }
     }
 
@@ -357,7 +358,7 @@ impl World<'_> {
                 at = at + self.until_next_sync(id, opens - at);
             }
             self.pods[id.index()].crashes.restarts(at);
-            self.schedule_for_pod(id, at - now, Event::Restart { pod: id }, queue);
+            self.schedule_for_pod(id, at - now, Event::Workload(WorkloadEvent::Restart { pod: id }), queue);
         }
         self.sync_workload(cluster, workload, queue);
     }

@@ -15,6 +15,7 @@
 use crate::engine::EventId;
 use crate::units::{SimDuration, SimTime};
 use crate::world::World;
+use crate::world::event::WorkloadEvent;
 use crate::world::event::{Event, Queue};
 use crate::world::ids::ClusterId;
 use crate::world::spec::WorkloadKind;
@@ -108,7 +109,7 @@ impl World<'_> {
         let at = condition.updated_at + progress_deadline + LOOK_AGAIN;
         match (condition.reason, condition.look) {
             (ProgressReason::Updating, None) => {
-                let look = Event::ProgressDeadline { cluster: id, workload };
+                let look = Event::Workload(WorkloadEvent::ProgressDeadline { cluster: id, workload: workload as u32 });
                 condition.look = Some(queue.schedule(at, look));
             }
             (ProgressReason::Updating, Some(event)) => {

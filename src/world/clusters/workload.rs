@@ -11,6 +11,7 @@ use crate::world::clusters::pod::{Pod, PodPhase};
 use crate::world::clusters::progress_deadline::{PodCounts, Progressing};
 use crate::world::clusters::rolling::{ReplicaCounts, RollingStep, daemon_set_limits, deployment_limits};
 use crate::world::event::Queue;
+use crate::world::event::WorkloadEvent;
 use crate::world::faults::spec::DefectKind;
 use crate::world::ids::NEW;
 use crate::world::ids::{ClusterId, NodeId, PodId};
@@ -37,6 +38,21 @@ impl WorkloadState {
 }
 
 impl World<'_> {
+    pub(crate) fn handle_workload(&mut self, event: WorkloadEvent, queue: &mut Queue) {
+        match event {
+            WorkloadEvent::PodSync { pod } => self.sync_pod(pod, queue),
+            WorkloadEvent::ContainerStarted { pod } => self.container_started(pod, queue),
+            WorkloadEvent::PodReady { pod, start } => self.pod_ready(pod, start, queue),
+            WorkloadEvent::PodAvailable { pod, start } => self.pod_available(pod, start, queue),
+            WorkloadEvent::Crashed { pod } => self.crashed(pod, queue),
+            WorkloadEvent::Restart { pod } => self.restart(pod, queue),
+            WorkloadEvent::PodGone { pod } => self.pod_gone(pod, queue),
+            WorkloadEvent::ProgressDeadline { cluster, workload } => {
+                self.progress_deadline(cluster, workload as usize, queue)
+            }
+        }
+    }
+
     /// All workloads of a cluster get the template of `revision`.
     pub(crate) fn roll_out(&mut self, cluster: ClusterId, revision: Revision, queue: &mut Queue) {
         for workload in 0..self.spec.workloads.len() {
@@ -84,12 +100,14 @@ impl World<'_> {
     }
 
     /// Whether a pod of the cluster waits after a failed pull or a crash, and is not tried at the moment.
-    pub(crate) fn has_waiting_pods(&self, cluster: ClusterId) -> bool {
+    #[must_use]
+    pub fn is_backing_off(&self, cluster: ClusterId) -> bool {
         self.has_pod(cluster, |pod| matches!(pod.phase, PodPhase::ImageBackOff | PodPhase::CrashLoop))
     }
 
     /// Whether a pod of the cluster runs and will not answer its readiness probe, for a defect.
-    pub(crate) fn has_stuck_pods(&self, cluster: ClusterId) -> bool {
+    #[must_use]
+    pub fn is_stuck(&self, cluster: ClusterId) -> bool {
         let at_once = self.spec.faults.defect.kind == DefectKind::Unready;
         self.has_pod(cluster, |pod| match pod.phase {
             PodPhase::Unready => true,
@@ -267,7 +285,7 @@ impl World<'_> {
         }
     }
 
-    pub(crate) fn pod_gone(&mut self, id: PodId, queue: &mut Queue) {
+    fn pod_gone(&mut self, id: PodId, queue: &mut Queue) {
         let pod = &self.pods[id.index()];
         let (cluster, workload, node) = (pod.cluster, pod.workload, pod.node);
         if self.nodes[node.index()].down {

@@ -19,18 +19,19 @@ use crate::flow::{LinkId, Network};
 use crate::units::{BytesPerSec, SimDuration, SimTime};
 use crate::world::distribution::cache_store::{CacheLookup, CacheStore};
 use crate::world::distribution::spec::{CachePlace, CacheSpec};
-use crate::world::distribution::{
-    BlobSource, DistributionMethod, FillId, FirstLeg, Leg, RouteQuery, Routing, StoreId, Waiter,
-};
+use crate::world::distribution::{DistributionMethod, RouteQuery, Waiter};
 use crate::world::ids::{ClusterId, NodeId, PullId};
+use crate::world::ids::{FillId, StoreId};
 use crate::world::nodes::catalog::ImageRef;
-use crate::world::nodes::runtime::request::Request;
+use crate::world::registry::request::Request;
+use crate::world::transfers::links::{Destination, Leg};
+use crate::world::transfers::payload::{BlobSource, Routing};
 
 /// One cache.
 #[derive(Debug)]
 struct Cache {
     link: LinkId,
-    from: FirstLeg,
+    from: Destination,
     cache_store: CacheStore,
     /// By image: index and manifest, and config.
     manifests: Vec<bool>,
@@ -49,15 +50,15 @@ pub(super) struct Caches {
 }
 
 impl Caches {
-    /// Caches over `links`, one of each place, with the places of the clusters.
+    /// Caches over `links`, one of each store, with the places of the clusters.
     pub(super) fn new(
         spec: &CacheSpec,
-        links: &[(LinkId, FirstLeg)],
+        links: &[(LinkId, Destination)],
         of_cluster: Vec<Option<StoreId>>,
         last: Vec<Vec<LinkId>>,
         (blobs, images): (usize, usize),
     ) -> Self {
-        let cache = |&(link, from): &(LinkId, FirstLeg)| Cache {
+        let cache = |&(link, from): &(LinkId, Destination)| Cache {
             link,
             from,
             cache_store: CacheStore::new(blobs, spec.coalesce, spec.ttl, spec.upstream_connections),
@@ -69,49 +70,51 @@ impl Caches {
 
     /// Where the caches are, by cluster: as many places as there are clusters, or regions.
     pub(super) fn places(per: CachePlace, regions: &[Option<usize>]) -> Vec<Option<StoreId>> {
-        let place = |at: usize| StoreId(u32::try_from(at).expect("fewer than 2^32 clusters"));
+        let store = StoreId::at;
         match per {
-            CachePlace::Cluster => (0..regions.len()).map(|at| Some(place(at))).collect(),
-            CachePlace::Region => regions.iter().map(|region| region.map(place)).collect(),
+            CachePlace::Cluster => (0..regions.len()).map(|at| Some(store(at))).collect(),
+            CachePlace::Region => regions.iter().map(|region| region.map(store)).collect(),
         }
     }
 }
 
 impl DistributionMethod for Caches {
-    fn ask(&mut self, ask: &RouteQuery<'_>) -> (Routing, BlobSource) {
-        let Some(place) = self.of_cluster[ask.cluster.index()] else {
+    fn route(&mut self, query: &RouteQuery<'_>) -> (Routing, BlobSource) {
+        let Some(store) = self.of_cluster[query.cluster.index()] else {
             return (Routing::Upstream { detour: SimDuration::ZERO }, BlobSource::Registry);
         };
-        let cache = &mut self.caches[place.index()];
+        let cache = &mut self.caches[store.index()];
         let rtt = self.spec.rtt;
-        let image = usize::from(ask.image.0);
-        let near = (Routing::Near { after: rtt }, BlobSource::Place(place, None));
+        let image = usize::from(query.image.0);
+        let near = (Routing::Nearby { after: rtt }, BlobSource::Store(store, None));
         let upstream = Routing::Upstream { detour: rtt };
-        match ask.request {
+        match query.request {
             // Connecting to the cache; it asks for no token.
-            Request::Challenge => (Routing::Near { after: rtt * 2 }, BlobSource::Registry),
-            Request::Token => (Routing::Near { after: SimDuration::ZERO }, BlobSource::Registry),
+            Request::Challenge => (Routing::Nearby { after: rtt * 2 }, BlobSource::Registry),
+            Request::Token => (Routing::Nearby { after: SimDuration::ZERO }, BlobSource::Registry),
             Request::Resolve => (upstream, BlobSource::Registry),
             Request::Index | Request::Manifest if cache.manifests[image] => near,
             Request::Config if cache.configs[image] => near,
             Request::Index | Request::Manifest => (upstream, BlobSource::Registry),
-            Request::Config => (upstream, BlobSource::Lead(place)),
+            Request::Config => (upstream, BlobSource::Miss(store)),
             Request::Layer(_) => {
-                let blob = ask.blob().expect("a layer is a blob");
-                match cache.cache_store.ask(ask.now, blob, (ask.pull, ask.request)) {
-                    CacheLookup::Whole => near,
-                    CacheLookup::Running(fill) => (Routing::Near { after: rtt }, BlobSource::Place(place, Some(fill))),
-                    CacheLookup::Lead => (upstream, BlobSource::Lead(place)),
-                    CacheLookup::Waits => (Routing::Waits, BlobSource::Place(place, None)),
-                    CacheLookup::Full => (Routing::Refused { after: rtt }, BlobSource::Place(place, None)),
+                let blob = query.blob().expect("a layer is a blob");
+                match cache.cache_store.look_up(query.now, blob, (query.pull, query.request)) {
+                    CacheLookup::Hit => near,
+                    CacheLookup::Filling(fill) => {
+                        (Routing::Nearby { after: rtt }, BlobSource::Store(store, Some(fill)))
+                    }
+                    CacheLookup::Miss => (upstream, BlobSource::Miss(store)),
+                    CacheLookup::Waits => (Routing::Waits, BlobSource::Store(store, None)),
+                    CacheLookup::Full => (Routing::Refused { after: rtt }, BlobSource::Store(store, None)),
                 }
             }
         }
     }
 
-    fn answered(&mut self, cluster: ClusterId, image: ImageRef, request: Request) {
-        let Some(place) = self.of_cluster[cluster.index()] else { return };
-        let cache = &mut self.caches[place.index()];
+    fn note_response(&mut self, cluster: ClusterId, image: ImageRef, request: Request) {
+        let Some(store) = self.of_cluster[cluster.index()] else { return };
+        let cache = &mut self.caches[store.index()];
         match request {
             Request::Manifest => cache.manifests[usize::from(image.0)] = true,
             Request::Config => cache.configs[usize::from(image.0)] = true,
@@ -120,11 +123,11 @@ impl DistributionMethod for Caches {
     }
 
     fn last_leg(&mut self, source: BlobSource, node: NodeId, _blob: u16, _network: &mut Network) -> Leg {
-        let (BlobSource::Place(place, _) | BlobSource::Lead(place)) = source else {
+        let (BlobSource::Store(store, _) | BlobSource::Miss(store)) = source else {
             unreachable!("{source:?} is no cache");
         };
-        let over = std::iter::once(self.caches[place.index()].link).chain(self.last[node.index()].iter().copied());
-        Leg { over: over.collect(), cap: self.spec.per_connection }
+        let links = std::iter::once(self.caches[store.index()].link).chain(self.last[node.index()].iter().copied());
+        Leg { links: links.collect(), cap: self.spec.per_connection }
     }
 
     fn reads(
@@ -134,28 +137,28 @@ impl DistributionMethod for Caches {
         blob: u16,
         network: &mut Network,
     ) -> Option<(Leg, SimDuration)> {
-        let place = self.of_cluster[cluster.index()]?;
-        Some((self.last_leg(BlobSource::Place(place, None), node, blob, network), self.spec.rtt))
+        let store = self.of_cluster[cluster.index()]?;
+        Some((self.last_leg(BlobSource::Store(store, None), node, blob, network), self.spec.rtt))
     }
 
-    fn first_leg(&self, place: StoreId) -> (FirstLeg, Option<BytesPerSec>) {
-        (self.caches[place.index()].from, None)
+    fn first_leg(&self, store: StoreId) -> (Destination, Option<BytesPerSec>) {
+        (self.caches[store.index()].from, None)
     }
 
-    fn fill_begins(&mut self, place: StoreId, blob: u16, pull: PullId, fill: FillId) -> Vec<Waiter> {
-        self.caches[place.index()].cache_store.fill_begins(blob, pull, fill)
+    fn fill_begins(&mut self, store: StoreId, blob: u16, pull: PullId, fill: FillId) -> Vec<Waiter> {
+        self.caches[store.index()].cache_store.fill_begins(blob, pull, fill)
     }
 
-    fn fill_ends(&mut self, place: StoreId, blob: u16, fill: FillId, whole: Option<SimTime>) -> Vec<Waiter> {
-        self.caches[place.index()].cache_store.fill_ends(blob, fill, whole)
+    fn fill_ends(&mut self, store: StoreId, blob: u16, fill: FillId, whole: Option<SimTime>) -> Vec<Waiter> {
+        self.caches[store.index()].cache_store.fill_ends(blob, fill, whole)
     }
 
-    fn gives_up(&mut self, cluster: ClusterId, pull: PullId) -> Vec<Waiter> {
+    fn cancel_pull(&mut self, cluster: ClusterId, pull: PullId) -> Vec<Waiter> {
         self.of_cluster[cluster.index()]
-            .map_or_else(Vec::new, |place| self.caches[place.index()].cache_store.gives_up(pull))
+            .map_or_else(Vec::new, |store| self.caches[store.index()].cache_store.cancel_pull(pull))
     }
 
-    fn is_shared(&self, place: StoreId) -> bool {
-        self.caches[place.index()].cache_store.is_shared()
+    fn is_shared(&self, store: StoreId) -> bool {
+        self.caches[store.index()].cache_store.is_shared()
     }
 }

@@ -8,19 +8,20 @@
 //! place fetch the whole); and images that were in the cache before the run.
 
 use crate::units::{SimDuration, SimTime};
+use crate::world::distribution::Waiter;
 use crate::world::distribution::spec::Coalesce;
-use crate::world::distribution::{FillId, Waiter};
+use crate::world::ids::FillId;
 use crate::world::ids::PullId;
 
 /// What a request for a blob finds.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum CacheLookup {
     /// All of it.
-    Whole,
+    Hit,
     /// A fetch under way, which it may share.
-    Running(FillId),
+    Filling(FillId),
     /// Nothing: it leads.
-    Lead,
+    Miss,
     /// A fetch under way, for which it waits.
     Waits,
     /// No connection is free for another fetch.
@@ -59,19 +60,19 @@ impl CacheStore {
     }
 
     /// A request of `pull` for a blob.
-    pub(super) fn ask(&mut self, now: SimTime, blob: u16, waiter: Waiter) -> CacheLookup {
+    pub(super) fn look_up(&mut self, now: SimTime, blob: u16, waiter: Waiter) -> CacheLookup {
         let at = usize::from(blob);
         let (pull, _) = waiter;
         if self.whole[at].is_some_and(|since| now - since < self.ttl) {
-            return CacheLookup::Whole;
+            return CacheLookup::Hit;
         }
         // The registry refused it, and it asks again.
         if self.leads.contains(&(blob, pull)) {
-            return CacheLookup::Lead;
+            return CacheLookup::Miss;
         }
         if self.coalesce != Coalesce::None {
             match self.running[at] {
-                Some(fill) if self.coalesce == Coalesce::Stream => return CacheLookup::Running(fill),
+                Some(fill) if self.coalesce == Coalesce::Stream => return CacheLookup::Filling(fill),
                 Some(_) => {
                     self.waiters.push((blob, waiter));
                     return CacheLookup::Waits;
@@ -87,7 +88,7 @@ impl CacheStore {
             return CacheLookup::Full;
         }
         self.leads.push((blob, pull));
-        CacheLookup::Lead
+        CacheLookup::Miss
     }
 
     /// The fetch that `pull` led begins. Those who wait may share it now, if they may share at all.
@@ -114,7 +115,7 @@ impl CacheStore {
     }
 
     /// A pull has failed. Who waited for what it led asks again, and the first of them leads.
-    pub(super) fn gives_up(&mut self, pull: PullId) -> Vec<Waiter> {
+    pub(super) fn cancel_pull(&mut self, pull: PullId) -> Vec<Waiter> {
         self.waiters.retain(|&(_, (waiting, _))| waiting != pull);
         let given: Vec<u16> = self.leads.iter().filter(|&&(_, lead)| lead == pull).map(|&(blob, _)| blob).collect();
         self.leads.retain(|&(_, lead)| lead != pull);
@@ -136,7 +137,7 @@ impl CacheStore {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::world::nodes::runtime::request::Request;
+    use crate::world::registry::request::Request;
 
     fn cache_store(coalesce: Coalesce, most: Option<u32>) -> CacheStore {
         CacheStore::new(2, coalesce, SimDuration::from_secs(100), most)
@@ -151,22 +152,30 @@ mod tests {
     #[test]
     fn without_coalescing_every_request_before_the_first_copy_is_complete_leads() {
         let mut cache_store = cache_store(Coalesce::None, None);
-        assert_eq!(cache_store.ask(START, 0, from(1)), CacheLookup::Lead);
+        assert_eq!(cache_store.look_up(START, 0, from(1)), CacheLookup::Miss);
         assert_eq!(cache_store.fill_begins(0, PullId(1), FillId(0)), []);
-        assert_eq!(cache_store.ask(START, 0, from(2)), CacheLookup::Lead, "the first is still on its way");
+        assert_eq!(cache_store.look_up(START, 0, from(2)), CacheLookup::Miss, "the first is still on its way");
         cache_store.fill_begins(0, PullId(2), FillId(1));
         cache_store.fill_ends(0, FillId(0), Some(SimTime::from_secs(10)));
-        assert_eq!(cache_store.ask(SimTime::from_secs(10), 0, from(3)), CacheLookup::Whole);
-        assert_eq!(cache_store.ask(SimTime::from_secs(110), 0, from(4)), CacheLookup::Lead, "its time to live is over");
+        assert_eq!(cache_store.look_up(SimTime::from_secs(10), 0, from(3)), CacheLookup::Hit);
+        assert_eq!(
+            cache_store.look_up(SimTime::from_secs(110), 0, from(4)),
+            CacheLookup::Miss,
+            "its time to live is over"
+        );
     }
 
     #[test]
     fn who_waits_is_let_go_when_the_copy_is_there_and_who_shares_when_it_begins() {
         for (coalesce, at_begin, at_end) in [(Coalesce::Wait, 0, 1), (Coalesce::Stream, 1, 0)] {
             let mut cache_store = cache_store(coalesce, None);
-            assert_eq!(cache_store.ask(START, 0, from(1)), CacheLookup::Lead);
-            assert_eq!(cache_store.ask(START, 0, from(2)), CacheLookup::Waits, "the first has not been answered yet");
-            assert_eq!(cache_store.ask(START, 1, from(2)), CacheLookup::Lead, "another blob");
+            assert_eq!(cache_store.look_up(START, 0, from(1)), CacheLookup::Miss);
+            assert_eq!(
+                cache_store.look_up(START, 0, from(2)),
+                CacheLookup::Waits,
+                "the first has not been answered yet"
+            );
+            assert_eq!(cache_store.look_up(START, 1, from(2)), CacheLookup::Miss, "another blob");
             assert_eq!(cache_store.fill_begins(0, PullId(1), FillId(0)).len(), at_begin, "{coalesce:?}");
             assert_eq!(cache_store.fill_ends(0, FillId(0), Some(START)).len(), at_end, "{coalesce:?}");
         }
@@ -175,23 +184,23 @@ mod tests {
     #[test]
     fn when_the_leader_fails_the_others_ask_again() {
         let mut cache_store = cache_store(Coalesce::Wait, None);
-        assert_eq!(cache_store.ask(START, 0, from(1)), CacheLookup::Lead);
-        assert_eq!(cache_store.ask(START, 0, from(2)), CacheLookup::Waits);
-        assert_eq!(cache_store.ask(START, 0, from(3)), CacheLookup::Waits);
-        assert_eq!(cache_store.gives_up(PullId(3)), [], "it only waited");
-        assert_eq!(cache_store.gives_up(PullId(1)), [from(2)]);
-        assert_eq!(cache_store.ask(START, 0, from(2)), CacheLookup::Lead);
+        assert_eq!(cache_store.look_up(START, 0, from(1)), CacheLookup::Miss);
+        assert_eq!(cache_store.look_up(START, 0, from(2)), CacheLookup::Waits);
+        assert_eq!(cache_store.look_up(START, 0, from(3)), CacheLookup::Waits);
+        assert_eq!(cache_store.cancel_pull(PullId(3)), [], "it only waited");
+        assert_eq!(cache_store.cancel_pull(PullId(1)), [from(2)]);
+        assert_eq!(cache_store.look_up(START, 0, from(2)), CacheLookup::Miss);
     }
 
     #[test]
     fn a_limit_of_upstream_connections_counts_what_was_asked_for_and_what_is_on_its_way() {
         let mut cache_store = cache_store(Coalesce::None, Some(2));
-        assert_eq!(cache_store.ask(START, 0, from(1)), CacheLookup::Lead);
-        assert_eq!(cache_store.ask(START, 0, from(1)), CacheLookup::Lead, "the same request again");
+        assert_eq!(cache_store.look_up(START, 0, from(1)), CacheLookup::Miss);
+        assert_eq!(cache_store.look_up(START, 0, from(1)), CacheLookup::Miss, "the same request again");
         cache_store.fill_begins(0, PullId(1), FillId(0));
-        assert_eq!(cache_store.ask(START, 1, from(2)), CacheLookup::Lead);
-        assert_eq!(cache_store.ask(START, 1, from(3)), CacheLookup::Full);
+        assert_eq!(cache_store.look_up(START, 1, from(2)), CacheLookup::Miss);
+        assert_eq!(cache_store.look_up(START, 1, from(3)), CacheLookup::Full);
         cache_store.fill_ends(0, FillId(0), None);
-        assert_eq!(cache_store.ask(START, 1, from(3)), CacheLookup::Lead);
+        assert_eq!(cache_store.look_up(START, 1, from(3)), CacheLookup::Miss);
     }
 }

@@ -1,156 +1,36 @@
-//! Carrying out what a way of distribution decides: which way a request takes, the transfers of a blob, and when it is there.
+//! Carries out what a method of distribution decides: routes requests, transfers blobs and settles layers.
 //!
-//! A blob that comes by way of a place is on its node when the node's own transfer, the *last leg*, has ended, and the
-//! place's fetch of it as well if it was under way, the *first leg*; a swarm's last piece comes a little later. Every
-//! byte is counted where it leaves: the registry's (`sent`, of which `upstream` go to caches and seeds), those of caches and
-//! mirrors, and those of peers. So what nodes received is sent − upstream + what caches and peers sent.
+//! A blob that comes from a store is on its node when the node's own transfer, the *last leg*, has completed, and so has
+//! the store's fill, the *first leg*, if that was in progress. The last piece of a swarm comes a little later.
 
-use crate::flow::{LinkId, Network, TransferId};
-use crate::units::{Bytes, BytesPerSec, SimDuration, SimTime};
+use crate::flow::TransferId;
+use crate::units::{Bytes, BytesPerSec, SimTime};
 use crate::world::World;
-use crate::world::distribution::lazy::Sender;
-use crate::world::distribution::spec::{CachePlace, DistributionKind};
-use crate::world::distribution::{
-    BlobSource, DistributionMethod, FillId, FirstLeg, Leg, MemberChange, RouteQuery, Routing, StoreId, Waiter, direct,
-    mirror,
-};
-use crate::world::distribution::{cache, pieces, spegel};
-use crate::world::event::{Event, Queue};
-use crate::world::ids::{ClusterId, NodeId, PullId};
-use crate::world::nodes::catalog::Catalog;
-use crate::world::nodes::pull::{Fetch, Payload};
-use crate::world::nodes::runtime::request::Request;
-use crate::world::spec::WorldSpec;
-
-/// A place's fetch of a blob, or of a config.
-#[derive(Debug)]
-pub(crate) struct Fill {
-    place: StoreId,
-    /// `None`: a config, which nobody waits for.
-    blob: Option<u16>,
-    /// Which registry it comes from.
-    from: usize,
-    transfer: Option<TransferId>,
-    /// The pull with which it breaks off. `None`: it is for everybody.
-    owner: Option<PullId>,
-    /// Layers whose last leg has ended before this has.
-    followers: Vec<(PullId, u16)>,
-}
-
-/// The links between registry and nodes, and the way of distribution over them.
-#[derive(Debug)]
-pub(crate) struct Links {
-    regions: Vec<LinkId>,
-    downlinks: Vec<LinkId>,
-    /// By region, then by cluster: the links of caches, where there are any.
-    caches: Vec<(LinkId, FirstLeg)>,
-    cache_of: Vec<Option<StoreId>>,
-    per: Option<CachePlace>,
-}
-
-impl Links {
-    /// Lays the links of the regions, and of the caches, which come before what is behind them.
-    pub(crate) fn new(spec: &WorldSpec, egress: LinkId, network: &mut Network) -> Self {
-        let regions: Vec<LinkId> =
-            spec.regions.iter().map(|region| network.add_link(Some(egress), region.bandwidth)).collect();
-        let mut links = Self { regions, downlinks: Vec::new(), caches: Vec::new(), cache_of: Vec::new(), per: None };
-        if let DistributionKind::Cache(cache) = &spec.distribution.kind {
-            let regions: Vec<Option<usize>> = spec.clusters.iter().map(|cluster| cluster.region).collect();
-            links.per = Some(cache.per);
-            links.cache_of = cache::Caches::places(cache.per, &regions);
-            let froms: Vec<FirstLeg> = match cache.per {
-                CachePlace::Cluster => {
-                    (0..spec.clusters.len()).map(|at| FirstLeg::Cluster(ClusterId::at(at))).collect()
-                }
-                CachePlace::Region => (0..spec.regions.len()).map(FirstLeg::Region).collect(),
-            };
-            links.caches = froms.into_iter().map(|from| (network.add_link(None, cache.egress), from)).collect();
-        }
-        links
-    }
-
-    /// The link of the cache of a cluster, if it stands there.
-    fn cache(&self, cluster: ClusterId, at: CachePlace) -> Option<LinkId> {
-        if self.per != Some(at) {
-            return None;
-        }
-        self.cache_of[cluster.index()].map(|place| self.caches[place.index()].0)
-    }
-
-    /// Lays a cluster's downlink of this capacity, and returns it with what its nodes' links hang on.
-    pub(crate) fn add_cluster(
-        &mut self,
-        spec: &WorldSpec,
-        cluster: ClusterId,
-        egress: LinkId,
-        capacity: BytesPerSec,
-        network: &mut Network,
-    ) -> (LinkId, LinkId) {
-        let written = &spec.clusters[cluster.index()];
-        let uplink = written.region.map_or(egress, |region| self.regions[region]);
-        // Everything that nodes get comes from their cache, where they have one; so these links are a tree of their own.
-        let uplink = self.cache(cluster, CachePlace::Region).unwrap_or(uplink);
-        let downlink = network.add_link(Some(uplink), capacity);
-        self.downlinks.push(downlink);
-        (downlink, self.cache(cluster, CachePlace::Cluster).unwrap_or(downlink))
-    }
-
-    /// The way of distribution, once all links of clusters and nodes are laid.
-    pub(crate) fn distribution(
-        self,
-        spec: &WorldSpec,
-        catalog: &Catalog,
-        nodes: &[(ClusterId, LinkId)],
-        network: &mut Network,
-    ) -> (Vec<LinkId>, Option<Box<dyn DistributionMethod>>) {
-        let Self { regions, downlinks, caches, cache_of, .. } = self;
-        let mut way: Box<dyn DistributionMethod> = match &spec.distribution.kind {
-            DistributionKind::Direct if spec.distribution.mirrors.is_empty() => return (regions, None),
-            DistributionKind::Direct => Box::new(direct::Direct),
-            DistributionKind::Cache(cache) => {
-                let last = |&(cluster, link): &(ClusterId, LinkId)| match cache.per {
-                    CachePlace::Cluster => vec![link],
-                    CachePlace::Region => vec![downlinks[cluster.index()], link],
-                };
-                let last = nodes.iter().map(last).collect();
-                Box::new(cache::Caches::new(cache, &caches, cache_of, last, (catalog.blobs, catalog.len())))
-            }
-            DistributionKind::Spegel(spegel) => {
-                let out = |&(_, card): &(ClusterId, LinkId)| {
-                    let capacity = network.capacity(card);
-                    (card, network.add_link(None, capacity))
-                };
-                let links = nodes.iter().map(out).collect();
-                Box::new(spegel::Spegel::new(spegel, links))
-            }
-            DistributionKind::Pieces(pieces) => {
-                let inlet = |&(_, card): &(ClusterId, LinkId)| {
-                    let capacity = pieces.peer_in.get().min(network.capacity(card).get());
-                    network.add_link(None, BytesPerSec::new(capacity))
-                };
-                let inlets = nodes.iter().map(inlet).collect();
-                Box::new(pieces::Pieces::new(pieces, spec.clusters.len(), catalog.blobs, inlets))
-            }
-        };
-        if !spec.distribution.mirrors.is_empty() {
-            let regions: Vec<Option<usize>> = spec.clusters.iter().map(|cluster| cluster.region).collect();
-            let mirrors = &spec.distribution.mirrors;
-            let mirrored = mirror::Mirrored::new(mirrors, &regions, downlinks.clone(), nodes.to_vec(), way, network);
-            way = Box::new(mirrored);
-        }
-        (regions, Some(way))
-    }
-}
+use crate::world::distribution::Fill;
+use crate::world::distribution::spec::DistributionKind;
+use crate::world::distribution::{MemberChange, RouteQuery, Waiter};
+use crate::world::event::{DistributionEvent, Event, PullEvent, Queue};
+use crate::world::ids::{FillId, PullId, StoreId};
+use crate::world::nodes::catalog::ImageRef;
+use crate::world::nodes::pull::Fetch;
+use crate::world::registry::request::Request;
+use crate::world::transfers::links::Leg;
+use crate::world::transfers::payload::{BlobSource, Payload, Routing, Sender, Transfer};
 
 impl World<'_> {
-    /// Which way a request takes. For a blob, it is remembered who sends it.
+    pub(crate) fn handle_distribution(&mut self, event: DistributionEvent, queue: &mut Queue) {
+        match event {
+            DistributionEvent::ReadsBegin { node, image } => self.reads_begin(node, ImageRef(image), queue),
+            DistributionEvent::PrePullGroup => self.pre_pull_group(queue),
+            DistributionEvent::Released => {}
+        }
+    }
+
+    /// Routes a request. For a blob, the pull remembers who sends it.
     pub(crate) fn route_request(&mut self, id: PullId, request: Request, now: SimTime) -> Routing {
-        let Some(distribution) = &mut self.distribution else {
-            return Routing::Upstream { detour: SimDuration::ZERO };
-        };
         let pull = &mut self.pulls[id.index()];
         let cluster = self.nodes[pull.node.index()].cluster;
-        let (answer, source) = distribution.ask(&RouteQuery {
+        let (routing, source) = self.delivery.method.route(&RouteQuery {
             now,
             node: pull.node,
             cluster,
@@ -162,37 +42,18 @@ impl World<'_> {
             members: self.clusters[cluster.index()].nodes.clone(),
             streams: &self.streams,
         });
-        match request {
-            Request::Config => pull.config_source = source,
-            Request::Layer(layer) => {
-                pull.sources.resize(pull.fetches.len(), BlobSource::Registry);
-                pull.sources[usize::from(layer)] = source;
-            }
-            _ => {}
-        }
-        answer
+        pull.set_source(request, source);
+        routing
     }
 
-    /// The registry, or one that is near, has answered.
+    /// The registry, or a nearer host, has responded.
     pub(crate) fn note_response(&mut self, id: PullId, request: Request) {
-        if let Some(distribution) = &mut self.distribution {
-            let pull = &self.pulls[id.index()];
-            let cluster = self.nodes[pull.node.index()].cluster;
-            distribution.answered(cluster, pull.image, request);
-        }
-    }
-
-    /// Who sends a blob.
-    pub(crate) fn source(&self, id: PullId, request: Request) -> BlobSource {
         let pull = &self.pulls[id.index()];
-        match request {
-            Request::Config => pull.config_source,
-            Request::Layer(layer) => pull.sources.get(usize::from(layer)).copied().unwrap_or(BlobSource::Registry),
-            _ => BlobSource::Registry,
-        }
+        let cluster = self.nodes[pull.node.index()].cluster;
+        self.delivery.method.note_response(cluster, pull.image, request);
     }
 
-    /// The bytes of a blob begin to come from somebody else than the registry.
+    /// Starts the transfer of a blob from another sender than the registry.
     pub(crate) fn start_nearby_transfer(
         &mut self,
         id: PullId,
@@ -201,74 +62,73 @@ impl World<'_> {
         payload: Payload,
         queue: &mut Queue,
     ) -> TransferId {
+        let now = queue.now();
         let pull = &self.pulls[id.index()];
-        let (node, image) = (pull.node, pull.image);
-        let blob = match request {
-            Request::Layer(layer) => Some(self.catalog.image(image).layers[usize::from(layer)].blob),
+        let (node, mut source) = (pull.node, pull.source(request));
+        let layer = match request {
+            Request::Layer(layer) => Some(self.catalog.image(pull.image).layers[usize::from(layer)]),
             _ => None,
         };
-        let mut source = self.source(id, request);
-        if let BlobSource::Lead(place) = source {
-            let whole = match request {
-                Request::Layer(layer) => self.catalog.image(image).layers[usize::from(layer)].compressed,
-                _ => size,
-            };
-            let fill = self.begin_fill(id, place, blob, whole, queue);
-            source = BlobSource::Place(place, blob.map(|_| fill));
-            if let Request::Layer(layer) = request {
-                self.pulls[id.index()].sources[usize::from(layer)] = source;
-            } else {
-                self.pulls[id.index()].config_source = source;
-            }
+        let blob = layer.map(|layer| layer.blob);
+        if let BlobSource::Miss(store) = source {
+            let fill = self.begin_fill(id, store, blob, layer.map_or(size, |layer| layer.compressed), queue);
+            source = BlobSource::Store(store, blob.map(|_| fill));
+            self.pulls[id.index()].set_source(request, source);
         }
-        let distribution = self.distribution.as_mut().expect("only a way of distribution has other sources");
-        if let (BlobSource::Place(place, _), Some(blob)) = (source, blob) {
-            distribution.member(place, blob, MemberChange::Joins, queue.now(), &mut self.network);
+        let network = &mut self.transfers.network;
+        if let (BlobSource::Store(store, _), Some(blob)) = (source, blob) {
+            self.delivery.method.member(store, blob, MemberChange::Joins, now, network);
         }
-        let Leg { over, cap } = distribution.last_leg(source, node, blob.unwrap_or(0), &mut self.network);
-        let transfer = self.network.start_over(queue.now(), &over, size, cap);
-        self.payload.insert(transfer, (payload, size));
+        let leg = self.delivery.method.last_leg(source, node, blob.unwrap_or(0), network);
+        let sender = match source {
+            BlobSource::Peer(_) => Sender::Peers,
+            BlobSource::Mirror(_) => Sender::Cache,
+            _ => self.sender_of_stores(),
+        };
+        let transfer = Transfer { payload, size, sender, receiver: Some(node), warms: None };
+        let transfer = self.transfers.start_over(now, &leg, transfer);
         self.meter.download_begins();
-        self.flow_changed(queue);
+        self.rates_changed(queue);
         transfer
+    }
+
+    /// The sender of bytes that come from a cache, or from a swarm.
+    pub(super) fn sender_of_stores(&self) -> Sender {
+        match self.spec.distribution.kind {
+            DistributionKind::Pieces(_) => Sender::Peers,
+            _ => Sender::Cache,
+        }
     }
 
     fn begin_fill(
         &mut self,
         pull: PullId,
-        place: StoreId,
+        store: StoreId,
         blob: Option<u16>,
         size: Bytes,
         queue: &mut Queue,
     ) -> FillId {
-        let distribution = self.distribution.as_mut().expect("only a way of distribution has places");
-        let fill = FillId(u32::try_from(self.fills.len()).expect("fewer than 2^32 fetches"));
-        let owner = (!distribution.is_shared(place)).then_some(pull);
-        let waiters = blob.map_or_else(Vec::new, |blob| distribution.fill_begins(place, blob, pull, fill));
-        let (from, most) = distribution.first_leg(place);
+        let method = &mut self.delivery.method;
+        let fill = FillId::at(self.delivery.fills.len());
+        let owner = (!method.is_shared(store)).then_some(pull);
+        let waiters = blob.map_or_else(Vec::new, |blob| method.fill_begins(store, blob, pull, fill));
+        let (to, most) = method.first_leg(store);
         let registry = self.registry_of(pull);
-        let over = self.first_leg_links(registry, from);
-        let cap = self.connection_cap(pull, blob);
-        let cap = match (cap, most) {
+        let cap = match (self.connection_cap(pull, blob), most) {
             (Some(cap), Some(most)) => Some(BytesPerSec::new(cap.get().min(most.get()))),
             (cap, most) => cap.or(most),
         };
-        let transfer = self.network.start_over(queue.now(), &over, size, cap);
-        self.payload.insert(transfer, (Payload::Fill(fill), size));
+        let leg = Leg { links: self.transfers.links.path(registry, to), cap };
+        let sender = Sender::RegistryFill(registry);
+        let transfer = Transfer { payload: Payload::Fill(fill), size, sender, receiver: None, warms: blob };
+        let transfer = Some(self.transfers.start_over(queue.now(), &leg, transfer));
         self.registries[registry].transfer_begins();
-        self.fills.push(Fill { place, blob, from: registry, transfer: Some(transfer), owner, followers: Vec::new() });
+        self.delivery.fills.push(Fill { store, blob, transfer, owner, followers: Vec::new() });
         self.resend_waiting(waiters, queue);
         fill
     }
 
-    fn first_leg_links(&self, registry: usize, leg: FirstLeg) -> Vec<LinkId> {
-        match leg {
-            FirstLeg::Region(region) => vec![self.egress[registry], self.regions[region]],
-            FirstLeg::Cluster(cluster) => self.links_into(registry, cluster),
-        }
-    }
-
-    /// Requests that waited are looked at again.
+    /// Sends requests again that waited for a fill.
     fn resend_waiting(&mut self, waiters: Vec<Waiter>, queue: &mut Queue) {
         for (pull, request) in waiters {
             if !self.pulls[pull.index()].ended {
@@ -277,49 +137,46 @@ impl World<'_> {
         }
     }
 
-    /// A place has all of what it fetched.
+    /// A store has all bytes of a fill.
     pub(crate) fn fill_ended(&mut self, id: FillId, queue: &mut Queue) {
-        let fill = &mut self.fills[id.index()];
+        let fill = &mut self.delivery.fills[id.index()];
         fill.transfer = None;
         let followers = std::mem::take(&mut fill.followers);
-        let (place, Some(blob)) = (fill.place, fill.blob) else { return };
-        let distribution = self.distribution.as_mut().expect("a place belongs to a way of distribution");
-        let waiters = distribution.fill_ends(place, blob, id, Some(queue.now()));
+        let (store, Some(blob)) = (fill.store, fill.blob) else { return };
+        let waiters = self.delivery.method.fill_ends(store, blob, id, Some(queue.now()));
         self.resend_waiting(waiters, queue);
         for (pull, layer) in followers {
-            self.settle_layer(pull, layer, place, blob, queue);
+            self.settle_layer(pull, layer, store, blob, queue);
         }
     }
 
-    /// A node's own transfer of a layer has ended. Whether the layer is there: not if its source is still fetching it
-    /// (of a lazy pull a small part has come, which the source had long before).
+    /// A node's own transfer of a layer has completed. Returns whether the layer is complete: not if its store is still
+    /// filling (a lazy pull needs only a small part, which the store has had for long).
     pub(crate) fn last_leg_ended(&mut self, id: PullId, layer: u16, size: Bytes, queue: &mut Queue) -> bool {
-        let BlobSource::Place(place, fill) = self.source(id, Request::Layer(layer)) else { return true };
         let pull = &mut self.pulls[id.index()];
+        let BlobSource::Store(store, fill) = pull.source(Request::Layer(layer)) else { return true };
         if pull.failing_layer == Some(usize::from(layer)) || self.spec.distribution.lazy.is_some() {
             return true;
         }
         let blob = self.catalog.image(pull.image).layers[usize::from(layer)].blob;
         pull.fetches[usize::from(layer)] = Fetch::Settling(size);
-        match fill {
-            Some(fill) if self.fills[fill.index()].transfer.is_some() => {
-                self.fills[fill.index()].followers.push((id, layer));
-            }
-            _ => self.settle_layer(id, layer, place, blob, queue),
+        match fill.map(|fill| &mut self.delivery.fills[fill.index()]) {
+            Some(fill) if fill.transfer.is_some() => fill.followers.push((id, layer)),
+            _ => self.settle_layer(id, layer, store, blob, queue),
         }
         false
     }
 
-    fn settle_layer(&mut self, id: PullId, layer: u16, place: StoreId, blob: u16, queue: &mut Queue) {
-        let after = self.distribution.as_ref().map_or(SimDuration::ZERO, |way| way.settling(place, blob));
+    fn settle_layer(&mut self, id: PullId, layer: u16, store: StoreId, blob: u16, queue: &mut Queue) {
+        let after = self.delivery.method.settling(store, blob);
         if after.is_zero() {
             self.layer_settled(id, layer, queue);
         } else {
-            queue.schedule_in(after, Event::LayerSettles { pull: id, layer });
+            queue.schedule_in(after, Event::Pull(PullEvent::LayerSettles { pull: id, layer }));
         }
     }
 
-    /// A layer that had come by way of a place is on its node.
+    /// A layer that came from a store is complete on its node.
     pub(crate) fn layer_settled(&mut self, id: PullId, layer: u16, queue: &mut Queue) {
         let pull = &self.pulls[id.index()];
         if pull.ended {
@@ -328,115 +185,45 @@ impl World<'_> {
         let Fetch::Settling(size) = pull.fetches[usize::from(layer)] else {
             unreachable!("a layer settles once");
         };
-        self.leave_swarm(id, layer, MemberChange::Completes, queue.now());
+        self.change_member(id, layer, MemberChange::Completes, queue.now());
         self.layer_arrived(id, usize::from(layer), size, queue);
-        self.flow_changed(queue);
+        self.rates_changed(queue);
     }
 
-    /// A node has all of a layer, or gives it up.
-    pub(crate) fn leave_swarm(&mut self, id: PullId, layer: u16, how: MemberChange, now: SimTime) {
-        let BlobSource::Place(place, _) = self.source(id, Request::Layer(layer)) else { return };
-        let blob = self.catalog.image(self.pulls[id.index()].image).layers[usize::from(layer)].blob;
-        let distribution = self.distribution.as_mut().expect("a place belongs to a way of distribution");
-        distribution.member(place, blob, how, now, &mut self.network);
+    /// A pull gives up a layer that it was downloading.
+    pub(crate) fn leave_swarm(&mut self, id: PullId, layer: u16, now: SimTime) {
+        self.change_member(id, layer, MemberChange::Leaves, now);
     }
 
-    /// A pull has failed: what was fetched for it alone breaks off, and who waited for what it asked for asks again.
+    fn change_member(&mut self, id: PullId, layer: u16, change: MemberChange, now: SimTime) {
+        let pull = &self.pulls[id.index()];
+        let BlobSource::Store(store, _) = pull.source(Request::Layer(layer)) else { return };
+        let blob = self.catalog.image(pull.image).layers[usize::from(layer)].blob;
+        self.delivery.method.member(store, blob, change, now, &mut self.transfers.network);
+    }
+
+    /// A pull has failed: its own fills are cancelled, and requests that waited for them are sent again.
     pub(crate) fn cancel_distribution(&mut self, id: PullId, queue: &mut Queue) {
-        if self.distribution.is_none() {
-            return;
-        }
-        let owned: Vec<usize> = (0..self.fills.len())
-            .filter(|&at| self.fills[at].owner == Some(id) && self.fills[at].transfer.is_some())
-            .collect();
         let mut waiters = Vec::new();
-        for at in owned {
-            let fill = &mut self.fills[at];
-            let (place, blob) = (fill.place, fill.blob);
-            let transfer = fill.transfer.take().expect("it is under way");
+        for at in 0..self.delivery.fills.len() {
+            let fill = &mut self.delivery.fills[at];
+            let Some(transfer) = fill.transfer.take_if(|_| fill.owner == Some(id)) else { continue };
+            let (store, blob) = (fill.store, fill.blob);
             self.cancel_transfer(transfer, queue.now());
-            if let (Some(blob), Some(distribution)) = (blob, &mut self.distribution) {
-                let id = FillId(u32::try_from(at).expect("fewer than 2^32 fetches"));
-                waiters.extend(distribution.fill_ends(place, blob, id, None));
+            if let Some(blob) = blob {
+                waiters.extend(self.delivery.method.fill_ends(store, blob, FillId::at(at), None));
             }
         }
         let cluster = self.nodes[self.pulls[id.index()].node.index()].cluster;
-        if let Some(distribution) = &mut self.distribution {
-            waiters.extend(distribution.gives_up(cluster, id));
-        }
+        waiters.extend(self.delivery.method.cancel_pull(cluster, id));
         self.resend_waiting(waiters, queue);
     }
 
-    /// The transfer that a layer waits for whose own has ended.
+    /// The fill that a layer waits for after its own transfer has completed.
     pub(crate) fn awaited_fill(&self, id: PullId, layer: u16) -> Option<TransferId> {
-        match self.source(id, Request::Layer(layer)) {
-            BlobSource::Place(_, Some(fill)) => self.fills[fill.index()].transfer,
+        match self.pulls[id.index()].source(Request::Layer(layer)) {
+            BlobSource::Store(_, Some(fill)) => self.delivery.fills[fill.index()].transfer,
             _ => None,
-        }
-    }
-
-    /// Counts bytes by who sent them.
-    pub(crate) fn count_sent(&mut self, payload: Payload, bytes: Bytes) {
-        let way = &self.spec.distribution.kind;
-        let (source, from) = match payload {
-            Payload::Fill(fill) => {
-                self.totals.upstream += bytes;
-                (BlobSource::Registry, self.fills[fill.index()].from)
-            }
-            Payload::Config(pull) => (self.source(pull, Request::Config), self.registry_of(pull)),
-            Payload::Layer(pull, layer) => (self.source(pull, Request::Layer(layer)), self.registry_of(pull)),
-            Payload::Reads(_, _, sender) | Payload::Background(_, _, sender) => {
-                match (sender, way) {
-                    (Sender::Registry(from), _) => self.registries[from].sent += bytes,
-                    (Sender::Near, DistributionKind::Pieces(_)) => self.totals.from_peers += bytes,
-                    (Sender::Near, _) => self.totals.from_caches += bytes,
-                }
-                return;
-            }
-        };
-        match (source, way) {
-            (BlobSource::Registry, _) => {
-                let sender = self.sender(from);
-                self.registries[from].transfer_ends(sender, bytes);
-            }
-            (BlobSource::Peer(_), _) | (BlobSource::Lead(_) | BlobSource::Place(..), DistributionKind::Pieces(_)) => {
-                self.totals.from_peers += bytes;
-            }
-            (BlobSource::Mirror(_) | BlobSource::Lead(_) | BlobSource::Place(..), _) => {
-                self.totals.from_caches += bytes
-            }
-        }
-    }
-
-    /// The node of a transfer that goes to one; `None` for one to a cache or a seed.
-    pub(crate) fn receiver(&self, payload: Payload) -> Option<NodeId> {
-        match payload {
-            Payload::Config(pull) | Payload::Layer(pull, _) => Some(self.pulls[pull.index()].node),
-            Payload::Reads(node, ..) | Payload::Background(node, ..) => Some(node),
-            Payload::Fill(_) => None,
-        }
-    }
-
-    /// The blob that a transfer carries, if it is a layer's.
-    pub(crate) fn blob_of(&self, payload: Payload) -> Option<u16> {
-        match payload {
-            Payload::Layer(pull, layer) => {
-                Some(self.catalog.image(self.pulls[pull.index()].image).layers[usize::from(layer)].blob)
-            }
-            Payload::Fill(fill) => self.fills[fill.index()].blob,
-            Payload::Config(_) | Payload::Reads(..) | Payload::Background(..) => None,
-        }
-    }
-
-    /// A transfer has completed: the registry's content delivery network holds from now on what came from there.
-    pub(crate) fn note_warm(&mut self, payload: Payload) {
-        let from_registry = match payload {
-            Payload::Layer(pull, layer) => self.source(pull, Request::Layer(layer)) == BlobSource::Registry,
-            Payload::Fill(_) => true,
-            Payload::Config(_) | Payload::Reads(..) | Payload::Background(..) => false,
-        };
-        if let Some(blob) = self.blob_of(payload).filter(|_| from_registry) {
-            self.warm[usize::from(blob)] = true;
         }
     }
 }

@@ -2,15 +2,17 @@
 
 use crate::flow::Network;
 use crate::units::SimDuration;
-use crate::world::distribution::{BlobSource, DistributionMethod, Leg, RouteQuery, Routing};
+use crate::world::distribution::{DistributionMethod, RouteQuery};
 use crate::world::ids::NodeId;
+use crate::world::transfers::links::Leg;
+use crate::world::transfers::payload::{BlobSource, Routing};
 
 /// Nobody stands between registry and nodes.
 #[derive(Debug)]
 pub(super) struct Direct;
 
 impl DistributionMethod for Direct {
-    fn ask(&mut self, _ask: &RouteQuery<'_>) -> (Routing, BlobSource) {
+    fn route(&mut self, _query: &RouteQuery<'_>) -> (Routing, BlobSource) {
         (Routing::Upstream { detour: SimDuration::ZERO }, BlobSource::Registry)
     }
 

@@ -14,33 +14,19 @@
 //! bytes and CPU, and requests of reads at the registry's limits (they are many and small; a registry with a limit
 //! would feel them), and the time that the blob host takes for each.
 
-use crate::units::{Bytes, SimDuration};
+use crate::units::{Bytes, BytesPerSec, SimDuration};
 use crate::world::World;
-use crate::world::distribution::Leg;
 use crate::world::distribution::spec::LazySpec;
+use crate::world::event::DistributionEvent;
 use crate::world::event::{Event, Queue};
 use crate::world::ids::{NodeId, PodId};
 use crate::world::nodes::catalog::{ImageRef, Layer};
 use crate::world::nodes::node::Blob;
-use crate::world::nodes::pull::Payload;
-
-/// How far the containers of an image have read on a node.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub(crate) enum ReadProgress {
-    #[default]
-    NotYet,
-    /// These pods wait for what is being read.
-    Now(Vec<PodId>),
-    Done,
-}
-
-/// Who sends what is read on demand.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Sender {
-    /// Its number.
-    Registry(usize),
-    Near,
-}
+use crate::world::nodes::node::ReadProgress;
+use crate::world::transfers::links::Leg;
+use crate::world::transfers::payload::Payload;
+use crate::world::transfers::payload::Sender;
+use crate::world::transfers::payload::Transfer;
 
 /// The parts in which a layer comes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -83,7 +69,10 @@ impl World<'_> {
                 *reading = ReadProgress::Now(vec![pod]);
                 let (bytes, mounted) = self.to_read(node, image);
                 let round_trips = if mounted { self.round_trips(node, image, bytes) } else { SimDuration::ZERO };
-                queue.schedule_in(after + round_trips, Event::ReadsBegin { node, image: image.0 });
+                queue.schedule_in(
+                    after + round_trips,
+                    Event::Distribution(DistributionEvent::ReadsBegin { node, image: image.0 }),
+                );
                 true
             }
         }
@@ -112,13 +101,13 @@ impl World<'_> {
     fn reads_from(&mut self, node: NodeId, image: ImageRef) -> Option<(Leg, SimDuration)> {
         let cluster = self.nodes[node.index()].cluster;
         let blob = self.catalog.image(image).layers.first()?.blob;
-        self.distribution.as_mut()?.reads(cluster, node, blob, &mut self.network)
+        self.delivery.method.reads(cluster, node, blob, &mut self.transfers.network)
     }
 
     /// The bytes of a container's reads begin to come.
     pub(crate) fn reads_begin(&mut self, node: NodeId, image: ImageRef, queue: &mut Queue) {
         let (bytes, _) = self.to_read(node, image);
-        self.start_lazy(node, image, bytes, None, |sender| Payload::Reads(node, image, sender), queue);
+        self.start_lazy(node, image, bytes, None, Payload::Reads(node, image), queue);
     }
 
     fn start_lazy(
@@ -126,24 +115,24 @@ impl World<'_> {
         node: NodeId,
         image: ImageRef,
         size: Bytes,
-        cap: Option<crate::units::BytesPerSec>,
-        payload: impl Fn(Sender) -> Payload,
+        cap: Option<BytesPerSec>,
+        payload: Payload,
         queue: &mut Queue,
     ) {
-        let near = self.reads_from(node, image);
-        let (transfer, sender) = match near {
+        let now = queue.now();
+        let transfer = |sender| Transfer { payload, size, sender, receiver: Some(node), warms: None };
+        match self.reads_from(node, image) {
             Some((leg, _)) => {
-                let cap = cap.or(leg.cap);
-                (self.network.start_over(queue.now(), &leg.over, size, cap), Sender::Near)
+                let transfer = transfer(self.sender_of_stores());
+                self.transfers.start_over(now, &Leg { cap: cap.or(leg.cap), ..leg }, transfer);
             }
             None => {
                 let from = self.spec.images[image.index()].registry;
-                (self.start_from_registry(from, node, size, cap, queue.now()), Sender::Registry(from))
+                self.transfers.start_from_registry(now, from, node, cap, transfer(Sender::RegistryReads(from)));
             }
-        };
-        self.payload.insert(transfer, (payload(sender), size));
+        }
         self.meter.download_begins();
-        self.flow_changed(queue);
+        self.rates_changed(queue);
     }
 
     /// What an image's containers needed has been read: they run, and the rest comes in the background.
@@ -156,8 +145,7 @@ impl World<'_> {
         let rest: Vec<(u16, Bytes)> = layers.map(|layer| (layer.blob, lazy.parts(layer).rest)).collect();
         if let Some(rate) = lazy.background {
             for (blob, size) in rest {
-                let payload = |sender| Payload::Background(node, blob, sender);
-                self.start_lazy(node, image, size, Some(rate), payload, queue);
+                self.start_lazy(node, image, size, Some(rate), Payload::Background(node, blob), queue);
             }
         }
         let reading =

@@ -9,12 +9,13 @@
 use crate::flow::{LinkId, Network};
 use crate::units::{BytesPerSec, SimDuration, SimTime};
 use crate::world::distribution::spec::MirrorSpec;
-use crate::world::distribution::{
-    BlobSource, DistributionMethod, FillId, FirstLeg, Leg, MemberChange, RouteQuery, Routing, StoreId, Waiter,
-};
+use crate::world::distribution::{DistributionMethod, MemberChange, RouteQuery, Waiter};
 use crate::world::ids::{ClusterId, NodeId, PullId};
+use crate::world::ids::{FillId, StoreId};
 use crate::world::nodes::catalog::ImageRef;
-use crate::world::nodes::runtime::request::Request;
+use crate::world::registry::request::Request;
+use crate::world::transfers::links::{Destination, Leg};
+use crate::world::transfers::payload::{BlobSource, Routing};
 
 /// One mirror, with its link.
 #[derive(Debug)]
@@ -31,9 +32,8 @@ pub(super) struct Mirrored {
     mirrors: Vec<Mirror>,
     /// By cluster: the mirrors of its region, in order.
     of_cluster: Vec<Vec<u16>>,
-    /// By cluster and by node: the links of the last leg.
-    downlinks: Vec<LinkId>,
-    nodes: Vec<(ClusterId, LinkId)>,
+    /// By node: its downlink and its network card.
+    last: Vec<[LinkId; 2]>,
     next: Box<dyn DistributionMethod>,
 }
 
@@ -41,8 +41,7 @@ impl Mirrored {
     pub(super) fn new(
         specs: &[MirrorSpec],
         regions: &[Option<usize>],
-        downlinks: Vec<LinkId>,
-        nodes: Vec<(ClusterId, LinkId)>,
+        last: Vec<[LinkId; 2]>,
         next: Box<dyn DistributionMethod>,
         network: &mut Network,
     ) -> Self {
@@ -57,44 +56,44 @@ impl Mirrored {
             .iter()
             .map(|region| region.map_or_else(Vec::new, |region| of_region(region).map(|(at, _)| at).collect()))
             .collect();
-        Self { mirrors: mirrors.collect(), of_cluster, downlinks, nodes, next }
+        Self { mirrors: mirrors.collect(), of_cluster, last, next }
     }
 }
 
 impl DistributionMethod for Mirrored {
-    fn ask(&mut self, ask: &RouteQuery<'_>) -> (Routing, BlobSource) {
+    fn route(&mut self, query: &RouteQuery<'_>) -> (Routing, BlobSource) {
         let mut spent = SimDuration::ZERO;
-        for &at in &self.of_cluster[ask.cluster.index()] {
+        for &at in &self.of_cluster[query.cluster.index()] {
             let mirror = &self.mirrors[usize::from(at)];
             // The connection is made by the first request of a pull.
-            spent += mirror.rtt * if ask.request == Request::Challenge { 3 } else { 1 };
-            if mirror.holds.contains(&ask.image.index()) {
-                return match ask.request {
-                    Request::Token => (Routing::Near { after: SimDuration::ZERO }, BlobSource::Registry),
-                    _ => (Routing::Near { after: spent }, BlobSource::Mirror(at)),
+            spent += mirror.rtt * if query.request == Request::Challenge { 3 } else { 1 };
+            if mirror.holds.contains(&query.image.index()) {
+                return match query.request {
+                    Request::Token => (Routing::Nearby { after: SimDuration::ZERO }, BlobSource::Registry),
+                    _ => (Routing::Nearby { after: spent }, BlobSource::Mirror(at)),
                 };
             }
         }
-        if ask.request == Request::Token {
+        if query.request == Request::Token {
             spent = SimDuration::ZERO;
         }
-        match self.next.ask(ask) {
+        match self.next.route(query) {
             (Routing::Upstream { detour }, source) => (Routing::Upstream { detour: detour + spent }, source),
-            (Routing::Near { after }, source) => (Routing::Near { after: after + spent }, source),
+            (Routing::Nearby { after }, source) => (Routing::Nearby { after: after + spent }, source),
             (Routing::Refused { after }, source) => (Routing::Refused { after: after + spent }, source),
             (Routing::Waits, source) => (Routing::Waits, source),
         }
     }
 
-    fn answered(&mut self, cluster: ClusterId, image: ImageRef, request: Request) {
-        self.next.answered(cluster, image, request);
+    fn note_response(&mut self, cluster: ClusterId, image: ImageRef, request: Request) {
+        self.next.note_response(cluster, image, request);
     }
 
     fn last_leg(&mut self, source: BlobSource, node: NodeId, blob: u16, network: &mut Network) -> Leg {
         let BlobSource::Mirror(at) = source else { return self.next.last_leg(source, node, blob, network) };
         let mirror = &self.mirrors[usize::from(at)];
-        let (cluster, nic) = self.nodes[node.index()];
-        Leg { over: vec![mirror.link, self.downlinks[cluster.index()], nic], cap: mirror.cap }
+        let [downlink, card] = self.last[node.index()];
+        Leg { links: vec![mirror.link, downlink, card], cap: mirror.cap }
     }
 
     fn reads(
@@ -107,31 +106,31 @@ impl DistributionMethod for Mirrored {
         self.next.reads(cluster, node, blob, network)
     }
 
-    fn first_leg(&self, place: StoreId) -> (FirstLeg, Option<BytesPerSec>) {
-        self.next.first_leg(place)
+    fn first_leg(&self, store: StoreId) -> (Destination, Option<BytesPerSec>) {
+        self.next.first_leg(store)
     }
 
-    fn fill_begins(&mut self, place: StoreId, blob: u16, pull: PullId, fill: FillId) -> Vec<Waiter> {
-        self.next.fill_begins(place, blob, pull, fill)
+    fn fill_begins(&mut self, store: StoreId, blob: u16, pull: PullId, fill: FillId) -> Vec<Waiter> {
+        self.next.fill_begins(store, blob, pull, fill)
     }
 
-    fn fill_ends(&mut self, place: StoreId, blob: u16, fill: FillId, whole: Option<SimTime>) -> Vec<Waiter> {
-        self.next.fill_ends(place, blob, fill, whole)
+    fn fill_ends(&mut self, store: StoreId, blob: u16, fill: FillId, whole: Option<SimTime>) -> Vec<Waiter> {
+        self.next.fill_ends(store, blob, fill, whole)
     }
 
-    fn gives_up(&mut self, cluster: ClusterId, pull: PullId) -> Vec<Waiter> {
-        self.next.gives_up(cluster, pull)
+    fn cancel_pull(&mut self, cluster: ClusterId, pull: PullId) -> Vec<Waiter> {
+        self.next.cancel_pull(cluster, pull)
     }
 
     fn member(&mut self, at: StoreId, blob: u16, change: MemberChange, now: SimTime, network: &mut Network) {
         self.next.member(at, blob, change, now, network);
     }
 
-    fn settling(&self, place: StoreId, blob: u16) -> SimDuration {
-        self.next.settling(place, blob)
+    fn settling(&self, store: StoreId, blob: u16) -> SimDuration {
+        self.next.settling(store, blob)
     }
 
-    fn is_shared(&self, place: StoreId) -> bool {
-        self.next.is_shared(place)
+    fn is_shared(&self, store: StoreId) -> bool {
+        self.next.is_shared(store)
     }
 }

@@ -24,68 +24,32 @@ pub(crate) mod lazy;
 mod mirror;
 mod pieces;
 pub(crate) mod pre_pull;
+pub(crate) mod setup;
 pub(crate) mod spec;
 mod spegel;
+use crate::world::distribution::pre_pull::PrePull;
+use crate::world::distribution::setup::CacheLinks;
+use crate::world::event::Queue;
+use crate::world::ids::FillId;
+use crate::world::ids::StoreId;
+use crate::world::spec::WorldSpec;
+use crate::world::transfers::Transfers;
+use crate::world::transfers::links::Destination;
+use crate::world::transfers::links::Leg;
+use crate::world::transfers::payload::BlobSource;
+use crate::world::transfers::payload::Routing;
 #[cfg(test)]
 mod tests;
 
 use std::fmt;
 
 use crate::engine::Streams;
-use crate::flow::{LinkId, Network};
+use crate::flow::{Network, TransferId};
 use crate::units::{BytesPerSec, SimDuration, SimTime};
 use crate::world::ids::{ClusterId, NodeId, PullId};
 use crate::world::nodes::catalog::{Catalog, ImageRef};
 use crate::world::nodes::node::NodeState;
-use crate::world::nodes::runtime::request::Request;
-
-/// A cache, or the seeds of one cluster.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) struct StoreId(pub(crate) u32);
-
-impl StoreId {
-    pub(crate) const fn index(self) -> usize {
-        self.0 as usize
-    }
-}
-
-/// A place's fetching of one blob.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) struct FillId(pub(crate) u32);
-
-impl FillId {
-    pub(crate) const fn index(self) -> usize {
-        self.0 as usize
-    }
-}
-
-/// Who sends a blob to a node.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum BlobSource {
-    /// The registry.
-    Registry,
-    /// A mirror.
-    Mirror(u16),
-    /// A place that does not have it yet: this node's request makes it fetch it.
-    Lead(StoreId),
-    /// A place that has it, or is fetching it.
-    Place(StoreId, Option<FillId>),
-    /// Another node.
-    Peer(NodeId),
-}
-
-/// What becomes of a request.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Routing {
-    /// It goes to the registry; this much is spent on others before.
-    Upstream { detour: SimDuration },
-    /// One that is near answers after this time.
-    Near { after: SimDuration },
-    /// One that is near says 429 after this time.
-    Refused { after: SimDuration },
-    /// It is answered when a blob has come far enough; who waits is remembered.
-    Waits,
-}
+use crate::world::registry::request::Request;
 
 /// A request that waits for a blob.
 pub(crate) type Waiter = (PullId, Request);
@@ -118,40 +82,40 @@ impl RouteQuery<'_> {
 /// A way of distribution.
 pub(crate) trait DistributionMethod: fmt::Debug {
     /// Who answers a request, and who will send the blob if it asks for one.
-    fn ask(&mut self, ask: &RouteQuery<'_>) -> (Routing, BlobSource);
+    fn route(&mut self, query: &RouteQuery<'_>) -> (Routing, BlobSource);
 
     /// The registry has answered a request for something else than a layer.
-    fn answered(&mut self, _cluster: ClusterId, _image: ImageRef, _request: Request) {}
+    fn note_response(&mut self, _cluster: ClusterId, _image: ImageRef, _request: Request) {}
 
     /// The links from a place or a peer to a node, and what one connection over them carries. `None` for what comes
     /// by the node's own way in.
     fn last_leg(&mut self, source: BlobSource, node: NodeId, blob: u16, network: &mut Network) -> Leg;
 
     /// The link that a place fetches over, and what bounds one of its fetches beside a connection to the registry.
-    fn first_leg(&self, place: StoreId) -> (FirstLeg, Option<BytesPerSec>) {
-        unreachable!("{place:?} fetches nothing: {self:?}")
+    fn first_leg(&self, store: StoreId) -> (Destination, Option<BytesPerSec>) {
+        unreachable!("{store:?} fetches nothing: {self:?}")
     }
 
     /// A place's fetch has begun: whose requests are answered now?
-    fn fill_begins(&mut self, _place: StoreId, _blob: u16, _pull: PullId, _fill: FillId) -> Vec<Waiter> {
+    fn fill_begins(&mut self, _store: StoreId, _blob: u16, _pull: PullId, _fill: FillId) -> Vec<Waiter> {
         Vec::new()
     }
 
     /// A place's fetch has ended, or was broken off: whose requests are answered, or asked again, now?
-    fn fill_ends(&mut self, _place: StoreId, _blob: u16, _fill: FillId, _whole: Option<SimTime>) -> Vec<Waiter> {
+    fn fill_ends(&mut self, _store: StoreId, _blob: u16, _fill: FillId, _whole: Option<SimTime>) -> Vec<Waiter> {
         Vec::new()
     }
 
     /// A pull has failed: who waited for what it had asked for?
-    fn gives_up(&mut self, _cluster: ClusterId, _pull: PullId) -> Vec<Waiter> {
+    fn cancel_pull(&mut self, _cluster: ClusterId, _pull: PullId) -> Vec<Waiter> {
         Vec::new()
     }
 
     /// A node's download from a place has begun or ended; `whole` when it has the blob now.
-    fn member(&mut self, _at: StoreId, _blob: u16, _change: MemberChange, _now: SimTime, _network: &mut Network) {}
+    fn member(&mut self, _store: StoreId, _blob: u16, _change: MemberChange, _now: SimTime, _network: &mut Network) {}
 
     /// Whether a place's fetches are for everybody, and so do not end with the pull that made it fetch.
-    fn is_shared(&self, _place: StoreId) -> bool {
+    fn is_shared(&self, _store: StoreId) -> bool {
         false
     }
 
@@ -167,12 +131,12 @@ pub(crate) trait DistributionMethod: fmt::Debug {
     }
 
     /// From the last byte being there until a node that took part has it.
-    fn settling(&self, _place: StoreId, _blob: u16) -> SimDuration {
+    fn settling(&self, _store: StoreId, _blob: u16) -> SimDuration {
         SimDuration::ZERO
     }
 }
 
-/// What becomes of a member of a swarm.
+/// A change of a swarm's members.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum MemberChange {
     Joins,
@@ -180,18 +144,44 @@ pub(crate) enum MemberChange {
     Leaves,
 }
 
-/// From where a place fetches.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum FirstLeg {
-    /// Over the downlink of this cluster.
-    Cluster(ClusterId),
-    /// Over the link of this region.
-    Region(usize),
+/// A store's download of a blob or config.
+#[derive(Debug)]
+pub(crate) struct Fill {
+    store: StoreId,
+    /// `None`: a config, which no request waits for.
+    blob: Option<u16>,
+    transfer: Option<TransferId>,
+    /// The pull with which it is cancelled. `None`: it is shared.
+    owner: Option<PullId>,
+    /// Layers whose last leg has completed before this.
+    followers: Vec<(PullId, u16)>,
 }
 
-/// The links that a transfer to a node runs over.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Leg {
-    pub(crate) over: Vec<LinkId>,
-    pub(crate) cap: Option<BytesPerSec>,
+/// The distribution of images in one world.
+#[derive(Debug)]
+pub(crate) struct Delivery {
+    pub(crate) method: Box<dyn DistributionMethod>,
+    /// Every download of a store so far.
+    pub(crate) fills: Vec<Fill>,
+    pub(crate) pre_pull: Option<PrePull>,
+}
+
+impl Default for Delivery {
+    fn default() -> Self {
+        Self { method: Box::new(direct::Direct), fills: Vec::new(), pre_pull: None }
+    }
+}
+
+impl Delivery {
+    /// The specified distribution, once all links of clusters and nodes exist.
+    pub(crate) fn new(
+        spec: &WorldSpec,
+        caches: CacheLinks,
+        catalog: &Catalog,
+        transfers: &mut Transfers,
+        queue: &mut Queue,
+    ) -> Self {
+        let pre_pull = spec.distribution.pre_pull.map(|pre_pull| PrePull::begin(pre_pull, queue));
+        Self { method: setup::method(spec, caches, catalog, transfers), fills: Vec::new(), pre_pull }
+    }
 }

@@ -21,10 +21,11 @@ use crate::flow::{LinkId, Network};
 use crate::units::{BytesPerSec, SimDuration, SimTime};
 use crate::world::distribution::cache_store::{CacheLookup, CacheStore};
 use crate::world::distribution::spec::{Coalesce, PiecesSpec};
-use crate::world::distribution::{
-    BlobSource, DistributionMethod, FillId, FirstLeg, Leg, MemberChange, RouteQuery, Routing, StoreId, Waiter,
-};
+use crate::world::distribution::{DistributionMethod, MemberChange, RouteQuery, Waiter};
 use crate::world::ids::{ClusterId, NodeId, PullId};
+use crate::world::ids::{FillId, StoreId};
+use crate::world::transfers::links::{Destination, Leg};
+use crate::world::transfers::payload::{BlobSource, Routing};
 
 /// The peers around one blob in one cluster.
 #[derive(Clone, Copy, Debug)]
@@ -63,36 +64,36 @@ impl Pieces {
         BytesPerSec::new(peer_out.get() * peers + seed_out.get() * f64::from(seeds))
     }
 
-    fn swarm(&mut self, place: StoreId, blob: u16, network: &mut Network) -> LinkId {
+    fn swarm(&mut self, store: StoreId, blob: u16, network: &mut Network) -> LinkId {
         let upload = self.upload(0, 0);
-        let swarm = &mut self.swarms[place.index()][usize::from(blob)];
+        let swarm = &mut self.swarms[store.index()][usize::from(blob)];
         let new = || Swarm { link: network.add_link(None, upload), downloading: 0, complete: 0 };
         swarm.get_or_insert_with(new).link
     }
 }
 
 impl DistributionMethod for Pieces {
-    fn ask(&mut self, ask: &RouteQuery<'_>) -> (Routing, BlobSource) {
-        let Some(blob) = ask.blob() else {
+    fn route(&mut self, query: &RouteQuery<'_>) -> (Routing, BlobSource) {
+        let Some(blob) = query.blob() else {
             return (Routing::Upstream { detour: SimDuration::ZERO }, BlobSource::Registry);
         };
-        let place = StoreId(ask.cluster.0);
+        let store = StoreId(query.cluster.0);
         let announce = self.spec.announce;
-        match self.stores[place.index()].ask(ask.now, blob, (ask.pull, ask.request)) {
-            CacheLookup::Whole => (Routing::Near { after: announce }, BlobSource::Place(place, None)),
-            CacheLookup::Running(fill) => (Routing::Near { after: announce }, BlobSource::Place(place, Some(fill))),
-            CacheLookup::Lead => (Routing::Upstream { detour: announce }, BlobSource::Lead(place)),
-            CacheLookup::Waits => (Routing::Waits, BlobSource::Place(place, None)),
+        match self.stores[store.index()].look_up(query.now, blob, (query.pull, query.request)) {
+            CacheLookup::Hit => (Routing::Nearby { after: announce }, BlobSource::Store(store, None)),
+            CacheLookup::Filling(fill) => (Routing::Nearby { after: announce }, BlobSource::Store(store, Some(fill))),
+            CacheLookup::Miss => (Routing::Upstream { detour: announce }, BlobSource::Miss(store)),
+            CacheLookup::Waits => (Routing::Waits, BlobSource::Store(store, None)),
             CacheLookup::Full => unreachable!("a cluster's seeds have no limit of fetches"),
         }
     }
 
     fn last_leg(&mut self, source: BlobSource, node: NodeId, blob: u16, network: &mut Network) -> Leg {
-        let (BlobSource::Place(place, _) | BlobSource::Lead(place)) = source else {
+        let (BlobSource::Store(store, _) | BlobSource::Miss(store)) = source else {
             unreachable!("{source:?} is no swarm");
         };
-        let swarm = self.swarm(place, blob, network);
-        Leg { over: vec![swarm, self.inlets[node.index()]], cap: None }
+        let swarm = self.swarm(store, blob, network);
+        Leg { links: vec![swarm, self.inlets[node.index()]], cap: None }
     }
 
     /// Pieces are larger than reads and come ahead of them.
@@ -103,27 +104,27 @@ impl DistributionMethod for Pieces {
         blob: u16,
         network: &mut Network,
     ) -> Option<(Leg, SimDuration)> {
-        let place = StoreId(cluster.0);
-        Some((self.last_leg(BlobSource::Place(place, None), node, blob, network), SimDuration::ZERO))
+        let store = StoreId(cluster.0);
+        Some((self.last_leg(BlobSource::Store(store, None), node, blob, network), SimDuration::ZERO))
     }
 
-    fn first_leg(&self, place: StoreId) -> (FirstLeg, Option<BytesPerSec>) {
+    fn first_leg(&self, store: StoreId) -> (Destination, Option<BytesPerSec>) {
         // One copy has to leave the seeds, so it need not come in faster.
         let out = self.spec.seed_out.get() * f64::from(self.spec.seeds);
         let cap = self.spec.source_rate.map_or(out, |rate| rate.get().min(out));
-        (FirstLeg::Cluster(ClusterId(place.0)), Some(BytesPerSec::new(cap)))
+        (Destination::Cluster(ClusterId(store.0)), Some(BytesPerSec::new(cap)))
     }
 
-    fn fill_begins(&mut self, place: StoreId, blob: u16, pull: PullId, fill: FillId) -> Vec<Waiter> {
-        self.stores[place.index()].fill_begins(blob, pull, fill)
+    fn fill_begins(&mut self, store: StoreId, blob: u16, pull: PullId, fill: FillId) -> Vec<Waiter> {
+        self.stores[store.index()].fill_begins(blob, pull, fill)
     }
 
-    fn fill_ends(&mut self, place: StoreId, blob: u16, fill: FillId, whole: Option<SimTime>) -> Vec<Waiter> {
-        self.stores[place.index()].fill_ends(blob, fill, whole)
+    fn fill_ends(&mut self, store: StoreId, blob: u16, fill: FillId, whole: Option<SimTime>) -> Vec<Waiter> {
+        self.stores[store.index()].fill_ends(blob, fill, whole)
     }
 
-    fn gives_up(&mut self, cluster: ClusterId, pull: PullId) -> Vec<Waiter> {
-        self.stores[cluster.index()].gives_up(pull)
+    fn cancel_pull(&mut self, cluster: ClusterId, pull: PullId) -> Vec<Waiter> {
+        self.stores[cluster.index()].cancel_pull(pull)
     }
 
     fn member(&mut self, at: StoreId, blob: u16, change: MemberChange, now: SimTime, network: &mut Network) {
@@ -141,15 +142,15 @@ impl DistributionMethod for Pieces {
         network.set_capacity(now, link, self.upload(downloading, complete));
     }
 
-    fn settling(&self, place: StoreId, blob: u16) -> SimDuration {
-        let swarm = self.swarms[place.index()][usize::from(blob)];
+    fn settling(&self, store: StoreId, blob: u16) -> SimDuration {
+        let swarm = self.swarms[store.index()][usize::from(blob)];
         let peers = swarm.map_or(1, |swarm| swarm.downloading + swarm.complete).max(1);
         let hops = f64::from(peers).ln() / f64::from(self.spec.connections).ln();
         let piece = self.spec.piece.time_at(self.spec.peer_out).unwrap_or(SimDuration::ZERO);
         piece.mul_f64(hops)
     }
 
-    fn is_shared(&self, _place: StoreId) -> bool {
+    fn is_shared(&self, _store: StoreId) -> bool {
         true
     }
 }

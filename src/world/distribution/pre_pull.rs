@@ -13,6 +13,7 @@
 use crate::units::SimTime;
 use crate::world::World;
 use crate::world::distribution::spec::PrePullSpec;
+use crate::world::event::DistributionEvent;
 use crate::world::event::{Event, Queue};
 use crate::world::ids::{ClusterId, NodeId};
 use crate::world::nodes::catalog::Catalog;
@@ -30,9 +31,9 @@ pub(crate) struct PrePull {
 
 impl PrePull {
     pub(crate) fn begin(spec: PrePullSpec, queue: &mut Queue) -> Self {
-        queue.schedule(SimTime::ZERO, Event::PrePullGroup);
+        queue.schedule(SimTime::ZERO, Event::Distribution(DistributionEvent::PrePullGroup));
         if let Some(after) = spec.release_after {
-            queue.schedule(SimTime::ZERO + after, Event::Released);
+            queue.schedule(SimTime::ZERO + after, Event::Distribution(DistributionEvent::Released));
         }
         Self { spec, next: 0, open: 0, released: spec.release_after.is_some() }
     }
@@ -42,17 +43,17 @@ impl World<'_> {
     /// How many images on nodes the release still waits for. `None`: it has come, or waits for none.
     #[must_use]
     pub fn held_by_pre_pull(&self) -> Option<u32> {
-        self.pre_pull.filter(|pre_pull| !pre_pull.released).map(|pre_pull| pre_pull.open)
+        self.delivery.pre_pull.filter(|pre_pull| !pre_pull.released).map(|pre_pull| pre_pull.open)
     }
 
     /// The next group of clusters begins.
     pub(crate) fn pre_pull_group(&mut self, queue: &mut Queue) {
-        let pre_pull = self.pre_pull.as_mut().expect("groups belong to a pre-pull");
+        let pre_pull = self.delivery.pre_pull.as_mut().expect("groups belong to a pre-pull");
         let first = pre_pull.next;
         let last = (first + pre_pull.spec.clusters as usize).min(self.clusters.len());
         pre_pull.next = last;
         if last < self.clusters.len() {
-            queue.schedule_in(pre_pull.spec.every, Event::PrePullGroup);
+            queue.schedule_in(pre_pull.spec.every, Event::Distribution(DistributionEvent::PrePullGroup));
         }
         // Who pulls what is known before the first pull may end.
         let mut wanted = Vec::new();
@@ -69,7 +70,7 @@ impl World<'_> {
                 }
             }
         }
-        self.pre_pull.as_mut().expect("as above").open += wanted.len() as u32;
+        self.delivery.pre_pull.as_mut().expect("as above").open += wanted.len() as u32;
         for (cluster, node, workload) in wanted {
             self.pre_pull_image(cluster, node, workload, queue);
         }
@@ -78,16 +79,16 @@ impl World<'_> {
 
     /// A node has an image that it was to pre-pull, or has given it up.
     pub(crate) fn pre_pulled(&mut self, queue: &mut Queue) {
-        self.pre_pull.as_mut().expect("only a pre-pull brings images without pods").open -= 1;
+        self.delivery.pre_pull.as_mut().expect("only a pre-pull brings images without pods").open -= 1;
         self.release_if_due(queue);
     }
 
     fn release_if_due(&mut self, queue: &mut Queue) {
         let all = self.clusters.len();
-        let pre_pull = self.pre_pull.as_mut().expect("the release waits for a pre-pull");
+        let pre_pull = self.delivery.pre_pull.as_mut().expect("the release waits for a pre-pull");
         if !pre_pull.released && pre_pull.open == 0 && pre_pull.next == all {
             pre_pull.released = true;
-            queue.schedule(queue.now(), Event::Released);
+            queue.schedule(queue.now(), Event::Distribution(DistributionEvent::Released));
         }
     }
 }

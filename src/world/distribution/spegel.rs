@@ -15,10 +15,12 @@ use crate::engine::dist;
 use crate::flow::{LinkId, Network};
 use crate::units::SimDuration;
 use crate::world::distribution::spec::SpegelSpec;
-use crate::world::distribution::{BlobSource, DistributionMethod, Leg, RouteQuery, Routing};
+use crate::world::distribution::{DistributionMethod, RouteQuery};
 use crate::world::ids::NodeId;
 use crate::world::nodes::node::Blob;
-use crate::world::nodes::runtime::request::Request;
+use crate::world::registry::request::Request;
+use crate::world::transfers::links::Leg;
+use crate::world::transfers::payload::{BlobSource, Routing};
 
 /// The Spegels of a fleet.
 #[derive(Debug)]
@@ -39,57 +41,57 @@ impl Spegel {
     }
 
     /// A node of the cluster, not the asking one, that holds what is asked for.
-    fn holder(&mut self, ask: &RouteQuery<'_>) -> Option<NodeId> {
-        let image = usize::from(ask.image.0);
+    fn holder(&mut self, query: &RouteQuery<'_>) -> Option<NodeId> {
+        let image = usize::from(query.image.0);
         let holds = |at: &usize| {
-            let node = &ask.nodes[*at];
-            match ask.blob() {
+            let node = &query.nodes[*at];
+            match query.blob() {
                 None => {
                     node.present[image]
-                        && ask.catalog.image(ask.image).layers.iter().all(|layer| {
+                        && query.catalog.image(query.image).layers.iter().all(|layer| {
                             // Without its blobs the image's manifest is gone as well (garbage collection follows the leases).
                             node.blobs[usize::from(layer.blob)] == Blob::Whole
                         })
                 }
                 Some(blob) => {
                     let announced =
-                        (0..node.present.len()).any(|at| node.present[at] && ask.catalog.contains(at, blob));
+                        (0..node.present.len()).any(|at| node.present[at] && query.catalog.contains(at, blob));
                     announced && node.blobs[usize::from(blob)] == Blob::Whole
                 }
             }
         };
-        let me = ask.node.index();
-        let holders: Vec<usize> = ask.members.clone().filter(|&at| at != me).filter(holds).collect();
+        let me = query.node.index();
+        let holders: Vec<usize> = query.members.clone().filter(|&at| at != me).filter(holds).collect();
         if holders.is_empty() {
             return None;
         }
         let nth = self.draws[me];
         self.draws[me] += 1;
-        let drawn = dist::unit(&mut ask.streams.stream_nth(ask.nodes[me].key, "peer", nth));
+        let drawn = dist::unit(&mut query.streams.stream_nth(query.nodes[me].key, "peer", nth));
         Some(NodeId::at(holders[((drawn * holders.len() as f64) as usize).min(holders.len() - 1)]))
     }
 }
 
 impl DistributionMethod for Spegel {
-    fn ask(&mut self, ask: &RouteQuery<'_>) -> (Routing, BlobSource) {
-        let me = ask.node.index();
-        match ask.request {
+    fn route(&mut self, query: &RouteQuery<'_>) -> (Routing, BlobSource) {
+        let me = query.node.index();
+        match query.request {
             // The runtime's first request is the tag's, which a peer may answer: then no token is needed.
             Request::Challenge => {
-                self.from_peers[me] = self.holder(ask).is_some();
+                self.from_peers[me] = self.holder(query).is_some();
                 if self.from_peers[me] {
-                    return (Routing::Near { after: SimDuration::ZERO }, BlobSource::Registry);
+                    return (Routing::Nearby { after: SimDuration::ZERO }, BlobSource::Registry);
                 }
                 return (Routing::Upstream { detour: self.spec.timeout }, BlobSource::Registry);
             }
             Request::Token if self.from_peers[me] => {
-                return (Routing::Near { after: SimDuration::ZERO }, BlobSource::Registry);
+                return (Routing::Nearby { after: SimDuration::ZERO }, BlobSource::Registry);
             }
             Request::Token => return (Routing::Upstream { detour: SimDuration::ZERO }, BlobSource::Registry),
             _ => {}
         }
-        match self.holder(ask) {
-            Some(peer) => (Routing::Near { after: self.spec.lookup }, BlobSource::Peer(peer)),
+        match self.holder(query) {
+            Some(peer) => (Routing::Nearby { after: self.spec.lookup }, BlobSource::Peer(peer)),
             None => (Routing::Upstream { detour: self.spec.timeout }, BlobSource::Registry),
         }
     }
@@ -98,6 +100,6 @@ impl DistributionMethod for Spegel {
         let BlobSource::Peer(peer) = source else { unreachable!("{source:?} is no peer") };
         let (_, out) = self.links[peer.index()];
         let (nic, _) = self.links[node.index()];
-        Leg { over: vec![out, nic], cap: self.spec.per_connection }
+        Leg { links: vec![out, nic], cap: self.spec.per_connection }
     }
 }

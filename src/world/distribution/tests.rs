@@ -6,6 +6,7 @@ use crate::world::distribution::spec::{
     CacheSpec, Coalesce, DistributionSpec, LazySpec, MirrorSpec, PiecesSpec, SpegelSpec,
 };
 use crate::world::event::Event;
+use crate::world::event::PullEvent;
 use crate::world::registry::spec::CdnSpec;
 use crate::world::registry::spec::RegistrySpec;
 use crate::world::spec::{CountOrPercent, RegionSpec, ReleaseKind, WorkloadKind, WorldSpec};
@@ -331,7 +332,7 @@ fn every_way_serves_an_update_of_shared_layers_too() {
         let played = play(&world, 1, DAY);
         let to_nodes = played.totals.received;
         assert_eq!(to_nodes, Bytes::new(3 * LAYER), "{way:?}: only what is new");
-        let pulled = played.times(|event| matches!(event, Event::Pulled { .. }));
+        let pulled = played.times(|event| matches!(event, Event::Pull(PullEvent::Completed { .. })));
         assert_eq!(pulled.len(), 3, "{way:?}");
     }
 }
@@ -353,7 +354,7 @@ fn two_registries_share_a_downlink_and_not_an_egress() {
     world.workloads.push(workload);
     let played = play(&world, 1, DAY);
     // Over the downlink of 100 MB/s: 40 MB/s from the slow registry in 2.5 s, and the other 60 in 100/60 s.
-    let pulled = played.times(|event| matches!(event, Event::Pulled { .. }));
+    let pulled = played.times(|event| matches!(event, Event::Pull(PullEvent::Completed { .. })));
     assert_near(pulled[0], 100.0 / 60.0, "what the slow one leaves");
     assert_near(pulled[1], 2.5, "its egress");
     assert_eq!(books(&played), [200, 0, 0, 0]);

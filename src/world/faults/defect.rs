@@ -9,8 +9,9 @@
 
 use crate::world::World;
 use crate::world::clusters::pod::PodPhase;
+use crate::world::event::FaultEvent;
+use crate::world::event::WorkloadEvent;
 use crate::world::event::{Event, Queue};
-use crate::world::faults::FaultEvent;
 use crate::world::faults::spec::DefectKind;
 use crate::world::ids::NEW;
 use crate::world::ids::PodId;
@@ -35,7 +36,7 @@ impl World<'_> {
                     Some(works) => self.draw(id, works, "defect shows", start),
                     None => self.draw(id, &defect.crash_after, "crash", start),
                 };
-                self.schedule_for_pod(id, after, Event::Crashed { pod: id }, queue);
+                self.schedule_for_pod(id, after, Event::Workload(WorkloadEvent::Crashed { pod: id }), queue);
             }
             (DefectKind::Unready, Some(works)) => {
                 let after = self.draw(id, works, "defect shows", start);

@@ -20,7 +20,7 @@
 //!
 //! Left out: failures of the management cluster and of the controllers, and failures that cause others.
 
-pub(crate) mod cut;
+mod cut;
 mod defect;
 mod node_loss;
 mod outage;
@@ -29,73 +29,23 @@ mod regional;
 mod renewal;
 mod slow;
 pub(crate) mod spec;
+use crate::world::event::FaultEvent;
+use crate::world::faults::spec::CutKind;
 #[cfg(test)]
 mod tests;
 
 use crate::units::SimTime;
 use crate::world::World;
 use crate::world::event::{Event, Queue};
-use crate::world::ids::{ClusterId, NodeId, PodId};
+use crate::world::ids::{ClusterId, NodeId};
 
-/// What a failure does next.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum FaultEvent {
-    /// A cluster's own outage begins.
-    OutageBegins {
-        /// Of which cluster.
-        cluster: ClusterId,
-    },
-    /// A cluster's own outage ends.
-    OutageEnds {
-        /// Of which cluster.
-        cluster: ClusterId,
-    },
-    /// Several clusters are cut off together.
-    RegionalBegins {
-        /// Index into [`FaultSpec::regional`].
-        at: u32,
-    },
-    /// They are back.
-    RegionalEnds {
-        /// Index into [`FaultSpec::regional`].
-        at: u32,
-    },
-    /// A node fails.
-    NodeFails {
-        /// Which node.
-        node: NodeId,
-    },
-    /// A failed node is back.
-    NodeReturns {
-        /// Which node.
-        node: NodeId,
-    },
-    /// A node has not been heard of for the grace period: its pods count as not ready.
-    NodeNotReady {
-        /// Which node.
-        node: NodeId,
-        /// After which of its failures.
-        failure: u32,
-    },
-    /// A node has been missing for as long as its pods tolerate.
-    NodeEvicts {
-        /// Which node.
-        node: NodeId,
-        /// After which of its failures.
-        failure: u32,
-    },
-    /// The registry has answered that there is no such image.
-    NotFound {
-        /// To which pod's node.
-        pod: PodId,
-    },
-    /// A container that has worked so far does not answer its readiness probe any more.
-    DefectShows {
-        /// Of which pod.
-        pod: PodId,
-        /// After which of its starts.
-        start: u32,
-    },
+/// The processes of failures in one world.
+#[derive(Debug, Default)]
+pub(crate) struct FaultProcesses {
+    /// Pending events of processes that never end.
+    pub(crate) pending_events: usize,
+    /// By regional outage: the number of its current turn.
+    regional_turns: Vec<u64>,
 }
 
 impl FaultEvent {
@@ -108,9 +58,11 @@ impl FaultEvent {
             | Self::RegionalEnds { .. }
             | Self::NodeFails { .. }
             | Self::NodeReturns { .. } => true,
-            Self::NodeNotReady { .. } | Self::NodeEvicts { .. } | Self::NotFound { .. } | Self::DefectShows { .. } => {
-                false
-            }
+            Self::OfflineEnds { .. }
+            | Self::NodeNotReady { .. }
+            | Self::NodeEvicts { .. }
+            | Self::NotFound { .. }
+            | Self::DefectShows { .. } => false,
         }
     }
 }
@@ -130,13 +82,14 @@ impl World<'_> {
     }
 
     fn schedule_fault(&mut self, at: SimTime, event: FaultEvent, queue: &mut Queue) {
-        self.fault_events += usize::from(event.is_of_process());
+        self.faults.pending_events += usize::from(event.is_of_process());
         queue.schedule(at, Event::Fault(event));
     }
 
-    pub(crate) fn fault(&mut self, event: FaultEvent, queue: &mut Queue) {
-        self.fault_events -= usize::from(event.is_of_process());
+    pub(crate) fn handle_fault(&mut self, event: FaultEvent, queue: &mut Queue) {
+        self.faults.pending_events -= usize::from(event.is_of_process());
         match event {
+            FaultEvent::OfflineEnds { cluster } => self.repair(cluster, CutKind::All, queue),
             FaultEvent::OutageBegins { cluster } => self.outage_begins(cluster, queue),
             FaultEvent::OutageEnds { cluster } => self.outage_ends(cluster, queue),
             FaultEvent::RegionalBegins { at } => self.regional_begins(at as usize, queue),

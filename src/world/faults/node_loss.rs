@@ -19,12 +19,13 @@ use crate::world::backoff::BackoffEntry;
 use crate::world::clusters::pod::PodPhase;
 use crate::world::clusters::restarts::Crashes;
 use crate::world::clusters::workload::WorkloadState;
+use crate::world::event::FaultEvent;
+use crate::world::event::WorkloadEvent;
 use crate::world::event::{Event, Queue};
-use crate::world::faults::FaultEvent;
 use crate::world::faults::renewal::Renewal;
 use crate::world::faults::spec::NodeLossSpec;
 use crate::world::ids::{ClusterId, NodeId, PodId};
-use crate::world::nodes::pull::PullError;
+use crate::world::nodes::pull_error::PullError;
 use crate::world::spec::WorkloadKind;
 
 impl NodeLossSpec {
@@ -141,7 +142,7 @@ impl<'s> World<'s> {
         let next = spec.renewal().time_to_failure(&self.streams, node.key, node.turn);
         self.clusters[cluster.index()].repairs_due -= 1;
         for pod in gone {
-            queue.schedule(queue.now(), Event::PodGone { pod });
+            queue.schedule(queue.now(), Event::Workload(WorkloadEvent::PodGone { pod }));
         }
         for pod in self.pods_on(id) {
             let found = &mut self.pods[pod.index()];

@@ -8,8 +8,8 @@
 //! Left out: outages that become longer the more clusters have one.
 
 use crate::world::World;
+use crate::world::event::FaultEvent;
 use crate::world::event::Queue;
-use crate::world::faults::FaultEvent;
 use crate::world::faults::renewal::Renewal;
 use crate::world::faults::spec::{CutKind, OutageSpec};
 use crate::world::ids::ClusterId;

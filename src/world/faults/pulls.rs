@@ -13,12 +13,12 @@
 use crate::engine::dist;
 use crate::units::SimDuration;
 use crate::world::World;
+use crate::world::event::FaultEvent;
 use crate::world::event::{Event, Queue};
-use crate::world::faults::FaultEvent;
 use crate::world::ids::NEW;
 use crate::world::ids::{NodeId, PodId};
-use crate::world::nodes::pull::PullError;
-use crate::world::registry::HostRole;
+use crate::world::nodes::pull_error::PullError;
+use crate::world::registry::request::HostRole;
 
 /// Round trips until the answer 404: a connection to the API (2) and its challenge, one to the token service (2) and its
 /// answer, and the HEAD.

@@ -9,8 +9,8 @@
 use crate::engine::EntityKey;
 use crate::units::SimTime;
 use crate::world::World;
+use crate::world::event::FaultEvent;
 use crate::world::event::Queue;
-use crate::world::faults::FaultEvent;
 use crate::world::faults::renewal::Renewal;
 use crate::world::faults::spec::{CutKind, RegionalOutageSpec};
 use crate::world::ids::ClusterId;
@@ -55,7 +55,7 @@ impl<'s> World<'s> {
     pub(super) fn start_regional(&mut self, at: usize, queue: &mut Queue) {
         let spec = self.regional(at);
         let number = at as u32;
-        self.regional_turns.push(0);
+        self.faults.regional_turns.push(0);
         for window in &spec.windows {
             let from = SimTime::ZERO + window.from;
             self.schedule_fault(from, FaultEvent::RegionalBegins { at: number }, queue);
@@ -63,7 +63,7 @@ impl<'s> World<'s> {
         }
         if let Some(renewal) = spec.renewal() {
             let standing = renewal.start(&self.streams, spec.key(at));
-            self.regional_turns[at] = standing.turn;
+            self.faults.regional_turns[at] = standing.turn;
             if standing.is_down {
                 for &cluster in &spec.clusters {
                     self.clusters[cluster].facts.offline |= spec.cut().is_offline();
@@ -88,7 +88,7 @@ impl<'s> World<'s> {
         let spec = self.regional(at);
         self.cut_region(at, queue);
         if let Some(renewal) = spec.renewal() {
-            let lasts = renewal.repair_time(&self.streams, spec.key(at), self.regional_turns[at]);
+            let lasts = renewal.repair_time(&self.streams, spec.key(at), self.faults.regional_turns[at]);
             self.schedule_fault(queue.now() + lasts, FaultEvent::RegionalEnds { at: at as u32 }, queue);
         }
     }
@@ -100,8 +100,8 @@ impl<'s> World<'s> {
             self.repair(ClusterId::at(cluster), spec.cut(), queue);
         }
         if let Some(renewal) = spec.renewal() {
-            self.regional_turns[at] += 1;
-            let next = renewal.time_to_failure(&self.streams, spec.key(at), self.regional_turns[at]);
+            self.faults.regional_turns[at] += 1;
+            let next = renewal.time_to_failure(&self.streams, spec.key(at), self.faults.regional_turns[at]);
             self.schedule_fault(queue.now() + next, FaultEvent::RegionalBegins { at: at as u32 }, queue);
         }
     }

@@ -87,6 +87,21 @@ pub enum CutKind {
     },
 }
 
+impl CutKind {
+    /// Whether the management cluster cannot reach the cluster meanwhile.
+    pub(crate) const fn is_offline(self) -> bool {
+        matches!(self, Self::All | Self::Management)
+    }
+
+    /// Whether something may wait for its end: what is only slower goes on by itself.
+    pub(crate) fn is_waited_for(self) -> bool {
+        match self {
+            Self::All | Self::Management => true,
+            Self::Brownout { downlink } => downlink == Share::NONE,
+        }
+    }
+}
+
 /// Outages of several clusters together: in given windows, or drawn.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]

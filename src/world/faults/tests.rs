@@ -3,12 +3,13 @@
 use super::*;
 use crate::units::{Bytes, BytesPerSec, Share, SimDuration};
 use crate::world::calibration;
+use crate::world::event::AgentEvent;
 use crate::world::event::{DriverEvent, Event};
 use crate::world::faults::spec::{
     CutKind, DefectKind, NodeLossSpec, OutageSpec, OutageWindow, RegionalOutageSpec, SlowSpec,
 };
 use crate::world::ids::NEW;
-use crate::world::nodes::pull::PullError;
+use crate::world::nodes::pull_error::PullError;
 use crate::world::nodes::runtime::spec::RuntimeSpec;
 use crate::world::quantity::DurationModel;
 use crate::world::quantity::FactorModel;
@@ -252,7 +253,7 @@ fn a_defect_that_shows_late_is_reported_as_ready_first() {
             .events
             .iter()
             .filter_map(|(at, event)| match event {
-                Event::ReportArrives(report) => Some((millis(*at), report.ready)),
+                Event::Agent(AgentEvent::ReportArrives(report)) => Some((millis(*at), report.ready)),
                 _ => None,
             })
             .collect();

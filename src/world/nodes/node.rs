@@ -4,12 +4,11 @@
 //! and never those of running pods; a rollout feels it only on disks too small for two revisions, and then in evictions,
 //! which this model does not have either.
 
+use crate::world::spec::NodeSpec;
 use std::collections::VecDeque;
 
 use crate::engine::EntityKey;
-use crate::flow::LinkId;
 use crate::units::{Bytes, BytesPerSec};
-use crate::world::distribution::lazy::ReadProgress;
 use crate::world::ids::{ClusterId, PodId, PullId};
 use crate::world::nodes::catalog::{Catalog, ImageRef};
 use crate::world::nodes::disk::Disk;
@@ -38,12 +37,21 @@ pub(crate) enum Chain {
     Unpacked,
 }
 
-/// One node.
+/// How far the containers of an image have read on a node.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub(crate) enum ReadProgress {
+    #[default]
+    NotYet,
+    /// These pods wait for what is being read.
+    Now(Vec<PodId>),
+    Done,
+}
+
+/// The state of one node.
 #[derive(Debug)]
 pub(crate) struct NodeState {
     pub(crate) cluster: ClusterId,
     pub(crate) key: EntityKey,
-    pub(crate) link: LinkId,
     pub(crate) unpack_rate: BytesPerSec,
     /// What all unpacking writes through; none if the disk is no limit.
     pub(crate) disk: Option<Disk>,
@@ -88,6 +96,44 @@ pub(crate) struct NodeState {
 }
 
 impl NodeState {
+    /// A node with an empty disk.
+    pub(crate) fn new(
+        spec: &NodeSpec,
+        catalog: &Catalog,
+        cluster: ClusterId,
+        key: EntityKey,
+        unpack_rate: BytesPerSec,
+    ) -> Self {
+        Self {
+            cluster,
+            key,
+            unpack_rate,
+            disk: spec.disk.map(|disk| Disk::new(disk, unpack_rate)),
+            unpacking: 0,
+            blobs: vec![Blob::Partial(Bytes::ZERO); catalog.blobs],
+            chains: vec![Chain::Absent; catalog.chains],
+            present: vec![false; catalog.len()],
+            manifests: vec![false; catalog.len()],
+            reading: vec![ReadProgress::NotYet; catalog.len()],
+            pull_queue: VecDeque::new(),
+            pulls: Vec::new(),
+            pull_rate: spec.pull_rate.map(TokenBucket::new),
+            merged_pulls: 0,
+            slots_taken: 0,
+            slot_queue: VecDeque::new(),
+            attempts: 0,
+            requests: 0,
+            blob_requests: 0,
+            unpacks: 0,
+            pods: 0,
+            down: false,
+            ready: true,
+            failures: 0,
+            turn: 0,
+            terminating_on_lost_node: Vec::new(),
+        }
+    }
+
     /// Puts an image on the disk as if it had been pulled long ago.
     pub(crate) fn preload(&mut self, catalog: &Catalog, image: ImageRef, keep_blobs: bool) {
         for layer in &catalog.image(image).layers {

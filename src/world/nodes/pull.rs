@@ -17,65 +17,24 @@
 //!
 //! Left out: bytes of manifests and headers, and chunked layers (off by default).
 
+use crate::world::event::PullEvent;
+use crate::world::nodes::pull_error::PullError;
+use crate::world::nodes::pull_error::PullFacts;
 use std::collections::VecDeque;
 
 use crate::engine::EventId;
 use crate::flow::TransferId;
 use crate::units::{Bytes, SimTime};
 use crate::world::World;
-use crate::world::distribution::lazy::Sender;
-use crate::world::distribution::{BlobSource, FillId, MemberChange};
 use crate::world::event::{Event, Queue};
-use crate::world::ids::{ClusterId, NodeId, PodId, PullId};
+use crate::world::ids::{NodeId, PodId, PullId};
 use crate::world::nodes::catalog::ImageRef;
 use crate::world::nodes::node::{Blob, Chain};
-use crate::world::nodes::runtime::request::Request;
 use crate::world::nodes::runtime::retries::Tries;
 use crate::world::nodes::runtime::spec::SlotScope;
+use crate::world::registry::request::Request;
 use crate::world::spec::{PullOrder, PullPolicy};
-
-/// Why an attempt failed.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum PullError {
-    /// The kubelet's own limit of pulls per second said no.
-    KubeletRate,
-    /// The registry answered 429 to every try of one request.
-    TooManyRequests,
-    /// The transfer broke.
-    Broken,
-    /// It took longer than the node's deadline.
-    Deadline,
-    /// The registry answered 503, and again when it was asked once more.
-    Unavailable,
-    /// The registry did not answer any try of one request.
-    Unreachable,
-    /// Nothing came for as long as the runtime waits.
-    NoProgress,
-    /// There is no such image.
-    NotFound,
-    /// The node failed.
-    NodeLost,
-}
-
-impl PullError {
-    /// How many kinds there are.
-    pub const COUNT: usize = Self::NodeLost as usize + 1;
-}
-
-/// What became of one attempt to pull an image.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct PullFacts {
-    /// In which cluster.
-    pub cluster: ClusterId,
-    /// On which node.
-    pub node: NodeId,
-    /// When the runtime began, after any wait in the kubelet's queue.
-    pub began: SimTime,
-    /// When it ended, well or not. `None`: it is still under way.
-    pub ended: Option<SimTime>,
-    /// Why it failed, if it did.
-    pub error: Option<PullError>,
-}
+use crate::world::transfers::payload::BlobSource;
 
 /// How far a layer has come.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -140,6 +99,27 @@ pub(crate) struct Pull {
 }
 
 impl Pull {
+    /// The source of a blob.
+    pub(crate) fn source(&self, request: Request) -> BlobSource {
+        match request {
+            Request::Config => self.config_source,
+            Request::Layer(layer) => self.sources.get(usize::from(layer)).copied().unwrap_or(BlobSource::Registry),
+            _ => BlobSource::Registry,
+        }
+    }
+
+    /// Remembers the source of a blob.
+    pub(crate) fn set_source(&mut self, request: Request, source: BlobSource) {
+        match request {
+            Request::Config => self.config_source = source,
+            Request::Layer(layer) if source != BlobSource::Registry || !self.sources.is_empty() => {
+                self.sources.resize(self.fetches.len(), BlobSource::Registry);
+                self.sources[usize::from(layer)] = source;
+            }
+            _ => {}
+        }
+    }
+
     /// Bytes that have come of layers which are not complete before their source is.
     pub(crate) fn settling(&self) -> Bytes {
         let bytes = |fetch: &Fetch| if let Fetch::Settling(size) = fetch { *size } else { Bytes::ZERO };
@@ -147,20 +127,19 @@ impl Pull {
     }
 }
 
-/// What a transfer carries.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Payload {
-    Config(PullId),
-    Layer(PullId, u16),
-    /// A blob or a config on its way to a cache or a seed.
-    Fill(FillId),
-    /// What containers of an image read on demand, from the registry or not.
-    Reads(NodeId, ImageRef, Sender),
-    /// What is left of a mounted blob.
-    Background(NodeId, u16, Sender),
-}
-
 impl World<'_> {
+    pub(crate) fn handle_pull(&mut self, event: PullEvent, queue: &mut Queue) {
+        match event {
+            PullEvent::LayerSettles { pull, layer } => self.layer_settled(pull, layer, queue),
+            PullEvent::LayerWrites { pull, layer } => self.layer_writes(pull, layer, queue),
+            PullEvent::DiskChanges { node } => self.disk_changes(node, queue),
+            PullEvent::Unpacked { pull, layer } => self.unpacked(pull, layer, queue),
+            PullEvent::Stalled { pull } => self.cancel_stalled(pull, queue),
+            PullEvent::Deadline { pull } => self.pull_deadline(pull, queue),
+            PullEvent::Completed { pull } => self.pulled(pull, queue),
+        }
+    }
+
     /// A pod's image is to be pulled: it joins its node's queue.
     pub(crate) fn enqueue_pull(&mut self, pod: PodId, queue: &mut Queue) {
         let node = self.pods[pod.index()].node;
@@ -207,7 +186,7 @@ impl World<'_> {
         let cluster = node.cluster;
         let planned_failure = self.draw_planned_failure(id, attempt);
         let deadline = self.spec.node.pull_deadline;
-        let deadline = deadline.map(|after| queue.schedule_in(after, Event::PullDeadline { pull }));
+        let deadline = deadline.map(|after| queue.schedule_in(after, Event::Pull(PullEvent::Deadline { pull })));
         self.pulls.push(Pull {
             pod,
             others: Vec::new(),
@@ -355,24 +334,11 @@ impl World<'_> {
         }
     }
 
-    /// A transfer has brought all its bytes.
-    pub(crate) fn arrived(&mut self, payload: Payload, size: Bytes, queue: &mut Queue) {
-        match payload {
-            Payload::Config(id) => {
-                self.totals.received += size;
-                self.pulls[id.index()].config = None;
-                self.check_stall(id, queue);
-                self.plan_layers(id, queue);
-            }
-            Payload::Layer(id, layer) => {
-                if self.last_leg_ended(id, layer, size, queue) {
-                    self.layer_arrived(id, usize::from(layer), size, queue);
-                }
-            }
-            Payload::Fill(fill) => self.fill_ended(fill, queue),
-            Payload::Reads(node, image, _) => self.reads_end(node, image, size, queue),
-            Payload::Background(node, blob, _) => self.background_ends(node, blob, size),
-        }
+    pub(crate) fn config_arrived(&mut self, id: PullId, size: Bytes, queue: &mut Queue) {
+        self.totals.received += size;
+        self.pulls[id.index()].config = None;
+        self.check_stall(id, queue);
+        self.plan_layers(id, queue);
     }
 
     pub(crate) fn layer_arrived(&mut self, id: PullId, at: usize, size: Bytes, queue: &mut Queue) {
@@ -418,7 +384,7 @@ impl World<'_> {
     }
 
     /// All layers are unpacked: the image is on the node.
-    pub(crate) fn pulled(&mut self, id: PullId, queue: &mut Queue) {
+    fn pulled(&mut self, id: PullId, queue: &mut Queue) {
         let pull = &self.pulls[id.index()];
         if pull.ended {
             return;
@@ -461,7 +427,7 @@ impl World<'_> {
     }
 
     /// An attempt has taken as long as it may.
-    pub(crate) fn pull_deadline(&mut self, id: PullId, queue: &mut Queue) {
+    fn pull_deadline(&mut self, id: PullId, queue: &mut Queue) {
         self.pulls[id.index()].deadline = None;
         self.fail(id, PullError::Deadline, queue);
     }
@@ -512,7 +478,7 @@ impl World<'_> {
                 Fetch::Settling(size) => size,
             };
             if matches!(fetch, Fetch::Downloading(_) | Fetch::Settling(_)) {
-                self.leave_swarm(id, at as u16, MemberChange::Leaves, now);
+                self.leave_swarm(id, at as u16, now);
             }
             let blob = usize::from(self.catalog.image(image).layers[at].blob);
             let Blob::Fetching(have) = self.nodes[node_id.index()].blobs[blob] else {
@@ -531,7 +497,7 @@ impl World<'_> {
         self.pulls[id.index()].error = Some(error);
         let others = self.end_pull(id, queue);
         self.cancel_distribution(id, queue);
-        self.flow_changed(queue);
+        self.rates_changed(queue);
         others
     }
 

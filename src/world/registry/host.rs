@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 
 use crate::units::SimTime;
 use crate::world::ids::PullId;
-use crate::world::nodes::runtime::request::Request;
+use crate::world::registry::request::Request;
 use crate::world::registry::spec::{Excess, HostSpec, OverLimit};
 use crate::world::token_bucket::TokenBucket;
 

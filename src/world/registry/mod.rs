@@ -1,44 +1,39 @@
-//! The registry: an API host, a token service and a blob host, with what limits each of them.
+//! A registry: an API host, a token service and a blob host, with the limits of each.
 //!
 //! | file | models |
 //! |---|---|
+//! | `request` | requests, hosts and responses |
 //! | `host` | one host: token bucket, connections, workers |
-//! | `quota` | images that may be pulled in a span of time |
-//! | `windows` | windows in which it is down or slow, and egress that falls under load |
-//! | `spec`, `presets` | the parameters, and those that are published of known registries |
+//! | `quota` | images that may be pulled per time window |
+//! | `windows` | outages and brownouts, and egress that falls under load |
+//! | `tcp` | the rate of one connection, and slow start |
+//! | `spec`, `presets` | the settings, and published limits of known registries |
 //!
-//! Left out: the cost of the answers' own bytes, other clients, and limits that a registry changes while it is used.
+//! Left out: the cost of the responses' own bytes, other clients, and limits that a registry changes while it is used.
 
 pub(crate) mod host;
-pub(crate) mod presets;
+pub(super) mod presets;
 mod quota;
+pub(crate) mod request;
 pub(crate) mod spec;
+pub(crate) mod tcp;
 #[cfg(test)]
 mod tests;
 mod windows;
 
-use crate::units::{Bytes, SimTime};
-use crate::world::ids::ClusterId;
-use crate::world::nodes::runtime::request::Request;
+use crate::engine::{EntityKey, Streams};
+use crate::units::{Bytes, BytesPerSec, SimDuration, SimTime};
+use crate::world::ids::{ClusterId, PullId};
 use crate::world::token_bucket::TokenBucket;
 use host::{Admission, Host, Ticket};
 use quota::QuotaWindow;
+use request::{HostRole, Request};
 use spec::RegistrySpec;
 
-/// Which of a registry's hosts.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum HostRole {
-    /// Manifests, and where to find blobs.
-    Api,
-    /// Tokens.
-    Token,
-    /// The bytes of blobs.
-    Blobs,
-}
-
-/// The registry's state and totals.
+/// The state and totals of one registry.
 #[derive(Debug)]
-pub(crate) struct Registry {
+pub(crate) struct Registry<'s> {
+    spec: &'s RegistrySpec,
     hosts: [Host; 3],
     manifests: Option<TokenBucket>,
     blob_requests: Option<TokenBucket>,
@@ -60,9 +55,10 @@ pub(crate) struct Registry {
     pub(crate) sent: Bytes,
 }
 
-impl Registry {
-    pub(crate) fn new(spec: &RegistrySpec) -> Self {
+impl<'s> Registry<'s> {
+    pub(crate) fn new(spec: &'s RegistrySpec) -> Self {
         Self {
+            spec,
             hosts: [Host::new(&spec.api), Host::new(&spec.token), Host::new(&spec.blobs)],
             manifests: spec.manifest_limit.map(TokenBucket::new),
             blob_requests: spec.blob_limit.map(TokenBucket::new),
@@ -94,9 +90,37 @@ impl Registry {
         self.down
     }
 
-    /// How many times as long as usual it takes to serve a request.
-    pub(crate) fn slowness(&self) -> f64 {
-        1.0 / self.shares.1
+    pub(crate) const fn spec(&self) -> &'s RegistrySpec {
+        self.spec
+    }
+
+    /// The host that sends blobs.
+    pub(crate) const fn blob_host(&self) -> HostRole {
+        if self.spec.redirect { HostRole::Blobs } else { HostRole::Api }
+    }
+
+    /// Whether a host responds to a request with the bytes of a blob.
+    pub(crate) fn sends_bytes(&self, request: Request, host: HostRole) -> bool {
+        request.is_blob() && host == self.blob_host()
+    }
+
+    /// The time to serve the `nth` request of a node to this host.
+    pub(crate) fn service_time(&self, host: HostRole, streams: &Streams, node: EntityKey, nth: u64) -> SimDuration {
+        let (host, purpose) = match host {
+            HostRole::Api => (&self.spec.api, "service time"),
+            HostRole::Token => (&self.spec.token, "service time"),
+            HostRole::Blobs => (&self.spec.blobs, "blob service time"),
+        };
+        let usual = host.service_time.draw(streams, node, purpose, nth);
+        let slowness = 1.0 / self.shares.1;
+        if slowness > 1.0 { usual.mul_f64(slowness) } else { usual }
+    }
+
+    /// The most that one connection carries over a path with its own bound; of a blob, it depends on whether the content
+    /// delivery network holds it (`warm`).
+    pub(crate) fn connection_cap(&self, path: Option<BytesPerSec>, warm: Option<bool>) -> Option<BytesPerSec> {
+        let cdn = self.spec.cdn.zip(warm).map(|(cdn, warm)| cdn.rate(warm));
+        [path, cdn].into_iter().flatten().min_by(|a, b| a.get().total_cmp(&b.get()))
     }
 
     /// A request reaches a host without any limit.
@@ -132,14 +156,14 @@ impl Registry {
         self.sending += 1;
     }
 
-    /// A blob ends to be sent, whole or not, by this host.
-    pub(crate) fn transfer_ends(&mut self, role: HostRole, sent: Bytes) {
+    /// It has sent a blob, or part of one.
+    pub(crate) fn transfer_ends(&mut self, sent: Bytes) {
         self.sending -= 1;
         self.sent += sent;
-        self.close(role);
+        self.close(self.blob_host());
     }
 
-    /// A connection has ended; who waits for it is let in by `let_in`.
+    /// Closes a connection of a host; [`Registry::next_admitted`] gives it to a waiting request.
     pub(crate) fn close(&mut self, role: HostRole) {
         if self.host(role).holds_requests() {
             self.host(role).close();
@@ -147,12 +171,18 @@ impl Registry {
         }
     }
 
-    /// A host that has lost a connection since the last call.
-    pub(crate) fn take_closed(&mut self) -> Option<HostRole> {
-        self.closed.pop()
+    /// The next waiting request that gets a connection and a worker. `None`: no host has lost a connection since.
+    pub(crate) fn next_admitted(&mut self, is_alive: impl Fn(PullId) -> bool) -> Option<(HostRole, Ticket)> {
+        while let Some(&role) = self.closed.last() {
+            if let Some(ticket) = self.host(role).next_from_outside(&is_alive) {
+                return Some((role, ticket));
+            }
+            self.closed.pop();
+        }
+        None
     }
 
-    /// What waits in any host, which does not wait there any more.
+    /// Removes and returns all waiting requests.
     fn drop_waiting(&mut self) -> Vec<(HostRole, Ticket)> {
         let mut dropped = Vec::new();
         for role in [HostRole::Api, HostRole::Token, HostRole::Blobs] {

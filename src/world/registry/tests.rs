@@ -2,7 +2,7 @@
 
 use crate::units::{Bytes, BytesPerSec, Share, SimDuration, SimTime};
 use crate::world::event::Event;
-use crate::world::nodes::pull::PullError;
+use crate::world::nodes::pull_error::PullError;
 use crate::world::nodes::runtime::spec::RuntimeSpec;
 use crate::world::registry::presets::RegistryPreset;
 use crate::world::registry::spec::{ConnectionLimit, Excess, OverloadSpec, PullQuota, QuotaScope, Trouble, WindowSpec};

@@ -13,62 +13,68 @@
 use crate::units::{BytesPerSec, SimTime};
 use crate::world::World;
 use crate::world::event::{Event, Queue};
+use crate::world::registry::Registry;
+use crate::world::registry::host::Ticket;
+use crate::world::registry::request::HostRole;
 use crate::world::registry::spec::Trouble;
 
-impl World<'_> {
-    /// Puts the beginnings and ends of the registry's windows onto the queue.
-    pub(crate) fn plan_windows(&self, queue: &mut Queue) {
-        for registry in 0..self.registries.len() {
-            for (at, window) in (0_u32..).zip(&self.spec.registry_at(registry).windows) {
-                let event = |begins| Event::RegistryWindow { registry: registry as u32, window: at, begins };
-                queue.schedule(window.from, event(true));
-                queue.schedule(window.to, event(false));
-            }
+impl Registry<'_> {
+    /// Schedules the beginnings and ends of the windows of this registry, whose number is `registry`.
+    pub(crate) fn schedule_windows(&self, registry: u32, queue: &mut Queue) {
+        for (window, spec) in (0_u32..).zip(&self.spec.windows) {
+            let event = |begins| Event::RegistryWindow { registry, window, begins };
+            queue.schedule(spec.from, event(true));
+            queue.schedule(spec.to, event(false));
         }
     }
 
-    pub(crate) fn registry_window(&mut self, from: u32, window: u32, begins: bool, queue: &mut Queue) {
-        let from = from as usize;
-        let registry = &mut self.registries[from];
-        registry.windows_ahead -= 1;
-        match self.spec.registry_at(from).windows[window as usize].trouble {
+    /// A window begins or ends. Returns the requests that lose their place in a host.
+    fn switch_window(&mut self, window: u32, begins: bool, now: SimTime) -> Vec<(HostRole, Ticket)> {
+        self.windows_ahead -= 1;
+        match self.spec.windows[window as usize].trouble {
             Trouble::Down => {
-                registry.down = begins;
-                // When it ends nothing waits: nothing was let in.
-                for (role, (pull, request)) in registry.drop_waiting() {
-                    self.dial(pull, request, role, queue);
-                }
+                self.down = begins;
+                // Nothing waits when it ends: a registry that is down admits nothing.
+                self.drop_waiting()
             }
             Trouble::Brownout { egress, requests } => {
-                registry.shares = if begins { (egress.get(), requests.get()) } else { (1.0, 1.0) };
-                registry.set_rates(queue.now(), registry.shares.1);
+                self.shares = if begins { (egress.get(), requests.get()) } else { (1.0, 1.0) };
+                self.set_rates(now, self.shares.1);
+                Vec::new()
             }
         }
-        let capacity = self.egress_now(from);
-        self.set_link(self.egress[from], capacity, queue);
     }
 
-    /// What a registry can send now.
-    fn egress_now(&self, from: usize) -> BytesPerSec {
-        let registry = &self.registries[from];
-        let share = if registry.down { 0.0 } else { registry.shares.0 * self.load_share(from) };
-        BytesPerSec::new(self.spec.registry_at(from).egress.get() * share)
+    /// The current capacity of its egress.
+    fn capacity(&self) -> BytesPerSec {
+        let share = if self.down { 0.0 } else { self.shares.0 * self.load_share() };
+        BytesPerSec::new(self.spec.egress.get() * share)
     }
 
-    /// What the blobs that are sent at once leave of the egress.
-    fn load_share(&self, from: usize) -> f64 {
-        let Some(overload) = self.spec.registry_at(from).overload else { return 1.0 };
-        let sending = self.registries[from].sending.max(1);
+    /// The share of the egress that is left while it sends so many blobs.
+    fn load_share(&self) -> f64 {
+        let Some(overload) = self.spec.overload else { return 1.0 };
+        let sending = self.sending.max(1);
         (f64::from(overload.connections) / f64::from(sending)).clamp(overload.floor.get(), 1.0)
     }
+}
 
-    /// Blobs have begun or ended to be sent: lets the egress follow.
+impl World<'_> {
+    pub(crate) fn registry_window(&mut self, registry: u32, window: u32, begins: bool, queue: &mut Queue) {
+        let from = registry as usize;
+        for (role, (pull, request)) in self.registries[from].switch_window(window, begins, queue.now()) {
+            self.dial(pull, request, role, queue);
+        }
+        self.set_link(self.transfers.links.egress[from], self.registries[from].capacity(), queue);
+    }
+
+    /// Adjusts the egress of registries that slow down under load to the number of blobs that they send.
     pub(crate) fn follow_load(&mut self, now: SimTime) {
-        for from in 0..self.registries.len() {
-            if self.spec.registry_at(from).overload.is_some() {
-                let capacity = self.egress_now(from);
-                if capacity != self.network.capacity(self.egress[from]) {
-                    self.network.set_capacity(now, self.egress[from], capacity);
+        for (registry, &egress) in self.registries.iter().zip(&self.transfers.links.egress) {
+            if registry.spec.overload.is_some() {
+                let capacity = registry.capacity();
+                if capacity != self.transfers.network.capacity(egress) {
+                    self.transfers.network.set_capacity(now, egress, capacity);
                 }
             }
         }

@@ -18,7 +18,7 @@ use fleetsim::results::{RunOutcome, RunRecord};
 use fleetsim::scenario::{Scenario, Strategy, Variant};
 use fleetsim::sim;
 use fleetsim::units::{SimDuration, SimTime};
-use fleetsim::world::{Event, NEW};
+use fleetsim::world::{AgentEvent, Event, NEW, PullEvent};
 
 use luck::Luck;
 use products::Seen;
@@ -72,8 +72,8 @@ fn check(seed: u64, product: Product) -> RunRecord {
         assert!(now >= last, "time runs forward");
         last = now;
         match event {
-            Event::Pulled { .. } => pulled += 1,
-            Event::ReportArrives(report) if report.ready && report.applied == NEW => {
+            Event::Pull(PullEvent::Completed { .. }) => pulled += 1,
+            Event::Agent(AgentEvent::ReportArrives(report)) if report.ready && report.applied == NEW => {
                 ready[report.cluster.index()].get_or_insert(now.as_secs_f64());
             }
             _ => {}

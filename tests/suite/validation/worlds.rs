@@ -6,8 +6,8 @@ use fleetsim::engine::{self, EventQueue, Model};
 use fleetsim::scenario::{Overrides, load};
 use fleetsim::units::{Bytes, SimDuration, SimTime};
 use fleetsim::world::{
-    ClusterFacts, ClusterId, Event, LayerSpec, NEW, PullFacts, Queue, Totals, Uncompressed, World, WorldSpec,
-    calibration,
+    ClusterFacts, ClusterId, Event, LayerSpec, NEW, PullEvent, PullFacts, Queue, Totals, Uncompressed, World,
+    WorldSpec, calibration,
 };
 
 /// Longer than any of them lasts.
@@ -138,7 +138,7 @@ impl Model for Driven<'_> {
     fn handle(&mut self, event: Event, queue: &mut Queue) {
         self.world.handle(event, queue);
         self.world.take_reports();
-        if matches!(event, Event::Pulled { .. }) {
+        if matches!(event, Event::Pull(PullEvent::Completed { .. })) {
             self.tell_next(queue);
         }
     }

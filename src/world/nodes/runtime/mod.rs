@@ -2,6 +2,7 @@
 //!
 //! | file | models |
 //! |---|---|
+//! | `connection` | the connection between a node and its registry |
 //! | `request` | the requests of a pull, their way to a host and back |
 //! | `retries` | what follows a response 429, 503 or none: retry or fail |
 //! | `stall` | pulls that stand still, and when they are cancelled |
@@ -9,7 +10,8 @@
 //!
 //! Layers, slots and unpacking are in `pull`.
 
-pub(crate) mod request;
+mod connection;
+mod request;
 pub(crate) mod retries;
 pub(crate) mod spec;
 mod stall;

@@ -5,7 +5,7 @@
 //! requests made for one count together, whatever went wrong with each.
 
 use crate::units::SimDuration;
-use crate::world::nodes::pull::PullError;
+use crate::world::nodes::pull_error::PullError;
 use crate::world::nodes::runtime::spec::{RetrySpec, RuntimeSpec};
 
 /// What was made of one request so far.

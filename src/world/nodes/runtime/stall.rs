@@ -10,24 +10,25 @@
 //! Left out: the reporter looks every 10 s (so the cancellation comes up to 10 s later), and requests that wait for an
 //! answer count as no progress only there; here their own time-outs end them.
 
-use crate::flow::TransferId;
 use crate::world::World;
+use crate::world::event::PullEvent;
 use crate::world::event::{Event, Queue};
 use crate::world::ids::PullId;
-use crate::world::nodes::pull::{Fetch, PullError};
+use crate::world::nodes::pull::Fetch;
+use crate::world::nodes::pull_error::PullError;
 
 impl World<'_> {
     /// Rates of a pull's transfers may have become zero or have left it: sets or stops its time-out.
     pub(crate) fn check_stall(&mut self, id: PullId, queue: &mut Queue) {
         let Some(timeout) = self.spec.node.runtime.no_progress_timeout else { return };
         let waits = self.pulls[id.index()].stall_timeout.is_some();
-        if self.dead_links == 0 && !waits {
+        if !self.transfers.has_dead_links() && !waits {
             return;
         }
         let is_stalled = self.is_stalled(id);
         let pull = &mut self.pulls[id.index()];
         if is_stalled && !waits {
-            pull.stall_timeout = Some(queue.schedule_in(timeout, Event::NoProgress { pull: id }));
+            pull.stall_timeout = Some(queue.schedule_in(timeout, Event::Pull(PullEvent::Stalled { pull: id })));
         } else if let Some(event) = pull.stall_timeout.take_if(|_| !is_stalled) {
             queue.cancel(event);
         }
@@ -54,12 +55,7 @@ impl World<'_> {
             _ => None,
         });
         let mut transfers = layers.chain(pull.config).peekable();
-        transfers.peek().is_some() && transfers.all(|transfer| !self.is_moving(transfer))
-    }
-
-    fn is_moving(&self, transfer: TransferId) -> bool {
-        // One that has ended, and whose turn to be told is still to come, is no longer known to the network.
-        self.ended_transfers.contains(&transfer) || self.network.rate(transfer).get() > 0.0
+        transfers.peek().is_some() && transfers.all(|transfer| !self.transfers.is_moving(transfer))
     }
 
     pub(crate) fn cancel_stalled(&mut self, id: PullId, queue: &mut Queue) {

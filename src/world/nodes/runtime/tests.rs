@@ -2,11 +2,12 @@
 
 use crate::units::{PerSecond, Share, SimDuration};
 use crate::world::event::Event;
+use crate::world::event::RequestEvent;
 use crate::world::faults::spec::CutKind;
 use crate::world::ids::ClusterId;
-use crate::world::nodes::pull::PullError;
-use crate::world::nodes::runtime::request::Request;
+use crate::world::nodes::pull_error::PullError;
 use crate::world::nodes::runtime::spec::RuntimeSpec;
+use crate::world::registry::request::Request;
 use crate::world::registry::spec::RequestLimit;
 use crate::world::spec::{PullOrder, PullPolicy, WorkloadKind, WorldSpec};
 use crate::world::testing::{Deed, Played, bare_world, fixed, play, play_with};
@@ -27,7 +28,7 @@ fn one_request(clusters: usize, runtime: RuntimeSpec) -> WorldSpec {
 }
 
 fn asked(played: &Played, wanted: Request) -> Vec<f64> {
-    played.times(|event| matches!(event, Event::RequestArrives { request, .. } if *request == wanted))
+    played.times(|event| matches!(event, Event::Request(RequestEvent::Arrives { request, .. }) if *request == wanted))
 }
 
 #[test]
@@ -97,7 +98,7 @@ fn requests_of_a_cluster_that_is_cut_off_get_no_answer() {
 
 #[test]
 fn a_slow_downlink_is_slower_and_no_standstill() {
-    let slow: Deed = |world, queue| world.set_downlink_share(ClusterId(0), Share::new(0.01), queue);
+    let slow: Deed = |world, queue| world.cut(ClusterId(0), CutKind::Brownout { downlink: Share::new(0.01) }, queue);
     let played = play_with(&bare_world(1), 1, DAY, &[(0.5, slow)]);
     // 50 MB, then 50 MB at 1 MB/s.
     assert!(played.ready_s()[0].is_some_and(|at| (at - 50.5).abs() < 1e-6), "{:?}", played.ready_s());

@@ -1,7 +1,4 @@
-//! Who answers a request, who sends its bytes, and what the way between them and a node is like.
-//!
-//! The one place that decides it for registries: each image comes from one, whose three hosts lie behind one egress link.
-//! Who is nearer than a registry is in `distribution`.
+//! The rate of one TCP connection, and its slow start.
 //!
 //! What TCP makes of a path bounds each connection: the receiver's window over the round trip; and with loss p the bound
 //! of Mathis, Semke, Mahdavi and Ott (The macroscopic behavior of the TCP congestion avoidance algorithm, CCR 27(3),
@@ -14,91 +11,14 @@
 //! acknowledgements). A blob that is smaller than that ends within its last round. r is what the connection, the
 //! node's card and the cluster's downlink allow; a rate that others keep lower is reached sooner, which is left out.
 
-use crate::flow::LinkId;
 use crate::units::{Bytes, BytesPerSec, Share, SimDuration};
-use crate::world::World;
-use crate::world::ids::{ClusterId, NodeId, PullId};
-use crate::world::nodes::runtime::request::Request;
-use crate::world::registry::HostRole;
 use crate::world::registry::spec::{RegistrySpec, TcpSpec};
 
 /// sqrt(3/2), the constant of Mathis et al. for periodic loss and an acknowledgement of every segment.
 const MATHIS: f64 = 1.22;
 
-impl World<'_> {
-    /// The host that a request goes to first.
-    pub(crate) fn first_host(&self, request: Request) -> HostRole {
-        if request == Request::Token { HostRole::Token } else { HostRole::Api }
-    }
-
-    /// Which registry a pull's image comes from.
-    pub(crate) fn registry_of(&self, pull: PullId) -> usize {
-        self.spec.images[self.pulls[pull.index()].image.index()].registry
-    }
-
-    /// The host of a registry that sends blobs.
-    pub(crate) fn sender(&self, registry: usize) -> HostRole {
-        if self.spec.registry_at(registry).redirect { HostRole::Blobs } else { HostRole::Api }
-    }
-
-    /// Whether a host that says yes to a request begins to send a blob with it.
-    pub(crate) fn sends_bytes(&self, pull: PullId, request: Request, host: HostRole) -> bool {
-        matches!(request, Request::Config | Request::Layer(_)) && host == self.sender(self.registry_of(pull))
-    }
-
-    /// Whether requests of a pull are answered at all now.
-    pub(crate) fn is_reachable(&self, pull: PullId) -> bool {
-        !self.registries[self.registry_of(pull)].is_down() && self.clusters[self.cluster_of(pull)].cuts.has_network()
-    }
-
-    /// The links from a registry to a node.
-    pub(crate) fn links_to(&self, registry: usize, node: NodeId) -> Vec<LinkId> {
-        let node = &self.nodes[node.index()];
-        let mut links = self.links_into(registry, node.cluster);
-        links.push(node.link);
-        links
-    }
-
-    /// The links from a registry into a cluster.
-    pub(crate) fn links_into(&self, registry: usize, cluster: ClusterId) -> Vec<LinkId> {
-        let region = self.spec.clusters[cluster.index()].region.map(|region| self.regions[region]);
-        let downlink = self.clusters[cluster.index()].link;
-        [Some(self.egress[registry]), region, Some(downlink)].into_iter().flatten().collect()
-    }
-
-    pub(crate) fn rtt(&self, pull: PullId) -> SimDuration {
-        self.clusters[self.cluster_of(pull)].rtt
-    }
-
-    /// What one connection of a pull can carry at most; of a layer's blob, it depends on whether the content delivery
-    /// network has it.
-    pub(crate) fn connection_cap(&self, pull: PullId, blob: Option<u16>) -> Option<BytesPerSec> {
-        let from = self.registry_of(pull);
-        let path = self.clusters[self.cluster_of(pull)].connection_caps[from];
-        let cdn = self.spec.registry_at(from).cdn.zip(blob).map(|(cdn, blob)| cdn.rate(self.warm[usize::from(blob)]));
-        [path, cdn].into_iter().flatten().min_by(|a, b| a.get().total_cmp(&b.get()))
-    }
-
-    /// By how much slow start delays a transfer.
-    pub(crate) fn ramp_up(&self, pull: PullId, size: Bytes) -> SimDuration {
-        let tcp = self.spec.registry_at(self.registry_of(pull)).tcp;
-        if tcp.initial_segments.is_none() {
-            return SimDuration::ZERO;
-        }
-        let cluster = &self.clusters[self.cluster_of(pull)];
-        let node = self.nodes[self.pulls[pull.index()].node.index()].link;
-        let links = cluster.downlink.get().min(self.network.capacity(node).get());
-        let rate = self.connection_cap(pull, None).map_or(links, |cap| cap.get().min(links));
-        slow_start_delay(tcp, cluster.rtt, rate, size)
-    }
-
-    fn cluster_of(&self, pull: PullId) -> usize {
-        self.nodes[self.pulls[pull.index()].node.index()].cluster.index()
-    }
-}
-
 /// What one connection from the registry to a cluster can carry at most.
-pub(crate) fn connection_cap(registry: &RegistrySpec, rtt: SimDuration, loss: Share) -> Option<BytesPerSec> {
+pub(crate) fn path_cap(registry: &RegistrySpec, rtt: SimDuration, loss: Share) -> Option<BytesPerSec> {
     let rtt = rtt.as_secs_f64();
     let tcp = registry.tcp;
     let per_round_trip = |bytes: f64| (rtt > 0.0).then(|| BytesPerSec::new(bytes / rtt));
@@ -109,7 +29,7 @@ pub(crate) fn connection_cap(registry: &RegistrySpec, rtt: SimDuration, loss: Sh
 }
 
 /// By how much slow start delays a transfer of `size` whose full rate is `rate` bytes per second.
-fn slow_start_delay(tcp: TcpSpec, rtt: SimDuration, rate: f64, size: Bytes) -> SimDuration {
+pub(crate) fn slow_start_delay(tcp: TcpSpec, rtt: SimDuration, rate: f64, size: Bytes) -> SimDuration {
     let Some(segments) = tcp.initial_segments else { return SimDuration::ZERO };
     let rtt = rtt.as_secs_f64();
     let first = f64::from(segments) * tcp.segment.get() as f64;
@@ -131,7 +51,7 @@ mod tests {
         let mut world = bare_world(1);
         let cap = |world: &crate::world::WorldSpec| {
             let rtt = SimDuration::from_millis(80);
-            connection_cap(&world.registry, rtt, world.clusters[0].loss).map(|cap| cap.get().round())
+            path_cap(&world.registry, rtt, world.clusters[0].loss).map(|cap| cap.get().round())
         };
         assert_eq!(cap(&world), None, "nothing bounds it by default");
         // 4 MiB / 80 ms = 52.4 MB/s.

@@ -1,0 +1,55 @@
+//! The outages that currently cut a cluster off, or narrow its downlink.
+
+use crate::units::Share;
+use crate::world::faults::spec::CutKind;
+
+/// What of a cluster is cut off, and by how many outages at once.
+#[derive(Debug, Default)]
+pub(crate) struct Cuts {
+    management: u32,
+    network: u32,
+    /// What each brownout in progress leaves of the downlink.
+    brownouts: Vec<Share>,
+}
+
+impl Cuts {
+    /// An outage of this kind begins.
+    pub(crate) fn add(&mut self, kind: CutKind) {
+        self.management += u32::from(kind.is_offline());
+        match kind {
+            CutKind::All => self.network += 1,
+            CutKind::Management => {}
+            CutKind::Brownout { downlink } => self.brownouts.push(downlink),
+        }
+    }
+
+    /// An outage of this kind ends.
+    pub(crate) fn remove(&mut self, kind: CutKind) {
+        const CUT: &str = "an outage that ends has begun";
+        self.management = self.management.checked_sub(u32::from(kind.is_offline())).expect(CUT);
+        match kind {
+            CutKind::All => self.network = self.network.checked_sub(1).expect(CUT),
+            CutKind::Management => {}
+            CutKind::Brownout { downlink } => {
+                let at = self.brownouts.iter().position(|one| *one == downlink).expect(CUT);
+                self.brownouts.swap_remove(at);
+            }
+        }
+    }
+
+    /// Whether the management cluster and the cluster reach each other.
+    pub(crate) const fn is_managed(&self) -> bool {
+        self.management == 0
+    }
+
+    /// Whether the cluster and its registry reach each other.
+    pub(crate) const fn has_network(&self) -> bool {
+        self.network == 0
+    }
+
+    /// What is left of the downlink.
+    pub(crate) fn downlink_share(&self) -> f64 {
+        let whole = if self.has_network() { 1.0 } else { 0.0 };
+        self.brownouts.iter().map(|share| share.get()).fold(whole, f64::min)
+    }
+}

@@ -1,0 +1,89 @@
+//! The links of caches, and the method of distribution of a world.
+
+use crate::flow::{LinkId, Network};
+use crate::units::BytesPerSec;
+use crate::world::distribution::spec::{CachePlace, DistributionKind};
+use crate::world::distribution::{DistributionMethod, cache, direct, mirror, pieces, spegel};
+use crate::world::ids::{ClusterId, StoreId};
+use crate::world::nodes::catalog::Catalog;
+use crate::world::spec::WorldSpec;
+use crate::world::transfers::Transfers;
+use crate::world::transfers::links::Destination;
+
+/// The links of caches, which exist before the links behind them.
+#[derive(Debug)]
+pub(crate) struct CacheLinks {
+    /// `None`: there are no caches.
+    place: Option<CachePlace>,
+    /// By cache: its link, and where it is.
+    links: Vec<(LinkId, Destination)>,
+    /// By cluster.
+    cache_of: Vec<Option<StoreId>>,
+}
+
+impl CacheLinks {
+    pub(crate) fn new(spec: &WorldSpec, network: &mut Network) -> Self {
+        let DistributionKind::Cache(cache) = &spec.distribution.kind else {
+            return Self { place: None, links: Vec::new(), cache_of: Vec::new() };
+        };
+        let regions: Vec<Option<usize>> = spec.clusters.iter().map(|cluster| cluster.region).collect();
+        let places: Vec<Destination> = match cache.per {
+            CachePlace::Cluster => (0..spec.clusters.len()).map(|at| Destination::Cluster(ClusterId::at(at))).collect(),
+            CachePlace::Region => (0..spec.regions.len()).map(Destination::Region).collect(),
+        };
+        let links = places.into_iter().map(|place| (network.add_link(None, cache.egress), place)).collect();
+        Self { place: Some(cache.per), links, cache_of: cache::Caches::places(cache.per, &regions) }
+    }
+
+    /// The link of a cluster's cache, if that is at this place. All bytes for its nodes come from there, so the links
+    /// behind it form a tree of their own.
+    pub(crate) fn link(&self, cluster: ClusterId, place: CachePlace) -> Option<LinkId> {
+        if self.place != Some(place) {
+            return None;
+        }
+        self.cache_of[cluster.index()].map(|store| self.links[store.index()].0)
+    }
+}
+
+/// The specified method, once all links of clusters and nodes exist.
+pub(super) fn method(
+    spec: &WorldSpec,
+    caches: CacheLinks,
+    catalog: &Catalog,
+    transfers: &mut Transfers,
+) -> Box<dyn DistributionMethod> {
+    let Transfers { network, links, .. } = transfers;
+    let method: Box<dyn DistributionMethod> = match &spec.distribution.kind {
+        DistributionKind::Direct => Box::new(direct::Direct),
+        DistributionKind::Cache(cache) => {
+            let last = |&(cluster, card): &(ClusterId, LinkId)| match cache.per {
+                CachePlace::Cluster => vec![card],
+                CachePlace::Region => vec![links.downlink(cluster), card],
+            };
+            let last = links.nodes.iter().map(last).collect();
+            let CacheLinks { links: of_caches, cache_of, .. } = caches;
+            Box::new(cache::Caches::new(cache, &of_caches, cache_of, last, (catalog.blobs, catalog.len())))
+        }
+        DistributionKind::Spegel(spegel) => {
+            let out = |&(_, card): &(ClusterId, LinkId)| {
+                let capacity = network.capacity(card);
+                (card, network.add_link(None, capacity))
+            };
+            Box::new(spegel::Spegel::new(spegel, links.nodes.iter().map(out).collect()))
+        }
+        DistributionKind::Pieces(pieces) => {
+            let inlet = |&(_, card): &(ClusterId, LinkId)| {
+                let capacity = pieces.peer_in.get().min(network.capacity(card).get());
+                network.add_link(None, BytesPerSec::new(capacity))
+            };
+            let inlets = links.nodes.iter().map(inlet).collect();
+            Box::new(pieces::Pieces::new(pieces, spec.clusters.len(), catalog.blobs, inlets))
+        }
+    };
+    if spec.distribution.mirrors.is_empty() {
+        return method;
+    }
+    let regions: Vec<Option<usize>> = spec.clusters.iter().map(|cluster| cluster.region).collect();
+    let last = links.nodes.iter().map(|&(cluster, card)| [links.downlink(cluster), card]).collect();
+    Box::new(mirror::Mirrored::new(&spec.distribution.mirrors, &regions, last, method, network))
+}

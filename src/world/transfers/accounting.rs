@@ -1,0 +1,113 @@
+//! Starts and ends of transfers, and their bytes by sender.
+//!
+//! Every byte is counted where it leaves: those of the registry (`sent`, of which `upstream` went to caches and seeds),
+//! of caches and mirrors, and of peers. So nodes received sent − upstream + what caches and peers sent.
+
+use crate::flow::{LinkId, TransferId};
+use crate::units::{Bytes, BytesPerSec, SimTime};
+use crate::world::World;
+use crate::world::event::Queue;
+use crate::world::ids::PullId;
+use crate::world::transfers::payload::{Payload, Sender, Transfer};
+
+impl World<'_> {
+    /// Starts a transfer from the registry to a pull's node.
+    pub(crate) fn start_registry_transfer(
+        &mut self,
+        pull: PullId,
+        size: Bytes,
+        payload: Payload,
+        blob: Option<u16>,
+        queue: &mut Queue,
+    ) -> TransferId {
+        let (from, cap) = (self.registry_of(pull), self.connection_cap(pull, blob));
+        let node = self.pulls[pull.index()].node;
+        let sender = Sender::Registry(from);
+        let transfer = Transfer { payload, size, sender, receiver: Some(node), warms: blob };
+        let id = self.transfers.start_from_registry(queue.now(), from, node, cap, transfer);
+        self.registries[from].transfer_begins();
+        self.meter.download_begins();
+        self.rates_changed(queue);
+        id
+    }
+
+    /// Ends a transfer early; the caller calls [`World::rates_changed`] after the last one.
+    pub(crate) fn cancel_transfer(&mut self, id: TransferId, now: SimTime) -> Bytes {
+        let (transfer, arrived) = self.transfers.cancel(now, id);
+        self.count_transfer(&transfer, arrived);
+        arrived
+    }
+
+    /// Ends all transfers in progress at the end of a run.
+    pub(crate) fn cancel_all_transfers(&mut self, now: SimTime) {
+        let mut ids: Vec<TransferId> = self.transfers.in_progress.keys().copied().collect();
+        ids.sort_unstable();
+        for id in ids {
+            let (transfer, arrived) = self.transfers.cancel(now, id);
+            self.count_transfer(&transfer, arrived);
+            // Bytes for a cache would have been useful to others, and are not counted for any node.
+            self.totals.lost += if transfer.receiver.is_some() { arrived } else { Bytes::ZERO };
+        }
+    }
+
+    fn count_transfer(&mut self, transfer: &Transfer, bytes: Bytes) {
+        match transfer.sender {
+            Sender::Registry(from) => self.registries[from].transfer_ends(bytes),
+            Sender::RegistryFill(from) => {
+                self.totals.upstream += bytes;
+                self.registries[from].transfer_ends(bytes);
+            }
+            Sender::RegistryReads(from) => self.registries[from].sent += bytes,
+            Sender::Cache => self.totals.from_caches += bytes,
+            Sender::Peers => self.totals.from_peers += bytes,
+        }
+        let Some(node) = transfer.receiver else { return };
+        self.meter.download_ends();
+        let cluster = self.nodes[node.index()].cluster;
+        self.clusters[cluster.index()].facts.received += bytes;
+    }
+
+    pub(crate) fn transfers_end(&mut self, queue: &mut Queue) {
+        for at in 0..self.transfers.advance(queue.now()) {
+            let Some(transfer) = self.transfers.take_completed(at) else { continue };
+            self.count_transfer(&transfer, transfer.size);
+            self.transfer_completed(transfer.payload, transfer.size, queue);
+        }
+        self.transfers.completed.clear();
+        self.rates_changed(queue);
+    }
+
+    fn transfer_completed(&mut self, payload: Payload, size: Bytes, queue: &mut Queue) {
+        match payload {
+            Payload::Config(pull) => self.config_arrived(pull, size, queue),
+            Payload::Layer(pull, layer) => {
+                if self.last_leg_ended(pull, layer, size, queue) {
+                    self.layer_arrived(pull, usize::from(layer), size, queue);
+                }
+            }
+            Payload::Fill(fill) => self.fill_ended(fill, queue),
+            Payload::Reads(node, image) => self.reads_end(node, image, size, queue),
+            Payload::Background(node, blob) => self.background_ends(node, blob, size),
+        }
+    }
+
+    /// Transfers have started or ended, or links have changed: meters the new egress and schedules the next completion.
+    pub(crate) fn rates_changed(&mut self, queue: &mut Queue) {
+        self.admit_waiting(queue);
+        self.follow_load(queue.now());
+        let (rate, is_busy) = self.transfers.egress();
+        self.meter.set_egress(rate, is_busy);
+        self.transfers.schedule_completion(queue);
+    }
+
+    /// Sets the capacity of a link.
+    pub(crate) fn set_link(&mut self, link: LinkId, capacity: BytesPerSec, queue: &mut Queue) {
+        let now = queue.now();
+        self.meter.advance(now);
+        let died_or_revived = self.transfers.set_capacity(now, link, capacity);
+        self.rates_changed(queue);
+        if died_or_revived {
+            self.check_all_stalls(queue);
+        }
+    }
+}

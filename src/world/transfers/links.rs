@@ -1,0 +1,101 @@
+//! The links between registries and nodes.
+//!
+//! Each registry has an egress link; behind it are the links of regions, the downlinks of clusters and the network cards
+//! of nodes. The links of the first registry form a tree, which the flow model solves fast; transfers from another
+//! registry name every link that they cross.
+
+use crate::flow::{LinkId, Network};
+use crate::units::BytesPerSec;
+use crate::world::ids::{ClusterId, NodeId};
+use crate::world::spec::WorldSpec;
+
+/// The end of a path from a registry.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Destination {
+    /// Behind the link of this region.
+    Region(usize),
+    /// Behind the downlink of this cluster.
+    Cluster(ClusterId),
+    /// Behind the network card of this node.
+    Node(NodeId),
+}
+
+/// The links that a transfer crosses, and the most that its connection carries.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Leg {
+    pub(crate) links: Vec<LinkId>,
+    pub(crate) cap: Option<BytesPerSec>,
+}
+
+/// All links between registries and nodes.
+#[derive(Debug)]
+pub(crate) struct Links {
+    /// By registry.
+    pub(crate) egress: Vec<LinkId>,
+    regions: Vec<LinkId>,
+    /// By cluster: its region, and its downlink.
+    clusters: Vec<(Option<usize>, LinkId)>,
+    /// By node: its cluster, and its network card.
+    pub(crate) nodes: Vec<(ClusterId, LinkId)>,
+}
+
+impl Links {
+    /// The egress of the first registry, and the regions behind it.
+    pub(crate) fn new(spec: &WorldSpec, network: &mut Network) -> Self {
+        let egress = network.add_link(None, spec.registry.egress);
+        let region = |bandwidth| network.add_link(Some(egress), bandwidth);
+        let regions = spec.regions.iter().map(|region| region.bandwidth).map(region).collect();
+        Self { egress: vec![egress], regions, clusters: Vec::new(), nodes: Vec::new() }
+    }
+
+    /// Adds the egress of the other registries.
+    pub(crate) fn add_registries(&mut self, spec: &WorldSpec, network: &mut Network) {
+        self.egress.extend(spec.registries.iter().map(|other| network.add_link(None, other.spec.egress)));
+    }
+
+    /// Adds a cluster's downlink, behind `uplink` if that is given, else behind its region or the first registry.
+    pub(crate) fn add_cluster(
+        &mut self,
+        region: Option<usize>,
+        uplink: Option<LinkId>,
+        capacity: BytesPerSec,
+        network: &mut Network,
+    ) -> LinkId {
+        let uplink = uplink.unwrap_or_else(|| region.map_or(self.egress[0], |region| self.regions[region]));
+        let downlink = network.add_link(Some(uplink), capacity);
+        self.clusters.push((region, downlink));
+        downlink
+    }
+
+    /// Adds a node's network card behind `uplink`.
+    pub(crate) fn add_node(&mut self, cluster: ClusterId, uplink: LinkId, nic: BytesPerSec, network: &mut Network) {
+        self.nodes.push((cluster, network.add_link(Some(uplink), nic)));
+    }
+
+    pub(crate) fn downlink(&self, cluster: ClusterId) -> LinkId {
+        self.clusters[cluster.index()].1
+    }
+
+    pub(crate) fn card(&self, node: NodeId) -> LinkId {
+        self.nodes[node.index()].1
+    }
+
+    /// The links from a registry to a destination.
+    pub(crate) fn path(&self, registry: usize, to: Destination) -> Vec<LinkId> {
+        let into = |cluster: ClusterId| {
+            let (region, downlink) = self.clusters[cluster.index()];
+            let region = region.map(|region| self.regions[region]);
+            [Some(self.egress[registry]), region, Some(downlink)].into_iter().flatten().collect::<Vec<_>>()
+        };
+        match to {
+            Destination::Region(region) => vec![self.egress[registry], self.regions[region]],
+            Destination::Cluster(cluster) => into(cluster),
+            Destination::Node(node) => {
+                let (cluster, card) = self.nodes[node.index()];
+                let mut links = into(cluster);
+                links.push(card);
+                links
+            }
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! Transfers in progress over shared links.
+//!
+//! | file | models |
+//! |---|---|
+//! | `links` | the links between registries and nodes |
+//! | `payload` | what a transfer carries, and who sends it |
+//! | `accounting` | starts and ends of transfers, and their bytes by sender |
+//!
+//! [`crate::flow`] shares the bandwidth of the links. A link whose capacity is zero is *dead*: transfers over it stall.
+
+mod accounting;
+pub(crate) mod links;
+pub(crate) mod payload;
+
+use std::collections::HashMap;
+
+use crate::engine::EventId;
+use crate::flow::{LinkId, Network, TransferId};
+use crate::units::{Bytes, BytesPerSec, SimTime};
+use crate::world::event::{Event, Queue};
+use crate::world::ids::NodeId;
+use links::{Destination, Leg, Links};
+use payload::Transfer;
+
+/// The network with its transfers in progress.
+#[derive(Debug)]
+pub(crate) struct Transfers {
+    pub(crate) network: Network,
+    pub(crate) links: Links,
+    in_progress: HashMap<TransferId, Transfer>,
+    /// Transfers that have completed at this instant; some may not be processed yet.
+    completed: Vec<TransferId>,
+    /// The pending event of the next completion.
+    next_completion: Option<EventId>,
+    dead_links: usize,
+    /// By blob: a download from a registry has completed.
+    warm: Vec<bool>,
+}
+
+impl Transfers {
+    /// No transfers over these links, of so many blobs.
+    pub(crate) fn new(network: Network, links: Links, blobs: usize) -> Self {
+        Self {
+            network,
+            links,
+            in_progress: HashMap::new(),
+            completed: Vec::new(),
+            next_completion: None,
+            dead_links: 0,
+            warm: vec![false; blobs],
+        }
+    }
+
+    /// Starts a transfer from a registry to a node.
+    pub(crate) fn start_from_registry(
+        &mut self,
+        now: SimTime,
+        registry: usize,
+        node: NodeId,
+        cap: Option<BytesPerSec>,
+        transfer: Transfer,
+    ) -> TransferId {
+        if registry > 0 {
+            let links = self.links.path(registry, Destination::Node(node));
+            return self.start_over(now, &Leg { links, cap }, transfer);
+        }
+        // The tree of links hangs on the first registry.
+        let id = self.network.start(now, self.links.card(node), transfer.size, cap);
+        self.in_progress.insert(id, transfer);
+        id
+    }
+
+    /// Starts a transfer over these links.
+    pub(crate) fn start_over(&mut self, now: SimTime, leg: &Leg, transfer: Transfer) -> TransferId {
+        let id = self.network.start_over(now, &leg.links, transfer.size, leg.cap);
+        self.in_progress.insert(id, transfer);
+        id
+    }
+
+    /// Ends a transfer early. Returns it with the bytes that have arrived.
+    pub(crate) fn cancel(&mut self, now: SimTime, id: TransferId) -> (Transfer, Bytes) {
+        let transfer = self.in_progress.remove(&id).expect("a cancelled transfer is in progress");
+        // It may have completed at this instant but not been processed yet.
+        let arrived = if self.completed.contains(&id) { transfer.size } else { self.network.cancel(now, id) };
+        (transfer, arrived)
+    }
+
+    /// Moves the network to `now` and returns how many transfers have completed.
+    fn advance(&mut self, now: SimTime) -> usize {
+        self.next_completion = None;
+        self.network.advance(now, &mut self.completed);
+        self.completed.len()
+    }
+
+    /// Takes a completed transfer out. `None`: it was cancelled when an earlier one of this instant was processed.
+    fn take_completed(&mut self, at: usize) -> Option<Transfer> {
+        let transfer = self.in_progress.remove(&self.completed[at])?;
+        if let Some(blob) = transfer.warms {
+            self.warm[usize::from(blob)] = true;
+        }
+        Some(transfer)
+    }
+
+    /// Whether bytes of a transfer arrive now.
+    pub(crate) fn is_moving(&self, id: TransferId) -> bool {
+        // The network has forgotten a transfer that has completed at this instant.
+        self.completed.contains(&id) || self.network.rate(id).get() > 0.0
+    }
+
+    /// Whether some link has no capacity.
+    pub(crate) const fn has_dead_links(&self) -> bool {
+        self.dead_links > 0
+    }
+
+    /// Whether a content delivery network holds a blob.
+    pub(crate) fn is_warm(&self, blob: u16) -> bool {
+        self.warm[usize::from(blob)]
+    }
+
+    /// Changes the capacity of a link. Returns whether the link died or revived.
+    pub(crate) fn set_capacity(&mut self, now: SimTime, link: LinkId, capacity: BytesPerSec) -> bool {
+        let was_dead = self.network.capacity(link).get() <= 0.0;
+        let is_dead = capacity.get() <= 0.0;
+        self.network.set_capacity(now, link, capacity);
+        self.dead_links += usize::from(is_dead && !was_dead);
+        self.dead_links -= usize::from(was_dead && !is_dead);
+        was_dead != is_dead
+    }
+
+    /// What all registries send now, and whether one of them sends as much as it can.
+    fn egress(&self) -> (BytesPerSec, bool) {
+        let mut rate = 0.0;
+        let mut is_busy = false;
+        for &egress in &self.links.egress {
+            let own = self.network.throughput(egress).get();
+            rate += own;
+            // A link that is down carries nothing and is not busy.
+            is_busy |= own > 0.0 && self.network.is_saturated(egress);
+        }
+        (BytesPerSec::new(rate), is_busy)
+    }
+
+    /// Schedules the event of the next completion.
+    fn schedule_completion(&mut self, queue: &mut Queue) {
+        match (self.network.next_completion(), self.next_completion) {
+            (Some(at), Some(event)) => {
+                let pending = queue.reschedule(event, at);
+                assert!(pending, "the event of a completion is pending until it is handled");
+            }
+            (Some(at), None) => self.next_completion = Some(queue.schedule(at, Event::TransfersEnd)),
+            (None, Some(event)) => {
+                queue.cancel(event);
+                self.next_completion = None;
+            }
+            (None, None) => {}
+        }
+    }
+}

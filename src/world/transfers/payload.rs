@@ -1,0 +1,73 @@
+//! The contents of transfers, their senders, and how a request is routed to one.
+
+use crate::units::{Bytes, SimDuration};
+use crate::world::ids::{FillId, NodeId, PullId, StoreId};
+use crate::world::nodes::catalog::ImageRef;
+
+/// A transfer in progress.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Transfer {
+    pub(crate) payload: Payload,
+    pub(crate) size: Bytes,
+    pub(crate) sender: Sender,
+    /// `None`: a cache, or the seeds of a swarm.
+    pub(crate) receiver: Option<NodeId>,
+    /// The blob that a content delivery network holds once this has completed.
+    pub(crate) warms: Option<u16>,
+}
+
+/// What a transfer carries.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Payload {
+    Config(PullId),
+    Layer(PullId, u16),
+    /// A blob or a config for a cache or a seed.
+    Fill(FillId),
+    /// Bytes of an image that containers read on demand.
+    Reads(NodeId, ImageRef),
+    /// The rest of a mounted blob.
+    Background(NodeId, u16),
+}
+
+/// Who sends a transfer's bytes.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Sender {
+    /// A registry, over a connection to its blob host.
+    Registry(usize),
+    /// A registry, to a cache or to the seeds of a swarm.
+    RegistryFill(usize),
+    /// A registry that serves reads on demand; their connections are not counted.
+    RegistryReads(usize),
+    /// A cache or a mirror.
+    Cache,
+    /// Nodes, or the seeds of a swarm.
+    Peers,
+}
+
+/// Where a node gets a blob from.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum BlobSource {
+    /// The registry.
+    Registry,
+    /// A mirror.
+    Mirror(u16),
+    /// A store that does not have it yet: this node's request starts the fill.
+    Miss(StoreId),
+    /// A store that has it, or is filling.
+    Store(StoreId, Option<FillId>),
+    /// Another node.
+    Peer(NodeId),
+}
+
+/// Where a request goes.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Routing {
+    /// To the registry, after this much time was spent on nearer hosts.
+    Upstream { detour: SimDuration },
+    /// To a nearer host, which responds after this time.
+    Nearby { after: SimDuration },
+    /// To a nearer host, which responds 429 after this time.
+    Refused { after: SimDuration },
+    /// It waits for a fill and is sent again after it.
+    Waits,
+}
