@@ -1,32 +1,24 @@
-//! The simulated truth: clusters, nodes, workloads, images, the registry and what goes wrong.
+//! The simulated truth: clusters, nodes, workloads, images, registries and faults.
 //!
-//! One event enum, one dispatch line an event ([`World::handle`]). The driver of a world tells clusters what to run
-//! ([`World::instruct`]) and learns what their agents report ([`World::take_reports`]), both as late as it would be in
-//! reality; nothing here knows which product decides.
+//! [`World::handle`] dispatches every event. The driver of a world instructs clusters to run a revision
+//! ([`World::instruct`]) and collects the reports of their agents ([`World::take_reports`]), both with realistic delays.
+//! Nothing here knows which product decides.
 //!
-//! | file | models |
+//! | module | models |
 //! |---|---|
 //! | `event` | everything that can happen |
-//! | `cluster` | a cluster and its nodes, as they are made |
-//! | `agent` | instructions, applies and reports, with their delays |
-//! | `pod` | pods, probes, back-offs |
-//! | `workload`, `rolling` | Deployment and DaemonSet rolling updates |
-//! | `restarts` | when containers that crash are started again |
-//! | `progress` | the progress deadline of a Deployment |
-//! | `pull`, `unpack`, `node`, `disk`, `catalog` | an image pull, layer by layer |
-//! | `runtime` | its requests, what the runtime does when one is refused, and pulls that stand still |
-//! | `registry`, `token_bucket`, `backoff` | the registry's hosts, limits and outages; token bucket and back-off |
-//! | `distribution` | how images are distributed: caches, peers, swarms, mirrors, pre-pulls, lazy pulls |
-//! | `route`, `links` | who answers and who sends; links that change |
-//! | `cluster_draws` | what is drawn for a cluster before the run |
-//! | `quantity` | quantities that are fixed or drawn |
-//! | `faults` | what goes wrong |
-//! | `meter` | exact peaks, totals and the time series |
-//! | `totals` | totals over a run, and what they must add up to |
-//! | `spec`, [`calibration`] | parameters, and where their values come from |
+//! | `clusters` | clusters with their agents, workloads and pods |
+//! | `nodes` | nodes with their images, image pulls and container runtime |
+//! | `registry` | registries: hosts, limits, outages |
+//! | `distribution` | caches, peers, swarms, mirrors, pre-pulls and lazy pulls |
+//! | `transfers` | links, and the transfers over them |
+//! | `faults` | everything that can fail |
+//! | `token_bucket`, `backoff` | rate limits and exponential back-off |
+//! | `meter`, `totals` | peaks, time series and totals, and the laws that they must satisfy |
+//! | `spec`, `quantity`, [`calibration`] | settings, and the sources of their values |
 //!
-//! Bandwidth is shared by [`crate::flow`]: registry egress, then region, cluster downlink and node, with a cap per
-//! connection. Left out here, and said in each file: what this model does not follow.
+//! State that only one part needs is a type of that part ([`Registry`], [`Transfers`], [`Delivery`]); behaviour that spans
+//! parts is in `impl World`, in the folder of the part that it belongs to. Each file says what its model leaves out.
 
 mod backoff;
 pub mod calibration;
