@@ -1,7 +1,29 @@
 //! Exponential back-off without jitter, as the kubelet applies it to failed image pulls.
 
 use crate::units::{SimDuration, SimTime};
-use crate::world::spec::Backoff;
+
+/// An exponential back-off without jitter.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Backoff {
+    /// The first wait; each later one is twice as long.
+    pub initial: SimDuration,
+    /// The longest wait.
+    pub max: SimDuration,
+    /// An entry that was not renewed for longer than this is forgotten.
+    pub reset: SimDuration,
+}
+
+/// When the kubelet looks again at a pod whose sync failed.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Requeue {
+    /// After [`crate::world::NodeSpec::error_requeue`], whatever the error.
+    AfterError,
+    /// When the earliest gate of the pod opens, but after `sync_period` at the latest; either times U[1, 1.5].
+    AtExpiry {
+        /// The kubelet's `syncFrequency`.
+        sync_period: SimDuration,
+    },
+}
 
 /// One entry of an exponential back-off without jitter (client-go `flowcontrol.Backoff`, jitter factor 0): the wait, and
 /// since when.

@@ -14,9 +14,10 @@
 //! - *api*: kubernetes/api `core/v1` and `apps/v1` @10b39a3.
 
 use crate::units::{Bytes, SimDuration};
+use crate::world::backoff::{Backoff, Requeue};
 use crate::world::clusters::restarts::{Restarter, Restarts};
+use crate::world::quantity::CountOrPercent;
 use crate::world::quantity::DurationModel;
-use crate::world::spec::{Backoff, CountOrPercent, Requeue};
 
 // ---- clusters and links ----
 

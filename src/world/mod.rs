@@ -40,6 +40,7 @@ mod token_bucket;
 mod totals;
 mod transfers;
 
+pub use backoff::{Backoff, Requeue};
 pub use clusters::cluster::ClusterFacts;
 pub use clusters::restarts::{Restarter, Restarts};
 pub use distribution::spec::*;

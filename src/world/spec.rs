@@ -2,8 +2,11 @@
 //!
 //! No field here is optional for want of a value: a scenario has filled in the defaults of [`crate::world::calibration`].
 
+use crate::world::backoff::Backoff;
+use crate::world::backoff::Requeue;
 use crate::world::faults::spec::FaultSpec;
 use crate::world::nodes::runtime::spec::RuntimeSpec;
+use crate::world::quantity::CountOrPercent;
 use crate::world::quantity::DurationModel;
 use crate::world::quantity::RateModel;
 use crate::world::quantity::SizeModel;
@@ -65,15 +68,6 @@ pub enum ReleaseKind {
     Initial,
     /// All clusters run the previous revision, ready, with its images on their nodes.
     Update,
-}
-
-/// A number or a share of a count, as Kubernetes' `intstr`. Each rule rounds in its own way.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum CountOrPercent {
-    /// So many.
-    Count(u32),
-    /// So many of a hundred; whole percents, as Kubernetes' workload controllers accept them.
-    Percent(u32),
 }
 
 /// One Kubernetes cluster.
@@ -148,18 +142,6 @@ pub struct NodeSpec {
     pub start_overhead: DurationModel,
 }
 
-/// When the kubelet looks again at a pod whose sync failed.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Requeue {
-    /// After [`NodeSpec::error_requeue`], whatever the error.
-    AfterError,
-    /// When the earliest gate of the pod opens, but after `sync_period` at the latest; either times U[1, 1.5].
-    AtExpiry {
-        /// The kubelet's `syncFrequency`.
-        sync_period: SimDuration,
-    },
-}
-
 /// A disk behind a page cache.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DiskSpec {
@@ -179,17 +161,6 @@ pub enum PullOrder {
         /// Most pulls at once. `None`: no cap.
         max: Option<u32>,
     },
-}
-
-/// An exponential back-off without jitter.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Backoff {
-    /// The first wait; each later one is twice as long.
-    pub initial: SimDuration,
-    /// The longest wait.
-    pub max: SimDuration,
-    /// An entry that was not renewed for longer than this is forgotten.
-    pub reset: SimDuration,
 }
 
 /// One image in its old and its new revision.

@@ -4,17 +4,19 @@ use std::collections::BTreeMap;
 
 use crate::engine::{self, EventQueue, Model};
 use crate::units::{Bytes, BytesPerSec, Share, SimDuration, SimTime};
+use crate::world::backoff::Requeue;
 use crate::world::clusters::cluster::ClusterFacts;
 use crate::world::distribution::spec::DistributionSpec;
 use crate::world::event::{DriverEvent, Event, Queue};
 use crate::world::faults::spec::FaultSpec;
 use crate::world::ids::{ClusterId, NEW};
 use crate::world::nodes::runtime::spec::RuntimeSpec;
+use crate::world::quantity::CountOrPercent;
 use crate::world::quantity::DurationModel;
 use crate::world::registry::spec::RegistrySpec;
 use crate::world::spec::{
-    AgentSpec, ClusterSpec, CountOrPercent, ImageSpec, LayerSpec, NodeSpec, PullOrder, PullPolicy, ReleaseKind,
-    Requeue, Uncompressed, WorkloadKind, WorkloadSpec, WorldSpec,
+    AgentSpec, ClusterSpec, ImageSpec, LayerSpec, NodeSpec, PullOrder, PullPolicy, ReleaseKind, Uncompressed,
+    WorkloadKind, WorkloadSpec, WorldSpec,
 };
 use crate::world::totals::Totals;
 use crate::world::{World, calibration};

@@ -1,6 +1,7 @@
 //! The world against hand algebra, published measurements and what must be true of any world.
 
 use crate::units::{Bytes, BytesPerSec, PerSecond, Share, SimDuration};
+use crate::world::backoff::Requeue;
 use crate::world::event::AgentEvent;
 use crate::world::event::Event;
 use crate::world::event::PullEvent;
@@ -8,12 +9,13 @@ use crate::world::event::RequestEvent;
 use crate::world::event::WorkloadEvent;
 use crate::world::nodes::pull_error::PullError;
 use crate::world::nodes::runtime::spec::SlotScope;
+use crate::world::quantity::CountOrPercent;
 use crate::world::quantity::DurationModel;
 use crate::world::registry::request::Request;
 use crate::world::registry::spec::RequestLimit;
 use crate::world::spec::{
-    CountOrPercent, DiskSpec, LayerSpec, ProbeSpec, PullOrder, PullPolicy, RegionSpec, ReleaseKind, Requeue,
-    Uncompressed, WorkloadKind, WorldSpec,
+    DiskSpec, LayerSpec, ProbeSpec, PullOrder, PullPolicy, RegionSpec, ReleaseKind, Uncompressed, WorkloadKind,
+    WorldSpec,
 };
 use crate::world::testing::{Played, bare_world, fixed, layer, play};
 

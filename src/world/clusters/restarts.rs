@@ -7,7 +7,7 @@
 //! Left out: a restart on another node, and the beat of Diego's convergence (30 s), on which its later restarts wait.
 
 use crate::units::{SimDuration, SimTime};
-use crate::world::spec::Backoff;
+use crate::world::backoff::Backoff;
 
 /// A platform's rules for containers that crash.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

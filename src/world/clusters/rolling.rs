@@ -7,7 +7,7 @@
 //! Left out: proportional scaling, pausing and rollback. `progressDeadlineSeconds`, which changes nothing of what a
 //! Deployment does, is in [`super::progress_deadline`].
 
-use crate::world::spec::CountOrPercent;
+use crate::world::quantity::CountOrPercent;
 
 /// A count, or a percentage of `whole` rounded up or down. Percentages may exceed 100.
 fn resolve(value: CountOrPercent, whole: u32, round_up: bool) -> u32 {

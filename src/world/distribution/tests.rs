@@ -7,10 +7,11 @@ use crate::world::distribution::spec::{
 };
 use crate::world::event::Event;
 use crate::world::event::PullEvent;
+use crate::world::quantity::CountOrPercent;
 use crate::world::registry::spec::CdnSpec;
 use crate::world::registry::spec::RegistrySpec;
-use crate::world::spec::{CountOrPercent, RegionSpec, ReleaseKind, WorkloadKind, WorldSpec};
 use crate::world::spec::{NamedRegistry, PullOrder, Uncompressed};
+use crate::world::spec::{RegionSpec, ReleaseKind, WorkloadKind, WorldSpec};
 use crate::world::testing::{Played, bare_world, fixed, layer, play};
 
 const DAY: SimDuration = SimDuration::from_hours(24);

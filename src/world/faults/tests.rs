@@ -11,10 +11,11 @@ use crate::world::faults::spec::{
 use crate::world::ids::NEW;
 use crate::world::nodes::pull_error::PullError;
 use crate::world::nodes::runtime::spec::RuntimeSpec;
+use crate::world::quantity::CountOrPercent;
 use crate::world::quantity::DurationModel;
 use crate::world::quantity::FactorModel;
 use crate::world::spec::ProbeSpec;
-use crate::world::spec::{CountOrPercent, ReleaseKind, WorkloadKind, WorldSpec};
+use crate::world::spec::{ReleaseKind, WorkloadKind, WorldSpec};
 use crate::world::testing::{Played, bare_world, fixed, play};
 use crate::world::totals::Totals;
 

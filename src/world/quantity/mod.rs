@@ -340,6 +340,15 @@ fn bounded_pareto_mean(least: f64, alpha: f64, most: f64) -> f64 {
     alpha / (alpha - 1.0) * least * (1.0 - power) / inside
 }
 
+/// A number or a share of a count, as Kubernetes' `intstr`. Each rule rounds in its own way.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum CountOrPercent {
+    /// So many.
+    Count(u32),
+    /// So many of a hundred; whole percents, as Kubernetes' workload controllers accept them.
+    Percent(u32),
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

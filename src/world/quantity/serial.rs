@@ -14,7 +14,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor, value::MapAccessDeserializer};
 use serde::ser::{Serialize, Serializer};
 
-use super::{Distribution, Quantity, ValuesFile};
+use crate::world::quantity::{Distribution, Quantity, ValuesFile};
 
 /// The drawn forms, all fields together; the fields that are present tell which form it is.
 #[derive(Debug, serde::Deserialize, serde::Serialize, JsonSchema)]
@@ -264,10 +264,10 @@ impl<Q: Quantity> JsonSchema for Distribution<Q> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{DurationModel, FactorModel, RateModel, SizeModel};
     use super::*;
     use crate::document::reader::tests::read_one;
     use crate::units::{Bytes, BytesPerSec, Factor, SimDuration};
+    use crate::world::quantity::{DurationModel, FactorModel, RateModel, SizeModel};
 
     #[test]
     fn durations_are_fixed_or_drawn() {
