@@ -107,7 +107,7 @@ fn assert_budgets_and_order(record: &RunRecord, what: &str) {
     let mut before_is_over = Some(0.0);
     for ((name, rows), budget) in steps.iter().zip(BUDGETS) {
         let most = peak_in_flight(rows.iter().copied());
-        assert!(most <= budget, "{what}: {most} of {name} at once; maxUpdate lets {budget}");
+        assert!(most <= budget, "{what}: {most} of {name} at once; maxUpdate allows {budget}");
         let first = rows.iter().filter_map(|row| row.told_s).min_by(f64::total_cmp);
         match (first, before_is_over) {
             (Some(first), Some(over)) => {

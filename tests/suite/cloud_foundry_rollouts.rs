@@ -360,27 +360,27 @@ fn a_quota_that_is_too_small_for_the_surge_blocks_for_ever() {
 #[test]
 fn each_quota_blocks_a_whole_run_and_is_named() {
     // The step of one instance fits. Then 999 old ones stay beside it, and ten more are wanted; each has 1 024 MB.
-    let wants = "the pass wants 1010 instances";
-    let wants_memory = "the pass wants 1034240 MB";
+    let wants = "the pass needs 1010 instances";
+    let wants_memory = "the pass needs 1034240 MB";
     let cases = [
         (
             "organization: {name: ACME, totalInstances: 1005}",
             "app_instance_limit: ",
             wants,
-            "organization `ACME` lets 1005 be",
+            "organization `ACME` allows 1005",
         ),
-        ("space: {name: shop, totalInstances: 1005}", "app_instance_limit: ", wants, "space `shop` lets 1005 be"),
+        ("space: {name: shop, totalInstances: 1005}", "app_instance_limit: ", wants, "space `shop` allows 1005"),
         (
             "organization: {name: ACME, totalMemoryInMb: 1029120}",
             "memory: ",
             wants_memory,
-            "organization `ACME` lets 1029120 be",
+            "organization `ACME` allows 1029120",
         ),
         (
             "space: {name: shop, totalMemoryInMb: 1129120, otherMemoryInMb: 100000}",
             "memory: ",
             wants_memory,
-            "others use 100000, and space `shop` lets 1129120 be",
+            "others use 100000, and space `shop` allows 1129120",
         ),
     ];
     for (quota, rule, wanted, limit) in cases {

@@ -22,20 +22,20 @@ pub(super) fn hold(set: &ArgoCd, view: &ApplicationSetView) -> Option<Hold> {
     if pass.status.rows_written || !pass.actions.is_empty() {
         return None;
     }
-    let stand = StalledSet { set: &next, view, open_steps: pass.status.open_steps };
+    let stalled = StalledSet { set: &next, view, open_steps: pass.status.open_steps };
     match set.is_rolling() {
         Err(error @ ApplicationSetError::NoSteps) => {
             Some(Hold { rule: "rollingSync.steps", explanation: error.to_string() })
         }
         Err(error) => Some(Hold { rule: "strategy", explanation: error.to_string() }),
-        Ok(false) => stand.unwritten().or_else(|| stand.all_at_once()),
-        Ok(true) => stand
+        Ok(false) => stalled.unwritten().or_else(|| stalled.all_at_once()),
+        Ok(true) => stalled
             .policy()
-            .or_else(|| stand.budget(&pass.status.budgets))
-            .or_else(|| stand.open_step())
-            .or_else(|| stand.unselected())
-            .or_else(|| stand.unwritten())
-            .or_else(|| stand.settled_rows()),
+            .or_else(|| stalled.budget(&pass.status.budgets))
+            .or_else(|| stalled.open_step())
+            .or_else(|| stalled.unselected())
+            .or_else(|| stalled.unwritten())
+            .or_else(|| stalled.settled_rows()),
     }
 }
 

@@ -32,14 +32,14 @@ pub(super) fn hold(updater: &CloudFoundry, view: &AppView) -> Option<Hold> {
     let fails = next.status.deployments.iter().any(|deployment| deployment.error.is_some());
     let deployment = view.active()?;
     let process = view.process(deployment.process?)?;
-    let stand = StalledDeployment { rules: updater.rules, view: &view, deployment, process };
-    stand
+    let stalled = StalledDeployment { rules: updater.rules, view: &view, deployment, process };
+    stalled
         .diego()
-        .or_else(|| stand.quota().filter(|_| fails))
-        .or_else(|| stand.unhealthy())
-        .or_else(|| stand.max_in_flight())
-        .or_else(|| stand.tear_down())
-        .or_else(|| Some(stand.routable()))
+        .or_else(|| stalled.quota().filter(|_| fails))
+        .or_else(|| stalled.unhealthy())
+        .or_else(|| stalled.max_in_flight())
+        .or_else(|| stalled.tear_down())
+        .or_else(|| Some(stalled.routable()))
 }
 
 fn cancelled(view: &AppView) -> Option<Hold> {

@@ -34,13 +34,13 @@ pub(super) fn hold(fleet: &RancherFleet, view: &BundleView) -> Option<Hold> {
     if outcome.actions.iter().any(|action| matches!(action, Action::Create { .. } | Action::Deploy { .. })) {
         return None;
     }
-    let stand = StalledBundle { fleet, view, plan: &plan, seen: &seen, outcome: &outcome };
-    stand
+    let stalled = StalledBundle { fleet, view, plan: &plan, seen: &seen, outcome: &outcome };
+    stalled
         .paused_bundle()
-        .or_else(|| stand.limit())
-        .or_else(|| stand.max_new())
-        .or_else(|| stand.gate())
-        .or_else(|| stand.single_clusters())
+        .or_else(|| stalled.limit())
+        .or_else(|| stalled.max_new())
+        .or_else(|| stalled.gate())
+        .or_else(|| stalled.single_clusters())
 }
 
 /// A pass without any action, with the clusters' flags after it.
