@@ -44,7 +44,8 @@ impl Loader {
             for (index, asserted) in base.file.assert.iter().flatten().enumerate() {
                 let at = Path::of("assert").index(index);
                 if let (Some(strategy), true) = (&asserted.0.strategy, self.is_plan()) {
-                    let message = format!("this limit is for `{strategy}` alone, and a plan's are for all candidates");
+                    let message =
+                        format!("this limit applies only to `{strategy}`; a plan needs limits for all candidates");
                     refuse_at(self, base, &at, message, "write the limits of the plan as `plan: {limits: […]}`");
                 } else if let (None, Ok(limit)) = (&asserted.0.strategy, Limit::parse(&asserted.0.limit)) {
                     limits.push((at, limit));
@@ -53,8 +54,8 @@ impl Loader {
         }
         for (at, limit) in &limits {
             if limit.demand().is_none() {
-                let message = format!("`{limit}` says nothing that single runs could tell");
-                let help = "compare a statistic by < or >, or leave it away: then every run must keep to the limit";
+                let message = format!("`{limit}` cannot be evaluated for a single run");
+                let help = "compare the statistic with < or >, or remove it: then every run must meet the limit";
                 refuse_at(self, base, at, message, help);
             }
         }
@@ -65,13 +66,13 @@ impl Loader {
         });
         let confidence = written.confidence.map_or(CONFIDENCE, |share| share.0.get());
         if !(0.5..1.0).contains(&confidence) {
-            let help = "write 50% or more and less than 100%, e.g. `95%`";
-            refuse_at(self, base, &path.key("confidence"), "no search can be so sure".to_owned(), help);
+            let message = "`confidence` must be at least 50% and less than 100%".to_owned();
+            refuse_at(self, base, &path.key("confidence"), message, "write e.g. `95%`");
         }
         let indifference = written.indifference.map_or(INDIFFERENCE, |share| share.0.get());
         if written.confirm == Some(0) {
-            let help = "write 1 or more; `limits: []` asks for no limits";
-            refuse_at(self, base, &path.key("confirm"), "nothing is confirmed by no run".to_owned(), help);
+            let help = "for a search without limits, write `limits: []`";
+            refuse_at(self, base, &path.key("confirm"), "`confirm` must be at least 1".to_owned(), help);
         }
         Plan {
             limits: limits.into_iter().map(|(_, limit)| limit).collect(),
@@ -92,7 +93,7 @@ impl Loader {
         }
         let has_choice = axes.iter().any(|axis| axis.strategy().is_some_and(|_| axis.values.len() > 1));
         if !has_choice && worlds.values().all(|&candidates| candidates < 2) && self.problems.is_empty() {
-            let message = "there is nothing to choose from: one strategy, and none of its settings has several values";
+            let message = "the plan has only one candidate: one strategy without a setting to search";
             let name = experiment.variants.first().map_or("plain", |variant| variant.strategy.as_str());
             let help = format!(
                 "write e.g. `plan: {{search: {{strategies.{name}.rancherFleet.maxUnavailable: {{from: 1%, to: 100%, \
@@ -104,7 +105,7 @@ impl Loader {
         if let Some(runs) = base.file.plan.as_ref().and_then(|plan| plan.runs)
             && runs < candidates
         {
-            let message = format!("{runs} runs for {candidates} candidates");
+            let message = format!("`runs` is {runs}, but there are {candidates} candidates");
             let help = "every candidate runs at least once: allow more runs, or search fewer values";
             refuse_at(self, base, &Path::of("plan").key("runs"), message, help);
         }

@@ -1,31 +1,31 @@
-//! `plan`, checked: what is wanted of a setting, and the candidates put where the sweep's values are.
+//! A checked `plan`: the limits, the objective, and the candidates, which replace the values of the sweep.
 
 use crate::document::path::{Path, Step};
 use crate::document::tree::{Key, Node, Value};
 use crate::results::{Limit, Objective};
 
-/// What a search looks for.
+/// The limits and the objective of a search.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// What a setting must keep to; each has a [`Limit::demand`].
+    /// Limits that a setting must meet; each has a [`Limit::demand`].
     pub limits: Vec<Limit>,
-    /// The time that is to be short.
+    /// The time to minimise.
     pub fastest: Objective,
-    /// How sure the comparisons have to be, above 0 and below 1.
+    /// Confidence of the comparisons, from 0.5 to below 1.
     pub confidence: f64,
-    /// Times that differ by less than this share are one.
+    /// Times that differ by less than this share count as equal.
     pub indifference: f64,
-    /// Runs in which the setting that is named has kept to all limits; at least 1.
+    /// Runs in which the recommended setting has met all limits; at least 1.
     pub confirm: u32,
-    /// The search stops after so many runs. `None`: when it has its answer.
+    /// Maximum number of runs. `None`: the search ends when it has its answer.
     pub runs: Option<u64>,
 }
 
 /// Most values of one range.
 pub(super) const MOST_STEPS: u32 = 1_000;
 
-/// The file with the candidates of `plan.search` as its sweep: of the sweep only the paths of the world are kept. Without
-/// a `search`, the file as it is. Problems come with their path, message and mend.
+/// The file with the candidates of `plan.search` as its sweep. Only the sweep's paths of the world are kept. Without a
+/// `search`, the file is unchanged. Each problem is a path, a message and a fix.
 pub(super) fn with_candidates(tree: &Node) -> (Node, Vec<(Path, String, String)>) {
     let search = Path::of("plan").key("search");
     let Some(wanted) = tree.get(&search) else { return (tree.clone(), Vec::new()) };
@@ -39,8 +39,8 @@ pub(super) fn with_candidates(tree: &Node) -> (Node, Vec<(Path, String, String)>
     for (key, node) in wanted.entries() {
         let here = search.key(&key.text);
         if !is_of_strategy(key) {
-            let message = format!("`{}` is no setting of a strategy, and only those are chosen", key.text);
-            problems.push((here, message, "name a path below `strategies`, or put it into `sweep`".to_owned()));
+            let message = format!("`{}` is not a setting of a strategy", key.text);
+            problems.push((here, message, "use a path below `strategies`, or move it to `sweep`".to_owned()));
             continue;
         }
         match range(node) {
@@ -56,7 +56,7 @@ pub(super) fn with_candidates(tree: &Node) -> (Node, Vec<(Path, String, String)>
     (tree, problems)
 }
 
-/// A range as the list of its values; anything else as it is.
+/// A range as the list of its values; any other node unchanged.
 fn range(node: &Node) -> Result<Node, (String, String)> {
     let at = |key: &str| node.get(&Path(vec![Step::Key(key.to_owned())]));
     let (Some(from), Some(to), Some(steps)) = (at("from"), at("to"), at("steps")) else { return Ok(node.clone()) };
@@ -69,22 +69,22 @@ fn range(node: &Node) -> Result<Node, (String, String)> {
     };
     let refused = |message: String, help: &str| Err((message, help.to_owned()));
     let (Some((low, unit, low_whole)), Some((high, unit_high, high_whole))) = (parsed(from), parsed(to)) else {
-        return refused("the ends of a range are numbers".to_owned(), "write e.g. `{from: 1%, to: 100%, steps: 20}`");
+        return refused("`from` and `to` must be numbers".to_owned(), "write e.g. `{from: 1%, to: 100%, steps: 20}`");
     };
     if unit != unit_high {
         return refused(
-            format!("the range begins in `{}` and ends in `{}`", unit.trim(), unit_high.trim()),
-            "write both ends in the same unit",
+            format!("`from` is in `{}` and `to` in `{}`", unit.trim(), unit_high.trim()),
+            "use the same unit for both",
         );
     }
     if low <= 0.0 || high <= low {
         return refused(
-            format!("no range goes from {} to {}", from.short_text(), to.short_text()),
-            "it begins above 0 and rises by equal ratios; for other values write a list",
+            format!("invalid range from {} to {}", from.short_text(), to.short_text()),
+            "`from` must be greater than 0 and less than `to`; for other values write a list",
         );
     }
     if !(2..=i64::from(MOST_STEPS)).contains(&steps) {
-        return refused(format!("a range of {steps} values"), "write 2 to 1000, or a list of values");
+        return refused(format!("`steps` is {steps}"), "write 2 to 1000, or a list of values");
     }
     let is_whole = low_whole && high_whole;
     let mut values: Vec<Node> = Vec::new();
@@ -104,7 +104,7 @@ fn range(node: &Node) -> Result<Node, (String, String)> {
     Ok(Node { at: node.at.clone(), value: Value::List(values), struck: false })
 }
 
-/// Three digits that count.
+/// Three significant digits.
 fn short(value: f64) -> String {
     let decimals = (2 - libm::log10(value).floor() as i32).max(0) as usize;
     let text = format!("{value:.decimals$}");
@@ -137,13 +137,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_range_is_told() {
+    fn an_invalid_range_is_reported() {
         for (range, message) in [
-            ("{from: 0, to: 5, steps: 3}", "no range goes from 0 to 5"),
-            ("{from: 5, to: 5, steps: 3}", "no range goes from 5 to 5"),
-            ("{from: 1, to: 50%, steps: 3}", "begins in `` and ends in `%`"),
-            ("{from: 1, to: 5, steps: 1}", "a range of 1 values"),
-            ("{from: few, to: many, steps: 3}", "the ends of a range are numbers"),
+            ("{from: 0, to: 5, steps: 3}", "invalid range from 0 to 5"),
+            ("{from: 5, to: 5, steps: 3}", "invalid range from 5 to 5"),
+            ("{from: 1, to: 50%, steps: 3}", "`from` is in `` and `to` in `%`"),
+            ("{from: 1, to: 5, steps: 1}", "`steps` is 1"),
+            ("{from: few, to: many, steps: 3}", "`from` and `to` must be numbers"),
         ] {
             let error = candidates(range).expect_err(range);
             assert!(error.contains(message), "{range}: {error}");

@@ -56,14 +56,14 @@ impl PrecisionFile {
         let PrecisionFields { to: Percent(to), of, max } = &self.0;
         let mut wrong = Vec::new();
         if to.get() <= 0.0 {
-            let help = "write e.g. `5%`; a spread never becomes nothing";
-            wrong.push((here.key("to"), "no number of runs is enough".to_owned(), help.to_owned()));
+            let help = "write e.g. `5%`";
+            wrong.push((here.key("to"), "precision must be greater than 0%".to_owned(), help.to_owned()));
         }
         let names: Vec<&str> =
             of.as_ref().map_or(DEFAULT_OF.to_vec(), |names| names.iter().map(String::as_str).collect());
         if names.is_empty() {
-            let help = "name a measure, or leave `of` out";
-            wrong.push((here.key("of"), "nothing is to be precise".to_owned(), help.to_owned()));
+            let help = "name a measure, or remove `of`";
+            wrong.push((here.key("of"), "`of` must name at least one measure".to_owned(), help.to_owned()));
         }
         let mut measures = Vec::new();
         for (index, name) in names.into_iter().enumerate() {
@@ -74,10 +74,10 @@ impl PrecisionFile {
         }
         let max = max.unwrap_or(DEFAULT_MAX.max(replicates));
         if max < replicates {
-            let help = "raise `max`, or lower the number of replicates";
+            let help = "raise `max` or lower `replicates`";
             wrong.push((
                 here.key("max"),
-                format!("{max} runs are fewer than the {replicates} replicates"),
+                format!("`max` ({max}) is less than the number of replicates ({replicates})"),
                 help.into(),
             ));
         }

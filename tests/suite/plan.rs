@@ -235,25 +235,25 @@ fn what_cannot_be_planned_is_refused_with_its_place_and_the_mend() {
     };
     let search = "search: {strategies.it.rancherFleet.maxUnavailable: [1, 2]}";
     for (plan, expected) in [
-        (String::new(), "there is nothing to choose from"),
+        (String::new(), "the plan has only one candidate"),
         ("plan: {limits: [complexion < 1 h]}".to_owned(), "unknown measure `complexion`"),
-        (format!("plan: {{limits: [failed_pulls_max == 0], {search}}}"), "says nothing that single runs could tell"),
+        (format!("plan: {{limits: [failed_pulls_max == 0], {search}}}"), "cannot be evaluated for a single run"),
         (format!("plan: {{fastest: peak_pulls, {search}}}"), "must be a duration, not `peak_pulls`"),
-        (format!("plan: {{confidence: 100%, {search}}}"), "no search can be so sure"),
-        (format!("plan: {{confirm: 0, {search}}}"), "nothing is confirmed by no run"),
-        ("plan: {search: {}}".to_owned(), "there is nothing to choose from"),
-        (format!("plan: {{confidence: 0%, {search}}}"), "no search can be so sure"),
+        (format!("plan: {{confidence: 100%, {search}}}"), "`confidence` must be at least 50% and less than 100%"),
+        (format!("plan: {{confirm: 0, {search}}}"), "`confirm` must be at least 1"),
+        ("plan: {search: {}}".to_owned(), "the plan has only one candidate"),
+        (format!("plan: {{confidence: 0%, {search}}}"), "`confidence` must be at least 50% and less than 100%"),
         (format!("plan: {{limits: [peak_pulls about 7], {search}}}"), "peak_pulls about 7"),
         (
             "plan: {search: {strategies.it.rancherFleet.maxUnavailable: {from: 9, to: 2, steps: 3}}}".to_owned(),
-            "no range goes from 9 to 2",
+            "invalid range from 9 to 2",
         ),
         ("plan: {search: {strategies.nobody.rancherFleet.maxUnavailable: [1, 2]}}".to_owned(), "nobody"),
-        (format!("plan: {{runs: 1, {search}}}"), "1 runs for 2 candidates"),
-        ("plan: {search: {registry.egress: [1 Gbit/s]}}".to_owned(), "is no setting of a strategy"),
+        (format!("plan: {{runs: 1, {search}}}"), "`runs` is 1, but there are 2 candidates"),
+        ("plan: {search: {registry.egress: [1 Gbit/s]}}".to_owned(), "is not a setting of a strategy"),
         (
             "plan: {search: {strategies.it.rancherFleet.maxUnavailable: {from: 0, to: 9, steps: 3}}}".to_owned(),
-            "no range goes from 0 to 9",
+            "invalid range from 0 to 9",
         ),
         (
             "plan: {search: {strategies.it.rancherFleet.maxUnavailable: {from: 1, too: 9, steps: 3}}}".to_owned(),
@@ -261,7 +261,7 @@ fn what_cannot_be_planned_is_refused_with_its_place_and_the_mend() {
         ),
         (
             "plan: {search: {strategies.it.rancherFleet.maxUnavailable: {from: lots, to: 9, steps: 3}}}".to_owned(),
-            "the ends of a range are numbers",
+            "`from` and `to` must be numbers",
         ),
         ("plan: {search: {strategies.it.rancherFleet.colour: [1, 2]}}".to_owned(), "colour"),
     ] {

@@ -198,14 +198,14 @@ fn bad_input_is_refused_with_its_place_and_the_mend() {
         (
             "seed: 1\n",
             "seed: 1\nprecision: 0%\n",
-            &["4:12: precision: no number of runs is enough (help: write e.g. `5%`; a spread never becomes nothing)"],
+            &["4:12: precision: precision must be greater than 0% (help: write e.g. `5%`)"],
         ),
         (
             "seed: 1\n",
             "seed: 1\nprecision: {to: 5%, of: [], max: 19}\n",
             &[
-                "4:21: precision.of: nothing is to be precise (help: name a measure, or leave `of` out)",
-                "4:34: precision.max: 19 runs are fewer than the 20 replicates (help: raise `max`, or lower the number of replicates)",
+                "4:21: precision.of: `of` must name at least one measure (help: name a measure, or remove `of`)",
+                "4:34: precision.max: `max` (19) is less than the number of replicates (20) (help: raise `max` or lower `replicates`)",
             ],
         ),
         (
