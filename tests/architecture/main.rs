@@ -32,10 +32,6 @@ const TABLE: &[(&str, &[&str], &[&str])] = &[
 /// The products' folders: the world knows of none of them, only of the ids in `rollout`.
 const PRODUCTS: &[&str] = &["rancher_fleet", "argo_cd", "kubefleet", "cloud_foundry", "baseline"];
 
-/// Modules whose files still import each other in circles: how many files at most, and why. A module without circles
-/// has no row.
-const CIRCLES: &[(&str, usize, &str)] = &[];
-
 /// How many type names may be defined more than once.
 const REPEATED_TYPE_NAMES: usize = 15;
 
@@ -83,26 +79,15 @@ fn the_world_knows_no_product() {
 #[test]
 fn files_of_a_module_do_not_import_each_other_in_circles() {
     let arrows = arrows_inside_rooms(all_files());
-    let mut found: BTreeMap<&str, Vec<String>> = BTreeMap::new();
-    let mut sizes: BTreeMap<&str, usize> = BTreeMap::new();
-    for circle in circles(&arrows) {
-        let first = circle.first().expect("a circle has files");
-        let room = first.split('/').next().expect("a split has a first part");
-        *sizes.entry(room).or_default() += circle.len();
-        let inside = |file: &&str| {
-            let targets: Vec<&str> = arrows[file].intersection(&circle).copied().collect();
-            format!("  {file} imports {}", targets.join(", "))
+    let inside = |circle: &BTreeSet<&str>| {
+        let imports = |file: &&str| {
+            let targets: Vec<&str> = arrows[file].intersection(circle).copied().collect();
+            format!("{file} imports {}", targets.join(", "))
         };
-        found.entry(room).or_default().extend(circle.iter().map(inside));
-    }
-    for (room, size) in &sizes {
-        let allowed = CIRCLES.iter().find(|(module, ..)| module == room).map_or(0, |(_, files, _)| *files);
-        let lines = found[room].join("\n");
-        assert!(*size <= allowed, "{size} files of {room} are in import circles, {allowed} may be:\n{lines}");
-    }
-    for (module, ..) in CIRCLES {
-        assert!(sizes.contains_key(module), "{module} has no circles any more: remove its row from `CIRCLES`");
-    }
+        circle.iter().map(imports).collect::<Vec<_>>().join("\n")
+    };
+    let found: Vec<String> = circles(&arrows).iter().map(inside).collect();
+    assert!(found.is_empty(), "files import each other:\n{}", found.join("\n\n"));
 }
 
 #[test]

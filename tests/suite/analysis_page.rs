@@ -140,7 +140,7 @@ fn workspace() -> tempfile::TempDir {
 }
 
 #[test]
-fn the_page_shows_what_its_cells_print() {
+fn the_page_shows_the_output_of_its_cells() {
     let Some(python) = python() else { return };
     let page = fs::read_to_string(root().join(PAGE)).expect("readable");
     let folder = workspace();
@@ -221,7 +221,7 @@ fn committed_tables_are_typed_and_keyed_as_documented_and_read_without_options()
 }
 
 #[test]
-fn output_is_put_behind_its_cell() {
+fn output_is_placed_after_its_cell() {
     let page = "a\n```python\n1 + 1\n```\n\nb\n\n```sql\nFROM t\n```\n\n```text\nold\nolder\n```\nc\n";
     let printed = [Some("2".to_owned()), Some("new".to_owned())];
     let now = "a\n```python\n1 + 1\n```\n\n```text\n2\n```\n\nb\n\n```sql\nFROM t\n```\n\n```text\nnew\n```\nc\n";

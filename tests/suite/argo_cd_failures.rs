@@ -132,7 +132,7 @@ spec:
 ";
 
 #[test]
-fn a_sync_that_is_repeated_without_end_outlasts_an_outage() {
+fn a_sync_with_unlimited_retries_outlasts_an_outage() {
     for set in [ENDLESS, ENDLESS_STEPS] {
         // All canaries are away when the release comes, and for twenty minutes.
         let regional = "{regional: [{selector: {matchLabels: {env: canary}}, windows: [{from: 0 s, for: 20m}]}]}";
@@ -191,7 +191,7 @@ fn only_the_backoff_that_is_set_decides_whether_an_outage_is_outlasted() {
 }
 
 #[test]
-fn rows_that_no_pass_brings_up_to_date_are_no_life() {
+fn rows_that_no_pass_updates_do_not_keep_a_run_alive() {
     // Fifteen clusters for ten processors: when the last are tried for the first time, the first have been compared again,
     // so that a pass would call their rows Progressing. But the first operation of an application queues no pass.
     let story = Story {
@@ -210,7 +210,7 @@ fn rows_that_no_pass_brings_up_to_date_are_no_life() {
 }
 
 #[test]
-fn a_sync_that_is_repeated_without_end_waits_for_a_cluster_and_not_for_ever() {
+fn a_sync_with_unlimited_retries_waits_for_a_cluster_but_the_run_ends() {
     let endless =
         |faults| Story { strategy: "file: applicationset.yaml".to_owned(), set: ENDLESS, ..Story::new(faults) };
     let back = endless("{offline: {share: 40%, return: 20m}}").play();
@@ -242,7 +242,7 @@ fn a_defective_release_shows_degraded_after_the_deadline_and_holds_its_step() {
 }
 
 #[test]
-fn a_degraded_application_that_gets_ready_after_all_lets_the_rollout_go_on() {
+fn a_rollout_continues_when_a_degraded_application_becomes_ready() {
     let slow = "{kind: Deployment, image: shop, start: 2m, readiness: {period: 10 s}, progressDeadline: 30 s}";
     let record = Story { workload: slow, ..Story::new("{}") }.play();
     assert_eq!(record.run.outcome, RunOutcome::Complete, "{}", record.run.held_by);
@@ -270,7 +270,7 @@ fn a_commit_that_nobody_announces_is_found_by_the_periodic_refresh() {
 }
 
 #[test]
-fn ten_operations_run_at_once_and_offline_clusters_take_their_processors() {
+fn ten_operations_run_concurrently_and_offline_clusters_occupy_processors() {
     let fleet = "\n  - {name: 'c-{001..100}'}";
     let story = |faults| Story { fleet, strategy: "autoSync: true".to_owned(), apply: "4 s", ..Story::new(faults) };
     let healthy = story("{}").play();
@@ -287,7 +287,7 @@ fn ten_operations_run_at_once_and_offline_clusters_take_their_processors() {
 }
 
 #[test]
-fn an_unknown_destination_is_never_written_and_a_paused_cluster_is_like_any_other() {
+fn an_unknown_destination_is_never_written_and_a_paused_cluster_is_treated_like_any_other() {
     let fleet = "
   - {name: 'canary-{01..10}', labels: {env: canary}, paused: true}
   - {name: 'prod-{01..20}', labels: {env: prod}, registered: false}";

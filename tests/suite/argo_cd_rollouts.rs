@@ -140,7 +140,7 @@ fn a_rollout_in_which_pulls_fail_keeps_budgets_and_order_to_its_end() {
 }
 
 #[test]
-fn an_application_that_never_arrives_holds_its_step_for_ever() {
+fn an_application_that_never_appears_blocks_its_step_indefinitely() {
     for (strategy, set) in [(SHIPPED, rolling_sync()), (PROPOSED, rolling_update())] {
         for faults in ["{pullFailure: 2%, offline: {share: 1%}}", "{defect: {share: 3%, crashAfter: 50 ms}}"] {
             let what = format!("{strategy} {faults}");
@@ -176,7 +176,7 @@ fn a_crash_after_healthy_was_seen_holds_nothing_in_what_shipped() {
 }
 
 #[test]
-fn parameters_alone_are_lost_unless_that_is_mended() {
+fn parameters_alone_are_lost_unless_the_bug_is_fixed() {
     let lost = run("update", RELIABLE, "argoCd: {file: applicationset.yaml, release: parameters}", &rolling_sync());
     assert_eq!((lost.run.outcome, lost.run.targets_done), (RunOutcome::Stalled, 0), "argoproj/argo-cd#27949");
     assert!(lost.run.held_by.starts_with("applicationStatus: the rollout is complete"), "{}", lost.run.held_by);
@@ -231,7 +231,7 @@ fn applications_in_no_step_are_never_synced() {
 }
 
 #[test]
-fn what_argo_cd_would_not_work_on_is_refused_with_its_place_and_reason() {
+fn files_that_argo_cd_rejects_are_refused_with_line_and_reason() {
     let cases = [
         // strategy, the set, what is told
         (

@@ -78,7 +78,7 @@ fn ready_by(run: &RunRecord, instances: std::ops::Range<usize>) -> f64 {
 const STEPS: &str = "strategy: canary, maxInFlight: 100, canarySteps: [{instance_weight: 10}, {instance_weight: 50}]";
 
 #[test]
-fn a_first_push_starts_everything_at_once_whatever_is_asked_for() {
+fn a_first_push_starts_all_instances_simultaneously() {
     for strategy in ["{strategy: rolling, maxInFlight: 50}".to_owned(), format!("{{{STEPS}}}")] {
         let run = run("initial", "", &strategy);
         assert_eq!((run.run.outcome, run.run.held_by.as_str(), told(&run)), (RunOutcome::Complete, "", CLUSTERS));
@@ -114,7 +114,7 @@ fn a_rolling_update_never_starts_more_than_max_in_flight() {
 }
 
 #[test]
-fn one_instance_is_in_flight_where_nobody_says_more() {
+fn one_instance_is_in_flight_by_default() {
     let run = run("update", "defect: {share: 1%}", "{}");
     assert_eq!(peak_in_flight(&run.clusters), 1);
     assert_eq!(run.run.outcome, RunOutcome::Stalled);
@@ -129,7 +129,7 @@ fn one_instance_is_in_flight_where_nobody_says_more() {
 }
 
 #[test]
-fn the_file_can_say_how_often_an_instance_is_started_again_at_once() {
+fn the_file_can_set_how_often_an_instance_restarts_immediately() {
     for (immediate, crashes) in [(0, 1), (5, 6)] {
         let node = format!("node: {{crashBackoff: {{immediate: {immediate}}}}}\nfaults:");
         let run = run_with("update", "defect: {share: 1%}", "{}", &[("faults:", &node)]);
@@ -161,7 +161,7 @@ fn a_deployment_grows_while_the_instances_that_crash_look_as_if_they_start() {
 }
 
 #[test]
-fn crashing_instances_stop_a_deployment_all_but_for_ever() {
+fn crashing_instances_stop_a_deployment_almost_indefinitely() {
     let short = ("horizon: 24h", "horizon: 3h");
     let run = run_with("update", "defect: {share: 1%}, pullFailure: 2%", "{maxInFlight: 20}", &[short]);
     assert_eq!(
@@ -275,7 +275,7 @@ fn documented_rules_replace_one_for_one() {
 }
 
 #[test]
-fn a_drawn_pause_has_the_same_luck_in_all_variants() {
+fn a_drawn_pause_is_the_same_in_all_variants() {
     let first_of_rest = |max_in_flight: u32| {
         let strategy =
             format!("{{strategy: canary, maxInFlight: {max_in_flight}, continueAfter: {{median: 20m, sigma: 0.6}}}}");
@@ -294,7 +294,7 @@ fn with_file(body: &str, strategy: &str) -> tempfile::TempDir {
 }
 
 #[test]
-fn what_the_product_refuses_is_refused_at_its_line_and_in_its_words() {
+fn requests_that_the_product_rejects_are_refused_with_their_line_and_its_message() {
     let file = "{file: deployment.json}";
     let cases = [
         (
@@ -348,7 +348,7 @@ fn what_the_product_refuses_is_refused_at_its_line_and_in_its_words() {
 }
 
 #[test]
-fn a_quota_that_is_too_small_for_the_surge_blocks_for_ever() {
+fn a_quota_that_is_too_small_for_the_surge_blocks_indefinitely() {
     // The request fits, its first pass does not: one instance at first, then two.
     let quota = "quota: {organization: {name: ACME, totalInstances: 1005}}";
     let run = run("update", "", &format!("{{strategy: canary, maxInFlight: 10, {quota}, continueAfter: 1m}}"));
@@ -403,7 +403,7 @@ fn a_rolling_deployment_that_fits_at_first_fits_to_its_end() {
 }
 
 #[test]
-fn what_is_in_place_counts_before_the_file_and_explain_tells_it() {
+fn inline_settings_override_the_file_and_explain_prints_them() {
     let body = r#"{"strategy": "canary", "options": {"max_in_flight": 7,
         "canary": {"steps": [{"instance_weight": 10}, {"instance_weight": 100}]}}}"#;
     let folder = with_file(body, "{file: deployment.json, maxInFlight: 50, continueAfter: {median: 5m, sigma: 0.6}}");
@@ -478,7 +478,7 @@ fn a_cancelled_deployment_falls_back_on_the_rolling_one_that_it_superseded() {
 }
 
 #[test]
-fn a_crash_stops_a_deployment_that_supersedes_another_too() {
+fn a_crash_also_stops_a_deployment_that_supersedes_another() {
     let supersedes = "supersedes: {instances: 400, state: PAUSED}";
     let short = ("horizon: 24h", "horizon: 3h");
     let run = run_with("update", "defect: {share: 1%}", &format!("{{maxInFlight: 20, {supersedes}}}"), &[short]);
@@ -510,7 +510,7 @@ fn a_superseded_deployment_that_cannot_be_is_refused() {
 }
 
 #[test]
-fn explain_tells_of_defects_and_of_what_is_superseded() {
+fn explain_prints_defects_and_the_superseded_deployment() {
     let folder = with_file("{}", "{maxInFlight: 50, supersedes: {instances: 300, state: PAUSED}}");
     let explained = fleetsim(folder.path()).args(["explain", "."]).assert().success();
     let text = String::from_utf8_lossy(&explained.get_output().stdout).into_owned();
@@ -543,7 +543,7 @@ fn explain_and_the_quota_count_the_extra_instance_of_a_superseded_canary() {
 }
 
 #[test]
-fn a_pass_that_outlasts_the_period_is_followed_at_once_and_the_beat_goes_on_from_there() {
+fn a_pass_that_outlasts_the_period_is_followed_immediately_and_shifts_the_period() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     write(folder.path(), "update", "", "{maxInFlight: 500}");
     let file = folder.path().join("experiment.yaml");

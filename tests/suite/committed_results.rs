@@ -223,7 +223,7 @@ fn shown_pictures() -> BTreeSet<String> {
 }
 
 #[test]
-fn committed_are_the_tables_the_shown_charts_and_one_example() {
+fn only_tables_shown_charts_and_one_example_are_committed() {
     let git = Command::new("git").args(["ls-files", "results"]).current_dir(root()).output();
     let Some(listed) = git.ok().filter(|output| output.status.success()) else {
         not_tested("this is not a git repository");

@@ -67,7 +67,7 @@ fn a_folder_without_a_suite_is_an_error() {
 }
 
 #[test]
-fn only_what_is_there_runs_packed_or_not() {
+fn only_present_cases_run_compressed_or_not() {
     let expected = "rancher-fleet/limit: 2 of 2 agree\nrancher-fleet/traces: 1 of 1 agree\n3 passed, 0 failed\n";
     let files = [("rancher-fleet/limit.json", LIMIT), ("rancher-fleet/traces-x.json.gz", TRACE)];
     assert_eq!(run(&files, &[]), (true, expected.to_owned()));

@@ -157,7 +157,7 @@ fn examples() -> Vec<Example> {
 }
 
 #[test]
-fn the_documents_examples_come_out_of_whole_simulations() {
+fn whole_simulations_reproduce_the_documented_examples() {
     let mut problems = Vec::new();
     for example in examples() {
         for (rules, expected) in [("documented", example.documented), ("shipped", example.shipped)] {
@@ -184,7 +184,7 @@ fn the_documents_examples_come_out_of_whole_simulations() {
 }
 
 #[test]
-fn partitions_have_the_sizes_that_the_document_tells() {
+fn partitions_have_the_documented_sizes() {
     let auto = |count: usize, size: usize| {
         let mut expected = BTreeMap::new();
         for start in (0..count).step_by(size) {

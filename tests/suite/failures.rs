@@ -183,7 +183,7 @@ fn a_registry_that_is_down_for_an_hour_delays_every_rollout_and_stops_none() {
 }
 
 #[test]
-fn ten_percent_that_never_come_back_stop_a_rollout_where_its_limit_is_used_up() {
+fn ten_percent_permanently_offline_stop_a_rollout_at_its_limit() {
     let runs = run_all("offline: {share: 10%}", POD);
     let offline = runs[0].1.clusters.iter().filter(|cluster| cluster.offline).count();
     assert_eq!(offline, 5, "of this seed: one canary and four others");
@@ -204,7 +204,7 @@ fn ten_percent_that_never_come_back_stop_a_rollout_where_its_limit_is_used_up() 
 }
 
 #[test]
-fn a_fleet_that_keeps_failing_and_coming_back_is_rolled_out_all_the_same_but_by_argo_cd() {
+fn all_products_but_argo_cd_complete_on_a_fleet_with_frequent_outages() {
     let outages = "outages: {between: {weibull: {mean: 2 h, shape: 0.75}}, repair: {median: 5m, sigma: 1}}";
     let mut runs = run_all(outages, POD);
     let (_, argo_cd) = runs.remove(1);
@@ -218,7 +218,7 @@ fn a_fleet_that_keeps_failing_and_coming_back_is_rolled_out_all_the_same_but_by_
 }
 
 #[test]
-fn a_defect_stops_a_fleet_that_keeps_failing_as_it_stops_any_other() {
+fn a_defect_stops_a_fleet_with_frequent_failures_like_any_other() {
     // Outages have no end, and none of those to come helps: a run is known to be stalled at the first moment without
     // a repair that matters.
     let outages = "outages: {between: {weibull: {mean: 2 h, shape: 0.75}}, repair: {median: 5m, sigma: 1}}";
@@ -240,7 +240,7 @@ fn a_defect_stops_a_fleet_that_keeps_failing_as_it_stops_any_other() {
 }
 
 #[test]
-fn a_tag_that_is_not_there_is_a_failure_for_ever() {
+fn a_missing_tag_blocks_indefinitely() {
     let runs = run_all("notFound: 10%", POD);
     ends(
         &runs,
@@ -318,7 +318,7 @@ fn slow_clusters_delay_and_stop_nothing() {
 }
 
 #[test]
-fn the_same_failures_meet_every_strategy() {
+fn every_strategy_meets_the_same_failures() {
     let runs = run_all("offline: {share: 10%}, defect: {share: 10%}, outages: {between: {mean: 1h}, repair: 1h}", POD);
     let lots = |record: &RunRecord| -> Vec<(bool, bool)> {
         record.clusters.iter().map(|cluster| (cluster.offline, cluster.defective)).collect()

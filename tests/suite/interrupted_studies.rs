@@ -64,7 +64,7 @@ fn until_kept(bytes: u64, folder: &Path, out: &str, child: &mut Child) {
 }
 
 #[test]
-fn a_killed_study_goes_on_and_ends_in_the_same_bytes() {
+fn a_killed_study_resumes_and_ends_with_the_same_bytes() {
     let folder = experiment();
     let at = folder.path();
     let mut killed = study(at, "out").spawn().expect("started");
@@ -83,7 +83,7 @@ fn a_killed_study_goes_on_and_ends_in_the_same_bytes() {
 }
 
 #[test]
-fn two_studies_into_one_folder_do_not_meet() {
+fn two_studies_never_write_to_one_folder_simultaneously() {
     let folder = experiment();
     let at = folder.path();
     let mut first = study(at, "out").spawn().expect("started");
@@ -131,7 +131,7 @@ fn precise_study(folder: &Path, out: &str, threads: &str) -> Command {
 }
 
 #[test]
-fn a_killed_study_with_a_precision_goes_on_and_ends_in_the_same_bytes_on_any_threads() {
+fn a_killed_study_with_a_precision_resumes_and_ends_with_the_same_bytes_on_any_threads() {
     let folder = precise_experiment();
     let at = folder.path();
     let mut killed = precise_study(at, "out", "2").spawn().expect("started");
@@ -175,7 +175,7 @@ fn a_killed_study_with_a_precision_goes_on_and_ends_in_the_same_bytes_on_any_thr
 #[cfg(unix)]
 #[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
 #[test]
-fn a_read_only_folder_is_told_and_loses_no_run() {
+fn a_read_only_folder_is_reported_and_no_run_is_lost() {
     use std::os::unix::fs::PermissionsExt;
     use std::os::unix::process::CommandExt;
 

@@ -129,7 +129,7 @@ fn a_staged_run_goes_through_its_stages_with_their_limits_and_tasks() {
 }
 
 #[test]
-fn what_a_pass_asks_of_its_queue_counts_from_the_end_of_the_pass() {
+fn requeue_delays_count_from_the_end_of_a_pass() {
     let stages = "[{name: all, labelSelector: {}, maxConcurrency: 30%}]";
     let run = run(
         "update",
@@ -155,7 +155,7 @@ fn failing_pulls_delay_a_staged_run_and_do_not_end_it() {
 }
 
 #[test]
-fn offline_clusters_hold_a_staged_run_for_ever_and_the_run_says_which() {
+fn offline_clusters_block_a_staged_run_indefinitely_and_are_named() {
     let run = staged("update", "offline: {share: 1%}", "20 min");
     check_stages(&run, 1200.0);
     assert_eq!(run.run.outcome, RunOutcome::Stalled);
@@ -191,7 +191,7 @@ fn an_approval_that_never_comes_holds_the_run_between_two_stages() {
 }
 
 #[test]
-fn approvals_are_drawn_with_the_luck_of_the_run() {
+fn approvals_are_drawn_from_the_random_numbers_of_the_run() {
     let drawn = "{median: 20 min, sigma: 0.5}";
     let strategy = format!("{{kubeFleetStaged: {{file: strategy.yaml, approvals: {{after: {drawn}}}}}}}");
     let experiment = experiment("update", "", &strategy).expect("it is right");
@@ -221,7 +221,7 @@ fn the_documents_promise_one_cluster_at_a_time() {
 }
 
 #[test]
-fn a_rolling_update_never_has_more_unavailable_than_it_may() {
+fn a_rolling_update_never_exceeds_max_unavailable() {
     for faults in ["", "pullFailure: 2%"] {
         let run = run("update", faults, "{kubeFleetRolling: {file: placement.yaml}}");
         assert_eq!((run.run.outcome, run.run.targets_done), (RunOutcome::Complete, 1000), "{}", run.run.held_by);
@@ -232,7 +232,7 @@ fn a_rolling_update_never_has_more_unavailable_than_it_may() {
 }
 
 #[test]
-fn a_first_deployment_is_limited_by_no_max_unavailable() {
+fn max_unavailable_does_not_limit_a_first_deployment() {
     let run = run("initial", "pullFailure: 2%", "{kubeFleetRolling: {file: placement.yaml}}");
     assert_eq!((run.run.outcome, run.run.targets_done), (RunOutcome::Complete, 1000), "{}", run.run.held_by);
     assert_eq!(run.run.peak_promotions_per_pass, 1000, "target + maxSurge - none that may be ready");
@@ -318,7 +318,7 @@ const WRONG_FILES: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn wrong_configuration_is_refused_with_its_line_and_the_products_reason() {
+fn invalid_configuration_is_refused_with_its_line_and_the_products_reason() {
     let cases = [
         // strategy, place, words of the message
         ("{kubeFleetStaged: {}}", "experiment.yaml:16:", "there are no stages"),

@@ -58,7 +58,7 @@ plan:
 "#;
 
 #[test]
-fn the_setting_that_algebra_says_is_found() {
+fn plan_finds_the_setting_that_algebra_predicts() {
     let text = BY_HAND.replace("kind: initial", "kind: update").replace(
         "manifest: {layers: [{size: 125 MB}]}",
         "manifest: {layers: [{digest: new, size: 125 MB}]}, previous: {layers: [{digest: old, size: 125 MB}]}",
@@ -117,7 +117,7 @@ plan: {limits: [peak_pulls <= 12, completion_p95 < 4h], fastest: completion_mean
 "#;
 
 #[test]
-fn an_exhaustive_search_of_a_noisy_world_agrees_and_takes_several_times_the_runs() {
+fn an_exhaustive_search_agrees_and_needs_several_times_the_runs() {
     let plan = searched(NOISY, true).plan;
     let exhaustive = plan.exhaustive.as_ref().expect("it was asked for");
     println!("noisy: {} runs, exhaustively {}", plan.runs, exhaustive.runs);
@@ -169,7 +169,7 @@ fn the_recorded_runs_of_the_first_experiment_give_the_same_answer_as_all_of_them
 }
 
 #[test]
-fn three_sizes_of_fleet_are_planned_with_a_fifth_of_the_runs_or_less() {
+fn planning_three_sizes_of_fleet_needs_at_most_a_fifth_of_the_runs() {
     for limit in ["peak_pulls < 200", "peak_pulls < 500", "peak_pulls_p95 < 1000", "egress_busy_share < 10%"] {
         let plan = among_recorded("06-max-unavailable-sweep", limit);
         assert_eq!(plan.questions.len(), 3, "a question for each size");
@@ -214,7 +214,7 @@ fn the_program_writes_the_same_plan_on_any_number_of_threads_and_reports_it_agai
 }
 
 #[test]
-fn where_no_setting_keeps_to_the_limits_the_closest_is_told_and_the_exit_code_says_so() {
+fn plan_reports_the_closest_setting_and_exits_with_99_when_none_meets_the_limits() {
     let text = BY_HAND.replace("< 550 Mbit/s", "< 50 Mbit/s").replace("[1, 2, 4, 5, 6, 8, 20, 40]", "[2, 4, 40]");
     let folder = folder_with(&[("experiment.yaml", &text)]);
     let (code, told, error) = output(fleetsim(folder.path()).args(["plan", "."]));
@@ -224,7 +224,7 @@ fn where_no_setting_keeps_to_the_limits_the_closest_is_told_and_the_exit_code_sa
 }
 
 #[test]
-fn what_cannot_be_planned_is_refused_with_its_place_and_the_mend() {
+fn invalid_plans_are_refused_with_their_line_and_a_fix() {
     let folder = folder_with(&[]);
     let told = |plan: &str| {
         let text = format!("{}{plan}\n", BY_HAND.split("plan:").next().expect("a part"));

@@ -18,7 +18,7 @@ fn run(distribution: &str, faults: &str) -> RunRecord {
 }
 
 #[test]
-fn the_storm_is_over_when_the_release_comes() {
+fn a_pre_pull_ends_the_storm_before_the_release() {
     let plain = run("{direct: {}}", "{}");
     let ahead = run("{prePull: {clusters: 5, every: 1m}}", "{}");
     assert_eq!((plain.run.outcome, ahead.run.outcome), (RunOutcome::Complete, RunOutcome::Complete));
@@ -43,7 +43,7 @@ fn a_release_at_a_fixed_time_does_not_wait() {
 }
 
 #[test]
-fn failures_are_tried_again_before_the_release() {
+fn failed_pulls_are_retried_before_the_release() {
     let record = run("{prePull: {}}", "{pullFailure: 50%}");
     assert_eq!(record.run.outcome, RunOutcome::Complete);
     assert!(record.run.failed_pulls > 0);

@@ -102,7 +102,7 @@ fn a_build_without_parquet_names_the_fix() {
 }
 
 #[test]
-fn results_are_replaced_as_a_whole_and_said_to_be_reproduced() {
+fn results_are_replaced_as_a_whole_or_reported_as_reproduced() {
     let folder = experiment();
     let stderr = |args: &[&str]| {
         let assert = fleetsim(folder.path()).arg("run").arg("experiment.yaml").args(args).assert().success();
@@ -147,7 +147,7 @@ fn reproduce_adds_missing_files_and_lists_those_that_differ() {
 }
 
 #[test]
-fn an_assertion_that_fails_is_told_and_makes_the_program_exit_with_99() {
+fn a_failed_assertion_is_reported_and_the_exit_code_is_99() {
     let folder = experiment();
     let run = |asserted: &str| {
         fs::write(folder.path().join("experiment.yaml"), format!("{EXPERIMENT}assert: [{asserted}]\n"))
@@ -218,7 +218,7 @@ fn a_foreign_folder_is_refused_and_left_alone() {
 }
 
 #[test]
-fn a_place_that_cannot_be_written_is_told_before_anything_is_simulated() {
+fn an_unwritable_folder_is_reported_before_the_simulation_starts() {
     let folder = experiment();
     fs::write(folder.path().join("file"), "").expect("a file");
     let assert = fleetsim(folder.path()).args(["run", ".", "--out", "file/results"]).assert().code(1);
@@ -227,7 +227,7 @@ fn a_place_that_cannot_be_written_is_told_before_anything_is_simulated() {
 }
 
 #[test]
-fn all_mistakes_of_an_experiment_are_told_at_once_with_their_places() {
+fn check_reports_all_errors_of_an_experiment_with_their_lines() {
     let folder = experiment();
     let wrong = EXPERIMENT
         .replace("egress: 1 Gbit/s", "egress: 1000")
@@ -245,7 +245,7 @@ fn all_mistakes_of_an_experiment_are_told_at_once_with_their_places() {
 }
 
 #[test]
-fn an_experiment_that_is_not_there_is_told_by_name() {
+fn a_missing_experiment_is_reported_by_name() {
     let folder = experiment();
     let assert = fleetsim(folder.path()).args(["run", "nowhere"]).assert().code(2);
     let message = text(&assert.get_output().stderr);
@@ -261,7 +261,7 @@ fn json_on_stdout_is_json_and_nothing_else() {
 }
 
 #[test]
-fn explain_tells_partitions_and_limits_in_numbers() {
+fn explain_prints_partitions_and_limits_in_numbers() {
     let folder = experiment();
     let assert = fleetsim(folder.path()).args(["explain", "."]).assert().success();
     let explained = text(&assert.get_output().stdout);
@@ -311,7 +311,7 @@ strategies:
 "#;
 
 #[test]
-fn explain_tells_the_steps_of_an_application_set_in_numbers() {
+fn explain_prints_the_steps_of_an_application_set_in_numbers() {
     let folder = folder_with(&[("experiment.yaml", SET)]);
     let assert = fleetsim(folder.path()).args(["explain", "."]).assert().success();
     let explained = text(&assert.get_output().stdout);

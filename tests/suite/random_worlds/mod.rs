@@ -134,7 +134,7 @@ fn check_run(variant: &Variant, record: &RunRecord, pulled: u64) {
 }
 
 #[test]
-fn what_must_be_true_of_every_run_is_true_of_random_ones() {
+fn invariants_hold_in_random_runs() {
     let number = |name: &str| -> Option<u64> {
         std::env::var(name).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{name}={text} is no number")))
     };

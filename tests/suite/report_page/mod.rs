@@ -114,7 +114,7 @@ const BLUE: &str = "#0072b2";
 const READY: &str = "#004e86";
 
 #[test]
-fn the_page_tells_question_answer_and_what_is_stuck_and_draws_every_curve() {
+fn the_page_shows_question_answer_and_stalled_rollouts_and_draws_every_curve() {
     let Some(mut page) = small(1280, 900) else { return };
     assert_eq!(page.text("document.title"), "How <many> clusters at once?");
     assert_eq!(page.text("document.querySelector('h1').textContent"), "How <many> clusters at once?");
@@ -237,7 +237,7 @@ fn a_variant_that_is_switched_off_leaves_the_curves_and_comes_back() {
 }
 
 #[test]
-fn the_curves_tell_values_under_the_mouse_and_zoom() {
+fn the_curves_show_values_under_the_mouse_and_zoom() {
     let Some(mut page) = small(1280, 900) else { return };
     page.point("#curve-ready .u-over", 0.9, 0.5);
     assert!(!page.is("document.getElementById('tip').hidden"));
@@ -258,7 +258,7 @@ fn the_curves_tell_values_under_the_mouse_and_zoom() {
 }
 
 #[test]
-fn dark_paper_and_phone_have_their_own_look() {
+fn dark_mode_print_and_phones_have_their_own_layout() {
     let Some(mut page) = small(1280, 900) else { return };
     let ground = "getComputedStyle(document.body).backgroundColor";
     let light = page.text(ground);

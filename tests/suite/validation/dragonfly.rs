@@ -41,7 +41,7 @@ fn through(distribution: &DistributionSpec, row: &Row) -> Played {
 }
 
 #[test]
-fn a_swarm_takes_the_storm_off_the_registry() {
+fn a_swarm_keeps_the_storm_away_from_the_registry() {
     let rows = published("storm-volcano-2023.csv");
     let name = |row: &Row, what: &str| format!("{} {} {what}", row.text("image"), row.text("pods"));
     let [dragonfly, nydus] = [Way::Dragonfly, Way::DragonflyLazy].map(|by| way(by).distribution);

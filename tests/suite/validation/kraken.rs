@@ -13,7 +13,7 @@ use super::worlds::{DAY, kraken, play};
 const NO_STRAGGLERS: &str = "all members of a fluid end together; what delayed a hundredth of the hosts is not known";
 
 #[test]
-fn two_thousand_six_hundred_hosts_have_three_gigabytes_in_ten_seconds() {
+fn a_swarm_distributes_three_gigabytes_to_2600_hosts_in_ten_seconds() {
     let played = play(&kraken(), 1, DAY);
     let took = stats::sorted(&played.pull_s());
     assert_eq!(took.len(), 2600);

@@ -65,7 +65,7 @@ fn mean(pulls: &[f64]) -> f64 {
 }
 
 #[test]
-fn five_rates_set_on_1_gb_tell_most_pulls_of_10_and_100_mb_without_and_with_peers() {
+fn five_rates_fitted_to_1_gb_predict_most_pulls_of_10_and_100_mb_without_and_with_peers() {
     let rows = published("spegel-10-nodes.csv");
     println!("\nSpegel's benchmark, pulls from ghcr.io, mean s: ours, published, error (* beyond 15 %)");
     println!("  parameters set on these rows: 5, on the 1GB rows; the others are blind");

@@ -85,7 +85,7 @@ fn simulated(row: &Row, [constant, per_layer, per_byte]: Triple) -> f64 {
 }
 
 #[test]
-fn three_parameters_tell_the_pull_times_of_nine_and_of_125_layers() {
+fn three_parameters_predict_the_pull_times_of_nine_and_of_125_layers() {
     let rows = published("unpack-chonks.csv");
     let mut setups: BTreeMap<(String, u64), Vec<&Row>> = BTreeMap::new();
     for row in &rows {
@@ -122,7 +122,7 @@ fn three_parameters_tell_the_pull_times_of_nine_and_of_125_layers() {
 }
 
 #[test]
-fn a_page_cache_in_front_of_the_disk_tells_the_knee_of_eks_nodes() {
+fn a_page_cache_in_front_of_the_disk_explains_the_knee_of_eks_nodes() {
     // c5a.4xlarge (32 GiB), ghcr.io, nine layers; uncompressed GB and seconds.
     let rows = [(1.18, 3.9), (2.77, 8.3), (6.84, 20.4), (10.9, 46.8), (15.0, 77.6), (19.0, 108.5)];
     let mut world = base();
