@@ -11,8 +11,12 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use fleetsim::products::Strategy;
+use fleetsim::products::baseline::BaselineStrategy;
+use fleetsim::products::rancher_fleet::RancherFleetStrategy;
+use fleetsim::rollout::baseline::Baseline;
 use fleetsim::rollout::rancher_fleet::{IntOrString, READINESS_DELAY, RolloutStrategy, RuleSet, control_loop};
-use fleetsim::scenario::{Scenario, Strategy, Variant};
+use fleetsim::scenario::{Scenario, Variant};
 use fleetsim::sim;
 use fleetsim::units::{Bytes, BytesPerSec, Share, SimDuration};
 use fleetsim::world::{
@@ -103,7 +107,7 @@ fn world(clusters: usize) -> WorldSpec {
     }
 }
 
-fn variant(clusters: usize, strategy: Strategy) -> Variant {
+fn variant(clusters: usize, strategy: Arc<dyn Strategy>) -> Variant {
     Variant {
         label: "bench".to_owned(),
         strategy: "bench".to_owned(),
@@ -124,17 +128,16 @@ fn variant(clusters: usize, strategy: Strategy) -> Variant {
 fn rollouts(criterion: &mut Criterion) {
     // Criterion's own test mode has no flag to ask for; without `--bench` a tiny load is enough.
     let sizes: &[usize] = if std::env::args().any(|arg| arg == "--bench") { &[200, 1000, 5000] } else { &[10] };
-    let careful = || Strategy::RancherFleet {
-        rules: RuleSet::Shipped,
-        strategy: RolloutStrategy {
-            max_unavailable: Some(IntOrString::String("10%".to_owned())),
-            ..RolloutStrategy::default()
-        },
+    let careful = || -> Arc<dyn Strategy> {
+        let max_unavailable = Some(IntOrString::String("10%".to_owned()));
+        let strategy = RolloutStrategy { max_unavailable, ..RolloutStrategy::default() };
+        Arc::new(RancherFleetStrategy { rules: RuleSet::Shipped, strategy })
     };
+    let bound = || -> Arc<dyn Strategy> { Arc::new(BaselineStrategy(Baseline::AllAtOnce)) };
     let mut group = criterion.benchmark_group("rollout");
     group.sample_size(10);
     for &clusters in sizes {
-        for (name, strategy) in [("fleet-10%", careful()), ("all-at-once", Strategy::AllAtOnce {})] {
+        for (name, strategy) in [("fleet-10%", careful()), ("all-at-once", bound())] {
             let variant = variant(clusters, strategy);
             let run = sim::run(&variant, 1, 0).run;
             eprintln!(

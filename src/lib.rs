@@ -18,7 +18,8 @@
 //! - [`flow`]: transfers that share links, exactly max-min fair: O(log n) an event where links form a forest, O(n) else.
 //! - [`rollout`]: the schedulers of real products. They know nothing of all the rest.
 //! - [`world`]: the simulated truth: pulls, pods, agents, the registry, and what goes wrong.
-//! - [`document`]: YAML and JSON with places and errors. [`scenario`]: what users write, checked.
+//! - [`document`]: YAML and JSON with places and errors. [`products`]: all about a product that is not a rule.
+//! - [`scenario`]: what users write, checked.
 //! - [`sim`]: one run: a scheduler drives a world. [`study`]: many runs, in parallel.
 //! - [`results`]: the shape of results. [`report`]: charts and tables, from recorded results alone.
 //!
@@ -45,6 +46,7 @@
 pub mod document;
 pub mod engine;
 pub mod flow;
+pub mod products;
 pub mod report;
 pub mod results;
 pub mod rollout;

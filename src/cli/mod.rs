@@ -6,7 +6,6 @@
 
 mod check;
 mod explain;
-mod explain_kubefleet;
 mod generated;
 mod output;
 mod plan;

@@ -60,14 +60,23 @@ impl ReadError {
     pub(crate) fn help(&self) -> Option<String> {
         match &self.kind {
             Kind::UnknownField { field: written, known } | Kind::UnknownChoice { written, known } => {
-                Some(match nearest(written, known.iter().copied()) {
-                    Some(near) => format!("did you mean `{near}`?"),
-                    None => format!("known here: {}", any_of(known)),
+                Some(match (renamed(written, known), nearest(written, known.iter().copied())) {
+                    (Some(now), _) => format!("`{written}` is now `{now}`"),
+                    (None, Some(near)) => format!("did you mean `{near}`?"),
+                    (None, None) => format!("known here: {}", any_of(known)),
                 })
             }
             Kind::MissingField(_) | Kind::Other(_) => None,
         }
     }
+}
+
+/// Fields that were renamed: their old name, and their new one.
+const RENAMED: &[(&str, &str)] = &[("defects", "upstreamBugs")];
+
+/// The new name of a field, where it is known.
+fn renamed(field: &str, known: &[&'static str]) -> Option<&'static str> {
+    RENAMED.iter().find(|(old, now)| *old == field && known.contains(now)).map(|(_, now)| *now)
 }
 
 impl fmt::Display for ReadError {
@@ -140,6 +149,12 @@ pub(crate) struct Reading<T> {
     pub(crate) errors: Vec<ReadError>,
     /// What was left out.
     pub(crate) struck: Vec<Path>,
+}
+
+impl<T> Reading<T> {
+    pub(crate) fn map<U>(self, map: impl FnOnce(T) -> U) -> Reading<U> {
+        Reading { value: self.value.map(map), errors: self.errors, struck: self.struck }
+    }
 }
 
 /// Reads `tree` as a `T`, noting all errors.

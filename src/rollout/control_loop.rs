@@ -1,15 +1,20 @@
 //! The settings of a product's control loop: data, not code.
 //!
-//! The loop itself is in `sim/controller.rs`; each product's folder defines its values.
+//! The loop itself is in `sim/controller_loop.rs`; each product's folder defines its values.
+
+use serde::Serialize;
 
 use crate::units::SimDuration;
+use crate::units::overrides::overridable;
 
+overridable! {
 /// The start and duration of passes, and the delay of observed changes.
 ///
 /// A change or the scheduler's own wake-up time starts a pass. Changes that arrive during a pass are merged into the
 /// next one; passes of a scheduler never overlap.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ControlLoop {
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ControlLoop, overridden by ControlLoopOverrides {
     /// Duration of a pass that does not depend on the fleet.
     pub pass_base: SimDuration,
     /// Duration of a pass per observed target.
@@ -18,6 +23,7 @@ pub struct ControlLoop {
     pub pass_per_write: SimDuration,
     /// Delay from a change of an object to the controller's cache.
     pub watch_delay: SimDuration,
+}
 }
 
 impl ControlLoop {

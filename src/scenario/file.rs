@@ -10,19 +10,17 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer};
 
 use super::assertion::AssertionFile;
-use super::cloud_foundry_file::CloudFoundryFile;
 use super::distribution_file::{DistributionFile, MirrorFile};
-use super::file_argo_cd::{ArgoCdFile, ArgoCdProposalFile};
 use super::file_plan::PlanFile;
 use super::file_registry::{NamedRegistryFile, RegistryFile};
 use super::file_runtime::{RetryFile, RuntimeFile, SlotScopeFile};
-use super::kubefleet::{KubeFleetRollingFile, KubeFleetStagedFile};
 use super::precision::PrecisionFile;
 use super::quantity::{Amount, Anything, Duration, Ordered, Percent, Rate, Size, Timeout};
 use super::spread::Spread;
 use crate::document::text_or::TextOr;
+use crate::products::StrategyChoice;
+use crate::rollout::ControlLoopOverrides;
 use crate::rollout::label_selector::LabelSelector;
-use crate::rollout::rancher_fleet::{IntOrString, ManualPartition, RuleSet};
 use crate::world::FaultSpec;
 
 /// An experiment: a fleet, a registry, a release, what goes wrong, and the strategies to compare.
@@ -71,11 +69,12 @@ pub(crate) struct ExperimentFile {
     pub(crate) faults: FaultSpec,
     /// How news travels between the management cluster and a cluster, and how long applying takes.
     pub(crate) agent: Option<AgentFile>,
-    /// How long a pass of the rollout controller takes.
-    pub(crate) controller: Option<ControllerFile>,
+    /// How the control loop of every strategy runs. Default: as each product's does.
+    #[serde(default)]
+    pub(crate) controller: ControlLoopOverrides,
     /// The strategies to compare: a name of your own -> one product with its configuration.
     #[schemars(required)]
-    pub(crate) strategies: Option<Ordered<StrategyFile>>,
+    pub(crate) strategies: Option<Ordered<StrategyChoice>>,
     /// Settings to vary: a path in this file -> its values. Several paths make a grid. A path into one strategy leaves
     /// the others alone.
     pub(crate) sweep: Option<Ordered<Vec<Anything>>>,
@@ -448,69 +447,6 @@ pub(crate) struct AgentFile {
     pub(crate) report_delay: Option<Spread>,
     /// From a change of readiness in the cluster to the report that tells of it. Default: 5 s.
     pub(crate) readiness_delay: Option<Spread>,
-}
-
-/// How long a pass of the rollout controller takes.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub(crate) struct ControllerFile {
-    /// Part of a pass that does not depend on the fleet. Default: 20 ms.
-    pub(crate) pass_base: Option<Duration>,
-    /// Part of a pass per target it looks at. Default: 50 us; Argo CD 100 us.
-    pub(crate) pass_per_target: Option<Duration>,
-    /// Part of a pass per object it writes. Default: 5 ms; Argo CD 10 ms.
-    pub(crate) pass_per_write: Option<Duration>,
-    /// From a change of an object to the controller's cache. Default: 100 ms.
-    pub(crate) watch_delay: Option<Duration>,
-}
-
-/// One product with its own configuration, or a baseline.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub(crate) enum StrategyFile {
-    /// Rancher Fleet's bundle rollout.
-    RancherFleet(RancherFleetFile),
-    /// Cloud Foundry's deployment of an app with one instance in each cluster.
-    CloudFoundry(CloudFoundryFile),
-    /// Argo CD's ApplicationSet: RollingSync, or all at once.
-    ArgoCd(ArgoCdFile),
-    /// The RollingUpdate strategy that was proposed for Argo CD and never shipped.
-    ArgoCdProposal(ArgoCdProposalFile),
-    /// Every cluster at once: the fastest and the hardest on the registry.
-    AllAtOnce {},
-    /// Batches of a fixed size, each begun when the one before is ready.
-    Batches {
-        /// Clusters of a batch; a percentage is of all clusters, rounded down to at least one.
-        size: Amount,
-    },
-    /// One cluster after the other: the gentlest and the slowest.
-    OneByOne {},
-    /// A staged update run of KubeFleet.
-    KubeFleetStaged(KubeFleetStagedFile),
-    /// The rolling update of a KubeFleet placement.
-    KubeFleetRolling(KubeFleetRollingFile),
-}
-
-/// Rancher Fleet's `rolloutStrategy`, from a real fleet.yaml or in place; what is in place counts before the file.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub(crate) struct RancherFleetFile {
-    /// A fleet.yaml whose `rolloutStrategy` counts where nothing is set here.
-    pub(crate) file: Option<String>,
-    /// What the product does, or what its document promises. Default: shipped.
-    pub(crate) rules: Option<RuleSet>,
-    /// Clusters that may be unavailable, as a whole and per partition. Default: 100%.
-    pub(crate) max_unavailable: Option<IntOrString>,
-    /// Partitions that may be above their `maxUnavailable`. Default: 0.
-    pub(crate) max_unavailable_partitions: Option<IntOrString>,
-    /// Clusters of an automatic partition. Default: 25%.
-    pub(crate) auto_partition_size: Option<IntOrString>,
-    /// With fewer clusters than this there is one automatic partition. Default: 200.
-    pub(crate) auto_partition_threshold: Option<i64>,
-    /// New deployments per pass of the controller. Default: 50.
-    pub(crate) max_new: Option<i64>,
-    /// Manual partitions, in order. Default: automatic partitions.
-    pub(crate) partitions: Option<Vec<ManualPartition>>,
 }
 
 impl<'de> Deserialize<'de> for InventoryFile {

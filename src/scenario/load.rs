@@ -5,21 +5,21 @@ use std::path::{Path as FsPath, PathBuf};
 use std::sync::Arc;
 
 use super::assertion::AssertionFile;
-use super::check::{CheckedWorld, Checker, control_loop};
+use super::check::{CheckedWorld, Checker};
 use super::file::ExperimentFile;
 use super::inventory::InventoryCluster;
 use super::precision::FEWEST_RUNS;
 use super::sweep::{self, Axis, MOST_VARIANTS, Point};
-use super::{Assertion, Experiment, Scenario, Strategy, Variant};
+use super::{Assertion, Experiment, Scenario, Variant};
 use crate::document::context::Context;
 use crate::document::files::Files;
 use crate::document::path::Path;
 use crate::document::problem::{LoadError, Place, Problem, Source, any_of};
 use crate::document::reader::{self, Kind, ReadError};
 use crate::document::tree::{self, Node, Value};
+use crate::products::{Configuration, LoadContext, ProductEntry, Strategy, StrategyChoice};
 use crate::results::{Limit, MeasureError};
 use crate::units::SimDuration;
-use crate::world::calibration;
 
 /// The name of the file in an experiment's folder.
 const FILE: &str = "experiment.yaml";
@@ -116,7 +116,16 @@ pub(super) struct Loader {
 pub(super) struct Reading {
     pub(super) tree: Node,
     pub(super) file: ExperimentFile,
+    strategies: BTreeMap<String, ReadStrategy>,
     struck: Vec<Path>,
+}
+
+/// A strategy that its product has read.
+struct ReadStrategy {
+    path: Path,
+    product: &'static ProductEntry,
+    /// `None`: it could not be read.
+    configuration: Option<Box<dyn Configuration>>,
 }
 
 impl Loader {
@@ -130,7 +139,7 @@ impl Loader {
         let strategies: Vec<String> =
             base.file.strategies.iter().flat_map(|strategies| &strategies.0).map(|(name, _)| name.clone()).collect();
         for name in &strategies {
-            self.check(&base, |checker| checker.one_strategy(&base.file, name, &world));
+            self.strategy(&base, name, &world);
         }
         self.strategy_names(&base, &strategies);
         let mut experiment = self.header(&base, folder, overrides);
@@ -201,7 +210,8 @@ impl Loader {
     /// Reads a tree into which the values of `axes` were put. Errors of `known` are those of the file as it stands.
     fn read(&mut self, tree: Node, axes: &[&Axis], known: &mut Vec<String>) -> Option<Reading> {
         let is_base = axes.is_empty();
-        let reading = reader::read::<ExperimentFile>(tree.clone());
+        let mut reading = reader::read::<ExperimentFile>(tree.clone());
+        let strategies = read_strategies(&tree, &mut reading);
         for error in &reading.errors {
             if is_base {
                 known.push(error.to_string());
@@ -211,7 +221,7 @@ impl Loader {
                 self.problems.push(problem);
             }
         }
-        Some(Reading { tree, file: reading.value?, struck: reading.struck })
+        Some(Reading { tree, file: reading.value?, strategies, struck: reading.struck })
     }
 
     fn problem(&self, tree: &Node, error: &ReadError, axes: &[&Axis]) -> Problem {
@@ -244,6 +254,16 @@ impl Loader {
         let found = checker.context.problems;
         self.problems.extend(found);
         result
+    }
+
+    /// One strategy, checked for this world. `None` when it cannot be made; then there are problems.
+    fn strategy(&mut self, reading: &Reading, name: &str, world: &CheckedWorld) -> Option<Arc<dyn Strategy>> {
+        let strategy = reading.strategies.get(name)?;
+        let configuration = strategy.configuration.as_ref()?;
+        self.check(reading, |checker| {
+            let mut context = LoadContext { context: &mut checker.context, fleet: world.fleet() };
+            configuration.check(&strategy.path, &mut context)
+        })
     }
 
     fn strategy_names(&mut self, base: &Reading, strategies: &[String]) {
@@ -371,8 +391,9 @@ impl Loader {
                 world
             }
         };
-        let strategy = self.check(&reading, |checker| checker.one_strategy(&reading.file, strategy, &world));
-        let restarts = strategy.as_ref().map_or(calibration::RESTARTS, Strategy::restarts);
+        let product = reading.strategies.get(strategy)?.product;
+        let strategy = self.strategy(&reading, strategy, &world);
+        let restarts = (product.restarts)();
         let restarts = self.check(&reading, |checker| checker.restarts(reading.file.node.as_ref(), restarts));
         let strategy = strategy?;
         let horizon = reading.file.horizon.map_or(HORIZON, |horizon| horizon.0);
@@ -383,10 +404,24 @@ impl Loader {
         Some(Scenario {
             world: world.world,
             groups: world.groups,
-            control_loop: control_loop(reading.file.controller.as_ref(), strategy.control_loop()),
+            control_loop: reading.file.controller.over((product.control_loop)()),
             restarts,
             strategy,
             horizon,
         })
     }
+}
+
+/// Lets each product read its strategies, and adds what is wrong with them to the reading of the file.
+fn read_strategies(tree: &Node, file: &mut reader::Reading<ExperimentFile>) -> BTreeMap<String, ReadStrategy> {
+    let mut strategies = BTreeMap::new();
+    for (name, StrategyChoice(product)) in file.value.iter().flat_map(|file| &file.strategies).flat_map(|all| &all.0) {
+        let path = Path::of("strategies").key(name).key(product.key);
+        let Some(node) = tree.get(&path) else { continue };
+        let reading = (product.read)(node.clone());
+        file.errors.extend(reading.errors.into_iter().map(|error| ReadError { path: path.then(&error.path), ..error }));
+        file.struck.extend(reading.struck.iter().map(|struck| path.then(struck)));
+        strategies.insert(name.clone(), ReadStrategy { path, product, configuration: reading.value });
+    }
+    strategies
 }

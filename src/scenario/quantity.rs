@@ -9,7 +9,6 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
 
 use crate::units::{Bytes, BytesPerSec, PerSecond, Share, SimDuration, text};
-use crate::world::CountOrPercent;
 
 /// A visitor that reads one text, or a number as if it were text, with a function.
 pub(super) struct TextVisitor<F> {
@@ -116,43 +115,7 @@ fn read_timeout(value: &str) -> Result<Option<SimDuration>, crate::units::UnitEr
     if value.trim() == "off" { Ok(None) } else { text::parse_duration(value).map(Some) }
 }
 
-/// A count, or a whole percentage of one.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Amount(pub(crate) CountOrPercent);
-
-impl<'de> Deserialize<'de> for Amount {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let read = |value: &str| {
-            let percent = value.strip_suffix('%');
-            let digits = percent.unwrap_or(value);
-            match digits.parse::<u32>() {
-                // Kubernetes reads neither a sign nor spaces nor a fraction here.
-                Ok(number) if digits.bytes().all(|byte| byte.is_ascii_digit()) => Ok(match percent {
-                    Some(_) => CountOrPercent::Percent(number),
-                    None => CountOrPercent::Count(number),
-                }),
-                _ => Err(format!("`{value}` is neither a count nor a whole percentage; write e.g. `2` or `25%`")),
-            }
-        };
-        deserializer.deserialize_any(TextVisitor { expecting: "a count or a percentage", read }).map(Self)
-    }
-}
-
-impl JsonSchema for Amount {
-    fn schema_name() -> Cow<'static, str> {
-        "Amount".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "description": "A count, or a whole percentage as text.",
-            "type": ["integer", "string"],
-            "minimum": 0,
-            "pattern": "^[0-9]+%?$",
-            "examples": [2, "25%"],
-        })
-    }
-}
+pub(crate) use crate::world::CountOrPercent as Amount;
 
 /// A map that keeps the order in which it was written.
 #[derive(Clone, Debug, PartialEq)]
@@ -230,19 +193,6 @@ impl JsonSchema for Anything {
 mod tests {
     use super::*;
     use crate::document::reader::tests::read_one;
-
-    #[test]
-    fn amounts_are_counts_or_whole_percentages() {
-        for (text, amount) in
-            [("2", CountOrPercent::Count(2)), ("25%", CountOrPercent::Percent(25)), ("\"2\"", CountOrPercent::Count(2))]
-        {
-            assert_eq!(read_one::<Amount>(text).map(|amount| amount.0), Ok(amount), "{text}");
-        }
-        for text in ["-1", "2.5%", "25 %", "x", "\"%\"", "2.5"] {
-            let error = read_one::<Amount>(text).expect_err(text);
-            assert!(error.contains("is neither a count nor a whole percentage"), "{text}: {error}");
-        }
-    }
 
     #[test]
     fn a_link_may_be_unlimited() {

@@ -71,7 +71,7 @@ mod tests {
             }
         });
         // The choice of a strategy, or of a way of distribution, is described beside its key, not in it.
-        silent.retain(|path| !path.contains("StrategyFile/oneOf") && !path.contains("DistributionFile/oneOf"));
+        silent.retain(|path| !path.contains("Strategy/oneOf") && !path.contains("DistributionFile/oneOf"));
         assert_eq!(silent, [""; 0]);
     }
 }

@@ -1,36 +1,22 @@
 //! One simulated rollout: a real scheduler drives a simulated fleet, from the release to its end.
 //!
-//! The only place that knows engine, world and rollout at once. [`run`] is one function of a scenario, a seed and a
+//! The only place that drives engine, world and a product together; it names no product. [`run`] is one function of a scenario, a seed and a
 //! replicate, on one thread; everything that a report shows comes out of the [`RunRecord`] it returns.
 //!
 //! A run ends when the product sees every target on the wanted revision and ready, or when nothing is left that could
-//! change what the product sees (then the rule that holds the rollout is told), or at the horizon.
+//! change what the product sees (then the rule that holds the rollout is reported), or at the horizon.
 
-mod argo_cd;
-mod baseline;
-mod cloud_foundry;
-mod controller;
-mod kubefleet;
-mod kubefleet_rolling;
-mod kubefleet_staged;
-mod product;
+mod controller_loop;
 mod progress;
-mod rancher_fleet;
 
 use crate::engine::{self, End, EventQueue, Observer};
+use crate::products::Run;
 use crate::results::{ClusterRow, RunOutcome, RunRecord, RunRow, SeriesRow, update_quantiles};
 use crate::rollout::Hold;
-use crate::rollout::baseline::Baseline;
-use crate::scenario::{Scenario, Strategy, Variant};
+use crate::scenario::{Scenario, Variant};
 use crate::units::SimTime;
-use crate::world::{
-    ClusterPhase, CountOrPercent, DistributionEvent, DriverEvent, Event, Meter, PullError, Queue, World,
-};
-use baseline::BaselineProduct;
-use controller::Controller;
-use kubefleet_rolling::KubeFleetRollingProduct;
-use kubefleet_staged::KubeFleetStagedProduct;
-use product::Product;
+use crate::world::{ClusterPhase, DistributionEvent, DriverEvent, Event, Meter, PullError, Queue, World};
+use controller_loop::ControllerLoop;
 use progress::Progress;
 
 /// Runs one variant with the luck of this seed and replicate.
@@ -58,7 +44,7 @@ pub fn run_observed<O: Observer<Event>>(variant: &Variant, seed: u64, replicate:
 struct Sim<'s> {
     scenario: &'s Scenario,
     world: World<'s>,
-    controller: Controller<'s>,
+    control: ControllerLoop<'s>,
     progress: Progress,
     /// When the new revision was released. `None`: it is still being pre-pulled.
     released: Option<SimTime>,
@@ -67,43 +53,20 @@ struct Sim<'s> {
 impl<'s> Sim<'s> {
     fn new(scenario: &'s Scenario, seed: u64, replicate: u32, queue: &mut Queue) -> Self {
         let mut world = World::new(&scenario.world, scenario.restarts, seed, replicate, queue);
-        let product: Box<dyn Product + 's> = match &scenario.strategy {
-            Strategy::RancherFleet { rules, strategy } => {
-                Box::new(rancher_fleet::RancherFleetProduct::new(scenario, *rules, strategy))
-            }
-            Strategy::CloudFoundry { deployment } => {
-                Box::new(cloud_foundry::CloudFoundryProduct::new(scenario, deployment, seed, replicate))
-            }
-            Strategy::ArgoCd { spec, options, release } => {
-                let luck = engine::Streams::new(seed, replicate);
-                Box::new(argo_cd::ArgoCdProduct::new(scenario, spec, *options, *release, &luck))
-            }
-            Strategy::ArgoCdProposal { strategy } => Box::new(argo_cd::ProposalProduct::new(scenario, strategy)),
-            Strategy::AllAtOnce {} => Box::new(BaselineProduct::new(scenario, Baseline::AllAtOnce)),
-            Strategy::Batches { size: CountOrPercent::Count(size) } => {
-                Box::new(BaselineProduct::new(scenario, Baseline::BatchSize(*size)))
-            }
-            Strategy::Batches { size: CountOrPercent::Percent(percent) } => {
-                Box::new(BaselineProduct::new(scenario, Baseline::BatchPercent(*percent)))
-            }
-            Strategy::OneByOne {} => Box::new(BaselineProduct::new(scenario, Baseline::OneByOne)),
-            Strategy::KubeFleetStaged { rules, defects, strategy, approvals } => {
-                let luck = engine::Streams::new(seed, replicate);
-                let approvals = approvals.clone();
-                Box::new(KubeFleetStagedProduct::new(scenario, *rules, *defects, strategy, approvals, luck))
-            }
-            Strategy::KubeFleetRolling { rules, defects, policy, config } => {
-                Box::new(KubeFleetRollingProduct::new(scenario, *rules, *defects, *policy, config))
-            }
+        let run = Run {
+            fleet: scenario.fleet(),
+            control_loop: scenario.control_loop,
+            streams: engine::Streams::new(seed, replicate),
         };
-        if product.sees_progress_deadlines() {
+        let controller = scenario.strategy.controller(run);
+        if controller.sees_progress_deadlines() {
             world.watch_progress_deadlines();
         }
         let targets = scenario.world.clusters.len();
         let mut sim = Self {
             scenario,
             world,
-            controller: Controller::new(product, scenario.control_loop, targets),
+            control: ControllerLoop::new(controller, scenario.control_loop, targets),
             progress: Progress::new(targets),
             released: None,
         };
@@ -112,8 +75,8 @@ impl<'s> Sim<'s> {
             sim.released = Some(SimTime::ZERO);
             queue.schedule(SimTime::ZERO, Event::Driver(DriverEvent::Wake));
         }
-        sim.controller.held = sim.released.is_none();
-        sim.controller.reported(sim.world.take_reports(), queue);
+        sim.control.held = sim.released.is_none();
+        sim.control.reported(sim.world.take_reports(), queue);
         sim
     }
 
@@ -124,7 +87,7 @@ impl<'s> Sim<'s> {
         self.progress.is_complete()
             || self.world.is_at_rest(queue, 0)
             // Asked last, and only when it decides: it may cost as much as a pass.
-            || (self.world.is_at_rest(queue, self.controller.timers()) && self.controller.is_idle(&self.world))
+            || (self.world.is_at_rest(queue, self.control.timers()) && self.control.is_idle(&self.world))
     }
 
     fn held_by(&self, outcome: RunOutcome) -> String {
@@ -134,7 +97,7 @@ impl<'s> Sim<'s> {
         if let Some(images) = self.world.held_by_pre_pull() {
             return format!("prePull: the release waits for {images} image(s) that nodes have not pulled yet");
         }
-        self.controller.product.hold().as_ref().map_or_else(|| "no rule".to_owned(), Hold::to_string)
+        self.control.controller.hold().as_ref().map_or_else(|| "no rule".to_owned(), Hold::to_string)
     }
 
     fn into_record(
@@ -150,7 +113,7 @@ impl<'s> Sim<'s> {
         self.world.assert_littles_law();
         let meter = self.world.meter();
         let (egress_peak_1s, egress_peak_60s) = meter.egress_peaks();
-        let passes = std::mem::take(&mut self.controller.passes);
+        let passes = std::mem::take(&mut self.control.passes);
         let clusters = self.cluster_rows();
         let [update_p50_s, update_p95_s, update_max_s] = update_quantiles(&clusters, [0.5, 0.95, 1.0]);
         let secs = |time: SimTime| time.as_secs_f64();
@@ -214,7 +177,7 @@ impl<'s> Sim<'s> {
 
     fn cluster_rows(&self) -> Vec<ClusterRow> {
         let secs = |time: Option<SimTime>| time.map(SimTime::as_secs_f64);
-        let stages = self.controller.product.stages();
+        let stages = self.control.controller.stages();
         let clusters = self.scenario.world.clusters.iter().zip(self.world.facts());
         clusters
             .zip(stages)
@@ -242,30 +205,30 @@ impl engine::Model for Sim<'_> {
     fn handle(&mut self, event: Event, queue: &mut Queue) {
         let event = if event == Event::Distribution(DistributionEvent::Released) {
             self.released = Some(queue.now());
-            self.controller.held = false;
+            self.control.held = false;
             Event::Driver(DriverEvent::Wake)
         } else {
             event
         };
         if matches!(event, Event::Driver(DriverEvent::PassEnds | DriverEvent::Wake)) {
-            self.controller.product.look(&self.world);
+            self.control.controller.look(&self.world);
         }
         match event {
             Event::Driver(DriverEvent::News) => {
-                let cluster = self.controller.news(queue);
-                self.progress.set(cluster, self.controller.product.is_done(cluster), queue.now());
+                let cluster = self.control.news(queue);
+                self.progress.set(cluster, self.control.controller.is_done(cluster), queue.now());
             }
-            Event::Driver(DriverEvent::PassEnds) => self.controller.pass_ends(queue),
-            Event::Driver(DriverEvent::Written) => self.controller.written(&mut self.world, queue),
+            Event::Driver(DriverEvent::PassEnds) => self.control.pass_ends(queue),
+            Event::Driver(DriverEvent::Written) => self.control.written(&mut self.world, queue),
             Event::Driver(DriverEvent::Due) => {
-                for cluster in self.controller.due(&mut self.world, queue) {
-                    self.progress.set(cluster, self.controller.product.is_done(cluster), queue.now());
+                for cluster in self.control.due(&mut self.world, queue) {
+                    self.progress.set(cluster, self.control.controller.is_done(cluster), queue.now());
                 }
             }
-            Event::Driver(DriverEvent::Wake) => self.controller.changed(queue),
+            Event::Driver(DriverEvent::Wake) => self.control.changed(queue),
             event => {
                 self.world.handle(event, queue);
-                self.controller.reported(self.world.take_reports(), queue);
+                self.control.reported(self.world.take_reports(), queue);
             }
         }
     }

@@ -21,15 +21,16 @@ const TABLE: &[(&str, &[&str], &[&str])] = &[
     ("rollout", &["units"], &["rand", "rayon", "std::fs", "std::io", "std::time", "std::env"]),
     ("document", &[], &["rand"]),
     ("world", &["units", "engine", "flow", "rollout", "document"], &["std::fs", "std::time"]),
+    ("products", &["units", "engine", "document", "rollout", "world", "results"], &["rand", "std::fs", "std::time"]),
     // The names and units of measures, which an experiment's assertions are stated in, are defined once, in `results`.
-    ("scenario", &["units", "document", "rollout", "world", "results"], &["rand"]),
+    ("scenario", &["units", "document", "rollout", "world", "products", "results"], &["rand"]),
     ("results", &["units", "stats", "rollout"], &["rand"]),
-    ("sim", &["units", "engine", "flow", "world", "rollout", "scenario", "results"], &["std::fs", "std::time"]),
+    ("sim", &["units", "engine", "world", "rollout", "products", "scenario", "results"], &["std::fs", "std::time"]),
     ("study", &["sim", "scenario", "results", "stats", "units"], &["std::fs", "std::time"]),
     ("report", &["results", "stats", "units"], &["rand"]),
 ];
 
-/// The products' folders: the world knows of none of them, only of the ids in `rollout`.
+/// The products' folders: world and driver know none of them, only the ids in `rollout`.
 const PRODUCTS: &[&str] = &["rancher_fleet", "argo_cd", "kubefleet", "cloud_foundry", "baseline"];
 
 /// How many type names may be defined more than once.
@@ -68,10 +69,26 @@ fn every_module_imports_only_what_its_ring_allows() {
 }
 
 #[test]
-fn the_world_knows_no_product() {
-    for file in files_of("world") {
+fn the_world_and_the_driver_know_no_product() {
+    for file in ["world", "sim"].into_iter().flat_map(files_of) {
         for product in PRODUCTS {
             assert!(!file.code.contains(product), "{} names {product}", file.path);
+        }
+    }
+}
+
+#[test]
+fn no_product_knows_another() {
+    for file in files_of("products") {
+        let Some(own) = PRODUCTS.iter().find(|product| file.path.starts_with(&format!("products/{product}/"))) else {
+            continue;
+        };
+        for import in file.imports() {
+            let names = |product: &&&str| {
+                import.first().is_some_and(|room| room == "products") && import.contains(&(**product).to_string())
+            };
+            let other = PRODUCTS.iter().filter(|product| *product != own).find(names);
+            assert!(other.is_none(), "{} imports {import:?}", file.path);
         }
     }
 }

@@ -431,21 +431,22 @@ fn superseding_a_paused_canary_loses_instances_and_more_with_the_purge_defect() 
     // Step 1 had 500 new instances: 501 old ones and 500 of the canary, 1001 in all. The first pass, at 5 s, has no
     // routable instance yet and one too many; it takes the 500 away. As shipped they count all the same, so that one
     // more goes of the 501: 500 are left of 1000. Without the defect it is 501.
-    for (defects, lacking) in [("", 500), (", defects: {purge: false}", 499)] {
+    for (bugs, lacking) in [("", 500), (", upstreamBugs: {purge: false}", 499)] {
         let supersedes = "supersedes: {instances: 500, state: PAUSED}";
-        let run = run("update", "", &format!("{{maxInFlight: 50, {supersedes}{defects}}}"));
-        assert_eq!((run.run.outcome, told(&run)), (RunOutcome::Complete, CLUSTERS), "{defects}");
-        assert_eq!(most_lacking(&run), lacking, "{defects}");
+        let run = run("update", "", &format!("{{maxInFlight: 50, {supersedes}{bugs}}}"));
+        assert_eq!((run.run.outcome, told(&run)), (RunOutcome::Complete, CLUSTERS), "{bugs}");
+        assert_eq!(most_lacking(&run), lacking, "{bugs}");
         assert_eq!(run.passes[0].unavailable, 0, "the request itself takes nothing away");
-        assert!(peak_in_flight(&run.clusters) <= 50, "{defects}");
+        assert!(peak_in_flight(&run.clusters) <= 50, "{bugs}");
     }
 }
 
 #[test]
 fn the_purge_defect_can_take_the_last_instance_that_serves() {
-    let lost = |defects: &str| {
-        let strategy =
-            format!("{{maxInFlight: 1000, supersedes: {{instances: 1000, state: PREPAUSED}}, defects: {{{defects}}}}}");
+    let lost = |bugs: &str| {
+        let strategy = format!(
+            "{{maxInFlight: 1000, supersedes: {{instances: 1000, state: PREPAUSED}}, upstreamBugs: {{{bugs}}}}}"
+        );
         most_lacking(&run("update", "", &strategy))
     };
     // One old instance beside 1000 of the canary, one more than is kept, and no new one is routable yet. The purge
@@ -455,10 +456,9 @@ fn the_purge_defect_can_take_the_last_instance_that_serves() {
 
 #[test]
 fn superseding_a_rolling_deployment_keeps_the_capacity() {
-    let strategy =
-        |defects: &str| format!("{{maxInFlight: 100, supersedes: {{instances: 300, state: DEPLOYING}}{defects}}}");
+    let strategy = |bugs: &str| format!("{{maxInFlight: 100, supersedes: {{instances: 300, state: DEPLOYING}}{bugs}}}");
     let shipped = run("update", "", &strategy(""));
-    let mended = run("update", "", &strategy(", defects: {interimTrap: false}"));
+    let mended = run("update", "", &strategy(", upstreamBugs: {interimTrap: false}"));
     for run in [&shipped, &mended] {
         assert_eq!((run.run.outcome, told(run), most_lacking(run)), (RunOutcome::Complete, CLUSTERS, 0));
     }
@@ -491,12 +491,13 @@ fn a_crash_also_stops_a_deployment_that_supersedes_another() {
 #[test]
 fn a_superseded_deployment_that_cannot_be_is_refused() {
     let cases = [
-        ("{supersedes: {instances: 1001, state: PAUSED}}", "has 1 to 1000 of 1000"),
-        ("{supersedes: {instances: 1000, state: DEPLOYING}}", "has 1 to 999 of 1000"),
+        ("{supersedes: {instances: 1001, state: PAUSED}}", "must be from 1 to 1000"),
+        ("{supersedes: {instances: 1000, state: DEPLOYING}}", "must be from 1 to 999"),
         ("{supersedes: {instances: 0, state: PAUSED}}", "supersedes.instances"),
-        ("{supersedes: {instances: 3}}", "needs `instances` and `state`"),
+        ("{supersedes: {instances: 3}}", "the field `state` is missing"),
         ("{supersedes: {instances: 3, state: CANCELED}}", "CANCELED"),
-        ("{defects: {trap: false}}", "trap"),
+        ("{upstreamBugs: {trap: false}}", "trap"),
+        ("{defects: {purge: false}}", "`defects` is now `upstreamBugs`"),
     ];
     for (strategy, reason) in cases {
         let folder = with_file("{}", strategy);
@@ -510,16 +511,16 @@ fn a_superseded_deployment_that_cannot_be_is_refused() {
 }
 
 #[test]
-fn explain_prints_defects_and_the_superseded_deployment() {
+fn explain_lists_the_bugs_and_the_superseded_deployment() {
     let folder = with_file("{}", "{maxInFlight: 50, supersedes: {instances: 300, state: PAUSED}}");
     let explained = fleetsim(folder.path()).args(["explain", "."]).assert().success();
     let text = String::from_utf8_lossy(&explained.get_output().stdout).into_owned();
     for line in [
         "  1000 instances, one in each cluster; max_in_flight 50; 50 start with the request; 1051 of both versions at most",
         "  it supersedes a deployment that leaves 701 old and 300 interim instances",
-        "  note: the first pass that does something takes all 300 interim instances away, and counts them as old ones \
-         that are still there",
-        "  defects: purge on, interimTrap on",
+        "  note: the first pass that changes anything removes all 300 interim instances, and counts them as old ones that \
+         are still there",
+        "  upstreamBugs: purge on, interimTrap on",
     ] {
         assert!(text.lines().any(|found| found == line), "`{line}` is in\n{text}");
     }

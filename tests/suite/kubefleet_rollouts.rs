@@ -134,7 +134,7 @@ fn requeue_delays_count_from_the_end_of_a_pass() {
     let run = run(
         "update",
         "",
-        &format!("{{kubeFleetStaged: {{defects: {{inProgressIsFailure: false}}, stages: {stages}}}}}"),
+        &format!("{{kubeFleetStaged: {{upstreamBugs: {{inProgressIsFailure: false}}, stages: {stages}}}}}"),
     );
     assert_eq!(run.run.outcome, RunOutcome::Complete, "{}", run.run.held_by);
     // 300 bindings are written in the first pass, at 10 ms each.
@@ -286,7 +286,7 @@ fn explain_prints_stages_limits_tasks_and_warnings() {
   canary        20               5  -         TimedWait 10m  c-01, c-02, c-03
   early        180              36  -         Approval       e-001, e-002, e-003
   rest         800             200  Approval  -              y-001, y-002, y-003
-  approvals: given 20 min 00 s after they are asked for
+  approvals: given 20 min 00 s after they are requested
 "
     );
     let documented =
@@ -296,7 +296,7 @@ fn explain_prints_stages_limits_tasks_and_warnings() {
     let rolling = explained("{kubeFleetRolling: {file: placement.yaml, rules: documented}}");
     assert_eq!(
         rolling,
-        "KubeFleet's rolling update, by the rules that its documents describe
+        "KubeFleet's rolling update, by the rules that its documentation describes
   maxUnavailable 100 and maxSurge 250 of 1000 clusters; an update begins with 100 clusters; in 10 waves or more; \
          looks again every 30 s
 "
@@ -321,7 +321,7 @@ const WRONG_FILES: &[(&str, &str)] = &[
 fn invalid_configuration_is_refused_with_its_line_and_the_products_reason() {
     let cases = [
         // strategy, place, words of the message
-        ("{kubeFleetStaged: {}}", "experiment.yaml:16:", "there are no stages"),
+        ("{kubeFleetStaged: {}}", "experiment.yaml:16:", "at least one stage is required"),
         (
             "{kubeFleetStaged: {stages: [{name: all, labelSelector: {}, maxConcurrency: 0}]}}",
             "experiment.yaml:16:",
@@ -350,17 +350,17 @@ fn invalid_configuration_is_refused_with_its_line_and_the_products_reason() {
         (
             "{kubeFleetStaged: {stages: [{name: all, labelSelector: {}, beforeStageTasks: [{type: Approval}]}]}}",
             "experiment.yaml:16:",
-            "stages[0].beforeStageTasks[0]: nobody says when this approval is given",
+            "stages[0].beforeStageTasks[0]: no time is set at which this approval is given",
         ),
         (
             "{kubeFleetStaged: {file: strategy.yaml}}",
             "strategy.yaml:13:",
-            "spec.stages[1].afterStageTasks[0]: nobody says when this approval is given",
+            "spec.stages[1].afterStageTasks[0]: no time is set at which this approval is given",
         ),
         (
             "{kubeFleetStaged: {file: strategy.yaml, approvals: {after: 10}}}",
             "experiment.yaml:16:",
-            "approvals.after: expected a duration such as `10 min`",
+            "approvals.after: `10` has no unit",
         ),
         (
             "{kubeFleetStaged: {stages: [{name: all, labelSelector: {}, sortingKey: zone}]}}",
@@ -370,7 +370,11 @@ fn invalid_configuration_is_refused_with_its_line_and_the_products_reason() {
         ("{kubeFleetStaged: {file: dashed.yaml}}", "dashed.yaml:4:", "must be 1 to 63 characters that match"),
         ("{kubeFleetStaged: {file: typo.yaml}}", "typo.yaml:5:", "did you mean `maxConcurrency`?"),
         ("{kubeFleetStaged: {file: typed.yaml}}", "typed.yaml:4:", "spec.stages[0].labelSelector[0]: expected a map"),
-        ("{kubeFleetStaged: {file: other.yaml}}", "other.yaml:1:", "`Deployment` is not what is wanted here"),
+        (
+            "{kubeFleetStaged: {file: other.yaml}}",
+            "other.yaml:1:",
+            "an object of kind `Deployment` cannot be used here",
+        ),
         ("{kubeFleetStaged: {file: gone.yaml}}", "experiment.yaml:16:", "cannot read `gone.yaml`"),
         (
             "{kubeFleetRolling: {maxSurge: '25'}}",

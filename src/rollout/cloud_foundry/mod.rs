@@ -53,6 +53,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Hold, Pass, Scheduler};
 use crate::units::SimTime;
+use crate::units::overrides::overridable;
 
 pub use super::RuleSet;
 pub use api::ApiError;
@@ -68,16 +69,18 @@ pub use steps::{CanaryStep, canary_step_plan};
 pub use superseded::{Superseded, SupersededState};
 pub use view::{AppView, Deployment, DeploymentState, DeploymentStatus, Process, UpdaterStatus};
 
+overridable! {
 /// Bugs of the product; `true` reproduces one. Documented rules have none of them.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct CloudFoundryBugs {
+pub struct CloudFoundryBugs, overridden by CloudFoundryBugOverrides {
     /// Instances of a superseded canary that a pass removes still count as old ones in that pass, so the oldest
     /// process loses the same number in excess. Off: the pass counts the remaining instances.
     pub purge: bool,
     /// A pass that removes an interim process and finishes the deployment fails, and the next one finishes it. Off:
     /// it finishes immediately.
     pub interim_trap: bool,
+}
 }
 
 impl CloudFoundryBugs {

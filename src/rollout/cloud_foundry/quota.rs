@@ -6,8 +6,12 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
+use serde::Deserialize;
+
 /// The limits that apply to an app.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq)]
+#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub struct AppQuota {
     /// Of the organization.
     pub organization: QuotaLimits,
@@ -16,13 +20,16 @@ pub struct AppQuota {
 }
 
 /// Limits, and the usage of other apps under them.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq)]
+#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub struct QuotaLimits {
     /// The name of the organization or space.
     pub name: String,
     /// Instances of all started processes together. `None`: no limit.
+    #[serde(rename = "totalInstances")]
     pub app_instance_limit: Option<u64>,
     /// Memory of all their instances. `None`: no limit.
+    #[serde(rename = "totalMemoryInMb")]
     pub memory_limit_in_mb: Option<u64>,
     /// Instances of other apps.
     pub other_instances: u64,

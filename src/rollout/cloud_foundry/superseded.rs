@@ -14,7 +14,8 @@ use super::view::{AppView, DEFAULT_MEMORY_IN_MB, Deployment, DeploymentState, Pr
 use crate::units::SimTime;
 
 /// A deployment that is in progress when the next one is created.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct Superseded {
     /// Instances of its process, all of them routable; at least 1.
     pub instances: u32,

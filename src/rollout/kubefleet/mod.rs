@@ -48,6 +48,7 @@ use serde::{Deserialize, Serialize};
 use super::duration;
 use super::label_selector::Labels;
 use super::{by_name, stored};
+use crate::units::overrides::overridable;
 
 pub use super::RuleSet;
 pub use binding::{
@@ -64,10 +65,11 @@ pub use limit::{Rounding, ScaledValueError, limit};
 pub use queue::{QueueRequest, WorkQueue};
 pub use validate::InvalidField;
 
+overridable! {
 /// Bugs of the product; `true` reproduces one. All are reproduced by default.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct KubeFleetBugs {
+pub struct KubeFleetBugs, overridden by KubeFleetBugOverrides {
     /// A cluster whose work is still being applied or starting counts as failed: the exempted reasons (since
     /// 447629b0, #670) are not those that the work generator writes.
     pub in_progress_is_failure: bool,
@@ -76,6 +78,7 @@ pub struct KubeFleetBugs {
     /// A condition that goes from true to true at a newer generation does not wake the rolling update (since
     /// c06ca95c).
     pub missed_wake_ups: bool,
+}
 }
 
 impl KubeFleetBugs {

@@ -162,7 +162,7 @@ impl Checker<'_> {
 
     fn pre_pull(&mut self, path: &Path, written: &PrePullFile, clusters: usize) -> PrePullSpec {
         let at_path = path.key("clusters");
-        let at_once = match written.clusters.map(|amount| amount.0) {
+        let at_once = match written.clusters {
             None => clusters as u32,
             Some(CountOrPercent::Count(count)) => self.count(&at_path, Some(count), 1),
             Some(CountOrPercent::Percent(percent)) => {

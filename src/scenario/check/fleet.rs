@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use super::super::FleetGroup;
 use super::super::file::{ExperimentFile, GroupFile, InventoryFields, LinkRule};
 use super::super::inventory::{self, InventoryCluster};
 use super::super::names::MOST_NAMES;
@@ -10,7 +9,8 @@ use super::super::quantity::{Percent, Rate};
 use super::super::spread::Spread;
 use super::Checker;
 use crate::document::path::Path;
-use crate::document::problem::{Problem, some_of};
+use crate::document::problem::Problem;
+use crate::products::{FleetGroup, selection};
 use crate::rollout::label_selector::{CheckedSelector, LabelSelector, Labels};
 use crate::rollout::rancher_fleet::ClusterGroup;
 use crate::units::{BytesPerSec, Share};
@@ -268,7 +268,11 @@ impl Checker<'_> {
             }
             Ok(checked) => {
                 if !clusters.is_empty() && !clusters.iter().any(|labels| checked.matches(labels)) {
-                    self.report(path, "the selector matches no cluster of the fleet", &label_help(selector, clusters));
+                    self.report(
+                        path,
+                        "the selector matches no cluster of the fleet",
+                        &selection::why_none(selector, clusters),
+                    );
                 }
                 Some(checked)
             }
@@ -315,29 +319,4 @@ impl Checker<'_> {
         groups.retain(|(_, selector)| selector.as_ref().is_none_or(|selector| selector.check().is_ok()));
         groups
     }
-}
-
-/// What the fleet has instead of what a selector asks for.
-pub(super) fn label_help(selector: &LabelSelector, clusters: &[&Labels]) -> String {
-    let keys = selector.match_labels.keys().chain(selector.match_expressions.iter().map(|part| &part.key));
-    for key in keys {
-        let mut values: Vec<&str> = clusters.iter().filter_map(|labels| labels.get(key).map(String::as_str)).collect();
-        values.sort_unstable();
-        values.dedup();
-        let asked = selector.match_labels.get(key);
-        if values.is_empty() {
-            let mut known: Vec<String> = clusters.iter().flat_map(|labels| labels.keys()).cloned().collect();
-            known.sort_unstable();
-            known.dedup();
-            return match known.is_empty() {
-                true => "no cluster has any label".to_owned(),
-                false => format!("no cluster has the label `{key}`; there are {}", some_of(&known)),
-            };
-        }
-        if asked.is_some_and(|asked| !values.contains(&asked.as_str())) {
-            let values: Vec<String> = values.into_iter().map(str::to_owned).collect();
-            return format!("the label `{key}` has the values {}", some_of(&values));
-        }
-    }
-    "each of its parts matches some cluster, but no cluster matches all of them".to_owned()
 }

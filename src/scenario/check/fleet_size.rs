@@ -21,7 +21,7 @@ impl Checker<'_> {
     pub(super) fn group_sizes(&mut self, file: &ExperimentFile) -> Vec<GroupSize> {
         let fleet = Path::of("fleet");
         let groups = file.fleet.as_deref().unwrap_or_default();
-        let share = |group: &GroupFile| match group.clusters.map(|amount| amount.0) {
+        let share = |group: &GroupFile| match group.clusters {
             Some(CountOrPercent::Percent(percent)) => Some(u64::from(percent)),
             _ => None,
         };
@@ -34,7 +34,7 @@ impl Checker<'_> {
                     self.report(&fleet.index(index).key("clusters"), message, help);
                 }
             }
-            return written(&|group| match group.clusters.map(|amount| amount.0) {
+            return written(&|group| match group.clusters {
                 None => GroupSize::ByName,
                 Some(CountOrPercent::Count(count)) => GroupSize::Count(u64::from(count)),
                 Some(CountOrPercent::Percent(_)) => GroupSize::Wrong,

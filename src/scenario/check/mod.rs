@@ -1,20 +1,13 @@
 //! From the file as written to what a run needs: units resolved, defaults filled in, everything that can be told wrong
 //! before a run told at once and with its place.
 
-mod argo_cd;
-mod cloud_foundry;
 mod distribution;
 mod fleet;
 mod fleet_size;
-mod kubefleet;
 mod parts;
 mod registry;
 mod release;
 mod runtime;
-mod strategy;
-mod values;
-
-pub(crate) use parts::control_loop;
 
 use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut};
@@ -23,13 +16,12 @@ use std::sync::Arc;
 use super::file::ExperimentFile;
 use super::inventory::InventoryCluster;
 use super::quantity::Rate;
-use super::spread::Spread;
-use super::{FleetGroup, Strategy, fleet_clusters};
+use super::spread::{Measured, Spread};
 use crate::document::context::Context;
 use crate::document::path::Path;
-use crate::rollout::rancher_fleet::FleetCluster;
+use crate::products::{Fleet, FleetGroup};
 use crate::units::{BytesPerSec, SimDuration};
-use crate::world::{RateModel, WorldSpec};
+use crate::world::{Distribution, Quantity, RateModel, WorldSpec};
 
 /// One reading of an experiment file while it is checked.
 pub(crate) struct Checker<'a> {
@@ -58,11 +50,39 @@ impl<'a> DerefMut for Checker<'a> {
 pub(crate) struct CheckedWorld {
     pub(crate) world: Arc<WorldSpec>,
     pub(crate) groups: Arc<Vec<FleetGroup>>,
-    /// The clusters as Fleet's rules see them, for all strategies.
-    pub(crate) fleet_clusters: Arc<Vec<FleetCluster>>,
+}
+
+impl CheckedWorld {
+    pub(crate) fn fleet(&self) -> Fleet<'_> {
+        Fleet { world: &self.world, groups: &self.groups }
+    }
 }
 
 impl Checker<'_> {
+    /// A quantity that may be drawn; values of a file are read. If they cannot be, that is reported and the default used.
+    fn spread<Q: Measured>(
+        &mut self,
+        path: &Path,
+        written: Option<&Spread<Q>>,
+        default: Distribution<Q::Holds>,
+    ) -> Distribution<Q::Holds> {
+        match written {
+            None => default,
+            Some(Spread::Model(model)) => model.clone(),
+            Some(Spread::Values(values)) => {
+                Distribution::Unread(values.clone()).read_values(path, &mut self.context).unwrap_or(default)
+            }
+        }
+    }
+
+    /// Reads the file that a random quantity names. If that fails, a constant takes its place for the other checks.
+    pub(in crate::scenario) fn resolve<Q: Quantity>(&mut self, path: &Path, model: &mut Distribution<Q>) {
+        if matches!(model, Distribution::Unread(_)) {
+            let read = model.clone().read_values(path, &mut self.context);
+            *model = read.unwrap_or_else(|| Q::from_number(1.0).into());
+        }
+    }
+
     /// A rate that may be drawn and is never zero.
     fn rate_spread(&mut self, path: &Path, written: Option<&Spread<Rate>>, default: BytesPerSec) -> RateModel {
         let model = self.spread(path, written, default.into());
@@ -132,13 +152,6 @@ impl Checker<'_> {
             agent: self.agent(file.agent.as_ref()),
             faults,
         };
-        let fleet_clusters = Arc::new(fleet_clusters(&world.clusters, &groups));
-        CheckedWorld { world: Arc::new(world), groups: Arc::new(groups), fleet_clusters }
-    }
-
-    /// One strategy. `None` when it cannot be made.
-    pub(crate) fn one_strategy(&mut self, file: &ExperimentFile, name: &str, world: &CheckedWorld) -> Option<Strategy> {
-        let written = file.strategies.as_ref()?.0.iter().find(|(strategy, _)| strategy == name)?;
-        self.strategy(&Path::of("strategies").key(name), &written.1, world)
+        CheckedWorld { world: Arc::new(world), groups: Arc::new(groups) }
     }
 }

@@ -1,9 +1,9 @@
 //! Nodes and agent.
 
-use super::super::file::{AgentFile, BackoffFile, ControllerFile, DiskFile, NodeFile, RequeueFile};
+use super::super::file::{AgentFile, BackoffFile, DiskFile, NodeFile, RequeueFile};
 use super::Checker;
 use crate::document::path::Path;
-use crate::rollout::{ControlLoop, rancher_fleet};
+use crate::rollout::rancher_fleet;
 use crate::units::{Bytes, BytesPerSec, PerSecond, SimDuration};
 use crate::world::calibration as default;
 use crate::world::{AgentSpec, Backoff, DiskSpec, NodeSpec, PullOrder, RequestLimit, Requeue, Restarts};
@@ -163,17 +163,5 @@ impl Checker<'_> {
                 rancher_fleet::READINESS_DELAY.into(),
             ),
         }
-    }
-}
-
-/// How the controller runs; all strategies of an experiment run at the same pace, so that they can be compared.
-pub(crate) fn control_loop(written: Option<&ControllerFile>, default: ControlLoop) -> ControlLoop {
-    let written = written.cloned().unwrap_or_default();
-    let or = |span: Option<super::super::quantity::Duration>, default: SimDuration| span.map_or(default, |span| span.0);
-    ControlLoop {
-        pass_base: or(written.pass_base, default.pass_base),
-        pass_per_target: or(written.pass_per_target, default.pass_per_target),
-        pass_per_write: or(written.pass_per_write, default.pass_per_write),
-        watch_delay: or(written.watch_delay, default.watch_delay),
     }
 }

@@ -201,7 +201,7 @@ impl Checker<'_> {
     }
 
     fn workload_kind(&mut self, path: &Path, workload: &WorkloadFile) -> WorkloadKind {
-        let amount = |amount: Option<Amount>, default| amount.map_or(default, |amount| amount.0);
+        let amount = |amount: Option<Amount>, default| amount.unwrap_or(default);
         let is_zero = |amount| matches!(amount, CountOrPercent::Count(0) | CountOrPercent::Percent(0));
         let (unavailable, surge) = match workload.kind {
             WorkloadKindFile::Deployment => (default::DEPLOYMENT_MAX_UNAVAILABLE, default::DEPLOYMENT_MAX_SURGE),

@@ -359,7 +359,7 @@ fn bad_input_is_refused_with_its_place_and_the_mend() {
             "bound: {allAtOnce: {}}",
             "bound: {batches: {size: 0}}",
             &[
-                "18:27: strategies.bound.batches.size: a batch of nothing never finishes (help: write e.g. `50` or `10%`)",
+                "18:27: strategies.bound.batches.size: the batch size must be greater than 0 (help: write e.g. `50` or `10%`)",
             ],
         ),
         (

@@ -1,12 +1,16 @@
 //! What a good experiment becomes.
 
 use super::*;
+use crate::products::baseline::BaselineStrategy;
+use crate::products::rancher_fleet::{RancherFleetStrategy, clusters};
+use crate::rollout::RuleSet;
+use crate::rollout::baseline::Baseline;
 use crate::rollout::rancher_fleet::IntOrString;
 use crate::units::{Bytes, BytesPerSec, Share, SimDuration};
 use crate::world::{
-    Backoff, ConnectionLimit, CutKind, DefectKind, DiskSpec, DistributionKind, DurationModel, Excess, FactorModel,
-    OutageWindow, OverLimit, PullOrder, RateModel, RegistrySpec, ReleaseKind, RequestLimit, Requeue, Restarter,
-    RetrySpec, RuntimeSpec, SizeModel, SlotScope, Trouble, Uncompressed, WorkloadKind, calibration,
+    Backoff, ClusterSpec, ConnectionLimit, CutKind, DefectKind, DiskSpec, DistributionKind, DurationModel, Excess,
+    FactorModel, OutageWindow, OverLimit, PullOrder, RateModel, RegistrySpec, ReleaseKind, RequestLimit, Requeue,
+    Restarter, RetrySpec, RuntimeSpec, SizeModel, SlotScope, Trouble, Uncompressed, WorkloadKind, calibration,
 };
 
 #[test]
@@ -30,13 +34,11 @@ fn the_sketch_loads_with_every_value_in_its_place() {
     let Variant { strategy, setting, scenario, .. } = &experiment.variants[1];
     assert_eq!((strategy.as_str(), setting.as_str()), ("defaults", "maxUnavailable=5%"));
     assert_eq!(scenario.horizon, SimDuration::from_hours(24));
-    let Strategy::RancherFleet { rules: RuleSet::Shipped, strategy } = &scenario.strategy else {
-        panic!("Fleet, as shipped")
-    };
-    assert_eq!(strategy.max_unavailable, Some("5%".into()));
-    let Strategy::RancherFleet { strategy, .. } = &experiment.variants[6].scenario.strategy else { panic!("Fleet") };
+    let RancherFleetStrategy { rules, strategy } = strategy_of(&experiment, 1);
+    assert_eq!((*rules, &strategy.max_unavailable), (RuleSet::Shipped, &Some("5%".into())));
+    let RancherFleetStrategy { strategy, .. } = strategy_of(&experiment, 6);
     assert_eq!((&strategy.max_unavailable, strategy.max_new), (&Some("15%".into()), Some(20)), "from the file");
-    assert_eq!(experiment.variants[7].scenario.strategy, Strategy::AllAtOnce {});
+    assert_eq!(*strategy_of::<BaselineStrategy>(&experiment, 7), BaselineStrategy(Baseline::AllAtOnce));
 
     let world = &scenario.world;
     assert_eq!(world.clusters.len(), 1000);
@@ -206,7 +208,8 @@ strategies:
     );
     let disk = DiskSpec { rate: BytesPerSec::new(130e6), buffer: Bytes::new(4_800_000_000) };
     assert_eq!((node.unpack_slots, node.disk), (4, Some(disk)));
-    let members: Vec<usize> = experiment.variants[0].scenario.fleet_clusters().iter().map(|c| c.groups.len()).collect();
+    let members: Vec<usize> =
+        clusters(experiment.variants[0].scenario.fleet()).iter().map(|c| c.groups.len()).collect();
     assert_eq!(members, [1, 0, 0, 0]);
     assert_eq!(control_loop.watch_delay, SimDuration::from_secs(2));
     let node = &world.node;
@@ -225,11 +228,11 @@ strategies:
     assert_eq!(names, ["shop", "agent"]);
     let WorkloadKind::Deployment { progress_deadline, .. } = world.workloads[0].kind else { panic!("a Deployment") };
     assert_eq!(progress_deadline, SimDuration::from_mins(20));
-    let Strategy::RancherFleet { rules, strategy } = &experiment.variants[0].scenario.strategy else { panic!("Fleet") };
+    let RancherFleetStrategy { rules, strategy } = strategy_of(&experiment, 0);
     assert_eq!((*rules, &strategy.max_unavailable_partitions), (RuleSet::Documented, &Some(IntOrString::Int(1))));
-    let Strategy::RancherFleet { strategy, .. } = &experiment.variants[1].scenario.strategy else { panic!("Fleet") };
+    let RancherFleetStrategy { strategy, .. } = strategy_of(&experiment, 1);
     assert_eq!((strategy.manual_partitions().len(), strategy.max_new), (2, Some(20)), "in place and from the file");
-    assert_eq!(experiment.variants[2].scenario.strategy, Strategy::Batches { size: CountOrPercent::Percent(10) });
+    assert_eq!(*strategy_of::<BaselineStrategy>(&experiment, 2), BaselineStrategy(Baseline::BatchPercent(10)));
 }
 
 #[test]

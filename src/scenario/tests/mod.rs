@@ -3,6 +3,7 @@
 mod bad;
 mod good;
 mod refused;
+mod snippets;
 
 use std::fs;
 use std::path::Path;
@@ -58,6 +59,11 @@ fn load_in(folder: &Path, text: &str) -> Result<Experiment, LoadError> {
     let file = folder.join("experiment.yaml");
     fs::write(&file, text).expect("written");
     load(&file, &Overrides::default())
+}
+
+/// The strategy of a variant, as the type of its product.
+fn strategy_of<S: Strategy>(experiment: &Experiment, variant: usize) -> &S {
+    experiment.variants[variant].scenario.strategy.downcast_ref().expect("the product's own type")
 }
 
 fn load_text(text: &str) -> Result<Experiment, LoadError> {

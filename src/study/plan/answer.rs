@@ -7,7 +7,7 @@ use crate::results::{
     Candidate, CandidateStatus, Estimate, Limit, LoadAxis, MEASURES, Measure, Question, RunRow, Statistic,
     StrategyAnswer, WithinLimits,
 };
-use crate::scenario::{Experiment, Plan, snippet};
+use crate::scenario::{Experiment, Plan};
 
 /// What the chart shows beside time: the first limit's load, or pulls.
 pub(super) fn load_axis(plan: &Plan) -> LoadAxis {
@@ -82,7 +82,7 @@ fn answer(heat: &Heat, experiment: &Experiment, plan: &Plan, load: &LoadAxis) ->
         closest: if leader.is_none() { heat.race.closest(&scales).map(label) } else { None },
         is_decided: is_confirmed && states.iter().all(|state| *state != CandidateState::Undecided),
         kept,
-        snippet: leader.and_then(|at| snippet(&experiment.variants[heat.variants[at]].scenario.strategy)),
+        snippet: leader.and_then(|at| experiment.variants[heat.variants[at]].scenario.strategy.snippet()),
     };
     let of_load = named(&load.measure).of;
     let candidates = (0..heat.variants.len()).map(|at| {

@@ -6,6 +6,8 @@
 //! Left out: distributions cut off below or above (but for Pareto, whose mean may not exist otherwise), and mixtures;
 //! a file of values stands for both.
 
+mod count_or_percent;
+mod measured;
 mod serial;
 
 use std::fmt::{self, Debug};
@@ -17,6 +19,8 @@ use serde::de::DeserializeOwned;
 
 use crate::engine::{EntityKey, Stream, Streams, dist};
 use crate::units::{Bytes, BytesPerSec, Factor, SimDuration, UnitError, text};
+
+pub use count_or_percent::CountOrPercent;
 
 /// A number with a unit that can be drawn.
 pub trait Quantity: Copy + Debug + DeserializeOwned + JsonSchema + PartialEq + Serialize + 'static {
@@ -338,15 +342,6 @@ fn bounded_pareto_mean(least: f64, alpha: f64, most: f64) -> f64 {
     }
     let power = libm::pow(least / most, alpha - 1.0);
     alpha / (alpha - 1.0) * least * (1.0 - power) / inside
-}
-
-/// A number or a share of a count, as Kubernetes' `intstr`. Each rule rounds in its own way.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum CountOrPercent {
-    /// So many.
-    Count(u32),
-    /// So many of a hundred; whole percents, as Kubernetes' workload controllers accept them.
-    Percent(u32),
 }
 
 #[cfg(test)]

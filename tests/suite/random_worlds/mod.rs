@@ -14,11 +14,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use fleetsim::engine::Streams;
+use fleetsim::products::baseline::BaselineStrategy;
 use fleetsim::results::{RunOutcome, RunRecord};
-use fleetsim::scenario::{Scenario, Strategy, Variant};
+use fleetsim::rollout::baseline::Baseline;
+use fleetsim::scenario::{Scenario, Variant};
 use fleetsim::sim;
 use fleetsim::units::{SimDuration, SimTime};
-use fleetsim::world::{AgentEvent, Event, NEW, PullEvent};
+use fleetsim::world::{AgentEvent, Event, NEW, PullEvent, calibration};
 
 use luck::Luck;
 use products::Seen;
@@ -46,13 +48,12 @@ fn variant(seed: u64, product: Product) -> Variant {
     let mut scenario = Scenario {
         world: Arc::new(world::world(&mut luck, &mut extras, &mut faults)),
         groups: Arc::new(Vec::new()),
-        strategy: Strategy::AllAtOnce {},
-        control_loop: Strategy::AllAtOnce {}.control_loop(),
-        restarts: Strategy::AllAtOnce {}.restarts(),
+        strategy: Arc::new(BaselineStrategy(Baseline::AllAtOnce)),
+        control_loop: product.control_loop(),
+        restarts: calibration::RESTARTS,
         horizon: SimDuration::from_hours(6),
     };
     scenario.strategy = product.strategy(&mut luck, &scenario);
-    scenario.control_loop = scenario.strategy.control_loop();
     Variant {
         label: "random".to_owned(),
         strategy: "random".to_owned(),

@@ -4,15 +4,20 @@
 //! A cluster counts as on its way from the one to the other. One that is lost again later would have to count too; so
 //! the peaks here are never above those of the product, and a limit that is exceeded here is exceeded there.
 
+use fleetsim::products::argo_cd::{ArgoCdProposal, ArgoCdRelease, ArgoCdStrategy};
+use fleetsim::products::baseline::BaselineStrategy;
+use fleetsim::products::cloud_foundry::CloudFoundryDeployment;
+use fleetsim::products::kubefleet::{KubeFleetRolling, KubeFleetStaged};
+use fleetsim::products::rancher_fleet::RancherFleetStrategy;
 use fleetsim::results::{PassRow, RunOutcome};
 use fleetsim::rollout::IntOrString;
 use fleetsim::rollout::argo_cd::proposal::ProposalStrategy;
 use fleetsim::rollout::argo_cd::{ApplicationSetSpec, ControllerOptions, RolloutStep};
+use fleetsim::rollout::baseline::Baseline;
 use fleetsim::rollout::cloud_foundry::DeploymentStrategy as How;
 use fleetsim::rollout::kubefleet::{PlacementPolicy, RollingUpdateConfig, RuleSet, StrategySpec, parse_duration};
-use fleetsim::rollout::rancher_fleet;
-use fleetsim::scenario::{ArgoCdRelease, CloudFoundryDeployment, Scenario, Strategy};
-use fleetsim::world::{ClusterSpec, CountOrPercent, CutKind, DurationModel, ReleaseKind};
+use fleetsim::scenario::Scenario;
+use fleetsim::world::{ClusterSpec, CutKind, DurationModel, ReleaseKind};
 
 /// Times are kept as seconds in floats.
 const ROUNDING: f64 = 1e-6;
@@ -33,34 +38,36 @@ pub(crate) struct Seen<'r> {
 pub(crate) fn check(seen: &Seen<'_>) {
     let all: Vec<usize> = (0..seen.told.len()).collect();
     let is_update = seen.scenario.world.release == ReleaseKind::Update;
-    match &seen.scenario.strategy {
-        Strategy::AllAtOnce {} => {}
-        Strategy::OneByOne {} => seen.at_most(1, &all, "one by one"),
-        Strategy::Batches { size } => seen.check_batches(*size),
+    let strategy = &seen.scenario.strategy;
+    if let Some(BaselineStrategy(baseline)) = strategy.downcast_ref() {
+        seen.check_batches(baseline.batch(all.len()));
+        if *baseline == Baseline::OneByOne {
+            seen.at_most(1, &all, "one by one");
+        }
+    } else if let Some(RancherFleetStrategy { rules, strategy }) = strategy.downcast_ref() {
         // A cluster that is unavailable already costs nothing to update.
-        Strategy::RancherFleet { rules: rancher_fleet::RuleSet::Shipped, strategy }
-            if is_update && !seen.fails_before_its_turn() =>
-        {
-            if let Some(IntOrString::Int(limit)) = strategy.max_unavailable {
-                seen.at_most(limit as usize, &all, "maxUnavailable");
-            }
+        let is_limited = *rules == RuleSet::Shipped && is_update && !seen.fails_before_its_turn();
+        if let Some(IntOrString::Int(limit)) = strategy.max_unavailable.as_ref().filter(|_| is_limited) {
+            seen.at_most(*limit as usize, &all, "maxUnavailable");
         }
-        Strategy::RancherFleet { .. } => {}
-        Strategy::ArgoCd { spec, options, release } => seen.check_argo_cd(spec, *options, *release),
-        Strategy::ArgoCdProposal { strategy } => seen.check_proposal(strategy),
-        Strategy::KubeFleetStaged { rules, strategy, approvals, .. } => {
-            seen.check_staged(*rules, strategy, approvals.as_ref());
-        }
-        Strategy::KubeFleetRolling { rules, policy, config, .. } if is_update => {
+    } else if let Some(ArgoCdStrategy { spec, options, release }) = strategy.downcast_ref() {
+        seen.check_argo_cd(spec, *options, *release);
+    } else if let Some(ArgoCdProposal(strategy)) = strategy.downcast_ref() {
+        seen.check_proposal(strategy);
+    } else if let Some(KubeFleetStaged { rules, strategy, approvals, .. }) = strategy.downcast_ref() {
+        seen.check_staged(*rules, strategy, approvals.as_ref());
+    } else if let Some(KubeFleetRolling { rules, policy, config, .. }) = strategy.downcast_ref() {
+        if is_update {
             seen.check_rolling(*rules, *policy, config);
         }
-        Strategy::KubeFleetRolling { .. } => {}
-        Strategy::CloudFoundry { deployment } if is_update => seen.check_cloud_foundry(deployment),
-        Strategy::CloudFoundry { .. } => {
+    } else {
+        let deployment = strategy.downcast_ref().expect("this is the last product");
+        if is_update {
+            seen.check_cloud_foundry(deployment);
+        } else {
             // A first push starts everything at once, in the request.
-            assert!(
-                seen.told.iter().flatten().all(|told| *told <= seen.release + seen.passes[0].duration_s + ROUNDING)
-            );
+            let end = seen.release + seen.passes[0].duration_s + ROUNDING;
+            assert!(seen.told.iter().flatten().all(|told| *told <= end));
         }
     }
 }
@@ -122,14 +129,10 @@ impl Seen<'_> {
         assert!(first.is_infinite() || first >= earliest - ROUNDING, "{what} begins at {first}, not after {earliest}");
     }
 
-    fn check_batches(&self, size: CountOrPercent) {
+    fn check_batches(&self, size: usize) {
         let clusters = self.told.len();
-        let size = match size {
-            CountOrPercent::Count(count) => count as usize,
-            CountOrPercent::Percent(percent) => clusters * percent as usize / 100,
-        };
         let all: Vec<usize> = (0..clusters).collect();
-        for batch in all.chunks(size.max(1)) {
+        for batch in all.chunks(size) {
             self.begins_after(batch, self.all_ready(&all[..batch[0]]), "a batch");
         }
     }

@@ -1,14 +1,23 @@
 //! Random strategies of every product, none of which the product would refuse.
 
-use fleetsim::rollout::IntOrString;
+use std::sync::Arc;
+
+use fleetsim::products::argo_cd::{ArgoCdProposal, ArgoCdRelease, ArgoCdStrategy, applications};
+use fleetsim::products::baseline::BaselineStrategy;
+use fleetsim::products::cloud_foundry::CloudFoundryDeployment;
+use fleetsim::products::kubefleet::{KubeFleetRolling, KubeFleetStaged};
+use fleetsim::products::rancher_fleet::RancherFleetStrategy;
+use fleetsim::products::{self, Strategy};
 use fleetsim::rollout::argo_cd::proposal::{ProposalStrategy, ProposedRollingUpdate};
 use fleetsim::rollout::argo_cd::{ApplicationSetSpec, ControllerOptions};
+use fleetsim::rollout::baseline::Baseline;
 use fleetsim::rollout::cloud_foundry::{self, AppQuota, DeploymentOptions, Superseded, SupersededState};
 use fleetsim::rollout::kubefleet::{self, KubeFleetBugs, PlacementPolicy, RollingUpdateConfig, StrategySpec};
 use fleetsim::rollout::rancher_fleet::{RolloutStrategy, RuleSet};
-use fleetsim::scenario::{ArgoCdRelease, CloudFoundryDeployment, Scenario, Strategy};
+use fleetsim::rollout::{ControlLoop, IntOrString};
+use fleetsim::scenario::Scenario;
 use fleetsim::units::SimTime;
-use fleetsim::world::{CountOrPercent, NEW, ReleaseKind};
+use fleetsim::world::{NEW, ReleaseKind};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
@@ -37,7 +46,7 @@ impl Product {
     ];
 
     /// A strategy for the world of `scenario`, whose own strategy is not looked at.
-    pub(crate) fn strategy(self, luck: &mut Luck, scenario: &Scenario) -> Strategy {
+    pub(crate) fn strategy(self, luck: &mut Luck, scenario: &Scenario) -> Arc<dyn Strategy> {
         match self {
             Self::FleetOrBaseline => fleet_or_baseline(luck),
             Self::ArgoCd => argo_cd(luck),
@@ -47,9 +56,21 @@ impl Product {
             Self::CloudFoundry => cloud_foundry(luck, scenario),
         }
     }
+
+    pub(crate) fn control_loop(self) -> ControlLoop {
+        let key = match self {
+            Self::FleetOrBaseline => "rancherFleet",
+            Self::ArgoCd => "argoCd",
+            Self::ArgoCdProposal => "argoCdProposal",
+            Self::KubeFleetStaged => "kubeFleetStaged",
+            Self::KubeFleetRolling => "kubeFleetRolling",
+            Self::CloudFoundry => "cloudFoundry",
+        };
+        (products::find(key).expect("it is in the table").control_loop)()
+    }
 }
 
-fn fleet_or_baseline(luck: &mut Luck) -> Strategy {
+fn fleet_or_baseline(luck: &mut Luck) -> Arc<dyn Strategy> {
     let limit = |luck: &mut Luck| {
         luck.chance(0.7).then(|| {
             if luck.chance(0.5) {
@@ -60,9 +81,9 @@ fn fleet_or_baseline(luck: &mut Luck) -> Strategy {
         })
     };
     match luck.number(0, 4) {
-        0 => Strategy::AllAtOnce {},
-        1 => Strategy::Batches { size: CountOrPercent::Count(luck.number(1, 5)) },
-        _ => Strategy::RancherFleet {
+        0 => Arc::new(BaselineStrategy(Baseline::AllAtOnce)),
+        1 => Arc::new(BaselineStrategy(Baseline::BatchSize(luck.number(1, 5)))),
+        _ => Arc::new(RancherFleetStrategy {
             rules: if luck.chance(0.5) { RuleSet::Shipped } else { RuleSet::Documented },
             strategy: RolloutStrategy {
                 max_unavailable: limit(luck),
@@ -71,11 +92,11 @@ fn fleet_or_baseline(luck: &mut Luck) -> Strategy {
                 auto_partition_threshold: Some(1),
                 ..RolloutStrategy::default()
             },
-        },
+        }),
     }
 }
 
-fn argo_cd(luck: &mut Luck) -> Strategy {
+fn argo_cd(luck: &mut Luck) -> Arc<dyn Strategy> {
     let mut spec = json!({});
     if luck.chance(0.9) {
         let steps = argo_cd_steps(luck, 1, &["20", "-1%"]);
@@ -104,19 +125,19 @@ fn argo_cd(luck: &mut Luck) -> Strategy {
     if luck.chance(0.3) {
         spec["generators"] = json!([{"git": {}}]);
     }
-    Strategy::ArgoCd { spec: read::<ApplicationSetSpec>(spec), options, release }
+    Arc::new(ArgoCdStrategy { spec: read::<ApplicationSetSpec>(spec), options, release })
 }
 
-fn argo_cd_proposal(luck: &mut Luck, scenario: &Scenario) -> Strategy {
+fn argo_cd_proposal(luck: &mut Luck, scenario: &Scenario) -> Arc<dyn Strategy> {
     let strategy = match luck.number(0, 9) {
         0 => json!({}),
         1 => json!({"type": "AllAtOnce"}),
         _ => json!({"type": "RollingUpdate", "rollingUpdate": {"steps": argo_cd_steps(luck, 0, &[])}}),
     };
     let strategy = read::<ProposalStrategy>(strategy);
-    ProposedRollingUpdate::new(&strategy, &scenario.argo_cd_applications())
+    ProposedRollingUpdate::new(&strategy, &applications(&scenario.world.clusters))
         .expect("nothing is drawn that has no meaning");
-    Strategy::ArgoCdProposal { strategy }
+    Arc::new(ArgoCdProposal(strategy))
 }
 
 /// Steps of which each ring is in one, or that select whatever they like.
@@ -149,7 +170,7 @@ fn argo_cd_steps(luck: &mut Luck, fewest: u32, odd_limits: &[&str]) -> Vec<Value
         .collect()
 }
 
-fn kubefleet_staged(luck: &mut Luck) -> Strategy {
+fn kubefleet_staged(luck: &mut Luck) -> Arc<dyn Strategy> {
     let count = luck.number(1, 4);
     let rings = rings(luck, count);
     let stages: Vec<Value> = rings
@@ -184,14 +205,14 @@ fn kubefleet_staged(luck: &mut Luck) -> Strategy {
             stage
         })
         .collect();
-    let (rules, defects) = kubefleet_rules(luck);
+    let (rules, upstream_bugs) = kubefleet_rules(luck);
     let strategy = read::<StrategySpec>(json!({ "stages": stages }));
     strategy.validate().expect("nothing is drawn that admission refuses");
     let approvals = luck.chance(0.8).then(|| luck.duration(1800.0));
-    Strategy::KubeFleetStaged { rules, defects, strategy: strategy.with_defaults(), approvals }
+    Arc::new(KubeFleetStaged { rules, upstream_bugs, strategy: strategy.with_defaults(), approvals })
 }
 
-fn kubefleet_rolling(luck: &mut Luck, scenario: &Scenario) -> Strategy {
+fn kubefleet_rolling(luck: &mut Luck, scenario: &Scenario) -> Arc<dyn Strategy> {
     let clusters = scenario.world.clusters.len() as u32;
     let limit = |luck: &mut Luck| {
         luck.chance(0.8).then(|| match luck.chance(0.5) {
@@ -209,13 +230,13 @@ fn kubefleet_rolling(luck: &mut Luck, scenario: &Scenario) -> Strategy {
         1 => PlacementPolicy::PickN(clusters + luck.number(0, 2)),
         _ => PlacementPolicy::PickFixed(clusters),
     };
-    let (rules, defects) = kubefleet_rules(luck);
-    Strategy::KubeFleetRolling { rules, defects, policy, config }
+    let (rules, upstream_bugs) = kubefleet_rules(luck);
+    Arc::new(KubeFleetRolling { rules, upstream_bugs, policy, config })
 }
 
 fn kubefleet_rules(luck: &mut Luck) -> (kubefleet::RuleSet, KubeFleetBugs) {
     let rules = if luck.chance(0.7) { kubefleet::RuleSet::Shipped } else { kubefleet::RuleSet::Documented };
-    let defects = if luck.chance(0.7) {
+    let upstream_bugs = if luck.chance(0.7) {
         KubeFleetBugs::of(rules)
     } else {
         KubeFleetBugs {
@@ -224,10 +245,10 @@ fn kubefleet_rules(luck: &mut Luck) -> (kubefleet::RuleSet, KubeFleetBugs) {
             missed_wake_ups: luck.chance(0.5),
         }
     };
-    (rules, defects)
+    (rules, upstream_bugs)
 }
 
-fn cloud_foundry(luck: &mut Luck, scenario: &Scenario) -> Strategy {
+fn cloud_foundry(luck: &mut Luck, scenario: &Scenario) -> Arc<dyn Strategy> {
     let instances = scenario.world.clusters.len() as u32;
     let rules = if luck.chance(0.7) { cloud_foundry::RuleSet::Shipped } else { cloud_foundry::RuleSet::Documented };
     let is_canary = luck.chance(0.5);
@@ -258,15 +279,15 @@ fn cloud_foundry(luck: &mut Luck, scenario: &Scenario) -> Strategy {
     let most = instances - u32::from(state == SupersededState::Deploying);
     let supersedes = (scenario.world.release == ReleaseKind::Update && most > 0 && luck.chance(0.4))
         .then(|| Superseded { instances: luck.number(1, most), state });
-    let defects = cloud_foundry::CloudFoundryBugs { purge: luck.chance(0.5), interim_trap: luck.chance(0.5) };
+    let upstream_bugs = cloud_foundry::CloudFoundryBugs { purge: luck.chance(0.5), interim_trap: luck.chance(0.5) };
     let mut deployment =
-        CloudFoundryDeployment { rules, defects, options, quota, supersedes, continue_after, cancel_after };
+        CloudFoundryDeployment { rules, upstream_bugs, options, quota, supersedes, continue_after, cancel_after };
     // What the product would refuse to begin is refused with the experiment file.
     let mut app = deployment.app(scenario.world.release, instances);
     if app.create(SimTime::ZERO, rules, &deployment.options, NEW).is_err() {
         deployment.quota = AppQuota::default();
     }
-    Strategy::CloudFoundry { deployment: Box::new(deployment) }
+    Arc::new(deployment)
 }
 
 /// Each ring in one of so many groups.

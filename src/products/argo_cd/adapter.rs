@@ -1,0 +1,192 @@
+//! What Argo CD's two controllers see and do: the ApplicationSet controller's passes, and the application controller.
+//!
+//! Every cluster of the fleet is one application. At the start of a run there is a new release for all of them. Either
+//! the set's template names it, by its `targetRevision` or by a parameter of the source; then the first pass writes the
+//! specs of all applications at once, and a changed spec makes the application controller compare. Or it is a commit
+//! that nobody announces; then the set changes nothing, and each application is found OutOfSync at its next periodic
+//! refresh. What the application controller does is in [`application_controller`].
+//!
+//! What queues a pass is [`queues_pass`](crate::rollout::argo_cd::queues_pass); news of applications take the watch
+//! delay as all news do. The generators' timers (git 180 s and so on, none for lists and clusters) and the one of
+//! applications that are not valid queue a pass too; a rollout in which such a pass would change nothing, and nothing
+//! else is to come, is stalled.
+//!
+//! Argo CD knows no paused clusters: `paused` has no meaning here. A cluster without an agent (`registered: false`) is a
+//! destination that Argo CD does not know: its application is not valid, is never written, and keeps its step open.
+//!
+//! Left out: webhooks that announce a commit to all applications at once.
+
+use std::sync::Arc;
+
+use super::application_controller::{ApplicationController, Moment};
+use super::refresh;
+use super::{ArgoCdRelease, ArgoCdStrategy, applications};
+use crate::products::{Controller, Decision, Happened, Run};
+use crate::rollout::argo_cd::{Application, ApplicationSetView, ApplicationView, ArgoCd, Generated, RolloutStatus};
+use crate::rollout::{Action, ControlLoop, Hold, Scheduler, TargetId};
+use crate::units::{SimDuration, SimTime};
+use crate::world::{ClusterId, NEW, OLD, ReleaseKind, Report, World};
+
+/// Argo CD with one ApplicationSet.
+pub(super) struct ArgoCdController {
+    scheduler: ArgoCd,
+    view: ApplicationSetView,
+    application_controller: ApplicationController,
+    timing: ControlLoop,
+    /// When the last pass was.
+    passed: SimTime,
+}
+
+/// A row moves on at most so often while its application stays as it is: Waiting, Pending, Progressing, Healthy.
+const ROW_MOVES: u32 = 3;
+
+impl ArgoCdController {
+    pub(super) fn new(strategy: &ArgoCdStrategy, run: Run<'_>) -> Self {
+        let ArgoCdStrategy { spec, options, release } = strategy;
+        let world = run.fleet.world;
+        let applications = applications(&world.clusters);
+        let names = applications.iter().map(|(name, _)| name.clone()).collect();
+        let mut scheduler = ArgoCd::new(spec.clone(), *options, names);
+        let is_update = world.release == ReleaseKind::Update;
+        let clusters = &world.clusters;
+        let runs = |index: usize| (is_update && clusters[index].registered).then_some(OLD);
+        let application = |(index, (_, labels)): (usize, (String, Arc<_>))| {
+            let valid = clusters[index].registered;
+            let generated = Generated { valid, ..Generated::new(Arc::clone(&labels), OLD.0, OLD) };
+            let live = runs(index).map(|old| Application::settled(labels, scheduler.spec_of(&generated), old));
+            ApplicationView { generated: Some(generated), live }
+        };
+        let applications = applications.into_iter().enumerate().map(application).collect();
+        let mut view = ApplicationSetView { deleted: false, applications };
+        if is_update {
+            // The rows that the rollout before this one has left.
+            scheduler.reconcile(SimTime::ZERO, &view);
+        }
+        let mut application_controller = ApplicationController::new(*release, (0..clusters.len()).map(runs));
+        for (index, application) in view.applications.iter_mut().enumerate() {
+            let generated = application.generated.as_mut().expect("every cluster has a generated application");
+            generated.wanted = NEW;
+            match release {
+                ArgoCdRelease::TargetRevision | ArgoCdRelease::Parameters => generated.parameters = NEW.0,
+                ArgoCdRelease::Commit if application.live.is_some() => {
+                    let first = refresh::first_refresh(&run.streams, &clusters[index].name);
+                    application_controller.refresh(first, index);
+                }
+                ArgoCdRelease::Commit => {}
+            }
+        }
+        Self { scheduler, view, application_controller, timing: run.control_loop, passed: SimTime::ZERO }
+    }
+
+    /// Rows that are on their way, which is what a budget counts.
+    fn updating(&self) -> u64 {
+        let is_updating = |status| matches!(status, RolloutStatus::Pending | RolloutStatus::Progressing);
+        self.scheduler.rows().iter().flatten().filter(|row| is_updating(row.status)).count() as u64
+    }
+}
+
+impl Controller for ArgoCdController {
+    fn sees_progress_deadlines(&self) -> bool {
+        true
+    }
+
+    fn learn(&mut self, report: Report) -> bool {
+        self.application_controller.learn(report);
+        false
+    }
+
+    fn decide(&mut self, now: SimTime) -> Decision {
+        let unavailable = self.updating();
+        self.passed = now;
+        let pass = self.scheduler.reconcile(now, &self.view);
+        // Rows are one object, written before the applications.
+        let writes = usize::from(pass.status.rows_written);
+        let again = pass.wake_at == Some(now);
+        let wake_at = pass.wake_at.filter(|at| *at > now);
+        let mut decision = Decision { writes, unavailable, again, wake_at, ..Decision::default() };
+        let mut last: Option<TargetId> = None;
+        for action in &pass.actions {
+            let (Action::Create { target } | Action::Stage { target, .. } | Action::Deploy { target, .. }) = *action
+            else {
+                unreachable!("every cluster of the fleet stays a target, and Argo CD asks for nothing else")
+            };
+            // Spec and operation of one application are one write.
+            if last.replace(target) != Some(target) {
+                decision.writes += 1;
+            }
+            let written = now + self.timing.pass_duration(self.view.applications.len(), decision.writes);
+            let seen = written + self.timing.watch_delay;
+            if let Action::Deploy { .. } = *action {
+                decision.requested += 1;
+                self.application_controller.sees_request(seen, target.index());
+            } else {
+                decision.created += usize::from(matches!(action, Action::Create { .. }));
+                self.application_controller.sees_write(seen, target.index());
+            }
+        }
+        self.scheduler.store(now, &pass, &mut self.view);
+        decision
+    }
+
+    fn is_idle(&self, world: &World<'_>) -> bool {
+        self.application_controller
+            .is_hopeless(&self.view, &|cluster| !world.is_online(cluster) && !world.is_repair_due(cluster))
+            && (self.view.is_done() || self.hold().is_some())
+    }
+
+    fn is_done(&self, cluster: ClusterId) -> bool {
+        let index = cluster.index();
+        // Between the write of a spec and the comparison an application still shows what it was.
+        self.application_controller.applied(index) == Some(NEW) && self.view.applications[index].is_done()
+    }
+
+    /// Rows may be behind their applications when nothing is to come that queues a pass: the first operation of an
+    /// application queues none, nor do comparisons. Passes that only brought rows up to date would move no cluster.
+    fn hold(&self) -> Option<Hold> {
+        let mut scheduler = self.scheduler.clone();
+        let mut hold = scheduler.hold(&self.view);
+        for nth in 1..=ROW_MOVES {
+            if hold.is_some()
+                || !scheduler.reconcile(self.passed + SimDuration::from_secs(nth.into()), &self.view).actions.is_empty()
+            {
+                break;
+            }
+            hold = scheduler.hold(&self.view);
+        }
+        hold
+    }
+
+    fn stages(&self) -> Vec<String> {
+        let lists = &self.scheduler.steps().lists;
+        let mut stages = vec![String::new(); self.view.applications.len()];
+        for (number, list) in (1..).zip(lists) {
+            for &application in list {
+                let stage = &mut stages[application as usize];
+                let separator = if stage.is_empty() { "" } else { "; " };
+                stage.push_str(&format!("{separator}step {number}"));
+            }
+        }
+        for stage in stages.iter_mut().filter(|stage| !lists.is_empty() && stage.is_empty()) {
+            stage.push_str("no step");
+        }
+        stages
+    }
+
+    fn next_event(&self) -> Option<SimTime> {
+        self.application_controller.next_event()
+    }
+
+    fn advance(&mut self, now: SimTime, world: &World<'_>) -> Happened {
+        let automatic = self.scheduler.operation();
+        let is_online = |cluster: ClusterId| world.is_online(cluster);
+        let moment = Moment {
+            controller: &mut self.application_controller,
+            view: &mut self.view,
+            now,
+            automatic,
+            is_online: &is_online,
+            happened: Happened::default(),
+        };
+        moment.advance()
+    }
+}

@@ -1,0 +1,362 @@
+//! Argo CD's application controller: comparisons, and operations with their attempts.
+//!
+//! After argoproj/argo-cd (`controller/{appcontroller,state,sync,health}.go`, `gitops-engine/pkg/{health,sync,cache}`), as
+//! far as it matters to a rollout. Read in versions of v2.13 to v3 (`health.go` at 00e5285f), not at the commit that the
+//! scheduler follows; that an attempt which cannot connect counts as Failed and not as Error, and that automatic sync
+//! repeats nothing, is by their log messages and not by a run.
+//!
+//! - An application is compared when it was created, when its spec changed, when its operation ended or is tried again,
+//!   when its cluster reports something new, and when it is refreshed ([`super::refresh`]). Comparisons share
+//!   `--status-processors`.
+//! - Synced: the cluster has applied what the source says. Healthy: all of it is ready. Degraded: a Deployment has
+//!   exceeded its progress deadline. Progressing: not ready yet. Missing: nothing was ever applied. Pods that crash or
+//!   cannot pull change none of this: health is that of the resources in the source, and pods are not among them.
+//! - A requested operation waits for one of the `--operation-processors`; then it is Running, and begins. An attempt
+//!   keeps its processor until the cluster reports the revision as applied, which is Succeeded, whatever the pods do.
+//!   An attempt that finds everything applied is over soon.
+//! - An attempt on a cluster that is offline keeps its processor until the connection times out. Then the operation
+//!   waits for the next attempt (5 s, 10 s, 20 s, … up to 3 min, or as the template's `retry.backoff` says), Running all
+//!   the while and without a processor, and with its first `startedAt`. After the last attempt that the template's `retry.limit` allows (5 repeated ones without
+//!   it) it is Failed. Nothing starts it again: not the cluster's return, and not automatic sync, which never repeats
+//!   a finished operation of the same revision.
+//! - An application that may sync by itself and is found OutOfSync begins an operation.
+//!
+//! What is known of an offline cluster stays as it was: the cache of a cluster is renewed every 12 h and used until
+//! then (`controller/cache/cache.go`), and clusters count as gone for less. When one returns, its watch finds nothing
+//! new. Left out therefore: ComparisonError and sync status Unknown of clusters that are gone for longer. Also left
+//! out: hooks and waves, which keep an operation Running between their phases; a cluster lost in the middle of an
+//! attempt; client-side request limits (`ARGOCD_K8S_CLIENT_QPS`); the split of comparisons into those that resolve the
+//! revision anew and those that do not.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use super::ArgoCdRelease;
+use crate::products::Happened;
+use crate::rollout::Revision;
+use crate::rollout::argo_cd::{
+    Application, ApplicationSetView, AutoSync, Health, OPERATION_PROCESSORS, Operation, OperationPhase, OperationState,
+    STATUS_PROCESSORS, SyncStatus, queues_pass,
+};
+use crate::units::{SimDuration, SimTime};
+use crate::world::{ClusterId, NEW, OLD, Report};
+
+/// One comparison of an application, with manifests that are cached. Guess: no published figure.
+const COMPARISON: SimDuration = SimDuration::from_millis(200);
+
+/// One attempt that finds everything applied already. Guess: no published figure.
+const IDLE_OPERATION: SimDuration = SimDuration::from_secs(1);
+
+/// One attempt on a cluster that does not answer: one connection that times out, `ARGOCD_K8S_TCP_TIMEOUT`, 30 s by
+/// default. Source: `common/common.go` and `pkg/apis/application/v1alpha1/types.go` of argoproj/argo-cd. That an attempt
+/// tries one connection is a guess; a cluster that refuses connections answers at once.
+const UNREACHABLE: SimDuration = SimDuration::from_secs(30);
+
+/// What the application controller knows of a cluster and does with its application.
+#[derive(Clone, Copy, Debug, Default)]
+struct Place {
+    applied: Option<Revision>,
+    ready: bool,
+    degraded: bool,
+    /// A comparison is waited for, or runs.
+    comparison_due: bool,
+    /// What occupies a processor.
+    attempt: Option<Attempt>,
+    /// Attempts of the running operation that failed.
+    failed: u32,
+    /// What the last finished operation was to apply.
+    attempted: Option<Revision>,
+}
+
+/// An attempt of an operation.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Attempt {
+    /// The cluster applies.
+    Applying,
+    /// There is nothing to apply.
+    Idle,
+    /// The cluster does not answer.
+    Failing,
+}
+
+/// What the controller does at some time.
+#[derive(Clone, Copy, Debug)]
+enum Due {
+    /// The object was created, or its spec was written.
+    Written(usize),
+    /// An operation is requested.
+    Requested(usize),
+    /// An attempt ends that is not ended by a report.
+    AttemptEnds(usize),
+    /// A failed operation is to be tried again.
+    Again(usize),
+    /// A comparison ends.
+    Compared(usize),
+    /// A comparison that nothing but time asks for.
+    Refresh(usize),
+}
+
+/// The application controller with the applications of one set.
+pub(super) struct ApplicationController {
+    release: ArgoCdRelease,
+    places: Vec<Place>,
+    /// Reports that were received and are not worked on yet.
+    inbox: Vec<Report>,
+    /// By time, and in the order of scheduling.
+    agenda: BTreeMap<(SimTime, u64), Due>,
+    scheduled: u64,
+    /// For each worker that compares, when it is free.
+    comparers: Vec<SimTime>,
+    /// Operations that wait for a processor, first come, first served.
+    waiting: VecDeque<usize>,
+    /// Processors that are taken.
+    attempts: u32,
+}
+
+impl ApplicationController {
+    /// A controller that has seen each cluster run what is given, ready.
+    pub(super) fn new(release: ArgoCdRelease, applied: impl IntoIterator<Item = Option<Revision>>) -> Self {
+        let place = |applied: Option<Revision>| Place { applied, ready: applied.is_some(), ..Place::default() };
+        Self {
+            release,
+            places: applied.into_iter().map(place).collect(),
+            inbox: Vec::new(),
+            agenda: BTreeMap::new(),
+            scheduled: 0,
+            comparers: vec![SimTime::ZERO; STATUS_PROCESSORS as usize],
+            waiting: VecDeque::new(),
+            attempts: 0,
+        }
+    }
+
+    pub(super) fn learn(&mut self, report: Report) {
+        self.inbox.push(report);
+    }
+
+    /// What a cluster has applied, as far as the controller knows.
+    pub(super) fn applied(&self, application: usize) -> Option<Revision> {
+        self.places[application].applied
+    }
+
+    pub(super) fn sees_write(&mut self, at: SimTime, application: usize) {
+        self.schedule(at, Due::Written(application));
+    }
+
+    pub(super) fn sees_request(&mut self, at: SimTime, application: usize) {
+        self.schedule(at, Due::Requested(application));
+    }
+
+    pub(super) fn refresh(&mut self, at: SimTime, application: usize) {
+        self.schedule(at, Due::Refresh(application));
+    }
+
+    pub(super) fn next_event(&self) -> Option<SimTime> {
+        if self.inbox.is_empty() { self.agenda.keys().next().map(|&(at, _)| at) } else { Some(SimTime::ZERO) }
+    }
+
+    /// Whether all that is still to come are attempts without end on clusters that do not answer and never will.
+    pub(super) fn is_hopeless(&self, view: &ApplicationSetView, is_lost: &dyn Fn(ClusterId) -> bool) -> bool {
+        let is_endless = |application: usize| {
+            let operation = view.applications[application].live.as_ref().and_then(|live| live.operation);
+            self.places[application].failed > 0
+                && operation.is_some_and(|operation| operation.retry_limit < 0)
+                && is_lost(ClusterId(application as u32))
+        };
+        let is_hopeless = |due: &Due| match *due {
+            Due::AttemptEnds(application) => {
+                self.places[application].attempt == Some(Attempt::Failing) && is_endless(application)
+            }
+            Due::Again(application) => is_endless(application),
+            Due::Written(_) | Due::Requested(_) | Due::Compared(_) | Due::Refresh(_) => false,
+        };
+        self.inbox.is_empty()
+            && self.agenda.values().all(is_hopeless)
+            && self.waiting.iter().all(|&application| is_endless(application))
+    }
+
+    fn schedule(&mut self, at: SimTime, due: Due) {
+        self.agenda.insert((at, self.scheduled), due);
+        self.scheduled += 1;
+    }
+
+    /// Has an application compared as soon as a worker is free; requests before that are one.
+    fn compare(&mut self, application: usize, now: SimTime) {
+        if std::mem::replace(&mut self.places[application].comparison_due, true) {
+            return;
+        }
+        let free = self.comparers.iter_mut().min().expect("there are workers");
+        *free = now.max(*free) + COMPARISON;
+        let at = *free;
+        self.schedule(at, Due::Compared(application));
+    }
+}
+
+/// A moment of the controller: what it works on, and what comes of it.
+pub(super) struct Moment<'a> {
+    pub(super) controller: &'a mut ApplicationController,
+    pub(super) view: &'a mut ApplicationSetView,
+    pub(super) now: SimTime,
+    /// What an application that syncs by itself requests.
+    pub(super) automatic: Operation,
+    /// Whether a cluster answers.
+    pub(super) is_online: &'a dyn Fn(ClusterId) -> bool,
+    pub(super) happened: Happened,
+}
+
+impl Moment<'_> {
+    /// Everything that is due happens.
+    pub(super) fn advance(mut self) -> Happened {
+        for report in std::mem::take(&mut self.controller.inbox) {
+            self.work_on(report);
+        }
+        loop {
+            self.begin_attempts();
+            let now = self.now;
+            let Some(entry) = self.controller.agenda.first_entry().filter(|entry| entry.key().0 <= now) else { break };
+            match entry.remove() {
+                Due::Written(application) | Due::Refresh(application) => self.controller.compare(application, now),
+                Due::Requested(application) => self.controller.waiting.push_back(application),
+                Due::AttemptEnds(application) => self.attempt_ends(application),
+                Due::Again(application) => {
+                    self.controller.compare(application, now);
+                    self.controller.waiting.push_back(application);
+                }
+                Due::Compared(application) => self.compared(application),
+            }
+        }
+        self.happened
+    }
+
+    fn place(&mut self, application: usize) -> &mut Place {
+        &mut self.controller.places[application]
+    }
+
+    fn live(&mut self, application: usize) -> &mut Application {
+        self.view.applications[application].live.as_mut().expect("what the application controller sees exists")
+    }
+
+    /// What the source of an application resolves to now.
+    fn resolved(&mut self, application: usize) -> Revision {
+        match self.controller.release {
+            ArgoCdRelease::Commit => NEW,
+            ArgoCdRelease::TargetRevision | ArgoCdRelease::Parameters => {
+                Revision(self.live(application).spec.parameters)
+            }
+        }
+    }
+
+    /// Changes an object, and notes whether that starts a pass.
+    fn change(&mut self, application: usize, change: impl FnOnce(&mut Application)) {
+        let live = self.live(application);
+        let before = live.clone();
+        change(live);
+        let starts_pass = queues_pass(Some(&before), Some(live));
+        self.happened.starts_pass |= starts_pass;
+    }
+
+    fn work_on(&mut self, report: Report) {
+        let application = report.cluster.index();
+        let now = self.now;
+        let place = self.place(application);
+        (place.applied, place.ready, place.degraded) = (Some(report.applied), report.ready, report.degraded);
+        let is_applying = place.attempt == Some(Attempt::Applying);
+        self.controller.compare(application, now);
+        if is_applying && self.resolved(application) == report.applied {
+            self.attempt_ends(application);
+        }
+    }
+
+    /// Free processors take the operations that wait.
+    fn begin_attempts(&mut self) {
+        while self.controller.attempts < OPERATION_PROCESSORS {
+            let Some(application) = self.controller.waiting.pop_front() else { return };
+            self.controller.attempts += 1;
+            let revision = self.resolved(application);
+            let cluster = ClusterId(application as u32);
+            let now = self.now;
+            let place = self.place(application);
+            let is_first = place.failed == 0;
+            let is_applied = place.applied == Some(revision);
+            let attempt = match (self.is_online)(cluster) {
+                false => Attempt::Failing,
+                true if is_applied => Attempt::Idle,
+                true => Attempt::Applying,
+            };
+            self.place(application).attempt = Some(attempt);
+            if is_first {
+                let running = OperationState { phase: OperationPhase::Running, started_at: now };
+                self.change(application, |live| live.operation_state = Some(running));
+            }
+            match attempt {
+                Attempt::Applying => self.happened.pushes.push((cluster, revision)),
+                Attempt::Idle => self.controller.schedule(now + IDLE_OPERATION, Due::AttemptEnds(application)),
+                Attempt::Failing => {
+                    self.happened.pushes.push((cluster, revision));
+                    self.controller.schedule(now + UNREACHABLE, Due::AttemptEnds(application));
+                }
+            }
+        }
+    }
+
+    fn attempt_ends(&mut self, application: usize) {
+        let now = self.now;
+        let operation = self.live(application).operation.expect("an attempt has an operation");
+        let limit = operation.retry_limit;
+        self.controller.attempts -= 1;
+        let place = self.place(application);
+        let attempt = place.attempt.take().expect("an attempt ends that ran");
+        if attempt != Attempt::Failing {
+            self.operation_ends(application, OperationPhase::Succeeded);
+            return;
+        }
+        let may_repeat = limit < 0 || i64::from(place.failed) < limit;
+        match operation.retry_waits.filter(|_| may_repeat) {
+            Some(waits) => {
+                place.failed += 1;
+                let again = now + waits.before(place.failed);
+                self.controller.schedule(again, Due::Again(application));
+            }
+            None => self.operation_ends(application, OperationPhase::Failed),
+        }
+    }
+
+    fn operation_ends(&mut self, application: usize, phase: OperationPhase) {
+        let (now, revision) = (self.now, self.resolved(application));
+        let place = self.place(application);
+        (place.failed, place.attempted) = (0, Some(revision));
+        self.change(application, |live| {
+            live.operation_state = live.operation_state.map(|state| OperationState { phase, ..state });
+            live.operation = None;
+        });
+        self.controller.compare(application, now);
+    }
+
+    fn compared(&mut self, application: usize) {
+        let (now, release, resolved) = (self.now, self.controller.release, self.resolved(application));
+        let place = self.place(application);
+        place.comparison_due = false;
+        let place = *place;
+        self.change(application, |live| {
+            live.reconciled_at = Some(now);
+            live.revisions = Arc::new([match release {
+                ArgoCdRelease::TargetRevision | ArgoCdRelease::Commit => resolved,
+                ArgoCdRelease::Parameters => OLD,
+            }]);
+            live.sync = if place.applied == Some(resolved) { SyncStatus::Synced } else { SyncStatus::OutOfSync };
+            live.health = match place.applied {
+                None => Health::Missing,
+                Some(_) if place.ready => Health::Healthy,
+                Some(_) if place.degraded => Health::Degraded,
+                Some(_) => Health::Progressing,
+            };
+        });
+        self.happened.changed.push(ClusterId(application as u32));
+        let automatic = self.automatic;
+        let live = self.live(application);
+        let syncs_itself = live.spec.auto_sync == AutoSync::Enabled && live.sync == SyncStatus::OutOfSync;
+        if syncs_itself && live.operation.is_none() && place.attempted != Some(resolved) {
+            live.operation = Some(automatic);
+            self.controller.waiting.push_back(application);
+        }
+    }
+}

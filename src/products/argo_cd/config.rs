@@ -1,0 +1,213 @@
+//! Argo CD's strategies in an experiment: what the product itself would not work on is refused, with its own reason.
+//!
+//! Some settings surprise and are still valid: a step that selects nothing, an unknown operator, a `maxUpdate` that
+//! cannot be parsed. The product shows them as a condition, and `fleetsim explain` as a note. One setting is refused
+//! although the product accepts it: a back-off whose duration cannot be parsed, because it shows only after a sync has
+//! failed. Unknown fields are refused in place, and in the strategy and the back-off of a file.
+
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use super::{ArgoCdProposal, ArgoCdRelease, ArgoCdStrategy, applications};
+use crate::document::context::Document;
+use crate::document::path::Path;
+use crate::document::problem::Problem;
+use crate::document::reader::{Kind, ReadError};
+use crate::products::{LoadContext, Product, Strategy};
+use crate::rollout::ControlLoop;
+use crate::rollout::argo_cd::proposal::{ProposalError, ProposalFile, ProposalStrategy, ProposedRollingUpdate};
+use crate::rollout::argo_cd::{
+    ApplicationSetError, ApplicationSetFile, ApplicationSetSpec, ApplicationSetStrategy, ApplicationsSync, Automated,
+    BackoffError, ControllerOptions, Waits, control_loop,
+};
+
+/// Argo CD's ApplicationSet, from a real file or in place; what is set in place overrides the file. Each cluster of
+/// the fleet is one application, with the cluster's name and labels.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
+#[schemars(rename = "ArgoCd")]
+pub(crate) struct ArgoCdConfig {
+    /// An ApplicationSet whose `spec` applies where nothing is set here.
+    file: Option<String>,
+    /// `spec.strategy`, replaced as a whole. Default: all at once.
+    strategy: Option<ApplicationSetStrategy>,
+    /// Whether the template has an enabled `syncPolicy.automated`; without one, only the steps sync. Default: as in the
+    /// file, and true without one.
+    auto_sync: Option<bool>,
+    /// `spec.syncPolicy.applicationsSync`. Default: sync.
+    applications_sync: Option<ApplicationsSync>,
+    /// What of the template names the new release.
+    release: ArgoCdRelease,
+    /// How the controller runs.
+    options: ControllerOptions,
+}
+
+/// The `RollingUpdate` strategy that was proposed for Argo CD's ApplicationSets and never shipped.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
+#[schemars(rename = "ArgoCdProposal")]
+pub(crate) struct ProposalConfig {
+    /// An ApplicationSet whose `spec.strategy` applies where nothing is set here.
+    file: Option<String>,
+    /// `spec.strategy`, replaced as a whole. Default: all at once.
+    strategy: Option<ProposalStrategy>,
+}
+
+/// A file of the product, read.
+struct ProductFile<T> {
+    document: Document,
+    value: T,
+}
+
+const REFUSED: &str = "Argo CD refuses this too and would not roll out at all";
+
+const BACKOFF: &str = "spec.template.spec.syncPolicy.retry.backoff";
+
+const DURATIONS: &str = "write e.g. `30s` or `1m30s`; a text of digits alone, `\"30\"`, means seconds";
+
+impl Product for ArgoCdConfig {
+    const KEY: &'static str = "argoCd";
+    const TITLE: &'static str = "Argo CD";
+    const SUMMARY: &'static str = "Argo CD's ApplicationSet: RollingSync, or all at once.";
+
+    fn control_loop() -> ControlLoop {
+        control_loop()
+    }
+
+    fn check(&self, path: &Path, context: &mut LoadContext<'_, '_>) -> Option<Arc<dyn Strategy>> {
+        let file = match &self.file {
+            Some(name) => Some(product_file::<ApplicationSetFile>(&path.key("file"), name, context)?),
+            None => None,
+        };
+        let spec = self.spec(file.as_ref());
+        let checked = match &file {
+            Some(file) => ApplicationSetFile { kind: file.value.kind.clone(), spec }.check(),
+            None => spec.steps().map(|_| ()).map(|()| spec),
+        };
+        if let Some(Err(error)) = spec_backoff(checked.as_ref().ok()) {
+            let field = format!("{BACKOFF}.{}", error.field);
+            let problem = problem(path, file.as_ref(), &field, error.to_string(), context);
+            context.problems.push(problem.with_help(DURATIONS));
+            return None;
+        }
+        match checked {
+            Ok(spec) => Some(Arc::new(ArgoCdStrategy { spec, options: self.options, release: self.release })),
+            // Steps that were left out for an error of their own are not missing.
+            Err(ApplicationSetError::NoSteps) if !context.is_untouched(&path.key("strategy")) => None,
+            Err(error) => {
+                let field = match &error {
+                    ApplicationSetError::Kind(_) => "kind",
+                    ApplicationSetError::NoGenerators => "spec.generators",
+                    _ => "spec.strategy.rollingSync.steps",
+                };
+                let problem = problem(path, file.as_ref(), field, error.to_string(), context);
+                context.problems.push(problem.with_help(REFUSED));
+                None
+            }
+        }
+    }
+}
+
+impl ArgoCdConfig {
+    /// The file's spec with what is set in place.
+    fn spec(&self, file: Option<&ProductFile<ApplicationSetFile>>) -> ApplicationSetSpec {
+        let mut spec = match file {
+            Some(file) => file.value.spec.clone(),
+            None => with_auto_sync(ApplicationSetSpec::default(), true),
+        };
+        if let Some(strategy) = &self.strategy {
+            spec.strategy = Some(strategy.clone());
+        }
+        if let Some(auto_sync) = self.auto_sync {
+            spec = with_auto_sync(spec, auto_sync);
+        }
+        if self.applications_sync.is_some() {
+            spec.sync_policy.get_or_insert_default().applications_sync = self.applications_sync;
+        }
+        spec
+    }
+}
+
+impl Product for ProposalConfig {
+    const KEY: &'static str = "argoCdProposal";
+    const TITLE: &'static str = "Argo CD's proposal";
+    const SUMMARY: &'static str = "The RollingUpdate strategy that was proposed for Argo CD and never shipped.";
+
+    fn control_loop() -> ControlLoop {
+        control_loop()
+    }
+
+    fn check(&self, path: &Path, context: &mut LoadContext<'_, '_>) -> Option<Arc<dyn Strategy>> {
+        let file = match &self.file {
+            Some(name) => Some(product_file::<ProposalFile>(&path.key("file"), name, context)?),
+            None => None,
+        };
+        let from_file = || file.as_ref().map(|file| file.value.spec.strategy.clone()).unwrap_or_default();
+        let strategy = self.strategy.clone().unwrap_or_else(from_file);
+        if let Err(error) = ProposedRollingUpdate::new(&strategy, &applications(&context.fleet.world.clusters)) {
+            let field = match &error {
+                ProposalError::MaxUpdate { step, .. } => {
+                    format!("spec.strategy.rollingUpdate.steps[{step}].maxUpdate")
+                }
+                ProposalError::Operator { step, .. } => format!("spec.strategy.rollingUpdate.steps[{step}]"),
+                _ => "spec.strategy.type".to_owned(),
+            };
+            let problem = problem(path, file.as_ref(), &field, error.to_string(), context);
+            context.problems.push(problem.with_help("the proposal does not define this"));
+            return None;
+        }
+        Some(Arc::new(ArgoCdProposal(strategy)))
+    }
+}
+
+/// A problem with a field of an ApplicationSet: in place if its strategy is set there, else in the file.
+fn problem<T>(
+    path: &Path,
+    file: Option<&ProductFile<T>>,
+    field: &str,
+    message: String,
+    context: &LoadContext<'_, '_>,
+) -> Problem {
+    let there = Path::parse(field).unwrap_or_default();
+    let in_place = field.strip_prefix("spec.").and_then(|field| Path::parse(field).ok());
+    let is_here = field.starts_with("spec.strategy") && context.is_set(&path.key("strategy"));
+    match (file, in_place) {
+        (Some(file), _) if !is_here => file.document.at(&there, message),
+        (_, Some(field)) => context.at(&path.then(&field), message),
+        (_, None) => context.at(path, message),
+    }
+}
+
+/// A file of the product, with errors at their places in it.
+fn product_file<T: DeserializeOwned>(
+    path: &Path,
+    name: &str,
+    context: &mut LoadContext<'_, '_>,
+) -> Option<ProductFile<T>> {
+    let document = context.document(name, path)?;
+    let value = context.read_from(&document, &Path::default(), |error| !is_ignored(error))?;
+    Some(ProductFile { document, value })
+}
+
+/// Real files hold many fields that decide nothing here. In the strategy and in a back-off, an unknown field is a typo.
+fn is_ignored(error: &ReadError) -> bool {
+    let is_in = |field| Path::parse(field).is_ok_and(|field| error.path.starts_with(&field));
+    matches!(error.kind, Kind::UnknownField { .. }) && !is_in("spec.strategy") && !is_in(BACKOFF)
+}
+
+fn spec_backoff(spec: Option<&ApplicationSetSpec>) -> Option<Result<Waits, BackoffError>> {
+    Some(spec?.retry()?.backoff.as_ref()?.waits())
+}
+
+fn with_auto_sync(mut spec: ApplicationSetSpec, auto_sync: bool) -> ApplicationSetSpec {
+    let policy = spec.template.spec.sync_policy.get_or_insert_default();
+    if auto_sync {
+        policy.automated.get_or_insert_default().enabled = Some(true);
+    } else if let Some(Automated { enabled, .. }) = &mut policy.automated {
+        *enabled = Some(false);
+    }
+    spec
+}

@@ -1,0 +1,66 @@
+//! What Argo CD's strategies would do to a fleet, in numbers.
+
+use std::sync::Arc;
+
+use super::{ArgoCdRelease, ArgoCdStrategy};
+use crate::products::StrategyExplanation;
+use crate::products::words::first_names;
+use crate::rollout::argo_cd::explain as explain_set;
+use crate::rollout::argo_cd::proposal::{ProposalStrategy, ProposedRollingUpdate};
+use crate::rollout::label_selector::Labels;
+
+/// Steps listed before the rest is counted.
+const STEPS_SHOWN: usize = 12;
+
+pub(super) fn application_set(
+    strategy: &ArgoCdStrategy,
+    applications: &[(String, Arc<Labels>)],
+) -> StrategyExplanation {
+    let ArgoCdStrategy { spec, options, release } = strategy;
+    let explained = explain_set(spec, *options, applications).expect("a checked strategy has steps or is none");
+    let order = if explained.rolling { "RollingSync" } else { "all at once" };
+    let summary = format!("Argo CD ApplicationSet of {} applications, {order}", explained.applications);
+    let mut lines: Vec<String> = explained.steps.iter().take(STEPS_SHOWN).map(ToString::to_string).collect();
+    more(&mut lines, explained.steps.len());
+    if !explained.unselected.is_empty() {
+        lines.push(format!("in no step: {}", first_names(&explained.unselected)));
+    }
+    let mut warnings = explained.warnings;
+    if explained.rolling && *release == ArgoCdRelease::Parameters && !options.keep_spec_changes {
+        warnings.push(
+            "the release changes parameters alone; on applications that are Synced and Healthy the rollout loses such \
+             a change (argoproj/argo-cd#27949)"
+                .to_owned(),
+        );
+    }
+    StrategyExplanation { summary, lines, warnings }
+}
+
+pub(super) fn proposal(strategy: &ProposalStrategy, applications: &[(String, Arc<Labels>)]) -> StrategyExplanation {
+    let scheduler = ProposedRollingUpdate::new(strategy, applications).expect("a checked strategy makes steps");
+    let steps: Vec<_> = scheduler.steps().collect();
+    let order = if steps.is_empty() { "all at once" } else { "RollingUpdate" };
+    let count = applications.len();
+    let summary = format!("Argo CD's proposal that never shipped, {count} applications, {order}");
+    let mut lines = Vec::new();
+    for (number, (members, limit)) in (1..).zip(&steps).take(STEPS_SHOWN) {
+        let names: Vec<String> = members.iter().map(|target| applications[target.index()].0.clone()).collect();
+        let limit = limit.map_or_else(|| "all at once".to_owned(), |limit| format!("{limit} at once"));
+        lines.push(match names.is_empty() {
+            true => format!("step {number}: no application"),
+            false => format!("step {number}: {} applications ({}), {limit}", names.len(), first_names(&names)),
+        });
+    }
+    more(&mut lines, steps.len());
+    let unselected: Vec<String> = scheduler.unselected().map(str::to_owned).collect();
+    if !unselected.is_empty() {
+        lines.push(format!("in no step, so never changed: {}", first_names(&unselected)));
+    }
+    StrategyExplanation { summary, lines, warnings: Vec::new() }
+}
+
+fn more(lines: &mut Vec<String>, steps: usize) {
+    if steps > STEPS_SHOWN {
+        lines.push(format!("... and {} more steps", steps - STEPS_SHOWN));
+    }
+}

@@ -1,0 +1,97 @@
+//! Argo CD: an ApplicationSet with its RollingSync, and the RollingUpdate that was proposed for it and never shipped.
+//!
+//! Every cluster of the fleet is one application, with the cluster's name and labels.
+
+mod adapter;
+mod application_controller;
+mod config;
+mod explain;
+mod proposal_adapter;
+mod refresh;
+
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::document::yaml::to_yaml;
+use crate::products::{Controller, Fleet, Run, Strategy, StrategyExplanation};
+use crate::results::Snippet;
+use crate::rollout::argo_cd::proposal::ProposalStrategy;
+use crate::rollout::argo_cd::{ApplicationSetSpec, ControllerOptions};
+use crate::rollout::label_selector::Labels;
+use crate::world::ClusterSpec;
+
+pub(crate) use config::{ArgoCdConfig, ProposalConfig};
+
+/// What of an application's template names the new release.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq)]
+#[serde(rename_all = "camelCase")]
+pub enum ArgoCdRelease {
+    /// `source.targetRevision`: every application resolves to another revision.
+    #[default]
+    TargetRevision,
+    /// A parameter of the source, such as `helm.parameters`: the revision stays. A RollingSync as shipped loses such a
+    /// change on applications that are Synced and Healthy (argoproj/argo-cd#27949).
+    Parameters,
+    /// A commit on the branch that `targetRevision` names, and no webhook: the set does not change, and each application
+    /// is found OutOfSync at its next periodic refresh, within five minutes.
+    Commit,
+}
+
+/// A checked ApplicationSet, which the product would work on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ArgoCdStrategy {
+    /// The product's own configuration.
+    pub spec: ApplicationSetSpec,
+    /// How the controller runs.
+    pub options: ControllerOptions,
+    /// What of the template names the new release.
+    pub release: ArgoCdRelease,
+}
+
+/// A checked strategy of the proposal.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ArgoCdProposal(pub ProposalStrategy);
+
+impl Strategy for ArgoCdStrategy {
+    fn explain(&self, fleet: Fleet<'_>) -> StrategyExplanation {
+        explain::application_set(self, &applications(&fleet.world.clusters))
+    }
+
+    fn snippet(&self) -> Option<Snippet> {
+        let strategy = self.spec.strategy.as_ref().map_or_else(|| json!({}), |strategy| json!(strategy));
+        Some(Snippet {
+            place: "Argo CD, in the ApplicationSet".to_owned(),
+            text: to_yaml(&json!({ "spec": { "strategy": strategy } })),
+        })
+    }
+
+    fn controller<'r>(&'r self, run: Run<'r>) -> Box<dyn Controller + 'r> {
+        Box::new(adapter::ArgoCdController::new(self, run))
+    }
+}
+
+impl Strategy for ArgoCdProposal {
+    fn explain(&self, fleet: Fleet<'_>) -> StrategyExplanation {
+        explain::proposal(&self.0, &applications(&fleet.world.clusters))
+    }
+
+    fn snippet(&self) -> Option<Snippet> {
+        Some(Snippet {
+            place: "the proposal for Argo CD, which no release has".to_owned(),
+            text: to_yaml(&json!({ "spec": { "strategy": self.0 } })),
+        })
+    }
+
+    fn controller<'r>(&'r self, run: Run<'r>) -> Box<dyn Controller + 'r> {
+        Box::new(proposal_adapter::ProposalController::new(&self.0, run.fleet.world))
+    }
+}
+
+/// The fleet as an ApplicationSet sees it: one application for each cluster, with its name and labels.
+#[must_use]
+pub fn applications(clusters: &[ClusterSpec]) -> Vec<(String, Arc<Labels>)> {
+    clusters.iter().map(|cluster| (cluster.name.clone(), Arc::new(cluster.labels.clone()))).collect()
+}

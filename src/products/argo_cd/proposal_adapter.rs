@@ -1,0 +1,101 @@
+//! What Argo CD's proposed `RollingUpdate` sees of the world.
+//!
+//! A pass changes the Application objects whose turn it is, and each then syncs by its own policy: its cluster is told
+//! when the object is written. The sync has succeeded when the cluster reports the revision as applied; health follows
+//! what it reports. Any change of either starts a pass. Text: `docs/proposals/2022-07-13-appset-progressive-rollout-strategy.md`
+//! of argoproj/argo-cd at 37ee0097cf851bc2dd7665fc081bbce61a7e836e.
+//!
+//! Left out: failed syncs (an offline cluster is told when it returns), the time of the comparison that begins a sync,
+//! and the operation processors. Clusters that are paused or without an agent are never told, and the rollout waits for
+//! them.
+
+use super::applications;
+use crate::products::{Controller, Decision, Deploy};
+use crate::rollout::argo_cd::Health;
+use crate::rollout::argo_cd::proposal::{
+    ProposalApplication, ProposalObject, ProposalStrategy, ProposalView, ProposedRollingUpdate, SyncResult,
+};
+use crate::rollout::{Action, Hold, Scheduler};
+use crate::units::SimTime;
+use crate::world::{ClusterId, ClusterSpec, NEW, OLD, ReleaseKind, Report, WorldSpec};
+
+/// The proposal with one ApplicationSet.
+pub(super) struct ProposalController<'s> {
+    scheduler: ProposedRollingUpdate,
+    view: ProposalView,
+    clusters: &'s [ClusterSpec],
+}
+
+impl<'s> ProposalController<'s> {
+    pub(super) fn new(strategy: &ProposalStrategy, world: &'s WorldSpec) -> Self {
+        let scheduler = ProposedRollingUpdate::new(strategy, &applications(&world.clusters))
+            .expect("a strategy is checked with the scenario's clusters");
+        let settled = ProposalObject { revision: OLD, sync: SyncResult::Succeeded, health: Health::Healthy };
+        let live = (world.release == ReleaseKind::Update).then_some(settled);
+        let clusters = &world.clusters;
+        let applications = vec![ProposalApplication { wanted: NEW, live }; clusters.len()];
+        Self { scheduler, view: ProposalView { applications }, clusters }
+    }
+}
+
+impl Controller for ProposalController<'_> {
+    fn sees_progress_deadlines(&self) -> bool {
+        true
+    }
+
+    fn learn(&mut self, report: Report) -> bool {
+        let live = self.view.applications[report.cluster.index()].live.as_mut();
+        let live = live.expect("a cluster reports on an application that exists");
+        let before = *live;
+        if live.revision == report.applied {
+            live.sync = SyncResult::Succeeded;
+        }
+        live.health = match (report.ready, report.degraded) {
+            (true, _) => Health::Healthy,
+            (false, true) => Health::Degraded,
+            (false, false) => Health::Progressing,
+        };
+        *live != before
+    }
+
+    fn decide(&mut self, now: SimTime) -> Decision {
+        let pass = self.scheduler.reconcile(now, &self.view);
+        let mut decision =
+            Decision { unavailable: pass.status.updating as u64, wake_at: pass.wake_at, ..Decision::default() };
+        for action in &pass.actions {
+            match *action {
+                Action::Create { .. } => decision.created += 1,
+                Action::Deploy { target, revision } => {
+                    decision.writes += 1;
+                    let spec = &self.clusters[target.index()];
+                    if spec.registered && !spec.paused {
+                        let cluster = ClusterId(target.0);
+                        decision.deploys.push(Deploy { cluster, revision, after_writes: decision.writes });
+                    }
+                }
+                _ => unreachable!("the proposal creates and changes applications only"),
+            }
+        }
+        self.view.store(&pass);
+        decision
+    }
+
+    fn is_done(&self, cluster: ClusterId) -> bool {
+        self.view.applications[cluster.index()].is_complete()
+    }
+
+    fn hold(&self) -> Option<Hold> {
+        self.scheduler.hold(&self.view)
+    }
+
+    fn stages(&self) -> Vec<String> {
+        let is_rolling = self.scheduler.steps().next().is_some();
+        let mut stages = vec![if is_rolling { "no step".to_owned() } else { String::new() }; self.clusters.len()];
+        for (number, (members, _)) in (1..).zip(self.scheduler.steps()) {
+            for target in members {
+                stages[target.index()] = format!("step {number}");
+            }
+        }
+        stages
+    }
+}

@@ -1,0 +1,86 @@
+//! The baselines as an experiment writes them.
+
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::BaselineStrategy;
+use crate::document::path::Path;
+use crate::products::{LoadContext, Product, Strategy};
+use crate::rollout::baseline::Baseline;
+use crate::rollout::{ControlLoop, rancher_fleet};
+use crate::world::CountOrPercent;
+
+/// Every cluster in the first pass: the shortest rollout, and the highest load on the registry.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AllAtOnce {}
+
+/// Batches of a fixed size, each started when the previous one is ready.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Batches {
+    /// Clusters in a batch; a percentage is of all clusters, rounded down to at least one.
+    size: CountOrPercent,
+}
+
+/// One cluster after another: the longest rollout, and the lowest load on the registry.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct OneByOne {}
+
+impl Product for AllAtOnce {
+    const KEY: &'static str = "allAtOnce";
+    const TITLE: &'static str = "All at once";
+    const SUMMARY: &'static str = "Every cluster at once: the fastest and the hardest on the registry.";
+
+    fn control_loop() -> ControlLoop {
+        rancher_fleet::control_loop()
+    }
+
+    fn check(&self, _path: &Path, _context: &mut LoadContext<'_, '_>) -> Option<Arc<dyn Strategy>> {
+        Some(Arc::new(BaselineStrategy(Baseline::AllAtOnce)))
+    }
+}
+
+impl Product for OneByOne {
+    const KEY: &'static str = "oneByOne";
+    const TITLE: &'static str = "One by one";
+    const SUMMARY: &'static str = "One cluster after the other: the gentlest and the slowest.";
+
+    fn control_loop() -> ControlLoop {
+        rancher_fleet::control_loop()
+    }
+
+    fn check(&self, _path: &Path, _context: &mut LoadContext<'_, '_>) -> Option<Arc<dyn Strategy>> {
+        Some(Arc::new(BaselineStrategy(Baseline::OneByOne)))
+    }
+}
+
+impl Product for Batches {
+    const KEY: &'static str = "batches";
+    const TITLE: &'static str = "Batches";
+    const SUMMARY: &'static str = "Batches of a fixed size, each begun when the one before is ready.";
+
+    fn control_loop() -> ControlLoop {
+        rancher_fleet::control_loop()
+    }
+
+    fn check(&self, path: &Path, context: &mut LoadContext<'_, '_>) -> Option<Arc<dyn Strategy>> {
+        let at = path.key("size");
+        match self.size {
+            CountOrPercent::Count(0) | CountOrPercent::Percent(0) => {
+                context.report(&at, "the batch size must be greater than 0", "write e.g. `50` or `10%`");
+            }
+            CountOrPercent::Percent(101..) => {
+                context.report(&at, "the batch size must be at most 100%", "write at most `100%`");
+            }
+            CountOrPercent::Count(_) | CountOrPercent::Percent(_) => {}
+        }
+        Some(Arc::new(BaselineStrategy(match self.size {
+            CountOrPercent::Count(size) => Baseline::BatchSize(size),
+            CountOrPercent::Percent(percent) => Baseline::BatchPercent(percent),
+        })))
+    }
+}

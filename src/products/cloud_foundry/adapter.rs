@@ -1,0 +1,364 @@
+//! What Cloud Foundry's deployment updater sees of the world, and how its decisions reach the clusters.
+//!
+//! The fleet's N clusters are N places (Diego cells) of one app with N web instances, one in each. Instance i of the
+//! new version runs in cluster i: when the new process is to have more than i instances, cluster i is told the new
+//! revision, and what it pulls is what the instance pulls.
+//!
+//! | in the world | what Diego reports of the instance |
+//! |---|---|
+//! | told, not applied (also: offline, paused, without agent) | waits for a cell (Unclaimed) |
+//! | applied and not ready: it pulls, starts, or is started again after a crash | starting (Claimed) |
+//! | a pod of it waits after a failed pull or a crash, or is not ready for a defect | Crashed |
+//! | reported ready | running and routable |
+//!
+//! News come from agents' reports, with the delays of the experiment's `agent`; waits are asked for in every pass, as the
+//! updater asks Diego. How long an instance that crashed waits is Diego's own rule
+//! ([`super::RESTARTS`]): twice not at all, and then longer and longer. So an instance that crashes
+//! for ever looks unhealthy most of the time and now and then as if it started: a pass that sees all of them so can
+//! grow, and a run in which one might is not at its end before the horizon.
+//!
+//! No news start a pass: passes come with the updater's period, the first one period after the request, which itself
+//! starts the first instances. It is the first row of a run's passes. What users do is drawn from the experiment's
+//! models and takes effect in the pass after it.
+//!
+//! Instances of the old version move no bytes and just stop, each after the workloads' `termination` or, at the latest,
+//! after Diego's grace; so do the places where a canary has one instance more than the app. After a cancelled
+//! deployment the clusters that were told the new revision are told the old one again.
+//!
+//! A deployment that is superseded (the experiment's `supersedes`) leaves an interim process, whose instances are old
+//! ones for the clusters: they are there at the start, move no bytes, and end as other old ones do. Old instances that
+//! a pass brings back are there at once.
+//!
+//! A pass counts as unavailable the instances that the app lacks: all, less routable new and wanted old ones.
+//!
+//! A first deployment is a `cf push` of a stopped app: all instances start at once, and there is no deployment to hold.
+//!
+//! Left out: cells that take several instances, instances that move to another cell, failed pulls as crashes that count
+//! (they wait as the experiment's `node` says), changes of the number of instances, and a second deployment of the new
+//! version while the first is on its way: its instances would start where the first's already are, and move nothing.
+
+use std::collections::BTreeMap;
+
+use super::CloudFoundryDeployment;
+use crate::engine::{EntityKey, Streams};
+use crate::products::{Controller, Decision, Deploy, Run};
+use crate::rollout::cloud_foundry::{
+    AppView, CloudFoundry, Deployment, DeploymentState, GRACEFUL_SHUTDOWN, LrpState, UpdaterStatus,
+};
+use crate::rollout::{Action, Hold, Pass, Scheduler, TargetId};
+use crate::units::{SimDuration, SimTime};
+use crate::world::{ClusterId, NEW, OLD, Report, World, WorldSpec};
+
+/// The Cloud Controller with one app.
+pub(super) struct CloudFoundryController<'s> {
+    scheduler: CloudFoundry,
+    deployment: &'s CloudFoundryDeployment,
+    world: &'s WorldSpec,
+    streams: Streams,
+    user: EntityKey,
+    view: AppView,
+    /// The process that the app had before all deployments.
+    oldest: TargetId,
+    /// The process of the new version. `None`: the request was not made yet.
+    new: Option<TargetId>,
+    /// When old instances that are being stopped are gone, by their process and index.
+    ends: BTreeMap<(TargetId, usize), SimTime>,
+    /// When the user continues the deployment, if it is paused.
+    continues: Option<SimTime>,
+    /// When the user cancels the deployment.
+    cancels: Option<SimTime>,
+    /// The next pass would do as little as the last one, if nothing is learnt before.
+    idle: bool,
+}
+
+impl<'s> CloudFoundryController<'s> {
+    pub(super) fn new(deployment: &'s CloudFoundryDeployment, run: Run<'s>) -> Self {
+        let world = run.fleet.world;
+        let instances = world.clusters.len() as u32;
+        let view = deployment.app(world.release, instances);
+        let user = EntityKey::of("cloud foundry user");
+        Self {
+            scheduler: CloudFoundry::new(deployment.rules).with_defects(deployment.upstream_bugs),
+            deployment,
+            world,
+            streams: run.streams,
+            user,
+            oldest: view.processes[0].id,
+            view,
+            new: None,
+            ends: BTreeMap::new(),
+            continues: None,
+            cancels: None,
+            idle: false,
+        }
+    }
+
+    /// What Diego reports of the new version's instances; none when there is no such process.
+    fn instances(&self) -> &[LrpState] {
+        let process = self.new.and_then(|new| self.view.process(new));
+        process.map_or(&[], |process| process.lrps.as_slice())
+    }
+
+    fn instance_mut(&mut self, cluster: ClusterId) -> Option<&mut LrpState> {
+        self.view.process_mut(self.new?)?.lrps.get_mut(cluster.index())
+    }
+
+    /// The user's request: the app's last process is the new version's, and its instances are told.
+    fn create(&mut self, now: SimTime) -> Decision {
+        let CloudFoundryDeployment { rules, options, .. } = self.deployment;
+        self.view.create(now, *rules, options, NEW).expect("a checked deployment is created");
+        let process = self.view.processes.last().expect("the deployment has one");
+        let (new, instances) = (process.id, process.instances);
+        self.new = Some(new);
+        let cancels = self.deployment.cancel_after.as_ref();
+        self.cancels = cancels.map(|after| now + after.sample(&mut self.streams.stream(self.user, "cancel")));
+        let mut decision = Decision { writes: 1, created: 1, ..Decision::default() };
+        self.start(new, instances, &mut decision);
+        decision.wake_at = self.view.active().map(|_| self.scheduler.next_pass(now));
+        decision
+    }
+
+    /// The new process is to have `instances`: the clusters of those that are more are told.
+    fn start(&mut self, new: TargetId, instances: u32, decision: &mut Decision) {
+        let clusters = &self.world.clusters;
+        let process = self.view.process_mut(new).expect("a process exists when it is scaled");
+        for index in process.lrps.len()..instances as usize {
+            process.lrps.push(LrpState::Unclaimed);
+            if clusters.get(index).is_some_and(|spec| spec.registered && !spec.paused) {
+                let cluster = ClusterId(index as u32);
+                decision.deploys.push(Deploy { cluster, revision: NEW, after_writes: decision.writes });
+            }
+        }
+    }
+
+    /// The new process is destroyed: its clusters go back.
+    fn go_back(&self, decision: &mut Decision) {
+        for (index, spec) in self.world.clusters.iter().enumerate().take(self.instances().len()) {
+            if spec.registered && !spec.paused {
+                let cluster = ClusterId(index as u32);
+                decision.deploys.push(Deploy { cluster, revision: OLD, after_writes: decision.writes });
+            }
+        }
+    }
+
+    /// What the user has done since the last pass.
+    fn user_acts(&mut self, now: SimTime) {
+        let Some(index) = self.view.deployments.iter().rposition(Deployment::is_active) else { return };
+        let due = |at: Option<SimTime>| at.filter(|at| *at <= now);
+        let (continues, cancels) = (due(self.continues), due(self.cancels));
+        if let Some(at) = cancels
+            && continues.is_none_or(|continues| at <= continues)
+        {
+            (self.cancels, self.continues) = (None, None);
+            self.view.cancel_deployment(at, index).expect("an active deployment can be cancelled");
+        } else if let Some(at) = continues {
+            self.continues = None;
+            self.view.continue_deployment(at, index).expect("it is paused until the user continues or cancels it");
+            self.user_acts(now);
+        }
+    }
+
+    /// How long an old instance takes to end.
+    fn grace(&self, process: TargetId, index: usize) -> SimDuration {
+        let world = self.world;
+        let kind = if process == self.oldest { "cloud foundry old instance" } else { "cloud foundry interim instance" };
+        let entity = EntityKey::of(kind).part(index as u64);
+        let ends = world.workloads.iter().enumerate();
+        let ends = ends.map(|(nth, workload)| {
+            workload.termination.sample(&mut self.streams.stream_nth(entity, "termination", nth as u64))
+        });
+        ends.max().unwrap_or(SimDuration::ZERO).min(GRACEFUL_SHUTDOWN)
+    }
+
+    /// Old instances that have ended since the last pass are not reported any more.
+    fn old_instances_end(&mut self, now: SimTime) {
+        let view = &mut self.view;
+        self.ends.retain(|(target, index), end| {
+            let is_over = *end <= now;
+            if is_over && let Some(process) = view.process_mut(*target) {
+                process.lrps[*index] = LrpState::Unreported;
+            }
+            !is_over
+        });
+        for process in view.processes.iter_mut().filter(|process| Some(process.id) != self.new) {
+            while process.lrps.len() > process.instances as usize && process.lrps.last() == Some(&LrpState::Unreported)
+            {
+                process.lrps.pop();
+            }
+        }
+    }
+
+    /// An old process is to have `instances`: those that are more end in their time, and those that are less are back
+    /// at once, because they have nothing to fetch.
+    fn scale_old(&mut self, now: SimTime, target: TargetId, instances: usize) {
+        let process = self.view.process_mut(target).expect("a process exists when it is scaled");
+        let before = process.instances as usize;
+        if instances > process.lrps.len() {
+            process.lrps.resize(instances, LrpState::Running);
+        }
+        for index in before..instances {
+            process.lrps[index] = LrpState::Running;
+            self.ends.remove(&(target, index));
+        }
+        for index in instances..before {
+            self.ends.insert((target, index), now + self.grace(target, index));
+        }
+    }
+
+    /// Carries a pass out. Returns whether it changed anything that a later pass looks at.
+    fn carry_out(&mut self, now: SimTime, pass: &Pass<UpdaterStatus>, decision: &mut Decision) -> bool {
+        let states = |deployments: &[_]| -> Vec<DeploymentState> {
+            deployments.iter().map(|deployment: &Deployment| deployment.state).collect()
+        };
+        let moved = states(&self.view.deployments) != states(&pass.status.deployments);
+        for action in &pass.actions {
+            decision.writes += 1;
+            match *action {
+                Action::Scale { target, instances } if Some(target) == self.new => {
+                    self.start(target, instances, decision);
+                }
+                Action::Scale { target, instances } => {
+                    self.scale_old(now, target, instances as usize);
+                }
+                Action::Delete { target } if Some(target) == self.new => self.go_back(decision),
+                Action::Delete { .. } => {}
+                Action::Create { .. }
+                | Action::Stage { .. }
+                | Action::Deploy { .. }
+                | Action::RequestApproval { .. } => unreachable!("the updater scales and deletes processes"),
+            }
+        }
+        self.view.store(pass);
+        moved || !pass.actions.is_empty()
+    }
+
+    /// When the user's next action is noticed.
+    fn user_wakes(&mut self, now: SimTime) -> Option<SimTime> {
+        let active = self.view.active()?;
+        if active.state == DeploymentState::Paused && self.continues.is_none() {
+            let step = u64::from(active.canary_current_step.unwrap_or(1));
+            let after = self.deployment.continue_after.as_ref();
+            self.continues =
+                after.map(|after| now + after.sample(&mut self.streams.stream_nth(self.user, "continue", step)));
+        }
+        let next = self.continues.into_iter().chain(self.cancels).min()?;
+        Some(self.scheduler.next_pass(next.max(now)))
+    }
+
+    /// Whether a pass would do something that saw all crashed instances started again. A pass that sees only some of
+    /// them so does less.
+    fn moves_when_restarting(&self, world: &World<'_>) -> bool {
+        let mut view = self.view.clone();
+        let new = self.new.and_then(|new| view.process_mut(new));
+        for (index, lrp) in new.into_iter().flat_map(|process| &mut process.lrps).enumerate() {
+            if *lrp == LrpState::Crashed && !world.is_stuck(ClusterId(index as u32)) {
+                *lrp = LrpState::Claimed;
+            }
+        }
+        !self.scheduler.clone().reconcile(SimTime::ZERO, &view).actions.is_empty()
+    }
+
+    /// New instances that are to run and are not routable.
+    fn waiting(&self) -> u64 {
+        self.instances().iter().filter(|lrp| **lrp != LrpState::Running).count() as u64
+    }
+
+    /// Instances that the app lacks: of all, those that are neither new and routable nor old and wanted.
+    fn lacking(&self) -> u64 {
+        let routable = self.instances().len() as u64 - self.waiting();
+        let old = self.view.processes.iter().filter(|process| Some(process.id) != self.new);
+        let old: u64 = old.map(|process| u64::from(process.instances)).sum();
+        (self.world.clusters.len() as u64).saturating_sub(routable + old)
+    }
+}
+
+impl Controller for CloudFoundryController<'_> {
+    fn learn(&mut self, report: Report) -> bool {
+        if report.applied == NEW
+            && let Some(lrp) = self.instance_mut(report.cluster)
+        {
+            let state = match (report.ready, *lrp) {
+                (true, _) => LrpState::Running,
+                (false, LrpState::Crashed) => LrpState::Crashed,
+                (false, _) => LrpState::Claimed,
+            };
+            if std::mem::replace(lrp, state) != state {
+                self.idle = false;
+            }
+        }
+        false
+    }
+
+    fn look(&mut self, world: &World<'_>) {
+        let Some(process) = self.new.and_then(|new| self.view.process_mut(new)) else { return };
+        for (index, lrp) in process.lrps.iter_mut().enumerate() {
+            if matches!(lrp, LrpState::Claimed | LrpState::Crashed) {
+                let cluster = ClusterId(index as u32);
+                *lrp = if world.is_backing_off(cluster) || world.is_stuck(cluster) {
+                    LrpState::Crashed
+                } else {
+                    LrpState::Claimed
+                };
+            }
+        }
+    }
+
+    fn decide(&mut self, now: SimTime) -> Decision {
+        if self.new.is_none() {
+            return self.create(now);
+        }
+        self.user_acts(now);
+        self.old_instances_end(now);
+        let mut decision = Decision { unavailable: self.lacking(), ..Decision::default() };
+        let pass = self.scheduler.reconcile(now, &self.view);
+        let changed = self.carry_out(now, &pass, &mut decision);
+        let user = self.user_wakes(now);
+        decision.wake_at = pass.wake_at.or(user);
+        self.idle = !changed && user.is_none() && self.ends.is_empty();
+        decision
+    }
+
+    fn is_idle(&self, world: &World<'_>) -> bool {
+        // Where nothing else is to happen, an instance that starts is one that is about to crash.
+        let starts = self.instances().contains(&LrpState::Claimed);
+        self.idle
+            && !starts
+            && self.view.active().is_some_and(Deployment::is_ticked)
+            && !self.moves_when_restarting(world)
+    }
+
+    fn is_done(&self, cluster: ClusterId) -> bool {
+        self.instances().get(cluster.index()) == Some(&LrpState::Running)
+    }
+
+    fn hold(&self) -> Option<Hold> {
+        self.scheduler.hold(&self.view).or_else(|| {
+            let waiting = self.waiting();
+            (waiting > 0).then(|| Hold {
+                rule: "routable",
+                explanation: format!(
+                    "the app was started with all {} instances, {waiting} of which are not routable; nothing times out",
+                    self.instances().len()
+                ),
+            })
+        })
+    }
+
+    fn stages(&self) -> Vec<String> {
+        let clusters = self.world.clusters.len();
+        // A first deployment has no steps, whatever was asked for.
+        let plan = match self.view.deployments.last() {
+            Some(deployment) if deployment.process.is_some() => deployment.plan(self.deployment.rules),
+            _ => Vec::new(),
+        };
+        let stage = |instance: usize| match plan.iter().position(|step| (step.canary as usize) > instance) {
+            _ if plan.is_empty() => String::new(),
+            None => "after the last step".to_owned(),
+            Some(step) => match &self.deployment.options.canary_steps {
+                Some(weights) => format!("step {} ({} %)", step + 1, weights[step]),
+                None => format!("step {}", step + 1),
+            },
+        };
+        (0..clusters).map(stage).collect()
+    }
+}

@@ -1,0 +1,223 @@
+//! A deployment of Cloud Foundry in an experiment: the product's request, and what the product leaves to people and to
+//! other apps. It is checked by the product's own validation, and against its quota for this fleet.
+//!
+//! What goes into the request is kept as it is written, because the product judges wrong types with messages of its own.
+//! One thing that the product accepts is refused: another number of instances than the fleet has clusters, because an
+//! instance is a cluster here.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::{CloudFoundryDeployment, RESTARTS};
+use crate::document::context::Document;
+use crate::document::path::{Path, Step};
+use crate::document::problem::Problem;
+use crate::products::delay::UserDelay;
+use crate::products::{LoadContext, Product, Strategy};
+use crate::rollout::cloud_foundry::{
+    AppQuota, CloudFoundryBugOverrides, CloudFoundryBugs, DeploymentRequest, DeploymentStrategy, RequestError,
+    Superseded, control_loop,
+};
+use crate::rollout::{ControlLoop, RuleSet};
+use crate::units::SimTime;
+use crate::world::{NEW, ReleaseKind, Restarts};
+
+/// A deployment of Cloud Foundry, from a request's body or in place; a field in place overrides the file's.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
+#[schemars(rename = "CloudFoundry")]
+pub(crate) struct CloudFoundryConfig {
+    /// A body of `POST /v3/deployments`, which applies where nothing is set here.
+    file: Option<String>,
+    /// `rolling`, or `canary` with pauses. Default: rolling.
+    #[schemars(with = "Option<DeploymentStrategy>")]
+    strategy: Option<Value>,
+    /// The request's `max_in_flight`: new instances that may be started beyond those that are routable. Default: 1.
+    #[schemars(with = "Option<u64>")]
+    max_in_flight: Option<Value>,
+    /// The request's `canary.steps`: `[{instance_weight: 10}, {instance_weight: 50}]`. Default: one step with one
+    /// instance.
+    #[schemars(with = "Option<Vec<BTreeMap<String, u8>>>")]
+    canary_steps: Option<Value>,
+    /// Which rule set to simulate.
+    rules: RuleSet,
+    /// Bugs of the product to reproduce. Default: all with `shipped`, none with `documented`.
+    upstream_bugs: CloudFoundryBugOverrides,
+    /// A deployment in progress when this one is created, which it supersedes. Default: none.
+    supersedes: Option<Superseded>,
+    /// How long a user takes to continue a paused deployment, drawn for every pause, or `never`. Default: never.
+    continue_after: Option<UserDelay>,
+    /// When a user cancels the deployment if it is still in progress, from its creation on, or `never`. Default: never.
+    cancel_after: Option<UserDelay>,
+    /// Quotas that the app's instances must fit into. Default: no limit.
+    quota: AppQuota,
+}
+
+/// A request's body from a file.
+struct RequestFile {
+    document: Document,
+    request: DeploymentRequest,
+}
+
+/// The fields in place, and where they are in a request.
+const IN_PLACE: [(&str, &str); 3] =
+    [("strategy", "strategy"), ("maxInFlight", "options.max_in_flight"), ("canarySteps", "options.canary.steps")];
+
+impl Product for CloudFoundryConfig {
+    const KEY: &'static str = "cloudFoundry";
+    const TITLE: &'static str = "Cloud Foundry";
+    const SUMMARY: &'static str = "Cloud Foundry's deployment of an app with one instance in each cluster.";
+
+    fn control_loop() -> ControlLoop {
+        control_loop()
+    }
+
+    fn restarts() -> Restarts {
+        RESTARTS
+    }
+
+    fn check(&self, path: &Path, context: &mut LoadContext<'_, '_>) -> Option<Arc<dyn Strategy>> {
+        let file = match &self.file {
+            Some(name) => Some(deployment_file(&path.key("file"), name, context)?),
+            None => None,
+        };
+        let request = file.as_ref().map(|file| file.request.clone()).unwrap_or_default();
+        let request = request.overridden_by(self.in_place());
+        let options = match request.check() {
+            Ok(options) => options,
+            Err(errors) => {
+                for error in errors {
+                    let help = match error.exception() {
+                        Some(_) => "Cloud Foundry breaks on this (HTTP 500) and creates no deployment",
+                        None => "Cloud Foundry refuses this too (HTTP 422) and creates no deployment",
+                    };
+                    let problem = request_problem(path, file.as_ref(), &error, context).with_help(help);
+                    context.problems.push(problem);
+                }
+                return None;
+            }
+        };
+        let clusters = context.fleet.len() as u32;
+        if options.web_instances.is_some_and(|instances| instances != clusters) {
+            let message = format!("the app has {clusters} instances, one in each cluster of the fleet");
+            let problem = field_problem(path, file.as_ref(), "options.web_instances", message, context);
+            let help = "leave `web_instances` out; Cloud Foundry would scale the app with it";
+            context.problems.push(problem.with_help(help));
+            return None;
+        }
+        let supersedes = match self.supersedes {
+            Some(superseded) => Some(check_superseded(&path.key("supersedes"), superseded, context)?),
+            None => None,
+        };
+        let mut delay = |key: &str, delay: &Option<UserDelay>| {
+            delay.as_ref().and_then(|delay| delay.check(&path.key(key), context))
+        };
+        let deployment = CloudFoundryDeployment {
+            rules: self.rules,
+            upstream_bugs: self.upstream_bugs.over(CloudFoundryBugs::of(self.rules)),
+            supersedes,
+            options,
+            quota: self.quota.clone(),
+            continue_after: delay("continueAfter", &self.continue_after),
+            cancel_after: delay("cancelAfter", &self.cancel_after),
+        };
+        let mut app = deployment.app(context.fleet.world.release, clusters);
+        if let Err(error) = app.create(SimTime::ZERO, self.rules, &deployment.options, NEW) {
+            let help = "Cloud Foundry refuses this too and creates no deployment";
+            context.report(&path.key("quota"), error.to_string(), help);
+        }
+        Some(Arc::new(deployment))
+    }
+}
+
+impl CloudFoundryConfig {
+    /// The fields that are set in place, as a request.
+    fn in_place(&self) -> DeploymentRequest {
+        let mut body = Map::new();
+        if let Some(strategy) = &self.strategy {
+            body.insert("strategy".to_owned(), strategy.clone());
+        }
+        let mut options = Map::new();
+        if let Some(max_in_flight) = &self.max_in_flight {
+            options.insert("max_in_flight".to_owned(), max_in_flight.clone());
+        }
+        if let Some(steps) = &self.canary_steps {
+            options.insert("canary".to_owned(), json!({ "steps": steps }));
+        }
+        if !options.is_empty() {
+            body.insert("options".to_owned(), Value::Object(options));
+        }
+        serde_json::from_value(Value::Object(body)).expect("any object is a request")
+    }
+}
+
+/// A deployment in progress must be possible in an app of the fleet's size.
+fn check_superseded(path: &Path, superseded: Superseded, context: &mut LoadContext<'_, '_>) -> Option<Superseded> {
+    let clusters = context.fleet.len() as u32;
+    if context.fleet.world.release == ReleaseKind::Initial {
+        let help = "leave `supersedes` out, or make the release an update";
+        context.report(path, "a first push has no deployment before it", help);
+        return None;
+    }
+    let Superseded { instances, state } = superseded;
+    // A rolling deployment with all its instances is not in progress any more.
+    let most = if state.is_purged() { clusters } else { clusters.saturating_sub(1) };
+    if instances == 0 || instances > most {
+        let message =
+            format!("must be from 1 to {most}: a deployment in progress has that many of {clusters} instances");
+        let help = "an app has one instance in each cluster of the fleet";
+        context.report(&path.key("instances"), message, help);
+        return None;
+    }
+    Some(superseded)
+}
+
+/// A problem that the product has with a request.
+fn request_problem(
+    path: &Path,
+    file: Option<&RequestFile>,
+    error: &RequestError,
+    context: &LoadContext<'_, '_>,
+) -> Problem {
+    let unknown = match error {
+        RequestError::UnknownFields(names) => names.first().cloned(),
+        RequestError::UnknownOptions(names) => names.first().map(|name| format!("options.{name}")),
+        _ => None,
+    };
+    let field = unknown.unwrap_or_else(|| error.field().to_owned());
+    field_problem(path, file, &field, error.to_string(), context)
+}
+
+/// A problem with a field of a request: in place if it is set there, else in the file.
+fn field_problem(
+    path: &Path,
+    file: Option<&RequestFile>,
+    field: &str,
+    message: String,
+    context: &LoadContext<'_, '_>,
+) -> Problem {
+    let is_at_or_below = |set: &str, field: &str| {
+        set.strip_prefix(field).is_some_and(|rest| field.is_empty() || rest.is_empty() || rest.starts_with('.'))
+    };
+    let here = IN_PLACE.iter().find(|(key, at)| is_at_or_below(at, field) && context.is_set(&path.key(key)));
+    match (here, file) {
+        (Some((key, _)), _) => context.at(&path.key(key), message),
+        (None, Some(file)) => {
+            let there = Path::parse(field).unwrap_or_default();
+            let is_key = matches!(there.0.last(), Some(Step::Key(_))) && file.document.tree.get(&there).is_some();
+            if is_key { file.document.at_key(&there, message) } else { file.document.at(&there, message) }
+        }
+        (None, None) => context.at(path, message),
+    }
+}
+
+/// A body of `POST /v3/deployments`.
+fn deployment_file(path: &Path, name: &str, context: &mut LoadContext<'_, '_>) -> Option<RequestFile> {
+    let document = context.document(name, path)?;
+    let request = context.read_from(&document, &Path::default(), |_| true)?;
+    Some(RequestFile { document, request })
+}

@@ -1,0 +1,92 @@
+//! Cloud Foundry's deployment in instances: first batch, steps, the most there will be at once, and what users do.
+
+use super::CloudFoundryDeployment;
+use crate::products::words::by;
+use crate::products::{Fleet, StrategyExplanation};
+use crate::rollout::RuleSet;
+use crate::rollout::cloud_foundry::{
+    CloudFoundryBugs, DeploymentExplanation, DeploymentStrategy, Superseded, UPDATE_FREQUENCY,
+    explain as explain_deployment,
+};
+use crate::world::ReleaseKind;
+
+pub(super) fn explain(deployment: &CloudFoundryDeployment, fleet: Fleet<'_>) -> StrategyExplanation {
+    let instances = fleet.len() as u32;
+    if fleet.world.release == ReleaseKind::Initial {
+        let summary =
+            format!("Cloud Foundry, a first `cf push`: all {instances} instances at once, without steps or limits");
+        return StrategyExplanation { summary, ..StrategyExplanation::default() };
+    }
+    let CloudFoundryDeployment { rules, options, quota, .. } = deployment;
+    let explained = explain_deployment(options, *rules, instances, quota);
+    // At first there may be more of both versions than ever again.
+    let before = deployment.app(ReleaseKind::Update, instances).desired_instances();
+    let most = explained.peak_instances.max(before + u64::from(explained.first_batch));
+    let summary = format!("Cloud Foundry, {} deployment, {}", explained.strategy, by(*rules));
+    let mut lines = vec![format!(
+        "{} instances, one in each cluster; max_in_flight {}; {} start with the request; {most} of both versions at most",
+        explained.instances, explained.max_in_flight, explained.first_batch,
+    )];
+    if let Some(passes) = explained.passes {
+        let least = UPDATE_FREQUENCY * passes;
+        lines.push(format!("at least {passes} passes of the updater, {least} in all at one every {UPDATE_FREQUENCY}"));
+    }
+    let mut warnings = Vec::new();
+    if let Some(superseded) = deployment.supersedes {
+        let (interim, oldest) = (superseded.instances, superseded.oldest_instances(instances));
+        lines.push(format!("it supersedes a deployment that leaves {oldest} old and {interim} interim instances"));
+        warnings.extend(purge(deployment, superseded));
+    }
+    lines.extend(bugs(deployment));
+    lines.extend(steps(&explained));
+    lines.extend(users(&explained, deployment));
+    warnings.extend(explained.warnings);
+    StrategyExplanation { summary, lines, warnings }
+}
+
+/// What the first pass does to the instances of a superseded canary.
+fn purge(deployment: &CloudFoundryDeployment, superseded: Superseded) -> Option<String> {
+    (deployment.rules == RuleSet::Shipped && superseded.state.is_purged()).then(|| {
+        let interim = superseded.instances;
+        let bug = deployment.upstream_bugs.purge;
+        let counted = if bug { ", and counts them as old ones that are still there" } else { "" };
+        format!("the first pass that changes anything removes all {interim} interim instances{counted}")
+    })
+}
+
+/// Which bugs are reproduced. They have an effect only where a deployment is superseded.
+fn bugs(deployment: &CloudFoundryDeployment) -> Option<String> {
+    let CloudFoundryBugs { purge, interim_trap } = deployment.upstream_bugs;
+    let is_default = deployment.upstream_bugs == CloudFoundryBugs::of(deployment.rules);
+    (!is_default || deployment.supersedes.is_some()).then(|| {
+        let word = |is_on| if is_on { "on" } else { "off" };
+        format!("upstreamBugs: purge {}, interimTrap {}", word(purge), word(interim_trap))
+    })
+}
+
+fn steps(explained: &DeploymentExplanation) -> Vec<String> {
+    if explained.steps.is_empty() {
+        return Vec::new();
+    }
+    let header =
+        format!("{:4}  {:>6}  {:>6}  {:>13}  {:>13}", "step", "weight", "starts", "new instances", "old instances");
+    let rows = explained.steps.iter().zip(1..).map(|(step, number)| {
+        let weight = step.weight.map_or_else(|| "-".to_owned(), |weight| format!("{weight} %"));
+        format!("{number:<4}  {weight:>6}  {:>6}  {:>13}  {:>13}", step.starts, step.canary, step.original)
+    });
+    std::iter::once(header).chain(rows).collect()
+}
+
+fn users(explained: &DeploymentExplanation, deployment: &CloudFoundryDeployment) -> Vec<String> {
+    let mut lines = Vec::new();
+    if explained.strategy == DeploymentStrategy::Canary {
+        let when = deployment.continue_after.as_ref();
+        let when = when
+            .map_or_else(|| "never; the rollout stalls at its first step".to_owned(), |after| format!("after {after}"));
+        lines.push(format!("a user continues after each step: {when}"));
+    }
+    if let Some(after) = &deployment.cancel_after {
+        lines.push(format!("a user cancels a deployment that is still in progress: after {after}"));
+    }
+    lines
+}

@@ -1,0 +1,97 @@
+//! Cloud Foundry: a deployment of an app with one instance in each cluster.
+
+mod adapter;
+mod config;
+mod explain;
+
+use serde_json::{Map, Value, json};
+
+use crate::products::{Controller, Fleet, Run, Strategy, StrategyExplanation};
+use crate::results::Snippet;
+use crate::rollout::RuleSet;
+use crate::rollout::cloud_foundry::{
+    AppQuota, AppView, CRASH_BACKOFF_MAX, CRASH_BACKOFF_MIN, CRASH_RESET, CloudFoundryBugs, DeploymentOptions,
+    IMMEDIATE_RESTARTS, MAX_CRASHES, Superseded,
+};
+use crate::world::{Backoff, DurationModel, NEW, OLD, ReleaseKind, Restarter, Restarts};
+
+pub(crate) use config::CloudFoundryConfig;
+
+/// How Diego restarts instances that crash.
+pub const RESTARTS: Restarts = Restarts {
+    by: Restarter::Diego,
+    immediate: IMMEDIATE_RESTARTS,
+    backoff: Backoff { initial: CRASH_BACKOFF_MIN, max: CRASH_BACKOFF_MAX, reset: CRASH_RESET },
+    last: Some(MAX_CRASHES),
+};
+
+/// A checked deployment, which the product accepts for its fleet.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CloudFoundryDeployment {
+    /// Which rule set to simulate.
+    pub rules: RuleSet,
+    /// Bugs of the product to reproduce.
+    pub upstream_bugs: CloudFoundryBugs,
+    /// A deployment in progress when this one is created. `None`: the app is settled.
+    pub supersedes: Option<Superseded>,
+    /// The request's own options; as many instances at the end as before.
+    pub options: DeploymentOptions,
+    /// Quotas of the app's organization and space; the first instances fit into them.
+    pub quota: AppQuota,
+    /// How long a user takes to continue a paused deployment. `None`: it is never continued.
+    pub continue_after: Option<DurationModel>,
+    /// When a user cancels the deployment, from its creation on. `None`: never.
+    pub cancel_after: Option<DurationModel>,
+}
+
+impl CloudFoundryDeployment {
+    /// The app of `instances` before the request. What a superseded deployment rolls out is old for the clusters.
+    #[must_use]
+    pub fn app(&self, release: ReleaseKind, instances: u32) -> AppView {
+        let mut app = match (release, self.supersedes) {
+            (ReleaseKind::Update, None) => AppView::settled(OLD, instances),
+            (ReleaseKind::Update, Some(superseded)) => AppView::on_its_way(OLD, OLD, instances, superseded),
+            (ReleaseKind::Initial, _) => AppView::stopped(NEW, instances),
+        };
+        app.quota = self.quota.clone();
+        app
+    }
+}
+
+impl Strategy for CloudFoundryDeployment {
+    fn explain(&self, fleet: Fleet<'_>) -> StrategyExplanation {
+        explain::explain(self, fleet)
+    }
+
+    fn snippet(&self) -> Option<Snippet> {
+        let text = serde_json::to_string_pretty(&request(&self.options)).expect("plain data");
+        let place = "Cloud Foundry, the body of POST /v3/deployments (without the app)".to_owned();
+        Some(Snippet { place, text: text + "\n" })
+    }
+
+    fn controller<'r>(&'r self, run: Run<'r>) -> Box<dyn Controller + 'r> {
+        Box::new(adapter::CloudFoundryController::new(self, run))
+    }
+}
+
+/// The body of the request that means these options. `cf push` has them as `--strategy`, `--max-in-flight` and
+/// `--instance-steps`.
+fn request(options: &DeploymentOptions) -> Value {
+    let mut of_request = Map::new();
+    of_request.insert("max_in_flight".to_owned(), json!(options.max_in_flight));
+    let mut set = |key: &str, value: Option<Value>| {
+        if let Some(value) = value {
+            of_request.insert(key.to_owned(), value);
+        }
+    };
+    set("web_instances", options.web_instances.map(Value::from));
+    set("memory_in_mb", options.memory_in_mb.map(Value::from));
+    set("disk_in_mb", options.disk_in_mb.map(Value::from));
+    set("log_rate_limit_in_bytes_per_second", options.log_rate_limit_in_bytes_per_second.map(Value::from));
+    let steps = options.canary_steps.as_ref().map(|steps| {
+        let steps: Vec<Value> = steps.iter().map(|weight| json!({ "instance_weight": weight })).collect();
+        json!({ "steps": steps })
+    });
+    set("canary", steps);
+    json!({ "strategy": options.strategy, "options": of_request })
+}

@@ -1,0 +1,103 @@
+//! A product's controller during one run: its cache and its decisions, as late as they are in reality.
+
+use crate::rollout::{Hold, Revision};
+use crate::units::SimTime;
+use crate::world::{ClusterId, Report, World};
+
+/// A cluster to tell what to run.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Deploy {
+    /// Which cluster.
+    pub cluster: ClusterId,
+    /// What it is to run.
+    pub revision: Revision,
+    /// How many objects the pass writes before this one takes effect, it included.
+    pub after_writes: usize,
+}
+
+/// What one pass of a product's controller comes to.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Decision {
+    /// In the order in which they are written.
+    pub deploys: Vec<Deploy>,
+    /// Targets of which the pass requests what the product itself does later.
+    pub requested: usize,
+    /// Objects that the pass creates.
+    pub created: usize,
+    /// Objects that the pass writes, created ones included.
+    pub writes: usize,
+    /// What the pass wrote starts another one.
+    pub again: bool,
+    /// Unavailable targets, as the product counted them at the start of the pass.
+    pub unavailable: u64,
+    /// When the product wants another pass whatever happens: times that do not depend on how long this one takes.
+    pub wake_at: Option<SimTime>,
+}
+
+/// What of the product's own happened beside passes and news.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Happened {
+    /// It starts a pass.
+    pub starts_pass: bool,
+    /// Clusters in which the product itself applies a revision, at once; offline ones never hear of it.
+    pub pushes: Vec<(ClusterId, Revision)>,
+    /// Clusters of which the product sees something new.
+    pub changed: Vec<ClusterId>,
+}
+
+/// One product's controller: the adapter between a scheduler and the world.
+pub trait Controller {
+    /// Whether it looks at the progress deadlines of Deployments. They are followed for such a product only.
+    fn sees_progress_deadlines(&self) -> bool {
+        false
+    }
+
+    /// A report has reached the controller's cache. Returns whether the change starts a pass.
+    fn learn(&mut self, report: Report) -> bool;
+
+    /// A pass may begin now: what the controller asks for anew in each pass, of which no agent reports.
+    fn look(&mut self, world: &World<'_>) {
+        let _ = world;
+    }
+
+    /// One pass on what is in the cache now. The cache then holds what the pass decided; the clusters hear of it as
+    /// it is written.
+    fn decide(&mut self, now: SimTime) -> Decision;
+
+    /// The pass that was just decided ends at `end`. When the controller's work queue comes up with its key again: what
+    /// a pass of controller-runtime asks for (`RequeueAfter`, backoff) counts from its end. A time before `end` means at
+    /// once after it.
+    fn requeue(&mut self, end: SimTime) -> Option<SimTime> {
+        let _ = end;
+        None
+    }
+
+    /// Whether every further pass on what is in the cache now would come to nothing, whenever it is made. A product
+    /// that looks again and again by a timer, or tries again and again what must fail, says so, and its rollout counts
+    /// as stalled when no news can come either.
+    fn is_idle(&self, world: &World<'_>) -> bool {
+        let _ = world;
+        false
+    }
+
+    /// Whether the product sees the target on its wanted revision and ready.
+    fn is_done(&self, cluster: ClusterId) -> bool;
+
+    /// Which rule holds the rollout now.
+    fn hold(&self) -> Option<Hold>;
+
+    /// The stage that each target is in, for people; empty for none.
+    fn stages(&self) -> Vec<String>;
+
+    /// When something of the product's own happens next, beside passes and news; a time that is past means at once.
+    /// `None`: nothing is due.
+    fn next_event(&self) -> Option<SimTime> {
+        None
+    }
+
+    /// Lets everything happen that is due at `now`.
+    fn advance(&mut self, now: SimTime, world: &World<'_>) -> Happened {
+        let _ = (now, world);
+        Happened::default()
+    }
+}

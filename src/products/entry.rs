@@ -1,0 +1,129 @@
+//! The table's entries, and the choice of one in an experiment file.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::{Arc, LazyLock};
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{self, Deserialize, Deserializer, EnumAccess, IgnoredAny, VariantAccess, Visitor};
+
+use super::{LoadContext, PRODUCTS, Product, Strategy};
+use crate::document::path::Path;
+use crate::document::reader::Reading;
+use crate::document::tree::Node;
+use crate::rollout::ControlLoop;
+use crate::world::Restarts;
+
+/// A product as the rest of the program sees it.
+#[derive(Clone, Copy)]
+pub struct ProductEntry {
+    /// The key in an experiment's `strategies`.
+    pub key: &'static str,
+    /// The product's name.
+    pub title: &'static str,
+    /// What the strategy is, in one sentence.
+    pub summary: &'static str,
+    /// How the control loop runs where the experiment does not say.
+    pub control_loop: fn() -> ControlLoop,
+    /// How the platform restarts containers that crash, where the experiment does not say.
+    pub restarts: fn() -> Restarts,
+    pub(crate) read: fn(Node) -> Reading<Box<dyn Configuration>>,
+    schema: fn(&mut SchemaGenerator) -> Schema,
+}
+
+impl ProductEntry {
+    pub(crate) const fn of<P: Product>() -> Self {
+        Self {
+            key: P::KEY,
+            title: P::TITLE,
+            summary: P::SUMMARY,
+            control_loop: P::control_loop,
+            restarts: P::restarts,
+            read: |node| P::from_node(node).map(|config| Box::new(config) as Box<dyn Configuration>),
+            schema: |generator| generator.subschema_for::<P>(),
+        }
+    }
+}
+
+impl fmt::Debug for ProductEntry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.key)
+    }
+}
+
+/// The entry with this key.
+#[must_use]
+pub fn find(key: &str) -> Option<&'static ProductEntry> {
+    PRODUCTS.iter().find(|product| product.key == key)
+}
+
+/// A strategy's configuration, of whichever product.
+pub(crate) trait Configuration {
+    /// As [`Product::check`].
+    fn check(&self, path: &Path, context: &mut LoadContext<'_, '_>) -> Option<Arc<dyn Strategy>>;
+}
+
+impl<P: Product> Configuration for P {
+    fn check(&self, path: &Path, context: &mut LoadContext<'_, '_>) -> Option<Arc<dyn Strategy>> {
+        Product::check(self, path, context)
+    }
+}
+
+/// `rancherFleet: {…}` in an experiment file: which product it is. Its configuration is read by the product.
+#[derive(Clone, Copy, Debug)]
+pub struct StrategyChoice(pub &'static ProductEntry);
+
+static KEYS: LazyLock<Vec<&'static str>> = LazyLock::new(|| PRODUCTS.iter().map(|product| product.key).collect());
+
+impl<'de> Deserialize<'de> for StrategyChoice {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Key(&'static ProductEntry);
+
+        impl<'de> Deserialize<'de> for Key {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let key = String::deserialize(deserializer)?;
+                find(&key).map(Self).ok_or_else(|| de::Error::unknown_variant(&key, KEYS.as_slice()))
+            }
+        }
+
+        struct ChoiceVisitor;
+
+        impl<'de> Visitor<'de> for ChoiceVisitor {
+            type Value = StrategyChoice;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a product with its configuration")
+            }
+
+            fn visit_enum<A: EnumAccess<'de>>(self, access: A) -> Result<StrategyChoice, A::Error> {
+                let (Key(product), content) = access.variant()?;
+                content.newtype_variant::<IgnoredAny>()?;
+                Ok(StrategyChoice(product))
+            }
+        }
+
+        deserializer.deserialize_enum("Strategy", KEYS.as_slice(), ChoiceVisitor)
+    }
+}
+
+impl JsonSchema for StrategyChoice {
+    fn schema_name() -> Cow<'static, str> {
+        "Strategy".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let choices: Vec<Schema> = PRODUCTS
+            .iter()
+            .map(|product| {
+                json_schema!({
+                    "type": "object",
+                    "description": product.summary,
+                    "properties": { product.key: (product.schema)(generator) },
+                    "required": [product.key],
+                    "additionalProperties": false,
+                })
+            })
+            .collect();
+        json_schema!({ "description": "One product with its configuration.", "oneOf": choices })
+    }
+}

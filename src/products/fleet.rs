@@ -1,0 +1,46 @@
+//! What a product is given: the fleet, and one run over it.
+
+use std::sync::Arc;
+
+use crate::engine::Streams;
+use crate::rollout::ControlLoop;
+use crate::rollout::label_selector::LabelSelector;
+use crate::rollout::rancher_fleet::ClusterGroup;
+use crate::world::WorldSpec;
+
+/// A cluster group, and which clusters belong to it; without a selector none do.
+pub type FleetGroup = (Arc<ClusterGroup>, Option<LabelSelector>);
+
+/// The clusters that a strategy is for, and what is released to them.
+#[derive(Clone, Copy, Debug)]
+pub struct Fleet<'a> {
+    /// The clusters, the release, and the rest of the simulated world.
+    pub world: &'a WorldSpec,
+    /// Cluster groups, which a product may refer to by name; their selectors are valid.
+    pub groups: &'a [FleetGroup],
+}
+
+impl Fleet<'_> {
+    /// The number of clusters.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.world.clusters.len()
+    }
+
+    /// Whether there are no clusters.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.world.clusters.is_empty()
+    }
+}
+
+/// One run of a strategy.
+#[derive(Clone, Copy, Debug)]
+pub struct Run<'a> {
+    /// The fleet.
+    pub fleet: Fleet<'a>,
+    /// How the control loop runs.
+    pub control_loop: ControlLoop,
+    /// The random streams of this seed and replicate.
+    pub streams: Streams,
+}

@@ -1,0 +1,67 @@
+//! What KubeFleet's strategies would do to a fleet: stages with their clusters, limits and tasks.
+
+use super::{KubeFleetRolling, KubeFleetStaged, run_spec};
+use crate::products::StrategyExplanation;
+use crate::products::words::by;
+use crate::rollout::kubefleet::MemberCluster;
+use crate::rollout::kubefleet::rolling::explain as explain_rolling;
+use crate::rollout::kubefleet::staged::{StageExplanation, explain as explain_staged};
+use crate::world::DurationModel;
+
+pub(super) fn staged(strategy: &KubeFleetStaged, clusters: &[MemberCluster]) -> StrategyExplanation {
+    let explained = explain_staged(&strategy.strategy, &run_spec(), strategy.rules, clusters);
+    let explained = explained.expect("a run of a checked strategy can be initialized");
+    let mut lines = stages(&explained.stages);
+    let tasks = |stage: &StageExplanation| [&stage.before[..], &stage.after[..]].concat();
+    if explained.stages.iter().flat_map(tasks).any(|task| task == "Approval") {
+        let given = match &strategy.approvals {
+            None => "never given".to_owned(),
+            Some(DurationModel::Constant(span)) => format!("given {span} after they are requested"),
+            Some(drawn) => format!("given after {drawn}"),
+        };
+        lines.push(format!("approvals: {given}"));
+    }
+    let summary = format!("KubeFleet's staged update run, {}", by(strategy.rules));
+    StrategyExplanation { summary, lines, warnings: explained.warnings }
+}
+
+fn stages(stages: &[StageExplanation]) -> Vec<String> {
+    let width = stages.iter().map(|stage| stage.name.chars().count()).max().unwrap_or(0).max(5);
+    let list = |tasks: &[String]| if tasks.is_empty() { "-".to_owned() } else { tasks.join(" and ") };
+    let before = stages.iter().map(|stage| list(&stage.before).len()).max().unwrap_or(0).max(6);
+    let after = stages.iter().map(|stage| list(&stage.after).len()).max().unwrap_or(0).max(5);
+    let header = format!(
+        "{:width$}  {:>8}  {:>14}  {:before$}  {:after$}  first clusters",
+        "stage", "clusters", "maxConcurrency", "before", "after"
+    );
+    let rows = stages.iter().map(|stage| {
+        let limit = stage.max_concurrency.as_ref().map_or_else(ToString::to_string, ToString::to_string);
+        format!(
+            "{:width$}  {:>8}  {:>14}  {:before$}  {:after$}  {}",
+            stage.name,
+            stage.count,
+            limit,
+            list(&stage.before),
+            list(&stage.after),
+            stage.first.join(", "),
+        )
+    });
+    std::iter::once(header).chain(rows).collect()
+}
+
+pub(super) fn rolling(strategy: &KubeFleetRolling, clusters: usize) -> StrategyExplanation {
+    let clusters = u32::try_from(clusters).expect("a fleet has fewer than 2^32 clusters");
+    let target = strategy.policy.count().unwrap_or(clusters);
+    let explained = explain_rolling(&strategy.config, strategy.rules, target);
+    let waves = explained.waves.map_or_else(|| "it never ends".to_owned(), |waves| format!("in {waves} waves or more"));
+    let limits = format!(
+        "maxUnavailable {} and maxSurge {} of {target} clusters; an update begins with {} clusters; {waves}; looks \
+         again every {} s",
+        explained.limits.max_unavailable,
+        explained.limits.max_surge,
+        explained.first_wave,
+        explained.unavailable_period_seconds,
+    );
+    let summary = format!("KubeFleet's rolling update, {}", by(strategy.rules));
+    StrategyExplanation { summary, lines: vec![limits], warnings: explained.warnings }
+}

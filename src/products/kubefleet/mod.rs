@@ -1,0 +1,100 @@
+//! KubeFleet: staged update runs, and the rolling update of a placement.
+
+mod config;
+mod explain;
+mod members;
+mod rolling_adapter;
+mod staged_adapter;
+
+use serde_json::json;
+
+use crate::document::yaml::to_yaml;
+use crate::products::{Controller, Fleet, Run, Strategy, StrategyExplanation};
+use crate::results::Snippet;
+use crate::rollout::RuleSet;
+use crate::rollout::kubefleet::{
+    KubeFleetBugs, MemberCluster, PlacementPolicy, RollingUpdateConfig, RunSpec, RunState, StrategySpec,
+};
+use crate::world::{ClusterSpec, DurationModel};
+
+pub(crate) use config::{RollingConfig, StagedConfig};
+
+/// A checked staged update run over all clusters.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KubeFleetStaged {
+    /// Which rule set to simulate.
+    pub rules: RuleSet,
+    /// Bugs of the product to reproduce.
+    pub upstream_bugs: KubeFleetBugs,
+    /// The product's own configuration, with its defaults; a run of it can be initialized for this fleet.
+    pub strategy: StrategySpec,
+    /// From the request of an approval to the approval. `None`: never.
+    pub approvals: Option<DurationModel>,
+}
+
+/// A checked rolling update of a placement that has picked all clusters.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KubeFleetRolling {
+    /// Which rule set to simulate.
+    pub rules: RuleSet,
+    /// Bugs of the product to reproduce.
+    pub upstream_bugs: KubeFleetBugs,
+    /// How many clusters it asks for, never fewer than there are.
+    pub policy: PlacementPolicy,
+    /// The product's own limits.
+    pub config: RollingUpdateConfig,
+}
+
+impl Strategy for KubeFleetStaged {
+    fn explain(&self, fleet: Fleet<'_>) -> StrategyExplanation {
+        explain::staged(self, &member_clusters(&fleet.world.clusters))
+    }
+
+    fn snippet(&self) -> Option<Snippet> {
+        let object = json!({
+            "apiVersion": "placement.kubernetes-fleet.io/v1beta1",
+            "kind": "ClusterStagedUpdateStrategy",
+            "metadata": { "name": "planned" },
+            "spec": self.strategy,
+        });
+        Some(Snippet { place: "KubeFleet, a strategy for staged update runs".to_owned(), text: to_yaml(&object) })
+    }
+
+    fn controller<'r>(&'r self, run: Run<'r>) -> Box<dyn Controller + 'r> {
+        Box::new(staged_adapter::StagedController::new(self, run))
+    }
+}
+
+impl Strategy for KubeFleetRolling {
+    fn explain(&self, fleet: Fleet<'_>) -> StrategyExplanation {
+        explain::rolling(self, fleet.len())
+    }
+
+    fn snippet(&self) -> Option<Snippet> {
+        let strategy = json!({ "type": "RollingUpdate", "rollingUpdate": self.config });
+        Some(Snippet {
+            place: "KubeFleet, in the ClusterResourcePlacement".to_owned(),
+            text: to_yaml(&json!({ "spec": { "strategy": strategy } })),
+        })
+    }
+
+    fn controller<'r>(&'r self, run: Run<'r>) -> Box<dyn Controller + 'r> {
+        Box::new(rolling_adapter::RollingController::new(self, run.fleet.world))
+    }
+}
+
+/// The clusters as KubeFleet's rules see them, in the fleet's order.
+#[must_use]
+pub fn member_clusters(clusters: &[ClusterSpec]) -> Vec<MemberCluster> {
+    let member = |cluster: &ClusterSpec| MemberCluster {
+        name: cluster.name.clone(),
+        labels: cluster.labels.clone(),
+        left: false,
+    };
+    clusters.iter().map(member).collect()
+}
+
+/// The run that is simulated, as far as it decides about a fleet.
+fn run_spec() -> RunSpec {
+    RunSpec { state: Some(RunState::Run), ..RunSpec::default() }
+}

@@ -1,0 +1,103 @@
+//! What the rolling update of a KubeFleet placement sees of the world, and how its decisions reach the clusters.
+//!
+//! Every cluster of the fleet is a member cluster that the placement has picked. What a binding says of its cluster is
+//! in [`super::members`]. A pass starts when Available of a binding changes, by the pass's own writes to bindings, and
+//! on its timer (kubefleet-dev/kubefleet at e160c1cd, `pkg/controllers/rollout/controller.go`).
+//!
+//! That controller writes the bindings of a group all at the same time (`errgroup`): first those that are held back,
+//! then those that are up to date, then those that it rolls, their spec before their status. So a pass is as long as
+//! four writes at most, however many bindings there are. Left out: the limit on requests of the hub agent's client.
+
+use super::members::Members;
+use super::{KubeFleetRolling, member_clusters};
+use crate::products::{Controller, Decision, Deploy};
+use crate::rollout::kubefleet::rolling::{RollingUpdate, RollingView, wakes};
+use crate::rollout::kubefleet::{ApplyStrategy, KubeFleetBugs};
+use crate::rollout::{Action, Hold, Scheduler};
+use crate::units::SimTime;
+use crate::world::{ClusterId, NEW, Report, World, WorldSpec};
+
+/// KubeFleet's rollout controller with one placement.
+pub(super) struct RollingController {
+    scheduler: RollingUpdate,
+    view: RollingView,
+    members: Members,
+    bugs: KubeFleetBugs,
+    /// Something was reported since the last pass.
+    is_news: bool,
+    /// The last pass rolled nothing.
+    was_quiet: bool,
+}
+
+impl RollingController {
+    pub(super) fn new(strategy: &KubeFleetRolling, world: &WorldSpec) -> Self {
+        let KubeFleetRolling { rules, upstream_bugs, policy, config } = strategy;
+        let members = Members::new(world);
+        let view = RollingView {
+            active: true,
+            policy: *policy,
+            apply_strategy: ApplyStrategy(0),
+            latest_snapshot: Some(NEW),
+            bindings: Members::bindings(world),
+        };
+        let scheduler = RollingUpdate::new(config.clone(), *rules, *upstream_bugs, member_clusters(&world.clusters));
+        Self { scheduler, view, members, bugs: *upstream_bugs, is_news: false, was_quiet: false }
+    }
+}
+
+impl Controller for RollingController {
+    fn learn(&mut self, report: Report) -> bool {
+        let Some((before, after)) = Members::learn(&mut self.view.bindings, report) else { return false };
+        self.is_news = true;
+        wakes(&before, &after, self.bugs)
+    }
+
+    fn decide(&mut self, now: SimTime) -> Decision {
+        let pass = self.scheduler.reconcile(now, &self.view);
+        let status = &pass.status;
+        let groups = [&status.patched, &status.blocked, &status.restarted];
+        let before = groups.iter().filter(|group| !group.is_empty()).count();
+        let mut decision = Decision {
+            unavailable: Members::unavailable(&self.view.bindings),
+            again: status.wakes_itself(&pass.actions),
+            writes: before + if pass.actions.is_empty() { 0 } else { 2 },
+            ..Decision::default()
+        };
+        self.was_quiet = !decision.again && status.restarted.is_empty();
+        self.view.store(now, &pass);
+        for action in &pass.actions {
+            let Action::Deploy { target, revision } = *action else {
+                unreachable!("every cluster of the fleet stays picked, and a rolling update asks for nothing else")
+            };
+            // The work generator begins when RolloutStarted is written, after the spec.
+            let deploy = Deploy { cluster: ClusterId(target.0), revision, after_writes: decision.writes };
+            self.members.tell(&mut self.view.bindings, now, deploy, &mut decision);
+        }
+        for &target in &status.restarted {
+            self.members.tell_again(&mut self.view.bindings, now, target, &mut decision);
+        }
+        self.is_news = false;
+        decision
+    }
+
+    fn requeue(&mut self, end: SimTime) -> Option<SimTime> {
+        self.scheduler.pass_ended(end)
+    }
+
+    fn is_done(&self, cluster: ClusterId) -> bool {
+        Members::is_done(&self.view.bindings, cluster)
+    }
+
+    fn hold(&self) -> Option<Hold> {
+        self.scheduler.hold(&self.view)
+    }
+
+    fn stages(&self) -> Vec<String> {
+        vec![String::new(); self.view.bindings.len()]
+    }
+
+    /// Availability of what runs here can be tracked, so that time alone makes nothing ready.
+    fn is_idle(&self, _world: &World<'_>) -> bool {
+        self.was_quiet && !self.is_news
+    }
+}

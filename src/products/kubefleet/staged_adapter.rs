@@ -1,0 +1,199 @@
+//! What a staged update run of KubeFleet sees of the world, and how its decisions reach the clusters.
+//!
+//! Every cluster of the fleet is a member cluster with a binding, and one run updates them all. What a binding says of
+//! its cluster is in [`super::members`]; none of it wakes the run, which looks at its clusters on its own timer
+//! (kubefleet-dev/kubefleet at e160c1cd, `pkg/controllers/updaterun/{controller,execution}.go`). Approvals are given by
+//! a model: so long after the request, drawn by the request's name, or never; a given approval wakes the run.
+//!
+//! Left out: the watch delay of an approval, which is short beside a person's.
+
+use std::collections::BTreeMap;
+
+use super::members::Members;
+use super::{KubeFleetStaged, member_clusters};
+use crate::engine::Streams;
+use crate::products::{Controller, Decision, Deploy, Run};
+use crate::rollout::kubefleet::staged::{PlacementView, PolicySnapshot, StagedUpdateRun, StagedView};
+use crate::rollout::kubefleet::{ApplyStrategy, Bindings, PlacementPolicy, RunSpec, RunState};
+use crate::rollout::{Action, ApprovalId, Hold, Scheduler};
+use crate::units::SimTime;
+use crate::world::{ClusterId, DurationModel, NEW, OLD, ReleaseKind, Report, World};
+
+/// KubeFleet's controller with one staged update run.
+pub(super) struct StagedController<'s> {
+    scheduler: StagedUpdateRun,
+    view: StagedView,
+    members: Members,
+    approvals: Option<&'s DurationModel>,
+    streams: Streams,
+    /// When approvals that were asked for are given.
+    due: BTreeMap<ApprovalId, SimTime>,
+    /// How far the run was before the last pass and after it.
+    progress: [Option<Progress>; 2],
+    /// Something was reported since the last pass.
+    is_news: bool,
+    /// The last pass asked for nothing and noted nothing.
+    was_quiet: bool,
+}
+
+/// What of a run's status its next pass goes by.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+struct Progress {
+    stage: usize,
+    updating: usize,
+    finished: usize,
+    stuck: usize,
+}
+
+impl<'s> StagedController<'s> {
+    pub(super) fn new(strategy: &'s KubeFleetStaged, run: Run<'_>) -> Self {
+        let KubeFleetStaged { rules, upstream_bugs, strategy, approvals } = strategy;
+        let world = run.fleet.world;
+        let spec = RunSpec {
+            placement_name: "placement".to_owned(),
+            resource_snapshot_index: NEW.0.to_string(),
+            staged_rollout_strategy_name: "strategy".to_owned(),
+            state: Some(RunState::Run),
+        };
+        let clusters = member_clusters(&world.clusters);
+        let strategy = Some(strategy.clone().with_defaults());
+        let scheduler = StagedUpdateRun::new("run".to_owned(), spec, strategy, *rules, *upstream_bugs, clusters);
+        let members = Members::new(world);
+        let view = StagedView {
+            state: RunState::Run,
+            placement: Some(PlacementView { external: true, apply_strategy: ApplyStrategy(0) }),
+            policy: PolicySnapshot { index: 0, scheduled: true, policy: PlacementPolicy::PickAll },
+            resource_snapshots: match world.release {
+                ReleaseKind::Update => vec![OLD, NEW],
+                ReleaseKind::Initial => vec![NEW],
+            },
+            bindings: Members::bindings(world),
+            approvals: BTreeMap::new(),
+        };
+        Self {
+            scheduler,
+            view,
+            members,
+            approvals: approvals.as_ref(),
+            streams: run.streams,
+            due: BTreeMap::new(),
+            progress: [None; 2],
+            is_news: false,
+            was_quiet: false,
+        }
+    }
+
+    fn bindings(&self) -> &Bindings {
+        &self.view.bindings
+    }
+
+    /// Approvals whose time has come are given.
+    fn approve(&mut self, now: SimTime) {
+        for (approval, _) in self.due.iter().filter(|(_, due)| **due <= now) {
+            let request = self.view.approvals.get_mut(approval);
+            request.expect("an approval that is due was asked for").approved = true;
+        }
+        self.due.retain(|_, due| *due > now);
+    }
+
+    fn request(&mut self, now: SimTime, approval: ApprovalId) {
+        if let Some(delay) = self.approvals {
+            let name = self.scheduler.approval_name(approval);
+            let mut luck = self.streams.stream(crate::engine::EntityKey::of(&name), "approval");
+            self.due.insert(approval, now + delay.sample(&mut luck));
+        }
+    }
+
+    fn progress(&self) -> Option<Progress> {
+        let run = self.scheduler.run();
+        run.initialized?;
+        let stage = run.current_stage();
+        let status = run.stage(stage);
+        Some(Progress {
+            stage,
+            updating: status.updating().count(),
+            finished: status.finished(),
+            stuck: run.stuck.len(),
+        })
+    }
+}
+
+impl Controller for StagedController<'_> {
+    fn learn(&mut self, report: Report) -> bool {
+        self.is_news |= Members::learn(&mut self.view.bindings, report).is_some();
+        false
+    }
+
+    fn decide(&mut self, now: SimTime) -> Decision {
+        self.approve(now);
+        let before = self.progress();
+        let pass = self.scheduler.reconcile(now, &self.view);
+        let status = &pass.status;
+        let mut decision = Decision {
+            writes: status.writes(&pass.actions),
+            unavailable: Members::unavailable(self.bindings()),
+            ..Decision::default()
+        };
+        self.was_quiet = decision.writes == 0;
+        self.view.store(now, &pass);
+        for (position, action) in pass.actions.iter().enumerate() {
+            match *action {
+                Action::Deploy { target, revision } => {
+                    let deploy = Deploy { cluster: ClusterId(target.0), revision, after_writes: position + 1 };
+                    self.members.tell(&mut self.view.bindings, now, deploy, &mut decision);
+                }
+                Action::RequestApproval { approval } => {
+                    decision.created += 1;
+                    self.request(now, approval);
+                }
+                Action::Create { .. } | Action::Stage { .. } | Action::Delete { .. } | Action::Scale { .. } => {
+                    unreachable!("every cluster of the fleet stays picked, and a run asks for nothing else")
+                }
+            }
+        }
+        for &target in &status.restarted {
+            self.members.tell_again(&mut self.view.bindings, now, target, &mut decision);
+        }
+        decision.wake_at = self.due.values().copied().min();
+        self.is_news = false;
+        self.progress = [before, self.progress()];
+        decision
+    }
+
+    fn requeue(&mut self, end: SimTime) -> Option<SimTime> {
+        self.scheduler.pass_ended(end)
+    }
+
+    fn is_done(&self, cluster: ClusterId) -> bool {
+        Members::is_done(self.bindings(), cluster)
+    }
+
+    fn hold(&self) -> Option<Hold> {
+        self.scheduler.hold(&self.view)
+    }
+
+    fn stages(&self) -> Vec<String> {
+        let mut stages = vec![String::new(); self.scheduler.clusters().len()];
+        for stage in &self.scheduler.run().stages {
+            for cluster in &stage.clusters {
+                stages[cluster.target.index()].clone_from(&stage.name);
+            }
+        }
+        stages
+    }
+
+    /// A run that saw what there is, changed nothing, and waits neither for a person nor for a time. Clusters that are
+    /// updating are waited for until they are called stuck, because that is what a user would be shown.
+    fn is_idle(&self, _world: &World<'_>) -> bool {
+        let [before, after] = self.progress;
+        let (Some(after), true) = (after, before == after) else { return false };
+        let run = self.scheduler.run();
+        let is_waiting_for_time = run.stages.get(after.stage).is_some_and(|stage| {
+            let strategy = self.scheduler.strategy().expect("an initialized run has a strategy");
+            let tasks = strategy.stages[after.stage].after_stage_tasks.iter().zip(&stage.after);
+            after.finished == stage.clusters.len()
+                && tasks.into_iter().any(|(task, status)| task.kind == "TimedWait" && !status.elapsed)
+        });
+        self.was_quiet && !self.is_news && self.due.is_empty() && !is_waiting_for_time && after.updating == after.stuck
+    }
+}

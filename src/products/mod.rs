@@ -1,0 +1,49 @@
+//! The products whose rollouts are simulated: everything about one that is not a rule.
+//!
+//! A product is a folder here and one line in [`PRODUCTS`]; its rules are in `rollout/`. Its folder holds its
+//! configuration in an experiment with the checks of it, the adapter between the scheduler and the world, the
+//! explanation of a strategy, and the snippet for the product's own file.
+//!
+//! ```text
+//!   experiment file ──read──▶ configuration ──check──▶ Strategy ──controller──▶ Controller ◀──▶ one run
+//!        (Product::KEY)        (Product)                  ├──▶ StrategyExplanation
+//!                                                         └──▶ Snippet
+//! ```
+//!
+//! No product knows another one, nor the experiment around it: the scenario hands over the [`Fleet`] and a
+//! [`LoadContext`] to report problems to.
+
+pub mod argo_cd;
+pub mod baseline;
+pub mod cloud_foundry;
+mod controller;
+mod delay;
+mod entry;
+mod fleet;
+pub mod kubefleet;
+mod load;
+pub mod rancher_fleet;
+pub(crate) mod selection;
+mod strategy;
+pub(crate) mod words;
+
+pub use controller::{Controller, Decision, Deploy, Happened};
+pub(crate) use entry::Configuration;
+pub use entry::{ProductEntry, StrategyChoice, find};
+pub use fleet::{Fleet, FleetGroup, Run};
+pub use strategy::{Strategy, StrategyExplanation};
+
+pub(crate) use load::{LoadContext, Product};
+
+/// All products, in the order in which the schema and the documentation list them.
+pub static PRODUCTS: &[ProductEntry] = &[
+    ProductEntry::of::<rancher_fleet::RancherFleetConfig>(),
+    ProductEntry::of::<cloud_foundry::CloudFoundryConfig>(),
+    ProductEntry::of::<argo_cd::ArgoCdConfig>(),
+    ProductEntry::of::<argo_cd::ProposalConfig>(),
+    ProductEntry::of::<baseline::AllAtOnce>(),
+    ProductEntry::of::<baseline::Batches>(),
+    ProductEntry::of::<baseline::OneByOne>(),
+    ProductEntry::of::<kubefleet::StagedConfig>(),
+    ProductEntry::of::<kubefleet::RollingConfig>(),
+];

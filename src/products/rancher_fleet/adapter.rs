@@ -1,0 +1,118 @@
+//! What Rancher Fleet's bundle controller sees of the world, and how its decisions reach the clusters.
+//!
+//! Every cluster of the fleet is a target of one bundle. A report of a cluster's agent becomes the status of its
+//! `BundleDeployment`, and a changed status starts a pass, as does a created deployment; the promotion itself does not
+//! (rancher/fleet at 3b2c622, `reconciler/{bundle_controller,bundledeployment_controller}.go`). A pass first decides on all
+//! targets and then writes the deployments, each once, in the order of the clusters' names.
+
+use std::collections::BTreeMap;
+
+use super::{RancherFleetStrategy, clusters};
+use crate::products::{Controller, Decision, Deploy, Fleet};
+use crate::rollout::rancher_fleet::{BundleView, ClusterView, RancherFleet};
+use crate::rollout::{Action, Hold, Scheduler};
+use crate::units::SimTime;
+use crate::world::{ClusterId, NEW, OLD, ReleaseKind, Report};
+
+/// Rancher Fleet's controller with one bundle.
+pub(super) struct BundleController {
+    scheduler: RancherFleet,
+    view: BundleView,
+    /// Each cluster's place in the order of names.
+    places: Vec<usize>,
+}
+
+impl BundleController {
+    pub(super) fn new(strategy: &RancherFleetStrategy, fleet: Fleet<'_>) -> Self {
+        let scheduler = RancherFleet::new(strategy.strategy.clone(), strategy.rules, clusters(fleet));
+        let world = fleet.world;
+        let views = world.clusters.iter().map(|spec| {
+            let runs = match world.release {
+                ReleaseKind::Update if spec.registered => ClusterView::settled(OLD),
+                _ => ClusterView::new(OLD),
+            };
+            ClusterView { wanted: NEW, registered: spec.registered, paused: spec.paused, ..runs }
+        });
+        let view = BundleView { paused: false, clusters: views.collect() };
+        let clusters = &world.clusters;
+        let mut by_name: Vec<usize> = (0..clusters.len()).collect();
+        by_name.sort_by_key(|&cluster| &clusters[cluster].name);
+        let mut places = vec![0; clusters.len()];
+        for (place, cluster) in by_name.into_iter().enumerate() {
+            places[cluster] = place;
+        }
+        Self { scheduler, view, places }
+    }
+}
+
+impl Controller for BundleController {
+    fn learn(&mut self, report: Report) -> bool {
+        let deployment = self.view.clusters[report.cluster.index()].deployment.as_mut();
+        let deployment = deployment.expect("an agent reports on a deployment that was created");
+        let before = *deployment;
+        deployment.applied = Some(report.applied);
+        deployment.ready = report.ready;
+        deployment.non_modified = true;
+        *deployment != before
+    }
+
+    fn decide(&mut self, now: SimTime) -> Decision {
+        let pass = self.scheduler.reconcile(now, &self.view);
+        let mut decision =
+            Decision { unavailable: unavailable(&self.view), wake_at: pass.wake_at, ..Decision::default() };
+        // All that a pass decides about one target is one write of its deployment.
+        let mut writes: BTreeMap<usize, Option<Deploy>> = BTreeMap::new();
+        for action in &pass.actions {
+            let target = match *action {
+                Action::Create { target } => {
+                    decision.created += 1;
+                    target
+                }
+                Action::Stage { target, .. } | Action::Deploy { target, .. } => target,
+                Action::Delete { .. } | Action::RequestApproval { .. } | Action::Scale { .. } => {
+                    unreachable!("every cluster of the fleet stays a target, and Fleet asks for nothing else")
+                }
+            };
+            let write = writes.entry(self.places[target.index()]).or_default();
+            if let Action::Deploy { target, revision } = *action {
+                *write = Some(Deploy { cluster: ClusterId(target.0), revision, after_writes: 0 });
+            }
+        }
+        decision.writes = writes.len();
+        let in_order = writes.into_values().enumerate();
+        decision.deploys = in_order
+            .filter_map(|(at, deploy)| deploy.map(|deploy| Deploy { after_writes: at + 1, ..deploy }))
+            .collect();
+        decision.again = decision.created > 0;
+        self.view.store(&pass);
+        decision
+    }
+
+    fn is_done(&self, cluster: ClusterId) -> bool {
+        self.view.clusters[cluster.index()].is_done()
+    }
+
+    fn hold(&self) -> Option<Hold> {
+        self.scheduler.hold(&self.view)
+    }
+
+    fn stages(&self) -> Vec<String> {
+        let mut stages = vec![String::new(); self.view.clusters.len()];
+        for partition in self.scheduler.partitions() {
+            for &member in &partition.members {
+                let stage = &mut stages[member as usize];
+                if !stage.is_empty() {
+                    stage.push_str("; ");
+                }
+                stage.push_str(&partition.name);
+            }
+        }
+        stages
+    }
+}
+
+/// Deployments that Fleet counts as unavailable.
+fn unavailable(view: &BundleView) -> u64 {
+    let deployments = view.clusters.iter().filter_map(|cluster| cluster.deployment.as_ref());
+    deployments.filter(|deployment| deployment.is_unavailable()).count() as u64
+}

@@ -1,0 +1,139 @@
+//! Rancher Fleet's strategy in an experiment: read, and checked against the fleet.
+//!
+//! What Fleet itself would refuse is refused here before a run. Two things that Fleet accepts are refused as well: a
+//! field it does not know, which it ignores, and a partition that no cluster is in, which it keeps as empty. Both are
+//! slips that would make the simulation answer another question than the one asked.
+
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::{RancherFleetStrategy, clusters};
+use crate::document::beside::Beside;
+use crate::document::context::Document;
+use crate::document::path::{Path, Step};
+use crate::document::problem::Problem;
+use crate::products::{LoadContext, Product, Strategy, selection};
+use crate::rollout::label_selector::Labels;
+use crate::rollout::rancher_fleet::{FleetCluster, Partitioning, RolloutStrategy, StrategyError, control_loop};
+use crate::rollout::{ControlLoop, RuleSet};
+
+/// Rancher Fleet's `rolloutStrategy`, from a fleet.yaml or in place; a field in place overrides the file's.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
+#[schemars(rename = "RancherFleet")]
+pub(crate) struct RancherFleetSettings {
+    /// A fleet.yaml whose `rolloutStrategy` applies where nothing is set here.
+    file: Option<String>,
+    /// Which rule set to simulate.
+    rules: RuleSet,
+}
+
+pub(crate) type RancherFleetConfig = Beside<RancherFleetSettings, RolloutStrategy>;
+
+/// A strategy that was read from a fleet.yaml.
+struct FleetYaml {
+    document: Document,
+    strategy: RolloutStrategy,
+}
+
+impl Product for RancherFleetConfig {
+    const KEY: &'static str = "rancherFleet";
+    const TITLE: &'static str = "Rancher Fleet";
+    const SUMMARY: &'static str = "Rancher Fleet's bundle rollout.";
+
+    fn control_loop() -> ControlLoop {
+        control_loop()
+    }
+
+    fn check(&self, path: &Path, context: &mut LoadContext<'_, '_>) -> Option<Arc<dyn Strategy>> {
+        let Self { first: settings, second: in_place } = self;
+        let file = match &settings.file {
+            Some(name) => Some(fleet_yaml(&path.key("file"), name, context)?),
+            None => None,
+        };
+        let strategy = file.as_ref().map(|file| file.strategy.clone()).unwrap_or_default();
+        let strategy = strategy.overridden_by(in_place.clone());
+        let clusters = clusters(context.fleet);
+        let all: Vec<u32> = (0..clusters.len() as u32).collect();
+        match Partitioning::new(&strategy, &clusters, &all) {
+            Err(error) => {
+                let (field, message) = match &error {
+                    StrategyError::Limit { field, source } => (field.clone(), source.to_string()),
+                    StrategyError::Selector { entry, source } => (format!("partitions[{entry}]"), source.to_string()),
+                };
+                let problem = problem(path, file.as_ref(), &field, message, context);
+                context.problems.push(problem.with_help("Fleet refuses this too and would not roll out at all"));
+            }
+            // A partition that lost a criterion to an error is empty for no other reason.
+            Ok(_) if !context.is_untouched(&path.key("partitions")) => {}
+            Ok(plan) => {
+                for (index, partition) in plan.partitions.iter().enumerate() {
+                    if partition.members.is_empty() && !clusters.is_empty() {
+                        let problem = empty_partition(path, file.as_ref(), &strategy, index, &clusters, context);
+                        context.problems.push(problem);
+                    }
+                }
+            }
+        }
+        Some(Arc::new(RancherFleetStrategy { rules: settings.rules, strategy }))
+    }
+}
+
+fn empty_partition(
+    path: &Path,
+    file: Option<&FleetYaml>,
+    strategy: &RolloutStrategy,
+    index: usize,
+    clusters: &[FleetCluster],
+    context: &LoadContext<'_, '_>,
+) -> Problem {
+    let entry = &strategy.manual_partitions()[index];
+    let hint = match &entry.cluster_selector {
+        Some(selector) => {
+            let labels: Vec<&Labels> = clusters.iter().map(|cluster| &cluster.labels).collect();
+            selection::why_none(selector, &labels)
+        }
+        None if !entry.cluster_name.is_empty() => format!("no cluster is named `{}`", entry.cluster_name),
+        None if entry.cluster_group.is_empty() && entry.cluster_group_selector.is_none() => {
+            "it has no criterion; `clusterSelector: {}` selects every cluster".to_owned()
+        }
+        None => "groups are those of `clusterGroups` or of `inventory.clusterGroups`".to_owned(),
+    };
+    let field = match &entry.cluster_selector {
+        Some(_) => format!("partitions[{index}].clusterSelector"),
+        None => format!("partitions[{index}]"),
+    };
+    let name = if entry.name.is_empty() { format!("number {index}") } else { format!("`{}`", entry.name) };
+    let message = format!("the partition {name} matches no cluster of the fleet");
+    problem(path, file, &field, message, context)
+        .with_help(format!("{hint}; Fleet would accept this and leave the partition empty"))
+}
+
+/// A problem with a field of the strategy: in place if it is set there, else in the fleet.yaml.
+fn problem(
+    path: &Path,
+    file: Option<&FleetYaml>,
+    field: &str,
+    message: String,
+    context: &LoadContext<'_, '_>,
+) -> Problem {
+    let field = Path::parse(field).unwrap_or_default();
+    let is_in_place = matches!(field.0.first(), Some(Step::Key(key)) if context.is_set(&path.key(key)));
+    match file {
+        Some(file) if !is_in_place => file.document.at(&Path::of("rolloutStrategy").then(&field), message),
+        _ => context.at(&path.then(&field), message),
+    }
+}
+
+/// The `rolloutStrategy` of a fleet.yaml; the rest of the file is not looked at.
+fn fleet_yaml(path: &Path, name: &str, context: &mut LoadContext<'_, '_>) -> Option<FleetYaml> {
+    let document = context.document(name, path)?;
+    let base = Path::of("rolloutStrategy");
+    let strategy = match document.tree.get(&base) {
+        Some(_) => context.read_from::<Option<RolloutStrategy>>(&document, &base, |_| true)?,
+        None => None,
+    };
+    Some(FleetYaml { document, strategy: strategy.unwrap_or_default() })
+}

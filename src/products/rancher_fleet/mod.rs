@@ -1,0 +1,52 @@
+//! Rancher Fleet: its `rolloutStrategy`, from a fleet.yaml or in place.
+
+mod adapter;
+mod config;
+mod explain;
+
+use serde_json::json;
+
+use crate::document::yaml::to_yaml;
+use crate::products::{Controller, Fleet, Run, Strategy, StrategyExplanation};
+use crate::results::Snippet;
+use crate::rollout::RuleSet;
+use crate::rollout::rancher_fleet::{FleetCluster, RolloutStrategy, groups_of};
+
+pub(crate) use config::RancherFleetConfig;
+
+/// A checked `rolloutStrategy`; it makes partitions of its fleet's clusters without an error.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RancherFleetStrategy {
+    /// Which rule set to simulate.
+    pub rules: RuleSet,
+    /// The product's own configuration.
+    pub strategy: RolloutStrategy,
+}
+
+impl Strategy for RancherFleetStrategy {
+    fn explain(&self, fleet: Fleet<'_>) -> StrategyExplanation {
+        explain::explain(self, &clusters(fleet))
+    }
+
+    fn snippet(&self) -> Option<Snippet> {
+        Some(Snippet {
+            place: "Rancher Fleet, in fleet.yaml".to_owned(),
+            text: to_yaml(&json!({ "rolloutStrategy": self.strategy })),
+        })
+    }
+
+    fn controller<'r>(&'r self, run: Run<'r>) -> Box<dyn Controller + 'r> {
+        Box::new(adapter::BundleController::new(self, run.fleet))
+    }
+}
+
+/// The clusters as Fleet's rules see them, in the fleet's order.
+#[must_use]
+pub fn clusters(fleet: Fleet<'_>) -> Vec<FleetCluster> {
+    let clusters = fleet.world.clusters.iter().map(|cluster| FleetCluster {
+        name: cluster.name.clone(),
+        labels: cluster.labels.clone(),
+        groups: groups_of(&cluster.labels, fleet.groups).expect("selectors are checked before they are kept"),
+    });
+    clusters.collect()
+}

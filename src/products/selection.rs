@@ -1,0 +1,29 @@
+//! Why a label selector selects no cluster.
+
+use crate::document::problem::some_of;
+use crate::rollout::label_selector::{LabelSelector, Labels};
+
+/// The labels or values that the fleet has, next to those that the selector asks for.
+pub(crate) fn why_none(selector: &LabelSelector, clusters: &[&Labels]) -> String {
+    let keys = selector.match_labels.keys().chain(selector.match_expressions.iter().map(|part| &part.key));
+    for key in keys {
+        let mut values: Vec<&str> = clusters.iter().filter_map(|labels| labels.get(key).map(String::as_str)).collect();
+        values.sort_unstable();
+        values.dedup();
+        let asked = selector.match_labels.get(key);
+        if values.is_empty() {
+            let mut known: Vec<String> = clusters.iter().flat_map(|labels| labels.keys()).cloned().collect();
+            known.sort_unstable();
+            known.dedup();
+            return match known.is_empty() {
+                true => "no cluster has any label".to_owned(),
+                false => format!("no cluster has the label `{key}`; there are {}", some_of(&known)),
+            };
+        }
+        if asked.is_some_and(|asked| !values.contains(&asked.as_str())) {
+            let values: Vec<String> = values.into_iter().map(str::to_owned).collect();
+            return format!("the label `{key}` has the values {}", some_of(&values));
+        }
+    }
+    "each of its parts matches some cluster, but no cluster matches all of them".to_owned()
+}

@@ -1,0 +1,177 @@
+//! A product's control loop around its scheduler: what starts a pass, how long it takes, when its writes take effect.
+//!
+//! News from the clusters reach the controller's cache after the watch delay. A change starts a pass at once when the
+//! controller is idle; changes that come during a pass are merged into one next pass. A pass decides on the cache as
+//! it is when it begins; then it writes one object after the other, and each takes effect when it is written. Beside
+//! changes, the one timer that the product set in its last pass starts a pass: a delay that the pass asked of its work
+//! queue counts from the end of the pass, while the beat of a plain loop and what people do come when they come. A timer
+//! that goes off during a pass is a change. What a product does apart from passes (Argo CD's operations) happens when it
+//! is due. With which values the loop runs is the product's data ([`ControlLoop`]).
+//!
+//! Left out: competition with other rollouts for the controller's workers, and caches that lag behind its own writes.
+
+use std::collections::VecDeque;
+
+use crate::engine::EventId;
+use crate::products::{Controller, Deploy};
+use crate::results::PassRow;
+use crate::rollout::ControlLoop;
+use crate::units::SimTime;
+use crate::world::{ClusterId, DriverEvent, Event, Queue, Report, World};
+
+/// The control loop of one run.
+pub(super) struct ControllerLoop<'s> {
+    pub(super) controller: Box<dyn Controller + 's>,
+    timing: ControlLoop,
+    targets: usize,
+    /// Reports on their way to the cache, in the order of their arrival.
+    on_the_way: VecDeque<Report>,
+    /// A pass is in progress.
+    busy: bool,
+    /// Something changed since the pass in progress began.
+    dirty: bool,
+    /// Its own writes start another pass.
+    again: bool,
+    /// The earliest [`DriverEvent::Due`] in the queue.
+    due: Option<SimTime>,
+    /// How many of them are in the queue.
+    dues: usize,
+    /// Deploys of the pass in progress that are still to be written, in their order.
+    unwritten: VecDeque<Deploy>,
+    /// The new revision is not released yet: the product hears what happens, and has nothing to decide.
+    pub(super) held: bool,
+    /// The one timer that the product asked for.
+    timer: Option<EventId>,
+    pub(super) passes: Vec<PassRow>,
+}
+
+impl<'s> ControllerLoop<'s> {
+    pub(super) fn new(controller: Box<dyn Controller + 's>, timing: ControlLoop, targets: usize) -> Self {
+        Self {
+            controller,
+            timing,
+            targets,
+            on_the_way: VecDeque::new(),
+            busy: false,
+            dirty: false,
+            again: false,
+            due: None,
+            dues: 0,
+            unwritten: VecDeque::new(),
+            held: false,
+            timer: None,
+            passes: Vec::new(),
+        }
+    }
+
+    /// Reports have reached the management cluster.
+    pub(super) fn reported(&mut self, reports: Vec<Report>, queue: &mut Queue) {
+        for report in reports {
+            self.on_the_way.push_back(report);
+            queue.schedule_in(self.timing.watch_delay, Event::Driver(DriverEvent::News));
+        }
+    }
+
+    /// A report reaches the cache. Returns the cluster it is about.
+    pub(super) fn news(&mut self, queue: &mut Queue) -> ClusterId {
+        let report = self.on_the_way.pop_front().expect("every report on its way has its event");
+        if self.controller.learn(report) {
+            self.changed(queue);
+        }
+        self.schedule_due(queue);
+        report.cluster
+    }
+
+    /// How many events are pending that nothing but the product's own timers has scheduled.
+    pub(super) fn timers(&self) -> usize {
+        usize::from(self.timer.is_some()) + self.dues
+    }
+
+    /// Whether nothing goes on here but timers, and whatever they start would come to nothing.
+    pub(super) fn is_idle(&self, world: &World<'_>) -> bool {
+        !self.busy && self.controller.is_idle(world)
+    }
+
+    /// Something that the controller watches has changed.
+    pub(super) fn changed(&mut self, queue: &mut Queue) {
+        if self.busy {
+            self.dirty = true;
+        } else if !self.held {
+            self.begin_pass(queue);
+        }
+    }
+
+    fn begin_pass(&mut self, queue: &mut Queue) {
+        let now = queue.now();
+        self.dirty = false;
+        let decision = self.controller.decide(now);
+        let duration = self.timing.pass_duration(self.targets, decision.writes);
+        self.passes.push(PassRow {
+            t_s: now.as_secs_f64(),
+            duration_s: duration.as_secs_f64(),
+            created: decision.created as u64,
+            promoted: (decision.deploys.len() + decision.requested) as u64,
+            unavailable: decision.unavailable,
+        });
+        if let Some(timer) = self.timer.take() {
+            // Nothing is taken back when it is the timer that started this pass.
+            queue.cancel(timer);
+        }
+        let wake_at = [decision.wake_at, self.controller.requeue(now + duration)].into_iter().flatten().min();
+        self.timer = wake_at.map(|at| queue.schedule(at.max(now), Event::Driver(DriverEvent::Wake)));
+        for deploy in &decision.deploys {
+            let written = self.timing.pass_duration(self.targets, deploy.after_writes);
+            queue.schedule_in(written, Event::Driver(DriverEvent::Written));
+        }
+        self.unwritten.extend(decision.deploys);
+        self.busy = true;
+        self.again = decision.again;
+        queue.schedule_in(duration, Event::Driver(DriverEvent::PassEnds));
+        self.schedule_due(queue);
+    }
+
+    /// What is due in the product happens. Returns the clusters of which it sees something new.
+    pub(super) fn due(&mut self, world: &mut World<'_>, queue: &mut Queue) -> Vec<ClusterId> {
+        let now = queue.now();
+        self.dues -= 1;
+        if self.due.is_some_and(|due| due <= now) {
+            self.due = None;
+        }
+        let happened = self.controller.advance(now, world);
+        for (cluster, revision) in happened.pushes {
+            world.push(cluster, revision, queue);
+        }
+        if happened.starts_pass {
+            self.changed(queue);
+        }
+        self.schedule_due(queue);
+        happened.changed
+    }
+
+    fn schedule_due(&mut self, queue: &mut Queue) {
+        let Some(at) = self.controller.next_event() else { return };
+        let at = at.max(queue.now());
+        if self.due.is_none_or(|due| at < due) {
+            self.due = Some(at);
+            self.dues += 1;
+            queue.schedule(at, Event::Driver(DriverEvent::Due));
+        }
+    }
+
+    /// The next deploy of the pass is written: its cluster is told.
+    pub(super) fn written(&mut self, world: &mut World<'_>, queue: &mut Queue) {
+        let deploy = self.unwritten.pop_front().expect("every deploy has its event");
+        world.instruct(deploy.cluster, deploy.revision, queue);
+    }
+
+    /// The pass is over; what changed meanwhile starts the next.
+    pub(super) fn pass_ends(&mut self, queue: &mut Queue) {
+        self.busy = false;
+        if std::mem::take(&mut self.again) {
+            queue.schedule_in(self.timing.watch_delay, Event::Driver(DriverEvent::Wake));
+        }
+        if self.dirty {
+            self.begin_pass(queue);
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! Measured values from a CSV file, for a quantity that is drawn like them.
+//!
+//! The file has a line of column names. A value has a unit of its own (`4.2 s`), or the name of its column is one or
+//! ends in one (`seconds`, `pull_time_s`, `size_bytes`). Empty cells are left out, as a table has them where nothing was
+//! measured.
+
+use std::sync::Arc;
+
+use super::{Distribution, Quantity};
+use crate::document::context::Context;
+use crate::document::path::Path;
+use crate::document::problem::{Place, Problem, Source, some_of};
+
+/// More values than this make a run no truer, only larger.
+const MOST_VALUES: usize = 1_000_000;
+
+impl<T: Quantity> Distribution<T> {
+    /// The distribution with a file of values read, which lies at `path` of the document. `None` when the file cannot
+    /// be used; then a problem was reported.
+    pub(crate) fn read_values(self, path: &Path, context: &mut Context<'_>) -> Option<Self> {
+        let Self::Unread(values) = self else { return Some(self) };
+        let source = context.file(&values.file, &path.key("file"))?;
+        match read_values::<T>(&source, values.column.as_deref()) {
+            Ok(values) => Some(Self::Empirical(values.into())),
+            Err(Wrong::Column(message, help)) => {
+                let at = if values.column.is_some() { path.key("column") } else { path.key("file") };
+                context.report(&at, message, &help);
+                None
+            }
+            Err(Wrong::Cell(problem)) => {
+                context.problems.push(*problem);
+                None
+            }
+        }
+    }
+}
+
+enum Wrong {
+    /// With the fix.
+    Column(String, String),
+    Cell(Box<Problem>),
+}
+
+/// The values of a column, sorted.
+fn read_values<Q: Quantity>(source: &Arc<Source>, column: Option<&str>) -> Result<Vec<Q>, Wrong> {
+    let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(source.text.as_bytes());
+    let at = |byte: u64, message: String| {
+        let byte = usize::try_from(byte).unwrap_or(usize::MAX).min(source.text.len());
+        Problem::at(Place { source: Arc::clone(source), span: byte..byte }, "", message)
+    };
+    let broken = |error: &csv::Error| {
+        let byte = error.position().map_or(0, csv::Position::byte);
+        Wrong::Cell(Box::new(at(byte, format!("not CSV: {error}"))))
+    };
+    let names: Vec<String> = reader.headers().map_err(|error| broken(&error))?.iter().map(str::to_owned).collect();
+    let (index, name) = match column {
+        Some(column) => match names.iter().position(|name| name == column) {
+            Some(index) => (index, column),
+            None => {
+                let known = some_of(&names);
+                return Err(Wrong::Column(format!("the file has no column `{column}`"), format!("it has {known}")));
+            }
+        },
+        None if names.len() == 1 => (0, names[0].as_str()),
+        None => {
+            let message = format!("the file has {} columns", names.len());
+            return Err(Wrong::Column(message, format!("add `column:` with one of {}", some_of(&names))));
+        }
+    };
+    let ends_in = |unit: &str| name == unit || name.strip_suffix(unit).is_some_and(|rest| rest.ends_with(['_', ' ']));
+    let unit = Q::COLUMN_UNITS.iter().find(|(end, _)| ends_in(end)).map(|(_, unit)| *unit);
+    let mut values = Vec::new();
+    for record in reader.records() {
+        let record = record.map_err(|error| broken(&error))?;
+        let cell = record.get(index).unwrap_or_default();
+        if cell.is_empty() {
+            continue;
+        }
+        let is_bare = cell.parse::<f64>().is_ok();
+        let read = match unit {
+            Some(unit) if is_bare => Q::parse(&format!("{cell} {unit}")),
+            _ => Q::parse(cell),
+        };
+        match read {
+            Ok(value) => values.push(value),
+            Err(error) => {
+                let units: Vec<String> = Q::COLUMN_UNITS.iter().map(|(end, _)| (*end).to_owned()).collect();
+                let help = format!(
+                    "write values with units, or let the name of the column `{name}` end in one of {}",
+                    some_of(&units)
+                );
+                let byte = record.position().map_or(0, csv::Position::byte);
+                return Err(Wrong::Cell(Box::new(at(byte, error.to_string()).with_help(help))));
+            }
+        }
+    }
+    if values.is_empty() || values.len() > MOST_VALUES {
+        let message = format!("the column `{name}` has {} values", values.len());
+        return Err(Wrong::Column(message, format!("1 to {MOST_VALUES} can be drawn from")));
+    }
+    values.sort_by(|a, b| a.to_number().total_cmp(&b.to_number()));
+    Ok(values)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::{Bytes, SimDuration};
+
+    fn read<Q: Quantity>(text: &str, column: Option<&str>) -> Result<Vec<Q>, String> {
+        let source = Arc::new(Source { name: "values.csv".into(), text: text.into() });
+        read_values::<Q>(&source, column).map_err(|wrong| match wrong {
+            Wrong::Column(message, help) => format!("{message}; {help}"),
+            Wrong::Cell(problem) => format!("{}: {}", problem.line.unwrap_or(0), problem.message),
+        })
+    }
+
+    #[test]
+    fn a_column_of_values_is_read_and_sorted() {
+        let ms = |all: &[u64]| all.iter().map(|ms| SimDuration::from_millis(*ms)).collect::<Vec<_>>();
+        for (text, column, expected) in [
+            ("seconds\n4\n1.5\n", None, ms(&[1500, 4000])),
+            ("node,pull_time_s\na,4\nb,\nc,2\n", Some("pull_time_s"), ms(&[2000, 4000])),
+            ("took\n4 s\n250 ms\n1m\n", Some("took"), ms(&[250, 4000, 60_000])),
+            ("pull_ms\r\n7\r\n", None, ms(&[7])),
+            ("pull (s)\n4 s\n", None, ms(&[4000])),
+        ] {
+            assert_eq!(read::<SimDuration>(text, column), Ok(expected), "{text}");
+        }
+        assert_eq!(read::<Bytes>("size_bytes\n5\n", None).map(|sizes| sizes[0].get()), Ok(5));
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_told_with_its_line_and_the_mend() {
+        for (text, column, message) in [
+            ("took\n4 s\n5\n", None, "3: `5` has no unit"),
+            ("took\nlong\n", None, "2: "),
+            ("a,b\n1,2\n", None, "the file has 2 columns; add `column:` with one of `a`, `b`"),
+            ("a,b\n1,2\n", Some("c"), "the file has no column `c`; it has `a`, `b`"),
+            ("s\n", None, "the column `s` has 0 values; 1 to 1000000 can be drawn from"),
+            ("s,t\n1,2\n3\n", Some("s"), "3: not CSV"),
+            ("s\n-4\n", None, "2: "),
+        ] {
+            let error = read::<SimDuration>(text, column).expect_err(text);
+            assert!(error.starts_with(message), "{text}: {error}");
+        }
+    }
+}
