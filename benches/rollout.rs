@@ -15,13 +15,13 @@ use fleetsim::products::Strategy;
 use fleetsim::products::baseline::BaselineStrategy;
 use fleetsim::products::rancher_fleet::RancherFleetStrategy;
 use fleetsim::rollout::baseline::Baseline;
-use fleetsim::rollout::rancher_fleet::{IntOrString, READINESS_DELAY, RolloutStrategy, RuleSet, control_loop};
+use fleetsim::rollout::rancher_fleet::{IntOrString, RolloutStrategy, RuleSet, control_loop};
 use fleetsim::scenario::{Scenario, Variant};
 use fleetsim::sim;
 use fleetsim::units::{Bytes, BytesPerSec, Share, SimDuration};
 use fleetsim::world::{
     AgentSpec, ClusterSpec, FaultSpec, ImageSpec, LayerSpec, NodeSpec, ProbeSpec, PullOrder, PullPolicy, RegistrySpec,
-    ReleaseKind, RuntimeSpec, Uncompressed, WorkloadKind, WorkloadSpec, WorldSpec, calibration,
+    ReleaseKind, RuntimeSpec, RuntimeVersion, Uncompressed, WorkloadKind, WorkloadSpec, WorldSpec, calibration,
 };
 
 const NODES: u32 = 3;
@@ -36,6 +36,8 @@ fn world(clusters: usize) -> WorldSpec {
     WorldSpec {
         clusters: (0..clusters)
             .map(|at| ClusterSpec {
+                region_name: None,
+                clusters: None,
                 name: format!("store-{at:05}"),
                 labels: BTreeMap::new(),
                 nodes: NODES,
@@ -52,18 +54,20 @@ fn world(clusters: usize) -> WorldSpec {
         registries: Vec::new(),
         distribution: fleetsim::world::DistributionSpec::default(),
         node: NodeSpec {
-            nic: BytesPerSec::from_gbit(calibration::NIC_GBIT).into(),
+            version: RuntimeVersion::default(),
+            crash_backoff: None,
+            nic: calibration::NIC.into(),
             pulls: PullOrder::Serial,
             pull_rate: None,
-            image_backoff: calibration::IMAGE_BACKOFF,
+            image_backoff: fleetsim::world::Backoff::default(),
             error_requeue: calibration::ERROR_REQUEUE,
-            requeue: calibration::REQUEUE,
+            requeue: fleetsim::world::Requeue::AfterError,
             pull_deadline: None,
             runtime: RuntimeSpec::CONTAINERD_2_4,
             keep_blobs: calibration::KEEP_BLOBS,
             unpack_slots: calibration::UNPACK_SLOTS,
             disk: None,
-            unpack_rate: BytesPerSec::new(calibration::UNPACK_MB * 1e6).into(),
+            unpack_rate: calibration::UNPACK_RATE.into(),
             unpack_spread: calibration::UNPACK_SPREAD,
             unpack_per_layer: calibration::UNPACK_PER_LAYER,
             pull_constant: calibration::PULL_CONSTANT,
@@ -78,11 +82,12 @@ fn world(clusters: usize) -> WorldSpec {
             registry: 0,
         }],
         workloads: vec![WorkloadSpec {
+            image_name: String::new(),
             name: "shop".to_owned(),
             kind: WorkloadKind::Deployment {
                 replicas: NODES,
-                max_unavailable: calibration::DEPLOYMENT_MAX_UNAVAILABLE,
-                max_surge: calibration::DEPLOYMENT_MAX_SURGE,
+                max_unavailable: fleetsim::world::DEPLOYMENT_MAX_UNAVAILABLE,
+                max_surge: fleetsim::world::DEPLOYMENT_MAX_SURGE,
                 progress_deadline: calibration::PROGRESS_DEADLINE,
             },
             image: 0,
@@ -101,7 +106,7 @@ fn world(clusters: usize) -> WorldSpec {
             instruction_delay: calibration::INSTRUCTION_DELAY,
             apply: calibration::APPLY,
             report_delay: calibration::REPORT_DELAY,
-            readiness_delay: READINESS_DELAY.into(),
+            readiness_delay: calibration::READINESS_DELAY,
         },
         faults: FaultSpec::default(),
     }
@@ -118,7 +123,7 @@ fn variant(clusters: usize, strategy: Arc<dyn Strategy>) -> Variant {
             groups: Arc::new(Vec::new()),
             strategy,
             control_loop: control_loop(),
-            restarts: calibration::RESTARTS,
+            restarts: fleetsim::world::Restarts::KUBELET,
             horizon: SimDuration::from_hours(48),
         },
     }

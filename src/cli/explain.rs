@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use clap::Args;
 use fleetsim::scenario::{Experiment, Scenario, Variant};
 use fleetsim::units::{Bytes, SimDuration};
-use fleetsim::world::{RegistrySpec, ReleaseKind, RequestLimit, SizeModel, Trouble};
+use fleetsim::world::{RegistrySpec, ReleaseKind, RequestLimit, SizeModel};
 
 use super::{ExperimentArgs, Failure, output};
 
@@ -81,7 +81,7 @@ fn registry_limits(registry: &RegistrySpec) -> Vec<String> {
     let bucket = |name: &str, limit: Option<RequestLimit>| {
         limit.map(|limit| format!("{name}: {:.1} requests/s, {} at once", limit.rate.get(), limit.burst))
     };
-    for (name, host) in [("API", &registry.api), ("tokens", &registry.token), ("blobs", &registry.blobs)] {
+    for (name, host) in [("API", &registry.api), ("tokens", &registry.token), ("blobs", &registry.blobs.host)] {
         limits.extend(bucket(name, host.request_limit));
         limits.extend(host.connections.map(|limit| format!("{name}: {} connections", limit.max)));
         limits.extend(host.workers.map(|workers| format!("{name}: {workers} workers")));
@@ -89,15 +89,15 @@ fn registry_limits(registry: &RegistrySpec) -> Vec<String> {
     limits.extend(bucket("manifests", registry.manifest_limit));
     limits.extend(bucket("requests for blobs", registry.blob_limit));
     limits.extend(registry.pull_quota.map(|quota| format!("{} pulls in {}", quota.pulls, quota.per)));
-    if !registry.redirect {
+    if !registry.blobs.redirect {
         limits.push("no redirect: the API sends the blobs".to_owned());
     }
     limits.extend(registry.windows.iter().map(|window| {
-        let what = match window.trouble {
-            Trouble::Down => "down".to_owned(),
-            Trouble::Brownout { egress, requests } => format!("egress {egress}, requests {requests}"),
+        let what = match window.down {
+            true => "down".to_owned(),
+            false => format!("egress {}, requests {}", window.egress, window.requests),
         };
-        format!("{what} from {} to {}", window.from, window.to)
+        format!("{what} from {} to {}", window.begins(), window.ends())
     }));
     limits
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::files::Files;
@@ -47,6 +48,22 @@ impl Context<'_> {
     pub(crate) fn is_whole(&self, list: &Path) -> bool {
         let is_entry = |struck: &Path| struck.starts_with(list) && struck.0.len() <= list.0.len() + 1;
         !self.struck.iter().any(|struck| list.starts_with(struck) || is_entry(struck))
+    }
+
+    /// What is written at `path`, with `base` for everything that is not. Errors are not reported: reading the document
+    /// has found them. `deep` as in [`Node::over`].
+    pub(crate) fn over<T: Serialize + DeserializeOwned>(&self, path: &Path, base: T, deep: &[&str]) -> T {
+        let Some(mut written) = self.tree.get(path).cloned() else { return base };
+        for struck in self.struck.iter().filter(|struck| struck.starts_with(path)) {
+            if struck == path {
+                return base;
+            }
+            written.strike(&Path(struck.0[path.0.len()..].to_vec()));
+        }
+        if written.is_empty() {
+            return base;
+        }
+        reader::read(written.over(Node::of_value(&base, &written.at), deep)).value.unwrap_or(base)
     }
 
     /// The text of the file that the value at `path` names. A file that cannot be read is reported there.

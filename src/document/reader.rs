@@ -1,8 +1,12 @@
-//! From a [`Node`] tree to the file types, telling every error with its path.
+//! From a [`Node`] tree to typed values, reporting every error with its path.
 //!
-//! Serde stops at the first error. To report all in one go, [`read`] notes the error, strikes the value out of the
-//! tree, and reads again, until what is left can be read. An error that only a strike caused is not told.
+//! Serde stops at the first error. To report all in one go, [`read`] records the error, strikes the value out of the
+//! tree, and reads again, until the rest can be read. An error that only a strike caused is not reported.
+//!
+//! A field whose name begins with `~` is a struct whose fields are written beside the others: what serde calls
+//! `flatten`, which would lose the paths of errors.
 
+use std::cell::RefCell;
 use std::fmt;
 
 use serde::de::{self, DeserializeSeed, Deserializer, EnumAccess, MapAccess, SeqAccess, VariantAccess, Visitor};
@@ -254,11 +258,15 @@ impl<'de> Deserializer<'de> for &'de Node {
         fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, ReadError> {
-        match &self.value {
-            Value::Null => visitor.visit_map(Entries { entries: &[], next: 0, known: Some(fields) }),
-            Value::Map(entries) => visitor.visit_map(Entries { entries, next: 0, known: Some(fields) }),
-            _ => self.deserialize_any(visitor),
+        let entries = match &self.value {
+            Value::Null => &[],
+            Value::Map(entries) => entries.as_slice(),
+            _ => return self.deserialize_any(visitor),
+        };
+        if fields.iter().any(|field| field.starts_with('~')) {
+            return visitor.visit_map(Flattened { entries, fields, next: 0, flat: 0, known: RefCell::default() });
         }
+        visitor.visit_map(Entries { entries, next: 0, known: Some(fields) })
     }
 
     fn deserialize_enum<V: Visitor<'de>>(
@@ -284,6 +292,11 @@ impl<'de> Deserializer<'de> for &'de Node {
         bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char bytes byte_buf unit unit_struct seq tuple
         tuple_struct map identifier ignored_any
     }
+}
+
+/// A key, for the visitor of a map's keys or an enum's variants.
+fn named(key: &str) -> de::value::StrDeserializer<'_, ReadError> {
+    de::IntoDeserializer::into_deserializer(key)
 }
 
 struct Items<'de> {
@@ -324,9 +337,10 @@ impl<'de> MapAccess<'de> for Entries<'de> {
                     let error: ReadError = de::Error::unknown_field(&key.text, known);
                     return Err(error.under(Step::Key(key.text.clone())));
                 }
-                let read: de::value::StrDeserializer<'_, ReadError> =
-                    de::IntoDeserializer::into_deserializer(&*key.text);
-                return seed.deserialize(read).map(Some).map_err(|error| error.under(Step::Key(key.text.clone())));
+                return seed
+                    .deserialize(named(&key.text))
+                    .map(Some)
+                    .map_err(|error| error.under(Step::Key(key.text.clone())));
             }
         }
         Ok(None)
@@ -334,6 +348,104 @@ impl<'de> MapAccess<'de> for Entries<'de> {
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, ReadError> {
         let (key, value) = &self.entries[self.next - 1];
+        seed.deserialize(value).map_err(|error| error.under(Step::Key(key.text.clone())))
+    }
+}
+
+/// The fields of a struct, and after them its flattened structs.
+struct Flattened<'de> {
+    entries: &'de [(super::tree::Key, Node)],
+    fields: &'static [&'static str],
+    next: usize,
+    flat: usize,
+    /// The fields of the flattened structs.
+    known: RefCell<Vec<&'static str>>,
+}
+
+impl<'de> MapAccess<'de> for Flattened<'de> {
+    type Error = ReadError;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, ReadError> {
+        while let Some((key, value)) = self.entries.get(self.next) {
+            self.next += 1;
+            if !value.struck && self.fields.contains(&&*key.text) {
+                return seed.deserialize(named(&key.text)).map(Some);
+            }
+        }
+        while let Some(field) = self.fields.get(self.flat) {
+            self.flat += 1;
+            if field.starts_with('~') {
+                return seed.deserialize(named(field)).map(Some);
+            }
+        }
+        let mut known: Vec<&'static str> =
+            self.fields.iter().copied().filter(|field| !field.starts_with('~')).collect();
+        known.append(&mut self.known.borrow_mut());
+        match self.entries.iter().find(|(key, value)| !value.struck && !known.contains(&&*key.text)) {
+            Some((key, _)) => {
+                let error = ReadError::new(Kind::UnknownField { field: key.text.clone(), known });
+                Err(error.under(Step::Key(key.text.clone())))
+            }
+            None => Ok(None),
+        }
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, ReadError> {
+        if self.flat > 0 {
+            return seed.deserialize(Flat { entries: self.entries, known: &self.known });
+        }
+        let (key, value) = &self.entries[self.next - 1];
+        seed.deserialize(value).map_err(|error| error.under(Step::Key(key.text.clone())))
+    }
+}
+
+/// A flattened struct: it takes the entries that it knows.
+struct Flat<'de, 'k> {
+    entries: &'de [(super::tree::Key, Node)],
+    known: &'k RefCell<Vec<&'static str>>,
+}
+
+impl<'de> Deserializer<'de> for Flat<'de, '_> {
+    type Error = ReadError;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
+        visitor.visit_map(Entries { entries: self.entries, next: 0, known: None })
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, ReadError> {
+        self.known.borrow_mut().extend(fields);
+        let taken = self.entries.iter().filter(|(key, value)| !value.struck && fields.contains(&&*key.text));
+        visitor.visit_map(Taken { entries: taken.collect(), next: 0 })
+    }
+
+    serde::forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit unit_struct
+        newtype_struct seq tuple tuple_struct map enum identifier ignored_any
+    }
+}
+
+/// The entries of a flattened struct.
+struct Taken<'de> {
+    entries: Vec<&'de (super::tree::Key, Node)>,
+    next: usize,
+}
+
+impl<'de> MapAccess<'de> for Taken<'de> {
+    type Error = ReadError;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, ReadError> {
+        let Some((key, _)) = self.entries.get(self.next) else { return Ok(None) };
+        self.next += 1;
+        seed.deserialize(named(&key.text)).map(Some)
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, ReadError> {
+        let (key, value) = self.entries[self.next - 1];
         seed.deserialize(value).map_err(|error| error.under(Step::Key(key.text.clone())))
     }
 }
@@ -349,8 +461,7 @@ impl<'de> EnumAccess<'de> for Choice<'de> {
     type Variant = Self;
 
     fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Result<(V::Value, Self), ReadError> {
-        let read: de::value::StrDeserializer<'_, ReadError> = de::IntoDeserializer::into_deserializer(self.key);
-        match seed.deserialize(read) {
+        match seed.deserialize(named(self.key)) {
             Ok(value) => Ok((value, self)),
             Err(error) if self.content.is_some() => Err(error.under(Step::Key(self.key.to_owned()))),
             Err(error) => Err(error),
@@ -420,6 +531,21 @@ pub(crate) mod tests {
     }
 
     #[derive(Debug, Deserialize, PartialEq)]
+    struct Outer {
+        name: String,
+        #[serde(rename = "~inner")]
+        inner: Inner,
+        #[serde(rename = "~more")]
+        more: More,
+    }
+
+    #[derive(Debug, Default, Deserialize, PartialEq)]
+    #[serde(default)]
+    struct More {
+        weight: u32,
+    }
+
+    #[derive(Debug, Deserialize, PartialEq)]
     #[serde(rename_all = "camelCase")]
     enum Way {
         Short,
@@ -444,6 +570,24 @@ pub(crate) mod tests {
         let way = Some(Way::Long { steps: 3 });
         assert_eq!(file, Some(File { name: "x".into(), sizes: Some(vec![1, 2]), way, inner: Some(Inner { size: 4 }) }));
         assert_eq!(read_text("name: x\nway: short").0.and_then(|file| file.way), Some(Way::Short));
+    }
+
+    #[test]
+    fn the_fields_of_a_flattened_struct_are_written_beside_the_others() {
+        let outer = |weight| Ok(Outer { name: "x".into(), inner: Inner { size: 4 }, more: More { weight } });
+        assert_eq!(read_one("size: 4\nname: x\nweight: 3"), outer(3));
+        assert_eq!(read_one("size: 4\nname: x"), outer(0));
+        assert_eq!(read_one::<Outer>("name: x"), Err("the field `size` is missing".to_owned()));
+        let reading = read::<Outer>(tree::parse(&source("size: 1\nname: 7\nwieght: 3")).expect("YAML"));
+        let errors: Vec<String> =
+            reading.errors.iter().map(|error| format!("{error} {}", error.help().unwrap_or_default())).collect();
+        assert_eq!(
+            errors,
+            [
+                "name: expected text, found `7`; write it in quotes: \"7\" ",
+                "wieght: unknown field `wieght` did you mean `weight`?"
+            ]
+        );
     }
 
     #[test]

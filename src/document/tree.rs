@@ -213,6 +213,60 @@ impl Node {
         }
     }
 
+    /// A value as a tree, as if it were written at `at`. Flattened structs stand beside the other fields.
+    pub(crate) fn of_value(value: &impl serde::Serialize, at: &Range<usize>) -> Self {
+        let json = serde_json::to_value(value).expect("settings can be written");
+        Self::of_json(json, at)
+    }
+
+    fn of_json(json: serde_json::Value, at: &Range<usize>) -> Self {
+        let value = match json {
+            serde_json::Value::Null => Value::Null,
+            serde_json::Value::Bool(value) => Value::Bool(value),
+            serde_json::Value::Number(number) => match (number.as_i64(), number.as_u64(), number.as_f64()) {
+                (Some(value), ..) => Value::Int(value),
+                (None, Some(value), _) => Value::BigInt(value),
+                (None, None, value) => Value::Float(value.unwrap_or_default()),
+            },
+            serde_json::Value::String(text) => Value::Text(text),
+            serde_json::Value::Array(items) => {
+                Value::List(items.into_iter().map(|item| Self::of_json(item, at)).collect())
+            }
+            serde_json::Value::Object(fields) => {
+                let mut entries = Vec::new();
+                for (text, field) in fields {
+                    let is_flat = text.starts_with('~');
+                    let node = Self::of_json(field, at);
+                    match node.value {
+                        Value::Map(inner) if is_flat => entries.extend(inner),
+                        _ => entries.push((Key { at: at.clone(), text }, node)),
+                    }
+                }
+                Value::Map(entries)
+            }
+        };
+        Self::made(at.clone(), value)
+    }
+
+    /// `base` with the values that this tree has for its keys; other keys are left out. Values are replaced whole, except the maps of the keys
+    /// in `deep`, which are laid over those of `base` in turn.
+    pub(crate) fn over(&self, base: Self, deep: &[&str]) -> Self {
+        let (Value::Map(written), Value::Map(mut entries)) = (&self.value, base.value) else { return self.clone() };
+        for (key, node) in written.iter().filter(|(_, node)| !node.struck) {
+            match entries.iter_mut().find(|(known, _)| known.text == key.text) {
+                Some((_, known)) if deep.contains(&&*key.text) => *known = node.over(known.clone(), &[]),
+                Some((_, known)) => *known = node.clone(),
+                None => {}
+            }
+        }
+        Self::made(self.at.clone(), Value::Map(entries))
+    }
+
+    /// Whether nothing is written here.
+    pub(crate) const fn is_empty(&self) -> bool {
+        matches!(self.value, Value::Null)
+    }
+
     pub(crate) fn items(&self) -> &[Self] {
         match &self.value {
             Value::List(items) => items,

@@ -10,7 +10,7 @@ use crate::document::beside::FromNode;
 use crate::document::context::Context;
 use crate::document::path::Path;
 use crate::rollout::ControlLoop;
-use crate::world::{Restarts, calibration};
+use crate::world::Restarts;
 
 /// A product, implemented by the configuration of one of its strategies.
 pub(crate) trait Product: FromNode + JsonSchema + 'static {
@@ -26,7 +26,7 @@ pub(crate) trait Product: FromNode + JsonSchema + 'static {
 
     /// How the platform restarts containers that crash, where the experiment does not say. Default: as the kubelet.
     fn restarts() -> Restarts {
-        calibration::RESTARTS
+        Restarts::KUBELET
     }
 
     /// Checks the configuration, and the files that it names, against the fleet. `path` is its place in the

@@ -36,7 +36,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::SimTime;
 
-pub use control_loop::{ControlLoop, ControlLoopOverrides};
+pub use control_loop::ControlLoop;
 pub use int_or_string::IntOrString;
 
 /// One application in one place: a dense index into the fleet's targets.

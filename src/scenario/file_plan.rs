@@ -7,7 +7,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, MapAccess, SeqAccess, Visitor, value::MapAccessDeserializer};
 use serde::{Deserialize, Deserializer};
 
-use super::quantity::{Anything, Ordered, Percent};
+use super::quantity::{Anything, Ordered};
+use crate::units::Share;
 
 /// What `fleetsim plan` searches for, and among what.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
@@ -20,9 +21,9 @@ pub(crate) struct PlanFile {
     /// The time that is to be short, with the statistic over the runs. Default: `completion_median`.
     pub(crate) fastest: Option<String>,
     /// How sure the comparisons have to be. Default: 95%.
-    pub(crate) confidence: Option<Percent>,
+    pub(crate) confidence: Option<Share>,
     /// Times that differ by less are one. Default: 1%.
-    pub(crate) indifference: Option<Percent>,
+    pub(crate) indifference: Option<Share>,
     /// Runs in which the setting that is named has kept to all limits. Default: 10, or `replicates` where that is less.
     pub(crate) confirm: Option<u32>,
     /// The search stops after so many runs. Default: candidates times `replicates`, which it never needs.

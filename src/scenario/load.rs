@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::assertion::AssertionFile;
 use super::check::{CheckedWorld, Checker};
 use super::file::ExperimentFile;
-use super::inventory::InventoryCluster;
+use super::import::inventory::InventoryCluster;
 use super::precision::FEWEST_RUNS;
 use super::sweep::{self, Axis, MOST_VARIANTS, Point};
 use super::{Assertion, Experiment, Scenario, Variant};
@@ -306,7 +306,7 @@ impl Loader {
             let problem = self.at(&base.tree, &Path::of("replicates"), format!("{replicates} runs of every variant"));
             self.problems.push(problem.with_help(format!("write 1 to {MOST_REPLICATES}")));
         }
-        if file.horizon.is_some_and(|horizon| horizon.0.is_zero()) {
+        if file.horizon.is_some_and(SimDuration::is_zero) {
             let problem = self.at(&base.tree, &Path::of("horizon"), "nothing happens in no time");
             self.problems.push(problem.with_help("write when a run is given up, e.g. `24h`"));
         }
@@ -393,22 +393,16 @@ impl Loader {
         };
         let product = reading.strategies.get(strategy)?.product;
         let strategy = self.strategy(&reading, strategy, &world);
-        let restarts = (product.restarts)();
-        let restarts = self.check(&reading, |checker| checker.restarts(reading.file.node.as_ref(), restarts));
+        let restarts = self.check(&reading, |checker| checker.restarts((product.restarts)()));
+        let control_loop = (product.control_loop)();
+        let control_loop = self.check(&reading, |checker| checker.over(&Path::of("controller"), control_loop, &[]));
         let strategy = strategy?;
-        let horizon = reading.file.horizon.map_or(HORIZON, |horizon| horizon.0);
+        let horizon = reading.file.horizon.unwrap_or(HORIZON);
         if horizon.is_zero() {
             let problem = self.at(&reading.tree, &Path::of("horizon"), "nothing happens in no time");
             self.problems.push(problem.with_help("write when a run is given up, e.g. `24h`"));
         }
-        Some(Scenario {
-            world: world.world,
-            groups: world.groups,
-            control_loop: reading.file.controller.over((product.control_loop)()),
-            restarts,
-            strategy,
-            horizon,
-        })
+        Some(Scenario { world: world.world, groups: world.groups, control_loop, restarts, strategy, horizon })
     }
 }
 

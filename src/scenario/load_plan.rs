@@ -10,6 +10,7 @@ use super::{Experiment, Plan};
 use crate::document::path::Path;
 use crate::document::problem::{Place, Problem};
 use crate::results::{Limit, MeasureError, Objective, Setting};
+use crate::units::Share;
 
 const FASTEST: &str = "completion_median";
 const CONFIDENCE: f64 = 0.95;
@@ -64,12 +65,12 @@ impl Loader {
             refuse_at(self, base, &path.key("fastest"), message, &help);
             Objective::parse(FASTEST).expect("the default is an aim")
         });
-        let confidence = written.confidence.map_or(CONFIDENCE, |share| share.0.get());
+        let confidence = written.confidence.map_or(CONFIDENCE, Share::get);
         if !(0.5..1.0).contains(&confidence) {
             let message = "`confidence` must be at least 50% and less than 100%".to_owned();
             refuse_at(self, base, &path.key("confidence"), message, "write e.g. `95%`");
         }
-        let indifference = written.indifference.map_or(INDIFFERENCE, |share| share.0.get());
+        let indifference = written.indifference.map_or(INDIFFERENCE, Share::get);
         if written.confirm == Some(0) {
             let help = "for a search without limits, write `limits: []`";
             refuse_at(self, base, &path.key("confirm"), "`confirm` must be at least 1".to_owned(), help);

@@ -5,25 +5,27 @@
 
 mod assertion;
 mod check;
-mod distribution_file;
+mod distribution;
 mod faults;
 mod file;
 mod file_plan;
-mod file_registry;
-mod file_runtime;
-mod inventory;
+mod fleet;
+mod fleet_size;
+mod import;
 mod load;
 mod load_plan;
-mod manifest;
 mod names;
+mod node;
 mod plan;
 mod precision;
 mod quantity;
+mod registry;
+mod release;
 mod schema;
-mod spread;
 mod sweep;
 #[cfg(test)]
 mod tests;
+mod world;
 
 use std::sync::Arc;
 

@@ -7,7 +7,6 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, MapAccess, Visitor, value::MapAccessDeserializer};
 use serde::{Deserialize, Deserializer};
 
-use super::quantity::Percent;
 use crate::document::path::Path;
 use crate::results::{Measure, MeasureError};
 use crate::units::{Share, text};
@@ -39,7 +38,7 @@ pub(crate) struct PrecisionFile(PrecisionFields);
 #[serde(deny_unknown_fields)]
 pub(crate) struct PrecisionFields {
     /// Half of the 95 % interval of the mean, as a share of the mean.
-    to: Percent,
+    to: Share,
     /// The measures that are to be so precise: columns of `runs.csv`. Default: [completion, peak_pulls].
     of: Option<Vec<String>>,
     /// Most runs of a variant. Default: 200, or `replicates` if that is more.
@@ -53,7 +52,7 @@ impl PrecisionFile {
     /// Resolves it for an experiment of at least `replicates` runs of each variant.
     pub(crate) fn check(&self, replicates: u32) -> Result<Precision, Vec<Wrong>> {
         let here = Path::of("precision");
-        let PrecisionFields { to: Percent(to), of, max } = &self.0;
+        let PrecisionFields { to, of, max } = &self.0;
         let mut wrong = Vec::new();
         if to.get() <= 0.0 {
             let help = "write e.g. `5%`";
@@ -97,7 +96,7 @@ impl<'de> Deserialize<'de> for PrecisionFile {
             }
 
             fn visit_str<E: de::Error>(self, value: &str) -> Result<PrecisionFields, E> {
-                let to = text::parse_share(value).map(Percent).map_err(E::custom)?;
+                let to = text::parse_share(value).map_err(E::custom)?;
                 Ok(PrecisionFields { to, of: None, max: None })
             }
 

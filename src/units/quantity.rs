@@ -101,6 +101,23 @@ impl BytesPerSec {
     }
 }
 
+impl BytesPerSec {
+    /// A constant of `gbit` · 10⁹ bits per second.
+    pub(crate) const fn gbit(gbit: f64) -> Self {
+        Self(gbit * 1e9 / 8.0)
+    }
+
+    /// A constant of `mbit` · 10⁶ bits per second.
+    pub(crate) const fn mbit(mbit: f64) -> Self {
+        Self(mbit * 1e6 / 8.0)
+    }
+
+    /// A constant of `mb` · 10⁶ bytes per second.
+    pub(crate) const fn mb(mb: f64) -> Self {
+        Self(mb * 1e6)
+    }
+}
+
 impl PerSecond {
     /// Nothing.
     pub const ZERO: Self = Self(0.0);
@@ -123,6 +140,11 @@ impl PerSecond {
 }
 
 impl Share {
+    /// A constant between 0 and 1.
+    pub(crate) const fn of(share: f64) -> Self {
+        Self(share)
+    }
+
     /// 0.
     pub const NONE: Self = Self(0.0);
     /// 1.

@@ -1,28 +1,38 @@
 //! Exponential back-off without jitter, as the kubelet applies it to failed image pulls.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::units::serial::positive;
 use crate::units::{SimDuration, SimTime};
 
+/// Gate after a failed pull, per pod and image: 10 s doubling to 300 s, no jitter, forgotten after 600 s. Source:
+/// constants in kubernetes/kubernetes `pkg/kubelet/kubelet.go`; kubernetes/client-go `util/flowcontrol/backoff.go`
+/// @32ce75a.
+const IMAGE_BACKOFF: Backoff = Backoff {
+    initial: SimDuration::from_secs(10),
+    max: SimDuration::from_secs(300),
+    reset: SimDuration::from_secs(600),
+};
+
 /// An exponential back-off without jitter.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct Backoff {
     /// The first wait; each later one is twice as long.
+    #[serde(deserialize_with = "positive")]
     pub initial: SimDuration,
     /// The longest wait.
     pub max: SimDuration,
-    /// An entry that was not renewed for longer than this is forgotten.
+    /// The back-off starts again from `initial` when nothing failed for longer. After failed pulls, twice `max` by
+    /// default.
     pub reset: SimDuration,
 }
 
-/// When the kubelet looks again at a pod whose sync failed.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Requeue {
-    /// After [`crate::world::NodeSpec::error_requeue`], whatever the error.
-    AfterError,
-    /// When the earliest gate of the pod opens, but after `sync_period` at the latest; either times U[1, 1.5].
-    AtExpiry {
-        /// The kubelet's `syncFrequency`.
-        sync_period: SimDuration,
-    },
+impl Default for Backoff {
+    fn default() -> Self {
+        IMAGE_BACKOFF
+    }
 }
 
 /// One entry of an exponential back-off without jitter (client-go `flowcontrol.Backoff`, jitter factor 0): the wait, and
@@ -52,7 +62,6 @@ impl BackoffEntry {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::world::calibration::IMAGE_BACKOFF;
 
     #[test]
     fn a_pod_that_fails_at_once_each_time_waits_10_20_40_80_160_300_300() {

@@ -13,10 +13,7 @@
 //!   Fitted here as constant + layers · per-layer + bytes / rate, median error 5 to 13 %.
 //! - *api*: kubernetes/api `core/v1` and `apps/v1` @10b39a3.
 
-use crate::units::{Bytes, SimDuration};
-use crate::world::backoff::{Backoff, Requeue};
-use crate::world::clusters::restarts::{Restarter, Restarts};
-use crate::world::quantity::CountOrPercent;
+use crate::units::{Bytes, BytesPerSec, Share, SimDuration};
 use crate::world::quantity::DurationModel;
 
 // ---- clusters and links ----
@@ -25,9 +22,9 @@ use crate::world::quantity::DurationModel;
 /// (Chick-fil-A, 2018); published edge clusters have 1 to 3, data-centre ones tens (spread 1 to 250).
 pub const NODES: u32 = 3;
 
-/// What a cluster can receive, in Mbit/s. Guess: no published distribution of site links was found. Branch offices
+/// What a cluster can receive. Guess: no published distribution of site links was found. Branch offices
 /// have about 100 Mbit/s, retail 20 to 50, data centres 10 000.
-pub const DOWNLINK_MBIT: f64 = 100.0;
+pub const DOWNLINK: BytesPerSec = BytesPerSec::mbit(100.0);
 
 /// Round trip from a cluster to the registry. Guess, with the link above: 1 ms in a data centre, 30 ms for a branch,
 /// 80 ms over a cellular network, 600 ms over a satellite.
@@ -35,22 +32,22 @@ pub const RTT: DurationModel = DurationModel::Constant(SimDuration::from_millis(
 
 // ---- registry ----
 
-/// What a registry can send, in Gbit/s. Source: the 10 Gbit/s registry of Volcano Engine's published pull tests;
+/// What a registry can send. Source: the 10 Gbit/s registry of Volcano Engine's published pull tests;
 /// spread from 30 MB/s (Azure's smallest tier, MicrosoftDocs/azure-docs `includes/container-registry-limits.md`, 2019)
 /// to far above.
-pub const REGISTRY_EGRESS_GBIT: f64 = 10.0;
+pub const REGISTRY_EGRESS: BytesPerSec = BytesPerSec::gbit(10.0);
 
-/// What one connection to a blob store can carry, in MB/s. Source: AWS's guidance for S3, 85 to 90 MB/s each.
+/// What one connection to a blob store can carry. Source: AWS's guidance for S3, 85 to 90 MB/s each.
 /// Spread: ghcr.io gave 46 MB/s cold and about 500 MB/s warm (spegel-org/benchmark-results @645a85c).
-pub const CONNECTION_MB: f64 = 88.0;
+pub const CONNECTION: BytesPerSec = BytesPerSec::mb(88.0);
 
 /// Time a registry takes to answer one request. Guess: lognormal with median 20 ms; spread 2 to 500 ms.
 pub const SERVICE_TIME: DurationModel = DurationModel::LogNormal { median: SimDuration::from_millis(20), sigma: 0.5 };
 
 // ---- distribution ----
 
-/// What a cache or a mirror can send, in Gbit/s. Guess: one server on a local network; 1 to 25.
-pub const CACHE_EGRESS_GBIT: f64 = 10.0;
+/// What a cache or a mirror can send. Guess: one server on a local network; 1 to 25.
+pub const CACHE_EGRESS: BytesPerSec = BytesPerSec::gbit(10.0);
 
 /// Round trip from a node to its cache. Guess: one local network.
 pub const CACHE_RTT: SimDuration = SimDuration::from_millis(1);
@@ -70,9 +67,9 @@ pub const SPEGEL_LOOKUP: SimDuration = SimDuration::from_millis(3);
 /// `charts/spegel/values.yaml`.
 pub const SPEGEL_TIMEOUT: SimDuration = SimDuration::from_millis(20);
 
-/// What one connection between peers carries, in MB/s. Source: fitted to the pulls of 1 GB from peers in
-/// spegel-org/benchmark-results @645a85c (D8ds_v5); 233 were reached from the slower disk of a D4ds_v5.
-pub const PEER_CONNECTION_MB: f64 = 600.0;
+/// What one connection between peers carries. Source: fitted to the pulls of 1 GB from peers in
+/// spegel-org/benchmark-results @645a85c (D8ds_v5); 233 MB/s were reached from the slower disk of a D4ds_v5.
+pub const PEER_CONNECTION: BytesPerSec = BytesPerSec::mb(600.0);
 
 /// Seeds of a cluster. Source: `seedPeer.replicas` of Dragonfly's Helm chart; a Kraken benchmark had 5 origins.
 pub const SEEDS: u32 = 3;
@@ -83,18 +80,18 @@ pub const PIECE: Bytes = Bytes::new(4_000_000);
 /// Parents of a peer. Source: dragonflyoss/dragonfly @66db456 `scheduler/config/constants.go`; 3 to 4.
 pub const DRAGONFLY_PARENTS: u32 = 4;
 
-/// What a Kraken agent or origin sends, in MB/s. Source: uber/kraken @2a7fbcb `lib/torrent/scheduler/conn/config.go`.
-pub const KRAKEN_OUT_MB: f64 = 200.0;
+/// What a Kraken agent or origin sends. Source: uber/kraken @2a7fbcb `lib/torrent/scheduler/conn/config.go`.
+pub const KRAKEN_OUT: BytesPerSec = BytesPerSec::mb(200.0);
 
-/// What a Kraken agent receives, in MB/s. Source: as above.
-pub const KRAKEN_IN_MB: f64 = 300.0;
+/// What a Kraken agent receives. Source: as above.
+pub const KRAKEN_IN: BytesPerSec = BytesPerSec::mb(300.0);
 
 /// Connections of one torrent. Source: uber/kraken @2a7fbcb `lib/torrent/scheduler/connstate/config.go`.
 pub const KRAKEN_CONNECTIONS: u32 = 10;
 
 /// Share of their upload that peers with a part of a blob can use for each other. Source: Qiu and Srikant (2004),
 /// section 3: 1 - (log N / N)^k for N pieces and k connections, above 99 % for a blob of 50 pieces or more.
-pub const EFFECTIVENESS: f64 = 1.0;
+pub const EFFECTIVENESS: Share = Share::ALL;
 
 /// From a node's request to its first piece being asked for. Guess: one exchange with a tracker or scheduler; 10 ms to
 /// 0.5 s (Dragonfly's retry interval).
@@ -102,7 +99,7 @@ pub const ANNOUNCE: SimDuration = SimDuration::from_millis(50);
 
 /// Share of an image's bytes that a container reads before it is ready. Source: 6.4 % on the mean over 57 images (Harter
 /// et al., "Slacker", FAST '16); 1 to 40 %.
-pub const LAZY_START: f64 = 0.064;
+pub const LAZY_START: Share = Share::of(0.064);
 
 /// Bytes of one read on demand. Source: the largest read that Linux asks of FUSE by default (32 pages); 50 kB to 4 MiB
 /// by snapshotter.
@@ -111,18 +108,18 @@ pub const LAZY_READ: Bytes = Bytes::new(128 * 1024);
 /// Table of contents of a layer. Guess: some 100 bytes a file, compressed; 10 kB to 5 MB.
 pub const LAZY_TOC: Bytes = Bytes::new(100_000);
 
-/// What the background fetch of a layer takes, in MB/s. Guess: it yields to reads on demand.
-pub const LAZY_BACKGROUND_MB: f64 = 10.0;
+/// What the background fetch of a layer takes. Guess: it yields to reads on demand.
+pub const LAZY_BACKGROUND: BytesPerSec = BytesPerSec::mb(10.0);
 
 /// From one group of clusters of a pre-pull to the next. Guess.
 pub const PRE_PULL_EVERY: SimDuration = SimDuration::from_mins(1);
 
-/// What one connection carries of a blob that a content delivery network does not hold yet, in MB/s. Source: ghcr.io,
+/// What one connection carries of a blob that a content delivery network does not hold yet. Source: ghcr.io,
 /// 1 GB in 24 to 32 s for every node that asked at once (spegel-org/benchmark-results @645a85c).
-pub const CDN_COLD_MB: f64 = 46.0;
+pub const CDN_COLD: BytesPerSec = BytesPerSec::mb(46.0);
 
 /// The same of a blob that it holds. Source: as above, 6.0 s with unpacking.
-pub const CDN_WARM_MB: f64 = 500.0;
+pub const CDN_WARM: BytesPerSec = BytesPerSec::mb(500.0);
 
 // ---- kubelet ----
 
@@ -132,40 +129,10 @@ pub const REGISTRY_PULL_QPS: u32 = 5;
 /// `registryBurst`. Source: kubelet defaults.
 pub const REGISTRY_BURST: u32 = 10;
 
-/// Gate after a failed pull, per pod and image: 10 s doubling to 300 s, no jitter, forgotten after 600 s. Source:
-/// constants in kubernetes/kubernetes `pkg/kubelet/kubelet.go`; kubernetes/client-go `util/flowcontrol/backoff.go`
-/// @32ce75a.
-pub const IMAGE_BACKOFF: Backoff = Backoff {
-    initial: SimDuration::from_secs(10),
-    max: SimDuration::from_secs(300),
-    reset: SimDuration::from_secs(600),
-};
-
-/// How the kubelet starts a container again that crashed. Source: `newCrashLoopBackOff` in the same `kubelet.go`, with
-/// its `HasExpiredFunc` (600 s, whatever the longest wait is); `doBackOff` in
-/// `pkg/kubelet/kuberuntime/kuberuntime_manager.go` starts a container at once that has not crashed before. The alpha
-/// gate `ReduceDefaultCrashLoopBackOffDecay` makes it 1 s to 60 s (kubernetes/enhancements KEP-4603); a node's own
-/// `maxContainerRestartPeriod` is 1 s to 300 s.
-pub const RESTARTS: Restarts = Restarts {
-    by: Restarter::Kubelet,
-    immediate: 1,
-    backoff: Backoff {
-        initial: SimDuration::from_secs(10),
-        max: SimDuration::from_secs(300),
-        reset: SimDuration::from_secs(600),
-    },
-    last: None,
-};
-
 /// From an error to the pod's next sync: 10 s with a jitter factor of 0.5. Source: constants in kubernetes/kubernetes
 /// `pkg/kubelet/pod_workers.go`. It is the only thing that pulls a storm of retries apart.
 pub const ERROR_REQUEUE: DurationModel =
     DurationModel::Uniform { min: SimDuration::from_secs(10), max: SimDuration::from_secs(15) };
-
-/// Which rule sets the next sync. Source: `completeWork` in the same `pod_workers.go`. Newer kubelets (kubernetes
-/// #133066, 2025-10) take the earliest expiry that an error carries; in the copies read only a crash loop's error
-/// carries one, so pulls keep the older rule.
-pub const REQUEUE: Requeue = Requeue::AfterError;
 
 /// `syncFrequency`, the longest wait under the newer rule before its jitter. Source: kubelet defaults.
 pub const SYNC_PERIOD: SimDuration = SimDuration::from_secs(60);
@@ -184,9 +151,9 @@ pub const KEEP_BLOBS: bool = true;
 /// than 1 needs a snapshotter that can rebase. 3 to 12 are in use.
 pub const UNPACK_SLOTS: u32 = 1;
 
-/// Uncompressed MB written per second while unpacking one layer. Source: chonks, n1-standard-16 with a local SSD, 4 to
-/// 64 nodes: 197 to 208; with a boot disk 159 to 182; c5a.4xlarge 300 to 335 within the page cache, then 132.
-pub const UNPACK_MB: f64 = 200.0;
+/// Uncompressed bytes written per second while unpacking one layer. Source: chonks, n1-standard-16 with a local SSD, 4
+/// to 64 nodes: 197 to 208 MB/s; with a boot disk 159 to 182; c5a.4xlarge 300 to 335 within the page cache, then 132.
+pub const UNPACK_RATE: BytesPerSec = BytesPerSec::mb(200.0);
 
 /// Sigma of the lognormal factor between nodes on the rate above. Source: chonks, ±15 % over 64 nodes, and at most
 /// 1.1 between slowest and fastest of 10 (spegel-org/benchmark-results @645a85c); so 0.05 to 0.15.
@@ -198,8 +165,8 @@ pub const UNPACK_PER_LAYER: DurationModel = DurationModel::Constant(SimDuration:
 /// Part of a pull that depends on nothing. Source: chonks, 0.06 to 0.56 s.
 pub const PULL_CONSTANT: DurationModel = DurationModel::Constant(SimDuration::from_millis(300));
 
-/// What a node's network card can receive, in Gbit/s. Guess; 0.1 to 25.
-pub const NIC_GBIT: f64 = 10.0;
+/// What a node's network card can receive. Guess; 0.1 to 25 Gbit/s.
+pub const NIC: BytesPerSec = BytesPerSec::gbit(10.0);
 
 /// Sandbox, container create and start. Guess: lognormal with median 1.5 s; 0.5 to 5 s.
 pub const START_OVERHEAD: DurationModel =
@@ -226,20 +193,8 @@ pub const TERMINATION: DurationModel = DurationModel::LogNormal { median: SimDur
 /// `periodSeconds` of a probe. Source: api, `core/v1` Probe.
 pub const PROBE_PERIOD: SimDuration = SimDuration::from_secs(10);
 
-/// `maxUnavailable` of a Deployment. Source: api, `apps/v1` RollingUpdateDeployment.
-pub const DEPLOYMENT_MAX_UNAVAILABLE: CountOrPercent = CountOrPercent::Percent(25);
-
-/// `maxSurge` of a Deployment. Source: as above.
-pub const DEPLOYMENT_MAX_SURGE: CountOrPercent = CountOrPercent::Percent(25);
-
 /// `progressDeadlineSeconds` of a Deployment. Source: api, `apps/v1` (`pkg/apis/apps/v1/defaults.go`).
 pub const PROGRESS_DEADLINE: SimDuration = SimDuration::from_secs(600);
-
-/// `maxUnavailable` of a DaemonSet. Source: api, `apps/v1` RollingUpdateDaemonSet.
-pub const DAEMON_SET_MAX_UNAVAILABLE: CountOrPercent = CountOrPercent::Count(1);
-
-/// `maxSurge` of a DaemonSet. Source: as above.
-pub const DAEMON_SET_MAX_SURGE: CountOrPercent = CountOrPercent::Count(0);
 
 // ---- agent (what belongs to one product's agent and controller is in that product's folder) ----
 
@@ -252,6 +207,10 @@ pub const APPLY: DurationModel = DurationModel::LogNormal { median: SimDuration:
 
 /// From a report being sent to the management cluster having it. Guess.
 pub const REPORT_DELAY: DurationModel = DurationModel::LogNormal { median: SimDuration::from_millis(500), sigma: 0.5 };
+
+/// From a change of readiness in a cluster to the report about it: that of Rancher Fleet's agent. Source: rancher/fleet
+/// @3b2c622 `internal/cmd/agent/controller/drift_controller.go`.
+pub const READINESS_DELAY: DurationModel = DurationModel::Constant(SimDuration::from_secs(5));
 
 // ---- faults: what an experiment may set; nothing goes wrong unless it does ----
 

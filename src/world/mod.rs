@@ -40,7 +40,7 @@ mod token_bucket;
 mod totals;
 mod transfers;
 
-pub use backoff::{Backoff, Requeue};
+pub use backoff::Backoff;
 pub use clusters::cluster::ClusterFacts;
 pub use clusters::restarts::{Restarter, Restarts};
 pub use distribution::spec::*;
@@ -51,7 +51,6 @@ pub use meter::{Bin, ClusterPhase, Gauge, Meter};
 pub use nodes::pull_error::{PullError, PullFacts};
 pub use nodes::runtime::spec::*;
 pub use quantity::*;
-pub use registry::presets::RegistryPreset;
 pub use registry::request::{HostRole, Request, Response};
 pub use registry::spec::*;
 pub use spec::*;

@@ -4,22 +4,21 @@ use std::collections::BTreeMap;
 
 use crate::engine::{self, EventQueue, Model};
 use crate::units::{Bytes, BytesPerSec, Share, SimDuration, SimTime};
-use crate::world::backoff::Requeue;
+use crate::world::World;
 use crate::world::clusters::cluster::ClusterFacts;
 use crate::world::distribution::spec::DistributionSpec;
 use crate::world::event::{DriverEvent, Event, Queue};
 use crate::world::faults::spec::FaultSpec;
 use crate::world::ids::{ClusterId, NEW};
-use crate::world::nodes::runtime::spec::RuntimeSpec;
+use crate::world::nodes::runtime::spec::{RuntimeSpec, RuntimeVersion};
 use crate::world::quantity::CountOrPercent;
 use crate::world::quantity::DurationModel;
 use crate::world::registry::spec::RegistrySpec;
 use crate::world::spec::{
-    AgentSpec, ClusterSpec, ImageSpec, LayerSpec, NodeSpec, PullOrder, PullPolicy, ReleaseKind, Uncompressed,
+    AgentSpec, ClusterSpec, ImageSpec, LayerSpec, NodeSpec, PullOrder, PullPolicy, ReleaseKind, Requeue, Uncompressed,
     WorkloadKind, WorkloadSpec, WorldSpec,
 };
 use crate::world::totals::Totals;
-use crate::world::{World, calibration};
 
 /// A duration that does not vary.
 pub(crate) const fn fixed(span: SimDuration) -> DurationModel {
@@ -41,6 +40,8 @@ pub(crate) fn bare_world(count: usize) -> WorldSpec {
     let nothing: DurationModel = fixed(SimDuration::ZERO);
     let fast = BytesPerSec::new(1e12);
     let cluster = |at: usize| ClusterSpec {
+        region_name: None,
+        clusters: None,
         name: format!("c{at:04}"),
         labels: BTreeMap::new(),
         nodes: 1,
@@ -58,10 +59,12 @@ pub(crate) fn bare_world(count: usize) -> WorldSpec {
         registries: Vec::new(),
         distribution: DistributionSpec::default(),
         node: NodeSpec {
+            version: RuntimeVersion::default(),
+            crash_backoff: None,
             nic: fast.into(),
             pulls: PullOrder::Serial,
             pull_rate: None,
-            image_backoff: calibration::IMAGE_BACKOFF,
+            image_backoff: crate::world::Backoff::default(),
             error_requeue: nothing.clone(),
             requeue: Requeue::AfterError,
             pull_deadline: None,
@@ -83,6 +86,7 @@ pub(crate) fn bare_world(count: usize) -> WorldSpec {
             registry: 0,
         }],
         workloads: vec![WorkloadSpec {
+            image_name: String::new(),
             name: "shop".to_owned(),
             kind: WorkloadKind::Deployment {
                 replicas: 1,
@@ -164,7 +168,7 @@ pub(crate) fn play(spec: &WorldSpec, seed: u64, horizon: SimDuration) -> Played 
 /// As [`play`], and does this and that at so many seconds, in the order of time.
 pub(crate) fn play_with(spec: &WorldSpec, seed: u64, horizon: SimDuration, deeds: &[(f64, Deed)]) -> Played {
     let mut queue = EventQueue::new();
-    let world = World::new(spec, calibration::RESTARTS, seed, 0, &mut queue);
+    let world = World::new(spec, crate::world::Restarts::KUBELET, seed, 0, &mut queue);
     let deeds_alone: Vec<Deed> = deeds.iter().map(|&(_, deed)| deed).collect();
     let mut model = Alone { world, deeds: deeds_alone.into_iter() };
     for at in 0..spec.clusters.len() {

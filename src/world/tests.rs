@@ -1,7 +1,6 @@
 //! The world against hand algebra, published measurements and what must be true of any world.
 
 use crate::units::{Bytes, BytesPerSec, PerSecond, Share, SimDuration};
-use crate::world::backoff::Requeue;
 use crate::world::event::AgentEvent;
 use crate::world::event::Event;
 use crate::world::event::PullEvent;
@@ -14,8 +13,8 @@ use crate::world::quantity::DurationModel;
 use crate::world::registry::request::Request;
 use crate::world::registry::spec::RequestLimit;
 use crate::world::spec::{
-    DiskSpec, LayerSpec, ProbeSpec, PullOrder, PullPolicy, RegionSpec, ReleaseKind, Uncompressed, WorkloadKind,
-    WorldSpec,
+    DiskSpec, LayerSpec, ProbeSpec, PullOrder, PullPolicy, RegionSpec, ReleaseKind, Requeue, Uncompressed,
+    WorkloadKind, WorldSpec,
 };
 use crate::world::testing::{Played, bare_world, fixed, layer, play};
 
@@ -163,7 +162,7 @@ fn serial_pulls_make_an_image_wait_for_a_slow_one() {
 fn pods_above_the_kubelets_rate_fail_at_once_and_come_back_after_the_back_off() {
     let mut world = bare_world(1);
     world.node.pulls = PullOrder::Parallel { max: None };
-    world.node.pull_rate = Some(RequestLimit { rate: PerSecond::new(5.0), burst: 10 });
+    world.node.pull_rate = Some(RequestLimit::new(PerSecond::new(5.0), 10));
     world.node.error_requeue = fixed(secs(10.0));
     world.workloads[0].pull_policy = PullPolicy::Always;
     world.workloads[0].kind = deployment(14);
@@ -179,7 +178,7 @@ fn pods_above_the_kubelets_rate_fail_at_once_and_come_back_after_the_back_off() 
 #[test]
 fn one_request_above_the_limit_becomes_five() {
     let mut world = bare_world(1);
-    world.registry.api.request_limit = Some(RequestLimit { rate: PerSecond::new(0.001), burst: 1 });
+    world.registry.api.request_limit = Some(RequestLimit::new(PerSecond::new(0.001), 1));
     world.node.error_requeue = fixed(secs(10.0));
     let played = play(&world, 1, secs(9.0));
     // The challenge takes the only token; the next request to the API is tried five times without a wait.
@@ -190,7 +189,7 @@ fn one_request_above_the_limit_becomes_five() {
 #[test]
 fn under_steady_failure_a_pod_tries_at_0_10_30_70_150_310_610_s() {
     let mut world = bare_world(1);
-    world.registry.api.request_limit = Some(RequestLimit { rate: PerSecond::new(1e-9), burst: 1 });
+    world.registry.api.request_limit = Some(RequestLimit::new(PerSecond::new(1e-9), 1));
     world.node.runtime.retry_429.attempts = 1;
     // The kubelet looks every second, so that the gates alone decide.
     world.node.error_requeue = fixed(secs(1.0));
@@ -366,7 +365,7 @@ fn a_deadline_that_is_met_leaves_no_trace() {
 #[test]
 fn the_newer_kubelet_looks_when_the_gate_opens_and_at_least_once_a_minute() {
     let mut world = bare_world(1);
-    world.registry.api.request_limit = Some(RequestLimit { rate: PerSecond::new(1e-9), burst: 1 });
+    world.registry.api.request_limit = Some(RequestLimit::new(PerSecond::new(1e-9), 1));
     world.node.runtime.retry_429.attempts = 1;
     world.node.requeue = Requeue::AtExpiry { sync_period: secs(60.0) };
     for seed in 0..50 {

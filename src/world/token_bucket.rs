@@ -51,7 +51,7 @@ mod tests {
 
     #[test]
     fn a_bucket_lets_its_burst_through_and_then_its_rate() {
-        let mut bucket = TokenBucket::new(RequestLimit { rate: PerSecond::new(5.0), burst: 10 });
+        let mut bucket = TokenBucket::new(RequestLimit::new(PerSecond::new(5.0), 10));
         let at_once = (0..20).filter(|_| bucket.try_take(SimTime::ZERO)).count();
         assert_eq!(at_once, 10, "the burst");
         assert!(!bucket.try_take(SimTime::from_nanos(199_000_000)), "the next token comes after 1/5 s");

@@ -59,9 +59,9 @@ pub(super) fn text(world: &WorldSpec) -> String {
         }
     }
     if let Some(lazy) = &distribution.lazy {
-        let needed = copy.mul_f64(lazy.start_fraction);
+        let needed = copy.mul_f64(lazy.start_fraction.get());
         let reads = needed
-            .mul_f64(1.0 - lazy.prefetch)
+            .mul_f64(1.0 - lazy.prefetch.get())
             .get()
             .div_ceil(lazy.read.get())
             .div_ceil(u64::from(lazy.parallel_reads));
@@ -71,17 +71,15 @@ pub(super) fn text(world: &WorldSpec) -> String {
         );
     }
     if let Some(pre_pull) = distribution.pre_pull {
-        let groups = clusters.div_ceil(u64::from(pre_pull.clusters));
+        let group = pre_pull.group(world.clusters.len());
+        let groups = clusters.div_ceil(group as u64);
         let last = pre_pull.every * (groups - 1);
         let release = pre_pull.release_after.map_or_else(
             || "the release when all online clusters have the images".to_owned(),
             |after| format!("the release at {after}, ready or not"),
         );
-        let _ = writeln!(
-            text,
-            "pre-pull: {groups} groups of {} clusters, the last begins after {last}; {release}",
-            pre_pull.clusters
-        );
+        let _ =
+            writeln!(text, "pre-pull: {groups} groups of {group} clusters, the last begins after {last}; {release}");
     }
     for mirror in &distribution.mirrors {
         let _ = writeln!(

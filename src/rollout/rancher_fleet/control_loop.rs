@@ -6,10 +6,6 @@
 use super::super::ControlLoop;
 use crate::units::SimDuration;
 
-/// Delay from a change of readiness in a cluster to the agent's report. Source:
-/// `internal/cmd/agent/controller/drift_controller.go`.
-pub const READINESS_DELAY: SimDuration = SimDuration::from_secs(5);
-
 /// The control loop of the bundle controller. It has no timer: a pass starts when a deployment is created, deleted or
 /// reports a changed status, or when the bundle or a cluster changes; not when the spec of a deployment changes.
 #[must_use]

@@ -50,7 +50,7 @@ use crate::units::SimTime;
 pub use super::{IntOrString, RuleSet};
 pub use cluster::{ClusterGroup, FleetCluster, groups_of};
 pub use config::{ManualPartition, RolloutStrategy};
-pub use control_loop::{READINESS_DELAY, control_loop};
+pub use control_loop::control_loop;
 pub use explain::{BundleExplanation, PartitionExplanation, explain};
 pub use limit::{FleetLimitError, limit};
 pub use partition::{Partition, Partitioning, StrategyError};

@@ -10,7 +10,7 @@ use crate::units::{Bytes, BytesPerSec, Share, SimDuration};
 use crate::world::{
     Backoff, ClusterSpec, ConnectionLimit, CutKind, DefectKind, DiskSpec, DistributionKind, DurationModel, Excess,
     FactorModel, OutageWindow, OverLimit, PullOrder, RateModel, RegistrySpec, ReleaseKind, RequestLimit, Requeue,
-    Restarter, RetrySpec, RuntimeSpec, SizeModel, SlotScope, Trouble, Uncompressed, WorkloadKind, calibration,
+    Restarter, RetrySpec, RuntimeSpec, SizeModel, SlotScope, Uncompressed, WorkloadKind, calibration,
 };
 
 #[test]
@@ -416,7 +416,7 @@ fn ways_of_distribution_are_chosen_by_key_and_can_be_swept() {
     let DistributionKind::Pieces(kraken) = &worlds[4].distribution.kind else { panic!("kraken passes pieces on") };
     assert_eq!((kraken.seeds, kraken.peer_in), (5, BytesPerSec::new(300e6)), "Kraken's own numbers");
     let pre_pull = worlds[6].distribution.pre_pull.expect("a pre-pull");
-    assert_eq!(pre_pull.clusters, 100, "a tenth of 1 000");
+    assert_eq!(pre_pull.group(1_000), 100, "a tenth of 1 000");
     assert_eq!(pre_pull.release_after, Some(SimDuration::from_hours(2)));
     assert_eq!(worlds[0].distribution.mirrors[0].holds, [0]);
     assert_eq!(
@@ -451,16 +451,11 @@ node: {runtime: cri-o, downloadSlots: 2, retry5xx: 3, retryTransport: {attempts:
     assert_eq!(rate(registry.manifest_limit), Some((2000.0, 2000)), "ECR's");
     assert_eq!(rate(registry.blob_limit), Some((100.0, 100)), "written");
     assert_eq!(rate(registry.token.request_limit), Some((1.0, 1)));
-    assert_eq!(
-        (rate(registry.blobs.request_limit), registry.blobs.over_limit),
-        (Some((10.0, 20)), OverLimit::Unavailable)
-    );
+    let blobs = registry.blobs.host.request_limit;
+    assert_eq!((rate(blobs), blobs.map(|limit| limit.answer)), (Some((10.0, 20)), Some(OverLimit::Unavailable)));
     assert_eq!(registry.api.connections, Some(ConnectionLimit { max: 50, excess: Excess::Queue }));
-    assert_eq!((registry.api.workers, registry.tcp.initial_segments), (Some(8), Some(10)));
-    assert_eq!(
-        registry.windows.iter().map(|window| window.trouble == Trouble::Down).collect::<Vec<_>>(),
-        [true, false]
-    );
+    assert_eq!((registry.api.workers, registry.tcp.slow_start), (Some(8), true));
+    assert_eq!(registry.windows.iter().map(|window| window.down).collect::<Vec<_>>(), [true, false]);
     let runtime = RuntimeSpec {
         download_slots: 2,
         retry_5xx: 3,

@@ -1,6 +1,7 @@
 //! Whole experiments, good and bad, in folders of their own.
 
 mod bad;
+mod documented;
 mod good;
 mod refused;
 mod snippets;

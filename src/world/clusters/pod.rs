@@ -20,7 +20,6 @@ use crate::engine::EventId;
 use crate::rollout::Revision;
 use crate::units::{SimDuration, SimTime};
 use crate::world::backoff::BackoffEntry;
-use crate::world::backoff::Requeue;
 use crate::world::clusters::restarts::{Crashes, Restarter};
 use crate::world::event::WorkloadEvent;
 use crate::world::event::{Event, Queue};
@@ -29,6 +28,7 @@ use crate::world::ids::{ClusterId, NodeId, PodId};
 use crate::world::nodes::catalog::{Catalog, ImageRef};
 use crate::world::nodes::pull_error::PullError;
 use crate::world::quantity::DurationModel;
+use crate::world::spec::Requeue;
 use crate::world::{World, calibration};
 
 /// Where a pod stands.

@@ -6,27 +6,60 @@
 //!
 //! Left out: a restart on another node, and the beat of Diego's convergence (30 s), on which its later restarts wait.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use crate::units::{SimDuration, SimTime};
 use crate::world::backoff::Backoff;
 
 /// A platform's rules for containers that crash.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct Restarts {
     /// Whose rules.
+    #[serde(skip)]
     pub by: Restarter,
-    /// Crashes in a row after which the container is started again at once.
+    /// Consecutive crashes after which the container is started again immediately.
     pub immediate: u32,
-    /// The waits after further ones, and after how long a crash counts as the first.
+    /// The waits after further crashes, and after how long a crash counts as the first.
+    #[serde(rename = "~backoff")]
+    #[schemars(flatten)]
     pub backoff: Backoff,
-    /// The crash in a row after which the container is not started again. `None`: it always is.
+    /// The consecutive crash after which the container is not started again. `None`: it always is.
+    #[serde(skip)]
     pub last: Option<u32>,
 }
 
+impl Restarts {
+    /// How the kubelet starts a container again that crashed. Source: `newCrashLoopBackOff` in the same `kubelet.go`, with
+    /// its `HasExpiredFunc` (600 s, whatever the longest wait is); `doBackOff` in
+    /// `pkg/kubelet/kuberuntime/kuberuntime_manager.go` starts a container at once that has not crashed before. The alpha
+    /// gate `ReduceDefaultCrashLoopBackOffDecay` makes it 1 s to 60 s (kubernetes/enhancements KEP-4603); a node's own
+    /// `maxContainerRestartPeriod` is 1 s to 300 s.
+    pub const KUBELET: Self = Self {
+        by: Restarter::Kubelet,
+        immediate: 1,
+        backoff: Backoff {
+            initial: SimDuration::from_secs(10),
+            max: SimDuration::from_secs(300),
+            reset: SimDuration::from_secs(600),
+        },
+        last: None,
+    };
+}
+
+impl Default for Restarts {
+    fn default() -> Self {
+        Self::KUBELET
+    }
+}
+
 /// What starts containers again.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Restarter {
     /// Kubernetes' kubelet: it notices that a wait is over at the pod's next sync, and a container that ran for longer
     /// than the reset begins anew.
+    #[default]
     Kubelet,
     /// Cloud Foundry's Diego: it restarts when the wait is over, and a container that was ready for longer than the
     /// reset begins anew.
@@ -104,7 +137,7 @@ mod tests {
 
     #[test]
     fn a_container_that_lives_5_s_each_time_waits_0_10_20_40_and_starts_anew_after_it_ran_10_minutes() {
-        let kubelet = crate::world::calibration::RESTARTS;
+        let kubelet = Restarts::KUBELET;
         let backoff = Backoff { initial: secs(1), max: secs(60), ..kubelet.backoff };
         // KEP-4603's faster curve.
         let reduced = Restarts { backoff, ..kubelet };

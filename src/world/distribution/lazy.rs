@@ -39,8 +39,8 @@ struct Parts {
 impl LazySpec {
     fn parts(&self, layer: &Layer) -> Parts {
         let size = layer.compressed;
-        let needed = size.mul_f64(self.start_fraction);
-        let prefetched = needed.mul_f64(self.prefetch);
+        let needed = size.mul_f64(self.start_fraction.get());
+        let prefetched = needed.mul_f64(self.prefetch.get());
         let mount = Bytes::new((self.toc + prefetched).get().min(size.get()));
         let reads = Bytes::new((needed - prefetched).get().min((size - mount).get()));
         Parts { mount, reads, rest: size - mount - reads }

@@ -181,7 +181,7 @@ impl Delivery {
         transfers: &mut Transfers,
         queue: &mut Queue,
     ) -> Self {
-        let pre_pull = spec.distribution.pre_pull.map(|pre_pull| PrePull::begin(pre_pull, queue));
+        let pre_pull = spec.distribution.pre_pull.map(|pre_pull| PrePull::begin(pre_pull, spec.clusters.len(), queue));
         Self { method: setup::method(spec, caches, catalog, transfers), fills: Vec::new(), pre_pull }
     }
 }

@@ -60,7 +60,7 @@ impl Pieces {
     /// What the swarm can send in all: the second term of the fluid equation.
     fn upload(&self, downloading: u32, complete: u32) -> BytesPerSec {
         let PiecesSpec { seeds, seed_out, peer_out, effectiveness, .. } = self.spec;
-        let peers = effectiveness * f64::from(downloading) + f64::from(complete);
+        let peers = effectiveness.get() * f64::from(downloading) + f64::from(complete);
         BytesPerSec::new(peer_out.get() * peers + seed_out.get() * f64::from(seeds))
     }
 

@@ -22,6 +22,8 @@ use crate::world::nodes::catalog::Catalog;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PrePull {
     spec: PrePullSpec,
+    /// Clusters that begin together.
+    group: usize,
     /// The first cluster whose turn has not come.
     next: usize,
     /// Images on nodes that are still being pulled.
@@ -30,12 +32,12 @@ pub(crate) struct PrePull {
 }
 
 impl PrePull {
-    pub(crate) fn begin(spec: PrePullSpec, queue: &mut Queue) -> Self {
+    pub(crate) fn begin(spec: PrePullSpec, fleet: usize, queue: &mut Queue) -> Self {
         queue.schedule(SimTime::ZERO, Event::Distribution(DistributionEvent::PrePullGroup));
         if let Some(after) = spec.release_after {
             queue.schedule(SimTime::ZERO + after, Event::Distribution(DistributionEvent::Released));
         }
-        Self { spec, next: 0, open: 0, released: spec.release_after.is_some() }
+        Self { spec, group: spec.group(fleet), next: 0, open: 0, released: spec.release_after.is_some() }
     }
 }
 
@@ -50,7 +52,7 @@ impl World<'_> {
     pub(crate) fn pre_pull_group(&mut self, queue: &mut Queue) {
         let pre_pull = self.delivery.pre_pull.as_mut().expect("groups belong to a pre-pull");
         let first = pre_pull.next;
-        let last = (first + pre_pull.spec.clusters as usize).min(self.clusters.len());
+        let last = (first + pre_pull.group).min(self.clusters.len());
         pre_pull.next = last;
         if last < self.clusters.len() {
             queue.schedule_in(pre_pull.spec.every, Event::Distribution(DistributionEvent::PrePullGroup));

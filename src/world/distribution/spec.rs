@@ -1,6 +1,12 @@
-//! How images are distributed: plain, checked data that a scenario fills in.
+//! Settings of how images are distributed.
 
-use crate::units::{Bytes, BytesPerSec, SimDuration};
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::units::serial::{positive, unlimited};
+use crate::units::{Bytes, BytesPerSec, Share, SimDuration};
+use crate::world::calibration as default;
+use crate::world::quantity::CountOrPercent;
 
 /// How images get from the registry to the nodes.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -29,120 +35,260 @@ pub enum DistributionKind {
     Pieces(PiecesSpec),
 }
 
-/// What one cache serves.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+/// Number of caches.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub enum CachePlace {
-    /// Every cluster has its own, behind its downlink.
+    /// One in every cluster, behind its downlink.
     Cluster,
-    /// Every region has one, behind the region's link; clusters without a region have none.
+    /// One in every region, behind the region's link; clusters without a region have none.
     Region,
 }
 
-/// What a cache does with a request for a blob that it is fetching already.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+/// How a cache handles a request for a blob that it is already fetching.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Coalesce {
-    /// Fetches it again, until the first copy is complete.
+    /// It fetches the blob again, until a copy is complete.
     None,
-    /// Lets it wait until the first copy is complete.
+    /// The request waits until the copy is complete.
     Wait,
-    /// Sends what it has, as it comes.
+    /// The request is served as the copy arrives.
     Stream,
 }
 
-/// A pull-through cache.
-#[derive(Clone, Debug, PartialEq)]
+/// Pull-through caches (distribution's proxy mode, Harbor's proxy projects).
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct CacheSpec {
-    /// How many there are.
+    /// Number of caches.
     pub per: CachePlace,
-    /// What one cache can send.
+    /// Sending rate of one cache.
+    #[serde(deserialize_with = "positive")]
     pub egress: BytesPerSec,
-    /// What one connection from it can carry. `None`: as much as the links give.
+    /// Maximum rate of one connection from it, or `unlimited`.
+    #[serde(deserialize_with = "unlimited::deserialize", serialize_with = "unlimited::serialize")]
+    #[schemars(with = "unlimited::Text")]
     pub per_connection: Option<BytesPerSec>,
     /// Round trip from a node to it.
     pub rtt: SimDuration,
-    /// What happens to requests for a blob that is on its way already.
+    /// How it handles requests for a blob that it is already fetching.
     pub coalesce: Coalesce,
-    /// How long a stored blob is served; not zero.
+    /// How long a stored blob is served.
+    #[serde(deserialize_with = "positive")]
     pub ttl: SimDuration,
-    /// Blobs it fetches at once; a miss above it is answered with 429. `None`: no limit.
+    /// Blobs it fetches simultaneously; a further miss is answered with 429. Without it there is no limit.
+    #[serde(deserialize_with = "positive")]
     pub upstream_connections: Option<u32>,
 }
 
-/// Spegel: each node serves the complete images in its content store.
-#[derive(Clone, Debug, PartialEq)]
+impl Default for CacheSpec {
+    fn default() -> Self {
+        Self {
+            per: CachePlace::Cluster,
+            egress: default::CACHE_EGRESS,
+            per_connection: None,
+            rtt: default::CACHE_RTT,
+            coalesce: Coalesce::None,
+            ttl: default::CACHE_TTL,
+            upstream_connections: None,
+        }
+    }
+}
+
+/// Spegel: each node serves the complete images in its content store to the others of its cluster.
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct SpegelSpec {
-    /// From the request to the peer's answer, when there is one.
+    /// From a request to a peer's answer, when there is one.
     pub lookup: SimDuration,
-    /// What a lookup costs that finds nobody; then the registry is asked.
+    /// Time of a lookup that finds no peer (`mirrorResolveTimeout`); then the registry is asked.
     pub timeout: SimDuration,
-    /// What one connection between peers can carry. `None`: as much as the links give.
+    /// Maximum rate of one connection between peers, or `unlimited`.
+    #[serde(
+        rename = "peerConnection",
+        deserialize_with = "unlimited::deserialize",
+        serialize_with = "unlimited::serialize"
+    )]
+    #[schemars(with = "unlimited::Text")]
     pub per_connection: Option<BytesPerSec>,
 }
 
-/// Swarms that pass pieces on, as a fluid.
-#[derive(Clone, Debug, PartialEq)]
+impl Default for SpegelSpec {
+    fn default() -> Self {
+        Self {
+            lookup: default::SPEGEL_LOOKUP,
+            timeout: default::SPEGEL_TIMEOUT,
+            per_connection: Some(default::PEER_CONNECTION),
+        }
+    }
+}
+
+/// Peers that pass pieces on while they fetch, as a fluid. The defaults shown are Kraken's; Dragonfly's differ where a
+/// field says so.
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct PiecesSpec {
-    /// Peers of a cluster that fetch from the registry and serve nodes only; at least 1.
+    /// Peers of a cluster that fetch from the registry and only serve nodes.
+    #[serde(deserialize_with = "positive")]
     pub seeds: u32,
-    /// What a seed may fetch of one blob from the registry. `None`: what the links give.
+    /// Maximum rate at which a seed fetches one blob from the registry, or `unlimited`.
+    #[serde(deserialize_with = "unlimited::deserialize", serialize_with = "unlimited::serialize")]
+    #[schemars(with = "unlimited::Text")]
     pub source_rate: Option<BytesPerSec>,
-    /// What one seed can send.
+    /// Sending rate of one seed. Dragonfly: the node's `nic`.
+    #[serde(deserialize_with = "positive")]
     pub seed_out: BytesPerSec,
-    /// What one node can send to its peers.
+    /// Rate at which one node can send to its peers. Dragonfly: the node's `nic`.
+    #[serde(deserialize_with = "positive")]
     pub peer_out: BytesPerSec,
-    /// What one node can receive from its peers.
+    /// Rate at which one node can receive from its peers. Dragonfly: the node's `nic`.
+    #[serde(deserialize_with = "positive")]
     pub peer_in: BytesPerSec,
-    /// Bytes of one piece; not zero.
+    /// Bytes of one piece.
+    #[serde(deserialize_with = "positive")]
     pub piece: Bytes,
-    /// Peers that one peer exchanges pieces with; at least 2.
+    /// Peers that one peer exchanges pieces with; at least 2. Dragonfly: 4.
     pub connections: u32,
-    /// Share of their upload that nodes which are still downloading can use for each other, from 0 to 1.
-    pub effectiveness: f64,
-    /// From a node's request to its first piece being asked for.
+    /// Share of their upload that nodes which are still downloading can use for each other.
+    pub effectiveness: Share,
+    /// From a node's request until it asks for its first piece.
     pub announce: SimDuration,
 }
 
-/// Starting containers before their image is there (eStargz, SOCI, Nydus, overlaybd).
-#[derive(Clone, Debug, PartialEq)]
+impl Default for PiecesSpec {
+    fn default() -> Self {
+        Self {
+            seeds: default::SEEDS,
+            source_rate: None,
+            seed_out: default::KRAKEN_OUT,
+            peer_out: default::KRAKEN_OUT,
+            peer_in: default::KRAKEN_IN,
+            piece: default::PIECE,
+            connections: default::KRAKEN_CONNECTIONS,
+            effectiveness: default::EFFECTIVENESS,
+            announce: default::ANNOUNCE,
+        }
+    }
+}
+
+impl PiecesSpec {
+    /// Dragonfly's defaults, which use all of the node's network card.
+    #[must_use]
+    pub fn dragonfly(nic: BytesPerSec) -> Self {
+        Self { seed_out: nic, peer_out: nic, peer_in: nic, connections: default::DRAGONFLY_PARENTS, ..Self::default() }
+    }
+}
+
+/// Lazy pulling: containers start before their image is present (eStargz, SOCI, Nydus, overlaybd).
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(default, rename_all = "camelCase")]
 pub struct LazySpec {
-    /// Share of an image's bytes that a container reads before it is ready, from 0 to 1.
-    pub start_fraction: f64,
+    /// Share of an image's bytes that a container reads before it is ready.
+    pub start_fraction: Share,
     /// Share of those that is fetched in one go before the container starts; the rest is read on demand.
-    pub prefetch: f64,
-    /// Bytes of one read on demand; not zero.
+    pub prefetch: Share,
+    /// Bytes of one read on demand.
+    #[serde(deserialize_with = "positive")]
     pub read: Bytes,
-    /// Reads on demand that are under way at once; at least 1.
+    /// Reads on demand that are in progress simultaneously.
+    #[serde(deserialize_with = "positive")]
     pub parallel_reads: u32,
     /// Table of contents of a layer, fetched before it is mounted.
     pub toc: Bytes,
-    /// What one layer's background fetch may carry. `None`: nothing is fetched in the background.
+    /// Maximum rate of the background fetch of one layer; 0 MB/s turns it off.
+    #[serde(deserialize_with = "zero_is_none", serialize_with = "none_is_zero")]
+    #[schemars(with = "BytesPerSec")]
     pub background: Option<BytesPerSec>,
 }
 
+impl Default for LazySpec {
+    fn default() -> Self {
+        Self {
+            start_fraction: default::LAZY_START,
+            prefetch: Share::NONE,
+            read: default::LAZY_READ,
+            parallel_reads: 1,
+            toc: default::LAZY_TOC,
+            background: Some(default::LAZY_BACKGROUND),
+        }
+    }
+}
+
+fn zero_is_none<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<BytesPerSec>, D::Error> {
+    BytesPerSec::deserialize(deserializer).map(|rate| Some(rate).filter(|rate| *rate > BytesPerSec::ZERO))
+}
+
+#[expect(clippy::ref_option, reason = "serde's interface")]
+fn none_is_zero<S: Serializer>(rate: &Option<BytesPerSec>, serializer: S) -> Result<S::Ok, S::Error> {
+    rate.unwrap_or(BytesPerSec::ZERO).serialize(serializer)
+}
+
 /// Bringing the new images to the nodes before the release.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(default, rename_all = "camelCase")]
 pub struct PrePullSpec {
-    /// Clusters that begin together; at least 1.
-    pub clusters: u32,
+    /// Clusters that begin together: a number, or a share of the fleet; at least one cluster.
+    pub clusters: CountOrPercent,
     /// From one such group to the next.
+    #[serde(deserialize_with = "positive")]
     pub every: SimDuration,
-    /// When the release comes, from the start of the pre-pull. `None`: when every online cluster has the images.
+    /// When the release comes, from the start of the pre-pull. Without it, when every online cluster has the images.
     pub release_after: Option<SimDuration>,
 }
 
-/// A registry of a region that is asked first.
-#[derive(Clone, Debug, PartialEq)]
+impl Default for PrePullSpec {
+    fn default() -> Self {
+        Self { clusters: CountOrPercent::Percent(100), every: default::PRE_PULL_EVERY, release_after: None }
+    }
+}
+
+impl PrePullSpec {
+    /// How many clusters of a fleet begin together.
+    #[must_use]
+    pub fn group(&self, fleet: usize) -> usize {
+        let group = match self.clusters {
+            CountOrPercent::Count(count) => count as usize,
+            CountOrPercent::Percent(percent) => fleet * percent as usize / 100,
+        };
+        group.max(1)
+    }
+}
+
+/// A registry of a region that is asked before the one that an image names.
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct MirrorSpec {
     /// Unique among the mirrors.
     pub name: String,
-    /// Index into the world's regions: whose clusters ask it.
+    /// The region whose clusters ask it: a name of `regions`.
+    #[serde(rename = "region")]
+    pub region_name: String,
+    /// Index into the world's regions.
+    #[serde(skip)]
     pub region: usize,
-    /// What it can send in all.
+    /// Total sending rate.
+    #[serde(default = "mirror_egress", deserialize_with = "positive")]
     pub egress: BytesPerSec,
-    /// What one connection from it can carry. `None`: as much as the links give.
+    /// Maximum rate of one connection from it, or `unlimited`.
+    #[serde(default, deserialize_with = "unlimited::deserialize")]
+    #[schemars(with = "unlimited::Text")]
     pub per_connection: Option<BytesPerSec>,
-    /// Round trip from its clusters to it.
+    /// Round trip from the region's clusters to it.
+    #[serde(default = "mirror_rtt")]
     pub rtt: SimDuration,
-    /// Indexes of the images of which it holds both revisions; it answers 404 for the others.
+    /// The images that it holds, all by default. It answers 404 for the others.
+    #[serde(rename = "holds")]
+    pub image_names: Option<Vec<String>>,
+    /// Indexes of the images of which it holds both revisions.
+    #[serde(skip)]
     pub holds: Vec<usize>,
+}
+
+const fn mirror_egress() -> BytesPerSec {
+    default::CACHE_EGRESS
+}
+
+const fn mirror_rtt() -> SimDuration {
+    default::MIRROR_RTT
 }

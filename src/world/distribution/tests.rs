@@ -216,7 +216,7 @@ fn pieces() -> PiecesSpec {
         peer_in: mb(50.0),
         piece: Bytes::new(4_000_000),
         connections: 2,
-        effectiveness: 1.0,
+        effectiveness: Share::new(1.0),
         announce: SimDuration::ZERO,
     }
 }
@@ -230,7 +230,7 @@ fn a_swarm_takes_one_copy_and_is_bounded_by_its_members_its_uploads_and_its_seed
         ("one copy over the downlink", PiecesSpec { peer_in: fast(), peer_out: mb(100.0), ..pieces() }, 1.0),
         ("one copy at the seed's rate", PiecesSpec { source_rate: Some(mb(20.0)), ..pieces() }, 5.0),
         // (100 + 8 * 0.25 * 100) / 8 = 37.5 MB/s each.
-        ("what the swarm can send", PiecesSpec { effectiveness: 0.25, ..pieces() }, 100.0 / 37.5),
+        ("what the swarm can send", PiecesSpec { effectiveness: Share::new(0.25), ..pieces() }, 100.0 / 37.5),
     ];
     for (what, spec, time) in cases {
         let mut world = daemons(8);
@@ -244,6 +244,8 @@ fn a_swarm_takes_one_copy_and_is_bounded_by_its_members_its_uploads_and_its_seed
 #[test]
 fn a_mirror_serves_what_it_holds_and_costs_a_round_trip_for_the_rest() {
     let mirror = |holds: Vec<usize>| MirrorSpec {
+        region_name: String::new(),
+        image_names: None,
         name: "near".to_owned(),
         region: 0,
         egress: mb(50.0),
@@ -278,8 +280,8 @@ fn lazy(rtt: f64) -> WorldSpec {
     let mut world = bare_world(1);
     world.clusters[0].rtt = secs(rtt).into();
     world.distribution.lazy = Some(LazySpec {
-        start_fraction: 0.064,
-        prefetch: 0.0,
+        start_fraction: Share::new(0.064),
+        prefetch: Share::new(0.0),
         read: Bytes::new(100_000),
         parallel_reads: 1,
         toc: Bytes::new(100_000),

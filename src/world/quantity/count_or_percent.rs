@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::units::serial::TextVisitor;
 
@@ -14,6 +14,14 @@ pub enum CountOrPercent {
     Count(u32),
     /// So many of a hundred; whole percents, as Kubernetes' workload controllers accept them.
     Percent(u32),
+}
+
+impl CountOrPercent {
+    /// Whether it is 0 or 0%.
+    #[must_use]
+    pub const fn is_zero(self) -> bool {
+        matches!(self, Self::Count(0) | Self::Percent(0))
+    }
 }
 
 impl<'de> Deserialize<'de> for CountOrPercent {
@@ -31,6 +39,15 @@ impl<'de> Deserialize<'de> for CountOrPercent {
             }
         };
         deserializer.deserialize_any(TextVisitor { expecting: "a count or a percentage", read })
+    }
+}
+
+impl Serialize for CountOrPercent {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Count(count) => serializer.serialize_u32(*count),
+            Self::Percent(percent) => serializer.serialize_str(&format!("{percent}%")),
+        }
     }
 }
 

@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use crate::units::SimTime;
 use crate::world::ids::PullId;
 use crate::world::registry::request::Request;
-use crate::world::registry::spec::{Excess, HostSpec, OverLimit};
+use crate::world::registry::spec::{Excess, HostSpec, OverLimit, RequestLimit};
 use crate::world::token_bucket::TokenBucket;
 
 /// A request as a host knows it.
@@ -78,9 +78,9 @@ impl Host {
     /// A request arrives.
     pub(crate) fn arrives(&mut self, ticket: Ticket, now: SimTime) -> Admission {
         if self.bucket.as_mut().is_some_and(|bucket| !bucket.try_take(now)) {
-            return match self.spec.over_limit {
-                OverLimit::TooMany => Admission::TooMany,
-                OverLimit::Unavailable => Admission::Unavailable,
+            return match self.spec.request_limit {
+                Some(RequestLimit { answer: OverLimit::Unavailable, .. }) => Admission::Unavailable,
+                _ => Admission::TooMany,
             };
         }
         if !self.holds_requests() {

@@ -59,7 +59,7 @@ impl<'s> Registry<'s> {
     pub(crate) fn new(spec: &'s RegistrySpec) -> Self {
         Self {
             spec,
-            hosts: [Host::new(&spec.api), Host::new(&spec.token), Host::new(&spec.blobs)],
+            hosts: [Host::new(&spec.api), Host::new(&spec.token), Host::new(&spec.blobs.host)],
             manifests: spec.manifest_limit.map(TokenBucket::new),
             blob_requests: spec.blob_limit.map(TokenBucket::new),
             quota: spec.pull_quota.map(QuotaWindow::new),
@@ -96,7 +96,7 @@ impl<'s> Registry<'s> {
 
     /// The host that sends blobs.
     pub(crate) const fn blob_host(&self) -> HostRole {
-        if self.spec.redirect { HostRole::Blobs } else { HostRole::Api }
+        if self.spec.blobs.redirect { HostRole::Blobs } else { HostRole::Api }
     }
 
     /// Whether a host responds to a request with the bytes of a blob.
@@ -109,7 +109,7 @@ impl<'s> Registry<'s> {
         let (host, purpose) = match host {
             HostRole::Api => (&self.spec.api, "service time"),
             HostRole::Token => (&self.spec.token, "service time"),
-            HostRole::Blobs => (&self.spec.blobs, "blob service time"),
+            HostRole::Blobs => (&self.spec.blobs.host, "blob service time"),
         };
         let usual = host.service_time.draw(streams, node, purpose, nth);
         let slowness = 1.0 / self.shares.1;

@@ -10,30 +10,9 @@
 use crate::units::{BytesPerSec, PerSecond, SimDuration};
 use crate::world::calibration;
 use crate::world::quantity::DurationModel;
-use crate::world::registry::spec::{HostSpec, OverLimit, PullQuota, QuotaScope, RegistrySpec, RequestLimit};
-
-/// A known registry.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum RegistryPreset {
-    /// Azure Container Registry, Basic.
-    AcrBasic,
-    /// Azure Container Registry, Standard.
-    AcrStandard,
-    /// Azure Container Registry, Premium.
-    AcrPremium,
-    /// Amazon Elastic Container Registry, private.
-    Ecr,
-    /// Google Artifact Registry.
-    ArtifactRegistry,
-    /// Docker Hub without an account.
-    DockerHubAnonymous,
-    /// Docker Hub, signed in to a free account.
-    DockerHubSignedIn,
-    /// CNCF Distribution with its blobs on S3.
-    DistributionS3,
-    /// A small Harbor on disks of its own.
-    HarborSmall,
-}
+use crate::world::registry::spec::{
+    BlobHostSpec, HostSpec, OverLimit, PullQuota, QuotaScope, RegistryPreset, RegistrySpec, RequestLimit,
+};
 
 impl RegistryPreset {
     /// All of them with the names that users write.
@@ -52,6 +31,10 @@ impl RegistryPreset {
     /// What it sets.
     #[must_use]
     pub fn spec(self) -> RegistrySpec {
+        RegistrySpec { preset: Some(self), ..self.limits() }
+    }
+
+    fn limits(self) -> RegistrySpec {
         match self {
             // Stated as minimum estimates; a pull counts one read for each layer and one for the manifest. Source:
             // MicrosoftDocs/azure-docs `includes/container-registry-limits.md`, 2019; today's page prints none.
@@ -90,7 +73,7 @@ impl RegistryPreset {
             Self::HarborSmall => {
                 let mut spec = plain();
                 spec.egress = BytesPerSec::from_gbit(1.0);
-                spec.redirect = false;
+                spec.blobs.redirect = false;
                 spec.api.workers = Some(4);
                 spec.api.service_time = DurationModel::Constant(SimDuration::from_millis(200));
                 spec
@@ -101,18 +84,15 @@ impl RegistryPreset {
 
 /// The defaults, with an egress that does not bind.
 fn plain() -> RegistrySpec {
-    RegistrySpec {
-        per_connection: Some(BytesPerSec::new(calibration::CONNECTION_MB * 1e6)),
-        ..RegistrySpec::unlimited(BytesPerSec::from_gbit(100.0), calibration::SERVICE_TIME)
-    }
+    RegistrySpec { egress: BytesPerSec::from_gbit(100.0), ..RegistrySpec::default() }
 }
 
 fn per_second(requests: u32) -> RequestLimit {
-    RequestLimit { rate: PerSecond::new(f64::from(requests)), burst: requests }
+    RequestLimit::new(PerSecond::new(f64::from(requests)), requests)
 }
 
 fn per_minute(requests: u32) -> RequestLimit {
-    RequestLimit { rate: PerSecond::new(f64::from(requests) / 60.0), burst: requests }
+    RequestLimit::new(PerSecond::new(f64::from(requests) / 60.0), requests)
 }
 
 fn acr(reads_per_minute: u32, megabytes: f64) -> RegistrySpec {
@@ -128,10 +108,8 @@ fn docker_hub(pulls: u32, scope: QuotaScope) -> RegistrySpec {
 
 /// 5 500 GETs a second for each prefix, 503 above. Source: AWS's guidance for S3. That an image's blobs lie under one
 /// prefix is a guess; S3 splits prefixes by itself within minutes, which is left out.
-fn s3() -> HostSpec {
-    HostSpec {
-        request_limit: Some(per_second(5_500)),
-        over_limit: OverLimit::Unavailable,
-        ..HostSpec::unlimited(DurationModel::Constant(SimDuration::ZERO))
-    }
+fn s3() -> BlobHostSpec {
+    let mut blobs = BlobHostSpec::default();
+    blobs.host.request_limit = Some(RequestLimit { answer: OverLimit::Unavailable, ..per_second(5_500) });
+    blobs
 }

@@ -1,39 +1,62 @@
-//! What a registry is made of: its hosts, their limits, what a connection carries, and when it is out of order.
+//! Settings of a registry: its hosts, their limits, what a connection carries, and when it is out of order.
 
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::units::serial::{TextVisitor, positive, unlimited};
 use crate::units::{Bytes, BytesPerSec, PerSecond, Share, SimDuration, SimTime};
+use crate::world::calibration;
 use crate::world::quantity::DurationModel;
 
-/// The registry that serves every image: an API host, a token service, and a host that sends the blobs.
-#[derive(Clone, Debug, PartialEq)]
+/// The registry that serves every image: an API host, a token service, and a host that sends the blobs. Fields that
+/// name no host are those of the API host.
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct RegistrySpec {
-    /// What it can send in all.
+    /// A known registry, whose published limits replace the defaults of the other fields.
+    pub preset: Option<RegistryPreset>,
+    /// Total sending rate.
+    #[serde(deserialize_with = "positive")]
     pub egress: BytesPerSec,
-    /// What one connection can carry at most. `None`: as much as the links and TCP give.
+    /// Maximum rate of one connection, or `unlimited`. With a `cdn` it is unlimited by default.
+    #[serde(deserialize_with = "unlimited::deserialize", serialize_with = "unlimited::serialize")]
+    #[schemars(with = "unlimited::Text")]
     pub per_connection: Option<BytesPerSec>,
-    /// What TCP makes of round trip and loss.
-    pub tcp: TcpSpec,
-    /// Manifests, and where to find blobs.
-    pub api: HostSpec,
-    /// Tokens for pulls.
-    pub token: HostSpec,
-    /// The bytes of blobs. Not asked when `redirect` is false.
-    pub blobs: HostSpec,
-    /// Whether the API answers a request for a blob with a redirect to the blob host; else it sends the bytes itself.
-    pub redirect: bool,
-    /// A bucket of the API for manifests alone, beside the one for all its requests.
-    pub manifest_limit: Option<RequestLimit>,
-    /// A bucket of the API for requests for blobs alone, beside the one for all its requests.
-    pub blob_limit: Option<RequestLimit>,
-    /// Images that may be pulled in a span of time; one more is answered with 429.
-    pub pull_quota: Option<PullQuota>,
-    /// The `Retry-After` of answers 429 and 503. `None`: they have none.
-    pub retry_after: Option<SimDuration>,
-    /// Connections that carry less of a blob which nobody has downloaded yet. `None`: they do not.
+    /// A content delivery network, whose connections carry less of a blob that nobody has downloaded yet.
     pub cdn: Option<CdnSpec>,
-    /// How egress falls when too many blobs are sent at once. `None`: it does not.
-    pub overload: Option<OverloadSpec>,
-    /// When it is out of order; the spans do not overlap.
+    /// How TCP depends on round trip and loss.
+    pub tcp: TcpSpec,
+    /// Manifests, and the addresses of blobs.
+    #[serde(rename = "~api")]
+    #[schemars(flatten)]
+    pub api: HostSpec,
+    /// The host that issues tokens. Its `serviceTime` is the API host's by default.
+    pub token: HostSpec,
+    /// The host that sends blobs.
+    pub blobs: BlobHostSpec,
+    /// A token bucket for manifests only, beside the one for all requests. Answers 429.
+    #[serde(rename = "manifestRequests")]
+    pub manifest_limit: Option<RequestLimit>,
+    /// A token bucket for requests for blobs only, beside the one for all requests. Answers 429.
+    #[serde(rename = "blobRequests")]
+    pub blob_limit: Option<RequestLimit>,
+    /// Maximum number of image pulls in a span of time. Further pulls are answered with 429.
+    pub pull_quota: Option<PullQuota>,
+    /// `Retry-After` header of answers 429 and 503. Without it they have none.
+    pub retry_after: Option<SimDuration>,
+    /// When it is out of order; windows must not overlap.
     pub windows: Vec<WindowSpec>,
+}
+
+impl Default for RegistrySpec {
+    fn default() -> Self {
+        Self {
+            per_connection: Some(calibration::CONNECTION),
+            ..Self::unlimited(calibration::REGISTRY_EGRESS, calibration::SERVICE_TIME)
+        }
+    }
 }
 
 impl RegistrySpec {
@@ -42,170 +65,319 @@ impl RegistrySpec {
     pub fn unlimited(egress: BytesPerSec, service_time: DurationModel) -> Self {
         let host = HostSpec::unlimited(service_time);
         Self {
+            preset: None,
             egress,
             per_connection: None,
             tcp: TcpSpec::OFF,
             api: host.clone(),
             token: host,
-            blobs: HostSpec::unlimited(DurationModel::Constant(SimDuration::ZERO)),
-            redirect: true,
+            blobs: BlobHostSpec::default(),
             manifest_limit: None,
             blob_limit: None,
             pull_quota: None,
             retry_after: None,
             cdn: None,
-            overload: None,
             windows: Vec::new(),
         }
     }
 }
 
+/// A known registry.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RegistryPreset {
+    /// Azure Container Registry Basic: 1000 reads/min, 30 MB/s.
+    AcrBasic,
+    /// Azure Container Registry Standard: 3000 reads/min, 60 MB/s.
+    AcrStandard,
+    /// Azure Container Registry Premium: 10000 reads/min, 100 MB/s.
+    AcrPremium,
+    /// Amazon ECR: 2000/s manifests, 3000/s blobs, 500/s tokens; S3 5500/s with 503.
+    Ecr,
+    /// Google Artifact Registry: 60000 requests/min.
+    ArtifactRegistry,
+    /// Docker Hub without an account: 100 pulls in 6 h from each cluster's address.
+    DockerHubAnonymous,
+    /// Docker Hub with a free account: 200 pulls in 6 h for the fleet.
+    DockerHubSignedIn,
+    /// CNCF Distribution with blobs on S3: 5500/s with 503.
+    #[serde(rename = "distribution-s3")]
+    DistributionS3,
+    /// A small Harbor: 4 workers, 200 ms a request, no redirect, 1 Gbit/s.
+    HarborSmall,
+}
+
+/// The host that sends the bytes of blobs.
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
+pub struct BlobHostSpec {
+    /// Whether the API host redirects requests for blobs to this host. Otherwise the API host sends the bytes itself.
+    pub redirect: bool,
+    /// Its limits. The service time is the time to the first byte, 0 s by default.
+    #[serde(rename = "~host")]
+    #[schemars(flatten)]
+    pub host: HostSpec,
+    /// How egress falls when many blobs are sent simultaneously.
+    pub overload: Option<OverloadSpec>,
+}
+
+impl Default for BlobHostSpec {
+    fn default() -> Self {
+        Self { redirect: true, host: HostSpec::unlimited(DurationModel::Constant(SimDuration::ZERO)), overload: None }
+    }
+}
+
 /// One host of a registry: a request passes its bucket, then takes a connection, then a worker.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct HostSpec {
-    /// Token bucket in front of all its requests. `None`: no limit.
+    /// Token bucket in front of all its requests.
+    #[serde(rename = "requests")]
     pub request_limit: Option<RequestLimit>,
-    /// What is said to a request above that limit.
-    pub over_limit: OverLimit,
-    /// Connections at once. `None`: no cap.
+    /// Maximum number of open connections.
     pub connections: Option<ConnectionLimit>,
-    /// Requests served at once; others wait, first come first served. `None`: no cap.
+    /// Requests served simultaneously; others wait, first come, first served.
+    #[serde(deserialize_with = "positive")]
     pub workers: Option<u32>,
     /// Time to serve one request, without the round trip, the waits and the bytes.
     pub service_time: DurationModel,
 }
 
-impl HostSpec {
-    /// A host that serves every request at once.
-    #[must_use]
-    pub const fn unlimited(service_time: DurationModel) -> Self {
-        Self { request_limit: None, over_limit: OverLimit::TooMany, connections: None, workers: None, service_time }
+impl Default for HostSpec {
+    fn default() -> Self {
+        Self::unlimited(calibration::SERVICE_TIME)
     }
 }
 
-/// What a host says to a request above its rate.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+impl HostSpec {
+    /// A host that serves every request immediately.
+    #[must_use]
+    pub const fn unlimited(service_time: DurationModel) -> Self {
+        Self { request_limit: None, connections: None, workers: None, service_time }
+    }
+}
+
+/// Status of an answer to a request above the rate limit.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum OverLimit {
     /// 429.
+    #[default]
     TooMany,
     /// 503, as S3 does ("SlowDown").
     Unavailable,
 }
 
-/// A token bucket: `burst` requests at once, refilled at `rate`.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct RequestLimit {
-    /// Tokens per second.
-    pub rate: PerSecond,
-    /// Most tokens it holds; at least 1.
-    pub burst: u32,
+impl<'de> Deserialize<'de> for OverLimit {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let read = |status: &str| match status {
+            "429" => Ok(Self::TooMany),
+            "503" => Ok(Self::Unavailable),
+            other => Err(format!("must be 429 or 503, not {other}")),
+        };
+        deserializer.deserialize_any(TextVisitor { expecting: "429 or 503", read })
+    }
 }
 
-/// Most connections of a host at once. One lasts from the request until the answer leaves, or until the last byte where
-/// the host sends a blob.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+impl Serialize for OverLimit {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_u32(match self {
+            Self::TooMany => 429,
+            Self::Unavailable => 503,
+        })
+    }
+}
+
+impl JsonSchema for OverLimit {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "OverLimit".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "enum": [429, 503] })
+    }
+}
+
+/// A token bucket: `burst` requests immediately, refilled at `rate`.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct RequestLimit {
+    /// Tokens per time.
+    #[serde(deserialize_with = "positive")]
+    pub rate: PerSecond,
+    /// Maximum number of tokens. By default the tokens of one second; at least 1.
+    #[serde(default, deserialize_with = "positive", skip_serializing_if = "is_unset")]
+    pub burst: u32,
+    /// Status of an answer to a request above the limit: 429 or 503.
+    #[serde(default)]
+    pub answer: OverLimit,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's interface")]
+const fn is_unset(burst: &u32) -> bool {
+    *burst == 0
+}
+
+impl RequestLimit {
+    /// A bucket whose excess is answered with 429.
+    #[must_use]
+    pub const fn new(rate: PerSecond, burst: u32) -> Self {
+        Self { rate, burst, answer: OverLimit::TooMany }
+    }
+}
+
+/// Maximum number of open connections of a host. A connection lasts from the request until the answer leaves, or until
+/// the last byte where the host sends a blob.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct ConnectionLimit {
     /// At least 1.
+    #[serde(deserialize_with = "positive")]
     pub max: u32,
-    /// What happens to one more.
+    /// What happens to further connections.
+    #[serde(default)]
     pub excess: Excess,
 }
 
 /// What a host does with a request above its connection limit.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Excess {
-    /// Answers 503.
+    /// It answers 503.
+    #[default]
     Refuse,
-    /// Lets it wait, first come first served.
+    /// The request waits, first come, first served.
     Queue,
 }
 
-/// So many images in any span of this length. Counted are requests for a platform's manifest.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+/// Maximum number of images in any span of this length. Requests for a platform's manifest are counted.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct PullQuota {
     /// At least 1.
+    #[serde(deserialize_with = "positive")]
     pub pulls: u32,
-    /// The span that is looked back over.
+    /// The length of the rolling window.
+    #[serde(deserialize_with = "positive")]
     pub per: SimDuration,
     /// Who shares it.
+    #[serde(default)]
     pub scope: QuotaScope,
 }
 
 /// Who shares a pull quota.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub enum QuotaScope {
     /// The whole fleet, which signs in with one account.
+    #[default]
     Account,
-    /// The nodes of a cluster, which come from one address.
+    /// The nodes of a cluster, which share one address.
     Address,
 }
 
-/// A content delivery network in front of the blobs. A blob is cold until the first download of it has completed; a
-/// transfer that began before keeps its rate.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// A content delivery network in front of the blobs. A blob is cold until its first download has completed; a transfer
+/// that began before keeps its rate.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct CdnSpec {
-    /// What one connection carries of a cold blob.
+    /// Rate of one connection for a cold blob.
+    #[serde(deserialize_with = "positive")]
     pub cold: BytesPerSec,
-    /// What one connection carries of any other.
+    /// Rate of one connection for any other blob. At least `cold`.
+    #[serde(deserialize_with = "positive")]
     pub warm: BytesPerSec,
 }
 
+impl Default for CdnSpec {
+    fn default() -> Self {
+        Self { cold: calibration::CDN_COLD, warm: calibration::CDN_WARM }
+    }
+}
+
 impl CdnSpec {
-    /// What one connection carries.
+    /// Rate of one connection.
     #[must_use]
     pub const fn rate(&self, warm: bool) -> BytesPerSec {
         if warm { self.warm } else { self.cold }
     }
 }
 
-/// A registry that sends less the more blobs it sends at once: egress · max(floor, connections / n) for n above
+/// A registry that sends less the more blobs it sends simultaneously: egress · max(floor, connections / n) for n above
 /// `connections`.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct OverloadSpec {
-    /// Blobs sent at once up to which nothing is lost; at least 1.
+    /// Number of simultaneous blobs up to which egress does not fall; at least 1.
+    #[serde(deserialize_with = "positive")]
     pub connections: u32,
-    /// Least share of the egress that is left.
+    /// Lowest remaining share of the egress.
+    #[serde(deserialize_with = "positive")]
     pub floor: Share,
 }
 
-/// What TCP makes of a path's round trip and loss.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+/// How TCP limits a connection by round trip and loss.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct TcpSpec {
-    /// Most bytes in flight: the receiver's window. `None`: no bound.
+    /// The receiver's window, which limits a connection to window / round trip. Without it there is no such limit.
+    #[serde(deserialize_with = "positive")]
     pub window: Option<Bytes>,
     /// Bytes of a segment.
+    #[serde(deserialize_with = "positive")]
     pub segment: Bytes,
-    /// Segments sent in the first round trip of a transfer; they double with each until the connection's rate is reached.
-    /// `None`: every transfer begins at its full rate.
-    pub initial_segments: Option<u32>,
+    /// Whether a transfer begins with ten segments per round trip (RFC 6928) and doubles until it reaches its rate.
+    pub slow_start: bool,
 }
 
 impl TcpSpec {
     /// Ethernet's segments, no window, no slow start.
-    pub const OFF: Self = Self { window: None, segment: Bytes::new(1460), initial_segments: None };
+    pub const OFF: Self = Self { window: None, segment: Bytes::new(1460), slow_start: false };
 }
 
-/// A span in which the registry is out of order.
-#[derive(Clone, Copy, Debug, PartialEq)]
+impl Default for TcpSpec {
+    fn default() -> Self {
+        Self::OFF
+    }
+}
+
+/// A span in which the registry is out of order: either `down: true`, or what is left of egress and requests.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct WindowSpec {
-    /// When it begins.
-    pub from: SimTime,
-    /// When it is over.
-    pub to: SimTime,
-    /// What is out of order.
-    pub trouble: Trouble,
+    /// When it begins, from the start of the rollout.
+    pub from: SimDuration,
+    /// How long it lasts.
+    #[serde(rename = "for", deserialize_with = "positive")]
+    pub span: SimDuration,
+    /// The registry answers and sends nothing.
+    #[serde(default)]
+    pub down: bool,
+    /// Remaining share of the egress; may be 0%.
+    #[serde(default = "all")]
+    pub egress: Share,
+    /// Remaining share of the rates of all buckets; serving a request takes longer by the same factor.
+    #[serde(default = "all", deserialize_with = "positive")]
+    pub requests: Share,
 }
 
-/// What is out of order.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Trouble {
-    /// Nothing is answered and nothing is sent; what is under way stands still.
-    Down,
-    /// Less is sent, and fewer requests are answered.
-    Brownout {
-        /// What is left of the egress; may be nothing.
-        egress: Share,
-        /// What is left of the rates of all buckets; serving a request takes as much longer. Above 0.
-        requests: Share,
-    },
+const fn all() -> Share {
+    Share::ALL
+}
+
+impl WindowSpec {
+    /// When it begins.
+    #[must_use]
+    pub fn begins(&self) -> SimTime {
+        SimTime::ZERO + self.from
+    }
+
+    /// When it is over.
+    #[must_use]
+    pub fn ends(&self) -> SimTime {
+        self.begins() + self.span
+    }
 }

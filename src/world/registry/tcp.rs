@@ -28,11 +28,16 @@ pub(crate) fn path_cap(registry: &RegistrySpec, rtt: SimDuration, loss: Share) -
     [registry.per_connection, window, mathis].into_iter().flatten().min_by(|a, b| a.get().total_cmp(&b.get()))
 }
 
+/// Segments in the first round trip of a transfer. Source: RFC 6928.
+const INITIAL_SEGMENTS: u32 = 10;
+
 /// By how much slow start delays a transfer of `size` whose full rate is `rate` bytes per second.
 pub(crate) fn slow_start_delay(tcp: TcpSpec, rtt: SimDuration, rate: f64, size: Bytes) -> SimDuration {
-    let Some(segments) = tcp.initial_segments else { return SimDuration::ZERO };
+    if !tcp.slow_start {
+        return SimDuration::ZERO;
+    }
     let rtt = rtt.as_secs_f64();
-    let first = f64::from(segments) * tcp.segment.get() as f64;
+    let first = f64::from(INITIAL_SEGMENTS) * tcp.segment.get() as f64;
     // Rounds until the window fills the path, or until all bytes have come.
     let to_rate = (rate * rtt / first).log2().ceil().max(0.0);
     let to_end = (size.get() as f64 / first + 1.0).log2().ceil();
@@ -66,7 +71,7 @@ mod tests {
 
     #[test]
     fn slow_start_costs_its_round_trips_less_what_has_come() {
-        let tcp = TcpSpec { initial_segments: Some(10), ..TcpSpec::OFF };
+        let tcp = TcpSpec { slow_start: true, ..TcpSpec::OFF };
         let rtt = SimDuration::from_millis(100);
         let delay = |size: u64| slow_start_delay(tcp, rtt, 10e6, Bytes::new(size)).as_secs_f64();
         // A round trip at full rate carries 1 MB, the first one 14 600 B: ceil(log2(68.5)) = 7 rounds, in which

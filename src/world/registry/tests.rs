@@ -1,11 +1,11 @@
 //! The registry's limits and outages against hand algebra, and one measured server.
 
-use crate::units::{Bytes, BytesPerSec, Share, SimDuration, SimTime};
+use crate::units::{Bytes, BytesPerSec, Share, SimDuration};
 use crate::world::event::Event;
 use crate::world::nodes::pull_error::PullError;
 use crate::world::nodes::runtime::spec::RuntimeSpec;
-use crate::world::registry::presets::RegistryPreset;
-use crate::world::registry::spec::{ConnectionLimit, Excess, OverloadSpec, PullQuota, QuotaScope, Trouble, WindowSpec};
+use crate::world::registry::spec::RegistryPreset;
+use crate::world::registry::spec::{ConnectionLimit, Excess, OverloadSpec, PullQuota, QuotaScope, WindowSpec};
 use crate::world::spec::{ImageSpec, WorkloadSpec, WorldSpec};
 use crate::world::testing::{Played, bare_world, fixed, layer, play};
 
@@ -25,17 +25,24 @@ fn assert_ready(played: &Played, expected: &[f64], what: &str) {
 }
 
 /// One cluster behind 100 MB/s of egress, and a registry that is out of order for a while.
-fn troubled(from: f64, span: f64, trouble: Trouble) -> WorldSpec {
+fn troubled(from: f64, span: f64, trouble: WindowSpec) -> WorldSpec {
     let mut world = bare_world(1);
     world.registry.egress = BytesPerSec::new(100e6);
     world.node.error_requeue = fixed(secs(1.0));
-    let from = SimTime::ZERO + secs(from);
-    world.registry.windows = vec![WindowSpec { from, to: from + secs(span), trouble }];
+    world.registry.windows = vec![WindowSpec { from: secs(from), span: secs(span), ..trouble }];
     world
 }
 
-fn brownout(egress: f64, requests: f64) -> Trouble {
-    Trouble::Brownout { egress: Share::new(egress), requests: Share::new(requests) }
+const DOWN: WindowSpec = WindowSpec {
+    from: SimDuration::ZERO,
+    span: SimDuration::ZERO,
+    down: true,
+    egress: Share::ALL,
+    requests: Share::ALL,
+};
+
+fn brownout(egress: f64, requests: f64) -> WindowSpec {
+    WindowSpec { down: false, egress: Share::new(egress), requests: Share::new(requests), ..DOWN }
 }
 
 #[test]
@@ -48,7 +55,7 @@ fn a_brownout_slows_what_is_under_way_and_loses_nothing() {
 
 #[test]
 fn nobody_waits_for_a_window_that_nobody_pulls_in() {
-    let played = play(&troubled(3600.0, 60.0, Trouble::Down), 1, DAY);
+    let played = play(&troubled(3600.0, 60.0, DOWN), 1, DAY);
     assert_ready(&played, &[1.0], "long before");
     assert_eq!(played.times(|event| matches!(event, Event::RegistryWindow { .. })), [0.0_f64; 0], "the run is over");
 }
@@ -64,7 +71,7 @@ fn in_a_brownout_requests_are_served_more_slowly() {
 
 #[test]
 fn a_short_outage_only_delays() {
-    let played = play(&troubled(0.4, 100.0, Trouble::Down), 1, DAY);
+    let played = play(&troubled(0.4, 100.0, DOWN), 1, DAY);
     assert_ready(&played, &[101.0], "it stands still for 100 s");
     assert_eq!(played.totals.failed_pulls, [0; PullError::COUNT]);
     // The bytes take a second in all, before and after.
@@ -73,7 +80,7 @@ fn a_short_outage_only_delays() {
 
 #[test]
 fn an_outage_cancels_pulls_after_five_minutes_and_the_next_attempt_goes_on_where_they_were() {
-    let played = play(&troubled(0.4, 400.0, Trouble::Down), 1, DAY);
+    let played = play(&troubled(0.4, 400.0, DOWN), 1, DAY);
     // 40 MB have come when nothing moves any more, at 0.4 s; cancelled at 300.4 s; the gate opens 10 s later. Each request
     // then waits 30 s for a connection: until 340.4, 370.45 and 400.5 s. The registry is back since 400.4 s, so the fourth,
     // at 400.55 s, is answered at once, and the other 60 MB take 0.6 s.
@@ -85,7 +92,7 @@ fn an_outage_cancels_pulls_after_five_minutes_and_the_next_attempt_goes_on_where
 
 #[test]
 fn a_runtime_without_a_time_out_waits_for_ever() {
-    let mut world = troubled(0.4, 4000.0, Trouble::Down);
+    let mut world = troubled(0.4, 4000.0, DOWN);
     world.node.runtime = RuntimeSpec::CRI_O;
     let played = play(&world, 1, DAY);
     assert_ready(&played, &[4001.0], "CRI-O");
@@ -107,12 +114,12 @@ fn without_egress_requests_are_answered_and_no_byte_comes() {
 fn blobs_that_wait_for_a_connection_come_one_after_the_other() {
     let limit = Some(ConnectionLimit { max: 1, excess: Excess::Queue });
     let mut world = bare_world(3);
-    world.registry.blobs.connections = limit;
+    world.registry.blobs.host.connections = limit;
     let redirected = play(&world, 1, DAY);
     assert_ready(&redirected, &[1.0, 2.0, 3.0], "one at a time, first come first served");
     assert_eq!(redirected.peak_downloads, 1);
     let mut world = bare_world(3);
-    world.registry.redirect = false;
+    world.registry.blobs.redirect = false;
     world.registry.api.connections = limit;
     assert_eq!(play(&world, 1, DAY).peak_downloads, 1, "without a redirect the API's connection lasts as long");
 }
@@ -121,7 +128,7 @@ fn blobs_that_wait_for_a_connection_come_one_after_the_other() {
 fn a_refused_connection_is_tried_once_more_and_then_the_pull_fails() {
     let mut world = bare_world(2);
     world.node.error_requeue = fixed(secs(1.0));
-    world.registry.blobs.connections = Some(ConnectionLimit { max: 1, excess: Excess::Refuse });
+    world.registry.blobs.host.connections = Some(ConnectionLimit { max: 1, excess: Excess::Refuse });
     // The second cluster is 50 ms away, so it asks while the first one's layer is sent.
     world.clusters[1].rtt = secs(0.05).into();
     let played = play(&world, 1, DAY);
@@ -136,7 +143,7 @@ fn a_refused_connection_is_tried_once_more_and_then_the_pull_fails() {
 fn without_a_redirect_blobs_cost_one_round_trip_less() {
     let mut world = bare_world(1);
     world.clusters[0].rtt = secs(0.1).into();
-    world.registry.redirect = false;
+    world.registry.blobs.redirect = false;
     // API: 2 for the connection, 401, HEAD, index, manifest, config, layer; token 2 + 1: 11 round trips, and 1 s of bytes.
     assert_ready(&play(&world, 1, DAY), &[2.1], "no blob host");
 }
@@ -145,7 +152,7 @@ fn without_a_redirect_blobs_cost_one_round_trip_less() {
 fn egress_falls_under_too_many_blobs() {
     let mut world = bare_world(4);
     world.registry.egress = BytesPerSec::new(200e6);
-    world.registry.overload = Some(OverloadSpec { connections: 2, floor: Share::new(0.2) });
+    world.registry.blobs.overload = Some(OverloadSpec { connections: 2, floor: Share::new(0.2) });
     // Four at once leave 2/4 of 200 MB/s: 400 MB in 4 s, all at the same time.
     assert_ready(&play(&world, 1, DAY), &[4.0; 4], "half the egress");
 }

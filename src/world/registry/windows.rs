@@ -16,33 +16,29 @@ use crate::world::event::{Event, Queue};
 use crate::world::registry::Registry;
 use crate::world::registry::host::Ticket;
 use crate::world::registry::request::HostRole;
-use crate::world::registry::spec::Trouble;
 
 impl Registry<'_> {
     /// Schedules the beginnings and ends of the windows of this registry, whose number is `registry`.
     pub(crate) fn schedule_windows(&self, registry: u32, queue: &mut Queue) {
         for (window, spec) in (0_u32..).zip(&self.spec.windows) {
             let event = |begins| Event::RegistryWindow { registry, window, begins };
-            queue.schedule(spec.from, event(true));
-            queue.schedule(spec.to, event(false));
+            queue.schedule(spec.begins(), event(true));
+            queue.schedule(spec.ends(), event(false));
         }
     }
 
     /// A window begins or ends. Returns the requests that lose their place in a host.
     fn switch_window(&mut self, window: u32, begins: bool, now: SimTime) -> Vec<(HostRole, Ticket)> {
         self.windows_ahead -= 1;
-        match self.spec.windows[window as usize].trouble {
-            Trouble::Down => {
-                self.down = begins;
-                // Nothing waits when it ends: a registry that is down admits nothing.
-                self.drop_waiting()
-            }
-            Trouble::Brownout { egress, requests } => {
-                self.shares = if begins { (egress.get(), requests.get()) } else { (1.0, 1.0) };
-                self.set_rates(now, self.shares.1);
-                Vec::new()
-            }
+        let window = self.spec.windows[window as usize];
+        if window.down {
+            self.down = begins;
+            // Nothing waits when it ends: a registry that is down admits nothing.
+            return self.drop_waiting();
         }
+        self.shares = if begins { (window.egress.get(), window.requests.get()) } else { (1.0, 1.0) };
+        self.set_rates(now, self.shares.1);
+        Vec::new()
     }
 
     /// The current capacity of its egress.
@@ -53,7 +49,7 @@ impl Registry<'_> {
 
     /// The share of the egress that is left while it sends so many blobs.
     fn load_share(&self) -> f64 {
-        let Some(overload) = self.spec.overload else { return 1.0 };
+        let Some(overload) = self.spec.blobs.overload else { return 1.0 };
         let sending = self.sending.max(1);
         (f64::from(overload.connections) / f64::from(sending)).clamp(overload.floor.get(), 1.0)
     }
@@ -71,7 +67,7 @@ impl World<'_> {
     /// Adjusts the egress of registries that slow down under load to the number of blobs that they send.
     pub(crate) fn follow_load(&mut self, now: SimTime) {
         for (registry, &egress) in self.registries.iter().zip(&self.transfers.links.egress) {
-            if registry.spec.overload.is_some() {
+            if registry.spec.blobs.overload.is_some() {
                 let capacity = registry.capacity();
                 if capacity != self.transfers.network.capacity(egress) {
                     self.transfers.network.set_capacity(now, egress, capacity);

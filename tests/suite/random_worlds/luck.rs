@@ -1,10 +1,10 @@
 //! Draws of random experiments.
 
 use fleetsim::engine::{Stream, dist};
-use fleetsim::units::{Bytes, BytesPerSec, PerSecond, Share, SimDuration, SimTime};
+use fleetsim::units::{Bytes, BytesPerSec, PerSecond, Share, SimDuration};
 use fleetsim::world::{
-    ConnectionLimit, CountOrPercent, DurationModel, Excess, HostSpec, LayerSpec, OverLimit, OverloadSpec, RegistrySpec,
-    RequestLimit, TcpSpec, Trouble, Uncompressed, WindowSpec,
+    BlobHostSpec, ConnectionLimit, CountOrPercent, DurationModel, Excess, HostSpec, LayerSpec, OverLimit, OverloadSpec,
+    RegistrySpec, RequestLimit, TcpSpec, Uncompressed, WindowSpec,
 };
 
 pub(crate) struct Luck(pub(crate) Stream);
@@ -62,15 +62,19 @@ impl Luck {
     }
 
     pub(crate) fn request_limit(&mut self) -> Option<RequestLimit> {
-        self.chance(0.5)
-            .then(|| RequestLimit { rate: PerSecond::new(f64::from(self.number(1, 50))), burst: self.number(1, 50) })
+        self.chance(0.5).then(|| RequestLimit::new(PerSecond::new(f64::from(self.number(1, 50))), self.number(1, 50)))
     }
 
     pub(crate) fn host(&mut self, max_s: f64) -> HostSpec {
         let excess = if self.chance(0.5) { Excess::Refuse } else { Excess::Queue };
+        let mut request_limit = self.request_limit();
+        if self.chance(0.5)
+            && let Some(limit) = &mut request_limit
+        {
+            limit.answer = OverLimit::Unavailable;
+        }
         HostSpec {
-            request_limit: self.request_limit(),
-            over_limit: if self.chance(0.5) { OverLimit::TooMany } else { OverLimit::Unavailable },
+            request_limit,
             connections: self.chance(0.3).then(|| ConnectionLimit { max: self.number(1, 20), excess }),
             workers: self.chance(0.3).then(|| self.number(1, 10)),
             service_time: self.duration(max_s),
@@ -79,41 +83,39 @@ impl Luck {
 
     /// Up to two windows of at most a quarter of an hour, one after the other.
     pub(crate) fn windows(&mut self) -> Vec<WindowSpec> {
-        let mut from = SimTime::ZERO;
+        let mut from = SimDuration::ZERO;
         let mut windows = Vec::new();
         for _ in 0..self.number(0, 2) {
             from = from + SimDuration::from_secs(u64::from(self.number(0, 100)));
-            let to = from + SimDuration::from_secs(u64::from(self.number(1, 900)));
-            let trouble = if self.chance(0.5) {
-                Trouble::Down
+            let span = SimDuration::from_secs(u64::from(self.number(1, 900)));
+            let whole = WindowSpec { from, span, down: true, egress: Share::ALL, requests: Share::ALL };
+            windows.push(if self.chance(0.5) {
+                whole
             } else {
-                Trouble::Brownout { egress: self.share(0.7, 1.0), requests: Share::new(0.1) }
-            };
-            windows.push(WindowSpec { from, to, trouble });
-            from = to;
+                WindowSpec { down: false, egress: self.share(0.7, 1.0), requests: Share::new(0.1), ..whole }
+            });
+            from = from + span;
         }
         windows
     }
 
     pub(crate) fn registry(&mut self) -> RegistrySpec {
         let egress = self.rate(1e6, 1e10);
+        let overload =
+            self.chance(0.3).then(|| OverloadSpec { connections: self.number(1, 10), floor: Share::new(0.2) });
         RegistrySpec {
             per_connection: self.chance(0.5).then(|| self.rate(1e6, 1e8)),
             tcp: TcpSpec {
                 window: self.chance(0.3).then_some(Bytes::new(4_194_304)),
-                initial_segments: self.chance(0.3).then_some(10),
+                slow_start: self.chance(0.3),
                 ..TcpSpec::OFF
             },
             api: self.host(0.1),
             token: self.host(0.1),
-            blobs: self.host(0.01),
-            redirect: self.chance(0.7),
+            blobs: BlobHostSpec { host: self.host(0.01), redirect: self.chance(0.7), overload },
             manifest_limit: self.request_limit(),
             blob_limit: self.request_limit(),
             retry_after: self.chance(0.5).then(|| SimDuration::from_secs(3)),
-            overload: self
-                .chance(0.3)
-                .then(|| OverloadSpec { connections: self.number(1, 10), floor: Share::new(0.2) }),
             windows: self.windows(),
             ..RegistrySpec::unlimited(egress, DurationModel::Constant(SimDuration::ZERO))
         }

@@ -20,7 +20,7 @@ use fleetsim::rollout::baseline::Baseline;
 use fleetsim::scenario::{Scenario, Variant};
 use fleetsim::sim;
 use fleetsim::units::{SimDuration, SimTime};
-use fleetsim::world::{AgentEvent, Event, NEW, PullEvent, calibration};
+use fleetsim::world::{AgentEvent, Event, NEW, PullEvent};
 
 use luck::Luck;
 use products::Seen;
@@ -50,7 +50,7 @@ fn variant(seed: u64, product: Product) -> Variant {
         groups: Arc::new(Vec::new()),
         strategy: Arc::new(BaselineStrategy(Baseline::AllAtOnce)),
         control_loop: product.control_loop(),
-        restarts: calibration::RESTARTS,
+        restarts: fleetsim::world::Restarts::KUBELET,
         horizon: SimDuration::from_hours(6),
     };
     scenario.strategy = product.strategy(&mut luck, &scenario);

@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use fleetsim::engine::dist;
 use fleetsim::units::{Bytes, PerSecond, Share, SimDuration};
 use fleetsim::world::{
-    AgentSpec, CachePlace, CacheSpec, CdnSpec, ClusterSpec, Coalesce, CutKind, DefectKind, DefectSpec, DiskSpec,
-    DistributionKind, DistributionSpec, DurationModel, FactorModel, FaultSpec, ImageSpec, LazySpec, MirrorSpec,
-    NamedRegistry, NodeLossSpec, NodeSpec, OfflineSpec, OutageSpec, OutageWindow, PiecesSpec, PrePullSpec, ProbeSpec,
-    PullOrder, PullPolicy, RegionSpec, RegionalOutageSpec, RegistrySpec, ReleaseKind, RequestLimit, Requeue, RetrySpec,
-    RuntimeSpec, SlotScope, SlowSpec, SpegelSpec, WorkloadKind, WorkloadSpec, WorldSpec, calibration,
+    AgentSpec, CachePlace, CacheSpec, CdnSpec, ClusterSpec, Coalesce, CountOrPercent, CutKind, DefectKind, DefectSpec,
+    DiskSpec, DistributionKind, DistributionSpec, DurationModel, FactorModel, FaultSpec, ImageSpec, LazySpec,
+    MirrorSpec, NamedRegistry, NodeLossSpec, NodeSpec, OfflineSpec, OutageSpec, OutageWindow, PiecesSpec, PrePullSpec,
+    ProbeSpec, PullOrder, PullPolicy, RegionSpec, RegionalOutageSpec, RegistrySpec, ReleaseKind, RequestLimit, Requeue,
+    RetrySpec, RuntimeSpec, RuntimeVersion, SlotScope, SlowSpec, SpegelSpec, WorkloadKind, WorkloadSpec, WorldSpec,
+    calibration,
 };
 
 use super::luck::Luck;
@@ -62,6 +63,8 @@ fn plain(luck: &mut Luck) -> WorldSpec {
         regions: (0..regions).map(|at| RegionSpec { name: format!("r{at}"), bandwidth: luck.rate(1e6, 1e9) }).collect(),
         clusters: (0..clusters)
             .map(|at| ClusterSpec {
+                region_name: None,
+                clusters: None,
                 name: format!("c{at:02}"),
                 labels: labels(at),
                 nodes: luck.number(1, 4),
@@ -77,14 +80,16 @@ fn plain(luck: &mut Luck) -> WorldSpec {
         registries: Vec::new(),
         distribution: DistributionSpec::default(),
         node: NodeSpec {
+            version: RuntimeVersion::default(),
+            crash_backoff: None,
             nic: luck.rate(1e7, 1e10).into(),
             pulls: match luck.number(0, 2) {
                 0 => PullOrder::Serial,
                 1 => PullOrder::Parallel { max: None },
                 _ => PullOrder::Parallel { max: Some(luck.number(1, 3)) },
             },
-            pull_rate: luck.chance(0.5).then(|| RequestLimit { rate: PerSecond::new(5.0), burst: luck.number(1, 10) }),
-            image_backoff: calibration::IMAGE_BACKOFF,
+            pull_rate: luck.chance(0.5).then(|| RequestLimit::new(PerSecond::new(5.0), luck.number(1, 10))),
+            image_backoff: fleetsim::world::Backoff::default(),
             error_requeue: calibration::ERROR_REQUEUE,
             requeue: Requeue::AfterError,
             pull_deadline: None,
@@ -123,6 +128,7 @@ fn plain(luck: &mut Luck) -> WorldSpec {
             .collect(),
         workloads: (0..workloads)
             .map(|at| WorkloadSpec {
+                image_name: String::new(),
                 name: format!("w{at}"),
                 kind: if luck.chance(0.6) {
                     WorkloadKind::Deployment {
@@ -256,20 +262,20 @@ fn distribution(luck: &mut Luck, clusters: u32, regions: u32, images: u32) -> Di
             peer_in: luck.rate(1e6, 1e9),
             piece: Bytes::new(4_000_000),
             connections: luck.number(2, 10),
-            effectiveness: dist::unit(&mut luck.0),
+            effectiveness: Share::new(dist::unit(&mut luck.0)),
             announce: SimDuration::from_millis(u64::from(luck.number(0, 100))),
         }),
     };
     let lazy = luck.chance(0.15).then(|| LazySpec {
-        start_fraction: dist::unit(&mut luck.0),
-        prefetch: dist::unit(&mut luck.0),
+        start_fraction: Share::new(dist::unit(&mut luck.0)),
+        prefetch: Share::new(dist::unit(&mut luck.0)),
         read: Bytes::new(128 * 1024),
         parallel_reads: luck.number(1, 4),
         toc: Bytes::new(u64::from(luck.number(0, 1_000_000))),
         background: luck.chance(0.7).then(|| luck.rate(1e6, 1e8)),
     });
     let pre_pull = luck.chance(0.15).then(|| PrePullSpec {
-        clusters: luck.number(1, clusters),
+        clusters: CountOrPercent::Count(luck.number(1, clusters)),
         every: SimDuration::from_secs(u64::from(luck.number(1, 60))),
         release_after: luck.chance(0.5).then(|| SimDuration::from_secs(u64::from(luck.number(0, 600)))),
     });
@@ -277,10 +283,12 @@ fn distribution(luck: &mut Luck, clusters: u32, regions: u32, images: u32) -> Di
     let mirrors = (0..mirrors)
         .map(|at| MirrorSpec {
             name: format!("m{at}"),
+            region_name: String::new(),
             region: luck.number(0, regions - 1) as usize,
             egress: luck.rate(1e6, 1e9),
             per_connection: luck.chance(0.5).then(|| luck.rate(1e6, 1e8)),
             rtt: SimDuration::from_millis(u64::from(luck.number(0, 20))),
+            image_names: None,
             holds: (0..images as usize).filter(|_| luck.chance(0.7)).collect(),
         })
         .collect();

@@ -70,7 +70,7 @@ fn load_above_a_limit_of_requests_is_multiplied_by_five_or_six_and_stays_in_phas
     for (version, runtime, attempts) in versions {
         let mut world = defaults();
         set_clusters(&mut world, 400);
-        world.registry.api.request_limit = Some(RequestLimit { rate: PerSecond::new(10.0), burst: 10 });
+        world.registry.api.request_limit = Some(RequestLimit::new(PerSecond::new(10.0), 10));
         world.node.runtime = runtime;
         let played = play(&world, 1, secs(300.0));
         let failed = played.totals.failed_pulls[PullError::TooManyRequests as usize];
@@ -150,7 +150,7 @@ fn under_steady_failure_only_six_attempts_fit_into_the_progress_deadline() {
     let mut world = defaults();
     set_clusters(&mut world, 200);
     // Nothing ever gets past the registry.
-    world.registry.api.request_limit = Some(RequestLimit { rate: PerSecond::new(1e-9), burst: 1 });
+    world.registry.api.request_limit = Some(RequestLimit::new(PerSecond::new(1e-9), 1));
     world.registry.api.service_time = DurationModel::Constant(SimDuration::ZERO);
     world.registry.token.service_time = DurationModel::Constant(SimDuration::ZERO);
     let played = play(&world, 1, secs(600.0));

@@ -34,7 +34,7 @@ impl World<'_> {
     /// The delay of a transfer by slow start.
     pub(crate) fn ramp_up(&self, pull: PullId, size: Bytes) -> SimDuration {
         let tcp = self.registries[self.registry_of(pull)].spec().tcp;
-        if tcp.initial_segments.is_none() {
+        if !tcp.slow_start {
             return SimDuration::ZERO;
         }
         let cluster = &self.clusters[self.cluster_of(pull)];

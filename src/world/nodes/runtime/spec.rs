@@ -8,34 +8,92 @@
 //!
 //! Left out: CRI-O's slightly other sequence of requests (`GET /v2/` and no HEAD), and its `image_pull_timeout` options.
 
-use crate::units::SimDuration;
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize, de};
 
-/// How a container runtime downloads an image and answers what goes wrong.
-#[derive(Clone, Copy, Debug, PartialEq)]
+use crate::units::SimDuration;
+use crate::units::serial::{off, positive};
+
+/// More attempts than this are a mistake.
+const MAX_ATTEMPTS: u32 = 1000;
+
+/// A container runtime and its version.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+pub enum RuntimeVersion {
+    /// containerd since 2.4.
+    #[default]
+    #[serde(rename = "containerd-2.4")]
+    Containerd24,
+    /// containerd 2.1 to 2.3.
+    #[serde(rename = "containerd-2.1")]
+    Containerd21,
+    /// containerd 2.0.
+    #[serde(rename = "containerd-2.0")]
+    Containerd20,
+    /// containerd 1.7.
+    #[serde(rename = "containerd-1.7")]
+    Containerd17,
+    /// CRI-O.
+    #[serde(rename = "cri-o")]
+    CriO,
+}
+
+impl RuntimeVersion {
+    /// Its settings.
+    #[must_use]
+    pub const fn spec(self) -> RuntimeSpec {
+        match self {
+            Self::Containerd24 => RuntimeSpec::CONTAINERD_2_4,
+            Self::Containerd21 => RuntimeSpec::CONTAINERD_2_1,
+            Self::Containerd20 => RuntimeSpec::CONTAINERD_2_0,
+            Self::Containerd17 => RuntimeSpec::CONTAINERD_1_7,
+            Self::CriO => RuntimeSpec::CRI_O,
+        }
+    }
+}
+
+/// How a container runtime downloads an image and handles failures. The defaults shown are those of containerd 2.4.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(default, rename_all = "camelCase")]
 pub struct RuntimeSpec {
-    /// Layers downloaded at once.
+    /// Layers downloaded simultaneously. CRI-O: 6.
+    #[serde(deserialize_with = "positive")]
     pub download_slots: u32,
-    /// What the slots are counted over.
+    /// What the slots are counted over. Up to containerd 2.0, and in CRI-O: image.
     pub slot_scope: SlotScope,
-    /// Requests in all for one that is answered with 429 or 408, and the wait between them.
+    /// Attempts of a request that is answered with 429 or 408, and the wait between them. containerd 1.7 to 2.3: 6
+    /// attempts. CRI-O: 5 attempts, 2 s doubling to 1 min, honours `Retry-After`.
+    #[serde(rename = "retry429")]
     pub retry_429: RetrySpec,
-    /// Answers 500, 503 or 504 in a row after which a request is made again at once; what `retry_429` says of requests
-    /// in all holds too.
+    /// Consecutive answers 500, 503 or 504 after which a request is repeated immediately, within the attempts of
+    /// `retry429`. Up to containerd 2.0, and in CRI-O: 0.
+    #[serde(rename = "retry5xx")]
     pub retry_5xx: u32,
-    /// Requests in all for one that gets no answer, and the wait between them.
+    /// Attempts of a request that gets no answer, and the wait between them. Before containerd 2.4, and in CRI-O: 1
+    /// attempt.
     pub retry_transport: RetrySpec,
     /// How long a request waits for a connection.
+    #[serde(deserialize_with = "positive")]
     pub dial_timeout: SimDuration,
-    /// How long a pull may go without a byte before it is cancelled. `None`: for ever.
+    /// How long a pull may go without a byte before it is cancelled, or `off`. containerd 1.7: 1 min. CRI-O: off.
+    #[serde(deserialize_with = "off::deserialize", serialize_with = "off::serialize")]
+    #[schemars(with = "off::Text")]
     pub no_progress_timeout: Option<SimDuration>,
-    /// Whether a failed attempt's partial layers are continued by the next one.
+    /// Whether the next attempt continues the partial layers of a failed one. CRI-O: false.
     pub resume: bool,
-    /// Whether a pull of an image that is being pulled on the node already waits for that one instead.
+    /// Whether a pull of an image that the node is already pulling waits for that pull instead. CRI-O: true.
     pub merge_pulls: bool,
 }
 
+impl Default for RuntimeSpec {
+    fn default() -> Self {
+        Self::CONTAINERD_2_4
+    }
+}
+
 /// What the runtime's download slots are counted over.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub enum SlotScope {
     /// All pulls of a node share them (containerd since 2.1).
     Node,
@@ -43,17 +101,33 @@ pub enum SlotScope {
     Image,
 }
 
-/// How the runtime repeats a request.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+/// How the runtime repeats a request. Fields that are left out are those of the runtime.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct RetrySpec {
-    /// Requests in all, the first included; at least 1.
+    /// Total number of attempts, the first included; 1 to 1000.
+    #[serde(deserialize_with = "attempts")]
     pub attempts: u32,
-    /// Wait before the second request; it doubles up to `delay_max`.
+    /// Wait before the second attempt; it doubles up to `delayMax`.
     pub delay: SimDuration,
-    /// Longest wait between two requests.
+    /// Longest wait between two attempts. By default `delay` if that is written.
     pub delay_max: SimDuration,
-    /// Whether the registry's `Retry-After` replaces the wait, up to `delay_max`.
+    /// Whether the registry's `Retry-After` replaces the wait, up to `delayMax`.
     pub honours_retry_after: bool,
+}
+
+impl Default for RetrySpec {
+    fn default() -> Self {
+        RuntimeSpec::CONTAINERD_2_4.retry_429
+    }
+}
+
+fn attempts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    let attempts = positive(deserializer)?;
+    if attempts <= MAX_ATTEMPTS {
+        return Ok(attempts);
+    }
+    Err(de::Error::custom(format!("must be at most {MAX_ATTEMPTS}, not {attempts}")))
 }
 
 impl RetrySpec {

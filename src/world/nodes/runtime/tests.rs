@@ -23,7 +23,7 @@ fn one_request(clusters: usize, runtime: RuntimeSpec) -> WorldSpec {
     let mut world = bare_world(clusters);
     world.node.runtime = runtime;
     world.node.error_requeue = fixed(secs(1.0));
-    world.registry.api.request_limit = Some(RequestLimit { rate: PerSecond::new(1e-9), burst: 1 });
+    world.registry.api.request_limit = Some(RequestLimit::new(PerSecond::new(1e-9), 1));
     world
 }
 

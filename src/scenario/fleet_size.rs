@@ -1,10 +1,9 @@
 //! How many clusters each group of `fleet` is: by the ranges of its name, by its own count, or by its share of all.
 
-use super::super::file::{ExperimentFile, GroupFile};
-use super::super::names::{self, MOST_NAMES};
-use super::Checker;
+use super::check::Checker;
+use super::names::{self, MOST_NAMES};
 use crate::document::path::Path;
-use crate::world::CountOrPercent;
+use crate::world::{ClusterSpec, CountOrPercent};
 
 /// What a group's `clusters` comes to.
 pub(super) enum GroupSize {
@@ -18,15 +17,14 @@ pub(super) enum GroupSize {
 
 impl Checker<'_> {
     /// What the groups' `clusters` come to, one for each group.
-    pub(super) fn group_sizes(&mut self, file: &ExperimentFile) -> Vec<GroupSize> {
+    pub(super) fn group_sizes(&mut self, groups: &[ClusterSpec], all: Option<u64>) -> Vec<GroupSize> {
         let fleet = Path::of("fleet");
-        let groups = file.fleet.as_deref().unwrap_or_default();
-        let share = |group: &GroupFile| match group.clusters {
+        let share = |group: &ClusterSpec| match group.clusters {
             Some(CountOrPercent::Percent(percent)) => Some(u64::from(percent)),
             _ => None,
         };
-        let written = |share: &dyn Fn(&GroupFile) -> GroupSize| groups.iter().map(share).collect();
-        let Some(all) = file.clusters else {
+        let written = |share: &dyn Fn(&ClusterSpec) -> GroupSize| groups.iter().map(share).collect();
+        let Some(all) = all else {
             for (index, share) in groups.iter().map(share).enumerate() {
                 if let Some(share) = share {
                     let message = format!("nothing says of how many clusters this is {share}%");
@@ -62,7 +60,7 @@ impl Checker<'_> {
     }
 
     /// The names of a group's clusters. `None`: what is wrong was reported.
-    pub(super) fn group_names(&mut self, path: &Path, group: &GroupFile, size: &GroupSize) -> Option<Vec<String>> {
+    pub(super) fn group_names(&mut self, path: &Path, group: &ClusterSpec, size: &GroupSize) -> Option<Vec<String>> {
         let name = &group.name;
         let names = match (size, names::is_open(name)) {
             (GroupSize::Wrong, _) => return None,

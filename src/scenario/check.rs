@@ -1,0 +1,68 @@
+//! The state of checking one reading of an experiment file.
+
+use std::collections::BTreeMap;
+use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
+
+use super::import::inventory::InventoryCluster;
+use crate::document::context::Context;
+use crate::document::path::Path;
+use crate::products::{Fleet, FleetGroup};
+use crate::world::{Distribution, Quantity, RateModel, WorldSpec};
+
+/// One reading of an experiment file while it is checked.
+pub(crate) struct Checker<'a> {
+    /// The file, with the values of the sweep put in.
+    pub(crate) context: Context<'a>,
+    /// Inventories by file, so that a sweep does not read them again for every value.
+    pub(crate) inventories: &'a mut BTreeMap<String, Arc<Vec<InventoryCluster>>>,
+}
+
+impl<'a> Deref for Checker<'a> {
+    type Target = Context<'a>;
+
+    fn deref(&self) -> &Context<'a> {
+        &self.context
+    }
+}
+
+impl<'a> DerefMut for Checker<'a> {
+    fn deref_mut(&mut self) -> &mut Context<'a> {
+        &mut self.context
+    }
+}
+
+/// A world with what a strategy knows of it.
+#[derive(Clone, Debug)]
+pub(crate) struct CheckedWorld {
+    pub(crate) world: Arc<WorldSpec>,
+    pub(crate) groups: Arc<Vec<FleetGroup>>,
+}
+
+impl CheckedWorld {
+    pub(crate) fn fleet(&self) -> Fleet<'_> {
+        Fleet { world: &self.world, groups: &self.groups }
+    }
+}
+
+impl Checker<'_> {
+    /// Reads the file that a random quantity names. If that fails, a constant takes its place for the other checks.
+    pub(super) fn resolve<Q: Quantity>(&mut self, path: &Path, model: &mut Distribution<Q>) {
+        if matches!(model, Distribution::Unread(_)) {
+            let read = model.clone().read_values(path, &mut self.context);
+            *model = read.unwrap_or_else(|| Q::from_number(1.0).into());
+        }
+    }
+
+    /// Checks that a rate is never zero.
+    pub(super) fn positive_rate(&mut self, path: &Path, rate: &RateModel) {
+        let lowest = match rate {
+            RateModel::Constant(_) | RateModel::Uniform { .. } | RateModel::Empirical(_) => rate.least(),
+            _ => rate.mean(),
+        };
+        if lowest <= 0.0 {
+            let help = "write e.g. `10 Mbit/s`; to cut clusters off, use `faults: {offline: …}`";
+            self.report(path, "bandwidth must be greater than 0", help);
+        }
+    }
+}

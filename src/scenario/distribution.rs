@@ -1,0 +1,163 @@
+//! `distribution` and `mirrors`: how images get from the registry to the nodes.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::check::Checker;
+use crate::document::path::Path;
+use crate::world::{
+    CachePlace, CacheSpec, ClusterSpec, CountOrPercent, DistributionKind, DistributionSpec, ImageSpec, LazySpec,
+    MirrorSpec, NodeSpec, PiecesSpec, PrePullSpec, RegionSpec, SpegelSpec,
+};
+
+/// How images get from the registry to the nodes.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(crate) enum DistributionFile {
+    /// Every node pulls from the registry.
+    Direct {},
+    /// Pull-through caches (distribution's proxy mode, Harbor's proxy projects).
+    Cache(CacheSpec),
+    /// Nodes serve the complete images that they hold to the others of their cluster.
+    Spegel(SpegelSpec),
+    /// Peers that pass pieces on while they fetch, with Dragonfly's numbers.
+    Dragonfly(#[expect(dead_code, reason = "read again, over the product's defaults")] PiecesSpec),
+    /// Peers that pass pieces on while they fetch, with Kraken's numbers.
+    Kraken(#[expect(dead_code, reason = "as above")] PiecesSpec),
+    /// Containers start before their image is present (eStargz, SOCI, Nydus, overlaybd).
+    Lazy(LazyFile),
+    /// The new images are brought to the nodes before the release.
+    PrePull(PrePullFile),
+}
+
+/// Lazy pulling.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(crate) struct LazyFile {
+    #[serde(rename = "~spec")]
+    #[schemars(flatten)]
+    spec: LazySpec,
+    /// How the bytes get to the nodes. By default directly.
+    via: Option<Box<DistributionFile>>,
+}
+
+/// Pre-pulling.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(crate) struct PrePullFile {
+    #[serde(rename = "~spec")]
+    #[schemars(flatten)]
+    spec: PrePullSpec,
+    /// How the bytes get to the nodes. By default directly.
+    via: Option<Box<DistributionFile>>,
+}
+
+impl Checker<'_> {
+    pub(super) fn distribution(
+        &mut self,
+        written: Option<&DistributionFile>,
+        mirrors: &[MirrorSpec],
+        clusters: &[ClusterSpec],
+        regions: &[RegionSpec],
+        images: &[ImageSpec],
+        node: &NodeSpec,
+    ) -> DistributionSpec {
+        let mut spec = DistributionSpec::default();
+        if let Some(written) = written {
+            self.distribution_by(&Path::of("distribution"), written, clusters, node, &mut spec);
+        }
+        spec.mirrors = self.mirrors(mirrors, regions, images);
+        spec
+    }
+
+    /// Fills in the settings under one key, and those of its `via`.
+    fn distribution_by(
+        &mut self,
+        path: &Path,
+        written: &DistributionFile,
+        clusters: &[ClusterSpec],
+        node: &NodeSpec,
+        spec: &mut DistributionSpec,
+    ) {
+        match written {
+            DistributionFile::Direct {} => {}
+            DistributionFile::Cache(cache) => {
+                let no_region = clusters.iter().all(|cluster| cluster.region.is_none());
+                if cache.per == CachePlace::Region && !clusters.is_empty() && no_region {
+                    let help = "give groups of the fleet a `region`, or write `per: cluster`";
+                    let message = "no cluster is in a region, so no cluster would use a cache";
+                    self.report(&path.key("cache").key("per"), message, help);
+                }
+                spec.kind = DistributionKind::Cache(cache.clone());
+            }
+            DistributionFile::Spegel(spegel) => spec.kind = DistributionKind::Spegel(spegel.clone()),
+            DistributionFile::Dragonfly(_) => {
+                let defaults = PiecesSpec::dragonfly(node.nic.typical());
+                spec.kind = DistributionKind::Pieces(self.pieces(&path.key("dragonfly"), defaults));
+            }
+            DistributionFile::Kraken(_) => {
+                spec.kind = DistributionKind::Pieces(self.pieces(&path.key("kraken"), PiecesSpec::default()));
+            }
+            DistributionFile::Lazy(lazy) => {
+                let path = path.key("lazy");
+                if spec.lazy.replace(lazy.spec.clone()).is_some() {
+                    self.report(&path, "`lazy` cannot be nested in `lazy`", "write another key under `via`");
+                }
+                if let Some(via) = &lazy.via {
+                    self.distribution_by(&path.key("via"), via, clusters, node, spec);
+                }
+            }
+            DistributionFile::PrePull(pre_pull) => {
+                let path = path.key("prePull");
+                if let CountOrPercent::Count(0) | CountOrPercent::Percent(0 | 101..) = pre_pull.spec.clusters {
+                    let message = "must be at least 1 cluster, or between 1% and 100%";
+                    self.report(&path.key("clusters"), message, "write e.g. `100` or `10%`");
+                }
+                if spec.pre_pull.replace(pre_pull.spec).is_some() {
+                    self.report(&path, "`prePull` cannot be nested in `prePull`", "write another key under `via`");
+                }
+                if let Some(via) = &pre_pull.via {
+                    self.distribution_by(&path.key("via"), via, clusters, node, spec);
+                }
+            }
+        }
+    }
+
+    fn pieces(&mut self, path: &Path, defaults: PiecesSpec) -> PiecesSpec {
+        let pieces = self.over(path, defaults, &[]);
+        if pieces.connections < 2 {
+            let help = "with fewer, a piece would pass from peer to peer in a single row";
+            self.report(&path.key("connections"), "must be at least 2", help);
+        }
+        pieces
+    }
+
+    fn mirrors(&mut self, written: &[MirrorSpec], regions: &[RegionSpec], images: &[ImageSpec]) -> Vec<MirrorSpec> {
+        let list = Path::of("mirrors");
+        self.unique(&list, written.iter().map(|mirror| mirror.name.as_str()).enumerate());
+        let regions: Vec<String> = regions.iter().map(|region| region.name.clone()).collect();
+        let images: Vec<String> = images.iter().map(|image| image.name.clone()).collect();
+        let mirrors = written.iter().enumerate();
+        mirrors.filter_map(|(index, mirror)| self.mirror(&list.index(index), mirror, &regions, &images)).collect()
+    }
+
+    fn mirror(
+        &mut self,
+        path: &Path,
+        mirror: &MirrorSpec,
+        regions: &[String],
+        images: &[String],
+    ) -> Option<MirrorSpec> {
+        let region = self.lookup(&path.key("region"), &mirror.region_name, &Path::of("regions"), regions)?;
+        let list = Path::of("release").key("images");
+        let holds = match &mirror.image_names {
+            None => (0..images.len()).collect(),
+            Some(names) => {
+                let path = path.key("holds");
+                let at = |(index, name): (usize, &String)| self.lookup(&path.index(index), name, &list, images);
+                names.iter().enumerate().filter_map(at).collect()
+            }
+        };
+        Some(MirrorSpec { region, holds, ..mirror.clone() })
+    }
+}

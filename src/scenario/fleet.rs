@@ -1,0 +1,364 @@
+//! `fleet`, `inventory`, `regions` and `clusterGroups`: the clusters, their links and their groups.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer};
+
+use super::check::Checker;
+use super::import::inventory::{self, InventoryCluster};
+use super::names::MOST_NAMES;
+use crate::document::path::Path;
+use crate::document::problem::Problem;
+use crate::document::text_or::TextOr;
+use crate::products::{FleetGroup, selection};
+use crate::rollout::label_selector::{CheckedSelector, LabelSelector, Labels};
+use crate::rollout::rancher_fleet::ClusterGroup;
+use crate::units::Share;
+use crate::world::{ClusterSpec, DurationModel, RateModel, RegionSpec};
+
+/// Kubernetes is tested with 5,000 nodes; beyond this a count is a mistake.
+const MOST_NODES: u32 = 10_000;
+
+/// Most nodes of a whole fleet, which limits a run's memory.
+const MOST_NODES_IN_ALL: u64 = 10_000_000;
+
+/// An inventory, and settings that it does not contain.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(crate) struct InventoryFields {
+    /// JSON as `kubectl get clusters.fleet.cattle.io -A -o json` prints it.
+    pub(crate) file: String,
+    /// JSON as `kubectl get clustergroups.fleet.cattle.io -A -o json` prints it.
+    pub(crate) cluster_groups: Option<String>,
+    /// Rules by label: each field is taken from the first rule that selects the cluster and sets the field.
+    #[serde(default)]
+    pub(crate) links: Vec<LinkRule>,
+    /// Settings of clusters for which no rule sets them.
+    #[serde(default)]
+    pub(crate) default: Option<LinkFields>,
+}
+
+/// The path of an inventory, or an inventory with further settings.
+#[derive(Clone, Debug)]
+pub(crate) struct InventoryFile(pub(crate) InventoryFields);
+
+/// Settings of the clusters that a selector selects.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(crate) struct LinkRule {
+    /// A Kubernetes label selector; `{}` selects all.
+    selector: LabelSelector,
+    #[serde(rename = "~fields")]
+    #[schemars(flatten)]
+    fields: LinkFields,
+}
+
+/// Settings of clusters, each as in a group of `fleet`.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(crate) struct LinkFields {
+    /// Worker nodes of each cluster.
+    nodes: Option<u32>,
+    /// Total rate at which a cluster's nodes can receive from outside; drawn for each cluster.
+    downlink: Option<RateModel>,
+    /// Round trip to the registry; drawn for each cluster.
+    rtt: Option<DurationModel>,
+    /// Segments lost on the way from the registry, which limits each connection.
+    loss: Option<Share>,
+    /// The shared link it sits behind: a name of `regions`.
+    region: Option<String>,
+    /// Index of that link.
+    #[serde(skip)]
+    region_index: Option<usize>,
+}
+
+impl LinkFields {
+    /// Sets the fields of a cluster that are set here.
+    fn apply(&self, cluster: &mut ClusterSpec) {
+        fn set<T: Clone>(to: &mut T, from: &Option<T>) {
+            if let Some(from) = from {
+                to.clone_from(from);
+            }
+        }
+        set(&mut cluster.nodes, &self.nodes);
+        set(&mut cluster.downlink, &self.downlink);
+        set(&mut cluster.rtt, &self.rtt);
+        set(&mut cluster.loss, &self.loss);
+        if self.region_index.is_some() {
+            cluster.region = self.region_index;
+        }
+    }
+}
+
+/// A Fleet ClusterGroup.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(crate) struct ClusterGroupFile {
+    /// The name that partitions use.
+    name: String,
+    /// Labels of the group's own object.
+    #[serde(default)]
+    labels: BTreeMap<String, String>,
+    /// Which clusters belong to it. Without one: none.
+    selector: Option<LabelSelector>,
+}
+
+impl<'de> Deserialize<'de> for InventoryFile {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(TextOr {
+            expecting: "the path of a JSON file, or `{file: clusters.json, links: […]}`",
+            of_text: |file| Self(InventoryFields { file, cluster_groups: None, links: Vec::new(), default: None }),
+            of_fields: Self,
+        })
+    }
+}
+
+impl JsonSchema for InventoryFile {
+    fn schema_name() -> Cow<'static, str> {
+        "Inventory".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let fields = generator.subschema_for::<InventoryFields>();
+        json_schema!({ "anyOf": [{ "type": "string" }, fields] })
+    }
+}
+
+impl Checker<'_> {
+    pub(super) fn regions(&mut self, written: &[RegionSpec]) -> Vec<RegionSpec> {
+        self.unique(&Path::of("regions"), written.iter().map(|region| region.name.as_str()).enumerate());
+        written.to_vec()
+    }
+
+    /// The inventory's clusters in its order, then the groups' in the file's order.
+    pub(super) fn clusters(
+        &mut self,
+        fleet: Option<&[ClusterSpec]>,
+        all: Option<u64>,
+        inventory: Option<&InventoryFile>,
+        regions: &[RegionSpec],
+    ) -> Vec<ClusterSpec> {
+        let regions: Vec<String> = regions.iter().map(|region| region.name.clone()).collect();
+        let mut clusters = Vec::new();
+        let mut complete = true;
+        if let Some(inventory) = inventory {
+            match self.inventory(&inventory.0, &regions) {
+                Some(found) => clusters = found,
+                None => complete = false,
+            }
+        }
+        let sizes = self.group_sizes(fleet.unwrap_or_default(), all);
+        for (index, group) in fleet.unwrap_or_default().iter().enumerate() {
+            let path = Path::of("fleet").index(index);
+            match self.group_names(&path, group, &sizes[index]) {
+                Some(names) => clusters.extend(self.group(&path, group, names, &regions)),
+                None => complete = false,
+            }
+        }
+        complete &= self.is_whole(&Path::of("fleet")) && self.is_whole(&Path::of("inventory"));
+        if clusters.is_empty() && complete {
+            let path = Path::of(if fleet.is_some() { "fleet" } else { "inventory" });
+            let help = "write `fleet: [{name: \"store-{001..100}\"}]`, or `inventory: clusters.json`";
+            self.report(&path, "the fleet has no clusters", help);
+        }
+        self.fleet_limits(&clusters);
+        clusters
+    }
+
+    fn fleet_limits(&mut self, clusters: &[ClusterSpec]) {
+        let path = Path::of("fleet");
+        let mut seen = BTreeSet::new();
+        if let Some(twice) = clusters.iter().find(|cluster| !seen.insert(cluster.name.as_str())) {
+            let message = format!("two clusters have the name `{}`", twice.name);
+            self.report(&path, message, "let the names of groups and inventory differ");
+        }
+        let nodes: u64 = clusters.iter().map(|cluster| u64::from(cluster.nodes)).sum();
+        if clusters.len() as u64 > MOST_NAMES {
+            let message = format!("the fleet has {} clusters", clusters.len());
+            self.report(&path, message, &format!("at most {MOST_NAMES} are simulated"));
+        } else if nodes > MOST_NODES_IN_ALL {
+            self.report(
+                &path,
+                format!("the fleet has {nodes} nodes"),
+                &format!("at most {MOST_NODES_IN_ALL} are simulated"),
+            );
+        }
+    }
+
+    fn group(&mut self, path: &Path, group: &ClusterSpec, names: Vec<String>, regions: &[String]) -> Vec<ClusterSpec> {
+        if group.name.is_empty() {
+            self.report(&path.key("name"), "the name is empty", "write e.g. `store-{001..900}`");
+        }
+        let mut one = ClusterSpec { clusters: None, ..group.clone() };
+        self.resolve(&path.key("downlink"), &mut one.downlink);
+        self.resolve(&path.key("rtt"), &mut one.rtt);
+        self.link(path, Some(one.nodes), Some(&one.downlink), Some(one.loss));
+        one.region = self.region(path, one.region_name.as_deref(), regions);
+        names.into_iter().map(|name| ClusterSpec { name, ..one.clone() }).collect()
+    }
+
+    /// Checks what a cluster is made of.
+    fn link(&mut self, path: &Path, nodes: Option<u32>, downlink: Option<&RateModel>, loss: Option<Share>) {
+        if let Some(nodes) = nodes.filter(|nodes| *nodes == 0 || *nodes > MOST_NODES) {
+            let message = format!("a cluster cannot have {nodes} nodes");
+            self.report(&path.key("nodes"), message, &format!("write 1 to {MOST_NODES}"));
+        }
+        if let Some(downlink) = downlink {
+            self.positive_rate(&path.key("downlink"), downlink);
+        }
+        if loss.is_some_and(|loss| loss.get() >= 1.0) {
+            let help = "to cut clusters off, use `faults: {offline: {share: …}}`";
+            self.report(&path.key("loss"), "must be less than 100%", help);
+        }
+    }
+
+    fn region(&mut self, path: &Path, name: Option<&str>, regions: &[String]) -> Option<usize> {
+        self.lookup(&path.key("region"), name?, &Path::of("regions"), regions)
+    }
+
+    /// Checks the settings for clusters of an inventory.
+    fn link_fields(&mut self, path: &Path, fields: &LinkFields, regions: &[String]) -> LinkFields {
+        let mut fields = fields.clone();
+        if let Some(downlink) = &mut fields.downlink {
+            self.resolve(&path.key("downlink"), downlink);
+        }
+        if let Some(rtt) = &mut fields.rtt {
+            self.resolve(&path.key("rtt"), rtt);
+        }
+        self.link(path, fields.nodes, fields.downlink.as_ref(), fields.loss);
+        fields.region_index = self.region(path, fields.region.as_deref(), regions);
+        fields
+    }
+
+    /// `None` when the file cannot be read or holds no clusters.
+    fn inventory(&mut self, written: &InventoryFields, regions: &[String]) -> Option<Vec<ClusterSpec>> {
+        let path = Path::of("inventory");
+        let found = self.inventory_file(&written.file)?;
+        let default = written.default.clone().unwrap_or_default();
+        let default = self.link_fields(&path.key("default"), &default, regions);
+        let labels: Vec<&Labels> = found.iter().map(|cluster| &cluster.labels).collect();
+        let mut rules = Vec::new();
+        for (index, rule) in written.links.iter().enumerate() {
+            let path = path.key("links").index(index);
+            let fields = self.link_fields(&path, &rule.fields, regions);
+            if let Some(selector) = self.selector(&path.key("selector"), &rule.selector, &labels) {
+                rules.push((selector, fields));
+            }
+        }
+        let cluster = |cluster: &InventoryCluster| {
+            let mut spec = ClusterSpec {
+                name: cluster.name.clone(),
+                labels: cluster.labels.clone(),
+                paused: cluster.paused,
+                registered: cluster.registered,
+                ..ClusterSpec::default()
+            };
+            default.apply(&mut spec);
+            LinkFields { nodes: cluster.nodes, ..LinkFields::default() }.apply(&mut spec);
+            // The first rule counts, so it comes last.
+            for (_, fields) in rules.iter().rev().filter(|(selector, _)| selector.matches(&cluster.labels)) {
+                fields.apply(&mut spec);
+            }
+            spec
+        };
+        Some(found.iter().map(cluster).collect())
+    }
+
+    fn inventory_file(&mut self, name: &str) -> Option<Arc<Vec<InventoryCluster>>> {
+        if let Some(known) = self.inventories.get(name) {
+            return Some(Arc::clone(known));
+        }
+        let path = Path::of("inventory");
+        let path = if self.tree.get(&path.key("file")).is_some() { path.key("file") } else { path };
+        let source = self.file(name, &path)?;
+        match inventory::clusters(&source) {
+            Ok(clusters) => {
+                let clusters = Arc::new(clusters);
+                self.inventories.insert(name.to_owned(), Arc::clone(&clusters));
+                Some(clusters)
+            }
+            Err(problems) => {
+                self.problems.extend(problems);
+                None
+            }
+        }
+    }
+
+    /// A selector that is right and selects at least one of the clusters.
+    pub(in crate::scenario) fn selector(
+        &mut self,
+        path: &Path,
+        selector: &LabelSelector,
+        clusters: &[&Labels],
+    ) -> Option<CheckedSelector> {
+        match selector.check() {
+            Err(error) => {
+                self.report(
+                    path,
+                    error.to_string(),
+                    "write it as in a Kubernetes object, e.g. `{matchLabels: {env: prod}}`",
+                );
+                None
+            }
+            Ok(checked) => {
+                if !clusters.is_empty() && !clusters.iter().any(|labels| checked.matches(labels)) {
+                    self.report(
+                        path,
+                        "the selector matches no cluster of the fleet",
+                        &selection::why_none(selector, clusters),
+                    );
+                }
+                Some(checked)
+            }
+        }
+    }
+
+    /// Groups of the file, then of the inventory.
+    pub(super) fn groups(
+        &mut self,
+        written: Option<&[ClusterGroupFile]>,
+        inventory: Option<&InventoryFile>,
+        clusters: &[ClusterSpec],
+    ) -> Vec<FleetGroup> {
+        let written = written.unwrap_or_default();
+        let list = Path::of("clusterGroups");
+        let labels: Vec<&Labels> = clusters.iter().map(|cluster| &cluster.labels).collect();
+        let mut groups = Vec::new();
+        for (index, group) in written.iter().enumerate() {
+            if let Some(selector) = &group.selector {
+                self.selector(&list.index(index).key("selector"), selector, &labels);
+            }
+            let named = ClusterGroup { name: group.name.clone(), labels: group.labels.clone() };
+            groups.push((Arc::new(named), group.selector.clone()));
+        }
+        self.unique(&list, written.iter().enumerate().map(|(index, group)| (index, group.name.as_str())));
+
+        if let Some(name) = inventory.and_then(|inventory| inventory.0.cluster_groups.as_ref())
+            && let Some(source) = self.file(name, &Path::of("inventory").key("clusterGroups"))
+        {
+            match inventory::groups(&source) {
+                // A group of a real inventory may well be empty; only what is written for this experiment may not.
+                Ok(found) => {
+                    groups.extend(found.into_iter().map(|group| {
+                        (Arc::new(ClusterGroup { name: group.name, labels: group.labels }), group.selector)
+                    }));
+                }
+                Err(problems) => self.problems.extend(problems),
+            }
+        }
+        for (group, selector) in &groups {
+            if let Some(Err(error)) = selector.as_ref().map(LabelSelector::check) {
+                let known = |problem: &Problem| problem.message == error.to_string();
+                if !self.problems.iter().any(known) {
+                    let message = format!("the selector of the cluster group `{}` is refused: {error}", group.name);
+                    self.report(&Path::of("inventory"), message, "Kubernetes would refuse it too");
+                }
+            }
+        }
+        groups.retain(|(_, selector)| selector.as_ref().is_none_or(|selector| selector.check().is_ok()));
+        groups
+    }
+}

@@ -1,0 +1,96 @@
+//! `node`, `agent` and `controller`: runtime versions, back-offs, and checks of several fields.
+
+use super::check::Checker;
+use crate::document::path::Path;
+use crate::units::SimDuration;
+use crate::world::{AgentSpec, Backoff, NodeSpec, PullOrder, Requeue, Restarts, RetrySpec, RuntimeSpec};
+
+impl Checker<'_> {
+    pub(super) fn node(&mut self, written: Option<&NodeSpec>) -> NodeSpec {
+        let mut node = written.cloned().unwrap_or_default();
+        let path = Path::of("node");
+        for (key, rate) in [("nic", &mut node.nic), ("unpackRate", &mut node.unpack_rate)] {
+            self.resolve(&path.key(key), rate);
+            self.positive_rate(&path.key(key), rate);
+        }
+        for (key, duration) in [
+            ("errorRequeue", &mut node.error_requeue),
+            ("unpackPerLayer", &mut node.unpack_per_layer),
+            ("pullConstant", &mut node.pull_constant),
+            ("startOverhead", &mut node.start_overhead),
+        ] {
+            self.resolve(&path.key(key), duration);
+        }
+        // An entry of client-go lives for twice the longest wait.
+        self.backoff(&path.key("imageBackoff"), &mut node.image_backoff, |max| max * 2);
+        node.runtime = self.runtime(&path, node.version.spec());
+        let is_set = |checker: &Self, key: &str| checker.is_set(&path.key(key));
+        if is_set(self, "syncFrequency") && node.requeue == Requeue::AfterError {
+            let help = "write `requeue: atExpiry`, or remove `syncFrequency`";
+            self.report(&path.key("syncFrequency"), "`syncFrequency` has no effect", help);
+        }
+        let max: Option<u32> = self.over(&path.key("maxParallelImagePulls"), None, &[]);
+        if node.pulls == PullOrder::Serial && max.is_some_and(|max| max > 1) {
+            let message = "`serializeImagePulls: true` allows one pull at a time";
+            let help = "the kubelet refuses this too; write `serializeImagePulls: false` or remove one of them";
+            self.report(&path.key("maxParallelImagePulls"), message, help);
+        }
+        node
+    }
+
+    /// The settings of a container runtime: what is written, over those of its version.
+    fn runtime(&mut self, path: &Path, version: RuntimeSpec) -> RuntimeSpec {
+        let mut runtime = self.over(path, version, &["retry429", "retryTransport"]);
+        self.retry(&path.key("retry429"), &mut runtime.retry_429);
+        self.retry(&path.key("retryTransport"), &mut runtime.retry_transport);
+        if runtime.no_progress_timeout.is_some_and(SimDuration::is_zero) {
+            runtime.no_progress_timeout = version.no_progress_timeout;
+        }
+        runtime
+    }
+
+    fn retry(&mut self, path: &Path, retry: &mut RetrySpec) {
+        if self.is_set(&path.key("delay")) && !self.is_set(&path.key("delayMax")) {
+            retry.delay_max = retry.delay;
+        }
+        self.longest_wait(&path.key("delayMax"), "delay", retry.delay, retry.delay_max);
+    }
+
+    fn longest_wait(&mut self, path: &Path, first: &str, initial: SimDuration, max: SimDuration) {
+        if max < initial {
+            let message = format!("the longest wait ({max}) is shorter than the first ({initial})");
+            self.report(path, message, &format!("raise `{}` or lower `{first}`", path.last_key()));
+        }
+    }
+
+    fn backoff(&mut self, path: &Path, backoff: &mut Backoff, reset: impl Fn(SimDuration) -> SimDuration) {
+        if !self.is_set(&path.key("max")) {
+            backoff.max = backoff.max.max(backoff.initial);
+        }
+        if !self.is_set(&path.key("reset")) {
+            backoff.reset = reset(backoff.max);
+        }
+        self.longest_wait(&path.key("max"), "initial", backoff.initial, backoff.max);
+    }
+
+    /// How crashed containers are started again: what is written, over the rules of the product's platform.
+    pub(super) fn restarts(&mut self, platform: Restarts) -> Restarts {
+        let path = Path::of("node").key("crashBackoff");
+        let mut restarts = self.over(&path, platform, &[]);
+        self.backoff(&path, &mut restarts.backoff, |_| platform.backoff.reset);
+        Restarts { immediate: restarts.immediate, backoff: restarts.backoff, ..platform }
+    }
+
+    pub(super) fn agent(&mut self, written: Option<&AgentSpec>) -> AgentSpec {
+        let mut agent = written.cloned().unwrap_or_default();
+        for (key, delay) in [
+            ("instructionDelay", &mut agent.instruction_delay),
+            ("apply", &mut agent.apply),
+            ("reportDelay", &mut agent.report_delay),
+            ("readinessDelay", &mut agent.readiness_delay),
+        ] {
+            self.resolve(&Path::of("agent").key(key), delay);
+        }
+        agent
+    }
+}

@@ -1,0 +1,304 @@
+//! `release`: images in two revisions, and the workloads that run them.
+
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer};
+
+use super::check::Checker;
+use super::import::manifest::{self, MOST_LAYER_BYTES};
+use crate::document::path::Path;
+use crate::document::text_or::TextOr;
+use crate::units::{Bytes, SimDuration};
+use crate::world::calibration as default;
+use crate::world::{
+    CountOrPercent, ImageSpec, LayerSpec, ReleaseKind, SizeModel, Uncompressed, WorkloadKind, WorkloadSpec,
+};
+
+/// A cluster has 110 pods per node and at most some thousand nodes; more replicas are a mistake.
+const MOST_REPLICAS: u32 = 100_000;
+
+/// What is rolled out.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(crate) struct ReleaseFile {
+    /// Whether an older revision runs everywhere when the rollout starts.
+    #[serde(default)]
+    pub(crate) kind: ReleaseKind,
+    /// The images, in their new and their old revision.
+    #[serde(default)]
+    #[schemars(required)]
+    pub(crate) images: Vec<ImageFile>,
+    /// The workloads that every cluster runs.
+    #[serde(default)]
+    #[schemars(required)]
+    pub(crate) workloads: Vec<WorkloadSpec>,
+}
+
+/// An image.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(crate) struct ImageFile {
+    /// The name that workloads use.
+    pub(crate) name: String,
+    /// The new revision: a file as `crane manifest` prints it, or its layers in place.
+    pub(crate) manifest: ManifestFile,
+    /// The old revision, as `manifest`. Without it, no layer is shared with the new one.
+    pub(crate) previous: Option<ManifestFile>,
+    /// The registry it comes from: a name of `registries`. By default `registry`.
+    pub(crate) registry: Option<String>,
+    /// Uncompressed over compressed bytes of a layer, 0.1 to 1000.
+    #[serde(default = "compression_ratio")]
+    pub(crate) compression_ratio: f64,
+}
+
+/// A manifest in a file of its own, or its layers in place.
+#[derive(Clone, Debug)]
+pub(crate) enum ManifestFile {
+    /// Relative to the experiment's folder.
+    File(String),
+    Inline(InlineManifest),
+}
+
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(crate) struct InlineManifest {
+    /// Size of the config blob; drawn once a run.
+    #[serde(default = "config")]
+    pub(crate) config: SizeModel,
+    /// Bottom first.
+    pub(crate) layers: Vec<LayerFile>,
+}
+
+/// One layer of an image.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(crate) struct LayerFile {
+    /// Any text; layers with the same one are the same bytes. Without it, the layer is like no other.
+    pub(crate) digest: Option<String>,
+    /// Compressed, over the wire; drawn once a run for each digest.
+    pub(crate) size: SizeModel,
+    /// On disk; drawn once a run for each digest. By default `size` times the image's `compressionRatio`.
+    pub(crate) uncompressed: Option<SizeModel>,
+}
+
+const fn compression_ratio() -> f64 {
+    default::COMPRESSION_RATIO
+}
+
+const fn config() -> SizeModel {
+    SizeModel::Constant(default::CONFIG_SIZE)
+}
+
+impl<'de> Deserialize<'de> for ManifestFile {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(TextOr {
+            expecting: "the path of a manifest, or `{layers: [{size: 30 MB}]}`",
+            of_text: Self::File,
+            of_fields: Self::Inline,
+        })
+    }
+}
+
+impl JsonSchema for ManifestFile {
+    fn schema_name() -> Cow<'static, str> {
+        "Manifest".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let fields = generator.subschema_for::<InlineManifest>();
+        json_schema!({ "anyOf": [{ "type": "string" }, fields] })
+    }
+}
+
+impl Checker<'_> {
+    pub(super) fn images(
+        &mut self,
+        release: Option<&ReleaseFile>,
+        kind: ReleaseKind,
+        registries: &[String],
+    ) -> Vec<ImageSpec> {
+        let list = Path::of("release").key("images");
+        let written = release.map(|release| release.images.as_slice()).unwrap_or_default();
+        if written.is_empty() && self.is_whole(&list) {
+            let help = "write `release: {images: [{name: shop, manifest: shop-v2.json}], workloads: [{kind: Deployment, \
+                        image: shop}]}`";
+            let path = if release.is_some() { list.clone() } else { Path::of("release") };
+            self.report(&path, "no image is released", help);
+        }
+        self.unique(&list, written.iter().enumerate().map(|(index, image)| (index, image.name.as_str())));
+        written
+            .iter()
+            .enumerate()
+            .map(|(index, image)| self.image(&list.index(index), image, kind, registries))
+            .collect()
+    }
+
+    fn image(&mut self, path: &Path, image: &ImageFile, kind: ReleaseKind, registries: &[String]) -> ImageSpec {
+        let ratio = image.compression_ratio;
+        if !(0.1..=1000.0).contains(&ratio) {
+            let message = format!("must be between 0.1 and 1000, not {ratio}");
+            self.report(&path.key("compressionRatio"), message, "uncompressed over compressed bytes, usually 1 to 5");
+        }
+        let (config, layers) =
+            self.manifest(&path.key("manifest"), &image.manifest, &format!("{}@new", image.name), ratio);
+        let previous = match (&image.previous, kind) {
+            (Some(previous), ReleaseKind::Update) => {
+                self.manifest(&path.key("previous"), previous, &format!("{}@previous", image.name), ratio).1
+            }
+            // Before a first deployment nothing is on any node.
+            (Some(_), ReleaseKind::Initial) | (None, _) => Vec::new(),
+        };
+        let named = image.registry.as_ref();
+        let registry =
+            named.and_then(|name| self.lookup(&path.key("registry"), name, &Path::of("registries"), registries));
+        // The first is the one without a name.
+        let registry = registry.map_or(0, |at| at + 1);
+        ImageSpec { name: image.name.clone(), layers, previous, config, registry }
+    }
+
+    /// Config size and layers. `own` makes up digests of layers that have none.
+    fn manifest(&mut self, path: &Path, manifest: &ManifestFile, own: &str, ratio: f64) -> (SizeModel, Vec<LayerSpec>) {
+        match manifest {
+            ManifestFile::Inline(inline) => self.inline_manifest(path, inline, own, ratio),
+            ManifestFile::File(name) => {
+                let Some(source) = self.file(name, path) else { return (default::CONFIG_SIZE.into(), Vec::new()) };
+                match manifest::read(&source) {
+                    Ok(read) => {
+                        let layer = |(digest, compressed): (String, Bytes)| LayerSpec {
+                            digest,
+                            compressed: compressed.into(),
+                            uncompressed: Uncompressed::Ratio(ratio),
+                        };
+                        (read.config.into(), read.layers.into_iter().map(layer).collect())
+                    }
+                    Err(problems) => {
+                        self.problems.extend(problems);
+                        (default::CONFIG_SIZE.into(), Vec::new())
+                    }
+                }
+            }
+        }
+    }
+
+    fn inline_manifest(
+        &mut self,
+        path: &Path,
+        inline: &InlineManifest,
+        own: &str,
+        ratio: f64,
+    ) -> (SizeModel, Vec<LayerSpec>) {
+        if inline.layers.is_empty() && self.is_whole(&path.key("layers")) {
+            self.report(&path.key("layers"), "the image has no layers", "write e.g. `layers: [{size: 30 MB}]`");
+        }
+        let mut layers = Vec::new();
+        for (index, layer) in inline.layers.iter().enumerate() {
+            let path = path.key("layers").index(index);
+            let compressed = self.layer_size(&path.key("size"), &layer.size);
+            let on_disk = layer.uncompressed.as_ref().map(|size| self.layer_size(&path.key("uncompressed"), size));
+            layers.push(LayerSpec {
+                digest: layer.digest.clone().unwrap_or_else(|| format!("{own}/{index}")),
+                compressed,
+                uncompressed: on_disk.map_or(Uncompressed::Ratio(ratio), Uncompressed::Size),
+            });
+        }
+        let mut config = inline.config.clone();
+        self.resolve(&path.key("config"), &mut config);
+        (config, layers)
+    }
+
+    /// What is drawn beyond the bounds is cut off there; what is fixed or measured beyond them is a slip.
+    fn layer_size(&mut self, path: &Path, written: &SizeModel) -> SizeModel {
+        let mut model = written.clone();
+        self.resolve(path, &mut model);
+        let bytes = match &model {
+            SizeModel::Constant(size) => size.get(),
+            SizeModel::Empirical(sizes) => match sizes[0].get() {
+                0 => 0,
+                _ => sizes[sizes.len() - 1].get(),
+            },
+            _ => 1,
+        };
+        if bytes == 0 || bytes > MOST_LAYER_BYTES {
+            let message = format!("a layer cannot have {bytes} bytes");
+            self.report(path, message, "write 1 B to 10 TB, e.g. `30 MB`");
+        }
+        model
+    }
+
+    pub(super) fn workloads(&mut self, release: Option<&ReleaseFile>, images: &[ImageSpec]) -> Vec<WorkloadSpec> {
+        let list = Path::of("release").key("workloads");
+        let written = release.map(|release| release.workloads.as_slice()).unwrap_or_default();
+        if written.is_empty() && release.is_some() && self.is_whole(&list) {
+            self.report(
+                &list,
+                "no workload runs the images",
+                "write e.g. `workloads: [{kind: Deployment, image: shop}]`",
+            );
+        }
+        let names: Vec<String> = images.iter().map(|image| image.name.clone()).collect();
+        let mut workloads = written.to_vec();
+        for workload in workloads.iter_mut().filter(|workload| workload.name.is_empty()) {
+            workload.name.clone_from(&workload.image_name);
+        }
+        self.unique(&list, workloads.iter().map(|workload| workload.name.as_str()).enumerate());
+        for (index, workload) in workloads.iter_mut().enumerate() {
+            let path = list.index(index);
+            let images = Path::of("release").key("images");
+            workload.image = self.lookup(&path.key("image"), &workload.image_name, &images, &names).unwrap_or(0);
+            self.workload(&path, workload);
+        }
+        workloads
+    }
+
+    fn workload(&mut self, path: &Path, workload: &mut WorkloadSpec) {
+        self.resolve(&path.key("start"), &mut workload.start);
+        self.resolve(&path.key("termination"), &mut workload.termination);
+        let (WorkloadKind::Deployment { max_unavailable, max_surge, .. }
+        | WorkloadKind::DaemonSet { max_unavailable, max_surge }) = workload.kind;
+        let key = if self.is_set(&path.key("maxUnavailable")) { "maxUnavailable" } else { "maxSurge" };
+        if max_unavailable.is_zero() && max_surge.is_zero() {
+            let message = "`maxUnavailable` and `maxSurge` are both 0, so no pod could ever be replaced";
+            self.report(&path.key(key), message, "Kubernetes refuses this too; raise one of them");
+        }
+        let is_daemon_set = matches!(workload.kind, WorkloadKind::DaemonSet { .. });
+        for (key, amount) in [("maxUnavailable", max_unavailable), ("maxSurge", max_surge)] {
+            let is_bounded = key == "maxUnavailable" || is_daemon_set;
+            if is_bounded && matches!(amount, CountOrPercent::Percent(101..)) {
+                let help = "Kubernetes refuses this too; write at most 100%";
+                self.report(&path.key(key), "more than 100% of the pods", help);
+            }
+        }
+        match workload.kind {
+            WorkloadKind::Deployment { replicas, progress_deadline, .. } => {
+                if replicas > MOST_REPLICAS {
+                    let message = format!("{replicas} pods in each cluster");
+                    self.report(&path.key("replicas"), message, &format!("at most {MOST_REPLICAS} are simulated"));
+                }
+                self.progress_deadline(path, progress_deadline, workload.min_ready);
+            }
+            WorkloadKind::DaemonSet { .. } => {
+                let help = "remove it, or write `kind: Deployment`";
+                if self.is_set(&path.key("replicas")) {
+                    self.report(&path.key("replicas"), "a DaemonSet runs one pod per node", help);
+                }
+                if self.is_set(&path.key("progressDeadline")) {
+                    self.report(&path.key("progressDeadline"), "a DaemonSet has no progress deadline", help);
+                }
+                if !max_unavailable.is_zero() && !max_surge.is_zero() {
+                    let message = "a DaemonSet has either `maxUnavailable` or `maxSurge`";
+                    let help = "Kubernetes refuses both (`maxUnavailable` is 1 by default); set one of them to 0";
+                    self.report(&path.key("maxSurge"), message, help);
+                }
+            }
+        }
+    }
+
+    fn progress_deadline(&mut self, path: &Path, deadline: SimDuration, min_ready: SimDuration) {
+        if deadline <= min_ready {
+            let key = if self.is_set(&path.key("progressDeadline")) { "progressDeadline" } else { "minReady" };
+            let message = format!("the progress deadline, {deadline}, must be longer than `minReady`, {min_ready}");
+            self.report(&path.key(key), message, "Kubernetes refuses this too; raise `progressDeadline`");
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! From the file as written to a checked world.
+
+use std::sync::Arc;
+
+use super::check::{CheckedWorld, Checker};
+use super::file::ExperimentFile;
+use crate::document::path::Path;
+use crate::world::{ReleaseKind, WorldSpec};
+
+impl Checker<'_> {
+    /// Everything but the strategy.
+    pub(crate) fn world(&mut self, file: &ExperimentFile) -> CheckedWorld {
+        let regions = self.regions(&file.regions);
+        let clusters = self.clusters(file.fleet.as_deref(), file.clusters, file.inventory.as_ref(), &regions);
+        let groups = self.groups(file.cluster_groups.as_deref(), file.inventory.as_ref(), &clusters);
+        let kind = file.release.as_ref().map_or_else(ReleaseKind::default, |release| release.kind);
+        let registries = self.registries(&file.registries);
+        let names: Vec<String> = registries.iter().map(|registry| registry.name.clone()).collect();
+        let images = self.images(file.release.as_ref(), kind, &names);
+        let workloads = self.workloads(file.release.as_ref(), &images);
+        let node = self.node(file.node.as_ref());
+        let distribution =
+            self.distribution(file.distribution.as_ref(), &file.mirrors, &clusters, &regions, &images, &node);
+        let faults = self.faults(&file.faults, &clusters, &regions, &workloads);
+        let world = WorldSpec {
+            clusters,
+            regions,
+            registry: self.registry(&Path::of("registry"), file.registry.as_ref().and_then(|registry| registry.preset)),
+            registries,
+            distribution,
+            node,
+            images,
+            workloads,
+            release: kind,
+            agent: self.agent(file.agent.as_ref()),
+            faults,
+        };
+        CheckedWorld { world: Arc::new(world), groups: Arc::new(groups) }
+    }
+}
