@@ -14,7 +14,7 @@
 //! | rollout | bringing every target to its wanted revision |
 //! | stage | a group of targets that a product updates before later groups (Fleet: partition) |
 //! | limit | the number of targets that a rule allows in a state |
-//! | pass | one call of [`Scheduler::reconcile`] |
+//! | pass | one call of a scheduler's `reconcile` |
 
 pub mod argo_cd;
 pub mod baseline;
@@ -88,50 +88,9 @@ pub enum RuleSet {
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct ApprovalId(pub u32);
 
-/// What a scheduler asks for. It never carries it out itself.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Action {
-    /// Make the product's own object for this target. The cluster is told nothing by it.
-    Create {
-        /// For which target.
-        target: TargetId,
-    },
-    /// Note `revision` as what the target is to run next. The cluster is told nothing by it.
-    Stage {
-        /// At which target.
-        target: TargetId,
-        /// What it is to run next.
-        revision: Revision,
-    },
-    /// Tell the target to run `revision` now.
-    Deploy {
-        /// Which target.
-        target: TargetId,
-        /// What it is to run.
-        revision: Revision,
-    },
-    /// Take the application away from the target.
-    Delete {
-        /// Which target.
-        target: TargetId,
-    },
-    /// Ask a person for permission to go on. Whether it was given is seen in a later view.
-    RequestApproval {
-        /// Which of the rollout's approvals.
-        approval: ApprovalId,
-    },
-    /// Have so many interchangeable instances of the target run; more are started and less are stopped by others.
-    Scale {
-        /// Which target; what it is to run is known from its creation.
-        target: TargetId,
-        /// How many instances. 0: none, and the target stays.
-        instances: u32,
-    },
-}
-
 /// What one pass of a scheduler came to.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Pass<Status> {
+pub struct Pass<Action, Status> {
     /// What it asks for, in the order in which the product would do it.
     pub actions: Vec<Action>,
     /// When it wants to be called again even if nothing changes before. `None`: only on changes.
@@ -153,18 +112,4 @@ impl fmt::Display for Hold {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.rule, self.explanation)
     }
-}
-
-/// A rollout scheduler of one product.
-pub trait Scheduler {
-    /// What the product can see of the fleet, as late as it sees it.
-    type View;
-    /// What the product shows its user.
-    type Status;
-
-    /// Decides from what is visible now and from its own state; the same inputs give the same actions.
-    fn reconcile(&mut self, now: SimTime, view: &Self::View) -> Pass<Self::Status>;
-
-    /// Which rule holds the rollout at what is visible now. `None` when no rule does.
-    fn hold(&self, view: &Self::View) -> Option<Hold>;
 }

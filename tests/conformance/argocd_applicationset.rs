@@ -11,11 +11,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use fleetsim::rollout::Revision;
 use fleetsim::rollout::argo_cd::{
     ApplicationSetSpec, ApplicationSetView, ApplicationStatus, ArgoCd, ControllerOptions, IssueKind, Message,
     RolloutConfig, RolloutStatus, RolloutStep, StepBudget,
 };
-use fleetsim::rollout::{Revision, Scheduler};
 use fleetsim::units::SimTime;
 use serde_json::{Map, Value, json};
 

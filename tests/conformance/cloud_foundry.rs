@@ -12,7 +12,7 @@ use fleetsim::rollout::cloud_foundry::{
     ApiError, AppQuota, AppView, CloudFoundry, Deployment, DeploymentRequest, DeploymentState, DeploymentStrategy,
     LrpState, Process, RequestError, RuleSet, canary_step_plan,
 };
-use fleetsim::rollout::{Revision, Scheduler, TargetId};
+use fleetsim::rollout::{Revision, TargetId};
 use fleetsim::units::SimTime;
 use serde::de::{DeserializeOwned, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use fleetsim::rollout::Revision;
 use fleetsim::rollout::label_selector::Labels;
 use fleetsim::rollout::rancher_fleet::{
     BundleDeployment, BundleState, BundleSummary, BundleView, ClusterGroup, ClusterView, FleetCluster, FleetLimitError,
     GitRepoStatus, IntOrString, RancherFleet, RolloutStrategy, RuleSet, StrategyError, limit,
 };
-use fleetsim::rollout::{Revision, Scheduler};
 use fleetsim::units::SimTime;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};

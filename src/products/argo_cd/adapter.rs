@@ -22,8 +22,10 @@ use super::application_controller::{ApplicationController, Moment};
 use super::refresh;
 use super::{ArgoCdRelease, ArgoCdStrategy, applications};
 use crate::products::{Controller, Decision, Happened, Run};
-use crate::rollout::argo_cd::{Application, ApplicationSetView, ApplicationView, ArgoCd, Generated, RolloutStatus};
-use crate::rollout::{Action, ControlLoop, Hold, Scheduler, TargetId};
+use crate::rollout::argo_cd::{
+    Application, ApplicationAction, ApplicationSetView, ApplicationView, ArgoCd, Generated, RolloutStatus,
+};
+use crate::rollout::{ControlLoop, Hold, TargetId};
 use crate::units::{SimDuration, SimTime};
 use crate::world::{ClusterId, NEW, OLD, ReleaseKind, Report, World};
 
@@ -106,9 +108,11 @@ impl Controller for ArgoCdController {
         let mut decision = Decision { writes, unavailable, again, wake_at, ..Decision::default() };
         let mut last: Option<TargetId> = None;
         for action in &pass.actions {
-            let (Action::Create { target } | Action::Stage { target, .. } | Action::Deploy { target, .. }) = *action
+            let (ApplicationAction::Create { target }
+            | ApplicationAction::Stage { target, .. }
+            | ApplicationAction::Deploy { target, .. }) = *action
             else {
-                unreachable!("every cluster of the fleet stays a target, and Argo CD asks for nothing else")
+                unreachable!("every cluster of the fleet stays a target")
             };
             // Spec and operation of one application are one write.
             if last.replace(target) != Some(target) {
@@ -116,11 +120,11 @@ impl Controller for ArgoCdController {
             }
             let written = now + self.timing.pass_duration(self.view.applications.len(), decision.writes);
             let seen = written + self.timing.watch_delay;
-            if let Action::Deploy { .. } = *action {
+            if let ApplicationAction::Deploy { .. } = *action {
                 decision.requested += 1;
                 self.application_controller.sees_request(seen, target.index());
             } else {
-                decision.created += usize::from(matches!(action, Action::Create { .. }));
+                decision.created += usize::from(matches!(action, ApplicationAction::Create { .. }));
                 self.application_controller.sees_write(seen, target.index());
             }
         }

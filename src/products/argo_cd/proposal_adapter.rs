@@ -11,11 +11,12 @@
 
 use super::applications;
 use crate::products::{Controller, Decision, Deploy};
+use crate::rollout::Hold;
 use crate::rollout::argo_cd::Health;
 use crate::rollout::argo_cd::proposal::{
-    ProposalApplication, ProposalObject, ProposalStrategy, ProposalView, ProposedRollingUpdate, SyncResult,
+    ProposalAction, ProposalApplication, ProposalObject, ProposalStrategy, ProposalView, ProposedRollingUpdate,
+    SyncResult,
 };
-use crate::rollout::{Action, Hold, Scheduler};
 use crate::units::SimTime;
 use crate::world::{ClusterId, ClusterSpec, NEW, OLD, ReleaseKind, Report, WorldSpec};
 
@@ -64,8 +65,8 @@ impl Controller for ProposalController<'_> {
             Decision { unavailable: pass.status.updating as u64, wake_at: pass.wake_at, ..Decision::default() };
         for action in &pass.actions {
             match *action {
-                Action::Create { .. } => decision.created += 1,
-                Action::Deploy { target, revision } => {
+                ProposalAction::Create { .. } => decision.created += 1,
+                ProposalAction::Deploy { target, revision } => {
                     decision.writes += 1;
                     let spec = &self.clusters[target.index()];
                     if spec.registered && !spec.paused {
@@ -73,7 +74,6 @@ impl Controller for ProposalController<'_> {
                         decision.deploys.push(Deploy { cluster, revision, after_writes: decision.writes });
                     }
                 }
-                _ => unreachable!("the proposal creates and changes applications only"),
             }
         }
         self.view.store(&pass);

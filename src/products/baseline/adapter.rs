@@ -4,8 +4,8 @@
 //! registered are targets all the same, and are never told: a baseline that waits for a batch waits for them for ever.
 
 use crate::products::{Controller, Decision, Deploy};
-use crate::rollout::baseline::{Baseline, BaselineRollout, BaselineView, TargetView};
-use crate::rollout::{Action, Hold, Scheduler};
+use crate::rollout::Hold;
+use crate::rollout::baseline::{Baseline, BaselineRollout, BaselineView, Start, TargetView};
 use crate::units::SimTime;
 use crate::world::{ClusterId, ClusterSpec, NEW, OLD, ReleaseKind, Report, WorldSpec};
 
@@ -38,8 +38,7 @@ impl Controller for BaselineController<'_> {
         let pass = self.scheduler.reconcile(now, &self.view);
         let unavailable = self.view.targets.iter().filter(|target| !target.ready).count() as u64;
         let mut decision = Decision { unavailable, wake_at: pass.wake_at, ..Decision::default() };
-        for action in pass.actions {
-            let Action::Deploy { target, revision } = action else { unreachable!("a baseline only deploys") };
+        for Start { target, revision } in pass.actions {
             self.view.targets[target.index()] = TargetView { wanted: NEW, assigned: Some(revision), ready: false };
             decision.writes += 1;
             let spec = &self.clusters[target.index()];

@@ -43,9 +43,9 @@ use super::CloudFoundryDeployment;
 use crate::engine::{EntityKey, Streams};
 use crate::products::{Controller, Decision, Deploy, Run};
 use crate::rollout::cloud_foundry::{
-    AppView, CloudFoundry, Deployment, DeploymentState, GRACEFUL_SHUTDOWN, LrpState, UpdaterStatus,
+    AppView, CloudFoundry, Deployment, DeploymentState, GRACEFUL_SHUTDOWN, LrpState, ProcessAction, UpdaterStatus,
 };
-use crate::rollout::{Action, Hold, Pass, Scheduler, TargetId};
+use crate::rollout::{Hold, Pass, TargetId};
 use crate::units::{SimDuration, SimTime};
 use crate::world::{ClusterId, NEW, OLD, Report, World, WorldSpec};
 
@@ -206,7 +206,7 @@ impl<'s> CloudFoundryController<'s> {
     }
 
     /// Carries a pass out. Returns whether it changed anything that a later pass looks at.
-    fn carry_out(&mut self, now: SimTime, pass: &Pass<UpdaterStatus>, decision: &mut Decision) -> bool {
+    fn carry_out(&mut self, now: SimTime, pass: &Pass<ProcessAction, UpdaterStatus>, decision: &mut Decision) -> bool {
         let states = |deployments: &[_]| -> Vec<DeploymentState> {
             deployments.iter().map(|deployment: &Deployment| deployment.state).collect()
         };
@@ -214,18 +214,14 @@ impl<'s> CloudFoundryController<'s> {
         for action in &pass.actions {
             decision.writes += 1;
             match *action {
-                Action::Scale { target, instances } if Some(target) == self.new => {
+                ProcessAction::Scale { target, instances } if Some(target) == self.new => {
                     self.start(target, instances, decision);
                 }
-                Action::Scale { target, instances } => {
+                ProcessAction::Scale { target, instances } => {
                     self.scale_old(now, target, instances as usize);
                 }
-                Action::Delete { target } if Some(target) == self.new => self.go_back(decision),
-                Action::Delete { .. } => {}
-                Action::Create { .. }
-                | Action::Stage { .. }
-                | Action::Deploy { .. }
-                | Action::RequestApproval { .. } => unreachable!("the updater scales and deletes processes"),
+                ProcessAction::Delete { target } if Some(target) == self.new => self.go_back(decision),
+                ProcessAction::Delete { .. } => {}
             }
         }
         self.view.store(pass);

@@ -11,9 +11,9 @@
 use super::members::Members;
 use super::{KubeFleetRolling, member_clusters};
 use crate::products::{Controller, Decision, Deploy};
-use crate::rollout::kubefleet::rolling::{RollingUpdate, RollingView, wakes};
+use crate::rollout::Hold;
+use crate::rollout::kubefleet::rolling::{RollingAction, RollingUpdate, RollingView, wakes};
 use crate::rollout::kubefleet::{ApplyStrategy, KubeFleetBugs};
-use crate::rollout::{Action, Hold, Scheduler};
 use crate::units::SimTime;
 use crate::world::{ClusterId, NEW, Report, World, WorldSpec};
 
@@ -66,8 +66,8 @@ impl Controller for RollingController {
         self.was_quiet = !decision.again && status.restarted.is_empty();
         self.view.store(now, &pass);
         for action in &pass.actions {
-            let Action::Deploy { target, revision } = *action else {
-                unreachable!("every cluster of the fleet stays picked, and a rolling update asks for nothing else")
+            let RollingAction::Deploy { target, revision } = *action else {
+                unreachable!("every cluster of the fleet stays picked")
             };
             // The work generator begins when RolloutStarted is written, after the spec.
             let deploy = Deploy { cluster: ClusterId(target.0), revision, after_writes: decision.writes };

@@ -13,9 +13,9 @@ use super::members::Members;
 use super::{KubeFleetStaged, member_clusters};
 use crate::engine::Streams;
 use crate::products::{Controller, Decision, Deploy, Run};
-use crate::rollout::kubefleet::staged::{PlacementView, PolicySnapshot, StagedUpdateRun, StagedView};
+use crate::rollout::kubefleet::staged::{PlacementView, PolicySnapshot, StagedAction, StagedUpdateRun, StagedView};
 use crate::rollout::kubefleet::{ApplyStrategy, Bindings, PlacementPolicy, RunSpec, RunState};
-use crate::rollout::{Action, ApprovalId, Hold, Scheduler};
+use crate::rollout::{ApprovalId, Hold};
 use crate::units::SimTime;
 use crate::world::{ClusterId, DurationModel, NEW, OLD, ReleaseKind, Report, World};
 
@@ -138,17 +138,15 @@ impl Controller for StagedController<'_> {
         self.view.store(now, &pass);
         for (position, action) in pass.actions.iter().enumerate() {
             match *action {
-                Action::Deploy { target, revision } => {
+                StagedAction::Deploy { target, revision } => {
                     let deploy = Deploy { cluster: ClusterId(target.0), revision, after_writes: position + 1 };
                     self.members.tell(&mut self.view.bindings, now, deploy, &mut decision);
                 }
-                Action::RequestApproval { approval } => {
+                StagedAction::RequestApproval { approval } => {
                     decision.created += 1;
                     self.request(now, approval);
                 }
-                Action::Create { .. } | Action::Stage { .. } | Action::Delete { .. } | Action::Scale { .. } => {
-                    unreachable!("every cluster of the fleet stays picked, and a run asks for nothing else")
-                }
+                StagedAction::Delete { .. } => unreachable!("every cluster of the fleet stays picked"),
             }
         }
         for &target in &status.restarted {

@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 
 use super::{RancherFleetStrategy, clusters};
 use crate::products::{Controller, Decision, Deploy, Fleet};
-use crate::rollout::rancher_fleet::{BundleView, ClusterView, RancherFleet};
-use crate::rollout::{Action, Hold, Scheduler};
+use crate::rollout::Hold;
+use crate::rollout::rancher_fleet::{BundleAction, BundleView, ClusterView, RancherFleet};
 use crate::units::SimTime;
 use crate::world::{ClusterId, NEW, OLD, ReleaseKind, Report};
 
@@ -64,17 +64,15 @@ impl Controller for BundleController {
         let mut writes: BTreeMap<usize, Option<Deploy>> = BTreeMap::new();
         for action in &pass.actions {
             let target = match *action {
-                Action::Create { target } => {
+                BundleAction::Create { target } => {
                     decision.created += 1;
                     target
                 }
-                Action::Stage { target, .. } | Action::Deploy { target, .. } => target,
-                Action::Delete { .. } | Action::RequestApproval { .. } | Action::Scale { .. } => {
-                    unreachable!("every cluster of the fleet stays a target, and Fleet asks for nothing else")
-                }
+                BundleAction::Stage { target, .. } | BundleAction::Deploy { target, .. } => target,
+                BundleAction::Delete { .. } => unreachable!("every cluster of the fleet stays a target"),
             };
             let write = writes.entry(self.places[target.index()]).or_default();
-            if let Action::Deploy { target, revision } = *action {
+            if let BundleAction::Deploy { target, revision } = *action {
                 *write = Some(Deploy { cluster: ClusterId(target.0), revision, after_writes: 0 });
             }
         }

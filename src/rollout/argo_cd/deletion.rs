@@ -7,7 +7,8 @@
 
 use std::sync::Arc;
 
-use super::super::{Action, Pass, TargetId};
+use super::super::{Pass, TargetId};
+use super::action::ApplicationAction;
 use super::steps::Steps;
 use super::triggers::DELETION_REQUEUE;
 use super::view::{Application, ApplicationSetView};
@@ -19,7 +20,11 @@ use crate::units::{SimDuration, SimTime};
 const PATIENCE: SimDuration = SimDuration::from_mins(2);
 
 impl ArgoCd {
-    pub(super) fn delete(&mut self, now: SimTime, view: &ApplicationSetView) -> Pass<ApplicationSetStatus> {
+    pub(super) fn delete(
+        &mut self,
+        now: SimTime,
+        view: &ApplicationSetView,
+    ) -> Pass<ApplicationAction, ApplicationSetStatus> {
         let mut pass = Pass { actions: Vec::new(), wake_at: None, status: ApplicationSetStatus::default() };
         let Some((target, live)) = self.next_to_delete(view) else {
             // The set and its rows are gone; nothing queues a pass any more.
@@ -30,7 +35,7 @@ impl ArgoCd {
         pass.status.requeue_after = Some(DELETION_REQUEUE);
         match live.deleted_at {
             None => {
-                pass.actions.push(Action::Delete { target });
+                pass.actions.push(ApplicationAction::Delete { target });
                 pass.status.objects_written = !self.has_finalizers();
             }
             Some(since) => pass.status.deletion_failed = now.saturating_since(since) > PATIENCE,

@@ -5,7 +5,7 @@
 //! complete, applications in no step, a policy that forbids writing a changed spec, and finally Healthy rows of
 //! applications that are not.
 
-use super::super::{Hold, Scheduler, text};
+use super::super::{Hold, text};
 use super::limit::StepBudget;
 use super::row::{ApplicationStatus, RolloutStatus};
 use super::view::{Application, ApplicationSetView, AutoSync};

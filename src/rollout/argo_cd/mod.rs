@@ -28,6 +28,7 @@
 //! Left out: generators and templates (the view contains their results), JQ rules for ignored differences, the
 //! template's sync options, and the queue's back-off after errors.
 
+mod action;
 mod config;
 mod deletion;
 mod explain;
@@ -47,10 +48,11 @@ mod view;
 use std::sync::Arc;
 
 use super::label_selector::Labels;
-use super::{Action, Hold, Pass, Scheduler, TargetId, by_name, stored};
+use super::{Hold, Pass, TargetId, by_name, stored};
 use crate::units::{SimDuration, SimTime};
 
 pub use super::IntOrString;
+pub use action::ApplicationAction;
 pub use config::{
     ApplicationSetError, ApplicationSetFile, ApplicationSetSpec, ApplicationSetStrategy, ApplicationSetSyncPolicy,
     ApplicationsSync, Automated, ControllerOptions, Generator, MatchExpression, Nested, ROLLING_SYNC, RollingSync,
@@ -198,26 +200,30 @@ impl ArgoCd {
     ///
     /// # Panics
     /// If the pass belongs to another view.
-    pub fn store(&self, now: SimTime, pass: &Pass<ApplicationSetStatus>, view: &mut ApplicationSetView) {
+    pub fn store(
+        &self,
+        now: SimTime,
+        pass: &Pass<ApplicationAction, ApplicationSetStatus>,
+        view: &mut ApplicationSetView,
+    ) {
         for action in &pass.actions {
             match *action {
-                Action::Create { target } => {
+                ApplicationAction::Create { target } => {
                     let generated = view.generated(target).expect("only generated applications are created");
                     let application = Application::new(Arc::clone(&generated.labels), self.spec_of(generated));
                     view.applications[target.index()].live = Some(application);
                 }
-                Action::Stage { target, .. } => {
+                ApplicationAction::Stage { target, .. } => {
                     let generated = view.generated(target).expect("only generated applications are written");
                     let (labels, spec) = (Arc::clone(&generated.labels), self.spec_of(generated));
                     let live = existing(view, target);
                     (live.labels, live.spec) = (labels, spec);
                 }
-                Action::Deploy { target, .. } => existing(view, target).operation = Some(self.operation()),
-                Action::Delete { target } if self.has_finalizers() => existing(view, target).deleted_at = Some(now),
-                Action::Delete { target } => view.applications[target.index()].live = None,
-                Action::RequestApproval { .. } | Action::Scale { .. } => {
-                    unreachable!("an ApplicationSet never requests {action:?}")
+                ApplicationAction::Deploy { target, .. } => existing(view, target).operation = Some(self.operation()),
+                ApplicationAction::Delete { target } if self.has_finalizers() => {
+                    existing(view, target).deleted_at = Some(now)
                 }
+                ApplicationAction::Delete { target } => view.applications[target.index()].live = None,
             }
         }
     }
@@ -242,7 +248,7 @@ impl ArgoCd {
         view: &ApplicationSetView,
         is_requested: impl Fn(usize) -> bool,
         status: &mut ApplicationSetStatus,
-    ) -> Vec<Action> {
+    ) -> Vec<ApplicationAction> {
         let policy = self.spec.applications_sync();
         let may_update = self.may_update();
         let may_delete = matches!(policy, ApplicationsSync::Sync | ApplicationsSync::CreateDelete);
@@ -253,13 +259,13 @@ impl ArgoCd {
             let revision = generated.wanted;
             let is_idle = match &application.live {
                 None => {
-                    actions.push(Action::Create { target });
+                    actions.push(ApplicationAction::Create { target });
                     true
                 }
                 Some(_) if !may_update => continue,
                 Some(live) => {
                     if live.spec != self.spec_of(generated) || live.labels != generated.labels {
-                        actions.push(Action::Stage { target, revision });
+                        actions.push(ApplicationAction::Stage { target, revision });
                         status.objects_written = true;
                     }
                     live.operation.is_none()
@@ -268,14 +274,14 @@ impl ArgoCd {
             if is_requested(target.index()) {
                 status.requested.push(target);
                 if is_idle {
-                    actions.push(Action::Deploy { target, revision });
+                    actions.push(ApplicationAction::Deploy { target, revision });
                 }
             }
         }
         for (target, application) in targets().filter(|_| may_delete) {
             let is_orphan = application.generated.is_none();
             if is_orphan && application.live.as_ref().is_some_and(|live| live.deleted_at.is_none()) {
-                actions.push(Action::Delete { target });
+                actions.push(ApplicationAction::Delete { target });
                 status.objects_written |= !self.has_finalizers();
             }
         }
@@ -287,7 +293,7 @@ impl ArgoCd {
         matches!(self.spec.applications_sync(), ApplicationsSync::Sync | ApplicationsSync::CreateUpdate)
     }
 
-    fn all_at_once(&mut self, view: &ApplicationSetView) -> Pass<ApplicationSetStatus> {
+    fn all_at_once(&mut self, view: &ApplicationSetView) -> Pass<ApplicationAction, ApplicationSetStatus> {
         let mut status = ApplicationSetStatus { rows_written: self.clear_rows(), ..ApplicationSetStatus::default() };
         (self.plan, self.conditions.rollout, self.conditions.config) = (Steps::default(), None, None);
         self.labels = None;
@@ -296,7 +302,7 @@ impl ArgoCd {
         Pass { actions, wake_at: None, status }
     }
 
-    fn rolling(&mut self, now: SimTime, view: &ApplicationSetView) -> Pass<ApplicationSetStatus> {
+    fn rolling(&mut self, now: SimTime, view: &ApplicationSetView) -> Pass<ApplicationAction, ApplicationSetStatus> {
         let is_pending =
             |row: &Option<ApplicationStatus>| row.as_ref().is_some_and(|row| row.status == RolloutStatus::Pending);
         let mut was_pending: Vec<bool> = self.rows.iter().map(is_pending).collect();
@@ -336,7 +342,7 @@ impl ArgoCd {
     }
 
     /// Without steps a pass does nothing; rows and the rollout's conditions are unchanged.
-    fn no_steps(&mut self) -> Pass<ApplicationSetStatus> {
+    fn no_steps(&mut self) -> Pass<ApplicationAction, ApplicationSetStatus> {
         self.conditions.error = Some(ErrorOccurred::NoSteps);
         self.conditions.up_to_date = false;
         Pass { actions: Vec::new(), wake_at: None, status: ApplicationSetStatus::default() }
@@ -357,16 +363,17 @@ impl ArgoCd {
     }
 }
 
-impl Scheduler for ArgoCd {
-    type View = ApplicationSetView;
-    type Status = ApplicationSetStatus;
-
+impl ArgoCd {
     /// One pass of the ApplicationSet reconciler. It is due again immediately ([`Pass::wake_at`] is `now`) when its
     /// changes queue a pass.
     ///
     /// # Panics
     /// If the view does not have one entry for each name.
-    fn reconcile(&mut self, now: SimTime, view: &ApplicationSetView) -> Pass<ApplicationSetStatus> {
+    pub fn reconcile(
+        &mut self,
+        now: SimTime,
+        view: &ApplicationSetView,
+    ) -> Pass<ApplicationAction, ApplicationSetStatus> {
         assert_eq!(view.applications.len(), self.names.len(), "the view has one entry for each name");
         self.last_pass = now;
         let mut pass = if view.deleted {
@@ -390,7 +397,8 @@ impl Scheduler for ArgoCd {
 
     /// The rule that blocks the rollout at `view`. `None`: it is finished, or the next pass makes progress. The call
     /// costs as much as several passes.
-    fn hold(&self, view: &ApplicationSetView) -> Option<Hold> {
+    #[must_use]
+    pub fn hold(&self, view: &ApplicationSetView) -> Option<Hold> {
         hold::hold(self, view)
     }
 }

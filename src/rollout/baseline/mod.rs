@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::text::names;
-use super::{Action, Hold, Pass, Revision, Scheduler, TargetId};
+use super::{Hold, Pass, Revision, TargetId};
 use crate::units::SimTime;
 
 /// The order in which targets are started.
@@ -62,6 +62,15 @@ pub struct BaselineStatus {
     pub waiting: u32,
 }
 
+/// A target to start.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Start {
+    /// Which target.
+    pub target: TargetId,
+    /// What it is to run.
+    pub revision: Revision,
+}
+
 impl Baseline {
     /// The number of targets in a batch, out of `targets`; at least 1.
     #[must_use]
@@ -96,15 +105,12 @@ impl TargetView {
     }
 }
 
-impl Scheduler for BaselineRollout {
-    type View = BaselineView;
-    type Status = BaselineStatus;
-
+impl BaselineRollout {
     /// One pass.
     ///
     /// # Panics
     /// If the number of targets in the view differs from the number of names.
-    fn reconcile(&mut self, _now: SimTime, view: &BaselineView) -> Pass<BaselineStatus> {
+    pub fn reconcile(&mut self, _now: SimTime, view: &BaselineView) -> Pass<Start, BaselineStatus> {
         assert_eq!(view.targets.len(), self.names.len(), "every target has a name");
         let mut status = BaselineStatus::default();
         for target in view.targets.iter().filter(|target| target.is_started()) {
@@ -115,17 +121,17 @@ impl Scheduler for BaselineRollout {
         // All-at-once does not wait for targets of earlier passes.
         let may_start = status.in_flight == 0 || self.baseline == Baseline::AllAtOnce;
         let batch = if may_start { self.batch() } else { 0 };
-        let start = |(index, target): (usize, &TargetView)| Action::Deploy {
-            target: TargetId(index as u32),
-            revision: target.wanted,
-        };
-        let actions: Vec<Action> = waiting.take(batch).map(start).collect();
+        let start =
+            |(index, target): (usize, &TargetView)| Start { target: TargetId(index as u32), revision: target.wanted };
+        let actions: Vec<Start> = waiting.take(batch).map(start).collect();
         status.in_flight += actions.len() as u32;
         status.waiting = view.targets.len() as u32 - status.done - status.in_flight;
         Pass { actions, wake_at: None, status }
     }
 
-    fn hold(&self, view: &BaselineView) -> Option<Hold> {
+    /// The rule that blocks the rollout at what is visible now. `None` when no rule does.
+    #[must_use]
+    pub fn hold(&self, view: &BaselineView) -> Option<Hold> {
         let is_in_flight = |(_, target): &(&String, &TargetView)| target.is_started() && !target.ready;
         let targets = self.names.iter().zip(&view.targets);
         let in_flight: Vec<&str> = targets.filter(is_in_flight).map(|(name, _)| name.as_str()).collect();
@@ -175,7 +181,7 @@ mod tests {
             assert_eq!(pass, again, "the same view gives the same pass");
             let mut started = Vec::new();
             for action in pass.actions {
-                let Action::Deploy { target, revision } = action else { panic!("only tells: {action:?}") };
+                let Start { target, revision } = action;
                 assert_eq!(revision, NEW);
                 self.view.targets[target.index()] = TargetView { wanted: NEW, assigned: Some(NEW), ready: false };
                 started.push(target.0);

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use super::super::Action;
+use super::action::ProcessAction;
 use super::quota::{QuotaError, Usage, texts};
 use super::view::AppView;
 
@@ -35,7 +35,7 @@ pub(super) struct Draft<'v> {
     view: &'v AppView,
     /// Desired instances. `None`: destroyed.
     rows: Vec<Option<u32>>,
-    pub(super) actions: Vec<Action>,
+    pub(super) actions: Vec<ProcessAction>,
 }
 
 impl<'v> Draft<'v> {
@@ -70,13 +70,13 @@ impl<'v> Draft<'v> {
                 return Err(PassError::Quota(exceeded));
             }
         }
-        self.actions.push(Action::Scale { target: self.view.processes[index].id, instances });
+        self.actions.push(ProcessAction::Scale { target: self.view.processes[index].id, instances });
         Ok(())
     }
 
     pub(super) fn destroy(&mut self, index: usize) {
         if self.rows[index].take().is_some() {
-            self.actions.push(Action::Delete { target: self.view.processes[index].id });
+            self.actions.push(ProcessAction::Delete { target: self.view.processes[index].id });
         }
     }
 

@@ -30,6 +30,7 @@
 //!
 //! Left out: several apps (one scheduler each; no rule spans them), processes other than web, revisions, sidecars.
 
+mod action;
 mod api;
 mod control_loop;
 mod documented;
@@ -51,11 +52,12 @@ mod view;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Hold, Pass, Scheduler};
+use super::{Hold, Pass};
 use crate::units::SimTime;
 use crate::units::overrides::overridable;
 
 pub use super::RuleSet;
+pub use action::ProcessAction;
 pub use api::ApiError;
 pub use control_loop::{
     CRASH_BACKOFF_MAX, CRASH_BACKOFF_MIN, CRASH_RESET, GRACEFUL_SHUTDOWN, IMMEDIATE_RESTARTS, MAX_CRASHES,
@@ -145,13 +147,10 @@ impl CloudFoundry {
     }
 }
 
-impl Scheduler for CloudFoundry {
-    type View = AppView;
-    type Status = UpdaterStatus;
-
+impl CloudFoundry {
     /// One pass of the updater. It requests the next one while a deployment is in progress. While all are paused or
     /// finished, a pass has no effect until a user's action, and is then due at [`next_pass`](Self::next_pass).
-    fn reconcile(&mut self, now: SimTime, view: &AppView) -> Pass<UpdaterStatus> {
+    pub fn reconcile(&mut self, now: SimTime, view: &AppView) -> Pass<ProcessAction, UpdaterStatus> {
         self.last = now;
         let mut pass = pass::pass(self.rules, self.defects, now, view);
         let is_on_its_way = pass.status.deployments.iter().any(Deployment::is_ticked);
@@ -161,7 +160,8 @@ impl Scheduler for CloudFoundry {
 
     /// The rule that blocks the rollout at `view`. `None`: no rollout, it is finished, or the next pass makes
     /// progress.
-    fn hold(&self, view: &AppView) -> Option<Hold> {
+    #[must_use]
+    pub fn hold(&self, view: &AppView) -> Option<Hold> {
         hold::hold(self, view)
     }
 }

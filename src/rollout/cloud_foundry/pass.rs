@@ -9,6 +9,7 @@
 //! and old instances do not compensate for lost ones.
 
 use super::super::Pass;
+use super::action::ProcessAction;
 use super::draft::{Draft, PassError};
 use super::scaling::{Goals, ScaleProgress, shrink};
 use super::view::{AppView, Deployment, DeploymentState, UpdaterStatus};
@@ -16,7 +17,12 @@ use super::{CloudFoundryBugs, RuleSet, documented};
 use crate::units::SimTime;
 
 /// One pass over all deployments of an app.
-pub(super) fn pass(rules: RuleSet, defects: CloudFoundryBugs, now: SimTime, view: &AppView) -> Pass<UpdaterStatus> {
+pub(super) fn pass(
+    rules: RuleSet,
+    defects: CloudFoundryBugs,
+    now: SimTime,
+    view: &AppView,
+) -> Pass<ProcessAction, UpdaterStatus> {
     let mut draft = Draft::new(view);
     let mut status = UpdaterStatus { deployments: view.deployments.clone(), restarts_non_web: false };
     // The lists are made before any change, and contain no paused or finished deployment.

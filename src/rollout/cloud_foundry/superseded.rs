@@ -99,7 +99,6 @@ impl AppView {
 mod tests {
     use super::super::{CloudFoundry, CloudFoundryBugs, DeploymentRequest, RuleSet};
     use super::*;
-    use crate::rollout::Scheduler;
 
     /// Desired instances of the oldest and the interim process after creation and one pass without a routable instance.
     fn first_pass(state: SupersededState, defects: CloudFoundryBugs) -> (u32, Option<u32>) {

@@ -5,8 +5,9 @@
 
 use std::fmt;
 
-use super::super::{Action, Pass, Revision, TargetId};
+use super::super::{Pass, Revision, TargetId};
 use super::RuleSet;
+use super::action::ProcessAction;
 use super::lrp::{InstanceCounts, LrpState};
 use super::quota::{AppQuota, Usage};
 use super::request::DeploymentStrategy;
@@ -179,20 +180,14 @@ impl AppView {
     /// Stores the result of a pass. Instances change later: Diego's reports stay unchanged.
     ///
     /// # Panics
-    /// If the updater has no such action, or it names a process that does not exist.
-    pub fn store(&mut self, pass: &Pass<UpdaterStatus>) {
+    /// If an action names a process that does not exist.
+    pub fn store(&mut self, pass: &Pass<ProcessAction, UpdaterStatus>) {
         for action in &pass.actions {
             match *action {
-                Action::Scale { target, instances } => {
+                ProcessAction::Scale { target, instances } => {
                     self.process_mut(target).expect("a process exists when it is scaled").instances = instances;
                 }
-                Action::Delete { target } => self.processes.retain(|process| process.id != target),
-                Action::Create { .. }
-                | Action::Stage { .. }
-                | Action::Deploy { .. }
-                | Action::RequestApproval { .. } => {
-                    panic!("the updater never requests {action:?}")
-                }
+                ProcessAction::Delete { target } => self.processes.retain(|process| process.id != target),
             }
         }
         self.deployments.clone_from(&pass.status.deployments);

@@ -21,7 +21,8 @@
 //!   set and no `maxUnavailable` applies to a partition, that partition is NotReady while any of its clusters is;
 //!   with neither set, or with `maxUnavailable` set, the limit holds as it is.
 
-use super::super::{Action, TargetId};
+use super::super::TargetId;
+use super::action::BundleAction;
 use super::observe::{Observation, flag};
 use super::partition::{Partition, Partitioning};
 use super::pass::PassOutcome;
@@ -71,7 +72,7 @@ fn stage(partition: &Partition, view: &BundleView, seen: &mut Observation, outco
         if seen.flags[member as usize] & (flag::EXISTS | flag::STAGED) == flag::EXISTS {
             seen.set(member, flag::STAGED);
             let target = TargetId(member);
-            outcome.actions.push(Action::Stage { target, revision: view.clusters[target.index()].wanted });
+            outcome.actions.push(BundleAction::Stage { target, revision: view.clusters[target.index()].wanted });
         }
     }
 }
@@ -93,9 +94,9 @@ fn start_batches(partition: &Partition, view: &BundleView, seen: &mut Observatio
             let revision = view.clusters[target.index()].wanted;
             if flags & flag::EXISTS == 0 {
                 outcome.newly_created += 1;
-                outcome.actions.extend([Action::Create { target }, Action::Stage { target, revision }]);
+                outcome.actions.extend([BundleAction::Create { target }, BundleAction::Stage { target, revision }]);
             }
-            outcome.actions.push(Action::Deploy { target, revision });
+            outcome.actions.push(BundleAction::Deploy { target, revision });
             outcome.unavailable += i64::from(flags & flag::EXISTS != 0 && flags & flag::UNAVAILABLE == 0);
             seen.set(member, flag::EXISTS | flag::STAGED | flag::PROMOTED);
             started_not_ready += i64::from(!seen.has(member, flag::DONE));

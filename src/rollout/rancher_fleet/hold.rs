@@ -5,7 +5,8 @@
 //! the state of single clusters (paused, unregistered, in no partition), and finally promoted clusters that have not
 //! become ready.
 
-use super::super::{Action, Hold, TargetId, text};
+use super::super::{Hold, TargetId, text};
+use super::action::BundleAction;
 use super::documented;
 use super::observe::{Observation, flag};
 use super::partition::{Partition, Partitioning};
@@ -31,7 +32,8 @@ pub(super) fn hold(fleet: &RancherFleet, view: &BundleView) -> Option<Hold> {
         Err(error) => return Some(Hold { rule: "rolloutStrategy", explanation: error.to_string() }),
     };
     let outcome = fleet.decide(&plan, view, &mut seen);
-    if outcome.actions.iter().any(|action| matches!(action, Action::Create { .. } | Action::Deploy { .. })) {
+    if outcome.actions.iter().any(|action| matches!(action, BundleAction::Create { .. } | BundleAction::Deploy { .. }))
+    {
         return None;
     }
     let stalled = StalledBundle { fleet, view, plan: &plan, seen: &seen, outcome: &outcome };

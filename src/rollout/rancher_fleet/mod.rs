@@ -27,6 +27,7 @@
 //! change. Left out: the selection of targets (target customization, `doNotDeploy`), Policies, sharding, values
 //! secrets, and a cache that lags behind the controller's own writes.
 
+mod action;
 mod cluster;
 mod config;
 mod control_loop;
@@ -44,10 +45,11 @@ mod status;
 mod tests;
 mod view;
 
-use super::{Hold, Pass, Scheduler, by_name};
+use super::{Hold, Pass, by_name};
 use crate::units::SimTime;
 
 pub use super::{IntOrString, RuleSet};
+pub use action::BundleAction;
 pub use cluster::{ClusterGroup, FleetCluster, groups_of};
 pub use config::{ManualPartition, RolloutStrategy};
 pub use control_loop::control_loop;
@@ -147,15 +149,12 @@ impl RancherFleet {
     }
 }
 
-impl Scheduler for RancherFleet {
-    type View = BundleView;
-    type Status = BundleStatus;
-
+impl RancherFleet {
     /// One pass of the bundle reconciler.
     ///
     /// # Panics
     /// If the view does not have one entry for each cluster.
-    fn reconcile(&mut self, _now: SimTime, view: &BundleView) -> Pass<BundleStatus> {
+    pub fn reconcile(&mut self, _now: SimTime, view: &BundleView) -> Pass<BundleAction, BundleStatus> {
         assert_eq!(view.clusters.len(), self.clusters.len(), "the view has one entry for each cluster");
         let mut seen = std::mem::take(&mut self.seen);
         seen.observe(view, &self.by_name, &self.is_target);
@@ -167,7 +166,7 @@ impl Scheduler for RancherFleet {
             Err(error) => failed(error.clone()),
             Ok(plan) => {
                 let mut outcome = self.decide(plan, view, &mut seen);
-                outcome.actions.extend(seen.orphans.iter().map(|&target| super::Action::Delete { target }));
+                outcome.actions.extend(seen.orphans.iter().map(|&target| BundleAction::Delete { target }));
                 Pass {
                     actions: outcome.actions,
                     wake_at: None,
@@ -192,12 +191,13 @@ impl Scheduler for RancherFleet {
 
     /// The rule that blocks the rollout at `view`. `None`: it is finished, or the next pass makes progress. The call
     /// costs as much as several passes.
-    fn hold(&self, view: &BundleView) -> Option<Hold> {
+    #[must_use]
+    pub fn hold(&self, view: &BundleView) -> Option<Hold> {
         hold::hold(self, view)
     }
 }
 
 /// A pass that found the strategy invalid: it changes nothing, and only a change starts the next pass.
-fn failed(error: StrategyError) -> Pass<BundleStatus> {
+fn failed(error: StrategyError) -> Pass<BundleAction, BundleStatus> {
     Pass { actions: Vec::new(), wake_at: None, status: BundleStatus { error: Some(error), ..BundleStatus::default() } }
 }

@@ -6,7 +6,8 @@
 //! applied, or not ready. The gate between partitions counts targets that are *not up to date* or unavailable, which
 //! includes those without a deployment.
 
-use super::super::{Action, TargetId};
+use super::super::TargetId;
+use super::action::BundleAction;
 use super::observe::{Observation, flag};
 use super::partition::{Partition, Partitioning};
 use super::status::PartitionStatus;
@@ -18,7 +19,7 @@ pub(super) const MAX_NEW: i64 = 50;
 /// The result of the rules.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PassOutcome {
-    pub(super) actions: Vec<Action>,
+    pub(super) actions: Vec<BundleAction>,
     pub(super) partitions: Vec<PartitionStatus>,
     pub(super) newly_created: i64,
     pub(super) unavailable: i64,
@@ -76,9 +77,9 @@ fn create_and_stage(
             if flags & flag::REGISTERED != 0 {
                 let target = TargetId(member);
                 if creates {
-                    outcome.actions.push(Action::Create { target });
+                    outcome.actions.push(BundleAction::Create { target });
                 }
-                outcome.actions.push(Action::Stage { target, revision: view.clusters[target.index()].wanted });
+                outcome.actions.push(BundleAction::Stage { target, revision: view.clusters[target.index()].wanted });
             }
         }
     }
@@ -108,7 +109,7 @@ fn promote(
         seen.set(member, flag::PROMOTED);
         if flags & flag::REGISTERED != 0 {
             let target = TargetId(member);
-            outcome.actions.push(Action::Deploy { target, revision: view.clusters[target.index()].wanted });
+            outcome.actions.push(BundleAction::Deploy { target, revision: view.clusters[target.index()].wanted });
         }
     }
 }

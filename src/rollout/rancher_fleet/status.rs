@@ -8,7 +8,8 @@
 
 use std::fmt;
 
-use super::super::{Action, Pass, Revision, TargetId};
+use super::super::{Pass, Revision, TargetId};
+use super::action::BundleAction;
 use super::partition::StrategyError;
 use super::view::{BundleDeployment, BundleView};
 
@@ -173,17 +174,16 @@ impl BundleView {
     /// # Panics
     /// If Fleet has no such action, or it names a cluster that is not in the view or a deployment that does not
     /// exist.
-    pub fn store(&mut self, pass: &Pass<BundleStatus>) {
+    pub fn store(&mut self, pass: &Pass<BundleAction, BundleStatus>) {
         if pass.status.error.is_some() {
             return;
         }
         for action in &pass.actions {
             match *action {
-                Action::Create { target } => *self.deployment(target) = Some(BundleDeployment::default()),
-                Action::Delete { target } => *self.deployment(target) = None,
-                Action::Stage { target, revision } => self.existing(target).staged = Some(revision),
-                Action::Deploy { target, revision } => self.existing(target).deployed = Some(revision),
-                Action::RequestApproval { .. } | Action::Scale { .. } => panic!("Fleet does not ask for {action:?}"),
+                BundleAction::Create { target } => *self.deployment(target) = Some(BundleDeployment::default()),
+                BundleAction::Delete { target } => *self.deployment(target) = None,
+                BundleAction::Stage { target, revision } => self.existing(target).staged = Some(revision),
+                BundleAction::Deploy { target, revision } => self.existing(target).deployed = Some(revision),
             }
         }
         if pass.status.stores_flags {

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use fleetsim::rollout::argo_cd::{
-    Application, ApplicationSetSpec, ApplicationSetStatus, ApplicationSetView, ApplicationStatus, ApplicationView,
-    ArgoCd, AutoSync, Automated, ControllerOptions, Generated, Health, OperationPhase, OperationState, Retry,
-    RolloutStatus, Spec, SyncPolicy, SyncStatus, queues_pass,
+    Application, ApplicationAction, ApplicationSetSpec, ApplicationSetStatus, ApplicationSetView, ApplicationStatus,
+    ApplicationView, ArgoCd, AutoSync, Automated, ControllerOptions, Generated, Health, OperationPhase, OperationState,
+    Retry, RolloutStatus, Spec, SyncPolicy, SyncStatus, queues_pass,
 };
-use fleetsim::rollout::{Action, Pass, Revision, Scheduler, TargetId};
+use fleetsim::rollout::{Pass, Revision, TargetId};
 use serde_json::{Map, Value, json};
 
 use super::record::{Change, Trace, TraceApp, TraceStep, TraceTemplate};
@@ -218,7 +218,7 @@ impl Replay {
         let rows = self.set.rows().to_vec();
         let pass = self.set.reconcile(time(at), &self.view);
         let mut starts = self.targets(&pass, |action| match action {
-            Action::Deploy { target, .. } => Some(*target),
+            ApplicationAction::Deploy { target, .. } => Some(*target),
             _ => None,
         });
         self.set.store(time(at), &pass, &mut self.view);
@@ -246,21 +246,21 @@ impl Replay {
             (
                 "new".to_owned(),
                 json!(self.targets(&pass, |action| match action {
-                    Action::Create { target } => Some(*target),
+                    ApplicationAction::Create { target } => Some(*target),
                     _ => None,
                 })),
             ),
             (
                 "upd".to_owned(),
                 json!(self.targets(&pass, |action| match action {
-                    Action::Stage { target, .. } => Some(*target),
+                    ApplicationAction::Stage { target, .. } => Some(*target),
                     _ => None,
                 })),
             ),
             (
                 "del".to_owned(),
                 json!(self.targets(&pass, |action| match action {
-                    Action::Delete { target } => Some(*target),
+                    ApplicationAction::Delete { target } => Some(*target),
                     _ => None,
                 })),
             ),
@@ -288,7 +288,11 @@ impl Replay {
         got
     }
 
-    fn targets(&self, pass: &Pass<ApplicationSetStatus>, select: impl Fn(&Action) -> Option<TargetId>) -> Vec<String> {
+    fn targets(
+        &self,
+        pass: &Pass<ApplicationAction, ApplicationSetStatus>,
+        select: impl Fn(&ApplicationAction) -> Option<TargetId>,
+    ) -> Vec<String> {
         let mut names: Vec<String> = pass.actions.iter().filter_map(select).map(|target| self.name(target)).collect();
         names.sort_unstable();
         names

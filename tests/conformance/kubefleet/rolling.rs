@@ -1,12 +1,14 @@
 //! Rolling updates: passes one at a time, and closed loops.
 
-use fleetsim::rollout::kubefleet::rolling::{RollingError, RollingStatus, RollingUpdate, RollingView, wakes};
+use fleetsim::rollout::kubefleet::rolling::{
+    RollingAction, RollingError, RollingStatus, RollingUpdate, RollingView, wakes,
+};
 use fleetsim::rollout::kubefleet::{
     ApplyStrategy, Binding, BindingState, Bindings, KubeFleetBugs, MemberCluster, PlacementPolicy, RollingUpdateConfig,
     RuleSet,
 };
 use fleetsim::rollout::rancher_fleet::IntOrString;
-use fleetsim::rollout::{Action, Pass, Revision, Scheduler, TargetId};
+use fleetsim::rollout::{Pass, Revision, TargetId};
 use fleetsim::units::{SimDuration, SimTime};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -145,18 +147,17 @@ impl Around {
     }
 
     /// One pass, stored, and what it did in the record's words.
-    fn pass(&mut self, now: SimTime) -> (Pass<RollingStatus>, Map<String, Value>) {
+    fn pass(&mut self, now: SimTime) -> (Pass<RollingAction, RollingStatus>, Map<String, Value>) {
         let pass = self.update.reconcile(now, &self.view);
         let live = |target: TargetId| self.view.bindings.get(target).expect("a binding that was decided about");
         let (mut updated, mut bound, mut deleted) = (Vec::new(), Vec::new(), Vec::new());
         for action in &pass.actions {
             match *action {
-                Action::Deploy { target, .. } if live(target).state == BindingState::Scheduled => {
+                RollingAction::Deploy { target, .. } if live(target).state == BindingState::Scheduled => {
                     bound.push(live(target).name.clone());
                 }
-                Action::Deploy { target, .. } => updated.push(live(target).name.clone()),
-                Action::Delete { target } => deleted.push(live(target).name.clone()),
-                other => panic!("a rolling update asks for no {other:?}"),
+                RollingAction::Deploy { target, .. } => updated.push(live(target).name.clone()),
+                RollingAction::Delete { target } => deleted.push(live(target).name.clone()),
             }
         }
         let status = &pass.status;

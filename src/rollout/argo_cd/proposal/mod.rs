@@ -17,6 +17,7 @@
 //! application whose health never leaves Healthy counts as Progressing for no time; and one that stops being Healthy
 //! later is no longer complete.
 
+mod action;
 mod config;
 #[cfg(test)]
 mod tests;
@@ -25,11 +26,12 @@ use std::sync::Arc;
 
 use super::super::label_selector::Labels;
 use super::super::text::listed;
-use super::super::{Action, Hold, Pass, Revision, Scheduler, TargetId, by_name};
+use super::super::{Hold, Pass, Revision, TargetId, by_name};
 use super::Health;
 use super::steps::Steps;
 use crate::units::SimTime;
 
+pub use action::ProposalAction;
 pub use config::{ProposalError, ProposalFile, ProposalSpec, ProposalStrategy, RollingUpdateBlock};
 
 /// The scheduler of one ApplicationSet under the proposal.
@@ -146,9 +148,9 @@ impl ProposalView {
     ///
     /// # Panics
     /// If the pass belongs to another view.
-    pub fn store(&mut self, pass: &Pass<ProposalStatus>) {
+    pub fn store(&mut self, pass: &Pass<ProposalAction, ProposalStatus>) {
         for action in &pass.actions {
-            if let Action::Deploy { target, revision } = *action {
+            if let ProposalAction::Deploy { target, revision } = *action {
                 let live = &mut self.applications[target.index()].live;
                 let health = live.map_or(Health::Missing, |live| live.health);
                 *live = Some(ProposalObject::written(revision, health));
@@ -246,15 +248,12 @@ impl ProposedRollingUpdate {
     }
 }
 
-impl Scheduler for ProposedRollingUpdate {
-    type View = ProposalView;
-    type Status = ProposalStatus;
-
+impl ProposedRollingUpdate {
     /// One pass. It has no timer: only a change requires another one.
     ///
     /// # Panics
     /// If the view does not have one entry for each application.
-    fn reconcile(&mut self, _now: SimTime, view: &ProposalView) -> Pass<ProposalStatus> {
+    pub fn reconcile(&mut self, _now: SimTime, view: &ProposalView) -> Pass<ProposalAction, ProposalStatus> {
         assert_eq!(view.applications.len(), self.names.len(), "the view has one entry for each application");
         let changed = self.wanted.len() == self.names.len()
             && self.wanted.iter().zip(&view.applications).any(|(w, a)| *w != a.wanted);
@@ -270,15 +269,16 @@ impl Scheduler for ProposedRollingUpdate {
         for target in started.into_iter().map(TargetId) {
             let application = &view.applications[target.index()];
             if application.live.is_none() {
-                actions.push(Action::Create { target });
+                actions.push(ProposalAction::Create { target });
             }
-            actions.push(Action::Deploy { target, revision: application.wanted });
+            actions.push(ProposalAction::Deploy { target, revision: application.wanted });
         }
         Pass { actions, wake_at: None, status }
     }
 
     /// The rule that blocks the rollout at `view`. `None`: it is finished, or the next pass makes progress.
-    fn hold(&self, view: &ProposalView) -> Option<Hold> {
+    #[must_use]
+    pub fn hold(&self, view: &ProposalView) -> Option<Hold> {
         let (started, status) = self.step(view);
         if view.is_done() || !started.is_empty() {
             return None;

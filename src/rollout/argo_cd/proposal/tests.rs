@@ -11,8 +11,9 @@ use proptest::prelude::*;
 
 use super::super::super::label_selector::Labels;
 use super::super::super::testing::{print_ranges, ranges};
-use super::super::super::{Action, Revision, Scheduler, TargetId};
+use super::super::super::{Revision, TargetId};
 use super::super::Health;
+use super::ProposalAction;
 use super::*;
 use crate::units::SimTime;
 
@@ -69,9 +70,8 @@ fn pass(set: &mut ProposedRollingUpdate, view: &mut ProposalView) -> String {
     let (mut created, mut changed) = (Vec::new(), Vec::new());
     for action in &pass.actions {
         match action {
-            Action::Create { target } => created.push(target.0),
-            Action::Deploy { target, .. } => changed.push(target.0),
-            other => panic!("the proposal never requests {other:?}"),
+            ProposalAction::Create { target } => created.push(target.0),
+            ProposalAction::Deploy { target, .. } => changed.push(target.0),
         }
     }
     assert!(pass.actions.is_empty() || hold.is_none(), "{hold:?} in a pass that makes progress");
@@ -285,7 +285,7 @@ proptest! {
             happens(&mut view, &format!("{name} {}", index % 6));
             let result = set.reconcile(SimTime::ZERO, &view);
             let changed: Vec<u32> = result.actions.iter().filter_map(|action| match action {
-                Action::Deploy { target, .. } => Some(target.0),
+                ProposalAction::Deploy { target, .. } => Some(target.0),
                 _ => None,
             }).collect();
             let steps: Vec<_> = set.steps().collect();

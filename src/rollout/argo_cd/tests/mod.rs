@@ -14,8 +14,9 @@ mod shipped;
 
 use std::sync::Arc;
 
+use super::super::Revision;
 use super::super::testing::{print_ranges, ranges};
-use super::super::{Action, Revision};
+use super::ApplicationAction;
 use super::*;
 
 /// A set, its applications, and a toy application controller.
@@ -101,12 +102,25 @@ impl SetStory {
         let hold = self.set.hold(&self.view);
         let pass = self.set.reconcile(now, &self.view);
         self.set.store(now, &pass, &mut self.view);
-        let of = |select: fn(&Action) -> Option<u32>| pass.actions.iter().filter_map(select).collect::<Vec<_>>();
+        let of =
+            |select: fn(&ApplicationAction) -> Option<u32>| pass.actions.iter().filter_map(select).collect::<Vec<_>>();
         let groups = [
-            ("create", of(|action| if let Action::Create { target } = action { Some(target.0) } else { None })),
-            ("update", of(|action| if let Action::Stage { target, .. } = action { Some(target.0) } else { None })),
-            ("delete", of(|action| if let Action::Delete { target } = action { Some(target.0) } else { None })),
-            ("sync", of(|action| if let Action::Deploy { target, .. } = action { Some(target.0) } else { None })),
+            (
+                "create",
+                of(|action| if let ApplicationAction::Create { target } = action { Some(target.0) } else { None }),
+            ),
+            (
+                "update",
+                of(|action| if let ApplicationAction::Stage { target, .. } = action { Some(target.0) } else { None }),
+            ),
+            (
+                "delete",
+                of(|action| if let ApplicationAction::Delete { target } = action { Some(target.0) } else { None }),
+            ),
+            (
+                "sync",
+                of(|action| if let ApplicationAction::Deploy { target, .. } = action { Some(target.0) } else { None }),
+            ),
         ];
         let mut texts: Vec<String> = groups
             .iter()

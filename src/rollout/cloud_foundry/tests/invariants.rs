@@ -92,7 +92,7 @@ proptest! {
             let pass = updater.reconcile(now, &app);
             for action in &pass.actions {
                 match *action {
-                    Action::Scale { target, instances } if target == new => {
+                    ProcessAction::Scale { target, instances } if target == new => {
                         let process = before.process(new).expect("it is scaled");
                         let counts = process.counts();
                         prop_assert!(instances > process.instances, "it grows only");
@@ -100,11 +100,10 @@ proptest! {
                         prop_assert!(in_flight <= options.max_in_flight, "{in_flight} in flight");
                         prop_assert!(rules == RuleSet::Documented || counts.unhealthy == 0);
                     }
-                    Action::Scale { target, instances } => {
+                    ProcessAction::Scale { target, instances } => {
                         prop_assert!(instances < before.process(target).expect("it is scaled").instances);
                     }
-                    Action::Delete { target } => prop_assert_ne!(target, new),
-                    other => prop_assert!(false, "{other:?}"),
+                    ProcessAction::Delete { target } => prop_assert_ne!(target, new),
                 }
             }
             app.store(&pass);

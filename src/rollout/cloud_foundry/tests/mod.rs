@@ -12,7 +12,8 @@ mod shipped;
 
 use std::fmt::Write as _;
 
-use super::super::{Action, Revision, Scheduler};
+use super::super::Revision;
+use super::ProcessAction;
 use super::*;
 
 pub(super) const OLD: Revision = Revision(1);

@@ -7,19 +7,21 @@
 //! `maxUnavailable`, and it binds at most `maxSurge` above the requested number. Failed bindings are outside both
 //! limits.
 
+mod action;
 mod explain;
 mod hold;
 mod pass;
 mod view;
 
 use super::super::IntOrString;
-use super::super::{Hold, Pass, Scheduler};
+use super::super::{Hold, Pass};
 use super::config::RollingUpdateConfig;
 use super::limit::{Rounding, limit};
 use super::queue::WorkQueue;
 use super::{KubeFleetBugs, MemberCluster, RuleSet};
 use crate::units::{SimDuration, SimTime};
 
+pub use action::RollingAction;
 pub use explain::{RollingExplanation, explain};
 pub use view::{BindingCounts, RollingError, RollingStatus, RollingView, Room, wakes};
 
@@ -104,13 +106,10 @@ impl RollingUpdate {
     }
 }
 
-impl Scheduler for RollingUpdate {
-    type View = RollingView;
-    type Status = RollingStatus;
-
+impl RollingUpdate {
     /// One pass of the rollout reconciler. Its `wake_at` assumes that the pass takes no time; after a pass that takes
     /// time, call [`pass_ended`](Self::pass_ended).
-    fn reconcile(&mut self, now: SimTime, view: &RollingView) -> Pass<RollingStatus> {
+    pub fn reconcile(&mut self, now: SimTime, view: &RollingView) -> Pass<RollingAction, RollingStatus> {
         self.queue.begin(now);
         self.last = now;
         let (actions, status) = self.pass(now, view);
@@ -120,7 +119,8 @@ impl Scheduler for RollingUpdate {
 
     /// The rule that blocks the rollout at `view`, at the time of its last pass. `None`: it is finished, or the next
     /// pass makes progress. The call costs as much as several passes.
-    fn hold(&self, view: &RollingView) -> Option<Hold> {
+    #[must_use]
+    pub fn hold(&self, view: &RollingView) -> Option<Hold> {
         hold::hold(self, view)
     }
 }

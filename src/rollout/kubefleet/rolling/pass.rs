@@ -7,11 +7,12 @@
 
 use std::collections::BTreeMap;
 
-use super::super::super::{Action, Revision, TargetId};
+use super::super::super::{Revision, TargetId};
 use super::super::binding::{BindingState, ConditionReason, ConditionStatus};
 use super::super::control_loop::CLEAN_UP_WAIT;
 use super::super::queue::QueueRequest;
 use super::super::{Binding, RuleSet};
+use super::action::RollingAction;
 use super::view::{BindingCounts, RollingError, RollingStatus, RollingView, Room};
 use super::{RollingLimits, RollingUpdate};
 use crate::units::{SimDuration, SimTime};
@@ -38,7 +39,7 @@ enum Readiness {
 }
 
 impl RollingUpdate {
-    pub(super) fn pass(&self, now: SimTime, view: &RollingView) -> (Vec<Action>, RollingStatus) {
+    pub(super) fn pass(&self, now: SimTime, view: &RollingView) -> (Vec<RollingAction>, RollingStatus) {
         let mut status = RollingStatus { apply_strategy: view.apply_strategy, ..RollingStatus::default() };
         let mut actions = Vec::new();
         if !view.active {
@@ -70,7 +71,7 @@ impl RollingUpdate {
         now: SimTime,
         view: &RollingView,
         latest: Revision,
-        actions: &mut Vec<Action>,
+        actions: &mut Vec<RollingAction>,
         status: &mut RollingStatus,
     ) {
         let mut sorted = self.sort(now, view, latest);
@@ -90,9 +91,9 @@ impl RollingUpdate {
         let removed = to_remove.min(sorted.removing.len());
         let updated = (to_remove - removed).min(sorted.updating.len());
         let added = usize::try_from(room.to_add).unwrap_or(0).min(sorted.bounding.len());
-        let deploy = |&target: &TargetId| Action::Deploy { target, revision: latest };
+        let deploy = |&target: &TargetId| RollingAction::Deploy { target, revision: latest };
         actions.extend(sorted.failed.iter().map(deploy));
-        actions.extend(sorted.removing[..removed].iter().map(|&target| Action::Delete { target }));
+        actions.extend(sorted.removing[..removed].iter().map(|&target| RollingAction::Delete { target }));
         actions.extend(sorted.updating[..updated].iter().map(deploy));
         actions.extend(sorted.bounding[..added].iter().map(deploy));
         status.blocked = [&sorted.updating[updated..], &sorted.bounding[added..]].concat();

@@ -1,9 +1,10 @@
 //! A rolling update's view of its placement, and how its passes are stored.
 
-use super::super::super::{Action, Pass, Revision, TargetId};
+use super::super::super::{Pass, Revision, TargetId};
 use super::super::binding::{ApplyStrategy, Binding, Bindings, Condition};
 use super::super::queue::QueueRequest;
 use super::super::{BindingState, KubeFleetBugs, PlacementPolicy};
+use super::action::RollingAction;
 use crate::units::SimTime;
 
 /// One placement in the hub cluster.
@@ -91,13 +92,13 @@ pub struct RollingStatus {
 impl RollingStatus {
     /// Number of objects that storing the pass writes, statuses included.
     #[must_use]
-    pub fn writes(&self, actions: &[Action]) -> usize {
+    pub fn writes(&self, actions: &[RollingAction]) -> usize {
         actions.len() + self.patched.len() + self.blocked.len() + self.restarted.len()
     }
 
     /// Whether its own writes wake the controller immediately: those of a binding's spec do.
     #[must_use]
-    pub fn wakes_itself(&self, actions: &[Action]) -> bool {
+    pub fn wakes_itself(&self, actions: &[RollingAction]) -> bool {
         !actions.is_empty() || !self.patched.is_empty()
     }
 }
@@ -107,7 +108,7 @@ impl RollingView {
     ///
     /// # Panics
     /// If the pass names a cluster without a binding.
-    pub fn store(&mut self, now: SimTime, pass: &Pass<RollingStatus>) {
+    pub fn store(&mut self, now: SimTime, pass: &Pass<RollingAction, RollingStatus>) {
         let status = &pass.status;
         for target in &status.patched {
             for binding in self.bindings.iter_mut().filter(|b| b.target == *target && !b.deleting) {
@@ -123,18 +124,12 @@ impl RollingView {
         }
         for action in &pass.actions {
             match *action {
-                Action::Deploy { target, revision } => {
+                RollingAction::Deploy { target, revision } => {
                     let binding = self.bound(target);
                     let apply = binding.apply_strategy;
                     binding.roll(now, revision, apply);
                 }
-                Action::Delete { target } => self.bound(target).delete(),
-                Action::Create { .. }
-                | Action::Stage { .. }
-                | Action::RequestApproval { .. }
-                | Action::Scale { .. } => {
-                    unreachable!("a rolling update never requests {action:?}")
-                }
+                RollingAction::Delete { target } => self.bound(target).delete(),
             }
         }
     }

@@ -2,12 +2,13 @@
 //!
 //! Follows `execution.go` and `stop.go` of `pkg/controllers/updaterun`.
 
-use super::super::super::{Action, ApprovalId, Revision, TargetId};
+use super::super::super::{ApprovalId, Revision, TargetId};
 use super::super::binding::{BindingState, ConditionStatus};
 use super::super::control_loop::{CLUSTER_UPDATING_WAIT, STAGE_WAIT, STUCK_AFTER};
 use super::super::duration::parse_duration;
 use super::super::queue::QueueRequest;
 use super::super::{Binding, RuleSet, stored};
+use super::action::StagedAction;
 use super::initialize::{Collected, Stopped};
 use super::run::{ClusterStatus, RetryError, RunError, RunReason, RunStatus, StageReason};
 use super::view::{StagedStatus, StagedView};
@@ -23,7 +24,7 @@ pub(super) struct RunPass<'a> {
     pub(super) view: &'a StagedView,
     pub(super) collected: Collected<'a>,
     pub(super) run: &'a mut RunStatus,
-    pub(super) actions: &'a mut Vec<Action>,
+    pub(super) actions: &'a mut Vec<StagedAction>,
     pub(super) status: &'a mut StagedStatus,
 }
 
@@ -135,7 +136,7 @@ impl RunPass<'_> {
     ) {
         let target = cluster.target;
         if !self.is_in_sync(binding, snapshot) || binding.state != BindingState::Bound {
-            self.actions.push(Action::Deploy { target, revision: snapshot });
+            self.actions.push(StagedAction::Deploy { target, revision: snapshot });
         } else if !binding.has_started() {
             self.status.restarted.push(target);
         } else {
@@ -251,7 +252,7 @@ impl RunPass<'_> {
     /// Accepts a given approval. Without a request one is created, which cannot be approved yet.
     fn ask(&mut self, approval: ApprovalId) -> bool {
         let Some(request) = self.view.approvals.get(&approval) else {
-            let action = Action::RequestApproval { approval };
+            let action = StagedAction::RequestApproval { approval };
             if self.actions.contains(&action) {
                 // Created by another task of the same name in this pass.
                 return false;
@@ -303,7 +304,7 @@ impl RunPass<'_> {
                 Some(_) if cluster.started.is_some() => is_deleting = true,
                 Some(_) if may_delete => {
                     cluster.started = Some(stored(self.now));
-                    self.actions.push(Action::Delete { target });
+                    self.actions.push(StagedAction::Delete { target });
                     is_deleting = true;
                 }
                 Some(_) => {}

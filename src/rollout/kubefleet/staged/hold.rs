@@ -3,11 +3,12 @@
 //! Derived from the status that one more pass at the time of the last one would leave.
 
 use super::super::super::text::are;
-use super::super::super::{Action, Hold, TargetId};
+use super::super::super::{Hold, TargetId};
 use super::super::duration::format_duration;
 use super::super::duration::parse_duration;
 use super::super::text::{listed, names, wait};
 use super::super::{ConditionStatus, RuleSet};
+use super::action::StagedAction;
 use super::run::{RunStatus, StageStatus};
 use super::view::{StagedStatus, StagedView};
 use super::{RunState, StagedUpdateRun, TaskTime};
@@ -30,7 +31,8 @@ pub(super) fn hold(scheduler: &StagedUpdateRun, view: &StagedView) -> Option<Hol
         };
         return Some(Hold { rule, explanation: format!("the run has failed: {error}{end}") });
     }
-    let moves = actions.iter().any(|action| matches!(action, Action::Deploy { .. } | Action::Delete { .. }));
+    let moves =
+        actions.iter().any(|action| matches!(action, StagedAction::Deploy { .. } | StagedAction::Delete { .. }));
     let goes_on = run.current_stage() != scheduler.run.current_stage() && scheduler.run.initialized.is_some();
     if moves || goes_on || !status.restarted.is_empty() {
         return None;

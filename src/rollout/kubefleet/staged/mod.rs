@@ -6,6 +6,7 @@
 //! before all clusters of the one before are done and its tasks passed (a stage without clusters has none, as
 //! shipped); the same inputs give the same actions.
 
+mod action;
 mod execute;
 mod explain;
 mod hold;
@@ -14,12 +15,13 @@ mod run;
 mod stages;
 mod view;
 
-use super::super::{Action, ApprovalId, Hold, Pass, Scheduler};
+use super::super::{ApprovalId, Hold, Pass};
 use super::config::{RunSpec, RunState, StageConfig, StageTask, StrategySpec};
 use super::queue::{QueueRequest, WorkQueue};
 use super::{KubeFleetBugs, MemberCluster, RuleSet, by_name};
 use crate::units::SimTime;
 
+pub use action::StagedAction;
 pub use explain::{StageExplanation, StagedExplanation, explain};
 pub use run::{
     ClusterStatus, ProgressCondition, RetryError, RunError, RunReason, RunStatus, StageReason, StageStatus, TaskStatus,
@@ -176,7 +178,7 @@ impl StagedUpdateRun {
         self.queue.end_later(end)
     }
 
-    fn pass(&self, run: &mut RunStatus, now: SimTime, view: &StagedView) -> (Vec<Action>, StagedStatus) {
+    fn pass(&self, run: &mut RunStatus, now: SimTime, view: &StagedView) -> (Vec<StagedAction>, StagedStatus) {
         let mut actions = Vec::new();
         let mut status = StagedStatus::default();
         if !run.is_over() {
@@ -220,7 +222,7 @@ impl Fixed {
         run: &mut RunStatus,
         now: SimTime,
         view: &StagedView,
-        actions: &mut Vec<Action>,
+        actions: &mut Vec<StagedAction>,
         status: &mut StagedStatus,
     ) -> Result<(), Stopped> {
         let collected: Collected<'_> =
@@ -250,16 +252,13 @@ impl Fixed {
     }
 }
 
-impl Scheduler for StagedUpdateRun {
-    type View = StagedView;
-    type Status = StagedStatus;
-
+impl StagedUpdateRun {
     /// One pass of the run's reconciler. Its `wake_at` is that of a pass which takes no time; one that takes time is
     /// followed by [`pass_ended`](Self::pass_ended).
     ///
     /// # Panics
     /// If a binding belongs to an unknown cluster, or time goes backwards.
-    fn reconcile(&mut self, now: SimTime, view: &StagedView) -> Pass<StagedStatus> {
+    pub fn reconcile(&mut self, now: SimTime, view: &StagedView) -> Pass<StagedAction, StagedStatus> {
         self.queue.begin(now);
         self.last = now;
         let mut run = std::mem::take(&mut self.run);
@@ -271,7 +270,8 @@ impl Scheduler for StagedUpdateRun {
 
     /// The rule that blocks the run at `view`, at the time of its last pass. `None`: it has succeeded and all updated
     /// clusters are available, or the next pass makes progress. The call costs as much as several passes.
-    fn hold(&self, view: &StagedView) -> Option<Hold> {
+    #[must_use]
+    pub fn hold(&self, view: &StagedView) -> Option<Hold> {
         hold::hold(self, view)
     }
 }

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use super::super::super::{Action, ApprovalId, Pass, Revision, TargetId};
+use super::super::super::{ApprovalId, Pass, Revision, TargetId};
 use super::super::PlacementPolicy;
 use super::super::binding::{ApplyStrategy, Bindings};
 use super::super::config::RunState;
 use super::super::queue::QueueRequest;
+use super::action::StagedAction;
 use super::run::{RetryError, RunReason};
 use crate::units::SimTime;
 
@@ -81,7 +82,7 @@ pub struct StagedStatus {
 impl StagedStatus {
     /// Number of objects that storing the pass writes.
     #[must_use]
-    pub fn writes(&self, actions: &[Action]) -> usize {
+    pub fn writes(&self, actions: &[StagedAction]) -> usize {
         actions.len() + self.accepted.len() + self.restarted.len()
     }
 }
@@ -91,23 +92,20 @@ impl StagedView {
     ///
     /// # Panics
     /// If an action names a cluster without a binding.
-    pub fn store(&mut self, now: SimTime, pass: &Pass<StagedStatus>) {
+    pub fn store(&mut self, now: SimTime, pass: &Pass<StagedAction, StagedStatus>) {
         for action in &pass.actions {
             match *action {
-                Action::Deploy { target, revision } => {
+                StagedAction::Deploy { target, revision } => {
                     self.bound(target).roll(now, revision, Some(pass.status.apply_strategy));
                 }
-                Action::Delete { target } => {
+                StagedAction::Delete { target } => {
                     let unscheduled = self.bindings.iter_mut().filter(|binding| binding.target == target);
                     unscheduled
                         .filter(|binding| binding.state == super::super::BindingState::Unscheduled)
                         .for_each(super::super::Binding::delete);
                 }
-                Action::RequestApproval { approval } => {
+                StagedAction::RequestApproval { approval } => {
                     self.approvals.insert(approval, ApprovalRequest::default());
-                }
-                Action::Create { .. } | Action::Stage { .. } | Action::Scale { .. } => {
-                    unreachable!("a run never requests {action:?}")
                 }
             }
         }

@@ -1,13 +1,11 @@
 //! Properties of every pass of random rollouts.
 
-use proptest::collection::vec;
-use proptest::prelude::*;
-
-use super::super::super::Scheduler;
-use super::super::rolling::{RollingUpdate, RollingView};
-use super::super::staged::StagedView;
+use super::super::rolling::{RollingAction, RollingUpdate, RollingView};
+use super::super::staged::{StagedAction, StagedView};
 use super::*;
 use crate::units::SimDuration;
+use proptest::collection::vec;
+use proptest::prelude::*;
 
 const STATES: [WorkState; 7] = [
     WorkState::Unknown,
@@ -75,7 +73,7 @@ proptest! {
             let held = run.hold(&view);
             let pass = run.reconcile(now, &view);
             view.store(now, &pass);
-            let rolled = pass.actions.iter().filter(|action| matches!(action, Action::Deploy { .. })).count();
+            let rolled = pass.actions.iter().filter(|action| matches!(action, StagedAction::Deploy { .. })).count();
             // A hold refers to the time of the previous pass; only a timed wait can have ended since.
             prop_assert!(rolled == 0 || held.is_none_or(|hold| hold.rule == "afterStageTasks" || hold.rule == "stages"));
             let status = run.run();
@@ -130,7 +128,7 @@ proptest! {
         let counts = pass.status.counts.expect("it counted");
         let (mut taken, mut added) = (0, 0);
         for action in &pass.actions {
-            let (Action::Deploy { target, .. } | Action::Delete { target }) = *action else { panic!("{action:?}") };
+            let (RollingAction::Deploy { target, .. } | RollingAction::Delete { target }) = *action;
             let binding = view.bindings.get(target).expect("a binding");
             match binding.state {
                 BindingState::Scheduled => added += 1,

@@ -11,7 +11,7 @@ mod rolling;
 mod staged;
 
 use super::super::testing::{print_ranges, ranges};
-use super::super::{Action, Hold, Pass, Revision, TargetId};
+use super::super::{Hold, Pass, Revision, TargetId};
 use super::*;
 use crate::units::SimTime;
 
@@ -55,23 +55,20 @@ fn reports(bindings: &mut Bindings, now: SimTime, word: &str, list: &str) -> boo
     true
 }
 
-/// The outcome of a pass in a story's terms.
-fn outcome<Status>(
+/// The outcome of a pass in a story's terms; `word` says what an action does to which cluster.
+fn outcome<Action, Status>(
     now: SimTime,
-    pass: &Pass<Status>,
+    pass: &Pass<Action, Status>,
+    word: impl Fn(&Action) -> Option<(&'static str, u32)>,
     hold: Option<Hold>,
     approvals: &[String],
     is_done: bool,
 ) -> String {
-    let list = |test: fn(&Action) -> Option<u32>| -> Vec<u32> { pass.actions.iter().filter_map(test).collect() };
-    let rolled = list(|action| match action {
-        Action::Deploy { target, .. } => Some(target.0),
-        _ => None,
-    });
-    let deleted = list(|action| match action {
-        Action::Delete { target } => Some(target.0),
-        _ => None,
-    });
+    let list = |wanted: &str| -> Vec<u32> {
+        let touched = pass.actions.iter().filter_map(&word);
+        touched.filter(|(word, _)| *word == wanted).map(|(_, target)| target).collect()
+    };
+    let (rolled, deleted) = (list("deploy"), list("delete"));
     let mut parts = Vec::new();
     for (word, list) in [("deploy", rolled), ("delete", deleted)] {
         if !list.is_empty() {

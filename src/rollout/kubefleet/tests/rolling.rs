@@ -1,8 +1,6 @@
 //! Stories of rolling updates. `tests/conformance` covers single passes with recorded upstream behaviour; these
 //! stories cover holds and the documented rules, and serve as examples.
-
-use super::super::super::Scheduler;
-use super::super::rolling::{RollingUpdate, RollingView, wakes};
+use super::super::rolling::{RollingAction, RollingUpdate, RollingView, wakes};
 use super::*;
 
 pub(super) fn view(clusters: &[MemberCluster]) -> RollingView {
@@ -33,7 +31,11 @@ fn play(yaml: &str, rules: RuleSet, count: usize, story: &str) {
         let pass = update.reconcile(now, &view);
         view.store(now, &pass);
         let hold = if pass.actions.is_empty() { update.hold(&view) } else { None };
-        played.push(format!("{head} => {}", outcome(now, &pass, hold, &[], view.is_done())));
+        let word = |action: &RollingAction| match action {
+            RollingAction::Deploy { target, .. } => Some(("deploy", target.0)),
+            RollingAction::Delete { target } => Some(("delete", target.0)),
+        };
+        played.push(format!("{head} => {}", outcome(now, &pass, word, hold, &[], view.is_done())));
     }
     same(yaml, story, &played);
 }

@@ -1,8 +1,6 @@
 //! Stories of staged update runs. `tests/conformance` covers single passes with recorded upstream behaviour; these
 //! stories cover holds and the documented rules, and serve as examples.
-
-use super::super::super::Scheduler;
-use super::super::staged::{PlacementView, PolicySnapshot, StagedUpdateRun, StagedView};
+use super::super::staged::{PlacementView, PolicySnapshot, StagedAction, StagedUpdateRun, StagedView};
 use super::*;
 
 pub(super) fn view(clusters: &[MemberCluster]) -> StagedView {
@@ -64,15 +62,21 @@ fn play(yaml: &str, rules: RuleSet, stages: &[(&str, usize)], story: &str) {
             .actions
             .iter()
             .filter_map(|action| match action {
-                Action::RequestApproval { approval } => Some(run.approval_name(*approval)),
+                StagedAction::RequestApproval { approval } => Some(run.approval_name(*approval)),
                 _ => None,
             })
             .collect();
         view.store(now, &pass);
-        let rolled = pass.actions.iter().any(|a| matches!(a, Action::Deploy { .. } | Action::Delete { .. }));
+        let rolled =
+            pass.actions.iter().any(|a| matches!(a, StagedAction::Deploy { .. } | StagedAction::Delete { .. }));
         let hold = if rolled { None } else { run.hold(&view) };
         let is_done = run.run().succeeded == Some(true);
-        played.push(format!("{head} => {}", outcome(now, &pass, hold, &approvals, is_done)));
+        let word = |action: &StagedAction| match action {
+            StagedAction::Deploy { target, .. } => Some(("deploy", target.0)),
+            StagedAction::Delete { target } => Some(("delete", target.0)),
+            StagedAction::RequestApproval { .. } => None,
+        };
+        played.push(format!("{head} => {}", outcome(now, &pass, word, hold, &approvals, is_done)));
     }
     same(yaml, story, &played);
 }

@@ -11,8 +11,9 @@ mod shipped;
 
 use std::fmt::Write as _;
 
+use super::super::Revision;
 use super::super::testing::{self, ranges};
-use super::super::{Action, Revision, Scheduler};
+use super::BundleAction;
 use super::*;
 
 pub(super) const OLD: Revision = Revision(1);
@@ -101,12 +102,9 @@ impl BundleStory {
         let (mut created, mut promoted) = (Vec::new(), Vec::new());
         for action in &pass.actions {
             match action {
-                Action::Create { target } => created.push(target.0),
-                Action::Deploy { target, .. } => promoted.push(target.0),
-                Action::Stage { .. }
-                | Action::Delete { .. }
-                | Action::RequestApproval { .. }
-                | Action::Scale { .. } => {}
+                BundleAction::Create { target } => created.push(target.0),
+                BundleAction::Deploy { target, .. } => promoted.push(target.0),
+                BundleAction::Stage { .. } | BundleAction::Delete { .. } => {}
             }
         }
         let moves = !promoted.is_empty() || !created.is_empty();

@@ -2,13 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use fleetsim::rollout::kubefleet::staged::{PlacementView, PolicySnapshot, StagedStatus, StagedUpdateRun, StagedView};
+use fleetsim::rollout::kubefleet::staged::{
+    PlacementView, PolicySnapshot, StagedAction, StagedStatus, StagedUpdateRun, StagedView,
+};
 use fleetsim::rollout::kubefleet::{
     ApplyStrategy, Binding, BindingState, Bindings, ConditionStatus, KubeFleetBugs, MemberCluster, RuleSet, RunSpec,
     RunState, StrategySpec,
 };
 use fleetsim::rollout::label_selector::Labels;
-use fleetsim::rollout::{ApprovalId, Pass, Revision, Scheduler, TargetId};
+use fleetsim::rollout::{ApprovalId, Pass, Revision, TargetId};
 use fleetsim::units::SimTime;
 use serde::Deserialize;
 use serde_json::Value;
@@ -242,7 +244,7 @@ impl Around {
     }
 
     /// One pass, stored, and what changed in the run.
-    pub fn pass(&mut self, now: SimTime) -> (Pass<StagedStatus>, Change) {
+    pub fn pass(&mut self, now: SimTime) -> (Pass<StagedAction, StagedStatus>, Change) {
         let before = self.run.run().clone();
         let pass = self.run.reconcile(now, &self.view);
         self.view.store(now, &pass);

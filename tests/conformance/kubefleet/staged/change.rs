@@ -1,8 +1,10 @@
 //! What one pass changed in a run, in the record's words.
 
-use fleetsim::rollout::kubefleet::staged::{RetryError, RunError, RunReason, RunStatus, StageStatus, StagedStatus};
+use fleetsim::rollout::Pass;
+use fleetsim::rollout::kubefleet::staged::{
+    RetryError, RunError, RunReason, RunStatus, StageStatus, StagedAction, StagedStatus,
+};
 use fleetsim::rollout::kubefleet::{ConditionStatus, ScaledValueError};
-use fleetsim::rollout::{Action, Pass};
 
 use super::around::Around;
 
@@ -27,14 +29,13 @@ pub type Progress = (&'static str, String, &'static str);
 pub type RunText = (Progress, &'static str, String);
 
 impl Change {
-    pub fn new(around: &Around, before: &RunStatus, pass: &Pass<StagedStatus>) -> Self {
+    pub fn new(around: &Around, before: &RunStatus, pass: &Pass<StagedAction, StagedStatus>) -> Self {
         let mut change = Self::default();
         for action in &pass.actions {
             match *action {
-                Action::Deploy { target, .. } => change.rolled.push(around.name(target)),
-                Action::Delete { target } => change.deleted.push(around.name(target)),
-                Action::RequestApproval { approval } => change.requested.push(around.run.approval_name(approval)),
-                other => panic!("a run asks for no {other:?}"),
+                StagedAction::Deploy { target, .. } => change.rolled.push(around.name(target)),
+                StagedAction::Delete { target } => change.deleted.push(around.name(target)),
+                StagedAction::RequestApproval { approval } => change.requested.push(around.run.approval_name(approval)),
             }
         }
         change.deleted.sort();
