@@ -1,16 +1,16 @@
-//! The shape of results: rows whose columns carry their units, and the folder they are kept in.
+//! The format of results: rows whose columns have units in their names, and the folder that contains them.
 //!
-//! A simulation fills the rows and reports read them; neither knows the other. Every column is documented at its
-//! field and in `docs/results-format.md`, and a column's name ends in its unit.
+//! A simulation fills the rows and reports read them; neither depends on the other. Every column is documented in
+//! `docs/results-format.md`, and a column's name ends in its unit.
 //!
-//! - [`RunRecord`] is what one run leaves behind; [`VariantRecord`] holds the runs of one variant.
+//! - [`RunRecord`] is the record of one run; [`VariantRecord`] holds the runs of one variant.
 //! - [`Tables::of`] makes the tables from them, [`Tables::files`] writes them as CSV, [`Tables::read`] reads them back.
 //! - `series_parquet` (Cargo feature `parquet`) writes the time series of every run.
 //! - [`MEASURES`] defines each measure once: name, unit, meaning.
 //! - [`Provenance`] says where results come from; [`Publication`] publishes a folder as a whole or not at all.
-//! - [`Limit`] is what a user demands of a measure, [`Objective`] the measure that is to be small; [`PlanRecord`] is what a
-//!   search for settings found.
-//! - [`Journal`] keeps the finished runs of a study until its results are published.
+//! - [`Limit`] is a condition on a measure, [`Objective`] a duration to minimise, and [`PlanRecord`] the result of a
+//!   search for settings.
+//! - [`Journal`] saves the finished runs of a study until its results are published.
 
 mod comparison;
 mod error;

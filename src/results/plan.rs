@@ -1,7 +1,7 @@
-//! What a search for settings found: the question, the answer for each world and strategy, and every candidate with the
-//! runs that were spent on it. `plan.json` holds all of it, `plan.csv` a row for each candidate.
+//! The result of a search for settings: the question, the answer for each world and strategy, and every candidate with
+//! the runs spent on it. `plan.json` has all of it, `plan.csv` a row for each candidate.
 //!
-//! Times and loads are estimates from few runs, so each goes with how far its runs spread.
+//! Times and loads are estimates from few runs, so each has the range of its runs.
 
 use std::path::Path;
 
@@ -10,23 +10,23 @@ use serde::{Deserialize, Serialize};
 use super::tables::to_csv;
 use super::{ResultsError, RunRow, Setting};
 
-/// The name of the plan in its results folder; it tells such a folder from one of plain results.
+/// The name of the plan file. It distinguishes the folder of a plan from one of plain results.
 pub const PLAN_FILE: &str = "plan.json";
 
-/// All that a search found.
+/// The result of a search.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct PlanRecord {
     /// The version of this format.
     pub schema_version: u32,
-    /// What was to be small, e.g. `completion_median`.
+    /// The objective, e.g. `completion_median`.
     pub fastest: String,
-    /// What the settings had to keep to, as written.
+    /// The limits, as written.
     pub limits: Vec<String>,
-    /// How sure the comparisons had to be, 0 to 1.
+    /// Confidence of the comparisons, 0 to 1.
     pub confidence: f64,
-    /// Times that differ by less than this share are one.
+    /// Times that differ by less than this share count as equal.
     pub indifference: f64,
-    /// Runs in which a setting must have kept to the limits before it is named.
+    /// Runs in which the answer must have met the limits.
     pub confirm: u32,
     /// Runs of each candidate in an exhaustive search.
     pub replicates: u32,
@@ -34,17 +34,17 @@ pub struct PlanRecord {
     pub runs: u64,
     /// Runs that an exhaustive search takes.
     pub exhaustive_runs: u64,
-    /// The runs that the search was allowed to take, when it stopped for their sake.
+    /// The budget of runs, if the search stopped because of it.
     pub stopped_at: Option<u64>,
     /// The load that the chart shows.
     pub load: LoadAxis,
     /// One for each world, in the experiment's order.
     pub questions: Vec<Question>,
-    /// What an exhaustive search found, where it was asked for.
+    /// The result of an exhaustive search, if requested.
     pub exhaustive: Option<ExhaustiveSearch>,
 }
 
-/// A measure that a chart shows.
+/// The load that the chart shows.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct LoadAxis {
     /// A column of `runs.csv`.
@@ -64,7 +64,7 @@ pub struct Question {
     pub world: String,
     /// The best of each strategy, in the experiment's order.
     pub answers: Vec<StrategyAnswer>,
-    /// The variant that is best of all. `None`: nothing keeps to the limits.
+    /// The best variant of all strategies. `None`: no setting meets the limits.
     pub best: Option<String>,
     /// In the experiment's order.
     pub candidates: Vec<Candidate>,
@@ -75,26 +75,26 @@ pub struct Question {
 pub struct StrategyAnswer {
     /// The strategy's name in the experiment file.
     pub strategy: String,
-    /// The variant that was found. `None`: none keeps to the limits.
+    /// The answer. `None`: no setting meets the limits.
     pub variant: Option<String>,
-    /// The one that came closest to the limits, where none keeps to them.
+    /// The closest variant, where none meets the limits.
     pub closest: Option<String>,
-    /// Whether the search came to its end for this strategy: the rest is slower, equal or out.
+    /// Whether the search finished for this strategy: the others are slower, equal or out.
     pub is_decided: bool,
-    /// How often it kept to all limits. `None`: nothing was found.
+    /// How often it met all limits. `None`: there is no answer.
     pub kept: Option<WithinLimits>,
-    /// What to paste into the product's own file. `None`: nothing was found, or no product has it.
+    /// The snippet for the product's own file. `None`: there is no answer, or no product implements it.
     pub snippet: Option<Snippet>,
 }
 
-/// How often runs kept to all limits, and of how many runs there could be that may be said.
+/// How often runs met all limits, and the share of all possible runs that do.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 pub struct WithinLimits {
-    /// Runs that did.
+    /// Runs that met all limits.
     pub kept: u64,
-    /// Of so many.
+    /// All its runs.
     pub runs: u64,
-    /// Lower confidence bound of the share of all runs that do, with the choice among the candidates allowed for.
+    /// Lower confidence bound of the share of all runs that do, corrected for the choice among candidates.
     pub share_at_least: f64,
 }
 
@@ -107,26 +107,26 @@ pub struct Snippet {
     pub text: String,
 }
 
-/// What the search says of a candidate.
+/// The result for a candidate.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CandidateStatus {
-    /// The fastest of its strategy that keeps to the limits.
+    /// The fastest of its strategy that meets the limits.
     Best,
-    /// As fast as that one, within the zone of indifference.
+    /// As fast as the best, within the zone of indifference.
     Equal,
-    /// Slower than that one.
+    /// Slower than the best.
     Slower,
-    /// Does not keep to a limit.
+    /// Exceeds a limit.
     Breaks,
-    /// A run never got there.
+    /// A run did not finish.
     Unfinished,
-    /// Not told apart from the best with the runs it had.
+    /// Not distinguishable from the best with its runs.
     Undecided,
 }
 
 impl CandidateStatus {
-    /// In a word.
+    /// The word for it.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -140,7 +140,7 @@ impl CandidateStatus {
     }
 }
 
-/// A value of few runs: the estimate, and the least and greatest run.
+/// An estimate from few runs, with the least and greatest run.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Estimate {
     /// The estimate.
@@ -160,22 +160,22 @@ pub struct Candidate {
     pub strategy: String,
     /// The settings that were searched, without those of the world.
     pub settings: Vec<Setting>,
-    /// What the search says of it.
+    /// Its result.
     pub standing: CandidateStatus,
-    /// The limit that it breaks, or the rule that held an unfinished run; empty otherwise.
+    /// The limit that it exceeds, or the rule that blocked an unfinished run; otherwise empty.
     pub reason: String,
     /// Runs spent on it.
     pub runs: u64,
-    /// The round after which it got no more runs, from 1.
+    /// The last round in which it ran, from 1.
     pub round: u32,
-    /// The time that was to be small, in seconds: the statistic over its runs. `None` when a run never got there.
+    /// The objective over its runs, in seconds. `None` if a run did not finish.
     pub time: Option<Estimate>,
-    /// Mean difference of that time to the best one's in the same replicates, with the confidence interval, in
-    /// seconds. `None` for the best, and for fewer than two common runs.
+    /// Mean difference of the objective from the best in the same replicates, with its confidence interval, in seconds.
+    /// `None` for the best, and for fewer than two common runs.
     pub slower_by: Option<Estimate>,
     /// The load: the median over its runs.
     pub load: Estimate,
-    /// For each limit the value that was compared, and the runs beyond it.
+    /// For each limit, the value compared and the number of runs that exceed it.
     pub limits: Vec<(Option<f64>, u64)>,
 }
 
@@ -190,9 +190,9 @@ impl Candidate {
 /// An exhaustive search of the same candidates.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct ExhaustiveSearch {
-    /// Runs that it took.
+    /// Its number of runs.
     pub runs: u64,
-    /// For each world and strategy: what it chose, and whether the plan chose that or one that is as fast.
+    /// For each world and strategy: its choice, and whether the plan's answer is the same or equally fast.
     pub answers: Vec<(Option<String>, bool)>,
 }
 
@@ -200,7 +200,7 @@ impl PlanRecord {
     /// The version of the format.
     pub const SCHEMA_VERSION: u32 = 1;
 
-    /// Reads the plan of a results folder. `None` when the folder holds none.
+    /// Reads the plan of a results folder. `None` when the folder has none.
     ///
     /// # Errors
     /// When it cannot be read, is damaged, or has another format.

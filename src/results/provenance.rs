@@ -1,6 +1,6 @@
-//! `provenance.json`: where results come from, and how to get them again.
+//! `provenance.json`: where results come from, and how to reproduce them.
 //!
-//! It holds no time stamp, host, path of a machine or thread count: the same experiment and seed give the same bytes
+//! It has no time stamp, host name, absolute path or thread count: the same experiment and seed give the same bytes
 //! everywhere.
 
 use std::collections::BTreeMap;
@@ -31,24 +31,24 @@ pub struct Provenance {
     pub program_version: String,
     /// The experiment's name.
     pub experiment: String,
-    /// What the experiment asks.
+    /// The experiment's question.
     pub question: String,
-    /// The root of all luck.
+    /// Seed for all random numbers.
     pub seed: u64,
-    /// Runs of every variant; with a precision the fewest.
+    /// Runs of every variant; with a precision, the smallest number.
     pub replicates: u32,
-    /// How precise the results were to be. `None`: as precise as `replicates` runs are.
+    /// The requested precision. `None`: `replicates` runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub precision: Option<PrecisionAsked>,
-    /// When a run is given up; the longest of all variants.
+    /// Time limit of a run; the longest of all variants.
     pub horizon_s: f64,
-    /// The command that gives the same results, relative to the folder that it is run in.
+    /// The command that reproduces the results.
     pub command: String,
     /// Every file that the experiment was read from.
     pub inputs: Vec<InputDigest>,
-    /// What was compared, in the experiment's order. Reports show the variants that are listed here.
+    /// The variants in the experiment's order. Reports show the variants listed here.
     pub variants: Vec<VariantInfo>,
-    /// What the experiment asserts of the results; none in results of earlier builds.
+    /// The limits that the experiment asserts.
     #[serde(default)]
     pub limits: Vec<LimitInfo>,
     /// Every other file of the results folder, sorted by path. Filled in when the folder is written.
@@ -79,7 +79,7 @@ pub struct FileDigest {
 pub struct LimitInfo {
     /// As written, such as `completion_p95 < 4h`; [`Limit::parse`](super::Limit::parse) reads it.
     pub limit: String,
-    /// The strategy whose variants must keep to it; `None`: all must.
+    /// The strategy it applies to. `None`: all.
     pub strategy: Option<String>,
 }
 
@@ -92,20 +92,20 @@ pub struct VariantInfo {
     pub strategy: String,
     /// The swept settings, `name=value`, joined by `; `; empty without a sweep.
     pub setting: String,
-    /// The same, one by one, in the order of the sweep; none in results of earlier builds.
+    /// The same, one by one, in the order of the sweep.
     #[serde(default)]
     pub settings: Vec<Setting>,
-    /// What the registry's link carries. `None` when it has no limit.
+    /// Capacity of the registry's link. `None` if unlimited.
     pub registry_egress_bytes_per_s: Option<f64>,
-    /// How precise its results are. `None` when the experiment does not ask.
+    /// The precision of its results. `None` if not requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub precision: Option<PrecisionFound>,
 }
 
-/// How precise the results of every variant were to be.
+/// The requested precision.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct PrecisionAsked {
-    /// Half of the 95 % interval of the mean, as a share of the mean.
+    /// Half of the 95% interval of the mean, as a share of the mean.
     pub to: f64,
     /// The measures.
     pub of: Vec<String>,
@@ -113,15 +113,15 @@ pub struct PrecisionAsked {
     pub max: u32,
 }
 
-/// How precise the results of one variant are.
+/// The precision of the results of one variant.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct PrecisionFound {
-    /// The runs that it took.
+    /// Its number of runs.
     pub runs: u32,
-    /// Whether they are as precise as was asked for.
+    /// Whether they reach the requested precision.
     pub reached: bool,
-    /// For each measure half of the 95 % interval of the mean, as a share of the mean. `None` for fewer than two values,
-    /// and for values that spread about 0.
+    /// For each measure, half of the 95% interval of the mean as a share of the mean. `None` for fewer than two values,
+    /// and for values that vary around 0.
     pub half_widths: BTreeMap<String, Option<f64>>,
 }
 
@@ -137,13 +137,13 @@ pub struct Setting {
 }
 
 impl Setting {
-    /// Whether it belongs to a strategy. Others make another world, whose runs differ by more than their strategy.
+    /// Whether it belongs to a strategy. Other settings define the world.
     #[must_use]
     pub fn is_of_strategy(&self) -> bool {
         self.path.starts_with("strategies.")
     }
 
-    /// Those that make the world: variants that agree in them meet the same fleet, release and luck.
+    /// The settings that define the world: variants that share them have the same fleet, release and random numbers.
     pub fn of_world(settings: &[Self]) -> impl Iterator<Item = &Self> + Clone {
         settings.iter().filter(|setting| !setting.is_of_strategy())
     }

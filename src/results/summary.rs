@@ -1,11 +1,11 @@
 //! `summary.csv`: each measure of each variant over its runs, with its spread and its difference to the reference.
 //!
 //! A peak is the median over runs of each run's exact peak; the peak of a median curve would hide waves that shift in
-//! time. The median's interval is of order statistics. All variants meet the same luck in the same replicate, so they
-//! are compared by paired differences. Their mean, and the mean itself, has an interval by a seeded bootstrap over runs.
+//! time. The interval of a median uses order statistics. All variants use the same random numbers in the same replicate,
+//! so they are compared by paired differences. Means, and means of differences, have an interval by a seeded bootstrap.
 //!
-//! Why the mean of differences and not their median? Means of differences are differences of means, so that what is
-//! read from a table agrees with it, and a change that a few runs pay for shows.
+//! Why the mean of differences and not their median? The mean of differences is the difference of means, so it agrees
+//! with the table, and it shows a change that affects only a few runs.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +13,7 @@ use super::measures::{MEASURES, Measure};
 use super::{RunOutcome, RunRecord, RunRow, Setting, VariantRecord, compared};
 use crate::stats::{self, Interval};
 
-/// Resamples of the bootstrap: the ends of a 95 % interval are the 50th from either end.
+/// Resamples of the bootstrap: the ends of a 95% interval are the 50th from either end.
 const RESAMPLES: usize = 1999;
 
 /// The level of all intervals.
@@ -36,14 +36,14 @@ pub struct SummaryRow {
     pub runs: u64,
     /// Runs that ended complete.
     pub finished: u64,
-    /// Runs that have the measure, and that all statistics of the row are taken over.
+    /// Runs that have the measure; all statistics of the row cover these.
     pub values: u64,
     /// Mean.
     pub mean: Option<f64>,
-    /// Lower end of the 95 % interval of the mean; empty for fewer than two values.
+    /// Lower end of the 95% interval of the mean; empty for fewer than two values.
     #[serde(default)]
     pub mean_ci95_low: Option<f64>,
-    /// Upper end of the 95 % interval of the mean; empty for fewer than two values.
+    /// Upper end of the 95% interval of the mean; empty for fewer than two values.
     #[serde(default)]
     pub mean_ci95_high: Option<f64>,
     /// Sample standard deviation; empty for fewer than two values.
@@ -58,23 +58,23 @@ pub struct SummaryRow {
     pub min: Option<f64>,
     /// Largest value.
     pub max: Option<f64>,
-    /// Lower end of the 95 % interval of the median; empty for fewer than six values, which have none.
+    /// Lower end of the 95% interval of the median; empty for fewer than six values, which have none.
     pub median_ci95_low: Option<f64>,
-    /// Upper end of the 95 % interval of the median; empty for fewer than six values.
+    /// Upper end of the 95% interval of the median; empty for fewer than six values.
     pub median_ci95_high: Option<f64>,
-    /// The variant that differences are taken to: the first of those that it is compared with ([`compared`]).
+    /// The reference of differences: the first of the variants that it is compared with ([`compared`]).
     pub reference: String,
     /// Replicates in which both the variant and the reference have the measure; 0 for the reference itself.
     pub diff_pairs: u64,
     /// Mean of the paired differences, variant minus reference.
     pub diff_mean: Option<f64>,
-    /// Lower end of the 95 % interval of the mean difference; empty for fewer than two pairs.
+    /// Lower end of the 95% interval of the mean difference; empty for fewer than two pairs.
     pub diff_mean_ci95_low: Option<f64>,
-    /// Upper end of the 95 % interval of the mean difference; empty for fewer than two pairs.
+    /// Upper end of the 95% interval of the mean difference; empty for fewer than two pairs.
     pub diff_mean_ci95_high: Option<f64>,
 }
 
-/// The summary of `variants`, those without runs left out.
+/// The summary of all `variants` with runs.
 pub(super) fn summary(variants: &[VariantRecord], seed: u64) -> Vec<SummaryRow> {
     let variants: Vec<&VariantRecord> = variants.iter().filter(|variant| !variant.runs.is_empty()).collect();
     let settings: Vec<&[Setting]> = variants.iter().map(|variant| variant.settings.as_slice()).collect();
@@ -96,7 +96,7 @@ pub(super) fn summary(variants: &[VariantRecord], seed: u64) -> Vec<SummaryRow> 
     (0..variants.len()).flat_map(rows).collect()
 }
 
-/// The 95 % interval of the mean of a measure over runs, as `summary.csv` has it: all intervals of one experiment are
+/// The 95% interval of the mean of a measure over runs, as `summary.csv` has it: all intervals of one experiment are
 /// resampled from its seed. `None` for fewer than two values.
 ///
 /// # Panics
@@ -149,7 +149,7 @@ fn of_measure(measure: &Measure, variant: &VariantRecord, base: Option<&VariantR
     }
 }
 
-/// The runs of either side that met the same luck. Both sides are in the order of their replicates; one may have more.
+/// The pairs of runs with the same replicate. Both sides are in the order of their replicates; one may have more.
 fn pairs<'r>(base: &'r [RunRecord], own: &'r [RunRecord]) -> impl Iterator<Item = (&'r RunRow, &'r RunRow)> {
     let mut base = base.iter().map(|run| &run.run).peekable();
     own.iter().map(|run| &run.run).filter_map(move |own| {

@@ -25,14 +25,14 @@ pub struct RunKey {
     pub replicate: u32,
 }
 
-/// Everything that a results folder tells in tables.
+/// The tables of a results folder.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tables {
     /// `runs.csv`: every run.
     pub runs: Vec<RunRow>,
     /// `summary.csv`: every measure of every variant over its runs.
     pub summary: Vec<SummaryRow>,
-    /// `timeline.csv`: the representative run of every variant over the spread of all its runs.
+    /// `timeline.csv`: the representative run of every variant, with percentiles of all its runs.
     pub timeline: Vec<TimelineRow>,
     /// `clusters.csv`: the clusters of every variant's representative run.
     pub clusters: Vec<(RunKey, ClusterRow)>,
@@ -41,8 +41,7 @@ pub struct Tables {
 }
 
 impl Tables {
-    /// The tables of an experiment. The first variant of each world is the one that the others of that world are compared
-    /// to; `seed` decides the resampling of the intervals.
+    /// The tables of an experiment. `seed` determines the resampling of the intervals.
     #[must_use]
     pub fn of(variants: &[VariantRecord], seed: u64) -> Self {
         let runs: Vec<RunRow> = variants.iter().flat_map(|v| v.runs.iter().map(|run| run.run.clone())).collect();
@@ -79,7 +78,7 @@ impl Tables {
     /// Reads the tables of a results folder.
     ///
     /// # Errors
-    /// When a file is missing or does not read as its table.
+    /// When a file is missing or invalid.
     pub fn read(folder: &Path) -> Result<Self, ResultsError> {
         Ok(Self {
             runs: from_csv(&folder.join("runs.csv"))?,
@@ -91,7 +90,7 @@ impl Tables {
     }
 }
 
-/// The header of a timeline, for one without rows: readers want the columns even then. Likewise the next two.
+/// The header of a timeline without rows: readers expect the columns even then. Likewise the next two.
 const TIMELINE_HEADER: &str = "variant,strategy,setting,bin_s,t_s,pulls,downloads,egress_bytes_per_s,ready_new,\
 updating,not_ready,waiting,pulls_p5,pulls_p50,pulls_p95,egress_p5_bytes_per_s,egress_p50_bytes_per_s,\
 egress_p95_bytes_per_s";
@@ -120,7 +119,7 @@ fn from_csv<Row: DeserializeOwned>(path: &Path) -> Result<Vec<Row>, ResultsError
     open(path)?.deserialize().collect::<Result<_, _>>().map_err(table_error)
 }
 
-/// Reads rows that begin with a run's key; each half takes its columns by name and skips the other's.
+/// Reads rows that begin with a run's key. Each half takes its columns by name and skips the others.
 fn from_keyed_csv<Row: DeserializeOwned>(path: &Path) -> Result<Vec<(RunKey, Row)>, ResultsError> {
     let table_error = |source| ResultsError::Table { path: path.to_owned(), source };
     let mut reader = open(path)?;
@@ -208,7 +207,7 @@ mod tests {
         let passes = folder.path().join("passes.csv");
         let damaged = std::fs::read_to_string(&passes).expect("readable").replace("2.5", "soon");
         std::fs::write(&passes, damaged).expect("written");
-        let error = Tables::read(folder.path()).expect_err("`soon` is no number").to_string();
+        let error = Tables::read(folder.path()).expect_err("`soon` is not a number").to_string();
         assert!(error.contains("passes.csv") && error.contains("run the experiment again"), "{error}");
         std::fs::remove_file(&passes).expect("removed");
         let error = Tables::read(folder.path()).expect_err("a missing table").to_string();

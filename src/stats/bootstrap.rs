@@ -1,14 +1,14 @@
-//! The bootstrap: an interval of the mean of some runs, by drawing as many runs from them again and again.
+//! Bootstrap confidence interval of the mean of some runs: resamples of the runs, with replacement.
 //!
 //! Bootstrap-t (Efron, Tibshirani, "An Introduction to the Bootstrap" (1993), section 12.5): each resample gives a
 //! Student's ratio t* = (mean* - mean) / (sd* / √n), and the quantiles of these take the place of those of Student's
-//! distribution, so that the interval leans to the side to which the runs are skewed. Each end is then moved out to
+//! distribution, so that the interval is asymmetric where the runs are skewed. Each end is then moved out to
 //! Student's where that is further out, because the bootstrap is too narrow where Student's t is not: for heavy tails
 //! on both sides, as differences have. Where a resample without spread would put an end at infinity (few values, many
 //! of them equal), and for fewer than [`FEWEST`] values, it is Student's alone.
 //!
-//! Why not the percentile or the BCa interval? They cover less, measured at a nominal 95 % with 3 000 samples each
-//! (standard error 0.4 %; in brackets the mean width over Student's; `coverage.rs` holds the chosen one to its figures):
+//! Why not the percentile or the BCa interval? They cover less, measured at a nominal 95% with 3,000 samples each
+//! (standard error 0.4%; in brackets the mean width relative to Student's; tests in `coverage.rs` check the chosen one):
 //!
 //! ```text
 //! values                 n   Student's  percentile   BCa         bootstrap-t  either, the wider
@@ -23,7 +23,7 @@
 //! 1 once in ten, else 0 10   63.9       62.7 (0.74)  62.7 (0.85)  63.9 (1.00)  63.9 (1.00)
 //! ```
 //!
-//! The last row is nobody's fault: in a third of such samples the event does not occur at all.
+//! No method can fix the last row: in a third of such samples the event does not occur at all.
 
 use super::interval::{Interval, assert_level, mean_interval};
 
@@ -61,8 +61,8 @@ pub fn bootstrap_interval(values: &[f64], level: f64, resamples: usize, seed: u6
     Some(Interval { estimate, low: low.min(estimate - greatest * error), high: high.max(estimate - least * error) })
 }
 
-/// The mean of `other[i] - base[i]` with its interval, as [`bootstrap_interval`]: how much `other` adds where both met the
-/// same luck, as runs with one seed do. What is resampled is a pair. `None` for fewer than two pairs.
+/// The mean of `other[i] - base[i]` with its interval, as [`bootstrap_interval`]: how much `other` adds where both used the
+/// same random numbers. Pairs are resampled. `None` for fewer than two pairs.
 ///
 /// # Panics
 /// If the slices differ in length, and as [`bootstrap_interval`] does.
@@ -75,7 +75,7 @@ pub fn paired_difference(base: &[f64], other: &[f64], level: f64, resamples: usi
 
 /// Student's ratio of each resample of deviations from a mean; infinite for one without spread.
 fn ratios(deviations: &[f64], variance: f64, resamples: usize, seed: u64) -> Vec<f64> {
-    // What is left of a variance when the squares of equal values cancel, relative to that of the sample.
+    // Rounding error of a variance whose squares cancel, relative to the sample's variance.
     const ROUNDING: f64 = 1e-12;
     let n = deviations.len() as f64;
     let mut indices = Indices::new(seed);
@@ -124,7 +124,7 @@ mod tests {
     use crate::stats::mean;
 
     #[test]
-    fn the_seed_decides_the_interval() {
+    fn the_seed_determines_the_interval() {
         let values: Vec<f64> = (0..30).map(|i| f64::from(i * i % 31)).collect();
         let interval = |seed| bootstrap_interval(&values, 0.9, 499, seed).expect("thirty values");
         assert_eq!(interval(1), interval(1));
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn common_luck_cancels_from_paired_differences() {
+    fn common_random_numbers_cancel_from_paired_differences() {
         const ROUNDS: u32 = 2_000;
         let mut draws = Draws::new(2);
         let mut covered = 0;

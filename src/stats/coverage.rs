@@ -1,12 +1,12 @@
-//! How often intervals hold what they should: hundreds of samples of known populations, drawn from fixed seeds.
+//! Coverage of intervals: hundreds of samples of known populations, drawn from fixed seeds.
 //!
-//! A nominal 95 % that is met by R samples is found within 95 % ± 4 √(0.95 · 0.05 / R). Where a method is known not to
-//! meet it, the case gives the level it has, and that is held as tightly.
+//! With R samples, a true coverage of 95% is measured within 95% ± 4 √(0.95 · 0.05 / R). Where a method is known to have
+//! another coverage, the case states it and is checked with the same tolerance.
 
 use super::bootstrap::Indices;
 use super::{bootstrap_interval, mean_interval, median_interval};
 
-/// Draws of what populations are made of.
+/// Random draws.
 pub(crate) struct Draws(Indices);
 
 impl Draws {
@@ -86,7 +86,7 @@ fn margin(level: f64, samples: u32) -> f64 {
 }
 
 #[test]
-fn the_interval_of_a_mean_covers_it_as_often_as_is_told() {
+fn the_interval_of_a_mean_covers_it_as_often_as_documented() {
     // For 5, 10, 20 and 50 values; measured once with 20 000 samples of each. Tails that few samples hold make it cover
     // less than 95 %, the last two populations above all; its wider side on symmetric ones makes it cover more.
     let cases = [

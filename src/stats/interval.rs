@@ -1,12 +1,12 @@
-//! Intervals of a mean, and of a mean difference between two treatments of the same runs.
+//! Confidence intervals, and Student's interval of a mean.
 
 use super::sample::{mean, sample_sd};
 use super::student::t_quantile;
 
-/// An estimate, and the range that holds the true value with the confidence that was asked for.
+/// An estimate with its confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
-    /// What the sample says.
+    /// The estimate from the sample.
     pub estimate: f64,
     /// The lower end.
     pub low: f64,
@@ -41,7 +41,7 @@ pub fn mean_interval(values: &[f64], level: f64) -> Option<Interval> {
 }
 
 pub(super) fn assert_level(level: f64) {
-    assert!(level > 0.0 && level < 1.0, "not a level of confidence: {level}");
+    assert!(level > 0.0 && level < 1.0, "not a confidence level: {level}");
 }
 
 #[cfg(test)]
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn intervals_cover_the_true_mean_as_often_as_they_say() {
+    fn intervals_cover_the_true_mean_as_often_as_their_level() {
         const ROUNDS: u32 = 4_000;
         let mut draws = Draws::new(1);
         for level in [0.5, 0.9, 0.95] {

@@ -1,6 +1,6 @@
-//! One sample: where it lies and how far it spreads.
+//! Location and spread of one sample.
 
-/// The values from least to greatest.
+/// The values in ascending order.
 ///
 /// # Panics
 /// If a value is not finite.
@@ -27,7 +27,7 @@ pub fn quantile(values: &[f64], p: f64) -> Option<f64> {
 ///
 /// Linear between order statistics: with n values `x[0]..x[n-1]` and `h = (n - 1) p` it is
 /// `x[⌊h⌋] + (h - ⌊h⌋) (x[⌊h⌋ + 1] - x[⌊h⌋])`. Type 7 of Hyndman, Fan, "Sample quantiles in statistical packages",
-/// The American Statistician 50 (1996); also what R and `NumPy` do when not told otherwise.
+/// The American Statistician 50 (1996); also the default of R and `NumPy`.
 ///
 /// # Panics
 /// If `p` is not between 0 and 1.
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn mean_and_spread_are_the_textbook_ones() {
+    fn mean_and_standard_deviation_match_the_textbook() {
         let values = [2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0];
         assert_near(mean(&values), 5.0, "40 / 8");
         assert_near(sample_sd(&values), (32.0_f64 / 7.0).sqrt(), "squares 9+1+1+1+0+0+4+16 = 32, over n - 1");

@@ -1,12 +1,12 @@
-//! Many runs: every variant of an experiment with every replicate, in parallel, with results in index order.
+//! A study simulates every variant of an experiment with every replicate, in parallel, with results in index order.
 //!
-//! One run is one thread; which thread runs what never shows in a result. Every variant meets the same fleets and the
-//! same luck, replicate by replicate. Of each run its measures and its series are kept; the detail of the run that
-//! stands for its variant is simulated once more instead of being kept for all, which is the same run by definition.
+//! One run uses one thread, and the assignment of threads does not affect results. All variants use the same fleets and
+//! random numbers, replicate by replicate. Of each run, the measures and the series are kept. The representative run of
+//! a variant is simulated again for its details, instead of keeping the details of all runs.
 //!
-//! The first run of every variant comes first: it tells how long the others will be, and these are begun longest first, so
-//! that the end of a study is not one long run on one thread. With a precision, each variant gets runs until it has
-//! enough ([`judge`]); how many follows from its own runs alone, in the order of their replicates.
+//! The first run of every variant is simulated first. It shows how long the others will take, and these start in order of
+//! decreasing length, so that a study does not end with one long run on one thread. With a precision, each variant gets
+//! runs until it has enough ([`judge`]); their number depends only on its own runs, in the order of their replicates.
 
 pub mod plan;
 mod precision;
@@ -26,20 +26,20 @@ pub use precision::{MeasurePrecision, judge};
 /// Why a study has no result.
 #[derive(Debug, thiserror::Error)]
 pub enum StudyError {
-    /// It was told to stop.
+    /// It was interrupted.
     #[error("interrupted")]
     Interrupted,
-    /// A finished run could not be kept.
+    /// A finished run could not be saved.
     #[error(transparent)]
     Record(#[from] ResultsError),
 }
 
-/// What a study does on one thread.
+/// A unit of work of a study, on one thread.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Job {
     /// A run: the number of its variant, and its replicate.
     Run(RunId),
-    /// The run that stands for this variant, once more.
+    /// The representative run of this variant, again, for its details.
     Detail(u32),
 }
 
@@ -53,24 +53,24 @@ impl Job {
     }
 }
 
-/// Is told how a study gets on. A study asks nothing of it: it never shows in a result.
+/// Observes the progress of a study. It does not affect results.
 pub trait StudyObserver: Sync {
-    /// A round begins. Each variant has so many runs (those that an earlier study left included) and is to have so many;
-    /// with the first run of every variant, empty in the first round.
+    /// A round begins. For each variant, the number of runs that it has, including saved ones, and that it will get; and
+    /// the first run of every variant, empty in the first round.
     fn round(&self, at_hand: &[u32], wanted: &[u32], firsts: &[&RunRecord]);
     /// A job begins; from any thread.
     fn begins(&self, job: Job);
-    /// A job has ended; from the same thread.
+    /// A job has finished; from the same thread.
     fn ended(&self, job: Job);
 }
 
 /// Simulates the whole experiment on the current rayon pool.
 ///
-/// Runs that the journal holds are taken from it, and each further one is kept in it as it finishes. When `stop` becomes
-/// true, runs that have not begun are not begun.
+/// Runs in the journal are reused, and each further run is saved in it when it finishes. When `stop` becomes true, no
+/// further run starts.
 ///
 /// # Errors
-/// When `stop` became true before the end, or a run could not be kept.
+/// When `stop` became true before the end, or a run could not be saved.
 pub fn simulate(
     experiment: &Experiment,
     journal: &Journal,
@@ -101,7 +101,7 @@ pub fn simulate(
     study.finish()
 }
 
-/// The runs that the experiment asks for: the fewest, and the most.
+/// The smallest and the largest number of runs that the experiment may need.
 #[must_use]
 pub fn run_counts(experiment: &Experiment) -> (u64, u64) {
     let variants = experiment.variants.len() as u64;
@@ -124,7 +124,7 @@ impl<W: StudyObserver> Study<'_, W> {
         self.runs.iter().map(|runs| runs.len() as u32).collect()
     }
 
-    /// Gives each variant so many runs; none has more already.
+    /// Simulates runs until each variant has the wanted number.
     fn extend(&mut self, wanted: &[u32]) -> Result<(), StudyError> {
         let ids = (0_u32..).zip(&self.runs).zip(wanted).flat_map(|((variant, runs), &wanted)| {
             (runs.len() as u32..wanted).map(move |replicate| (variant, replicate))
@@ -148,8 +148,7 @@ impl<W: StudyObserver> Study<'_, W> {
         Ok(())
     }
 
-    /// How long a run of this variant is, compared with those of others: the events of its first one; before that, the size
-    /// of its fleet.
+    /// The relative cost of a run of this variant: the events of its first run or, before that, the size of its fleet.
     fn cost(&self, variant: usize) -> u64 {
         match self.runs[variant].first() {
             Some(run) => run.run.events,
@@ -167,7 +166,7 @@ impl<W: StudyObserver> Study<'_, W> {
         Ok(run)
     }
 
-    /// The records of all variants, each with the detail of the run that stands for it.
+    /// The records of all variants, each with the details of its representative run.
     fn finish(self) -> Result<Vec<VariantRecord>, StudyError> {
         let mut order: Vec<usize> = (0..self.runs.len()).filter(|&at| !self.runs[at].is_empty()).collect();
         order.sort_by_key(|&at| Reverse(self.cost(at)));

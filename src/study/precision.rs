@@ -1,14 +1,13 @@
-//! When a variant has runs enough: the sequential procedure behind `precision`.
+//! The sequential procedure behind `precision`, which decides when a variant has enough runs.
 //!
-//! A measure is precise when half of the 95 % interval of its mean (the one of `summary.csv`) is at most γ' = γ / (1 + γ) of
-//! the mean, where γ is what was asked for: then the mean is off by at most γ of the true one as often as the interval
-//! holds (Law, Kelton, "Simulation Modeling and Analysis", section "Obtaining a specified precision"; Chow, Robbins, Annals
+//! A measure is precise when half of the 95% interval of its mean (as in `summary.csv`) is at most γ' = γ / (1 + γ) of
+//! the mean, where γ is the requested precision. The relative error of the mean is then at most γ whenever the interval
+//! covers the true mean (Law, Kelton, "Simulation Modeling and Analysis", section "Obtaining a specified precision"; Chow, Robbins, Annals
 //! of Mathematical Statistics 36 (1965), that such a procedure covers in the limit).
 //!
-//! Whoever looks again and again stops, more often than not, when the spread happens to be small, so that intervals
-//! cover less than they say. Three things are against that: the first look is at ten runs or more, there are few looks (each
-//! adds a fifth of the runs, or more when more are needed), and the target must be met by two looks in a row. The tests
-//! below measure what is left of it.
+//! A procedure with repeated looks tends to stop when the spread happens to be small, so that intervals cover less than
+//! their level. Three rules reduce this effect: the first look is at ten runs or more, there are few looks (each adds at
+//! least a fifth of the runs), and two looks in a row must meet the target. The tests below measure the remaining effect.
 //!
 //! The mean and not the median, because a median of counts jumps from one whole number to the next, and its interval is
 //! often a single one.
@@ -16,26 +15,26 @@
 use crate::results::{Measure, RunRecord, interval_of_mean};
 use crate::scenario::Precision;
 
-/// Looks in a row that must find the target met.
+/// Number of consecutive looks that must meet the target.
 const LOOKS: u32 = 2;
-/// Runs that are added for the second of them.
+/// Runs added for the second of them.
 const CONFIRMING: u32 = 5;
 
-/// How precise a variant's runs are in one measure.
+/// The precision of a variant's runs in one measure.
 #[derive(Clone, Copy, Debug)]
 pub struct MeasurePrecision {
     /// The measure.
     pub measure: &'static Measure,
     /// Runs that have it.
     pub values: usize,
-    /// Half of the 95 % interval of the mean, as a share of the mean. `None` for fewer than two values, and for values that
-    /// spread about 0.
+    /// Half of the 95% interval of the mean, as a share of the mean. `None` for fewer than two values, and for values that
+    /// vary around 0.
     pub half_width: Option<f64>,
-    /// Whether that is as precise as was asked for; a measure that no run has, too.
+    /// Whether that meets the request; also true for a measure that no run has.
     pub is_precise: bool,
 }
 
-/// How precise these runs are in each measure that is asked for. `seed` is the experiment's.
+/// The precision of these runs in each requested measure. `seed` is the experiment's.
 #[must_use]
 pub fn judge(precision: &Precision, runs: &[RunRecord], seed: u64) -> Vec<MeasurePrecision> {
     let target = target(precision);
@@ -48,12 +47,12 @@ pub fn judge(precision: &Precision, runs: &[RunRecord], seed: u64) -> Vec<Measur
     precision.of.iter().map(judged).collect()
 }
 
-/// The greatest half width that keeps what was asked for.
+/// The greatest half width that meets the request.
 fn target(precision: &Precision) -> f64 {
     precision.to.get() / (1.0 + precision.to.get())
 }
 
-/// Half of an interval as a share of its estimate; 0 without spread, also about 0.
+/// Half of an interval as a share of its estimate; 0 without spread, even around 0.
 fn relative_half_width(interval: Option<crate::stats::Interval>) -> Option<f64> {
     let interval = interval?;
     let half = (interval.high - interval.low) / 2.0;
@@ -64,12 +63,13 @@ fn relative_half_width(interval: Option<crate::stats::Interval>) -> Option<f64> 
 /// The looks at one variant.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Looks {
-    /// Looks in a row that found the target met.
+    /// Number of consecutive looks that met the target.
     met: u32,
 }
 
 impl Looks {
-    /// Looks at a variant's runs. `Some`: so many runs are wanted in all. `None`: it has enough, or may not have more.
+    /// Looks at a variant's runs. Returns the total number of runs it should have, or `None` if it has enough or has
+    /// reached the maximum.
     pub(super) fn look(&mut self, precision: &Precision, runs: &[RunRecord], seed: u64) -> Option<u32> {
         let judged = judge(precision, runs, seed);
         let is_met = judged.iter().all(|judged| judged.is_precise);
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn intervals_cover_after_stopping_about_as_often_as_they_say() {
+    fn intervals_after_stopping_cover_about_as_often_as_their_level() {
         const STUDIES: u32 = 400;
         type Draw = fn(&mut Draws) -> f64;
         // Coverage as measured once with 2 000 studies, by the seeds of another generator. What no run shows, such as an
@@ -148,7 +148,7 @@ mod tests {
             let (covered, within) = (f64::from(covered) / f64::from(STUDIES), f64::from(within) / f64::from(STUDIES));
             let margin = 4.0 * (expected * (1.0 - expected) / f64::from(STUDIES)).sqrt();
             assert!((covered - expected).abs() < margin, "{name}: covered {covered}, not {expected}");
-            // What the user asked for: the mean is that close to the true one.
+            // The request: the mean is that close to the true one.
             assert!(within > 0.95, "{name}: within {within}");
         }
     }

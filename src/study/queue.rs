@@ -1,15 +1,15 @@
-//! Jobs done in parallel, begun in the order in which they are given: whoever is free takes the next one.
+//! Parallel jobs that start in a given order: each free thread takes the next one.
 //!
-//! Why not a parallel iterator? It gives each thread a part of the jobs, and the last of them may then begin a long one when
-//! all others are done.
+//! Why not a parallel iterator? It gives each thread a part of the jobs, and the last thread may then start a long job
+//! when all others are done.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use super::StudyError;
 
-/// Does `jobs` jobs on the threads of the current rayon pool and returns their results in the order of their numbers.
-/// Once `stop` is true, or a job has failed, no further job is begun.
+/// Runs `jobs` jobs on the threads of the current rayon pool and returns their results in the order of their numbers.
+/// After `stop` becomes true, or a job fails, no further job starts.
 pub(super) fn in_order<T: Send>(
     jobs: usize,
     stop: &AtomicBool,
@@ -29,7 +29,7 @@ pub(super) fn in_order<T: Send>(
                 (Ok(result), Ok(done)) => done[at] = Some(result),
                 (Err(error), Ok(_)) => {
                     *done = Err(error);
-                    // Nothing more is begun.
+                    // No further job starts.
                     next.store(jobs, Ordering::Relaxed);
                 }
                 (_, Err(_)) => {}
@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn results_are_in_the_order_of_the_jobs_whoever_does_them() {
+    fn results_are_in_the_order_of_the_jobs_on_any_number_of_threads() {
         for threads in [1, 3] {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
             let squares = pool.install(|| in_order(50, &AtomicBool::new(false), |at| Ok(at * at)));
@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_begun_after_a_stop_or_a_failure() {
+    fn no_job_starts_after_a_stop_or_a_failure() {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("a thread");
         let stop = AtomicBool::new(false);
         let begun = AtomicUsize::new(0);

@@ -101,8 +101,8 @@ fn a_search_that_ends_at_its_budget_says_that_it_is_not_certain() {
     let (code, told, error) = finished(fleetsim(folder.path(), &["plan", "."]));
     assert_eq!(code, Some(0), "{error}");
     let words = told.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(words.contains("not certain: "), "{told}");
-    assert!(words.contains("The search was stopped by its budget of 5 runs."), "{told}");
+    assert!(words.contains("Not certain: "), "{told}");
+    assert!(words.contains("The search stopped at its budget of 5 runs."), "{told}");
     assert!(!words.contains("no setting that meets the limits is faster"), "nothing is promised: {told}");
 }
 

@@ -1,5 +1,5 @@
-//! What the races say, in the words of a [`PlanRecord`](crate::results::PlanRecord): the best setting of each strategy and
-//! world, how sure it is, and every candidate.
+//! Converts the results of the races to a [`PlanRecord`](crate::results::PlanRecord): the best setting of each strategy
+//! and world with its confidence, and every candidate.
 
 use super::Heat;
 use super::race::CandidateState;
@@ -9,7 +9,7 @@ use crate::results::{
 };
 use crate::scenario::{Experiment, Plan};
 
-/// What the chart shows beside time: the first limit's load, or pulls.
+/// The load that the chart shows against time: that of the first limit on a load, or pulls.
 pub(super) fn load_axis(plan: &Plan) -> LoadAxis {
     let is_load = |limit: &&Limit| ["egress_peak", "peak_"].iter().any(|start| limit.measure().name.starts_with(start));
     let limit = plan.limits.iter().find(is_load);
@@ -65,7 +65,6 @@ fn best_of_all(question: &Question, heats: &[Heat], plan: &Plan) -> Option<Strin
 }
 
 fn answer(heat: &Heat, experiment: &Experiment, plan: &Plan, load: &LoadAxis) -> (StrategyAnswer, Vec<Candidate>) {
-    // A budget that is smaller than the candidates is refused when the file is read.
     let states = heat.race.states();
     let leader = states.iter().position(|state| *state == CandidateState::Leader);
     let label = |at: usize| experiment.variants[heat.variants[at]].label.clone();

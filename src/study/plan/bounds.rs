@@ -1,8 +1,8 @@
-//! What few runs allow to say with a stated confidence: bounds on a mean, on a share, and on a quantile.
+//! Confidence bounds from few runs: on a mean, on a share, and on a quantile.
 //!
-//! A statement that is looked at after every few runs, and acted upon the first time it comes out, is wrong more often
-//! than each look by itself. So looks happen at fixed numbers of runs, and the probability of error that a statement may
-//! have is split over them by Bonferroni's inequality: the j-th look gets 1 / (j (j + 1)) of it, which sums to 1 over any
+//! A test that is repeated after every few runs, and stops the first time it succeeds, is wrong more often than a single
+//! test. So looks happen at fixed numbers of runs, and the probability of error is split over them by Bonferroni's
+//! inequality: the j-th look gets 1 / (j (j + 1)) of it, which sums to 1 over any
 //! number of looks (as in the races of Maron, Moore, "Hoeffding races", NIPS 1993, with Student's t in the place of
 //! Hoeffding's bound, as Birattari et al. do in "A racing algorithm for configuring metaheuristics", GECCO 2002).
 
@@ -14,7 +14,7 @@ pub(super) fn share_of_look(look: usize) -> f64 {
 }
 
 /// A two-sided range of the mean, each side wrong with probability at most `error`: mean ± t s / √n. `floor` is the
-/// least standard deviation that is believed: a few equal values do not prove that all are. `None` for fewer than two.
+/// smallest standard deviation used: a few equal values do not prove that all are equal. `None` for fewer than two.
 pub(super) fn mean_range(values: &[f64], error: f64, floor: f64) -> Option<(f64, f64)> {
     let estimate = mean(values)?;
     let sd = sample_sd(values)?.max(floor);
@@ -42,8 +42,8 @@ pub(super) fn at_least(k: usize, n: usize, p: f64) -> f64 {
     (k..=n).map(term).sum::<f64>().min(1.0)
 }
 
-/// The lower bound of the share of all runs that a sample with `kept` of `n` allows: the least share with which so many
-/// or more would be seen with probability `error` (Clopper, Pearson, Biometrika 26, 1934; one-sided). With `kept = n`
+/// Lower confidence bound of a share, given `kept` of `n` runs: the share for which `kept` or more have probability
+/// `error` (Clopper, Pearson, Biometrika 26, 1934; one-sided). With `kept = n`
 /// it is the n-th root of `error`, from which comes the rule of three.
 pub(super) fn share_at_least(kept: usize, n: usize, error: f64) -> f64 {
     if kept == 0 {

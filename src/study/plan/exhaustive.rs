@@ -1,10 +1,10 @@
-//! The choice from all replicates of all candidates, beside that of the search.
+//! The choice from all replicates of all candidates, compared with that of the search.
 
 use super::Heat;
 use crate::results::{ExhaustiveSearch, PlanRecord, RunRow};
 use crate::scenario::{Experiment, Plan};
 
-/// What all replicates of all candidates say, by the plainest rule: of those that keep to all limits the fastest.
+/// The choice from all replicates by the simple rule: the fastest candidate that meets all limits.
 pub(super) fn compare(heats: &[Heat], experiment: &Experiment, plan: &Plan, record: &PlanRecord) -> ExhaustiveSearch {
     let answers = record.questions.iter().flat_map(|question| &question.answers);
     let most = experiment.replicates as usize;
@@ -21,7 +21,7 @@ pub(super) fn compare(heats: &[Heat], experiment: &Experiment, plan: &Plan, reco
     // Answers stand in the order of the worlds, heats in that of the variants.
     let of = |world: &str, strategy: &str| heats.iter().find(|heat| heat.world == world && heat.strategy == strategy);
     let worlds = record.questions.iter().flat_map(|question| question.answers.iter().map(|_| question.world.as_str()));
-    let told = worlds.zip(answers).map(|(world, answer)| {
+    let choices = worlds.zip(answers).map(|(world, answer)| {
         let heat = of(world, &answer.strategy).expect("an answer is that of a race");
         let kept = (0..heat.variants.len()).filter(|&at| keeps(&heat.runs[at]));
         let best = kept.reduce(|best, at| if time(&heat.runs[at]) < time(&heat.runs[best]) { at } else { best });
@@ -36,5 +36,5 @@ pub(super) fn compare(heats: &[Heat], experiment: &Experiment, plan: &Plan, reco
         };
         (best.map(|at| label(heat, at)), agrees)
     });
-    ExhaustiveSearch { runs: record.exhaustive_runs, answers: told.collect() }
+    ExhaustiveSearch { runs: record.exhaustive_runs, answers: choices.collect() }
 }

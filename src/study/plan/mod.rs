@@ -1,8 +1,8 @@
-//! The search for settings: one race for each world and strategy, all in step, so that there is work for every thread.
+//! The search for settings: one race for each world and strategy, in common rounds, to keep every thread busy.
 //!
-//! A round simulates what every race asks for, in parallel; only then is anything decided, from all results in index
-//! order. So the same file and seed lead to the same runs and the same answer, whatever the number of threads. Runs are
-//! those of `fleetsim run`: the same variant and replicate is the same run.
+//! A round simulates the runs that all races request, in parallel, and then decides from all results in index order. So
+//! the same file and seed give the same runs and the same answer on any number of threads. A variant and replicate is the
+//! same run as in `fleetsim run`.
 
 mod answer;
 mod bounds;
@@ -21,7 +21,7 @@ use crate::sim;
 
 pub use race::{CandidateState, Race, RaceRules, Sample};
 
-/// What a search leaves behind.
+/// The result of a search.
 #[derive(Clone, Debug)]
 pub struct SearchResult {
     /// The answer.
@@ -44,12 +44,12 @@ struct Heat {
 
 /// Searches the settings of an experiment whose variants are the candidates, on the current rayon pool.
 ///
-/// With `exhaustive`, every candidate is simulated with all replicates after the search has ended, and both answers are
-/// told; the search does not see those runs. `run_done` is called after each run, from any thread, and `stop` and the
-/// journal work as in [`super::simulate`].
+/// With `exhaustive`, every candidate is simulated with all replicates after the search, and both answers are reported;
+/// the search does not use those runs. `run_done` is called after each run, from any thread. `stop` and the journal work
+/// as in [`super::simulate`].
 ///
 /// # Errors
-/// When `stop` became true before the end, or a run could not be kept.
+/// When `stop` became true before the end, or a run could not be saved.
 pub fn search(
     experiment: &Experiment,
     plan: &Plan,
@@ -75,7 +75,7 @@ pub fn search(
     search_among(experiment, plan, exhaustive, run, stop)
 }
 
-/// As [`search`], with runs from wherever they are had: `run` gives the run of a variant's number and a replicate.
+/// As [`search`], with runs from any source: `run` returns the run of a variant's number and a replicate.
 ///
 /// # Errors
 /// Those of `run`, and when `stop` became true before the end.
@@ -157,7 +157,7 @@ pub fn search_among(
     Ok(SearchResult { plan: record, runs })
 }
 
-/// The most runs that [`search`] may report as done.
+/// Upper bound of the runs that [`search`] reports as done.
 #[must_use]
 pub fn run_count_at_most(experiment: &Experiment, plan: &Plan, exhaustive: bool) -> u64 {
     let each = u64::from(experiment.replicates.max(plan.confirm));

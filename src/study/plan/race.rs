@@ -1,76 +1,77 @@
-//! A race: which of some candidates is the fastest that keeps to the limits, found with as few runs as may be.
+//! A race finds the fastest candidate that meets all limits with few runs.
 //!
-//! Every candidate runs once. From then on runs go where they decide:
+//! Every candidate runs once. Further runs go where they help to decide:
 //!
-//! 1. A candidate that surely does not keep to a limit is out. Of a limit that every run must keep to, one run beyond it
-//!    is proof. Of a quantile, the number of runs beyond it is (a binomial test); of a mean or a median, Student's t of
-//!    how far runs are beyond it.
-//! 2. The leader, the fastest of the rest as far as common replicates tell, runs until it has kept to all limits in
-//!    `confirm` runs, in doubling steps: one that breaks a limit now and then is out before the others are compared with it.
-//! 3. The others run in growing steps until each is slower than the leader, or no faster than it by more than the zone of
-//!    indifference: Student's t of the paired differences over the same replicates, which met the same luck.
+//! 1. A candidate that demonstrably exceeds a limit is out. For a limit on every run, one run that exceeds it is proof.
+//!    For a quantile, the test is binomial on the number of runs that exceed it; for a mean or a median, Student's t on
+//!    the excess.
+//! 2. The leader, the fastest of the rest over common replicates, runs until it has met all limits in `confirm` runs, in
+//!    doubling steps. So a candidate that exceeds a limit occasionally is out before the others are compared with it.
+//! 3. The others run in growing steps until each is slower than the leader, or not faster by more than the zone of
+//!    indifference: Student's t on the paired differences over the same replicates, with the same random numbers.
 //!
-//! Nothing is ever decided for good: all follows from the runs there are, so a candidate that was slower than one that
-//! turned out to break a limit is in the race again.
+//! No decision is final: all follow from the runs so far. A candidate that was slower than a former leader, which then
+//! exceeded a limit, is in the race again.
 //!
-//! What is promised, with probability `confidence`: the fastest candidate is not beaten by one that is slower. For that it
-//! must never seem slower than another one nor beyond a limit it keeps to, at any look: the error is split in halves
-//! for both, and then over the others, the limits, and the looks ([`super::bounds`]). Differences of single replicates are
-//! taken as normal, and a mean difference as that of the statistic asked for, whose order must agree.
+//! The guarantee, with probability `confidence`: no slower candidate beats the fastest one. For that, the fastest must
+//! never appear slower than another one, nor appear to exceed a limit that it meets, at any look. The error is split in
+//! halves for both, and then over the others, the limits, and the looks ([`super::bounds`]). Differences of single
+//! replicates are taken as normal. The mean difference stands for that of the objective's statistic, whose order must
+//! agree.
 //!
-//! Not assumed: that a larger setting is faster, or heavier. A hint of order would save runs and hide the world in which
-//! it is wrong; one run of every candidate is what it costs to look.
+//! Not assumed: that a larger setting is faster, or has a higher load. Such an assumption would save runs, but hide the
+//! worlds in which it is wrong. The cost of not assuming it is one run of every candidate.
 
 use super::bounds::{at_least, mean_range, share_at_least, share_of_look};
 use crate::results::Statistic;
 
-/// How the race is run.
+/// The parameters of a race.
 #[derive(Clone, Debug)]
 pub struct RaceRules {
-    /// For each limit, the statistic of the excess over it that must not be above 0.
+    /// For each limit, the statistic of the excess that must be at most 0.
     pub demands: Vec<Statistic>,
-    /// The statistic of the times that is to be small.
+    /// The statistic of the times to minimise.
     pub fastest: Statistic,
-    /// How sure the answer has to be, above 0 and below 1.
+    /// Confidence of the answer, between 0 and 1.
     pub confidence: f64,
-    /// Times that differ by less than this share of the leader's are one.
+    /// Times that differ by less than this share of the leader's count as equal.
     pub indifference: f64,
-    /// Runs in which the winner must have kept to the limits; without limits there is nothing to keep to.
+    /// Runs in which the winner must have met the limits; unused without limits.
     pub confirm: usize,
-    /// No candidate gets more runs than this.
+    /// Maximum number of runs per candidate.
     pub most: usize,
 }
 
 /// One run of a candidate, as the race sees it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sample {
-    /// The time that is to be small; infinite when the run never got there.
+    /// The time to minimise; infinite if the run did not finish.
     pub time: f64,
-    /// For each limit how far the run is beyond it: above 0 beyond, at most 0 when it keeps to it.
+    /// For each limit, by how much the run exceeds it; at most 0 if it meets the limit.
     pub excess: Vec<f64>,
 }
 
-/// What the runs say of a candidate now.
+/// The state of a candidate according to its runs so far.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum CandidateState {
     /// The fastest so far of those that are not out.
     Leader,
-    /// No faster than the leader by more than the zone of indifference, and not surely slower.
+    /// Not faster than the leader by more than the zone of indifference, and not demonstrably slower.
     Equal,
-    /// Surely slower than the leader.
+    /// Demonstrably slower than the leader.
     Slower,
-    /// Beyond the limit of this number.
+    /// Exceeds the limit of this number.
     Breaks(usize),
-    /// A run never got there.
+    /// A run did not finish.
     Unfinished,
-    /// More runs would tell.
+    /// Needs more runs.
     Undecided,
 }
 
-/// Least standard deviation of a paired difference that is believed, as a share of the leader's time: three equal
-/// differences of quantised times prove little. Guess, and only ever costs a run.
+/// Smallest standard deviation of a paired difference, as a share of the leader's time: three equal differences of
+/// quantised times prove little. A guess that costs at most one more run.
 const LEAST_SD: f64 = 0.001;
-/// The first comparison: of two differences Student's t says next to nothing.
+/// The first comparison: with two differences, Student's t is too wide.
 const FIRST_LOOK: usize = 3;
 
 /// The numbers of runs at which candidates are compared: 3, 4, 5, 6, 8, 10, 13, …, by a quarter more each time.
@@ -86,13 +87,13 @@ pub struct Race {
 }
 
 impl Race {
-    /// A race of so many candidates, none of which has run.
+    /// A race of candidates without runs.
     #[must_use]
     pub fn new(candidates: usize, rules: RaceRules) -> Self {
         Self { rules, runs: vec![Vec::new(); candidates] }
     }
 
-    /// Takes the next replicate of a candidate.
+    /// Adds the next replicate of a candidate.
     pub fn add(&mut self, candidate: usize, sample: Sample) {
         self.runs[candidate].push(sample);
     }
@@ -103,7 +104,7 @@ impl Race {
         self.runs[candidate].len()
     }
 
-    /// Which candidates run next, each up to how many replicates; empty when the race is over.
+    /// The candidates that run next, each with its new number of replicates; empty when the race is over.
     #[must_use]
     pub fn next(&self) -> Vec<(usize, usize)> {
         let new: Vec<(usize, usize)> =
@@ -124,7 +125,7 @@ impl Race {
         let mut wanted: Vec<(usize, usize)> = Vec::new();
         let mut pairs = have;
         for (at, state) in states.iter().enumerate() {
-            // Pairs need both: a leader with fewer runs catches up first, at no cost to this one.
+            // Pairs need both: a leader with fewer runs catches up first.
             if *state == CandidateState::Undecided && self.runs(at).min(have) < self.rules.most {
                 let next = self.after(self.runs(at).min(have));
                 pairs = pairs.max(next);
@@ -139,7 +140,7 @@ impl Race {
         wanted
     }
 
-    /// What the runs say of each candidate; all of them have run.
+    /// The state of each candidate; all of them have run.
     ///
     /// # Panics
     /// When a candidate has not run.
@@ -157,8 +158,8 @@ impl Race {
         out.into_iter().enumerate().map(state).collect()
     }
 
-    /// How often a candidate kept to all limits, and the lower bound of the share of all runs that do. The error is
-    /// split over the candidates, as any of them might have been the one that passes by luck.
+    /// Number of runs in which a candidate met all limits, number of its runs, and the lower confidence bound of the share
+    /// of all runs that do. The error is split over the candidates, as any of them might meet the limits by chance.
     #[must_use]
     pub fn kept(&self, candidate: usize) -> (usize, usize, f64) {
         let runs = &self.runs[candidate];
@@ -168,14 +169,14 @@ impl Race {
         (kept, runs.len(), share_at_least(kept, runs.len(), error))
     }
 
-    /// Whether a candidate kept to all limits in as many runs as are asked for.
+    /// Whether a candidate met all limits in the required number of runs.
     #[must_use]
     pub fn is_confirmed(&self, candidate: usize) -> bool {
         let enough = self.rules.demands.is_empty() || self.runs(candidate) >= self.rules.confirm.min(self.rules.most);
         enough && self.seems_to_keep(candidate)
     }
 
-    /// Of all candidates the one that is beyond the limits in the fewest limits, then by the smallest worst excess.
+    /// The candidate with the smallest share of unfinished runs, then with the smallest sum of relative excesses.
     #[must_use]
     pub fn closest(&self, scales: &[f64]) -> Option<usize> {
         let distance = |at: usize| {
@@ -209,7 +210,7 @@ impl Race {
         looks().find(|look| *look > runs).expect("looks have no end").min(self.rules.most)
     }
 
-    /// The fastest that is not out, by the statistic over common replicates; of equals the first.
+    /// The fastest that is not out, by the statistic over common replicates; among equals, the first.
     fn leader(&self, out: &[Option<CandidateState>]) -> Option<usize> {
         let rest = (0..out.len()).filter(|&at| out[at].is_none());
         rest.reduce(|best, at| {
@@ -223,7 +224,7 @@ impl Race {
         self.rules.fastest.of(&times)
     }
 
-    /// Whether the runs there are keep to all limits.
+    /// Whether the runs so far meet all limits.
     fn seems_to_keep(&self, candidate: usize) -> bool {
         let runs = &self.runs[candidate];
         (0..self.rules.demands.len()).all(|limit| {
@@ -235,12 +236,12 @@ impl Race {
     /// Why a candidate is out. `None`: it is not.
     fn out(&self, candidate: usize) -> Option<CandidateState> {
         let runs = &self.runs[candidate];
-        assert!(!runs.is_empty(), "every candidate runs once before anything is said of it");
+        assert!(!runs.is_empty(), "every candidate runs once before it is judged");
         if runs.iter().any(|run| run.time.is_infinite()) {
             return Some(CandidateState::Unfinished);
         }
         let statistical = self.rules.demands.iter().filter(|demand| **demand != Statistic::Every).count();
-        // Half of the error, for every limit its part.
+        // Half of the error, split over the limits.
         let error = (1.0 - self.rules.confidence) / 2.0 / statistical.max(1) as f64;
         let is_last_word = runs.len() >= self.rules.most;
         (0..self.rules.demands.len()).find_map(|limit| {
@@ -256,7 +257,7 @@ impl Race {
         base.iter().zip(other).map(|(base, other)| other.time - base.time).collect()
     }
 
-    /// A candidate beside the leader. Both always got there.
+    /// Compares a candidate with the leader. All runs of both finished.
     fn compared(&self, leader: usize, other: usize) -> CandidateState {
         let has_statistical = self.rules.demands.iter().any(|demand| *demand != Statistic::Every);
         let error = (1.0 - self.rules.confidence) / if has_statistical { 2.0 } else { 1.0 };
@@ -281,14 +282,14 @@ impl Race {
     }
 }
 
-/// Whether runs with these excesses show that the statistic of all runs is above 0, wrongly with probability at most
-/// `error` over all looks.
+/// Whether these excesses show that the statistic of all runs is greater than 0. Wrong with probability at most `error`
+/// over all looks.
 fn surely_beyond(demand: Statistic, excess: &[f64], error: f64) -> bool {
     let beyond = excess.iter().filter(|excess| **excess > 0.0).count();
     match demand {
         Statistic::Every => beyond > 0,
         _ if beyond == 0 => false,
-        // No number of finite values makes up for it.
+        // Finite values cannot compensate an infinite one.
         Statistic::Mean if excess.contains(&f64::INFINITY) => true,
         Statistic::Mean => student(excess, error),
         Statistic::Quantile(p) => {
@@ -303,7 +304,7 @@ fn surely_beyond(demand: Statistic, excess: &[f64], error: f64) -> bool {
     }
 }
 
-/// Student's t of the mean at the looks of the race. Equal values, as counts often are, tell nothing of their spread.
+/// Student's t of the mean at the looks of the race. Equal values, which are common for counts, do not show their spread.
 fn student(excess: &[f64], error: f64) -> bool {
     (1..).zip(looks().take_while(|runs| *runs <= excess.len())).any(|(look, runs)| {
         let differ = excess[..runs].iter().any(|other| (other - excess[0]).abs() > 0.0);

@@ -120,12 +120,12 @@ fn the_page_shows_question_answer_and_stalled_rollouts_and_draws_every_curve() {
     assert_eq!(page.text("document.querySelector('h1').textContent"), "How <many> clusters at once?");
     let answer = page.text("document.getElementById('answer').innerText");
     assert!(
-        answer.contains(" completes first: after ")
+        answer.contains(" completes first, after ")
             && answer.contains("stuck (3 of 3 runs stalled, blocked by maxUpdate)"),
         "{answer}"
     );
     let held = page.text("document.getElementById('unfinished').innerText");
-    assert!(held.contains("0 complete, 3 stalled") && held.contains("Left behind: 60 of 60 clusters"), "{held}");
+    assert!(held.contains("0 complete, 3 stalled") && held.contains("Not updated: 60 of 60 clusters"), "{held}");
     assert!(held.contains("maxUpdate: a maxUpdate of 0"), "{held}");
     // It folds by keyboard, and on paper it is open again.
     let open = "document.querySelector('details.held').open";
@@ -220,7 +220,7 @@ fn a_variant_that_is_switched_off_leaves_the_curves_and_comes_back() {
     page.settle();
     assert!(page.whole(&blue) < before / 20, "its line is gone");
     assert_eq!(page.text("document.querySelector('#chips .toggle').getAttribute('aria-pressed')"), "false");
-    assert_eq!(page.text("document.getElementById('shown').textContent"), "3 of 4 variants are shown.");
+    assert_eq!(page.text("document.getElementById('shown').textContent"), "3 of 4 variants shown.");
     page.evaluate("document.querySelector('#chips .only').click()");
     page.settle();
     assert!(page.whole(&blue) > 100);
