@@ -27,7 +27,7 @@ function valueAt(seconds) {
 function setUpTime() {
   const slider = byId("time");
   let position = 0;
-  const tell = () => {
+  const announce = () => {
     byId("now").textContent = time(state.time);
     const ready = fleets[0].ready;
     slider.setAttribute("aria-valuetext", `${time(state.time)}, ${count(ready)} of ${count(fleets[0].clusters.size)} clusters ready`);
@@ -37,7 +37,7 @@ function setUpTime() {
     slider.value = value;
     state.time = timeAt(value);
     changed("time");
-    tell();
+    announce();
   };
   /** After a change of the axis or a fleet: keeps the time and moves the slider. */
   const keep = () => {
@@ -45,7 +45,7 @@ function setUpTime() {
     slider.value = position;
     state.time = Math.min(state.time, timeSpan()[1]);
     changed("time");
-    tell();
+    announce();
   };
   slider.addEventListener("input", () => go(Number(slider.value)));
   on("axis", keep);

@@ -57,13 +57,13 @@ function setUpTable() {
 function setUpHeld() {
   const held = [...document.querySelectorAll("details.held")];
   const button = byId("open-held");
-  const tell = () => (button.textContent = held.every((one) => one.open) ? "Close all" : "Open all");
+  const relabel = () => (button.textContent = held.every((one) => one.open) ? "Close all" : "Open all");
   if (button) {
     button.addEventListener("click", () => {
       const open = !held.every((one) => one.open);
       held.forEach((one) => (one.open = open));
     });
-    held.forEach((one) => one.addEventListener("toggle", tell));
+    held.forEach((one) => one.addEventListener("toggle", relabel));
   }
   let folded = [];
   addEventListener("beforeprint", () => {

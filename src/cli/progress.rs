@@ -274,7 +274,7 @@ mod tests {
             events,
         };
         let mut state = state(2, &[spent(10, 5, 5, 1000), spent(20, 1, 60, 60_000), spent(0, 0, 0, 130)]);
-        // 11 · 1 s + 1 · 60 s + 21 runs of 130 events, at 65 s for 5 · 1 000 + 60 000 events: 0.13 s each. On two threads.
+        // 11 · 1 s + 1 · 60 s + 21 runs of 130 events, at 65 s for 5 · 1,000 + 60,000 events: 0.13 s each. On two threads.
         let left = state.left().expect("runs have ended");
         assert!((left.as_secs_f64() - (11.0 + 60.0 + 21.0 * 0.13) / 2.0).abs() < 1e-6, "{left:?}");
         assert_eq!(state.runs(), (30, 60));

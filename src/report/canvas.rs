@@ -1,9 +1,9 @@
 //! A chart as a list of shapes, and the two ways to write it: SVG, and PNG at twice its size.
 //!
-//! Charts put shapes at logical pixels. Both writers get the same shapes on the same fine grid of [`GRID_PER_PX`], as
-//! the drawing library knows whole pixels only: the SVG scales it down by its view box, the PNG by averaging, which
-//! also smooths every edge. plotters draws all of it but the PNG's text and joins: its text drops the room at the left of
-//! each letter, and its wide lines grow spikes at sharp turns. A list of shapes can be asked whether its texts overlap; tests do.
+//! Charts place shapes at logical pixels. Both writers get the same shapes on the same fine grid of [`GRID_PER_PX`], as
+//! the drawing library only has whole pixels: the SVG scales it down by its view box, the PNG by averaging, which also
+//! smooths edges. plotters draws everything except the PNG's text and joins: its text drops the space at the left of each
+//! letter, and its wide lines have spikes at sharp turns. Tests check the list of shapes for overlapping texts.
 
 use std::path::Path;
 
@@ -75,12 +75,12 @@ impl Stroke {
 }
 
 impl Canvas {
-    /// A white page. `title` is what an SVG tells those who cannot see it.
+    /// A white page. `title` is the SVG's text for screen readers.
     pub(super) fn new(title: &str, width: f64, height: f64) -> Self {
         Self { width, height, title: title.to_owned(), shapes: Vec::new() }
     }
 
-    /// Draws a line through `points`; fewer than two are no line.
+    /// Draws a line through `points`, if there are at least two.
     pub(super) fn path(&mut self, points: Vec<Position>, stroke: Stroke) {
         if points.len() < 2 {
             return;
@@ -199,7 +199,7 @@ impl Canvas {
     }
 }
 
-/// What is drawn differently.
+/// The two image formats, which draw some shapes differently.
 enum ImageFormat {
     Svg,
     Bitmap,

@@ -11,7 +11,7 @@ pub(super) const EXPOSED: &str = "exposed_targets";
 pub(super) struct Column {
     pub(super) measure: &'static str,
     pub(super) heading: &'static str,
-    /// What the column shows, for readers who ask.
+    /// A definition, shown as a tooltip.
     pub(super) note: &'static str,
     /// How a sentence states a value that all variants share; `{}` is the value, `{s}` an `s` unless it is 1.
     phrase: &'static str,
@@ -226,7 +226,7 @@ impl<'v> FilledColumn<'v> {
         format!("{} {range}", self.unit.unwrap_or("")).trim().to_owned()
     }
 
-    /// Whether it is one of the columns that a comparison is about.
+    /// Whether it is always shown as a column.
     pub(super) fn is_main(&self) -> bool {
         matches!(self.column.measure, "completion_s" | "peak_pulls" | EXPOSED)
     }

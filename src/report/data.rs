@@ -10,7 +10,7 @@ use crate::results::{
 /// Everything that a report reads: the files of one results folder.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Results {
-    /// Where the results come from.
+    /// The provenance of the results.
     pub provenance: Provenance,
     /// The tables.
     pub tables: Tables,
@@ -32,7 +32,7 @@ impl Results {
     /// Reads a results folder.
     ///
     /// # Errors
-    /// When the folder is no results folder, or a file in it is missing or damaged.
+    /// When the folder is not a results folder, or a file in it is missing or damaged.
     pub fn read(folder: &Path) -> Result<Self, ReportError> {
         let provenance = Provenance::read(folder)?
             .ok_or_else(|| ReportError::NoResults { folder: folder.to_owned(), file: PROVENANCE_FILE })?;

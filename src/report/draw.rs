@@ -20,7 +20,7 @@ const PLAN_TEXT_WIDTH: usize = 100;
 /// Draws all charts of a results folder into its folder `charts`, writes its page, and returns all paths.
 ///
 /// # Errors
-/// When the folder is no results folder, a file in it is missing or damaged, or a chart or the page cannot be written.
+/// When the folder is not a results folder, a file in it is missing or damaged, or a chart or the page cannot be written.
 pub fn draw_all(folder: &Path) -> Result<Vec<PathBuf>, ReportError> {
     let results = Results::read(folder)?;
     let charts = charts_folder(folder)?;
@@ -35,7 +35,7 @@ pub fn draw_all(folder: &Path) -> Result<Vec<PathBuf>, ReportError> {
 /// Draws the chart of a plan's folder, and writes the plan in words beside it.
 ///
 /// # Errors
-/// When the folder holds no plan, or the file system refuses.
+/// When the folder has no plan, or the file system fails.
 pub fn draw_plan(folder: &Path) -> Result<(), ReportError> {
     let missing = |file: &'static str| ReportError::NoResults { folder: folder.to_owned(), file };
     let provenance = Provenance::read(folder)?.ok_or_else(|| missing(PROVENANCE_FILE))?;

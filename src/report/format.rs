@@ -49,7 +49,7 @@ pub(super) fn alike<const N: usize>(values: [f64; N]) -> [String; N] {
     values.map(|value| if decimals == 0 { count(value) } else { format!("{value:.decimals$}") })
 }
 
-/// A number with so many decimals, and thousands separators.
+/// A number with a fixed number of decimals, and thousands separators.
 fn fixed(value: f64, decimals: usize) -> String {
     let text = format!("{value:.decimals$}");
     match text.split_once('.') {

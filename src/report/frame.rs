@@ -8,13 +8,13 @@ use crate::results::Provenance;
 
 /// Where the parts below the subtitle begin.
 pub(super) const TOP: f64 = 92.0;
-/// What the footer takes of the page's height.
+/// Height of the footer.
 pub(super) const FOOTER: f64 = 40.0;
 /// Distance of the key's texts to the plot: a gap and the line or block of the entry.
 const KEY_INDENT: f64 = 58.0;
 /// Widest name or detail in a key.
 pub(super) const KEY_NAME: f64 = 220.0;
-/// What an entry of a key takes at least.
+/// Least height of an entry of a key.
 pub(super) const KEY_LINE: f64 = 17.0;
 
 /// A rectangle on the page.
@@ -29,10 +29,10 @@ pub(super) struct Area {
 /// One entry of a key.
 #[derive(Clone, Debug)]
 pub(super) struct KeyEntry {
-    /// What the entries are ordered by, greatest first.
+    /// The order of the entries, greatest first.
     pub(super) value: f64,
     pub(super) colour: Colour,
-    /// The pattern of the entry's line. `None`: the series is no line, a block stands for it.
+    /// The pattern of the entry's line. `None`: a block instead of a line.
     pub(super) dash: Option<&'static [f64]>,
     pub(super) name: String,
     pub(super) detail: String,
@@ -64,7 +64,7 @@ pub(super) fn page(provenance: &Provenance, title: &str, subtitle: &str, height:
     canvas
 }
 
-/// Horizontal grid lines with the value axis' labels at the left; the title stands above the labels.
+/// Horizontal grid lines with the value axis' labels at the left; the title is above the labels.
 pub(super) fn value_axis(canvas: &mut Canvas, area: Area, scale: &Scale, ticks: &[AxisTick], title: &str) {
     for tick in ticks {
         let y = scale.at(tick.value);
@@ -78,13 +78,13 @@ pub(super) fn value_axis(canvas: &mut Canvas, area: Area, scale: &Scale, ticks: 
     }
 }
 
-/// The axis line at the bottom with ticks and labels; the title stands below.
+/// The axis line at the bottom with ticks and labels; the title is below.
 pub(super) fn bottom_axis(canvas: &mut Canvas, area: Area, scale: &Scale, ticks: &[AxisTick], title: &str) {
     canvas.line((area.left, area.bottom), (area.right, area.bottom), Stroke::solid(AXIS, 1.2));
     for tick in ticks {
         let x = scale.at(tick.value);
         canvas.line((x, area.bottom), (x, area.bottom + 5.0), Stroke::solid(AXIS, 1.2));
-        // The last label may not run into what stands at the right.
+        // The last label must not overlap the texts at the right.
         let reach = area.right + 8.0 - text_width(&tick.label, SMALL, Weight::Regular) / 2.0;
         write(canvas, &tick.label, (x.min(reach), area.bottom + 19.0), SMALL, MUTED, Align::Middle);
     }

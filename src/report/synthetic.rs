@@ -7,14 +7,14 @@ use crate::results::{
     VariantInfo, VariantRecord,
 };
 
-/// What a made-up variant is like.
+/// A synthetic variant.
 #[derive(Clone, Debug)]
 pub(super) struct Wave {
     pub(super) name: String,
     pub(super) strategy: String,
     /// The swept settings, as path and value.
     pub(super) settings: Vec<(String, String)>,
-    /// Clusters told at once.
+    /// Clusters promoted together.
     pub(super) size: u64,
     /// One in how many runs stalls half way; 0 for none.
     pub(super) stalls: u32,
@@ -25,15 +25,15 @@ pub(super) struct Wave {
 }
 
 impl Wave {
-    /// Waves of one strategy that tell `size` clusters at once.
+    /// Waves of one strategy that promote `size` clusters together.
     pub(super) fn new(name: &str, size: u64, stalls: u32) -> Self {
         let strategy = "fleet".to_owned();
         Self { name: name.to_owned(), strategy, settings: Vec::new(), size, stalls, clusters: None, defect: None }
     }
 }
 
-/// A wave for each choice of the swept values, named as a run would name it; `size` clusters at once for the first, more
-/// for each that follows.
+/// A wave for each choice of the swept values, named as a run would name it; `size` clusters together for the first, more
+/// for each following one.
 pub(super) fn grid(strategy: &str, size: u64, axes: &[(&str, &[&str])]) -> Vec<Wave> {
     let mut points: Vec<Vec<(String, String)>> = vec![Vec::new()];
     for (path, values) in axes {
@@ -64,7 +64,7 @@ pub(super) struct Fleet {
     pub(super) egress_bytes_per_s: Option<f64>,
 }
 
-/// Six settings of `maxUnavailable` for 1 000 clusters, 20 runs each.
+/// Six settings of `maxUnavailable` for 1,000 clusters, 20 runs each.
 pub(super) fn six_settings() -> Fleet {
     let wave = |(setting, size): &(&str, u64)| {
         let path = "strategies.fleet.rancherFleet.maxUnavailable".to_owned();

@@ -64,8 +64,8 @@ pub(super) fn fitted_name(name: &str, size: f64, weight: Weight, width: f64) -> 
     shortest_cut(name, letters.len(), cut, |text| text_width(text, size, weight) <= width)
 }
 
-/// Names for a column of at most `width`, and their size: smaller before anything is cut; then without their common
-/// start, for which an ellipsis stands; cut in the middle last.
+/// Names for a column of at most `width`, and their size: first a smaller size, then an ellipsis for the common start,
+/// then an ellipsis in the middle.
 pub(super) fn column_of_names(names: &[&str], sizes: [f64; 2], weight: Weight, width: f64) -> (Vec<String>, f64) {
     let whole: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
     let start = common_start(names);
@@ -80,7 +80,7 @@ pub(super) fn column_of_names(names: &[&str], sizes: [f64; 2], weight: Weight, w
     (ends.iter().map(|text| fitted_name(text, small, weight, width)).collect(), small)
 }
 
-/// Bytes of the whole words with which all names start, the space after them included, when each goes on after that.
+/// Length in bytes of the whole words that all names start with, including the space, if each name continues after it.
 pub(super) fn common_start(names: &[&str]) -> usize {
     let Some((first, others)) = names.split_first().filter(|(_, others)| !others.is_empty()) else { return 0 };
     let spaces = first.match_indices(' ').map(|(at, _)| at + 1);
@@ -120,7 +120,7 @@ mod tests {
             (&["fleet a", "all at once"], "", "nothing in common"),
             (&["fleet a", "fleet a b"], "fleet ", "the shorter name stays"),
             (&["fleet ", "fleet b"], "", "nothing would be left of the first"),
-            (&["alone in the world"], "", "common to one is no use"),
+            (&["alone in the world"], "", "a single name has no common start"),
             (&[], "", "no name"),
         ];
         for (names, expected, reason) in cases {

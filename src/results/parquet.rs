@@ -27,7 +27,7 @@ pub const SERIES_FILE: &str = "series.parquet";
 /// Most rows of a row group.
 const GROUP_ROWS_MAX: usize = 1 << 20;
 
-/// What a column holds, and where it comes from.
+/// The type of a column, and its source.
 enum SeriesColumn {
     /// The same for all rows of a variant; NULL when empty.
     Text(fn(&VariantRecord) -> &str),

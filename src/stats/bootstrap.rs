@@ -34,7 +34,7 @@ const FEWEST: usize = 5;
 /// the same arguments give the same interval, to the last bit. `None` for fewer than two values, whose spread is unknown;
 /// of equal values both ends are the mean.
 ///
-/// With `(resamples + 1) · (1 - level) / 2` a whole number the quantiles are resampled values: 1 999 for 95 %.
+/// With `(resamples + 1) · (1 - level) / 2` a whole number the quantiles are resampled values: 1 999 for 95%.
 ///
 /// # Panics
 /// If `level` is not above 0 and below 1, or there are too few resamples to cut its tails off.
@@ -191,7 +191,7 @@ mod tests {
         for _ in 0..70_000 {
             counts[indices.below(7)] += 1;
         }
-        // 10 000 each, standard error sqrt(70 000 · 1/7 · 6/7) = 93
+        // 10,000 each, standard error sqrt(70,000 · 1/7 · 6/7) = 93
         assert!(counts.iter().all(|count| (9_535..=10_465).contains(count)), "{counts:?}");
     }
 

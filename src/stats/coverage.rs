@@ -87,8 +87,8 @@ fn margin(level: f64, samples: u32) -> f64 {
 
 #[test]
 fn the_interval_of_a_mean_covers_it_as_often_as_documented() {
-    // For 5, 10, 20 and 50 values; measured once with 20 000 samples of each. Tails that few samples hold make it cover
-    // less than 95 %, the last two populations above all; its wider side on symmetric ones makes it cover more.
+    // For 5, 10, 20 and 50 values; measured once with 20,000 samples of each. Tails that few samples hold make it cover
+    // less than 95%, the last two populations above all; its wider side on symmetric ones makes it cover more.
     let cases = [
         (NORMAL, [0.973, 0.962, 0.962, 0.955]),
         (LOGNORMAL, [0.951, 0.949, 0.956, 0.958]),

@@ -58,17 +58,17 @@ mod tests {
         for (n, expected, why) in [
             (0, None, "nothing"),
             (1, None, "one throw always has one head or fewer"),
-            (5, None, "1 - 2/32 = 93.75 %"),
-            (6, Some(0), "1 - 2/64 = 96.9 %: the least and the greatest"),
-            (8, Some(0), "leaving out one at either end: 1 - 2 (1 + 8) / 256 = 93.0 %"),
-            (9, Some(1), "1 - 2 (1 + 9) / 512 = 96.1 %"),
-            (10, Some(1), "1 - 2 (1 + 10) / 1024 = 97.9 %; the next 89.1 %"),
+            (5, None, "1 - 2/32 = 93.75%"),
+            (6, Some(0), "1 - 2/64 = 96.9%: the least and the greatest"),
+            (8, Some(0), "leaving out one at either end: 1 - 2 (1 + 8) / 256 = 93.0%"),
+            (9, Some(1), "1 - 2 (1 + 9) / 512 = 96.1%"),
+            (10, Some(1), "1 - 2 (1 + 10) / 1024 = 97.9%; the next 89.1%"),
             (20, Some(5), "P(heads <= 5) = 0.0207, P(heads <= 6) = 0.0577"),
             (25, Some(7), "P(heads <= 7) = 0.0216: as tables of the sign test have it"),
         ] {
             assert_eq!(left_out(n, 0.025), expected, "{n}: {why}");
         }
-        // n/2 - 1.96 √n / 2 = 50 000 - 309.9: of these, the greatest below by half a step.
+        // n/2 - 1.96 √n / 2 = 50,000 - 309.9: of these, the greatest below by half a step.
         assert_eq!(left_out(100_000, 0.025), Some(49_689));
     }
 

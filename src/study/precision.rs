@@ -122,11 +122,11 @@ mod tests {
     fn intervals_after_stopping_cover_about_as_often_as_their_level() {
         const STUDIES: u32 = 400;
         type Draw = fn(&mut Draws) -> f64;
-        // Coverage as measured once with 2 000 studies, by the seeds of another generator. What no run shows, such as an
+        // Coverage as measured once with 2,000 studies, by the seeds of another generator. What no run shows, such as an
         // outage that meets one run in ten, stops a study too early: the last case.
         let cases: [(&str, f64, Draw, f64, f64); 5] = [
-            ("normal, spread 10 %", 1.0, |draws| 1.0 + 0.1 * draws.normal(), 0.05, 0.961),
-            ("normal, spread 30 %", 1.0, |draws| 1.0 + 0.3 * draws.normal(), 0.20, 0.953),
+            ("normal, spread 10%", 1.0, |draws| 1.0 + 0.1 * draws.normal(), 0.05, 0.961),
+            ("normal, spread 30%", 1.0, |draws| 1.0 + 0.3 * draws.normal(), 0.20, 0.953),
             ("lognormal, sigma 0.3", 0.045_f64.exp(), |draws| (0.3 * draws.normal()).exp(), 0.10, 0.950),
             ("lognormal, sigma 0.5", 0.125_f64.exp(), |draws| (0.5 * draws.normal()).exp(), 0.20, 0.945),
             (

@@ -82,7 +82,7 @@ fn values_take_the_scale_that_they_are_of() {
 
 #[test]
 fn a_share_stands_where_its_clusters_stand() {
-    // 1, 100 and 1 000 of 1 000 clusters on a logarithmic axis: 10 % is two thirds of the way.
+    // 1, 100 and 1,000 of 1,000 clusters on a logarithmic axis: 10% is two thirds of the way.
     let waves = grid("fleet", 50, &[(LIMIT, &["1", "10%", "100%"])]);
     let results = readable_quietly(&Fleet { clusters: 1000, replicates: 1, ..fleet(0, waves) });
     let dots = chart(&results, "sweep").dots_of(series_colour(0));

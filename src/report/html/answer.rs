@@ -20,7 +20,7 @@ use crate::stats;
 /// The answer to an experiment's question.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct PageAnswer {
-    /// What holds for all groups; empty when there is one group.
+    /// The sentence for all groups; empty when there is one group.
     pub(super) lead: String,
     /// A group's title and its answer.
     pub(super) parts: Vec<(String, String)>,
@@ -77,7 +77,7 @@ pub(super) fn answer(
     answer
 }
 
-/// What all groups have in common: the one that does best in all, or that it depends.
+/// The sentence for all groups: the variant that is best in all, or the settings that it depends on.
 fn lead(variants: &[VariantResults<'_>], groups: &[VariantGroup], winners: &[Vec<&str>], does: &str) -> String {
     let in_all = winners[0].iter().find(|first| winners.iter().all(|others| others.contains(first)));
     if let Some(first) = in_all {

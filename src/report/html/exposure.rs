@@ -128,7 +128,7 @@ mod tests {
     use crate::report::Results;
     use crate::report::synthetic::{Fleet, Wave, grid, six_settings};
 
-    /// A wave of a defective revision that stops after so many clusters; `None`: of a good one.
+    /// A wave of a defective revision that stops after this number of clusters. `None`: a good revision.
     fn wave(name: &str, defect: Option<u64>) -> Wave {
         Wave { strategy: name.to_owned(), defect, ..Wave::new(name, 50, 0) }
     }

@@ -7,11 +7,11 @@ use crate::results::{Setting, compared, distinct};
 /// Variants that are compared with each other.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct VariantGroup {
-    /// What they have in common and others do not, `name=value` joined by `; `; empty when there is one group.
+    /// The settings that distinguish the group, `name=value` joined by `; `; empty when there is one group.
     pub(super) title: String,
     /// Places in the list of variants.
     pub(super) members: Vec<usize>,
-    /// What each is called among them.
+    /// The name of each in the group.
     pub(super) labels: Vec<String>,
 }
 
@@ -23,10 +23,9 @@ pub(super) type Named<'v, 'r> = (usize, &'v str, &'v VariantResults<'r>);
 pub(super) struct Best {
     pub(super) fastest: Option<usize>,
     pub(super) lowest: Option<usize>,
-    /// Neither, but the lowest peak in at most twice the fastest time.
+    /// Neither, but the lowest peak within twice the fastest time.
     pub(super) compromise: Option<usize>,
-    /// Where a defective revision was given out, in place of the others: all with the fewest clusters that were told it,
-    /// and the one with the most.
+    /// With a defective revision, instead of the others: all with the fewest exposed clusters, and the one with the most.
     pub(super) least_exposed: Vec<usize>,
     pub(super) most_exposed: Option<usize>,
 }
@@ -40,8 +39,8 @@ pub(super) struct CurveStyle {
     pub(super) dash: usize,
 }
 
-/// The look of each of so many variants. Those that are compared differ in colour, and where a colour comes again the
-/// line's pattern tells the two apart. With one group the colours are those of the charts.
+/// The style of each variant. Compared variants differ in colour or, where colours repeat, in the line pattern. With one
+/// group, colours are those of the charts.
 pub(super) fn styles(groups: &[VariantGroup], variants: usize) -> Vec<CurveStyle> {
     let mut styles = vec![CurveStyle { colour: 0, dash: 0 }; variants];
     for (place, group) in groups.iter().enumerate() {
@@ -82,25 +81,25 @@ fn title(settings: &[&[Setting]], members: &[usize]) -> String {
     shared.join("; ")
 }
 
-/// Names without what all of `variants` have in common; the full names where that does not tell them apart.
+/// Names without the common settings of `variants`; full names where that would not be unique.
 pub(super) fn labels(variants: &[&VariantResults<'_>]) -> Vec<String> {
     let settings: Vec<&[Setting]> = variants.iter().map(|variant| variant.info.settings.as_slice()).collect();
     let varied = distinct(&settings);
     let strategies = variants.iter().any(|variant| variant.info.strategy != variants[0].info.strategy);
     let label = |variant: &&VariantResults<'_>| {
         let own = &variant.info.settings;
-        // A setting that only some have tells them apart too.
-        let tells = |setting: &&Setting| {
+        // A setting that only some have distinguishes them too.
+        let distinguishes = |setting: &&Setting| {
             varied.iter().any(|(name, values)| *name == setting.name && values.len() > 1)
                 || !settings.iter().all(|settings| settings.contains(setting))
         };
-        let told: Vec<&Setting> = own.iter().filter(tells).collect();
+        let shown: Vec<&Setting> = own.iter().filter(distinguishes).collect();
         let mut parts: Vec<String> = Vec::new();
-        if strategies || told.is_empty() {
+        if strategies || shown.is_empty() {
             parts.push(variant.info.strategy.clone());
         }
-        parts.extend(told.iter().map(|setting| {
-            // A bare number says nothing without its name.
+        parts.extend(shown.iter().map(|setting| {
+            // A number alone needs its name.
             let speaks = setting.value.chars().any(char::is_alphabetic);
             if speaks && !setting.is_of_strategy() {
                 setting.value.clone()
@@ -138,7 +137,7 @@ mod tests {
             .collect()
     }
 
-    fn told(infos: &[VariantInfo]) -> Vec<(String, Vec<String>)> {
+    fn titles_and_labels(infos: &[VariantInfo]) -> Vec<(String, Vec<String>)> {
         let variants: Vec<VariantResults<'_>> =
             infos.iter().enumerate().map(|(at, info)| VariantResults::bare(at, info)).collect();
         groups(&variants).into_iter().map(|group| (group.title, group.labels)).collect()
@@ -153,7 +152,10 @@ mod tests {
     fn strategies_of_one_world_are_compared_with_each_other() {
         const LIMIT: &str = "strategies.git.rancherFleet.maxUnavailable";
         let of = infos(&[("git", &[(LIMIT, "1")]), ("git", &[(LIMIT, "5%")]), ("all", &[])]);
-        assert_eq!(told(&of), owned(&[("", &["git · maxUnavailable=1", "git · maxUnavailable=5%", "all"])]));
+        assert_eq!(
+            titles_and_labels(&of),
+            owned(&[("", &["git · maxUnavailable=1", "git · maxUnavailable=5%", "all"])])
+        );
     }
 
     #[test]
@@ -165,11 +167,11 @@ mod tests {
             ("b", &[("registry.egress", "40 Gbit/s")]),
         ]);
         let expected = [("egress=10 Gbit/s", &["a", "b"] as &[&str]), ("egress=40 Gbit/s", &["a", "b"])];
-        assert_eq!(told(&of), owned(&expected), "what a group shares is in its title");
+        assert_eq!(titles_and_labels(&of), owned(&expected), "what a group shares is in its title");
     }
 
     #[test]
-    fn variants_that_are_compared_differ_in_colour_and_a_colour_comes_again_in_another_pattern() {
+    fn compared_variants_differ_in_colour_or_pattern() {
         let group = |members: Vec<usize>| VariantGroup { title: String::new(), labels: Vec::new(), members };
         let ten = styles(&[group((0..10).collect())], 10);
         assert_eq!((ten[1], ten[9]), (CurveStyle { colour: 1, dash: 0 }, CurveStyle { colour: 1, dash: 1 }));
@@ -181,9 +183,9 @@ mod tests {
     }
 
     #[test]
-    fn names_that_would_not_tell_variants_apart_stay_whole() {
+    fn names_that_would_not_be_unique_stay_whole() {
         let of = infos(&[("a", &[("x.limit", "1")]), ("a", &[("x.limit", "1")])]);
-        let labels = told(&of).remove(0).1;
+        let labels = titles_and_labels(&of).remove(0).1;
         assert_eq!(labels[0], r#"a [("x.limit", "1")]"#);
     }
 }

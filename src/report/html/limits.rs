@@ -89,15 +89,15 @@ mod tests {
         let four = [("one", 10), ("two", 100), ("three", 500), ("four", 1000)];
         assert_eq!(said(&four, &[]), None);
         assert_eq!(said(&four, &[("peak_pulls < 5", Some("nobody"))]), None, "a limit for nobody here");
-        let tell = |limits: &[(&str, Option<&str>)]| said(&four, limits).expect("a sentence");
-        assert_eq!(tell(&[("peak_pulls < 100", Some("one"))]), "`one` meets the limit peak_pulls < 100.");
-        assert_eq!(tell(&[("peak_pulls < 100", Some("four"))]), "`four` does not meet the limit peak_pulls < 100.");
+        let text_of = |limits: &[(&str, Option<&str>)]| said(&four, limits).expect("a sentence");
+        assert_eq!(text_of(&[("peak_pulls < 100", Some("one"))]), "`one` meets the limit peak_pulls < 100.");
+        assert_eq!(text_of(&[("peak_pulls < 100", Some("four"))]), "`four` does not meet the limit peak_pulls < 100.");
         let two = |first: &'static str, second: &'static str| {
-            tell(&[("peak_pulls < 100", Some(first)), ("peak_pulls < 2000", Some(second))])
+            text_of(&[("peak_pulls < 100", Some(first)), ("peak_pulls < 2000", Some(second))])
         };
         assert_eq!(two("one", "two"), "Both variants with a limit meet it: `one` and `two`.");
         assert_eq!(two("one", "four"), "1 of the 2 variants with a limit meets it; `four` does not.");
         assert_eq!(two("three", "four"), "None of the 2 variants with a limit meets it: `three` and `four`.");
-        assert_eq!(tell(&[("peak_pulls < 2000", None)]), "3 of 4 variants meet the limit peak_pulls < 2000.");
+        assert_eq!(text_of(&[("peak_pulls < 2000", None)]), "3 of 4 variants meet the limit peak_pulls < 2000.");
     }
 }

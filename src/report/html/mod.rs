@@ -1,8 +1,9 @@
-//! `report.html`: one page that needs no network, made for reading: question, answer, comparison, curves, the fleet over
-//! time, what held a rollout, and where it all comes from.
+//! `report.html`: one page that needs no network: question, answer, comparison, curves, the fleet over time, unfinished
+//! variants, and provenance.
 //!
-//! The text is written here, so that it is there without scripts and on paper. Curves and the fleet are drawn by the
-//! scripts in `assets/page` from compact columns of numbers, with uPlot (`assets/uplot`, MIT). The same results give the same bytes.
+//! The text is written here, so that it is readable without scripts and on paper. The scripts in `assets/page` draw the
+//! curves and the fleet from compact columns of numbers, with uPlot (`assets/uplot`, MIT). The same results give the same
+//! bytes.
 
 mod about;
 mod answer;
@@ -31,9 +32,9 @@ use crate::results::{Setting, distinct};
 /// The page's name in a results folder.
 pub const PAGE_FILE: &str = "report.html";
 
-/// More variants than this are not all shown at first, if they fall into groups.
+/// With more variants than this, only the first group is shown initially.
 const SHOWN_AT_ONCE: usize = 10;
-/// Completion times that differ by more than this factor get a logarithmic time axis at first.
+/// If completion times differ by more than this factor, the time axis starts logarithmic.
 const LOG_FROM: f64 = 12.0;
 
 const TEMPLATE: &str = include_str!("../../../assets/page/page.html");
@@ -52,7 +53,7 @@ const UPLOT: &str = include_str!("../../../assets/uplot/uPlot.iife.min.js");
 const UPLOT_STYLE: &str = include_str!("../../../assets/uplot/uPlot.min.css");
 const UPLOT_LICENCE: &str = include_str!("../../../assets/uplot/LICENSE");
 
-/// What the scripts draw from.
+/// The data for the scripts.
 #[derive(Debug, Serialize)]
 struct PageData<'r> {
     variants: Vec<VariantData<'r>>,
@@ -60,15 +61,15 @@ struct PageData<'r> {
     names: Vec<Vec<String>>,
     /// Names of settings (and `strategy`) with their values, for choosing variants.
     filters: Vec<(String, Vec<String>)>,
-    /// Variants that are shown at first.
+    /// Variants shown initially.
     shown: Vec<usize>,
-    /// The two variants whose fleets are shown at first; the same twice when there is one.
+    /// The two variants whose fleets are shown initially; the same twice if there is one.
     fleets: [usize; 2],
-    /// Whether the time axis is logarithmic at first.
+    /// Whether the time axis starts logarithmic.
     log: bool,
     /// The unit of egress: its size in bytes per second, and its name.
     rate: (f64, &'static str),
-    /// The unit that egress is told in, in bytes per second.
+    /// The unit of the stored egress, in bytes per second.
     egress_unit: f64,
     /// Names of the states of a cluster with their colours on light and dark ground.
     states: Vec<(&'static str, String, String)>,
@@ -87,7 +88,7 @@ struct VariantData<'r> {
     link: Option<f64>,
     targets: u64,
     runs: usize,
-    /// When nothing happens any more in the run that is shown, in seconds.
+    /// End of the last change in the shown run, in seconds.
     end: f64,
     series: PageSeries,
     fleet: FleetData,
@@ -168,7 +169,7 @@ pub(super) fn page(results: &Results) -> String {
     )
 }
 
-/// What variants can be chosen by: every setting, and the strategy, with at least two values.
+/// Filters for variants: every setting, and the strategy, with at least two values.
 fn filters(variants: &[super::data::VariantResults<'_>]) -> Vec<(String, Vec<String>)> {
     let settings: Vec<&[Setting]> = variants.iter().map(|variant| variant.info.settings.as_slice()).collect();
     let mut strategies: Vec<String> = Vec::new();
@@ -198,7 +199,7 @@ fn fleets(variants: &[super::data::VariantResults<'_>], answer: &PageAnswer) -> 
     [first, second.or_else(|| (0..variants.len()).find(|other| *other != first)).unwrap_or(first)]
 }
 
-/// What stands in bold in the table.
+/// Explains the bold cells of the table.
 fn bold(answer: &PageAnswer) -> &'static str {
     let exposing = answer.best.iter().filter(|best| best.most_exposed.is_some()).count();
     match exposing {
@@ -317,7 +318,7 @@ mod tests {
         results.provenance.limits = vec![limit("peak_pulls < 1000")];
         let page = page(&results);
         assert!(page.contains("peak_pulls &lt; 1000"));
-        // Three pulls a cluster: 1, 50, 100 and 250 clusters at once stay below, 500 and 1 000 do not.
+        // Three pulls a cluster: 1, 50, 100 and 250 concurrent clusters stay below, 500 and 1,000 do not.
         assert_eq!(page.matches("class=\"ok\"").count(), 4);
         assert_eq!(page.matches("class=\"bad\"").count(), 2);
     }

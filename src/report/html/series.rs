@@ -1,6 +1,6 @@
-//! A variant's curves, compact: whole numbers in columns, in bins that are coarse enough for a page.
+//! A variant's curves in compact form: columns of whole numbers, in bins that are long enough for a page.
 //!
-//! Bins are joined as the tables join them: of counts in progress the most, of egress the mean, of states the last.
+//! Bins are joined as in the tables: the maximum of counts, the mean of egress, the last of states.
 
 use serde::Serialize;
 
@@ -10,7 +10,7 @@ use crate::results::TimelineRow;
 /// Bins of all variants together, and the least and most that one variant gets.
 const BINS_ALL: usize = 24_000;
 const BINS: (usize, usize) = (600, 2000);
-/// Egress is told in units of this many bytes per second: 0.1 Mbit/s.
+/// Egress is stored in units of this many bytes per second: 0.1 Mbit/s.
 pub(super) const EGRESS_UNIT: f64 = 12_500.0;
 
 /// The curves of one variant. Percentiles are empty where there is one run.
@@ -18,7 +18,7 @@ pub(super) const EGRESS_UNIT: f64 = 12_500.0;
 pub(super) struct PageSeries {
     /// Length of a bin in seconds.
     bin: f64,
-    /// Most pulls at once in each bin: of the representative run, and the percentiles over runs.
+    /// Highest number of concurrent pulls in each bin: of the representative run, and percentiles over runs.
     pulls: Vec<u64>,
     pulls5: Vec<u64>,
     pulls95: Vec<u64>,
@@ -30,7 +30,7 @@ pub(super) struct PageSeries {
     ready: Vec<u64>,
 }
 
-/// The curves of `variant` when there are `variants` in all. What stays as it is until the end is left out.
+/// The curves of `variant`, one of `variants`. A constant end is left out.
 pub(super) fn series(variant: &VariantResults<'_>, variants: usize) -> PageSeries {
     let rows = &variant.timeline;
     let state = |row: &TimelineRow| {
@@ -63,7 +63,7 @@ pub(super) fn series(variant: &VariantResults<'_>, variants: usize) -> PageSerie
 }
 
 impl PageSeries {
-    /// When nothing changes any more, in seconds.
+    /// End of the last change, in seconds.
     pub(super) fn end(&self) -> f64 {
         self.bin * self.ready.len() as f64
     }

@@ -119,7 +119,7 @@ fn percent_down(share: f64) -> String {
     format!("{:.0}%", (share * 100.0).floor())
 }
 
-/// What the answers promise, and what few runs cannot show.
+/// The guarantee of the answers, and the limits of few runs.
 fn how_sure(plan: &PlanRecord, width: usize) -> String {
     let confidence = percent(plan.confidence);
     let found = || plan.questions.iter().flat_map(|question| &question.answers).filter(|a| a.variant.is_some());

@@ -17,7 +17,7 @@ const UNFINISHED_MAX: usize = 12;
 /// A column in characters: all lines have the same width.
 struct TextColumn {
     rank: u32,
-    /// Whether a sentence may replace the column, and which.
+    /// The phrase that may replace the column.
     shared: Option<String>,
     lines: Vec<String>,
 }
@@ -41,7 +41,7 @@ impl TextColumn {
             Some(cell) => [cell.number, cell.unit.to_owned(), cell.range.unwrap_or_default()].into(),
         });
         let unit = filled.heading_unit();
-        // Two words without a unit stand below each other, so that the column is narrow.
+        // Two words without a unit go on two lines, so that the column is narrow.
         let heading = match (unit.is_empty(), column.heading.split_once(' ')) {
             (false, _) => [column.heading.to_owned(), unit],
             (true, Some((first, second))) => [first.to_owned(), second.to_owned()],

@@ -97,7 +97,7 @@ mod tests {
             let expected = error.powf(1.0 / n as f64);
             assert!((share_at_least(n, n, error) - expected).abs() < 1e-9, "{n} of {n}");
         }
-        // Clopper and Pearson's own table: 9 of 10, one-sided 95 %, gives 0.606.
+        // Clopper and Pearson's own table: 9 of 10, one-sided 95%, gives 0.606.
         assert!((share_at_least(9, 10, 0.05) - 0.6058).abs() < 5e-4);
         assert!(share_at_least(0, 10, 0.05) <= 0.0);
     }

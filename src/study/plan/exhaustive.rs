@@ -18,7 +18,7 @@ pub(super) fn compare(heats: &[Heat], experiment: &Experiment, plan: &Plan, reco
             && plan.limits.iter().all(|limit| limit.judge(&rows).holds)
     };
     let label = |heat: &Heat, at: usize| experiment.variants[heat.variants[at]].label.clone();
-    // Answers stand in the order of the worlds, heats in that of the variants.
+    // Answers are in the order of the worlds, heats in that of the variants.
     let of = |world: &str, strategy: &str| heats.iter().find(|heat| heat.world == world && heat.strategy == strategy);
     let worlds = record.questions.iter().flat_map(|question| question.answers.iter().map(|_| question.world.as_str()));
     let choices = worlds.zip(answers).map(|(world, answer)| {

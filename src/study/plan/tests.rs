@@ -1,5 +1,5 @@
 //! The race over made-up candidates, whose truth is known: how often it is right, and how many runs it takes.
-#![expect(clippy::print_stdout, reason = "`--nocapture` tells the numbers of docs/plan.md")]
+#![expect(clippy::print_stdout, reason = "`--nocapture` prints the numbers of docs/plan.md")]
 
 use super::*;
 use crate::results::Statistic;
@@ -22,7 +22,7 @@ impl SplitMix {
     }
 }
 
-/// What is true of a candidate.
+/// The true distribution of a candidate.
 #[derive(Clone, Copy)]
 struct Truth {
     mean: f64,
@@ -72,7 +72,7 @@ fn rules(demands: Vec<Statistic>) -> RaceRules {
 #[test]
 fn the_fastest_wins_as_often_as_promised_with_few_runs() {
     const RACES: u64 = 400;
-    // 2 % apart, each with a spread of its own of 1 %, behind a shared one of 5 %.
+    // 2% apart, each with a spread of its own of 1%, behind a shared one of 5%.
     let truths: Vec<Truth> = (0..8).map(|at| takes(1000.0 + 20.0 * f64::from((at * 3) % 8))).collect();
     let (mut right, mut runs) = (0, 0);
     for seed in 0..RACES {
@@ -87,7 +87,7 @@ fn the_fastest_wins_as_often_as_promised_with_few_runs() {
 }
 
 #[test]
-fn settings_within_the_zone_of_indifference_are_not_told_apart_for_ever() {
+fn settings_within_the_zone_of_indifference_are_decided() {
     let truths = [takes(1000.0), takes(1001.0), takes(1500.0)];
     let mut spent = 0;
     for seed in 0..100 {
@@ -112,9 +112,9 @@ fn one_run_beyond_a_limit_of_every_run_is_enough() {
 }
 
 #[test]
-fn a_setting_that_breaks_its_limits_now_and_then_is_rarely_taken_and_gives_way_to_those_it_beat() {
+fn a_setting_that_occasionally_exceeds_its_limits_is_rarely_chosen() {
     const RACES: u64 = 400;
-    // The fastest breaks the limit in three runs of ten: ten runs without one have a probability of 0.7^10 = 2.8 %.
+    // The fastest breaks the limit in three runs of ten: ten runs without one have a probability of 0.7^10 = 2.8%.
     let truths = [Truth { beyond: 0.3, ..takes(1000.0) }, takes(1300.0), takes(1600.0)];
     let (mut taken, mut right) = (0, 0);
     for seed in 0..RACES {
@@ -122,16 +122,16 @@ fn a_setting_that_breaks_its_limits_now_and_then_is_rarely_taken_and_gives_way_t
         taken += u64::from(winner == Some(0));
         right += u64::from(winner == Some(1));
     }
-    // 2.8 % of 400 is 11, standard deviation 3.3.
+    // 2.8% of 400 is 11, standard deviation 3.3.
     assert!(taken <= 11 + 14, "taken {taken} times of {RACES}");
     assert_eq!(taken + right, RACES, "the next one is in the race again, and never the slowest wins");
 }
 
 #[test]
-fn what_is_said_of_all_runs_is_right_as_often_as_promised() {
+fn the_stated_share_of_runs_holds_as_often_as_promised() {
     const RACES: u64 = 500;
-    // Five candidates, each beyond the limit in 15 % of its runs. Whoever is named, it is said to keep in a share of
-    // runs: more often than it does in at most 5 % of the races.
+    // Five candidates, each beyond the limit in 15% of its runs. The stated share of runs that meet the limit is
+    // too high in at most 5% of the races.
     let truths: Vec<Truth> = (0..5).map(|at| Truth { beyond: 0.15, ..takes(1000.0 + 30.0 * f64::from(at)) }).collect();
     let mut wrong = 0;
     for seed in 0..RACES {
@@ -174,11 +174,11 @@ fn a_quantile_is_judged_by_how_many_runs_are_beyond_it() {
     assert!(out(Statistic::Quantile(0.95), 2, 2), "0.05^2 = 0.0025 < 0.0042");
     assert!(!out(Statistic::Quantile(0.95), 1, 20), "one of twenty is what a 95th percentile allows");
     assert!(!out(Statistic::Quantile(0.5), 4, 4), "0.5^4 = 0.06");
-    assert!(out(Statistic::Every, 1, 50), "every run must keep to it");
+    assert!(out(Statistic::Every, 1, 50), "every run must meet it");
 }
 
 #[test]
-fn a_candidate_that_stalls_is_out_and_where_all_are_out_the_closest_is_told() {
+fn a_stalled_candidate_is_out_and_without_an_answer_the_closest_is_known() {
     let truths = [Truth { stalls: 1.0, ..takes(100.0) }, takes(1000.0)];
     let (winner, _, states) = race(&truths, &rules(vec![Statistic::Every]), 3);
     assert_eq!((winner, states[0]), (Some(1), CandidateState::Unfinished));
@@ -192,8 +192,8 @@ fn a_candidate_that_stalls_is_out_and_where_all_are_out_the_closest_is_told() {
 }
 
 #[test]
-fn no_order_is_taken_for_granted() {
-    // Both ends keep to the limit and the middle does not; the fast end is the answer.
+fn no_order_is_assumed() {
+    // Both ends meet the limit and the middle does not; the fast end is the answer.
     let truths =
         [takes(5000.0), Truth { beyond: 1.0, ..takes(3000.0) }, Truth { beyond: 1.0, ..takes(2000.0) }, takes(1000.0)];
     assert_eq!(race(&truths, &rules(vec![Statistic::Every]), 5).0, Some(3));

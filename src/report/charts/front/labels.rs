@@ -39,7 +39,7 @@ pub(super) fn label_limit(
     room(&place)
 }
 
-/// Whether a rectangle lies inside the area and off all that is taken.
+/// Whether a rectangle is inside the area and overlaps nothing taken.
 fn is_free(&[left, top, right, bottom]: &[f64; 4], area: Area, taken: &[[f64; 4]]) -> bool {
     let inside = left >= area.left && right <= area.right + 4.0 && top >= area.top - 2.0 && bottom <= area.bottom;
     inside && taken.iter().all(|[l, t, r, b]| right <= *l || left >= *r || bottom <= *t || top >= *b)
