@@ -85,6 +85,20 @@ fn links_between_pages_lead_to_files() {
 }
 
 #[test]
+fn files_that_pages_name_exist() {
+    let mut missing = Vec::new();
+    for (name, text) in pages() {
+        for path in text.split('`').skip(1).step_by(2) {
+            let is_path = ["src/", "tests/", "examples/", "experiments/"].iter().any(|folder| path.starts_with(folder));
+            if is_path && !path.contains(['<', '*', ' ', '{', '\n']) && !root().join(path).exists() {
+                missing.push(format!("{name}: {path}"));
+            }
+        }
+    }
+    assert!(missing.is_empty(), "{}", missing.join("\n"));
+}
+
+#[test]
 fn only_prose_and_cells_are_measured() {
     let long = "x ".repeat(70);
     let page = format!(
