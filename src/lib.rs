@@ -1,27 +1,35 @@
-//! fleetsim: what a rollout across thousands of clusters does to an image registry and to the fleet.
+//! fleetsim: the load on an image registry, and the course of a rollout, across thousands of Kubernetes clusters.
 //!
-//! It joins the **real decision rules** of fleet rollout controllers with the **physics** of image pulls, in virtual
-//! time. A rollout is a closed loop, and the modules are shaped like it:
+//! It combines the **actual decision rules** of fleet rollout controllers with the **physics** of image pulls, in
+//! virtual time. A rollout is a closed loop, and the modules follow its structure:
 //!
 //! ```text
-//!             tell a target, wake me at t                      start a transfer, share links
+//!              actions, wake-up times                        transfers over shared links
 //!   rollout ────────────────────────────▶ world (clusters, nodes) ─────────────────────────▶ flow
 //!      ▲   the real scheduler, sans-IO        │  pull · unpack · start · probe · fail           │
 //!      └──────────────────────────────────────┘ ◀──────────────────────────────────────────────┘
-//!         what the product can see, as late as it sees it             bytes arrived
+//!         the product's view, with its delays               completed transfers
 //! ```
 //!
-//! From the inside out, imports going one way only (a test holds them to it):
+//! A module imports only modules above it in this list, and of those only what a test allows:
 //!
-//! - [`units`]: quantities that carry their unit; [`stats`]: quantiles, intervals, paired differences.
-//! - [`engine`]: discrete events in virtual time, and a random stream for every entity and purpose.
-//! - [`flow`]: transfers that share links, exactly max-min fair: O(log n) an event where links form a forest, O(n) else.
-//! - [`rollout`]: the schedulers of real products. They know nothing of all the rest.
-//! - [`world`]: the simulated truth: pulls, pods, agents, the registry, and what goes wrong.
-//! - [`document`]: YAML and JSON with places and errors. [`products`]: all about a product that is not a rule.
-//! - [`scenario`]: what users write, checked.
-//! - [`sim`]: one run: a scheduler drives a world. [`study`]: many runs, in parallel.
-//! - [`results`]: the shape of results. [`report`]: charts and tables, from recorded results alone.
+//! | module | contents |
+//! |---|---|
+//! | [`units`] | quantities with their unit in the type: time, bytes, rates, shares |
+//! | [`stats`] | quantiles, intervals, paired differences |
+//! | [`engine`] | discrete events in virtual time, and a random stream per entity and purpose |
+//! | [`flow`] | max-min fair transfers over shared links, in O(log n) per event on a forest of links |
+//! | [`rollout`] | the rules of each product's scheduler, independent of the simulator |
+//! | [`document`] | YAML and JSON documents with the position of every error |
+//! | [`world`] | the simulated truth: clusters, nodes, pulls, registries and faults |
+//! | [`results`] | the records of runs, and how they are stored |
+//! | [`products`] | one folder per product: its configuration, its adapter to the world, its explanation |
+//! | [`scenario`] | experiments: reading and checking what users write |
+//! | [`sim`] | one run: a product's scheduler drives a world |
+//! | [`study`] | many runs in parallel, and the search of a plan |
+//! | [`report`] | charts, tables and pages, from recorded results alone |
+//!
+//! The program itself (`src/main.rs`, `src/cli/`) uses only this public library.
 //!
 //! # Example
 //!
@@ -35,10 +43,10 @@
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let experiment = load(Path::new("experiments/01-max-unavailable"), &Overrides::default())?;
-//! let variant = experiment.variants.iter().find(|variant| variant.setting.ends_with("=25%")).expect("it is swept");
+//! let variant = experiment.variants.iter().find(|variant| variant.setting.ends_with("=25%")).expect("a swept setting");
 //! let record = sim::run(variant, experiment.seed, 0);
 //! assert_eq!(record.run.targets_done, 1_000);
-//! assert!(record.run.peak_pulls < 300, "of 3 000 nodes");
+//! assert!(record.run.peak_pulls < 300, "of 3,000 nodes");
 //! # Ok(())
 //! # }
 //! ```

@@ -106,7 +106,7 @@ enum TransferPhase {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Transfer {
+struct TransferRecord {
     serial: u64,
     size: Bytes,
     cap: Option<BytesPerSec>,
@@ -130,7 +130,7 @@ pub struct Network {
     mesh: RefCell<Mesh>,
     /// The forest's node of each link.
     nodes: Vec<u32>,
-    transfers: Vec<Transfer>,
+    transfers: Vec<TransferRecord>,
     free: Vec<u32>,
     started: u64,
     active: usize,
@@ -183,7 +183,7 @@ impl Network {
     /// If `now` is before an earlier call's.
     pub fn start(&mut self, now: SimTime, link: LinkId, size: Bytes, cap: Option<BytesPerSec>) -> TransferId {
         self.arrive(now);
-        let id = self.admit(Transfer {
+        let id = self.admit(TransferRecord {
             serial: self.started,
             size,
             cap,
@@ -209,7 +209,7 @@ impl Network {
             return self.start(now, link, size, cap);
         }
         self.arrive(now);
-        let id = self.admit(Transfer {
+        let id = self.admit(TransferRecord {
             serial: self.started,
             size,
             cap,
@@ -343,7 +343,7 @@ impl Network {
     /// The transfers in flight, in an unspecified order (the same in every run).
     pub fn transfers(&self) -> impl Iterator<Item = TransferState> + '_ {
         self.transfers.iter().zip(0..).filter(|(transfer, _)| transfer.phase == TransferPhase::InFlight).map(
-            |(&Transfer { serial, cap, link, .. }, slot)| {
+            |(&TransferRecord { serial, cap, link, .. }, slot)| {
                 let id = TransferId { serial, slot };
                 TransferState { id, link, cap, rate: self.rate(id), delivered: self.delivered(id) }
             },
@@ -385,7 +385,7 @@ impl Network {
         self.forest.visits() + self.mesh.borrow().visits()
     }
 
-    fn transfer(&self, id: TransferId) -> &Transfer {
+    fn transfer(&self, id: TransferId) -> &TransferRecord {
         let transfer = &self.transfers[id.slot as usize];
         assert!(
             transfer.serial == id.serial && transfer.phase != TransferPhase::Unused,
@@ -400,7 +400,7 @@ impl Network {
     }
 
     /// Registers a transfer; one of 0 bytes is complete.
-    fn admit(&mut self, transfer: Transfer) -> TransferId {
+    fn admit(&mut self, transfer: TransferRecord) -> TransferId {
         self.started += 1;
         let slot = self.free.pop().unwrap_or_else(|| {
             self.transfers.push(transfer);
@@ -453,7 +453,7 @@ impl Network {
 
     fn count_ended(&mut self, due: u64) {
         while let Some(slot) = self.ended.pop() {
-            let Transfer { serial, link, ref mut phase, .. } = self.transfers[slot as usize];
+            let TransferRecord { serial, link, ref mut phase, .. } = self.transfers[slot as usize];
             *phase = TransferPhase::Complete;
             self.complete.push((SimTime::from_nanos(due), link, TransferId { serial, slot }));
             self.leave(slot);

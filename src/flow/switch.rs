@@ -10,7 +10,7 @@
 //! A switch hands over the remaining bytes at the current point of the clock; it moves no byte.
 
 use super::forest::Forest;
-use super::{LinkId, Network, Transfer, TransferPhase};
+use super::{LinkId, Network, TransferPhase, TransferRecord};
 use crate::units::BytesPerSec;
 
 /// The solver that computes the rates; it alone holds the transfers in flight.
@@ -28,7 +28,7 @@ const PATIENCE: u64 = 16;
 impl Network {
     /// Hands a transfer that does not cross, with `left` bytes remaining, to the current solver.
     pub(super) fn launch(&mut self, slot: u32, left: f64) {
-        let Transfer { link, cap, .. } = self.transfers[slot as usize];
+        let TransferRecord { link, cap, .. } = self.transfers[slot as usize];
         match self.solver {
             Solver::Forest => self.forest.insert(slot, self.nodes[link.index()], cap_of(cap), left),
             Solver::Mesh => {

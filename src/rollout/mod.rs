@@ -77,10 +77,10 @@ impl fmt::Display for Revision {
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum RuleSet {
-    /// What the product's code does.
+    /// The rules of the product's code.
     #[default]
     Shipped,
-    /// What the product's documentation describes.
+    /// The rules of the product's documentation.
     Documented,
 }
 
@@ -88,14 +88,14 @@ pub enum RuleSet {
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct ApprovalId(pub u32);
 
-/// What one pass of a scheduler came to.
+/// The result of a scheduler's pass.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pass<Action, Status> {
-    /// What it asks for, in the order in which the product would do it.
+    /// Its actions, in the product's order.
     pub actions: Vec<Action>,
-    /// When it wants to be called again even if nothing changes before. `None`: only on changes.
+    /// When the next pass is due even without changes. `None`: only after changes.
     pub wake_at: Option<SimTime>,
-    /// What the product's user would see after this pass.
+    /// The status that the product shows after this pass.
     pub status: Status,
 }
 

@@ -118,7 +118,7 @@ enum LayerEnd {
 
 type Layer = (usize, usize);
 
-struct Run<S> {
+struct ScriptRun<S> {
     solver: S,
     ledger: Ledger,
     /// Layers in flight.
@@ -131,7 +131,7 @@ struct Run<S> {
     samples: Vec<f64>,
 }
 
-impl<S: NetworkUnderTest> Run<S> {
+impl<S: NetworkUnderTest> ScriptRun<S> {
     fn begin_next_layer(&mut self, now: SimTime, pull: usize) {
         let (route, sizes, most, next) = &mut self.pulls[pull];
         if let Some(&size) = sizes.get(*next) {
@@ -200,8 +200,8 @@ impl<S: NetworkUnderTest> Run<S> {
     }
 }
 
-fn run_script<S: NetworkUnderTest>(solver: S, script: &Script) -> Run<S> {
-    let mut run = Run {
+fn run_script<S: NetworkUnderTest>(solver: S, script: &Script) -> ScriptRun<S> {
+    let mut run = ScriptRun {
         solver,
         ledger: Ledger::new(),
         layer_of: BTreeMap::new(),
@@ -308,7 +308,7 @@ fn general() -> Network {
 }
 
 /// Whether two runs of one script came out the same: the ends of all layers, and the rates after each step.
-fn differences<S, O>(one: &Run<S>, other: &Run<O>) -> Vec<String> {
+fn differences<S, O>(one: &ScriptRun<S>, other: &ScriptRun<O>) -> Vec<String> {
     let mut differences = Vec::new();
     if !one.ends.keys().eq(other.ends.keys()) {
         differences.push(format!("ends: {:?} and {:?}", one.ends, other.ends));
@@ -335,7 +335,7 @@ fn differences<S, O>(one: &Run<S>, other: &Run<O>) -> Vec<String> {
 }
 
 /// Only transfers at rate 0 are left, and every byte sent was received.
-fn leftovers(run: &Run<Network>) -> Vec<String> {
+fn leftovers(run: &ScriptRun<Network>) -> Vec<String> {
     let mut ledger = run.ledger.clone();
     let mut leftovers = Vec::new();
     for transfer in run.solver.transfers() {
