@@ -11,7 +11,7 @@
 //! ```
 //!
 //! No product knows another one, nor the experiment around it: the scenario hands over the [`Fleet`] and a
-//! [`LoadContext`] to report problems to.
+//! `LoadContext` to report problems to.
 
 pub mod argo_cd;
 pub mod baseline;

@@ -17,7 +17,7 @@
 //! | `meter`, `totals` | peaks, time series and totals, and the laws that they must satisfy |
 //! | `spec`, `quantity`, [`calibration`] | settings, and the sources of their values |
 //!
-//! State that only one part needs is a type of that part ([`Registry`], [`Transfers`], [`Delivery`]); behaviour that spans
+//! State that only one part needs is a type of that part (`Registry`, `Transfers`, `Delivery`); behaviour that spans
 //! parts is in `impl World`, in the folder of the part that it belongs to. Each file says what its model leaves out.
 
 mod backoff;
