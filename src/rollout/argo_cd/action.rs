@@ -1,32 +1,32 @@
-//! What a pass of the ApplicationSet controller asks for.
+//! The actions of a pass of the ApplicationSet controller.
 
 use super::super::{Revision, TargetId};
 
-/// What a pass of the ApplicationSet controller asks for. The scheduler never does it itself.
+/// An action of a pass of the ApplicationSet controller, which a driver carries out.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ApplicationAction {
-    /// Create the product's own object for this target. The cluster is not instructed by it.
+    /// Create the product's own object for this target. The cluster does not see it.
     Create {
-        /// For which target.
+        /// The target.
         target: TargetId,
     },
-    /// Note `revision` as what the target is to run next. The cluster is not instructed by it.
+    /// Record `revision` as the next one of the target. The cluster does not see it.
     Stage {
-        /// At which target.
+        /// The target.
         target: TargetId,
-        /// What it is to run next.
+        /// Its next revision.
         revision: Revision,
     },
     /// Instruct the target to run `revision` now.
     Deploy {
-        /// Which target.
+        /// The target.
         target: TargetId,
-        /// What it is to run.
+        /// Its new revision.
         revision: Revision,
     },
     /// Remove the application from the target.
     Delete {
-        /// Which target.
+        /// The target.
         target: TargetId,
     },
 }

@@ -65,9 +65,9 @@ pub struct BaselineStatus {
 /// A target to start.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Start {
-    /// Which target.
+    /// The target.
     pub target: TargetId,
-    /// What it is to run.
+    /// Its new revision.
     pub revision: Revision,
 }
 

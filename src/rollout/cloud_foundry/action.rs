@@ -1,20 +1,20 @@
-//! What a pass of the deployment updater asks for.
+//! The actions of a pass of the deployment updater.
 
 use super::super::TargetId;
 
-/// What a pass of the deployment updater asks for. The scheduler never does it itself.
+/// An action of a pass of the deployment updater, which a driver carries out.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ProcessAction {
     /// Run this many interchangeable instances of the process.
     Scale {
-        /// Which process; its revision is known from its creation.
+        /// The process; its revision is fixed at its creation.
         target: TargetId,
-        /// How many instances. 0: none, and the process remains.
+        /// Number of instances. At 0 the process still exists.
         instances: u32,
     },
-    /// Remove the application from the target.
+    /// Remove the process.
     Delete {
-        /// Which target.
+        /// The target.
         target: TargetId,
     },
 }

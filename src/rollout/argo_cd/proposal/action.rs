@@ -1,20 +1,20 @@
-//! What a pass of the proposal asks for.
+//! The actions of a pass of the proposal.
 
 use super::super::super::{Revision, TargetId};
 
-/// What a pass of the proposal asks for. The scheduler never does it itself.
+/// An action of a pass of the proposal, which a driver carries out.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ProposalAction {
-    /// Create the product's own object for this target. The cluster is not instructed by it.
+    /// Create the product's own object for this target. The cluster does not see it.
     Create {
-        /// For which target.
+        /// The target.
         target: TargetId,
     },
     /// Instruct the target to run `revision` now.
     Deploy {
-        /// Which target.
+        /// The target.
         target: TargetId,
-        /// What it is to run.
+        /// Its new revision.
         revision: Revision,
     },
 }

@@ -1,20 +1,20 @@
-//! What a pass of a rolling update asks for.
+//! The actions of a pass of a rolling update.
 
 use super::super::super::{Revision, TargetId};
 
-/// What a pass of a rolling update asks for. The scheduler never does it itself.
+/// An action of a pass of a rolling update, which a driver carries out.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum RollingAction {
     /// Instruct the target to run `revision` now.
     Deploy {
-        /// Which target.
+        /// The target.
         target: TargetId,
-        /// What it is to run.
+        /// Its new revision.
         revision: Revision,
     },
     /// Remove the application from the target.
     Delete {
-        /// Which target.
+        /// The target.
         target: TargetId,
     },
 }

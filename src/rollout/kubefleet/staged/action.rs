@@ -1,20 +1,20 @@
-//! What a pass of a staged update run asks for.
+//! The actions of a pass of a staged update run.
 
 use super::super::super::{ApprovalId, Revision, TargetId};
 
-/// What a pass of a staged update run asks for. The scheduler never does it itself.
+/// An action of a pass of a staged update run, which a driver carries out.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum StagedAction {
     /// Instruct the target to run `revision` now.
     Deploy {
-        /// Which target.
+        /// The target.
         target: TargetId,
-        /// What it is to run.
+        /// Its new revision.
         revision: Revision,
     },
     /// Remove the application from the target.
     Delete {
-        /// Which target.
+        /// The target.
         target: TargetId,
     },
     /// Ask a person for permission to continue. A later view shows whether it was given.
