@@ -35,15 +35,15 @@ impl Default for Backoff {
     }
 }
 
-/// One entry of an exponential back-off without jitter (client-go `flowcontrol.Backoff`, jitter factor 0): the wait, and
-/// since when.
+/// One entry of an exponential back-off (client-go `flowcontrol.Backoff`, jitter factor 0): the last wait and its
+/// start.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct BackoffEntry {
     last: Option<(SimDuration, SimTime)>,
 }
 
 impl BackoffEntry {
-    /// Records a failure at `now` and returns how long the gate stays closed.
+    /// Records a failure and returns the wait.
     pub(crate) fn fail(&mut self, now: SimTime, backoff: Backoff) -> SimDuration {
         let delay = match self.last {
             Some((delay, renewed)) if now - renewed <= backoff.reset => (delay * 2).min(backoff.max),
@@ -53,8 +53,8 @@ impl BackoffEntry {
         delay
     }
 
-    /// When the gate opens; `None` when it was never closed.
-    pub(crate) fn opens(&self) -> Option<SimTime> {
+    /// When the wait ends. `None`: there was no failure.
+    pub(crate) fn expires(&self) -> Option<SimTime> {
         self.last.map(|(delay, since)| since + delay)
     }
 }

@@ -1,19 +1,19 @@
-//! What is measured while a world runs: exact peaks and totals, and a time series in bins.
+//! Measurements while a world runs: exact peaks and totals, and a time series in bins.
 //!
-//! Peaks come from counters that see every change, never from sampling. The series starts with bins of one second;
-//! when it grows past [`MAX_BINS`], pairs of bins are merged, so that a long rollout keeps a bounded series. The
-//! peaks of the registry's egress over a second and over a minute are taken before any merging.
+//! Peaks come from counters that see every change, not from sampling. The series starts with bins of one second. When
+//! it exceeds [`MAX_BINS`], pairs of bins are merged, so a long rollout keeps a bounded series. The peaks of the
+//! registry's egress over a second and over a minute are taken before any merging.
 
 use crate::units::{BytesPerSec, SimDuration, SimTime};
 
-/// Most bins a series may have before they are merged in pairs.
+/// The most bins of a series before they are merged in pairs.
 const MAX_BINS: usize = 4096;
 /// Length of the finest bin.
 const SECOND: SimDuration = SimDuration::from_secs(1);
 /// Bins of the long egress window.
 const MINUTE: usize = 60;
 
-/// A number that goes up and down, with its highest value.
+/// A counter that rises and falls, with its peak.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Gauge {
     value: u64,
@@ -32,14 +32,14 @@ impl Gauge {
     }
 
     fn subtract(&mut self, by: u64) {
-        self.value = self.value.checked_sub(by).expect("what ends has begun");
+        self.value = self.value.checked_sub(by).expect("a counter that falls has risen");
     }
 
     fn integrate(&mut self, span: SimDuration) {
         self.area_nanos += u128::from(span.as_nanos()) * u128::from(self.value);
     }
 
-    /// Time integral up to the last [`Meter::advance`]: the value times the nanoseconds that it held.
+    /// Time integral up to the last [`Meter::advance`], in nanoseconds.
     #[must_use]
     pub const fn area_nanos(&self) -> u128 {
         self.area_nanos
@@ -58,15 +58,14 @@ impl Gauge {
     }
 }
 
-/// What a cluster is doing, as the series counts it.
+/// The phase of a cluster in the series.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ClusterPhase {
-    /// Not told the new revision yet.
+    /// Not instructed to run the new revision yet.
     Waiting,
-    /// Told the new revision, not ready on it, and getting on.
+    /// Instructed, not ready, and making progress.
     Updating,
-    /// Told the new revision, not ready on it, and not getting on: cut off, or a pod waits in back-off or is
-    /// not ready for a defect.
+    /// Instructed, not ready, and stalled: it is cut off, or a pod backs off or is not ready because of a defect.
     NotReady,
     /// Ready on the new revision, as the product sees it.
     Ready,
@@ -78,9 +77,9 @@ const PHASES: usize = 4;
 /// One bin of the series.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Bin {
-    /// Most image pulls at once.
+    /// Peak of concurrent image pulls.
     pub pulls: u64,
-    /// Most blob downloads at once.
+    /// Peak of concurrent blob downloads.
     pub downloads: u64,
     /// Bytes that left the registry.
     pub egress_bytes: f64,
@@ -104,7 +103,7 @@ pub struct Meter {
     now: SimTime,
     second_end: SimTime,
     second_bytes: f64,
-    /// Bytes of the last minute's seconds, a ring.
+    /// Bytes of each second of the last minute, as a ring.
     minute: [f64; MINUTE],
     seconds: usize,
     peak_second_bytes: f64,
@@ -115,7 +114,7 @@ pub struct Meter {
     /// Cluster-nanoseconds in `Updating` or `NotReady`.
     not_ready_nanos: u128,
     bins: Vec<Bin>,
-    /// The bin being filled, and how many seconds it has.
+    /// The open bin.
     open: Bin,
     open_seconds: u64,
     seconds_per_bin: u64,
@@ -130,7 +129,7 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// Meters of a run with `clusters` clusters, all waiting.
+    /// Meters of a run with this many clusters, all waiting.
     #[must_use]
     pub fn new(clusters: u64) -> Self {
         Self {
@@ -157,7 +156,7 @@ impl Meter {
         }
     }
 
-    /// Moves to `now`, counting what flowed since the last call and closing every second on the way.
+    /// Advances to `now`: counts the bytes since the last call and closes every second on the way.
     pub fn advance(&mut self, now: SimTime) {
         while self.second_end <= now {
             self.integrate(self.second_end);
@@ -183,7 +182,7 @@ impl Meter {
         self.peak_second_bytes = self.peak_second_bytes.max(self.second_bytes);
         self.minute[self.seconds % MINUTE] = self.second_bytes;
         self.seconds += 1;
-        // Summed anew instead of kept by differences: sixty additions a second, and no drift.
+        // A new sum instead of differences: sixty additions per second, and no drift.
         self.peak_minute_bytes = self.peak_minute_bytes.max(self.minute.iter().sum());
         let second = Bin {
             pulls: self.pulls.second_peak,
@@ -217,7 +216,7 @@ impl Meter {
         }
     }
 
-    /// The time that the meters have come to.
+    /// The current time of the meters.
     #[must_use]
     pub const fn now(&self) -> SimTime {
         self.now
@@ -262,26 +261,26 @@ impl Meter {
         self.peak_not_ready = self.peak_not_ready.max(self.not_ready());
     }
 
-    /// Clusters told the new revision and not ready on it.
+    /// Clusters that are instructed and not ready.
     fn not_ready(&self) -> u64 {
         self.phases[ClusterPhase::Updating as usize] + self.phases[ClusterPhase::NotReady as usize]
     }
 
-    /// Most clusters at once that were told the new revision and not ready on it.
+    /// Peak of clusters that were instructed and not ready.
     #[must_use]
     pub const fn peak_not_ready(&self) -> u64 {
         self.peak_not_ready
     }
 
-    /// Time integral of the clusters told the new revision and not ready on it.
+    /// Time integral of clusters that were instructed and not ready.
     #[must_use]
     pub fn not_ready_cluster_hours(&self) -> f64 {
         self.not_ready_nanos as f64 / 3600e9
     }
 
-    /// Highest mean egress over a whole second, and over sixty whole seconds in a row, in bytes per second.
+    /// Highest mean egress over a whole second, and over sixty consecutive seconds, in bytes per second.
     ///
-    /// A second that has not ended yet counts with the bytes it has.
+    /// An incomplete second counts with its bytes so far.
     #[must_use]
     pub fn egress_peaks(&self) -> (f64, f64) {
         let mut last_minute = self.minute;

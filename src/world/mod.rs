@@ -154,15 +154,14 @@ impl<'s> World<'s> {
         }
     }
 
-    /// What agents have reported since the last call.
+    /// Takes the reports that have arrived since the last call.
     pub fn take_reports(&mut self) -> Vec<Report> {
         std::mem::take(&mut self.reports)
     }
 
-    /// Whether no pending event can bring the rollout on: nothing pends, or only restarts of pods that crash before they
-    /// could ever be ready, failures that are still to come, windows of the registry when nobody pulls, and `idle` events
-    /// of the driver that change nothing. The end of a failure does count, if its cluster has something left to do or to
-    /// tell.
+    /// Whether no pending event can advance the rollout. Events that cannot are restarts of pods that never become
+    /// ready, future failures, windows of a registry while no pull is in progress, and `idle` events of the driver.
+    /// The end of a failure counts if its cluster still has work to do or a report to send.
     #[must_use]
     pub fn is_at_rest(&self, queue: &Queue, idle: usize) -> bool {
         let ahead = || self.registries.iter().map(Registry::windows_ahead).sum::<usize>();
@@ -176,7 +175,7 @@ impl<'s> World<'s> {
         self.clusters[cluster.index()].cuts.is_managed()
     }
 
-    /// Whether a failure of the cluster that is in progress has an end.
+    /// Whether a failure of the cluster in progress will end.
     #[must_use]
     pub fn is_repair_due(&self, cluster: ClusterId) -> bool {
         self.clusters[cluster.index()].repairs_due > 0

@@ -3,13 +3,13 @@
 use crate::units::SimTime;
 use crate::world::registry::spec::RequestLimit;
 
-/// A token bucket: starts full, refills steadily, and says no at once when it is empty.
+/// A token bucket: it starts full, refills steadily, and refuses immediately when it is empty.
 ///
-/// This is `TryAccept` of Kubernetes' flow control and the request limit of a registry; neither makes a caller wait.
+/// This is `TryAccept` of Kubernetes' flow control and the request limit of a registry; neither lets a caller wait.
 #[derive(Clone, Debug)]
 pub(crate) struct TokenBucket {
     limit: RequestLimit,
-    /// What is left of the limit's rate.
+    /// The current share of the limit's rate.
     share: f64,
     tokens: f64,
     filled: SimTime,
@@ -26,16 +26,16 @@ impl TokenBucket {
         self.filled = now;
     }
 
-    /// From `now` on it is refilled at this share of its limit's rate.
+    /// Sets the share of the limit's rate from `now` on.
     pub(crate) fn set_rate(&mut self, now: SimTime, share: f64) {
         self.refill(now);
         self.share = share;
     }
 
-    /// Takes one token, or says no.
+    /// Takes one token. Returns false if there is none.
     pub(crate) fn try_take(&mut self, now: SimTime) -> bool {
         self.refill(now);
-        // A token that is whole but for rounding counts as whole.
+        // A token that is complete except for rounding counts.
         let whole = self.tokens >= 1.0 - 1e-9;
         if whole {
             self.tokens -= 1.0;

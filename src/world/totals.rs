@@ -1,7 +1,7 @@
-//! The books of a run: totals, closed at its end, and the laws that they must keep.
+//! Totals of a run, and the laws that they must satisfy.
 //!
-//! Bytes are neither made nor destroyed, and pulls are metered as long as they take (Little's law). Both hold exactly,
-//! in whole bytes and nanoseconds, whatever went wrong in the run.
+//! Bytes are conserved, and the meters' pulls over time equal the durations of the pulls (Little's law). Both hold
+//! exactly, in whole bytes and nanoseconds, whatever failed in the run.
 
 use crate::units::{Bytes, SimTime};
 use crate::world::World;
@@ -12,21 +12,21 @@ use crate::world::nodes::pull_error::{PullError, PullFacts};
 /// Totals over a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Totals {
-    /// Image pulls begun.
+    /// Image pulls started.
     pub pulls: u64,
-    /// Attempts that failed, by [`PullError`] in its order.
+    /// Failed attempts, in the order of [`PullError`].
     pub failed_pulls: [u64; PullError::COUNT],
     /// Times a pod was sent into image back-off.
     pub backoffs: u64,
     /// Containers that crashed.
     pub crashes: u64,
-    /// Bytes of blobs that became whole on a node.
+    /// Bytes of blobs that became complete on a node.
     pub received: Bytes,
-    /// Bytes that arrived and were thrown away, or belong to unfinished blobs at the end.
+    /// Bytes that arrived and were dropped, or belong to incomplete blobs at the end.
     pub lost: Bytes,
     /// Bytes that left the registry.
     pub sent: Bytes,
-    /// Those of them that went to caches and to the seeds of swarms.
+    /// The part of `sent` that went to caches and to the seeds of swarms.
     pub upstream: Bytes,
     /// Bytes that caches and mirrors sent to nodes.
     pub from_caches: Bytes,
@@ -34,16 +34,16 @@ pub struct Totals {
     pub from_peers: Bytes,
     /// Requests to the registry's API.
     pub requests: u64,
-    /// Requests to any host of the registry that were answered with 429.
+    /// Responses 429 of any host of the registry.
     pub responses_429: u64,
-    /// Requests to any host of the registry that were answered with 503.
+    /// Responses 503 of any host of the registry.
     pub responses_503: u64,
-    /// Requests that no host answered within the dial time-out.
+    /// Requests without a response within the dial timeout.
     pub timeouts: u64,
 }
 
 impl World<'_> {
-    /// Ends the run at `now`: what is in flight is counted as far as it came.
+    /// Ends the run at `now`; transfers in progress count with the bytes that have arrived.
     pub fn finish(&mut self, now: SimTime) -> Totals {
         self.meter.advance(now);
         self.cancel_all_transfers(now);
@@ -56,21 +56,20 @@ impl World<'_> {
         self.totals
     }
 
-    /// Checks that what registry, caches and peers sent to nodes is what nodes received plus what was lost.
+    /// Checks that the bytes sent to nodes equal the bytes received plus the bytes lost.
     ///
     /// # Panics
-    /// When bytes were made or destroyed. Call it after [`World::finish`].
+    /// If bytes are not conserved. Call it after [`World::finish`].
     pub fn assert_bytes_are_conserved(&self) {
         let Totals { sent, upstream, from_caches, from_peers, received, lost, .. } = self.totals;
         let to_nodes = sent - upstream + from_caches + from_peers;
         assert_eq!(to_nodes, received + lost, "sent to nodes, by whomever = received + lost");
     }
 
-    /// Checks Little's law on the image pulls: those under way, summed over time by the meters, are the time that each of
-    /// them took.
+    /// Checks Little's law on image pulls: the integral of pulls in progress equals the sum of their durations.
     ///
     /// # Panics
-    /// When a pull was metered but not made, or the other way round. Call it after [`World::finish`].
+    /// If the meters and the pulls disagree. Call it after [`World::finish`].
     pub fn assert_littles_law(&self) {
         let now = self.meter.now();
         let taken = |pull: PullFacts| u128::from((pull.ended.unwrap_or(now) - pull.began).as_nanos());

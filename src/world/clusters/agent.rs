@@ -1,11 +1,11 @@
-//! The agent of a cluster: hears what to run, applies it, and reports back, all of it late.
+//! A cluster's agent: receives instructions, applies them and reports back, each with a delay.
 //!
-//! An instruction reaches an online cluster after a delay; applying takes its time (Fleet: a Helm upgrade); then the
-//! agent reports what it applied with the readiness of that moment. Later changes of readiness are reported after a
-//! delay of their own. A cluster that is cut off hears nothing, what it sends is lost, and it catches up when it is back:
-//! with the newest instruction only, and a report of how it stands then.
+//! An instruction reaches an online cluster after a delay. Applying takes time (Fleet: a Helm upgrade). Then the agent
+//! reports what it applied, with the readiness of that moment. Later changes of readiness are reported after another
+//! delay. A cluster that is cut off receives nothing, and its reports are lost. When it is back it receives only the
+//! newest instruction and reports its current state.
 //!
-//! Left out: applies that fail, and reports lost on a way that is open.
+//! Left out: failed applies, and reports lost on a working connection.
 
 use crate::rollout::Revision;
 use crate::units::SimTime;
@@ -17,11 +17,11 @@ use crate::world::ids::ClusterId;
 use crate::world::ids::NEW;
 use crate::world::meter::ClusterPhase;
 
-/// The agent's own state.
+/// The state of an agent.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Agent {
     instructed: Option<Revision>,
-    /// What the management cluster failed to apply while the cluster was offline, and does not keep for it.
+    /// The revision that the management cluster failed to apply while the cluster was offline; it is not kept.
     missed: Option<Revision>,
     applying: Option<Revision>,
     applied: Option<Revision>,
@@ -29,17 +29,17 @@ pub(crate) struct Agent {
     instructions: u64,
     reports: u64,
     readiness_changes: u64,
-    /// The last report sent (with readiness and failure), and when it arrives: reports do not overtake each other.
+    /// The last report sent: revision, readiness, failure.
     sent: Option<(Revision, bool, bool)>,
     arrives: SimTime,
-    /// A report about readiness is due.
+    /// A readiness report is scheduled.
     readiness_due: bool,
     /// The last report that arrived.
     known: Option<(Revision, bool, bool)>,
 }
 
 impl Agent {
-    /// An agent that has applied `applied` long ago, and whose workloads are ready.
+    /// An agent that applied `applied` long ago and whose workloads are ready.
     pub(crate) fn settled(applied: Option<Revision>) -> Self {
         let known = applied.map(|revision| (revision, true, false));
         Self {
@@ -60,7 +60,7 @@ impl Agent {
 }
 
 impl Agent {
-    /// Whether it has nothing left to do, and nothing to tell but that all is well.
+    /// Whether it has nothing left to do and to report.
     pub(crate) fn is_at_rest(&self, settled: bool) -> bool {
         let has_begun = self.instructed.is_some() || self.applied.is_some();
         let is_known = settled && self.known == self.applied.map(|revision| (revision, true, false));
@@ -78,7 +78,7 @@ impl World<'_> {
         }
     }
 
-    /// The management cluster tells a cluster what to run from now on.
+    /// The management cluster instructs a cluster to run a revision.
     pub fn instruct(&mut self, id: ClusterId, revision: Revision, queue: &mut Queue) {
         let now = queue.now();
         self.meter.advance(now);
@@ -93,8 +93,8 @@ impl World<'_> {
         self.note_phase(id);
     }
 
-    /// The management cluster itself applies a revision in a cluster, as Argo CD does; an offline one never hears of it,
-    /// not even when it returns.
+    /// The management cluster itself applies a revision in a cluster, as Argo CD does. An offline cluster misses it,
+    /// even after it returns.
     pub fn push(&mut self, id: ClusterId, revision: Revision, queue: &mut Queue) {
         let now = queue.now();
         let cluster = &mut self.clusters[id.index()];
@@ -118,10 +118,10 @@ impl World<'_> {
         queue.schedule_in(delay, Event::Agent(AgentEvent::InstructionArrives { cluster: id }));
     }
 
-    /// The management cluster reaches the cluster again: instruction and report are sent, if they are news.
+    /// The management cluster reaches the cluster again: instruction and report are sent if they have changed.
     pub(crate) fn is_managed_again(&mut self, id: ClusterId, queue: &mut Queue) {
         let agent = &mut self.clusters[id.index()].agent;
-        // What was on its way may be lost.
+        // Reports in transit may be lost.
         agent.sent = agent.known;
         if agent.instructed != agent.applied {
             self.send_instruction(id, queue);
@@ -145,7 +145,7 @@ impl World<'_> {
 
     fn applied(&mut self, id: ClusterId, queue: &mut Queue) {
         let cluster = &mut self.clusters[id.index()];
-        let revision = cluster.agent.applying.take().expect("what is applied was being applied");
+        let revision = cluster.agent.applying.take().expect("an apply that ends has begun");
         cluster.agent.applied = Some(revision);
         if revision == NEW {
             cluster.facts.applied.get_or_insert(queue.now());
@@ -155,14 +155,14 @@ impl World<'_> {
         self.instruction_arrives(id, queue);
     }
 
-    /// A workload changed: tell the management cluster later, if the cluster's readiness is not what it knows.
+    /// A workload changed: schedules a report if readiness differs from the last one sent.
     pub(crate) fn note_settled(&mut self, id: ClusterId, queue: &mut Queue) {
         let (settled, degraded) = (self.is_settled(id), self.is_degraded(id));
         let cluster = &mut self.clusters[id.index()];
         (cluster.settled, cluster.degraded) = (settled, degraded);
-        let told = cluster.agent.sent.is_some_and(|(_, ready, _)| ready);
-        let told_degraded = cluster.agent.sent.is_some_and(|(_, _, degraded)| degraded);
-        if (settled, degraded) != (told, told_degraded) && !cluster.agent.readiness_due {
+        let sent_ready = cluster.agent.sent.is_some_and(|(_, ready, _)| ready);
+        let sent_degraded = cluster.agent.sent.is_some_and(|(_, _, degraded)| degraded);
+        if (settled, degraded) != (sent_ready, sent_degraded) && !cluster.agent.readiness_due {
             cluster.agent.readiness_due = true;
             let nth = cluster.agent.readiness_changes;
             cluster.agent.readiness_changes += 1;
@@ -180,15 +180,15 @@ impl World<'_> {
         let cluster = &mut self.clusters[id.index()];
         let agent = &mut cluster.agent;
         let Some(applied) = agent.applied else { return };
-        // A cluster that is not registered has no agent, whatever fails in it.
+        // A cluster that is not registered has no agent.
         if !cluster.cuts.is_managed() || !self.spec.clusters[id.index()].registered {
             return;
         }
-        let news = (applied, cluster.settled, cluster.degraded);
-        if agent.sent == Some(news) {
+        let report = (applied, cluster.settled, cluster.degraded);
+        if agent.sent == Some(report) {
             return;
         }
-        agent.sent = Some(news);
+        agent.sent = Some(report);
         let nth = agent.reports;
         agent.reports += 1;
         let delay = self.spec.agent.report_delay.draw(&self.streams, cluster.key, "report delay", nth);
@@ -213,7 +213,7 @@ impl World<'_> {
         self.note_phase(report.cluster);
     }
 
-    /// Counts the cluster in the phase that it is in now.
+    /// Updates the cluster's phase in the meters.
     pub(crate) fn note_phase(&mut self, id: ClusterId) {
         let cluster = &mut self.clusters[id.index()];
         let agent = &cluster.agent;

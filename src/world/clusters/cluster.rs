@@ -1,7 +1,8 @@
-//! A cluster: what is kept of it while the world runs, what is remembered of it, and how it and its nodes are made.
+//! The state of a cluster, the facts recorded about it, and the creation of it and its nodes.
 //!
-//! Links, rates and luck are drawn once, before the run: the downlink and the round trip for the cluster, the network
-//! card for all its nodes alike, the speed of unpacking for each node. Where the values come from: [`crate::world::calibration`].
+//! Links, rates and random properties are drawn once before the run: downlink and round trip for the cluster, one
+//! network card for all its nodes, the unpack speed for each node. Sources of the values:
+//! [`crate::world::calibration`].
 //!
 //! Left out: nodes that join a cluster later.
 
@@ -28,7 +29,7 @@ use crate::world::quantity::RateModel;
 use crate::world::registry::tcp;
 use crate::world::spec::{ClusterSpec, ReleaseKind};
 
-/// One cluster's state.
+/// The state of one cluster.
 #[derive(Debug)]
 pub(crate) struct ClusterState {
     pub(crate) key: EntityKey,
@@ -38,15 +39,15 @@ pub(crate) struct ClusterState {
     pub(crate) cuts: Cuts,
     /// The capacity of its downlink without faults.
     pub(crate) downlink: BytesPerSec,
-    /// What one connection from each registry can carry at most.
+    /// By registry: the most that one connection carries.
     pub(crate) connection_caps: Vec<Option<BytesPerSec>>,
-    /// Failures in progress that have an end.
+    /// Failures in progress that will end.
     pub(crate) repairs_due: u32,
-    /// The turn of its process of outages.
+    /// The current turn of its outage process.
     pub(crate) outage: u64,
     pub(crate) agent: Agent,
     pub(crate) workloads: Vec<WorkloadState>,
-    /// All workloads run their template, ready.
+    /// All workloads run their current template and are ready.
     pub(crate) settled: bool,
     /// A Deployment has exceeded its progress deadline.
     pub(crate) degraded: bool,
@@ -57,26 +58,26 @@ pub(crate) struct ClusterState {
     pub(crate) facts: ClusterFacts,
 }
 
-/// What is remembered of one cluster.
+/// Facts recorded about one cluster.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ClusterFacts {
     /// Offline when the rollout started.
     pub offline: bool,
-    /// The new revision crashes here.
+    /// The new revision is defective here.
     pub defective: bool,
-    /// When it was first told to run the new revision.
+    /// When it was first instructed to run the new revision.
     pub instructed: Option<SimTime>,
-    /// When its agent had first applied it.
+    /// When its agent first applied it.
     pub applied: Option<SimTime>,
     /// When its first image pull began.
     pub first_pull: Option<SimTime>,
     /// When its last image pull ended.
     pub last_pull: Option<SimTime>,
-    /// When the management cluster last learned that it became ready on the new revision.
+    /// When the management cluster last received a report that it became ready on the new revision.
     pub ready: Option<SimTime>,
     /// Image pulls begun.
     pub pulls: u64,
-    /// Attempts that failed.
+    /// Failed attempts.
     pub failed_pulls: u64,
     /// Bytes its nodes received from the registry.
     pub received: Bytes,
@@ -87,7 +88,7 @@ impl World<'_> {
         let id = ClusterId::at(self.clusters.len());
         let key = EntityKey::of(&spec.name);
         let draw = |model: &RateModel, purpose| {
-            // What moves at all, so that everything that begins can end.
+            // At least 1 byte per second, so that every transfer ends.
             BytesPerSec::new(model.draw(&self.streams, key, purpose, 0).get().max(1.0))
         };
         let draws = ClusterDraws::draw(self.spec, &self.streams, key);
@@ -147,13 +148,13 @@ impl World<'_> {
         self.clusters[cluster.index()].nodes.clone()
     }
 
-    /// What is remembered of each cluster.
+    /// Facts recorded about each cluster.
     pub fn facts(&self) -> impl Iterator<Item = &ClusterFacts> {
         self.clusters.iter().map(|cluster| &cluster.facts)
     }
 }
 
-/// A rate of a cluster that is slower than others by this factor.
+/// The rate of a cluster that is slower than others by this factor.
 fn slowed(rate: BytesPerSec, factor: f64) -> BytesPerSec {
     BytesPerSec::new(rate.get() / factor)
 }

@@ -1,20 +1,20 @@
-//! What fate has in store for each cluster, drawn before the run.
+//! Random properties of each cluster, drawn before the run.
 
 use crate::engine::{EntityKey, Streams, dist};
 use crate::units::SimTime;
 use crate::world::faults::spec::SlowSpec;
 use crate::world::spec::WorldSpec;
 
-/// What fate has in store for one cluster, drawn before the run.
+/// Random properties of one cluster.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct ClusterDraws {
-    /// Offline when the rollout starts, and until when. `Some(None)`: for ever.
+    /// Offline when the rollout starts, and when it returns. `Some(None)`: never.
     pub(crate) offline: Option<Option<SimTime>>,
     /// Whether the new revision is defective here.
     pub(crate) defective: bool,
-    /// Whether the new revision's images cannot be found here.
+    /// Whether the new revision's images are missing here.
     pub(crate) not_found: bool,
-    /// How many times slower than others it is.
+    /// The factor by which it is slower than others.
     pub(crate) slow: f64,
 }
 

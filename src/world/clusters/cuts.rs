@@ -3,12 +3,12 @@
 use crate::units::Share;
 use crate::world::faults::spec::CutKind;
 
-/// What of a cluster is cut off, and by how many outages at once.
+/// The outages in progress, by what they cut off.
 #[derive(Debug, Default)]
 pub(crate) struct Cuts {
     management: u32,
     network: u32,
-    /// What each brownout in progress leaves of the downlink.
+    /// The share of the downlink that each brownout in progress leaves.
     brownouts: Vec<Share>,
 }
 
@@ -47,7 +47,7 @@ impl Cuts {
         self.network == 0
     }
 
-    /// What is left of the downlink.
+    /// The share of the downlink that is left.
     pub(crate) fn downlink_share(&self) -> f64 {
         let whole = if self.has_network() { 1.0 } else { 0.0 };
         self.brownouts.iter().map(|share| share.get()).fold(whole, f64::min)

@@ -1,20 +1,20 @@
 //! Pods from creation to readiness.
 //!
-//! A pod waits for its image, starts, and becomes ready at the first readiness probe that its process can answer; then
-//! it is available after `minReadySeconds`. A failed pull sends it into image back-off: the gate closes for 10, 20, …
-//! 300 s, and the kubelet looks at it again only when the pod is synced: 10-15 s after each error, or by the newer rule
-//! when the gate opens. A container that crashes is started again by the platform's rule ([`crate::world::Restarts`]).
+//! A pod waits for its image, starts, and becomes ready at the first readiness probe that its process can answer. It
+//! is available `minReadySeconds` later. A failed pull sends it into image back-off for 10, 20, … 300 s. The kubelet
+//! checks the back-off only when the pod is synced: 10-15 s after each error, or by the newer rule when the back-off
+//! expires. A container that crashes restarts by the platform's rule ([`crate::world::Restarts`]).
 //!
-//! Readiness probes are made every period, counted from the container's start, when its first sync as running makes the
-//! kubelet probe at once (kubernetes `pkg/kubelet/prober/{worker,prober_manager}.go`); those before `initialDelay` are
-//! skipped. A probe that times out fails as one that is refused does, and the next one comes a period after it was made,
-//! so `timeoutSeconds` decides nothing while it is not longer than the period. `failureThreshold` takes readiness away
-//! from a pod that had it, which here only a crash does.
+//! Readiness probes are sent every period from the container's start, because its first sync as running makes the
+//! kubelet probe immediately (kubernetes `pkg/kubelet/prober/{worker,prober_manager}.go`). Probes before
+//! `initialDelay` are skipped. A probe that times out fails like a refused one, and the next one is sent a period
+//! after it, so `timeoutSeconds` has no effect while it does not exceed the period. `failureThreshold` takes readiness
+//! away, which only a crash does here.
 //!
-//! Left out: resources and eviction for want of them, init containers, liveness and startup probes (a process that they kill
-//! before it is ready is a defect to a rollout), and the seconds that the API server, the kubelet's status manager and
-//! the workload controllers take to see each other's changes. The kubelet sees containers change once a second (PLEG);
-//! the half of it that passes on average is part of the guessed `startOverhead`.
+//! Left out: resources and evictions, init containers, liveness and startup probes (a process that they kill before it
+//! is ready is a defect to a rollout), and the seconds that the API server, the kubelet's status manager and the
+//! workload controllers need to see each other's changes. The kubelet sees container changes once a second (PLEG); the
+//! mean delay of half a second is part of the guessed `startOverhead`.
 
 use crate::engine::EventId;
 use crate::rollout::Revision;
@@ -31,10 +31,10 @@ use crate::world::quantity::DurationModel;
 use crate::world::spec::Requeue;
 use crate::world::{World, calibration};
 
-/// Where a pod stands.
+/// The phase of a pod.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum PodPhase {
-    /// Waits for its image: in its node's queue, or being pulled for.
+    /// Waits for its image, in its node's queue or during the pull.
     Pulling,
     /// Its pull failed; it is synced again later.
     ImageBackOff,
@@ -42,13 +42,13 @@ pub(crate) enum PodPhase {
     Starting,
     /// Its process runs.
     Running,
-    /// Its process runs, and has stopped answering its readiness probe.
+    /// Its process runs and no longer answers its readiness probe.
     Unready,
     /// Its node has failed.
     Lost,
-    /// Its container crashed and restarts later.
+    /// Its container has crashed and restarts later.
     CrashLoop,
-    /// Deleted; gone when its grace ends.
+    /// Deleted; gone when its grace period ends.
     Terminating,
 }
 
@@ -65,20 +65,20 @@ pub(crate) struct Pod {
     pub(crate) available: bool,
     pub(crate) image_backoff: BackoffEntry,
     pub(crate) crashes: Crashes,
-    /// How many pods its node had before it: with its own counts, the number of its draws.
+    /// The number of earlier pods on its node. With the pod's own counters it numbers its random draws.
     ordinal: u32,
-    /// Times its container was started; an event of an earlier start is stale.
+    /// Starts of its container; events of earlier starts are stale.
     pub(crate) starts: u32,
     /// Times it was requeued after an error.
     requeues: u32,
-    /// It waits in some back-off, has crashed and not become ready since, or is not ready for a defect.
+    /// It backs off, has crashed and not become ready since, or is not ready because of a defect.
     pub(crate) troubled: bool,
-    /// It only brings its image to its node, before the release.
+    /// It only pre-pulls its image before the release.
     pre_pull: bool,
-    /// It crashes before it could ever be ready, or there is no image for it, for ever: its events change nothing any
-    /// more.
+    /// It can never become ready, because it crashes before or its image is missing. Its events cannot change
+    /// anything.
     pub(crate) never_ready: bool,
-    /// What happens to it next, apart from probes.
+    /// Its next pending event, apart from probes.
     pub(crate) next: Option<EventId>,
 }
 
@@ -156,9 +156,9 @@ impl World<'_> {
         queue.schedule_in(grace, Event::Workload(WorkloadEvent::PodGone { pod: id }));
     }
 
-    /// A node is to have the new image of a workload, without running it.
+    /// Pre-pulls the new image of a workload on a node.
     pub(crate) fn pre_pull_image(&mut self, cluster: ClusterId, node: NodeId, workload: usize, queue: &mut Queue) {
-        // Pods of the rollout are counted, and draw their luck, as if there had been no pre-pull.
+        // Pre-pulls must not change the numbers and the random draws of the rollout's pods.
         let pods = self.nodes[node.index()].pods;
         let id = self.new_pod(cluster, workload, node, NEW, PodPhase::Pulling);
         self.nodes[node.index()].pods = pods;
@@ -168,7 +168,7 @@ impl World<'_> {
         self.enqueue_pull(id, queue);
     }
 
-    /// The kubelet looks at a pod that has no image yet.
+    /// The kubelet syncs a pod that has no image yet.
     pub(crate) fn ensure_image(&mut self, id: PodId, queue: &mut Queue) {
         self.pods[id.index()].phase = PodPhase::Pulling;
         if self.needs_pull(id) {
@@ -184,8 +184,8 @@ impl World<'_> {
             return;
         }
         let pod = &self.pods[id.index()];
-        let closed = pod.image_backoff.opens().is_some_and(|opens| now < opens);
-        if closed && self.needs_pull(id) {
+        let backs_off = pod.image_backoff.expires().is_some_and(|expires| now < expires);
+        if backs_off && self.needs_pull(id) {
             self.requeue(id, queue);
             return;
         }
@@ -195,13 +195,15 @@ impl World<'_> {
 
     fn requeue(&mut self, id: PodId, queue: &mut Queue) {
         let now = queue.now();
-        let left =
-            self.pods[id.index()].image_backoff.opens().map_or(SimDuration::ZERO, |opens| opens.saturating_since(now));
+        let left = self.pods[id.index()]
+            .image_backoff
+            .expires()
+            .map_or(SimDuration::ZERO, |opens| opens.saturating_since(now));
         let wait = self.until_next_sync(id, left);
         self.schedule_for_pod(id, wait, Event::Workload(WorkloadEvent::PodSync { pod: id }), queue);
     }
 
-    /// From a failed sync of a pod to its next one, when its gate stays closed for so long.
+    /// The time from a failed sync of a pod to the next one, while its back-off lasts `left` longer.
     fn until_next_sync(&mut self, id: PodId, left: SimDuration) -> SimDuration {
         let pod = &mut self.pods[id.index()];
         pod.requeues += 1;
@@ -214,7 +216,7 @@ impl World<'_> {
                 self.draw(id, &jitter, "expiry requeue", nth)
             }
         };
-        // A kubelet that looks all the time finds the gate open the moment it opens.
+        // A kubelet that syncs continuously sees the back-off expire immediately.
         if wait.is_zero() { left } else { wait }
     }
 
@@ -258,7 +260,8 @@ impl World<'_> {
         self.schedule_for_pod(id, overhead, Event::Workload(WorkloadEvent::ContainerStarted { pod: id }), queue);
     }
 
-    /// Events of a pod that can never be ready are counted apart: a run that has no others left stands still.
+    /// Schedules the next event of a pod. Events of pods that can never become ready are counted, because a run with
+    /// no other events has stalled.
     pub(crate) fn schedule_for_pod(&mut self, id: PodId, after: SimDuration, event: Event, queue: &mut Queue) {
         let pod = &mut self.pods[id.index()];
         self.inert_events += usize::from(pod.never_ready);
@@ -271,7 +274,7 @@ impl World<'_> {
         pod.phase
     }
 
-    /// From now on nothing that happens to the pod can make it ready.
+    /// Nothing can make the pod ready any more.
     pub(crate) fn mark_never_ready(&mut self, id: PodId) {
         self.pods[id.index()].never_ready = true;
     }
@@ -293,12 +296,12 @@ impl World<'_> {
         }
         match probe {
             None => self.pod_ready(id, start, queue),
-            // A defective container never answers its probe, unless it works for a time.
+            // A defective container never answers its probe, unless its defect is latent.
             Some(_) if !works => {}
             Some(probe) => {
                 let slow = self.clusters[cluster.index()].draws.slow;
                 let able = slowed(self.draw(id, &self.spec.workloads[workload].start, "start", start), slow);
-                // Probes go out every period from the start on; those before the initial delay are not made.
+                // Probes are sent every period from the start; those before the initial delay are skipped.
                 let missed = able.max(probe.initial_delay).as_nanos().div_ceil(probe.period.as_nanos());
                 let after = probe.period * (missed + u64::from(probe.success_threshold) - 1);
                 queue.schedule_in(after, Event::Workload(WorkloadEvent::PodReady { pod: id, start }));
@@ -353,7 +356,7 @@ impl World<'_> {
             if self.restarts.by == Restarter::Diego {
                 at = opens;
             }
-            // The crash itself makes a sync of the kubelet; while the gate is closed, each fails and brings the next.
+            // The crash itself causes a sync; during the back-off each sync fails and schedules the next.
             while at < opens {
                 at = at + self.until_next_sync(id, opens - at);
             }
@@ -369,15 +372,15 @@ impl World<'_> {
         }
     }
 
-    /// A draw of a pod's own, numbered by its place among its node's pods and by `nth`, so that the same pod of the
-    /// same node has the same luck whenever its turn comes.
+    /// Draws a duration for a pod, numbered by its place among its node's pods and by `nth`, so that the same pod of
+    /// the same node draws the same value whenever it runs.
     pub(crate) fn draw(&self, id: PodId, model: &DurationModel, purpose: &'static str, nth: u32) -> SimDuration {
         let pod = &self.pods[id.index()];
         let node = &self.nodes[pod.node.index()];
         model.draw(&self.streams, node.key, purpose, u64::from(pod.ordinal) << 32 | u64::from(nth))
     }
 
-    /// Ends a pod that only brings its image to its node. Returns whether it is one that has not done so.
+    /// Ends a pre-pull. Returns whether the pod is an unfinished pre-pull.
     pub(crate) fn cancel_pre_pull(&mut self, id: PodId, queue: &mut Queue) -> bool {
         let pod = &mut self.pods[id.index()];
         if !pod.pre_pull || pod.phase == PodPhase::Terminating {
@@ -391,7 +394,7 @@ impl World<'_> {
         true
     }
 
-    /// The pods that only bring an image to this node.
+    /// The pre-pulls of this node.
     pub(crate) fn pre_pulls_on(&self, node: NodeId) -> Vec<PodId> {
         if self.spec.distribution.pre_pull.is_none() {
             return Vec::new();
@@ -405,7 +408,7 @@ impl World<'_> {
             .collect()
     }
 
-    /// A pod gets into trouble or out of it.
+    /// Records whether a pod is in trouble.
     pub(crate) fn set_troubled(&mut self, id: PodId, troubled: bool) {
         let pod = &mut self.pods[id.index()];
         if pod.pre_pull {
@@ -422,7 +425,7 @@ impl World<'_> {
         self.note_phase(cluster);
     }
 
-    /// When the cluster was first and last seen to pull, for its row.
+    /// Records the beginning of a pull for its cluster and the meters.
     pub(crate) fn note_pull_begins(&mut self, cluster: ClusterId, now: SimTime) {
         let state = &mut self.clusters[cluster.index()];
         state.pulls_now += 1;
@@ -446,8 +449,8 @@ impl World<'_> {
     }
 }
 
-/// A span of a cluster that is slower than others by this factor.
+/// A duration in a cluster that is slower than others by this factor.
 fn slowed(span: SimDuration, factor: f64) -> SimDuration {
-    // A product with 1 is exact up to 2^53 ns, a hundred days; what is longer is not told apart here.
+    // A product with 1 is exact up to 2^53 ns, which is a hundred days.
     span.mul_f64(factor)
 }

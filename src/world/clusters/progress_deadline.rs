@@ -1,16 +1,16 @@
-//! When a Deployment counts as failed: `progressDeadlineSeconds`.
+//! The progress deadline of a Deployment: `progressDeadlineSeconds`.
 //!
 //! Follows `pkg/controller/deployment/progress.go` (`syncRolloutStatus`, `requeueStuckDeployment`) and
 //! `pkg/controller/deployment/util/deployment_util.go` (`DeploymentComplete`, `DeploymentProgressing`,
 //! `DeploymentTimedOut`) of kubernetes/kubernetes at 008b3652. Progress is a new template, more pods of it, fewer old
-//! ones, or more that are ready or available; pods that crash and become ready again are progress, each time. What is
-//! complete once is not judged again before the next template. The condition marks a Deployment and changes nothing of
-//! what it does. A DaemonSet has no deadline.
+//! pods, or more ready or available ones. Pods that crash and become ready again are progress each time. A complete
+//! Deployment is not checked again before the next template. The condition marks a Deployment and does not change what
+//! it does. A DaemonSet has no deadline.
 //!
-//! It costs an event for each rolling Deployment, so a world follows it only when its driver looks at it
+//! The check costs an event per rolling Deployment, so a world makes it only if its driver reads the result
 //! ([`World::watch_progress_deadlines`]).
 //!
-//! Left out: that the condition's times are whole seconds.
+//! Left out: the rounding of the condition's times to whole seconds.
 
 use crate::engine::EventId;
 use crate::units::{SimDuration, SimTime};
@@ -20,10 +20,10 @@ use crate::world::event::{Event, Queue};
 use crate::world::ids::ClusterId;
 use crate::world::spec::WorkloadKind;
 
-/// The controller looks again this long after the deadline (`requeueStuckDeployment`).
+/// The controller checks again this long after the deadline (`requeueStuckDeployment`).
 const LOOK_AGAIN: SimDuration = SimDuration::from_secs(1);
 
-/// What of a Deployment's status progress is told by.
+/// The counts of a Deployment's status that define progress.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) struct PodCounts {
     /// Pods of the newest template.
@@ -48,13 +48,13 @@ enum ProgressReason {
     DeadlineExceeded,
 }
 
-/// A Deployment's `Progressing` condition, with the status it was last judged by.
+/// A Deployment's `Progressing` condition, with the counts of its last check.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Progressing {
     counts: PodCounts,
     reason: ProgressReason,
     updated_at: SimTime,
-    /// When the controller looks whether the deadline is over.
+    /// The pending check of the deadline.
     look: Option<EventId>,
 }
 
@@ -64,7 +64,7 @@ impl Progressing {
         (self.reason, self.updated_at) = (ProgressReason::Updating, now);
     }
 
-    /// The controller sees these pods.
+    /// The controller observes these counts.
     fn judge(&mut self, now: SimTime, replicas: u32, deadline: SimDuration, counts: PodCounts) {
         let was = std::mem::replace(&mut self.counts, counts);
         if self.reason == ProgressReason::Complete && counts.old == 0 {
@@ -86,7 +86,7 @@ impl Progressing {
 }
 
 impl World<'_> {
-    /// From now on Deployments are judged by their progress deadlines, and reports tell of it.
+    /// Checks progress deadlines from now on and reports them.
     pub fn watch_progress_deadlines(&mut self) {
         self.watches_progress = true;
     }
@@ -95,7 +95,7 @@ impl World<'_> {
         self.clusters[cluster.index()].workloads[workload].progressing.begin(now);
     }
 
-    /// A Deployment's controller looks at its pods.
+    /// A Deployment's controller checks its progress.
     pub(crate) fn update_progress_condition(&mut self, id: ClusterId, workload: usize, queue: &mut Queue) {
         let WorkloadKind::Deployment { replicas, progress_deadline, .. } = self.spec.workloads[workload].kind else {
             return;
@@ -114,7 +114,7 @@ impl World<'_> {
             }
             (ProgressReason::Updating, Some(event)) => {
                 let is_pending = queue.reschedule(event, at);
-                assert!(is_pending, "the look at a deadline is forgotten when it happens");
+                assert!(is_pending, "a check of a deadline is pending until it is handled");
             }
             (ProgressReason::Complete | ProgressReason::DeadlineExceeded, Some(event)) => {
                 queue.cancel(event);

@@ -1,10 +1,11 @@
-//! When a container that crashed is started again.
+//! When a container restarts after a crash.
 //!
-//! The first crashes in a row may be followed by a start at once; after that each wait is twice as long as the one
-//! before, up to a longest one, without jitter. What counts as a row, and whether it ever ends, is the platform's: see
-//! [`Restarter`] for Kubernetes' kubelet and Cloud Foundry's Diego.
+//! The first crashes in a row may be followed by an immediate restart. After that each wait is twice as long as the
+//! one before, up to a maximum, without jitter. The platform defines when a row ends: see [`Restarter`] for
+//! Kubernetes' kubelet and Cloud Foundry's Diego.
 //!
-//! Left out: a restart on another node, and the beat of Diego's convergence (30 s), on which its later restarts wait.
+//! Left out: restarts on another node, and the interval of Diego's convergence (30 s), which delays its later
+//! restarts.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,11 +13,11 @@ use serde::{Deserialize, Serialize};
 use crate::units::{SimDuration, SimTime};
 use crate::world::backoff::Backoff;
 
-/// A platform's rules for containers that crash.
+/// A platform's rules for restarts after crashes.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct Restarts {
-    /// Whose rules.
+    /// The platform.
     #[serde(skip)]
     pub by: Restarter,
     /// Consecutive crashes after which the container is started again immediately.
@@ -31,9 +32,9 @@ pub struct Restarts {
 }
 
 impl Restarts {
-    /// How the kubelet starts a container again that crashed. Source: `newCrashLoopBackOff` in the same `kubelet.go`, with
+    /// The kubelet's restarts. Source: `newCrashLoopBackOff` in the same `kubelet.go`, with
     /// its `HasExpiredFunc` (600 s, whatever the longest wait is); `doBackOff` in
-    /// `pkg/kubelet/kuberuntime/kuberuntime_manager.go` starts a container at once that has not crashed before. The alpha
+    /// `pkg/kubelet/kuberuntime/kuberuntime_manager.go` immediately starts a container that has not crashed before. The alpha
     /// gate `ReduceDefaultCrashLoopBackOffDecay` makes it 1 s to 60 s (kubernetes/enhancements KEP-4603); a node's own
     /// `maxContainerRestartPeriod` is 1 s to 300 s.
     pub const KUBELET: Self = Self {
@@ -54,15 +55,15 @@ impl Default for Restarts {
     }
 }
 
-/// What starts containers again.
+/// The component that restarts containers.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Restarter {
-    /// Kubernetes' kubelet: it notices that a wait is over at the pod's next sync, and a container that ran for longer
-    /// than the reset begins anew.
+    /// Kubernetes' kubelet: a restart comes with the pod's next sync after the wait, and the row ends when the container
+    /// ran for longer than the reset.
     #[default]
     Kubelet,
-    /// Cloud Foundry's Diego: it restarts when the wait is over, and a container that was ready for longer than the
-    /// reset begins anew.
+    /// Cloud Foundry's Diego: a restart comes when the wait is over, and the row ends when the container was ready for
+    /// longer than the reset.
     Diego,
 }
 
@@ -77,7 +78,7 @@ pub(crate) struct Crashes {
 }
 
 impl Crashes {
-    /// The container is started again.
+    /// The container restarts.
     pub(crate) const fn restarts(&mut self, now: SimTime) {
         self.started = Some(now);
     }
@@ -87,7 +88,7 @@ impl Crashes {
         self.ready = Some(now);
     }
 
-    /// Records a crash at `now` and returns how long it is until the next start. `None`: there is none.
+    /// Records a crash and returns the wait until the next start. `None`: the container does not restart.
     pub(crate) fn crash(&mut self, now: SimTime, restarts: &Restarts) -> Option<SimDuration> {
         let well_since = match restarts.by {
             Restarter::Kubelet => self.started,

@@ -1,11 +1,11 @@
 //! The rolling updates of Kubernetes' Deployment and DaemonSet controllers, as pure rules.
 //!
 //! Follows `pkg/controller/deployment/rolling.go` and `util/deployment_util.go` (`ResolveFenceposts`), and
-//! `pkg/controller/daemon/update.go`, of kubernetes/kubernetes. A terminating pod counts for neither controller's
-//! Deployment rule, as there; a DaemonSet's node stays taken until its old pod is gone.
+//! `pkg/controller/daemon/update.go`, of kubernetes/kubernetes. As there, terminating pods do not count; a DaemonSet's
+//! node stays occupied until its old pod is gone.
 //!
-//! Left out: proportional scaling, pausing and rollback. `progressDeadlineSeconds`, which changes nothing of what a
-//! Deployment does, is in [`super::progress_deadline`].
+//! Left out: proportional scaling, pausing and rollback. `progressDeadlineSeconds` does not change what a Deployment
+//! does and is in [`super::progress_deadline`].
 
 use crate::world::quantity::CountOrPercent;
 
@@ -51,19 +51,19 @@ pub(crate) struct ReplicaCounts {
     pub(crate) old_available: u32,
 }
 
-/// What a Deployment's controller does next.
+/// The next actions of a Deployment's controller.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) struct RollingStep {
     /// New pods to create.
     pub(crate) create: u32,
-    /// Old pods that are not available, to delete.
+    /// Unavailable old pods to delete.
     pub(crate) delete_broken: u32,
-    /// Old pods that are available, to delete.
+    /// Available old pods to delete.
     pub(crate) delete_available: u32,
 }
 
 impl ReplicaCounts {
-    /// One sync of the controller: scaling up goes first, and scaling down waits for the next sync if it did.
+    /// One sync of the controller: it scales up first, and scales down only if there was nothing to create.
     pub(crate) fn next_step(self) -> RollingStep {
         let create = self.create();
         if create > 0 {
@@ -80,7 +80,7 @@ impl ReplicaCounts {
     fn scale_down(self) -> RollingStep {
         let min_available = self.replicas.saturating_sub(self.unavailable);
         let new_unavailable = self.new - self.new_available;
-        // Pods that may go without the available ones falling below the minimum, if the new ones never came up.
+        // Pods that may be deleted while the minimum stays available, even if no new pod becomes available.
         let max_scaled_down = (self.new + self.old).saturating_sub(min_available + new_unavailable);
         if self.old == 0 || max_scaled_down == 0 {
             return RollingStep::default();

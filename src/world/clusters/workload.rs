@@ -1,9 +1,9 @@
-//! The workload controllers: which pods a Deployment or a DaemonSet creates and deletes, and what a cluster's pods add up
-//! to.
+//! The workload controllers: the pods that a Deployment or a DaemonSet creates and deletes, and the readiness of a
+//! cluster.
 //!
-//! How many is decided in `rolling`; here the pods are counted, nodes are chosen for new ones, and old ones picked.
+//! `rolling` decides how many pods change. This file counts them, chooses nodes for new pods, and selects old ones.
 //!
-//! Left out: the seconds that the API server and the controllers take to see each other's changes.
+//! Left out: the seconds that the API server and the controllers need to see each other's changes.
 
 use crate::rollout::Revision;
 use crate::world::World;
@@ -21,7 +21,7 @@ use crate::world::spec::WorkloadKind;
 /// The pods of one workload in one cluster.
 #[derive(Debug, Default)]
 pub(crate) struct WorkloadState {
-    /// What its pod template says; none before the first apply.
+    /// The revision of its pod template. `None` before the first apply.
     pub(crate) desired: Option<Revision>,
     /// Its pods, terminating ones not counted, oldest first.
     pub(crate) pods: Vec<PodId>,
@@ -53,7 +53,7 @@ impl World<'_> {
         }
     }
 
-    /// All workloads of a cluster get the template of `revision`.
+    /// Sets the template of all workloads of a cluster.
     pub(crate) fn roll_out(&mut self, cluster: ClusterId, revision: Revision, queue: &mut Queue) {
         for workload in 0..self.spec.workloads.len() {
             self.clusters[cluster.index()].workloads[workload].desired = Some(revision);
@@ -62,7 +62,7 @@ impl World<'_> {
         }
     }
 
-    /// Puts the pods of `revision` in place as they stand long after a rollout: available, images on their nodes.
+    /// Creates the pods of `revision` in their state long after a rollout: available, with images on their nodes.
     pub(crate) fn settle(&mut self, cluster: ClusterId, revision: Revision) {
         for at in 0..self.spec.workloads.len() {
             let workload = &self.spec.workloads[at];
@@ -83,7 +83,7 @@ impl World<'_> {
         }
     }
 
-    /// Whether every workload of the cluster runs its template on all its pods, all available, and nothing else.
+    /// Whether every workload of the cluster has exactly its wanted pods, all available and of its current template.
     pub(crate) fn is_settled(&self, cluster: ClusterId) -> bool {
         let nodes = self.nodes_of(cluster).len();
         self.clusters[cluster.index()].workloads.iter().zip(&self.spec.workloads).all(|(state, spec)| {
@@ -99,13 +99,13 @@ impl World<'_> {
         })
     }
 
-    /// Whether a pod of the cluster waits after a failed pull or a crash, and is not tried at the moment.
+    /// Whether a pod of the cluster backs off after a failed pull or a crash.
     #[must_use]
     pub fn is_backing_off(&self, cluster: ClusterId) -> bool {
         self.has_pod(cluster, |pod| matches!(pod.phase, PodPhase::ImageBackOff | PodPhase::CrashLoop))
     }
 
-    /// Whether a pod of the cluster runs and will not answer its readiness probe, for a defect.
+    /// Whether a pod of the cluster runs and cannot pass its readiness probe because of a defect.
     #[must_use]
     pub fn is_stuck(&self, cluster: ClusterId) -> bool {
         let at_once = self.spec.faults.defect.kind == DefectKind::Unready;
@@ -182,9 +182,8 @@ impl World<'_> {
         counts
     }
 
-    /// Of the nodes that are ready, if any is, the one with the fewest pods of this revision, among those with the fewest
-    /// of the workload, the first of all:
-    /// the scheduler spreads the pods of a ReplicaSet (default constraints of `PodTopologySpread`, kubernetes/kubernetes
+    /// The node with the fewest pods of this revision, then of the workload; ready nodes go first. The scheduler spreads
+    /// the pods of a ReplicaSet (default constraints of `PodTopologySpread`, kubernetes/kubernetes
     /// `pkg/scheduler/framework/plugins/podtopologyspread`).
     fn least_loaded_node(&self, cluster: ClusterId, workload: usize) -> NodeId {
         let nodes = self.nodes_of(cluster);
@@ -211,7 +210,7 @@ impl World<'_> {
         for _ in 0..count {
             let state = &self.clusters[cluster.index()].workloads[workload];
             let on_node = |node: NodeId| state.pods.iter().filter(|pod| self.pods[pod.index()].node == node).count();
-            let doomed = state
+            let victim = state
                 .pods
                 .iter()
                 .copied()
@@ -220,14 +219,14 @@ impl World<'_> {
                     Some(pod.revision) != state.desired && pod.available == available
                 })
                 .max_by_key(|&pod| (on_node(self.pods[pod.index()].node), pod))
-                .expect("the controller deletes pods that there are");
-            self.delete_pod(doomed, queue);
+                .expect("the controller deletes existing pods");
+            self.delete_pod(victim, queue);
         }
     }
 
     fn sync_daemon_set(&mut self, cluster: ClusterId, workload: usize, queue: &mut Queue) {
         let WorkloadKind::DaemonSet { max_unavailable, max_surge } = self.spec.workloads[workload].kind else {
-            unreachable!("the caller has looked");
+            unreachable!("the caller handles only DaemonSets");
         };
         let nodes = self.nodes_of(cluster);
         let (surge, unavailable) = daemon_set_limits(nodes.len() as u32, max_surge, max_unavailable);
@@ -251,7 +250,7 @@ impl World<'_> {
         for at in 0..nodes.len() {
             match (old[at], new[at]) {
                 (None, None) => {
-                    // The node gets its pod once the old one is gone.
+                    // The node gets its pod after the old one is gone.
                     if !dying[at] {
                         create.push(at);
                     }
@@ -289,12 +288,12 @@ impl World<'_> {
         let pod = &self.pods[id.index()];
         let (cluster, workload, node) = (pod.cluster, pod.workload, pod.node);
         if self.nodes[node.index()].down {
-            // Only its kubelet can say that it is gone.
+            // Only its kubelet can confirm that it is gone.
             self.nodes[node.index()].terminating_on_lost_node.push(id);
             return;
         }
         let terminating = &mut self.clusters[cluster.index()].workloads[workload].terminating;
-        let at = terminating.iter().position(|&other| other == node).expect("a pod that goes was terminating");
+        let at = terminating.iter().position(|&other| other == node).expect("a pod that is gone was terminating");
         terminating.swap_remove(at);
         self.sync_workload(cluster, workload, queue);
     }

@@ -1,19 +1,20 @@
-//! Pull-through caches: distribution's proxy mode and Harbor's proxy projects, one per cluster or per region.
+//! Pull-through caches, one per cluster or region: distribution's proxy mode and Harbor's proxy projects.
 //!
-//! A node asks its cache for everything; what the cache does not have it asks the registry for. A blob that it lacks
-//! is two transfers: from the registry to the cache, and from the cache to the node, which has the blob when both have
-//! ended. They run side by side because a cache sends what it has as it comes; and they are two because they meet
-//! different links, and because the first may end long before a slow node's second, and fill the cache for everybody else.
-//! What this leaves out: the second may be ahead of the first for a while, which takes bandwidth near the node too
-//! early, never too much of it.
+//! A node sends all requests to its cache, which asks the registry for what it lacks. A missing blob takes two
+//! concurrent transfers, from the registry to the cache and from the cache to the node; the node has the blob when
+//! both have completed. They are concurrent because a cache forwards bytes as they arrive. They are two because they
+//! cross different links, and because the first may complete long before a slow node's second and fill the cache for
+//! all others. The second may run ahead of the first for a while, which uses bandwidth near the node too early, never
+//! too much of it.
 //!
-//! Until the first copy of a blob is complete, every other request fetches it again (`coalesce: none`): distribution
-//! documents that (`docs/recipes/mirror.md`; merging was declined in distribution#4511), and Harbor does the same (goharbor/harbor
-//! @c50c7dd `src/server/middleware/repoproxy/proxy.go`, asked for in harbor#22184). `wait` and `stream` say what it would bring.
-//! A tag is asked of the registry each time (distribution `registry/proxy/proxymanifeststore.go` @0d6b721); manifests by
-//! digest and configs are kept. Harbor's limit of upstream connections answers 429 to what is above it.
+//! Until the first copy of a blob is complete, every other request fetches it again (`coalesce: none`). distribution
+//! documents that (`docs/recipes/mirror.md`; merging was declined in distribution#4511), and Harbor does the same
+//! (goharbor/harbor @c50c7dd `src/server/middleware/repoproxy/proxy.go`, requested in harbor#22184). `wait` and
+//! `stream` show the effect of merging. A tag is requested from the registry each time (distribution
+//! `registry/proxy/proxymanifeststore.go` @0d6b721); manifests by digest and configs are kept. Above Harbor's limit of
+//! upstream connections the cache responds 429.
 //!
-//! Left out: the caches' own tokens, their disks and CPU, and what they held before the run.
+//! Left out: the caches' tokens, disks and CPU, and their content before the run.
 
 use crate::flow::{LinkId, Network};
 use crate::units::{BytesPerSec, SimDuration, SimTime};
@@ -45,12 +46,13 @@ pub(super) struct Caches {
     caches: Vec<Cache>,
     /// By cluster: its cache, if it has one.
     of_cluster: Vec<Option<StoreId>>,
-    /// By node: its cluster's downlink where that lies between cache and node, and its network card.
+    /// By node: the links behind its cache, which are the downlink of its cluster for a regional cache, and its
+    /// network card.
     last: Vec<Vec<LinkId>>,
 }
 
 impl Caches {
-    /// Caches over `links`, one of each store, with the places of the clusters.
+    /// Caches with these links.
     pub(super) fn new(
         spec: &CacheSpec,
         links: &[(LinkId, Destination)],
@@ -68,7 +70,7 @@ impl Caches {
         Self { spec: spec.clone(), caches: links.iter().map(cache).collect(), of_cluster, last }
     }
 
-    /// Where the caches are, by cluster: as many places as there are clusters, or regions.
+    /// By cluster: its cache, one per cluster or region.
     pub(super) fn places(per: CachePlace, regions: &[Option<usize>]) -> Vec<Option<StoreId>> {
         let store = StoreId::at;
         match per {
@@ -89,7 +91,7 @@ impl DistributionMethod for Caches {
         let near = (Routing::Nearby { after: rtt }, BlobSource::Store(store, None));
         let upstream = Routing::Upstream { detour: rtt };
         match query.request {
-            // Connecting to the cache; it asks for no token.
+            // This connects to the cache, which needs no token.
             Request::Challenge => (Routing::Nearby { after: rtt * 2 }, BlobSource::Registry),
             Request::Token => (Routing::Nearby { after: SimDuration::ZERO }, BlobSource::Registry),
             Request::Resolve => (upstream, BlobSource::Registry),

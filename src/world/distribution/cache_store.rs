@@ -1,11 +1,11 @@
-//! What one place, a cache or the seeds of a cluster, holds and fetches.
+//! The blobs that a cache, or the seeds of a cluster, holds and fetches.
 //!
-//! A request for a blob that is not there makes the place fetch it: the request *leads*. Whether others that come before
-//! the fetch is complete lead as well, wait for it or share it as it comes, is the place's rule ([`Coalesce`]).
-//! What a place fetches for everybody ends when it ends; what it fetches for one request breaks off with it.
+//! A request for a missing blob is a *miss* and starts a fill. [`Coalesce`] decides whether later requests, before the
+//! fill is complete, start their own fill, wait for it, or share it as it arrives. A shared fill runs to its end; a
+//! fill for one request is cancelled with it.
 //!
-//! Left out: disks that fill up; requests for a part of a blob (a node that continues a broken download makes its
-//! place fetch the whole); and images that were in the cache before the run.
+//! Left out: full disks; requests for part of a blob (a node that continues a broken download makes its cache fetch
+//! the whole blob); and blobs that were cached before the run.
 
 use crate::units::{SimDuration, SimTime};
 use crate::world::distribution::Waiter;
@@ -13,18 +13,18 @@ use crate::world::distribution::spec::Coalesce;
 use crate::world::ids::FillId;
 use crate::world::ids::PullId;
 
-/// What a request for a blob finds.
+/// The result of a lookup.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum CacheLookup {
-    /// All of it.
+    /// The whole blob.
     Hit,
-    /// A fetch under way, which it may share.
+    /// A fill in progress, which it may share.
     Filling(FillId),
-    /// Nothing: it leads.
+    /// Nothing: it starts a fill.
     Miss,
-    /// A fetch under way, for which it waits.
+    /// A fill in progress, for which it waits.
     Waits,
-    /// No connection is free for another fetch.
+    /// No connection is free for another fill.
     Full,
 }
 
@@ -32,16 +32,16 @@ pub(super) enum CacheLookup {
 pub(super) struct CacheStore {
     coalesce: Coalesce,
     ttl: SimDuration,
-    /// Fetches at once.
+    /// The most concurrent fills.
     most: Option<u32>,
-    /// By blob: since when all of it is there.
+    /// By blob: when it was filled.
     whole: Vec<Option<SimTime>>,
-    /// By blob: the fetch that others may join or wait for.
+    /// By blob: the fill that others may share or wait for.
     running: Vec<Option<FillId>>,
-    /// Requests that lead, and whose fetch has not begun.
+    /// Misses whose fill has not begun.
     leads: Vec<(u16, PullId)>,
     waiters: Vec<(u16, Waiter)>,
-    /// Fetches under way.
+    /// Fills in progress.
     fills: u32,
 }
 
@@ -59,14 +59,14 @@ impl CacheStore {
         }
     }
 
-    /// A request of `pull` for a blob.
+    /// Looks up a blob for a request.
     pub(super) fn look_up(&mut self, now: SimTime, blob: u16, waiter: Waiter) -> CacheLookup {
         let at = usize::from(blob);
         let (pull, _) = waiter;
         if self.whole[at].is_some_and(|since| now - since < self.ttl) {
             return CacheLookup::Hit;
         }
-        // The registry refused it, and it asks again.
+        // The registry refused it, and it is sent again.
         if self.leads.contains(&(blob, pull)) {
             return CacheLookup::Miss;
         }
@@ -91,7 +91,7 @@ impl CacheStore {
         CacheLookup::Miss
     }
 
-    /// The fetch that `pull` led begins. Those who wait may share it now, if they may share at all.
+    /// The fill of `pull` begins. Returns the waiting requests that may share it.
     pub(super) fn fill_begins(&mut self, blob: u16, pull: PullId, fill: FillId) -> Vec<Waiter> {
         self.leads.retain(|&lead| lead != (blob, pull));
         self.fills += 1;
@@ -102,7 +102,7 @@ impl CacheStore {
         if self.coalesce == Coalesce::Stream { self.take_waiters(blob) } else { Vec::new() }
     }
 
-    /// A fetch has ended: `whole` with all of the blob.
+    /// A fill has ended, with the whole blob at `whole`. Returns the requests that waited for it.
     pub(super) fn fill_ends(&mut self, blob: u16, fill: FillId, whole: Option<SimTime>) -> Vec<Waiter> {
         self.fills -= 1;
         if whole.is_some() {
@@ -114,7 +114,7 @@ impl CacheStore {
         self.take_waiters(blob)
     }
 
-    /// A pull has failed. Who waited for what it led asks again, and the first of them leads.
+    /// A pull has failed. Returns the requests that waited for its misses; the first one misses again.
     pub(super) fn cancel_pull(&mut self, pull: PullId) -> Vec<Waiter> {
         self.waiters.retain(|&(_, (waiting, _))| waiting != pull);
         let given: Vec<u16> = self.leads.iter().filter(|&&(_, lead)| lead == pull).map(|&(blob, _)| blob).collect();
@@ -122,7 +122,7 @@ impl CacheStore {
         given.into_iter().flat_map(|blob| self.take_waiters(blob)).collect()
     }
 
-    /// Whether other requests may take part in a fetch, so that it does not end with the one that led it.
+    /// Whether fills are shared, so that they do not end with the request that started them.
     pub(super) fn is_shared(&self) -> bool {
         self.coalesce != Coalesce::None
     }

@@ -1,4 +1,4 @@
-//! Every node pulls from the registry: what containerd does out of the box.
+//! Every node pulls from the registry, the default of containerd.
 
 use crate::flow::Network;
 use crate::units::SimDuration;
@@ -7,7 +7,7 @@ use crate::world::ids::NodeId;
 use crate::world::transfers::links::Leg;
 use crate::world::transfers::payload::{BlobSource, Routing};
 
-/// Nobody stands between registry and nodes.
+/// The registry serves every node.
 #[derive(Debug)]
 pub(super) struct Direct;
 

@@ -1,18 +1,18 @@
-//! Containers that start before their image is there: eStargz, SOCI, Nydus, overlaybd.
+//! Containers that start before their image is complete: eStargz, SOCI, Nydus, overlaybd.
 //!
-//! A layer is mounted once its table of contents and its prefetched part have come; nothing is unpacked. A container then
-//! reads the rest of what it needs to become ready: `startFraction` of the image's bytes (6.4 % on the mean over 57 images: Harter
-//! et al., "Slacker", FAST '16), as reads of one size, so many at once. Each costs a round trip and the time to
-//! serve a request, and their bytes go over the same links as everything else. What is left comes in the background, slowly, and a
-//! node has the whole blob when it ends. So lazy pulling loses to a plain pull where round trips are long: Starlight (Chen et al.,
-//! NSDI '22) found that of eStargz with PostgreSQL from 150 ms on.
+//! A layer is mounted once its table of contents and its prefetched part have arrived; nothing is unpacked. A
+//! container then reads the rest of what it needs to become ready: `startFraction` of the image's bytes (mean 6.4 %
+//! over 57 images: Harter et al., "Slacker", FAST '16), in reads of one size, several concurrently. Each read costs a
+//! round trip and the time to serve a request, and its bytes cross the same links as everything else. The rest arrives
+//! slowly in the background, and then the node has the whole blob. So lazy pulling loses to a plain pull where round
+//! trips are long: Starlight (Chen et al., NSDI '22) found that for eStargz with PostgreSQL from 150 ms on.
 //!
-//! Reads are served by whoever is near where that is a cache or a swarm, which does not wait for all of a blob; else by the registry.
-//! The round trips are paid first and the bytes come after, in one transfer: the sum is right, the order within is not.
+//! A cache or a swarm serves reads without waiting for the whole blob; otherwise the registry does. The round trips
+//! come first and all bytes after them in one transfer: the sum is right, the order within is not.
 //!
-//! Left out: reads after a container is ready, reads of different containers that help each other, formats' overhead in
-//! bytes and CPU, and requests of reads at the registry's limits (they are many and small; a registry with a limit
-//! would feel them), and the time that the blob host takes for each.
+//! Left out: reads after a container is ready, containers that share reads, overhead of formats in bytes and CPU,
+//! requests of reads at the registry's limits (they are many and small; a registry with a limit would be affected),
+//! and the time of the blob host to serve each.
 
 use crate::units::{Bytes, BytesPerSec, SimDuration};
 use crate::world::World;
@@ -28,7 +28,7 @@ use crate::world::transfers::payload::Payload;
 use crate::world::transfers::payload::Sender;
 use crate::world::transfers::payload::Transfer;
 
-/// The parts in which a layer comes.
+/// The parts of a layer, in the order in which they arrive.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 struct Parts {
     mount: Bytes,
@@ -46,14 +46,14 @@ impl LazySpec {
         Parts { mount, reads, rest: size - mount - reads }
     }
 
-    /// What comes before a layer is mounted.
+    /// The bytes that a layer needs to be mounted.
     pub(crate) fn mount_size(&self, layer: &Layer) -> Bytes {
         self.parts(layer).mount
     }
 }
 
 impl World<'_> {
-    /// A container is to start: its reads come first. False when there is nothing to read.
+    /// Starts the reads of a container that is about to start. Returns false if there is nothing to read.
     pub(crate) fn read_on_demand(&mut self, pod: PodId, after: SimDuration, queue: &mut Queue) -> bool {
         if self.spec.distribution.lazy.is_none() {
             return false;
@@ -97,14 +97,14 @@ impl World<'_> {
         each * reads
     }
 
-    /// Who is near enough to serve reads.
+    /// The cache or swarm that serves reads, if any.
     fn reads_from(&mut self, node: NodeId, image: ImageRef) -> Option<(Leg, SimDuration)> {
         let cluster = self.nodes[node.index()].cluster;
         let blob = self.catalog.image(image).layers.first()?.blob;
         self.delivery.method.reads(cluster, node, blob, &mut self.transfers.network)
     }
 
-    /// The bytes of a container's reads begin to come.
+    /// Starts the transfer of a container's reads.
     pub(crate) fn reads_begin(&mut self, node: NodeId, image: ImageRef, queue: &mut Queue) {
         let (bytes, _) = self.to_read(node, image);
         self.start_lazy(node, image, bytes, None, Payload::Reads(node, image), queue);
@@ -135,7 +135,7 @@ impl World<'_> {
         self.rates_changed(queue);
     }
 
-    /// What an image's containers needed has been read: they run, and the rest comes in the background.
+    /// The reads are complete: the containers run, and the rest is downloaded in the background.
     pub(crate) fn reads_end(&mut self, node: NodeId, image: ImageRef, size: Bytes, queue: &mut Queue) {
         self.totals.received += size;
         let lazy = self.spec.distribution.lazy.clone().expect("only lazy pulls read on demand");
@@ -157,7 +157,7 @@ impl World<'_> {
         }
     }
 
-    /// The rest of a layer has come.
+    /// The rest of a layer has arrived.
     pub(crate) fn background_ends(&mut self, node: NodeId, blob: u16, size: Bytes) {
         self.totals.received += size;
         let whole = if self.spec.node.keep_blobs { Blob::Whole } else { Blob::Discarded };

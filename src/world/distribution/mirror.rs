@@ -1,10 +1,10 @@
 //! Mirrors: registries of a region that are asked before the one that an image names.
 //!
-//! containerd tries the hosts of an image in order (`hosts.toml`): a mirror that answers 404 costs its round trip, and
-//! the next host is asked at once. What a mirror holds it serves itself, from inside of the region: manifests, config and layers.
-//! Source: containerd `core/remotes/docker/{resolver,fetcher}.go` @301026e.
+//! containerd tries the hosts of an image in order (`hosts.toml`). A mirror that responds 404 costs its round trip,
+//! and the next host is asked immediately. A mirror serves the images that it holds from inside the region: manifests,
+//! config and layers. Source: containerd `core/remotes/docker/{resolver,fetcher}.go` @301026e.
 //!
-//! Left out: how images get into a mirror, tokens of a mirror, and mirrors that lag behind.
+//! Left out: how images get into a mirror, a mirror's tokens, and mirrors that lag behind.
 
 use crate::flow::{LinkId, Network};
 use crate::units::{BytesPerSec, SimDuration, SimTime};
@@ -26,7 +26,7 @@ struct Mirror {
     holds: Vec<usize>,
 }
 
-/// Mirrors before another way.
+/// Mirrors in front of another method.
 #[derive(Debug)]
 pub(super) struct Mirrored {
     mirrors: Vec<Mirror>,
@@ -65,7 +65,7 @@ impl DistributionMethod for Mirrored {
         let mut spent = SimDuration::ZERO;
         for &at in &self.of_cluster[query.cluster.index()] {
             let mirror = &self.mirrors[usize::from(at)];
-            // The connection is made by the first request of a pull.
+            // The first request of a pull opens the connection.
             spent += mirror.rtt * if query.request == Request::Challenge { 3 } else { 1 };
             if mirror.holds.contains(&query.image.index()) {
                 return match query.request {

@@ -1,20 +1,20 @@
-//! How images are distributed: who answers a request of a node, and who sends the bytes.
+//! The distribution of images: who answers a node's request, and who sends the bytes.
 //!
-//! One way of distribution is one implementation of [`DistributionMethod`]: it says where a request goes and from where a
-//! blob comes, and keeps what caches and swarms hold. What that costs in requests, transfers and time is carried out
-//! in one place for all (`delivery`), so that bytes are counted once.
+//! Each method of distribution implements [`DistributionMethod`]: it routes requests, chooses the sender of a blob,
+//! and keeps the content of caches and swarms. Requests, transfers and their times are the same for all methods
+//! (`delivery`), so that bytes are counted in one place.
 //!
-//! | file | way |
+//! | file | models |
 //! |---|---|
 //! | `direct` | every node pulls from the registry |
 //! | `mirror` | registries of a region that are asked first |
-//! | `cache` | pull-through caches, per cluster or region |
+//! | `cache`, `cache_store` | pull-through caches, per cluster or region, and their content |
 //! | `spegel` | nodes that serve complete images to each other |
-//! | `pieces` | swarms that pass pieces on while they fetch (Dragonfly, Kraken) |
-//! | `lazy` | containers that start before their image is there |
-//! | `pre_pull` | the new images are on the nodes before the release |
-//!
-//! `cache_store` is what a cache or the seeds of a swarm hold and fetch.
+//! | `pieces` | swarms that pass on pieces while they download (Dragonfly, Kraken) |
+//! | `lazy` | containers that start before their image is complete |
+//! | `pre_pull` | images that are pulled before the release |
+//! | `delivery`, `setup` | requests and transfers of all methods; their links |
+//! | `spec` | the settings |
 
 mod cache;
 mod cache_store;
@@ -51,10 +51,10 @@ use crate::world::nodes::catalog::{Catalog, ImageRef};
 use crate::world::nodes::node::NodeState;
 use crate::world::registry::request::Request;
 
-/// A request that waits for a blob.
+/// A request that waits for a fill.
 pub(crate) type Waiter = (PullId, Request);
 
-/// A node's request, with what an answer may depend on.
+/// A node's request, with everything that its routing may depend on.
 pub(crate) struct RouteQuery<'w> {
     pub(crate) now: SimTime,
     pub(crate) node: NodeId,
@@ -63,14 +63,14 @@ pub(crate) struct RouteQuery<'w> {
     pub(crate) request: Request,
     pub(crate) image: ImageRef,
     pub(crate) catalog: &'w Catalog,
-    /// All nodes, and which of them are the cluster's.
+    /// All nodes, and the range of the cluster's.
     pub(crate) nodes: &'w [NodeState],
     pub(crate) members: std::ops::Range<usize>,
     pub(crate) streams: &'w Streams,
 }
 
 impl RouteQuery<'_> {
-    /// The blob of the layer that is asked for.
+    /// The blob of a request for a layer.
     pub(crate) fn blob(&self) -> Option<u16> {
         match self.request {
             Request::Layer(layer) => Some(self.catalog.image(self.image).layers[usize::from(layer)].blob),
@@ -79,47 +79,46 @@ impl RouteQuery<'_> {
     }
 }
 
-/// A way of distribution.
+/// A method of distribution.
 pub(crate) trait DistributionMethod: fmt::Debug {
-    /// Who answers a request, and who will send the blob if it asks for one.
+    /// Routes a request, and chooses the source of a blob.
     fn route(&mut self, query: &RouteQuery<'_>) -> (Routing, BlobSource);
 
-    /// The registry has answered a request for something else than a layer.
+    /// The registry has responded to a request that is not for a layer.
     fn note_response(&mut self, _cluster: ClusterId, _image: ImageRef, _request: Request) {}
 
-    /// The links from a place or a peer to a node, and what one connection over them carries. `None` for what comes
-    /// by the node's own way in.
+    /// The links from a store or a peer to a node.
     fn last_leg(&mut self, source: BlobSource, node: NodeId, blob: u16, network: &mut Network) -> Leg;
 
-    /// The link that a place fetches over, and what bounds one of its fetches beside a connection to the registry.
+    /// The destination of a store's fills, and their cap beside that of a connection to the registry.
     fn first_leg(&self, store: StoreId) -> (Destination, Option<BytesPerSec>) {
         unreachable!("{store:?} fetches nothing: {self:?}")
     }
 
-    /// A place's fetch has begun: whose requests are answered now?
+    /// A fill has begun. Returns the requests that may proceed.
     fn fill_begins(&mut self, _store: StoreId, _blob: u16, _pull: PullId, _fill: FillId) -> Vec<Waiter> {
         Vec::new()
     }
 
-    /// A place's fetch has ended, or was broken off: whose requests are answered, or asked again, now?
+    /// A fill has ended, with the whole blob or cancelled. Returns the requests to send again.
     fn fill_ends(&mut self, _store: StoreId, _blob: u16, _fill: FillId, _whole: Option<SimTime>) -> Vec<Waiter> {
         Vec::new()
     }
 
-    /// A pull has failed: who waited for what it had asked for?
+    /// A pull has failed. Returns the requests that waited for its fills.
     fn cancel_pull(&mut self, _cluster: ClusterId, _pull: PullId) -> Vec<Waiter> {
         Vec::new()
     }
 
-    /// A node's download from a place has begun or ended; `whole` when it has the blob now.
+    /// A node joins or leaves the swarm of a blob.
     fn member(&mut self, _store: StoreId, _blob: u16, _change: MemberChange, _now: SimTime, _network: &mut Network) {}
 
-    /// Whether a place's fetches are for everybody, and so do not end with the pull that made it fetch.
+    /// Whether a store's fills are shared and do not end with the pull that started them.
     fn is_shared(&self, _store: StoreId) -> bool {
         false
     }
 
-    /// From where a node reads on demand, and what a round trip there takes. `None`: from the registry.
+    /// The source of on-demand reads, and its round trip. `None`: the registry.
     fn reads(
         &mut self,
         _cluster: ClusterId,
@@ -130,7 +129,7 @@ pub(crate) trait DistributionMethod: fmt::Debug {
         None
     }
 
-    /// From the last byte being there until a node that took part has it.
+    /// The time from the last byte of a fill until a member of the swarm is complete.
     fn settling(&self, _store: StoreId, _blob: u16) -> SimDuration {
         SimDuration::ZERO
     }

@@ -1,21 +1,23 @@
-//! Swarms that pass pieces on while they fetch, as a fluid: Dragonfly and Kraken.
+//! Swarms that pass on pieces while they download, as a fluid: Dragonfly and Kraken.
 //!
-//! For each cluster and blob, the seeds fetch one copy from the registry; the nodes that want it exchange pieces. With x
-//! nodes downloading, y nodes and s seeds that have all of it, upload rates μ and σ, and the effectiveness η of those who
-//! have only a part, the whole swarm downloads at min{c·x, μ(η·x + y) + σ·s}: Qiu and Srikant, "Modeling and performance
-//! analysis of BitTorrent-like peer-to-peer networks" (SIGCOMM 2004), equation 1, with the seeds as a second class. Here the
-//! second term is the capacity of a link that the swarm's downloads share max-min fairly, c is each node's own
-//! limit, and x and y follow what really happens. A node has its blob when its share has arrived, the seeds have all of it, and
-//! a last piece has come over log_k(x + y) hops of k connections each: nobody is ahead of the seeds by more than that (Kumar and Ross,
-//! "Peer-assisted file distribution: the minimum distribution time", 2006: no faster than one copy leaves the seeds).
+//! For each cluster and blob, the seeds fetch one copy from the registry, and the nodes exchange pieces. With x nodes
+//! downloading, y complete nodes and s complete seeds, upload rates μ and σ, and the effectiveness η of incomplete
+//! nodes, the whole swarm downloads at min{c·x, μ(η·x + y) + σ·s}: Qiu and Srikant, "Modeling and performance analysis
+//! of BitTorrent-like peer-to-peer networks" (SIGCOMM 2004), equation 1, with the seeds as a second class. Here the
+//! second term is the capacity of a link that the swarm's downloads share max-min fairly, c is each node's own limit,
+//! and x and y follow the simulation. A node has its blob when its share has arrived, the seeds are complete, and a
+//! last piece has come over log_k(x + y) hops of k connections each: no node is ahead of the seeds by more than that
+//! (Kumar and Ross, "Peer-assisted file distribution: the minimum distribution time", 2006: no faster than one copy
+//! leaves the seeds).
 //!
 //! Numbers: kraken @2a7fbcb `lib/torrent/scheduler/conn/config.go` and `connstate/config.go`; dragonfly @66db456
 //! `scheduler/config/constants.go`.
 //!
-//! Left out: which piece goes where (rarest first), peers that are slow, fail or leave, two swarms on one network card's
-//! way out, the tracker's or scheduler's own load. Dragonfly's limits of connections (4 parents a peer, 200 uploads a peer, 2 000 a
-//! seed) bind only while more than 2 000 nodes a seed begin at the same moment, since each takes 4 and brings 200; its 200 downloads
-//! that may go back to the source are for peers without a parent, which a swarm without failures does not have.
+//! Left out: the choice of pieces (rarest first), peers that are slow, fail or leave, two swarms on one outgoing
+//! network card, and the load of the tracker or scheduler. Dragonfly's connection limits (4 parents per peer, 200
+//! uploads per peer, 2,000 per seed) bind only while more than 2,000 nodes per seed begin simultaneously, since each
+//! takes 4 and brings 200. Its 200 downloads that may go back to the source are for peers without a parent, which a
+//! swarm without failures does not have.
 
 use crate::flow::{LinkId, Network};
 use crate::units::{BytesPerSec, SimDuration, SimTime};
@@ -35,14 +37,14 @@ struct Swarm {
     complete: u32,
 }
 
-/// The swarms of a fleet; a place is a cluster's seeds.
+/// The swarms of a fleet; a store is the seeds of a cluster.
 #[derive(Debug)]
 pub(super) struct Pieces {
     spec: PiecesSpec,
     stores: Vec<CacheStore>,
     /// By cluster and blob.
     swarms: Vec<Vec<Option<Swarm>>>,
-    /// By node: what it may receive from peers.
+    /// By node: the link that bounds its downloads from peers.
     inlets: Vec<LinkId>,
 }
 
@@ -57,7 +59,7 @@ impl Pieces {
         }
     }
 
-    /// What the swarm can send in all: the second term of the fluid equation.
+    /// The upload capacity of a swarm: the second term of the fluid equation.
     fn upload(&self, downloading: u32, complete: u32) -> BytesPerSec {
         let PiecesSpec { seeds, seed_out, peer_out, effectiveness, .. } = self.spec;
         let peers = effectiveness.get() * f64::from(downloading) + f64::from(complete);
@@ -96,7 +98,7 @@ impl DistributionMethod for Pieces {
         Leg { links: vec![swarm, self.inlets[node.index()]], cap: None }
     }
 
-    /// Pieces are larger than reads and come ahead of them.
+    /// Pieces are larger than reads and arrive before them.
     fn reads(
         &mut self,
         cluster: ClusterId,
@@ -109,7 +111,7 @@ impl DistributionMethod for Pieces {
     }
 
     fn first_leg(&self, store: StoreId) -> (Destination, Option<BytesPerSec>) {
-        // One copy has to leave the seeds, so it need not come in faster.
+        // One copy has to leave the seeds, so a faster fill has no effect.
         let out = self.spec.seed_out.get() * f64::from(self.spec.seeds);
         let cap = self.spec.source_rate.map_or(out, |rate| rate.get().min(out));
         (Destination::Cluster(ClusterId(store.0)), Some(BytesPerSec::new(cap)))

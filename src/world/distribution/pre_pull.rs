@@ -1,13 +1,13 @@
-//! Pre-pulling: the new images are brought to the nodes before the release, at a pace of its own.
+//! Pre-pulls: the nodes pull the new images before the release, at a given pace.
 //!
-//! As kube-fledged, OpenKruise's ImagePullJob or a DaemonSet that only pulls: groups of clusters begin one after the other; in
-//! each, every node pulls every image of the release. It is the kubelet that pulls, so that failures wait in its back-off and are tried
-//! again, and serial pulls wait for each other. The release comes at a fixed time, ready or not, or when every cluster that was online when
-//! its turn came has all images. The same bytes move as without it; they move earlier.
+//! This works like kube-fledged, OpenKruise's ImagePullJob or a DaemonSet that only pulls. Groups of clusters begin
+//! one after another; in each, every node pulls every image of the release. The kubelet pulls, so failed pulls back
+//! off and are retried, and serial pulls wait for each other. The release comes at a fixed time, or when every cluster
+//! that was online at its turn has all images. The same bytes move as without a pre-pull, only earlier.
 //!
-//! An image that is not there is given up at the first answer, and so is what a node that fails had not pulled.
+//! A missing image is given up at the first response, and so are the images that a failed node had not pulled.
 //!
-//! Left out: image garbage collection between pre-pull and release, the pods that do it, and clusters that come back
+//! Left out: image garbage collection between pre-pull and release, the pods of the pre-pull, and clusters that return
 //! after their turn.
 
 use crate::units::SimTime;
@@ -24,7 +24,7 @@ pub(crate) struct PrePull {
     spec: PrePullSpec,
     /// Clusters that begin together.
     group: usize,
-    /// The first cluster whose turn has not come.
+    /// The first cluster of the next group.
     next: usize,
     /// Images on nodes that are still being pulled.
     open: u32,
@@ -42,7 +42,7 @@ impl PrePull {
 }
 
 impl World<'_> {
-    /// How many images on nodes the release still waits for. `None`: it has come, or waits for none.
+    /// The number of images on nodes that the release waits for. `None`: it is released, or does not wait.
     #[must_use]
     pub fn held_by_pre_pull(&self) -> Option<u32> {
         self.delivery.pre_pull.filter(|pre_pull| !pre_pull.released).map(|pre_pull| pre_pull.open)
@@ -57,7 +57,7 @@ impl World<'_> {
         if last < self.clusters.len() {
             queue.schedule_in(pre_pull.spec.every, Event::Distribution(DistributionEvent::PrePullGroup));
         }
-        // Who pulls what is known before the first pull may end.
+        // All pulls are counted before the first one may end.
         let mut wanted = Vec::new();
         for cluster in
             (first..last).map(ClusterId::at).filter(|cluster| self.clusters[cluster.index()].cuts.has_network())
@@ -79,7 +79,7 @@ impl World<'_> {
         self.release_if_due(queue);
     }
 
-    /// A node has an image that it was to pre-pull, or has given it up.
+    /// A node has finished or given up a pre-pull.
     pub(crate) fn pre_pulled(&mut self, queue: &mut Queue) {
         self.delivery.pre_pull.as_mut().expect("only a pre-pull brings images without pods").open -= 1;
         self.release_if_due(queue);

@@ -1,15 +1,16 @@
-//! Spegel: every node is a mirror for the others of its cluster, of what it holds completely.
+//! Spegel: every node is a mirror of its complete images for the other nodes of its cluster.
 //!
-//! A node announces an image and its blobs when the image is complete (spegel-org/spegel @0a90881 `pkg/state/state.go`: on
-//! image events, which come after unpacking), and serves them from containerd's content store, so that nothing can be served once
-//! blobs are discarded after unpacking. Containerd asks its local Spegel first; a lookup that finds a holder costs a few
-//! milliseconds, one that finds nobody its timeout of 20 ms, and the next host, the registry, is asked at once. Tags are resolved
-//! by peers as well. There is no limit of bandwidth (spegel#336, #670): a popular node's network card is shared.
+//! A node announces an image and its blobs when the image is complete (spegel-org/spegel @0a90881
+//! `pkg/state/state.go`: on image events, which follow unpacking). It serves them from containerd's content store, so
+//! blobs that are discarded after unpacking cannot be served. containerd asks its local Spegel first. A lookup that
+//! finds a holder takes a few milliseconds; one that finds none takes its timeout of 20 ms, and then the registry is
+//! asked immediately. Peers resolve tags too. There is no bandwidth limit (spegel#336, #670): the transfers of a
+//! popular node share its network card.
 //!
-//! The holder is drawn among those of the cluster, each as likely as another.
+//! The holder is drawn uniformly among those of the cluster.
 //!
-//! Left out: holders that fail (Spegel tries three), the spreading of announcements, pulls across clusters, and the
-//! token of a pull that began at peers and goes on at the registry (its time is counted, its two requests are not).
+//! Left out: holders that fail (Spegel tries three), delays of announcements, pulls across clusters, and the token of
+//! a pull that began at peers and continues at the registry (its time is counted, its two requests are not).
 
 use crate::engine::dist;
 use crate::flow::{LinkId, Network};
@@ -26,11 +27,11 @@ use crate::world::transfers::payload::{BlobSource, Routing};
 #[derive(Debug)]
 pub(super) struct Spegel {
     spec: SpegelSpec,
-    /// By node: what it receives over, and what it sends over.
+    /// By node: its incoming and its outgoing link.
     links: Vec<(LinkId, LinkId)>,
     /// By node: holders drawn so far.
     draws: Vec<u64>,
-    /// By node: whether the last pull that it began asked a peer for the tag, and so has no token.
+    /// By node: whether its last pull resolved the tag at a peer and has no token.
     from_peers: Vec<bool>,
 }
 
@@ -40,7 +41,7 @@ impl Spegel {
         Self { spec: spec.clone(), links, draws: vec![0; nodes], from_peers: vec![false; nodes] }
     }
 
-    /// A node of the cluster, not the asking one, that holds what is asked for.
+    /// Another node of the cluster that holds the requested content.
     fn holder(&mut self, query: &RouteQuery<'_>) -> Option<NodeId> {
         let image = usize::from(query.image.0);
         let holds = |at: &usize| {
@@ -49,7 +50,7 @@ impl Spegel {
                 None => {
                     node.present[image]
                         && query.catalog.image(query.image).layers.iter().all(|layer| {
-                            // Without its blobs the image's manifest is gone as well (garbage collection follows the leases).
+                            // Without its blobs the manifest is gone too (garbage collection follows the leases).
                             node.blobs[usize::from(layer.blob)] == Blob::Whole
                         })
                 }
@@ -76,7 +77,7 @@ impl DistributionMethod for Spegel {
     fn route(&mut self, query: &RouteQuery<'_>) -> (Routing, BlobSource) {
         let me = query.node.index();
         match query.request {
-            // The runtime's first request is the tag's, which a peer may answer: then no token is needed.
+            // The runtime's first request is for the tag. If a peer answers it, no token is needed.
             Request::Challenge => {
                 self.from_peers[me] = self.holder(query).is_some();
                 if self.from_peers[me] {

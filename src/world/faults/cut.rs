@@ -1,15 +1,16 @@
-//! A cluster that is cut off, from everything or from the management cluster alone, or whose downlink carries less.
+//! Clusters that are cut off, from everything or only from the management cluster, or whose downlink is narrowed.
 //!
-//! While it is cut off from the management cluster it hears no instruction, and its reports are lost; when it is back
-//! it gets the newest instruction and reports how it stands, if that is news. While it is cut off from everything its
-//! transfers stand still as well and what it asks of a registry gets no answer: `links` and `runtime` tell what follows.
-//! What runs goes on running, and applying too.
+//! A cluster that is cut off from the management cluster receives no instruction, and its reports are lost. When it is
+//! back it receives the newest instruction and reports its state if that has changed. A cluster that is cut off from
+//! everything also stalls its transfers and gets no response from a registry (see `transfers` and `nodes::runtime`).
+//! Running containers keep running, and applying continues.
 //!
-//! In a brownout the downlink carries a share of what it can, and nothing else changes. Of several at once the smallest
-//! share counts, as if each were a narrow place of the same way. That is a guess: no source says how they combine.
+//! In a brownout the downlink carries a share of its capacity, and nothing else changes. Of several at a time the
+//! smallest share counts, as if each were a bottleneck of the same path. This is a guess: no source says how they
+//! combine.
 //!
-//! Left out: requests, answers and slow starts that a brownout delays, the waits of TCP between its repetitions, and what
-//! a product shows of a cluster that it cannot reach.
+//! Left out: requests, responses and slow starts that a brownout delays, TCP's retransmission waits, and the product's
+//! view of an unreachable cluster.
 
 use crate::units::BytesPerSec;
 use crate::world::World;
@@ -18,14 +19,14 @@ use crate::world::faults::spec::CutKind;
 use crate::world::ids::ClusterId;
 
 impl World<'_> {
-    /// Cuts a cluster off, until [`World::repair`] was called as often.
+    /// Begins an outage of a cluster; [`World::repair`] ends it.
     pub(crate) fn cut(&mut self, id: ClusterId, kind: CutKind, queue: &mut Queue) {
         self.clusters[id.index()].cuts.add(kind);
         self.set_downlink(id, queue);
         self.note_phase(id);
     }
 
-    /// Ends one [`World::cut`] of the same kind.
+    /// Ends an outage that [`World::cut`] began.
     pub(crate) fn repair(&mut self, id: ClusterId, kind: CutKind, queue: &mut Queue) {
         let cuts = &mut self.clusters[id.index()].cuts;
         cuts.remove(kind);
@@ -36,7 +37,7 @@ impl World<'_> {
         }
     }
 
-    /// Sets the capacity of a cluster's downlink to what its outages leave of it.
+    /// Sets the capacity of a cluster's downlink according to its outages.
     fn set_downlink(&mut self, id: ClusterId, queue: &mut Queue) {
         let cluster = &self.clusters[id.index()];
         let capacity = BytesPerSec::new(cluster.downlink.get() * cluster.cuts.downlink_share());

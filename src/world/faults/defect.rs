@@ -1,9 +1,9 @@
 //! A defective revision: in a share of clusters its containers crash, or run and are not ready.
 //!
-//! Either from their first start, or only after they have worked for a drawn time (`detected_after`): a leak, a cache that
-//! fills up, a certificate that runs out. What works so long counts as ready and available, for Kubernetes and for
-//! every product, so a rollout may be over before it shows. A container that crashes is started again and works as long
-//! again; one that stops being ready stays so. Without a readiness probe nobody sees that a container is not ready.
+//! The defect shows at the first start, or after the container worked for a drawn time (`detected_after`): a leak, a
+//! cache that fills up, an expired certificate. Until then the container is ready and available for Kubernetes and
+//! every product, so a rollout may end before. A container that crashes restarts and works for as long again; one that
+//! stops being ready stays so. Without a readiness probe nothing detects an unready container.
 //!
 //! Left out: defects that need load, and liveness probes (they would turn the second kind into the first).
 
@@ -22,12 +22,12 @@ impl World<'_> {
         pod.revision == NEW && self.clusters[pod.cluster.index()].draws.defective
     }
 
-    /// Whether a defective container works for a time.
+    /// Whether a defective container works for some time first.
     pub(crate) const fn is_defect_latent(&self) -> bool {
         self.spec.faults.defect.detected_after.is_some()
     }
 
-    /// A defective container has started: when does it show?
+    /// A defective container has started: schedules the moment when the defect shows.
     pub(crate) fn schedule_defect(&mut self, id: PodId, start: u32, queue: &mut Queue) {
         let defect = &self.spec.faults.defect;
         match (defect.kind, defect.detected_after.as_ref()) {
@@ -43,7 +43,7 @@ impl World<'_> {
                 let event = FaultEvent::DefectShows { pod: id, start };
                 self.schedule_fault(queue.now() + after, event, queue);
             }
-            // Nothing more happens to it, so that it is in trouble from now on.
+            // No further event concerns it, so it is in trouble from now on.
             (DefectKind::Unready, None) => {
                 let workload = self.pods[id.index()].workload;
                 if self.spec.workloads[workload].readiness.is_some() {

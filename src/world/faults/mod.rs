@@ -1,22 +1,23 @@
-//! What goes wrong, one file a kind; nothing does unless an experiment says so.
+//! Everything that can fail, one file per kind. By default nothing does.
 //!
 //! | file | models |
 //! |---|---|
-//! | `cut` | a cluster without its network, without its link to the management cluster, or with a narrower downlink |
-//! | `renewal` | times between failures and repairs, as they stand long after the first |
-//! | `outage` | clusters that are cut off or have a brownout, each on its own |
-//! | `regional` | clusters that are cut off or have a brownout together |
+//! | `cut` | a cluster without network, without its link to the management cluster, or with a narrower downlink |
+//! | `renewal` | alternating failures and repairs in their stationary state |
+//! | `outage` | outages and brownouts of single clusters |
+//! | `regional` | outages and brownouts of several clusters together |
 //! | `slow` | clusters that are slower than others |
-//! | `pulls` | attempts that break, and tags that are not there |
-//! | `defect` | a revision that crashes or is not ready, at once or later |
-//! | `node_loss` | nodes that fail and come back |
+//! | `pulls` | attempts that break, and images that do not exist |
+//! | `defect` | a revision that crashes or is not ready, immediately or later |
+//! | `node_loss` | nodes that fail and return |
+//! | `spec` | the settings |
 //!
-//! Clusters that are offline from the start are drawn in `luck`. Each kind draws from streams of its own, so that one
-//! more kind leaves the luck of the others as it was.
+//! Clusters that are offline from the start are drawn in `clusters::cluster_draws`. Each kind draws from its own
+//! streams, so that a new kind does not change the others.
 //!
-//! Why can a run come to rest while failures are still to come? A failure that has not begun never helps a rollout, and
-//! processes of failures have no end; so what is to begin does not keep a run alive. What is in progress does, if the
-//! cluster has something left to do or to tell once it is back.
+//! A run may end while failures are still to come: a future failure cannot help a rollout, and processes of failures
+//! never end. A failure in progress keeps a run alive if its cluster still has work to do or a report to send when it
+//! is back.
 //!
 //! Left out: failures of the management cluster and of the controllers, and failures that cause others.
 
@@ -49,7 +50,7 @@ pub(crate) struct FaultProcesses {
 }
 
 impl FaultEvent {
-    /// Whether it belongs to a process that goes on for ever, whatever the rollout does.
+    /// Whether it belongs to a process that never ends.
     const fn is_of_process(self) -> bool {
         match self {
             Self::OutageBegins { .. }
@@ -68,7 +69,7 @@ impl FaultEvent {
 }
 
 impl World<'_> {
-    /// Starts every process of failures, as it stands when the rollout starts.
+    /// Starts every process of failures in its state at the start of the rollout.
     pub(crate) fn start_faults(&mut self, queue: &mut Queue) {
         for at in 0..self.clusters.len() {
             self.start_outages(ClusterId::at(at), queue);
@@ -103,7 +104,7 @@ impl World<'_> {
         }
     }
 
-    /// Whether some failure in progress has an end after which its cluster could do or tell more than it has.
+    /// Whether a failure in progress will end and its cluster still has work to do or a report to send.
     pub(crate) fn awaits_repair(&self) -> bool {
         self.clusters.iter().any(|cluster| cluster.repairs_due > 0 && !cluster.agent.is_at_rest(cluster.settled))
     }

@@ -1,18 +1,18 @@
-//! Nodes that fail and come back.
+//! Nodes that fail and return.
 //!
-//! When a node fails, its containers stop and its pulls end; its disk keeps what was on it. The control plane notices when
-//! no lease was renewed for the grace period: the node is NotReady and so are its pods. When they have tolerated that
-//! for 300 s, the pods of a Deployment are deleted and replaced on other nodes; those of a DaemonSet tolerate it for ever and wait for
-//! the node. A deleted pod is gone only when its node is back to say so; until then it takes part in a DaemonSet's
-//! `maxUnavailable`, which a few missing nodes so use up (kubernetes/test-infra#31706: 164 nodes, 3 of them
-//! missing, budget 1). When the node is back, its pods start again, from images that are on its disk.
+//! When a node fails, its containers stop and its pulls end; its disk keeps its content. The control plane notices
+//! when no lease was renewed for the grace period: the node is NotReady and so are its pods. After 300 s more the pods
+//! of a Deployment are deleted and replaced on other nodes; those of a DaemonSet tolerate it and wait for the node. A
+//! deleted pod is gone only when its node is back to confirm it. Until then it counts against a DaemonSet's
+//! `maxUnavailable`, which a few missing nodes can exhaust (kubernetes/test-infra#31706: 164 nodes, 3 of them missing,
+//! budget 1). When the node is back, its pods start again from images on its disk.
 //!
 //! Sources: node-monitor-grace-period 40 s (kube-controller-manager's default until 1.31; 50 s since, unverified); the
-//! tolerations that the API server adds by default (300 s) and those that the DaemonSet controller adds (for ever).
-//! Times between failures and repairs are the experiment's own: Weibull or exponential, and lognormal.
+//! tolerations that the API server adds by default (300 s) and those that the DaemonSet controller adds (unlimited).
+//! Times between failures and repairs have no source: Weibull or exponential, and lognormal.
 //!
-//! Left out: nodes that a cloud replaces by new ones with empty disks, drains, and pods that find no node: when no
-//! node of a cluster is ready, a new pod is bound to one of those that are not, and starts when that is back.
+//! Left out: nodes that a cloud replaces by new ones with empty disks, drains, and pods without a node (if no node of
+//! a cluster is ready, a new pod is bound to one of them and starts when that is back).
 
 use crate::world::World;
 use crate::world::backoff::BackoffEntry;
@@ -46,8 +46,8 @@ impl<'s> World<'s> {
         spec.faults.node_loss.as_ref().expect("only an experiment with node loss has it")
     }
 
-    /// All nodes are up when the rollout starts: their processes are as old as those of outages, and a node that would
-    /// be away then has just come back.
+    /// All nodes are up when the rollout starts. Their processes are as old as those of outages, and a node that would
+    /// be down then has just returned.
     pub(super) fn start_node_loss(&mut self, id: NodeId, queue: &mut Queue) {
         if self.spec.faults.node_loss.is_none() {
             return;
@@ -64,7 +64,7 @@ impl<'s> World<'s> {
         self.schedule_fault(fails, FaultEvent::NodeFails { node: id }, queue);
     }
 
-    /// The pods that the control plane has on a node, terminating ones not counted.
+    /// The pods of a node as the control plane knows them, terminating ones not counted.
     fn pods_on(&self, id: NodeId) -> Vec<PodId> {
         let cluster = &self.clusters[self.nodes[id.index()].cluster.index()];
         let pods = cluster.workloads.iter().flat_map(WorkloadState::pods);
@@ -147,7 +147,7 @@ impl<'s> World<'s> {
         for pod in self.pods_on(id) {
             let found = &mut self.pods[pod.index()];
             found.available = false;
-            // The kubelet has started anew and remembers no failures.
+            // A restarted kubelet remembers no failures.
             found.image_backoff = BackoffEntry::default();
             found.crashes = Crashes::default();
             self.ensure_image(pod, queue);
@@ -156,7 +156,7 @@ impl<'s> World<'s> {
         self.schedule_fault(queue.now() + next, FaultEvent::NodeFails { node: id }, queue);
     }
 
-    /// A pod's containers stop with its node; nothing of what was to come of them comes.
+    /// A pod's containers stop with its node, and its pending event is cancelled.
     fn lose_pod(&mut self, id: PodId, queue: &mut Queue) {
         let pod = &mut self.pods[id.index()];
         pod.phase = PodPhase::Lost;

@@ -1,11 +1,11 @@
-//! Outages of single clusters: each is cut off and comes back, for ever, on its own.
+//! Outages of single clusters: each cluster is cut off and comes back again and again.
 //!
 //! Times between failures of sites are Weibull with a falling hazard and repairs are lognormal (Schroeder, Gibson, "A
-//! large-scale study of failures in high-performance-computing systems", DSN 2006, of its abstract; no published figures
-//! for links of edge sites were found, so the numbers are an experiment's own). The rollout meets the fleet as `renewal`
-//! says, so some clusters may be cut off when it starts.
+//! large-scale study of failures in high-performance-computing systems", DSN 2006, abstract). No published figures for
+//! links of edge sites were found, so the numbers are those of the experiment. The rollout meets the fleet in the
+//! state that `renewal` describes, so some clusters may be cut off at its start.
 //!
-//! Left out: outages that become longer the more clusters have one.
+//! Left out: outages that become longer when many clusters have one.
 
 use crate::world::World;
 use crate::world::event::FaultEvent;

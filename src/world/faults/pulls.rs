@@ -1,14 +1,14 @@
-//! Pulls that fail: attempts that break on their way, and images that are not there at all.
+//! Pulls that fail: attempts that break, and images that do not exist.
 //!
-//! An attempt breaks with the same probability each time, in a layer and after a share of its bytes that are drawn; the
-//! next attempt may succeed. A tag that is not there (a typing error, or an image that a mirror never got) is the
-//! answer 404 to the request that resolves it, after the challenge and the token; every attempt ends so, for ever, and
-//! its pods wait in image back-off for 10, 20, … 300 s.
+//! Each attempt breaks with the same probability, in a random layer after a random share of its bytes; the next
+//! attempt may succeed. A missing tag (a typo, or an image that a mirror never received) gets 404 to the request that
+//! resolves it, after challenge and token. Every attempt ends like this, and its pods stay in image back-off for 10,
+//! 20, … 300 s.
 //!
-//! No published rate of either was found: guesses of 0.1 to 1 % for the first.
+//! No published rate of either was found; 0.1 to 1 % for the first is a guess.
 //!
-//! Left out: an attempt at a tag that is not there does not keep other pulls of its node waiting (it lasts a few round
-//! trips), and is never answered with 429.
+//! Left out: an attempt at a missing tag does not delay other pulls of its node (it takes a few round trips), and
+//! never gets 429.
 
 use crate::engine::dist;
 use crate::units::SimDuration;
@@ -20,14 +20,15 @@ use crate::world::ids::{NodeId, PodId};
 use crate::world::nodes::pull_error::PullError;
 use crate::world::registry::request::HostRole;
 
-/// Round trips until the answer 404: a connection to the API (2) and its challenge, one to the token service (2) and its
-/// answer, and the HEAD.
+/// Round trips until the response 404: a connection to the API (2) and its challenge, one to the token service (2) and
+/// its response, and the HEAD.
 const ROUND_TRIPS: u64 = 7;
-/// Requests that the API gets of them.
+/// The number of these requests that reach the API.
 const REQUESTS: u32 = 2;
 
 impl World<'_> {
-    /// Where an attempt breaks, if it does: in which of its layers and after which share of its bytes.
+    /// Draws the relative position of the layer in which an attempt breaks, and the share of its bytes. `None`: it
+    /// does not break.
     pub(crate) fn draw_planned_failure(&self, node: NodeId, attempt: u64) -> Option<(f64, f64)> {
         let key = self.nodes[node.index()].key;
         let mut rng = self.streams.stream_nth(key, "pull failure", attempt);
@@ -35,13 +36,13 @@ impl World<'_> {
         fails.then(|| (dist::unit(&mut rng), dist::unit(&mut rng)))
     }
 
-    /// Whether the pod's image is not there for its cluster.
+    /// Whether the pod's image is missing in its cluster.
     pub(crate) fn is_missing(&self, pod: PodId) -> bool {
         let pod = &self.pods[pod.index()];
         pod.revision == NEW && self.clusters[pod.cluster.index()].draws.not_found
     }
 
-    /// Asks for an image that is not there.
+    /// Requests an image that does not exist.
     pub(crate) fn request_missing_image(&mut self, pod: PodId, queue: &mut Queue) {
         let cluster = self.pods[pod.index()].cluster;
         let image = self.spec.workloads[self.pods[pod.index()].workload].image;

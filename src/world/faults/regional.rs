@@ -1,10 +1,10 @@
-//! Outages of several clusters at once: a region, or all that a selector selects, is cut off or has a brownout in the same
-//! windows.
+//! Outages of several clusters together: a region, or all clusters of a selector, is cut off or has a brownout in the
+//! same windows.
 //!
-//! The windows are given, or drawn as those of a single cluster are (`renewal`), once for all of them. An outage of its own
-//! (`outage`) may overlap: a cluster is back when nothing cuts it off any more.
+//! The windows are given, or drawn once for all of them like those of a single cluster (`renewal`). An outage of one
+//! cluster (`outage`) may overlap: the cluster is back when no outage is left.
 //!
-//! Left out: a region that comes back cluster by cluster, and a brownout of the link that a region's clusters share.
+//! Left out: regions that return cluster by cluster, and brownouts of the link that a region's clusters share.
 
 use crate::engine::EntityKey;
 use crate::units::SimTime;

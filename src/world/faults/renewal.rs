@@ -1,12 +1,12 @@
-//! Failures and repairs that take turns: a time between failures, a repair, and so on, for ever.
+//! Alternating failures and repairs.
 //!
-//! Why not start each process with a failure at time zero, or with a fresh time between failures? A rollout meets a fleet
-//! that has been running for long. With a Weibull shape below 1 a fresh cluster would fail far more often than an old
-//! one. So each process is followed through [`WARM_UP`] mean turns, and a random part of one more, before the
-//! rollout starts; by then it has forgotten its beginning (the limit is the stationary alternating renewal process:
-//! Cox, "Renewal theory", 1962).
+//! A rollout meets a fleet that has been running for long. A process that starts with a failure, or with a fresh time
+//! between failures, would be wrong: with a Weibull shape below 1 a fresh cluster fails far more often than an old
+//! one. So each process is followed through [`WARM_UP`] mean turns and a random part of one more before the rollout
+//! starts. By then it has forgotten its beginning (the limit is the stationary alternating renewal process: Cox,
+//! "Renewal theory", 1962).
 //!
-//! Left out: failures of one thing that come closer together while it is old, and repairs that depend on the hour.
+//! Left out: failures that become more frequent with age, and repairs that depend on the time of day.
 
 use crate::engine::{EntityKey, Streams, dist};
 use crate::units::{SimDuration, SimTime};
@@ -15,7 +15,7 @@ use crate::world::quantity::DurationModel;
 /// Mean turns of a process before the rollout.
 const WARM_UP: f64 = 10.0;
 
-/// What a process draws, and what its draws are called.
+/// The distributions of a process, and the names of its random streams.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Renewal<'s> {
     pub(super) between: &'s DurationModel,
@@ -25,24 +25,24 @@ pub(super) struct Renewal<'s> {
     pub(super) repairing: &'static str,
 }
 
-/// Where a process stands when the rollout starts.
+/// The state of a process when the rollout starts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct ProcessState {
     /// A repair is in progress.
     pub(super) is_down: bool,
-    /// When it fails next, or is repaired.
+    /// When it fails next or is repaired.
     pub(super) until: SimTime,
     /// The number of the turn.
     pub(super) turn: u64,
 }
 
 impl Renewal<'_> {
-    /// From a repair to the failure that ends turn number `turn`.
+    /// The time from a repair to the failure in turn `turn`.
     pub(super) fn time_to_failure(&self, streams: &Streams, key: EntityKey, turn: u64) -> SimDuration {
         self.between.draw(streams, key, self.failing, turn)
     }
 
-    /// How long that failure lasts.
+    /// The duration of that failure.
     pub(super) fn repair_time(&self, streams: &Streams, key: EntityKey, turn: u64) -> SimDuration {
         self.repair.draw(streams, key, self.repairing, turn)
     }
@@ -62,7 +62,7 @@ impl Renewal<'_> {
                 return ProcessState { is_down: true, until: at(now), turn };
             }
         }
-        unreachable!("the loop has no end of its own")
+        unreachable!("the loop ends only by returning")
     }
 }
 

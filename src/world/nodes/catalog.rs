@@ -1,11 +1,11 @@
-//! Images as nodes see them: blobs by digest, and layers by chain.
+//! Images as nodes store them: blobs by digest, and chains of layers.
 //!
-//! Two layers with the same digest are one blob, downloaded once. What is unpacked on a disk is not a layer but a
-//! chain, a layer on top of all those below it (containerd's chain id): the same layer on another base is unpacked
-//! again. Digests and chains are numbered once per run, so that a node keeps plain arrays.
+//! Two layers with the same digest are one blob, downloaded once. A node unpacks chains: a layer on top of all those
+//! below it (containerd's chain id). So the same layer on another base is unpacked again. Digests and chains are
+//! numbered once per run, so that nodes keep plain arrays.
 //!
-//! Sizes that are drawn are drawn here, once a run, by digest: every strategy rolls out the same bytes, and a layer
-//! that two images share has one size.
+//! Random sizes are drawn here, once per run and digest: every strategy rolls out the same bytes, and a layer that two
+//! images share has one size.
 
 use std::collections::HashMap;
 
@@ -19,7 +19,7 @@ use crate::world::spec::{ImageSpec, LayerSpec, Uncompressed};
 pub(crate) struct ImageRef(pub(crate) u16);
 
 impl ImageRef {
-    /// The index in the specification of the image of which this is a revision.
+    /// The index of its image in the specification.
     pub(crate) fn index(self) -> usize {
         usize::from(self.0 / 2)
     }
@@ -28,9 +28,9 @@ impl ImageRef {
 /// One layer of one image.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Layer {
-    /// Which blob it is unpacked from.
+    /// The blob that it is unpacked from.
     pub(crate) blob: u16,
-    /// Which chain it makes on top of the layers below it.
+    /// The chain that it forms with the layers below it.
     pub(crate) chain: u16,
     pub(crate) compressed: Bytes,
     pub(crate) uncompressed: Bytes,
@@ -47,7 +47,7 @@ pub(crate) struct Image {
 #[derive(Clone, Debug)]
 pub(crate) struct Catalog {
     images: Vec<Image>,
-    /// Size of each blob.
+    /// The number of blobs.
     pub(crate) blobs: usize,
     pub(crate) chains: usize,
 }
@@ -86,7 +86,7 @@ impl Catalog {
 struct Numbering<'s> {
     streams: &'s Streams,
     blobs: HashMap<&'s str, u16>,
-    /// From (chain below or none, blob) to chain.
+    /// By chain below, if any, and blob.
     chains: HashMap<(Option<u16>, u16), u16>,
 }
 
@@ -113,7 +113,7 @@ impl<'s> Numbering<'s> {
     }
 }
 
-/// Most bytes of a drawn size: 10^13, a thousand times the largest layer found on public registries.
+/// The largest drawn size: 10^13 bytes, a thousand times the largest layer found on public registries.
 const MOST_BYTES: f64 = 1e13;
 
 fn size(model: &SizeModel, streams: &Streams, key: EntityKey, purpose: &'static str) -> Bytes {

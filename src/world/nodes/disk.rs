@@ -1,24 +1,24 @@
-//! A node's disk behind its page cache: several layers are unpacked into memory, and one disk writes it out.
+//! A node's disk behind its page cache: layers are unpacked into memory, and the disk writes it out.
 //!
-//! While there is room in memory, each layer is written as fast as it is decompressed; once the buffer is full, all
-//! of them share what the disk takes, equally. The disk goes on writing when nobody unpacks, so room comes back with
-//! time. This is Linux's dirty-page budget as a fluid: writers run free up to the middle between
-//! `dirty_background_ratio` and `dirty_ratio` (torvalds/linux `mm/page-writeback.c`, `dirty_freerun_ceiling`), which with
-//! their defaults is 15 % of the memory that can be dirty.
+//! While the buffer has room, each layer is written as fast as it is decompressed. When it is full, all layers share
+//! the disk's rate equally. The disk keeps writing when no layer is unpacked, so room returns with time. This models
+//! Linux's dirty-page budget as a fluid: writers run freely up to the middle between `dirty_background_ratio` and
+//! `dirty_ratio` (torvalds/linux `mm/page-writeback.c`, `dirty_freerun_ceiling`), which by default is 15 % of the
+//! memory that can be dirty.
 //!
-//! Left out: the slow onset of the kernel's throttling, what downloads write, and what pods write and read.
+//! Left out: the gradual onset of the kernel's throttling, disk writes of downloads, and disk use by pods.
 
 use crate::engine::EventId;
 use crate::units::{BytesPerSec, SimDuration, SimTime};
 use crate::world::ids::PullId;
 use crate::world::spec::DiskSpec;
 
-/// One layer that is being written.
+/// A layer that is being written.
 #[derive(Clone, Copy, Debug)]
 struct Writer {
     pull: PullId,
     layer: u16,
-    /// What every writer has written since the start of the run when this one is done.
+    /// The value of [`Disk::written`] at which this layer is complete.
     ends: f64,
 }
 
@@ -28,11 +28,11 @@ pub(crate) struct Disk {
     /// Bytes per second.
     rate: f64,
     buffer: f64,
-    /// How fast one layer is decompressed, bytes per second.
+    /// Decompression rate of one layer, bytes per second.
     decompress: f64,
-    /// Bytes in memory that are not on the disk yet.
+    /// Bytes in memory that are not yet on the disk.
     dirty: f64,
-    /// Bytes that a writer would have written that was there all the time.
+    /// Bytes that a permanent writer would have written.
     written: f64,
     now: SimTime,
     writers: Vec<Writer>,
@@ -60,16 +60,16 @@ impl Disk {
         self.writers.push(Writer { pull, layer, ends: self.written + bytes });
     }
 
-    /// What a pull still writes is given up.
-    pub(crate) fn give_up(&mut self, now: SimTime, pull: PullId) {
+    /// Cancels the layers that a pull still writes.
+    pub(crate) fn cancel(&mut self, now: SimTime, pull: PullId) {
         self.advance(now);
         self.writers.retain(|writer| writer.pull != pull);
     }
 
-    /// Takes out the layers that are written by `now`, first come first.
+    /// Removes and returns the layers that are complete at `now`, in the order in which they began.
     pub(crate) fn take_written(&mut self, now: SimTime) -> Vec<(PullId, u16)> {
         self.advance(now);
-        // Events come at whole nanoseconds, so a layer may be done but for the rounding of a sum.
+        // Event times are whole nanoseconds, so a layer may be complete except for rounding.
         let done = self.written + 0.5;
         let ended = self.writers.iter().filter(|writer| writer.ends <= done);
         let ended = ended.map(|writer| (writer.pull, writer.layer)).collect();
@@ -77,7 +77,7 @@ impl Disk {
         ended
     }
 
-    /// When a layer is written, or the buffer is full and rates change. `None`: nobody writes.
+    /// When the next layer is complete, or the buffer is full and rates change. `None`: no layer is being written.
     pub(crate) fn next_change(&self) -> Option<SimTime> {
         let first = self.writers.iter().map(|writer| writer.ends - self.written).min_by(f64::total_cmp)?;
         let mut after = first.max(0.0) / self.writer_rate();
@@ -119,7 +119,7 @@ mod tests {
         Disk::new(spec, BytesPerSec::new(300.0))
     }
 
-    /// Runs the disk from change to change until nobody writes, and tells when each layer was written.
+    /// Runs the disk until no layer is left. Returns when each layer was complete.
     fn run(disk: &mut Disk) -> Vec<(u16, f64)> {
         let mut ended = Vec::new();
         while let Some(at) = disk.next_change() {
@@ -171,7 +171,7 @@ mod tests {
         let mut disk = disk(0);
         disk.begin(SimTime::ZERO, PullId(7), 0, 1_000.0);
         disk.begin(SimTime::ZERO, PULL, 1, 300.0);
-        disk.give_up(SimTime::from_secs(2), PullId(7));
+        disk.cancel(SimTime::from_secs(2), PullId(7));
         // 100 B in two seconds, 200 B in two more.
         assert_ends(&run(&mut disk), &[(1, 4.0)]);
     }

@@ -1,8 +1,8 @@
-//! A node: what its disk holds, its queue of image pulls, and its download and unpack slots.
+//! A node: the content of its disk, its queue of image pulls, and its download and unpack slots.
 //!
-//! Left out: image garbage collection. The kubelet deletes images when the disk is 85 % full, looking every five minutes,
-//! and never those of running pods; a rollout feels it only on disks too small for two revisions, and then in evictions,
-//! which this model does not have either.
+//! Left out: image garbage collection. The kubelet deletes images when the disk is 85 % full, checking every five
+//! minutes, and never those of running pods. It affects a rollout only on disks too small for two revisions, and then
+//! through evictions, which are not modelled either.
 
 use crate::world::spec::NodeSpec;
 use std::collections::VecDeque;
@@ -14,22 +14,22 @@ use crate::world::nodes::catalog::{Catalog, ImageRef};
 use crate::world::nodes::disk::Disk;
 use crate::world::token_bucket::TokenBucket;
 
-/// What a node has of a compressed layer.
+/// The part of a compressed layer that is on a node.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Blob {
-    /// So many bytes of it, possibly none.
+    /// This many bytes, possibly none.
     Partial(Bytes),
-    /// An attempt is fetching it; it began with so many bytes.
+    /// An attempt is downloading it and began with this many bytes.
     Fetching(Bytes),
     /// All of it.
     Whole,
-    /// All of it was here and was discarded after unpacking.
+    /// It was complete and was discarded after unpacking.
     Discarded,
-    /// Enough of it that its layer is mounted; the rest is read on demand or comes in the background.
+    /// Enough to mount its layer; the rest is read on demand or downloaded in the background.
     Mounted,
 }
 
-/// What a node has of an unpacked chain of layers.
+/// The state of a chain of layers on a node.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Chain {
     Absent,
@@ -37,12 +37,12 @@ pub(crate) enum Chain {
     Unpacked,
 }
 
-/// How far the containers of an image have read on a node.
+/// The on-demand reads of an image's containers on a node.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(crate) enum ReadProgress {
     #[default]
     NotYet,
-    /// These pods wait for what is being read.
+    /// In progress; these pods wait for it.
     Now(Vec<PodId>),
     Done,
 }
@@ -53,45 +53,46 @@ pub(crate) struct NodeState {
     pub(crate) cluster: ClusterId,
     pub(crate) key: EntityKey,
     pub(crate) unpack_rate: BytesPerSec,
-    /// What all unpacking writes through; none if the disk is no limit.
+    /// The disk that layers are written to. `None`: it is never a limit.
     pub(crate) disk: Option<Disk>,
     /// Layers being unpacked.
     pub(crate) unpacking: u32,
     pub(crate) blobs: Vec<Blob>,
     pub(crate) chains: Vec<Chain>,
-    /// Per image: all its chains are unpacked and the runtime knows its name.
+    /// By image: all its chains are unpacked and the runtime knows its name.
     pub(crate) present: Vec<bool>,
-    /// Per image: its index, manifest and config are in the content store.
+    /// By image: its index, manifest and config are in the content store.
     pub(crate) manifests: Vec<bool>,
-    /// Per image: how far its containers have read, when images are pulled lazily.
+    /// By image: the reads of its containers when images are pulled lazily.
     pub(crate) reading: Vec<ReadProgress>,
     /// Pods whose pull has not started yet, first come first served.
     pub(crate) pull_queue: VecDeque<PodId>,
     /// Pulls in progress.
     pub(crate) pulls: Vec<PullId>,
-    /// Calls of the kubelet that wait for one of these, when the runtime merges them.
+    /// Calls of the kubelet that wait for one of these pulls, if the runtime merges calls.
     pub(crate) merged_pulls: usize,
     /// The kubelet's own limit of pulls per second.
     pub(crate) pull_rate: Option<TokenBucket>,
-    /// Downloads that hold a slot, when slots are counted over the node.
+    /// Downloads that hold a slot, if slots are counted per node.
     pub(crate) slots_taken: u32,
     /// Layers (by index in their image) that wait for a slot of the node.
     pub(crate) slot_queue: VecDeque<(PullId, u16)>,
-    /// Pull attempts, requests, requests for blobs' bytes, unpackings and pods so far: the numbers of the node's draws.
+    /// Pull attempts, requests, requests to blob hosts, unpackings and pods so far; they number the node's random
+    /// draws.
     pub(crate) attempts: u64,
     pub(crate) requests: u64,
     pub(crate) blob_requests: u64,
     pub(crate) unpacks: u64,
     pub(crate) pods: u32,
-    /// It has failed and is not back.
+    /// It has failed and has not returned.
     pub(crate) down: bool,
-    /// The control plane takes it for ready.
+    /// The control plane considers it ready.
     pub(crate) ready: bool,
     /// Failures so far.
     pub(crate) failures: u32,
-    /// The turn of its process of failures.
+    /// The current turn of its failure process.
     pub(crate) turn: u64,
-    /// Pods that were deleted while it was away.
+    /// Pods that were deleted while it was down.
     pub(crate) terminating_on_lost_node: Vec<PodId>,
 }
 
@@ -134,7 +135,7 @@ impl NodeState {
         }
     }
 
-    /// Puts an image on the disk as if it had been pulled long ago.
+    /// Puts an image on the disk as if it was pulled long ago.
     pub(crate) fn preload(&mut self, catalog: &Catalog, image: ImageRef, keep_blobs: bool) {
         for layer in &catalog.image(image).layers {
             self.chains[usize::from(layer.chain)] = Chain::Unpacked;
@@ -145,7 +146,7 @@ impl NodeState {
         self.manifests[usize::from(image.0)] = true;
     }
 
-    /// Bytes of blobs that are not whole: received, and of no use yet.
+    /// Bytes of incomplete blobs.
     pub(crate) fn unfinished(&self) -> Bytes {
         self.blobs
             .iter()

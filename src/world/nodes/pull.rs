@@ -1,17 +1,16 @@
-//! One attempt to pull an image, from the kubelet's gate to the last unpacked layer.
+//! One attempt to pull an image, from the kubelet's queue to the last unpacked layer.
 //!
-//! The pipeline is that of containerd: resolve the tag and fetch manifest and config (`request`), then all missing layers
-//! through a few download slots, each unpacked on top of the one below as soon as it is there.
-//! Sources: containerd `core/unpack/unpacker.go` and `plugins/transfer/plugin.go` at 301026e (v2.4.0-beta.0+70); kubelet
+//! Follows containerd's pipeline: resolve the tag, fetch manifest and config (`runtime`), then download all missing
+//! layers through a few slots. Each layer is unpacked on top of the one below as soon as both are there. Sources:
+//! containerd `core/unpack/unpacker.go` and `plugins/transfer/plugin.go` at 301026e (v2.4.0-beta.0+70); kubelet
 //! `pkg/kubelet/images/{puller,image_manager}.go`.
 //!
-//! Layers that are already unpacked on the same base are skipped from the bottom up to the first missing one; those
-//! above it are fetched unless their blob is in the content store, and unpacked in any case. Two pulls on one node
-//! that need the same blob or chain do the work once.
+//! Layers that are already unpacked on the same base are skipped from the bottom up to the first missing one. Those
+//! above it are downloaded unless their blob is in the content store, and always unpacked. Two pulls on one node that
+//! need the same blob or chain do the work once.
 //!
-//! The kubelet's serial puller has a channel of ten waiting requests, and the eleventh caller blocks until there is
-//! room. Blocked callers are served in the order in which they came (Go's channels), so ten or none in the channel is
-//! the same queue: first come, first served, without an end.
+//! The kubelet's serial puller has a channel of ten requests, and further callers block. Blocked callers are served in
+//! order (Go's channels), so this is one unbounded first-come-first-served queue.
 //!
 //! An attempt may have a deadline (`pullDeadline`); Kubernetes has none.
 //!
@@ -36,20 +35,20 @@ use crate::world::registry::request::Request;
 use crate::world::spec::{PullOrder, PullPolicy};
 use crate::world::transfers::payload::BlobSource;
 
-/// How far a layer has come.
+/// The state of a layer's download.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Fetch {
-    /// Not needed, or here.
+    /// Not needed, or complete.
     Done,
-    /// Another pull of this node fetches it.
+    /// Another pull of this node downloads it.
     Elsewhere,
     /// Waits for a slot.
     Queued,
-    /// Has a slot; its request is under way.
+    /// Has a slot; its request is in progress.
     Requested,
-    /// Its bytes are coming.
+    /// Its transfer is in progress.
     Downloading(TransferId),
-    /// So many bytes have come, and it is not complete before its source is.
+    /// This many bytes have arrived; it is complete when its source is.
     Settling(Bytes),
 }
 
@@ -61,40 +60,40 @@ pub(crate) struct Pull {
     pub(crate) others: Vec<PodId>,
     pub(crate) node: NodeId,
     pub(crate) image: ImageRef,
-    /// How many attempts its node made before.
+    /// The number of earlier attempts on its node.
     pub(crate) attempt: u64,
     began: SimTime,
     finished: Option<SimTime>,
     error: Option<PullError>,
     pub(crate) ended: bool,
-    /// The config is here and it is known which layers are missing.
+    /// The config has arrived and the missing layers are known.
     pub(crate) planned: bool,
-    /// What was made of the current control request, and of each layer's.
+    /// Failed tries of the current control request, and of each layer's request.
     pub(crate) tries: Tries,
     pub(crate) layer_tries: Vec<Tries>,
     pub(crate) fetches: Vec<Fetch>,
-    /// Who sends each layer, and the config; empty: the registry.
+    /// The source of each layer and of the config; empty: the registry.
     pub(crate) sources: Vec<BlobSource>,
     pub(crate) config_source: BlobSource,
-    /// The lowest layer that is not unpacked and committed.
+    /// The lowest layer that is not committed.
     pub(crate) unpack_next: usize,
-    /// Layers that it is unpacking.
+    /// Layers that are being unpacked.
     pub(crate) unpacking: Vec<u16>,
-    /// Layers that it has unpacked while one below them was not.
+    /// Unpacked layers with a missing layer below them.
     pub(crate) unpacked: Vec<u16>,
-    /// All is unpacked; what is left depends on nothing.
+    /// All layers are committed; only the constant part is left.
     pub(crate) finishing: bool,
     /// Its pending deadline.
     deadline: Option<EventId>,
     pub(crate) config: Option<TransferId>,
     pub(crate) blob_host_known: bool,
-    /// Slots of this pull, when they are counted per image.
+    /// Slots of this pull, if slots are counted per image.
     slots_taken: u32,
     slot_queue: VecDeque<u16>,
-    /// The attempt breaks while fetching this many-th of the layers it has to fetch, after this share of its bytes.
+    /// The attempt breaks at this relative position among its missing layers, after this share of the layer's bytes.
     pub(crate) planned_failure: Option<(f64, f64)>,
     pub(crate) failing_layer: Option<usize>,
-    /// When it is cancelled if nothing comes; set while it stands still.
+    /// The pending cancellation while no transfer moves.
     pub(crate) stall_timeout: Option<EventId>,
 }
 
@@ -120,7 +119,7 @@ impl Pull {
         }
     }
 
-    /// Bytes that have come of layers which are not complete before their source is.
+    /// Arrived bytes of layers whose source is not complete.
     pub(crate) fn settling(&self) -> Bytes {
         let bytes = |fetch: &Fetch| if let Fetch::Settling(size) = fetch { *size } else { Bytes::ZERO };
         self.fetches.iter().map(bytes).sum()
@@ -140,7 +139,7 @@ impl World<'_> {
         }
     }
 
-    /// A pod's image is to be pulled: it joins its node's queue.
+    /// Queues the pull of a pod's image on its node.
     pub(crate) fn enqueue_pull(&mut self, pod: PodId, queue: &mut Queue) {
         let node = self.pods[pod.index()].node;
         self.nodes[node.index()].pull_queue.push_back(pod);
@@ -221,7 +220,7 @@ impl World<'_> {
         self.send(pull, Request::Challenge, queue);
     }
 
-    /// What is missing of a layer's blob, or the part of it that still comes when the attempt breaks in it.
+    /// The missing bytes of a layer, or the part of them that arrives before a planned failure.
     pub(crate) fn bytes_to_fetch(&self, id: PullId, layer: u16) -> Bytes {
         let pull = &self.pulls[id.index()];
         let spec = self.catalog.image(pull.image).layers[usize::from(layer)];
@@ -238,7 +237,7 @@ impl World<'_> {
         }
     }
 
-    /// The config is here: which layers are missing?
+    /// The config has arrived: determines the missing layers.
     pub(crate) fn plan_layers(&mut self, id: PullId, queue: &mut Queue) {
         let pull = &mut self.pulls[id.index()];
         let node = &mut self.nodes[pull.node.index()];
@@ -267,7 +266,7 @@ impl World<'_> {
         self.unpack_next(id, queue);
     }
 
-    /// Takes on every blob that this pull waits for and that nobody fetches now.
+    /// Claims every blob that this pull needs and that no other pull downloads.
     fn claim_blobs(&mut self, id: PullId) {
         let pull = &mut self.pulls[id.index()];
         let node = &mut self.nodes[pull.node.index()];
@@ -295,7 +294,7 @@ impl World<'_> {
         }
     }
 
-    /// Gives free download slots to those who wait, first come first served.
+    /// Grants free download slots, first come first served.
     fn grant_slots(&mut self, id: PullId, queue: &mut Queue) {
         let slots = self.spec.node.runtime.download_slots;
         let node_id = self.pulls[id.index()].node;
@@ -368,7 +367,7 @@ impl World<'_> {
         self.resume_node_pulls(id, queue);
     }
 
-    /// Something on the node changed that other pulls may have waited for.
+    /// Continues all pulls of a node after a change that they may have waited for.
     pub(crate) fn resume_node_pulls(&mut self, id: PullId, queue: &mut Queue) {
         let node = self.pulls[id.index()].node;
         let mut committed = true;
@@ -383,7 +382,7 @@ impl World<'_> {
         }
     }
 
-    /// All layers are unpacked: the image is on the node.
+    /// All layers are committed: the image is on the node.
     fn pulled(&mut self, id: PullId, queue: &mut Queue) {
         let pull = &self.pulls[id.index()];
         if pull.ended {
@@ -399,7 +398,7 @@ impl World<'_> {
         self.start_queued_pulls(node, queue);
     }
 
-    /// Takes a pull off its node's list and out of the meters. Returns the pods that waited for it beside its own.
+    /// Removes a pull from its node and the meters. Returns the other pods that waited for it.
     fn end_pull(&mut self, id: PullId, queue: &mut Queue) -> Vec<PodId> {
         let now = queue.now();
         let pull = &mut self.pulls[id.index()];
@@ -426,13 +425,13 @@ impl World<'_> {
         others
     }
 
-    /// An attempt has taken as long as it may.
+    /// An attempt has exceeded its deadline.
     fn pull_deadline(&mut self, id: PullId, queue: &mut Queue) {
         self.pulls[id.index()].deadline = None;
         self.fail(id, PullError::Deadline, queue);
     }
 
-    /// Every attempt so far, in the order in which they began.
+    /// Every attempt so far, by beginning.
     pub fn pulls(&self) -> impl Iterator<Item = PullFacts> + '_ {
         self.pulls.iter().map(|pull| PullFacts {
             cluster: self.nodes[pull.node.index()].cluster,
@@ -443,7 +442,7 @@ impl World<'_> {
         })
     }
 
-    /// The attempt fails; its pod tries again later.
+    /// Fails an attempt; its pod tries again later.
     pub(crate) fn fail(&mut self, id: PullId, error: PullError, queue: &mut Queue) {
         let (pod, node_id) = (self.pulls[id.index()].pod, self.pulls[id.index()].node);
         let others = self.drop_pull(id, error, queue);
@@ -451,7 +450,7 @@ impl World<'_> {
         for other in others {
             self.pull_failed(other, error, queue);
         }
-        // Others of the node may have waited for what this one had claimed.
+        // Other pulls of the node may have waited for blobs that this one had claimed.
         if !self.nodes[node_id.index()].pulls.is_empty() {
             let other = self.nodes[node_id.index()].pulls[0];
             self.resume_node_pulls(other, queue);
@@ -459,8 +458,8 @@ impl World<'_> {
         self.start_queued_pulls(node_id, queue);
     }
 
-    /// An attempt ends early: what is under way is dropped, and what has arrived is kept or lost. Returns the pods that
-    /// waited for it beside its own.
+    /// Ends an attempt early: transfers are cancelled, and arrived bytes are kept or lost. Returns the other pods that
+    /// waited for it.
     pub(crate) fn drop_pull(&mut self, id: PullId, error: PullError, queue: &mut Queue) -> Vec<PodId> {
         let now = queue.now();
         let node_id = self.pulls[id.index()].node;
@@ -501,7 +500,7 @@ impl World<'_> {
         others
     }
 
-    /// Whether a pod's image must be asked for at all.
+    /// Whether a pod needs a pull.
     pub(crate) fn needs_pull(&self, pod: PodId) -> bool {
         let pod = &self.pods[pod.index()];
         let present = self.nodes[pod.node.index()].present[usize::from(pod.image.0)];

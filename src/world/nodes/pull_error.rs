@@ -6,41 +6,41 @@ use crate::world::ids::{ClusterId, NodeId};
 /// Why an attempt failed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum PullError {
-    /// The kubelet's own limit of pulls per second said no.
+    /// It exceeded the kubelet's limit of pulls per second.
     KubeletRate,
-    /// The registry answered 429 to every try of one request.
+    /// The registry responded 429 to every try of one request.
     TooManyRequests,
     /// The transfer broke.
     Broken,
     /// It took longer than the node's deadline.
     Deadline,
-    /// The registry answered 503, and again when it was asked once more.
+    /// The registry responded 503, also to the retry.
     Unavailable,
-    /// The registry did not answer any try of one request.
+    /// The registry did not respond to any try of one request.
     Unreachable,
-    /// Nothing came for as long as the runtime waits.
+    /// No bytes arrived within the runtime's timeout.
     NoProgress,
-    /// There is no such image.
+    /// The image does not exist.
     NotFound,
     /// The node failed.
     NodeLost,
 }
 
 impl PullError {
-    /// How many kinds there are.
+    /// The number of kinds.
     pub const COUNT: usize = Self::NodeLost as usize + 1;
 }
 
-/// What became of one attempt to pull an image.
+/// The outcome of one attempt to pull an image.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PullFacts {
-    /// In which cluster.
+    /// Its cluster.
     pub cluster: ClusterId,
-    /// On which node.
+    /// Its node.
     pub node: NodeId,
     /// When the runtime began, after any wait in the kubelet's queue.
     pub began: SimTime,
-    /// When it ended, well or not. `None`: it is still under way.
+    /// When it ended. `None`: it is in progress.
     pub ended: Option<SimTime>,
     /// Why it failed, if it did.
     pub error: Option<PullError>,

@@ -1,11 +1,11 @@
-//! Unpacking: a layer goes from the content store onto the disk, on top of the one below.
+//! Unpacking: a layer moves from the content store to the disk, on top of the one below.
 //!
-//! One layer after another in each image, unless `unpackSlots` allows more: then any layer whose blob is here is
-//! unpacked, so many at once on the node, and committed when all below it are (containerd `core/unpack/unpacker.go` since
-//! 2.2, containerd/containerd#12332). A layer costs a constant and its uncompressed bytes over a rate; a node with a
-//! `disk` writes them through it.
+//! Each image unpacks one layer after another, unless `unpackSlots` is above 1. Then up to that many layers per node
+//! are unpacked as soon as their blobs are there, and committed when all below them are (containerd
+//! `core/unpack/unpacker.go` since 2.2, containerd/containerd#12332). A layer takes a constant, plus its uncompressed
+//! bytes over a rate; a node with a `disk` writes them through it.
 //!
-//! Left out: a decompressor that uses several cores (it is a higher rate), and reading the blob back from the disk.
+//! Left out: decompressors on several cores (set a higher rate), and reading the blob back from the disk.
 
 use crate::units::Bytes;
 use crate::world::World;
@@ -16,8 +16,8 @@ use crate::world::nodes::node::{Blob, Chain};
 use crate::world::nodes::pull::Fetch;
 
 impl World<'_> {
-    /// Begins to unpack what may be unpacked now; ends the pull when nothing is left. Tells whether it committed a layer
-    /// that other pulls may wait for.
+    /// Starts to unpack layers, and ends the pull when none is left. Returns whether it committed a layer that other
+    /// pulls may wait for.
     pub(crate) fn unpack_next(&mut self, id: PullId, queue: &mut Queue) -> bool {
         let pull = &self.pulls[id.index()];
         if pull.ended || pull.finishing || !pull.planned {
@@ -29,8 +29,8 @@ impl World<'_> {
         let node = pull.node;
         let layers = self.catalog.image(pull.image).layers.len();
         if pull.unpack_next == layers {
-            // Another pull may have unpacked what this one is still fetching; the runtime waits for its fetches all the
-            // same.
+            // Another pull may have unpacked a layer that this one still downloads; the runtime waits for its
+            // downloads nevertheless.
             if pull.fetches.iter().all(|fetch| *fetch == Fetch::Done) {
                 let (key, attempt) = (self.nodes[node.index()].key, pull.attempt);
                 let constant = self.spec.node.pull_constant.draw(&self.streams, key, "pull constant", attempt);
@@ -52,7 +52,7 @@ impl World<'_> {
         committed
     }
 
-    /// Whether a layer's blob is here and nobody unpacks it or has done so.
+    /// Whether a layer's blob is complete and its chain is not unpacked or being unpacked.
     fn can_unpack(&self, id: PullId, layer: usize) -> bool {
         let pull = &self.pulls[id.index()];
         let chain = self.catalog.image(pull.image).layers[layer].chain;
@@ -70,7 +70,7 @@ impl World<'_> {
         let nth = node.unpacks;
         node.unpacks += 1;
         let constant = self.spec.node.unpack_per_layer.draw(&self.streams, node.key, "unpack per layer", nth);
-        // A layer that is pulled lazily is mounted, not unpacked.
+        // A lazily pulled layer is mounted, not unpacked.
         let is_lazy = self.spec.distribution.lazy.is_some();
         if node.disk.is_some() && !is_lazy {
             queue.schedule_in(constant, Event::Pull(PullEvent::LayerWrites { pull: id, layer: index }));
@@ -124,7 +124,7 @@ impl World<'_> {
         self.resume_node_pulls(id, queue);
     }
 
-    /// Makes the layers that are unpacked with all below them part of the node's store, and tells whether there were any.
+    /// Commits the unpacked layers with no missing layer below. Returns whether there were any.
     fn commit(&mut self, id: PullId) -> bool {
         let mut committed = false;
         let pull = &mut self.pulls[id.index()];
@@ -139,7 +139,7 @@ impl World<'_> {
                 *chain = Chain::Unpacked;
                 committed = true;
                 let blob = &mut node.blobs[usize::from(layer.blob)];
-                // One that another pull fetches again, for another chain, is not there to be discarded.
+                // Another pull may be downloading it again for another chain.
                 if !self.spec.node.keep_blobs && *blob == Blob::Whole {
                     *blob = Blob::Discarded;
                 }
@@ -149,7 +149,7 @@ impl World<'_> {
         committed
     }
 
-    /// An attempt has failed: what it was unpacking, or had unpacked on top of nothing, is gone.
+    /// An attempt has failed: its uncommitted layers are lost.
     pub(crate) fn cancel_unpacking(&mut self, id: PullId, queue: &mut Queue) {
         let pull = &mut self.pulls[id.index()];
         let node = &mut self.nodes[pull.node.index()];
@@ -159,7 +159,7 @@ impl World<'_> {
             node.chains[usize::from(layer.chain)] = Chain::Absent;
         }
         if let Some(disk) = &mut node.disk {
-            disk.give_up(queue.now(), id);
+            disk.cancel(queue.now(), id);
             let node = pull.node;
             self.disk_changed(node, queue);
         }

@@ -1,11 +1,11 @@
 //! One host of a registry: a token bucket, then connections, then workers.
 //!
-//! A request above the bucket's rate is refused (429, or 503) and holds nothing. One above the connection limit is answered
-//! with 503 or waits. One that has a connection waits for a worker, first come first served: with n workers and a
-//! service time of s a host answers n/s requests per second, as a server does that is bound by its processors.
+//! A request above the bucket's rate is refused (429, or 503) and holds nothing. One above the connection limit gets
+//! 503 or waits. A request with a connection waits for a worker, first come first served: a host with n workers and a
+//! service time of s answers n/s requests per second, like a server that is bound by its processors.
 //!
-//! Left out: keep-alive (each request takes a connection of its own here), time-outs of waiting requests on the
-//! server's side, and the cost of refusing.
+//! Left out: keep-alive (each request takes its own connection here), server-side timeouts of waiting requests, and
+//! the cost of refusing.
 
 use std::collections::VecDeque;
 
@@ -15,10 +15,10 @@ use crate::world::registry::request::Request;
 use crate::world::registry::spec::{Excess, HostSpec, OverLimit, RequestLimit};
 use crate::world::token_bucket::TokenBucket;
 
-/// A request as a host knows it.
+/// A request in a host.
 pub(crate) type Ticket = (PullId, Request);
 
-/// What becomes of a request that reaches a host.
+/// A host's decision about a request.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Admission {
     /// It is served now.
@@ -31,7 +31,7 @@ pub(crate) enum Admission {
     Unavailable,
 }
 
-/// A host's state.
+/// The state of a host.
 #[derive(Debug)]
 pub(crate) struct Host {
     spec: HostSpec,
@@ -58,12 +58,12 @@ impl Host {
         }
     }
 
-    /// Whether the moment at which a request arrives can matter.
+    /// Whether the order of arrivals has an effect.
     pub(super) const fn is_limited(&self) -> bool {
         self.bucket.is_some() || self.holds_requests()
     }
 
-    /// Whether the moment at which a request leaves can matter.
+    /// Whether requests hold a connection or a worker.
     pub(crate) const fn holds_requests(&self) -> bool {
         self.spec.connections.is_some() || self.spec.workers.is_some()
     }
@@ -109,8 +109,7 @@ impl Host {
         }
     }
 
-    /// A worker is free. Returns the next request to serve; one of a pull that has ended is not served and gives its
-    /// connection back.
+    /// A worker is free. Returns the next request to serve; requests of ended pulls give their connection back.
     pub(crate) fn worker_freed(&mut self, is_alive: impl Fn(PullId) -> bool) -> Option<Ticket> {
         self.serving -= 1;
         while let Some(next) = self.inside.pop_front() {
@@ -125,10 +124,10 @@ impl Host {
 
     /// A connection is closed.
     pub(crate) fn close(&mut self) {
-        self.open = self.open.checked_sub(1).expect("a connection that is closed was open");
+        self.open = self.open.checked_sub(1).expect("a closed connection was open");
     }
 
-    /// The next request that gets a connection and a worker now; ask until there is none.
+    /// The next waiting request that gets a connection and a worker. Call it until there is none.
     pub(crate) fn next_from_outside(&mut self, is_alive: impl Fn(PullId) -> bool) -> Option<Ticket> {
         let limit = self.spec.connections?;
         while self.open < limit.max {
@@ -140,7 +139,7 @@ impl Host {
         None
     }
 
-    /// The host goes down: nothing waits in it any more. Returns what did.
+    /// The host goes down. Removes and returns all waiting requests.
     pub(super) fn drop_waiting(&mut self) -> Vec<Ticket> {
         self.open -= self.inside.len() as u32;
         self.inside.drain(..).chain(self.outside.drain(..)).collect()

@@ -38,13 +38,13 @@ pub(crate) struct Registry<'s> {
     manifests: Option<TokenBucket>,
     blob_requests: Option<TokenBucket>,
     quota: Option<QuotaWindow>,
-    /// It answers nothing and sends nothing.
+    /// It does not respond and sends nothing.
     down: bool,
-    /// What a brownout leaves of its egress, and of its rate of answers.
+    /// The shares of its egress and of its request rates that a brownout leaves.
     shares: (f64, f64),
-    /// Blobs that it sends now.
+    /// Blobs that it is sending.
     sending: u32,
-    /// Connections that have ended and whose hosts have not let the next request in yet.
+    /// Hosts of closed connections that have not admitted the next request yet.
     closed: Vec<HostRole>,
     /// Windows that have not begun or not ended.
     windows_ahead: usize,
@@ -75,7 +75,7 @@ impl<'s> Registry<'s> {
         }
     }
 
-    /// Whether the moment at which a request arrives at this host can matter.
+    /// Whether the order in which requests arrive at this host has an effect.
     pub(crate) const fn is_limited(&self, role: HostRole) -> bool {
         let own = self.hosts[role as usize].is_limited();
         own || (matches!(role, HostRole::Api)
@@ -151,7 +151,7 @@ impl<'s> Registry<'s> {
             && (request != Request::Manifest || self.quota.as_mut().is_none_or(|quota| quota.try_take(cluster, now)))
     }
 
-    /// It begins to send a blob.
+    /// It starts to send a blob.
     pub(crate) const fn transfer_begins(&mut self) {
         self.sending += 1;
     }
@@ -191,7 +191,7 @@ impl<'s> Registry<'s> {
         dropped
     }
 
-    /// Sets what a brownout leaves of the rates of all buckets.
+    /// Scales the rates of all buckets.
     fn set_rates(&mut self, now: SimTime, share: f64) {
         for host in &mut self.hosts {
             host.set_rate(now, share);
@@ -201,7 +201,7 @@ impl<'s> Registry<'s> {
         }
     }
 
-    /// How many events of windows are still to come.
+    /// The number of pending events of windows.
     pub(crate) const fn windows_ahead(&self) -> usize {
         self.windows_ahead
     }

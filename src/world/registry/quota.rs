@@ -1,8 +1,8 @@
-//! A limit on images pulled in any span of time, per account or per address, as Docker Hub has one.
+//! A quota of images per time window, per account or per address, as on Docker Hub.
 //!
-//! Counted are requests for a platform's manifest that were allowed: Docker Hub counts a pull for each platform, and a
-//! version check by HEAD not at all (docker/docs pull request 20788). The span is looked back over from each request: its
-//! headers tell a window of 21 600 s (`ratelimit-limit: 100;w=21600`), which updatecli's documentation calls a rolling one.
+//! It counts allowed requests for a platform's manifest: Docker Hub counts a pull for each platform, and does not
+//! count a version check by HEAD (docker/docs pull request 20788). The window slides: Docker Hub's headers name a
+//! window of 21,600 s (`ratelimit-limit: 100;w=21600`), which updatecli's documentation calls rolling.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -10,11 +10,11 @@ use crate::units::SimTime;
 use crate::world::ids::ClusterId;
 use crate::world::registry::spec::{PullQuota, QuotaScope};
 
-/// What was pulled in the span, oldest first, for each who has a quota of its own.
+/// The pulls in the window, oldest first, by owner of a quota.
 #[derive(Debug)]
 pub(super) struct QuotaWindow {
     spec: PullQuota,
-    /// For lookup alone; its order decides nothing.
+    /// Used only for lookups; its order has no effect.
     taken: HashMap<Option<ClusterId>, VecDeque<SimTime>>,
 }
 
@@ -23,7 +23,7 @@ impl QuotaWindow {
         Self { spec, taken: HashMap::new() }
     }
 
-    /// Takes one pull, or says no.
+    /// Takes one pull. Returns false if the quota is exhausted.
     pub(super) fn try_take(&mut self, cluster: ClusterId, now: SimTime) -> bool {
         let who = match self.spec.scope {
             QuotaScope::Account => None,

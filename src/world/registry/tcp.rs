@@ -1,15 +1,15 @@
 //! The rate of one TCP connection, and its slow start.
 //!
-//! What TCP makes of a path bounds each connection: the receiver's window over the round trip; and with loss p the bound
-//! of Mathis, Semke, Mahdavi and Ott (The macroscopic behavior of the TCP congestion avoidance algorithm, CCR 27(3),
+//! Two bounds apply to each connection: the receiver's window over the round trip; and with loss p the bound of
+//! Mathis, Semke, Mahdavi and Ott (The macroscopic behavior of the TCP congestion avoidance algorithm, CCR 27(3),
 //! 1997): MSS/RTT · sqrt(3/2)/sqrt(p), with sqrt(3/2) = 1.22.
 //!
-//! Slow start costs a transfer time before it has its full rate r. With w bytes in the first round trip (ten segments,
-//! RFC 6928) and twice as many in each later one, n = ceil(log2(r·RTT/w)) round trips go by before a round trip's bytes
-//! reach r·RTT, and w·(2^n - 1) bytes have come, for which r alone would have taken less: the delay is n·RTT minus those bytes
-//! over r (after Cardwell, Savage and Anderson, Modeling TCP latency, INFOCOM 2000, without losses and delayed
-//! acknowledgements). A blob that is smaller than that ends within its last round. r is what the connection, the
-//! node's card and the cluster's downlink allow; a rate that others keep lower is reached sooner, which is left out.
+//! Slow start delays the full rate r of a transfer. With w bytes in the first round trip (ten segments, RFC 6928) and
+//! twice as many in each later one, n = ceil(log2(r·RTT/w)) round trips pass before the bytes of a round trip reach
+//! r·RTT. By then w·(2^n - 1) bytes have arrived, so the delay is n·RTT minus the time of those bytes at rate r (after
+//! Cardwell, Savage and Anderson, Modeling TCP latency, INFOCOM 2000, without losses and delayed acknowledgements). A
+//! smaller blob ends within its last round. r is the rate that the connection, the node's card and the cluster's
+//! downlink allow; a rate that other transfers keep lower is reached sooner, which is left out.
 
 use crate::units::{Bytes, BytesPerSec, Share, SimDuration};
 use crate::world::registry::spec::{RegistrySpec, TcpSpec};
@@ -17,7 +17,7 @@ use crate::world::registry::spec::{RegistrySpec, TcpSpec};
 /// sqrt(3/2), the constant of Mathis et al. for periodic loss and an acknowledgement of every segment.
 const MATHIS: f64 = 1.22;
 
-/// What one connection from the registry to a cluster can carry at most.
+/// The most that one connection carries between a registry and a cluster.
 pub(crate) fn path_cap(registry: &RegistrySpec, rtt: SimDuration, loss: Share) -> Option<BytesPerSec> {
     let rtt = rtt.as_secs_f64();
     let tcp = registry.tcp;
@@ -31,14 +31,14 @@ pub(crate) fn path_cap(registry: &RegistrySpec, rtt: SimDuration, loss: Share) -
 /// Segments in the first round trip of a transfer. Source: RFC 6928.
 const INITIAL_SEGMENTS: u32 = 10;
 
-/// By how much slow start delays a transfer of `size` whose full rate is `rate` bytes per second.
+/// The delay by slow start of a transfer of `size` whose full rate is `rate` bytes per second.
 pub(crate) fn slow_start_delay(tcp: TcpSpec, rtt: SimDuration, rate: f64, size: Bytes) -> SimDuration {
     if !tcp.slow_start {
         return SimDuration::ZERO;
     }
     let rtt = rtt.as_secs_f64();
     let first = f64::from(INITIAL_SEGMENTS) * tcp.segment.get() as f64;
-    // Rounds until the window fills the path, or until all bytes have come.
+    // Rounds until the window fills the path, or until all bytes have arrived.
     let to_rate = (rate * rtt / first).log2().ceil().max(0.0);
     let to_end = (size.get() as f64 / first + 1.0).log2().ceil();
     let rounds = to_rate.min(to_end);

@@ -1,14 +1,15 @@
-//! When the registry is out of order: down, or with less egress and slower answers; and egress that falls under load.
+//! Outages and brownouts of a registry, and egress that falls under load.
 //!
-//! While it is down nothing is answered: what arrives, and what waits in a host, gets no answer, and clients try to
-//! connect again. Transfers under way stand still and go on when it is back, unless their runtime gives up before. A
-//! brownout scales the egress, refills all buckets more slowly, and makes serving a request take as much longer.
+//! A registry that is down does not respond: arriving and waiting requests get no response, and clients connect again.
+//! Transfers stall and continue when it is back, unless their runtime gives up before. A brownout scales the egress
+//! and the rates of all buckets, and serving a request takes longer by the same factor.
 //!
-//! The overload rule is a guess of the simplest form that fits: with more than k blobs sent at once, egress is multiplied
+//! The overload rule is a guess of the simplest form that fits: while more than k blobs are sent, egress is multiplied
 //! by max(floor, k/n). Volcano Engine published mean goodputs of 617, 233, 151 and 149 MiB/s for 50, 100, 200 and 500
-//! pods that pull from one registry and named no cause; k = 50 blobs and a floor of 24 % give 617, 309, 154 and 148.
+//! pods that pull from one registry, without naming a cause; k = 50 blobs and a floor of 24 % yield 617, 309, 154 and
+//! 148.
 //!
-//! Left out: connections that are reset when a registry goes down, and the TCP back-off after it is back.
+//! Left out: connection resets when a registry goes down, and TCP's back-off after an outage.
 
 use crate::units::{BytesPerSec, SimTime};
 use crate::world::World;

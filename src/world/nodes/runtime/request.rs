@@ -1,14 +1,15 @@
-//! The requests of a pull: what is asked of which host, in which order, and the way of each to its host and back.
+//! The requests of a pull: their order, their hosts, and their way there and back.
 //!
-//! Follows containerd `core/remotes/docker/{resolver,fetcher,authorizer}.go` at 301026e: a challenge and a token for each
-//! pull, HEAD for the tag, index, manifest, config, and one request for each missing layer, blobs by way of a redirect.
-//! A request that is refused goes again to the host where it began, whichever host of a redirect refused it.
+//! Follows containerd `core/remotes/docker/{resolver,fetcher,authorizer}.go` at 301026e: a challenge and a token for
+//! each pull, HEAD for the tag, index, manifest, config, and one request for each missing layer. Blobs are redirected.
+//! A refused request is sent again to its first host, whichever host of a redirect refused it.
 //!
-//! A host that cannot be reached does not answer: the connection is tried again after 1, 3, 7, 15 … s (the kernel's first
-//! retransmission comes after 1 s, RFC 6298, and each later wait is twice as long) until the runtime's dial time-out.
+//! A host that cannot be reached does not respond. The connection is tried again after 1, 3, 7, 15 … s (the kernel's
+//! first retransmission comes after 1 s, RFC 6298, and each later wait is twice as long) until the runtime's dial
+//! timeout.
 //!
-//! Left out: 408 and 5xx other than 503 (no host here sends them), requests of other clients, and idle connections that
-//! break silently: whoever asks while nothing answers is treated as if it had to connect anew.
+//! Left out: 408 and 5xx other than 503 (no host here sends them), requests of other clients, and idle connections
+//! that break silently (every request during an outage has to connect).
 
 use crate::units::{Bytes, SimDuration, SimTime};
 use crate::world::World;
@@ -24,10 +25,10 @@ use crate::world::registry::request::Response;
 use crate::world::transfers::payload::Payload;
 use crate::world::transfers::payload::{BlobSource, Routing};
 
-/// Round trips that setting up a TCP connection with TLS 1.3 costs before the first request.
+/// Round trips to open a TCP connection with TLS 1.3.
 const HANDSHAKE_ROUND_TRIPS: u64 = 2;
 
-/// From the first try to connect to the second. Source: RFC 6298, section 2; Linux doubles it each time.
+/// Time from the first try to connect to the second. Source: RFC 6298, section 2; Linux doubles it each time.
 const FIRST_RETRANSMISSION: SimDuration = SimDuration::from_secs(1);
 
 impl World<'_> {
@@ -48,7 +49,7 @@ impl World<'_> {
         }
     }
 
-    /// Sends a request to the host where it begins; its answer comes as an event.
+    /// Sends a request to its first host; the response comes as an event.
     pub(crate) fn send(&mut self, pull: PullId, request: Request, queue: &mut Queue) {
         let (after, response) = match self.route_request(pull, request, queue.now()) {
             Routing::Upstream { detour: SimDuration::ZERO } => return self.send_upstream(pull, request, queue),
@@ -69,7 +70,7 @@ impl World<'_> {
         }
     }
 
-    /// A cache, a mirror or a peer has answered.
+    /// A cache, a mirror or a peer has responded.
     fn nearby_response(&mut self, id: PullId, request: Request, response: Response, queue: &mut Queue) {
         if self.pulls[id.index()].ended {
             return;
@@ -101,7 +102,7 @@ impl World<'_> {
                 Event::Request(RequestEvent::Arrives { pull, request, host }),
             );
         } else {
-            // Without a limit the order of arrival decides nothing, so one event does for two.
+            // Without a limit the order of arrival has no effect, so one event replaces two.
             self.registries[from].count(host);
             let service = self.service_time(pull, host);
             let response = Response::Ok;
@@ -150,7 +151,7 @@ impl World<'_> {
         }
     }
 
-    /// A host has served a request: it is free for the next, and the answer leaves.
+    /// A host has served a request: it takes the next one, and the response leaves.
     fn served(&mut self, pull: PullId, request: Request, host: HostRole, queue: &mut Queue) {
         let from = self.registry_of(pull);
         let pulls = &self.pulls;
@@ -222,7 +223,7 @@ impl World<'_> {
         self.retry_or_fail(id, request, next, queue);
     }
 
-    /// A host said yes.
+    /// A host has granted a request.
     fn granted(&mut self, id: PullId, request: Request, host: HostRole, queue: &mut Queue) {
         let registry = &self.registries[self.registry_of(id)];
         if request.is_blob() && !registry.sends_bytes(request, host) {
@@ -232,7 +233,7 @@ impl World<'_> {
         self.proceed(id, request, queue);
     }
 
-    /// What was asked for is granted: what comes next?
+    /// Sends the next request of a pull, or starts the transfer of a blob.
     fn proceed(&mut self, id: PullId, request: Request, queue: &mut Queue) {
         *self.tries(id, request) = Tries::default();
         let pull = &self.pulls[id.index()];
@@ -240,7 +241,7 @@ impl World<'_> {
         match request {
             Request::Challenge => self.send(id, Request::Token, queue),
             Request::Token => self.send(id, Request::Resolve, queue),
-            // What the content store has is not asked for again.
+            // Manifests in the content store are not requested again.
             Request::Resolve if known => self.plan_layers(id, queue),
             Request::Resolve => self.send(id, Request::Index, queue),
             Request::Index => self.send(id, Request::Manifest, queue),
@@ -259,7 +260,7 @@ impl World<'_> {
         }
     }
 
-    /// A transfer has come to its full rate.
+    /// A transfer has passed its slow start.
     fn ramped_up(&mut self, id: PullId, request: Request, queue: &mut Queue) {
         if self.pulls[id.index()].ended {
             let from = self.registry_of(id);
@@ -324,7 +325,7 @@ impl World<'_> {
         }
     }
 
-    /// A host does not answer: the kernel goes on trying to connect.
+    /// A host does not respond: the kernel keeps trying to connect.
     pub(crate) fn dial(&mut self, pull: PullId, request: Request, host: HostRole, queue: &mut Queue) {
         let since = queue.now();
         let first = FIRST_RETRANSMISSION.min(self.spec.node.runtime.dial_timeout);

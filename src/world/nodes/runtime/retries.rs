@@ -1,26 +1,26 @@
-//! What a runtime does about an answer that it did not want: ask again, or give up.
+//! A runtime's reaction to a failed request: retry or fail.
 //!
 //! Follows `retryRequest` and `doWithTransportRetries` of containerd's `core/remotes/docker/resolver.go`, and
-//! `makeRequestToResolvedURL` of containers/image's `docker/docker_client.go`; the versions are those of `spec`. All
-//! requests made for one count together, whatever went wrong with each.
+//! `makeRequestToResolvedURL` of containers/image's `docker/docker_client.go`; `spec` names the versions. All tries of
+//! one request count together, whatever went wrong with each.
 
 use crate::units::SimDuration;
 use crate::world::nodes::pull_error::PullError;
 use crate::world::nodes::runtime::spec::{RetrySpec, RuntimeSpec};
 
-/// What was made of one request so far.
+/// The failed tries of one request.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Tries {
-    /// Requests that were not answered with a yes.
+    /// Failed tries.
     failed: u32,
-    /// How many of the last ones were answered with 503.
+    /// The number of the last tries in a row that got 503.
     unavailable: u32,
 }
 
-/// What is done next.
+/// The next step.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Next {
-    /// Asks again after this wait.
+    /// Retry after this wait.
     Again(SimDuration),
     /// The pull fails.
     GiveUp(PullError),
@@ -42,7 +42,7 @@ impl Tries {
         self.next(RetrySpec::every(runtime.retry_429.attempts, SimDuration::ZERO), None, PullError::Unavailable)
     }
 
-    /// No answer at all.
+    /// No response.
     pub(super) fn silence(&mut self, runtime: &RuntimeSpec) -> Next {
         self.unavailable = 0;
         self.next(runtime.retry_transport, None, PullError::Unreachable)

@@ -1,14 +1,14 @@
-//! Pulls that stand still, and the time-out that cancels them.
+//! Pulls that stall, and the timeout that cancels them.
 //!
-//! containerd cancels a pull when requests of it are under way and no byte has come for `image_pull_progress_timeout`
-//! (`internal/cri/server/images/image_pull.go`, five minutes since v2.0, one in v1.7.0); what has arrived is kept, and the
-//! kubelet's next attempt continues it. CRI-O has no such limit by default.
+//! containerd cancels a pull when it has requests in progress and no bytes have arrived for
+//! `image_pull_progress_timeout` (`internal/cri/server/images/image_pull.go`, five minutes since v2.0, one in v1.7.0).
+//! Arrived bytes are kept, and the kubelet's next attempt continues. CRI-O has no such limit by default.
 //!
-//! A transfer's rate is zero only when some link on its way has no capacity at all, so nothing is polled: pulls are
-//! looked at when a link goes to zero or comes back, and when a transfer begins or ends while some link is at zero.
+//! A transfer's rate is zero only when a link on its path has no capacity, so nothing is polled: pulls are checked
+//! when a link dies or revives, and when a transfer starts or ends while some link is dead.
 //!
-//! Left out: the reporter looks every 10 s (so the cancellation comes up to 10 s later), and requests that wait for an
-//! answer count as no progress only there; here their own time-outs end them.
+//! Left out: the reporter checks every 10 s (so cancellation comes up to 10 s later), and counts requests that wait
+//! for a response as no progress; here their own timeouts end them.
 
 use crate::world::World;
 use crate::world::event::PullEvent;
@@ -18,7 +18,7 @@ use crate::world::nodes::pull::Fetch;
 use crate::world::nodes::pull_error::PullError;
 
 impl World<'_> {
-    /// Rates of a pull's transfers may have become zero or have left it: sets or stops its time-out.
+    /// Starts or stops the timeout of a pull, according to whether its transfers stall.
     pub(crate) fn check_stall(&mut self, id: PullId, queue: &mut Queue) {
         let Some(timeout) = self.spec.node.runtime.no_progress_timeout else { return };
         let waits = self.pulls[id.index()].stall_timeout.is_some();
@@ -46,7 +46,7 @@ impl World<'_> {
         }
     }
 
-    /// Whether a pull has transfers under way, and none of them moves.
+    /// Whether a pull has transfers in progress and none of them moves.
     fn is_stalled(&self, id: PullId) -> bool {
         let pull = &self.pulls[id.index()];
         let layers = (0..).zip(&pull.fetches).filter_map(|(layer, fetch)| match fetch {
