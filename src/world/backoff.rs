@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pod_that_fails_at_once_each_time_waits_10_20_40_80_160_300_300() {
+    fn a_pod_that_fails_immediately_each_time_waits_10_20_40_80_160_300_300() {
         let backoff = IMAGE_BACKOFF;
         let mut entry = BackoffEntry::default();
         let mut now = SimTime::ZERO;

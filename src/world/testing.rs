@@ -112,7 +112,7 @@ pub(crate) fn bare_world(count: usize) -> WorldSpec {
     }
 }
 
-/// What a played world came to.
+/// The results of a run of a world without a product.
 #[derive(Debug)]
 pub(crate) struct Played {
     pub(crate) facts: Vec<ClusterFacts>,
@@ -120,7 +120,7 @@ pub(crate) struct Played {
     pub(crate) peak_pulls: u64,
     pub(crate) peak_downloads: u64,
     pub(crate) egress_peaks: (f64, f64),
-    /// For how long the egress was at its capacity.
+    /// Seconds with the egress at its capacity.
     pub(crate) busy_s: f64,
     /// Every event with its time.
     pub(crate) events: Vec<(SimTime, Event)>,
@@ -138,43 +138,48 @@ impl Played {
     }
 }
 
-/// What a test does to a world at a time of its choice.
-pub(crate) type Deed = fn(&mut World<'_>, &mut Queue);
+/// An action of a test on a world.
+pub(crate) type Intervention = fn(&mut World<'_>, &mut Queue);
 
-/// A world without a product, and what is done to it, in the order of time.
-struct Alone<'s> {
+/// A world without a product, with the interventions of a test in order of time.
+struct BareModel<'s> {
     world: World<'s>,
-    deeds: std::vec::IntoIter<Deed>,
+    interventions: std::vec::IntoIter<Intervention>,
 }
 
-impl Model for Alone<'_> {
+impl Model for BareModel<'_> {
     type Event = Event;
 
     fn handle(&mut self, event: Event, queue: &mut Queue) {
         if event == Event::Driver(DriverEvent::Due) {
-            self.deeds.next().expect("one event for each deed")(&mut self.world, queue);
+            self.interventions.next().expect("one event per intervention")(&mut self.world, queue);
         }
         self.world.handle(event, queue);
         self.world.take_reports();
     }
 }
 
-/// Tells every cluster the new revision at time zero, and lets the world run until nothing more can happen or the
-/// horizon comes. Bytes are checked for conservation.
+/// Instructs every cluster to run the new revision at time zero, and runs the world until it is at rest or at the
+/// horizon. Checks the conservation of bytes.
 pub(crate) fn play(spec: &WorldSpec, seed: u64, horizon: SimDuration) -> Played {
     play_with(spec, seed, horizon, &[])
 }
 
-/// As [`play`], and does this and that at so many seconds, in the order of time.
-pub(crate) fn play_with(spec: &WorldSpec, seed: u64, horizon: SimDuration, deeds: &[(f64, Deed)]) -> Played {
+/// As [`play`], with interventions at the given seconds, in order of time.
+pub(crate) fn play_with(
+    spec: &WorldSpec,
+    seed: u64,
+    horizon: SimDuration,
+    interventions: &[(f64, Intervention)],
+) -> Played {
     let mut queue = EventQueue::new();
     let world = World::new(spec, crate::world::Restarts::KUBELET, seed, 0, &mut queue);
-    let deeds_alone: Vec<Deed> = deeds.iter().map(|&(_, deed)| deed).collect();
-    let mut model = Alone { world, deeds: deeds_alone.into_iter() };
+    let actions: Vec<Intervention> = interventions.iter().map(|&(_, deed)| deed).collect();
+    let mut model = BareModel { world, interventions: actions.into_iter() };
     for at in 0..spec.clusters.len() {
         model.world.instruct(ClusterId::at(at), NEW, &mut queue);
     }
-    for &(at, _) in deeds {
+    for &(at, _) in interventions {
         queue.schedule(SimTime::ZERO + SimDuration::from_secs_f64(at), Event::Driver(DriverEvent::Due));
     }
     let mut events = Vec::new();

@@ -159,7 +159,7 @@ fn serial_pulls_make_an_image_wait_for_a_slow_one() {
 }
 
 #[test]
-fn pods_above_the_kubelets_rate_fail_at_once_and_come_back_after_the_back_off() {
+fn pods_above_the_kubelets_rate_fail_immediately_and_retry_after_the_back_off() {
     let mut world = bare_world(1);
     world.node.pulls = PullOrder::Parallel { max: None };
     world.node.pull_rate = Some(RequestLimit::new(PerSecond::new(5.0), 10));
@@ -301,7 +301,7 @@ fn pulls_that_unpack_on_top_of_each_others_layers_all_end() {
 }
 
 #[test]
-fn an_attempt_that_takes_too_long_fails_keeps_its_bytes_and_comes_back() {
+fn an_attempt_past_its_deadline_fails_keeps_its_bytes_and_is_retried() {
     for (resume, expected, what) in [
         // 100 MB at 10 MB/s with 4 s for each attempt: 40 MB, gate 10 s, 40 MB, gate 20 s, 20 MB.
         (true, 4.0 + 10.0 + 4.0 + 20.0 + 2.0, "it goes on where it was"),
@@ -323,7 +323,7 @@ fn an_attempt_that_takes_too_long_fails_keeps_its_bytes_and_comes_back() {
 }
 
 #[test]
-fn a_deadline_keeps_unpacked_layers_and_throws_the_one_at_work_away() {
+fn a_deadline_keeps_unpacked_layers_and_drops_the_one_in_progress() {
     for (slots, ready_at, why) in [
         // Nothing to download and 3 s to unpack each of two layers, with 4 s for each attempt and a gate of 10 s.
         (1, 4.0 + 10.0 + 3.0, "the first layer stays, the second is unpacked anew"),
@@ -354,7 +354,7 @@ fn a_deadline_keeps_unpacked_layers_and_throws_the_one_at_work_away() {
 }
 
 #[test]
-fn a_deadline_that_is_met_leaves_no_trace() {
+fn a_deadline_that_is_met_has_no_effect() {
     let mut world = bare_world(1);
     let without = play(&world, 1, DAY);
     world.node.pull_deadline = Some(secs(1.1));
@@ -363,7 +363,7 @@ fn a_deadline_that_is_met_leaves_no_trace() {
 }
 
 #[test]
-fn the_newer_kubelet_looks_when_the_gate_opens_and_at_least_once_a_minute() {
+fn the_newer_kubelet_syncs_when_the_back_off_expires_and_at_least_once_a_minute() {
     let mut world = bare_world(1);
     world.registry.api.request_limit = Some(RequestLimit::new(PerSecond::new(1e-9), 1));
     world.node.runtime.retry_429.attempts = 1;
@@ -445,7 +445,7 @@ fn a_deployment_never_starts_more_pods_than_surge_and_unavailable_allow() {
 }
 
 #[test]
-fn a_defective_revision_crashes_for_ever_and_the_world_comes_to_rest() {
+fn a_defective_revision_crashes_indefinitely_and_the_world_comes_to_rest() {
     let mut world = bare_world(1);
     world.faults.defect.share = Share::ALL;
     world.faults.defect.crash_after = fixed(secs(5.0));
@@ -474,7 +474,7 @@ fn without_a_probe_a_crashing_pod_is_ready_again_and_again() {
 }
 
 #[test]
-fn a_restart_comes_with_the_first_sync_after_its_gate_has_opened() {
+fn a_restart_comes_with_the_first_sync_after_its_back_off() {
     let mut world = bare_world(1);
     world.faults.defect.share = Share::ALL;
     world.faults.defect.crash_after = fixed(secs(5.0));
@@ -507,7 +507,7 @@ fn offline_clusters_do_nothing_until_they_return() {
 }
 
 #[test]
-fn an_agent_applies_reports_and_tells_of_readiness_with_its_delays() {
+fn an_agent_applies_and_reports_with_its_delays() {
     let mut world = bare_world(1);
     world.agent.instruction_delay = fixed(secs(0.5));
     world.agent.apply = fixed(secs(3.0));
@@ -522,7 +522,7 @@ fn an_agent_applies_reports_and_tells_of_readiness_with_its_delays() {
 }
 
 #[test]
-fn the_same_luck_meets_a_cluster_whatever_others_there_are() {
+fn a_cluster_draws_the_same_numbers_whatever_other_clusters_exist() {
     let mut world = bare_world(50);
     world.faults.pull_failure = Share::new(0.3);
     world.registry.api.service_time = DurationModel::LogNormal { median: secs(0.02), sigma: 0.5 };

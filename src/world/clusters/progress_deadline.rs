@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deployment_is_late_when_nothing_moved_for_its_deadline() {
+    fn a_deployment_without_progress_for_its_deadline_fails() {
         let stuck = PodCounts { updated: 1, old: 2, ready: 2, available: 2 };
         let story = [(1, stuck), (600, stuck), (601, stuck), (602, stuck)];
         // The pod made at 1 s was progress; 601 s is not yet more than 600 s after it.
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_complete_is_not_judged_again() {
+    fn a_complete_deployment_is_not_checked_again() {
         let complete = PodCounts { updated: 2, old: 0, ready: 2, available: 2 };
         let crashed = PodCounts { ready: 0, available: 0, ..complete };
         let story = [(1, complete), (2, crashed), (5000, crashed), (5001, complete)];

@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_container_that_lives_5_s_each_time_waits_0_10_20_40_and_starts_anew_after_it_ran_10_minutes() {
+    fn a_container_that_runs_5_s_each_time_waits_0_10_20_40_and_starts_over_after_10_minutes() {
         let kubelet = Restarts::KUBELET;
         let backoff = Backoff { initial: secs(1), max: secs(60), ..kubelet.backoff };
         // KEP-4603's faster curve.
@@ -165,7 +165,7 @@ mod tests {
     };
 
     #[test]
-    fn diego_restarts_twice_at_once_and_then_waits_30_s_to_16_min_up_to_200_crashes() {
+    fn diego_restarts_twice_immediately_and_then_waits_30_s_to_16_min_up_to_200_crashes() {
         let waits = waits(&DIEGO, &[secs(7); 200], None);
         let table = [(1, 0), (2, 0), (3, 30), (4, 60), (8, 960), (199, 960)];
         for (crashes, wait) in table {
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn diego_forgives_an_instance_that_was_ready_for_more_than_5_minutes() {
+    fn diego_starts_over_for_an_instance_that_was_ready_for_more_than_5_minutes() {
         let lives = [secs(400); 4];
         let in_a_row = [0.0, 0.0, 30.0, 60.0].map(Some);
         assert_eq!(waits(&DIEGO, &lives, None), in_a_row, "it ran and was never ready");

@@ -150,7 +150,7 @@ mod tests {
     const START: SimTime = SimTime::ZERO;
 
     #[test]
-    fn without_coalescing_every_request_before_the_first_copy_is_complete_leads() {
+    fn without_coalescing_every_request_before_the_first_copy_is_complete_misses() {
         let mut cache_store = cache_store(Coalesce::None, None);
         assert_eq!(cache_store.look_up(START, 0, from(1)), CacheLookup::Miss);
         assert_eq!(cache_store.fill_begins(0, PullId(1), FillId(0)), []);
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_is_let_go_when_the_copy_is_there_and_who_shares_when_it_begins() {
+    fn waiting_requests_proceed_when_the_fill_ends_and_sharing_ones_when_it_begins() {
         for (coalesce, at_begin, at_end) in [(Coalesce::Wait, 0, 1), (Coalesce::Stream, 1, 0)] {
             let mut cache_store = cache_store(coalesce, None);
             assert_eq!(cache_store.look_up(START, 0, from(1)), CacheLookup::Miss);
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn when_the_leader_fails_the_others_ask_again() {
+    fn when_a_fill_is_cancelled_waiting_requests_are_sent_again() {
         let mut cache_store = cache_store(Coalesce::Wait, None);
         assert_eq!(cache_store.look_up(START, 0, from(1)), CacheLookup::Miss);
         assert_eq!(cache_store.look_up(START, 0, from(2)), CacheLookup::Waits);
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_of_upstream_connections_counts_what_was_asked_for_and_what_is_on_its_way() {
+    fn a_limit_of_upstream_connections_counts_misses_and_fills() {
         let mut cache_store = cache_store(Coalesce::None, Some(2));
         assert_eq!(cache_store.look_up(START, 0, from(1)), CacheLookup::Miss);
         assert_eq!(cache_store.look_up(START, 0, from(1)), CacheLookup::Miss, "the same request again");

@@ -122,7 +122,7 @@ fn a_node_has_a_blob_when_both_legs_have_ended() {
 }
 
 #[test]
-fn a_regions_cache_spares_the_regions_link_and_not_the_downlinks() {
+fn a_regional_cache_relieves_the_regions_link_but_not_the_downlinks() {
     let mut world = bare_world(3);
     world.regions = vec![RegionSpec { name: "far".to_owned(), bandwidth: mb(20.0) }];
     world.clusters[0].region = Some(0);
@@ -139,7 +139,7 @@ fn a_regions_cache_spares_the_regions_link_and_not_the_downlinks() {
 }
 
 #[test]
-fn a_limit_of_upstream_connections_answers_429() {
+fn a_limit_of_upstream_connections_responds_429() {
     let mut world = daemons(4);
     world.distribution =
         by(DistributionKind::Cache(CacheSpec { upstream_connections: Some(1), ..cache(Coalesce::None) }));
@@ -152,7 +152,7 @@ fn a_limit_of_upstream_connections_answers_429() {
 }
 
 #[test]
-fn waiters_are_served_although_the_first_pull_fails() {
+fn waiting_requests_are_served_although_the_first_pull_fails() {
     for coalesce in [Coalesce::None, Coalesce::Wait, Coalesce::Stream] {
         for seed in 0..20 {
             let mut world = daemons(5);
@@ -166,7 +166,7 @@ fn waiters_are_served_although_the_first_pull_fails() {
 }
 
 #[test]
-fn a_tag_is_asked_of_the_registry_each_time_and_a_digest_once() {
+fn a_tag_is_requested_upstream_each_time_and_a_digest_once() {
     let mut world = update(4, 1);
     world.distribution = by(DistributionKind::Cache(cache(Coalesce::Stream)));
     let played = play(&world, 1, DAY);
@@ -197,7 +197,7 @@ fn blobs_that_are_discarded_after_unpacking_cannot_be_served() {
 }
 
 #[test]
-fn peers_share_their_network_card_and_a_lookup_in_vain_costs_its_timeout() {
+fn peers_share_their_network_card_and_a_failed_lookup_costs_its_timeout() {
     let mut world = update(3, 1);
     world.node.nic = mb(50.0).into();
     world.distribution = by(DistributionKind::Spegel(SpegelSpec { lookup: secs(0.1), timeout: secs(0.5), ..spegel() }));
@@ -320,7 +320,7 @@ fn lazy_pulling_loses_to_a_plain_pull_where_round_trips_are_long() {
 }
 
 #[test]
-fn every_way_serves_an_update_of_shared_layers_too() {
+fn every_method_serves_an_update_of_shared_layers() {
     let ways = [
         DistributionKind::Direct,
         DistributionKind::Cache(cache(Coalesce::Stream)),

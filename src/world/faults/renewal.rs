@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rollout_meets_a_fleet_that_has_run_for_long() {
+    fn processes_start_in_their_stationary_state() {
         let lognormal = DurationModel::LogNormal { median: secs(4.0), sigma: 0.8 };
         let cases = [
             // E x² / 2 E x = (exp(0.64) · mean²) / 2 mean, for lognormal

@@ -55,7 +55,7 @@ fn probe(world: &mut WorldSpec) {
 }
 
 #[test]
-fn a_transfer_stands_still_while_its_cluster_is_cut_off_and_goes_on_where_it_was() {
+fn a_transfer_stalls_while_its_cluster_is_cut_off_and_then_continues() {
     let mut world = bare_world(2);
     windows(&mut world, CutKind::All, &[(0.4, 100.0)]);
     world.faults.regional[0].clusters = vec![1];
@@ -67,7 +67,7 @@ fn a_transfer_stands_still_while_its_cluster_is_cut_off_and_goes_on_where_it_was
 }
 
 #[test]
-fn a_link_to_the_management_cluster_that_is_lost_stops_reports_and_no_images() {
+fn losing_the_management_cluster_stops_reports_but_not_images() {
     let mut world = bare_world(1);
     windows(&mut world, CutKind::Management, &[(0.4, 100.0)]);
     let played = play(&world, 1, DAY);
@@ -76,7 +76,7 @@ fn a_link_to_the_management_cluster_that_is_lost_stops_reports_and_no_images() {
 }
 
 #[test]
-fn a_cluster_that_is_cut_off_twice_at_once_is_back_when_both_have_ended() {
+fn a_cluster_with_two_outages_is_back_when_both_have_ended() {
     let mut world = bare_world(1);
     windows(&mut world, CutKind::All, &[(0.5, 100.0)]);
     windows(&mut world, CutKind::All, &[(50.0, 100.0)]);
@@ -85,7 +85,7 @@ fn a_cluster_that_is_cut_off_twice_at_once_is_back_when_both_have_ended() {
 }
 
 #[test]
-fn outages_and_brownouts_of_one_region_have_times_of_their_own() {
+fn outages_and_brownouts_of_one_region_have_separate_times() {
     let region = Some("eu".to_owned());
     let outage = RegionalOutageSpec { region, ..RegionalOutageSpec::default() };
     let brownout = RegionalOutageSpec { downlink: Some(Share::new(0.2)), ..outage.clone() };
@@ -115,7 +115,7 @@ fn in_a_brownout_the_downlink_carries_its_share_and_reports_arrive() {
 }
 
 #[test]
-fn of_brownouts_at_once_the_smallest_share_counts_and_a_cut_counts_more() {
+fn of_concurrent_brownouts_the_smallest_share_counts_and_an_outage_prevails() {
     for (first, other, expected, why) in [
         // 50 MB, then 20 MB in 1 s, 20 MB in 2 s, and the last 10 MB with nothing wrong.
         ((0.5, 2.0, left(20)), (1.5, 2.0, left(10)), 3.6, "a deeper one comes while the first lasts"),
@@ -138,7 +138,7 @@ fn of_brownouts_at_once_the_smallest_share_counts_and_a_cut_counts_more() {
 }
 
 #[test]
-fn a_brownout_that_is_to_begin_or_to_end_keeps_no_run_alive_unless_nothing_is_left() {
+fn a_brownout_keeps_a_run_alive_only_if_it_leaves_nothing() {
     for (percent, from, span, expected) in [
         (20, 1000.0, 1000.0, 1.0),
         // 60 MB at a fifth; it lasts on.
@@ -173,7 +173,7 @@ fn brownouts_of_single_clusters_take_none_offline() {
 }
 
 #[test]
-fn a_pull_without_a_byte_for_five_minutes_gives_up_and_tries_again_after_its_back_off() {
+fn a_pull_without_bytes_for_five_minutes_fails_and_is_retried_after_its_back_off() {
     let mut world = bare_world(1);
     world.node.error_requeue = fixed(secs(10.0));
     world.node.runtime = RuntimeSpec::CONTAINERD_2_1;
@@ -189,7 +189,7 @@ fn a_pull_without_a_byte_for_five_minutes_gives_up_and_tries_again_after_its_bac
 }
 
 #[test]
-fn what_is_asked_while_cut_off_is_asked_again_by_the_kernels_tries_to_connect() {
+fn requests_of_a_cluster_that_is_cut_off_follow_the_kernels_tries_to_connect() {
     let mut world = bare_world(1);
     world.clusters[0].rtt = fixed(secs(1.0));
     windows(&mut world, CutKind::All, &[(2.0, 10.0)]);
@@ -202,7 +202,7 @@ fn what_is_asked_while_cut_off_is_asked_again_by_the_kernels_tries_to_connect() 
 }
 
 #[test]
-fn outages_strike_each_cluster_on_its_own_and_never_keep_a_run_alive() {
+fn outages_are_independent_and_never_keep_a_run_alive() {
     let mut world = bare_world(200);
     world.faults.outages = Some(OutageSpec {
         between: DurationModel::Exponential { mean: secs(300.0) },
@@ -231,7 +231,7 @@ fn a_slow_cluster_is_slower_by_its_factor() {
 }
 
 #[test]
-fn a_tag_that_is_not_there_is_asked_for_again_and_again_and_the_world_comes_to_rest() {
+fn a_missing_tag_is_requested_repeatedly_and_the_world_comes_to_rest() {
     let mut world = bare_world(1);
     world.node.error_requeue = fixed(secs(10.0));
     world.faults.not_found = Share::new(1.0);
@@ -356,7 +356,7 @@ fn the_pod_of_a_daemon_set_waits_for_its_node() {
 }
 
 #[test]
-fn one_missing_node_uses_up_a_daemon_sets_budget() {
+fn one_missing_node_exhausts_a_daemon_sets_budget() {
     for (budget, pulls, why) in [
         (1, 0, "its deleted pod is never gone, and no other node may be touched"),
         (2, 2, "what it leaves of the budget is used for the two others, one after the other"),
@@ -372,7 +372,7 @@ fn one_missing_node_uses_up_a_daemon_sets_budget() {
 }
 
 #[test]
-fn a_node_that_comes_back_has_what_was_on_its_disk() {
+fn a_node_that_returns_keeps_the_content_of_its_disk() {
     let mut world = bare_world(1);
     // 100 s for the layer, of which 60 s when the node fails.
     world.clusters[0].downlink = BytesPerSec::new(1e6).into();

@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn drawn_sizes_belong_to_the_digest_and_the_run() {
+    fn random_sizes_depend_on_digest_and_run() {
         let drawn = |digest: &str| LayerSpec {
             compressed: SizeModel::LogNormal { median: Bytes::new(1_000_000), sigma: 1.0 },
             uncompressed: Uncompressed::Ratio(2.0),

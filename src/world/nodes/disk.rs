@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_buffer_it_is_a_queue_of_equal_shares() {
+    fn without_a_buffer_writers_share_the_disk_equally() {
         let mut disk = disk(0);
         disk.begin(SimTime::ZERO, PULL, 0, 100.0);
         disk.begin(SimTime::ZERO, PULL, 1, 300.0);
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_given_up_leaves_its_share_to_others() {
+    fn a_cancelled_layer_leaves_its_share_to_others() {
         let mut disk = disk(0);
         disk.begin(SimTime::ZERO, PullId(7), 0, 1_000.0);
         disk.begin(SimTime::ZERO, PULL, 1, 300.0);

@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_too_many_is_refused_until_one_is_closed() {
+    fn a_connection_above_the_limit_is_refused_until_one_is_closed() {
         let mut spec = HostSpec::unlimited(DurationModel::Constant(SimDuration::ZERO));
         spec.connections = Some(ConnectionLimit { max: 1, excess: Excess::Refuse });
         let mut host = Host::new(&spec);

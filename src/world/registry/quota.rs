@@ -47,7 +47,7 @@ mod tests {
     use crate::units::SimDuration;
 
     #[test]
-    fn a_quota_is_free_again_when_the_span_has_passed_each_pull() {
+    fn each_pull_leaves_the_quota_after_its_window() {
         let spec = PullQuota { pulls: 2, per: SimDuration::from_secs(100), scope: QuotaScope::Address };
         let mut quota = QuotaWindow::new(spec);
         let mut take = |cluster: u32, at: u64| quota.try_take(ClusterId(cluster), SimTime::from_secs(at));

@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn slow_start_costs_its_round_trips_less_what_has_come() {
+    fn slow_start_costs_its_round_trips_minus_the_time_of_the_bytes_sent() {
         let tcp = TcpSpec { slow_start: true, ..TcpSpec::OFF };
         let rtt = SimDuration::from_millis(100);
         let delay = |size: u64| slow_start_delay(tcp, rtt, 10e6, Bytes::new(size)).as_secs_f64();

@@ -46,7 +46,7 @@ fn brownout(egress: f64, requests: f64) -> WindowSpec {
 }
 
 #[test]
-fn a_brownout_slows_what_is_under_way_and_loses_nothing() {
+fn a_brownout_slows_transfers_and_loses_no_bytes() {
     let played = play(&troubled(0.5, 1.0, brownout(0.1, 1.0)), 1, DAY);
     // 50 MB in 0.5 s, 10 MB in the second at 10 MB/s, the other 40 MB in 0.4 s.
     assert_ready(&played, &[1.9], "brownout");
@@ -54,7 +54,7 @@ fn a_brownout_slows_what_is_under_way_and_loses_nothing() {
 }
 
 #[test]
-fn nobody_waits_for_a_window_that_nobody_pulls_in() {
+fn a_run_does_not_wait_for_a_window_without_pulls() {
     let played = play(&troubled(3600.0, 60.0, DOWN), 1, DAY);
     assert_ready(&played, &[1.0], "long before");
     assert_eq!(played.times(|event| matches!(event, Event::RegistryWindow { .. })), [0.0_f64; 0], "the run is over");
@@ -79,7 +79,7 @@ fn a_short_outage_only_delays() {
 }
 
 #[test]
-fn an_outage_cancels_pulls_after_five_minutes_and_the_next_attempt_goes_on_where_they_were() {
+fn an_outage_cancels_pulls_after_five_minutes_and_the_next_attempt_continues() {
     let played = play(&troubled(0.4, 400.0, DOWN), 1, DAY);
     // 40 MB have come when nothing moves any more, at 0.4 s; cancelled at 300.4 s; the gate opens 10 s later. Each request
     // then waits 30 s for a connection: until 340.4, 370.45 and 400.5 s. The registry is back since 400.4 s, so the fourth,
@@ -91,7 +91,7 @@ fn an_outage_cancels_pulls_after_five_minutes_and_the_next_attempt_goes_on_where
 }
 
 #[test]
-fn a_runtime_without_a_time_out_waits_for_ever() {
+fn a_runtime_without_a_timeout_waits_indefinitely() {
     let mut world = troubled(0.4, 4000.0, DOWN);
     world.node.runtime = RuntimeSpec::CRI_O;
     let played = play(&world, 1, DAY);
@@ -100,7 +100,7 @@ fn a_runtime_without_a_time_out_waits_for_ever() {
 }
 
 #[test]
-fn without_egress_requests_are_answered_and_no_byte_comes() {
+fn without_egress_requests_get_responses_but_no_bytes() {
     let mut world = troubled(0.0, 100.0, brownout(0.0, 1.0));
     world.node.runtime = RuntimeSpec::CONTAINERD_1_7;
     let played = play(&world, 1, DAY);
@@ -111,7 +111,7 @@ fn without_egress_requests_are_answered_and_no_byte_comes() {
 }
 
 #[test]
-fn blobs_that_wait_for_a_connection_come_one_after_the_other() {
+fn blobs_that_wait_for_a_connection_come_one_after_another() {
     let limit = Some(ConnectionLimit { max: 1, excess: Excess::Queue });
     let mut world = bare_world(3);
     world.registry.blobs.host.connections = limit;
@@ -125,7 +125,7 @@ fn blobs_that_wait_for_a_connection_come_one_after_the_other() {
 }
 
 #[test]
-fn a_refused_connection_is_tried_once_more_and_then_the_pull_fails() {
+fn a_refused_connection_is_retried_once_and_then_the_pull_fails() {
     let mut world = bare_world(2);
     world.node.error_requeue = fixed(secs(1.0));
     world.registry.blobs.host.connections = Some(ConnectionLimit { max: 1, excess: Excess::Refuse });
@@ -158,7 +158,7 @@ fn egress_falls_under_too_many_blobs() {
 }
 
 #[test]
-fn a_pull_quota_refuses_the_next_pull_until_its_span_is_over() {
+fn a_pull_quota_refuses_further_pulls_until_its_window_has_passed() {
     let mut world = bare_world(2);
     world.node.error_requeue = fixed(secs(1.0));
     world.registry.pull_quota = Some(PullQuota { pulls: 1, per: secs(100.0), scope: QuotaScope::Account });

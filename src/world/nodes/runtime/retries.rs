@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn each_runtime_answers_429_in_its_own_way() {
+    fn each_runtime_has_its_own_reaction_to_429() {
         let give_up = Next::GiveUp(PullError::TooManyRequests);
         let at_once = again(0);
         let six = [at_once, at_once, at_once, at_once, at_once, give_up];
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn silence_is_tried_five_times_since_containerd_2_4_and_once_before() {
+    fn a_missing_response_is_tried_five_times_since_containerd_2_4_and_once_before() {
         let mut tries = Tries::default();
         let wait = Next::Again(SimDuration::from_millis(50));
         let next: Vec<Next> = (0..5).map(|_| tries.silence(&RuntimeSpec::CONTAINERD_2_4)).collect();

@@ -10,7 +10,7 @@ use crate::world::nodes::runtime::spec::RuntimeSpec;
 use crate::world::registry::request::Request;
 use crate::world::registry::spec::RequestLimit;
 use crate::world::spec::{PullOrder, PullPolicy, WorkloadKind, WorldSpec};
-use crate::world::testing::{Deed, Played, bare_world, fixed, play, play_with};
+use crate::world::testing::{Intervention, Played, bare_world, fixed, play, play_with};
 
 const DAY: SimDuration = SimDuration::from_hours(24);
 
@@ -45,7 +45,7 @@ fn offered_load_above_a_limit_is_multiplied_and_stays_in_phase() {
 }
 
 #[test]
-fn cri_o_waits_longer_each_time_or_as_long_as_it_is_told() {
+fn cri_o_doubles_its_wait_or_honours_retry_after() {
     let mut world = one_request(1, RuntimeSpec::CRI_O);
     let doubling = play(&world, 1, secs(31.0));
     assert_eq!(asked(&doubling, Request::Resolve), [0.0, 2.0, 6.0, 14.0, 30.0]);
@@ -70,9 +70,9 @@ fn cri_o_makes_one_pull_of_identical_ones() {
 }
 
 #[test]
-fn a_cluster_that_is_cut_off_goes_on_when_it_is_back() {
-    let cut: Deed = |world, queue| world.cut(ClusterId(0), CutKind::All, queue);
-    let restore: Deed = |world, queue| world.repair(ClusterId(0), CutKind::All, queue);
+fn a_cluster_that_was_cut_off_continues_when_it_is_back() {
+    let cut: Intervention = |world, queue| world.cut(ClusterId(0), CutKind::All, queue);
+    let restore: Intervention = |world, queue| world.repair(ClusterId(0), CutKind::All, queue);
     let played = play_with(&bare_world(2), 1, DAY, &[(0.5, cut), (10.5, restore)]);
     let ready: Vec<f64> = played.ready_s().into_iter().flatten().collect();
     assert!((ready[0] - 11.0).abs() < 1e-6 && (ready[1] - 1.0).abs() < 1e-6, "{ready:?}");
@@ -80,9 +80,9 @@ fn a_cluster_that_is_cut_off_goes_on_when_it_is_back() {
 }
 
 #[test]
-fn requests_of_a_cluster_that_is_cut_off_get_no_answer() {
-    let cut: Deed = |world, queue| world.cut(ClusterId(0), CutKind::All, queue);
-    let restore: Deed = |world, queue| world.repair(ClusterId(0), CutKind::All, queue);
+fn requests_of_a_cluster_that_is_cut_off_get_no_response() {
+    let cut: Intervention = |world, queue| world.cut(ClusterId(0), CutKind::All, queue);
+    let restore: Intervention = |world, queue| world.repair(ClusterId(0), CutKind::All, queue);
     let mut world = bare_world(1);
     world.node.error_requeue = fixed(secs(1.0));
     world.node.runtime = RuntimeSpec::CONTAINERD_2_1;
@@ -97,8 +97,9 @@ fn requests_of_a_cluster_that_is_cut_off_get_no_answer() {
 }
 
 #[test]
-fn a_slow_downlink_is_slower_and_no_standstill() {
-    let slow: Deed = |world, queue| world.cut(ClusterId(0), CutKind::Brownout { downlink: Share::new(0.01) }, queue);
+fn a_slow_downlink_does_not_count_as_stalled() {
+    let slow: Intervention =
+        |world, queue| world.cut(ClusterId(0), CutKind::Brownout { downlink: Share::new(0.01) }, queue);
     let played = play_with(&bare_world(1), 1, DAY, &[(0.5, slow)]);
     // 50 MB, then 50 MB at 1 MB/s.
     assert!(played.ready_s()[0].is_some_and(|at| (at - 50.5).abs() < 1e-6), "{:?}", played.ready_s());
