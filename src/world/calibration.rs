@@ -1,7 +1,7 @@
 //! The constants of the model, each with its source and spread, or the word "guess".
 //!
-//! A scenario takes its defaults from here; nothing else in the crate holds a constant about the world, but for what
-//! belongs to one product's controller and agent, which is in that product's folder.
+//! Experiments take their defaults from here and from the settings themselves. Constants of one product's controller and
+//! agent are in that product's folder.
 //!
 //! Sources named more than once:
 //!
