@@ -19,7 +19,7 @@ pub struct ApplicationSetStatus {
     /// Number of steps, from the first, that may sync their applications. 0 when not rolling.
     pub open_steps: usize,
     /// Applications for which the pass requested a sync. Only those without an earlier request start one: these have
-    /// an [`ApplicationAction::Deploy`](super::super::ApplicationAction).
+    /// an [`ApplicationAction::Deploy`](super::ApplicationAction).
     pub requested: Vec<TargetId>,
     /// Rows after the pass, by status.
     pub rows: RowCounts,
