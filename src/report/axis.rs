@@ -148,29 +148,26 @@ const LOG_TIMES: [&[(f64, &str)]; 3] = [
 
 /// Ticks of a logarithmic time axis: the roundest times on it that leave `apart` pixels to each other.
 pub(super) fn log_time_ticks(scale: &Scale, apart: f64) -> Vec<AxisTick> {
-    let mut ticks: Vec<AxisTick> = Vec::new();
-    for &(value, label) in LOG_TIMES.iter().copied().flatten() {
-        let on_axis = value >= scale.low * (1.0 - 1e-9) && value <= scale.high * (1.0 + 1e-9);
-        let place = scale.at(value);
-        if on_axis && ticks.iter().all(|tick| (scale.at(tick.value) - place).abs() >= apart) {
-            ticks.push(AxisTick { value, label: label.to_owned() });
-        }
-    }
-    ticks.sort_by(|a, b| a.value.total_cmp(&b.value));
-    ticks
+    let times = LOG_TIMES.iter().copied().flatten();
+    with_room(times.map(|&(value, label)| AxisTick { value, label: label.to_owned() }), scale, apart)
 }
 
-/// Ticks of a logarithmic axis of counts: powers of ten, with their halves and fifths where there is room.
+/// Ticks of a logarithmic axis of counts: powers of ten, with multiples of 3, 2 and 5 where there is room.
 pub(super) fn log_ticks(scale: &Scale, apart: f64) -> Vec<AxisTick> {
+    let values = [1.0, 3.0, 2.0, 5.0]
+        .into_iter()
+        .flat_map(|factor| (-3..13).map(move |power| factor * libm::pow(10.0, f64::from(power))));
+    with_room(values.map(|value| AxisTick { value, label: number(value) }), scale, apart)
+}
+
+/// Those ticks on the axis that leave `apart` pixels to the ones before them, in the order of their values.
+fn with_room(candidates: impl Iterator<Item = AxisTick>, scale: &Scale, apart: f64) -> Vec<AxisTick> {
     let mut ticks: Vec<AxisTick> = Vec::new();
-    for factor in [1.0, 3.0, 2.0, 5.0] {
-        for power in -3..13 {
-            let value = factor * libm::pow(10.0, f64::from(power));
-            let on_axis = value >= scale.low * (1.0 - 1e-9) && value <= scale.high * (1.0 + 1e-9);
-            let place = scale.at(value);
-            if on_axis && ticks.iter().all(|tick| (scale.at(tick.value) - place).abs() >= apart) {
-                ticks.push(AxisTick { value, label: number(value) });
-            }
+    for tick in candidates {
+        let on_axis = tick.value >= scale.low * (1.0 - 1e-9) && tick.value <= scale.high * (1.0 + 1e-9);
+        let place = scale.at(tick.value);
+        if on_axis && ticks.iter().all(|other| (scale.at(other.value) - place).abs() >= apart) {
+            ticks.push(tick);
         }
     }
     ticks.sort_by(|a, b| a.value.total_cmp(&b.value));
