@@ -18,6 +18,7 @@ pub mod baseline;
 pub mod cloud_foundry;
 mod controller;
 mod delay;
+pub mod doubling;
 mod entry;
 mod fleet;
 pub mod kubefleet;
@@ -44,6 +45,7 @@ pub static PRODUCTS: &[ProductEntry] = &[
     ProductEntry::of::<baseline::AllAtOnce>(),
     ProductEntry::of::<baseline::Batches>(),
     ProductEntry::of::<baseline::OneByOne>(),
+    ProductEntry::of::<doubling::Doubling>(),
     ProductEntry::of::<kubefleet::StagedConfig>(),
     ProductEntry::of::<kubefleet::RollingConfig>(),
 ];
