@@ -32,11 +32,10 @@ pub struct Restarts {
 }
 
 impl Restarts {
-    /// The kubelet's restarts. Source: `newCrashLoopBackOff` in the same `kubelet.go`, with
-    /// its `HasExpiredFunc` (600 s, whatever the longest wait is); `doBackOff` in
-    /// `pkg/kubelet/kuberuntime/kuberuntime_manager.go` immediately starts a container that has not crashed before. The alpha
-    /// gate `ReduceDefaultCrashLoopBackOffDecay` makes it 1 s to 60 s (kubernetes/enhancements KEP-4603); a node's own
-    /// `maxContainerRestartPeriod` is 1 s to 300 s.
+    /// The kubelet's restarts. Source: `newCrashLoopBackOff` in the same `kubelet.go`, with its `HasExpiredFunc` (600 s,
+    /// whatever the longest wait is); `doBackOff` in `pkg/kubelet/kuberuntime/kuberuntime_manager.go` immediately starts
+    /// a container that has not crashed before. The alpha gate `ReduceDefaultCrashLoopBackOffDecay` makes it 1 s to 60 s
+    /// (kubernetes/enhancements KEP-4603); a node's own `maxContainerRestartPeriod` is 1 s to 300 s.
     pub const KUBELET: Self = Self {
         by: Restarter::Kubelet,
         immediate: 1,
