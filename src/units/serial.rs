@@ -280,8 +280,8 @@ or_word!(
 mod tests {
     use super::*;
 
-    fn round_trip<T: Serialize + for<'de> Deserialize<'de> + PartialEq + fmt::Debug>(value: T, text: &str) {
-        let written = serde_json::to_value(&value).expect("a quantity is text");
+    fn round_trip<T: Serialize + for<'de> Deserialize<'de> + PartialEq + fmt::Debug + Copy>(value: T, text: &str) {
+        let written = serde_json::to_value(value).expect("a quantity is text");
         assert_eq!(written, text, "{value:?}");
         assert_eq!(serde_json::from_value::<T>(written).expect("it reads back"), value);
     }

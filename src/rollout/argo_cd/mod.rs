@@ -221,7 +221,7 @@ impl ArgoCd {
                 }
                 ApplicationAction::Deploy { target, .. } => existing(view, target).operation = Some(self.operation()),
                 ApplicationAction::Delete { target } if self.has_finalizers() => {
-                    existing(view, target).deleted_at = Some(now)
+                    existing(view, target).deleted_at = Some(now);
                 }
                 ApplicationAction::Delete { target } => view.applications[target.index()].live = None,
             }

@@ -48,7 +48,7 @@ impl World<'_> {
             WorkloadEvent::Restart { pod } => self.restart(pod, queue),
             WorkloadEvent::PodGone { pod } => self.pod_gone(pod, queue),
             WorkloadEvent::ProgressDeadline { cluster, workload } => {
-                self.progress_deadline(cluster, workload as usize, queue)
+                self.progress_deadline(cluster, workload as usize, queue);
             }
         }
     }
