@@ -90,7 +90,7 @@ impl SourceFile {
         let (uses, rest) = split_uses(&self.code);
         let of_uses = uses.iter().flat_map(|(_, tree)| expanded(tree));
         let paths: Vec<String> = of_uses.chain(inline_paths(&rest)).collect();
-        paths.iter().filter_map(|path| self.from_root(path)).collect()
+        paths.iter().filter_map(|path| self.resolve_from_root(path)).collect()
     }
 
     /// The names that the file passes on with `pub use`, with the paths that they stand for.
@@ -101,12 +101,12 @@ impl SourceFile {
             let mut name = self.module();
             name.push(path.rsplit("::").next().expect("a path has a last part").to_owned());
             let inside = || self.module().into_iter().chain(path.split("::").map(str::to_owned)).collect();
-            (name, self.from_root(&path).unwrap_or_else(inside))
+            (name, self.resolve_from_root(&path).unwrap_or_else(inside))
         };
         public.map(entry).collect()
     }
 
-    fn from_root(&self, path: &str) -> Option<Vec<String>> {
+    fn resolve_from_root(&self, path: &str) -> Option<Vec<String>> {
         let mut parts = path.split("::").map(str::trim).peekable();
         let mut from = match parts.peek()? {
             &"crate" => Vec::new(),
