@@ -167,7 +167,7 @@ impl Failure {
             Self::Record(error) => output::err(&format!("error: {}\n", output::with_causes(error))),
             Self::Report(error) => output::err(&format!("error: {}\n", output::with_causes(error))),
             Self::Different { place, files } => {
-                output::err(&format!("error: {place}: not reproduced; differs in {files}\n"))
+                output::err(&format!("error: {place}: not reproduced; differs in {files}\n"));
             }
             Self::Interrupted => output::err("interrupted; no results were written\n"),
             Self::Assertion => output::err("error: a limit that the experiment asserts was exceeded\n"),

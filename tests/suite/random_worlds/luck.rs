@@ -86,7 +86,7 @@ impl Luck {
         let mut from = SimDuration::ZERO;
         let mut windows = Vec::new();
         for _ in 0..self.number(0, 2) {
-            from = from + SimDuration::from_secs(u64::from(self.number(0, 100)));
+            from += SimDuration::from_secs(u64::from(self.number(0, 100)));
             let span = SimDuration::from_secs(u64::from(self.number(1, 900)));
             let whole = WindowSpec { from, span, down: true, egress: Share::ALL, requests: Share::ALL };
             windows.push(if self.chance(0.5) {
@@ -94,7 +94,7 @@ impl Luck {
             } else {
                 WindowSpec { down: false, egress: self.share(0.7, 1.0), requests: Share::new(0.1), ..whole }
             });
-            from = from + span;
+            from += span;
         }
         windows
     }
