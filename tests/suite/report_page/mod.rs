@@ -126,7 +126,7 @@ fn the_page_shows_question_answer_and_stalled_rollouts_and_draws_every_curve() {
     );
     let held = page.text("document.getElementById('unfinished').innerText");
     assert!(held.contains("0 complete, 3 stalled") && held.contains("Not updated: 60 of 60 clusters"), "{held}");
-    assert!(held.contains("maxUpdate: a maxUpdate of 0"), "{held}");
+    assert!(held.contains("maxUpdate: maxUpdate is 0"), "{held}");
     // It folds by keyboard, and on paper it is open again.
     let open = "document.querySelector('details.held').open";
     page.evaluate("document.querySelector('.held summary').focus()");
