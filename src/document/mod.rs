@@ -10,6 +10,7 @@
 //! | `tree` | text as a tree of values, each with its place |
 //! | `path` | a place in the structure: `fleet[0].downlink` |
 //! | `reader` | a tree as a typed value, with every error at once |
+//! | `read_error` | an error of the reader: its path, message and fix |
 //! | `problem` | one error with its place and fix |
 //! | `text_or` | fields that are a text or a map |
 //! | `yaml` | values as YAML text |
@@ -19,6 +20,7 @@ pub(crate) mod context;
 pub(crate) mod files;
 pub(crate) mod path;
 pub(crate) mod problem;
+mod read_error;
 pub(crate) mod reader;
 pub(crate) mod text_or;
 pub(crate) mod tree;

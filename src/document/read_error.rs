@@ -1,0 +1,139 @@
+//! An error in one value of a document: its path, a message in the words of YAML, and a fix.
+
+use std::fmt;
+
+use serde::de;
+
+use super::path::{Path, Step};
+use super::problem::{any_of, nearest};
+
+/// An error in one value.
+#[derive(Clone, Debug)]
+pub(crate) struct ReadError {
+    /// Where; for an unknown field, the path of that field.
+    pub(crate) path: Path,
+    pub(crate) kind: Kind,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Kind {
+    UnknownField { field: String, known: Vec<&'static str> },
+    UnknownChoice { written: String, known: Vec<&'static str> },
+    MissingField(&'static str),
+    Other(String),
+}
+
+impl ReadError {
+    pub(super) fn new(kind: Kind) -> Self {
+        Self { path: Path::default(), kind }
+    }
+
+    /// Notes that the error lies one step further down. Paths are built from the inside, so steps come in reverse.
+    pub(super) fn under(mut self, step: Step) -> Self {
+        self.path.0.insert(0, step);
+        self
+    }
+
+    /// Whether the key and not the value should be pointed at. (A choice written as a key is the last of its path.)
+    pub(crate) fn is_of_key(&self) -> bool {
+        let ends_with = |key: &str| matches!(self.path.0.last(), Some(Step::Key(last)) if last == key);
+        match &self.kind {
+            Kind::UnknownField { .. } => true,
+            Kind::UnknownChoice { written, .. } => ends_with(written),
+            Kind::MissingField(_) | Kind::Other(_) => false,
+        }
+    }
+
+    pub(crate) fn message(&self) -> String {
+        match &self.kind {
+            Kind::UnknownField { field, .. } => format!("unknown field `{field}`"),
+            Kind::UnknownChoice { written, .. } => format!("unknown choice `{written}`"),
+            Kind::MissingField(field) => format!("the field `{field}` is missing"),
+            Kind::Other(message) => message.clone(),
+        }
+    }
+
+    pub(crate) fn help(&self) -> Option<String> {
+        match &self.kind {
+            Kind::UnknownField { field: written, known } | Kind::UnknownChoice { written, known } => {
+                Some(match (renamed(written, known), nearest(written, known.iter().copied())) {
+                    (Some(now), _) => format!("`{written}` is now `{now}`"),
+                    (None, Some(near)) => format!("did you mean `{near}`?"),
+                    (None, None) => format!("known here: {}", any_of(known)),
+                })
+            }
+            Kind::MissingField(_) | Kind::Other(_) => None,
+        }
+    }
+}
+
+/// Fields that were renamed: their old name, and their new one.
+const RENAMED: &[(&str, &str)] = &[("defects", "upstreamBugs")];
+
+/// The new name of a field, where it is known.
+fn renamed(field: &str, known: &[&'static str]) -> Option<&'static str> {
+    RENAMED.iter().find(|(old, now)| *old == field && known.contains(now)).map(|(_, now)| *now)
+}
+
+impl fmt::Display for ReadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.path, self.message())
+    }
+}
+
+impl std::error::Error for ReadError {}
+
+impl de::Error for ReadError {
+    fn custom<T: fmt::Display>(message: T) -> Self {
+        Self::new(Kind::Other(message.to_string()))
+    }
+
+    fn invalid_type(found: de::Unexpected<'_>, expected: &dyn de::Expected) -> Self {
+        Self::custom(format!("expected {}, found {}", expected_in_words(&expected.to_string()), in_words(&found)))
+    }
+
+    fn invalid_value(found: de::Unexpected<'_>, expected: &dyn de::Expected) -> Self {
+        Self::invalid_type(found, expected)
+    }
+
+    fn unknown_field(field: &str, known: &'static [&'static str]) -> Self {
+        Self::new(Kind::UnknownField { field: field.to_owned(), known: known.to_vec() })
+    }
+
+    fn unknown_variant(written: &str, known: &'static [&'static str]) -> Self {
+        Self::new(Kind::UnknownChoice { written: written.to_owned(), known: known.to_vec() })
+    }
+
+    fn missing_field(field: &'static str) -> Self {
+        Self::new(Kind::MissingField(field))
+    }
+}
+
+/// Serde names Rust's types; a reader of YAML knows maps, lists, texts and numbers.
+fn expected_in_words(expected: &str) -> String {
+    let words = match expected {
+        "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number, 0 or more",
+        "i8" | "i16" | "i32" | "i64" | "isize" => "a whole number",
+        "f32" | "f64" => "a number",
+        "a boolean" => "`true` or `false`",
+        "a sequence" => "a list",
+        "a string" | "identifier" | "variant identifier" => "text",
+        _ if expected.starts_with("struct ") => "a map of fields",
+        other => other,
+    };
+    words.to_owned()
+}
+
+fn in_words(found: &de::Unexpected<'_>) -> String {
+    match found {
+        de::Unexpected::Bool(value) => format!("`{value}`"),
+        de::Unexpected::Unsigned(value) => format!("the number {value}"),
+        de::Unexpected::Signed(value) => format!("the number {value}"),
+        de::Unexpected::Float(value) => format!("the number {value}"),
+        de::Unexpected::Str(value) => format!("the text `{value}`"),
+        de::Unexpected::Unit | de::Unexpected::Option => "nothing".to_owned(),
+        de::Unexpected::Seq => "a list".to_owned(),
+        de::Unexpected::Map => "a map".to_owned(),
+        other => other.to_string(),
+    }
+}
