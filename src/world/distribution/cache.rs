@@ -19,10 +19,9 @@
 use crate::flow::{LinkId, Network};
 use crate::units::{BytesPerSec, SimDuration, SimTime};
 use crate::world::distribution::cache_store::{CacheLookup, CacheStore};
+use crate::world::distribution::method::{DistributionMethod, RouteQuery, Waiter};
 use crate::world::distribution::spec::{CachePlace, CacheSpec};
-use crate::world::distribution::{DistributionMethod, RouteQuery, Waiter};
-use crate::world::ids::{ClusterId, NodeId, PullId};
-use crate::world::ids::{FillId, StoreId};
+use crate::world::ids::{ClusterId, FillId, NodeId, PullId, StoreId};
 use crate::world::nodes::catalog::ImageRef;
 use crate::world::registry::request::Request;
 use crate::world::transfers::links::{Destination, Leg};

@@ -8,10 +8,9 @@
 //! the whole blob); and blobs that were cached before the run.
 
 use crate::units::{SimDuration, SimTime};
-use crate::world::distribution::Waiter;
+use crate::world::distribution::method::Waiter;
 use crate::world::distribution::spec::Coalesce;
-use crate::world::ids::FillId;
-use crate::world::ids::PullId;
+use crate::world::ids::{FillId, PullId};
 
 /// The result of a lookup.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

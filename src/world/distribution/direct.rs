@@ -2,7 +2,7 @@
 
 use crate::flow::Network;
 use crate::units::SimDuration;
-use crate::world::distribution::{DistributionMethod, RouteQuery};
+use crate::world::distribution::method::{DistributionMethod, RouteQuery};
 use crate::world::ids::NodeId;
 use crate::world::transfers::links::Leg;
 use crate::world::transfers::payload::{BlobSource, Routing};

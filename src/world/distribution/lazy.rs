@@ -17,16 +17,12 @@
 use crate::units::{Bytes, BytesPerSec, SimDuration};
 use crate::world::World;
 use crate::world::distribution::spec::LazySpec;
-use crate::world::event::DistributionEvent;
-use crate::world::event::{Event, Queue};
+use crate::world::event::{DistributionEvent, Event, Queue};
 use crate::world::ids::{NodeId, PodId};
 use crate::world::nodes::catalog::{ImageRef, Layer};
-use crate::world::nodes::node::Blob;
-use crate::world::nodes::node::ReadProgress;
+use crate::world::nodes::node::{Blob, ReadProgress};
 use crate::world::transfers::links::Leg;
-use crate::world::transfers::payload::Payload;
-use crate::world::transfers::payload::Sender;
-use crate::world::transfers::payload::Transfer;
+use crate::world::transfers::payload::{Payload, Sender, Transfer};
 
 /// The parts of a layer, in the order in which they arrive.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -8,10 +8,9 @@
 
 use crate::flow::{LinkId, Network};
 use crate::units::{BytesPerSec, SimDuration, SimTime};
+use crate::world::distribution::method::{DistributionMethod, MemberChange, RouteQuery, Waiter};
 use crate::world::distribution::spec::MirrorSpec;
-use crate::world::distribution::{DistributionMethod, MemberChange, RouteQuery, Waiter};
-use crate::world::ids::{ClusterId, NodeId, PullId};
-use crate::world::ids::{FillId, StoreId};
+use crate::world::ids::{ClusterId, FillId, NodeId, PullId, StoreId};
 use crate::world::nodes::catalog::ImageRef;
 use crate::world::registry::request::Request;
 use crate::world::transfers::links::{Destination, Leg};

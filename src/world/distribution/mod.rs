@@ -6,6 +6,7 @@
 //!
 //! | file | models |
 //! |---|---|
+//! | `method` | the interface of all methods |
 //! | `direct` | every node pulls from the registry |
 //! | `mirror` | registries of a region that are asked first |
 //! | `cache`, `cache_store` | pull-through caches, per cluster or region, and their content |
@@ -21,127 +22,25 @@ mod cache_store;
 pub(crate) mod delivery;
 mod direct;
 pub(crate) mod lazy;
+pub(crate) mod method;
 mod mirror;
 mod pieces;
 pub(crate) mod pre_pull;
 pub(crate) mod setup;
 pub(crate) mod spec;
 mod spegel;
-use crate::world::distribution::pre_pull::PrePull;
-use crate::world::distribution::setup::CacheLinks;
-use crate::world::event::Queue;
-use crate::world::ids::FillId;
-use crate::world::ids::StoreId;
-use crate::world::spec::WorldSpec;
-use crate::world::transfers::Transfers;
-use crate::world::transfers::links::Destination;
-use crate::world::transfers::links::Leg;
-use crate::world::transfers::payload::BlobSource;
-use crate::world::transfers::payload::Routing;
 #[cfg(test)]
 mod tests;
 
-use std::fmt;
-
-use crate::engine::Streams;
-use crate::flow::{Network, TransferId};
-use crate::units::{BytesPerSec, SimDuration, SimTime};
-use crate::world::ids::{ClusterId, NodeId, PullId};
-use crate::world::nodes::catalog::{Catalog, ImageRef};
-use crate::world::nodes::node::NodeState;
-use crate::world::registry::request::Request;
-
-/// A request that waits for a fill.
-pub(crate) type Waiter = (PullId, Request);
-
-/// A node's request, with everything that its routing may depend on.
-pub(crate) struct RouteQuery<'w> {
-    pub(crate) now: SimTime,
-    pub(crate) node: NodeId,
-    pub(crate) cluster: ClusterId,
-    pub(crate) pull: PullId,
-    pub(crate) request: Request,
-    pub(crate) image: ImageRef,
-    pub(crate) catalog: &'w Catalog,
-    /// All nodes, and the range of the cluster's.
-    pub(crate) nodes: &'w [NodeState],
-    pub(crate) members: std::ops::Range<usize>,
-    pub(crate) streams: &'w Streams,
-}
-
-impl RouteQuery<'_> {
-    /// The blob of a request for a layer.
-    pub(crate) fn blob(&self) -> Option<u16> {
-        match self.request {
-            Request::Layer(layer) => Some(self.catalog.image(self.image).layers[usize::from(layer)].blob),
-            _ => None,
-        }
-    }
-}
-
-/// A method of distribution.
-pub(crate) trait DistributionMethod: fmt::Debug {
-    /// Routes a request, and chooses the source of a blob.
-    fn route(&mut self, query: &RouteQuery<'_>) -> (Routing, BlobSource);
-
-    /// The registry has responded to a request that is not for a layer.
-    fn note_response(&mut self, _cluster: ClusterId, _image: ImageRef, _request: Request) {}
-
-    /// The links from a store or a peer to a node.
-    fn last_leg(&mut self, source: BlobSource, node: NodeId, blob: u16, network: &mut Network) -> Leg;
-
-    /// The destination of a store's fills, and their cap beside that of a connection to the registry.
-    fn first_leg(&self, store: StoreId) -> (Destination, Option<BytesPerSec>) {
-        unreachable!("{store:?} fetches nothing: {self:?}")
-    }
-
-    /// A fill has begun. Returns the requests that may proceed.
-    fn fill_begins(&mut self, _store: StoreId, _blob: u16, _pull: PullId, _fill: FillId) -> Vec<Waiter> {
-        Vec::new()
-    }
-
-    /// A fill has ended, with the whole blob or cancelled. Returns the requests to send again.
-    fn fill_ends(&mut self, _store: StoreId, _blob: u16, _fill: FillId, _whole: Option<SimTime>) -> Vec<Waiter> {
-        Vec::new()
-    }
-
-    /// A pull has failed. Returns the requests that waited for its fills.
-    fn cancel_pull(&mut self, _cluster: ClusterId, _pull: PullId) -> Vec<Waiter> {
-        Vec::new()
-    }
-
-    /// A node joins or leaves the swarm of a blob.
-    fn member(&mut self, _store: StoreId, _blob: u16, _change: MemberChange, _now: SimTime, _network: &mut Network) {}
-
-    /// Whether a store's fills are shared and do not end with the pull that started them.
-    fn is_shared(&self, _store: StoreId) -> bool {
-        false
-    }
-
-    /// The source of on-demand reads, and its round trip. `None`: the registry.
-    fn reads(
-        &mut self,
-        _cluster: ClusterId,
-        _node: NodeId,
-        _blob: u16,
-        _network: &mut Network,
-    ) -> Option<(Leg, SimDuration)> {
-        None
-    }
-
-    /// The time from the last byte of a fill until a member of the swarm is complete.
-    fn settling(&self, _store: StoreId, _blob: u16) -> SimDuration {
-        SimDuration::ZERO
-    }
-}
-
-/// A change of a swarm's members.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum MemberChange {
-    Joins,
-    Completes,
-    Leaves,
-}
+use crate::flow::TransferId;
+use crate::world::distribution::method::DistributionMethod;
+use crate::world::distribution::pre_pull::PrePull;
+use crate::world::distribution::setup::CacheLinks;
+use crate::world::event::Queue;
+use crate::world::ids::{PullId, StoreId};
+use crate::world::nodes::catalog::Catalog;
+use crate::world::spec::WorldSpec;
+use crate::world::transfers::Transfers;
 
 /// A store's download of a blob or config.
 #[derive(Debug)]

@@ -22,10 +22,9 @@
 use crate::flow::{LinkId, Network};
 use crate::units::{BytesPerSec, SimDuration, SimTime};
 use crate::world::distribution::cache_store::{CacheLookup, CacheStore};
+use crate::world::distribution::method::{DistributionMethod, MemberChange, RouteQuery, Waiter};
 use crate::world::distribution::spec::{Coalesce, PiecesSpec};
-use crate::world::distribution::{DistributionMethod, MemberChange, RouteQuery, Waiter};
-use crate::world::ids::{ClusterId, NodeId, PullId};
-use crate::world::ids::{FillId, StoreId};
+use crate::world::ids::{ClusterId, FillId, NodeId, PullId, StoreId};
 use crate::world::transfers::links::{Destination, Leg};
 use crate::world::transfers::payload::{BlobSource, Routing};
 

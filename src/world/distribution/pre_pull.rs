@@ -13,8 +13,7 @@
 use crate::units::SimTime;
 use crate::world::World;
 use crate::world::distribution::spec::PrePullSpec;
-use crate::world::event::DistributionEvent;
-use crate::world::event::{Event, Queue};
+use crate::world::event::{DistributionEvent, Event, Queue};
 use crate::world::ids::{ClusterId, NodeId};
 use crate::world::nodes::catalog::Catalog;
 

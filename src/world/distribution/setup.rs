@@ -2,8 +2,9 @@
 
 use crate::flow::{LinkId, Network};
 use crate::units::BytesPerSec;
+use crate::world::distribution::method::DistributionMethod;
 use crate::world::distribution::spec::{CachePlace, DistributionKind};
-use crate::world::distribution::{DistributionMethod, cache, direct, mirror, pieces, spegel};
+use crate::world::distribution::{cache, direct, mirror, pieces, spegel};
 use crate::world::ids::{ClusterId, StoreId};
 use crate::world::nodes::catalog::Catalog;
 use crate::world::spec::WorldSpec;

@@ -15,8 +15,8 @@
 use crate::engine::dist;
 use crate::flow::{LinkId, Network};
 use crate::units::SimDuration;
+use crate::world::distribution::method::{DistributionMethod, RouteQuery};
 use crate::world::distribution::spec::SpegelSpec;
-use crate::world::distribution::{DistributionMethod, RouteQuery};
 use crate::world::ids::NodeId;
 use crate::world::nodes::node::Blob;
 use crate::world::registry::request::Request;

@@ -1,17 +1,14 @@
 //! Ways of distribution against hand algebra, byte by byte.
 
 use crate::units::{Bytes, BytesPerSec, Share, SimDuration};
-use crate::world::distribution::spec::{CachePlace, DistributionKind};
+use crate::world::clusters::spec::WorkloadKind;
 use crate::world::distribution::spec::{
-    CacheSpec, Coalesce, DistributionSpec, LazySpec, MirrorSpec, PiecesSpec, SpegelSpec,
+    CachePlace, CacheSpec, Coalesce, DistributionKind, DistributionSpec, LazySpec, MirrorSpec, PiecesSpec, SpegelSpec,
 };
-use crate::world::event::Event;
-use crate::world::event::PullEvent;
+use crate::world::event::{Event, PullEvent};
 use crate::world::quantity::CountOrPercent;
-use crate::world::registry::spec::CdnSpec;
-use crate::world::registry::spec::RegistrySpec;
-use crate::world::spec::{NamedRegistry, PullOrder, Uncompressed};
-use crate::world::spec::{RegionSpec, ReleaseKind, WorkloadKind, WorldSpec};
+use crate::world::registry::spec::{CdnSpec, RegistrySpec};
+use crate::world::spec::{NamedRegistry, RegionSpec, ReleaseKind, Uncompressed, WorldSpec};
 use crate::world::testing::{Played, bare_world, fixed, layer, play};
 
 const DAY: SimDuration = SimDuration::from_hours(24);
@@ -347,7 +344,7 @@ fn two_registries_share_a_downlink_and_not_an_egress() {
         name: "slow".to_owned(),
         spec: RegistrySpec::unlimited(mb(40.0), fixed(SimDuration::ZERO)),
     }];
-    world.node.pulls = PullOrder::Parallel { max: None };
+    world.node.serialize_image_pulls = Some(false);
     let mut image = world.images[0].clone();
     image.layers = vec![layer("other", LAYER)];
     image.registry = 1;
