@@ -20,8 +20,8 @@ use fleetsim::scenario::{Scenario, Variant};
 use fleetsim::sim;
 use fleetsim::units::{Bytes, BytesPerSec, Share, SimDuration};
 use fleetsim::world::{
-    AgentSpec, ClusterSpec, FaultSpec, ImageSpec, LayerSpec, NodeSpec, ProbeSpec, PullOrder, PullPolicy, RegistrySpec,
-    ReleaseKind, RuntimeSpec, RuntimeVersion, Uncompressed, WorkloadKind, WorkloadSpec, WorldSpec, calibration,
+    AgentSpec, ClusterSpec, FaultSpec, ImageSpec, LayerSpec, NodeSpec, ProbeSpec, PullPolicy, RegistrySpec,
+    ReleaseKind, Uncompressed, WorkloadKind, WorkloadSpec, WorldSpec, calibration,
 };
 
 const NODES: u32 = 3;
@@ -53,26 +53,7 @@ fn world(clusters: usize) -> WorldSpec {
         registry: RegistrySpec::unlimited(BytesPerSec::from_gbit(10.0), calibration::SERVICE_TIME),
         registries: Vec::new(),
         distribution: fleetsim::world::DistributionSpec::default(),
-        node: NodeSpec {
-            version: RuntimeVersion::default(),
-            crash_backoff: None,
-            nic: calibration::NIC.into(),
-            pulls: PullOrder::Serial,
-            pull_rate: None,
-            image_backoff: fleetsim::world::Backoff::default(),
-            error_requeue: calibration::ERROR_REQUEUE,
-            requeue: fleetsim::world::Requeue::AfterError,
-            pull_deadline: None,
-            runtime: RuntimeSpec::CONTAINERD_2_4,
-            keep_blobs: calibration::KEEP_BLOBS,
-            unpack_slots: calibration::UNPACK_SLOTS,
-            disk: None,
-            unpack_rate: calibration::UNPACK_RATE.into(),
-            unpack_spread: calibration::UNPACK_SPREAD,
-            unpack_per_layer: calibration::UNPACK_PER_LAYER,
-            pull_constant: calibration::PULL_CONSTANT,
-            start_overhead: calibration::START_OVERHEAD,
-        },
+        node: NodeSpec { registry_pull_qps: 0, ..NodeSpec::default() },
         // Nothing of the image is on the nodes: every layer is a transfer.
         images: vec![ImageSpec {
             name: "shop".to_owned(),

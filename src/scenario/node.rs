@@ -3,7 +3,7 @@
 use super::check::Checker;
 use crate::document::path::Path;
 use crate::units::SimDuration;
-use crate::world::{AgentSpec, Backoff, NodeSpec, PullOrder, Requeue, Restarts, RetrySpec, RuntimeSpec};
+use crate::world::{AgentSpec, Backoff, NodeSpec, Requeue, Restarts, RetrySpec, RuntimeSpec};
 
 impl Checker<'_> {
     pub(super) fn node(&mut self, written: Option<&NodeSpec>) -> NodeSpec {
@@ -29,8 +29,7 @@ impl Checker<'_> {
             let help = "write `requeue: atExpiry`, or remove `syncFrequency`";
             self.report(&path.key("syncFrequency"), "`syncFrequency` has no effect", help);
         }
-        let max: Option<u32> = self.over(&path.key("maxParallelImagePulls"), None, &[]);
-        if node.pulls == PullOrder::Serial && max.is_some_and(|max| max > 1) {
+        if node.serialize_image_pulls == Some(true) && node.max_parallel_image_pulls.is_some_and(|max| max > 1) {
             let message = "`serializeImagePulls: true` allows one pull at a time";
             let help = "the kubelet refuses this too; write `serializeImagePulls: false` or remove one of them";
             self.report(&path.key("maxParallelImagePulls"), message, help);

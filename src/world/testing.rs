@@ -6,18 +6,15 @@ use crate::engine::{self, EventQueue, Model};
 use crate::units::{Bytes, BytesPerSec, Share, SimDuration, SimTime};
 use crate::world::World;
 use crate::world::clusters::cluster::ClusterFacts;
+use crate::world::clusters::spec::{ClusterSpec, PullPolicy, WorkloadKind, WorkloadSpec};
 use crate::world::distribution::spec::DistributionSpec;
 use crate::world::event::{DriverEvent, Event, Queue};
 use crate::world::faults::spec::FaultSpec;
 use crate::world::ids::{ClusterId, NEW};
-use crate::world::nodes::runtime::spec::{RuntimeSpec, RuntimeVersion};
-use crate::world::quantity::CountOrPercent;
-use crate::world::quantity::DurationModel;
+use crate::world::nodes::spec::NodeSpec;
+use crate::world::quantity::{CountOrPercent, DurationModel};
 use crate::world::registry::spec::RegistrySpec;
-use crate::world::spec::{
-    AgentSpec, ClusterSpec, ImageSpec, LayerSpec, NodeSpec, PullOrder, PullPolicy, ReleaseKind, Requeue, Uncompressed,
-    WorkloadKind, WorkloadSpec, WorldSpec,
-};
+use crate::world::spec::{AgentSpec, ImageSpec, LayerSpec, ReleaseKind, Uncompressed, WorldSpec};
 use crate::world::totals::Totals;
 
 /// A duration that does not vary.
@@ -59,24 +56,15 @@ pub(crate) fn bare_world(count: usize) -> WorldSpec {
         registries: Vec::new(),
         distribution: DistributionSpec::default(),
         node: NodeSpec {
-            version: RuntimeVersion::default(),
-            crash_backoff: None,
             nic: fast.into(),
-            pulls: PullOrder::Serial,
-            pull_rate: None,
-            image_backoff: crate::world::Backoff::default(),
+            registry_pull_qps: 0,
             error_requeue: nothing.clone(),
-            requeue: Requeue::AfterError,
-            pull_deadline: None,
-            runtime: RuntimeSpec::CONTAINERD_2_4,
-            keep_blobs: true,
-            unpack_slots: 1,
-            disk: None,
             unpack_rate: BytesPerSec::new(1e15).into(),
             unpack_spread: 0.0,
             unpack_per_layer: nothing.clone(),
             pull_constant: nothing.clone(),
             start_overhead: nothing.clone(),
+            ..NodeSpec::default()
         },
         images: vec![ImageSpec {
             name: "shop".to_owned(),

@@ -1,21 +1,15 @@
 //! The world against hand algebra, published measurements and what must be true of any world.
 
 use crate::units::{Bytes, BytesPerSec, PerSecond, Share, SimDuration};
-use crate::world::event::AgentEvent;
-use crate::world::event::Event;
-use crate::world::event::PullEvent;
-use crate::world::event::RequestEvent;
-use crate::world::event::WorkloadEvent;
+use crate::world::clusters::spec::{ProbeSpec, PullPolicy, WorkloadKind};
+use crate::world::event::{AgentEvent, Event, PullEvent, RequestEvent, WorkloadEvent};
 use crate::world::nodes::pull_error::PullError;
 use crate::world::nodes::runtime::spec::SlotScope;
-use crate::world::quantity::CountOrPercent;
-use crate::world::quantity::DurationModel;
+use crate::world::nodes::spec::{DiskSpec, Requeue};
+use crate::world::quantity::{CountOrPercent, DurationModel};
 use crate::world::registry::request::Request;
 use crate::world::registry::spec::RequestLimit;
-use crate::world::spec::{
-    DiskSpec, LayerSpec, ProbeSpec, PullOrder, PullPolicy, RegionSpec, ReleaseKind, Requeue, Uncompressed,
-    WorkloadKind, WorldSpec,
-};
+use crate::world::spec::{LayerSpec, RegionSpec, ReleaseKind, Uncompressed, WorldSpec};
 use crate::world::testing::{Played, bare_world, fixed, layer, play};
 
 const DAY: SimDuration = SimDuration::from_hours(24);
@@ -151,7 +145,7 @@ fn serial_pulls_make_an_image_wait_for_a_slow_one() {
     let serial = started(&world);
     assert_near(serial[0], 10.0, 1e-5, "the slow one, first in the queue");
     assert_near(serial[1], 11.0, 1e-5, "the fast one after it");
-    world.node.pulls = PullOrder::Parallel { max: None };
+    world.node.serialize_image_pulls = Some(false);
     let parallel = started(&world);
     // Both share the downlink until the fast one has its 100 MB.
     assert_near(parallel[0], 2.0, 1e-5, "the fast one");
@@ -161,8 +155,8 @@ fn serial_pulls_make_an_image_wait_for_a_slow_one() {
 #[test]
 fn pods_above_the_kubelets_rate_fail_immediately_and_retry_after_the_back_off() {
     let mut world = bare_world(1);
-    world.node.pulls = PullOrder::Parallel { max: None };
-    world.node.pull_rate = Some(RequestLimit::new(PerSecond::new(5.0), 10));
+    world.node.serialize_image_pulls = Some(false);
+    (world.node.registry_pull_qps, world.node.registry_burst) = (5, 10);
     world.node.error_requeue = fixed(secs(10.0));
     world.workloads[0].pull_policy = PullPolicy::Always;
     world.workloads[0].kind = deployment(14);
@@ -218,7 +212,7 @@ fn a_broken_attempt_keeps_its_bytes_if_it_may_resume() {
 fn two_pulls_on_one_node_fetch_a_shared_layer_once() {
     for scope in [SlotScope::Node, SlotScope::Image] {
         let mut world = bare_world(1);
-        world.node.pulls = PullOrder::Parallel { max: None };
+        world.node.serialize_image_pulls = Some(false);
         world.node.runtime.slot_scope = scope;
         world.images[0].layers = vec![layer("base", 80_000_000), layer("shop", 10_000_000)];
         let mut second = world.images[0].clone();
@@ -274,7 +268,7 @@ fn unpack_slots_unpack_layers_at_once_and_commit_them_in_order() {
 #[test]
 fn pulls_that_unpack_on_top_of_each_others_layers_all_end() {
     let mut world = bare_world(1);
-    world.node.pulls = PullOrder::Parallel { max: None };
+    world.node.serialize_image_pulls = Some(false);
     world.node.unpack_slots = 3;
     world.node.unpack_rate = BytesPerSec::new(100e6).into();
     world.node.disk = Some(DiskSpec { rate: BytesPerSec::new(100e6), buffer: Bytes::new(50_000_000) });
@@ -367,7 +361,7 @@ fn the_newer_kubelet_syncs_when_the_back_off_expires_and_at_least_once_a_minute(
     let mut world = bare_world(1);
     world.registry.api.request_limit = Some(RequestLimit::new(PerSecond::new(1e-9), 1));
     world.node.runtime.retry_429.attempts = 1;
-    world.node.requeue = Requeue::AtExpiry { sync_period: secs(60.0) };
+    world.node.requeue = Requeue::AtExpiry;
     for seed in 0..50 {
         let played = play(&world, seed, secs(700.0));
         let tries = played
@@ -488,7 +482,7 @@ fn a_restart_comes_with_the_first_sync_after_its_back_off() {
     }
     assert_eq!(starts.len(), expected.len());
     // The newer rule: not before the gate opens, and at most half of it later.
-    world.node.requeue = Requeue::AtExpiry { sync_period: secs(60.0) };
+    world.node.requeue = Requeue::AtExpiry;
     let starts = play(&world, 1, secs(130.0))
         .times(|event| matches!(event, Event::Workload(WorkloadEvent::ContainerStarted { .. })));
     for (gap, gate) in starts.windows(2).map(|pair| pair[1] - pair[0] - 5.0).zip([0.0, 10.0, 20.0, 40.0]) {

@@ -9,8 +9,8 @@ use crate::rollout::rancher_fleet::IntOrString;
 use crate::units::{Bytes, BytesPerSec, Share, SimDuration};
 use crate::world::{
     Backoff, ClusterSpec, ConnectionLimit, CutKind, DefectKind, DiskSpec, DistributionKind, DurationModel, Excess,
-    FactorModel, OutageWindow, OverLimit, PullOrder, RateModel, RegistrySpec, ReleaseKind, RequestLimit, Requeue,
-    Restarter, RetrySpec, RuntimeSpec, SizeModel, SlotScope, Uncompressed, WorkloadKind, calibration,
+    FactorModel, OutageWindow, OverLimit, RateModel, RegistrySpec, ReleaseKind, RequestLimit, Requeue, Restarter,
+    RetrySpec, RuntimeSpec, SizeModel, SlotScope, Uncompressed, WorkloadKind, calibration,
 };
 
 #[test]
@@ -200,7 +200,7 @@ strategies:
     assert_eq!((groups.len(), groups[0].0.name.as_str()), (1, "prod"));
     let node = &world.node;
     let secs = SimDuration::from_secs;
-    assert_eq!((node.requeue, node.pull_deadline), (Requeue::AtExpiry { sync_period: secs(90) }, Some(secs(35))));
+    assert_eq!((node.requeue, node.sync_frequency, node.pull_deadline), (Requeue::AtExpiry, secs(90), Some(secs(35))));
     assert_eq!(
         (node.image_backoff.reset, experiment.variants[0].scenario.restarts.backoff.reset),
         (secs(200), secs(600)),
@@ -214,8 +214,8 @@ strategies:
     assert_eq!(control_loop.watch_delay, SimDuration::from_secs(2));
     let node = &world.node;
     assert_eq!(
-        (node.pulls, node.pull_rate, node.runtime.slot_scope),
-        (PullOrder::Parallel { max: Some(4) }, None, SlotScope::Image)
+        (node.max_parallel_image_pulls, node.registry_pull_qps, node.runtime.slot_scope),
+        (Some(4), 0, SlotScope::Image)
     );
     assert_eq!((node.runtime.retry_429.attempts, node.runtime.retry_429.delay_max), (5, SimDuration::from_secs(60)));
     assert_eq!(world.registry.per_connection, None);

@@ -10,11 +10,8 @@
 use crate::rollout::Revision;
 use crate::units::SimTime;
 use crate::world::World;
-use crate::world::event::AgentEvent;
-use crate::world::event::Report;
-use crate::world::event::{Event, Queue};
-use crate::world::ids::ClusterId;
-use crate::world::ids::NEW;
+use crate::world::event::{AgentEvent, Event, Queue, Report};
+use crate::world::ids::{ClusterId, NEW};
 use crate::world::meter::ClusterPhase;
 
 /// The state of an agent.

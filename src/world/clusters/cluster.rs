@@ -8,7 +8,7 @@
 
 use crate::world::distribution::setup::CacheLinks;
 use crate::world::distribution::spec::CachePlace;
-use crate::world::event::FaultEvent;
+use crate::world::event::{Event, FaultEvent, Queue};
 use crate::world::transfers::Transfers;
 use std::ops::Range;
 
@@ -18,16 +18,15 @@ use crate::world::World;
 use crate::world::clusters::agent::Agent;
 use crate::world::clusters::cluster_draws::ClusterDraws;
 use crate::world::clusters::cuts::Cuts;
+use crate::world::clusters::spec::ClusterSpec;
 use crate::world::clusters::workload::WorkloadState;
-use crate::world::event::{Event, Queue};
 use crate::world::faults::spec::CutKind;
-use crate::world::ids::ClusterId;
-use crate::world::ids::OLD;
+use crate::world::ids::{ClusterId, OLD};
 use crate::world::meter::ClusterPhase;
 use crate::world::nodes::node::NodeState;
 use crate::world::quantity::RateModel;
 use crate::world::registry::tcp;
-use crate::world::spec::{ClusterSpec, ReleaseKind};
+use crate::world::spec::ReleaseKind;
 
 /// The state of one cluster.
 #[derive(Debug)]

@@ -10,6 +10,7 @@
 //! | `workload`, `rolling` | rolling updates of Deployments and DaemonSets |
 //! | `restarts` | when a container that crashed starts again |
 //! | `progress_deadline` | the progress deadline of a Deployment |
+//! | `spec` | the settings |
 
 pub(super) mod agent;
 pub(super) mod cluster;
@@ -19,4 +20,5 @@ pub(super) mod pod;
 pub(super) mod progress_deadline;
 pub(super) mod restarts;
 pub(super) mod rolling;
+pub(super) mod spec;
 pub(super) mod workload;

@@ -21,14 +21,12 @@ use crate::rollout::Revision;
 use crate::units::{SimDuration, SimTime};
 use crate::world::backoff::BackoffEntry;
 use crate::world::clusters::restarts::{Crashes, Restarter};
-use crate::world::event::WorkloadEvent;
-use crate::world::event::{Event, Queue};
-use crate::world::ids::NEW;
-use crate::world::ids::{ClusterId, NodeId, PodId};
+use crate::world::event::{Event, Queue, WorkloadEvent};
+use crate::world::ids::{ClusterId, NEW, NodeId, PodId};
 use crate::world::nodes::catalog::{Catalog, ImageRef};
 use crate::world::nodes::pull_error::PullError;
+use crate::world::nodes::spec::Requeue;
 use crate::world::quantity::DurationModel;
-use crate::world::spec::Requeue;
 use crate::world::{World, calibration};
 
 /// The phase of a pod.
@@ -210,8 +208,8 @@ impl World<'_> {
         let nth = pod.requeues;
         let wait = match self.spec.node.requeue {
             Requeue::AfterError => self.draw(id, &self.spec.node.error_requeue, "error requeue", nth),
-            Requeue::AtExpiry { sync_period } => {
-                let wait = left.min(sync_period);
+            Requeue::AtExpiry => {
+                let wait = left.min(self.spec.node.sync_frequency);
                 let jitter = DurationModel::Uniform { min: wait, max: wait.mul_f64(1.0 + calibration::REQUEUE_JITTER) };
                 self.draw(id, &jitter, "expiry requeue", nth)
             }

@@ -15,10 +15,9 @@
 use crate::engine::EventId;
 use crate::units::{SimDuration, SimTime};
 use crate::world::World;
-use crate::world::event::WorkloadEvent;
-use crate::world::event::{Event, Queue};
+use crate::world::clusters::spec::WorkloadKind;
+use crate::world::event::{Event, Queue, WorkloadEvent};
 use crate::world::ids::ClusterId;
-use crate::world::spec::WorkloadKind;
 
 /// The controller checks again this long after the deadline (`requeueStuckDeployment`).
 const LOOK_AGAIN: SimDuration = SimDuration::from_secs(1);

@@ -10,13 +10,11 @@ use crate::world::World;
 use crate::world::clusters::pod::{Pod, PodPhase};
 use crate::world::clusters::progress_deadline::{PodCounts, Progressing};
 use crate::world::clusters::rolling::{ReplicaCounts, RollingStep, daemon_set_limits, deployment_limits};
-use crate::world::event::Queue;
-use crate::world::event::WorkloadEvent;
+use crate::world::clusters::spec::WorkloadKind;
+use crate::world::event::{Queue, WorkloadEvent};
 use crate::world::faults::spec::DefectKind;
-use crate::world::ids::NEW;
-use crate::world::ids::{ClusterId, NodeId, PodId};
+use crate::world::ids::{ClusterId, NEW, NodeId, PodId};
 use crate::world::nodes::catalog::Catalog;
-use crate::world::spec::WorkloadKind;
 
 /// The pods of one workload in one cluster.
 #[derive(Debug, Default)]

@@ -9,12 +9,9 @@
 
 use crate::world::World;
 use crate::world::clusters::pod::PodPhase;
-use crate::world::event::FaultEvent;
-use crate::world::event::WorkloadEvent;
-use crate::world::event::{Event, Queue};
+use crate::world::event::{Event, FaultEvent, Queue, WorkloadEvent};
 use crate::world::faults::spec::DefectKind;
-use crate::world::ids::NEW;
-use crate::world::ids::PodId;
+use crate::world::ids::{NEW, PodId};
 
 impl World<'_> {
     pub(crate) fn is_defective(&self, pod: PodId) -> bool {

@@ -30,14 +30,13 @@ mod regional;
 mod renewal;
 mod slow;
 pub(crate) mod spec;
-use crate::world::event::FaultEvent;
+use crate::world::event::{Event, FaultEvent, Queue};
 use crate::world::faults::spec::CutKind;
 #[cfg(test)]
 mod tests;
 
 use crate::units::SimTime;
 use crate::world::World;
-use crate::world::event::{Event, Queue};
 use crate::world::ids::{ClusterId, NodeId};
 
 /// The processes of failures in one world.

@@ -18,15 +18,13 @@ use crate::world::World;
 use crate::world::backoff::BackoffEntry;
 use crate::world::clusters::pod::PodPhase;
 use crate::world::clusters::restarts::Crashes;
+use crate::world::clusters::spec::WorkloadKind;
 use crate::world::clusters::workload::WorkloadState;
-use crate::world::event::FaultEvent;
-use crate::world::event::WorkloadEvent;
-use crate::world::event::{Event, Queue};
+use crate::world::event::{Event, FaultEvent, Queue, WorkloadEvent};
 use crate::world::faults::renewal::Renewal;
 use crate::world::faults::spec::NodeLossSpec;
 use crate::world::ids::{ClusterId, NodeId, PodId};
 use crate::world::nodes::pull_error::PullError;
-use crate::world::spec::WorkloadKind;
 
 impl NodeLossSpec {
     const fn renewal(&self) -> Renewal<'_> {

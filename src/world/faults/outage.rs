@@ -8,8 +8,7 @@
 //! Left out: outages that become longer when many clusters have one.
 
 use crate::world::World;
-use crate::world::event::FaultEvent;
-use crate::world::event::Queue;
+use crate::world::event::{FaultEvent, Queue};
 use crate::world::faults::renewal::Renewal;
 use crate::world::faults::spec::{CutKind, OutageSpec};
 use crate::world::ids::ClusterId;

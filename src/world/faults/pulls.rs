@@ -13,10 +13,8 @@
 use crate::engine::dist;
 use crate::units::SimDuration;
 use crate::world::World;
-use crate::world::event::FaultEvent;
-use crate::world::event::{Event, Queue};
-use crate::world::ids::NEW;
-use crate::world::ids::{NodeId, PodId};
+use crate::world::event::{Event, FaultEvent, Queue};
+use crate::world::ids::{NEW, NodeId, PodId};
 use crate::world::nodes::pull_error::PullError;
 use crate::world::registry::request::HostRole;
 

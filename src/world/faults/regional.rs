@@ -9,8 +9,7 @@
 use crate::engine::EntityKey;
 use crate::units::SimTime;
 use crate::world::World;
-use crate::world::event::FaultEvent;
-use crate::world::event::Queue;
+use crate::world::event::{FaultEvent, Queue};
 use crate::world::faults::renewal::Renewal;
 use crate::world::faults::spec::{CutKind, RegionalOutageSpec};
 use crate::world::ids::ClusterId;

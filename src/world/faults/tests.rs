@@ -3,19 +3,16 @@
 use super::*;
 use crate::units::{Bytes, BytesPerSec, Share, SimDuration};
 use crate::world::calibration;
-use crate::world::event::AgentEvent;
-use crate::world::event::{DriverEvent, Event};
+use crate::world::clusters::spec::{ProbeSpec, WorkloadKind};
+use crate::world::event::{AgentEvent, DriverEvent, Event};
 use crate::world::faults::spec::{
     CutKind, DefectKind, NodeLossSpec, OutageSpec, OutageWindow, RegionalOutageSpec, SlowSpec,
 };
 use crate::world::ids::NEW;
 use crate::world::nodes::pull_error::PullError;
 use crate::world::nodes::runtime::spec::RuntimeSpec;
-use crate::world::quantity::CountOrPercent;
-use crate::world::quantity::DurationModel;
-use crate::world::quantity::FactorModel;
-use crate::world::spec::ProbeSpec;
-use crate::world::spec::{ReleaseKind, WorkloadKind, WorldSpec};
+use crate::world::quantity::{CountOrPercent, DurationModel, FactorModel};
+use crate::world::spec::{ReleaseKind, WorldSpec};
 use crate::world::testing::{Played, bare_world, fixed, play};
 use crate::world::totals::Totals;
 

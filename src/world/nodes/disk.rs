@@ -11,7 +11,7 @@
 use crate::engine::EventId;
 use crate::units::{BytesPerSec, SimDuration, SimTime};
 use crate::world::ids::PullId;
-use crate::world::spec::DiskSpec;
+use crate::world::nodes::spec::DiskSpec;
 
 /// A layer that is being written.
 #[derive(Clone, Copy, Debug)]

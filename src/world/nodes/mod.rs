@@ -7,6 +7,7 @@
 //! | `pull`, `pull_error` | one attempt to pull an image, and its outcome |
 //! | `unpack`, `disk` | unpacking layers, and the disk that they are written to |
 //! | `runtime` | requests of a pull, retries, and pulls that stall |
+//! | `spec` | the settings |
 
 pub(super) mod catalog;
 pub(super) mod disk;
@@ -14,4 +15,5 @@ pub(super) mod node;
 pub(super) mod pull;
 pub(super) mod pull_error;
 pub(super) mod runtime;
+pub(super) mod spec;
 mod unpack;

@@ -4,7 +4,7 @@
 //! minutes, and never those of running pods. It affects a rollout only on disks too small for two revisions, and then
 //! through evictions, which are not modelled either.
 
-use crate::world::spec::NodeSpec;
+use crate::world::nodes::spec::NodeSpec;
 use std::collections::VecDeque;
 
 use crate::engine::EntityKey;
@@ -118,7 +118,7 @@ impl NodeState {
             reading: vec![ReadProgress::NotYet; catalog.len()],
             pull_queue: VecDeque::new(),
             pulls: Vec::new(),
-            pull_rate: spec.pull_rate.map(TokenBucket::new),
+            pull_rate: spec.pull_rate().map(TokenBucket::new),
             merged_pulls: 0,
             slots_taken: 0,
             slot_queue: VecDeque::new(),

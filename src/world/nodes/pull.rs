@@ -16,23 +16,21 @@
 //!
 //! Left out: bytes of manifests and headers, and chunked layers (off by default).
 
-use crate::world::event::PullEvent;
-use crate::world::nodes::pull_error::PullError;
-use crate::world::nodes::pull_error::PullFacts;
+use crate::world::event::{Event, PullEvent, Queue};
+use crate::world::nodes::pull_error::{PullError, PullFacts};
 use std::collections::VecDeque;
 
 use crate::engine::EventId;
 use crate::flow::TransferId;
 use crate::units::{Bytes, SimTime};
 use crate::world::World;
-use crate::world::event::{Event, Queue};
+use crate::world::clusters::spec::PullPolicy;
 use crate::world::ids::{NodeId, PodId, PullId};
 use crate::world::nodes::catalog::ImageRef;
 use crate::world::nodes::node::{Blob, Chain};
 use crate::world::nodes::runtime::retries::Tries;
 use crate::world::nodes::runtime::spec::SlotScope;
 use crate::world::registry::request::Request;
-use crate::world::spec::{PullOrder, PullPolicy};
 use crate::world::transfers::payload::BlobSource;
 
 /// The state of a layer's download.
@@ -147,10 +145,7 @@ impl World<'_> {
     }
 
     fn start_queued_pulls(&mut self, id: NodeId, queue: &mut Queue) {
-        let max = match self.spec.node.pulls {
-            PullOrder::Serial => 1,
-            PullOrder::Parallel { max } => max.map_or(usize::MAX, |max| max as usize),
-        };
+        let max = self.spec.node.parallel_pulls();
         while self.nodes[id.index()].pulls.len() + self.nodes[id.index()].merged_pulls < max {
             let Some(pod) = self.nodes[id.index()].pull_queue.pop_front() else { return };
             self.begin_pull(id, pod, queue);

@@ -9,8 +9,7 @@
 
 use crate::units::Bytes;
 use crate::world::World;
-use crate::world::event::PullEvent;
-use crate::world::event::{Event, Queue};
+use crate::world::event::{Event, PullEvent, Queue};
 use crate::world::ids::{NodeId, PullId};
 use crate::world::nodes::node::{Blob, Chain};
 use crate::world::nodes::pull::Fetch;

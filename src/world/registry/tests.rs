@@ -1,12 +1,14 @@
 //! The registry's limits and outages against hand algebra, and one measured server.
 
 use crate::units::{Bytes, BytesPerSec, Share, SimDuration};
+use crate::world::clusters::spec::WorkloadSpec;
 use crate::world::event::Event;
 use crate::world::nodes::pull_error::PullError;
 use crate::world::nodes::runtime::spec::RuntimeSpec;
-use crate::world::registry::spec::RegistryPreset;
-use crate::world::registry::spec::{ConnectionLimit, Excess, OverloadSpec, PullQuota, QuotaScope, WindowSpec};
-use crate::world::spec::{ImageSpec, WorkloadSpec, WorldSpec};
+use crate::world::registry::spec::{
+    ConnectionLimit, Excess, OverloadSpec, PullQuota, QuotaScope, RegistryPreset, WindowSpec,
+};
+use crate::world::spec::{ImageSpec, WorldSpec};
 use crate::world::testing::{Played, bare_world, fixed, layer, play};
 
 const DAY: SimDuration = SimDuration::from_hours(24);

@@ -3,14 +3,13 @@
 use std::collections::BTreeMap;
 
 use fleetsim::engine::dist;
-use fleetsim::units::{Bytes, PerSecond, Share, SimDuration};
+use fleetsim::units::{Bytes, Share, SimDuration};
 use fleetsim::world::{
     AgentSpec, CachePlace, CacheSpec, CdnSpec, ClusterSpec, Coalesce, CountOrPercent, CutKind, DefectKind, DefectSpec,
     DiskSpec, DistributionKind, DistributionSpec, DurationModel, FactorModel, FaultSpec, ImageSpec, LazySpec,
     MirrorSpec, NamedRegistry, NodeLossSpec, NodeSpec, OfflineSpec, OutageSpec, OutageWindow, PiecesSpec, PrePullSpec,
-    ProbeSpec, PullOrder, PullPolicy, RegionSpec, RegionalOutageSpec, RegistrySpec, ReleaseKind, RequestLimit, Requeue,
-    RetrySpec, RuntimeSpec, RuntimeVersion, SlotScope, SlowSpec, SpegelSpec, WorkloadKind, WorkloadSpec, WorldSpec,
-    calibration,
+    ProbeSpec, PullPolicy, RegionSpec, RegionalOutageSpec, RegistrySpec, ReleaseKind, Requeue, RetrySpec, RuntimeSpec,
+    RuntimeVersion, SlotScope, SlowSpec, SpegelSpec, WorkloadKind, WorkloadSpec, WorldSpec, calibration,
 };
 
 use super::luck::Luck;
@@ -40,7 +39,7 @@ pub(crate) fn world(luck: &mut Luck, extras: &mut Luck, faults: &mut Luck) -> Wo
 /// What a node may have beside the usual.
 fn node_extras(node: &mut NodeSpec, luck: &mut Luck) {
     if luck.chance(0.3) {
-        node.requeue = Requeue::AtExpiry { sync_period: SimDuration::from_secs(60) };
+        node.requeue = Requeue::AtExpiry;
     }
     if luck.chance(0.3) {
         node.unpack_slots = luck.number(2, 4);
@@ -83,15 +82,19 @@ fn plain(luck: &mut Luck) -> WorldSpec {
             version: RuntimeVersion::default(),
             crash_backoff: None,
             nic: luck.rate(1e7, 1e10).into(),
-            pulls: match luck.number(0, 2) {
-                0 => PullOrder::Serial,
-                1 => PullOrder::Parallel { max: None },
-                _ => PullOrder::Parallel { max: Some(luck.number(1, 3)) },
+            serialize_image_pulls: None,
+            max_parallel_image_pulls: match luck.number(0, 2) {
+                0 => None,
+                1 => Some(u32::MAX),
+                _ => Some(luck.number(1, 3)),
             },
-            pull_rate: luck.chance(0.5).then(|| RequestLimit::new(PerSecond::new(5.0), luck.number(1, 10))),
+            registry_pull_qps: 5,
+            // A bucket this large never refuses a pull.
+            registry_burst: if luck.chance(0.5) { luck.number(1, 10) } else { u32::MAX },
             image_backoff: fleetsim::world::Backoff::default(),
             error_requeue: calibration::ERROR_REQUEUE,
             requeue: Requeue::AfterError,
+            sync_frequency: calibration::SYNC_PERIOD,
             pull_deadline: None,
             runtime: RuntimeSpec {
                 download_slots: luck.number(1, 4),

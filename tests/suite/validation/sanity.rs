@@ -6,8 +6,8 @@ use fleetsim::scenario::{Overrides, load};
 use fleetsim::sim;
 use fleetsim::units::{Bytes, BytesPerSec, PerSecond, SimDuration};
 use fleetsim::world::{
-    CountOrPercent, DurationModel, Event, PullError, PullOrder, Request, RequestEvent, RequestLimit, RuntimeSpec,
-    Totals, WorkloadEvent, WorkloadKind, WorldSpec,
+    CountOrPercent, DurationModel, Event, PullError, Request, RequestEvent, RequestLimit, RuntimeSpec, Totals,
+    WorkloadEvent, WorkloadKind, WorldSpec,
 };
 
 use super::worlds::{DAY, Played, Way, defaults, layers, play, secs, set_clusters, way};
@@ -40,7 +40,7 @@ fn a_serial_kubelet_and_one_slow_image_delay_every_other_image_on_the_node() {
     };
     let serial = started(&world);
     assert!(serial.iter().all(|started| *started > 80.0), "1 GB over 100 Mbit/s comes first: {serial:?}");
-    world.node.pulls = PullOrder::Parallel { max: None };
+    world.node.serialize_image_pulls = Some(false);
     let parallel = started(&world);
     assert_eq!(parallel.iter().filter(|started| **started < 15.0).count(), 3, "{parallel:?}");
 }
@@ -48,7 +48,7 @@ fn a_serial_kubelet_and_one_slow_image_delay_every_other_image_on_the_node() {
 #[test]
 fn a_parallel_kubelet_and_more_than_ten_images_at_once_fail_some_that_come_back_ten_seconds_later() {
     let mut world = defaults();
-    world.node.pulls = PullOrder::Parallel { max: None };
+    world.node.serialize_image_pulls = Some(false);
     set_images(&mut world, &[10; 14]);
     let played = play(&world, 1, DAY);
     assert_eq!(played.totals.failed_pulls[PullError::KubeletRate as usize], 4, "five a second, a burst of ten");

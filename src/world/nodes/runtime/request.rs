@@ -13,17 +13,13 @@
 
 use crate::units::{Bytes, SimDuration, SimTime};
 use crate::world::World;
-use crate::world::event::RequestEvent;
-use crate::world::event::{Event, Queue};
+use crate::world::event::{Event, Queue, RequestEvent};
 use crate::world::ids::PullId;
 use crate::world::nodes::pull::Fetch;
 use crate::world::nodes::runtime::retries::{Next, Tries};
 use crate::world::registry::host::Admission;
-use crate::world::registry::request::HostRole;
-use crate::world::registry::request::Request;
-use crate::world::registry::request::Response;
-use crate::world::transfers::payload::Payload;
-use crate::world::transfers::payload::{BlobSource, Routing};
+use crate::world::registry::request::{HostRole, Request, Response};
+use crate::world::transfers::payload::{BlobSource, Payload, Routing};
 
 /// Round trips to open a TCP connection with TLS 1.3.
 const HANDSHAKE_ROUND_TRIPS: u64 = 2;

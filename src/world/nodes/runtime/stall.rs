@@ -11,8 +11,7 @@
 //! for a response as no progress; here their own timeouts end them.
 
 use crate::world::World;
-use crate::world::event::PullEvent;
-use crate::world::event::{Event, Queue};
+use crate::world::event::{Event, PullEvent, Queue};
 use crate::world::ids::PullId;
 use crate::world::nodes::pull::Fetch;
 use crate::world::nodes::pull_error::PullError;

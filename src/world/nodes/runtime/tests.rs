@@ -1,15 +1,15 @@
 //! What runtimes do when requests are refused or nothing comes, against hand algebra.
 
 use crate::units::{PerSecond, Share, SimDuration};
-use crate::world::event::Event;
-use crate::world::event::RequestEvent;
+use crate::world::clusters::spec::{PullPolicy, WorkloadKind};
+use crate::world::event::{Event, RequestEvent};
 use crate::world::faults::spec::CutKind;
 use crate::world::ids::ClusterId;
 use crate::world::nodes::pull_error::PullError;
 use crate::world::nodes::runtime::spec::RuntimeSpec;
 use crate::world::registry::request::Request;
 use crate::world::registry::spec::RequestLimit;
-use crate::world::spec::{PullOrder, PullPolicy, WorkloadKind, WorldSpec};
+use crate::world::spec::WorldSpec;
 use crate::world::testing::{Intervention, Played, bare_world, fixed, play, play_with};
 
 const DAY: SimDuration = SimDuration::from_hours(24);
@@ -59,7 +59,7 @@ fn cri_o_makes_one_pull_of_identical_ones() {
     for (runtime, pulls) in [(RuntimeSpec::CONTAINERD_2_4, 3), (RuntimeSpec::CRI_O, 1)] {
         let mut world = bare_world(1);
         world.node.runtime = runtime;
-        world.node.pulls = PullOrder::Parallel { max: None };
+        world.node.serialize_image_pulls = Some(false);
         world.workloads[0].pull_policy = PullPolicy::Always;
         let WorkloadKind::Deployment { replicas, .. } = &mut world.workloads[0].kind else { panic!("a Deployment") };
         *replicas = 3;

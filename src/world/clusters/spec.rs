@@ -1,0 +1,223 @@
+//! Settings of a cluster and of the workloads that every cluster runs.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::units::serial::positive;
+use crate::units::{Share, SimDuration};
+use crate::world::calibration as default;
+use crate::world::quantity::{CountOrPercent, DurationModel, RateModel};
+
+/// One Kubernetes cluster; in a file, a group of clusters that differ in their names only.
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq)]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
+pub struct ClusterSpec {
+    /// Unique in the fleet; also the key of its random numbers. In a file with ranges: `store-{0001..0900}` is 900
+    /// clusters. Several ranges multiply. `store-{0001..}` is as many as `clusters` says.
+    #[schemars(required)]
+    pub name: String,
+    /// Number of clusters of a group whose name has an open range: a number, or a share of the file's `clusters`.
+    pub clusters: Option<CountOrPercent>,
+    /// Labels of the cluster's object in the management cluster.
+    pub labels: BTreeMap<String, String>,
+    /// Worker nodes, at least one.
+    pub nodes: u32,
+    /// Total rate at which its nodes can receive from outside; drawn for each cluster.
+    pub downlink: RateModel,
+    /// Round trip to the registry; drawn for each cluster.
+    pub rtt: DurationModel,
+    /// Segments lost on the way from the registry, which limits each connection.
+    pub loss: Share,
+    /// The shared link it sits behind: a name of `regions`.
+    #[serde(rename = "region")]
+    pub region_name: Option<String>,
+    /// Index into [`crate::world::WorldSpec::regions`] of that link.
+    #[serde(skip)]
+    pub region: Option<usize>,
+    /// The cluster's `spec.paused`.
+    pub paused: bool,
+    /// Whether the cluster has an agent (Fleet: a `status.namespace`).
+    pub registered: bool,
+}
+
+impl Default for ClusterSpec {
+    fn default() -> Self {
+        Self {
+            name: String::new(),
+            clusters: None,
+            labels: BTreeMap::new(),
+            nodes: default::NODES,
+            downlink: default::DOWNLINK.into(),
+            rtt: default::RTT,
+            loss: Share::NONE,
+            region_name: None,
+            region: None,
+            paused: false,
+            registered: true,
+        }
+    }
+}
+
+/// One workload that every cluster runs.
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct WorkloadSpec {
+    /// Unique among the workloads; the image's name by default.
+    #[serde(default)]
+    pub name: String,
+    /// How many pods, and how they are replaced.
+    #[serde(rename = "~kind")]
+    #[schemars(flatten, with = "WorkloadKindText")]
+    pub kind: WorkloadKind,
+    /// The image that its pods run: a name of `images`.
+    #[serde(rename = "image")]
+    pub image_name: String,
+    /// Index into [`crate::world::WorldSpec::images`] of that image.
+    #[serde(skip)]
+    pub image: usize,
+    /// Kubernetes' `imagePullPolicy`.
+    #[serde(default, rename = "imagePullPolicy")]
+    pub pull_policy: PullPolicy,
+    /// From the start of the process until it can answer its readiness probe.
+    #[serde(default = "start")]
+    pub start: DurationModel,
+    /// The readiness probe. Without it, a pod is ready once started.
+    #[serde(default)]
+    pub readiness: Option<ProbeSpec>,
+    /// Kubernetes' `minReadySeconds`, with a unit.
+    #[serde(default)]
+    pub min_ready: SimDuration,
+    /// From the deletion of a pod until it is gone.
+    #[serde(default = "termination")]
+    pub termination: DurationModel,
+}
+
+const fn start() -> DurationModel {
+    default::START
+}
+
+const fn termination() -> DurationModel {
+    default::TERMINATION
+}
+
+/// Which Kubernetes controller runs a workload, with its rolling update settings.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
+#[serde(from = "WorkloadKindText")]
+pub enum WorkloadKind {
+    /// A Deployment with the RollingUpdate strategy.
+    Deployment {
+        /// Pods, at least 1.
+        replicas: u32,
+        /// Pods that may be missing; percent rounds down.
+        max_unavailable: CountOrPercent,
+        /// Pods that may be too many; percent rounds up.
+        max_surge: CountOrPercent,
+        /// Kubernetes' `progressDeadlineSeconds`: without progress for longer, the Deployment counts as failed.
+        progress_deadline: SimDuration,
+    },
+    /// A DaemonSet with the RollingUpdate strategy: one pod a node.
+    DaemonSet {
+        /// Nodes that may be without a pod; percent rounds up.
+        max_unavailable: CountOrPercent,
+        /// Nodes that may have an old and a new pod; percent rounds up.
+        max_surge: CountOrPercent,
+    },
+}
+
+/// `maxUnavailable` of a Deployment. Source: api, `apps/v1` RollingUpdateDeployment.
+pub const DEPLOYMENT_MAX_UNAVAILABLE: CountOrPercent = CountOrPercent::Percent(25);
+
+/// `maxSurge` of a Deployment. Source: as above.
+pub const DEPLOYMENT_MAX_SURGE: CountOrPercent = CountOrPercent::Percent(25);
+
+/// `maxUnavailable` of a DaemonSet. Source: api, `apps/v1` RollingUpdateDaemonSet.
+pub const DAEMON_SET_MAX_UNAVAILABLE: CountOrPercent = CountOrPercent::Count(1);
+
+/// `maxSurge` of a DaemonSet. Source: as above.
+pub const DAEMON_SET_MAX_SURGE: CountOrPercent = CountOrPercent::Count(0);
+
+/// A workload's controller and its settings.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct WorkloadKindText {
+    /// Which Kubernetes controller runs it.
+    kind: ControllerKind,
+    /// Pods of a Deployment.
+    #[serde(default = "one", deserialize_with = "positive")]
+    replicas: u32,
+    /// `maxUnavailable` of the rolling update. 25% for a Deployment, 1 for a DaemonSet by default.
+    max_unavailable: Option<CountOrPercent>,
+    /// `maxSurge` of the rolling update. 25% for a Deployment, 0 for a DaemonSet by default.
+    max_surge: Option<CountOrPercent>,
+    /// Kubernetes' `progressDeadlineSeconds` of a Deployment, with a unit: without progress for longer, it counts as
+    /// failed (Argo CD: Degraded). Longer than `minReady`.
+    #[serde(default = "progress_deadline")]
+    progress_deadline: SimDuration,
+}
+
+const fn one() -> u32 {
+    1
+}
+
+const fn progress_deadline() -> SimDuration {
+    default::PROGRESS_DEADLINE
+}
+
+/// A Kubernetes workload controller.
+#[derive(Debug, Deserialize, JsonSchema)]
+enum ControllerKind {
+    /// With the RollingUpdate strategy.
+    Deployment,
+    /// With the RollingUpdate strategy: one pod per node.
+    DaemonSet,
+}
+
+impl From<WorkloadKindText> for WorkloadKind {
+    fn from(written: WorkloadKindText) -> Self {
+        let WorkloadKindText { kind, replicas, max_unavailable, max_surge, progress_deadline } = written;
+        match kind {
+            ControllerKind::Deployment => Self::Deployment {
+                replicas,
+                max_unavailable: max_unavailable.unwrap_or(DEPLOYMENT_MAX_UNAVAILABLE),
+                max_surge: max_surge.unwrap_or(DEPLOYMENT_MAX_SURGE),
+                progress_deadline,
+            },
+            ControllerKind::DaemonSet => Self::DaemonSet {
+                max_unavailable: max_unavailable.unwrap_or(DAEMON_SET_MAX_UNAVAILABLE),
+                max_surge: max_surge.unwrap_or(DAEMON_SET_MAX_SURGE),
+            },
+        }
+    }
+}
+
+/// When the kubelet asks the runtime to pull.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+pub enum PullPolicy {
+    /// When the image is not on the node.
+    #[default]
+    IfNotPresent,
+    /// For every pod; an image that is there costs the manifest requests only.
+    Always,
+}
+
+/// A readiness probe.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
+pub struct ProbeSpec {
+    /// Time before the first probe.
+    pub initial_delay: SimDuration,
+    /// Time between two probes.
+    #[serde(deserialize_with = "positive")]
+    pub period: SimDuration,
+    /// Consecutive successes that make a pod ready.
+    #[serde(deserialize_with = "positive")]
+    pub success_threshold: u32,
+}
+
+impl Default for ProbeSpec {
+    fn default() -> Self {
+        Self { initial_delay: SimDuration::ZERO, period: default::PROBE_PERIOD, success_threshold: 1 }
+    }
+}
