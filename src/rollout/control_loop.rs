@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::units::SimDuration;
+use crate::units::serial::without_defaults;
 
 /// The start and duration of passes, and the delay of observed changes.
 ///
@@ -13,6 +14,7 @@ use crate::units::SimDuration;
 /// next one; passes of a scheduler never overlap.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
+#[schemars(transform = without_defaults)]
 pub struct ControlLoop {
     /// Duration of a pass that does not depend on the fleet.
     pub pass_base: SimDuration,

@@ -23,57 +23,67 @@ use crate::world::{AgentSpec, ClusterSpec, FaultSpec, MirrorSpec, NamedRegistry,
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 #[schemars(title = "fleetsim experiment")]
 pub(crate) struct ExperimentFile {
-    /// Short name of lowercase letters, digits and `-`. Default: the experiment folder's name.
+    /// Short name of lowercase letters, digits and `-`; also names the results. By default the folder's name.
     pub(crate) name: Option<String>,
-    /// What the experiment asks, in one sentence.
+    /// The question that the experiment answers, in one sentence.
     pub(crate) question: Option<String>,
-    /// The root of all luck. Default: 1.
-    pub(crate) seed: Option<u64>,
-    /// Runs of every variant, each with its own luck; with `precision` the fewest. Default: 20, with `precision` 10.
+    /// Seed of all random numbers.
+    #[serde(default = "seed")]
+    pub(crate) seed: u64,
+    /// Runs of every variant, each with its own random numbers. By default 20. With `precision` it is the smallest number
+    /// of runs, by default 10. The same replicate has the same random numbers in all variants.
     pub(crate) replicates: Option<u32>,
-    /// How precise the results are to be: runs are added to a variant until they are. Default: `replicates` runs, however
-    /// precise.
+    /// Required precision of the results. Runs are added to a variant until it is reached.
     pub(crate) precision: Option<PrecisionFile>,
-    /// When a run is given up; what is not done by then is reported as unfinished. Default: 24h.
-    pub(crate) horizon: Option<SimDuration>,
-    /// How many clusters all groups of `fleet` are together, when each takes a share of them (`clusters: 90%`).
+    /// Simulated time after which a run ends. Clusters that are not ready by then are reported as unfinished.
+    #[serde(default = "horizon")]
+    pub(crate) horizon: SimDuration,
+    /// Number of clusters in all groups of `fleet`, of which each takes a share.
     pub(crate) clusters: Option<u64>,
-    /// Groups of clusters that are alike. This, `inventory`, or both.
+    /// Groups of similar clusters. This, `inventory`, or both.
     pub(crate) fleet: Option<Vec<ClusterSpec>>,
-    /// Clusters as `kubectl get clusters.fleet.cattle.io -A -o json` prints them: a file, or a file with what it does
-    /// not tell (nodes and links).
+    /// Clusters as kubectl prints them: a file, or a file with nodes and links added by label. The command is
+    /// `kubectl get clusters.fleet.cattle.io -A -o json`.
     pub(crate) inventory: Option<InventoryFile>,
     /// Fleet's cluster groups, for partitions that name one.
     pub(crate) cluster_groups: Option<Vec<ClusterGroupFile>>,
-    /// Links that several clusters share on their way from the registry.
+    /// Links to the registry that several clusters share.
     pub(crate) regions: Vec<RegionSpec>,
-    /// Where images come from.
+    /// The registry that images are pulled from.
     pub(crate) registry: Option<RegistrySpec>,
     /// Other registries, for images that name one.
     pub(crate) registries: Vec<NamedRegistry>,
-    /// How images get from the registry to the nodes. Default: {direct: {}}.
+    /// Path of the images from the registry to the nodes. By default `{direct: {}}`.
     pub(crate) distribution: Option<DistributionFile>,
-    /// Registries of a region that are asked before the one above.
+    /// Registries of a region that its clusters ask first.
     pub(crate) mirrors: Vec<MirrorSpec>,
-    /// What every node runs.
+    /// Kubelet and container runtime of every node.
     pub(crate) node: Option<NodeSpec>,
-    /// What is rolled out.
+    /// The images and workloads that are rolled out.
     #[schemars(required)]
     pub(crate) release: Option<ReleaseFile>,
-    /// What goes wrong.
+    /// Failures and defects. By default there are none.
     pub(crate) faults: FaultSpec,
-    /// How news travels between the management cluster and a cluster, and how long applying takes.
+    /// Delays between the management cluster and a cluster, and the time to apply a revision.
     pub(crate) agent: Option<AgentSpec>,
-    /// How long a pass of the rollout controller takes.
+    /// Durations in the rollout controller's loop. The defaults are those of each product, see below.
     pub(crate) controller: Option<ControlLoop>,
-    /// The strategies to compare: a name of your own -> one product with its configuration.
+    /// The strategies to compare: a name of your own, and one product with its configuration.
     #[schemars(required)]
     pub(crate) strategies: Option<Ordered<StrategyChoice>>,
-    /// Settings to vary: a path in this file -> its values. Several paths make a grid. A path into one strategy leaves
-    /// the others alone.
+    /// Settings to vary: a path in this file, and its values. Several paths form a grid. A path into one strategy does
+    /// not affect the others.
     pub(crate) sweep: Option<Ordered<Vec<Anything>>>,
-    /// What the results must keep to, e.g. `completion_p95 < 4h`; the program exits with 99 when they do not.
+    /// Limits that the results must meet, e.g. `completion_p95 < 4h`. Otherwise the program exits with 99.
     pub(crate) assert: Option<Vec<AssertionFile>>,
-    /// What `fleetsim plan` searches for: the fastest settings that keep to limits.
+    /// The search of `fleetsim plan` for the fastest setting that meets the limits.
     pub(crate) plan: Option<PlanFile>,
+}
+
+const fn seed() -> u64 {
+    1
+}
+
+const fn horizon() -> SimDuration {
+    SimDuration::from_hours(24)
 }

@@ -11,23 +11,38 @@ use super::quantity::{Anything, Ordered};
 use crate::units::Share;
 
 /// What `fleetsim plan` searches for, and among what.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub(crate) struct PlanFile {
-    /// What a setting must keep to, e.g. `registry.egress_p99 < 8 Gbit/s`. Default: the limits of `assert`.
+    /// Limits that a setting must meet, e.g. `registry.egress_p99 < 8 Gbit/s`. By default those of `assert`. `==` and
+    /// `!=` compare every run, without a statistic.
     pub(crate) limits: Option<Vec<String>>,
-    /// The candidates: a path below `strategies` -> its values, or a range. Default: those paths of `sweep`.
+    /// The candidates: a path below `strategies`, and its values or a range. By default those paths of `sweep`.
     pub(crate) search: Option<Ordered<SearchFile>>,
-    /// The time that is to be short, with the statistic over the runs. Default: `completion_median`.
-    pub(crate) fastest: Option<String>,
-    /// How sure the comparisons have to be. Default: 95%.
-    pub(crate) confidence: Option<Share>,
-    /// Times that differ by less are one. Default: 1%.
-    pub(crate) indifference: Option<Share>,
-    /// Runs in which the setting that is named has kept to all limits. Default: 10, or `replicates` where that is less.
+    /// The time to minimize: a column of `runs.csv` in seconds with a statistic over the runs.
+    pub(crate) fastest: String,
+    /// Confidence of each comparison; at least 50% and less than 100%.
+    pub(crate) confidence: Share,
+    /// Times that differ by a smaller share count as equal.
+    pub(crate) indifference: Share,
+    /// Runs in which the recommended setting must have met all limits. By default 10, or `replicates` if that is less.
     pub(crate) confirm: Option<u32>,
-    /// The search stops after so many runs. Default: candidates times `replicates`, which it never needs.
+    /// Maximum number of runs. The search then stops and reports the best setting so far. By default there is no limit.
     pub(crate) runs: Option<u64>,
+}
+
+impl Default for PlanFile {
+    fn default() -> Self {
+        Self {
+            limits: None,
+            search: None,
+            fastest: "completion_median".to_owned(),
+            confidence: Share::new(0.95),
+            indifference: Share::new(0.01),
+            confirm: None,
+            runs: None,
+        }
+    }
 }
 
 /// The values of a path: a list as in a sweep, or a range. They are taken from the tree, where they know their place;
@@ -40,11 +55,11 @@ pub(crate) struct SearchFile;
 #[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "read for its errors alone, see `SearchFile`")]
 struct RangeFile {
-    /// The least, e.g. `1%`.
+    /// The lower end, e.g. `1%`.
     from: Anything,
-    /// The greatest, in the same unit.
+    /// The upper end, in the same unit.
     to: Anything,
-    /// How many, both ends included; those that round to the same whole number are one.
+    /// Number of values, both ends included. Values that round to the same whole number count once.
     steps: u32,
 }
 

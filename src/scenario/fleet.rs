@@ -33,7 +33,7 @@ pub(crate) struct InventoryFields {
     pub(crate) file: String,
     /// JSON as `kubectl get clustergroups.fleet.cattle.io -A -o json` prints it.
     pub(crate) cluster_groups: Option<String>,
-    /// Rules by label: each field is taken from the first rule that selects the cluster and sets the field.
+    /// Rules by label. A field comes from the first rule that selects the cluster and sets the field.
     #[serde(default)]
     pub(crate) links: Vec<LinkRule>,
     /// Settings of clusters for which no rule sets them.

@@ -19,17 +19,14 @@ use crate::document::reader::{self, Kind, ReadError};
 use crate::document::tree::{self, Node, Value};
 use crate::products::{Configuration, LoadContext, ProductEntry, Strategy, StrategyChoice};
 use crate::results::{Limit, MeasureError};
-use crate::units::SimDuration;
 
 /// The name of the file in an experiment's folder.
 const FILE: &str = "experiment.yaml";
 
-const SEED: u64 = 1;
 const REPLICATES: u32 = 20;
 const MOST_REPLICATES: u32 = 100_000;
 /// About 4 GB of memory. A world is shared by the variants that differ in strategy alone.
 const MOST_CLUSTERS_IN_ALL: usize = 10_000_000;
-const HORIZON: SimDuration = SimDuration::from_hours(24);
 
 /// What a command line may say in place of the file.
 #[derive(Clone, Copy, Debug, Default)]
@@ -306,7 +303,7 @@ impl Loader {
             let problem = self.at(&base.tree, &Path::of("replicates"), format!("{replicates} runs of every variant"));
             self.problems.push(problem.with_help(format!("write 1 to {MOST_REPLICATES}")));
         }
-        if file.horizon.is_some_and(SimDuration::is_zero) {
+        if file.horizon.is_zero() {
             let problem = self.at(&base.tree, &Path::of("horizon"), "nothing happens in no time");
             self.problems.push(problem.with_help("write when a run is given up, e.g. `24h`"));
         }
@@ -325,7 +322,7 @@ impl Loader {
         Experiment {
             name,
             question: file.question.clone().unwrap_or_default().trim().to_owned(),
-            seed: overrides.seed.or(file.seed).unwrap_or(SEED),
+            seed: overrides.seed.unwrap_or(file.seed),
             replicates,
             precision,
             variants: Vec::new(),
@@ -397,7 +394,7 @@ impl Loader {
         let control_loop = (product.control_loop)();
         let control_loop = self.check(&reading, |checker| checker.over(&Path::of("controller"), control_loop, &[]));
         let strategy = strategy?;
-        let horizon = reading.file.horizon.unwrap_or(HORIZON);
+        let horizon = reading.file.horizon;
         if horizon.is_zero() {
             let problem = self.at(&reading.tree, &Path::of("horizon"), "nothing happens in no time");
             self.problems.push(problem.with_help("write when a run is given up, e.g. `24h`"));

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::file_plan::PlanFile;
 use super::load::{Loader, Reading};
 use super::plan::with_candidates;
 use super::sweep::Axis;
@@ -10,11 +11,7 @@ use super::{Experiment, Plan};
 use crate::document::path::Path;
 use crate::document::problem::{Place, Problem};
 use crate::results::{Limit, MeasureError, Objective, Setting};
-use crate::units::Share;
 
-const FASTEST: &str = "completion_median";
-const CONFIDENCE: f64 = 0.95;
-const INDIFFERENCE: f64 = 0.01;
 /// With 95 % confidence, more than 74 % of all runs then keep to the limits (0.05^(1/10)), without a choice allowed for.
 const CONFIRM: u32 = 10;
 
@@ -60,17 +57,15 @@ impl Loader {
                 refuse_at(self, base, at, message, help);
             }
         }
-        let fastest = written.fastest.as_deref().unwrap_or(FASTEST);
-        let fastest = Objective::parse(fastest).unwrap_or_else(|MeasureError { message, help }| {
+        let fastest = Objective::parse(&written.fastest).unwrap_or_else(|MeasureError { message, help }| {
             refuse_at(self, base, &path.key("fastest"), message, &help);
-            Objective::parse(FASTEST).expect("the default is an aim")
+            Objective::parse(&PlanFile::default().fastest).expect("the default is an aim")
         });
-        let confidence = written.confidence.map_or(CONFIDENCE, Share::get);
+        let confidence = written.confidence.get();
         if !(0.5..1.0).contains(&confidence) {
             let message = "`confidence` must be at least 50% and less than 100%".to_owned();
             refuse_at(self, base, &path.key("confidence"), message, "write e.g. `95%`");
         }
-        let indifference = written.indifference.map_or(INDIFFERENCE, Share::get);
         if written.confirm == Some(0) {
             let help = "for a search without limits, write `limits: []`";
             refuse_at(self, base, &path.key("confirm"), "`confirm` must be at least 1".to_owned(), help);
@@ -79,7 +74,7 @@ impl Loader {
             limits: limits.into_iter().map(|(_, limit)| limit).collect(),
             fastest,
             confidence,
-            indifference,
+            indifference: written.indifference.get(),
             confirm: written.confirm.unwrap_or_else(|| CONFIRM.min(replicates)),
             runs: written.runs,
         }

@@ -1,12 +1,46 @@
 //! The JSON Schema of the experiment file, for editors and for reading.
 
+use serde_json::{Map, Value};
+
 use super::file::ExperimentFile;
 
 /// The JSON Schema (2020-12) of an experiment file. `docs/experiment.schema.json` holds the same, and experiments
 /// begin with a line that points editors to it.
 #[must_use]
-pub fn schema() -> serde_json::Value {
-    schemars::schema_for!(ExperimentFile).to_value()
+pub fn schema() -> Value {
+    let mut schema = schemars::schema_for!(ExperimentFile).to_value();
+    write_defaults_as_a_user_would(&mut schema);
+    schema
+}
+
+/// Replaces every default by what a user would write, see [`as_written`].
+fn write_defaults_as_a_user_would(schema: &mut Value) {
+    match schema {
+        Value::Object(map) => {
+            if let Some(default) = map.get_mut("default") {
+                *default = as_written(default.take());
+            }
+            map.retain(|key, value| key != "default" || !value.is_null());
+            map.values_mut().for_each(write_defaults_as_a_user_would);
+        }
+        Value::Array(items) => items.iter_mut().for_each(write_defaults_as_a_user_would),
+        _ => {}
+    }
+}
+
+/// A default as a user would write it. In values, a group of settings that stands in its parent's map has a key that
+/// begins with `~`, and a setting without a value is null.
+pub(super) fn as_written(default: Value) -> Value {
+    let Value::Object(fields) = default else { return default };
+    let mut written = Map::new();
+    for (key, value) in fields {
+        match as_written(value) {
+            Value::Null => {}
+            Value::Object(group) if key.starts_with('~') => written.extend(group),
+            value => _ = written.insert(key, value),
+        }
+    }
+    Value::Object(written)
 }
 
 #[cfg(test)]
@@ -29,10 +63,10 @@ mod tests {
     }
 
     /// Calls `see` with every schema that has properties, and its path.
-    fn walk(value: &serde_json::Value, path: &str, see: &mut impl FnMut(&str, &str, &serde_json::Value)) {
-        let children: Vec<(&str, &serde_json::Value)> = match value {
-            serde_json::Value::Object(map) => map.iter().map(|(key, child)| (key.as_str(), child)).collect(),
-            serde_json::Value::Array(items) => items.iter().map(|child| ("", child)).collect(),
+    fn walk(value: &Value, path: &str, see: &mut impl FnMut(&str, &str, &Value)) {
+        let children: Vec<(&str, &Value)> = match value {
+            Value::Object(map) => map.iter().map(|(key, child)| (key.as_str(), child)).collect(),
+            Value::Array(items) => items.iter().map(|child| ("", child)).collect(),
             _ => Vec::new(),
         };
         for (name, property) in value.get("properties").and_then(|found| found.as_object()).into_iter().flatten() {

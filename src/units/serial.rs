@@ -9,8 +9,16 @@ use std::fmt;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserialize, Deserializer, Visitor};
 use serde::ser::{Serialize, Serializer};
+use serde_json::{Map, Value};
 
 use super::{Bytes, BytesPerSec, Factor, PerSecond, Share, SimDuration, text};
+
+/// Removes the defaults of a type's fields from its schema, for types whose defaults depend on the product.
+pub(crate) fn without_defaults(schema: &mut Schema) {
+    for field in schema.get_mut("properties").and_then(Value::as_object_mut).into_iter().flat_map(Map::values_mut) {
+        field.as_object_mut().and_then(|field| field.remove("default"));
+    }
+}
 
 /// A visitor that reads one text, or a number as if it were text, with a function.
 pub(crate) struct TextVisitor<F> {

@@ -34,8 +34,8 @@ pub(crate) struct ArgoCdConfig {
     file: Option<String>,
     /// `spec.strategy`, replaced as a whole. Default: all at once.
     strategy: Option<ApplicationSetStrategy>,
-    /// Whether the template has an enabled `syncPolicy.automated`; without one, only the steps sync. Default: as in the
-    /// file, and true without one.
+    /// Whether the template has an enabled `syncPolicy.automated`. Without it, only the steps sync. Default: as in
+    /// the file, and true without one.
     auto_sync: Option<bool>,
     /// `spec.syncPolicy.applicationsSync`. Default: sync.
     applications_sync: Option<ApplicationsSync>,

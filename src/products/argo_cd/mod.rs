@@ -35,8 +35,8 @@ pub enum ArgoCdRelease {
     /// A parameter of the source, such as `helm.parameters`: the revision stays. A RollingSync as shipped loses such a
     /// change on applications that are Synced and Healthy (argoproj/argo-cd#27949).
     Parameters,
-    /// A commit on the branch that `targetRevision` names, and no webhook: the set does not change, and each application
-    /// is found OutOfSync at its next periodic refresh, within five minutes.
+    /// A commit on the branch that `targetRevision` names, and no webhook. The set does not change, and each
+    /// application is found OutOfSync at its next periodic refresh, within five minutes.
     Commit,
 }
 

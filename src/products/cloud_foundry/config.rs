@@ -36,7 +36,7 @@ pub(crate) struct CloudFoundryConfig {
     /// `rolling`, or `canary` with pauses. Default: rolling.
     #[schemars(with = "Option<DeploymentStrategy>")]
     strategy: Option<Value>,
-    /// The request's `max_in_flight`: new instances that may be started beyond those that are routable. Default: 1.
+    /// The request's `max_in_flight`: new instances that may be started but not yet routable. Default: 1.
     #[schemars(with = "Option<u64>")]
     max_in_flight: Option<Value>,
     /// The request's `canary.steps`: `[{instance_weight: 10}, {instance_weight: 50}]`. Default: one step with one
@@ -51,7 +51,7 @@ pub(crate) struct CloudFoundryConfig {
     supersedes: Option<Superseded>,
     /// How long a user takes to continue a paused deployment, drawn for every pause, or `never`. Default: never.
     continue_after: Option<UserDelay>,
-    /// When a user cancels the deployment if it is still in progress, from its creation on, or `never`. Default: never.
+    /// Time from the creation until a user cancels an unfinished deployment, or `never`. Default: never.
     cancel_after: Option<UserDelay>,
     /// Quotas that the app's instances must fit into. Default: no limit.
     quota: AppQuota,

@@ -54,7 +54,8 @@ pub struct ApplicationSetStrategy {
     /// The steps. Without it a type of `RollingSync` has no effect.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rolling_sync: Option<RollingSync>,
-    /// `Reverse`, in any letter case: when the set is deleted, the applications of later steps are deleted first.
+    /// `Reverse`, in any letter case: deletion begins with the last step. It has no effect here, because no set is
+    /// deleted.
     #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "String::is_empty")]
     pub deletion_order: String,
 }
@@ -75,7 +76,7 @@ pub struct RolloutStep {
     /// All must hold. None: every application is in the step.
     #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "Vec::is_empty")]
     pub match_expressions: Vec<MatchExpression>,
-    /// Number of applications of the step that may be Pending or Progressing. Absent: all. See [`super::limit`].
+    /// Number of applications of the step that may be Pending or Progressing. Absent: all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_update: Option<IntOrString>,
 }
@@ -235,11 +236,11 @@ pub struct Nested {
 pub struct ControllerOptions {
     /// The controller's `--enable-progressive-syncs`. The product's default is false: strategies then have no effect.
     pub enable_progressive_syncs: bool,
-    /// Fixes argoproj/argo-cd#21502: a sync is requested by the statuses after the pass, not before it, so that an
-    /// application is triggered in the pass that promotes it and not once more in the pass in which it leaves
+    /// Fixes argoproj/argo-cd#21502. A sync is requested by the statuses after the pass, not before it. An
+    /// application is then triggered in the pass that promotes it, and not again in the pass in which it leaves
     /// Pending.
     pub trigger_once: bool,
-    /// Fixes argoproj/argo-cd#27949 and #29240: after a changed spec, Synced counts only if compared after the
+    /// Fixes argoproj/argo-cd#27949 and #29240. After a changed spec, Synced counts only if compared after the
     /// change, so that a settled application is updated too.
     pub keep_spec_changes: bool,
 }

@@ -76,11 +76,11 @@ overridable! {
 #[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct CloudFoundryBugs, overridden by CloudFoundryBugOverrides {
-    /// Instances of a superseded canary that a pass removes still count as old ones in that pass, so the oldest
-    /// process loses the same number in excess. Off: the pass counts the remaining instances.
+    /// Instances of a superseded canary that a pass removes still count as old in that pass. The oldest process
+    /// therefore loses the same number in excess. Off: the pass counts the remaining instances.
     pub purge: bool,
-    /// A pass that removes an interim process and finishes the deployment fails, and the next one finishes it. Off:
-    /// it finishes immediately.
+    /// The pass that removes an interim process fails to finish the deployment. The next pass finishes it. Off: it
+    /// finishes immediately.
     pub interim_trap: bool,
 }
 }

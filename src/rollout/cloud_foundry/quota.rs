@@ -25,10 +25,10 @@ pub struct AppQuota {
 pub struct QuotaLimits {
     /// The name of the organization or space.
     pub name: String,
-    /// Instances of all started processes together. `None`: no limit.
+    /// Instances of all started processes together. Absent: no limit.
     #[serde(rename = "totalInstances")]
     pub app_instance_limit: Option<u64>,
-    /// Memory of all their instances. `None`: no limit.
+    /// Memory of all their instances. Absent: no limit.
     #[serde(rename = "totalMemoryInMb")]
     pub memory_limit_in_mb: Option<u64>,
     /// Instances of other apps.

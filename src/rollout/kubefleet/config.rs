@@ -172,11 +172,11 @@ pub struct RollingUpdateConfig {
     /// Number of requested clusters that may be unavailable, or a share of them, rounded up. Absent: 25%.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_unavailable: Option<IntOrString>,
-    /// Number of clusters beyond the requested ones that may have the resources, or a share, rounded up. Absent: 25%.
+    /// Clusters beyond the requested ones that may have the resources, or a share, rounded up. Absent: 25%.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_surge: Option<IntOrString>,
-    /// Seconds after which resources without availability tracking count as available, and after which a pass with
-    /// unready bindings is repeated. Absent: 60.
+    /// Seconds until resources without availability tracking count as available. A pass with unready bindings is
+    /// repeated after the same time. Absent: 60.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unavailable_period_seconds: Option<i64>,
 }

@@ -70,13 +70,12 @@ overridable! {
 #[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct KubeFleetBugs, overridden by KubeFleetBugOverrides {
-    /// A cluster whose work is still being applied or starting counts as failed: the exempted reasons (since
+    /// A cluster whose work is still being applied or starting counts as failed. The exempted reasons (since
     /// 447629b0, #670) are not those that the work generator writes.
     pub in_progress_is_failure: bool,
-    /// A run without any selected cluster ends as failed once the last binding that it deletes is gone.
+    /// A run that selects no cluster ends as failed once its last deleted binding is gone.
     pub delete_only_run_fails: bool,
-    /// A condition that goes from true to true at a newer generation does not wake the rolling update (since
-    /// c06ca95c).
+    /// A condition that stays true at a newer generation does not wake the rolling update. Since c06ca95c.
     pub missed_wake_ups: bool,
 }
 }

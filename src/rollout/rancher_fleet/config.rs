@@ -13,11 +13,11 @@ use super::super::label_selector::{LabelSelector, null_is_default};
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RolloutStrategy {
-    /// Number of clusters that may be unavailable during an update, in the whole bundle and in each partition without
-    /// its own limit. Absent: `100%`.
+    /// Number of clusters that may be unavailable during an update. It holds for the whole bundle, and for each
+    /// partition without its own limit. Absent: `100%`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_unavailable: Option<IntOrString>,
-    /// Number of partitions that may be above their `maxUnavailable` while later ones are updated. Absent: 0.
+    /// Number of partitions that may exceed their `maxUnavailable` while later ones are updated. Absent: 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_unavailable_partitions: Option<IntOrString>,
     /// Clusters of an automatic partition. Absent: `25%`; an int of 0 or less: one partition.

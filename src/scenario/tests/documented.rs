@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use serde_json::{Map, Value};
 
 const OPEN: &str = "<!-- generated: ";
+/// Longest default in a cell, in characters.
+const LONGEST_DEFAULT: usize = 75;
 const CLOSE: &str = "<!-- end of generated -->";
 
 #[test]
@@ -34,24 +36,130 @@ fn with_tables(document: &str, schema: &Value) -> String {
     text
 }
 
+/// A type's fields as a table, whose cells hold the first sentence about each, and a list of the sentences after it.
 fn table(schema: &Value, name: &str) -> String {
-    let of = if schema["title"] == name { schema } else { &schema["$defs"][name] };
+    if let Some(settings) = name.strip_prefix("defaults of ") {
+        return defaults_by_product(settings);
+    }
+    let of = match name {
+        "experiment" => schema,
+        _ if schema["properties"][name].is_object() => &schema["properties"][name],
+        _ => &schema["$defs"][name],
+    };
+    if let Some(choices) = of["oneOf"].as_array() {
+        return choice_table(choices);
+    }
     let fields = of["properties"].as_object().unwrap_or_else(|| panic!("`{name}` has fields"));
     let required = of["required"].as_array().cloned().unwrap_or_default();
-    let mut rows: Vec<[String; 4]> = vec![["field", "value", "default", "meaning"].map(str::to_owned)];
+    let mut table = String::from("| field | value | default | meaning |\n|---|---|---|---|\n");
+    let mut more = String::new();
     for (field, property) in fields {
+        let (meaning, mut rest) = meaning(property);
         let default = match property.get("default").map(short) {
+            Some(text) if text.len() > LONGEST_DEFAULT => "see below".to_owned(),
             Some(text) if !text.is_empty() => text,
             _ if required.contains(&Value::from(field.as_str())) => "required".to_owned(),
-            _ => "none".to_owned(),
+            _ => stated_default(&mut rest),
         };
-        let meaning = property["description"].as_str().unwrap_or_default().replace('\n', " ").replace('|', "\\|");
-        rows.push([format!("`{field}`"), value(schema, property), default, meaning]);
+        table +=
+            &format!("| `{field}` | {} | {default} | {} |\n", value(schema, property), meaning.replace('|', "\\|"));
+        more += &list_item(field, &rest);
     }
-    let line = |row: &[String; 4]| format!("| {} |\n", row.join(" | "));
-    let rule = "|---|---|---|---|\n";
-    let rows: Vec<String> = rows.iter().map(line).collect();
-    format!("{}{rule}{}", rows[0], rows[1..].concat())
+    with_list(table, &more)
+}
+
+/// The default that a description states in a sentence of its own, which is taken out of it.
+fn stated_default(rest: &mut String) -> String {
+    let sentences: Vec<&str> = rest.trim_end_matches('.').split(". ").collect();
+    let stated = sentences.iter().find_map(|text| text.strip_prefix("Default: ").or(text.strip_prefix("Absent: ")));
+    match stated.filter(|text| text.len() <= LONGEST_DEFAULT && !text.contains(';')).map(str::to_owned) {
+        Some(default) => {
+            let others: Vec<&str> =
+                sentences.into_iter().filter(|text| !text.ends_with(&format!(": {default}"))).collect();
+            *rest = if others.is_empty() { String::new() } else { others.join(". ") + "." };
+            default
+        }
+        None if ["efault", "Absent", "Without it"].iter().any(|word| rest.contains(word)) => "see below".to_owned(),
+        None => "none".to_owned(),
+    }
+}
+
+/// The defaults of settings that depend on the product, with a column for each setting.
+fn defaults_by_product(settings: &str) -> String {
+    let mut products: Vec<(Value, Vec<&str>)> = Vec::new();
+    for product in crate::products::PRODUCTS {
+        let value = match settings {
+            "controller" => serde_json::to_value((product.control_loop)()),
+            "crashBackoff" => serde_json::to_value((product.restarts)()),
+            other => panic!("no settings are called `{other}`"),
+        };
+        let value = crate::scenario::schema::as_written(value.expect("settings are JSON"));
+        match products.iter_mut().find(|(other, _)| *other == value) {
+            Some((_, keys)) => keys.push(product.key),
+            None => products.push((value, vec![product.key])),
+        }
+    }
+    let fields: Vec<&String> = products[0].0.as_object().expect("settings are a map").keys().collect();
+    let row = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
+    let mut table =
+        row(std::iter::once("strategy".to_owned()).chain(fields.iter().map(|f| format!("`{f}`"))).collect());
+    table += &format!("|{}\n", "---|".repeat(fields.len() + 1));
+    let most = products.iter().map(|(_, keys)| keys.len()).max();
+    for (value, keys) in &products {
+        let all = keys.len() > 5 && Some(keys.len()) == most;
+        let keys = if all {
+            "all others".to_owned()
+        } else {
+            keys.iter().map(|key| format!("`{key}`")).collect::<Vec<_>>().join(", ")
+        };
+        table += &row(std::iter::once(keys).chain(fields.iter().map(|field| short(&value[*field]))).collect());
+    }
+    table
+}
+
+/// A table, and the list below it if there is one.
+fn with_list(table: String, list: &str) -> String {
+    if list.is_empty() { table } else { format!("{table}\n{list}") }
+}
+
+fn list_item(field: &str, rest: &str) -> String {
+    if rest.is_empty() { String::new() } else { wrapped(&format!("- `{field}`: {rest}")) }
+}
+
+/// The values of a choice, each of which may be a key with settings below it.
+fn choice_table(choices: &[Value]) -> String {
+    let mut table = String::from("| choice | meaning |\n|---|---|\n");
+    let mut more = String::new();
+    for choice in choices {
+        let key = choice["required"][0].as_str().or_else(|| choice["const"].as_str()).expect("a choice has a name");
+        let (meaning, rest) = meaning(choice);
+        table += &format!("| `{key}` | {meaning} |\n");
+        more += &list_item(key, &rest);
+    }
+    with_list(table, &more)
+}
+
+/// The first sentence of a description, and the others.
+fn meaning(property: &Value) -> (String, String) {
+    let text = property["description"].as_str().unwrap_or_default().replace('\n', " ");
+    let ends = text.match_indices(". ").map(|(at, _)| at).find(|&at| !text[..at].ends_with("e.g"));
+    let (first, rest) = ends.map_or((text.as_str(), ""), |at| (&text[..at], &text[at + 2..]));
+    (format!("{}.", first.trim_end_matches('.')), rest.to_owned())
+}
+
+/// A list item in lines of fewer than 120 columns.
+fn wrapped(item: &str) -> String {
+    let mut lines = vec![String::new()];
+    for word in item.split(' ') {
+        let line = lines.last_mut().expect("there is a line");
+        if line.len() + word.len() > 115 {
+            lines.push(format!("  {word}"));
+        } else {
+            line.push_str(if line.is_empty() { "" } else { " " });
+            line.push_str(word);
+        }
+    }
+    lines.join("\n") + "\n"
 }
 
 /// The values that a field takes, in words.
@@ -107,7 +215,10 @@ fn named(schema: &Value, name: &str) -> String {
         ("FactorDistribution", "random number"),
         ("LabelSelector", "label selector"),
         ("DistributionFile", "a way of distribution"),
-        ("StrategyFile", "a strategy"),
+        ("RegistryPreset", "name of a preset"),
+        ("Strategy", "a strategy"),
+        ("CountOrPercent", "number or share"),
+        ("IntOrString", "number or share"),
     ];
     if let Some((_, text)) = known.iter().find(|(known, _)| *known == name) {
         return (*text).to_owned();
@@ -141,8 +252,9 @@ fn short(value: &Value) -> String {
         Value::Array(items) => format!("[{}]", items.iter().map(short).collect::<Vec<_>>().join(", ")),
         Value::Object(fields) if fields.is_empty() => String::new(),
         Value::Object(fields) => {
+            let fields: Map<_, _> = fields.clone().into_iter().filter(|(_, value)| !short(value).is_empty()).collect();
             let text = |(key, value): (&String, &Value)| format!("{key}: {}", short(value));
-            format!("{{{}}}", Map::iter(fields).map(text).collect::<Vec<_>>().join(", "))
+            format!("{{{}}}", fields.iter().map(text).collect::<Vec<_>>().join(", "))
         }
         other => other.to_string(),
     }

@@ -10,12 +10,14 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::units::serial::without_defaults;
 use crate::units::{SimDuration, SimTime};
 use crate::world::backoff::Backoff;
 
 /// A platform's rules for restarts after crashes.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
+#[schemars(transform = without_defaults)]
 pub struct Restarts {
     /// The platform.
     #[serde(skip)]

@@ -18,7 +18,7 @@ pub struct ClusterSpec {
     /// clusters. Several ranges multiply. `store-{0001..}` is as many as `clusters` says.
     #[schemars(required)]
     pub name: String,
-    /// Number of clusters of a group whose name has an open range: a number, or a share of the file's `clusters`.
+    /// Number of clusters of a group with an open range, or its share of the file's `clusters`.
     pub clusters: Option<CountOrPercent>,
     /// Labels of the cluster's object in the management cluster.
     pub labels: BTreeMap<String, String>,
@@ -151,8 +151,8 @@ struct WorkloadKindText {
     max_unavailable: Option<CountOrPercent>,
     /// `maxSurge` of the rolling update. 25% for a Deployment, 0 for a DaemonSet by default.
     max_surge: Option<CountOrPercent>,
-    /// Kubernetes' `progressDeadlineSeconds` of a Deployment, with a unit: without progress for longer, it counts as
-    /// failed (Argo CD: Degraded). Longer than `minReady`.
+    /// Kubernetes' `progressDeadlineSeconds` of a Deployment, with a unit. Without progress for longer, the
+    /// Deployment counts as failed (Argo CD: Degraded). Longer than `minReady`.
     #[serde(default = "progress_deadline")]
     progress_deadline: SimDuration,
 }

@@ -186,7 +186,7 @@ impl PiecesSpec {
 pub struct LazySpec {
     /// Share of an image's bytes that a container reads before it is ready.
     pub start_fraction: Share,
-    /// Share of those that is fetched in one go before the container starts; the rest is read on demand.
+    /// Share of those that is fetched before the container starts. The rest is read on demand.
     pub prefetch: Share,
     /// Bytes of one read on demand.
     #[serde(deserialize_with = "positive")]

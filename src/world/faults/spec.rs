@@ -147,7 +147,7 @@ pub struct OutageWindow {
 pub struct SlowSpec {
     /// Share of all clusters.
     pub share: Share,
-    /// How many times slower their downlink, their unpacking and the starts of their containers are.
+    /// Factor by which downlink, unpacking and container starts are slower.
     pub factor: FactorModel,
 }
 

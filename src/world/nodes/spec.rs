@@ -45,31 +45,31 @@ pub struct NodeSpec {
     /// An attempt to pull that takes longer is cancelled. Kubernetes has no limit.
     #[serde(deserialize_with = "positive")]
     pub pull_deadline: Option<SimDuration>,
-    /// The container runtime, whose defaults the fields from `downloadSlots` to `mergePulls` take.
+    /// The container runtime. It sets the defaults of the fields from `downloadSlots` to `mergePulls`.
     #[serde(rename = "runtime")]
     pub version: RuntimeVersion,
     /// How the container runtime downloads, and what it does when a request or a transfer fails.
     #[serde(rename = "~runtime")]
     #[schemars(flatten)]
     pub runtime: RuntimeSpec,
-    /// Whether compressed layers stay on the node after they are unpacked (containerd: not `discard_unpacked_layers`).
+    /// Whether compressed layers stay on the node after unpacking. In containerd: not `discard_unpacked_layers`.
     pub keep_blobs: bool,
-    /// Layers unpacked simultaneously: 1 is one after another in each image, more are counted over the node
-    /// (containerd's `max_concurrent_unpacks`, since 2.2).
+    /// Layers unpacked simultaneously. With 1, each image unpacks one layer after another. A higher number is counted
+    /// over the node (containerd's `max_concurrent_unpacks`, since 2.2).
     #[serde(deserialize_with = "positive")]
     pub unpack_slots: u32,
     /// Uncompressed bytes written per second while unpacking one layer; drawn for each cluster.
     pub unpack_rate: RateModel,
     /// The disk that all unpacking on a node writes through. Without it, the disk is never a limit.
     pub disk: Option<DiskSpec>,
-    /// Variation of `unpackRate` between nodes: sigma of a lognormal factor with median 1, from 0 to 2.
+    /// Variation of `unpackRate` between nodes, from 0 to 2. It is the sigma of a lognormal factor with median 1.
     #[serde(deserialize_with = "spread")]
     pub unpack_spread: f64,
     /// Part of unpacking a layer that does not depend on its size.
     pub unpack_per_layer: DurationModel,
     /// Part of a pull that does not depend on the image.
     pub pull_constant: DurationModel,
-    /// From the image being present to the container's process being started (sandbox, create, start).
+    /// From a present image to a started process: sandbox, create, start.
     pub start_overhead: DurationModel,
 }
 

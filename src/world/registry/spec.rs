@@ -24,7 +24,7 @@ pub struct RegistrySpec {
     #[serde(deserialize_with = "unlimited::deserialize", serialize_with = "unlimited::serialize")]
     #[schemars(with = "unlimited::Text")]
     pub per_connection: Option<BytesPerSec>,
-    /// A content delivery network, whose connections carry less of a blob that nobody has downloaded yet.
+    /// A content delivery network, with slower connections for blobs that nobody has downloaded.
     pub cdn: Option<CdnSpec>,
     /// How TCP depends on round trip and loss.
     pub tcp: TcpSpec,
@@ -110,6 +110,7 @@ pub enum RegistryPreset {
 /// The host that sends the bytes of blobs.
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
+#[schemars(transform = service_time_of_blobs)]
 pub struct BlobHostSpec {
     /// Whether the API host redirects requests for blobs to this host. Otherwise the API host sends the bytes itself.
     pub redirect: bool,
@@ -125,6 +126,12 @@ impl Default for BlobHostSpec {
     fn default() -> Self {
         Self { redirect: true, host: HostSpec::unlimited(DurationModel::Constant(SimDuration::ZERO)), overload: None }
     }
+}
+
+/// The default of a flattened field is that of its own type, which differs here.
+fn service_time_of_blobs(schema: &mut Schema) {
+    let default = serde_json::to_value(BlobHostSpec::default().host.service_time).expect("a duration is a text");
+    schema.pointer_mut("/properties/serviceTime").expect("a host has a service time")["default"] = default;
 }
 
 /// One host of a registry: a request passes its bucket, then takes a connection, then a worker.
@@ -329,7 +336,8 @@ pub struct TcpSpec {
     /// Bytes of a segment.
     #[serde(deserialize_with = "positive")]
     pub segment: Bytes,
-    /// Whether a transfer begins with ten segments per round trip (RFC 6928) and doubles until it reaches its rate.
+    /// Whether transfers start slowly. They begin with ten segments per round trip (RFC 6928) and double up to their
+    /// rate.
     pub slow_start: bool,
 }
 
@@ -359,7 +367,7 @@ pub struct WindowSpec {
     /// Remaining share of the egress; may be 0%.
     #[serde(default = "all")]
     pub egress: Share,
-    /// Remaining share of the rates of all buckets; serving a request takes longer by the same factor.
+    /// Remaining share of the rates of all buckets. Serving a request takes longer by the same factor.
     #[serde(default = "all", deserialize_with = "positive")]
     pub requests: Share,
 }

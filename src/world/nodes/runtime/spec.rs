@@ -65,8 +65,8 @@ pub struct RuntimeSpec {
     /// attempts. CRI-O: 5 attempts, 2 s doubling to 1 min, honours `Retry-After`.
     #[serde(rename = "retry429")]
     pub retry_429: RetrySpec,
-    /// Consecutive answers 500, 503 or 504 after which a request is repeated immediately, within the attempts of
-    /// `retry429`. Up to containerd 2.0, and in CRI-O: 0.
+    /// Consecutive answers 500, 503 or 504 that are each followed by an immediate repetition. They count as attempts
+    /// of `retry429`. Up to containerd 2.0, and in CRI-O: 0.
     #[serde(rename = "retry5xx")]
     pub retry_5xx: u32,
     /// Attempts of a request that gets no answer, and the wait between them. Before containerd 2.4, and in CRI-O: 1
