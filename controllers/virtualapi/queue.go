@@ -1,0 +1,102 @@
+package virtualapi
+
+import (
+	"container/heap"
+	"time"
+)
+
+// class orders operations that are due at the same instant, before their keys do.
+type class int
+
+const (
+	classWorld   class = iota // the world writes
+	classEvent                // a watch receives an event
+	classRequest              // a client's request is carried out
+)
+
+// An operation waits in the server's queue for its time. Operations run one by one, and a nanosecond of virtual time
+// passes between two of them, so that everything one operation wakes is idle again before the next one runs.
+type operation struct {
+	due   time.Time
+	class class
+	order uint64 // of events: their resource version
+	key   string // what tells operations of one class and instant apart, whichever goroutine was faster
+	seq   uint64
+	run   func()
+}
+
+type operations []*operation
+
+func (q operations) Len() int      { return len(q) }
+func (q operations) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
+func (q *operations) Push(x any)   { *q = append(*q, x.(*operation)) }
+func (q *operations) Pop() any {
+	last := len(*q) - 1
+	op := (*q)[last]
+	(*q)[last] = nil
+	*q = (*q)[:last]
+	return op
+}
+func (q operations) Less(i, j int) bool {
+	a, b := q[i], q[j]
+	if !a.due.Equal(b.due) {
+		return a.due.Before(b.due)
+	}
+	if a.class != b.class {
+		return a.class < b.class
+	}
+	if a.order != b.order {
+		return a.order < b.order
+	}
+	if a.key != b.key {
+		return a.key < b.key
+	}
+	return a.seq < b.seq
+}
+
+// push queues an operation; the caller holds s.mu. Nothing runs in the instant that asks for it: at least a nanosecond
+// lies between, in which the other goroutines of that instant ask too.
+func (s *Server) push(op *operation) {
+	if earliest := time.Now().Add(time.Nanosecond); op.due.Before(earliest) {
+		op.due = earliest
+	}
+	s.seq++
+	op.seq = s.seq
+	heap.Push(&s.queue, op)
+	if s.queue[0] == op {
+		select {
+		case s.wake <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// serve carries operations out in their order until the server is closed.
+func (s *Server) serve() {
+	defer close(s.ended)
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		s.mu.Lock()
+		wait := time.Hour
+		if len(s.queue) > 0 {
+			wait = time.Until(s.queue[0].due)
+		}
+		if wait <= 0 {
+			op := heap.Pop(&s.queue).(*operation)
+			op.run()
+			s.mu.Unlock()
+			wait = time.Nanosecond
+			time.Sleep(wait)
+			continue
+		}
+		s.mu.Unlock()
+		timer.Reset(wait)
+		select {
+		case <-timer.C:
+		case <-s.wake:
+		case <-s.closed:
+			return
+		}
+	}
+}

@@ -1,0 +1,239 @@
+package virtualapi
+
+import (
+	"fmt"
+	"hash/fnv"
+	"math"
+	"net/http"
+	"sort"
+	"sync"
+	"time"
+)
+
+// DefaultSizeLimit is the size of an object that etcd refuses by default.
+const DefaultSizeLimit = 1536 * 1024
+
+// Options of a server.
+type Options struct {
+	Latency Latency
+	// SizeLimit is the largest size of an object in bytes of JSON; 0 means DefaultSizeLimit, a negative one no limit.
+	SizeLimit int
+	// Resources that the server knows from the start; see Server.Register.
+	Resources []Resource
+}
+
+// Latency is how long things take in virtual time.
+type Latency struct {
+	// Request is the time from a request to its answer.
+	Request time.Duration
+	// Verbs replaces Request for single verbs: get, list, create, update, patch, delete, deletecollection.
+	Verbs map[string]time.Duration
+	// Watch is the time from a write to its event in a watch.
+	Watch time.Duration
+	// Spread draws each request's latency from [1-Spread, 1+Spread] times the above. The draw depends on Seed, the client
+	// and the request, and on nothing else.
+	Spread float64
+	Seed   uint64
+}
+
+// A Resource is a kind of object that the server stores. Names of fields are those of the discovery API.
+type Resource struct {
+	Group, Version, Kind, Plural string
+	Namespaced                   bool
+	// Status says that the kind has a status subresource: writes of the object leave the status alone, writes of the
+	// status leave the rest alone.
+	Status bool
+	// Builtin kinds have no generation, and an update of them needs no resource version.
+	Builtin bool
+	// Selectable are further fields that field selectors may name, such as "spec.nodeName".
+	Selectable []string
+	// Admit may change or refuse an object before it is stored, as defaults of a schema and webhooks do. The old object
+	// is nil on creation and must not be changed.
+	Admit func(old, object Object) error
+}
+
+// An Object is an object's JSON.
+type Object = map[string]any
+
+// A Change is one write that the server has carried out.
+type Change struct {
+	Resource *Resource
+	// Type is ADDED, MODIFIED or DELETED.
+	Type string
+	// Old is nil for ADDED. Neither object may be changed.
+	Old, Object Object
+	// Client is the name of the client that wrote; "" is the world.
+	Client string
+}
+
+// A Server is a Kubernetes API server in memory. Start it in the bubble in which its clients live.
+type Server struct {
+	options Options
+	wake    chan struct{}
+	closed  chan struct{} // the server shall end
+	ended   chan struct{} // it has
+
+	mu        sync.Mutex
+	queue     operations
+	seq       uint64
+	kinds     []*kind
+	version   uint64 // the last resource version
+	uids      uint64
+	counts    map[string]int
+	total     int
+	draws     map[string]uint64
+	observers []func(World, Change)
+}
+
+// kind is a resource with its objects.
+type kind struct {
+	Resource
+	objects map[string]*stored // by namespace/name
+	watches []*watch
+	past    []event // for watches that start in the past
+	// forgotten is the version of the last event that is no longer in past.
+	forgotten uint64
+}
+
+// New starts a server.
+func New(options Options) *Server {
+	if options.SizeLimit == 0 {
+		options.SizeLimit = DefaultSizeLimit
+	}
+	s := &Server{
+		options: options,
+		wake:    make(chan struct{}, 1),
+		closed:  make(chan struct{}),
+		ended:   make(chan struct{}),
+		counts:  map[string]int{},
+		draws:   map[string]uint64{},
+	}
+	for _, resource := range options.Resources {
+		s.Register(resource)
+	}
+	go s.serve()
+	return s
+}
+
+// Close ends the server. Requests on their way fail.
+func (s *Server) Close() {
+	close(s.closed)
+	<-s.ended
+}
+
+// Register makes a resource known.
+func (s *Server) Register(resource Resource) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.kinds = append(s.kinds, &kind{Resource: resource, objects: map[string]*stored{}})
+}
+
+// Observe calls back after each write, in the order of writes. The callback must not block, and reaches the
+// server through World alone.
+func (s *Server) Observe(callback func(World, Change)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.observers = append(s.observers, callback)
+}
+
+// Counts returns the number of requests by verb and resource, such as "update works/status". Watches count under their
+// own verb, discovery does not count.
+func (s *Server) Counts() map[string]int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	counts := make(map[string]int, len(s.counts))
+	for request, count := range s.counts {
+		counts[request] = count
+	}
+	return counts
+}
+
+// Total returns the number of requests without watches and discovery.
+func (s *Server) Total() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.total
+}
+
+// A Limit is a client's own limit of requests: a bucket that holds Burst tokens and gains QPS of them a second.
+// A QPS of 0 means no limit.
+type Limit struct {
+	QPS   float64
+	Burst int
+}
+
+// Client returns a transport for rest.Config.Transport. The name appears in Change.Client and orders requests of one
+// instant, so clients should have different names. The limit stands for rest.Config's QPS and Burst, which must be
+// switched off (QPS: -1): it hands tokens out in a reproducible order.
+func (s *Server) Client(name string, limit Limit) http.RoundTripper {
+	return &client{server: s, name: name, limit: limit, tokens: float64(limit.Burst), filled: time.Now()}
+}
+
+type client struct {
+	server *Server
+	name   string
+	limit  Limit
+	tokens float64 // negative: requests wait for tokens that are still to come
+	filled time.Time
+}
+
+// admit takes a token and returns how long the request waits for it.
+func (c *client) admit(now time.Time) time.Duration {
+	c.tokens = math.Min(float64(c.limit.Burst), c.tokens+now.Sub(c.filled).Seconds()*c.limit.QPS)
+	c.filled = now
+	c.tokens--
+	if c.tokens >= 0 {
+		return 0
+	}
+	return time.Duration(-c.tokens / c.limit.QPS * float64(time.Second))
+}
+
+// latency of one request. Discovery takes no time and does not come here.
+func (s *Server) latency(client, verb, path string) time.Duration {
+	base := s.options.Latency.Request
+	if own, ok := s.options.Latency.Verbs[verb]; ok {
+		base = own
+	}
+	if s.options.Latency.Spread == 0 {
+		return base
+	}
+	request := client + " " + verb + " " + path
+	s.draws[request]++
+	hash := fnv.New64a()
+	fmt.Fprintf(hash, "%d %d %s", s.options.Latency.Seed, s.draws[request], request)
+	// FNV's high bits barely depend on the last bytes; a multiplication mixes them (splitmix64's finaliser).
+	bits := hash.Sum64()
+	bits = (bits ^ bits>>30) * 0xbf58476d1ce4e5b9
+	bits = (bits ^ bits>>27) * 0x94d049bb133111eb
+	bits ^= bits >> 31
+	uniform := float64(bits>>11) / (1 << 53)
+	return time.Duration(float64(base) * (1 + s.options.Latency.Spread*(2*uniform-1)))
+}
+
+// count notes a request; the caller holds s.mu.
+func (s *Server) count(verb, resource string) {
+	s.counts[verb+" "+resource]++
+	if verb != "watch" {
+		s.total++
+	}
+}
+
+// find returns the kind of a group and plural name; the caller holds s.mu.
+func (s *Server) find(group, version, plural string) *kind {
+	for _, k := range s.kinds {
+		if k.Group == group && k.Plural == plural && (version == "" || k.Version == version) {
+			return k
+		}
+	}
+	return nil
+}
+
+// keys of a kind's objects in order.
+func (k *kind) keys() []string {
+	keys := make([]string, 0, len(k.objects))
+	for key := range k.objects {
+		keys = append(keys, key)
+	}
+	sort.Strings(keys)
+	return keys
+}
