@@ -1,0 +1,287 @@
+// Package cosim lets controllers written in Go take part in a simulation of fleetsim: it speaks the protocol of
+// PROTOCOL.md over standard input and output, and keeps the controllers in a bubble of testing/synctest, where time
+// passes only while fleetsim waits for the answer to a run.
+//
+// A program calls Main with a Product. The product builds its controllers on an API server of package virtualapi and
+// tells its Session what they do.
+package cosim
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"fleetsim/controllers/virtualapi"
+)
+
+// A Product is what drives the fleet. Its methods run in the bubble, one at a time.
+type Product interface {
+	// Start builds the controllers and starts them. It may let time pass only in goroutines of its own.
+	Start(*Session) (Ready, error)
+	// News tells of an event, which shall take effect after the delay: virtualapi's Later takes such delays. Fields were
+	// checked against the protocol.
+	News(news News, delay time.Duration) error
+	// Hold explains why nothing is deployed at present.
+	Hold() Hold
+	// Passes counts the passes of each controller so far.
+	Passes() map[string]int
+}
+
+// A Session is the run as a product sees it. Its methods may be called from any goroutine of the bubble and never block.
+type Session struct {
+	// Hello has its defaults filled in.
+	Hello Hello
+	// API counts as the run's requests. A product sets it in Start.
+	API *virtualapi.Server
+
+	start     time.Time
+	lookahead time.Duration
+	wake      chan struct{}
+	mu        sync.Mutex
+	reply     Reply
+	status    string
+	passes    int
+	requests  int
+}
+
+// Now is the time since the start of the run.
+func (s *Session) Now() time.Duration { return time.Since(s.start) }
+
+// APILatency returns what an API server of this run shall be given.
+func (s *Session) APILatency() virtualapi.Latency {
+	given := s.Hello.Latency
+	return virtualapi.Latency{
+		Request: *given.Request, Verbs: given.Verbs, Watch: *given.Watch, Spread: given.Spread, Seed: s.Hello.Seed,
+	}
+}
+
+// Deploy notes that an instruction reaches a target now.
+func (s *Session) Deploy(target, revision int) {
+	s.note(true, func() { s.reply.Deploy = append(s.reply.Deploy, Deploy{Target: target, Revision: revision}) })
+}
+
+// Completed notes that the product reports the rollout of a revision complete.
+func (s *Session) Completed(revision int) {
+	s.note(true, func() { s.reply.Completed = &revision })
+}
+
+// Failed notes that the product reports the rollout ended without success.
+func (s *Session) Failed(message string) {
+	s.note(true, func() { s.reply.Failed = &message })
+}
+
+// Status is one line in the product's own words. It is sent when it differs from the last one.
+func (s *Session) Status(line string) {
+	s.note(false, func() {
+		if line != s.status {
+			s.status, s.reply.Status = line, &line
+		}
+	})
+}
+
+// Condition notes a changed condition.
+func (s *Session) Condition(condition Condition) {
+	condition.At = s.Now()
+	s.note(false, func() { s.reply.Conditions = append(s.reply.Conditions, condition) })
+}
+
+func (s *Session) note(ends bool, change func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change()
+	if ends {
+		select {
+		case s.wake <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// Main speaks the protocol over standard input and output and ends the process. Whatever else writes to standard output
+// goes to standard error.
+func Main(product func() Product) {
+	// One processor: controllers gain nothing from more in a bubble, and fewer orders of goroutines are possible.
+	runtime.GOMAXPROCS(1)
+	debug.SetGCPercent(400)
+	protocol, err := syscall.Dup(1)
+	if err == nil {
+		err = syscall.Dup3(2, 1, 0)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "standard output cannot be set aside:", err)
+		os.Exit(1)
+	}
+	os.Args = os.Args[:1]
+	out := os.NewFile(uintptr(protocol), "protocol")
+	body := func(t *testing.T) {
+		synctest.Test(t, func(*testing.T) {
+			// The bubble's goroutines need not end: the process does.
+			if err := Serve(os.Stdin, out, product()); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				os.Exit(1)
+			}
+			os.Exit(0)
+		})
+	}
+	testing.Main(func(string, string) (bool, error) { return true, nil },
+		[]testing.InternalTest{{Name: "Run", F: body}}, nil, nil)
+}
+
+// Serve speaks the protocol until bye. It must be called in a bubble. An error was also sent as an answer.
+func Serve(in io.Reader, out io.Writer, product Product) error {
+	c := &conversation{product: product}
+	lines := bufio.NewReaderSize(in, 1<<16)
+	for {
+		line, err := lines.ReadBytes('\n')
+		if err != nil {
+			return fmt.Errorf("the input ended before bye: %w", err)
+		}
+		answer, err := c.answer(line)
+		if err != nil {
+			answer = struct {
+				Error Failure `json:"error"`
+			}{Failure{err.Error()}}
+		}
+		written, wrong := json.Marshal(answer)
+		if wrong != nil {
+			return wrong
+		}
+		if _, wrong := out.Write(append(written, '\n')); wrong != nil {
+			return wrong
+		}
+		if err != nil || c.over {
+			return err
+		}
+	}
+}
+
+type conversation struct {
+	product Product
+	session *Session
+	over    bool
+}
+
+func (c *conversation) answer(line []byte) (any, error) {
+	decoder := json.NewDecoder(bytes.NewReader(line))
+	var question Question
+	if err := decoder.Decode(&question); err != nil {
+		return nil, fmt.Errorf("a line must be one JSON object of the protocol: %w", err)
+	}
+	switch {
+	case question.Hello != nil && c.session != nil:
+		return nil, errors.New("hello must come once")
+	case question.Hello != nil:
+		ready, err := c.start(*question.Hello)
+		return map[string]any{"ready": ready}, err
+	case c.session == nil:
+		return nil, errors.New("hello must come first")
+	case question.Run != nil:
+		return c.run(*question.Run)
+	case question.Hold != nil:
+		return map[string]any{"hold": c.product.Hold()}, nil
+	case question.Bye != nil:
+		c.over = true
+		bye := Bye{Passes: c.product.Passes()}
+		if c.session.API != nil {
+			bye.Requests = c.session.API.Counts()
+		}
+		return map[string]any{"bye": bye}, nil
+	}
+	return nil, errors.New("a line must have one of hello, run, hold and bye")
+}
+
+func (c *conversation) start(hello Hello) (Ready, error) {
+	if hello.Protocol != 1 {
+		return Ready{}, fmt.Errorf("protocol is %d; this controller speaks 1", hello.Protocol)
+	}
+	milliseconds := 5 * time.Millisecond
+	if hello.Latency.Request == nil {
+		hello.Latency.Request = &milliseconds
+	}
+	if hello.Latency.Watch == nil {
+		hello.Latency.Watch = &milliseconds
+	}
+	if hello.Release.Name == "" {
+		hello.Release.Name = "app"
+	}
+	names := map[string]bool{}
+	for i := range hello.Targets {
+		target := &hello.Targets[i]
+		if target.Name == "" || names[target.Name] {
+			return Ready{}, fmt.Errorf("names of targets must be unique and not empty; target %d is %q", i, target.Name)
+		}
+		names[target.Name] = true
+		if target.Revision == nil {
+			target.Revision = &hello.Release.Installed
+		}
+	}
+	session := &Session{Hello: hello, start: time.Now(), wake: make(chan struct{}, 1)}
+	ready, err := c.product.Start(session)
+	if err != nil {
+		return Ready{}, err
+	}
+	session.lookahead = ready.Lookahead
+	c.session = session
+	return ready, nil
+}
+
+func (c *conversation) run(run Run) (*Reply, error) {
+	s := c.session
+	now := s.Now()
+	if run.Until < now {
+		return nil, fmt.Errorf("until must not be before the present time: %d < %d", run.Until, now)
+	}
+	for _, news := range run.News {
+		at := now
+		if news.At != nil {
+			at = *news.At
+		}
+		if at > now || at < now-s.lookahead {
+			return nil, fmt.Errorf("at must lie in [now - lookahead, now] = [%d, %d]; it is %d", now-s.lookahead, now, at)
+		}
+		if news.Target != nil && (*news.Target < 0 || *news.Target >= len(s.Hello.Targets)) {
+			return nil, fmt.Errorf("target must be below %d; it is %d", len(s.Hello.Targets), *news.Target)
+		}
+		if err := c.product.News(news, at+s.lookahead-now); err != nil {
+			return nil, err
+		}
+	}
+	timer := time.NewTimer(run.Until - now)
+	select {
+	case <-timer.C:
+	case <-s.wake:
+		timer.Stop()
+	}
+	// Let the instant end: all that happens in it belongs to this answer.
+	synctest.Wait()
+	select {
+	case <-s.wake:
+	default:
+	}
+	passes := 0
+	for _, count := range c.product.Passes() {
+		passes += count
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	reply := s.reply
+	s.reply = Reply{}
+	reply.Now = s.Now()
+	reply.Passes, s.passes = passes-s.passes, passes
+	if s.API != nil {
+		total := s.API.Total()
+		reply.Requests, s.requests = total-s.requests, total
+	}
+	return &reply, nil
+}

@@ -1,0 +1,204 @@
+package cosim
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"fleetsim/controllers/virtualapi"
+)
+
+// batches is a product for tests: one after the other, each request through the API, a look every 15 s.
+type batches struct {
+	session *Session
+	passes  int
+	stop    bool
+}
+
+func (b *batches) Start(s *Session) (Ready, error) {
+	if s.Hello.Files["order"] == "bad" {
+		return Ready{}, fmt.Errorf("order: bad is no order")
+	}
+	b.session = s
+	s.API = virtualapi.New(virtualapi.Options{Latency: s.APILatency(), Resources: []virtualapi.Resource{
+		{Group: "test", Version: "v1", Kind: "Cluster", Plural: "clusters", Status: true},
+	}})
+	s.API.Do(func(w virtualapi.World) {
+		for _, target := range s.Hello.Targets {
+			err := w.Create("test", "clusters", virtualapi.Object{
+				"metadata": virtualapi.Object{"name": target.Name}, "spec": virtualapi.Object{"revision": *target.Revision},
+			})
+			if err != nil {
+				panic(err)
+			}
+		}
+	})
+	places := map[string]int{}
+	for i, target := range s.Hello.Targets {
+		places[target.Name] = i
+	}
+	s.API.Observe(func(_ virtualapi.World, change virtualapi.Change) {
+		if change.Client == "controller" {
+			s.Deploy(places[change.Object["metadata"].(virtualapi.Object)["name"].(string)], s.Hello.Release.Revision)
+		}
+	})
+	go b.loop(&http.Client{Transport: s.API.Client("controller", virtualapi.Limit{})})
+	return Ready{Name: "batches", Lookahead: *s.Hello.Latency.Request}, nil
+}
+
+func (b *batches) loop(client *http.Client) {
+	for i := 0; ; {
+		b.passes++
+		if i == len(b.session.Hello.Targets) {
+			b.session.Completed(b.session.Hello.Release.Revision)
+			return
+		}
+		url := "http://virtual/apis/test/v1/clusters/" + b.session.Hello.Targets[i].Name
+		if i == 0 || strings.Contains(get(client, url, "-"+b.session.Hello.Targets[max(i, 1)-1].Name), "Ready") {
+			request, _ := http.NewRequest("PATCH", url, strings.NewReader(`{"spec":{"revision":2}}`))
+			request.Header.Set("Content-Type", "application/merge-patch+json")
+			if response, err := client.Do(request); err != nil || response.StatusCode != 200 {
+				panic(fmt.Sprint(response, err))
+			}
+			b.session.Status(fmt.Sprint(i+1, " of ", len(b.session.Hello.Targets)))
+			i++
+		}
+		time.Sleep(15 * time.Second)
+	}
+}
+
+func get(client *http.Client, url, previous string) string {
+	response, err := client.Get(url[:strings.LastIndex(url, "/")+1] + previous[1:])
+	if err != nil {
+		panic(err)
+	}
+	body, _ := io.ReadAll(response.Body)
+	return string(body)
+}
+
+func (b *batches) News(news News, delay time.Duration) error {
+	if news.Ready != nil {
+		name := b.session.Hello.Targets[*news.Target].Name
+		b.session.API.Later(delay, name, func(w virtualapi.World) {
+			w.Update("test", "clusters", "", name, true, func(o virtualapi.Object) { o["status"] = "Ready" })
+		})
+	}
+	return nil
+}
+func (b *batches) Hold() Hold {
+	return Hold{Rule: "one by one", Explanation: "One cluster is being updated."}
+}
+func (b *batches) Passes() map[string]int { return map[string]int{"loop": b.passes} }
+
+// talk returns the answers to lines.
+func talk(t *testing.T, lines ...string) ([]string, error) {
+	t.Helper()
+	var out bytes.Buffer
+	var result error
+	synctest.Test(t, func(*testing.T) {
+		product := &batches{}
+		result = Serve(strings.NewReader(strings.Join(lines, "\n")+"\n"), &out, product)
+		if product.session != nil {
+			for range 10 { // the loop ends with the last target
+				time.Sleep(time.Minute)
+				product.session.API.Do(func(w virtualapi.World) {
+					for _, target := range product.session.Hello.Targets {
+						w.Update("test", "clusters", "", target.Name, true, func(o virtualapi.Object) { o["status"] = "Ready" })
+					}
+				})
+			}
+			product.session.API.Close()
+		}
+	})
+	return strings.Split(strings.TrimSpace(out.String()), "\n"), result
+}
+
+const hello = `{"hello": {"protocol": 1, "targets": [{"name": "a"}, {"name": "b"}], "release": {"installed": 1, "revision": 2}}}`
+
+func TestARolloutOverTheProtocol(t *testing.T) {
+	got, err := talk(t, hello,
+		`{"run": {"until": 60000000000}}`,
+		`{"run": {"until": 10000000000}}`,
+		`{"run": {"until": 60000000000, "news": [{"target": 0, "applied": 2, "ready": true}]}}`,
+		`{"hold": {}}`,
+		`{"run": {"until": 60000000000, "news": [{"target": 1, "ready": true}]}}`,
+		`{"bye": {}}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		`{"ready":{"name":"batches","lookahead":5000000}}`,
+		`{"now":5000000,"deploy":[{"target":0,"revision":2}],"passes":1,"requests":1,"status":"1 of 2"}`,
+		`{"now":10000000000}`,
+		`{"now":15015000000,"deploy":[{"target":1,"revision":2}],"passes":1,"requests":2,"status":"2 of 2"}`,
+		`{"hold":{"rule":"one by one","explanation":"One cluster is being updated."}}`,
+		`{"now":30015000000,"passes":1,"completed":2}`,
+		`{"bye":{"requests":{"get clusters":1,"patch clusters":2},"passes":{"loop":3}}}`,
+	}
+	for i, line := range want {
+		if i >= len(got) || got[i] != line {
+			t.Errorf("answer %d is\n%s\nand not\n%s", i, strings.Join(got[min(i, len(got)):][:min(1, len(got)-min(i, len(got)))], ""), line)
+		}
+	}
+}
+
+func TestNewsTakesEffectAtOneTimeHoweverTimeIsCut(t *testing.T) {
+	ready := func(lines ...string) string {
+		got, err := talk(t, append(append([]string{hello}, lines...), `{"run": {"until": 60000000000}}`, `{"bye": {}}`)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got[len(got)-2]
+	}
+	// The look at 15.005 s is carried out at 15.010 s, and what was ready at 15.004 s shows at 15.009 s.
+	seen := ready(`{"run": {"until": 1000000000}}`, `{"run": {"until": 15004000000}}`,
+		`{"run": {"until": 15009000000, "news": [{"at": 15004000000, "target": 0, "ready": true}]}}`)
+	ahead := ready(`{"run": {"until": 1000000000}}`, `{"run": {"until": 15009000000}}`,
+		`{"run": {"until": 15009000000, "news": [{"at": 15004000000, "target": 0, "ready": true}]}}`)
+	if seen != ahead || !strings.Contains(seen, `"now":15015000000`) {
+		t.Fatalf("%s\n%s", seen, ahead)
+	}
+	late := ready(`{"run": {"until": 1000000000}}`, `{"run": {"until": 15006000000}}`,
+		`{"run": {"until": 15006000000, "news": [{"at": 15006000000, "target": 0, "ready": true}]}}`)
+	if !strings.Contains(late, `"now":30020000000`) {
+		t.Fatal(late)
+	}
+}
+
+func TestWrongLinesAreErrors(t *testing.T) {
+	for _, test := range []struct {
+		words string
+		lines []string
+	}{
+		{"hello must come first", []string{`{"bye": {}}`}},
+		{"hello must come once", []string{hello, hello}},
+		{"one JSON object", []string{`hello`}},
+		{"one of hello, run, hold and bye", []string{hello, `{}`}},
+		{"speaks 1", []string{`{"hello": {"protocol": 2}}`}},
+		{"target 1 is", []string{`{"hello": {"protocol": 1, "targets": [{"name": "a"}, {"name": "a"}]}}`}},
+		{"bad is no order", []string{`{"hello": {"protocol": 1, "files": {"order": "bad"}}}`}},
+		{"until must not be before", []string{hello, `{"run": {"until": 1000}}`, `{"run": {"until": 999}}`}},
+		{"target must be below 2", []string{hello, `{"run": {"until": 1000, "news": [{"target": 2, "ready": true}]}}`}},
+		{"at must lie in", []string{hello, `{"run": {"until": 1000, "news": [{"at": 1, "target": 0, "ready": true}]}}`}},
+	} {
+		got, err := talk(t, test.lines...)
+		if err == nil {
+			t.Errorf("%v: no error", test.lines)
+			continue
+		}
+		var answer struct{ Error Failure }
+		json.Unmarshal([]byte(got[len(got)-1]), &answer)
+		if !strings.Contains(answer.Error.Message, test.words) {
+			t.Errorf("%v: %q", test.lines, answer.Error.Message)
+		}
+	}
+	if _, err := talk(t, hello); err == nil || !strings.Contains(err.Error(), "before bye") {
+		t.Error(err)
+	}
+}

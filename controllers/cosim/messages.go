@@ -1,0 +1,139 @@
+package cosim
+
+import "time"
+
+// Messages of PROTOCOL.md, which says what their fields mean. Times are nanoseconds since the start of the run.
+
+// Hello starts a run.
+type Hello struct {
+	Protocol int               `json:"protocol"`
+	Run      string            `json:"run,omitempty"`
+	Seed     uint64            `json:"seed,omitempty"`
+	Targets  []Target          `json:"targets"`
+	Files    map[string]string `json:"files,omitempty"`
+	Release  Release           `json:"release"`
+	Latency  Latency           `json:"latency"`
+	Settings map[string]string `json:"settings,omitempty"`
+}
+
+// Target is one cluster of the fleet.
+type Target struct {
+	Name     string            `json:"name"`
+	Labels   map[string]string `json:"labels,omitempty"`
+	Group    string            `json:"group,omitempty"`
+	Revision *int              `json:"revision,omitempty"`
+	Offline  bool              `json:"offline,omitempty"`
+}
+
+// Release is what is rolled out.
+type Release struct {
+	Name      string `json:"name,omitempty"`
+	Installed int    `json:"installed,omitempty"`
+	Revision  int    `json:"revision"`
+}
+
+// Latency of the API server.
+type Latency struct {
+	Request *time.Duration           `json:"request,omitempty"`
+	Verbs   map[string]time.Duration `json:"verbs,omitempty"`
+	Watch   *time.Duration           `json:"watch,omitempty"`
+	Spread  float64                  `json:"spread,omitempty"`
+}
+
+// Ready answers Hello.
+type Ready struct {
+	Name      string        `json:"name"`
+	Version   string        `json:"version,omitempty"`
+	Stages    [][]int       `json:"stages,omitempty"`
+	Lookahead time.Duration `json:"lookahead,omitempty"`
+}
+
+// Run lets time pass.
+type Run struct {
+	Until time.Duration `json:"until"`
+	News  []News        `json:"news,omitempty"`
+}
+
+// News is an event of the world.
+type News struct {
+	At       *time.Duration     `json:"at,omitempty"`
+	Target   *int               `json:"target,omitempty"`
+	Applied  *int               `json:"applied,omitempty"`
+	Ready    *bool              `json:"ready,omitempty"`
+	Failing  *string            `json:"failing,omitempty"`
+	Offline  *bool              `json:"offline,omitempty"`
+	Labels   *map[string]string `json:"labels,omitempty"`
+	Selected *bool              `json:"selected,omitempty"`
+	Release  *int               `json:"release,omitempty"`
+	Approve  *Approval          `json:"approve,omitempty"`
+	Stop     *bool              `json:"stop,omitempty"`
+}
+
+// Approval of a person.
+type Approval struct {
+	Stage string `json:"stage"`
+	When  string `json:"when"`
+}
+
+// Reply answers Run.
+type Reply struct {
+	Now        time.Duration  `json:"now"`
+	Deploy     []Deploy       `json:"deploy,omitempty"`
+	Next       *time.Duration `json:"next,omitempty"`
+	Passes     int            `json:"passes,omitempty"`
+	Requests   int            `json:"requests,omitempty"`
+	Status     *string        `json:"status,omitempty"`
+	Conditions []Condition    `json:"conditions,omitempty"`
+	Completed  *int           `json:"completed,omitempty"`
+	Failed     *string        `json:"failed,omitempty"`
+}
+
+// Deploy is an instruction to a target.
+type Deploy struct {
+	Target   int `json:"target"`
+	Revision int `json:"revision"`
+}
+
+// Condition of one of the product's objects.
+type Condition struct {
+	At        time.Duration `json:"at"`
+	Object    string        `json:"object"`
+	Condition string        `json:"condition"`
+	Status    string        `json:"status"`
+	Reason    string        `json:"reason,omitempty"`
+	Message   string        `json:"message,omitempty"`
+}
+
+// Hold says why nothing is deployed.
+type Hold struct {
+	Rule        string `json:"rule"`
+	Explanation string `json:"explanation"`
+}
+
+// Bye answers the last message.
+type Bye struct {
+	Requests map[string]int `json:"requests,omitempty"`
+	Passes   map[string]int `json:"passes,omitempty"`
+}
+
+// Failure is an answer that ends the run.
+type Failure struct {
+	Message string `json:"message"`
+}
+
+// Question is a line to the controller: one of its fields is set.
+type Question struct {
+	Hello *Hello    `json:"hello,omitempty"`
+	Run   *Run      `json:"run,omitempty"`
+	Hold  *struct{} `json:"hold,omitempty"`
+	Bye   *struct{} `json:"bye,omitempty"`
+}
+
+// Answer is a line from the controller: one of its fields is set, or else it answers Run.
+type Answer struct {
+	Ready *Ready   `json:"ready,omitempty"`
+	Hold  *Hold    `json:"hold,omitempty"`
+	Bye   *Bye     `json:"bye,omitempty"`
+	Error *Failure `json:"error,omitempty"`
+	Reply
+}
