@@ -222,7 +222,7 @@ pub(crate) fn nearest<'k>(written: &str, known: impl IntoIterator<Item = &'k str
     let lower = written.to_lowercase().replace(['_', '-'], "");
     known
         .into_iter()
-        .map(|name| (distance(&lower, &name.to_lowercase().replace(['_', '-'], "")), name))
+        .map(|name| (strsim::levenshtein(&lower, &name.to_lowercase().replace(['_', '-'], "")), name))
         .min()
         .filter(|&(distance, name)| distance <= 1 + name.chars().count() / 4 && distance * 2 <= name.chars().count())
         .map(|(_, name)| name)
@@ -243,22 +243,6 @@ pub(crate) fn some_of(names: &[String]) -> String {
     let shown: Vec<String> = names.iter().take(MOST).map(|name| format!("`{name}`")).collect();
     let more = if names.len() > MOST { format!(" and {} more", names.len() - MOST) } else { String::new() };
     shown.join(", ") + &more
-}
-
-/// Edits (insert, delete, replace) that turn one text into the other.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, from) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, &to) in b.iter().enumerate() {
-            let replaced = diagonal + usize::from(from != to);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(row[j + 1] + 1);
-        }
-    }
-    row[b.len()]
 }
 
 #[cfg(test)]
