@@ -104,44 +104,39 @@ enum OutputFormat {
 }
 
 /// Why a command failed. It determines the exit code.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 enum Failure {
     /// The experiment is invalid or cannot be read.
-    Input(LoadError),
+    #[error("the experiment is invalid")]
+    Input(#[from] LoadError),
     /// This build does not support what the command asks for.
+    #[error("{0}")]
     Usage(String),
     /// Results cannot be written or read.
-    Record(ResultsError),
+    #[error(transparent)]
+    Record(#[from] ResultsError),
     /// Charts cannot be drawn.
-    Report(ReportError),
+    #[error(transparent)]
+    Report(#[from] ReportError),
     /// Another failure of the machine.
+    #[error("{0}")]
     Machine(String),
     /// Existing results are not what the program computes.
+    #[error("{place}: not reproduced; differs in {files}")]
     Different { place: String, files: String },
     /// The user pressed Ctrl-C.
+    #[error("interrupted; no results were written")]
     Interrupted,
     /// The results exceed a limit that the experiment asserts; they are written and printed.
+    #[error("a limit that the experiment asserts was exceeded")]
     Assertion,
     /// No setting meets all limits of a plan; with several worlds, in these. The plan is written and printed.
+    #[error("no setting meets every limit and completes in every run{}", in_worlds(.0))]
     NoSetting(Vec<String>),
 }
 
-impl From<LoadError> for Failure {
-    fn from(error: LoadError) -> Self {
-        Self::Input(error)
-    }
-}
-
-impl From<ResultsError> for Failure {
-    fn from(error: ResultsError) -> Self {
-        Self::Record(error)
-    }
-}
-
-impl From<ReportError> for Failure {
-    fn from(error: ReportError) -> Self {
-        Self::Report(error)
-    }
+fn in_worlds(worlds: &[String]) -> String {
+    if worlds.is_empty() { String::new() } else { format!(" for {}", worlds.join(" or ")) }
 }
 
 impl Failure {
@@ -156,26 +151,16 @@ impl Failure {
     }
 
     fn print(&self) {
-        match self {
+        output::err(&match self {
             // It has its own layout, a snippet for each problem.
             Self::Input(error) => {
                 let problems = error.problems.len();
                 let count = if problems > 1 { format!("\n{problems} problems\n") } else { String::new() };
-                output::err(&format!("{}\n{count}", error.render(output::stderr_has_colour()).trim_end()));
+                format!("{}\n{count}", error.render(output::stderr_has_colour()).trim_end())
             }
-            Self::Usage(message) | Self::Machine(message) => output::err(&format!("error: {message}\n")),
-            Self::Record(error) => output::err(&format!("error: {}\n", output::with_causes(error))),
-            Self::Report(error) => output::err(&format!("error: {}\n", output::with_causes(error))),
-            Self::Different { place, files } => {
-                output::err(&format!("error: {place}: not reproduced; differs in {files}\n"));
-            }
-            Self::Interrupted => output::err("interrupted; no results were written\n"),
-            Self::Assertion => output::err("error: a limit that the experiment asserts was exceeded\n"),
-            Self::NoSetting(worlds) => {
-                let worlds = if worlds.is_empty() { String::new() } else { format!(" for {}", worlds.join(" or ")) };
-                output::err(&format!("error: no setting meets every limit and completes in every run{worlds}\n"));
-            }
-        }
+            Self::Interrupted => format!("{self}\n"),
+            _ => format!("error: {}\n", output::with_causes(self)),
+        });
     }
 }
 

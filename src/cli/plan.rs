@@ -10,7 +10,7 @@ use fleetsim::scenario::{Experiment, Overrides, Plan, load_plan};
 use fleetsim::study::plan::{SearchResult, run_count_at_most, search};
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::simulation::{Simulation, compare_again, described, place_of, report_resumed, run_key};
+use super::simulation::{Simulation, compare_again, described, or_saved, place_of, report_resumed, run_key};
 use super::{ExperimentArgs, Failure, OutputFormat, output};
 
 #[derive(Args, Debug)]
@@ -62,17 +62,7 @@ pub(super) fn plan(args: &PlanArgs) -> Result<(), Failure> {
             "note: `precision` applies to `fleetsim run` only; a candidate gets at most {most} runs here\n"
         ));
     }
-    let found = match simulate(&experiment, &wanted, args, &journal) {
-        Ok(found) => found,
-        Err(failure) if journal.runs() == 0 => {
-            journal.finish()?;
-            return Err(failure);
-        }
-        Err(failure) => {
-            output::err(&format!("{} finished runs were saved; run the same command to resume\n", journal.runs()));
-            return Err(failure);
-        }
-    };
+    let (found, journal) = or_saved(simulate(&experiment, &wanted, args, &journal), journal, "")?;
     for (name, bytes) in plan_tables(&found.plan, &found.runs) {
         publication.write(name, &bytes)?;
     }

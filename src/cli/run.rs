@@ -8,7 +8,7 @@ use fleetsim::scenario::Experiment;
 use fleetsim::{report, study};
 
 use super::progress::StudyProgress;
-use super::simulation::{Simulation, compare_again, described, place_of, report_resumed, run_key};
+use super::simulation::{Simulation, compare_again, described, or_saved, place_of, report_resumed, run_key};
 use super::{ExperimentArgs, Failure, OutputFormat, output, precision, series};
 
 #[derive(Args, Debug)]
@@ -47,22 +47,9 @@ pub(super) fn run(args: &RunArgs) -> Result<(), Failure> {
     let mut publication = Publication::begin(&target, provenance(&experiment, args))?;
     let journal = Journal::open(publication.target(), &run_key(&experiment))?;
     report_resumed(&journal, "study");
-    let variants = match simulate(&experiment, &journal, args.threads) {
-        Ok(variants) => variants,
-        Err(failure) if journal.runs() == 0 => {
-            journal.finish()?;
-            return Err(failure);
-        }
-        Err(failure) => {
-            let (least, most) = study::run_counts(&experiment);
-            let all = if least == most { least.to_string() } else { format!("{least} to {most}") };
-            output::err(&format!(
-                "{} of {all} finished runs were saved; run the same command to resume\n",
-                journal.runs()
-            ));
-            return Err(failure);
-        }
-    };
+    let (least, most) = study::run_counts(&experiment);
+    let all = if least == most { format!(" of {least}") } else { format!(" of {least} to {most}") };
+    let (variants, journal) = or_saved(simulate(&experiment, &journal, args.threads), journal, &all)?;
     let precision = experiment.precision.as_ref().map(|precision| {
         let (found, text) = precision::found(precision, &variants, experiment.seed);
         for (variant, found) in publication.provenance_mut().variants.iter_mut().zip(found) {

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use fleetsim::results::{InputDigest, Journal, LimitInfo, Provenance, Publication, Published, VariantInfo};
+use fleetsim::results::{FileDigest, Journal, LimitInfo, Provenance, Publication, Published, VariantInfo};
 use fleetsim::scenario::Experiment;
 use fleetsim::study::StudyError;
 
@@ -60,6 +60,27 @@ pub(super) fn report_resumed(journal: &Journal, study: &str) {
     }
 }
 
+/// What was simulated, with its journal. After a failure, the journal stays if it has runs, which are reported as so many
+/// `of_all`.
+pub(super) fn or_saved<T>(
+    simulated: Result<T, Failure>,
+    journal: Journal,
+    of_all: &str,
+) -> Result<(T, Journal), Failure> {
+    match simulated {
+        Ok(simulated) => Ok((simulated, journal)),
+        Err(failure) => {
+            match journal.runs() {
+                0 => journal.finish()?,
+                runs => {
+                    output::err(&format!("{runs}{of_all} finished runs were saved; run the same command to resume\n"))
+                }
+            }
+            Err(failure)
+        }
+    }
+}
+
 /// The line that names the results folder, and how it changed.
 pub(super) fn place_of(target: &Path, published: &Published) -> String {
     let place = target.display();
@@ -103,7 +124,7 @@ pub(super) fn described(experiment: &Experiment, command: &str, args: &Experimen
     provenance.inputs = experiment
         .inputs
         .iter()
-        .map(|input| InputDigest { path: input.path.clone(), sha256: input.sha256.clone() })
+        .map(|input| FileDigest { path: input.path.clone(), sha256: input.sha256.clone() })
         .collect();
     provenance.variants = experiment
         .variants

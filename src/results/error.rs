@@ -19,20 +19,14 @@ pub enum ResultsError {
         source: std::io::Error,
     },
     /// A path that cannot be a results folder: a file, a dangling link, or a path without a name.
-    #[error("{} is not a folder; choose another output folder", path.display())]
-    NotAFolder {
-        /// The path.
-        path: PathBuf,
-    },
+    #[error("{} is not a folder; choose another output folder", .0.display())]
+    NotAFolder(PathBuf),
     /// A folder that fleetsim did not write.
     #[error(
         "{} exists but has no fleetsim results; remove it or choose another output folder",
-        path.display()
+        .0.display()
     )]
-    Foreign {
-        /// The folder.
-        path: PathBuf,
-    },
+    Foreign(PathBuf),
     /// Results of another experiment.
     #[error(
         "{} has results of the experiment `{found}`, not of `{wanted}`; remove it or choose another output folder",
@@ -47,23 +41,14 @@ pub enum ResultsError {
         wanted: String,
     },
     /// A file in a results folder that fleetsim did not write. Replacing the folder would delete it.
-    #[error("{} was not written by fleetsim and would be lost; move it out of the results folder", path.display())]
-    UnlistedFile {
-        /// The file.
-        path: PathBuf,
-    },
+    #[error("{} was not written by fleetsim and would be lost; move it out of the results folder", .0.display())]
+    UnlistedFile(PathBuf),
     /// Results that another process is writing.
-    #[error("another fleetsim process is writing to {}; wait for it or choose another folder", path.display())]
-    Busy {
-        /// The results.
-        path: PathBuf,
-    },
+    #[error("another fleetsim process is writing to {}; wait for it or choose another folder", .0.display())]
+    Busy(PathBuf),
     /// A table that was modified after fleetsim wrote it.
-    #[error("{} was modified after fleetsim wrote it; restore it or run the experiment again", path.display())]
-    Changed {
-        /// The file.
-        path: PathBuf,
-    },
+    #[error("{} was modified after fleetsim wrote it; restore it or run the experiment again", .0.display())]
+    Changed(PathBuf),
     /// A table that is listed but not there.
     #[error("{} is missing; run `fleetsim reproduce {}` to create it again", path.display(), folder.display())]
     Missing {
@@ -73,29 +58,14 @@ pub enum ResultsError {
         folder: PathBuf,
     },
     /// An invalid table.
-    #[error("{} is not a valid results table: {source}; run the experiment again", path.display())]
-    Table {
-        /// The file.
-        path: PathBuf,
-        /// The error with its line.
-        source: csv::Error,
-    },
+    #[error("{} is not a valid results table: {}; run the experiment again", .0.display(), .1)]
+    Table(PathBuf, #[source] csv::Error),
     /// An invalid provenance file.
-    #[error("{} is not a valid provenance file: {source}; run the experiment again", path.display())]
-    Provenance {
-        /// The file.
-        path: PathBuf,
-        /// The error.
-        source: serde_json::Error,
-    },
+    #[error("{} is not a valid provenance file: {}; run the experiment again", .0.display(), .1)]
+    Provenance(PathBuf, #[source] serde_json::Error),
     /// An invalid plan.
-    #[error("{} is not a valid plan: {source}; run `fleetsim plan` again", path.display())]
-    Plan {
-        /// The file.
-        path: PathBuf,
-        /// The error.
-        source: serde_json::Error,
-    },
+    #[error("{} is not a valid plan: {}; run `fleetsim plan` again", .0.display(), .1)]
+    Plan(PathBuf, #[source] serde_json::Error),
     /// Results of another version of the format.
     #[error("{} has format version {found}, but this program reads version {expected}; run the experiment again", path.display())]
     SchemaVersion {

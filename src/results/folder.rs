@@ -44,7 +44,7 @@ impl Publication {
     /// created beside it.
     pub fn begin(target: &Path, provenance: Provenance) -> Result<Self, ResultsError> {
         let target = resolve(target)?;
-        let name = target.file_name().ok_or_else(|| ResultsError::NotAFolder { path: target.clone() })?.to_owned();
+        let name = target.file_name().ok_or_else(|| ResultsError::NotAFolder(target.clone()))?.to_owned();
         let parent = target.parent().map(Path::to_owned).unwrap_or_default();
         fs::create_dir_all(&parent).map_err(ResultsError::io("create the folder", &parent))?;
         let aside = aside(&target);
@@ -69,7 +69,7 @@ impl Publication {
     /// # Errors
     /// When `target` is not a results folder, contains a foreign file or a modified table, or when the file system fails.
     pub fn renew(target: &Path) -> Result<Self, ResultsError> {
-        let provenance = Provenance::read(target)?.ok_or_else(|| ResultsError::Foreign { path: target.to_owned() })?;
+        let provenance = Provenance::read(target)?.ok_or_else(|| ResultsError::Foreign(target.to_owned()))?;
         let is_table = |file: &&FileDigest| {
             [".csv", ".parquet"].iter().any(|kind| file.path.ends_with(kind)) || file.path == PLAN_FILE
         };
@@ -82,7 +82,7 @@ impl Publication {
             }
             let bytes = fs::read(&file).map_err(ResultsError::io("read", &file))?;
             if sha256(&bytes) != written {
-                return Err(ResultsError::Changed { path: file });
+                return Err(ResultsError::Changed(file));
             }
             renewed.write(&path, &bytes)?;
         }
@@ -162,7 +162,7 @@ impl Drop for Publication {
 
 /// Lists the files of a results folder in its provenance.
 fn relist(folder: &Path) -> Result<(), ResultsError> {
-    let mut provenance = Provenance::read(folder)?.ok_or_else(|| ResultsError::Foreign { path: folder.to_owned() })?;
+    let mut provenance = Provenance::read(folder)?.ok_or_else(|| ResultsError::Foreign(folder.to_owned()))?;
     provenance.files.clear();
     for (path, file) in files_below(folder)? {
         if path != PROVENANCE_FILE {
@@ -176,7 +176,7 @@ fn relist(folder: &Path) -> Result<(), ResultsError> {
 /// Resolves links, so that the new folder is created on the file system of the old one.
 fn resolve(target: &Path) -> Result<PathBuf, ResultsError> {
     match fs::symlink_metadata(target) {
-        Ok(_) => fs::canonicalize(target).map_err(|_| ResultsError::NotAFolder { path: target.to_owned() }),
+        Ok(_) => fs::canonicalize(target).map_err(|_| ResultsError::NotAFolder(target.to_owned())),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(target.to_owned()),
         Err(error) => Err(ResultsError::io("access", target)(error)),
     }
@@ -217,9 +217,9 @@ fn check_replaceable(target: &Path, experiment: &str) -> Result<(), ResultsError
         return Ok(());
     }
     if !target.is_dir() {
-        return Err(ResultsError::NotAFolder { path: target.to_owned() });
+        return Err(ResultsError::NotAFolder(target.to_owned()));
     }
-    let earlier = Provenance::read(target)?.ok_or_else(|| ResultsError::Foreign { path: target.to_owned() })?;
+    let earlier = Provenance::read(target)?.ok_or_else(|| ResultsError::Foreign(target.to_owned()))?;
     if earlier.experiment != experiment {
         return Err(ResultsError::OtherExperiment {
             path: target.to_owned(),
@@ -229,7 +229,7 @@ fn check_replaceable(target: &Path, experiment: &str) -> Result<(), ResultsError
     }
     for (path, file) in files_below(target)? {
         if path != PROVENANCE_FILE && earlier.files.iter().all(|listed| listed.path != path) {
-            return Err(ResultsError::UnlistedFile { path: file });
+            return Err(ResultsError::UnlistedFile(file));
         }
     }
     Ok(())

@@ -44,7 +44,7 @@ impl Journal {
     /// # Errors
     /// When another study is writing the same results, or the file system fails.
     pub fn open(target: &Path, key: &[u8]) -> Result<Self, ResultsError> {
-        let name = target.file_name().ok_or_else(|| ResultsError::NotAFolder { path: target.to_owned() })?;
+        let name = target.file_name().ok_or_else(|| ResultsError::NotAFolder(target.to_owned()))?;
         let path = target.with_file_name(hidden(name, "runs"));
         if let Some(parent) = path.parent() {
             fs::create_dir_all(parent).map_err(ResultsError::io("create the folder", parent))?;
@@ -58,7 +58,7 @@ impl Journal {
             .map_err(ResultsError::io("open", &path))?;
         match file.try_lock() {
             Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(ResultsError::Busy { path: target.to_owned() }),
+            Err(TryLockError::WouldBlock) => return Err(ResultsError::Busy(target.to_owned())),
             Err(TryLockError::Error(source)) => return Err(ResultsError::io("lock", &path)(source)),
         }
         let mut bytes = Vec::new();

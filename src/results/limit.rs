@@ -129,10 +129,7 @@ impl Limit {
     /// Without runs.
     #[must_use]
     pub fn judge(&self, runs: &[&RunRow]) -> Verdict {
-        let bound = |run: &RunRow| match self.bound {
-            Bound::Value(value) => value,
-            Bound::ShareOfTargets(share) => share * run.targets as f64,
-        };
+        let bound = |run: &RunRow| self.bound.of(run);
         let values: Vec<f64> = runs.iter().map(|run| (self.measure.of)(run).unwrap_or(f64::INFINITY)).collect();
         let beyond: Vec<usize> =
             (0..runs.len()).filter(|&at| !self.comparison.holds(values[at], bound(runs[at]))).collect();
@@ -158,10 +155,7 @@ impl Limit {
     #[must_use]
     pub fn excess(&self, run: &RunRow) -> f64 {
         let value = (self.measure.of)(run).unwrap_or(f64::INFINITY);
-        let bound = match self.bound {
-            Bound::Value(value) => value,
-            Bound::ShareOfTargets(share) => share * run.targets as f64,
-        };
+        let bound = self.bound.of(run);
         let above = match self.comparison {
             Comparator::Less | Comparator::LessOrEqual => value - bound,
             Comparator::Greater | Comparator::GreaterOrEqual => bound - value,
@@ -342,6 +336,14 @@ fn unit_in_words(measure: &Measure) -> String {
 }
 
 impl Bound {
+    /// In the measure's unit.
+    fn of(self, run: &RunRow) -> f64 {
+        match self {
+            Self::Value(value) => value,
+            Self::ShareOfTargets(share) => share * run.targets as f64,
+        }
+    }
+
     fn parse(value: &str, measure: &Measure) -> Result<Self, String> {
         let text_of = |error: crate::units::UnitError| error.to_string();
         Ok(match measure.unit {

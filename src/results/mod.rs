@@ -44,8 +44,8 @@ pub use plan::{
     StrategyAnswer, WithinLimits, plan_tables,
 };
 pub use provenance::{
-    FileDigest, InputDigest, LimitInfo, PROVENANCE_FILE, PrecisionAsked, PrecisionFound, Provenance, SCHEMA_VERSION,
-    Setting, VariantInfo,
+    FileDigest, LimitInfo, PROVENANCE_FILE, PrecisionAsked, PrecisionFound, Provenance, SCHEMA_VERSION, Setting,
+    VariantInfo,
 };
 pub use rows::*;
 pub use summary::{SummaryRow, interval_of_mean};

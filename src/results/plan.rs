@@ -7,6 +7,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use super::provenance::{read_if_there, to_json};
 use super::tables::to_csv;
 use super::{ResultsError, RunRow, Setting};
 
@@ -205,13 +206,8 @@ impl PlanRecord {
     /// # Errors
     /// When it cannot be read, is damaged, or has another format.
     pub fn read(folder: &Path) -> Result<Option<Self>, ResultsError> {
-        let path = folder.join(PLAN_FILE);
-        let bytes = match std::fs::read(&path) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            other => other.map_err(ResultsError::io("read", &path))?,
-        };
-        let plan: Self =
-            serde_json::from_slice(&bytes).map_err(|source| ResultsError::Plan { path: path.clone(), source })?;
+        let Some((path, bytes)) = read_if_there(folder, PLAN_FILE)? else { return Ok(None) };
+        let plan: Self = serde_json::from_slice(&bytes).map_err(|source| ResultsError::Plan(path.clone(), source))?;
         match plan.schema_version {
             Self::SCHEMA_VERSION => Ok(Some(plan)),
             found => Err(ResultsError::SchemaVersion { path, found, expected: Self::SCHEMA_VERSION }),
@@ -221,9 +217,7 @@ impl PlanRecord {
     /// The file's bytes: indented JSON with a line feed at its end.
     #[must_use]
     pub fn to_json(&self) -> Vec<u8> {
-        let mut bytes = serde_json::to_vec_pretty(self).expect("plain fields with text keys are always JSON");
-        bytes.push(b'\n');
-        bytes
+        to_json(self)
     }
 
     /// Whether every question has an answer.
@@ -233,56 +227,23 @@ impl PlanRecord {
     }
 }
 
-/// A row of `plan.csv`.
-#[derive(Serialize)]
-struct PlanRow<'p> {
-    variant: &'p str,
-    strategy: &'p str,
-    setting: String,
-    world: &'p str,
-    standing: CandidateStatus,
-    reason: &'p str,
-    runs: u64,
-    round: u32,
-    time_s: Option<f64>,
-    time_min_s: Option<f64>,
-    time_max_s: Option<f64>,
-    slower_by_s: Option<f64>,
-    slower_by_low_s: Option<f64>,
-    slower_by_high_s: Option<f64>,
-    load: f64,
-    load_min: f64,
-    load_max: f64,
-}
+const PLAN_HEADER: &str = "variant,strategy,setting,world,standing,reason,runs,round,time_s,time_min_s,time_max_s,\
+slower_by_s,slower_by_low_s,slower_by_high_s,load,load_min,load_max";
 
 /// The tables of a plan with their names: `plan.csv` and `runs.csv`.
 #[must_use]
 pub fn plan_tables(plan: &PlanRecord, runs: &[RunRow]) -> Vec<(&'static str, Vec<u8>)> {
-    let mut rows = Vec::new();
-    for question in &plan.questions {
-        for candidate in &question.candidates {
-            rows.push(PlanRow {
-                variant: &candidate.variant,
-                strategy: &candidate.strategy,
-                setting: candidate.setting(),
-                world: &question.world,
-                standing: candidate.standing,
-                reason: &candidate.reason,
-                runs: candidate.runs,
-                round: candidate.round,
-                time_s: candidate.time.map(|time| time.value),
-                time_min_s: candidate.time.map(|time| time.low),
-                time_max_s: candidate.time.map(|time| time.high),
-                slower_by_s: candidate.slower_by.map(|by| by.value),
-                slower_by_low_s: candidate.slower_by.map(|by| by.low),
-                slower_by_high_s: candidate.slower_by.map(|by| by.high),
-                load: candidate.load.value,
-                load_min: candidate.load.low,
-                load_max: candidate.load.high,
-            });
-        }
-    }
-    vec![("plan.csv", to_csv("", &rows)), ("runs.csv", to_csv("", runs))]
+    let ends = |estimate: Option<Estimate>| {
+        estimate.map_or([None; 3], |Estimate { value, low, high }| [value, low, high].map(Some))
+    };
+    let rows = plan.questions.iter().flat_map(|question| {
+        question.candidates.iter().map(move |candidate| {
+            let Candidate { variant, strategy, standing, reason, runs, round, .. } = candidate;
+            let estimates = [candidate.time, candidate.slower_by, Some(candidate.load)].map(ends);
+            (variant, strategy, candidate.setting(), &question.world, standing, reason, runs, round, estimates)
+        })
+    });
+    vec![("plan.csv", to_csv(PLAN_HEADER, rows)), ("runs.csv", to_csv("", runs))]
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! everywhere.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -21,7 +21,7 @@ pub const PROVENANCE_FILE: &str = "provenance.json";
 const PROGRAM: &str = "fleetsim";
 
 /// Where results come from.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct Provenance {
     /// The version of the results format.
     pub schema_version: u32,
@@ -45,7 +45,7 @@ pub struct Provenance {
     /// The command that reproduces the results.
     pub command: String,
     /// Every file that the experiment was read from.
-    pub inputs: Vec<InputDigest>,
+    pub inputs: Vec<FileDigest>,
     /// The variants in the experiment's order. Reports show the variants listed here.
     pub variants: Vec<VariantInfo>,
     /// The limits that the experiment asserts.
@@ -56,19 +56,10 @@ pub struct Provenance {
     pub files: Vec<FileDigest>,
 }
 
-/// A file that the experiment was read from.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-pub struct InputDigest {
-    /// As the experiment names it, relative to the experiment's folder.
-    pub path: String,
-    /// SHA-256 of its bytes, in hexadecimal.
-    pub sha256: String,
-}
-
-/// A file of the results folder.
+/// A file that the experiment was read from, or one of the results folder.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct FileDigest {
-    /// Relative to the folder, with `/`.
+    /// An input as the experiment names it, relative to its folder; a result relative to the results folder, with `/`.
     pub path: String,
     /// SHA-256 of its bytes, in hexadecimal.
     pub sha256: String,
@@ -167,13 +158,7 @@ impl Provenance {
             question: question.to_owned(),
             seed,
             replicates,
-            precision: None,
-            horizon_s: 0.0,
-            command: String::new(),
-            inputs: Vec::new(),
-            variants: Vec::new(),
-            limits: Vec::new(),
-            files: Vec::new(),
+            ..Self::default()
         }
     }
 
@@ -187,18 +172,14 @@ impl Provenance {
             program: String,
             schema_version: u32,
         }
-        let path = folder.join(PROVENANCE_FILE);
-        let text = match std::fs::read(&path) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            other => other.map_err(ResultsError::io("read", &path))?,
-        };
+        let Some((path, text)) = read_if_there(folder, PROVENANCE_FILE)? else { return Ok(None) };
         let Ok(value) = serde_json::from_slice::<serde_json::Value>(&text) else { return Ok(None) };
         match Head::deserialize(&value) {
             Ok(head) if head.program == PROGRAM && head.schema_version != SCHEMA_VERSION => {
                 Err(ResultsError::SchemaVersion { path, found: head.schema_version, expected: SCHEMA_VERSION })
             }
             Ok(head) if head.program == PROGRAM => {
-                serde_json::from_value(value).map(Some).map_err(|source| ResultsError::Provenance { path, source })
+                serde_json::from_value(value).map(Some).map_err(|source| ResultsError::Provenance(path, source))
             }
             _ => Ok(None),
         }
@@ -207,10 +188,25 @@ impl Provenance {
     /// The file's bytes: indented JSON with a line feed at its end.
     #[must_use]
     pub fn to_json(&self) -> Vec<u8> {
-        let mut bytes = serde_json::to_vec_pretty(self).expect("plain fields with text keys are always JSON");
-        bytes.push(b'\n');
-        bytes
+        to_json(self)
     }
+}
+
+/// The path and the bytes of a file of a results folder. `None` when there is none.
+pub(super) fn read_if_there(folder: &Path, name: &str) -> Result<Option<(PathBuf, Vec<u8>)>, ResultsError> {
+    let path = folder.join(name);
+    match std::fs::read(&path) {
+        Ok(bytes) => Ok(Some((path, bytes))),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(ResultsError::io("read", &path)(error)),
+    }
+}
+
+/// Indented JSON with a line feed at its end.
+pub(super) fn to_json(value: &impl Serialize) -> Vec<u8> {
+    let mut bytes = serde_json::to_vec_pretty(value).expect("plain fields with text keys are always JSON");
+    bytes.push(b'\n');
+    bytes
 }
 
 /// SHA-256 of `bytes`, in hexadecimal.

@@ -90,7 +90,7 @@ impl Tables {
     }
 }
 
-/// The header of a timeline without rows: readers expect the columns even then. Likewise the next two.
+/// The header of a timeline, which is there even without rows. Likewise the next two.
 const TIMELINE_HEADER: &str = "variant,strategy,setting,bin_s,t_s,pulls,downloads,egress_bytes_per_s,ready_new,\
 updating,not_ready,waiting,pulls_p5,pulls_p50,pulls_p95,egress_p5_bytes_per_s,egress_p50_bytes_per_s,\
 egress_p95_bytes_per_s";
@@ -98,15 +98,15 @@ const CLUSTERS_HEADER: &str = "variant,strategy,setting,replicate,cluster,stage,
 first_pull_s,last_pull_s,ready_s,pulls,failed_pulls,received_bytes";
 const PASSES_HEADER: &str = "variant,strategy,setting,replicate,t_s,duration_s,created,promoted,unavailable";
 
-pub(super) fn to_csv<Row: Serialize>(header_if_empty: &str, rows: &[Row]) -> Vec<u8> {
-    if rows.is_empty() {
-        return format!("{header_if_empty}\n").into_bytes();
-    }
-    let mut writer = csv::Writer::from_writer(Vec::new());
+/// Rows as CSV below `header`; if that is empty, below the names of their fields.
+pub(super) fn to_csv(header: &str, rows: impl IntoIterator<Item = impl Serialize>) -> Vec<u8> {
+    let above = if header.is_empty() { Vec::new() } else { format!("{header}\n").into_bytes() };
+    let mut writer = csv::WriterBuilder::new().has_headers(header.is_empty()).from_writer(above);
     for row in rows {
         writer.serialize(row).expect("rows are flat, and memory takes every byte");
     }
-    writer.into_inner().expect("memory takes every byte")
+    let bytes = writer.into_inner().expect("memory takes every byte");
+    if bytes.is_empty() { b"\n".to_vec() } else { bytes }
 }
 
 fn open(path: &Path) -> Result<csv::Reader<std::fs::File>, ResultsError> {
@@ -115,13 +115,13 @@ fn open(path: &Path) -> Result<csv::Reader<std::fs::File>, ResultsError> {
 }
 
 fn from_csv<Row: DeserializeOwned>(path: &Path) -> Result<Vec<Row>, ResultsError> {
-    let table_error = |source| ResultsError::Table { path: path.to_owned(), source };
+    let table_error = |source| ResultsError::Table(path.to_owned(), source);
     open(path)?.deserialize().collect::<Result<_, _>>().map_err(table_error)
 }
 
 /// Reads rows that begin with a run's key. Each half takes its columns by name and skips the others.
 fn from_keyed_csv<Row: DeserializeOwned>(path: &Path) -> Result<Vec<(RunKey, Row)>, ResultsError> {
-    let table_error = |source| ResultsError::Table { path: path.to_owned(), source };
+    let table_error = |source| ResultsError::Table(path.to_owned(), source);
     let mut reader = open(path)?;
     let headers = reader.headers().map_err(table_error)?.clone();
     let mut rows = Vec::new();
@@ -232,6 +232,9 @@ mod tests {
             (name, text.lines().next().unwrap_or_default().to_owned())
         };
         let full: Vec<_> = Tables::of(&two_variants(), 1).files().into_iter().map(header).collect();
+        let rows = Tables::of(&two_variants(), 1);
+        let of_fields = [to_csv("", &rows.timeline), to_csv("", &rows.clusters), to_csv("", &rows.passes)];
+        assert!(rows.files().iter().map(|(_, bytes)| bytes).skip(2).eq(&of_fields), "the headers name the fields");
         let bare = Tables::of(&[variant("v", vec![run_record(0, 1)])], 1);
         assert!(bare.timeline.is_empty() && bare.clusters.is_empty() && bare.passes.is_empty());
         let empty: Vec<_> = bare.files().into_iter().map(header).collect();
