@@ -1,6 +1,7 @@
 //! Scales from values to pixels, and where to put their ticks.
 
 use super::format::{TimeUnit, number};
+use crate::units::text::parse_duration;
 
 /// How values map to pixels.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -32,6 +33,24 @@ impl Scale {
         Self { low: 0.0, high, from, to, kind: ScaleKind::Linear }
     }
 
+    /// A scale from zero to the last of these ticks.
+    pub(super) fn to_last(ticks: &[AxisTick], from: f64, to: f64) -> Self {
+        Self::from_zero(ticks.last().expect("there are ticks").value, from, to)
+    }
+
+    /// A logarithmic scale of values that span more than `factor`, with `room` below the least and above the greatest as
+    /// factors. `None` for other values, also for zero.
+    pub(super) fn logarithmic(values: &[f64], factor: f64, room: [f64; 2], from: f64, to: f64) -> Option<Self> {
+        let (low, high) = span(values);
+        let is_wide = low > 0.0 && high > factor * low;
+        is_wide.then(|| Self { low: low / room[0], high: high * room[1], from, to, kind: ScaleKind::Log })
+    }
+
+    /// A note for the axis title where it is logarithmic.
+    pub(super) fn note(&self) -> &'static str {
+        if self.kind == ScaleKind::Log { " (logarithmic)" } else { "" }
+    }
+
     /// Where `value` lies.
     pub(super) fn at(&self, value: f64) -> f64 {
         let share = match self.kind {
@@ -56,6 +75,11 @@ fn nice_step(span: f64, most: usize) -> f64 {
         .unwrap_or(10.0 * power)
 }
 
+/// Ticks of values in a unit of this size, with their labels, as ticks of values in the recorded unit.
+pub(super) fn scaled(ticks: Vec<AxisTick>, unit: f64) -> Vec<AxisTick> {
+    ticks.into_iter().map(|tick| AxisTick { value: tick.value * unit, ..tick }).collect()
+}
+
 /// Ticks from zero to the first one that is not below `max`, at most `most + 1` of them. Steps are whole when values are.
 pub(super) fn ticks_from_zero(max: f64, most: usize, whole: bool) -> Vec<AxisTick> {
     if max <= 0.0 {
@@ -69,43 +93,21 @@ pub(super) fn ticks_from_zero(max: f64, most: usize, whole: bool) -> Vec<AxisTic
     (0..=count).map(|at| AxisTick { value: at as f64 * step, label: number(at as f64 * step) }).collect()
 }
 
-/// Steps that divide units of time as clocks do, in seconds.
-const TIME_STEPS: [f64; 24] = [
-    1.0,
-    2.0,
-    5.0,
-    10.0,
-    20.0,
-    30.0,
-    60.0,
-    120.0,
-    300.0,
-    600.0,
-    900.0,
-    1200.0,
-    1800.0,
-    3600.0,
-    7200.0,
-    10_800.0,
-    14_400.0,
-    21_600.0,
-    43_200.0,
-    86_400.0,
-    172_800.0,
-    432_000.0,
-    864_000.0,
-    2_592_000.0,
+/// Steps that divide units of time as clocks do: the seconds of a unit, and how many of it.
+const TIME_STEPS: [(f64, &[f64]); 4] = [
+    (1.0, &[1.0, 2.0, 5.0, 10.0, 20.0, 30.0]),
+    (60.0, &[1.0, 2.0, 5.0, 10.0, 15.0, 20.0, 30.0]),
+    (3600.0, &[1.0, 2.0, 3.0, 4.0, 6.0, 12.0]),
+    (86_400.0, &[1.0, 2.0, 5.0, 10.0, 30.0]),
 ];
 
 /// Ticks of a linear time axis from zero that ends at `span_s`, and the unit of their labels.
 pub(super) fn time_ticks(span_s: f64, most: usize) -> (Vec<AxisTick>, TimeUnit) {
     let unit = TimeUnit::for_span(span_s);
     let rough = span_s / most.max(1) as f64;
-    let step = if rough <= TIME_STEPS[0] {
-        nice_step(span_s, most)
-    } else {
-        TIME_STEPS.into_iter().find(|&step| step >= rough).unwrap_or_else(|| nice_step(span_s, most))
-    };
+    let mut steps = TIME_STEPS.into_iter().flat_map(|(unit, steps)| steps.iter().map(move |step| step * unit));
+    let of_clocks = if rough <= 1.0 { None } else { steps.find(|&step| step >= rough) };
+    let step = of_clocks.unwrap_or_else(|| nice_step(span_s, most));
     // A step that is a fraction of the unit, such as 20 min on an axis of hours, has no short labels: take the unit.
     let fraction = step / unit.seconds;
     let step =
@@ -117,39 +119,41 @@ pub(super) fn time_ticks(span_s: f64, most: usize) -> (Vec<AxisTick>, TimeUnit) 
 }
 
 /// Places of a logarithmic time axis, the rounder ones first.
-const LOG_TIMES: [&[(f64, &str)]; 3] = [
-    &[
-        (0.1, "0.1 s"),
-        (1.0, "1 s"),
-        (10.0, "10 s"),
-        (60.0, "1 min"),
-        (600.0, "10 min"),
-        (3600.0, "1 h"),
-        (36_000.0, "10 h"),
-        (86_400.0, "1 d"),
-        (864_000.0, "10 d"),
-        (8_640_000.0, "100 d"),
-    ],
-    &[(30.0, "30 s"), (1800.0, "30 min"), (10_800.0, "3 h"), (180.0, "3 min"), (3.0, "3 s"), (259_200.0, "3 d")],
-    &[
-        (2.0, "2 s"),
-        (5.0, "5 s"),
-        (20.0, "20 s"),
-        (120.0, "2 min"),
-        (300.0, "5 min"),
-        (1200.0, "20 min"),
-        (7200.0, "2 h"),
-        (18_000.0, "5 h"),
-        (72_000.0, "20 h"),
-        (172_800.0, "2 d"),
-        (432_000.0, "5 d"),
-    ],
+const LOG_TIMES: [&[&str]; 3] = [
+    &["0.1 s", "1 s", "10 s", "1 min", "10 min", "1 h", "10 h", "1 d", "10 d", "100 d"],
+    &["30 s", "30 min", "3 h", "3 min", "3 s", "3 d"],
+    &["2 s", "5 s", "20 s", "2 min", "5 min", "20 min", "2 h", "5 h", "20 h", "2 d", "5 d"],
 ];
 
 /// Ticks of a logarithmic time axis: the roundest times on it that leave `apart` pixels to each other.
-pub(super) fn log_time_ticks(scale: &Scale, apart: f64) -> Vec<AxisTick> {
-    let times = LOG_TIMES.iter().copied().flatten();
-    with_room(times.map(|&(value, label)| AxisTick { value, label: label.to_owned() }), scale, apart)
+fn log_time_ticks(scale: &Scale, apart: f64) -> Vec<AxisTick> {
+    let tick = |label: &&str| {
+        let value = parse_duration(label).expect("a time with its unit").as_secs_f64();
+        AxisTick { value, label: (*label).to_owned() }
+    };
+    with_room(LOG_TIMES.iter().copied().flatten().map(tick), scale, apart)
+}
+
+/// Ticks of a time axis, and the long name of their unit: `None` for a logarithmic one, whose ticks are `apart` pixels
+/// from each other and have their own units. A linear one has at most `most` steps.
+pub(super) fn ticks_of_time(scale: &Scale, apart: f64, most: usize) -> (Vec<AxisTick>, Option<&'static str>) {
+    if scale.kind == ScaleKind::Log {
+        return (log_time_ticks(scale, apart), None);
+    }
+    let (ticks, unit) = time_ticks(scale.high, most);
+    (ticks, Some(unit.long))
+}
+
+/// The ticks of a time axis of a small panel: the last label of a linear one carries the unit.
+pub(super) fn ticks_of_short_time(scale: &Scale, apart: f64, most: usize) -> Vec<AxisTick> {
+    if scale.kind == ScaleKind::Log {
+        return log_time_ticks(scale, apart);
+    }
+    let (mut ticks, unit) = time_ticks(scale.high, most);
+    if let Some(last) = ticks.last_mut() {
+        last.label = format!("{} {}", last.label, unit.short);
+    }
+    ticks
 }
 
 /// Ticks of a logarithmic axis of counts: powers of ten, with multiples of 3, 2 and 5 where there is room.
@@ -177,12 +181,26 @@ fn with_room(candidates: impl Iterator<Item = AxisTick>, scale: &Scale, apart: f
 /// A horizontal axis of time with room around the values: logarithmic when they span more than a factor of 30, so that a
 /// slow variant does not squash the others. `values` are positive.
 pub(super) fn time_scale(values: &[f64], from: f64, to: f64) -> Scale {
-    let (low, high) = span(values);
-    if low > 0.0 && high / low > LOG_FROM {
-        Scale { low: low / 1.4, high: high * 1.25, from, to, kind: ScaleKind::Log }
-    } else {
+    Scale::logarithmic(values, LOG_FROM, [1.4, 1.25], from, to).unwrap_or_else(|| {
+        let (_, high) = span(values);
         Scale::from_zero(if high > 0.0 { high * 1.06 } else { 1.0 }, from, to)
+    })
+}
+
+/// A scale of counts from a place to another, with its ticks. It is logarithmic when values span a large factor, with
+/// `room` around them as factors and ticks `apart` pixels from each other; otherwise it goes from zero to the first tick
+/// that is not below `end`, in at most `most` steps.
+pub(super) fn count_scale(
+    values: &[f64],
+    (room, apart): ([f64; 2], f64),
+    (end, most): (f64, usize),
+    (from, to): (f64, f64),
+) -> (Scale, Vec<AxisTick>) {
+    if let Some(scale) = Scale::logarithmic(values, LOG_FROM, room, from, to) {
+        return (scale, log_ticks(&scale, apart));
     }
+    let ticks = ticks_from_zero(end, most, true);
+    (Scale::to_last(&ticks, from, to), ticks)
 }
 
 /// Values that span more than this factor get a logarithmic axis.

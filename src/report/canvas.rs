@@ -106,6 +106,11 @@ impl Canvas {
         }
     }
 
+    /// Fills the area between two lines that both run to the right.
+    pub(super) fn between(&mut self, upper: Vec<Position>, lower: Vec<Position>, colour: Colour, opacity: f64) {
+        self.area(upper.into_iter().chain(lower.into_iter().rev()).collect(), colour, opacity);
+    }
+
     /// Fills a rectangle between two corners.
     pub(super) fn rectangle(&mut self, (x0, y0): Position, (x1, y1): Position, colour: Colour, opacity: f64) {
         self.area(vec![(x0, y0), (x1, y0), (x1, y1), (x0, y1)], colour, opacity);
@@ -129,8 +134,8 @@ impl Canvas {
         let mut text = String::new();
         {
             let mut backend = SVGBackend::with_string(&mut text, grid);
-            self.draw(&mut backend, &ImageFormat::Svg).expect("text in memory takes every shape");
-            backend.present().expect("text in memory takes every shape");
+            self.draw(&mut backend, &ImageFormat::Svg);
+            in_memory(backend.present());
         }
         let (width, height) = self.pixels(1.0);
         let body = text.split_once('>').map_or("", |(_, body)| body);
@@ -151,8 +156,8 @@ impl Canvas {
         let mut fine = vec![0_u8; fine_width as usize * fine_height as usize * 3];
         {
             let mut backend = BitMapBackend::with_buffer(&mut fine, (fine_width, fine_height));
-            self.draw(&mut backend, &ImageFormat::Bitmap).expect("memory takes every shape");
-            backend.present().expect("memory takes every shape");
+            self.draw(&mut backend, &ImageFormat::Bitmap);
+            in_memory(backend.present());
         }
         let size = self.pixels(f64::from(PNG_PER_PX));
         let pixels = halved(&fine, fine_width as usize, size);
@@ -173,30 +178,31 @@ impl Canvas {
         ((self.width * scale).round() as u32, (self.height * scale).round() as u32)
     }
 
-    fn draw<B: DrawingBackend>(&self, backend: &mut B, format: &ImageFormat) -> Result<(), String> {
+    fn draw<B: DrawingBackend>(&self, backend: &mut B, format: &ImageFormat) {
         let (width, height) = self.pixels(GRID_PER_PX);
-        let white = rgba(WHITE, 1.0).filled();
-        backend.draw_rect((0, 0), (width as i32, height as i32), &white, true).map_err(|error| error.to_string())?;
+        in_memory(backend.draw_rect((0, 0), (width as i32, height as i32), &fill(WHITE, 1.0), true));
         for shape in &self.shapes {
-            let drawn = match shape {
+            match shape {
                 Shape::Path(points, stroke) => draw_path(backend, &on_grid(points), *stroke, format),
                 Shape::Area(points, colour, opacity) => {
-                    backend.fill_polygon(on_grid(points), &rgba(*colour, *opacity)).map_err(|error| error.to_string())
+                    in_memory(backend.fill_polygon(on_grid(points), &rgba(*colour, *opacity)));
                 }
                 Shape::Dot(center, radius, colour, opacity) => {
                     let radius = (radius * GRID_PER_PX).round() as u32;
-                    let style = rgba(*colour, *opacity).filled();
-                    backend.draw_circle(grid_point(center), radius, &style, true).map_err(|error| error.to_string())
+                    in_memory(backend.draw_circle(grid_point(center), radius, &fill(*colour, *opacity), true));
                 }
                 Shape::Text(label) => match format {
                     ImageFormat::Svg => draw_svg_text(backend, label),
                     ImageFormat::Bitmap => draw_bitmap_text(backend, label),
                 },
-            };
-            drawn?;
+            }
         }
-        Ok(())
     }
+}
+
+/// Both backends draw in memory, where nothing fails.
+fn in_memory<E: std::error::Error>(drawn: Result<(), E>) {
+    drawn.expect("memory takes every shape");
 }
 
 /// The two image formats, which draw some shapes differently.
@@ -205,32 +211,26 @@ enum ImageFormat {
     Bitmap,
 }
 
-fn draw_path<B: DrawingBackend>(
-    backend: &mut B,
-    points: &[(i32, i32)],
-    stroke: Stroke,
-    format: &ImageFormat,
-) -> Result<(), String> {
+fn draw_path<B: DrawingBackend>(backend: &mut B, points: &[(i32, i32)], stroke: Stroke, format: &ImageFormat) {
     let width = (stroke.width * GRID_PER_PX).round().max(1.0) as u32;
     let style = rgba(stroke.colour, 1.0).stroke_width(width);
     match format {
-        ImageFormat::Svg => backend.draw_path(points.iter().copied(), &style).map_err(|error| error.to_string()),
+        ImageFormat::Svg => in_memory(backend.draw_path(points.iter().copied(), &style)),
         ImageFormat::Bitmap => {
             // Piece by piece with round joins: a pixel line's joins would reach far beyond sharp turns.
             for pair in points.windows(2) {
-                backend.draw_path(pair.iter().copied(), &style).map_err(|error| error.to_string())?;
+                in_memory(backend.draw_path(pair.iter().copied(), &style));
             }
-            let join = rgba(stroke.colour, 1.0).filled();
+            let join = fill(stroke.colour, 1.0);
             for &point in points.iter().skip(1).take(points.len().saturating_sub(2)) {
-                backend.draw_circle(point, width / 2, &join, true).map_err(|error| error.to_string())?;
+                in_memory(backend.draw_circle(point, width / 2, &join, true));
             }
-            Ok(())
         }
     }
 }
 
 /// plotters 0.3.7 writes a size as size / 1.24 em, and a top anchor as a baseline 0.76 em lower.
-fn draw_svg_text<B: DrawingBackend>(backend: &mut B, label: &Label) -> Result<(), String> {
+fn draw_svg_text<B: DrawingBackend>(backend: &mut B, label: &Label) {
     let em = label.size * GRID_PER_PX;
     let (x, baseline) = grid_point(&label.at);
     let anchor = match label.align {
@@ -246,10 +246,10 @@ fn draw_svg_text<B: DrawingBackend>(backend: &mut B, label: &Label) -> Result<()
     let font = FontDesc::new(FontFamily::Name(FAMILY), em * 1.24, weight);
     let style = TextStyle::from(font).color(&colour).pos(Pos::new(anchor, VPos::Top));
     let place = (x, baseline - (0.76 * em).round() as i32);
-    backend.draw_text(&label.text, &style, place).map_err(|error| error.to_string())
+    in_memory(backend.draw_text(&label.text, &style, place));
 }
 
-fn draw_bitmap_text<B: DrawingBackend>(backend: &mut B, label: &Label) -> Result<(), String> {
+fn draw_bitmap_text<B: DrawingBackend>(backend: &mut B, label: &Label) {
     let em = label.size * GRID_PER_PX;
     let (glyphs, width) = lay_out(&label.text, em, label.weight);
     let left = label.at.0 * GRID_PER_PX
@@ -268,29 +268,17 @@ fn draw_bitmap_text<B: DrawingBackend>(backend: &mut B, label: &Label) -> Result
         outline.draw(|x, y, ink| inked.push((x as i32 + corner.x as i32, y as i32 + corner.y as i32, ink)));
         for (x, y, ink) in inked {
             let color = rgba(label.colour, f64::from(ink.clamp(0.0, 1.0))).to_backend_color();
-            backend.draw_pixel((x, y), color).map_err(|error| error.to_string())?;
+            in_memory(backend.draw_pixel((x, y), color));
         }
     }
-    Ok(())
 }
 
 fn rgba(Colour(red, green, blue): Colour, opacity: f64) -> RGBAColor {
     RGBAColor(red, green, blue, opacity)
 }
 
-/// Short forms of plotters' styles.
-trait Styled {
-    fn filled(self) -> ShapeStyle;
-    fn stroke_width(self, width: u32) -> ShapeStyle;
-}
-
-impl Styled for RGBAColor {
-    fn filled(self) -> ShapeStyle {
-        ShapeStyle { color: self, filled: true, stroke_width: 0 }
-    }
-    fn stroke_width(self, width: u32) -> ShapeStyle {
-        ShapeStyle { color: self, filled: false, stroke_width: width }
-    }
+fn fill(colour: Colour, opacity: f64) -> ShapeStyle {
+    rgba(colour, opacity).filled().stroke_width(0)
 }
 
 fn grid_point(&(x, y): &Position) -> (i32, i32) {

@@ -88,6 +88,12 @@ impl<'r> VariantResults<'r> {
         self.summary(measure)?.median
     }
 
+    /// The 95% interval of the median of one measure. `None` without a measure or with too few runs.
+    pub(super) fn median_interval(&self, measure: &str) -> Option<(f64, f64)> {
+        let row = self.summary(measure)?;
+        row.median_ci95_low.zip(row.median_ci95_high)
+    }
+
     /// Runs that ended complete.
     pub(super) fn finished(&self) -> usize {
         self.runs.iter().filter(|run| run.outcome == RunOutcome::Complete).count()
@@ -116,6 +122,15 @@ impl<'r> VariantResults<'r> {
         let last = self.timeline.iter().rposition(|row| active(row)).unwrap_or(0);
         self.timeline.get(last).map_or(0.0, |row| row.t_s + row.bin_s)
     }
+}
+
+/// The distinct capacities of the registry's link, the least first.
+pub(super) fn links<'v, 'r: 'v>(variants: impl IntoIterator<Item = &'v VariantResults<'r>>) -> Vec<f64> {
+    let mut links: Vec<f64> =
+        variants.into_iter().filter_map(|variant| variant.info.registry_egress_bytes_per_s).collect();
+    links.sort_by(f64::total_cmp);
+    links.dedup();
+    links
 }
 
 /// `1,000 clusters, 20 runs` for the subtitle; several numbers are given as a range.

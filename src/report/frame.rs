@@ -3,7 +3,7 @@
 use super::axis::{AxisTick, Scale};
 use super::canvas::{Align, Canvas, Label, Position, Stroke};
 use super::style::{AXIS, Colour, GRID, INK, LABEL, MARGIN, MUTED, PAGE_WIDTH, SMALL, SUBTITLE, TITLE};
-use super::text::{Weight, fitted, fitted_name, text_width};
+use super::text::{Weight, fitted, fitted_name, text_width, widest};
 use crate::results::Provenance;
 
 /// Where the parts below the subtitle begin.
@@ -43,6 +43,11 @@ pub(super) fn write(canvas: &mut Canvas, text: &str, at: Position, size: f64, co
     canvas.text(Label { text: text.to_owned(), at, size, weight: Weight::Regular, colour, align });
 }
 
+/// Writes a text from its left end, cut where it is wider than `width`.
+pub(super) fn write_fitted(canvas: &mut Canvas, text: &str, at: Position, size: f64, colour: Colour, width: f64) {
+    write(canvas, &fitted(text, size, Weight::Regular, width), at, size, colour, Align::Left);
+}
+
 /// Writes a bold text from its left end.
 pub(super) fn write_bold(canvas: &mut Canvas, text: &str, at: Position, size: f64, colour: Colour) {
     canvas.text(Label { text: text.to_owned(), at, size, weight: Weight::Bold, colour, align: Align::Left });
@@ -53,15 +58,22 @@ pub(super) fn page(provenance: &Provenance, title: &str, subtitle: &str, height:
     let mut canvas = Canvas::new(&format!("{title}: {subtitle}"), PAGE_WIDTH, height);
     let width = PAGE_WIDTH - 2.0 * MARGIN;
     write_bold(&mut canvas, &fitted(title, TITLE, Weight::Bold, width), (MARGIN, 36.0), TITLE, INK);
-    let subtitle = fitted(subtitle, SUBTITLE, Weight::Regular, width);
-    write(&mut canvas, &subtitle, (MARGIN, 59.0), SUBTITLE, MUTED, Align::Left);
+    write_fitted(&mut canvas, subtitle, (MARGIN, 59.0), SUBTITLE, MUTED, width);
     let footer = format!(
         "{} · {} {} · seed {}",
         provenance.experiment, provenance.program, provenance.program_version, provenance.seed
     );
-    let footer = fitted(&footer, SMALL, Weight::Regular, width);
-    write(&mut canvas, &footer, (MARGIN, height - 16.0), SMALL, MUTED, Align::Left);
+    write_fitted(&mut canvas, &footer, (MARGIN, height - 16.0), SMALL, MUTED, width);
     canvas
+}
+
+/// Vertical grid lines and the axis at the bottom.
+pub(super) fn bottom_grid(canvas: &mut Canvas, area: Area, scale: &Scale, ticks: &[AxisTick], title: &str) {
+    for tick in ticks {
+        let at = scale.at(tick.value);
+        canvas.line((at, area.top), (at, area.bottom), Stroke::solid(GRID, 1.0));
+    }
+    bottom_axis(canvas, area, scale, ticks, title);
 }
 
 /// Horizontal grid lines with the value axis' labels at the left; the title is above the labels.
@@ -72,7 +84,7 @@ pub(super) fn value_axis(canvas: &mut Canvas, area: Area, scale: &Scale, ticks: 
         write(canvas, &tick.label, (area.left - 8.0, y + 0.36 * SMALL), SMALL, MUTED, Align::Right);
     }
     if !title.is_empty() {
-        let widest = ticks.iter().map(|tick| text_width(&tick.label, SMALL, Weight::Regular)).fold(0.0, f64::max);
+        let widest = widest(ticks.iter().map(|tick| &tick.label), SMALL, Weight::Regular);
         let left = (area.left - 8.0 - widest).max(0.0);
         write(canvas, title, (left, area.top - 13.0), SMALL, INK, Align::Left);
     }
@@ -95,11 +107,10 @@ pub(super) fn bottom_axis(canvas: &mut Canvas, area: Area, scale: &Scale, ticks:
 
 /// Width that a key needs, its distance to the plot included; bounded, as the plot needs room too.
 pub(super) fn key_width(entries: &[KeyEntry]) -> f64 {
-    let widest = |entry: &KeyEntry| {
-        text_width(&entry.name, LABEL, Weight::Bold).max(text_width(&entry.detail, SMALL, Weight::Regular))
-    };
+    let names = widest(entries.iter().map(|entry| &entry.name), LABEL, Weight::Bold);
+    let details = widest(entries.iter().map(|entry| &entry.detail), SMALL, Weight::Regular);
     // A viewer of an SVG without the font may take one that is wider by a sixth.
-    KEY_INDENT + entries.iter().map(widest).fold(100.0, f64::max).min(KEY_NAME) * 7.0 / 6.0 + 10.0
+    KEY_INDENT + names.max(details).clamp(100.0, KEY_NAME) * 7.0 / 6.0 + 10.0
 }
 
 /// The key at the right of `area`, greatest value first. Many entries take one line each.
@@ -121,8 +132,7 @@ pub(super) fn key(canvas: &mut Canvas, area: Area, mut entries: Vec<KeyEntry>) {
         let name = fitted_name(&entry.name, LABEL, Weight::Bold, width);
         write_bold(canvas, &name, (text_left, top + 10.5), LABEL, INK);
         if step >= 32.0 {
-            let detail = fitted(&entry.detail, SMALL, Weight::Regular, width);
-            write(canvas, &detail, (text_left, top + 27.5), SMALL, MUTED, Align::Left);
+            write_fitted(canvas, &entry.detail, (text_left, top + 27.5), SMALL, MUTED, width);
         }
     }
 }

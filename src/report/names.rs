@@ -2,14 +2,14 @@
 
 use super::data::VariantResults;
 use super::swept::SweepAxis;
-use super::text::{Weight, column_of_names, common_start, fitted_name, text_width};
+use super::text::{Weight, column_of_names, common_start, fitted_name, widest};
 
 /// The longest names that all fit into `width`; the middle of the shortest ones is cut where they do not.
 pub(super) fn within(variants: &[VariantResults<'_>], size: f64, weight: Weight, width: f64) -> Vec<String> {
-    let fits = |names: &Vec<String>| names.iter().all(|name| text_width(name, size, weight) <= width);
+    let fits = |names: &&Vec<String>| widest(*names, size, weight) <= width;
     let lengths = lengths(variants);
     let cut = |name: &String| fitted_name(name, size, weight, width);
-    lengths.iter().find(|names| fits(names)).cloned().unwrap_or_else(|| lengths[2].iter().map(cut).collect())
+    lengths.iter().find(fits).cloned().unwrap_or_else(|| lengths[2].iter().map(cut).collect())
 }
 
 /// Names for a column of at most `width`, and their size: smaller before anything is left out.
@@ -22,7 +22,7 @@ pub(super) fn column(
     let lengths = lengths(variants);
     for names in &lengths {
         for size in sizes {
-            if names.iter().all(|name| text_width(name, size, weight) <= width) {
+            if widest(names, size, weight) <= width {
                 return (names.clone(), size);
             }
         }

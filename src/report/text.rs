@@ -16,6 +16,11 @@ pub(super) fn text_width(text: &str, size: f64, weight: Weight) -> f64 {
     lay_out(text, size, weight).1
 }
 
+/// The width of the widest text; 0 without one.
+pub(super) fn widest(texts: impl IntoIterator<Item: AsRef<str>>, size: f64, weight: Weight) -> f64 {
+    texts.into_iter().map(|text| text_width(text.as_ref(), size, weight)).fold(0.0, f64::max)
+}
+
 /// The glyphs of `text` with the distance of each from the left end, and the whole width.
 pub(super) fn lay_out(text: &str, size: f64, weight: Weight) -> (Vec<(GlyphId, f64)>, f64) {
     let font = face(weight).as_scaled(px_scale(size, weight));
@@ -73,7 +78,7 @@ pub(super) fn column_of_names(names: &[&str], sizes: [f64; 2], weight: Weight, w
         if start == 0 { whole.clone() } else { names.iter().map(|name| format!("…{}", &name[start..])).collect() };
     let [large, small] = sizes;
     for (texts, size) in [(&whole, large), (&whole, small), (&ends, large), (&ends, small)] {
-        if texts.iter().all(|text| text_width(text, size, weight) <= width) {
+        if widest(texts, size, weight) <= width {
             return (texts.clone(), size);
         }
     }

@@ -1,14 +1,14 @@
 //! Rollout completion time: every finished run of each variant, with the median and its interval. Unfinished runs have
 //! no time; they are counted, with the rule that blocked them.
 
-use crate::report::axis::{ScaleKind, log_time_ticks, time_scale, time_ticks};
+use crate::report::axis::{Scale, ticks_of_time, time_scale};
 use crate::report::canvas::{Align, Canvas, Stroke};
 use crate::report::data::{Results, VariantResults, extent};
 use crate::report::format::{ended, time, time_with_interval};
-use crate::report::frame::{Area, FOOTER, TOP, bottom_axis, page, write, write_bold};
+use crate::report::frame::{Area, FOOTER, TOP, bottom_grid, page, write, write_bold, write_fitted};
 use crate::report::names;
-use crate::report::style::{GRID, INK, LABEL, MARGIN, MUTED, PAGE_WIDTH, SMALL, WHITE, series_colour};
-use crate::report::text::{Weight, fitted, text_width};
+use crate::report::style::{INK, LABEL, MARGIN, MUTED, PAGE_WIDTH, SMALL, WHITE, series_colour};
+use crate::report::text::{Weight, fitted, text_width, widest};
 use crate::results::RunOutcome;
 
 const ROW: f64 = 46.0;
@@ -29,8 +29,6 @@ pub(in crate::report) fn draw(results: &Results) -> Canvas {
     let row_height = if variants.len() > MANY { ROW_MANY } else { ROW };
     let bottom = top + row_height * variants.len().max(1) as f64;
     let (names, name_size) = names::column(&variants, NAME_SIZES, Weight::Bold, NAMES_MAX);
-    let widest =
-        |texts: &[String], size, weight| texts.iter().map(|text| text_width(text, size, weight)).fold(0.0, f64::max);
     let headlines: Vec<String> = variants.iter().map(headline).collect();
     let notes: Vec<String> = variants.iter().map(unfinished_note).collect();
     let numbers = widest(&headlines, LABEL, Weight::Regular).max(widest(&notes, SMALL, Weight::Regular));
@@ -44,50 +42,21 @@ pub(in crate::report) fn draw(results: &Results) -> Canvas {
     let x = time_scale(&times, area.left, area.right);
     let subtitle = format!("{}; dot: median, line: its 95% CI, small dots: single runs", extent(&variants));
     let mut canvas = page(&results.provenance, "Rollout completion time", &subtitle, bottom + 56.0 + FOOTER);
-    let (ticks, title) = if x.kind == ScaleKind::Log {
-        (log_time_ticks(&x, 46.0), "time since the rollout started (logarithmic)".to_owned())
-    } else {
-        let (ticks, unit) = time_ticks(x.high, 6);
-        (ticks, format!("{} since the rollout started", unit.long))
-    };
+    let (ticks, unit) = ticks_of_time(&x, 46.0, 6);
+    let title = unit.map_or_else(
+        || "time since the rollout started (logarithmic)".to_owned(),
+        |unit| format!("{unit} since the rollout started"),
+    );
     if !times.is_empty() {
-        for tick in &ticks {
-            let at = x.at(tick.value);
-            canvas.line((at, area.top), (at, area.bottom), Stroke::solid(GRID, 1.0));
-        }
-        bottom_axis(&mut canvas, area, &x, &ticks, &title);
+        bottom_grid(&mut canvas, area, &x, &ticks, &title);
     }
     for (row, variant) in variants.iter().enumerate() {
         let middle = top + row_height * (row as f64 + 0.5);
-        let colour = series_colour(variant.index);
         write_bold(&mut canvas, &names[row], (MARGIN, middle + 4.5), name_size, INK);
-        for run in variant.runs.iter().filter_map(|run| run.completion_s) {
-            let at = x.at(run);
-            canvas.dot((at, middle + 11.0), 2.2, colour, 0.5);
-        }
-        let (median, interval) = median_with_interval(variant);
-        if let Some((low, high)) = interval {
-            canvas.line((x.at(low), middle), (x.at(high), middle), Stroke::solid(colour, 4.0));
-        }
-        if let Some(median) = median {
-            canvas.dot((x.at(median), middle), 6.5, WHITE, 1.0);
-            canvas.dot((x.at(median), middle), 5.0, colour, 1.0);
-        }
-        let left = area.right + 20.0;
-        let width = PAGE_WIDTH - 10.0 - left;
-        let note = &notes[row];
-        let headline_at = if note.is_empty() { middle + 4.5 } else { middle - 4.0 };
-        write(
-            &mut canvas,
-            &fitted(&headlines[row], LABEL, Weight::Regular, width),
-            (left, headline_at),
-            LABEL,
-            INK,
-            Align::Left,
-        );
-        let note = fitted(note, SMALL, Weight::Regular, width);
-        write(&mut canvas, &note, (left, middle + 13.0), SMALL, MUTED, Align::Left);
-        if median.is_none() {
+        let completions = variant.runs.iter().filter_map(|run| run.completion_s);
+        dots(&mut canvas, variant, "completion_s", completions, &x, (middle, 11.0));
+        numbers_beside(&mut canvas, area, middle, &headlines[row], &notes[row]);
+        if variant.median("completion_s").is_none() {
             let (_, held_by) = variant.unfinished().unwrap_or((RunOutcome::Horizon, ""));
             let reason = fitted(held_by, SMALL, Weight::Regular, area.right - area.left - 8.0);
             let width = text_width(&reason, SMALL, Weight::Regular);
@@ -98,14 +67,39 @@ pub(in crate::report) fn draw(results: &Results) -> Canvas {
     canvas
 }
 
-fn median_with_interval(variant: &VariantResults<'_>) -> (Option<f64>, Option<(f64, f64)>) {
-    let row = variant.summary("completion_s");
-    let interval = row.and_then(|row| Some((row.median_ci95_low?, row.median_ci95_high?)));
-    (row.and_then(|row| row.median), interval)
+/// Draws the values of single runs `below` the middle of a row, and there their median with its interval.
+pub(super) fn dots(
+    canvas: &mut Canvas,
+    variant: &VariantResults<'_>,
+    measure: &str,
+    runs: impl Iterator<Item = f64>,
+    x: &Scale,
+    (middle, below): (f64, f64),
+) {
+    let colour = series_colour(variant.index);
+    for run in runs {
+        canvas.dot((x.at(run), middle + below), 2.2, colour, 0.5);
+    }
+    if let Some((low, high)) = variant.median_interval(measure) {
+        canvas.line((x.at(low), middle), (x.at(high), middle), Stroke::solid(colour, 4.0));
+    }
+    if let Some(median) = variant.median(measure) {
+        canvas.dot((x.at(median), middle), 6.5, WHITE, 1.0);
+        canvas.dot((x.at(median), middle), 5.0, colour, 1.0);
+    }
+}
+
+/// Writes the numbers of a row at the right of the plot, the note below the headline.
+pub(super) fn numbers_beside(canvas: &mut Canvas, area: Area, middle: f64, headline: &str, note: &str) {
+    let left = area.right + 20.0;
+    let width = PAGE_WIDTH - 10.0 - left;
+    let headline_at = if note.is_empty() { middle + 4.5 } else { middle - 4.0 };
+    write_fitted(canvas, headline, (left, headline_at), LABEL, INK, width);
+    write_fitted(canvas, note, (left, middle + 13.0), SMALL, MUTED, width);
 }
 
 fn headline(variant: &VariantResults<'_>) -> String {
-    match median_with_interval(variant) {
+    match (variant.median("completion_s"), variant.median_interval("completion_s")) {
         (Some(median), Some((low, high))) if low < high => time_with_interval(median, low, high),
         (Some(median), _) => time(median),
         (None, _) => "unfinished".to_owned(),

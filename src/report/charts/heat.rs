@@ -10,7 +10,7 @@ use crate::report::format::{RateUnit, count, time};
 use crate::report::frame::{FOOTER, TOP, page, write, write_bold};
 use crate::report::style::{AXIS, INK, LABEL, MARGIN, MUTED, PAGE_WIDTH, SMALL, WHITE, shade};
 use crate::report::swept::SweepAxis;
-use crate::report::text::{Weight, fitted_name, text_width};
+use crate::report::text::{Weight, fitted_name, text_width, widest};
 
 /// Values that span more than this factor are shaded by their logarithm.
 const LOG_FROM: f64 = 10.0;
@@ -70,7 +70,7 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
     }
     let fitted = |label: &String| fitted_name(label, SMALL, Weight::Regular, ROW_NAME);
     let rows: Vec<String> = y.labels.iter().map(fitted).collect();
-    let names = rows.iter().map(|name| text_width(name, SMALL, Weight::Regular)).fold(30.0, f64::max);
+    let names = widest(&rows, SMALL, Weight::Regular).max(30.0);
     let left = MARGIN + names + 12.0;
     let maps = measures.len() as f64;
     let width = (PAGE_WIDTH - MARGIN - left - GAP * (maps - 1.0)) / maps;
@@ -163,8 +163,11 @@ fn side<'s>(axis: &'s SweepAxis<'s>) -> MapSide<'s> {
 fn laid_out([a, b]: [MapSide<'_>; 2]) -> [MapSide<'_>; 2] {
     let (more, fewer) = if a.labels.len() >= b.labels.len() { (a, b) } else { (b, a) };
     let room = (PAGE_WIDTH - 2.0 * MARGIN - GAP - 90.0) / 2.0 / more.labels.len() as f64 - 4.0;
-    let fit = more.labels.iter().all(|label| text_width(label, SMALL, Weight::Regular) <= room);
-    if more.labels.len() <= COLUMNS_MAX && fit { [more, fewer] } else { [fewer, more] }
+    if more.labels.len() <= COLUMNS_MAX && widest(&more.labels, SMALL, Weight::Regular) <= room {
+        [more, fewer]
+    } else {
+        [fewer, more]
+    }
 }
 
 fn groups<'v, 'r>(

@@ -4,13 +4,14 @@
 //! panels follow each other. Times or pulls that differ by a large factor get logarithmic axes, so that all panels can
 //! share them.
 
+use super::over_time::steps;
 use crate::report::axis::{
-    AxisTick, Scale, ScaleKind, decimate, log_ticks, log_time_ticks, span, ticks_from_zero, time_ticks,
+    AxisTick, Scale, ScaleKind, decimate, log_ticks, span, ticks_from_zero, ticks_of_short_time,
 };
-use crate::report::canvas::{Align, Canvas, Position, Stroke};
+use crate::report::canvas::{Align, Canvas, Stroke};
 use crate::report::data::{Results, VariantResults, extent};
 use crate::report::format::{count, time};
-use crate::report::frame::{Area, FOOTER, TOP, page, write, write_bold};
+use crate::report::frame::{Area, FOOTER, TOP, page, write, write_bold, write_fitted};
 use crate::report::names;
 use crate::report::style::{AXIS, GRID, INK, LABEL, MARGIN, MUTED, PAGE_WIDTH, SMALL, series_colour};
 use crate::report::swept::SweepAxis;
@@ -95,8 +96,7 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
             let (name, inside) = column.split_at(column.find('(').filter(|_| !whole).unwrap_or(column.len()));
             let left = left + (width + GAP) * at as f64;
             write_bold(&mut canvas, &fitted(name, LABEL, Weight::Bold, width), (left, TOP + 45.0), LABEL, INK);
-            let inside = fitted(inside, TINY, Weight::Regular, width);
-            write(&mut canvas, &inside, (left, TOP + 60.0), TINY, MUTED, Align::Left);
+            write_fitted(&mut canvas, inside, (left, TOP + 60.0), TINY, MUTED, width);
         }
     }
     for (at, name) in rows.iter().enumerate() {
@@ -164,12 +164,10 @@ fn active(row: &TimelineRow) -> bool {
 
 fn time_axis(variants: &[VariantResults<'_>]) -> Scale {
     let ends: Vec<f64> = variants.iter().map(|variant| variant.active_until(active)).filter(|end| *end > 0.0).collect();
-    let (low, high) = span(&ends);
-    if low > 0.0 && high > LOG_FROM * low {
-        // The first twentieth of the shortest rollout is drawn at the edge.
-        return Scale { low: low / 20.0, high, from: 0.0, to: 1.0, kind: ScaleKind::Log };
-    }
-    Scale::from_zero(if high > 0.0 { high } else { 1.0 }, 0.0, 1.0)
+    let (_, high) = span(&ends);
+    // The first twentieth of the shortest rollout is drawn at the edge.
+    let logarithmic = Scale::logarithmic(&ends, LOG_FROM, [20.0, 1.0], 0.0, 1.0);
+    logarithmic.unwrap_or_else(|| Scale::from_zero(if high > 0.0 { high } else { 1.0 }, 0.0, 1.0))
 }
 
 fn pulls_axis(variants: &[VariantResults<'_>]) -> Scale {
@@ -177,11 +175,11 @@ fn pulls_axis(variants: &[VariantResults<'_>]) -> Scale {
         variant.timeline.iter().map(|row| (row.pulls as f64).max(row.pulls_p95)).fold(0.0, f64::max)
     };
     let peaks: Vec<f64> = variants.iter().map(greatest).filter(|peak| *peak > 0.0).collect();
-    let (low, high) = span(&peaks);
-    if low > 0.0 && high > LOG_FROM * low {
-        return Scale { low: (low / 5.0).min(1.0), high: high * 1.1, from: 0.0, to: 1.0, kind: ScaleKind::Log };
+    let (_, high) = span(&peaks);
+    match Scale::logarithmic(&peaks, LOG_FROM, [5.0, 1.1], 0.0, 1.0) {
+        Some(scale) => Scale { low: scale.low.min(1.0), ..scale },
+        None => Scale::from_zero(if high > 0.0 { high * 1.04 } else { 1.0 }, 0.0, 1.0),
     }
-    Scale::from_zero(if high > 0.0 { high * 1.04 } else { 1.0 }, 0.0, 1.0)
 }
 
 fn draw_panel(canvas: &mut Canvas, panel: &GridPanel<'_, '_>, area: Area, x: &Scale, y: &Scale, lowest: bool) {
@@ -194,23 +192,22 @@ fn draw_panel(canvas: &mut Canvas, panel: &GridPanel<'_, '_>, area: Area, x: &Sc
         }
     }
     let detail = detail(variant);
-    if panel.name.is_empty() {
-        write(canvas, &detail, (area.left, area.top - 6.0), TINY, MUTED, Align::Left);
-    } else {
-        write_bold(canvas, &panel.name, (area.left, area.top - 19.0), SMALL, INK);
-        write(canvas, &detail, (area.left, area.top - 6.0), TINY, MUTED, Align::Left);
-    }
+    write_bold(canvas, &panel.name, (area.left, area.top - 19.0), SMALL, INK);
+    write(canvas, &detail, (area.left, area.top - 6.0), TINY, MUTED, Align::Left);
     let colour = series_colour(variant.index);
+    let end = variant.active_until(active);
+    let line = |value: &dyn Fn(&TimelineRow) -> f64| {
+        let mut points = steps(variant, end, value, x, y);
+        points.push((x.at(end), y.at(0.0)));
+        decimate(&points, 1.0)
+    };
     if variant.runs.len() > 1 {
-        let mut outline = steps(variant, x, y, |row| row.pulls_p95);
-        let mut lower = steps(variant, x, y, |row| row.pulls_p5);
-        lower.reverse();
-        outline.extend(lower);
-        canvas.area(outline, colour, 0.25);
+        canvas.between(line(&|row| row.pulls_p95), line(&|row| row.pulls_p5), colour, 0.25);
     }
-    canvas.path(steps(variant, x, y, |row| row.pulls as f64), Stroke::solid(colour, 1.4));
+    canvas.path(line(&|row| row.pulls as f64), Stroke::solid(colour, 1.4));
     canvas.line((area.left, area.bottom), (area.right, area.bottom), Stroke::solid(AXIS, 1.0));
-    for tick in time_axis_ticks(x, area.right - area.left) {
+    let most = ((area.right - area.left) / 42.0) as usize;
+    for tick in ticks_of_short_time(x, 40.0, most.clamp(1, 5)) {
         let at = x.at(tick.value);
         canvas.line((at, area.bottom), (at, area.bottom + 3.0), Stroke::solid(AXIS, 1.0));
         let half = text_width(&tick.label, TINY, Weight::Regular) / 2.0;
@@ -231,29 +228,4 @@ fn detail(variant: &VariantResults<'_>) -> String {
 fn pulls_ticks(y: &Scale) -> Vec<AxisTick> {
     let ticks = if y.kind == ScaleKind::Log { log_ticks(y, 17.0) } else { ticks_from_zero(y.high, 3, true) };
     ticks.into_iter().filter(|tick| tick.value <= y.high).collect()
-}
-
-fn time_axis_ticks(x: &Scale, width: f64) -> Vec<AxisTick> {
-    if x.kind == ScaleKind::Log {
-        return log_time_ticks(x, 40.0);
-    }
-    let (mut ticks, unit) = time_ticks(x.high, ((width / 42.0) as usize).clamp(1, 5));
-    if let Some(last) = ticks.last_mut() {
-        last.label = format!("{} {}", last.label, unit.short);
-    }
-    ticks
-}
-
-/// A step line: each bin is level from its start to its end.
-fn steps(variant: &VariantResults<'_>, x: &Scale, y: &Scale, value: impl Fn(&TimelineRow) -> f64) -> Vec<Position> {
-    let end = variant.active_until(active);
-    let shown = variant.timeline.iter().filter(|row| row.t_s < end);
-    let mut points: Vec<Position> = shown
-        .flat_map(|row| {
-            let y = y.at(value(row));
-            [(x.at(row.t_s), y), (x.at(row.t_s + row.bin_s), y)]
-        })
-        .collect();
-    points.push((x.at(end), y.at(0.0)));
-    decimate(&points, 1.0)
 }

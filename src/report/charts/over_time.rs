@@ -4,16 +4,17 @@
 //! bin. Up to three variants of similar duration share one plot. More variants get a panel each, with a common value
 //! axis, or separate ones where a common axis would flatten the low curves.
 
-use crate::report::axis::{AxisTick, Scale, decimate, span, ticks_from_zero, time_ticks};
+use crate::report::axis::{AxisTick, Scale, decimate, scaled, span, ticks_from_zero, ticks_of_short_time, time_ticks};
 use crate::report::canvas::{Align, Canvas, Position, Stroke};
-use crate::report::data::{Results, VariantResults, extent};
+use crate::report::data::{Results, VariantResults, extent, links};
 use crate::report::format::{RateUnit, alike, count, number};
 use crate::report::frame::{
     Area, FOOTER, KEY_NAME, KeyEntry, TOP, bottom_axis, key, key_width, page, panels, value_axis, write, write_bold,
+    write_fitted,
 };
 use crate::report::names;
 use crate::report::style::{INK, LABEL, MARGIN, MUTED, PAGE_WIDTH, SMALL, WHITE, series_colour};
-use crate::report::text::{Weight, fitted, fitted_name, text_width};
+use crate::report::text::{Weight, fitted_name, text_width, widest};
 use crate::results::TimelineRow;
 
 /// Most variants that share one plot.
@@ -136,7 +137,7 @@ fn draw(results: &Results, quantity: &CurveQuantity) -> Canvas {
     let plot = |area: Area, span: f64, ticks: &[AxisTick]| Plot {
         area,
         x: Scale::from_zero(if span > 0.0 { span } else { 1.0 }, area.left, area.right),
-        y: Scale::from_zero(ticks.last().expect("there are ticks").value, area.bottom, area.top),
+        y: Scale::to_last(ticks, area.bottom, area.top),
         quantity,
     };
     if overlay {
@@ -171,7 +172,7 @@ fn draw(results: &Results, quantity: &CurveQuantity) -> Canvas {
     let own = |at: usize| value_ticks(&variants[at..=at], &heights[at..=at], most_ticks, quantity);
     let ticks: Vec<Vec<AxisTick>> =
         (0..variants.len()).map(|at| if own_values { own(at) } else { shared.clone() }).collect();
-    let widest = ticks.iter().flatten().map(|tick| text_width(&tick.label, SMALL, Weight::Regular)).fold(0.0, f64::max);
+    let widest = widest(ticks.iter().flatten().map(|tick| &tick.label), SMALL, Weight::Regular);
     let (areas, height) = panels(variants.len(), own_values.then_some(widest));
     let mut canvas = page(&results.provenance, quantity.title, &subtitle, height);
     let tops: Vec<f64> = ticks.iter().map(|ticks| ticks.last().expect("there are ticks").value).collect();
@@ -217,8 +218,7 @@ fn value_ticks(
     let greatest = heights.iter().copied().fold(0.0, f64::max);
     let shown = |capacity: &f64| *capacity <= CAPACITY_SHOWN * greatest;
     let limit = variants.iter().filter_map(quantity.capacity).filter(shown).fold(0.0, f64::max);
-    let ticks = ticks_from_zero(greatest.max(limit) / quantity.unit, most, quantity.whole);
-    ticks.into_iter().map(|tick| AxisTick { value: tick.value * quantity.unit, ..tick }).collect()
+    scaled(ticks_from_zero(greatest.max(limit) / quantity.unit, most, quantity.whole), quantity.unit)
 }
 
 /// The capacity that all variants share, for the line above the panels; empty where there is none or it differs.
@@ -266,8 +266,7 @@ pub(super) fn panel_frame(canvas: &mut Canvas, area: Area, y: &Scale, ticks: &[A
     let width = area.right - area.left;
     let name = fitted_name(heading.name, LABEL, Weight::Bold, width);
     write_bold(canvas, &name, (area.left, area.top - 27.0), LABEL, INK);
-    let detail = fitted(heading.detail, SMALL, Weight::Regular, width);
-    write(canvas, &detail, (area.left, area.top - 11.0), SMALL, MUTED, Align::Left);
+    write_fitted(canvas, heading.detail, (area.left, area.top - 11.0), SMALL, MUTED, width);
     let label = |tick: &AxisTick| if heading.labelled { tick.label.clone() } else { String::new() };
     let ticks: Vec<AxisTick> = ticks.iter().map(|tick| AxisTick { label: label(tick), ..tick.clone() }).collect();
     value_axis(canvas, area, y, &ticks, "");
@@ -276,11 +275,20 @@ pub(super) fn panel_frame(canvas: &mut Canvas, area: Area, y: &Scale, ticks: &[A
 /// The time axis of a panel: its last label carries the unit.
 pub(super) fn panel_time(canvas: &mut Canvas, area: Area, x: &Scale) {
     let room = ((area.right - area.left) / 48.0) as usize;
-    let (mut times, unit) = time_ticks(x.high, room.clamp(2, 6));
-    if let Some(last) = times.last_mut() {
-        last.label = format!("{} {}", last.label, unit.short);
-    }
-    bottom_axis(canvas, area, x, &times, "");
+    bottom_axis(canvas, area, x, &ticks_of_short_time(x, 40.0, room.clamp(2, 6)), "");
+}
+
+/// A step line: each bin that begins before `end` is level from its start to its end.
+pub(super) fn steps(
+    variant: &VariantResults<'_>,
+    end: f64,
+    value: impl Fn(&TimelineRow) -> f64,
+    x: &Scale,
+    y: &Scale,
+) -> Vec<Position> {
+    let shown = variant.timeline.iter().filter(|row| row.t_s < end);
+    let step = |row: &&TimelineRow| [row.t_s, row.t_s + row.bin_s].map(|t| (x.at(t), y.at(value(row))));
+    shown.flat_map(step).collect()
 }
 
 /// One plot: its area, its scales, and the quantity.
@@ -292,27 +300,16 @@ struct Plot<'q> {
 }
 
 impl Plot<'_> {
-    /// A step line: each bin is level from its start to its end. Bins right of the plot are left out.
     fn steps(&self, variant: &VariantResults<'_>, value: impl Fn(&TimelineRow) -> f64) -> Vec<Position> {
-        let shown = variant.timeline.iter().filter(|row| row.t_s < self.x.high);
-        let points: Vec<Position> = shown
-            .flat_map(|row| {
-                let y = self.y.at(value(row));
-                [(self.x.at(row.t_s), y), (self.x.at(row.t_s + row.bin_s), y)]
-            })
-            .collect();
-        decimate(&points, 2.0)
+        decimate(&steps(variant, self.x.high, value, &self.x, &self.y), 2.0)
     }
 
     fn band(&self, canvas: &mut Canvas, variant: &VariantResults<'_>) {
-        if variant.runs.len() < 2 {
-            return;
+        if variant.runs.len() > 1 {
+            let upper = self.steps(variant, |row| (self.quantity.band)(row).1);
+            let lower = self.steps(variant, |row| (self.quantity.band)(row).0);
+            canvas.between(upper, lower, series_colour(variant.index), 0.22);
         }
-        let mut outline = self.steps(variant, |row| (self.quantity.band)(row).1);
-        let mut lower = self.steps(variant, |row| (self.quantity.band)(row).0);
-        lower.reverse();
-        outline.extend(lower);
-        canvas.area(outline, series_colour(variant.index), 0.22);
     }
 
     fn line(&self, canvas: &mut Canvas, variant: &VariantResults<'_>, width: f64) {
@@ -322,10 +319,8 @@ impl Plot<'_> {
 
     /// The distinct capacities of the variants as reference lines, with a label where `labelled`.
     fn capacities(&self, canvas: &mut Canvas, variants: &[VariantResults<'_>], labelled: bool) {
-        let mut capacities: Vec<f64> = variants.iter().filter_map(self.quantity.capacity).collect();
-        capacities.sort_by(f64::total_cmp);
-        capacities.dedup_by(|a, b| a.total_cmp(b).is_eq());
-        for capacity in capacities.into_iter().filter(|capacity| *capacity <= self.y.high) {
+        let with_link = variants.iter().filter(|variant| (self.quantity.capacity)(variant).is_some());
+        for capacity in links(with_link).into_iter().filter(|capacity| *capacity <= self.y.high) {
             let y = self.y.at(capacity);
             let stroke = Stroke { colour: INK, width: 1.3, dash: &[6.0, 4.0] };
             canvas.line((self.area.left, y), (self.area.right, y), stroke);

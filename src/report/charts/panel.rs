@@ -1,10 +1,10 @@
 //! The measures that a sweep shows, each with a suitable axis: logarithmic where values differ by a large factor.
 
 use crate::report::axis::{
-    AxisTick, LOG_FROM, Scale, ScaleKind, log_ticks, log_time_ticks, span, ticks_from_zero, time_ticks,
+    AxisTick, LOG_FROM, Scale, count_scale, log_ticks, scaled, span, ticks_from_zero, ticks_of_time,
 };
-use crate::report::data::VariantResults;
-use crate::report::format::{RateUnit, TimeUnit};
+use crate::report::data::{VariantResults, links};
+use crate::report::format::RateUnit;
 use crate::report::frame::Area;
 
 /// A capacity is drawn when it is at most this many times the greatest value.
@@ -26,68 +26,53 @@ fn values(variants: &[&VariantResults<'_>], measure: &str) -> Vec<f64> {
     rows.flat_map(|row| [row.p5, row.median, row.p95, row.median_ci95_low, row.median_ci95_high]).flatten().collect()
 }
 
-fn log_scale(low: f64, high: f64, area: Area) -> Scale {
-    Scale { low: low / 1.3, high: high * 1.3, from: area.bottom, to: area.top, kind: ScaleKind::Log }
-}
+/// Room below and above the values of a logarithmic axis, as factors.
+const ROOM: [f64; 2] = [1.3, 1.3];
 
 /// The peak of pulls of each run.
 pub(super) fn pulls(variants: &[&VariantResults<'_>], area: Area) -> MeasurePanel {
     let measure = "peak_pulls";
-    let (low, high) = span(&values(variants, measure));
-    if low > 0.0 && high > LOG_FROM * low {
-        let scale = log_scale(low, high, area);
-        let title = "peak concurrent image pulls (logarithmic)".to_owned();
-        return MeasurePanel { measure, title, capacities: Vec::new(), scale, ticks: log_ticks(&scale, 24.0) };
-    }
-    let ticks = ticks_from_zero(high, 5, true);
-    let scale = Scale::from_zero(ticks[ticks.len() - 1].value, area.bottom, area.top);
-    MeasurePanel { measure, title: "peak concurrent image pulls".to_owned(), capacities: Vec::new(), scale, ticks }
+    let values = values(variants, measure);
+    let (scale, ticks) = count_scale(&values, (ROOM, 24.0), (span(&values).1, 5), (area.bottom, area.top));
+    let title = format!("peak concurrent image pulls{}", scale.note());
+    MeasurePanel { measure, title, capacities: Vec::new(), scale, ticks }
 }
 
 /// The peak of the registry's egress of each run.
 pub(super) fn egress(variants: &[&VariantResults<'_>], area: Area) -> MeasurePanel {
     let measure = "egress_peak_1s_bytes_per_s";
-    let (low, high) = span(&values(variants, measure));
-    let capacities = capacities(variants, high);
-    let limit = capacities.iter().copied().fold(0.0, f64::max);
-    let unit = RateUnit::for_max(high.max(limit));
-    let in_unit = |ticks: Vec<AxisTick>| -> Vec<AxisTick> {
-        ticks.into_iter().map(|tick| AxisTick { value: tick.value * unit.bytes_per_s, ..tick }).collect()
+    let values = values(variants, measure);
+    let (_, high) = span(&values);
+    let mut capacities = links(variants.iter().copied());
+    capacities.retain(|capacity| *capacity <= CAPACITY_SHOWN * high);
+    let top = capacities.iter().copied().fold(high, f64::max);
+    let unit = RateUnit::for_max(top);
+    let texts: Vec<String> = capacities.iter().map(|capacity| RateUnit::for_max(*capacity).text(*capacity)).collect();
+    let dashed = if texts.is_empty() { String::new() } else { format!("; dashed: link {}", texts.join(", ")) };
+    let (scale, ticks) = match Scale::logarithmic(&values, LOG_FROM, ROOM, area.bottom, area.top) {
+        Some(scale) => {
+            let scale = Scale { high: top * ROOM[1], ..scale };
+            let shown = Scale { low: scale.low / unit.bytes_per_s, high: scale.high / unit.bytes_per_s, ..scale };
+            (scale, scaled(log_ticks(&shown, 24.0), unit.bytes_per_s))
+        }
+        None => {
+            let ticks = scaled(ticks_from_zero(top / unit.bytes_per_s, 5, false), unit.bytes_per_s);
+            (Scale::to_last(&ticks, area.bottom, area.top), ticks)
+        }
     };
-    let links: Vec<String> = capacities.iter().map(|capacity| RateUnit::for_max(*capacity).text(*capacity)).collect();
-    let dashed = if links.is_empty() { String::new() } else { format!("; dashed: link {}", links.join(", ")) };
-    let log = if low > 0.0 && high > LOG_FROM * low { " (logarithmic)" } else { "" };
-    let title = format!("peak registry egress over 1 s in {}{log}{dashed}", unit.name);
-    if low > 0.0 && high > LOG_FROM * low {
-        let scale = log_scale(low, high.max(limit), area);
-        let shown = Scale { low: scale.low / unit.bytes_per_s, high: scale.high / unit.bytes_per_s, ..scale };
-        return MeasurePanel { measure, title, capacities, scale, ticks: in_unit(log_ticks(&shown, 24.0)) };
-    }
-    let ticks = in_unit(ticks_from_zero(high.max(limit) / unit.bytes_per_s, 5, false));
-    let scale = Scale::from_zero(ticks[ticks.len() - 1].value, area.bottom, area.top);
+    let title = format!("peak registry egress over 1 s in {}{}{dashed}", unit.name, scale.note());
     MeasurePanel { measure, title, capacities, scale, ticks }
-}
-
-/// The distinct capacities that do not flatten values up to `high`.
-fn capacities(variants: &[&VariantResults<'_>], high: f64) -> Vec<f64> {
-    let mut all: Vec<f64> = variants.iter().filter_map(|variant| variant.info.registry_egress_bytes_per_s).collect();
-    all.retain(|capacity| *capacity <= CAPACITY_SHOWN * high);
-    all.sort_by(f64::total_cmp);
-    all.dedup_by(|a, b| a.total_cmp(b).is_eq());
-    all
 }
 
 /// The completion time of finished runs.
 pub(super) fn completion(variants: &[&VariantResults<'_>], area: Area) -> MeasurePanel {
     let measure = "completion_s";
-    let (low, high) = span(&values(variants, measure));
-    if low > 0.0 && high > LOG_FROM * low {
-        let scale = log_scale(low, high, area);
-        let title = "completion time (logarithmic)".to_owned();
-        return MeasurePanel { measure, title, capacities: Vec::new(), scale, ticks: log_time_ticks(&scale, 22.0) };
-    }
-    let high = if high > 0.0 { high * 1.04 } else { 1.0 };
-    let scale = Scale::from_zero(high, area.bottom, area.top);
-    let (ticks, unit): (Vec<AxisTick>, TimeUnit) = time_ticks(high, 5);
-    MeasurePanel { measure, title: format!("completion time in {}", unit.long), capacities: Vec::new(), scale, ticks }
+    let values = values(variants, measure);
+    let (_, high) = span(&values);
+    let from_zero = || Scale::from_zero(if high > 0.0 { high * 1.04 } else { 1.0 }, area.bottom, area.top);
+    let scale = Scale::logarithmic(&values, LOG_FROM, ROOM, area.bottom, area.top).unwrap_or_else(from_zero);
+    let (ticks, unit) = ticks_of_time(&scale, 22.0, 5);
+    let title =
+        unit.map_or_else(|| "completion time (logarithmic)".to_owned(), |unit| format!("completion time in {unit}"));
+    MeasurePanel { measure, title, capacities: Vec::new(), scale, ticks }
 }

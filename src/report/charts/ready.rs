@@ -1,7 +1,7 @@
 //! Rollout progress: the share of clusters that are ready on the new revision over time, in the representative run of
 //! each variant. A curve that ends below 100% has clusters that never became ready.
 
-use crate::report::axis::{AxisTick, ScaleKind, log_time_ticks, span, time_scale, time_ticks};
+use crate::report::axis::{AxisTick, Scale, ScaleKind, decimate, span, ticks_of_time, time_scale};
 use crate::report::canvas::{Canvas, Position, Stroke};
 use crate::report::data::{Results, VariantResults, extent};
 use crate::report::format::{count, time};
@@ -40,22 +40,15 @@ pub(in crate::report) fn draw(results: &Results) -> Canvas {
     }
     let subtitle = format!("{}; run with the median peak of pulls", extent(&variants));
     let mut canvas = page(&results.provenance, "Clusters ready on the new revision", &subtitle, height);
-    let y = crate::report::axis::Scale::from_zero(100.0, area.bottom, area.top);
+    let y = Scale::from_zero(100.0, area.bottom, area.top);
     let shares: Vec<AxisTick> =
         (0..=5).map(|at| AxisTick { value: f64::from(at) * 20.0, label: format!("{}%", at * 20) }).collect();
     value_axis(&mut canvas, area, &y, &shares, "share of all clusters");
-    if x.kind == ScaleKind::Log {
-        bottom_axis(
-            &mut canvas,
-            area,
-            &x,
-            &log_time_ticks(&x, 58.0),
-            &format!("time since {} (logarithmic)", results.start()),
-        );
-    } else {
-        let (ticks, unit) = time_ticks(x.high, 8);
-        bottom_axis(&mut canvas, area, &x, &ticks, &format!("{} since {}", unit.long, results.start()));
-    }
+    let (ticks, unit) = ticks_of_time(&x, 58.0, 8);
+    let start = results.start();
+    let title =
+        unit.map_or_else(|| format!("time since {start} (logarithmic)"), |unit| format!("{unit} since {start}"));
+    bottom_axis(&mut canvas, area, &x, &ticks, &title);
     for (variant, times) in variants.iter().zip(&ready) {
         let Some((&first, &last)) = times.first().zip(times.last()) else { continue };
         let targets = variant.clusters.len();
@@ -69,8 +62,7 @@ pub(in crate::report) fn draw(results: &Results) -> Canvas {
             points.push((area.right, share(times.len())));
         }
         let colour = series_colour(variant.index);
-        let points = crate::report::axis::decimate(&points, 2.0);
-        canvas.path(points, Stroke { colour, width: 2.0, dash: dash(&variants, variant) });
+        canvas.path(decimate(&points, 2.0), Stroke { colour, width: 2.0, dash: dash(&variants, variant) });
         canvas.dot((x.at(last), share(times.len())), 3.5, colour, 1.0);
     }
     key(&mut canvas, area, entries);

@@ -92,10 +92,6 @@ fn fill(canvas: &mut Canvas, variant: &VariantResults<'_>, x: &Scale, y: &Scale)
         decimate(&points, 1.0)
     };
     for (upto, (_, colour)) in (1..=4).zip(STATES) {
-        let mut outline = edge(upto);
-        let mut lower = edge(upto - 1);
-        lower.reverse();
-        outline.extend(lower);
-        canvas.area(outline, colour, 1.0);
+        canvas.between(edge(upto), edge(upto - 1), colour, 1.0);
     }
 }

@@ -9,12 +9,12 @@ use crate::report::axis::{AxisTick, Scale};
 use crate::report::canvas::{Align, Canvas, Position, Stroke};
 use crate::report::charts::panel::{MeasurePanel, completion, egress, pulls};
 use crate::report::data::{Results, VariantResults, extent};
-use crate::report::frame::{Area, FOOTER, TOP, bottom_axis, page, value_axis, write, write_bold};
+use crate::report::frame::{Area, FOOTER, TOP, bottom_axis, page, value_axis, write, write_bold, write_fitted};
 use crate::report::style::{
     AXIS, Colour, GRID, INK, LABEL, MARGIN, MUTED, PAGE_WIDTH, SMALL, WHITE, series_colour, series_dash,
 };
 use crate::report::swept::{SweepAxis, SweepLine};
-use crate::report::text::{Weight, fitted, fitted_name, text_width};
+use crate::report::text::{Weight, fitted, fitted_name, text_width, widest};
 
 /// Most lines with a shade; more shades would hide each other.
 const SHADED_MAX: usize = 4;
@@ -71,7 +71,7 @@ fn draw(
         return None;
     }
     let names: Vec<String> = lines.iter().map(|line| fitted_name(&line.name, LABEL, Weight::Bold, NAME)).collect();
-    let widest = names.iter().map(|name| text_width(name, LABEL, Weight::Bold)).fold(60.0, f64::max);
+    let widest = widest(&names, LABEL, Weight::Bold).max(60.0);
     let stragglers: Vec<usize> =
         (0..lines.len()).filter(|&at| lines[at].points.iter().any(|(_, v)| unfinished(v))).collect();
     let strip = STRIP_ROW * stragglers.len() as f64 + if stragglers.is_empty() { 0.0 } else { 8.0 };
@@ -144,9 +144,9 @@ impl Drawing<'_> {
         }
         value_axis(canvas, area, &panel.scale, &panel.ticks, "");
         // Above the strip, where there is one.
-        let title = fitted(&panel.title, SMALL, Weight::Regular, area.right - MARGIN);
         let strip = if last { self.strip_height() } else { 0.0 };
-        write(canvas, &title, (MARGIN, area.top - strip - 12.0), SMALL, INK, Align::Left);
+        let title_at = (MARGIN, area.top - strip - 12.0);
+        write_fitted(canvas, &panel.title, title_at, SMALL, INK, area.right - MARGIN);
         if last {
             self.bottom(canvas, area);
         } else {
@@ -214,9 +214,8 @@ impl Drawing<'_> {
         let colour = series_colour(at);
         for piece in self.pieces(at, panel) {
             if self.axis.numeric && self.lines.len() <= SHADED_MAX && piece.len() > 1 {
-                let upper = piece.iter().map(|&[x, _, _, p95, ..]| (x, p95));
-                let lower = piece.iter().rev().map(|&[x, _, p5, ..]| (x, p5));
-                canvas.area(upper.chain(lower).collect(), colour, 0.2);
+                let upper = piece.iter().map(|&[x, _, _, p95, ..]| (x, p95)).collect();
+                canvas.between(upper, piece.iter().map(|&[x, _, p5, ..]| (x, p5)).collect(), colour, 0.2);
             } else {
                 for [x, _, p5, p95, ..] in piece {
                     canvas.rectangle((x - 4.0, p95), (x + 4.0, p5), colour, 0.28);

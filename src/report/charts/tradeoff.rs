@@ -3,16 +3,14 @@
 //! around a dot, with their names in one block. Many variants are numbered instead, in the order of their completion
 //! times, with a key below.
 
-use crate::report::axis::{
-    AxisTick, LOG_FROM, Scale, ScaleKind, log_ticks, log_time_ticks, span, ticks_from_zero, time_scale, time_ticks,
-};
+use crate::report::axis::{Scale, count_scale, span, ticks_of_time, time_scale};
 use crate::report::canvas::{Align, Canvas, Position, Stroke};
 use crate::report::charts::key_table;
 use crate::report::data::{Results, VariantResults, extent};
 use crate::report::frame::{Area, FOOTER, TOP, bottom_axis, page, value_axis, write, write_bold};
 use crate::report::names;
 use crate::report::style::{AXIS, GRID, INK, LABEL, MARGIN, MUTED, PAGE_WIDTH, SMALL, WHITE, series_colour};
-use crate::report::text::{Weight, fitted_name, text_width};
+use crate::report::text::{Weight, fitted_name, text_width, widest};
 
 /// Greatest width of a name on the plot.
 const NAME: f64 = 260.0;
@@ -32,6 +30,12 @@ struct Dot<'v> {
     under: usize,
     /// Its name or number.
     label: String,
+}
+
+impl Dot<'_> {
+    fn touches(&self, other: &Self) -> bool {
+        (other.at.0 - self.at.0).hypot(other.at.1 - self.at.1) < TOUCHING
+    }
 }
 
 /// Dots closer than this hide each other.
@@ -67,11 +71,9 @@ pub(in crate::report) fn draw(results: &Results) -> Canvas {
         right: PAGE_WIDTH - MARGIN - 20.0 - strip.unwrap_or(0.0),
         bottom: PLOT - 58.0,
     };
-    let ends = |variant: &VariantResults<'_>| {
-        let row = variant.summary("completion_s");
-        row.map_or([None, None], |row| [row.median_ci95_low.or(row.median), row.median_ci95_high.or(row.median)])
-    };
-    let times: Vec<f64> = variants.iter().flat_map(ends).flatten().collect();
+    let completions = variants.iter().filter_map(|variant| variant.summary("completion_s"));
+    let ends = completions.flat_map(|row| [row.median_ci95_low.or(row.median), row.median_ci95_high.or(row.median)]);
+    let times: Vec<f64> = ends.flatten().collect();
     let x = time_scale(&times, area.left, area.right);
     let peaks: Vec<f64> = variants
         .iter()
@@ -79,7 +81,7 @@ pub(in crate::report) fn draw(results: &Results) -> Canvas {
         .flat_map(|row| [row.p5, row.median, row.p95])
         .flatten()
         .collect();
-    let (y, ticks) = peak_scale(&peaks, area);
+    let (y, ticks) = count_scale(&peaks, ([2.4, 1.4], 26.0), (span(&peaks).1, 7), (area.bottom, area.top));
     let mut dots: Vec<Dot<'_>> = variants
         .iter()
         .zip(labels)
@@ -110,16 +112,14 @@ pub(in crate::report) fn draw(results: &Results) -> Canvas {
     let table = if numbered { key_table::height(variants.len()) } else { 0.0 };
     let height = PLOT + table + FOOTER;
     let mut canvas = page(&results.provenance, "Peak image pulls against completion time", &subtitle, height);
-    let axis = if y.kind == ScaleKind::Log {
-        "peak concurrent image pulls (logarithmic)"
-    } else {
-        "peak concurrent image pulls"
-    };
-    value_axis(&mut canvas, area, &y, &ticks, axis);
+    value_axis(&mut canvas, area, &y, &ticks, &format!("peak concurrent image pulls{}", y.note()));
     if times.is_empty() {
         bottom_axis(&mut canvas, area, &x, &[], "completion time");
     } else {
-        time_axis(&mut canvas, area, &x);
+        let (ticks, unit) = ticks_of_time(&x, 58.0, 8);
+        let title =
+            unit.map_or("completion time (logarithmic)".to_owned(), |unit| format!("completion time in {unit}"));
+        bottom_axis(&mut canvas, area, &x, &ticks, &title);
     }
     if strip.is_some() {
         let left = area.right + 14.0;
@@ -139,34 +139,13 @@ pub(in crate::report) fn draw(results: &Results) -> Canvas {
     canvas
 }
 
-fn peak_scale(peaks: &[f64], area: Area) -> (Scale, Vec<AxisTick>) {
-    let (low, high) = span(peaks);
-    if low > 0.0 && high / low > LOG_FROM {
-        let y = Scale { low: low / 2.4, high: high * 1.4, from: area.bottom, to: area.top, kind: ScaleKind::Log };
-        return (y, log_ticks(&y, 26.0));
-    }
-    let ticks = ticks_from_zero(high, 7, true);
-    (Scale::from_zero(ticks.last().expect("there are ticks").value, area.bottom, area.top), ticks)
-}
-
-fn time_axis(canvas: &mut Canvas, area: Area, x: &Scale) {
-    if x.kind == ScaleKind::Log {
-        bottom_axis(canvas, area, x, &log_time_ticks(x, 58.0), "completion time (logarithmic)");
-    } else {
-        let (ticks, unit) = time_ticks(x.high, 8);
-        bottom_axis(canvas, area, x, &ticks, &format!("completion time in {}", unit.long));
-    }
-}
-
 fn draw_dot(canvas: &mut Canvas, dot: &Dot<'_>, x: &Scale, y: &Scale) {
     let colour = series_colour(dot.variant.index);
     let stroke = Stroke::solid(colour, 2.0);
     if let Some((p5, p95)) = dot.variant.summary("peak_pulls").and_then(|row| Some((row.p5?, row.p95?))) {
         canvas.line((dot.at.0, y.at(p5)), (dot.at.0, y.at(p95)), stroke);
     }
-    let interval =
-        dot.variant.summary("completion_s").and_then(|row| Some((row.median_ci95_low?, row.median_ci95_high?)));
-    if let Some((low, high)) = interval {
+    if let Some((low, high)) = dot.variant.median_interval("completion_s") {
         canvas.line((x.at(low), dot.at.1), (x.at(high), dot.at.1), stroke);
     }
     let radius = DOT + 4.0 * dot.under as f64;
@@ -183,10 +162,7 @@ fn draw_dot(canvas: &mut Canvas, dot: &Dot<'_>, x: &Scale, y: &Scale) {
 fn groups(dots: &[Dot<'_>]) -> Vec<Vec<usize>> {
     let mut groups: Vec<Vec<usize>> = Vec::new();
     for (at, dot) in dots.iter().enumerate() {
-        let touches = |other: &usize| {
-            let (x, y) = dots[*other].at;
-            (x - dot.at.0).hypot(y - dot.at.1) < TOUCHING
-        };
+        let touches = |other: &usize| dot.touches(&dots[*other]);
         let (near, mut far): (Vec<_>, Vec<_>) = groups.into_iter().partition(|group| group.iter().any(touches));
         let mut joined: Vec<usize> = near.into_iter().flatten().chain([at]).collect();
         joined.sort_unstable();
@@ -202,10 +178,7 @@ fn groups(dots: &[Dot<'_>]) -> Vec<Vec<usize>> {
 fn clumps(dots: &[Dot<'_>]) -> Vec<Vec<usize>> {
     let mut clumps: Vec<Vec<usize>> = Vec::new();
     for (at, dot) in dots.iter().enumerate() {
-        let near = |clump: &&mut Vec<usize>| {
-            let (x, y) = dots[clump[0]].at;
-            (x - dot.at.0).hypot(y - dot.at.1) < TOUCHING
-        };
+        let near = |clump: &&mut Vec<usize>| dot.touches(&dots[clump[0]]);
         match clumps.iter_mut().find(near) {
             Some(clump) => clump.push(at),
             None => clumps.push(vec![at]),
@@ -265,9 +238,6 @@ impl<'d> Block<'d> {
             (lines, vec![String::new(); numbers.len()])
         } else {
             (dots.iter().map(name).collect(), dots.iter().map(note).collect())
-        };
-        let widest = |texts: &[String], size, weight| {
-            texts.iter().map(|text| text_width(text, size, weight)).fold(0.0, f64::max)
         };
         let marks = if dots.len() > 1 && !numbered { MARK } else { 0.0 };
         let lines = names.len() + notes.iter().filter(|note| !note.is_empty()).count();

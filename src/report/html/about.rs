@@ -2,7 +2,7 @@
 
 use super::markup::{escaped, swatch};
 use super::table::VariantLabel;
-use crate::report::data::VariantResults;
+use crate::report::data::{VariantResults, links};
 use crate::report::format::{RateUnit, count, time};
 use crate::results::{Provenance, RunOutcome};
 
@@ -144,9 +144,7 @@ pub(super) fn provenance(provenance: &Provenance, variants: &[VariantResults<'_>
     row("seed", &provenance.seed.to_string());
     row("runs per variant", &provenance.replicates.to_string());
     row("time limit of a run", &time(provenance.horizon_s));
-    let mut links: Vec<f64> = variants.iter().filter_map(|variant| variant.info.registry_egress_bytes_per_s).collect();
-    links.sort_by(f64::total_cmp);
-    links.dedup();
+    let links = links(variants);
     if !links.is_empty() {
         let texts: Vec<String> = links.iter().map(|link| RateUnit::for_max(*link).text(*link)).collect();
         row("registry link", &texts.join(", "));

@@ -40,11 +40,7 @@ pub(super) fn completion(variant: &VariantResults<'_>, completion_s: f64) -> Str
         (true, runs) => format!("median of {runs} runs"),
         (false, runs) => format!("median of the {finished} of {runs} runs that finished"),
     };
-    let interval = variant
-        .summary("completion_s")
-        .and_then(|row| row.median_ci95_low.zip(row.median_ci95_high))
-        .filter(|(low, high)| low < high);
-    match interval {
+    match variant.median_interval("completion_s").filter(|(low, high)| low < high) {
         Some((low, high)) => {
             let (middle, low, high) = with_ends(completion_s, low, high);
             format!("{middle} ({of}, 95% CI {low}–{high})")

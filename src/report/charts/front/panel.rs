@@ -3,11 +3,11 @@
 use super::labels::{label_limit, label_marks};
 use super::mark::{DOT, Mark, MarkStyle, pareto_front};
 use crate::report::axis::{
-    AxisTick, LOG_FROM, Scale, ScaleKind, log_ticks, log_time_ticks, span, ticks_from_zero, time_scale, time_ticks,
+    AxisTick, Scale, ScaleKind, count_scale, scaled, span, ticks_from_zero, ticks_of_time, time_scale,
 };
-use crate::report::canvas::{Align, Canvas, Position, Stroke};
-use crate::report::format::{RateUnit, number};
-use crate::report::frame::{Area, bottom_axis, value_axis, write, write_bold};
+use crate::report::canvas::{Canvas, Position, Stroke};
+use crate::report::format::RateUnit;
+use crate::report::frame::{Area, bottom_axis, value_axis, write_bold, write_fitted};
 use crate::report::style::{AXIS, INK, LABEL, MUTED, SMALL};
 use crate::report::text::{Weight, fitted};
 use crate::results::LoadAxis;
@@ -39,30 +39,19 @@ pub(super) fn draw_panel(canvas: &mut Canvas, axes: &FrontAxes<'_>, panel: &Worl
     let all = [loads.as_slice(), &limits_of(&load_limit)].concat();
     let (y, ticks, unit) = load_scale(&all, axes.load, area);
 
-    if !panel.title.is_empty() {
-        let title = fitted(&panel.title, LABEL, Weight::Bold, area.right - area.left + 40.0);
-        write_bold(canvas, &title, (area.left - 50.0, area.top - 31.0), LABEL, INK);
-    }
+    let width = area.right - area.left + 40.0;
+    let title = fitted(&panel.title, LABEL, Weight::Bold, width);
+    write_bold(canvas, &title, (area.left - 50.0, area.top - 31.0), LABEL, INK);
     value_axis(canvas, area, &y, &ticks, "");
-    let axis = format!(
-        "{}{unit}{}",
-        load_words(&axes.load.measure),
-        if y.kind == ScaleKind::Log { ", logarithmic" } else { "" }
-    );
-    let axis = fitted(&axis, SMALL, Weight::Regular, area.right - area.left + 40.0);
-    write(canvas, &axis, (area.left - 50.0, area.top - 12.0), SMALL, INK, Align::Left);
+    let kind = if y.kind == ScaleKind::Log { ", logarithmic" } else { "" };
+    let axis = format!("{}{unit}{kind}", load_words(&axes.load.measure));
+    write_fitted(canvas, &axis, (area.left - 50.0, area.top - 12.0), SMALL, INK, width);
     if times.is_empty() {
         bottom_axis(canvas, area, &x, &[], "no run finished");
     } else {
         let most = if area.right - area.left > 500.0 { 8 } else { 4 };
-        let (ticks, words) = match x.kind {
-            ScaleKind::Log => (log_time_ticks(&x, 58.0), "logarithmic"),
-            ScaleKind::Linear => {
-                let (ticks, unit) = time_ticks(x.high, most);
-                (ticks, unit.long)
-            }
-        };
-        bottom_axis(canvas, area, &x, &ticks, &format!("{}, {words}", axes.time));
+        let (ticks, unit) = ticks_of_time(&x, 58.0, most);
+        bottom_axis(canvas, area, &x, &ticks, &format!("{}, {}", axes.time, unit.unwrap_or("logarithmic")));
     }
     let mut taken: Vec<[f64; 4]> = Vec::new();
     if let Some((most, _)) = &load_limit {
@@ -104,10 +93,7 @@ pub(super) fn draw_panel(canvas: &mut Canvas, axes: &FrontAxes<'_>, panel: &Worl
         .filter(|(_, names)| !names.is_empty())
         .map(|(what, names)| format!("{what}: {}", names.join(", ")))
         .collect();
-    if !notes.is_empty() {
-        let text = fitted(&notes.join("; "), SMALL, Weight::Regular, area.right - area.left + 40.0);
-        write(canvas, &text, (area.left - 50.0, area.bottom + 58.0), SMALL, MUTED, Align::Left);
-    }
+    write_fitted(canvas, &notes.join("; "), (area.left - 50.0, area.bottom + 58.0), SMALL, MUTED, width);
 }
 
 fn limits_of(limit: &Option<(f64, String)>) -> Vec<f64> {
@@ -128,23 +114,14 @@ fn load_words(measure: &str) -> &'static str {
 
 /// The scale of the load with its ticks, and the unit for the axis.
 fn load_scale(loads: &[f64], load: &LoadAxis, area: Area) -> (Scale, Vec<AxisTick>, String) {
-    let (low, high) = span(loads);
+    let (_, high) = span(loads);
     if load.unit == "bytes/s" {
         let unit = RateUnit::for_max(high);
-        let top = ticks_from_zero(1.08 * high / unit.bytes_per_s, 6, false);
-        let ticks: Vec<AxisTick> = top
-            .into_iter()
-            .map(|tick| AxisTick { value: tick.value * unit.bytes_per_s, label: number(tick.value) })
-            .collect();
-        let scale = Scale::from_zero(ticks.last().expect("there are ticks").value, area.bottom, area.top);
-        return (scale, ticks, format!(", {}", unit.name));
+        let ticks = scaled(ticks_from_zero(1.08 * high / unit.bytes_per_s, 6, false), unit.bytes_per_s);
+        return (Scale::to_last(&ticks, area.bottom, area.top), ticks, format!(", {}", unit.name));
     }
-    if low > 0.0 && high / low > LOG_FROM {
-        let y = Scale { low: low / 1.6, high: high * 2.0, from: area.bottom, to: area.top, kind: ScaleKind::Log };
-        return (y, log_ticks(&y, 26.0), String::new());
-    }
-    let ticks = ticks_from_zero(1.08 * high, 6, true);
-    (Scale::from_zero(ticks.last().expect("there are ticks").value, area.bottom, area.top), ticks, String::new())
+    let (scale, ticks) = count_scale(loads, ([1.6, 2.0], 26.0), (1.08 * high, 6), (area.bottom, area.top));
+    (scale, ticks, String::new())
 }
 
 /// Shades the area beyond a limit. Returns the room of its edge.
