@@ -4,7 +4,6 @@
 //!
 //! | file | subject |
 //! |---|---|
-//! | `beside` | two structs whose fields stand in one map |
 //! | `context` | a document while it is checked: problems at its values, and the documents it names |
 //! | `files` | the files of one experiment, each read once, with their hashes |
 //! | `tree` | text as a tree of values, each with its place |
@@ -15,7 +14,6 @@
 //! | `text_or` | fields that are a text or a map |
 //! | `yaml` | values as YAML text |
 
-pub(crate) mod beside;
 pub(crate) mod context;
 pub(crate) mod files;
 pub(crate) mod path;

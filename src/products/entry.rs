@@ -9,7 +9,7 @@ use serde::de::{self, Deserialize, Deserializer, EnumAccess, IgnoredAny, Variant
 
 use super::{LoadContext, PRODUCTS, Product, Strategy};
 use crate::document::path::Path;
-use crate::document::reader::Reading;
+use crate::document::reader::{self, Reading};
 use crate::document::tree::Node;
 use crate::rollout::ControlLoop;
 use crate::world::Restarts;
@@ -39,7 +39,7 @@ impl ProductEntry {
             summary: P::SUMMARY,
             control_loop: P::control_loop,
             restarts: P::restarts,
-            read: |node| P::from_node(node).map(|config| Box::new(config) as Box<dyn Configuration>),
+            read: |node| reader::read::<P>(node).map(|config| Box::new(config) as Box<dyn Configuration>),
             schema: |generator| generator.subschema_for::<P>(),
         }
     }

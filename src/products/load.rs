@@ -4,16 +4,16 @@ use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
 
 use super::{Fleet, Strategy};
-use crate::document::beside::FromNode;
 use crate::document::context::Context;
 use crate::document::path::Path;
 use crate::rollout::ControlLoop;
 use crate::world::Restarts;
 
 /// A product, implemented by the configuration of one of its strategies.
-pub(crate) trait Product: FromNode + JsonSchema + 'static {
+pub(crate) trait Product: DeserializeOwned + JsonSchema + 'static {
     /// The key in an experiment's `strategies`.
     const KEY: &'static str;
     /// The product's name.

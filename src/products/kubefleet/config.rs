@@ -12,7 +12,6 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::{KubeFleetRolling, KubeFleetStaged, member_clusters, run_spec};
-use crate::document::beside::Beside;
 use crate::document::context::Document;
 use crate::document::path::Path;
 use crate::document::problem::{Problem, any_of};
@@ -33,7 +32,7 @@ const REFUSED: &str = "KubeFleet refuses this too";
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 #[schemars(rename = "KubeFleetStaged")]
-pub(crate) struct StagedSettings {
+pub(crate) struct StagedConfig {
     /// A file with a ClusterStagedUpdateStrategy, whose stages apply where there are none here.
     file: Option<String>,
     /// Which rule set to simulate.
@@ -42,6 +41,10 @@ pub(crate) struct StagedSettings {
     upstream_bugs: KubeFleetBugOverrides,
     /// When approvals that the stages ask for are given. Required if they ask for any.
     approvals: Option<Approvals>,
+    /// Its fields are written beside the others.
+    #[serde(rename = "~strategy")]
+    #[schemars(flatten)]
+    strategy: StrategySpec,
 }
 
 /// How approvals are given.
@@ -57,18 +60,18 @@ pub(crate) struct Approvals {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 #[schemars(rename = "KubeFleetRolling")]
-pub(crate) struct RollingSettings {
+pub(crate) struct RollingConfig {
     /// A file with a ClusterResourcePlacement, whose limits apply where nothing is set here.
     file: Option<String>,
     /// Which rule set to simulate.
     rules: RuleSet,
     /// Bugs of the product to reproduce. Default: all with `shipped`, none with `documented`.
     upstream_bugs: KubeFleetBugOverrides,
+    /// Its fields are written beside the others.
+    #[serde(rename = "~limits")]
+    #[schemars(flatten)]
+    limits: RollingUpdateConfig,
 }
-
-pub(crate) type StagedConfig = Beside<StagedSettings, StrategySpec>;
-
-pub(crate) type RollingConfig = Beside<RollingSettings, RollingUpdateConfig>;
 
 /// An object that was read from a file of its own.
 struct ObjectFile<T> {
@@ -86,8 +89,8 @@ impl Product for StagedConfig {
     }
 
     fn check(&self, path: &Path, context: &mut LoadContext<'_, '_>) -> Option<Arc<dyn Strategy>> {
-        let Self { first: settings, second: in_place } = self;
-        let file = match &settings.file {
+        let Self { strategy: in_place, .. } = self;
+        let file = match &self.file {
             Some(name) => {
                 let kinds = ["ClusterStagedUpdateStrategy", "StagedUpdateStrategy"];
                 Some(object::<ClusterStagedUpdateStrategy>(&path.key("file"), name, &kinds, "spec", context)?)
@@ -97,20 +100,20 @@ impl Product for StagedConfig {
         let file = file.as_ref().filter(|_| !context.is_set(&path.key("stages")));
         let strategy = file.map_or_else(|| in_place.clone(), |file| file.object.spec.clone());
         let place = StagesPlace { path, file };
-        place.check_stages(&strategy, settings.rules, context);
-        if settings.approvals.is_none()
+        place.check_stages(&strategy, self.rules, context);
+        if self.approvals.is_none()
             && context.is_untouched(&path.key("approvals"))
-            && let Some(field) = first_approval(&strategy, settings.rules)
+            && let Some(field) = first_approval(&strategy, self.rules)
         {
             let problem = place.at(context, &field, "no time is set at which this approval is given".to_owned());
             let help = "write `approvals: {after: 10 min}` beside the stages or the file, or `{after: never}`";
             context.problems.push(problem.with_help(help));
         }
-        let approvals = settings.approvals.as_ref().map(|approvals| &approvals.after);
+        let approvals = self.approvals.as_ref().map(|approvals| &approvals.after);
         let approvals = approvals.and_then(|after| after.check(&path.key("approvals").key("after"), context));
         Some(Arc::new(KubeFleetStaged {
-            rules: settings.rules,
-            upstream_bugs: settings.upstream_bugs.over(KubeFleetBugs::of(settings.rules)),
+            rules: self.rules,
+            upstream_bugs: self.upstream_bugs.over(KubeFleetBugs::of(self.rules)),
             strategy: strategy.with_defaults(),
             approvals,
         }))
@@ -164,8 +167,8 @@ impl Product for RollingConfig {
     }
 
     fn check(&self, path: &Path, context: &mut LoadContext<'_, '_>) -> Option<Arc<dyn Strategy>> {
-        let Self { first: settings, second: written } = self;
-        let file = match &settings.file {
+        let Self { limits: written, .. } = self;
+        let file = match &self.file {
             Some(name) => {
                 let (kinds, base) = (["ClusterResourcePlacement", "ResourcePlacement"], "spec.strategy.rollingUpdate");
                 Some(object::<ClusterResourcePlacement>(&path.key("file"), name, &kinds, base, context)?)
@@ -196,8 +199,8 @@ impl Product for RollingConfig {
             context.problems.push(problem.with_help(REFUSED));
         }
         Some(Arc::new(KubeFleetRolling {
-            rules: settings.rules,
-            upstream_bugs: settings.upstream_bugs.over(KubeFleetBugs::of(settings.rules)),
+            rules: self.rules,
+            upstream_bugs: self.upstream_bugs.over(KubeFleetBugs::of(self.rules)),
             policy: spec.placement_policy(),
             config,
         }))

@@ -10,7 +10,6 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{RancherFleetStrategy, clusters};
-use crate::document::beside::Beside;
 use crate::document::context::Document;
 use crate::document::path::{Path, Step};
 use crate::document::problem::Problem;
@@ -23,14 +22,16 @@ use crate::rollout::{ControlLoop, RuleSet};
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 #[schemars(rename = "RancherFleet")]
-pub(crate) struct RancherFleetSettings {
+pub(crate) struct RancherFleetConfig {
     /// A fleet.yaml whose `rolloutStrategy` applies where nothing is set here.
     file: Option<String>,
     /// Which rule set to simulate.
     rules: RuleSet,
+    /// Its fields are written beside the others.
+    #[serde(rename = "~strategy")]
+    #[schemars(flatten)]
+    strategy: RolloutStrategy,
 }
-
-pub(crate) type RancherFleetConfig = Beside<RancherFleetSettings, RolloutStrategy>;
 
 /// A strategy that was read from a fleet.yaml.
 struct FleetYaml {
@@ -48,8 +49,8 @@ impl Product for RancherFleetConfig {
     }
 
     fn check(&self, path: &Path, context: &mut LoadContext<'_, '_>) -> Option<Arc<dyn Strategy>> {
-        let Self { first: settings, second: in_place } = self;
-        let file = match &settings.file {
+        let Self { strategy: in_place, .. } = self;
+        let file = match &self.file {
             Some(name) => Some(fleet_yaml(&path.key("file"), name, context)?),
             None => None,
         };
@@ -77,7 +78,7 @@ impl Product for RancherFleetConfig {
                 }
             }
         }
-        Some(Arc::new(RancherFleetStrategy { rules: settings.rules, strategy }))
+        Some(Arc::new(RancherFleetStrategy { rules: self.rules, strategy }))
     }
 }
 
