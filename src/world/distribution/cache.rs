@@ -17,11 +17,11 @@
 //! Left out: the caches' tokens, disks and CPU, and their content before the run.
 
 use crate::flow::{LinkId, Network};
-use crate::units::{BytesPerSec, SimDuration, SimTime};
+use crate::units::{BytesPerSec, SimDuration};
 use crate::world::distribution::cache_store::{CacheLookup, CacheStore};
-use crate::world::distribution::method::{DistributionMethod, RouteQuery, Waiter};
+use crate::world::distribution::method::{DistributionMethod, RouteQuery};
 use crate::world::distribution::spec::{CachePlace, CacheSpec};
-use crate::world::ids::{ClusterId, FillId, NodeId, PullId, StoreId};
+use crate::world::ids::{ClusterId, NodeId, StoreId};
 use crate::world::nodes::catalog::ImageRef;
 use crate::world::registry::request::Request;
 use crate::world::transfers::links::{Destination, Leg};
@@ -146,20 +146,11 @@ impl DistributionMethod for Caches {
         (self.caches[store.index()].from, None)
     }
 
-    fn fill_begins(&mut self, store: StoreId, blob: u16, pull: PullId, fill: FillId) -> Vec<Waiter> {
-        self.caches[store.index()].cache_store.fill_begins(blob, pull, fill)
+    fn contents(&mut self, store: StoreId) -> &mut CacheStore {
+        &mut self.caches[store.index()].cache_store
     }
 
-    fn fill_ends(&mut self, store: StoreId, blob: u16, fill: FillId, whole: Option<SimTime>) -> Vec<Waiter> {
-        self.caches[store.index()].cache_store.fill_ends(blob, fill, whole)
-    }
-
-    fn cancel_pull(&mut self, cluster: ClusterId, pull: PullId) -> Vec<Waiter> {
+    fn store_of(&self, cluster: ClusterId) -> Option<StoreId> {
         self.of_cluster[cluster.index()]
-            .map_or_else(Vec::new, |store| self.caches[store.index()].cache_store.cancel_pull(pull))
-    }
-
-    fn is_shared(&self, store: StoreId) -> bool {
-        self.caches[store.index()].cache_store.is_shared()
     }
 }

@@ -8,9 +8,12 @@
 //! the whole blob); and blobs that were cached before the run.
 
 use crate::units::{SimDuration, SimTime};
-use crate::world::distribution::method::Waiter;
 use crate::world::distribution::spec::Coalesce;
 use crate::world::ids::{FillId, PullId};
+use crate::world::registry::request::Request;
+
+/// A request that waits for a fill.
+pub(crate) type Waiter = (PullId, Request);
 
 /// The result of a lookup.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -27,8 +30,9 @@ pub(super) enum CacheLookup {
     Full,
 }
 
+/// The content of one store.
 #[derive(Debug)]
-pub(super) struct CacheStore {
+pub(crate) struct CacheStore {
     coalesce: Coalesce,
     ttl: SimDuration,
     /// The most concurrent fills.

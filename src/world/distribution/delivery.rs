@@ -7,7 +7,8 @@ use crate::flow::TransferId;
 use crate::units::{Bytes, BytesPerSec, SimTime};
 use crate::world::World;
 use crate::world::distribution::Fill;
-use crate::world::distribution::method::{MemberChange, RouteQuery, Waiter};
+use crate::world::distribution::cache_store::Waiter;
+use crate::world::distribution::method::{MemberChange, RouteQuery};
 use crate::world::distribution::spec::DistributionKind;
 use crate::world::event::{DistributionEvent, Event, PullEvent, Queue};
 use crate::world::ids::{FillId, PullId, StoreId};
@@ -30,7 +31,7 @@ impl World<'_> {
     pub(crate) fn route_request(&mut self, id: PullId, request: Request, now: SimTime) -> Routing {
         let pull = &mut self.pulls[id.index()];
         let cluster = self.nodes[pull.node.index()].cluster;
-        let (routing, source) = self.delivery.method.route(&RouteQuery {
+        let query = RouteQuery {
             now,
             node: pull.node,
             cluster,
@@ -41,6 +42,10 @@ impl World<'_> {
             nodes: &self.nodes,
             members: self.clusters[cluster.index()].nodes.clone(),
             streams: &self.streams,
+        };
+        let (routing, source) = self.delivery.mirrors.route(&query).unwrap_or_else(|spent| {
+            let (routing, source) = self.delivery.method.route(&query);
+            (routing.later(spent), source)
         });
         pull.set_source(request, source);
         routing
@@ -79,7 +84,10 @@ impl World<'_> {
         if let (BlobSource::Store(store, _), Some(blob)) = (source, blob) {
             self.delivery.method.member(store, blob, MemberChange::Joins, now, network);
         }
-        let leg = self.delivery.method.last_leg(source, node, blob.unwrap_or(0), network);
+        let leg = match source {
+            BlobSource::Mirror(at) => self.delivery.mirrors.leg(at, node, &self.transfers.links),
+            _ => self.delivery.method.last_leg(source, node, blob.unwrap_or(0), network),
+        };
         let sender = match source {
             BlobSource::Peer(_) => Sender::Peers,
             BlobSource::Mirror(_) => Sender::Cache,
@@ -110,9 +118,10 @@ impl World<'_> {
     ) -> FillId {
         let method = &mut self.delivery.method;
         let fill = FillId::at(self.delivery.fills.len());
-        let owner = (!method.is_shared(store)).then_some(pull);
-        let waiters = blob.map_or_else(Vec::new, |blob| method.fill_begins(store, blob, pull, fill));
         let (to, most) = method.first_leg(store);
+        let contents = method.contents(store);
+        let owner = (!contents.is_shared()).then_some(pull);
+        let waiters = blob.map_or_else(Vec::new, |blob| contents.fill_begins(blob, pull, fill));
         let registry = self.registry_of(pull);
         let cap = match (self.connection_cap(pull, blob), most) {
             (Some(cap), Some(most)) => Some(BytesPerSec::new(cap.get().min(most.get()))),
@@ -143,7 +152,7 @@ impl World<'_> {
         fill.transfer = None;
         let followers = std::mem::take(&mut fill.followers);
         let (store, Some(blob)) = (fill.store, fill.blob) else { return };
-        let waiters = self.delivery.method.fill_ends(store, blob, id, Some(queue.now()));
+        let waiters = self.delivery.method.contents(store).fill_ends(blob, id, Some(queue.now()));
         self.resend_waiting(waiters, queue);
         for (pull, layer) in followers {
             self.settle_layer(pull, layer, store, blob, queue);
@@ -211,11 +220,13 @@ impl World<'_> {
             let (store, blob) = (fill.store, fill.blob);
             self.cancel_transfer(transfer, queue.now());
             if let Some(blob) = blob {
-                waiters.extend(self.delivery.method.fill_ends(store, blob, FillId::at(at), None));
+                waiters.extend(self.delivery.method.contents(store).fill_ends(blob, FillId::at(at), None));
             }
         }
         let cluster = self.nodes[self.pulls[id.index()].node.index()].cluster;
-        waiters.extend(self.delivery.method.cancel_pull(cluster, id));
+        if let Some(store) = self.delivery.method.store_of(cluster) {
+            waiters.extend(self.delivery.method.contents(store).cancel_pull(id));
+        }
         self.resend_waiting(waiters, queue);
     }
 

@@ -5,15 +5,13 @@ use std::fmt;
 use crate::engine::Streams;
 use crate::flow::Network;
 use crate::units::{BytesPerSec, SimDuration, SimTime};
-use crate::world::ids::{ClusterId, FillId, NodeId, PullId, StoreId};
+use crate::world::distribution::cache_store::CacheStore;
+use crate::world::ids::{ClusterId, NodeId, PullId, StoreId};
 use crate::world::nodes::catalog::{Catalog, ImageRef};
 use crate::world::nodes::node::NodeState;
 use crate::world::registry::request::Request;
 use crate::world::transfers::links::{Destination, Leg};
 use crate::world::transfers::payload::{BlobSource, Routing};
-
-/// A request that waits for a fill.
-pub(crate) type Waiter = (PullId, Request);
 
 /// A node's request, with everything that its routing may depend on.
 pub(crate) struct RouteQuery<'w> {
@@ -56,28 +54,18 @@ pub(crate) trait DistributionMethod: fmt::Debug {
         unreachable!("{store:?} fetches nothing: {self:?}")
     }
 
-    /// A fill has begun. Returns the requests that may proceed.
-    fn fill_begins(&mut self, _store: StoreId, _blob: u16, _pull: PullId, _fill: FillId) -> Vec<Waiter> {
-        Vec::new()
+    /// The content of a store.
+    fn contents(&mut self, store: StoreId) -> &mut CacheStore {
+        unreachable!("{store:?} holds nothing: {self:?}")
     }
 
-    /// A fill has ended, with the whole blob or cancelled. Returns the requests to send again.
-    fn fill_ends(&mut self, _store: StoreId, _blob: u16, _fill: FillId, _whole: Option<SimTime>) -> Vec<Waiter> {
-        Vec::new()
-    }
-
-    /// A pull has failed. Returns the requests that waited for its fills.
-    fn cancel_pull(&mut self, _cluster: ClusterId, _pull: PullId) -> Vec<Waiter> {
-        Vec::new()
+    /// The store whose content the nodes of a cluster ask for, if there is one.
+    fn store_of(&self, _cluster: ClusterId) -> Option<StoreId> {
+        None
     }
 
     /// A node joins or leaves the swarm of a blob.
     fn member(&mut self, _store: StoreId, _blob: u16, _change: MemberChange, _now: SimTime, _network: &mut Network) {}
-
-    /// Whether a store's fills are shared and do not end with the pull that started them.
-    fn is_shared(&self, _store: StoreId) -> bool {
-        false
-    }
 
     /// The source of on-demand reads, and its round trip. `None`: the registry.
     fn reads(

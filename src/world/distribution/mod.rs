@@ -34,6 +34,7 @@ mod tests;
 
 use crate::flow::TransferId;
 use crate::world::distribution::method::DistributionMethod;
+use crate::world::distribution::mirror::Mirrors;
 use crate::world::distribution::pre_pull::PrePull;
 use crate::world::distribution::setup::CacheLinks;
 use crate::world::event::Queue;
@@ -59,6 +60,7 @@ pub(crate) struct Fill {
 #[derive(Debug)]
 pub(crate) struct Delivery {
     pub(crate) method: Box<dyn DistributionMethod>,
+    pub(crate) mirrors: Mirrors,
     /// Every download of a store so far.
     pub(crate) fills: Vec<Fill>,
     pub(crate) pre_pull: Option<PrePull>,
@@ -66,7 +68,7 @@ pub(crate) struct Delivery {
 
 impl Default for Delivery {
     fn default() -> Self {
-        Self { method: Box::new(direct::Direct), fills: Vec::new(), pre_pull: None }
+        Self { method: Box::new(direct::Direct), mirrors: Mirrors::default(), fills: Vec::new(), pre_pull: None }
     }
 }
 
@@ -80,6 +82,8 @@ impl Delivery {
         queue: &mut Queue,
     ) -> Self {
         let pre_pull = spec.distribution.pre_pull.map(|pre_pull| PrePull::begin(pre_pull, spec.clusters.len(), queue));
-        Self { method: setup::method(spec, caches, catalog, transfers), fills: Vec::new(), pre_pull }
+        let method = setup::method(spec, caches, catalog, transfers);
+        let mirrors = Mirrors::new(spec, &mut transfers.network);
+        Self { method, mirrors, fills: Vec::new(), pre_pull }
     }
 }

@@ -22,9 +22,9 @@
 use crate::flow::{LinkId, Network};
 use crate::units::{BytesPerSec, SimDuration, SimTime};
 use crate::world::distribution::cache_store::{CacheLookup, CacheStore};
-use crate::world::distribution::method::{DistributionMethod, MemberChange, RouteQuery, Waiter};
+use crate::world::distribution::method::{DistributionMethod, MemberChange, RouteQuery};
 use crate::world::distribution::spec::{Coalesce, PiecesSpec};
-use crate::world::ids::{ClusterId, FillId, NodeId, PullId, StoreId};
+use crate::world::ids::{ClusterId, NodeId, StoreId};
 use crate::world::transfers::links::{Destination, Leg};
 use crate::world::transfers::payload::{BlobSource, Routing};
 
@@ -116,16 +116,12 @@ impl DistributionMethod for Pieces {
         (Destination::Cluster(ClusterId(store.0)), Some(BytesPerSec::new(cap)))
     }
 
-    fn fill_begins(&mut self, store: StoreId, blob: u16, pull: PullId, fill: FillId) -> Vec<Waiter> {
-        self.stores[store.index()].fill_begins(blob, pull, fill)
+    fn contents(&mut self, store: StoreId) -> &mut CacheStore {
+        &mut self.stores[store.index()]
     }
 
-    fn fill_ends(&mut self, store: StoreId, blob: u16, fill: FillId, whole: Option<SimTime>) -> Vec<Waiter> {
-        self.stores[store.index()].fill_ends(blob, fill, whole)
-    }
-
-    fn cancel_pull(&mut self, cluster: ClusterId, pull: PullId) -> Vec<Waiter> {
-        self.stores[cluster.index()].cancel_pull(pull)
+    fn store_of(&self, cluster: ClusterId) -> Option<StoreId> {
+        Some(StoreId(cluster.0))
     }
 
     fn member(&mut self, at: StoreId, blob: u16, change: MemberChange, now: SimTime, network: &mut Network) {
@@ -149,9 +145,5 @@ impl DistributionMethod for Pieces {
         let hops = f64::from(peers).ln() / f64::from(self.spec.connections).ln();
         let piece = self.spec.piece.time_at(self.spec.peer_out).unwrap_or(SimDuration::ZERO);
         piece.mul_f64(hops)
-    }
-
-    fn is_shared(&self, _store: StoreId) -> bool {
-        true
     }
 }

@@ -4,7 +4,7 @@ use crate::flow::{LinkId, Network};
 use crate::units::BytesPerSec;
 use crate::world::distribution::method::DistributionMethod;
 use crate::world::distribution::spec::{CachePlace, DistributionKind};
-use crate::world::distribution::{cache, direct, mirror, pieces, spegel};
+use crate::world::distribution::{cache, direct, pieces, spegel};
 use crate::world::ids::{ClusterId, StoreId};
 use crate::world::nodes::catalog::Catalog;
 use crate::world::spec::WorldSpec;
@@ -54,7 +54,7 @@ pub(super) fn method(
     transfers: &mut Transfers,
 ) -> Box<dyn DistributionMethod> {
     let Transfers { network, links, .. } = transfers;
-    let method: Box<dyn DistributionMethod> = match &spec.distribution.kind {
+    match &spec.distribution.kind {
         DistributionKind::Direct => Box::new(direct::Direct),
         DistributionKind::Cache(cache) => {
             let last = |&(cluster, card): &(ClusterId, LinkId)| match cache.per {
@@ -80,11 +80,5 @@ pub(super) fn method(
             let inlets = links.nodes.iter().map(inlet).collect();
             Box::new(pieces::Pieces::new(pieces, spec.clusters.len(), catalog.blobs, inlets))
         }
-    };
-    if spec.distribution.mirrors.is_empty() {
-        return method;
     }
-    let regions: Vec<Option<usize>> = spec.clusters.iter().map(|cluster| cluster.region).collect();
-    let last = links.nodes.iter().map(|&(cluster, card)| [links.downlink(cluster), card]).collect();
-    Box::new(mirror::Mirrored::new(&spec.distribution.mirrors, &regions, last, method, network))
 }

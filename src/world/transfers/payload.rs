@@ -71,3 +71,15 @@ pub(crate) enum Routing {
     /// It waits for a fill and is sent again after it.
     Waits,
 }
+
+impl Routing {
+    /// The same, after `spent` on hosts that did not serve the request.
+    pub(crate) fn later(self, spent: SimDuration) -> Self {
+        match self {
+            Self::Upstream { detour } => Self::Upstream { detour: detour + spent },
+            Self::Nearby { after } => Self::Nearby { after: after + spent },
+            Self::Refused { after } => Self::Refused { after: after + spent },
+            Self::Waits => Self::Waits,
+        }
+    }
+}
