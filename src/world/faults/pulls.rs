@@ -11,17 +11,18 @@
 //! never gets 429.
 
 use crate::engine::dist;
-use crate::units::SimDuration;
 use crate::world::World;
 use crate::world::event::{Event, FaultEvent, Queue};
 use crate::world::ids::{NEW, NodeId, PodId};
 use crate::world::nodes::pull_error::PullError;
 use crate::world::registry::request::HostRole;
+use crate::world::registry::tcp;
 
-/// Round trips until the response 404: a connection to the API (2) and its challenge, one to the token service (2) and
-/// its response, and the HEAD.
-const ROUND_TRIPS: u64 = 7;
-/// The number of these requests that reach the API.
+/// Connections opened until the response 404: to the API and to the token service.
+const CONNECTIONS: u64 = 2;
+/// Requests until then, each with a round trip: the challenge, the token and the HEAD.
+const ROUND_TRIPS: u64 = 3;
+/// The number of them that reach the API.
 const REQUESTS: u32 = 2;
 
 impl World<'_> {
@@ -48,7 +49,8 @@ impl World<'_> {
         for _ in 0..REQUESTS {
             self.registries[registry].count(HostRole::Api);
         }
-        let takes: SimDuration = self.clusters[cluster.index()].rtt * ROUND_TRIPS;
+        let rtt = self.clusters[cluster.index()].rtt;
+        let takes = tcp::handshake(self.registries[registry].spec(), rtt) * CONNECTIONS + rtt * ROUND_TRIPS;
         self.schedule_for_pod(pod, takes, Event::Fault(FaultEvent::NotFound { pod }), queue);
     }
 

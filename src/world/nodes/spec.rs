@@ -125,11 +125,10 @@ fn spread<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
     Err(de::Error::custom(format!("must be between 0 and 2, not {sigma}; 0.1 is usual")))
 }
 
+// Source of the default: `completeWork` in kubernetes/kubernetes `pkg/kubelet/pod_workers.go`. Newer kubelets (#133066,
+// 2025-10) take the earliest expiry that an error carries; in the copies read only a crash loop's error carries one, so
+// pulls keep the older rule.
 /// The rule that sets a pod's next sync after an error.
-///
-/// Source of the default: `completeWork` in kubernetes/kubernetes `pkg/kubelet/pod_workers.go`. Newer kubelets (#133066,
-/// 2025-10) take the earliest expiry that an error carries; in the copies read only a crash loop's error carries one, so
-/// pulls keep the older rule.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Requeue {

@@ -17,6 +17,14 @@ use crate::world::registry::spec::{RegistrySpec, TcpSpec};
 /// sqrt(3/2), the constant of Mathis et al. for periodic loss and an acknowledgement of every segment.
 const MATHIS: f64 = 1.22;
 
+/// Round trips to open a TCP connection with TLS 1.3.
+const HANDSHAKE_ROUND_TRIPS: u64 = 2;
+
+/// The time to open a connection to a host of a registry.
+pub(crate) fn handshake(_registry: &RegistrySpec, rtt: SimDuration) -> SimDuration {
+    rtt * HANDSHAKE_ROUND_TRIPS
+}
+
 /// The most that one connection carries between a registry and a cluster.
 pub(crate) fn path_cap(registry: &RegistrySpec, rtt: SimDuration, loss: Share) -> Option<BytesPerSec> {
     let rtt = rtt.as_secs_f64();

@@ -19,10 +19,8 @@ use crate::world::nodes::pull::Fetch;
 use crate::world::nodes::runtime::retries::{Next, Tries};
 use crate::world::registry::host::Admission;
 use crate::world::registry::request::{HostRole, Request, Response};
+use crate::world::registry::tcp;
 use crate::world::transfers::payload::{BlobSource, Payload, Routing};
-
-/// Round trips to open a TCP connection with TLS 1.3.
-const HANDSHAKE_ROUND_TRIPS: u64 = 2;
 
 /// Time from the first try to connect to the second. Source: RFC 6298, section 2; Linux doubles it each time.
 const FIRST_RETRANSMISSION: SimDuration = SimDuration::from_secs(1);
@@ -90,8 +88,8 @@ impl World<'_> {
             (HostRole::Blobs, _) => !std::mem::replace(&mut self.pulls[pull.index()].blob_host_known, true),
             (_, request) => matches!(request, Request::Challenge | Request::Token),
         };
-        let handshake = if is_new { rtt * HANDSHAKE_ROUND_TRIPS } else { SimDuration::ZERO };
         let from = self.registry_of(pull);
+        let handshake = if is_new { tcp::handshake(self.registries[from].spec(), rtt) } else { SimDuration::ZERO };
         if self.registries[from].is_limited(host) {
             queue.schedule_in(
                 handshake + rtt.mul_f64(0.5),
