@@ -1,4 +1,4 @@
-//! Everything that can happen in a world, and the queue of these events.
+//! The events of a world, and their queue.
 //!
 //! Events name pods, pulls and nodes by id; the handler of an event checks whether it still applies. The dispatch is
 //! [`crate::world::World::handle`].
@@ -24,9 +24,11 @@ pub enum Event {
     /// Of a workload and its pods.
     Workload(WorkloadEvent),
     /// Of a pull's request to a registry, cache or peer.
-    Request(RequestEvent),
+    Request(PullId, Request, RequestEvent),
     /// Of a pull, beside its requests.
-    Pull(PullEvent),
+    Pull(PullId, PullEvent),
+    /// A layer is written to a node's disk, or the disk's buffer is full.
+    DiskChanges(NodeId),
     /// Of the distribution of images.
     Distribution(DistributionEvent),
     /// A window of a registry begins or ends.
@@ -61,40 +63,19 @@ pub enum DriverEvent {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum FaultEvent {
     /// A cluster that was offline from the start is back.
-    OfflineEnds {
-        /// Which cluster.
-        cluster: ClusterId,
-    },
+    OfflineEnds(ClusterId),
     /// An outage of a single cluster begins.
-    OutageBegins {
-        /// Of which cluster.
-        cluster: ClusterId,
-    },
+    OutageBegins(ClusterId),
     /// An outage of a single cluster ends.
-    OutageEnds {
-        /// Of which cluster.
-        cluster: ClusterId,
-    },
-    /// An outage of several clusters begins.
-    RegionalBegins {
-        /// Index into [`crate::world::FaultSpec::regional`].
-        at: u32,
-    },
+    OutageEnds(ClusterId),
+    /// An outage of several clusters begins: an index into [`crate::world::FaultSpec::regional`].
+    RegionalBegins(u32),
     /// An outage of several clusters ends.
-    RegionalEnds {
-        /// Index into [`crate::world::FaultSpec::regional`].
-        at: u32,
-    },
+    RegionalEnds(u32),
     /// A node fails.
-    NodeFails {
-        /// Which node.
-        node: NodeId,
-    },
+    NodeFails(NodeId),
     /// A failed node is back.
-    NodeReturns {
-        /// Which node.
-        node: NodeId,
-    },
+    NodeReturns(NodeId),
     /// A node's lease was not renewed for the grace period: its pods count as not ready.
     NodeNotReady {
         /// Which node.
@@ -110,10 +91,7 @@ pub enum FaultEvent {
         failure: u32,
     },
     /// The registry has responded 404 to a pull.
-    NotFound {
-        /// To which pod's node.
-        pod: PodId,
-    },
+    NotFound(PodId),
     /// A container that worked so far stops passing its readiness probe.
     DefectShows {
         /// Of which pod.
@@ -127,20 +105,11 @@ pub enum FaultEvent {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum AgentEvent {
     /// An instruction reaches the agent.
-    InstructionArrives {
-        /// Which cluster's.
-        cluster: ClusterId,
-    },
+    InstructionArrives(ClusterId),
     /// The agent has finished applying a revision.
-    Applied {
-        /// Which cluster's.
-        cluster: ClusterId,
-    },
+    Applied(ClusterId),
     /// The agent reports readiness, if it changed.
-    ReadinessDue {
-        /// Which cluster's.
-        cluster: ClusterId,
-    },
+    ReadinessDue(ClusterId),
     /// A report reaches the management cluster.
     ReportArrives(Report),
 }
@@ -163,15 +132,9 @@ pub struct Report {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum WorkloadEvent {
     /// The kubelet syncs a pod whose pull failed.
-    PodSync {
-        /// Which pod.
-        pod: PodId,
-    },
+    PodSync(PodId),
     /// A container's process runs.
-    ContainerStarted {
-        /// Of which pod.
-        pod: PodId,
-    },
+    ContainerStarted(PodId),
     /// A readiness probe has passed often enough.
     PodReady {
         /// Of which pod.
@@ -187,20 +150,11 @@ pub enum WorkloadEvent {
         start: u32,
     },
     /// A container has crashed.
-    Crashed {
-        /// Of which pod.
-        pod: PodId,
-    },
+    Crashed(PodId),
     /// The crash-loop back-off has expired.
-    Restart {
-        /// Of which pod.
-        pod: PodId,
-    },
+    Restart(PodId),
     /// A deleted pod's grace period has expired.
-    PodGone {
-        /// Which pod.
-        pod: PodId,
-    },
+    PodGone(PodId),
     /// A Deployment's controller checks its progress deadline.
     ProgressDeadline {
         /// In which cluster.
@@ -213,122 +167,44 @@ pub enum WorkloadEvent {
 /// An event of a pull's request.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum RequestEvent {
-    /// A request reaches a host that has limits.
-    Arrives {
-        /// Of which pull.
-        pull: PullId,
-        /// Which request.
-        request: Request,
-        /// Which host.
-        host: HostRole,
-    },
-    /// A host with limited connections or workers has served a request.
-    Served {
-        /// Of which pull.
-        pull: PullId,
-        /// Which request.
-        request: Request,
-        /// Which host.
-        host: HostRole,
-    },
-    /// A registry's response is back.
-    Response {
-        /// Of which pull.
-        pull: PullId,
-        /// To which request.
-        request: Request,
-        /// From which host.
-        host: HostRole,
-        /// What it is.
-        response: Response,
-    },
-    /// A refused request is sent again.
-    Retry {
-        /// Of which pull.
-        pull: PullId,
-        /// Which request.
-        request: Request,
-    },
+    /// It reaches a host that has limits.
+    Arrives(HostRole),
+    /// A host with limited connections or workers has served it.
+    Served(HostRole),
+    /// The response of a registry's host is back.
+    Response(HostRole, Response),
+    /// It is sent again after it was refused.
+    Retry,
     /// The runtime tries again to connect to a host that does not respond, or gives up.
     Redial {
-        /// Of which pull.
-        pull: PullId,
-        /// For which request.
-        request: Request,
         /// Which host.
         host: HostRole,
         /// When it first tried.
         since: SimTime,
     },
-    /// A request goes on to the registry, after a nearer host was asked in vain.
-    Upstream {
-        /// Of which pull.
-        pull: PullId,
-        /// Which request.
-        request: Request,
-    },
+    /// It goes on to the registry, after a nearer host was asked in vain.
+    Upstream,
     /// The response of a cache, a mirror or a peer is back.
-    NearbyResponse {
-        /// Of which pull.
-        pull: PullId,
-        /// To which request.
-        request: Request,
-        /// What it is.
-        response: Response,
-    },
-    /// A transfer is past its slow start.
-    RampedUp {
-        /// Of which pull.
-        pull: PullId,
-        /// Of which blob.
-        request: Request,
-    },
+    NearbyResponse(Response),
+    /// The transfer of its blob is past its slow start.
+    RampedUp,
 }
 
-/// An event of a pull, beside its requests.
+/// An event of a pull, beside its requests. Layers are named by their index in the image.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum PullEvent {
     /// The last piece of a layer has come from a swarm.
-    LayerSettles {
-        /// For which pull.
-        pull: PullId,
-        /// Which layer.
-        layer: u16,
-    },
+    LayerSettles(u16),
     /// A layer begins to be written, on a node with a limited disk.
-    LayerWrites {
-        /// For which pull.
-        pull: PullId,
-        /// Its index in the image.
-        layer: u16,
-    },
-    /// A layer is written, or the disk's buffer is full.
-    DiskChanges {
-        /// Whose disk.
-        node: NodeId,
-    },
+    LayerWrites(u16),
     /// A layer is unpacked.
-    Unpacked {
-        /// For which pull.
-        pull: PullId,
-        /// Its index in the image.
-        layer: u16,
-    },
-    /// A pull has received nothing for as long as the runtime waits.
-    Stalled {
-        /// Which pull.
-        pull: PullId,
-    },
-    /// A pull has exceeded its deadline.
-    Deadline {
-        /// Which pull.
-        pull: PullId,
-    },
-    /// An image is complete on its node.
-    Completed {
-        /// By which pull.
-        pull: PullId,
-    },
+    Unpacked(u16),
+    /// It has received nothing for as long as the runtime waits.
+    Stalled,
+    /// It has exceeded its deadline.
+    Deadline,
+    /// The image is complete on its node.
+    Completed,
 }
 
 /// An event of the distribution of images.

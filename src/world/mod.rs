@@ -146,8 +146,9 @@ impl<'s> World<'s> {
             Event::Fault(event) => self.handle_fault(event, queue),
             Event::Agent(event) => self.handle_agent(event, queue),
             Event::Workload(event) => self.handle_workload(event, queue),
-            Event::Request(event) => self.handle_request(event, queue),
-            Event::Pull(event) => self.handle_pull(event, queue),
+            Event::Request(pull, request, event) => self.handle_request(pull, request, event, queue),
+            Event::Pull(pull, event) => self.handle_pull(pull, event, queue),
+            Event::DiskChanges(node) => self.disk_changes(node, queue),
             Event::Distribution(event) => self.handle_distribution(event, queue),
             Event::RegistryWindow { registry, window, begins } => {
                 self.registry_window(registry, window, begins, queue);

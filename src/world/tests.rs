@@ -140,7 +140,7 @@ fn serial_pulls_make_an_image_wait_for_a_slow_one() {
     world.workloads[0].image = 1;
     world.workloads.insert(0, workload);
     let started = |world: &WorldSpec| {
-        play(world, 1, DAY).times(|event| matches!(event, Event::Workload(WorkloadEvent::ContainerStarted { .. })))
+        play(world, 1, DAY).times(|event| matches!(event, Event::Workload(WorkloadEvent::ContainerStarted(_))))
     };
     let serial = started(&world);
     assert_near(serial[0], 10.0, 1e-5, "the slow one, first in the queue");
@@ -188,8 +188,7 @@ fn under_steady_failure_a_pod_tries_at_0_10_30_70_150_310_610_s() {
     // The kubelet looks every second, so that the gates alone decide.
     world.node.error_requeue = fixed(secs(1.0));
     let played = play(&world, 1, secs(700.0));
-    let tries = played
-        .times(|event| matches!(event, Event::Request(RequestEvent::Arrives { request: Request::Challenge, .. })));
+    let tries = played.times(|event| matches!(event, Event::Request(_, Request::Challenge, RequestEvent::Arrives(_))));
     assert_eq!(tries, [0.0, 10.0, 30.0, 70.0, 150.0, 310.0, 610.0]);
 }
 
@@ -287,7 +286,7 @@ fn pulls_that_unpack_on_top_of_each_others_layers_all_end() {
         played
             .times(|event| matches!(
                 event,
-                Event::Pull(PullEvent::Unpacked { .. }) | Event::Pull(PullEvent::LayerWrites { .. })
+                Event::Pull(_, PullEvent::Unpacked(_)) | Event::Pull(_, PullEvent::LayerWrites(_))
             ))
             .len(),
         4
@@ -342,7 +341,7 @@ fn a_deadline_keeps_unpacked_layers_and_drops_the_one_in_progress() {
         layer("b", 1_000_000),
     ];
     let played = play(&world, 1, secs(60.0));
-    let unpacked = played.times(|event| matches!(event, Event::Pull(PullEvent::Unpacked { layer: 1, .. })));
+    let unpacked = played.times(|event| matches!(event, Event::Pull(_, PullEvent::Unpacked(1))));
     assert!(unpacked.len() > 1, "again in each attempt: {unpacked:?}");
     assert_eq!(played.ready_s(), [None], "5 s of unpacking never fit into 4 s");
 }
@@ -364,8 +363,8 @@ fn the_newer_kubelet_syncs_when_the_back_off_expires_and_at_least_once_a_minute(
     world.node.requeue = Requeue::AtExpiry;
     for seed in 0..50 {
         let played = play(&world, seed, secs(700.0));
-        let tries = played
-            .times(|event| matches!(event, Event::Request(RequestEvent::Arrives { request: Request::Challenge, .. })));
+        let tries =
+            played.times(|event| matches!(event, Event::Request(_, Request::Challenge, RequestEvent::Arrives(_))));
         for (gap, gate) in tries.windows(2).map(|pair| pair[1] - pair[0]).zip([10.0, 20.0, 40.0, 80.0, 160.0]) {
             // Beyond a minute the kubelet looks every 60-90 s, and then 1 to 1.5 times what is left of the gate.
             let longest = if gate > 60.0 { gate + 30.0 } else { gate * 1.5 };
@@ -457,7 +456,7 @@ fn without_a_probe_a_crashing_pod_is_ready_again_and_again() {
     world.faults.defect.share = Share::ALL;
     world.faults.defect.crash_after = fixed(secs(5.0));
     let played = play(&world, 1, secs(100.0));
-    let starts = played.times(|event| matches!(event, Event::Workload(WorkloadEvent::ContainerStarted { .. })));
+    let starts = played.times(|event| matches!(event, Event::Workload(WorkloadEvent::ContainerStarted(_))));
     // Pulled at 1 s; each life lasts 5 s, and the waits between them are 0, 10, 20, 40, … s.
     let expected = [1.0, 6.0, 21.0, 46.0, 91.0];
     for (start, expected) in starts.iter().zip(expected) {
@@ -474,7 +473,7 @@ fn a_restart_comes_with_the_first_sync_after_its_back_off() {
     world.faults.defect.crash_after = fixed(secs(5.0));
     world.node.error_requeue = fixed(secs(12.0));
     let played = play(&world, 1, secs(130.0));
-    let starts = played.times(|event| matches!(event, Event::Workload(WorkloadEvent::ContainerStarted { .. })));
+    let starts = played.times(|event| matches!(event, Event::Workload(WorkloadEvent::ContainerStarted(_))));
     // Gates of 0, 10, 20, 40 s and a look every 12 s: 0, 12, 24, 48 s after each crash.
     let expected = [1.0, 6.0, 23.0, 52.0, 105.0];
     for (start, expected) in starts.iter().zip(expected) {
@@ -484,7 +483,7 @@ fn a_restart_comes_with_the_first_sync_after_its_back_off() {
     // The newer rule: not before the gate opens, and at most half of it later.
     world.node.requeue = Requeue::AtExpiry;
     let starts = play(&world, 1, secs(130.0))
-        .times(|event| matches!(event, Event::Workload(WorkloadEvent::ContainerStarted { .. })));
+        .times(|event| matches!(event, Event::Workload(WorkloadEvent::ContainerStarted(_))));
     for (gap, gate) in starts.windows(2).map(|pair| pair[1] - pair[0] - 5.0).zip([0.0, 10.0, 20.0, 40.0]) {
         assert!((gate - 1e-6..=gate * 1.5 + 1e-6).contains(&gap), "{gap} s after a gate of {gate} s");
     }

@@ -68,9 +68,9 @@ impl Agent {
 impl World<'_> {
     pub(crate) fn handle_agent(&mut self, event: AgentEvent, queue: &mut Queue) {
         match event {
-            AgentEvent::InstructionArrives { cluster } => self.instruction_arrives(cluster, queue),
-            AgentEvent::Applied { cluster } => self.applied(cluster, queue),
-            AgentEvent::ReadinessDue { cluster } => self.readiness_due(cluster, queue),
+            AgentEvent::InstructionArrives(cluster) => self.instruction_arrives(cluster, queue),
+            AgentEvent::Applied(cluster) => self.applied(cluster, queue),
+            AgentEvent::ReadinessDue(cluster) => self.readiness_due(cluster, queue),
             AgentEvent::ReportArrives(report) => self.report_arrives(report, queue.now()),
         }
     }
@@ -112,7 +112,7 @@ impl World<'_> {
         let nth = cluster.agent.instructions;
         cluster.agent.instructions += 1;
         let delay = self.spec.agent.instruction_delay.draw(&self.streams, cluster.key, "instruction delay", nth);
-        queue.schedule_in(delay, Event::Agent(AgentEvent::InstructionArrives { cluster: id }));
+        queue.schedule_in(delay, Event::Agent(AgentEvent::InstructionArrives(id)));
     }
 
     /// The management cluster reaches the cluster again: instruction and report are sent if they have changed.
@@ -137,7 +137,7 @@ impl World<'_> {
         let nth = agent.applies;
         agent.applies += 1;
         let span = self.spec.agent.apply.draw(&self.streams, self.clusters[id.index()].key, "apply", nth);
-        queue.schedule_in(span, Event::Agent(AgentEvent::Applied { cluster: id }));
+        queue.schedule_in(span, Event::Agent(AgentEvent::Applied(id)));
     }
 
     fn applied(&mut self, id: ClusterId, queue: &mut Queue) {
@@ -164,7 +164,7 @@ impl World<'_> {
             let nth = cluster.agent.readiness_changes;
             cluster.agent.readiness_changes += 1;
             let delay = self.spec.agent.readiness_delay.draw(&self.streams, cluster.key, "readiness delay", nth);
-            queue.schedule_in(delay, Event::Agent(AgentEvent::ReadinessDue { cluster: id }));
+            queue.schedule_in(delay, Event::Agent(AgentEvent::ReadinessDue(id)));
         }
     }
 

@@ -138,7 +138,7 @@ impl World<'_> {
         if let Some(back) = draws.offline {
             self.cut(id, CutKind::All, queue);
             if let Some(back) = back {
-                queue.schedule(back, Event::Fault(FaultEvent::OfflineEnds { cluster: id }));
+                queue.schedule(back, Event::Fault(FaultEvent::OfflineEnds(id)));
             }
         }
     }

@@ -151,7 +151,7 @@ impl World<'_> {
             }
             _ => SimDuration::ZERO,
         };
-        queue.schedule_in(grace, Event::Workload(WorkloadEvent::PodGone { pod: id }));
+        queue.schedule_in(grace, Event::Workload(WorkloadEvent::PodGone(id)));
     }
 
     /// Pre-pulls the new image of a workload on a node.
@@ -198,7 +198,7 @@ impl World<'_> {
             .expires()
             .map_or(SimDuration::ZERO, |opens| opens.saturating_since(now));
         let wait = self.until_next_sync(id, left);
-        self.schedule_for_pod(id, wait, Event::Workload(WorkloadEvent::PodSync { pod: id }), queue);
+        self.schedule_for_pod(id, wait, Event::Workload(WorkloadEvent::PodSync(id)), queue);
     }
 
     /// The time from a failed sync of a pod to the next one, while its back-off lasts `left` longer.
@@ -255,7 +255,7 @@ impl World<'_> {
         if self.read_on_demand(id, overhead, queue) {
             return;
         }
-        self.schedule_for_pod(id, overhead, Event::Workload(WorkloadEvent::ContainerStarted { pod: id }), queue);
+        self.schedule_for_pod(id, overhead, Event::Workload(WorkloadEvent::ContainerStarted(id)), queue);
     }
 
     /// Schedules the next event of a pod. Events of pods that can never become ready are counted, because a run with
@@ -359,7 +359,7 @@ impl World<'_> {
                 at = at + self.until_next_sync(id, opens - at);
             }
             self.pods[id.index()].crashes.restarts(at);
-            self.schedule_for_pod(id, at - now, Event::Workload(WorkloadEvent::Restart { pod: id }), queue);
+            self.schedule_for_pod(id, at - now, Event::Workload(WorkloadEvent::Restart(id)), queue);
         }
         self.sync_workload(cluster, workload, queue);
     }

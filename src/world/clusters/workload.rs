@@ -38,13 +38,13 @@ impl WorkloadState {
 impl World<'_> {
     pub(crate) fn handle_workload(&mut self, event: WorkloadEvent, queue: &mut Queue) {
         match event {
-            WorkloadEvent::PodSync { pod } => self.sync_pod(pod, queue),
-            WorkloadEvent::ContainerStarted { pod } => self.container_started(pod, queue),
+            WorkloadEvent::PodSync(pod) => self.sync_pod(pod, queue),
+            WorkloadEvent::ContainerStarted(pod) => self.container_started(pod, queue),
             WorkloadEvent::PodReady { pod, start } => self.pod_ready(pod, start, queue),
             WorkloadEvent::PodAvailable { pod, start } => self.pod_available(pod, start, queue),
-            WorkloadEvent::Crashed { pod } => self.crashed(pod, queue),
-            WorkloadEvent::Restart { pod } => self.restart(pod, queue),
-            WorkloadEvent::PodGone { pod } => self.pod_gone(pod, queue),
+            WorkloadEvent::Crashed(pod) => self.crashed(pod, queue),
+            WorkloadEvent::Restart(pod) => self.restart(pod, queue),
+            WorkloadEvent::PodGone(pod) => self.pod_gone(pod, queue),
             WorkloadEvent::ProgressDeadline { cluster, workload } => {
                 self.progress_deadline(cluster, workload as usize, queue);
             }

@@ -181,7 +181,7 @@ impl World<'_> {
         if after.is_zero() {
             self.layer_settled(id, layer, queue);
         } else {
-            queue.schedule_in(after, Event::Pull(PullEvent::LayerSettles { pull: id, layer }));
+            queue.schedule_in(after, Event::Pull(id, PullEvent::LayerSettles(layer)));
         }
     }
 

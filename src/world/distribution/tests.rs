@@ -332,7 +332,7 @@ fn every_method_serves_an_update_of_shared_layers() {
         let played = play(&world, 1, DAY);
         let to_nodes = played.totals.received;
         assert_eq!(to_nodes, Bytes::new(3 * LAYER), "{way:?}: only what is new");
-        let pulled = played.times(|event| matches!(event, Event::Pull(PullEvent::Completed { .. })));
+        let pulled = played.times(|event| matches!(event, Event::Pull(_, PullEvent::Completed)));
         assert_eq!(pulled.len(), 3, "{way:?}");
     }
 }
@@ -354,7 +354,7 @@ fn two_registries_share_a_downlink_and_not_an_egress() {
     world.workloads.push(workload);
     let played = play(&world, 1, DAY);
     // Over the downlink of 100 MB/s: 40 MB/s from the slow registry in 2.5 s, and the other 60 in 100/60 s.
-    let pulled = played.times(|event| matches!(event, Event::Pull(PullEvent::Completed { .. })));
+    let pulled = played.times(|event| matches!(event, Event::Pull(_, PullEvent::Completed)));
     assert_near(pulled[0], 100.0 / 60.0, "what the slow one leaves");
     assert_near(pulled[1], 2.5, "its egress");
     assert_eq!(books(&played), [200, 0, 0, 0]);

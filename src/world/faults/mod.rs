@@ -52,16 +52,16 @@ impl FaultEvent {
     /// Whether it belongs to a process that never ends.
     const fn is_of_process(self) -> bool {
         match self {
-            Self::OutageBegins { .. }
-            | Self::OutageEnds { .. }
-            | Self::RegionalBegins { .. }
-            | Self::RegionalEnds { .. }
-            | Self::NodeFails { .. }
-            | Self::NodeReturns { .. } => true,
-            Self::OfflineEnds { .. }
+            Self::OutageBegins(_)
+            | Self::OutageEnds(_)
+            | Self::RegionalBegins(_)
+            | Self::RegionalEnds(_)
+            | Self::NodeFails(_)
+            | Self::NodeReturns(_) => true,
+            Self::OfflineEnds(_)
             | Self::NodeNotReady { .. }
             | Self::NodeEvicts { .. }
-            | Self::NotFound { .. }
+            | Self::NotFound(_)
             | Self::DefectShows { .. } => false,
         }
     }
@@ -89,16 +89,16 @@ impl World<'_> {
     pub(crate) fn handle_fault(&mut self, event: FaultEvent, queue: &mut Queue) {
         self.faults.pending_events -= usize::from(event.is_of_process());
         match event {
-            FaultEvent::OfflineEnds { cluster } => self.repair(cluster, CutKind::All, queue),
-            FaultEvent::OutageBegins { cluster } => self.outage_begins(cluster, queue),
-            FaultEvent::OutageEnds { cluster } => self.outage_ends(cluster, queue),
-            FaultEvent::RegionalBegins { at } => self.regional_begins(at as usize, queue),
-            FaultEvent::RegionalEnds { at } => self.regional_ends(at as usize, queue),
-            FaultEvent::NodeFails { node } => self.node_fails(node, queue),
-            FaultEvent::NodeReturns { node } => self.node_returns(node, queue),
+            FaultEvent::OfflineEnds(cluster) => self.repair(cluster, CutKind::All, queue),
+            FaultEvent::OutageBegins(cluster) => self.outage_begins(cluster, queue),
+            FaultEvent::OutageEnds(cluster) => self.outage_ends(cluster, queue),
+            FaultEvent::RegionalBegins(at) => self.regional_begins(at as usize, queue),
+            FaultEvent::RegionalEnds(at) => self.regional_ends(at as usize, queue),
+            FaultEvent::NodeFails(node) => self.node_fails(node, queue),
+            FaultEvent::NodeReturns(node) => self.node_returns(node, queue),
             FaultEvent::NodeNotReady { node, failure } => self.node_not_ready(node, failure, queue),
             FaultEvent::NodeEvicts { node, failure } => self.node_evicts(node, failure, queue),
-            FaultEvent::NotFound { pod } => self.not_found(pod, queue),
+            FaultEvent::NotFound(pod) => self.not_found(pod, queue),
             FaultEvent::DefectShows { pod, start } => self.defect_shows(pod, start, queue),
         }
     }

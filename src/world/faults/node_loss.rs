@@ -59,7 +59,7 @@ impl<'s> World<'s> {
         } else {
             standing.until
         };
-        self.schedule_fault(fails, FaultEvent::NodeFails { node: id }, queue);
+        self.schedule_fault(fails, FaultEvent::NodeFails(id), queue);
     }
 
     /// The pods of a node as the control plane knows them, terminating ones not counted.
@@ -96,7 +96,7 @@ impl<'s> World<'s> {
         }
         let now = queue.now();
         self.schedule_fault(now + spec.grace, FaultEvent::NodeNotReady { node: id, failure }, queue);
-        self.schedule_fault(now + lasts, FaultEvent::NodeReturns { node: id }, queue);
+        self.schedule_fault(now + lasts, FaultEvent::NodeReturns(id), queue);
     }
 
     pub(super) fn node_not_ready(&mut self, id: NodeId, failure: u32, queue: &mut Queue) {
@@ -140,7 +140,7 @@ impl<'s> World<'s> {
         let next = spec.renewal().time_to_failure(&self.streams, node.key, node.turn);
         self.clusters[cluster.index()].repairs_due -= 1;
         for pod in gone {
-            queue.schedule(queue.now(), Event::Workload(WorkloadEvent::PodGone { pod }));
+            queue.schedule(queue.now(), Event::Workload(WorkloadEvent::PodGone(pod)));
         }
         for pod in self.pods_on(id) {
             let found = &mut self.pods[pod.index()];
@@ -151,7 +151,7 @@ impl<'s> World<'s> {
             self.ensure_image(pod, queue);
         }
         self.sync_workloads(cluster, queue);
-        self.schedule_fault(queue.now() + next, FaultEvent::NodeFails { node: id }, queue);
+        self.schedule_fault(queue.now() + next, FaultEvent::NodeFails(id), queue);
     }
 
     /// A pod's containers stop with its node, and its pending event is cancelled.

@@ -49,9 +49,9 @@ impl<'s> World<'s> {
             cluster.facts.offline |= spec.cut().is_offline();
             cluster.repairs_due += u32::from(spec.cut().is_waited_for());
             self.cut(id, spec.cut(), queue);
-            self.schedule_fault(standing.until, FaultEvent::OutageEnds { cluster: id }, queue);
+            self.schedule_fault(standing.until, FaultEvent::OutageEnds(id), queue);
         } else {
-            self.schedule_fault(standing.until, FaultEvent::OutageBegins { cluster: id }, queue);
+            self.schedule_fault(standing.until, FaultEvent::OutageBegins(id), queue);
         }
     }
 
@@ -61,7 +61,7 @@ impl<'s> World<'s> {
         cluster.repairs_due += u32::from(spec.cut().is_waited_for());
         let lasts = spec.renewal().repair_time(&self.streams, cluster.key, cluster.outage);
         self.cut(id, spec.cut(), queue);
-        self.schedule_fault(queue.now() + lasts, FaultEvent::OutageEnds { cluster: id }, queue);
+        self.schedule_fault(queue.now() + lasts, FaultEvent::OutageEnds(id), queue);
     }
 
     pub(super) fn outage_ends(&mut self, id: ClusterId, queue: &mut Queue) {
@@ -71,6 +71,6 @@ impl<'s> World<'s> {
         cluster.outage += 1;
         let next = spec.renewal().time_to_failure(&self.streams, cluster.key, cluster.outage);
         self.repair(id, spec.cut(), queue);
-        self.schedule_fault(queue.now() + next, FaultEvent::OutageBegins { cluster: id }, queue);
+        self.schedule_fault(queue.now() + next, FaultEvent::OutageBegins(id), queue);
     }
 }

@@ -51,7 +51,7 @@ impl World<'_> {
         }
         let rtt = self.clusters[cluster.index()].rtt;
         let takes = tcp::handshake(self.registries[registry].spec(), rtt) * CONNECTIONS + rtt * ROUND_TRIPS;
-        self.schedule_for_pod(pod, takes, Event::Fault(FaultEvent::NotFound { pod }), queue);
+        self.schedule_for_pod(pod, takes, Event::Fault(FaultEvent::NotFound(pod)), queue);
     }
 
     pub(super) fn not_found(&mut self, pod: PodId, queue: &mut Queue) {

@@ -57,8 +57,8 @@ impl<'s> World<'s> {
         self.faults.regional_turns.push(0);
         for window in &spec.windows {
             let from = SimTime::ZERO + window.from;
-            self.schedule_fault(from, FaultEvent::RegionalBegins { at: number }, queue);
-            self.schedule_fault(from + window.lasts, FaultEvent::RegionalEnds { at: number }, queue);
+            self.schedule_fault(from, FaultEvent::RegionalBegins(number), queue);
+            self.schedule_fault(from + window.lasts, FaultEvent::RegionalEnds(number), queue);
         }
         if let Some(renewal) = spec.renewal() {
             let standing = renewal.start(&self.streams, spec.key(at));
@@ -68,9 +68,9 @@ impl<'s> World<'s> {
                     self.clusters[cluster].facts.offline |= spec.cut().is_offline();
                 }
                 self.cut_region(at, queue);
-                self.schedule_fault(standing.until, FaultEvent::RegionalEnds { at: number }, queue);
+                self.schedule_fault(standing.until, FaultEvent::RegionalEnds(number), queue);
             } else {
-                self.schedule_fault(standing.until, FaultEvent::RegionalBegins { at: number }, queue);
+                self.schedule_fault(standing.until, FaultEvent::RegionalBegins(number), queue);
             }
         }
     }
@@ -88,7 +88,7 @@ impl<'s> World<'s> {
         self.cut_region(at, queue);
         if let Some(renewal) = spec.renewal() {
             let lasts = renewal.repair_time(&self.streams, spec.key(at), self.faults.regional_turns[at]);
-            self.schedule_fault(queue.now() + lasts, FaultEvent::RegionalEnds { at: at as u32 }, queue);
+            self.schedule_fault(queue.now() + lasts, FaultEvent::RegionalEnds(at as u32), queue);
         }
     }
 
@@ -101,7 +101,7 @@ impl<'s> World<'s> {
         if let Some(renewal) = spec.renewal() {
             self.faults.regional_turns[at] += 1;
             let next = renewal.time_to_failure(&self.streams, spec.key(at), self.faults.regional_turns[at]);
-            self.schedule_fault(queue.now() + next, FaultEvent::RegionalBegins { at: at as u32 }, queue);
+            self.schedule_fault(queue.now() + next, FaultEvent::RegionalBegins(at as u32), queue);
         }
     }
 }

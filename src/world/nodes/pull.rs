@@ -125,15 +125,14 @@ impl Pull {
 }
 
 impl World<'_> {
-    pub(crate) fn handle_pull(&mut self, event: PullEvent, queue: &mut Queue) {
+    pub(crate) fn handle_pull(&mut self, pull: PullId, event: PullEvent, queue: &mut Queue) {
         match event {
-            PullEvent::LayerSettles { pull, layer } => self.layer_settled(pull, layer, queue),
-            PullEvent::LayerWrites { pull, layer } => self.layer_writes(pull, layer, queue),
-            PullEvent::DiskChanges { node } => self.disk_changes(node, queue),
-            PullEvent::Unpacked { pull, layer } => self.unpacked(pull, layer, queue),
-            PullEvent::Stalled { pull } => self.cancel_stalled(pull, queue),
-            PullEvent::Deadline { pull } => self.pull_deadline(pull, queue),
-            PullEvent::Completed { pull } => self.pulled(pull, queue),
+            PullEvent::LayerSettles(layer) => self.layer_settled(pull, layer, queue),
+            PullEvent::LayerWrites(layer) => self.layer_writes(pull, layer, queue),
+            PullEvent::Unpacked(layer) => self.unpacked(pull, layer, queue),
+            PullEvent::Stalled => self.cancel_stalled(pull, queue),
+            PullEvent::Deadline => self.pull_deadline(pull, queue),
+            PullEvent::Completed => self.pulled(pull, queue),
         }
     }
 
@@ -180,7 +179,7 @@ impl World<'_> {
         let cluster = node.cluster;
         let planned_failure = self.draw_planned_failure(id, attempt);
         let deadline = self.spec.node.pull_deadline;
-        let deadline = deadline.map(|after| queue.schedule_in(after, Event::Pull(PullEvent::Deadline { pull })));
+        let deadline = deadline.map(|after| queue.schedule_in(after, Event::Pull(pull, PullEvent::Deadline)));
         self.pulls.push(Pull {
             pod,
             others: Vec::new(),

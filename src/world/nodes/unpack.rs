@@ -34,7 +34,7 @@ impl World<'_> {
                 let (key, attempt) = (self.nodes[node.index()].key, pull.attempt);
                 let constant = self.spec.node.pull_constant.draw(&self.streams, key, "pull constant", attempt);
                 self.pulls[id.index()].finishing = true;
-                queue.schedule_in(constant, Event::Pull(PullEvent::Completed { pull: id }));
+                queue.schedule_in(constant, Event::Pull(id, PullEvent::Completed));
             }
         } else if slots == 1 {
             let first = pull.unpack_next;
@@ -72,11 +72,11 @@ impl World<'_> {
         // A lazily pulled layer is mounted, not unpacked.
         let is_lazy = self.spec.distribution.lazy.is_some();
         if node.disk.is_some() && !is_lazy {
-            queue.schedule_in(constant, Event::Pull(PullEvent::LayerWrites { pull: id, layer: index }));
+            queue.schedule_in(constant, Event::Pull(id, PullEvent::LayerWrites(index)));
         } else {
             let written = if is_lazy { Bytes::ZERO } else { layer.uncompressed };
             let writing = written.time_at(node.unpack_rate).expect("a checked unpack rate is not zero");
-            queue.schedule_in(constant + writing, Event::Pull(PullEvent::Unpacked { pull: id, layer: index }));
+            queue.schedule_in(constant + writing, Event::Pull(id, PullEvent::Unpacked(index)));
         }
     }
 
@@ -107,7 +107,7 @@ impl World<'_> {
         if let Some(event) = disk.event.take() {
             queue.cancel(event);
         }
-        disk.event = disk.next_change().map(|at| queue.schedule(at, Event::Pull(PullEvent::DiskChanges { node: id })));
+        disk.event = disk.next_change().map(|at| queue.schedule(at, Event::DiskChanges(id)));
     }
 
     /// A layer is unpacked.

@@ -73,7 +73,7 @@ fn check(seed: u64, product: Product) -> RunRecord {
         assert!(now >= last, "time runs forward");
         last = now;
         match event {
-            Event::Pull(PullEvent::Completed { .. }) => pulled += 1,
+            Event::Pull(_, PullEvent::Completed) => pulled += 1,
             Event::Agent(AgentEvent::ReportArrives(report)) if report.ready && report.applied == NEW => {
                 ready[report.cluster.index()].get_or_insert(now.as_secs_f64());
             }

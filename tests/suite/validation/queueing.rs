@@ -206,7 +206,7 @@ fn serial_pulls_that_take_the_same_time_are_an_m_d_1_queue() {
         let means: Vec<f64> = (0..SEEDS)
             .map(|seed| {
                 let played = play(&world, seed, DAY);
-                let came = played.times(|event| matches!(event, Event::Workload(WorkloadEvent::PodGone { .. })));
+                let came = played.times(|event| matches!(event, Event::Workload(WorkloadEvent::PodGone(_))));
                 assert_eq!((came.len(), played.pulls.len()), (PODS, PODS), "one pull for each pod");
                 assert_eq!(played.peak_pulls, 1, "one at a time");
                 let waits: Vec<f64> = came[FIRST..]

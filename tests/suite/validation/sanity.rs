@@ -36,7 +36,7 @@ fn a_serial_kubelet_and_one_slow_image_delay_every_other_image_on_the_node() {
     world.clusters[0].downlink = BytesPerSec::from_mbit(100.0).into();
     set_images(&mut world, &[1_000, 10, 10, 10]);
     let started = |world: &WorldSpec| {
-        play(world, 1, DAY).times(|event| matches!(event, Event::Workload(WorkloadEvent::ContainerStarted { .. })))
+        play(world, 1, DAY).times(|event| matches!(event, Event::Workload(WorkloadEvent::ContainerStarted(_))))
     };
     let serial = started(&world);
     assert!(serial.iter().all(|started| *started > 80.0), "1 GB over 100 Mbit/s comes first: {serial:?}");
@@ -78,8 +78,8 @@ fn load_above_a_limit_of_requests_is_multiplied_by_five_or_six_and_stays_in_phas
         println!("  {version:14} {failed:12} {for_each:16.2} {attempts:9}");
         assert!((for_each / f64::from(attempts) - 1.0).abs() < 0.05, "{for_each}");
         // A gate of 10 s is looked at after 10-15 s, one of 20 s after 20-30 s, one of 40 s after 40-60 s.
-        let tries = played
-            .times(|event| matches!(event, Event::Request(RequestEvent::Arrives { request: Request::Challenge, .. })));
+        let tries =
+            played.times(|event| matches!(event, Event::Request(_, Request::Challenge, RequestEvent::Arrives(_))));
         let within = |from: f64, to: f64| tries.iter().filter(|at| (from..to).contains(*at)).count();
         assert!(within(0.0, 1.0) > 400 && within(10.0, 16.0) > 300 && within(30.0, 46.0) > 300);
         assert_eq!((within(1.0, 10.0), within(16.0, 30.0), within(46.5, 69.0)), (0, 0, 0), "silence in between");

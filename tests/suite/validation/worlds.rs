@@ -137,7 +137,7 @@ impl Model for Driven<'_> {
     fn handle(&mut self, event: Event, queue: &mut Queue) {
         self.world.handle(event, queue);
         self.world.take_reports();
-        if matches!(event, Event::Pull(PullEvent::Completed { .. })) {
+        if matches!(event, Event::Pull(_, PullEvent::Completed)) {
             self.tell_next(queue);
         }
     }

@@ -26,20 +26,16 @@ use crate::world::transfers::payload::{BlobSource, Payload, Routing};
 const FIRST_RETRANSMISSION: SimDuration = SimDuration::from_secs(1);
 
 impl World<'_> {
-    pub(crate) fn handle_request(&mut self, event: RequestEvent, queue: &mut Queue) {
+    pub(crate) fn handle_request(&mut self, pull: PullId, request: Request, event: RequestEvent, queue: &mut Queue) {
         match event {
-            RequestEvent::Arrives { pull, request, host } => self.request_arrives(pull, request, host, queue),
-            RequestEvent::Served { pull, request, host } => self.served(pull, request, host, queue),
-            RequestEvent::Response { pull, request, host, response } => {
-                self.response_arrives(pull, request, host, response, queue);
-            }
-            RequestEvent::Retry { pull, request } => self.retry_request(pull, request, queue),
-            RequestEvent::Redial { pull, request, host, since } => self.redial(pull, request, host, since, queue),
-            RequestEvent::Upstream { pull, request } => self.send_upstream(pull, request, queue),
-            RequestEvent::NearbyResponse { pull, request, response } => {
-                self.nearby_response(pull, request, response, queue);
-            }
-            RequestEvent::RampedUp { pull, request } => self.ramped_up(pull, request, queue),
+            RequestEvent::Arrives(host) => self.request_arrives(pull, request, host, queue),
+            RequestEvent::Served(host) => self.served(pull, request, host, queue),
+            RequestEvent::Response(host, response) => self.response_arrives(pull, request, host, response, queue),
+            RequestEvent::Retry => self.retry_request(pull, request, queue),
+            RequestEvent::Redial { host, since } => self.redial(pull, request, host, since, queue),
+            RequestEvent::Upstream => self.send_upstream(pull, request, queue),
+            RequestEvent::NearbyResponse(response) => self.nearby_response(pull, request, response, queue),
+            RequestEvent::RampedUp => self.ramped_up(pull, request, queue),
         }
     }
 
@@ -48,14 +44,14 @@ impl World<'_> {
         let (after, response) = match self.route_request(pull, request, queue.now()) {
             Routing::Upstream { detour: SimDuration::ZERO } => return self.send_upstream(pull, request, queue),
             Routing::Upstream { detour } => {
-                queue.schedule_in(detour, Event::Request(RequestEvent::Upstream { pull, request }));
+                queue.schedule_in(detour, Event::Request(pull, request, RequestEvent::Upstream));
                 return;
             }
             Routing::Nearby { after } => (after, Response::Ok),
             Routing::Refused { after } => (after, Response::TooManyRequests),
             Routing::Waits => return,
         };
-        queue.schedule_in(after, Event::Request(RequestEvent::NearbyResponse { pull, request, response }));
+        queue.schedule_in(after, Event::Request(pull, request, RequestEvent::NearbyResponse(response)));
     }
 
     fn send_upstream(&mut self, pull: PullId, request: Request, queue: &mut Queue) {
@@ -91,10 +87,7 @@ impl World<'_> {
         let from = self.registry_of(pull);
         let handshake = if is_new { tcp::handshake(self.registries[from].spec(), rtt) } else { SimDuration::ZERO };
         if self.registries[from].is_limited(host) {
-            queue.schedule_in(
-                handshake + rtt.mul_f64(0.5),
-                Event::Request(RequestEvent::Arrives { pull, request, host }),
-            );
+            queue.schedule_in(handshake + rtt.mul_f64(0.5), Event::Request(pull, request, RequestEvent::Arrives(host)));
         } else {
             // Without a limit the order of arrival has no effect, so one event replaces two.
             self.registries[from].count(host);
@@ -102,7 +95,7 @@ impl World<'_> {
             let response = Response::Ok;
             queue.schedule_in(
                 handshake + rtt + service,
-                Event::Request(RequestEvent::Response { pull, request, host, response }),
+                Event::Request(pull, request, RequestEvent::Response(host, response)),
             );
         }
     }
@@ -126,7 +119,7 @@ impl World<'_> {
         };
         queue.schedule_in(
             self.rtt(pull).mul_f64(0.5),
-            Event::Request(RequestEvent::Response { pull, request, host, response }),
+            Event::Request(pull, request, RequestEvent::Response(host, response)),
         );
     }
 
@@ -135,13 +128,10 @@ impl World<'_> {
         let service = self.service_time(pull, host);
         let from = self.registry_of(pull);
         if self.registries[from].host(host).holds_requests() {
-            queue.schedule_in(service, Event::Request(RequestEvent::Served { pull, request, host }));
+            queue.schedule_in(service, Event::Request(pull, request, RequestEvent::Served(host)));
         } else {
             let back = self.rtt(pull).mul_f64(0.5) + service;
-            queue.schedule_in(
-                back,
-                Event::Request(RequestEvent::Response { pull, request, host, response: Response::Ok }),
-            );
+            queue.schedule_in(back, Event::Request(pull, request, RequestEvent::Response(host, Response::Ok)));
         }
     }
 
@@ -161,10 +151,7 @@ impl World<'_> {
         self.admit_waiting(queue);
         if answers {
             let back = self.rtt(pull).mul_f64(0.5);
-            queue.schedule_in(
-                back,
-                Event::Request(RequestEvent::Response { pull, request, host, response: Response::Ok }),
-            );
+            queue.schedule_in(back, Event::Request(pull, request, RequestEvent::Response(host, Response::Ok)));
         } else if is_waited_for {
             self.dial(pull, request, host, queue);
         }
@@ -248,7 +235,7 @@ impl World<'_> {
                 if ramp_up.is_zero() {
                     self.start_blob(id, request, queue);
                 } else {
-                    queue.schedule_in(ramp_up, Event::Request(RequestEvent::RampedUp { pull: id, request }));
+                    queue.schedule_in(ramp_up, Event::Request(id, request, RequestEvent::RampedUp));
                 }
             }
         }
@@ -308,7 +295,7 @@ impl World<'_> {
             Next::GiveUp(error) => self.fail(id, error, queue),
             Next::Again(SimDuration::ZERO) => self.send(id, request, queue),
             Next::Again(wait) => {
-                queue.schedule_in(wait, Event::Request(RequestEvent::Retry { pull: id, request }));
+                queue.schedule_in(wait, Event::Request(id, request, RequestEvent::Retry));
             }
         }
     }
@@ -323,7 +310,7 @@ impl World<'_> {
     pub(crate) fn dial(&mut self, pull: PullId, request: Request, host: HostRole, queue: &mut Queue) {
         let since = queue.now();
         let first = FIRST_RETRANSMISSION.min(self.spec.node.runtime.dial_timeout);
-        queue.schedule_in(first, Event::Request(RequestEvent::Redial { pull, request, host, since }));
+        queue.schedule_in(first, Event::Request(pull, request, RequestEvent::Redial { host, since }));
     }
 
     fn redial(&mut self, pull: PullId, request: Request, host: HostRole, since: SimTime, queue: &mut Queue) {
@@ -341,7 +328,7 @@ impl World<'_> {
             self.contact_host(pull, request, host, queue);
         } else {
             let next = (waited * 2 + FIRST_RETRANSMISSION).min(timeout);
-            queue.schedule(since + next, Event::Request(RequestEvent::Redial { pull, request, host, since }));
+            queue.schedule(since + next, Event::Request(pull, request, RequestEvent::Redial { host, since }));
         }
     }
 }

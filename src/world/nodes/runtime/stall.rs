@@ -27,7 +27,7 @@ impl World<'_> {
         let is_stalled = self.is_stalled(id);
         let pull = &mut self.pulls[id.index()];
         if is_stalled && !waits {
-            pull.stall_timeout = Some(queue.schedule_in(timeout, Event::Pull(PullEvent::Stalled { pull: id })));
+            pull.stall_timeout = Some(queue.schedule_in(timeout, Event::Pull(id, PullEvent::Stalled)));
         } else if let Some(event) = pull.stall_timeout.take_if(|_| !is_stalled) {
             queue.cancel(event);
         }

@@ -28,7 +28,7 @@ fn one_request(clusters: usize, runtime: RuntimeSpec) -> WorldSpec {
 }
 
 fn asked(played: &Played, wanted: Request) -> Vec<f64> {
-    played.times(|event| matches!(event, Event::Request(RequestEvent::Arrives { request, .. }) if *request == wanted))
+    played.times(|event| matches!(event, Event::Request(_, request, RequestEvent::Arrives(_)) if *request == wanted))
 }
 
 #[test]
