@@ -326,7 +326,7 @@ pub struct OverloadSpec {
     pub floor: Share,
 }
 
-/// How TCP limits a connection by round trip and loss.
+/// How round trip and loss limit a TCP connection.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct TcpSpec {
@@ -339,11 +339,15 @@ pub struct TcpSpec {
     /// Whether transfers start slowly. They begin with ten segments per round trip (RFC 6928) and double up to their
     /// rate.
     pub slow_start: bool,
+    /// Round trips to open a connection to one of the registry's hosts. 2 with TLS 1.3 (RFC 8446), 3 with TLS 1.2 (RFC
+    /// 5246), 1 without TLS.
+    #[serde(deserialize_with = "positive")]
+    pub handshake_round_trips: u32,
 }
 
 impl TcpSpec {
-    /// Ethernet's segments, no window, no slow start.
-    pub const OFF: Self = Self { window: None, segment: Bytes::new(1460), slow_start: false };
+    /// Ethernet's segments, no window, no slow start, TLS 1.3.
+    pub const OFF: Self = Self { window: None, segment: Bytes::new(1460), slow_start: false, handshake_round_trips: 2 };
 }
 
 impl Default for TcpSpec {

@@ -17,12 +17,9 @@ use crate::world::registry::spec::{RegistrySpec, TcpSpec};
 /// sqrt(3/2), the constant of Mathis et al. for periodic loss and an acknowledgement of every segment.
 const MATHIS: f64 = 1.22;
 
-/// Round trips to open a TCP connection with TLS 1.3.
-const HANDSHAKE_ROUND_TRIPS: u64 = 2;
-
 /// The time to open a connection to a host of a registry.
-pub(crate) fn handshake(_registry: &RegistrySpec, rtt: SimDuration) -> SimDuration {
-    rtt * HANDSHAKE_ROUND_TRIPS
+pub(crate) fn handshake(registry: &RegistrySpec, rtt: SimDuration) -> SimDuration {
+    rtt * u64::from(registry.tcp.handshake_round_trips)
 }
 
 /// The most that one connection carries between a registry and a cluster.
@@ -57,7 +54,21 @@ pub(crate) fn slow_start_delay(tcp: TcpSpec, rtt: SimDuration, rate: f64, size: 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::world::testing::bare_world;
+    use crate::world::testing::{bare_world, fixed, play};
+
+    #[test]
+    fn an_older_tls_costs_each_new_connection_a_round_trip() {
+        for (handshake_round_trips, ready) in [(1, 2.2), (2, 2.5), (3, 2.8)] {
+            let mut world = bare_world(1);
+            world.clusters[0].rtt = fixed(SimDuration::from_millis(100));
+            world.registry.tcp.handshake_round_trips = handshake_round_trips;
+            // Connections to API, token service and blob host; one round trip for each of the token, five requests to
+            // the API (401, HEAD, index, manifest, config), the config's blob, and twice for the layer: 9 in all. Then
+            // 100 MB at 100 MB/s.
+            let found = play(&world, 1, SimDuration::from_hours(1)).ready_s()[0].expect("it became ready");
+            assert!((found - ready).abs() < 1e-6, "{handshake_round_trips} round trips: {found} s");
+        }
+    }
 
     #[test]
     fn a_connection_carries_the_least_of_cap_window_and_loss() {
