@@ -81,21 +81,6 @@ impl TransferId {
     }
 }
 
-/// A transfer in flight, as returned by [`Network::transfers`].
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct TransferState {
-    /// Which transfer.
-    pub id: TransferId,
-    /// The link that it was started on; for a transfer over a set of links, the last one given.
-    pub link: LinkId,
-    /// Its maximum rate; `None`: only the links limit it.
-    pub cap: Option<BytesPerSec>,
-    /// Its rate now.
-    pub rate: BytesPerSec,
-    /// Bytes delivered so far, rounded down.
-    pub delivered: Bytes,
-}
-
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum TransferPhase {
     /// The slot is free.
@@ -337,44 +322,6 @@ impl Network {
             // The cast turns negative values into zero.
             TransferPhase::InFlight => transfer.size.saturating_sub(Bytes::new(self.remaining(id.slot).ceil() as u64)),
             _ => transfer.size,
-        }
-    }
-
-    /// The transfers in flight, in an unspecified order (the same in every run).
-    pub fn transfers(&self) -> impl Iterator<Item = TransferState> + '_ {
-        self.transfers.iter().zip(0..).filter(|(transfer, _)| transfer.phase == TransferPhase::InFlight).map(
-            |(&TransferRecord { serial, cap, link, .. }, slot)| {
-                let id = TransferId { serial, slot };
-                TransferState { id, link, cap, rate: self.rate(id), delivered: self.delivered(id) }
-            },
-        )
-    }
-
-    /// The links, in the order in which they were added.
-    pub fn links(&self) -> impl Iterator<Item = LinkId> + use<> {
-        (0..self.nodes.len() as u32).map(LinkId)
-    }
-
-    /// The link nearer the source; `None` for a root.
-    #[must_use]
-    pub fn parent(&self, link: LinkId) -> Option<LinkId> {
-        self.path_down_to(link).nth(1)
-    }
-
-    /// The links of a transfer in flight: from the root to the link that it was started on, or those given, in that
-    /// order.
-    ///
-    /// # Panics
-    /// If the transfer was already reported or cancelled.
-    #[must_use]
-    pub fn path(&self, id: TransferId) -> Vec<LinkId> {
-        let transfer = self.transfer(id);
-        if transfer.crossing {
-            self.mesh.borrow().path(id.slot).map(LinkId).collect()
-        } else {
-            let mut path: Vec<LinkId> = self.path_down_to(transfer.link).collect();
-            path.reverse();
-            path
         }
     }
 

@@ -194,7 +194,7 @@ impl Mesh {
         (self.steps, self.stride) = (steps, new);
     }
 
-    /// Removes a transfer. Its path stays available until its number is used again.
+    /// Removes a transfer.
     pub(super) fn remove(&mut self, transfer: u32) {
         let first = transfer as usize * self.stride;
         for at in first..first + self.flights[transfer as usize].steps as usize {
@@ -209,9 +209,10 @@ impl Mesh {
     }
 
     /// The links of a transfer, in the order given.
-    pub(super) fn path(&self, transfer: u32) -> impl Iterator<Item = u32> + '_ {
+    #[cfg(test)]
+    pub(super) fn path(&self, transfer: u32) -> Vec<u32> {
         let steps = &self.steps[transfer as usize * self.stride..];
-        steps[..self.flights[transfer as usize].steps as usize].iter().map(|step| step.link)
+        steps[..self.flights[transfer as usize].steps as usize].iter().map(|step| step.link).collect()
     }
 
     /// Remaining bytes of a transfer; slightly negative after rounding.

@@ -4,6 +4,7 @@ mod check;
 mod cost;
 mod crossing;
 mod hand;
+mod inspect;
 mod naive;
 mod oracle;
 mod traps;
