@@ -7,6 +7,8 @@
 //! `flatten`, which would lose the paths of errors.
 
 use std::cell::RefCell;
+use std::iter::Enumerate;
+use std::slice;
 
 use serde::de::{self, DeserializeSeed, Deserializer, EnumAccess, MapAccess, SeqAccess, VariantAccess, Visitor};
 
@@ -78,13 +80,12 @@ impl<'de> Deserializer<'de> for &'de Node {
             Value::Bool(value) => visitor.visit_bool(*value),
             Value::Int(value) => match u64::try_from(*value) {
                 Ok(value) => visitor.visit_u64(value),
-                Err(_) => visitor.visit_i64(*value),
+                Err(_) => visitor.visit_i64(*value as i64),
             },
-            Value::BigInt(value) => visitor.visit_u64(*value),
             Value::Float(value) => visitor.visit_f64(*value),
             Value::Text(value) => visitor.visit_borrowed_str(value),
-            Value::List(items) => visitor.visit_seq(Items { items, next: 0 }),
-            Value::Map(entries) => visitor.visit_map(Entries { entries, next: 0, known: None }),
+            Value::List(items) => visitor.visit_seq(Items(items.iter().enumerate())),
+            Value::Map(entries) => visitor.visit_map(Entries::of(entries, None)),
         }
     }
 
@@ -102,7 +103,7 @@ impl<'de> Deserializer<'de> for &'de Node {
 
     fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
         match &self.value {
-            Value::Bool(_) | Value::Int(_) | Value::BigInt(_) | Value::Float(_) => {
+            Value::Bool(_) | Value::Int(_) | Value::Float(_) => {
                 let written = self.short_text();
                 Err(de::Error::custom(format!("expected text, found `{written}`; write it in quotes: \"{written}\"")))
             }
@@ -135,7 +136,7 @@ impl<'de> Deserializer<'de> for &'de Node {
         if fields.iter().any(|field| field.starts_with('~')) {
             return visitor.visit_map(Flattened { entries, fields, next: 0, flat: 0, known: RefCell::default() });
         }
-        visitor.visit_map(Entries { entries, next: 0, known: Some(fields) })
+        visitor.visit_map(Entries::of(entries, Some(fields)))
     }
 
     fn deserialize_enum<V: Visitor<'de>>(
@@ -168,62 +169,57 @@ fn named(key: &str) -> de::value::StrDeserializer<'_, ReadError> {
     de::IntoDeserializer::into_deserializer(key)
 }
 
-struct Items<'de> {
-    items: &'de [Node],
-    next: usize,
-}
+struct Items<'de>(Enumerate<slice::Iter<'de, Node>>);
 
 impl<'de> SeqAccess<'de> for Items<'de> {
     type Error = ReadError;
 
     fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, ReadError> {
-        while let Some(item) = self.items.get(self.next) {
-            self.next += 1;
-            if !item.struck {
-                let value = seed.deserialize(item).map_err(|error| error.under(Step::Index(self.next - 1)))?;
-                return Ok(Some(value));
-            }
-        }
-        Ok(None)
+        let Some((at, item)) = self.0.find(|(_, item)| !item.struck) else { return Ok(None) };
+        seed.deserialize(item).map(Some).map_err(|error| error.under(Step::Index(at)))
     }
 }
 
+/// A key of a map with its value.
+type MapEntry = (super::tree::Key, Node);
+
+/// The entries of a map or of a struct.
 struct Entries<'de> {
-    entries: &'de [(super::tree::Key, Node)],
-    next: usize,
+    left: Box<dyn Iterator<Item = &'de MapEntry> + 'de>,
+    /// The entry whose key was read last.
+    last: Option<&'de MapEntry>,
     /// The only keys there may be. `None`: any.
     known: Option<&'static [&'static str]>,
+}
+
+impl<'de> Entries<'de> {
+    fn of(entries: &'de [MapEntry], known: Option<&'static [&'static str]>) -> Self {
+        Self { left: Box::new(entries.iter().filter(|(_, value)| !value.struck)), last: None, known }
+    }
 }
 
 impl<'de> MapAccess<'de> for Entries<'de> {
     type Error = ReadError;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, ReadError> {
-        while let Some((key, value)) = self.entries.get(self.next) {
-            self.next += 1;
-            if !value.struck {
-                if let Some(known) = self.known.filter(|known| !known.contains(&&*key.text)) {
-                    let error: ReadError = de::Error::unknown_field(&key.text, known);
-                    return Err(error.under(Step::Key(key.text.clone())));
-                }
-                return seed
-                    .deserialize(named(&key.text))
-                    .map(Some)
-                    .map_err(|error| error.under(Step::Key(key.text.clone())));
-            }
-        }
-        Ok(None)
+        self.last = self.left.next();
+        let Some((key, _)) = self.last else { return Ok(None) };
+        let read = match self.known.filter(|known| !known.contains(&&*key.text)) {
+            Some(known) => Err(de::Error::unknown_field(&key.text, known)),
+            None => seed.deserialize(named(&key.text)).map(Some),
+        };
+        read.map_err(|error: ReadError| error.under(Step::Key(key.text.clone())))
     }
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, ReadError> {
-        let (key, value) = &self.entries[self.next - 1];
+        let (key, value) = self.last.expect("serde asks for a value after its key");
         seed.deserialize(value).map_err(|error| error.under(Step::Key(key.text.clone())))
     }
 }
 
 /// The fields of a struct, and after them its flattened structs.
 struct Flattened<'de> {
-    entries: &'de [(super::tree::Key, Node)],
+    entries: &'de [MapEntry],
     fields: &'static [&'static str],
     next: usize,
     flat: usize,
@@ -270,7 +266,7 @@ impl<'de> MapAccess<'de> for Flattened<'de> {
 
 /// A flattened struct: it takes the entries that it knows.
 struct Flat<'de, 'k> {
-    entries: &'de [(super::tree::Key, Node)],
+    entries: &'de [MapEntry],
     known: &'k RefCell<Vec<&'static str>>,
 }
 
@@ -278,7 +274,7 @@ impl<'de> Deserializer<'de> for Flat<'de, '_> {
     type Error = ReadError;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
-        visitor.visit_map(Entries { entries: self.entries, next: 0, known: None })
+        visitor.visit_map(Entries::of(self.entries, None))
     }
 
     fn deserialize_struct<V: Visitor<'de>>(
@@ -289,33 +285,12 @@ impl<'de> Deserializer<'de> for Flat<'de, '_> {
     ) -> Result<V::Value, ReadError> {
         self.known.borrow_mut().extend(fields);
         let taken = self.entries.iter().filter(|(key, value)| !value.struck && fields.contains(&&*key.text));
-        visitor.visit_map(Taken { entries: taken.collect(), next: 0 })
+        visitor.visit_map(Entries { left: Box::new(taken), last: None, known: None })
     }
 
     serde::forward_to_deserialize_any! {
         bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit unit_struct
         newtype_struct seq tuple tuple_struct map enum identifier ignored_any
-    }
-}
-
-/// The entries of a flattened struct.
-struct Taken<'de> {
-    entries: Vec<&'de (super::tree::Key, Node)>,
-    next: usize,
-}
-
-impl<'de> MapAccess<'de> for Taken<'de> {
-    type Error = ReadError;
-
-    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, ReadError> {
-        let Some((key, _)) = self.entries.get(self.next) else { return Ok(None) };
-        self.next += 1;
-        seed.deserialize(named(&key.text)).map(Some)
-    }
-
-    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, ReadError> {
-        let (key, value) = self.entries[self.next - 1];
-        seed.deserialize(value).map_err(|error| error.under(Step::Key(key.text.clone())))
     }
 }
 

@@ -29,9 +29,8 @@ pub(crate) struct Node {
 pub(crate) enum Value {
     Null,
     Bool(bool),
-    Int(i64),
-    /// Above `i64::MAX`.
-    BigInt(u64),
+    /// Any number that fits 64 bits, with or without a sign.
+    Int(i128),
     Float(f64),
     Text(String),
     List(Vec<Node>),
@@ -153,10 +152,10 @@ impl<'de> Deserialize<'de> for Raw {
                 Ok(Raw::Scalar(Value::Bool(value)))
             }
             fn visit_i64<E>(self, value: i64) -> Result<Raw, E> {
-                Ok(Raw::Scalar(Value::Int(value)))
+                Ok(Raw::Scalar(Value::Int(value.into())))
             }
             fn visit_u64<E>(self, value: u64) -> Result<Raw, E> {
-                Ok(Raw::Scalar(i64::try_from(value).map_or(Value::BigInt(value), Value::Int)))
+                Ok(Raw::Scalar(Value::Int(value.into())))
             }
             fn visit_f64<E>(self, value: f64) -> Result<Raw, E> {
                 Ok(Raw::Scalar(Value::Float(value)))
@@ -223,10 +222,9 @@ impl Node {
         let value = match json {
             serde_json::Value::Null => Value::Null,
             serde_json::Value::Bool(value) => Value::Bool(value),
-            serde_json::Value::Number(number) => match (number.as_i64(), number.as_u64(), number.as_f64()) {
-                (Some(value), ..) => Value::Int(value),
-                (None, Some(value), _) => Value::BigInt(value),
-                (None, None, value) => Value::Float(value.unwrap_or_default()),
+            serde_json::Value::Number(number) => match number.as_i128() {
+                Some(value) => Value::Int(value),
+                None => Value::Float(number.as_f64().unwrap_or_default()),
             },
             serde_json::Value::String(text) => Value::Text(text),
             serde_json::Value::Array(items) => {
@@ -393,7 +391,6 @@ impl Node {
             Value::Null => "null".to_owned(),
             Value::Bool(value) => value.to_string(),
             Value::Int(value) => value.to_string(),
-            Value::BigInt(value) => value.to_string(),
             Value::Float(value) => value.to_string(),
             Value::Text(value) => value.clone(),
             Value::List(items) => {

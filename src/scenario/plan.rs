@@ -83,7 +83,7 @@ fn range(node: &Node) -> Result<Node, (String, String)> {
             "`from` must be greater than 0 and less than `to`; for other values write a list",
         );
     }
-    if !(2..=i64::from(MOST_STEPS)).contains(&steps) {
+    if !(2..=i128::from(MOST_STEPS)).contains(&steps) {
         return refused(format!("`steps` is {steps}"), "write 2 to 1000, or a list of values");
     }
     let is_whole = low_whole && high_whole;
@@ -92,7 +92,7 @@ fn range(node: &Node) -> Result<Node, (String, String)> {
         let value = low * libm::pow(high / low, step as f64 / (steps - 1) as f64);
         let number = if is_whole { format!("{value:.0}") } else { short(value) };
         let value = match (unit.is_empty(), number.parse::<i64>(), number.parse::<f64>()) {
-            (true, Ok(whole), _) => Value::Int(whole),
+            (true, Ok(whole), _) => Value::Int(whole.into()),
             (true, Err(_), Ok(float)) => Value::Float(float),
             _ => Value::Text(format!("{number}{unit}")),
         };
