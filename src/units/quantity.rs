@@ -71,8 +71,8 @@ impl BytesPerSec {
     /// # Panics
     /// If `rate` is negative or not finite.
     #[must_use]
-    pub fn new(rate: f64) -> Self {
-        assert!(rate.is_finite() && rate >= 0.0, "a data rate must be finite and at least 0, got {rate} B/s");
+    pub const fn new(rate: f64) -> Self {
+        assert!(rate.is_finite() && rate >= 0.0, "a data rate must be finite and at least 0");
         Self(rate)
     }
 
@@ -81,7 +81,7 @@ impl BytesPerSec {
     /// # Panics
     /// If `gbit` is negative or not finite.
     #[must_use]
-    pub fn from_gbit(gbit: f64) -> Self {
+    pub const fn from_gbit(gbit: f64) -> Self {
         Self::new(gbit * 1e9 / 8.0)
     }
 
@@ -90,7 +90,7 @@ impl BytesPerSec {
     /// # Panics
     /// If `mbit` is negative or not finite.
     #[must_use]
-    pub fn from_mbit(mbit: f64) -> Self {
+    pub const fn from_mbit(mbit: f64) -> Self {
         Self::new(mbit * 1e6 / 8.0)
     }
 
@@ -98,23 +98,6 @@ impl BytesPerSec {
     #[must_use]
     pub const fn get(self) -> f64 {
         self.0
-    }
-}
-
-impl BytesPerSec {
-    /// A constant of `gbit` · 10⁹ bits per second.
-    pub(crate) const fn gbit(gbit: f64) -> Self {
-        Self(gbit * 1e9 / 8.0)
-    }
-
-    /// A constant of `mbit` · 10⁶ bits per second.
-    pub(crate) const fn mbit(mbit: f64) -> Self {
-        Self(mbit * 1e6 / 8.0)
-    }
-
-    /// A constant of `mb` · 10⁶ bytes per second.
-    pub(crate) const fn mb(mb: f64) -> Self {
-        Self(mb * 1e6)
     }
 }
 
@@ -140,11 +123,6 @@ impl PerSecond {
 }
 
 impl Share {
-    /// A constant between 0 and 1.
-    pub(crate) const fn of(share: f64) -> Self {
-        Self(share)
-    }
-
     /// 0.
     pub const NONE: Self = Self(0.0);
     /// 1.
@@ -155,8 +133,8 @@ impl Share {
     /// # Panics
     /// If `share` is not between 0 and 1.
     #[must_use]
-    pub fn new(share: f64) -> Self {
-        assert!((0.0..=1.0).contains(&share), "a share must be between 0 and 1, got {share}");
+    pub const fn new(share: f64) -> Self {
+        assert!(0.0 <= share && share <= 1.0, "a share must be between 0 and 1");
         Self(share)
     }
 

@@ -24,7 +24,7 @@ pub const NODES: u32 = 3;
 
 /// What a cluster can receive. Guess: no published distribution of site links was found. Branch offices
 /// have about 100 Mbit/s, retail 20 to 50, data centres 10 000.
-pub const DOWNLINK: BytesPerSec = BytesPerSec::mbit(100.0);
+pub const DOWNLINK: BytesPerSec = BytesPerSec::from_mbit(100.0);
 
 /// Round trip from a cluster to the registry. Guess, with the link above: 1 ms in a data centre, 30 ms for a branch,
 /// 80 ms over a cellular network, 600 ms over a satellite.
@@ -35,11 +35,11 @@ pub const RTT: DurationModel = DurationModel::Constant(SimDuration::from_millis(
 /// What a registry can send. Source: the 10 Gbit/s registry of Volcano Engine's published pull tests;
 /// spread from 30 MB/s (Azure's smallest tier, MicrosoftDocs/azure-docs `includes/container-registry-limits.md`, 2019)
 /// to far above.
-pub const REGISTRY_EGRESS: BytesPerSec = BytesPerSec::gbit(10.0);
+pub const REGISTRY_EGRESS: BytesPerSec = BytesPerSec::from_gbit(10.0);
 
 /// What one connection to a blob store can carry. Source: AWS's guidance for S3, 85 to 90 MB/s each.
 /// Spread: ghcr.io gave 46 MB/s cold and about 500 MB/s warm (spegel-org/benchmark-results @645a85c).
-pub const CONNECTION: BytesPerSec = BytesPerSec::mb(88.0);
+pub const CONNECTION: BytesPerSec = BytesPerSec::new(88e6);
 
 /// Time a registry takes to answer one request. Guess: lognormal with median 20 ms; spread 2 to 500 ms.
 pub const SERVICE_TIME: DurationModel = DurationModel::LogNormal { median: SimDuration::from_millis(20), sigma: 0.5 };
@@ -47,7 +47,7 @@ pub const SERVICE_TIME: DurationModel = DurationModel::LogNormal { median: SimDu
 // ---- distribution ----
 
 /// What a cache or a mirror can send. Guess: one server on a local network; 1 to 25.
-pub const CACHE_EGRESS: BytesPerSec = BytesPerSec::gbit(10.0);
+pub const CACHE_EGRESS: BytesPerSec = BytesPerSec::from_gbit(10.0);
 
 /// Round trip from a node to its cache. Guess: one local network.
 pub const CACHE_RTT: SimDuration = SimDuration::from_millis(1);
@@ -69,7 +69,7 @@ pub const SPEGEL_TIMEOUT: SimDuration = SimDuration::from_millis(20);
 
 /// What one connection between peers carries. Source: fitted to the pulls of 1 GB from peers in
 /// spegel-org/benchmark-results @645a85c (D8ds_v5); 233 MB/s were reached from the slower disk of a D4ds_v5.
-pub const PEER_CONNECTION: BytesPerSec = BytesPerSec::mb(600.0);
+pub const PEER_CONNECTION: BytesPerSec = BytesPerSec::new(600e6);
 
 /// Seeds of a cluster. Source: `seedPeer.replicas` of Dragonfly's Helm chart; a Kraken benchmark had 5 origins.
 pub const SEEDS: u32 = 3;
@@ -81,10 +81,10 @@ pub const PIECE: Bytes = Bytes::new(4_000_000);
 pub const DRAGONFLY_PARENTS: u32 = 4;
 
 /// What a Kraken agent or origin sends. Source: uber/kraken @2a7fbcb `lib/torrent/scheduler/conn/config.go`.
-pub const KRAKEN_OUT: BytesPerSec = BytesPerSec::mb(200.0);
+pub const KRAKEN_OUT: BytesPerSec = BytesPerSec::new(200e6);
 
 /// What a Kraken agent receives. Source: as above.
-pub const KRAKEN_IN: BytesPerSec = BytesPerSec::mb(300.0);
+pub const KRAKEN_IN: BytesPerSec = BytesPerSec::new(300e6);
 
 /// Connections of one torrent. Source: uber/kraken @2a7fbcb `lib/torrent/scheduler/connstate/config.go`.
 pub const KRAKEN_CONNECTIONS: u32 = 10;
@@ -99,7 +99,7 @@ pub const ANNOUNCE: SimDuration = SimDuration::from_millis(50);
 
 /// Share of an image's bytes that a container reads before it is ready. Source: 6.4 % on the mean over 57 images (Harter
 /// et al., "Slacker", FAST '16); 1 to 40 %.
-pub const LAZY_START: Share = Share::of(0.064);
+pub const LAZY_START: Share = Share::new(0.064);
 
 /// Bytes of one read on demand. Source: the largest read that Linux asks of FUSE by default (32 pages); 50 kB to 4 MiB
 /// by snapshotter.
@@ -109,17 +109,17 @@ pub const LAZY_READ: Bytes = Bytes::new(128 * 1024);
 pub const LAZY_TOC: Bytes = Bytes::new(100_000);
 
 /// What the background fetch of a layer takes. Guess: it yields to reads on demand.
-pub const LAZY_BACKGROUND: BytesPerSec = BytesPerSec::mb(10.0);
+pub const LAZY_BACKGROUND: BytesPerSec = BytesPerSec::new(10e6);
 
 /// From one group of clusters of a pre-pull to the next. Guess.
 pub const PRE_PULL_EVERY: SimDuration = SimDuration::from_mins(1);
 
 /// What one connection carries of a blob that a content delivery network does not hold yet. Source: ghcr.io,
 /// 1 GB in 24 to 32 s for every node that asked at once (spegel-org/benchmark-results @645a85c).
-pub const CDN_COLD: BytesPerSec = BytesPerSec::mb(46.0);
+pub const CDN_COLD: BytesPerSec = BytesPerSec::new(46e6);
 
 /// The same of a blob that it holds. Source: as above, 6.0 s with unpacking.
-pub const CDN_WARM: BytesPerSec = BytesPerSec::mb(500.0);
+pub const CDN_WARM: BytesPerSec = BytesPerSec::new(500e6);
 
 // ---- kubelet ----
 
@@ -153,7 +153,7 @@ pub const UNPACK_SLOTS: u32 = 1;
 
 /// Uncompressed bytes written per second while unpacking one layer. Source: chonks, n1-standard-16 with a local SSD, 4
 /// to 64 nodes: 197 to 208 MB/s; with a boot disk 159 to 182; c5a.4xlarge 300 to 335 within the page cache, then 132.
-pub const UNPACK_RATE: BytesPerSec = BytesPerSec::mb(200.0);
+pub const UNPACK_RATE: BytesPerSec = BytesPerSec::new(200e6);
 
 /// Sigma of the lognormal factor between nodes on the rate above. Source: chonks, ±15 % over 64 nodes, and at most
 /// 1.1 between slowest and fastest of 10 (spegel-org/benchmark-results @645a85c); so 0.05 to 0.15.
@@ -166,7 +166,7 @@ pub const UNPACK_PER_LAYER: DurationModel = DurationModel::Constant(SimDuration:
 pub const PULL_CONSTANT: DurationModel = DurationModel::Constant(SimDuration::from_millis(300));
 
 /// What a node's network card can receive. Guess; 0.1 to 25 Gbit/s.
-pub const NIC: BytesPerSec = BytesPerSec::gbit(10.0);
+pub const NIC: BytesPerSec = BytesPerSec::from_gbit(10.0);
 
 /// Sandbox, container create and start. Guess: lognormal with median 1.5 s; 0.5 to 5 s.
 pub const START_OVERHEAD: DurationModel =

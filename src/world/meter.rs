@@ -178,19 +178,23 @@ impl Meter {
         self.now = to;
     }
 
+    /// The current second as a bin.
+    fn second(&self) -> Bin {
+        Bin {
+            pulls: self.pulls.second_peak,
+            downloads: self.downloads.second_peak,
+            egress_bytes: self.second_bytes,
+            phases: self.phases,
+        }
+    }
+
     fn close_second(&mut self) {
         self.peak_second_bytes = self.peak_second_bytes.max(self.second_bytes);
         self.minute[self.seconds % MINUTE] = self.second_bytes;
         self.seconds += 1;
         // A new sum instead of differences: sixty additions per second, and no drift.
         self.peak_minute_bytes = self.peak_minute_bytes.max(self.minute.iter().sum());
-        let second = Bin {
-            pulls: self.pulls.second_peak,
-            downloads: self.downloads.second_peak,
-            egress_bytes: self.second_bytes,
-            phases: self.phases,
-        };
-        self.open.absorb(&second);
+        self.open.absorb(&self.second());
         self.open_seconds += 1;
         if self.open_seconds == self.seconds_per_bin {
             self.close_bin();
@@ -302,12 +306,7 @@ impl Meter {
     pub fn series(&self) -> (SimDuration, Vec<Bin>) {
         let mut bins = self.bins.clone();
         let mut last = self.open;
-        last.absorb(&Bin {
-            pulls: self.pulls.second_peak,
-            downloads: self.downloads.second_peak,
-            egress_bytes: self.second_bytes,
-            phases: self.phases,
-        });
+        last.absorb(&self.second());
         bins.push(last);
         (SECOND * self.seconds_per_bin, bins)
     }

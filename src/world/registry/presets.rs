@@ -15,20 +15,7 @@ use crate::world::registry::spec::{
 };
 
 impl RegistryPreset {
-    /// All of them with the names that users write.
-    pub const ALL: [(Self, &'static str); 9] = [
-        (Self::AcrBasic, "acr-basic"),
-        (Self::AcrStandard, "acr-standard"),
-        (Self::AcrPremium, "acr-premium"),
-        (Self::Ecr, "ecr"),
-        (Self::ArtifactRegistry, "artifact-registry"),
-        (Self::DockerHubAnonymous, "docker-hub-anonymous"),
-        (Self::DockerHubSignedIn, "docker-hub-signed-in"),
-        (Self::DistributionS3, "distribution-s3"),
-        (Self::HarborSmall, "harbor-small"),
-    ];
-
-    /// What it sets.
+    /// Its settings.
     #[must_use]
     pub fn spec(self) -> RegistrySpec {
         RegistrySpec { preset: Some(self), ..self.limits() }
