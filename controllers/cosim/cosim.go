@@ -16,6 +16,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -27,14 +28,15 @@ import (
 
 // A Product is what drives the fleet. Its methods run in the bubble, one at a time.
 type Product interface {
-	// Start builds the controllers and starts them. It may let time pass only in goroutines of its own.
+	// Start builds the controllers and starts them. It may let time pass, so that they reach the state in which the run
+	// finds them: time 0 is when it returns, and what happened before counts for nothing.
 	Start(*Session) (Ready, error)
 	// News tells of an event, which shall take effect after the delay: virtualapi's Later takes such delays. Fields were
 	// checked against the protocol.
 	News(news News, delay time.Duration) error
 	// Hold explains why nothing is deployed at present.
 	Hold() Hold
-	// Passes counts the passes of each controller so far.
+	// Passes counts the passes of each controller so far, in a map of its own.
 	Passes() map[string]int
 }
 
@@ -51,8 +53,9 @@ type Session struct {
 	mu        sync.Mutex
 	reply     Reply
 	status    string
-	passes    int
+	passes    map[string]int // until the last answer
 	requests  int
+	before    Bye // what happened before time 0
 }
 
 // Now is the time since the start of the run.
@@ -192,10 +195,9 @@ func (c *conversation) answer(line []byte) (any, error) {
 		return map[string]any{"hold": c.product.Hold()}, nil
 	case question.Bye != nil:
 		c.over = true
-		bye := Bye{Passes: c.product.Passes()}
-		if c.session.API != nil {
-			bye.Requests = c.session.API.Counts()
-		}
+		bye := c.session.counts(c.product)
+		bye.Passes = less(bye.Passes, c.session.before.Passes)
+		bye.Requests = less(bye.Requests, c.session.before.Requests)
 		return map[string]any{"bye": bye}, nil
 	}
 	return nil, errors.New("a line must have one of hello, run, hold and bye")
@@ -231,9 +233,41 @@ func (c *conversation) start(hello Hello) (Ready, error) {
 	if err != nil {
 		return Ready{}, err
 	}
+	synctest.Wait()
+	session.start = time.Now()
 	session.lookahead = ready.Lookahead
+	session.reply, session.status = Reply{}, ""
+	select {
+	case <-session.wake:
+	default:
+	}
+	session.before = session.counts(c.product)
+	session.passes = session.before.Passes
+	if session.API != nil {
+		session.requests = session.API.Total()
+	}
 	c.session = session
 	return ready, nil
+}
+
+// counts of everything so far.
+func (s *Session) counts(product Product) Bye {
+	bye := Bye{Passes: product.Passes()}
+	if s.API != nil {
+		bye.Requests = s.API.Counts()
+	}
+	return bye
+}
+
+// less takes counts off others. Watches go on from before time 0 and count for nothing.
+func less(counts, before map[string]int) map[string]int {
+	left := map[string]int{}
+	for name, count := range counts {
+		if count > before[name] && !strings.HasPrefix(name, "watch ") {
+			left[name] = count - before[name]
+		}
+	}
+	return left
 }
 
 func (c *conversation) run(run Run) (*Reply, error) {
@@ -269,16 +303,16 @@ func (c *conversation) run(run Run) (*Reply, error) {
 	case <-s.wake:
 	default:
 	}
-	passes := 0
-	for _, count := range c.product.Passes() {
-		passes += count
-	}
+	passes := c.product.Passes()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	reply := s.reply
 	s.reply = Reply{}
 	reply.Now = s.Now()
-	reply.Passes, s.passes = passes-s.passes, passes
+	for _, count := range less(passes, s.passes) {
+		reply.Passes += count
+	}
+	s.passes = passes
 	if s.API != nil {
 		total := s.API.Total()
 		reply.Requests, s.requests = total-s.requests, total

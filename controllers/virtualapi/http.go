@@ -95,7 +95,7 @@ func (s *Server) enqueue(made *call, done chan<- *http.Response) {
 		if c.limit.QPS <= 0 {
 			execute(0)
 		} else {
-			execute(c.admit(time.Now()))
+			execute(c.admit(time.Now(), made.kind.qualified()))
 		}
 	}})
 }

@@ -160,32 +160,48 @@ func (s *Server) Total() int {
 type Limit struct {
 	QPS   float64
 	Burst int
+	// PerResource gives each resource a bucket of its own: controller-runtime's client makes a REST client, and thus a
+	// limiter, for each kind, unless rest.Config has a common RateLimiter.
+	PerResource bool
 }
 
 // Client returns a transport for rest.Config.Transport. The name appears in Change.Client and orders requests of one
 // instant, so clients should have different names. The limit stands for rest.Config's QPS and Burst, which must be
 // switched off (QPS: -1): it hands tokens out in a reproducible order.
 func (s *Server) Client(name string, limit Limit) http.RoundTripper {
-	return &client{server: s, name: name, limit: limit, tokens: float64(limit.Burst), filled: time.Now()}
+	return &client{server: s, name: name, limit: limit, start: time.Now(), buckets: map[string]*bucket{}}
 }
 
 type client struct {
-	server *Server
-	name   string
-	limit  Limit
+	server  *Server
+	name    string
+	limit   Limit
+	start   time.Time
+	buckets map[string]*bucket
+}
+
+type bucket struct {
 	tokens float64 // negative: requests wait for tokens that are still to come
 	filled time.Time
 }
 
 // admit takes a token and returns how long the request waits for it.
-func (c *client) admit(now time.Time) time.Duration {
-	c.tokens = math.Min(float64(c.limit.Burst), c.tokens+now.Sub(c.filled).Seconds()*c.limit.QPS)
-	c.filled = now
-	c.tokens--
-	if c.tokens >= 0 {
+func (c *client) admit(now time.Time, resource string) time.Duration {
+	if !c.limit.PerResource {
+		resource = ""
+	}
+	b := c.buckets[resource]
+	if b == nil {
+		b = &bucket{tokens: float64(c.limit.Burst), filled: c.start}
+		c.buckets[resource] = b
+	}
+	b.tokens = math.Min(float64(c.limit.Burst), b.tokens+now.Sub(b.filled).Seconds()*c.limit.QPS)
+	b.filled = now
+	b.tokens--
+	if b.tokens >= 0 {
 		return 0
 	}
-	return time.Duration(-c.tokens / c.limit.QPS * float64(time.Second))
+	return time.Duration(-b.tokens / c.limit.QPS * float64(time.Second))
 }
 
 // latency of one request. Discovery takes no time and does not come here.
