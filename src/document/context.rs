@@ -50,7 +50,7 @@ impl Context<'_> {
         !self.struck.iter().any(|struck| list.starts_with(struck) || is_entry(struck))
     }
 
-    /// What is written at `path`, with `base` for everything that is not. Errors are not reported: reading the document
+    /// The value at `path`, with `base` for everything that is not written. Errors are not reported: reading the document
     /// has found them. `deep` as in [`Node::over`].
     pub(crate) fn over<T: Serialize + DeserializeOwned>(&self, path: &Path, base: T, deep: &[&str]) -> T {
         let Some(mut written) = self.tree.get(path).cloned() else { return base };

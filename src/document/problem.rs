@@ -1,4 +1,4 @@
-//! Why an experiment was refused: all problems at once, each with its place in a file and its mend.
+//! Why an experiment was refused: all problems at once, each with its place in a file and a fix.
 
 use std::fmt;
 use std::ops::Range;
@@ -77,11 +77,11 @@ pub struct Problem {
     pub line: Option<usize>,
     /// 1-based, counted in characters.
     pub column: Option<usize>,
-    /// Where in the file's structure, e.g. `fleet[0].downlink`; empty for the file as a whole.
+    /// The path in the file's structure, e.g. `fleet[0].downlink`; empty for the file as a whole.
     pub field: String,
-    /// What is wrong.
+    /// The error.
     pub message: String,
-    /// How to mend it, where that can be said.
+    /// The fix, if one is known.
     pub help: Option<String>,
     place: Option<Place>,
     unreadable: bool,
@@ -157,7 +157,7 @@ impl Problem {
 }
 
 impl fmt::Display for Problem {
-    /// One line: place, message and mend.
+    /// One line: place, message and fix.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.file)?;
         if let (Some(line), Some(column)) = (self.line, self.column) {
@@ -199,7 +199,7 @@ impl LoadError {
         self.problems.iter().any(|problem| problem.unreadable)
     }
 
-    /// The problems as a compiler shows them: place, line, carets, message and mend. `color`: with ANSI colours.
+    /// The problems as a compiler shows them: place, line, carets, message and fix. `color`: with ANSI colours.
     #[must_use]
     pub fn render(&self, color: bool) -> String {
         let renderer = if color { Renderer::styled() } else { Renderer::plain() };

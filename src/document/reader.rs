@@ -17,12 +17,12 @@ use super::problem::{any_of, nearest};
 pub(crate) use super::read_error::{Kind, ReadError};
 use super::tree::{Node, Value};
 
-/// What could be read of a tree.
+/// The result of reading a tree.
 pub(crate) struct Reading<T> {
-    /// What is left once all that is wrong is left out; `None` when nothing is.
+    /// The value without everything that is wrong; `None` when nothing can be read.
     pub(crate) value: Option<T>,
     pub(crate) errors: Vec<ReadError>,
-    /// What was left out.
+    /// Paths of the values that were left out.
     pub(crate) struck: Vec<Path>,
 }
 

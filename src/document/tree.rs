@@ -24,7 +24,7 @@ pub(crate) struct Node {
     pub(crate) struck: bool,
 }
 
-/// What was written, as YAML's core schema sees it: `10` is a number, `"10"` is text.
+/// A value as YAML's core schema reads it: `10` is a number, `"10"` is text.
 #[derive(Clone, Debug)]
 pub(crate) enum Value {
     Null,
@@ -133,7 +133,7 @@ fn located(raw: Spanned<Raw>, source: &Source) -> Node {
     Node { at, value, struck: false }
 }
 
-/// What the YAML reader hands over, with its own kind of location.
+/// A value as the YAML reader returns it, with its own kind of location.
 enum Raw {
     Scalar(Value),
     List(Vec<Spanned<Raw>>),

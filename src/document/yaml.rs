@@ -50,7 +50,7 @@ fn block(text: &mut String, value: &Value, indent: usize) {
     }
 }
 
-/// What stands behind a key.
+/// The value behind a key.
 fn nested(text: &mut String, value: &Value, indent: usize) {
     let is_short = |list: &Vec<Value>| list.iter().all(|entry| !entry.is_object() && !entry.is_array());
     match value {

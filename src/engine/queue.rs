@@ -85,7 +85,7 @@ impl<E> EventQueue<E> {
         self.now
     }
 
-    /// How many events are pending.
+    /// Number of pending events.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.heap.len()
@@ -97,7 +97,7 @@ impl<E> EventQueue<E> {
         self.heap.is_empty()
     }
 
-    /// How many events were popped since the start of the run.
+    /// Number of events popped since the start of the run.
     #[must_use]
     pub const fn handled(&self) -> u64 {
         self.handled
@@ -184,7 +184,7 @@ impl<E> EventQueue<E> {
         slot
     }
 
-    /// Where the event of `id` sits in the heap. `None` when the id is stale.
+    /// The position in the heap of the event of `id`. `None` when the id is stale.
     fn position(&self, id: EventId) -> Option<usize> {
         let slot = id.slot as usize;
         // An id of another queue may name a slot that this one lacks.

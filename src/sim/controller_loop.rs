@@ -34,7 +34,7 @@ pub(super) struct ControllerLoop<'s> {
     again: bool,
     /// The earliest [`DriverEvent::Due`] in the queue.
     due: Option<SimTime>,
-    /// How many of them are in the queue.
+    /// Number of them in the queue.
     dues: usize,
     /// Deploys of the pass in progress that are still to be written, in their order.
     unwritten: VecDeque<Deploy>,
@@ -82,7 +82,7 @@ impl<'s> ControllerLoop<'s> {
         report.cluster
     }
 
-    /// How many events are pending that nothing but the product's own timers has scheduled.
+    /// Number of pending events that the product's own timers have scheduled.
     pub(super) fn timers(&self) -> usize {
         usize::from(self.timer.is_some()) + self.dues
     }
@@ -130,7 +130,7 @@ impl<'s> ControllerLoop<'s> {
         self.schedule_due(queue);
     }
 
-    /// What is due in the product happens. Returns the clusters of which it sees something new.
+    /// The product does everything that is due. Returns the clusters of which it sees something new.
     pub(super) fn due(&mut self, world: &mut World<'_>, queue: &mut Queue) -> Vec<ClusterId> {
         let now = queue.now();
         self.dues -= 1;

@@ -1,7 +1,7 @@
 //! One simulated rollout: a real scheduler drives a simulated fleet, from the release to its end.
 //!
-//! The only place that drives engine, world and a product together; it names no product. [`run`] is one function of a scenario, a seed and a
-//! replicate, on one thread; everything that a report shows comes out of the [`RunRecord`] it returns.
+//! The only place that drives engine, world and a product together; it names no product. [`run`] is one function of a
+//! scenario, a seed and a replicate, on one thread; everything that a report shows comes out of the [`RunRecord`] it returns.
 //!
 //! A run ends when the product sees every target on the wanted revision and ready, or when nothing is left that could
 //! change what the product sees (then the rule that holds the rollout is reported), or at the horizon.
@@ -19,7 +19,7 @@ use crate::world::{ClusterPhase, DistributionEvent, DriverEvent, Event, Meter, P
 use controller_loop::ControllerLoop;
 use progress::Progress;
 
-/// Runs one variant with the luck of this seed and replicate.
+/// Runs one variant with the random numbers of this seed and replicate.
 #[must_use]
 pub fn run(variant: &Variant, seed: u64, replicate: u32) -> RunRecord {
     run_observed(variant, seed, replicate, &mut ())

@@ -1,9 +1,9 @@
-//! How far a rollout has come, as its product sees it.
+//! The progress of a rollout, as its product sees it.
 
 use crate::units::SimTime;
 use crate::world::ClusterId;
 
-/// Which targets are done, and when each share of them first was.
+/// The targets that are done, and when each share of them first was.
 #[derive(Clone, Debug)]
 pub(super) struct Progress {
     done: Vec<bool>,

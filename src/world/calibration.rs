@@ -22,7 +22,7 @@ use crate::world::quantity::DurationModel;
 /// (Chick-fil-A, 2018); published edge clusters have 1 to 3, data-centre ones tens (spread 1 to 250).
 pub const NODES: u32 = 3;
 
-/// What a cluster can receive. Guess: no published distribution of site links was found. Branch offices
+/// Rate at which a cluster can receive. Guess: no published distribution of site links was found. Branch offices
 /// have about 100 Mbit/s, retail 20 to 50, data centres 10 000.
 pub const DOWNLINK: BytesPerSec = BytesPerSec::from_mbit(100.0);
 
@@ -32,12 +32,12 @@ pub const RTT: DurationModel = DurationModel::Constant(SimDuration::from_millis(
 
 // ---- registry ----
 
-/// What a registry can send. Source: the 10 Gbit/s registry of Volcano Engine's published pull tests;
+/// Rate at which a registry can send. Source: the 10 Gbit/s registry of Volcano Engine's published pull tests;
 /// spread from 30 MB/s (Azure's smallest tier, MicrosoftDocs/azure-docs `includes/container-registry-limits.md`, 2019)
 /// to far above.
 pub const REGISTRY_EGRESS: BytesPerSec = BytesPerSec::from_gbit(10.0);
 
-/// What one connection to a blob store can carry. Source: AWS's guidance for S3, 85 to 90 MB/s each.
+/// Rate of one connection to a blob store. Source: AWS's guidance for S3, 85 to 90 MB/s each.
 /// Spread: ghcr.io gave 46 MB/s cold and about 500 MB/s warm (spegel-org/benchmark-results @645a85c).
 pub const CONNECTION: BytesPerSec = BytesPerSec::new(88e6);
 
@@ -46,7 +46,7 @@ pub const SERVICE_TIME: DurationModel = DurationModel::LogNormal { median: SimDu
 
 // ---- distribution ----
 
-/// What a cache or a mirror can send. Guess: one server on a local network; 1 to 25.
+/// Rate at which a cache or a mirror can send. Guess: one server on a local network; 1 to 25.
 pub const CACHE_EGRESS: BytesPerSec = BytesPerSec::from_gbit(10.0);
 
 /// Round trip from a node to its cache. Guess: one local network.
@@ -55,7 +55,7 @@ pub const CACHE_RTT: SimDuration = SimDuration::from_millis(1);
 /// Round trip from a cluster to a mirror of its region. Guess; 1 to 20 ms.
 pub const MIRROR_RTT: SimDuration = SimDuration::from_millis(5);
 
-/// How long a cache serves a blob. Source: `proxy.ttl` of 168h in distribution/distribution @0d6b721
+/// Time for which a cache serves a blob. Source: `proxy.ttl` of 168h in distribution/distribution @0d6b721
 /// `docs/recipes/mirror.md`.
 pub const CACHE_TTL: SimDuration = SimDuration::from_hours(168);
 
@@ -63,11 +63,11 @@ pub const CACHE_TTL: SimDuration = SimDuration::from_hours(168);
 /// about 25 ms in all (spegel-org/benchmark-results @645a85c).
 pub const SPEGEL_LOOKUP: SimDuration = SimDuration::from_millis(3);
 
-/// What a lookup costs that finds nobody. Source: `mirrorResolveTimeout` in spegel-org/spegel @b8c715a
+/// Time of a lookup that finds nobody. Source: `mirrorResolveTimeout` in spegel-org/spegel @b8c715a
 /// `charts/spegel/values.yaml`.
 pub const SPEGEL_TIMEOUT: SimDuration = SimDuration::from_millis(20);
 
-/// What one connection between peers carries. Source: fitted to the pulls of 1 GB from peers in
+/// Rate of one connection between peers. Source: fitted to the pulls of 1 GB from peers in
 /// spegel-org/benchmark-results @645a85c (D8ds_v5); 233 MB/s were reached from the slower disk of a D4ds_v5.
 pub const PEER_CONNECTION: BytesPerSec = BytesPerSec::new(600e6);
 
@@ -80,10 +80,10 @@ pub const PIECE: Bytes = Bytes::new(4_000_000);
 /// Parents of a peer. Source: dragonflyoss/dragonfly @66db456 `scheduler/config/constants.go`; 3 to 4.
 pub const DRAGONFLY_PARENTS: u32 = 4;
 
-/// What a Kraken agent or origin sends. Source: uber/kraken @2a7fbcb `lib/torrent/scheduler/conn/config.go`.
+/// Rate at which a Kraken agent or origin sends. Source: uber/kraken @2a7fbcb `lib/torrent/scheduler/conn/config.go`.
 pub const KRAKEN_OUT: BytesPerSec = BytesPerSec::new(200e6);
 
-/// What a Kraken agent receives. Source: as above.
+/// Rate at which a Kraken agent receives. Source: as above.
 pub const KRAKEN_IN: BytesPerSec = BytesPerSec::new(300e6);
 
 /// Connections of one torrent. Source: uber/kraken @2a7fbcb `lib/torrent/scheduler/connstate/config.go`.
@@ -108,13 +108,13 @@ pub const LAZY_READ: Bytes = Bytes::new(128 * 1024);
 /// Table of contents of a layer. Guess: some 100 bytes a file, compressed; 10 kB to 5 MB.
 pub const LAZY_TOC: Bytes = Bytes::new(100_000);
 
-/// What the background fetch of a layer takes. Guess: it yields to reads on demand.
+/// Rate of the background fetch of a layer. Guess: it yields to reads on demand.
 pub const LAZY_BACKGROUND: BytesPerSec = BytesPerSec::new(10e6);
 
 /// From one group of clusters of a pre-pull to the next. Guess.
 pub const PRE_PULL_EVERY: SimDuration = SimDuration::from_mins(1);
 
-/// What one connection carries of a blob that a content delivery network does not hold yet. Source: ghcr.io,
+/// Rate of one connection for a blob that a content delivery network does not hold yet. Source: ghcr.io,
 /// 1 GB in 24 to 32 s for every node that asked at once (spegel-org/benchmark-results @645a85c).
 pub const CDN_COLD: BytesPerSec = BytesPerSec::new(46e6);
 
@@ -165,7 +165,7 @@ pub const UNPACK_PER_LAYER: DurationModel = DurationModel::Constant(SimDuration:
 /// Part of a pull that depends on nothing. Source: chonks, 0.06 to 0.56 s.
 pub const PULL_CONSTANT: DurationModel = DurationModel::Constant(SimDuration::from_millis(300));
 
-/// What a node's network card can receive. Guess; 0.1 to 25 Gbit/s.
+/// Rate at which a node's network card can receive. Guess; 0.1 to 25 Gbit/s.
 pub const NIC: BytesPerSec = BytesPerSec::from_gbit(10.0);
 
 /// Sandbox, container create and start. Guess: lognormal with median 1.5 s; 0.5 to 5 s.
@@ -222,7 +222,7 @@ pub fn outage_between() -> DurationModel {
     DurationModel::weibull_of_mean(SimDuration::from_hours(30 * 24), 0.75)
 }
 
-/// How long a cluster's outage lasts. Source of the family: as above (lognormal; means from under 1 h to over a day).
+/// Duration of a cluster's outage. Source of the family: as above (lognormal; means from under 1 h to over a day).
 /// Median and sigma are guesses, 0.1 to 48 h.
 pub const OUTAGE_REPAIR: DurationModel = DurationModel::LogNormal { median: SimDuration::from_hours(1), sigma: 1.2 };
 
@@ -232,7 +232,7 @@ pub fn node_loss_between() -> DurationModel {
     DurationModel::weibull_of_mean(SimDuration::from_hours(90 * 24), 0.75)
 }
 
-/// How long a node is away. Guess: a restart takes minutes, a repair hours.
+/// Time until a failed node returns. Guess: a restart takes minutes, a repair hours.
 pub const NODE_LOSS_REPAIR: DurationModel = DurationModel::LogNormal { median: SimDuration::from_mins(15), sigma: 1.0 };
 
 /// From a node's failure until it counts as not ready. Source: `node-monitor-grace-period` of the
@@ -243,5 +243,5 @@ pub const NODE_GRACE: SimDuration = SimDuration::from_secs(40);
 /// admission adds by default (unverified).
 pub const NODE_EVICTION: SimDuration = SimDuration::from_secs(300);
 
-/// How long a defective container runs before it crashes. Guess.
+/// Time from the start of a defective container to its crash. Guess.
 pub const CRASH_AFTER: DurationModel = DurationModel::Constant(SimDuration::from_secs(5));

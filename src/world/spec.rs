@@ -24,23 +24,23 @@ pub struct WorldSpec {
     pub clusters: Vec<ClusterSpec>,
     /// Links that several clusters share between the registry and their own downlink.
     pub regions: Vec<RegionSpec>,
-    /// Where images come from.
+    /// The registry that serves the images.
     pub registry: RegistrySpec,
     /// Other registries, from which the images come that name one.
     pub registries: Vec<NamedRegistry>,
-    /// How images get from there to the nodes.
+    /// The distribution of images to the nodes.
     pub distribution: DistributionSpec,
-    /// What every node runs.
+    /// The settings of every node.
     pub node: NodeSpec,
-    /// What is rolled out: images in two revisions.
+    /// The images that are rolled out, in two revisions.
     pub images: Vec<ImageSpec>,
-    /// What every cluster runs of them.
+    /// The workloads of every cluster.
     pub workloads: Vec<WorkloadSpec>,
     /// Whether an older revision runs everywhere when the rollout starts.
     pub release: ReleaseKind,
-    /// What brings the new revision into a cluster and reports on it.
+    /// The agent that applies the new revision in a cluster and reports on it.
     pub agent: AgentSpec,
-    /// What goes wrong.
+    /// Everything that can fail.
     pub faults: FaultSpec,
 }
 
@@ -111,7 +111,7 @@ pub struct LayerSpec {
     pub uncompressed: Uncompressed,
 }
 
-/// What a layer takes on disk.
+/// The size of a layer on disk.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Uncompressed {
     /// So many times what goes over the wire.

@@ -63,7 +63,7 @@ impl World<'_> {
     pub fn assert_bytes_are_conserved(&self) {
         let Totals { sent, upstream, from_caches, from_peers, received, lost, .. } = self.totals;
         let to_nodes = sent - upstream + from_caches + from_peers;
-        assert_eq!(to_nodes, received + lost, "sent to nodes, by whomever = received + lost");
+        assert_eq!(to_nodes, received + lost, "bytes sent to nodes must equal bytes received plus bytes lost");
     }
 
     /// Checks Little's law on image pulls: the integral of pulls in progress equals the sum of their durations.
@@ -74,6 +74,6 @@ impl World<'_> {
         let now = self.meter.now();
         let taken = |pull: PullFacts| u128::from((pull.ended.unwrap_or(now) - pull.began).as_nanos());
         let sum: u128 = self.pulls().map(taken).sum();
-        assert_eq!(self.meter.pulls.area_nanos(), sum, "pulls under way over time = time that pulls took");
+        assert_eq!(self.meter.pulls.area_nanos(), sum, "the time integral of pulls must equal their durations");
     }
 }

@@ -105,7 +105,7 @@ enum ScriptStep {
 struct Script {
     /// The link above (always an earlier one) and the capacity.
     links: Vec<(Option<usize>, f64)>,
-    /// How long to wait before each step.
+    /// The wait before each step.
     steps: Vec<(u64, ScriptStep)>,
 }
 
@@ -242,7 +242,7 @@ fn size() -> impl Strategy<Value = u64> {
     prop_oneof![4 => prop::sample::select(vec![0, 100, 100, 200, 400]), 4 => 1u64..1000]
 }
 
-/// How often a pull uses an arbitrary set of links.
+/// Share of pulls that use an arbitrary set of links.
 #[derive(Clone, Copy, Debug)]
 enum Crossing {
     Never,

@@ -14,7 +14,7 @@ use crate::world::faults::spec::{CutKind, OutageSpec};
 use crate::world::ids::ClusterId;
 
 impl OutageSpec {
-    /// What each outage does to its cluster.
+    /// The effect of each outage on its cluster.
     #[must_use]
     pub fn cut(&self) -> CutKind {
         self.downlink.map_or(self.cuts, |downlink| CutKind::Brownout { downlink })

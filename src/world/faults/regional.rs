@@ -15,7 +15,7 @@ use crate::world::faults::spec::{CutKind, RegionalOutageSpec};
 use crate::world::ids::ClusterId;
 
 impl RegionalOutageSpec {
-    /// What each outage does to its clusters.
+    /// The effect of each outage on its clusters.
     #[must_use]
     pub fn cut(&self) -> CutKind {
         self.downlink.map_or(self.cuts, |downlink| CutKind::Brownout { downlink })

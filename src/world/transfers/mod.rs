@@ -127,7 +127,7 @@ impl Transfers {
         was_dead != is_dead
     }
 
-    /// What all registries send now, and whether one of them sends as much as it can.
+    /// The current sending rate of all registries, and whether one of them is at its capacity.
     fn egress(&self) -> (BytesPerSec, bool) {
         let mut rate = 0.0;
         let mut is_busy = false;

@@ -16,7 +16,7 @@ pub(crate) struct Transfer {
     pub(crate) warms: Option<u16>,
 }
 
-/// What a transfer carries.
+/// The content of a transfer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Payload {
     Config(PullId),
@@ -29,7 +29,7 @@ pub(crate) enum Payload {
     Background(NodeId, u16),
 }
 
-/// Who sends a transfer's bytes.
+/// The sender of a transfer's bytes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Sender {
     /// A registry, over a connection to its blob host.
@@ -44,7 +44,7 @@ pub(crate) enum Sender {
     Peers,
 }
 
-/// Where a node gets a blob from.
+/// The source of a node's blob.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum BlobSource {
     /// The registry.
@@ -59,7 +59,7 @@ pub(crate) enum BlobSource {
     Peer(NodeId),
 }
 
-/// Where a request goes.
+/// The next host of a request.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Routing {
     /// To the registry, after this much time was spent on nearer hosts.

@@ -1,4 +1,4 @@
-//! What a container runtime does with requests and downloads: the parameters, and the presets by product and version.
+//! Settings of a container runtime's requests and downloads, with presets by product and version.
 //!
 //! Sources, by name in the comments:
 //!

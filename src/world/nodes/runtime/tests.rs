@@ -1,4 +1,4 @@
-//! What runtimes do when requests are refused or nothing comes, against hand algebra.
+//! Runtimes whose requests are refused or get no response, against hand algebra.
 
 use crate::units::{PerSecond, Share, SimDuration};
 use crate::world::clusters::spec::{PullPolicy, WorkloadKind};
