@@ -2,7 +2,7 @@
 
 use crate::rollout::{Hold, Revision};
 use crate::units::SimTime;
-use crate::world::{ClusterId, Report, World};
+use crate::world::{ClusterId, ClusterSpec, Report, World};
 
 /// A cluster to tell what to run.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -32,6 +32,18 @@ pub struct Decision {
     pub unavailable: u64,
     /// When the product wants another pass whatever happens: times that do not depend on how long this one takes.
     pub wake_at: Option<SimTime>,
+}
+
+impl Decision {
+    /// Instructs a cluster to run `revision` once the objects counted so far are written; one that is paused or has no
+    /// agent never hears of it.
+    pub(super) fn instruct(&mut self, clusters: &[ClusterSpec], index: usize, revision: Revision) {
+        let spec = &clusters[index];
+        if spec.registered && !spec.paused {
+            let cluster = ClusterId(index as u32);
+            self.deploys.push(Deploy { cluster, revision, after_writes: self.writes });
+        }
+    }
 }
 
 /// What of the product's own happened beside passes and news.

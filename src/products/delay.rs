@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, Deserializer, IntoDeserializer, MapAccess, Visitor};
 
-use super::LoadContext;
+use crate::document::context::Context;
 use crate::document::path::Path;
 use crate::world::DurationModel;
 
@@ -18,7 +18,7 @@ pub(crate) struct UserDelay(Option<DurationModel>);
 
 impl UserDelay {
     /// The delay with measured values read from their file. `None`: never, or a problem was reported.
-    pub(crate) fn check(&self, path: &Path, context: &mut LoadContext<'_, '_>) -> Option<DurationModel> {
+    pub(crate) fn check(&self, path: &Path, context: &mut Context<'_>) -> Option<DurationModel> {
         self.0.clone()?.read_values(path, context)
     }
 }

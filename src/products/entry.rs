@@ -7,7 +7,8 @@ use std::sync::{Arc, LazyLock};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserialize, Deserializer, EnumAccess, IgnoredAny, VariantAccess, Visitor};
 
-use super::{LoadContext, PRODUCTS, Product, Strategy};
+use super::{Fleet, PRODUCTS, Product, Strategy};
+use crate::document::context::Context;
 use crate::document::path::Path;
 use crate::document::reader::{self, Reading};
 use crate::document::tree::Node;
@@ -24,9 +25,9 @@ pub struct ProductEntry {
     /// What the strategy is, in one sentence.
     pub summary: &'static str,
     /// How the control loop runs where the experiment does not say.
-    pub control_loop: fn() -> ControlLoop,
+    pub control_loop: ControlLoop,
     /// How the platform restarts containers that crash, where the experiment does not say.
-    pub restarts: fn() -> Restarts,
+    pub restarts: Restarts,
     pub(crate) read: fn(Node) -> Reading<Box<dyn Configuration>>,
     schema: fn(&mut SchemaGenerator) -> Schema,
 }
@@ -37,8 +38,8 @@ impl ProductEntry {
             key: P::KEY,
             title: P::TITLE,
             summary: P::SUMMARY,
-            control_loop: P::control_loop,
-            restarts: P::restarts,
+            control_loop: P::CONTROL_LOOP,
+            restarts: P::RESTARTS,
             read: |node| reader::read::<P>(node).map(|config| Box::new(config) as Box<dyn Configuration>),
             schema: |generator| generator.subschema_for::<P>(),
         }
@@ -60,12 +61,12 @@ pub fn find(key: &str) -> Option<&'static ProductEntry> {
 /// A strategy's configuration, of whichever product.
 pub(crate) trait Configuration {
     /// As [`Product::check`].
-    fn check(&self, path: &Path, context: &mut LoadContext<'_, '_>) -> Option<Arc<dyn Strategy>>;
+    fn check(&self, path: &Path, fleet: Fleet<'_>, context: &mut Context<'_>) -> Option<Arc<dyn Strategy>>;
 }
 
 impl<P: Product> Configuration for P {
-    fn check(&self, path: &Path, context: &mut LoadContext<'_, '_>) -> Option<Arc<dyn Strategy>> {
-        Product::check(self, path, context)
+    fn check(&self, path: &Path, fleet: Fleet<'_>, context: &mut Context<'_>) -> Option<Arc<dyn Strategy>> {
+        Product::check(self, path, fleet, context)
     }
 }
 

@@ -1,14 +1,14 @@
 //! From an experiment file to a checked strategy.
 
-use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
 use super::{Fleet, Strategy};
-use crate::document::context::Context;
+use crate::document::context::{Context, Document};
 use crate::document::path::Path;
+use crate::document::reader::ReadError;
 use crate::rollout::ControlLoop;
 use crate::world::Restarts;
 
@@ -20,36 +20,49 @@ pub(crate) trait Product: DeserializeOwned + JsonSchema + 'static {
     const TITLE: &'static str;
     /// What the strategy is, in one sentence for editors.
     const SUMMARY: &'static str;
-
     /// How the control loop runs where the experiment does not say.
-    fn control_loop() -> ControlLoop;
-
-    /// How the platform restarts containers that crash, where the experiment does not say. Default: as the kubelet.
-    fn restarts() -> Restarts {
-        Restarts::KUBELET
-    }
+    const CONTROL_LOOP: ControlLoop;
+    /// How the platform restarts containers that crash, where the experiment does not say.
+    const RESTARTS: Restarts = Restarts::KUBELET;
 
     /// Checks the configuration, and the files that it names, against the fleet. `path` is its place in the
     /// experiment. `None` when no strategy can be made of it; then a problem was reported.
-    fn check(&self, path: &Path, context: &mut LoadContext<'_, '_>) -> Option<Arc<dyn Strategy>>;
+    fn check(&self, path: &Path, fleet: Fleet<'_>, context: &mut Context<'_>) -> Option<Arc<dyn Strategy>>;
 }
 
-/// The experiment while one of its strategies is checked.
-pub(crate) struct LoadContext<'a, 'd> {
-    pub(crate) context: &'a mut Context<'d>,
-    pub(crate) fleet: Fleet<'a>,
+/// A file of the product that a configuration names with `file`.
+pub(crate) struct ProductFile<T> {
+    pub(crate) document: Document,
+    pub(crate) value: T,
 }
 
-impl<'d> Deref for LoadContext<'_, 'd> {
-    type Target = Context<'d>;
-
-    fn deref(&self) -> &Context<'d> {
-        self.context
+impl<T: Default + DeserializeOwned> ProductFile<T> {
+    /// Reads the value at `base` of the file `name`. The inner `None`: no file is named. The outer `None`: a problem was
+    /// reported.
+    pub(crate) fn read(
+        name: Option<&str>,
+        path: &Path,
+        base: &Path,
+        context: &mut Context<'_>,
+        counts: impl Fn(&ReadError) -> bool,
+    ) -> Option<Option<Self>> {
+        let Some(name) = name else { return Some(None) };
+        let document = context.document(name, &path.key("file"))?;
+        Self::of(document, base, context, counts).map(Some)
     }
-}
 
-impl<'d> DerefMut for LoadContext<'_, 'd> {
-    fn deref_mut(&mut self) -> &mut Context<'d> {
-        self.context
+    /// The value at `base` of a document; its default where there is none. Errors that `counts` selects are reported at
+    /// their places in it, and the others ignored. `None`: a problem was reported.
+    pub(crate) fn of(
+        document: Document,
+        base: &Path,
+        context: &mut Context<'_>,
+        counts: impl Fn(&ReadError) -> bool,
+    ) -> Option<Self> {
+        let value = match document.tree.get(base) {
+            Some(_) => context.read_from(&document, base, counts)?,
+            None => T::default(),
+        };
+        Some(Self { document, value })
     }
 }

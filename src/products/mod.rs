@@ -11,14 +11,13 @@
 //! ```
 //!
 //! No product knows another one, nor the experiment around it: the scenario hands over the [`Fleet`] and a
-//! `LoadContext` to report problems to.
+//! `Context` to report problems to.
 
 pub mod argo_cd;
 pub mod baseline;
 pub mod cloud_foundry;
 mod controller;
 mod delay;
-pub mod doubling;
 mod entry;
 mod fleet;
 pub mod kubefleet;
@@ -32,9 +31,10 @@ pub use controller::{Controller, Decision, Deploy, Happened};
 pub(crate) use entry::Configuration;
 pub use entry::{ProductEntry, StrategyChoice, find};
 pub use fleet::{Fleet, FleetGroup, Run};
+use strategy::yaml_snippet;
 pub use strategy::{Strategy, StrategyExplanation};
 
-pub(crate) use load::{LoadContext, Product};
+pub(crate) use load::{Product, ProductFile};
 
 /// All products, in the order in which the schema and the documentation list them.
 pub static PRODUCTS: &[ProductEntry] = &[
@@ -45,7 +45,7 @@ pub static PRODUCTS: &[ProductEntry] = &[
     ProductEntry::of::<baseline::AllAtOnce>(),
     ProductEntry::of::<baseline::Batches>(),
     ProductEntry::of::<baseline::OneByOne>(),
-    ProductEntry::of::<doubling::Doubling>(),
+    ProductEntry::of::<baseline::Doubling>(),
     ProductEntry::of::<kubefleet::StagedConfig>(),
     ProductEntry::of::<kubefleet::RollingConfig>(),
 ];

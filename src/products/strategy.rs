@@ -3,7 +3,10 @@
 use std::any::Any;
 use std::fmt::Debug;
 
+use serde_json::Value;
+
 use super::{Controller, Fleet, Run};
+use crate::document::yaml::to_yaml;
 use crate::results::Snippet;
 
 /// A rollout strategy of a product, checked against the fleet that it is for.
@@ -36,4 +39,21 @@ pub struct StrategyExplanation {
     pub lines: Vec<String>,
     /// What may surprise.
     pub warnings: Vec<String>,
+}
+
+/// A snippet in YAML, without the fields that are not set.
+pub(super) fn yaml_snippet(place: &str, mut fields: Value) -> Option<Snippet> {
+    remove_null(&mut fields);
+    Some(Snippet { place: place.to_owned(), text: to_yaml(&fields) })
+}
+
+fn remove_null(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            fields.retain(|_, field| !field.is_null());
+            fields.values_mut().for_each(remove_null);
+        }
+        Value::Array(items) => items.iter_mut().for_each(remove_null),
+        _ => {}
+    }
 }

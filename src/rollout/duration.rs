@@ -58,21 +58,14 @@ fn part_of(digits: &str, size: u64) -> u64 {
 #[must_use]
 pub fn format_duration(duration: SimDuration) -> String {
     let nanos = duration.as_nanos();
-    let decimal = |size: u64, name: &str| {
-        let (whole, part) = (nanos / size, nanos % size);
-        let digits = size.ilog10() as usize;
-        let fraction = format!("{part:0digits$}");
-        let fraction = fraction.trim_end_matches('0');
-        if digits == 0 || fraction.is_empty() { format!("{whole}{name}") } else { format!("{whole}.{fraction}{name}") }
-    };
     match nanos {
         0 => "0s".to_owned(),
-        1..1_000 => decimal(1, "ns"),
-        1_000..1_000_000 => decimal(1_000, "\u{b5}s"),
-        1_000_000..1_000_000_000 => decimal(1_000_000, "ms"),
+        1..1_000 => decimal(nanos, 1, "ns"),
+        1_000..1_000_000 => decimal(nanos, 1_000, "\u{b5}s"),
+        1_000_000..1_000_000_000 => decimal(nanos, 1_000_000, "ms"),
         _ => {
             let minutes = nanos / 60_000_000_000;
-            let seconds = format_seconds(nanos % 60_000_000_000);
+            let seconds = decimal(nanos % 60_000_000_000, 1_000_000_000, "s");
             match (minutes / 60, minutes % 60) {
                 (0, 0) => seconds,
                 (0, minutes) => format!("{minutes}m{seconds}"),
@@ -82,13 +75,13 @@ pub fn format_duration(duration: SimDuration) -> String {
     }
 }
 
-fn format_seconds(nanos: u64) -> String {
-    let (whole, part) = (nanos / 1_000_000_000, nanos % 1_000_000_000);
-    let fraction = format!("{part:09}");
-    match fraction.trim_end_matches('0') {
-        "" => format!("{whole}s"),
-        fraction => format!("{whole}.{fraction}s"),
-    }
+/// `nanos` in units of `size`, a power of ten.
+fn decimal(nanos: u64, size: u64, name: &str) -> String {
+    let (whole, part) = (nanos / size, nanos % size);
+    let digits = size.ilog10() as usize;
+    let fraction = format!("{part:0digits$}");
+    let fraction = fraction.trim_end_matches('0');
+    if fraction.is_empty() { format!("{whole}{name}") } else { format!("{whole}.{fraction}{name}") }
 }
 
 #[cfg(test)]

@@ -20,7 +20,6 @@ pub mod argo_cd;
 pub mod baseline;
 pub mod cloud_foundry;
 mod control_loop;
-pub mod doubling;
 mod duration;
 mod int_or_string;
 pub mod kubefleet;

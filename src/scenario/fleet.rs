@@ -1,7 +1,7 @@
 //! `fleet`, `inventory`, `regions` and `clusterGroups`: the clusters, their links and their groups.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -97,11 +97,9 @@ impl LinkFields {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(crate) struct ClusterGroupFile {
-    /// The name that partitions use.
-    name: String,
-    /// Labels of the group's own object.
-    #[serde(default)]
-    labels: BTreeMap<String, String>,
+    #[serde(rename = "~group")]
+    #[schemars(flatten)]
+    group: ClusterGroup,
     /// Which clusters belong to it. Without one: none.
     selector: Option<LabelSelector>,
 }
@@ -331,21 +329,16 @@ impl Checker<'_> {
             if let Some(selector) = &group.selector {
                 self.selector(&list.index(index).key("selector"), selector, &labels);
             }
-            let named = ClusterGroup { name: group.name.clone(), labels: group.labels.clone() };
-            groups.push((Arc::new(named), group.selector.clone()));
+            groups.push((Arc::new(group.group.clone()), group.selector.clone()));
         }
-        self.unique(&list, written.iter().enumerate().map(|(index, group)| (index, group.name.as_str())));
+        self.unique(&list, written.iter().enumerate().map(|(index, group)| (index, group.group.name.as_str())));
 
         if let Some(name) = inventory.and_then(|inventory| inventory.0.cluster_groups.as_ref())
             && let Some(source) = self.file(name, &Path::of("inventory").key("clusterGroups"))
         {
             match inventory::groups(&source) {
                 // A group of a real inventory may well be empty; only what is written for this experiment may not.
-                Ok(found) => {
-                    groups.extend(found.into_iter().map(|group| {
-                        (Arc::new(ClusterGroup { name: group.name, labels: group.labels }), group.selector)
-                    }));
-                }
+                Ok(found) => groups.extend(found),
                 Err(problems) => self.problems.extend(problems),
             }
         }

@@ -17,7 +17,7 @@ use crate::document::path::Path;
 use crate::document::problem::{LoadError, Place, Problem, Source, any_of};
 use crate::document::reader::{self, Kind, ReadError};
 use crate::document::tree::{self, Node, Value};
-use crate::products::{Configuration, LoadContext, ProductEntry, Strategy, StrategyChoice};
+use crate::products::{Configuration, ProductEntry, Strategy, StrategyChoice};
 use crate::results::{Limit, MeasureError};
 
 /// The name of the file in an experiment's folder.
@@ -257,10 +257,7 @@ impl Loader {
     fn strategy(&mut self, reading: &Reading, name: &str, world: &CheckedWorld) -> Option<Arc<dyn Strategy>> {
         let strategy = reading.strategies.get(name)?;
         let configuration = strategy.configuration.as_ref()?;
-        self.check(reading, |checker| {
-            let mut context = LoadContext { context: &mut checker.context, fleet: world.fleet() };
-            configuration.check(&strategy.path, &mut context)
-        })
+        self.check(reading, |checker| configuration.check(&strategy.path, world.fleet(), &mut checker.context))
     }
 
     fn strategy_names(&mut self, base: &Reading, strategies: &[String]) {
@@ -390,9 +387,9 @@ impl Loader {
         };
         let product = reading.strategies.get(strategy)?.product;
         let strategy = self.strategy(&reading, strategy, &world);
-        let restarts = self.check(&reading, |checker| checker.restarts((product.restarts)()));
-        let control_loop = (product.control_loop)();
-        let control_loop = self.check(&reading, |checker| checker.over(&Path::of("controller"), control_loop, &[]));
+        let restarts = self.check(&reading, |checker| checker.restarts(product.restarts));
+        let control_loop =
+            self.check(&reading, |checker| checker.over(&Path::of("controller"), product.control_loop, &[]));
         let strategy = strategy?;
         let horizon = reading.file.horizon;
         if horizon.is_zero() {

@@ -44,7 +44,7 @@ spec:
   strategy: {type: RollingUpdate, rollingUpdate: {maxUnavailable: 10%, unavailablePeriodSeconds: 30}}
 ";
 
-const STRATEGIES: [(&str, &str); 9] = [
+const STRATEGIES: [(&str, &str); 10] = [
     ("fleet", "rancherFleet: {maxUnavailable: 10%, autoPartitionThreshold: 1}"),
     ("argo-rolling-sync", "argoCd: {file: rolling-sync.yaml}"),
     ("argo-proposal", "argoCdProposal: {file: proposal.yaml}"),
@@ -53,6 +53,7 @@ const STRATEGIES: [(&str, &str); 9] = [
     ("cloud-foundry", "cloudFoundry: {strategy: rolling, maxInFlight: 10}"),
     ("all-at-once", "allAtOnce: {}"),
     ("batches", "batches: {size: 20}"),
+    ("doubling", "doubling: {first: 5}"),
     ("one-by-one", "oneByOne: {}"),
 ];
 
@@ -198,6 +199,7 @@ fn ten_percent_permanently_offline_stop_a_rollout_at_its_limit() {
             ("cloud-foundry", Stalled, 95, "routable: 95 of 100 new instances are routable"),
             ("all-at-once", Stalled, 95, "ready: 5 started target(s) not ready"),
             ("batches", Stalled, 19, "batch: 1 started target(s) not ready"),
+            ("doubling", Stalled, 14, "doubling: 1 started target(s) not ready"),
             ("one-by-one", Stalled, 14, "batch: 1 started target(s) not ready"),
         ],
     );
@@ -234,6 +236,7 @@ fn a_defect_stops_a_fleet_with_frequent_failures_like_any_other() {
             ("cloud-foundry", Horizon, 22, "unhealthy: 3 of 25 new instances are not healthy (3 crashed)"),
             ("all-at-once", Stalled, 91, "ready: 9 started target(s) not ready"),
             ("batches", Stalled, 18, "batch: 2 started target(s) not ready"),
+            ("doubling", Stalled, 14, "doubling: 1 started target(s) not ready"),
             ("one-by-one", Stalled, 6, "batch: 1 started target(s) not ready"),
         ],
     );
@@ -253,6 +256,7 @@ fn a_missing_tag_blocks_indefinitely() {
             ("cloud-foundry", Horizon, 8, "unhealthy: 2 of 10 new instances are not healthy (2 crashed)"),
             ("all-at-once", Stalled, 92, "ready: 8 started target(s) not ready"),
             ("batches", Stalled, 18, "batch: 2 started target(s) not ready"),
+            ("doubling", Stalled, 4, "doubling: 1 started target(s) not ready"),
             ("one-by-one", Stalled, 0, "batch: 1 started target(s) not ready"),
         ],
     );
@@ -278,6 +282,7 @@ fn a_defect_that_shows_late_has_reached_more_clusters_before_it_stops_a_rollout(
             ("cloud-foundry", Stalled, 31, "unhealthy: 5 of 36 new instances are not healthy"),
             ("all-at-once", Stalled, 91, "ready: 9 started target(s) not ready"),
             ("batches", Stalled, 35, "batch: 5 started target(s) not ready"),
+            ("doubling", Stalled, 14, "doubling: 1 started target(s) not ready"),
             ("one-by-one", Stalled, 11, "batch: 1 started target(s) not ready"),
         ],
     );

@@ -108,9 +108,9 @@ impl Controller for ArgoCdController {
         let mut decision = Decision { writes, unavailable, again, wake_at, ..Decision::default() };
         let mut last: Option<TargetId> = None;
         for action in &pass.actions {
-            let (ApplicationAction::Create { target }
-            | ApplicationAction::Stage { target, .. }
-            | ApplicationAction::Deploy { target, .. }) = *action
+            let (ApplicationAction::Create(target)
+            | ApplicationAction::Stage(target, _)
+            | ApplicationAction::Deploy(target, _)) = *action
             else {
                 unreachable!("every cluster of the fleet stays a target")
             };
@@ -120,11 +120,11 @@ impl Controller for ArgoCdController {
             }
             let written = now + self.timing.pass_duration(self.view.applications.len(), decision.writes);
             let seen = written + self.timing.watch_delay;
-            if let ApplicationAction::Deploy { .. } = *action {
+            if let ApplicationAction::Deploy(..) = *action {
                 decision.requested += 1;
                 self.application_controller.sees_request(seen, target.index());
             } else {
-                decision.created += usize::from(matches!(action, ApplicationAction::Create { .. }));
+                decision.created += usize::from(matches!(action, ApplicationAction::Create(..)));
                 self.application_controller.sees_write(seen, target.index());
             }
         }

@@ -12,16 +12,16 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::{ArgoCdProposal, ArgoCdRelease, ArgoCdStrategy, applications};
-use crate::document::context::Document;
+use crate::document::context::Context;
 use crate::document::path::Path;
 use crate::document::problem::Problem;
 use crate::document::reader::{Kind, ReadError};
-use crate::products::{LoadContext, Product, Strategy};
+use crate::products::{Fleet, Product, ProductFile, Strategy};
 use crate::rollout::ControlLoop;
 use crate::rollout::argo_cd::proposal::{ProposalError, ProposalFile, ProposalStrategy, ProposedRollingUpdate};
 use crate::rollout::argo_cd::{
     ApplicationSetError, ApplicationSetFile, ApplicationSetSpec, ApplicationSetStrategy, ApplicationsSync, Automated,
-    BackoffError, ControllerOptions, Waits, control_loop,
+    BackoffError, CONTROL_LOOP, ControllerOptions, Waits,
 };
 
 /// Argo CD's ApplicationSet, from a real file or in place; what is set in place overrides the file. Each cluster of
@@ -56,12 +56,6 @@ pub(crate) struct ProposalConfig {
     strategy: Option<ProposalStrategy>,
 }
 
-/// A file of the product, read.
-struct ProductFile<T> {
-    document: Document,
-    value: T,
-}
-
 const REFUSED: &str = "Argo CD refuses this too and would not roll out at all";
 
 const BACKOFF: &str = "spec.template.spec.syncPolicy.retry.backoff";
@@ -72,16 +66,10 @@ impl Product for ArgoCdConfig {
     const KEY: &'static str = "argoCd";
     const TITLE: &'static str = "Argo CD";
     const SUMMARY: &'static str = "Argo CD's ApplicationSet: RollingSync, or all at once.";
+    const CONTROL_LOOP: ControlLoop = CONTROL_LOOP;
 
-    fn control_loop() -> ControlLoop {
-        control_loop()
-    }
-
-    fn check(&self, path: &Path, context: &mut LoadContext<'_, '_>) -> Option<Arc<dyn Strategy>> {
-        let file = match &self.file {
-            Some(name) => Some(product_file::<ApplicationSetFile>(&path.key("file"), name, context)?),
-            None => None,
-        };
+    fn check(&self, path: &Path, _: Fleet<'_>, context: &mut Context<'_>) -> Option<Arc<dyn Strategy>> {
+        let file = product_file::<ApplicationSetFile>(self.file.as_deref(), path, context)?;
         let spec = self.spec(file.as_ref());
         let checked = match &file {
             Some(file) => ApplicationSetFile { kind: file.value.kind.clone(), spec }.check(),
@@ -135,19 +123,13 @@ impl Product for ProposalConfig {
     const KEY: &'static str = "argoCdProposal";
     const TITLE: &'static str = "Argo CD's proposal";
     const SUMMARY: &'static str = "The RollingUpdate strategy that was proposed for Argo CD and never shipped.";
+    const CONTROL_LOOP: ControlLoop = CONTROL_LOOP;
 
-    fn control_loop() -> ControlLoop {
-        control_loop()
-    }
-
-    fn check(&self, path: &Path, context: &mut LoadContext<'_, '_>) -> Option<Arc<dyn Strategy>> {
-        let file = match &self.file {
-            Some(name) => Some(product_file::<ProposalFile>(&path.key("file"), name, context)?),
-            None => None,
-        };
+    fn check(&self, path: &Path, fleet: Fleet<'_>, context: &mut Context<'_>) -> Option<Arc<dyn Strategy>> {
+        let file = product_file::<ProposalFile>(self.file.as_deref(), path, context)?;
         let from_file = || file.as_ref().map(|file| file.value.spec.strategy.clone()).unwrap_or_default();
         let strategy = self.strategy.clone().unwrap_or_else(from_file);
-        if let Err(error) = ProposedRollingUpdate::new(&strategy, &applications(&context.fleet.world.clusters)) {
+        if let Err(error) = ProposedRollingUpdate::new(&strategy, &applications(&fleet.world.clusters)) {
             let field = match &error {
                 ProposalError::MaxUpdate { step, .. } => {
                     format!("spec.strategy.rollingUpdate.steps[{step}].maxUpdate")
@@ -169,7 +151,7 @@ fn problem<T>(
     file: Option<&ProductFile<T>>,
     field: &str,
     message: String,
-    context: &LoadContext<'_, '_>,
+    context: &Context<'_>,
 ) -> Problem {
     let there = Path::parse(field).unwrap_or_default();
     let in_place = field.strip_prefix("spec.").and_then(|field| Path::parse(field).ok());
@@ -181,21 +163,18 @@ fn problem<T>(
     }
 }
 
-/// A file of the product, with errors at their places in it.
-fn product_file<T: DeserializeOwned>(
+/// The file of a configuration, if it names one. Real files hold many fields that decide nothing here. In the strategy
+/// and in a back-off, an unknown field is a typo.
+fn product_file<T: Default + DeserializeOwned>(
+    name: Option<&str>,
     path: &Path,
-    name: &str,
-    context: &mut LoadContext<'_, '_>,
-) -> Option<ProductFile<T>> {
-    let document = context.document(name, path)?;
-    let value = context.read_from(&document, &Path::default(), |error| !is_ignored(error))?;
-    Some(ProductFile { document, value })
-}
-
-/// Real files hold many fields that decide nothing here. In the strategy and in a back-off, an unknown field is a typo.
-fn is_ignored(error: &ReadError) -> bool {
-    let is_in = |field| Path::parse(field).is_ok_and(|field| error.path.starts_with(&field));
-    matches!(error.kind, Kind::UnknownField { .. }) && !is_in("spec.strategy") && !is_in(BACKOFF)
+    context: &mut Context<'_>,
+) -> Option<Option<ProductFile<T>>> {
+    let is_in = |error: &ReadError, field| Path::parse(field).is_ok_and(|field| error.path.starts_with(&field));
+    let is_ignored = |error: &ReadError| {
+        matches!(error.kind, Kind::UnknownField { .. }) && !is_in(error, "spec.strategy") && !is_in(error, BACKOFF)
+    };
+    ProductFile::read(name, path, &Path::default(), context, |error| !is_ignored(error))
 }
 
 fn spec_backoff(spec: Option<&ApplicationSetSpec>) -> Option<Result<Waits, BackoffError>> {

@@ -15,8 +15,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::document::yaml::to_yaml;
-use crate::products::{Controller, Fleet, Run, Strategy, StrategyExplanation};
+use crate::products::{Controller, Fleet, Run, Strategy, StrategyExplanation, yaml_snippet};
 use crate::results::Snippet;
 use crate::rollout::argo_cd::proposal::ProposalStrategy;
 use crate::rollout::argo_cd::{ApplicationSetSpec, ControllerOptions};
@@ -62,10 +61,7 @@ impl Strategy for ArgoCdStrategy {
 
     fn snippet(&self) -> Option<Snippet> {
         let strategy = self.spec.strategy.as_ref().map_or_else(|| json!({}), |strategy| json!(strategy));
-        Some(Snippet {
-            place: "Argo CD, in the ApplicationSet".to_owned(),
-            text: to_yaml(&json!({ "spec": { "strategy": strategy } })),
-        })
+        yaml_snippet("Argo CD, in the ApplicationSet", json!({ "spec": { "strategy": strategy } }))
     }
 
     fn controller<'r>(&'r self, run: Run<'r>) -> Box<dyn Controller + 'r> {
@@ -79,10 +75,7 @@ impl Strategy for ArgoCdProposal {
     }
 
     fn snippet(&self) -> Option<Snippet> {
-        Some(Snippet {
-            place: "the proposal for Argo CD, which no release has".to_owned(),
-            text: to_yaml(&json!({ "spec": { "strategy": self.0 } })),
-        })
+        yaml_snippet("the proposal for Argo CD, which no release has", json!({ "spec": { "strategy": self.0 } }))
     }
 
     fn controller<'r>(&'r self, run: Run<'r>) -> Box<dyn Controller + 'r> {

@@ -10,7 +10,7 @@
 //! them.
 
 use super::applications;
-use crate::products::{Controller, Decision, Deploy};
+use crate::products::{Controller, Decision};
 use crate::rollout::Hold;
 use crate::rollout::argo_cd::Health;
 use crate::rollout::argo_cd::proposal::{
@@ -65,14 +65,10 @@ impl Controller for ProposalController<'_> {
             Decision { unavailable: pass.status.updating as u64, wake_at: pass.wake_at, ..Decision::default() };
         for action in &pass.actions {
             match *action {
-                ProposalAction::Create { .. } => decision.created += 1,
-                ProposalAction::Deploy { target, revision } => {
+                ProposalAction::Create(..) => decision.created += 1,
+                ProposalAction::Deploy(target, revision) => {
                     decision.writes += 1;
-                    let spec = &self.clusters[target.index()];
-                    if spec.registered && !spec.paused {
-                        let cluster = ClusterId(target.0);
-                        decision.deploys.push(Deploy { cluster, revision, after_writes: decision.writes });
-                    }
+                    decision.instruct(self.clusters, target.index(), revision);
                 }
             }
         }

@@ -1,68 +1,61 @@
-//! What a baseline sees of the world: who was told, and who is ready.
+//! A baseline's view of the world: the clusters that were instructed, and those that are ready.
 //!
-//! Its loop runs like Fleet's, so that a comparison shows the rule and not the loop. Clusters that are paused or not
-//! registered are targets all the same, and are never told: a baseline that waits for a batch waits for them for ever.
+//! Clusters that are paused or not registered are targets as well and are never instructed, so a baseline that waits for
+//! a batch with one of them waits indefinitely.
 
-use crate::products::{Controller, Decision, Deploy};
+use super::BaselineStrategy;
+use crate::products::{Controller, Decision};
 use crate::rollout::Hold;
-use crate::rollout::baseline::{Baseline, BaselineRollout, BaselineView, Start, TargetView};
+use crate::rollout::baseline::{Baseline, BaselineTarget};
 use crate::units::SimTime;
 use crate::world::{ClusterId, ClusterSpec, NEW, OLD, ReleaseKind, Report, WorldSpec};
 
 /// One of the baselines with its view of the fleet.
 pub(super) struct BaselineController<'s> {
-    scheduler: BaselineRollout,
-    view: BaselineView,
+    baseline: Baseline,
+    targets: Vec<BaselineTarget>,
     clusters: &'s [ClusterSpec],
 }
 
 impl<'s> BaselineController<'s> {
-    pub(super) fn new(world: &'s WorldSpec, baseline: Baseline) -> Self {
-        let clusters = &world.clusters;
-        let assigned = (world.release == ReleaseKind::Update).then_some(OLD);
-        let target = TargetView { wanted: NEW, assigned, ready: assigned.is_some() };
-        let names = clusters.iter().map(|cluster| cluster.name.clone()).collect();
-        let scheduler = BaselineRollout::new(baseline, names);
-        Self { scheduler, view: BaselineView { targets: vec![target; clusters.len()] }, clusters }
+    pub(super) fn new(world: &'s WorldSpec, BaselineStrategy(baseline): BaselineStrategy) -> Self {
+        let target = BaselineTarget { started: false, ready: world.release == ReleaseKind::Update };
+        Self { baseline, targets: vec![target; world.clusters.len()], clusters: &world.clusters }
     }
 }
 
 impl Controller for BaselineController<'_> {
     fn learn(&mut self, report: Report) -> bool {
-        let target = &mut self.view.targets[report.cluster.index()];
-        let ready = report.ready && target.assigned == Some(report.applied);
+        let target = &mut self.targets[report.cluster.index()];
+        let ready = report.ready && report.applied == if target.started { NEW } else { OLD };
         std::mem::replace(&mut target.ready, ready) != ready
     }
 
-    fn decide(&mut self, now: SimTime) -> Decision {
-        let pass = self.scheduler.reconcile(now, &self.view);
-        let unavailable = self.view.targets.iter().filter(|target| !target.ready).count() as u64;
-        let mut decision = Decision { unavailable, wake_at: pass.wake_at, ..Decision::default() };
-        for Start { target, revision } in pass.actions {
-            self.view.targets[target.index()] = TargetView { wanted: NEW, assigned: Some(revision), ready: false };
+    fn decide(&mut self, _now: SimTime) -> Decision {
+        let unavailable = self.targets.iter().filter(|target| !target.ready).count() as u64;
+        let mut decision = Decision { unavailable, ..Decision::default() };
+        for target in self.baseline.reconcile(&self.targets) {
+            self.targets[target.index()] = BaselineTarget { started: true, ready: false };
             decision.writes += 1;
-            let spec = &self.clusters[target.index()];
-            if spec.registered && !spec.paused {
-                let cluster = ClusterId(target.0);
-                decision.deploys.push(Deploy { cluster, revision, after_writes: decision.writes });
-            }
+            decision.instruct(self.clusters, target.index(), NEW);
         }
         decision
     }
 
     fn is_done(&self, cluster: ClusterId) -> bool {
-        let target = self.view.targets[cluster.index()];
-        target.assigned == Some(target.wanted) && target.ready
+        let target = self.targets[cluster.index()];
+        target.started && target.ready
     }
 
     fn hold(&self) -> Option<Hold> {
-        self.scheduler.hold(&self.view)
+        self.baseline.hold(&self.targets, self.clusters.iter().map(|cluster| cluster.name.as_str()))
     }
 
     fn stages(&self) -> Vec<String> {
-        let batch = self.scheduler.batch();
-        let batches = self.view.targets.len().div_ceil(batch);
-        let stage = |target: usize| if batches > 1 { format!("batch {}", target / batch + 1) } else { String::new() };
-        (0..self.view.targets.len()).map(stage).collect()
+        let sizes = self.baseline.batches(self.targets.len());
+        let word = if matches!(self.baseline, Baseline::Doubling(_)) { "wave" } else { "batch" };
+        let is_divided = sizes.len() > 1;
+        let name = |number: usize| if is_divided { format!("{word} {number}") } else { String::new() };
+        sizes.into_iter().zip(1..).flat_map(|(size, number)| std::iter::repeat_n(name(number), size)).collect()
     }
 }

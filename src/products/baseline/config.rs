@@ -6,8 +6,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::BaselineStrategy;
+use crate::document::context::Context;
 use crate::document::path::Path;
-use crate::products::{LoadContext, Product, Strategy};
+use crate::products::{Fleet, Product, Strategy};
 use crate::rollout::baseline::Baseline;
 use crate::rollout::{ControlLoop, rancher_fleet};
 use crate::world::CountOrPercent;
@@ -30,16 +31,27 @@ pub struct Batches {
 #[serde(deny_unknown_fields)]
 pub struct OneByOne {}
 
+/// Waves that double, each started when all earlier ones are ready.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Doubling {
+    /// Clusters in the first wave.
+    first: u32,
+}
+
+impl Default for Doubling {
+    fn default() -> Self {
+        Self { first: 1 }
+    }
+}
+
 impl Product for AllAtOnce {
     const KEY: &'static str = "allAtOnce";
     const TITLE: &'static str = "All at once";
     const SUMMARY: &'static str = "Every cluster at once: the fastest and the hardest on the registry.";
+    const CONTROL_LOOP: ControlLoop = rancher_fleet::CONTROL_LOOP;
 
-    fn control_loop() -> ControlLoop {
-        rancher_fleet::control_loop()
-    }
-
-    fn check(&self, _path: &Path, _context: &mut LoadContext<'_, '_>) -> Option<Arc<dyn Strategy>> {
+    fn check(&self, _: &Path, _: Fleet<'_>, _: &mut Context<'_>) -> Option<Arc<dyn Strategy>> {
         Some(Arc::new(BaselineStrategy(Baseline::AllAtOnce)))
     }
 }
@@ -48,12 +60,9 @@ impl Product for OneByOne {
     const KEY: &'static str = "oneByOne";
     const TITLE: &'static str = "One by one";
     const SUMMARY: &'static str = "One cluster after the other: the gentlest and the slowest.";
+    const CONTROL_LOOP: ControlLoop = rancher_fleet::CONTROL_LOOP;
 
-    fn control_loop() -> ControlLoop {
-        rancher_fleet::control_loop()
-    }
-
-    fn check(&self, _path: &Path, _context: &mut LoadContext<'_, '_>) -> Option<Arc<dyn Strategy>> {
+    fn check(&self, _: &Path, _: Fleet<'_>, _: &mut Context<'_>) -> Option<Arc<dyn Strategy>> {
         Some(Arc::new(BaselineStrategy(Baseline::OneByOne)))
     }
 }
@@ -62,12 +71,9 @@ impl Product for Batches {
     const KEY: &'static str = "batches";
     const TITLE: &'static str = "Batches";
     const SUMMARY: &'static str = "Batches of a fixed size, each begun when the one before is ready.";
+    const CONTROL_LOOP: ControlLoop = rancher_fleet::CONTROL_LOOP;
 
-    fn control_loop() -> ControlLoop {
-        rancher_fleet::control_loop()
-    }
-
-    fn check(&self, path: &Path, context: &mut LoadContext<'_, '_>) -> Option<Arc<dyn Strategy>> {
+    fn check(&self, path: &Path, _: Fleet<'_>, context: &mut Context<'_>) -> Option<Arc<dyn Strategy>> {
         let at = path.key("size");
         match self.size {
             CountOrPercent::Count(0) | CountOrPercent::Percent(0) => {
@@ -82,5 +88,19 @@ impl Product for Batches {
             CountOrPercent::Count(size) => Baseline::BatchSize(size),
             CountOrPercent::Percent(percent) => Baseline::BatchPercent(percent),
         })))
+    }
+}
+
+impl Product for Doubling {
+    const KEY: &'static str = "doubling";
+    const TITLE: &'static str = "Doubling waves";
+    const SUMMARY: &'static str = "Waves of 1, 2, 4, 8, … clusters, each started when all earlier ones are ready.";
+    const CONTROL_LOOP: ControlLoop = rancher_fleet::CONTROL_LOOP;
+
+    fn check(&self, path: &Path, _: Fleet<'_>, context: &mut Context<'_>) -> Option<Arc<dyn Strategy>> {
+        if self.first == 0 {
+            context.report(&path.key("first"), "must be greater than 0", "write e.g. `1`");
+        }
+        Some(Arc::new(BaselineStrategy(Baseline::Doubling(self.first))))
     }
 }

@@ -1,4 +1,4 @@
-//! Baselines, which no product ships: everything at once, one by one, and batches of a fixed size.
+//! Baselines, which no product ships: everything at once, one by one, batches of a fixed size, and doubling waves.
 //!
 //! Their control loop runs like Rancher Fleet's, so that a comparison shows the rule and not the loop.
 
@@ -9,7 +9,7 @@ use crate::products::{Controller, Fleet, Run, Strategy, StrategyExplanation};
 use crate::results::Snippet;
 use crate::rollout::baseline::Baseline;
 
-pub use config::{AllAtOnce, Batches, OneByOne};
+pub use config::{AllAtOnce, Batches, Doubling, OneByOne};
 
 /// A checked baseline.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -18,13 +18,17 @@ pub struct BaselineStrategy(pub Baseline);
 impl Strategy for BaselineStrategy {
     fn explain(&self, fleet: Fleet<'_>) -> StrategyExplanation {
         let clusters = fleet.len();
+        let batches = self.0.batches(clusters);
+        let count = batches.len();
         let summary = match self.0 {
             Baseline::AllAtOnce => format!("all {clusters} clusters in the first pass"),
             Baseline::OneByOne => format!("{clusters} clusters, each after the one before is ready"),
+            Baseline::Doubling(_) => {
+                format!("{clusters} clusters in {count} waves, each twice as large as the previous one")
+            }
             Baseline::BatchSize(_) | Baseline::BatchPercent(_) => {
-                let size = self.0.batch(clusters);
-                let batches = clusters.div_ceil(size);
-                format!("{batches} batches of {size} clusters, each after the one before is ready")
+                let size = self.0.batch(0, clusters);
+                format!("{count} batches of {size} clusters, each after the one before is ready")
             }
         };
         StrategyExplanation { summary, ..StrategyExplanation::default() }
@@ -35,6 +39,6 @@ impl Strategy for BaselineStrategy {
     }
 
     fn controller<'r>(&'r self, run: Run<'r>) -> Box<dyn Controller + 'r> {
-        Box::new(adapter::BaselineController::new(run.fleet.world, self.0))
+        Box::new(adapter::BaselineController::new(run.fleet.world, *self))
     }
 }

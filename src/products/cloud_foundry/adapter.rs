@@ -41,7 +41,7 @@ use std::collections::BTreeMap;
 
 use super::CloudFoundryDeployment;
 use crate::engine::{EntityKey, Streams};
-use crate::products::{Controller, Decision, Deploy, Run};
+use crate::products::{Controller, Decision, Run};
 use crate::rollout::cloud_foundry::{
     AppView, CloudFoundry, Deployment, DeploymentState, GRACEFUL_SHUTDOWN, LrpState, ProcessAction, UpdaterStatus,
 };
@@ -124,20 +124,16 @@ impl<'s> CloudFoundryController<'s> {
         let process = self.view.process_mut(new).expect("a process exists when it is scaled");
         for index in process.lrps.len()..instances as usize {
             process.lrps.push(LrpState::Unclaimed);
-            if clusters.get(index).is_some_and(|spec| spec.registered && !spec.paused) {
-                let cluster = ClusterId(index as u32);
-                decision.deploys.push(Deploy { cluster, revision: NEW, after_writes: decision.writes });
+            if index < clusters.len() {
+                decision.instruct(clusters, index, NEW);
             }
         }
     }
 
     /// The new process is destroyed: its clusters go back.
     fn go_back(&self, decision: &mut Decision) {
-        for (index, spec) in self.world.clusters.iter().enumerate().take(self.instances().len()) {
-            if spec.registered && !spec.paused {
-                let cluster = ClusterId(index as u32);
-                decision.deploys.push(Deploy { cluster, revision: OLD, after_writes: decision.writes });
-            }
+        for index in 0..self.instances().len().min(self.world.clusters.len()) {
+            decision.instruct(&self.world.clusters, index, OLD);
         }
     }
 

@@ -13,14 +13,13 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::{CloudFoundryDeployment, RESTARTS};
-use crate::document::context::Document;
+use crate::document::context::Context;
 use crate::document::path::{Path, Step};
 use crate::document::problem::Problem;
 use crate::products::delay::UserDelay;
-use crate::products::{LoadContext, Product, Strategy};
+use crate::products::{Fleet, Product, ProductFile, Strategy};
 use crate::rollout::cloud_foundry::{
-    AppQuota, CloudFoundryBugOverrides, CloudFoundryBugs, DeploymentRequest, DeploymentStrategy, RequestError,
-    Superseded, control_loop,
+    AppQuota, CONTROL_LOOP, CloudFoundryBugs, DeploymentRequest, DeploymentStrategy, RequestError, Superseded,
 };
 use crate::rollout::{ControlLoop, RuleSet};
 use crate::units::SimTime;
@@ -46,7 +45,7 @@ pub(crate) struct CloudFoundryConfig {
     /// Which rule set to simulate.
     rules: RuleSet,
     /// Bugs of the product to reproduce. Default: all with `shipped`, none with `documented`.
-    upstream_bugs: CloudFoundryBugOverrides,
+    upstream_bugs: Option<CloudFoundryBugs>,
     /// A deployment in progress when this one is created, which it supersedes. Default: none.
     supersedes: Option<Superseded>,
     /// How long a user takes to continue a paused deployment, drawn for every pause, or `never`. Default: never.
@@ -57,11 +56,8 @@ pub(crate) struct CloudFoundryConfig {
     quota: AppQuota,
 }
 
-/// A request's body from a file.
-struct RequestFile {
-    document: Document,
-    request: DeploymentRequest,
-}
+/// A body of `POST /v3/deployments`.
+type RequestFile = ProductFile<DeploymentRequest>;
 
 /// The fields in place, and where they are in a request.
 const IN_PLACE: [(&str, &str); 3] =
@@ -71,21 +67,13 @@ impl Product for CloudFoundryConfig {
     const KEY: &'static str = "cloudFoundry";
     const TITLE: &'static str = "Cloud Foundry";
     const SUMMARY: &'static str = "Cloud Foundry's deployment of an app with one instance in each cluster.";
+    const CONTROL_LOOP: ControlLoop = CONTROL_LOOP;
+    const RESTARTS: Restarts = RESTARTS;
 
-    fn control_loop() -> ControlLoop {
-        control_loop()
-    }
-
-    fn restarts() -> Restarts {
-        RESTARTS
-    }
-
-    fn check(&self, path: &Path, context: &mut LoadContext<'_, '_>) -> Option<Arc<dyn Strategy>> {
-        let file = match &self.file {
-            Some(name) => Some(deployment_file(&path.key("file"), name, context)?),
-            None => None,
-        };
-        let request = file.as_ref().map(|file| file.request.clone()).unwrap_or_default();
+    fn check(&self, path: &Path, fleet: Fleet<'_>, context: &mut Context<'_>) -> Option<Arc<dyn Strategy>> {
+        let file: Option<RequestFile> =
+            ProductFile::read(self.file.as_deref(), path, &Path::default(), context, |_| true)?;
+        let request = file.as_ref().map(|file| file.value.clone()).unwrap_or_default();
         let request = request.overridden_by(self.in_place());
         let options = match request.check() {
             Ok(options) => options,
@@ -101,7 +89,7 @@ impl Product for CloudFoundryConfig {
                 return None;
             }
         };
-        let clusters = context.fleet.len() as u32;
+        let clusters = fleet.len() as u32;
         if options.web_instances.is_some_and(|instances| instances != clusters) {
             let message = format!("the app has {clusters} instances, one in each cluster of the fleet");
             let problem = field_problem(path, file.as_ref(), "options.web_instances", message, context);
@@ -110,22 +98,23 @@ impl Product for CloudFoundryConfig {
             return None;
         }
         let supersedes = match self.supersedes {
-            Some(superseded) => Some(check_superseded(&path.key("supersedes"), superseded, context)?),
+            Some(superseded) => Some(check_superseded(&path.key("supersedes"), superseded, fleet, context)?),
             None => None,
         };
+        let upstream_bugs = context.over(&path.key("upstreamBugs"), CloudFoundryBugs::of(self.rules), &[]);
         let mut delay = |key: &str, delay: &Option<UserDelay>| {
             delay.as_ref().and_then(|delay| delay.check(&path.key(key), context))
         };
         let deployment = CloudFoundryDeployment {
             rules: self.rules,
-            upstream_bugs: self.upstream_bugs.over(CloudFoundryBugs::of(self.rules)),
+            upstream_bugs,
             supersedes,
             options,
             quota: self.quota.clone(),
             continue_after: delay("continueAfter", &self.continue_after),
             cancel_after: delay("cancelAfter", &self.cancel_after),
         };
-        let mut app = deployment.app(context.fleet.world.release, clusters);
+        let mut app = deployment.app(fleet.world.release, clusters);
         if let Err(error) = app.create(SimTime::ZERO, self.rules, &deployment.options, NEW) {
             let help = "Cloud Foundry refuses this too and creates no deployment";
             context.report(&path.key("quota"), error.to_string(), help);
@@ -156,9 +145,14 @@ impl CloudFoundryConfig {
 }
 
 /// A deployment in progress must be possible in an app of the fleet's size.
-fn check_superseded(path: &Path, superseded: Superseded, context: &mut LoadContext<'_, '_>) -> Option<Superseded> {
-    let clusters = context.fleet.len() as u32;
-    if context.fleet.world.release == ReleaseKind::Initial {
+fn check_superseded(
+    path: &Path,
+    superseded: Superseded,
+    fleet: Fleet<'_>,
+    context: &mut Context<'_>,
+) -> Option<Superseded> {
+    let clusters = fleet.len() as u32;
+    if fleet.world.release == ReleaseKind::Initial {
         let help = "leave `supersedes` out, or make the release an update";
         context.report(path, "a first push has no deployment before it", help);
         return None;
@@ -177,12 +171,7 @@ fn check_superseded(path: &Path, superseded: Superseded, context: &mut LoadConte
 }
 
 /// A problem that the product has with a request.
-fn request_problem(
-    path: &Path,
-    file: Option<&RequestFile>,
-    error: &RequestError,
-    context: &LoadContext<'_, '_>,
-) -> Problem {
+fn request_problem(path: &Path, file: Option<&RequestFile>, error: &RequestError, context: &Context<'_>) -> Problem {
     let unknown = match error {
         RequestError::UnknownFields(names) => names.first().cloned(),
         RequestError::UnknownOptions(names) => names.first().map(|name| format!("options.{name}")),
@@ -198,7 +187,7 @@ fn field_problem(
     file: Option<&RequestFile>,
     field: &str,
     message: String,
-    context: &LoadContext<'_, '_>,
+    context: &Context<'_>,
 ) -> Problem {
     let is_at_or_below = |set: &str, field: &str| {
         set.strip_prefix(field).is_some_and(|rest| field.is_empty() || rest.is_empty() || rest.starts_with('.'))
@@ -213,11 +202,4 @@ fn field_problem(
         }
         (None, None) => context.at(path, message),
     }
-}
-
-/// A body of `POST /v3/deployments`.
-fn deployment_file(path: &Path, name: &str, context: &mut LoadContext<'_, '_>) -> Option<RequestFile> {
-    let document = context.document(name, path)?;
-    let request = context.read_from(&document, &Path::default(), |_| true)?;
-    Some(RequestFile { document, request })
 }

@@ -8,8 +8,7 @@ mod staged_adapter;
 
 use serde_json::json;
 
-use crate::document::yaml::to_yaml;
-use crate::products::{Controller, Fleet, Run, Strategy, StrategyExplanation};
+use crate::products::{Controller, Fleet, Run, Strategy, StrategyExplanation, yaml_snippet};
 use crate::results::Snippet;
 use crate::rollout::RuleSet;
 use crate::rollout::kubefleet::{
@@ -57,7 +56,7 @@ impl Strategy for KubeFleetStaged {
             "metadata": { "name": "planned" },
             "spec": self.strategy,
         });
-        Some(Snippet { place: "KubeFleet, a strategy for staged update runs".to_owned(), text: to_yaml(&object) })
+        yaml_snippet("KubeFleet, a strategy for staged update runs", object)
     }
 
     fn controller<'r>(&'r self, run: Run<'r>) -> Box<dyn Controller + 'r> {
@@ -72,10 +71,7 @@ impl Strategy for KubeFleetRolling {
 
     fn snippet(&self) -> Option<Snippet> {
         let strategy = json!({ "type": "RollingUpdate", "rollingUpdate": self.config });
-        Some(Snippet {
-            place: "KubeFleet, in the ClusterResourcePlacement".to_owned(),
-            text: to_yaml(&json!({ "spec": { "strategy": strategy } })),
-        })
+        yaml_snippet("KubeFleet, in the ClusterResourcePlacement", json!({ "spec": { "strategy": strategy } }))
     }
 
     fn controller<'r>(&'r self, run: Run<'r>) -> Box<dyn Controller + 'r> {

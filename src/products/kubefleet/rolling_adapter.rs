@@ -66,7 +66,7 @@ impl Controller for RollingController {
         self.was_quiet = !decision.again && status.restarted.is_empty();
         self.view.store(now, &pass);
         for action in &pass.actions {
-            let RollingAction::Deploy { target, revision } = *action else {
+            let RollingAction::Deploy(target, revision) = *action else {
                 unreachable!("every cluster of the fleet stays picked")
             };
             // The work generator begins when RolloutStarted is written, after the spec.

@@ -138,15 +138,15 @@ impl Controller for StagedController<'_> {
         self.view.store(now, &pass);
         for (position, action) in pass.actions.iter().enumerate() {
             match *action {
-                StagedAction::Deploy { target, revision } => {
+                StagedAction::Deploy(target, revision) => {
                     let deploy = Deploy { cluster: ClusterId(target.0), revision, after_writes: position + 1 };
                     self.members.tell(&mut self.view.bindings, now, deploy, &mut decision);
                 }
-                StagedAction::RequestApproval { approval } => {
+                StagedAction::RequestApproval(approval) => {
                     decision.created += 1;
                     self.request(now, approval);
                 }
-                StagedAction::Delete { .. } => unreachable!("every cluster of the fleet stays picked"),
+                StagedAction::Delete(..) => unreachable!("every cluster of the fleet stays picked"),
             }
         }
         for &target in &status.restarted {

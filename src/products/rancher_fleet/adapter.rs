@@ -64,15 +64,15 @@ impl Controller for BundleController {
         let mut writes: BTreeMap<usize, Option<Deploy>> = BTreeMap::new();
         for action in &pass.actions {
             let target = match *action {
-                BundleAction::Create { target } => {
+                BundleAction::Create(target) => {
                     decision.created += 1;
                     target
                 }
-                BundleAction::Stage { target, .. } | BundleAction::Deploy { target, .. } => target,
-                BundleAction::Delete { .. } => unreachable!("every cluster of the fleet stays a target"),
+                BundleAction::Stage(target, _) | BundleAction::Deploy(target, _) => target,
+                BundleAction::Delete(..) => unreachable!("every cluster of the fleet stays a target"),
             };
             let write = writes.entry(self.places[target.index()]).or_default();
-            if let BundleAction::Deploy { target, revision } = *action {
+            if let BundleAction::Deploy(target, revision) = *action {
                 *write = Some(Deploy { cluster: ClusterId(target.0), revision, after_writes: 0 });
             }
         }

@@ -10,53 +10,43 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{RancherFleetStrategy, clusters};
-use crate::document::context::Document;
+use crate::document::context::Context;
 use crate::document::path::{Path, Step};
 use crate::document::problem::Problem;
-use crate::products::{LoadContext, Product, Strategy, selection};
+use crate::products::{Fleet, Product, ProductFile, Strategy, selection};
 use crate::rollout::label_selector::Labels;
-use crate::rollout::rancher_fleet::{FleetCluster, Partitioning, RolloutStrategy, StrategyError, control_loop};
+use crate::rollout::rancher_fleet::{CONTROL_LOOP, FleetCluster, Partitioning, RolloutStrategy, StrategyError};
 use crate::rollout::{ControlLoop, RuleSet};
 
 /// Rancher Fleet's `rolloutStrategy`, from a fleet.yaml or in place; a field in place overrides the file's.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
+#[serde(deny_unknown_fields, default)]
 #[schemars(rename = "RancherFleet")]
 pub(crate) struct RancherFleetConfig {
     /// A fleet.yaml whose `rolloutStrategy` applies where nothing is set here.
     file: Option<String>,
     /// Which rule set to simulate.
     rules: RuleSet,
-    /// Its fields are written beside the others.
     #[serde(rename = "~strategy")]
     #[schemars(flatten)]
     strategy: RolloutStrategy,
 }
 
-/// A strategy that was read from a fleet.yaml.
-struct FleetYaml {
-    document: Document,
-    strategy: RolloutStrategy,
-}
+/// A fleet.yaml, of which only `rolloutStrategy` is read.
+type FleetYaml = ProductFile<RolloutStrategy>;
 
 impl Product for RancherFleetConfig {
     const KEY: &'static str = "rancherFleet";
     const TITLE: &'static str = "Rancher Fleet";
     const SUMMARY: &'static str = "Rancher Fleet's bundle rollout.";
+    const CONTROL_LOOP: ControlLoop = CONTROL_LOOP;
 
-    fn control_loop() -> ControlLoop {
-        control_loop()
-    }
-
-    fn check(&self, path: &Path, context: &mut LoadContext<'_, '_>) -> Option<Arc<dyn Strategy>> {
-        let Self { strategy: in_place, .. } = self;
-        let file = match &self.file {
-            Some(name) => Some(fleet_yaml(&path.key("file"), name, context)?),
-            None => None,
-        };
-        let strategy = file.as_ref().map(|file| file.strategy.clone()).unwrap_or_default();
-        let strategy = strategy.overridden_by(in_place.clone());
-        let clusters = clusters(context.fleet);
+    fn check(&self, path: &Path, fleet: Fleet<'_>, context: &mut Context<'_>) -> Option<Arc<dyn Strategy>> {
+        let base = Path::of("rolloutStrategy");
+        let file: Option<FleetYaml> = ProductFile::read(self.file.as_deref(), path, &base, context, |_| true)?;
+        let strategy = file.as_ref().map(|file| file.value.clone()).unwrap_or_default();
+        let strategy = strategy.overridden_by(self.strategy.clone());
+        let clusters = clusters(fleet);
         let all: Vec<u32> = (0..clusters.len() as u32).collect();
         match Partitioning::new(&strategy, &clusters, &all) {
             Err(error) => {
@@ -88,7 +78,7 @@ fn empty_partition(
     strategy: &RolloutStrategy,
     index: usize,
     clusters: &[FleetCluster],
-    context: &LoadContext<'_, '_>,
+    context: &Context<'_>,
 ) -> Problem {
     let entry = &strategy.manual_partitions()[index];
     let hint = match &entry.cluster_selector {
@@ -113,28 +103,11 @@ fn empty_partition(
 }
 
 /// A problem with a field of the strategy: in place if it is set there, else in the fleet.yaml.
-fn problem(
-    path: &Path,
-    file: Option<&FleetYaml>,
-    field: &str,
-    message: String,
-    context: &LoadContext<'_, '_>,
-) -> Problem {
+fn problem(path: &Path, file: Option<&FleetYaml>, field: &str, message: String, context: &Context<'_>) -> Problem {
     let field = Path::parse(field).unwrap_or_default();
     let is_in_place = matches!(field.0.first(), Some(Step::Key(key)) if context.is_set(&path.key(key)));
     match file {
         Some(file) if !is_in_place => file.document.at(&Path::of("rolloutStrategy").then(&field), message),
         _ => context.at(&path.then(&field), message),
     }
-}
-
-/// The `rolloutStrategy` of a fleet.yaml; the rest of the file is not looked at.
-fn fleet_yaml(path: &Path, name: &str, context: &mut LoadContext<'_, '_>) -> Option<FleetYaml> {
-    let document = context.document(name, path)?;
-    let base = Path::of("rolloutStrategy");
-    let strategy = match document.tree.get(&base) {
-        Some(_) => context.read_from::<Option<RolloutStrategy>>(&document, &base, |_| true)?,
-        None => None,
-    };
-    Some(FleetYaml { document, strategy: strategy.unwrap_or_default() })
 }

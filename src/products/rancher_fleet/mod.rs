@@ -6,8 +6,7 @@ mod explain;
 
 use serde_json::json;
 
-use crate::document::yaml::to_yaml;
-use crate::products::{Controller, Fleet, Run, Strategy, StrategyExplanation};
+use crate::products::{Controller, Fleet, Run, Strategy, StrategyExplanation, yaml_snippet};
 use crate::results::Snippet;
 use crate::rollout::RuleSet;
 use crate::rollout::rancher_fleet::{FleetCluster, RolloutStrategy, groups_of};
@@ -29,10 +28,7 @@ impl Strategy for RancherFleetStrategy {
     }
 
     fn snippet(&self) -> Option<Snippet> {
-        Some(Snippet {
-            place: "Rancher Fleet, in fleet.yaml".to_owned(),
-            text: to_yaml(&json!({ "rolloutStrategy": self.strategy })),
-        })
+        yaml_snippet("Rancher Fleet, in fleet.yaml", json!({ "rolloutStrategy": self.strategy }))
     }
 
     fn controller<'r>(&'r self, run: Run<'r>) -> Box<dyn Controller + 'r> {

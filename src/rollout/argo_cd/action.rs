@@ -6,27 +6,11 @@ use super::super::{Revision, TargetId};
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ApplicationAction {
     /// Create the product's own object for this target. The cluster does not see it.
-    Create {
-        /// The target.
-        target: TargetId,
-    },
-    /// Record `revision` as the next one of the target. The cluster does not see it.
-    Stage {
-        /// The target.
-        target: TargetId,
-        /// Its next revision.
-        revision: Revision,
-    },
-    /// Instruct the target to run `revision` now.
-    Deploy {
-        /// The target.
-        target: TargetId,
-        /// Its new revision.
-        revision: Revision,
-    },
+    Create(TargetId),
+    /// Record the revision as the next one of the target. The cluster does not see it.
+    Stage(TargetId, Revision),
+    /// Instruct the target to run the revision now.
+    Deploy(TargetId, Revision),
     /// Remove the application from the target.
-    Delete {
-        /// The target.
-        target: TargetId,
-    },
+    Delete(TargetId),
 }

@@ -17,7 +17,7 @@ use crate::units::SimDuration;
 pub const ROLLING_SYNC: &str = "RollingSync";
 
 /// A whole ApplicationSet file; `apiVersion` and `metadata` are ignored.
-#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq)]
 pub struct ApplicationSetFile {
     /// `ApplicationSet`, see [`ApplicationSetFile::check`].
     #[serde(default, deserialize_with = "null_is_default")]
@@ -34,10 +34,8 @@ pub struct ApplicationSetSpec {
     #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "Vec::is_empty")]
     pub generators: Vec<Generator>,
     /// How changes are rolled out. Absent: to all applications simultaneously.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub strategy: Option<ApplicationSetStrategy>,
     /// Permitted changes of applications by the controller.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub sync_policy: Option<ApplicationSetSyncPolicy>,
     /// The template of each application.
     #[serde(default, deserialize_with = "null_is_default")]
@@ -52,7 +50,6 @@ pub struct ApplicationSetStrategy {
     #[serde(rename = "type", default, deserialize_with = "null_is_default", skip_serializing_if = "String::is_empty")]
     pub kind: String,
     /// The steps. Without it a type of `RollingSync` has no effect.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub rolling_sync: Option<RollingSync>,
     /// `Reverse`, in any letter case: deletion begins with the last step. It has no effect here, because no set is
     /// deleted.
@@ -77,7 +74,6 @@ pub struct RolloutStep {
     #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "Vec::is_empty")]
     pub match_expressions: Vec<MatchExpression>,
     /// Number of applications of the step that may be Pending or Progressing. Absent: all.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_update: Option<IntOrString>,
 }
 
@@ -101,7 +97,6 @@ pub struct MatchExpression {
 #[serde(rename_all = "camelCase")]
 pub struct ApplicationSetSyncPolicy {
     /// Permitted changes of applications by the controller. Absent: everything.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub applications_sync: Option<ApplicationsSync>,
 }
 
@@ -146,7 +141,6 @@ pub struct TemplateMetadata {
 #[serde(rename_all = "camelCase")]
 pub struct TemplateSpec {
     /// How each application is synced.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub sync_policy: Option<SyncPolicy>,
 }
 
@@ -155,10 +149,8 @@ pub struct TemplateSpec {
 #[serde(rename_all = "camelCase")]
 pub struct SyncPolicy {
     /// Present: the application controller syncs by itself, unless a RollingSync switches it off.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub automated: Option<Automated>,
     /// How a failed sync is retried.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub retry: Option<Retry>,
 }
 
@@ -170,7 +162,6 @@ pub struct Automated {
     #[serde(default, deserialize_with = "null_is_default")]
     pub prune: bool,
     /// Absent: true.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub enabled: Option<bool>,
 }
 
@@ -179,31 +170,22 @@ pub struct Automated {
 #[serde(rename_all = "camelCase")]
 pub struct Generator {
     /// Has no timer.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub list: Option<Untimed>,
     /// Has no timer: a changed cluster secret queues a pass.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub clusters: Option<Untimed>,
     /// Queried every 180 s.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub git: Option<Timed>,
     /// Queried every 180 s.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub cluster_decision_resource: Option<Timed>,
     /// Queried every 1800 s.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub scm_provider: Option<Timed>,
     /// Queried every 1800 s.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub pull_request: Option<Timed>,
     /// Queried every 1800 s.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub plugin: Option<Timed>,
     /// As often as its most frequent child.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub matrix: Option<Nested>,
     /// As often as its most frequent child.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub merge: Option<Nested>,
 }
 
@@ -216,7 +198,6 @@ pub struct Untimed {}
 #[serde(rename_all = "camelCase")]
 pub struct Timed {
     /// Seconds between two queries; 0 or less: never repeated. Absent: the generator's default.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub requeue_after_seconds: Option<i64>,
 }
 

@@ -35,7 +35,7 @@ impl ArgoCd {
         pass.status.requeue_after = Some(DELETION_REQUEUE);
         match live.deleted_at {
             None => {
-                pass.actions.push(ApplicationAction::Delete { target });
+                pass.actions.push(ApplicationAction::Delete(target));
                 pass.status.objects_written = !self.has_finalizers();
             }
             Some(since) => pass.status.deletion_failed = now.saturating_since(since) > PATIENCE,

@@ -65,8 +65,8 @@ pub use row::{ApplicationStatus, Message, RolloutStatus};
 pub use status::{ApplicationSetStatus, ErrorOccurred, Rollout, RolloutConfig, RowCounts, SetConditions, SetHealth};
 pub use steps::{IssueKind, Issues, Steps};
 pub use triggers::{
-    APPLICATION_REFRESH, APPLICATION_REFRESH_JITTER, DELETION_REQUEUE, ERROR_REQUEUE, OPERATION_PROCESSORS,
-    STATUS_PROCESSORS, control_loop, queues_pass,
+    APPLICATION_REFRESH, APPLICATION_REFRESH_JITTER, CONTROL_LOOP, DELETION_REQUEUE, ERROR_REQUEUE,
+    OPERATION_PROCESSORS, STATUS_PROCESSORS, queues_pass,
 };
 pub use view::{
     Application, ApplicationSetView, ApplicationView, AutoSync, Generated, Health, Operation, OperationPhase,
@@ -208,22 +208,22 @@ impl ArgoCd {
     ) {
         for action in &pass.actions {
             match *action {
-                ApplicationAction::Create { target } => {
+                ApplicationAction::Create(target) => {
                     let generated = view.generated(target).expect("only generated applications are created");
                     let application = Application::new(Arc::clone(&generated.labels), self.spec_of(generated));
                     view.applications[target.index()].live = Some(application);
                 }
-                ApplicationAction::Stage { target, .. } => {
+                ApplicationAction::Stage(target, _) => {
                     let generated = view.generated(target).expect("only generated applications are written");
                     let (labels, spec) = (Arc::clone(&generated.labels), self.spec_of(generated));
                     let live = existing(view, target);
                     (live.labels, live.spec) = (labels, spec);
                 }
-                ApplicationAction::Deploy { target, .. } => existing(view, target).operation = Some(self.operation()),
-                ApplicationAction::Delete { target } if self.has_finalizers() => {
+                ApplicationAction::Deploy(target, _) => existing(view, target).operation = Some(self.operation()),
+                ApplicationAction::Delete(target) if self.has_finalizers() => {
                     existing(view, target).deleted_at = Some(now);
                 }
-                ApplicationAction::Delete { target } => view.applications[target.index()].live = None,
+                ApplicationAction::Delete(target) => view.applications[target.index()].live = None,
             }
         }
     }
@@ -259,13 +259,13 @@ impl ArgoCd {
             let revision = generated.wanted;
             let is_idle = match &application.live {
                 None => {
-                    actions.push(ApplicationAction::Create { target });
+                    actions.push(ApplicationAction::Create(target));
                     true
                 }
                 Some(_) if !may_update => continue,
                 Some(live) => {
                     if live.spec != self.spec_of(generated) || live.labels != generated.labels {
-                        actions.push(ApplicationAction::Stage { target, revision });
+                        actions.push(ApplicationAction::Stage(target, revision));
                         status.objects_written = true;
                     }
                     live.operation.is_none()
@@ -274,14 +274,14 @@ impl ArgoCd {
             if is_requested(target.index()) {
                 status.requested.push(target);
                 if is_idle {
-                    actions.push(ApplicationAction::Deploy { target, revision });
+                    actions.push(ApplicationAction::Deploy(target, revision));
                 }
             }
         }
         for (target, application) in targets().filter(|_| may_delete) {
             let is_orphan = application.generated.is_none();
             if is_orphan && application.live.as_ref().is_some_and(|live| live.deleted_at.is_none()) {
-                actions.push(ApplicationAction::Delete { target });
+                actions.push(ApplicationAction::Delete(target));
                 status.objects_written |= !self.has_finalizers();
             }
         }
@@ -361,9 +361,7 @@ impl ArgoCd {
         self.rows.iter_mut().for_each(|row| *row = None);
         had_rows
     }
-}
 
-impl ArgoCd {
     /// One pass of the ApplicationSet reconciler. It is due again immediately ([`Pass::wake_at`] is `now`) when its
     /// changes queue a pass.
     ///

@@ -40,7 +40,6 @@ pub struct Retry {
     #[serde(default, deserialize_with = "null_is_default")]
     pub limit: i64,
     /// The waits between attempts.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub backoff: Option<RetryBackoff>,
 }
 
@@ -49,13 +48,10 @@ pub struct Retry {
 #[serde(rename_all = "camelCase")]
 pub struct RetryBackoff {
     /// The first wait divided by `factor`. Absent: [`RETRY_FIRST`].
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub duration: Option<String>,
     /// Ratio of each wait to the previous one. Absent: [`RETRY_FACTOR`]; 0 means no wait.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub factor: Option<i64>,
     /// The longest wait; 0 or less: unlimited. Absent: [`RETRY_MAX`].
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_duration: Option<String>,
 }
 

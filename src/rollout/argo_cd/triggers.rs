@@ -37,19 +37,16 @@ pub const OPERATION_PROCESSORS: u32 = 10;
 
 /// The control loop of the ApplicationSet controller. It has no rollout timer; changes of the set and those in
 /// [`queues_pass`] wake it.
-#[must_use]
-pub const fn control_loop() -> ControlLoop {
-    ControlLoop {
-        // Guess: generators, templates and the lists from the cache.
-        pass_base: SimDuration::from_millis(20),
-        // Guess: template and comparison of one application.
-        pass_per_target: SimDuration::from_nanos(100_000),
-        // Guess: one write to the API server; a pass writes applications one after the other.
-        pass_per_write: SimDuration::from_millis(10),
-        // Guess: no published figure.
-        watch_delay: SimDuration::from_millis(100),
-    }
-}
+pub const CONTROL_LOOP: ControlLoop = ControlLoop {
+    // Guess: generators, templates and the lists from the cache.
+    pass_base: SimDuration::from_millis(20),
+    // Guess: template and comparison of one application.
+    pass_per_target: SimDuration::from_nanos(100_000),
+    // Guess: one write to the API server; a pass writes applications one after the other.
+    pass_per_write: SimDuration::from_millis(10),
+    // Guess: no published figure.
+    watch_delay: SimDuration::from_millis(100),
+};
 
 /// Whether a change of one Application object queues a pass. `None`: the object does not exist.
 ///

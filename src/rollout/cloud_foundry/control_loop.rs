@@ -38,16 +38,13 @@ pub const CRASH_RESET: SimDuration = SimDuration::from_mins(5);
 pub const GRACEFUL_SHUTDOWN: SimDuration = SimDuration::from_secs(10);
 
 /// The control loop of the updater. Passes start only at the scheduler's own wake-up times, not after changes.
-#[must_use]
-pub const fn control_loop() -> ControlLoop {
-    ControlLoop {
-        // Guess: reading deployment, app and processes from the database, and one request to Diego.
-        pass_base: SimDuration::from_millis(50),
-        // Guess: one more LRP in Diego's response.
-        pass_per_target: SimDuration::from_nanos(10_000),
-        // Guess: saving a process with its quotas, and notifying Diego.
-        pass_per_write: SimDuration::from_millis(20),
-        // Every pass queries Diego; the delays of the agents model Diego's delay.
-        watch_delay: SimDuration::ZERO,
-    }
-}
+pub const CONTROL_LOOP: ControlLoop = ControlLoop {
+    // Guess: reading deployment, app and processes from the database, and one request to Diego.
+    pass_base: SimDuration::from_millis(50),
+    // Guess: one more LRP in Diego's response.
+    pass_per_target: SimDuration::from_nanos(10_000),
+    // Guess: saving a process with its quotas, and notifying Diego.
+    pass_per_write: SimDuration::from_millis(20),
+    // Every pass queries Diego; the delays of the agents model Diego's delay.
+    watch_delay: SimDuration::ZERO,
+};

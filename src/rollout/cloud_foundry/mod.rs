@@ -54,14 +54,13 @@ use serde::{Deserialize, Serialize};
 
 use super::{Hold, Pass};
 use crate::units::SimTime;
-use crate::units::overrides::overridable;
 
 pub use super::RuleSet;
 pub use action::ProcessAction;
 pub use api::ApiError;
 pub use control_loop::{
-    CRASH_BACKOFF_MAX, CRASH_BACKOFF_MIN, CRASH_RESET, GRACEFUL_SHUTDOWN, IMMEDIATE_RESTARTS, MAX_CRASHES,
-    UPDATE_FREQUENCY, control_loop,
+    CONTROL_LOOP, CRASH_BACKOFF_MAX, CRASH_BACKOFF_MIN, CRASH_RESET, GRACEFUL_SHUTDOWN, IMMEDIATE_RESTARTS,
+    MAX_CRASHES, UPDATE_FREQUENCY,
 };
 pub use explain::{CanaryStepExplanation, DeploymentExplanation, explain};
 pub use lrp::{InstanceCounts, LrpState};
@@ -71,18 +70,16 @@ pub use steps::{CanaryStep, canary_step_plan};
 pub use superseded::{Superseded, SupersededState};
 pub use view::{AppView, Deployment, DeploymentState, DeploymentStatus, Process, UpdaterStatus};
 
-overridable! {
 /// Bugs of the product; `true` reproduces one. Documented rules have none of them.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct CloudFoundryBugs, overridden by CloudFoundryBugOverrides {
+#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
+pub struct CloudFoundryBugs {
     /// Instances of a superseded canary that a pass removes still count as old in that pass. The oldest process
     /// therefore loses the same number in excess. Off: the pass counts the remaining instances.
     pub purge: bool,
     /// The pass that removes an interim process fails to finish the deployment. The next pass finishes it. Off: it
     /// finishes immediately.
     pub interim_trap: bool,
-}
 }
 
 impl CloudFoundryBugs {
@@ -145,9 +142,7 @@ impl CloudFoundry {
         let rounds = now.as_nanos().saturating_sub(last) / period + 1;
         SimTime::from_nanos(last.saturating_add(rounds.saturating_mul(period)))
     }
-}
 
-impl CloudFoundry {
     /// One pass of the updater. It requests the next one while a deployment is in progress. While all are paused or
     /// finished, a pass has no effect until a user's action, and is then due at [`next_pass`](Self::next_pass).
     pub fn reconcile(&mut self, now: SimTime, view: &AppView) -> Pass<ProcessAction, UpdaterStatus> {

@@ -46,13 +46,10 @@ pub struct StageConfig {
     #[serde(deserialize_with = "null_is_default")]
     pub name: String,
     /// Selects member clusters. Absent: none; `{}`: all.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub label_selector: Option<LabelSelector>,
     /// The label whose number determines the order, before the name. Absent: only the name.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub sorting_label_key: Option<String>,
     /// Number of concurrent clusters, or a share of the stage's, rounded down and at least 1. Absent: 1.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_concurrency: Option<IntOrString>,
     /// Tasks before the stage starts: at most one `Approval`.
     #[serde(deserialize_with = "null_is_default", skip_serializing_if = "Vec::is_empty")]
@@ -70,7 +67,6 @@ pub struct StageTask {
     #[serde(rename = "type", deserialize_with = "null_is_default")]
     pub kind: String,
     /// How long a `TimedWait` waits, in h, m and s: `1h30m`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub wait_time: Option<String>,
 }
 
@@ -88,7 +84,6 @@ pub struct RunSpec {
     #[serde(deserialize_with = "null_is_default")]
     pub staged_rollout_strategy_name: String,
     /// Absent: `Initialize`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<RunState>,
 }
 
@@ -119,7 +114,6 @@ pub struct ClusterResourcePlacement {
 #[serde(default)]
 pub struct PlacementSpec {
     /// Absent: `PickAll`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub policy: Option<PlacementPolicyConfig>,
     /// How they are updated.
     #[serde(deserialize_with = "null_is_default")]
@@ -131,10 +125,8 @@ pub struct PlacementSpec {
 #[serde(rename_all = "camelCase", default)]
 pub struct PlacementPolicyConfig {
     /// `PickAll`, `PickN` or `PickFixed`. Absent: `PickAll`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub placement_type: Option<String>,
     /// For `PickN`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub number_of_clusters: Option<i32>,
     /// For `PickFixed`.
     #[serde(deserialize_with = "null_is_default", skip_serializing_if = "Vec::is_empty")]
@@ -146,13 +138,11 @@ pub struct PlacementPolicyConfig {
 #[serde(rename_all = "camelCase", default)]
 pub struct PlacementStrategy {
     /// `RollingUpdate`, or `External` for staged update runs. Absent: `RollingUpdate`.
-    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "type")]
     pub kind: Option<String>,
     /// For `RollingUpdate`. Absent: all defaults.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub rolling_update: Option<RollingUpdateConfig>,
     /// How the resources are applied in a cluster.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub apply_strategy: Option<ApplyStrategyConfig>,
 }
 
@@ -161,7 +151,7 @@ pub struct PlacementStrategy {
 #[serde(default)]
 pub struct ApplyStrategyConfig {
     /// `ClientSideApply`, `ServerSideApply` or `ReportDiff`.
-    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "type")]
     pub kind: Option<String>,
 }
 
@@ -170,14 +160,11 @@ pub struct ApplyStrategyConfig {
 #[serde(rename_all = "camelCase", default)]
 pub struct RollingUpdateConfig {
     /// Number of requested clusters that may be unavailable, or a share of them, rounded up. Absent: 25%.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_unavailable: Option<IntOrString>,
     /// Clusters beyond the requested ones that may have the resources, or a share, rounded up. Absent: 25%.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_surge: Option<IntOrString>,
     /// Seconds until resources without availability tracking count as available. A pass with unready bindings is
     /// repeated after the same time. Absent: 60.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub unavailable_period_seconds: Option<i64>,
 }
 

@@ -30,16 +30,13 @@ pub const STUCK_AFTER: SimDuration = SimDuration::from_mins(5);
 pub const CLEAN_UP_WAIT: SimDuration = SimDuration::from_secs(5);
 
 /// The control loop of both controllers, except the triggers of a pass.
-#[must_use]
-pub const fn control_loop() -> ControlLoop {
-    ControlLoop {
-        // Guess: reading the placement, its snapshots and its bindings, and writing a status.
-        pass_base: SimDuration::from_millis(20),
-        // Guess: reading and comparing a binding.
-        pass_per_target: SimDuration::from_nanos(50_000),
-        // Guess: a binding's spec and then its status, in consecutive requests to the API server.
-        pass_per_write: SimDuration::from_millis(10),
-        // Guess: a watch event on an unloaded API server.
-        watch_delay: SimDuration::from_millis(100),
-    }
-}
+pub const CONTROL_LOOP: ControlLoop = ControlLoop {
+    // Guess: reading the placement, its snapshots and its bindings, and writing a status.
+    pass_base: SimDuration::from_millis(20),
+    // Guess: reading and comparing a binding.
+    pass_per_target: SimDuration::from_nanos(50_000),
+    // Guess: a binding's spec and then its status, in consecutive requests to the API server.
+    pass_per_write: SimDuration::from_millis(10),
+    // Guess: a watch event on an unloaded API server.
+    watch_delay: SimDuration::from_millis(100),
+};

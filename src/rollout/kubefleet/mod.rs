@@ -48,7 +48,6 @@ use serde::{Deserialize, Serialize};
 use super::duration;
 use super::label_selector::Labels;
 use super::{by_name, stored};
-use crate::units::overrides::overridable;
 
 pub use super::RuleSet;
 pub use binding::{
@@ -59,17 +58,16 @@ pub use config::{
     ApplyStrategyConfig, ClusterResourcePlacement, ClusterStagedUpdateStrategy, ObjectMeta, PlacementPolicyConfig,
     PlacementSpec, PlacementStrategy, RollingUpdateConfig, RunSpec, RunState, StageConfig, StageTask, StrategySpec,
 };
-pub use control_loop::{CLEAN_UP_WAIT, CLUSTER_UPDATING_WAIT, STAGE_WAIT, STUCK_AFTER, control_loop};
+pub use control_loop::{CLEAN_UP_WAIT, CLUSTER_UPDATING_WAIT, CONTROL_LOOP, STAGE_WAIT, STUCK_AFTER};
 pub use duration::{format_duration, parse_duration};
 pub use limit::{Rounding, ScaledValueError, limit};
 pub use queue::{QueueRequest, WorkQueue};
 pub use validate::InvalidField;
 
-overridable! {
 /// Bugs of the product; `true` reproduces one. All are reproduced by default.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct KubeFleetBugs, overridden by KubeFleetBugOverrides {
+#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
+pub struct KubeFleetBugs {
     /// A cluster whose work is still being applied or starting counts as failed. The exempted reasons (since
     /// 447629b0, #670) are not those that the work generator writes.
     pub in_progress_is_failure: bool,
@@ -77,7 +75,6 @@ pub struct KubeFleetBugs, overridden by KubeFleetBugOverrides {
     pub delete_only_run_fails: bool,
     /// A condition that stays true at a newer generation does not wake the rolling update. Since c06ca95c.
     pub missed_wake_ups: bool,
-}
 }
 
 impl KubeFleetBugs {

@@ -2,6 +2,9 @@
 
 use std::sync::Arc;
 
+use schemars::JsonSchema;
+use serde::Deserialize;
+
 use super::super::label_selector::{LabelSelector, Labels, SelectorError};
 
 /// A cluster as described by its object in the management cluster. Its index in the list is its
@@ -17,11 +20,12 @@ pub struct FleetCluster {
 }
 
 /// A cluster group.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq)]
 pub struct ClusterGroup {
-    /// Its name.
+    /// The name that partitions use.
     pub name: String,
-    /// Its own labels, distinct from those of its clusters.
+    /// Labels of the group's own object, distinct from those of its clusters.
+    #[serde(default)]
     pub labels: Labels,
 }
 

@@ -15,22 +15,16 @@ use super::super::label_selector::{LabelSelector, null_is_default};
 pub struct RolloutStrategy {
     /// Number of clusters that may be unavailable during an update. It holds for the whole bundle, and for each
     /// partition without its own limit. Absent: `100%`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_unavailable: Option<IntOrString>,
     /// Number of partitions that may exceed their `maxUnavailable` while later ones are updated. Absent: 0.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_unavailable_partitions: Option<IntOrString>,
     /// Clusters of an automatic partition. Absent: `25%`; an int of 0 or less: one partition.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub auto_partition_size: Option<IntOrString>,
     /// With fewer targets than this there is one automatic partition; 0 or less: always one. Absent: 200.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub auto_partition_threshold: Option<i64>,
     /// New deployments per pass of the controller. Absent: 50.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_new: Option<i64>,
     /// Manual partitions, in the order in which they are updated. Absent or empty: automatic partitions.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub partitions: Option<Vec<ManualPartition>>,
 }
 
@@ -42,19 +36,16 @@ pub struct ManualPartition {
     #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "String::is_empty")]
     pub name: String,
     /// Absent: the strategy's.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_unavailable: Option<IntOrString>,
     /// The cluster's name or its display name. Empty: not a criterion.
     #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "String::is_empty")]
     pub cluster_name: String,
     /// The cluster's labels. `{}` is a criterion that every cluster meets.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub cluster_selector: Option<LabelSelector>,
     /// The name of a cluster group. Empty: not a criterion.
     #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "String::is_empty")]
     pub cluster_group: String,
     /// The labels of a cluster group. `{}` is a criterion that every cluster meets, also one in no group.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub cluster_group_selector: Option<LabelSelector>,
 }
 

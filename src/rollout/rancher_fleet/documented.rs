@@ -72,7 +72,7 @@ fn stage(partition: &Partition, view: &BundleView, seen: &mut Observation, outco
         if seen.flags[member as usize] & (flag::EXISTS | flag::STAGED) == flag::EXISTS {
             seen.set(member, flag::STAGED);
             let target = TargetId(member);
-            outcome.actions.push(BundleAction::Stage { target, revision: view.clusters[target.index()].wanted });
+            outcome.actions.push(BundleAction::Stage(target, view.clusters[target.index()].wanted));
         }
     }
 }
@@ -94,9 +94,9 @@ fn start_batches(partition: &Partition, view: &BundleView, seen: &mut Observatio
             let revision = view.clusters[target.index()].wanted;
             if flags & flag::EXISTS == 0 {
                 outcome.newly_created += 1;
-                outcome.actions.extend([BundleAction::Create { target }, BundleAction::Stage { target, revision }]);
+                outcome.actions.extend([BundleAction::Create(target), BundleAction::Stage(target, revision)]);
             }
-            outcome.actions.push(BundleAction::Deploy { target, revision });
+            outcome.actions.push(BundleAction::Deploy(target, revision));
             outcome.unavailable += i64::from(flags & flag::EXISTS != 0 && flags & flag::UNAVAILABLE == 0);
             seen.set(member, flag::EXISTS | flag::STAGED | flag::PROMOTED);
             started_not_ready += i64::from(!seen.has(member, flag::DONE));

@@ -4,6 +4,8 @@
 //! hexadecimal with a mandatory `p` exponent, `_` between digits, `inf`, `infinity` and `nan` in any case. No
 //! spaces. A value too large for 64 bits is an error.
 
+use super::limit::whole_number;
+
 /// `None` where Go reports an error, be it of syntax or of range.
 pub(super) fn parse(text: &str) -> Option<f64> {
     if let Some(special) = special(text) {
@@ -112,15 +114,7 @@ fn hexadecimal(text: &[u8]) -> Option<f64> {
 
 /// An optional sign and digits, cut off where only the order of magnitude matters.
 fn exponent(text: &[u8]) -> Option<i64> {
-    let (negative, digits) = match text {
-        [b'-', digits @ ..] => (true, digits),
-        [b'+', digits @ ..] | digits => (false, digits),
-    };
-    if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
-        return None;
-    }
-    let number = digits.iter().fold(0_i64, |number, digit| (number * 10 + i64::from(digit - b'0')).min(1_000_000));
-    Some(if negative { -number } else { number })
+    Some(whole_number(std::str::from_utf8(text).ok()?)?.clamp(-1_000_000, 1_000_000))
 }
 
 #[cfg(test)]

@@ -32,8 +32,7 @@ pub(super) fn hold(fleet: &RancherFleet, view: &BundleView) -> Option<Hold> {
         Err(error) => return Some(Hold { rule: "rolloutStrategy", explanation: error.to_string() }),
     };
     let outcome = fleet.decide(&plan, view, &mut seen);
-    if outcome.actions.iter().any(|action| matches!(action, BundleAction::Create { .. } | BundleAction::Deploy { .. }))
-    {
+    if outcome.actions.iter().any(|action| matches!(action, BundleAction::Create(..) | BundleAction::Deploy(..))) {
         return None;
     }
     let stalled = StalledBundle { fleet, view, plan: &plan, seen: &seen, outcome: &outcome };

@@ -6,6 +6,8 @@
 //! Where Go leaves the conversion of a float to the processor (`Inf%`, `NaN%`, `1e30%`), this follows amd64, on which
 //! such a value becomes the smallest integer and hence the limit 1.
 
+use std::num::IntErrorKind;
+
 use super::super::IntOrString;
 use super::go_float;
 
@@ -55,17 +57,12 @@ fn of_text(count: i64, text: &str) -> Result<i64, FleetLimitError> {
 }
 
 /// An optional sign and ASCII digits, saturating; `None` for anything else.
-fn whole_number(text: &str) -> Option<i64> {
-    let (negative, digits) = match text.as_bytes() {
-        [b'-', digits @ ..] => (true, digits),
-        [b'+', digits @ ..] | digits => (false, digits),
-    };
-    if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
-        return None;
+pub(super) fn whole_number(text: &str) -> Option<i64> {
+    match text.parse::<i64>() {
+        Ok(number) => Some(number),
+        Err(error) if *error.kind() == IntErrorKind::PosOverflow => Some(i64::MAX),
+        Err(error) => (*error.kind() == IntErrorKind::NegOverflow).then_some(i64::MIN),
     }
-    let number =
-        digits.iter().fold(0_i64, |number, digit| number.saturating_mul(10).saturating_add(i64::from(digit - b'0')));
-    Some(if negative { -number } else { number })
 }
 
 /// Truncates like amd64's `CVTTSD2SQ`: values that do not fit become the smallest integer.

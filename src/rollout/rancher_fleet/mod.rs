@@ -52,7 +52,7 @@ pub use super::{IntOrString, RuleSet};
 pub use action::BundleAction;
 pub use cluster::{ClusterGroup, FleetCluster, groups_of};
 pub use config::{ManualPartition, RolloutStrategy};
-pub use control_loop::control_loop;
+pub use control_loop::CONTROL_LOOP;
 pub use explain::{BundleExplanation, PartitionExplanation, explain};
 pub use limit::{FleetLimitError, limit};
 pub use partition::{Partition, Partitioning, StrategyError};
@@ -147,9 +147,7 @@ impl RancherFleet {
             }
         }
     }
-}
 
-impl RancherFleet {
     /// One pass of the bundle reconciler.
     ///
     /// # Panics
@@ -166,7 +164,7 @@ impl RancherFleet {
             Err(error) => failed(error.clone()),
             Ok(plan) => {
                 let mut outcome = self.decide(plan, view, &mut seen);
-                outcome.actions.extend(seen.orphans.iter().map(|&target| BundleAction::Delete { target }));
+                outcome.actions.extend(seen.orphans.iter().map(|&target| BundleAction::Delete(target)));
                 Pass {
                     actions: outcome.actions,
                     wake_at: None,

@@ -77,9 +77,9 @@ fn create_and_stage(
             if flags & flag::REGISTERED != 0 {
                 let target = TargetId(member);
                 if creates {
-                    outcome.actions.push(BundleAction::Create { target });
+                    outcome.actions.push(BundleAction::Create(target));
                 }
-                outcome.actions.push(BundleAction::Stage { target, revision: view.clusters[target.index()].wanted });
+                outcome.actions.push(BundleAction::Stage(target, view.clusters[target.index()].wanted));
             }
         }
     }
@@ -109,7 +109,7 @@ fn promote(
         seen.set(member, flag::PROMOTED);
         if flags & flag::REGISTERED != 0 {
             let target = TargetId(member);
-            outcome.actions.push(BundleAction::Deploy { target, revision: view.clusters[target.index()].wanted });
+            outcome.actions.push(BundleAction::Deploy(target, view.clusters[target.index()].wanted));
         }
     }
 }

@@ -180,10 +180,10 @@ impl BundleView {
         }
         for action in &pass.actions {
             match *action {
-                BundleAction::Create { target } => *self.deployment(target) = Some(BundleDeployment::default()),
-                BundleAction::Delete { target } => *self.deployment(target) = None,
-                BundleAction::Stage { target, revision } => self.existing(target).staged = Some(revision),
-                BundleAction::Deploy { target, revision } => self.existing(target).deployed = Some(revision),
+                BundleAction::Create(target) => *self.deployment(target) = Some(BundleDeployment::default()),
+                BundleAction::Delete(target) => *self.deployment(target) = None,
+                BundleAction::Stage(target, revision) => self.existing(target).staged = Some(revision),
+                BundleAction::Deploy(target, revision) => self.existing(target).deployed = Some(revision),
             }
         }
         if pass.status.stores_flags {

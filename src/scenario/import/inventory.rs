@@ -12,7 +12,9 @@ use serde::de::DeserializeOwned;
 
 use crate::document::files::read_json;
 use crate::document::problem::{Place, Problem, Source};
+use crate::products::FleetGroup;
 use crate::rollout::label_selector::LabelSelector;
+use crate::rollout::rancher_fleet::ClusterGroup;
 
 /// What an inventory tells of one cluster.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,15 +25,6 @@ pub(crate) struct InventoryCluster {
     pub(crate) registered: bool,
     /// `None`: the inventory does not tell.
     pub(crate) nodes: Option<u32>,
-}
-
-/// What an inventory tells of one cluster group.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct InventoryGroup {
-    pub(crate) name: String,
-    pub(crate) labels: BTreeMap<String, String>,
-    /// `None`: no cluster belongs to it.
-    pub(crate) selector: Option<LabelSelector>,
 }
 
 /// An object, and the namespace-less list that kubectl prints of several.
@@ -123,13 +116,13 @@ pub(crate) fn clusters(source: &Arc<Source>) -> Result<Vec<InventoryCluster>, Ve
 ///
 /// # Errors
 /// All that is wrong with the file.
-pub(crate) fn groups(source: &Arc<Source>) -> Result<Vec<InventoryGroup>, Vec<Problem>> {
+pub(crate) fn groups(source: &Arc<Source>) -> Result<Vec<FleetGroup>, Vec<Problem>> {
     let command = "kubectl get clustergroups.fleet.cattle.io -A -o json";
     let objects = objects::<GroupJsonSpec, Ignored>(source, "ClusterGroup", command)?;
-    let groups = objects.into_iter().map(|object| InventoryGroup {
-        name: object.metadata.name.unwrap_or_default(),
-        labels: object.metadata.labels.unwrap_or_default(),
-        selector: object.spec.and_then(|spec| spec.selector),
+    let groups = objects.into_iter().map(|object| {
+        let Metadata { name, labels, .. } = object.metadata;
+        let group = ClusterGroup { name: name.unwrap_or_default(), labels: labels.unwrap_or_default() };
+        (Arc::new(group), object.spec.and_then(|spec| spec.selector))
     });
     Ok(groups.collect())
 }
@@ -232,8 +225,8 @@ mod tests {
         let text = r#"{"items": [{"kind": "ClusterGroup", "metadata": {"name": "g", "labels": {"tier": "1"}},
             "spec": {"selector": {"matchLabels": {"env": "prod"}}}}, {"metadata": {"name": "h"}, "spec": {}}]}"#;
         let read = groups(&source(text)).unwrap_or_else(|problems| panic!("{problems:?}"));
-        assert_eq!(read[0].selector.as_ref().map(|s| s.match_labels.len()), Some(1));
-        assert_eq!((read[1].name.as_str(), &read[1].selector), ("h", &None));
+        assert_eq!(read[0].1.as_ref().map(|s| s.match_labels.len()), Some(1));
+        assert_eq!((read[1].0.name.as_str(), &read[1].1), ("h", &None));
     }
 
     #[test]

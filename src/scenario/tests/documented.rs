@@ -89,8 +89,8 @@ fn defaults_by_product(settings: &str) -> String {
     let mut products: Vec<(Value, Vec<&str>)> = Vec::new();
     for product in crate::products::PRODUCTS {
         let value = match settings {
-            "controller" => serde_json::to_value((product.control_loop)()),
-            "crashBackoff" => serde_json::to_value((product.restarts)()),
+            "controller" => serde_json::to_value(product.control_loop),
+            "crashBackoff" => serde_json::to_value(product.restarts),
             other => panic!("no settings are called `{other}`"),
         };
         let value = crate::scenario::schema::as_written(value.expect("settings are JSON"));

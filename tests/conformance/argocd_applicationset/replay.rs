@@ -218,7 +218,7 @@ impl Replay {
         let rows = self.set.rows().to_vec();
         let pass = self.set.reconcile(time(at), &self.view);
         let mut starts = self.targets(&pass, |action| match action {
-            ApplicationAction::Deploy { target, .. } => Some(*target),
+            ApplicationAction::Deploy(target, _) => Some(*target),
             _ => None,
         });
         self.set.store(time(at), &pass, &mut self.view);
@@ -246,21 +246,21 @@ impl Replay {
             (
                 "new".to_owned(),
                 json!(self.targets(&pass, |action| match action {
-                    ApplicationAction::Create { target } => Some(*target),
+                    ApplicationAction::Create(target) => Some(*target),
                     _ => None,
                 })),
             ),
             (
                 "upd".to_owned(),
                 json!(self.targets(&pass, |action| match action {
-                    ApplicationAction::Stage { target, .. } => Some(*target),
+                    ApplicationAction::Stage(target, _) => Some(*target),
                     _ => None,
                 })),
             ),
             (
                 "del".to_owned(),
                 json!(self.targets(&pass, |action| match action {
-                    ApplicationAction::Delete { target } => Some(*target),
+                    ApplicationAction::Delete(target) => Some(*target),
                     _ => None,
                 })),
             ),

@@ -153,11 +153,11 @@ impl Around {
         let (mut updated, mut bound, mut deleted) = (Vec::new(), Vec::new(), Vec::new());
         for action in &pass.actions {
             match *action {
-                RollingAction::Deploy { target, .. } if live(target).state == BindingState::Scheduled => {
+                RollingAction::Deploy(target, _) if live(target).state == BindingState::Scheduled => {
                     bound.push(live(target).name.clone());
                 }
-                RollingAction::Deploy { target, .. } => updated.push(live(target).name.clone()),
-                RollingAction::Delete { target } => deleted.push(live(target).name.clone()),
+                RollingAction::Deploy(target, _) => updated.push(live(target).name.clone()),
+                RollingAction::Delete(target) => deleted.push(live(target).name.clone()),
             }
         }
         let status = &pass.status;

@@ -40,7 +40,7 @@ pub(crate) fn check(seen: &Seen<'_>) {
     let is_update = seen.scenario.world.release == ReleaseKind::Update;
     let strategy = &seen.scenario.strategy;
     if let Some(BaselineStrategy(baseline)) = strategy.downcast_ref() {
-        seen.check_batches(baseline.batch(all.len()));
+        seen.check_batches(&baseline.batches(all.len()));
         if *baseline == Baseline::OneByOne {
             seen.at_most(1, &all, "one by one");
         }
@@ -129,11 +129,13 @@ impl Seen<'_> {
         assert!(first.is_infinite() || first >= earliest - ROUNDING, "{what} begins at {first}, not after {earliest}");
     }
 
-    fn check_batches(&self, size: usize) {
-        let clusters = self.told.len();
-        let all: Vec<usize> = (0..clusters).collect();
-        for batch in all.chunks(size) {
-            self.begins_after(batch, self.all_ready(&all[..batch[0]]), "a batch");
+    fn check_batches(&self, sizes: &[usize]) {
+        let all: Vec<usize> = (0..self.told.len()).collect();
+        let mut started = 0;
+        for size in sizes {
+            let (earlier, rest) = all.split_at(started);
+            self.begins_after(&rest[..*size], self.all_ready(earlier), "a batch");
+            started += size;
         }
     }
 

@@ -66,7 +66,7 @@ impl Product {
             Self::KubeFleetRolling => "kubeFleetRolling",
             Self::CloudFoundry => "cloudFoundry",
         };
-        (products::find(key).expect("it is in the table").control_loop)()
+        products::find(key).expect("it is in the table").control_loop
     }
 }
 
@@ -83,6 +83,7 @@ fn fleet_or_baseline(luck: &mut Luck) -> Arc<dyn Strategy> {
     match luck.number(0, 4) {
         0 => Arc::new(BaselineStrategy(Baseline::AllAtOnce)),
         1 => Arc::new(BaselineStrategy(Baseline::BatchSize(luck.number(1, 5)))),
+        2 => Arc::new(BaselineStrategy(Baseline::Doubling(luck.number(1, 3)))),
         _ => Arc::new(RancherFleetStrategy {
             rules: if luck.chance(0.5) { RuleSet::Shipped } else { RuleSet::Documented },
             strategy: RolloutStrategy {

@@ -6,15 +6,7 @@ use super::super::super::{Revision, TargetId};
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ProposalAction {
     /// Create the product's own object for this target. The cluster does not see it.
-    Create {
-        /// The target.
-        target: TargetId,
-    },
-    /// Instruct the target to run `revision` now.
-    Deploy {
-        /// The target.
-        target: TargetId,
-        /// Its new revision.
-        revision: Revision,
-    },
+    Create(TargetId),
+    /// Instruct the target to run the revision now.
+    Deploy(TargetId, Revision),
 }

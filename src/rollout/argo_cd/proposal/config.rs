@@ -7,7 +7,7 @@ use super::super::super::label_selector::null_is_default;
 use super::super::{RolloutStep, limit};
 
 /// A whole ApplicationSet file of the proposal.
-#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq)]
 pub struct ProposalFile {
     /// The specification.
     pub spec: ProposalSpec,
@@ -30,7 +30,6 @@ pub struct ProposalStrategy {
     #[serde(rename = "type", default, deserialize_with = "null_is_default", skip_serializing_if = "String::is_empty")]
     pub kind: String,
     /// Absent: no steps.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub rolling_update: Option<RollingUpdateBlock>,
 }
 

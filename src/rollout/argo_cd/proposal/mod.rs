@@ -150,7 +150,7 @@ impl ProposalView {
     /// If the pass belongs to another view.
     pub fn store(&mut self, pass: &Pass<ProposalAction, ProposalStatus>) {
         for action in &pass.actions {
-            if let ProposalAction::Deploy { target, revision } = *action {
+            if let ProposalAction::Deploy(target, revision) = *action {
                 let live = &mut self.applications[target.index()].live;
                 let health = live.map_or(Health::Missing, |live| live.health);
                 *live = Some(ProposalObject::written(revision, health));
@@ -246,9 +246,7 @@ impl ProposedRollingUpdate {
         let names: Vec<&str> = applications.map(|application| self.names[application as usize].as_str()).collect();
         listed(names.into_iter(), "application")
     }
-}
 
-impl ProposedRollingUpdate {
     /// One pass. It has no timer: only a change requires another one.
     ///
     /// # Panics
@@ -269,9 +267,9 @@ impl ProposedRollingUpdate {
         for target in started.into_iter().map(TargetId) {
             let application = &view.applications[target.index()];
             if application.live.is_none() {
-                actions.push(ProposalAction::Create { target });
+                actions.push(ProposalAction::Create(target));
             }
-            actions.push(ProposalAction::Deploy { target, revision: application.wanted });
+            actions.push(ProposalAction::Deploy(target, application.wanted));
         }
         Pass { actions, wake_at: None, status }
     }

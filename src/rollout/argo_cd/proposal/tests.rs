@@ -70,8 +70,8 @@ fn pass(set: &mut ProposedRollingUpdate, view: &mut ProposalView) -> String {
     let (mut created, mut changed) = (Vec::new(), Vec::new());
     for action in &pass.actions {
         match action {
-            ProposalAction::Create { target } => created.push(target.0),
-            ProposalAction::Deploy { target, .. } => changed.push(target.0),
+            ProposalAction::Create(target) => created.push(target.0),
+            ProposalAction::Deploy(target, _) => changed.push(target.0),
         }
     }
     assert!(pass.actions.is_empty() || hold.is_none(), "{hold:?} in a pass that makes progress");
@@ -285,7 +285,7 @@ proptest! {
             happens(&mut view, &format!("{name} {}", index % 6));
             let result = set.reconcile(SimTime::ZERO, &view);
             let changed: Vec<u32> = result.actions.iter().filter_map(|action| match action {
-                ProposalAction::Deploy { target, .. } => Some(target.0),
+                ProposalAction::Deploy(target, _) => Some(target.0),
                 _ => None,
             }).collect();
             let steps: Vec<_> = set.steps().collect();

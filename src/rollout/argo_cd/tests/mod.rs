@@ -105,21 +105,15 @@ impl SetStory {
         let of =
             |select: fn(&ApplicationAction) -> Option<u32>| pass.actions.iter().filter_map(select).collect::<Vec<_>>();
         let groups = [
-            (
-                "create",
-                of(|action| if let ApplicationAction::Create { target } = action { Some(target.0) } else { None }),
-            ),
+            ("create", of(|action| if let ApplicationAction::Create(target) = action { Some(target.0) } else { None })),
             (
                 "update",
-                of(|action| if let ApplicationAction::Stage { target, .. } = action { Some(target.0) } else { None }),
+                of(|action| if let ApplicationAction::Stage(target, _) = action { Some(target.0) } else { None }),
             ),
-            (
-                "delete",
-                of(|action| if let ApplicationAction::Delete { target } = action { Some(target.0) } else { None }),
-            ),
+            ("delete", of(|action| if let ApplicationAction::Delete(target) = action { Some(target.0) } else { None })),
             (
                 "sync",
-                of(|action| if let ApplicationAction::Deploy { target, .. } = action { Some(target.0) } else { None }),
+                of(|action| if let ApplicationAction::Deploy(target, _) = action { Some(target.0) } else { None }),
             ),
         ];
         let mut texts: Vec<String> = groups

@@ -8,7 +8,6 @@
 mod error;
 mod number;
 mod read;
-mod schema;
 #[cfg(test)]
 mod tests;
 
@@ -22,7 +21,6 @@ pub use number::{NumberField, NumberProblem};
 
 use super::json::Json;
 use read::{read_options, unknown_keys, unreadable};
-use schema::Body;
 
 /// How the new version replaces the old one.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, Hash, JsonSchema, PartialEq, Serialize)]
@@ -45,9 +43,9 @@ impl fmt::Display for DeploymentStrategy {
 }
 
 /// A body of `POST /v3/deployments`, unchanged. [`check`](Self::check) interprets it.
-#[derive(Clone, Debug, Default, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(transparent)]
-pub struct DeploymentRequest(#[schemars(with = "Body")] Json);
+pub struct DeploymentRequest(Json);
 
 /// A checked request.
 #[derive(Clone, Debug, Eq, PartialEq)]

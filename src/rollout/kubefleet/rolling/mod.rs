@@ -104,9 +104,7 @@ impl RollingUpdate {
             max_surge: resolve(&self.config.max_surge),
         }
     }
-}
 
-impl RollingUpdate {
     /// One pass of the rollout reconciler. Its `wake_at` assumes that the pass takes no time; after a pass that takes
     /// time, call [`pass_ended`](Self::pass_ended).
     pub fn reconcile(&mut self, now: SimTime, view: &RollingView) -> Pass<RollingAction, RollingStatus> {

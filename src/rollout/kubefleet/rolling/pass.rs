@@ -91,9 +91,9 @@ impl RollingUpdate {
         let removed = to_remove.min(sorted.removing.len());
         let updated = (to_remove - removed).min(sorted.updating.len());
         let added = usize::try_from(room.to_add).unwrap_or(0).min(sorted.bounding.len());
-        let deploy = |&target: &TargetId| RollingAction::Deploy { target, revision: latest };
+        let deploy = |&target: &TargetId| RollingAction::Deploy(target, latest);
         actions.extend(sorted.failed.iter().map(deploy));
-        actions.extend(sorted.removing[..removed].iter().map(|&target| RollingAction::Delete { target }));
+        actions.extend(sorted.removing[..removed].iter().map(|&target| RollingAction::Delete(target)));
         actions.extend(sorted.updating[..updated].iter().map(deploy));
         actions.extend(sorted.bounding[..added].iter().map(deploy));
         status.blocked = [&sorted.updating[updated..], &sorted.bounding[added..]].concat();

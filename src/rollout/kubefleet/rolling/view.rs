@@ -124,12 +124,12 @@ impl RollingView {
         }
         for action in &pass.actions {
             match *action {
-                RollingAction::Deploy { target, revision } => {
+                RollingAction::Deploy(target, revision) => {
                     let binding = self.bound(target);
                     let apply = binding.apply_strategy;
                     binding.roll(now, revision, apply);
                 }
-                RollingAction::Delete { target } => self.bound(target).delete(),
+                RollingAction::Delete(target) => self.bound(target).delete(),
             }
         }
     }

@@ -136,7 +136,7 @@ impl RunPass<'_> {
     ) {
         let target = cluster.target;
         if !self.is_in_sync(binding, snapshot) || binding.state != BindingState::Bound {
-            self.actions.push(StagedAction::Deploy { target, revision: snapshot });
+            self.actions.push(StagedAction::Deploy(target, snapshot));
         } else if !binding.has_started() {
             self.status.restarted.push(target);
         } else {
@@ -252,7 +252,7 @@ impl RunPass<'_> {
     /// Accepts a given approval. Without a request one is created, which cannot be approved yet.
     fn ask(&mut self, approval: ApprovalId) -> bool {
         let Some(request) = self.view.approvals.get(&approval) else {
-            let action = StagedAction::RequestApproval { approval };
+            let action = StagedAction::RequestApproval(approval);
             if self.actions.contains(&action) {
                 // Created by another task of the same name in this pass.
                 return false;
@@ -304,7 +304,7 @@ impl RunPass<'_> {
                 Some(_) if cluster.started.is_some() => is_deleting = true,
                 Some(_) if may_delete => {
                     cluster.started = Some(stored(self.now));
-                    self.actions.push(StagedAction::Delete { target });
+                    self.actions.push(StagedAction::Delete(target));
                     is_deleting = true;
                 }
                 Some(_) => {}

@@ -31,8 +31,7 @@ pub(super) fn hold(scheduler: &StagedUpdateRun, view: &StagedView) -> Option<Hol
         };
         return Some(Hold { rule, explanation: format!("the run has failed: {error}{end}") });
     }
-    let moves =
-        actions.iter().any(|action| matches!(action, StagedAction::Deploy { .. } | StagedAction::Delete { .. }));
+    let moves = actions.iter().any(|action| matches!(action, StagedAction::Deploy(..) | StagedAction::Delete(..)));
     let goes_on = run.current_stage() != scheduler.run.current_stage() && scheduler.run.initialized.is_some();
     if moves || goes_on || !status.restarted.is_empty() {
         return None;

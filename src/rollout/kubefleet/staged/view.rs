@@ -95,16 +95,16 @@ impl StagedView {
     pub fn store(&mut self, now: SimTime, pass: &Pass<StagedAction, StagedStatus>) {
         for action in &pass.actions {
             match *action {
-                StagedAction::Deploy { target, revision } => {
+                StagedAction::Deploy(target, revision) => {
                     self.bound(target).roll(now, revision, Some(pass.status.apply_strategy));
                 }
-                StagedAction::Delete { target } => {
+                StagedAction::Delete(target) => {
                     let unscheduled = self.bindings.iter_mut().filter(|binding| binding.target == target);
                     unscheduled
                         .filter(|binding| binding.state == super::super::BindingState::Unscheduled)
                         .for_each(super::super::Binding::delete);
                 }
-                StagedAction::RequestApproval { approval } => {
+                StagedAction::RequestApproval(approval) => {
                     self.approvals.insert(approval, ApprovalRequest::default());
                 }
             }

@@ -73,7 +73,7 @@ proptest! {
             let held = run.hold(&view);
             let pass = run.reconcile(now, &view);
             view.store(now, &pass);
-            let rolled = pass.actions.iter().filter(|action| matches!(action, StagedAction::Deploy { .. })).count();
+            let rolled = pass.actions.iter().filter(|action| matches!(action, StagedAction::Deploy(..))).count();
             // A hold refers to the time of the previous pass; only a timed wait can have ended since.
             prop_assert!(rolled == 0 || held.is_none_or(|hold| hold.rule == "afterStageTasks" || hold.rule == "stages"));
             let status = run.run();
@@ -128,7 +128,7 @@ proptest! {
         let counts = pass.status.counts.expect("it counted");
         let (mut taken, mut added) = (0, 0);
         for action in &pass.actions {
-            let (RollingAction::Deploy { target, .. } | RollingAction::Delete { target }) = *action;
+            let (RollingAction::Deploy(target, _) | RollingAction::Delete(target)) = *action;
             let binding = view.bindings.get(target).expect("a binding");
             match binding.state {
                 BindingState::Scheduled => added += 1,

@@ -32,8 +32,8 @@ fn play(yaml: &str, rules: RuleSet, count: usize, story: &str) {
         view.store(now, &pass);
         let hold = if pass.actions.is_empty() { update.hold(&view) } else { None };
         let word = |action: &RollingAction| match action {
-            RollingAction::Deploy { target, .. } => Some(("deploy", target.0)),
-            RollingAction::Delete { target } => Some(("delete", target.0)),
+            RollingAction::Deploy(target, _) => Some(("deploy", target.0)),
+            RollingAction::Delete(target) => Some(("delete", target.0)),
         };
         played.push(format!("{head} => {}", outcome(now, &pass, word, hold, &[], view.is_done())));
     }

@@ -62,19 +62,18 @@ fn play(yaml: &str, rules: RuleSet, stages: &[(&str, usize)], story: &str) {
             .actions
             .iter()
             .filter_map(|action| match action {
-                StagedAction::RequestApproval { approval } => Some(run.approval_name(*approval)),
+                StagedAction::RequestApproval(approval) => Some(run.approval_name(*approval)),
                 _ => None,
             })
             .collect();
         view.store(now, &pass);
-        let rolled =
-            pass.actions.iter().any(|a| matches!(a, StagedAction::Deploy { .. } | StagedAction::Delete { .. }));
+        let rolled = pass.actions.iter().any(|a| matches!(a, StagedAction::Deploy(..) | StagedAction::Delete(..)));
         let hold = if rolled { None } else { run.hold(&view) };
         let is_done = run.run().succeeded == Some(true);
         let word = |action: &StagedAction| match action {
-            StagedAction::Deploy { target, .. } => Some(("deploy", target.0)),
-            StagedAction::Delete { target } => Some(("delete", target.0)),
-            StagedAction::RequestApproval { .. } => None,
+            StagedAction::Deploy(target, _) => Some(("deploy", target.0)),
+            StagedAction::Delete(target) => Some(("delete", target.0)),
+            StagedAction::RequestApproval(..) => None,
         };
         played.push(format!("{head} => {}", outcome(now, &pass, word, hold, &approvals, is_done)));
     }

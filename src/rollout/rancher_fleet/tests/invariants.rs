@@ -176,7 +176,7 @@ proptest! {
         let view = BundleView { paused: false, clusters: views };
         let pass = fleet.reconcile(SimTime::ZERO, &view);
         let promoted: Vec<&ClusterView> = pass.actions.iter().filter_map(|action| match action {
-            BundleAction::Deploy { target, .. } => Some(&view.clusters[target.index()]),
+            BundleAction::Deploy(target, _) => Some(&view.clusters[target.index()]),
             _ => None,
         }).collect();
         prop_assert!(promoted.iter().all(|cluster| !cluster.paused && cluster.targeted && cluster.registered));
@@ -188,7 +188,7 @@ proptest! {
             prop_assert!(taken <= (pass.status.max_unavailable - was).max(0));
         }
         // A hold never contradicts a pass that makes progress.
-        let moves = pass.actions.iter().any(|a| matches!(a, BundleAction::Deploy { .. } | BundleAction::Create { .. }));
+        let moves = pass.actions.iter().any(|a| matches!(a, BundleAction::Deploy(..) | BundleAction::Create(..)));
         let finished = view.clusters.iter().filter(|c| c.targeted).all(ClusterView::is_done);
         prop_assert_eq!(fleet.hold(&view).is_some(), !moves && !finished);
     }

@@ -102,9 +102,9 @@ impl BundleStory {
         let (mut created, mut promoted) = (Vec::new(), Vec::new());
         for action in &pass.actions {
             match action {
-                BundleAction::Create { target } => created.push(target.0),
-                BundleAction::Deploy { target, .. } => promoted.push(target.0),
-                BundleAction::Stage { .. } | BundleAction::Delete { .. } => {}
+                BundleAction::Create(target) => created.push(target.0),
+                BundleAction::Deploy(target, _) => promoted.push(target.0),
+                BundleAction::Stage(..) | BundleAction::Delete(..) => {}
             }
         }
         let moves = !promoted.is_empty() || !created.is_empty();

@@ -33,9 +33,9 @@ impl Change {
         let mut change = Self::default();
         for action in &pass.actions {
             match *action {
-                StagedAction::Deploy { target, .. } => change.rolled.push(around.name(target)),
-                StagedAction::Delete { target } => change.deleted.push(around.name(target)),
-                StagedAction::RequestApproval { approval } => change.requested.push(around.run.approval_name(approval)),
+                StagedAction::Deploy(target, _) => change.rolled.push(around.name(target)),
+                StagedAction::Delete(target) => change.deleted.push(around.name(target)),
+                StagedAction::RequestApproval(approval) => change.requested.push(around.run.approval_name(approval)),
             }
         }
         change.deleted.sort();
