@@ -67,18 +67,15 @@ pub(super) fn or_saved<T>(
     journal: Journal,
     of_all: &str,
 ) -> Result<(T, Journal), Failure> {
-    match simulated {
-        Ok(simulated) => Ok((simulated, journal)),
-        Err(failure) => {
-            match journal.runs() {
-                0 => journal.finish()?,
-                runs => {
-                    output::err(&format!("{runs}{of_all} finished runs were saved; run the same command to resume\n"))
-                }
-            }
-            Err(failure)
-        }
+    let failure = match simulated {
+        Ok(simulated) => return Ok((simulated, journal)),
+        Err(failure) => failure,
+    };
+    match journal.runs() {
+        0 => journal.finish()?,
+        runs => output::err(&format!("{runs}{of_all} finished runs were saved; run the same command to resume\n")),
     }
+    Err(failure)
 }
 
 /// The line that names the results folder, and how it changed.
