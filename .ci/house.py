@@ -8,7 +8,8 @@ How each number is counted. "Code" is every file in src/ without tests: no `test
 or `synthetic.rs`, and no item under `#[cfg(test)]`.
 
 settings   A field of a struct or struct-like enum variant that derives or implements `Deserialize` in scenario/ or
-           products/, without the JSON formats of other programs (files `inventory` and `manifest`, folder `import`). It
+           products/, without the JSON formats of other programs (files `inventory` and `manifest`, folder `import`), and
+           without groups of settings that are written in their parent's map. It
            is declared twice when a struct or enum of world/ or rollout/ that is not read from files itself has a field of
            the same name.
 types      Names of structs, enums, traits and type aliases that are defined in more than one place in code.
@@ -159,6 +160,10 @@ def fields(body):
     return re.findall(r"(?:^|[{,])\s*(?:pub(?:\([^)]*\))?\s+)?([a-z_]\w*)\s*:(?!:)", depthless, re.M)
 
 
+# A field that stands for a group of settings, which are written in its parent's map; nobody writes the group's own name.
+GROUP = re.compile(r'rename = "~[^"]*"[^\]]*\)\]\s*(?:#\[[^\n]*\]\s*)*(?:pub(?:\([^)]*\))?\s+)?(\w+)\s*:')
+
+
 def settings(files):
     """All fields that are read from files: (type, field, path), and the subset that is declared twice."""
     by_hand = set()
@@ -175,9 +180,12 @@ def settings(files):
     every, twice = [], []
     for file in files:
         if file.room in ("scenario", "products") and not OTHERS_FORMATS.intersection(file.module):
+            groups = set(GROUP.findall(file.text))
             for name, attributes, kind, body in file.types():
                 if kind in ("struct", "enum") and read(file, name, attributes):
                     for field in fields(body):
+                        if field in groups:
+                            continue
                         every.append((name, field, file.path))
                         if field in inner:
                             twice.append((name, field, file.path, sorted(inner[field])))

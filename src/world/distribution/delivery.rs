@@ -93,7 +93,7 @@ impl World<'_> {
             BlobSource::Mirror(_) => Sender::Cache,
             _ => self.sender_of_stores(),
         };
-        let transfer = Transfer { payload, size, sender, receiver: Some(node), warms: None };
+        let transfer = Transfer { payload, bytes: size, sender, receiver: Some(node), warms: None };
         let transfer = self.transfers.start_over(now, &leg, transfer);
         self.meter.download_begins();
         self.rates_changed(queue);
@@ -129,7 +129,7 @@ impl World<'_> {
         };
         let leg = Leg { links: self.transfers.links.path(registry, to), cap };
         let sender = Sender::RegistryFill(registry);
-        let transfer = Transfer { payload: Payload::Fill(fill), size, sender, receiver: None, warms: blob };
+        let transfer = Transfer { payload: Payload::Fill(fill), bytes: size, sender, receiver: None, warms: blob };
         let transfer = Some(self.transfers.start_over(queue.now(), &leg, transfer));
         self.registries[registry].transfer_begins();
         self.delivery.fills.push(Fill { store, blob, transfer, owner, followers: Vec::new() });

@@ -116,7 +116,7 @@ impl World<'_> {
         queue: &mut Queue,
     ) {
         let now = queue.now();
-        let transfer = |sender| Transfer { payload, size, sender, receiver: Some(node), warms: None };
+        let transfer = |sender| Transfer { payload, bytes: size, sender, receiver: Some(node), warms: None };
         match self.reads_from(node, image) {
             Some((leg, _)) => {
                 let transfer = transfer(self.sender_of_stores());

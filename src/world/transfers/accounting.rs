@@ -23,7 +23,7 @@ impl World<'_> {
         let (from, cap) = (self.registry_of(pull), self.connection_cap(pull, blob));
         let node = self.pulls[pull.index()].node;
         let sender = Sender::Registry(from);
-        let transfer = Transfer { payload, size, sender, receiver: Some(node), warms: blob };
+        let transfer = Transfer { payload, bytes: size, sender, receiver: Some(node), warms: blob };
         let id = self.transfers.start_from_registry(queue.now(), from, node, cap, transfer);
         self.registries[from].transfer_begins();
         self.meter.download_begins();
@@ -70,8 +70,8 @@ impl World<'_> {
     pub(crate) fn transfers_end(&mut self, queue: &mut Queue) {
         for at in 0..self.transfers.advance(queue.now()) {
             let Some(transfer) = self.transfers.take_completed(at) else { continue };
-            self.count_transfer(&transfer, transfer.size);
-            self.transfer_completed(transfer.payload, transfer.size, queue);
+            self.count_transfer(&transfer, transfer.bytes);
+            self.transfer_completed(transfer.payload, transfer.bytes, queue);
         }
         self.transfers.completed.clear();
         self.rates_changed(queue);

@@ -65,14 +65,14 @@ impl Transfers {
             return self.start_over(now, &Leg { links, cap }, transfer);
         }
         // The tree of links hangs on the first registry.
-        let id = self.network.start(now, self.links.card(node), transfer.size, cap);
+        let id = self.network.start(now, self.links.card(node), transfer.bytes, cap);
         self.in_progress.insert(id, transfer);
         id
     }
 
     /// Starts a transfer over these links.
     pub(crate) fn start_over(&mut self, now: SimTime, leg: &Leg, transfer: Transfer) -> TransferId {
-        let id = self.network.start_over(now, &leg.links, transfer.size, leg.cap);
+        let id = self.network.start_over(now, &leg.links, transfer.bytes, leg.cap);
         self.in_progress.insert(id, transfer);
         id
     }
@@ -81,7 +81,7 @@ impl Transfers {
     pub(crate) fn cancel(&mut self, now: SimTime, id: TransferId) -> (Transfer, Bytes) {
         let transfer = self.in_progress.remove(&id).expect("a cancelled transfer is in progress");
         // It may have completed at this instant but not been processed yet.
-        let arrived = if self.completed.contains(&id) { transfer.size } else { self.network.cancel(now, id) };
+        let arrived = if self.completed.contains(&id) { transfer.bytes } else { self.network.cancel(now, id) };
         (transfer, arrived)
     }
 

@@ -8,7 +8,7 @@ use crate::world::nodes::catalog::ImageRef;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Transfer {
     pub(crate) payload: Payload,
-    pub(crate) size: Bytes,
+    pub(crate) bytes: Bytes,
     pub(crate) sender: Sender,
     /// `None`: a cache, or the seeds of a swarm.
     pub(crate) receiver: Option<NodeId>,
