@@ -282,7 +282,8 @@ fn a_defect_that_shows_late_has_reached_more_clusters_before_it_stops_a_rollout(
             ("cloud-foundry", Stalled, 31, "unhealthy: 5 of 36 new instances are not healthy"),
             ("all-at-once", Stalled, 91, "ready: 9 started target(s) not ready"),
             ("batches", Stalled, 35, "batch: 5 started target(s) not ready"),
-            ("doubling", Stalled, 14, "doubling: 1 started target(s) not ready"),
+            // Waves of 5, 10, 20 and 40 start before the first defect shows; 8 of these 75 clusters are defective.
+            ("doubling", Stalled, 67, "doubling: 8 started target(s) not ready"),
             ("one-by-one", Stalled, 11, "batch: 1 started target(s) not ready"),
         ],
     );

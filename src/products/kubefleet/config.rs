@@ -55,9 +55,9 @@ pub(crate) struct StagedConfig {
     #[serde(rename = "~settings")]
     #[schemars(flatten)]
     settings: KubeFleetSettings,
-    #[serde(rename = "~strategy")]
+    #[serde(rename = "~in_place")]
     #[schemars(flatten)]
-    strategy: StrategySpec,
+    in_place: StrategySpec,
     /// When approvals that the stages ask for are given. Required if they ask for any.
     approvals: Option<Approvals>,
 }
@@ -79,9 +79,9 @@ pub(crate) struct RollingConfig {
     #[serde(rename = "~settings")]
     #[schemars(flatten)]
     settings: KubeFleetSettings,
-    #[serde(rename = "~limits")]
+    #[serde(rename = "~in_place")]
     #[schemars(flatten)]
-    limits: RollingUpdateConfig,
+    in_place: RollingUpdateConfig,
 }
 
 impl Product for StagedConfig {
@@ -91,7 +91,7 @@ impl Product for StagedConfig {
     const CONTROL_LOOP: ControlLoop = CONTROL_LOOP;
 
     fn check(&self, path: &Path, fleet: Fleet<'_>, context: &mut Context<'_>) -> Option<Arc<dyn Strategy>> {
-        let Self { settings, strategy: in_place, approvals } = self;
+        let Self { settings, in_place, approvals } = self;
         let kinds = ["ClusterStagedUpdateStrategy", "StagedUpdateStrategy"];
         let file = object::<ClusterStagedUpdateStrategy>(settings, path, &kinds, "spec", context)?;
         let file = file.as_ref().filter(|_| !context.is_set(&path.key("stages")));
@@ -128,7 +128,7 @@ impl StagesPlace<'_> {
     fn at(&self, context: &Context<'_>, field: &str, message: String) -> Problem {
         match self.file {
             Some(file) => in_file(file, field, message),
-            None => in_place(self.path, field.strip_prefix("spec.").unwrap_or(field), message, context),
+            None => in_experiment(self.path, field.strip_prefix("spec.").unwrap_or(field), message, context),
         }
     }
 
@@ -162,14 +162,14 @@ impl Product for RollingConfig {
     const CONTROL_LOOP: ControlLoop = CONTROL_LOOP;
 
     fn check(&self, path: &Path, fleet: Fleet<'_>, context: &mut Context<'_>) -> Option<Arc<dyn Strategy>> {
-        let Self { settings, limits } = self;
+        let Self { settings, in_place } = self;
         let (kinds, base) = (["ClusterResourcePlacement", "ResourcePlacement"], "spec.strategy.rollingUpdate");
         let file = object::<ClusterResourcePlacement>(settings, path, &kinds, base, context)?;
         let mut spec = file.as_ref().map(|file| file.value.spec.clone()).unwrap_or_default();
         if let Some(file) = &file {
             check_placement(file, fleet, context);
         }
-        let (written, other) = (limits.clone(), spec.rolling_update());
+        let (written, other) = (in_place.clone(), spec.rolling_update());
         let config = RollingUpdateConfig {
             max_unavailable: written.max_unavailable.or(other.max_unavailable),
             max_surge: written.max_surge.or(other.max_surge),
@@ -183,7 +183,7 @@ impl Product for RollingConfig {
             let is_here = context.is_set(&path.key(here));
             let problem = match file.as_ref().filter(|_| !is_here) {
                 Some(file) => in_file(file, &field, reason),
-                None => in_place(path, here, reason, context),
+                None => in_experiment(path, here, reason, context),
             };
             context.problems.push(problem.with_help(REFUSED));
         }
@@ -220,7 +220,7 @@ fn check_placement(file: &ProductFile<ClusterResourcePlacement>, fleet: Fleet<'_
 }
 
 /// A problem with a field of a strategy that is written in the experiment file.
-fn in_place(path: &Path, field: &str, message: String, context: &Context<'_>) -> Problem {
+fn in_experiment(path: &Path, field: &str, message: String, context: &Context<'_>) -> Problem {
     context.at(&path.then(&Path::parse(field).unwrap_or_default()), message)
 }
 

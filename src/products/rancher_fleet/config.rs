@@ -27,9 +27,9 @@ pub(crate) struct RancherFleetConfig {
     file: Option<String>,
     /// Which rule set to simulate.
     rules: RuleSet,
-    #[serde(rename = "~strategy")]
+    #[serde(rename = "~in_place")]
     #[schemars(flatten)]
-    strategy: RolloutStrategy,
+    in_place: RolloutStrategy,
 }
 
 /// A fleet.yaml, of which only `rolloutStrategy` is read.
@@ -45,7 +45,7 @@ impl Product for RancherFleetConfig {
         let base = Path::of("rolloutStrategy");
         let file: Option<FleetYaml> = ProductFile::read(self.file.as_deref(), path, &base, context, |_| true)?;
         let strategy = file.as_ref().map(|file| file.value.clone()).unwrap_or_default();
-        let strategy = strategy.overridden_by(self.strategy.clone());
+        let strategy = strategy.overridden_by(self.in_place.clone());
         let clusters = clusters(fleet);
         let all: Vec<u32> = (0..clusters.len() as u32).collect();
         match Partitioning::new(&strategy, &clusters, &all) {
