@@ -44,7 +44,7 @@ type Product interface {
 type Session struct {
 	// Hello has its defaults filled in.
 	Hello Hello
-	// API counts as the run's requests. A product sets it in Start.
+	// API is the server on which the product's controllers run. A product sets it in Start.
 	API *virtualapi.Server
 
 	start     time.Time
@@ -233,7 +233,10 @@ func (c *conversation) start(hello Hello) (Ready, error) {
 	if err != nil {
 		return Ready{}, err
 	}
-	synctest.Wait()
+	if session.API == nil {
+		return Ready{}, errors.New("the product must set Session.API")
+	}
+	session.API.Pass(time.Now().Add(time.Nanosecond), nil)
 	session.start = time.Now()
 	session.lookahead = ready.Lookahead
 	session.reply, session.status = Reply{}, ""
@@ -243,20 +246,14 @@ func (c *conversation) start(hello Hello) (Ready, error) {
 	}
 	session.before = session.counts(c.product)
 	session.passes = session.before.Passes
-	if session.API != nil {
-		session.requests = session.API.Total()
-	}
+	session.requests = session.API.Total()
 	c.session = session
 	return ready, nil
 }
 
 // counts of everything so far.
 func (s *Session) counts(product Product) Bye {
-	bye := Bye{Passes: product.Passes()}
-	if s.API != nil {
-		bye.Requests = s.API.Counts()
-	}
-	return bye
+	return Bye{Passes: product.Passes(), Requests: s.API.Counts()}
 }
 
 // less takes counts off others. Watches go on from before time 0 and count for nothing.
@@ -291,14 +288,7 @@ func (c *conversation) run(run Run) (*Reply, error) {
 			return nil, err
 		}
 	}
-	timer := time.NewTimer(run.Until - now)
-	select {
-	case <-timer.C:
-	case <-s.wake:
-		timer.Stop()
-	}
-	// Let the instant end: all that happens in it belongs to this answer.
-	synctest.Wait()
+	s.API.Pass(s.start.Add(run.Until), s.wake)
 	select {
 	case <-s.wake:
 	default:
@@ -313,9 +303,7 @@ func (c *conversation) run(run Run) (*Reply, error) {
 		reply.Passes += count
 	}
 	s.passes = passes
-	if s.API != nil {
-		total := s.API.Total()
-		reply.Requests, s.requests = total-s.requests, total
-	}
+	total := s.API.Total()
+	reply.Requests, s.requests = total-s.requests, total
 	return &reply, nil
 }

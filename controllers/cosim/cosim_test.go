@@ -48,7 +48,7 @@ func (b *batches) Start(s *Session) (Ready, error) {
 			s.Deploy(places[change.Object["metadata"].(virtualapi.Object)["name"].(string)], s.Hello.Release.Revision)
 		}
 	})
-	time.AfterFunc(time.Nanosecond, func() {
+	time.AfterFunc(2*time.Nanosecond, func() {
 		b.loop(&http.Client{Transport: s.API.Client("controller", virtualapi.Limit{})})
 	})
 	return Ready{Name: "batches", Lookahead: *s.Hello.Latency.Request}, nil
@@ -136,11 +136,11 @@ func TestARolloutOverTheProtocol(t *testing.T) {
 	}
 	want := []string{
 		`{"ready":{"name":"batches","lookahead":5000000}}`,
-		`{"now":5000001,"deploy":[{"target":0,"revision":2}],"passes":1,"requests":1,"status":"1 of 2"}`,
+		`{"now":5000002,"deploy":[{"target":0,"revision":2}],"passes":1,"requests":1,"status":"1 of 2"}`,
 		`{"now":10000000000}`,
-		`{"now":15015000001,"deploy":[{"target":1,"revision":2}],"passes":1,"requests":2,"status":"2 of 2"}`,
+		`{"now":15015000002,"deploy":[{"target":1,"revision":2}],"passes":1,"requests":2,"status":"2 of 2"}`,
 		`{"hold":{"rule":"one by one","explanation":"One cluster is being updated."}}`,
-		`{"now":30015000001,"passes":1,"completed":2}`,
+		`{"now":30015000002,"passes":1,"completed":2}`,
 		`{"bye":{"requests":{"get clusters":1,"patch clusters":2},"passes":{"loop":3}}}`,
 	}
 	for i, line := range want {
@@ -163,12 +163,12 @@ func TestNewsTakesEffectAtOneTimeHoweverTimeIsCut(t *testing.T) {
 		`{"run": {"until": 15009000000, "news": [{"at": 15004000000, "target": 0, "ready": true}]}}`)
 	ahead := ready(`{"run": {"until": 1000000000}}`, `{"run": {"until": 15009000000}}`,
 		`{"run": {"until": 15009000000, "news": [{"at": 15004000000, "target": 0, "ready": true}]}}`)
-	if seen != ahead || !strings.Contains(seen, `"now":15015000001`) {
+	if seen != ahead || !strings.Contains(seen, `"now":15015000002`) {
 		t.Fatalf("%s\n%s", seen, ahead)
 	}
 	late := ready(`{"run": {"until": 1000000000}}`, `{"run": {"until": 15006000000}}`,
 		`{"run": {"until": 15006000000, "news": [{"at": 15006000000, "target": 0, "ready": true}]}}`)
-	if !strings.Contains(late, `"now":30020000001`) {
+	if !strings.Contains(late, `"now":30020000002`) {
 		t.Fatal(late)
 	}
 }

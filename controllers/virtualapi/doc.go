@@ -44,8 +44,9 @@
 //
 // # Order
 //
-// The same input gives the same history. The server does one thing at a time and lets a nanosecond pass between two, so
-// that whatever one answer or event wakes is idle again before the next one comes. Requests of one instant are carried
+// The same input gives the same history. The server does one thing at a time, waits until nothing else goes on in the
+// bubble before it does, and lets a nanosecond pass after it: whatever one answer or event or timer wakes is idle again
+// before the next answer or event comes. Requests of one instant are carried
 // out in the order of client, verb, path and body, whichever goroutine came first. Names and uids are counted.
 //
 // # What it leaves out

@@ -263,8 +263,9 @@ func (s *Server) many(c *call, partially bool) (*http.Response, *Failure) {
 		apiVersion, name = "meta.k8s.io/v1", "PartialObjectMetadataList"
 	}
 	list := []byte(`{"apiVersion":"` + apiVersion + `","kind":"` + name + `","metadata":{"resourceVersion":"` +
-		strconv.FormatUint(s.version, 10) + `"},"items":[`)
+		strconv.FormatUint(s.version, 10) + `"},"items":[` + "\n")
 	first := true
+	// An item a line: JSON does not mind, and people can read it.
 	for _, objectKey := range k.keys() {
 		object := k.objects[objectKey]
 		if object == nil || !k.selects(sel, object.object) {
@@ -276,7 +277,7 @@ func (s *Server) many(c *call, partially bool) (*http.Response, *Failure) {
 			}
 		}
 		if !first {
-			list = append(list, ',')
+			list = append(list, ",\n"...)
 		}
 		first = false
 		if partially {
@@ -285,7 +286,7 @@ func (s *Server) many(c *call, partially bool) (*http.Response, *Failure) {
 			list = append(list, object.raw...)
 		}
 	}
-	return answer(http.StatusOK, io.NopCloser(bytes.NewReader(append(list, "]}"...)))), nil
+	return answer(http.StatusOK, io.NopCloser(bytes.NewReader(append(list, "\n]}"...)))), nil
 }
 
 // selectable fields of a kind.

@@ -2,6 +2,7 @@ package virtualapi
 
 import (
 	"container/heap"
+	"testing/synctest"
 	"time"
 )
 
@@ -12,6 +13,7 @@ const (
 	classWorld   class = iota // the world writes
 	classEvent                // a watch receives an event
 	classRequest              // a client's request is carried out
+	classClock                // Pass returns; takes no time
 )
 
 // An operation waits in the server's queue for its time. Operations run one by one, and a nanosecond of virtual time
@@ -77,20 +79,15 @@ func (s *Server) serve() {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	for {
-		s.mu.Lock()
-		wait := time.Hour
-		if len(s.queue) > 0 {
-			wait = time.Until(s.queue[0].due)
-		}
+		wait := s.untilNext()
 		if wait <= 0 {
-			op := heap.Pop(&s.queue).(*operation)
-			op.run()
-			s.mu.Unlock()
-			wait = time.Nanosecond
-			time.Sleep(wait)
+			// Whatever else wakes in this instant, such as a timer of a controller, goes first.
+			synctest.Wait()
+			if s.next() != classClock {
+				time.Sleep(time.Nanosecond)
+			}
 			continue
 		}
-		s.mu.Unlock()
 		timer.Reset(wait)
 		select {
 		case <-timer.C:
@@ -99,4 +96,44 @@ func (s *Server) serve() {
 			return
 		}
 	}
+}
+
+// untilNext returns the time until the next operation.
+func (s *Server) untilNext() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.queue) == 0 {
+		return time.Hour
+	}
+	return time.Until(s.queue[0].due)
+}
+
+// next carries out the next operation.
+func (s *Server) next() class {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	op := heap.Pop(&s.queue).(*operation)
+	op.run()
+	return op.class
+}
+
+// Pass lets time pass to an instant, or to the one in which wake receives something. When it returns, all operations due
+// by then are done, and nothing else goes on in the bubble.
+func (s *Server) Pass(to time.Time, wake <-chan struct{}) {
+	if !to.After(time.Now()) {
+		return
+	}
+	select {
+	case <-s.clock(to):
+	case <-wake:
+		<-s.clock(time.Now())
+	}
+}
+
+func (s *Server) clock(due time.Time) <-chan struct{} {
+	reached := make(chan struct{})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.push(&operation{due: due, class: classClock, run: func() { close(reached) }})
+	return reached
 }

@@ -66,7 +66,8 @@ type Change struct {
 	Client string
 }
 
-// A Server is a Kubernetes API server in memory. Start it in the bubble in which its clients live.
+// A Server is a Kubernetes API server in memory. Start it in the bubble in which its clients live. It calls synctest.Wait,
+// which must not be called twice at a time: others in the bubble use Pass instead.
 type Server struct {
 	options Options
 	wake    chan struct{}
