@@ -22,6 +22,7 @@
 //! | [`rollout`] | the rules of each product's scheduler, independent of the simulator |
 //! | [`document`] | YAML and JSON documents with the position of every error |
 //! | [`world`] | the simulated truth: clusters, nodes, pulls, registries and faults |
+//! | [`process`] | processes that take part in a run, and the protocol with them |
 //! | [`results`] | the records of runs, and how they are stored |
 //! | [`products`] | one folder per product: its configuration, its adapter to the world, its explanation |
 //! | [`scenario`] | experiments: reading and checking what users write |
@@ -44,7 +45,7 @@
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let experiment = load(Path::new("experiments/01-max-unavailable"), &Overrides::default())?;
 //! let variant = experiment.variants.iter().find(|variant| variant.setting.ends_with("=25%")).expect("a swept setting");
-//! let record = sim::run(variant, experiment.seed, 0);
+//! let record = sim::run(variant, experiment.seed, 0)?;
 //! assert_eq!(record.run.targets_done, 1_000);
 //! assert!(record.run.peak_pulls < 300, "of 3,000 nodes");
 //! # Ok(())
@@ -54,6 +55,7 @@
 pub mod document;
 pub mod engine;
 pub mod flow;
+pub mod process;
 pub mod products;
 pub mod report;
 pub mod results;

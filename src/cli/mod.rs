@@ -91,6 +91,20 @@ struct ExperimentArgs {
     /// Number of runs per variant [default: from the experiment]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     replicates: Option<u32>,
+    /// Allow strategies to start the commands that the experiment names
+    #[arg(long)]
+    allow_commands: bool,
+}
+
+/// What a repeated run takes from the command line, and not from the recorded command.
+#[derive(Args, Debug)]
+struct Again {
+    /// Number of threads; does not affect results [default: all cores]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
+    /// Allow strategies to start the commands that the experiments name
+    #[arg(long)]
+    allow_commands: bool,
 }
 
 /// The format of stdout.
@@ -199,5 +213,16 @@ impl OutputFormat {
 impl ExperimentArgs {
     fn load(&self) -> Result<Experiment, Failure> {
         Ok(load(&self.experiment, &Overrides { seed: self.seed, replicates: self.replicates })?)
+    }
+
+    /// Refuses to simulate an experiment that starts commands which were not allowed.
+    fn allow_commands(&self, experiment: &Experiment) -> Result<(), Failure> {
+        let mut commands = experiment.variants.iter().filter_map(|variant| variant.scenario.strategy.command());
+        match commands.next() {
+            Some(command) if !self.allow_commands => Err(Failure::Usage(format!(
+                "this experiment starts a command for every run: {command}\n  if you trust it, add --allow-commands"
+            ))),
+            _ => Ok(()),
+        }
     }
 }

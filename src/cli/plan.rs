@@ -11,7 +11,7 @@ use fleetsim::study::plan::{SearchResult, run_count_at_most, search};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::simulation::{Simulation, compare_again, described, or_saved, place_of, report_resumed, run_key};
-use super::{ExperimentArgs, Failure, OutputFormat, output};
+use super::{Again, ExperimentArgs, Failure, OutputFormat, output};
 
 #[derive(Args, Debug)]
 #[command(mut_arg("replicates", |arg| arg.help("Maximum number of runs per candidate [default: from the experiment]")))]
@@ -37,14 +37,16 @@ pub(super) struct PlanArgs {
 
 impl PlanArgs {
     /// The same search, to be compared with the plan in `folder`.
-    pub(super) fn again(self, folder: PathBuf, threads: Option<u16>) -> Self {
-        Self { out: Some(folder), threads, reproduce: true, ..self }
+    pub(super) fn again(mut self, folder: PathBuf, ours: &Again) -> Self {
+        self.experiment.allow_commands = ours.allow_commands;
+        Self { out: Some(folder), threads: ours.threads, reproduce: true, ..self }
     }
 }
 
 pub(super) fn plan(args: &PlanArgs) -> Result<(), Failure> {
     let overrides = Overrides { seed: args.experiment.seed, replicates: args.experiment.replicates };
     let experiment = load_plan(&args.experiment.experiment, &overrides)?;
+    args.experiment.allow_commands(&experiment)?;
     let wanted = experiment.plan.clone().expect("a planned experiment has a plan");
     let name = format!("{}-plan", experiment.name);
     let target = args.out.clone().unwrap_or_else(|| PathBuf::from("results").join(&name));

@@ -9,22 +9,21 @@ use clap::{Args, Parser};
 use fleetsim::report::ReportError;
 use fleetsim::results::{PROVENANCE_FILE, Provenance};
 
-use super::{Cli, Command, Failure, plan, run};
+use super::{Again, Cli, Command, Failure, plan, run};
 
 #[derive(Args, Debug)]
 pub(super) struct ReproduceArgs {
     /// Results folders; their commands run in the current folder, which must contain the experiments
     #[arg(value_name = "RESULTS", required = true)]
     results: Vec<PathBuf>,
-    /// Number of threads; does not affect results [default: all cores]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    threads: Option<u16>,
+    #[command(flatten)]
+    again: Again,
 }
 
 pub(super) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
     let mut different = 0;
     for folder in &args.results {
-        match run_again(folder, args.threads) {
+        match run_again(folder, &args.again) {
             Err(failure @ Failure::Different { .. }) => {
                 failure.print();
                 different += 1;
@@ -39,13 +38,13 @@ pub(super) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
     Err(Failure::Machine(format!("{different} of {count} results were not reproduced; they were left unchanged")))
 }
 
-/// Runs the command that made the results in `folder`.
-fn run_again(folder: &Path, threads: Option<u16>) -> Result<(), Failure> {
+/// Runs the command that made the results in `folder`, with these threads and this permission.
+fn run_again(folder: &Path, again: &Again) -> Result<(), Failure> {
     let missing = || ReportError::NoResults { folder: folder.to_owned(), file: PROVENANCE_FILE };
     let command = Provenance::read(folder)?.ok_or_else(missing)?.command;
     match Cli::try_parse_from(command.split_whitespace()).map(|cli| cli.command) {
-        Ok(Command::Run(args)) => run::run(&args.again(folder.to_owned(), threads)),
-        Ok(Command::Plan(args)) => plan::plan(&args.again(folder.to_owned(), threads)),
+        Ok(Command::Run(args)) => run::run(&args.again(folder.to_owned(), again)),
+        Ok(Command::Plan(args)) => plan::plan(&args.again(folder.to_owned(), again)),
         _ => Err(Failure::Usage(format!("{}: cannot run `{command}` again", folder.display()))),
     }
 }

@@ -9,7 +9,7 @@ use fleetsim::{report, study};
 
 use super::progress::StudyProgress;
 use super::simulation::{Simulation, compare_again, described, or_saved, place_of, report_resumed, run_key};
-use super::{ExperimentArgs, Failure, OutputFormat, output, precision, series};
+use super::{Again, ExperimentArgs, Failure, OutputFormat, output, precision, series};
 
 #[derive(Args, Debug)]
 pub(super) struct RunArgs {
@@ -34,14 +34,16 @@ pub(super) struct RunArgs {
 
 impl RunArgs {
     /// The same run, to be compared with the results in `folder`.
-    pub(super) fn again(self, folder: PathBuf, threads: Option<u16>) -> Self {
-        Self { out: Some(folder), threads, reproduce: true, ..self }
+    pub(super) fn again(mut self, folder: PathBuf, ours: &Again) -> Self {
+        self.experiment.allow_commands = ours.allow_commands;
+        Self { out: Some(folder), threads: ours.threads, reproduce: true, ..self }
     }
 }
 
 pub(super) fn run(args: &RunArgs) -> Result<(), Failure> {
     series::check(args.series)?;
     let experiment = args.experiment.load()?;
+    args.experiment.allow_commands(&experiment)?;
     let target = args.out.clone().unwrap_or_else(|| PathBuf::from("results").join(&experiment.name));
     // Check before the long work that results can be written there.
     let mut publication = Publication::begin(&target, provenance(&experiment, args))?;

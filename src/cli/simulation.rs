@@ -49,6 +49,7 @@ impl Simulation {
         self.pool.install(|| work(&STOP)).map_err(|error| match error {
             StudyError::Interrupted => Failure::Interrupted,
             StudyError::Record(error) => Failure::Record(error),
+            error @ (StudyError::Process(_) | StudyError::Different { .. }) => Failure::Machine(error.to_string()),
         })
     }
 }

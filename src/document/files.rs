@@ -34,6 +34,16 @@ impl Files {
         Self { folder, read: BTreeMap::new(), inputs: Vec::new() }
     }
 
+    /// The folder that names are relative to.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Whether `name` is a file in the folder.
+    pub(crate) fn is_file(&self, name: &str) -> bool {
+        self.folder.join(name).is_file()
+    }
+
     /// The text of a file.
     ///
     /// # Errors

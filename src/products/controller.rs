@@ -1,5 +1,6 @@
 //! A product's controller during one run: its cache and its decisions, as late as they are in reality.
 
+use crate::process::ProcessError;
 use crate::rollout::{Hold, Revision};
 use crate::units::SimTime;
 use crate::world::{ClusterId, ClusterSpec, Report, World};
@@ -64,8 +65,8 @@ pub trait Controller {
         false
     }
 
-    /// A report has reached the controller's cache. Returns whether the change starts a pass.
-    fn learn(&mut self, report: Report) -> bool;
+    /// A report reaches the controller's cache at `now`. Returns whether the change starts a pass.
+    fn learn(&mut self, report: Report, now: SimTime) -> bool;
 
     /// A pass may begin now: what the controller asks for anew in each pass, of which no agent reports.
     fn look(&mut self, world: &World<'_>) {
@@ -106,6 +107,14 @@ pub trait Controller {
     fn next_event(&self) -> Option<SimTime> {
         None
     }
+
+    /// The error that ended the controller's process, if it has one. The run then ends with this error.
+    fn failure(&self) -> Option<ProcessError> {
+        None
+    }
+
+    /// The run is over, and nothing more is asked.
+    fn finish(&mut self) {}
 
     /// Lets everything happen that is due at `now`.
     fn advance(&mut self, now: SimTime, world: &World<'_>) -> Happened {

@@ -19,6 +19,7 @@ pub mod cloud_foundry;
 mod controller;
 mod delay;
 mod entry;
+pub mod external;
 mod fleet;
 pub mod kubefleet;
 mod load;
@@ -48,4 +49,5 @@ pub static PRODUCTS: &[ProductEntry] = &[
     ProductEntry::of::<baseline::Doubling>(),
     ProductEntry::of::<kubefleet::StagedConfig>(),
     ProductEntry::of::<kubefleet::RollingConfig>(),
+    ProductEntry::of::<external::ExternalConfig>(),
 ];

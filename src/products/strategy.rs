@@ -18,6 +18,11 @@ pub trait Strategy: Any + Debug + Send + Sync {
     /// another file has changed. What only this program knows is left out. `None`: the product has no such file.
     fn snippet(&self) -> Option<Snippet>;
 
+    /// The command that every run starts, as a person would type it. `None`: runs start no process.
+    fn command(&self) -> Option<String> {
+        None
+    }
+
     /// The product's controller for one run.
     fn controller<'r>(&'r self, run: Run<'r>) -> Box<dyn Controller + 'r>;
 }

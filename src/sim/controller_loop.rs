@@ -38,6 +38,8 @@ pub(super) struct ControllerLoop<'s> {
     dues: usize,
     /// Deploys of the pass in progress that are still to be written, in their order.
     unwritten: VecDeque<Deploy>,
+    /// The controller's process has failed.
+    pub(super) has_failed: bool,
     /// The new revision is not released yet: the product hears what happens, and has nothing to decide.
     pub(super) held: bool,
     /// The one timer that the product asked for.
@@ -58,6 +60,7 @@ impl<'s> ControllerLoop<'s> {
             due: None,
             dues: 0,
             unwritten: VecDeque::new(),
+            has_failed: false,
             held: false,
             timer: None,
             passes: Vec::new(),
@@ -75,7 +78,7 @@ impl<'s> ControllerLoop<'s> {
     /// A report reaches the cache. Returns the cluster it is about.
     pub(super) fn news(&mut self, queue: &mut Queue) -> ClusterId {
         let report = self.on_the_way.pop_front().expect("every report on its way has its event");
-        if self.controller.learn(report) {
+        if self.controller.learn(report, queue.now()) {
             self.changed(queue);
         }
         self.schedule_due(queue);
@@ -105,6 +108,7 @@ impl<'s> ControllerLoop<'s> {
         let now = queue.now();
         self.dirty = false;
         let decision = self.controller.decide(now);
+        self.has_failed = self.controller.failure().is_some();
         let duration = self.timing.pass_duration(self.targets, decision.writes);
         self.passes.push(PassRow {
             t_s: now.as_secs_f64(),

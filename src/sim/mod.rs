@@ -10,6 +10,7 @@ mod controller_loop;
 mod progress;
 
 use crate::engine::{self, End, EventQueue, Observer};
+use crate::process::ProcessError;
 use crate::products::Run;
 use crate::results::{ClusterRow, RunOutcome, RunRecord, RunRow, SeriesRow, update_quantiles};
 use crate::rollout::Hold;
@@ -20,16 +21,27 @@ use controller_loop::ControllerLoop;
 use progress::Progress;
 
 /// Runs one variant with the random numbers of this seed and replicate.
-#[must_use]
-pub fn run(variant: &Variant, seed: u64, replicate: u32) -> RunRecord {
+///
+/// # Errors
+/// When the strategy is a process that fails. Strategies of this program never do.
+pub fn run(variant: &Variant, seed: u64, replicate: u32) -> Result<RunRecord, ProcessError> {
     run_observed(variant, seed, replicate, &mut ())
 }
 
 /// As [`run`], and shows every event to `observer` before it happens.
-pub fn run_observed<O: Observer<Event>>(variant: &Variant, seed: u64, replicate: u32, observer: &mut O) -> RunRecord {
+///
+/// # Errors
+/// As [`run`].
+pub fn run_observed<O: Observer<Event>>(
+    variant: &Variant,
+    seed: u64,
+    replicate: u32,
+    observer: &mut O,
+) -> Result<RunRecord, ProcessError> {
     let scenario = &variant.scenario;
     let mut queue = EventQueue::new();
-    let mut sim = Sim::new(scenario, seed, replicate, &mut queue);
+    let label = format!("{}, replicate {replicate}", variant.label);
+    let mut sim = Sim::new(scenario, &label, seed, replicate, &mut queue);
     let horizon = SimTime::ZERO + scenario.horizon;
     let end = engine::run(&mut sim, &mut queue, observer, horizon, Sim::is_over);
     let (end, outcome) = match end {
@@ -37,7 +49,9 @@ pub fn run_observed<O: Observer<Event>>(variant: &Variant, seed: u64, replicate:
         End::Horizon => (horizon, RunOutcome::Horizon),
         End::Empty | End::Stopped => (queue.now(), RunOutcome::Stalled),
     };
-    sim.into_record(variant, replicate, end, outcome, queue.handled())
+    let record = sim.record(variant, replicate, end, outcome, queue.handled());
+    sim.control.controller.finish();
+    sim.control.controller.failure().map_or(Ok(record), Err)
 }
 
 /// A run in progress.
@@ -51,9 +65,10 @@ struct Sim<'s> {
 }
 
 impl<'s> Sim<'s> {
-    fn new(scenario: &'s Scenario, seed: u64, replicate: u32, queue: &mut Queue) -> Self {
+    fn new(scenario: &'s Scenario, label: &'s str, seed: u64, replicate: u32, queue: &mut Queue) -> Self {
         let mut world = World::new(&scenario.world, scenario.restarts, seed, replicate, queue);
         let run = Run {
+            label,
             fleet: scenario.fleet(),
             control_loop: scenario.control_loop,
             streams: engine::Streams::new(seed, replicate),
@@ -81,6 +96,9 @@ impl<'s> Sim<'s> {
     }
 
     fn is_over(&self, queue: &Queue) -> bool {
+        if self.control.has_failed {
+            return true;
+        }
         if self.released.is_none() {
             return false;
         }
@@ -100,8 +118,8 @@ impl<'s> Sim<'s> {
         self.control.controller.hold().as_ref().map_or_else(|| "no rule".to_owned(), Hold::to_string)
     }
 
-    fn into_record(
-        mut self,
+    fn record(
+        &mut self,
         variant: &Variant,
         replicate: u32,
         end: SimTime,

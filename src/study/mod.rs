@@ -15,6 +15,7 @@ mod queue;
 use std::cmp::Reverse;
 use std::sync::atomic::AtomicBool;
 
+use crate::process::ProcessError;
 use crate::results::{Journal, ResultsError, RunId, RunRecord, VariantRecord};
 use crate::scenario::Experiment;
 use crate::sim;
@@ -29,9 +30,33 @@ pub enum StudyError {
     /// It was interrupted.
     #[error("interrupted")]
     Interrupted,
+    /// Runs failed, because the process that decides in them did; at least one. The other runs were done and saved.
+    #[error("{}{}", .0[0], more(.0.len() - 1))]
+    Process(Vec<ProcessError>),
+    /// A run that was simulated again came out otherwise.
+    #[error(
+        "{variant}, replicate {replicate}: the same run must always have the same result, but its second simulation \
+         differs; the strategy's process must give the same answers to the same messages"
+    )]
+    Different {
+        /// The label of its variant.
+        variant: String,
+        /// Its replicate.
+        replicate: usize,
+    },
     /// A finished run could not be saved.
     #[error(transparent)]
     Record(#[from] ResultsError),
+}
+
+impl From<ProcessError> for StudyError {
+    fn from(error: ProcessError) -> Self {
+        Self::Process(vec![error])
+    }
+}
+
+fn more(runs: usize) -> String {
+    if runs == 0 { String::new() } else { format!("\n  {runs} more runs failed") }
 }
 
 /// A unit of work of a study, on one thread.
@@ -158,7 +183,7 @@ impl<W: StudyObserver> Study<'_, W> {
 
     fn run(&self, id: RunId) -> Result<RunRecord, StudyError> {
         self.watch.begins(Job::Run(id));
-        let mut run = sim::run(&self.experiment.variants[id.0 as usize], self.experiment.seed, id.1);
+        let mut run = sim::run(&self.experiment.variants[id.0 as usize], self.experiment.seed, id.1)?;
         run.clusters = Vec::new();
         run.passes = Vec::new();
         self.journal.keep(id, &run)?;
@@ -185,13 +210,16 @@ impl<W: StudyObserver> Study<'_, W> {
             let at = order[job];
             let replicate = variants[at].representative().expect("those without runs are left out");
             self.watch.begins(Job::Detail(at as u32));
-            let run = sim::run(&experiment.variants[at], experiment.seed, replicate as u32);
+            let run = sim::run(&experiment.variants[at], experiment.seed, replicate as u32)?;
             self.watch.ended(Job::Detail(at as u32));
             Ok((replicate, run))
         })?;
         for (at, (replicate, run)) in order.into_iter().zip(details) {
             let kept = &mut variants[at].runs[replicate];
-            assert_eq!(run.run, kept.run, "a run simulated again is the same run");
+            // Only a process can make a difference.
+            if run.run != kept.run {
+                return Err(StudyError::Different { variant: kept.run.variant.clone(), replicate });
+            }
             *kept = run;
         }
         Ok(variants)

@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use super::StudyError;
 
 /// Runs `jobs` jobs on the threads of the current rayon pool and returns their results in the order of their numbers.
-/// After `stop` becomes true, or a job fails, no further job starts.
+/// After `stop` becomes true, or a job fails, no further job starts;
+/// but when only the process of a run has failed, the other jobs are done.
 pub(super) fn in_order<T: Send>(
     jobs: usize,
     stop: &AtomicBool,
@@ -25,14 +26,19 @@ pub(super) fn in_order<T: Send>(
             }
             let result = if stop.load(Ordering::Relaxed) { Err(StudyError::Interrupted) } else { job(at) };
             let mut done = done.lock().expect("no holder panics");
-            match (result, done.as_mut()) {
-                (Ok(result), Ok(done)) => done[at] = Some(result),
-                (Err(error), Ok(_)) => {
-                    *done = Err(error);
+            match result {
+                Ok(result) => _ = done.as_mut().map(|done| done[at] = Some(result)),
+                // The process of one run does not concern the others.
+                Err(StudyError::Process(mut more)) => match done.as_mut() {
+                    Ok(_) => *done = Err(StudyError::Process(more)),
+                    Err(StudyError::Process(errors)) => errors.append(&mut more),
+                    Err(_) => {}
+                },
+                Err(error) => {
                     // No further job starts.
                     next.store(jobs, Ordering::Relaxed);
+                    *done = Err(error);
                 }
-                (_, Err(_)) => {}
             }
         }
     });

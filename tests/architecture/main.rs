@@ -21,12 +21,21 @@ const TABLE: &[(&str, &[&str], &[&str])] = &[
     ("rollout", &["units"], &["rand", "rayon", "std::fs", "std::io", "std::time", "std::env"]),
     ("document", &[], &["rand"]),
     ("world", &["units", "engine", "flow", "rollout", "document"], &["std::fs", "std::time"]),
-    ("products", &["units", "engine", "document", "rollout", "world", "results"], &["rand", "std::fs", "std::time"]),
+    ("process", &[], &["rand", "std::fs", "std::env"]),
+    (
+        "products",
+        &["units", "engine", "document", "rollout", "world", "results", "process"],
+        &["rand", "std::fs", "std::time"],
+    ),
     // The names and units of measures, which an experiment's assertions are stated in, are defined once, in `results`.
     ("scenario", &["units", "document", "rollout", "world", "products", "results"], &["rand"]),
     ("results", &["units", "stats", "rollout"], &["rand"]),
-    ("sim", &["units", "engine", "world", "rollout", "products", "scenario", "results"], &["std::fs", "std::time"]),
-    ("study", &["sim", "scenario", "results", "stats", "units"], &["std::fs", "std::time"]),
+    (
+        "sim",
+        &["units", "engine", "world", "rollout", "products", "scenario", "results", "process"],
+        &["std::fs", "std::time"],
+    ),
+    ("study", &["sim", "scenario", "results", "stats", "units", "process"], &["std::fs", "std::time"]),
     ("report", &["results", "stats", "units"], &["rand"]),
 ];
 

@@ -88,7 +88,7 @@ strategies:
 
 fn run(release: &str, faults: &str, strategy: &str, set: &str) -> RunRecord {
     let experiment = loaded(folder(release, faults, strategy, set).path());
-    sim::run(&experiment.variants[0], experiment.seed, 0)
+    sim::run(&experiment.variants[0], experiment.seed, 0).expect("the strategy starts no process")
 }
 
 /// The clusters of each step, in order.

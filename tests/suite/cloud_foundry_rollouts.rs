@@ -56,7 +56,7 @@ fn run_with(release: &str, faults: &str, strategy: &str, changes: &[(&str, &str)
     }
     fs::write(&file, text).expect("it is written");
     let experiment = loaded(folder.path());
-    let run = sim::run(&experiment.variants[0], experiment.seed, 0);
+    let run = sim::run(&experiment.variants[0], experiment.seed, 0).expect("the strategy starts no process");
     assert_eq!(run.clusters.len(), CLUSTERS);
     run
 }
@@ -551,7 +551,7 @@ fn a_pass_that_outlasts_the_period_is_followed_immediately_and_shifts_the_period
     let text = fs::read_to_string(&file).expect("it was written");
     fs::write(&file, text.replace("strategies:", "controller: {passPerWrite: 6 s}\nstrategies:")).expect("written");
     let experiment = loaded(folder.path());
-    let run = sim::run(&experiment.variants[0], experiment.seed, 0);
+    let run = sim::run(&experiment.variants[0], experiment.seed, 0).expect("the strategy starts no process");
     assert_eq!(run.run.outcome, RunOutcome::Complete, "{}", run.run.held_by);
     let (mut long, mut short) = (0, 0);
     // The first row is the user's request.

@@ -85,7 +85,7 @@ fn simulated_again(variant: &Variant, seed: u64, row: &RunRow) -> Option<RunReco
     if cfg!(debug_assertions) && row.events > MOST_EVENTS {
         return None;
     }
-    let record = sim::run(variant, seed, row.replicate);
+    let record = sim::run(variant, seed, row.replicate).expect("the strategy starts no process");
     assert_eq!(record.run, *row, "{}, replicate {}", variant.label, row.replicate);
     Some(record)
 }

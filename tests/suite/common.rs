@@ -32,7 +32,7 @@ pub(crate) fn loaded(path: &Path) -> Experiment {
 /// The first run of the first variant of an experiment that consists of these files.
 pub(crate) fn first_run(files: &[(&str, &str)]) -> RunRecord {
     let experiment = loaded(folder_with(files).path());
-    sim::run(&experiment.variants[0], experiment.seed, 0)
+    sim::run(&experiment.variants[0], experiment.seed, 0).expect("the strategy starts no process")
 }
 
 /// Maximum number of these clusters that are updating at the same time: notified and not yet ready.

@@ -92,7 +92,7 @@ strategies:
     ];
     let experiment = loaded(folder_with(&files).path());
     let run = |variant| {
-        let run = sim::run(variant, experiment.seed, 0);
+        let run = sim::run(variant, experiment.seed, 0).expect("the strategy starts no process");
         nothing_is_lost(&run);
         run
     };

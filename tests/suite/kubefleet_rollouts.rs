@@ -70,7 +70,7 @@ fn experiment(release: &str, faults: &str, strategy: &str) -> Result<Experiment,
 
 fn run(release: &str, faults: &str, strategy: &str) -> RunRecord {
     let experiment = loaded(folder(release, faults, strategy).path());
-    sim::run(&experiment.variants[0], experiment.seed, 0)
+    sim::run(&experiment.variants[0], experiment.seed, 0).expect("the strategy starts no process")
 }
 
 fn staged(release: &str, faults: &str, approvals: &str) -> RunRecord {
@@ -196,7 +196,7 @@ fn approvals_are_drawn_from_the_random_numbers_of_the_run() {
     let strategy = format!("{{kubeFleetStaged: {{file: strategy.yaml, approvals: {{after: {drawn}}}}}}}");
     let experiment = experiment("update", "", &strategy).expect("it is right");
     let begin = |seed, replicate| {
-        let run = sim::run(&experiment.variants[0], seed, replicate);
+        let run = sim::run(&experiment.variants[0], seed, replicate).expect("the strategy starts no process");
         check_stages(&run, 0.0);
         first_told(&of_stage(&run, "rest"))
     };

@@ -13,6 +13,7 @@ mod conformance_runner;
 mod documented_examples;
 mod event_churn;
 mod examples;
+mod external_scheduler;
 mod failures;
 mod interrupted_plans;
 mod interrupted_studies;

@@ -92,7 +92,7 @@ impl Controller for ArgoCdController {
         true
     }
 
-    fn learn(&mut self, report: Report) -> bool {
+    fn learn(&mut self, report: Report, _now: SimTime) -> bool {
         self.application_controller.learn(report);
         false
     }

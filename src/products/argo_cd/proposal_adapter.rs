@@ -44,7 +44,7 @@ impl Controller for ProposalController<'_> {
         true
     }
 
-    fn learn(&mut self, report: Report) -> bool {
+    fn learn(&mut self, report: Report, _now: SimTime) -> bool {
         let live = self.view.applications[report.cluster.index()].live.as_mut();
         let live = live.expect("a cluster reports on an application that exists");
         let before = *live;

@@ -25,7 +25,7 @@ impl<'s> BaselineController<'s> {
 }
 
 impl Controller for BaselineController<'_> {
-    fn learn(&mut self, report: Report) -> bool {
+    fn learn(&mut self, report: Report, _now: SimTime) -> bool {
         let target = &mut self.targets[report.cluster.index()];
         let ready = report.ready && report.applied == if target.started { NEW } else { OLD };
         std::mem::replace(&mut target.ready, ready) != ready

@@ -265,7 +265,7 @@ impl<'s> CloudFoundryController<'s> {
 }
 
 impl Controller for CloudFoundryController<'_> {
-    fn learn(&mut self, report: Report) -> bool {
+    fn learn(&mut self, report: Report, _now: SimTime) -> bool {
         if report.applied == NEW
             && let Some(lrp) = self.instance_mut(report.cluster)
         {

@@ -46,7 +46,7 @@ impl RollingController {
 }
 
 impl Controller for RollingController {
-    fn learn(&mut self, report: Report) -> bool {
+    fn learn(&mut self, report: Report, _now: SimTime) -> bool {
         let Some((before, after)) = Members::learn(&mut self.view.bindings, report) else { return false };
         self.is_news = true;
         wakes(&before, &after, self.bugs)

@@ -119,7 +119,7 @@ impl<'s> StagedController<'s> {
 }
 
 impl Controller for StagedController<'_> {
-    fn learn(&mut self, report: Report) -> bool {
+    fn learn(&mut self, report: Report, _now: SimTime) -> bool {
         self.is_news |= Members::learn(&mut self.view.bindings, report).is_some();
         false
     }

@@ -46,7 +46,7 @@ impl BundleController {
 }
 
 impl Controller for BundleController {
-    fn learn(&mut self, report: Report) -> bool {
+    fn learn(&mut self, report: Report, _now: SimTime) -> bool {
         let deployment = self.view.clusters[report.cluster.index()].deployment.as_mut();
         let deployment = deployment.expect("an agent reports on a deployment that was created");
         let before = *deployment;

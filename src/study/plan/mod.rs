@@ -63,7 +63,7 @@ pub fn search(
         let row = match journal.take(id) {
             Some(run) => run.run,
             None => {
-                let mut run = sim::run(&experiment.variants[variant], experiment.seed, replicate);
+                let mut run = sim::run(&experiment.variants[variant], experiment.seed, replicate)?;
                 (run.series, run.clusters, run.passes) = (Vec::new(), Vec::new(), Vec::new());
                 journal.keep(id, &run)?;
                 run.run

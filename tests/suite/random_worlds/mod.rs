@@ -80,7 +80,7 @@ fn check(seed: u64, product: Product) -> RunRecord {
             _ => {}
         }
     };
-    let record = sim::run_observed(&variant, seed, 0, &mut watch);
+    let record = sim::run_observed(&variant, seed, 0, &mut watch).expect("the strategy starts no process");
     check_run(&variant, &record, pulled);
     products::check(&Seen {
         scenario: &variant.scenario,

@@ -137,7 +137,11 @@ fn layers_cost_25_ms_each_once_bandwidth_is_ample_and_unpacking_dominates_above_
 fn max_unavailable_changes_the_peak_about_linearly_and_the_bytes_not_at_all() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/suite/validation/base/pacing.yaml");
     let experiment = load(&path, &Overrides::default()).expect("a good experiment");
-    let runs: Vec<_> = experiment.variants.iter().map(|variant| sim::run(variant, 1, 0).run).collect();
+    let runs: Vec<_> = experiment
+        .variants
+        .iter()
+        .map(|variant| sim::run(variant, 1, 0).expect("the strategy starts no process").run)
+        .collect();
     for (limit, run) in [5.0, 10.0, 20.0, 40.0].iter().zip(&runs) {
         let ratio = run.peak_pulls as f64 / limit;
         assert!((0.8..=1.0).contains(&ratio), "{limit} clusters: {} pulls at once", run.peak_pulls);

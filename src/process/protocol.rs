@@ -1,0 +1,120 @@
+//! The messages of the protocol between fleetsim and a process, version 1: JSON Lines, times in integer nanoseconds.
+//!
+//! `docs/external-schedulers.md` describes every field. Unknown fields of an answer are ignored, so that a later version
+//! can add some.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// A message to the process; it has exactly one answer.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum ProcessMessage<'a> {
+    /// The first message.
+    Hello(Hello<'a>),
+    /// One pass: the process decides.
+    Pass {
+        /// Virtual time since the start of the run.
+        now: u64,
+        /// Changes since the last pass, in the order of their arrival.
+        news: &'a [News],
+    },
+    /// Why nothing is deployed.
+    Hold {},
+    /// The run is over.
+    Bye {},
+}
+
+impl ProcessMessage<'_> {
+    pub(crate) const fn name(&self) -> &'static str {
+        match self {
+            Self::Hello(_) => "hello",
+            Self::Pass { .. } => "pass",
+            Self::Hold {} => "hold",
+            Self::Bye {} => "bye",
+        }
+    }
+}
+
+/// What is rolled out, and where.
+#[derive(Debug, Serialize)]
+pub(crate) struct Hello<'a> {
+    pub(crate) protocol: u32,
+    pub(crate) run: &'a str,
+    pub(crate) seed: u64,
+    pub(crate) targets: Vec<Target<'a>>,
+    pub(crate) files: BTreeMap<&'a str, &'a str>,
+    pub(crate) release: Release,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct Target<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) labels: &'a BTreeMap<String, String>,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct Release {
+    /// The revision that every target runs at first; 0: none.
+    pub(crate) installed: u32,
+    /// The revision that is rolled out.
+    pub(crate) revision: u32,
+}
+
+/// A target's agent has reported.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(crate) struct News {
+    /// When the report arrived.
+    pub(crate) at: u64,
+    pub(crate) target: u32,
+    /// The revision that the target applied last.
+    pub(crate) applied: u32,
+    /// Whether all of that revision is ready.
+    pub(crate) ready: bool,
+}
+
+/// The answer to `hello`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Ready {
+    pub(crate) stages: Vec<NamedStage>,
+}
+
+/// A group of targets, for people.
+#[derive(Debug, Deserialize)]
+pub(crate) struct NamedStage {
+    pub(crate) name: String,
+    pub(crate) targets: Vec<u32>,
+}
+
+/// The answer to `pass`.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Decided {
+    /// In the order in which they are written.
+    #[serde(default)]
+    pub(crate) deploy: Vec<Instruction>,
+    /// When the process wants another pass, whatever happens.
+    #[serde(default)]
+    pub(crate) wake: Option<u64>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Instruction {
+    pub(crate) target: u32,
+    pub(crate) revision: u32,
+}
+
+/// The answer to `hold`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Held {
+    pub(crate) rule: String,
+    pub(crate) explanation: String,
+}
+
+/// The process gives up.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Refusal {
+    pub(crate) message: String,
+}

@@ -1,0 +1,69 @@
+//! `external` as an experiment writes it.
+
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::ExternalStrategy;
+use crate::document::context::Context;
+use crate::document::path::Path;
+use crate::process::ProcessCommand;
+use crate::products::{Fleet, Product, Strategy};
+use crate::rollout::{ControlLoop, rancher_fleet};
+use crate::units::SimDuration;
+use crate::units::serial::positive;
+
+/// A process that decides which cluster is next, see docs/external-schedulers.md.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ExternalConfig {
+    /// The program and its arguments. The working directory is the experiment's folder. Runs need `--allow-commands`.
+    #[schemars(required)]
+    command: Vec<String>,
+    /// Files that the process is given with the first message. They are recorded with the results.
+    files: Vec<String>,
+    /// Real time in which each answer must come.
+    #[serde(deserialize_with = "positive")]
+    timeout: SimDuration,
+}
+
+impl Default for ExternalConfig {
+    fn default() -> Self {
+        Self { command: Vec::new(), files: Vec::new(), timeout: SimDuration::from_secs(60) }
+    }
+}
+
+impl Product for ExternalConfig {
+    const KEY: &'static str = "external";
+    const TITLE: &'static str = "External scheduler";
+    const SUMMARY: &'static str = "A process of your own that decides which cluster is next.";
+    const CONTROL_LOOP: ControlLoop = rancher_fleet::CONTROL_LOOP;
+
+    fn check(&self, path: &Path, _: Fleet<'_>, context: &mut Context<'_>) -> Option<Arc<dyn Strategy>> {
+        if self.command.first().is_none_or(String::is_empty) && context.is_untouched(&path.key("command")) {
+            let at = if context.is_set(&path.key("command")) { path.key("command") } else { path.clone() };
+            context.report(&at, "`command` must name a program", "write e.g. `command: [python3, scheduler.py]`");
+        }
+        let mut files = Vec::new();
+        for (index, name) in self.files.iter().enumerate() {
+            let source = context.file(name, &path.key("files").index(index))?;
+            files.push((name.clone(), source.text.clone()));
+        }
+        // An argument that is a file is the program or its settings: a change of it makes other results.
+        for word in &self.command {
+            if context.files.is_file(word) {
+                // A program that is not text is recorded as well.
+                let _ = context.files.read(word);
+            }
+        }
+        Some(Arc::new(ExternalStrategy {
+            command: ProcessCommand {
+                words: self.command.clone(),
+                folder: context.files.folder().to_owned(),
+                timeout_ns: self.timeout.as_nanos(),
+            },
+            files,
+        }))
+    }
+}

@@ -1,0 +1,44 @@
+//! An external scheduler: a process, in any language, that decides which cluster is next.
+//!
+//! The protocol is that of [`crate::process`]. fleetsim keeps the control loop (`controller` in the experiment): a pass
+//! starts when a target becomes ready or ceases to be, the process decides on it, and its instructions are written one
+//! after another.
+//!
+//! A command is never started by loading or checking an experiment, and `fleetsim run` starts it only if it is allowed to.
+
+mod adapter;
+mod config;
+
+pub use config::ExternalConfig;
+
+use super::{Controller, Fleet, Run, Strategy, StrategyExplanation};
+use crate::process::ProcessCommand;
+use crate::results::Snippet;
+
+/// A checked external strategy.
+#[derive(Clone, Debug)]
+pub struct ExternalStrategy {
+    /// The command that starts a run's process.
+    pub command: ProcessCommand,
+    /// The strategy's own files: path and text.
+    pub files: Vec<(String, String)>,
+}
+
+impl Strategy for ExternalStrategy {
+    fn explain(&self, fleet: Fleet<'_>) -> StrategyExplanation {
+        let summary = format!("{} clusters in the order that `{}` decides", fleet.len(), self.command.shown());
+        StrategyExplanation { summary, ..StrategyExplanation::default() }
+    }
+
+    fn snippet(&self) -> Option<Snippet> {
+        None
+    }
+
+    fn command(&self) -> Option<String> {
+        Some(self.command.shown())
+    }
+
+    fn controller<'r>(&'r self, run: Run<'r>) -> Box<dyn Controller + 'r> {
+        Box::new(adapter::ExternalController::new(self, run))
+    }
+}

@@ -1,0 +1,165 @@
+//! Schedulers in processes of their own: the documented example, and every rule that a process can break.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use super::common::{contents, fleetsim, folder_with, root, text};
+
+/// Six clusters, and a strategy that this text describes.
+fn experiment(strategy: &str) -> String {
+    format!(
+        "
+name: x
+replicates: 2
+fleet: [{{name: 'c-{{1..6}}', nodes: 1}}]
+release:
+  images: [{{name: app, manifest: {{layers: [{{size: 10 MB}}]}}}}]
+  workloads: [{{kind: Deployment, image: app}}]
+strategies:
+  s: {strategy}
+"
+    )
+}
+
+/// The tables that the program writes for this experiment.
+fn tables(experiment: &Path, threads: &str) -> Vec<(String, Vec<u8>)> {
+    let out = tempfile::tempdir().expect("a folder");
+    let target = out.path().join("results");
+    let mut command = fleetsim(root());
+    command.args(["run", "--allow-commands", "--threads", threads, "--out"]).arg(&target).arg(experiment);
+    command.assert().success();
+    contents(&target).into_iter().filter(|(name, _)| name.ends_with(".csv")).collect()
+}
+
+#[test]
+fn the_documented_scheduler_has_byte_for_byte_the_results_of_batches() {
+    let python = std::env::var_os("FLEETSIM_PYTHON").unwrap_or_else(|| "python3".into());
+    if !std::process::Command::new(&python).arg("--version").output().is_ok_and(|output| output.status.success()) {
+        assert!(std::env::var_os("CI").is_none(), "CI has Python");
+        eprintln!("skipped: there is no python3");
+        return;
+    }
+    let python = python.to_str().expect("a path in UTF-8").to_owned();
+    let example = root().join("examples/external-scheduler");
+    let script = std::fs::read_to_string(example.join("scheduler.py")).expect("the example");
+    let written = std::fs::read_to_string(example.join("experiment.yaml")).expect("the example");
+    let (head, _) = written.split_once("strategies:\n").expect("it compares strategies");
+    // Offline clusters that return make targets ready late, and out of order.
+    let head = format!("{head}strategies:\n").replace("faults: {", "faults: {offline: {share: 4%, return: 5 min}, ");
+    let external = format!("{head}  s: {{external: {{command: [{python:?}, scheduler.py, '20']}}}}\n");
+    let native = format!("{head}  s: {{batches: {{size: 20}}}}\n");
+    let external = folder_with(&[("experiment.yaml", &external), ("scheduler.py", &script)]);
+    let native = folder_with(&[("experiment.yaml", &native)]);
+    let wanted = tables(native.path(), "1");
+    assert!(wanted.iter().any(|(name, _)| name == "runs.csv") && wanted.len() >= 4, "tables were written");
+    for threads in ["1", "2"] {
+        for ((name, found), (_, wanted)) in tables(external.path(), threads).iter().zip(&wanted) {
+            assert_eq!(text(found), text(wanted), "{name} with {threads} threads");
+        }
+    }
+}
+
+/// Runs an experiment whose process is this shell script; it must fail with status 1 and leave nothing behind.
+fn failure(script: &str) -> String {
+    let strategy = format!("{{external: {{command: [sh, -c, {script:?}], timeout: 2 s}}}}");
+    let folder = folder_with(&[("experiment.yaml", &experiment(&strategy))]);
+    let mut command = fleetsim(folder.path());
+    let output = command.args(["run", ".", "--allow-commands", "--out", "out"]).assert().code(1).get_output().clone();
+    assert!(!folder.path().join("out").exists(), "nothing is written");
+    let found = text(&output.stderr);
+    assert!(found.contains("run: s, replicate ") && found.contains("command: sh -c"), "{found}");
+    found
+}
+
+#[test]
+fn a_process_that_breaks_a_rule_ends_its_run_with_the_rule_and_the_fix() {
+    let hello = r#"read q; echo '{\"ready\": {}}'; read q; "#.replace("\\\"", "\"");
+    let cases = [
+        (
+            "exit 3".to_owned(),
+            "the process must run until `bye`, but it ended with exit status: 3 before it answered `hello`",
+        ),
+        ("echo the reason >&2; exit 3".to_owned(), "its last lines on standard error:\n    the reason"),
+        ("read q; echo hello".to_owned(), "an answer must be one JSON object on one line"),
+        ("read q; echo hello".to_owned(), "line: hello"),
+        ("read q; printf '{}'".to_owned(), "an answer must end with a newline"),
+        ("read q; echo '[]'".to_owned(), "an answer must be one JSON object on one line"),
+        ("read q; echo '{}'".to_owned(), "the answer to `hello` must have a field `ready`"),
+        ("read q; sleep 60".to_owned(), "`hello` must be answered within 2 s of real time"),
+        (
+            "read q; echo '{\"error\": {\"message\": \"no such ring\"}}'".to_owned(),
+            "the process reports an error: no such ring",
+        ),
+        (
+            hello.clone() + "echo '{\"deploy\": [{\"target\": 6, \"revision\": 2}]}'",
+            "a target must be a number from 0 to 5, not 6",
+        ),
+        (hello.clone() + "echo '{\"deploy\": [{\"target\": 0, \"revision\": 3}]}'", "a revision must be 1 or 2, not 3"),
+        (
+            hello.clone() + "echo '{\"deploy\": [{\"target\": -1, \"revision\": 2}]}'",
+            "the answer to `pass` is not valid",
+        ),
+        (hello.clone() + "echo '{\"wake\": 0}'", "`wake` must be later than `now`, 0"),
+        (hello + "echo '{}'; read q; exit", "before it answered `hold`"),
+    ];
+    for (script, wanted) in cases {
+        let found = failure(&script);
+        assert!(found.contains(wanted), "{script}\n{found}\nlacks: {wanted}");
+    }
+}
+
+#[test]
+fn a_program_that_does_not_exist_is_named() {
+    let folder = folder_with(&[("experiment.yaml", &experiment("{external: {command: [no-such-program]}}"))]);
+    let mut command = fleetsim(folder.path());
+    let output = command.args(["run", ".", "--allow-commands"]).assert().code(1).get_output().clone();
+    assert!(text(&output.stderr).contains("the program `no-such-program` must exist"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn nothing_is_started_without_permission() {
+    let folder = folder_with(&[("experiment.yaml", &experiment("{external: {command: [touch, started]}}"))]);
+    for command in ["run", "check", "explain", "plan"] {
+        let output = fleetsim(folder.path()).args([command, "."]).output().expect("it runs");
+        assert!(!folder.path().join("started").exists(), "{command} starts nothing");
+        if command == "run" {
+            let found = text(&output.stderr);
+            assert!(output.status.code() == Some(2) && found.contains("add --allow-commands"), "{found}");
+        }
+    }
+}
+
+#[test]
+fn the_other_runs_are_spared_and_saved() {
+    // The second replicate's process dies; a repeated command simulates that run alone.
+    let script = "read q; case $q in *'replicate 1'*) test -e mended || exit 9;; esac; echo '{\"ready\": {}}'; read q; \
+                  echo '{\"deploy\": [{\"target\": 0, \"revision\": 2}]}'; while read q; do case $q in *hold*) \
+                  echo '{\"hold\": {}}';; *bye*) echo '{\"bye\": {}}'; exit;; *) echo '{}';; esac; done";
+    let strategy = format!("{{external: {{command: [sh, -c, {script:?}]}}}}");
+    let folder = folder_with(&[("experiment.yaml", &experiment(&strategy))]);
+    let run =
+        || fleetsim(folder.path()).args(["run", ".", "--allow-commands", "--out", "out"]).output().expect("it runs");
+    let failed = run();
+    let found = text(&failed.stderr);
+    assert_eq!(failed.status.code(), Some(1), "{found}");
+    assert!(found.contains("1 of 2 finished runs were saved"), "{found}");
+    assert!(found.contains("run: s, replicate 1") && !found.contains("replicate 0"), "{found}");
+    std::fs::write(folder.path().join("mended"), "").expect("written");
+    let resumed = run();
+    let found = text(&resumed.stderr);
+    assert!(resumed.status.success() && found.contains("resuming an unfinished study with 1 saved run"), "{found}");
+}
+
+#[test]
+fn a_silent_process_is_ended() {
+    let folder = folder_with(&[(
+        "experiment.yaml",
+        &experiment("{external: {command: [sh, -c, 'echo $$ >> pids; exec sleep 600'], timeout: 2 s}}"),
+    )]);
+    let began = Instant::now();
+    fleetsim(folder.path()).args(["run", ".", "--allow-commands"]).assert().code(1);
+    assert!(began.elapsed() < Duration::from_secs(60), "it does not wait for the process");
+    for pid in std::fs::read_to_string(folder.path().join("pids")).expect("it was started").lines() {
+        assert!(!Path::new("/proc").join(pid).exists(), "process {pid} was ended");
+    }
+}
