@@ -49,13 +49,16 @@ type Session struct {
 
 	start     time.Time
 	lookahead time.Duration
-	wake      chan struct{}
-	mu        sync.Mutex
-	reply     Reply
-	status    string
-	passes    map[string]int // until the last answer
-	requests  int
-	before    Bye // what happened before time 0
+	// now is the time of the last answer. The bubble's clock may be some nanoseconds ahead of it: operations that are due
+	// by then are done one by one, each in a nanosecond of its own.
+	now      time.Duration
+	wake     chan struct{}
+	mu       sync.Mutex
+	reply    Reply
+	status   string
+	passes   map[string]int // until the last answer
+	requests int
+	before   Bye // what happened before time 0
 }
 
 // Now is the time since the start of the run.
@@ -269,7 +272,7 @@ func less(counts, before map[string]int) map[string]int {
 
 func (c *conversation) run(run Run) (*Reply, error) {
 	s := c.session
-	now := s.Now()
+	now := s.now
 	if run.Until < now {
 		return nil, fmt.Errorf("until must not be before the present time: %d < %d", run.Until, now)
 	}
@@ -284,7 +287,7 @@ func (c *conversation) run(run Run) (*Reply, error) {
 		if news.Target != nil && (*news.Target < 0 || *news.Target >= len(s.Hello.Targets)) {
 			return nil, fmt.Errorf("target must be below %d; it is %d", len(s.Hello.Targets), *news.Target)
 		}
-		if err := c.product.News(news, at+s.lookahead-now); err != nil {
+		if err := c.product.News(news, max(0, at+s.lookahead-s.Now())); err != nil {
 			return nil, err
 		}
 	}
@@ -298,7 +301,11 @@ func (c *conversation) run(run Run) (*Reply, error) {
 	defer s.mu.Unlock()
 	reply := s.reply
 	s.reply = Reply{}
-	reply.Now = s.Now()
+	reply.Now = min(s.Now(), run.Until)
+	for i := range reply.Conditions {
+		reply.Conditions[i].At = min(reply.Conditions[i].At, reply.Now)
+	}
+	s.now = reply.Now
 	for _, count := range less(passes, s.passes) {
 		reply.Passes += count
 	}
