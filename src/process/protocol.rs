@@ -20,6 +20,13 @@ pub(crate) enum ProcessMessage<'a> {
         /// Changes since the last pass, in the order of their arrival.
         news: &'a [News],
     },
+    /// Of a process with a control loop of its own: news happens, then time passes.
+    Run {
+        /// The process may advance to this time.
+        until: u64,
+        /// Changes in the world, in the order in which they happened.
+        news: &'a [News],
+    },
     /// Why nothing is deployed.
     Hold {},
     /// The run is over.
@@ -31,6 +38,7 @@ impl ProcessMessage<'_> {
         match self {
             Self::Hello(_) => "hello",
             Self::Pass { .. } => "pass",
+            Self::Run { .. } => "run",
             Self::Hold {} => "hold",
             Self::Bye {} => "bye",
         }
@@ -78,14 +86,21 @@ pub(crate) struct News {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Ready {
-    pub(crate) stages: Vec<NamedStage>,
+    pub(crate) stages: Vec<StageTargets>,
+    /// Time from an event of the world until the process can know of it.
+    pub(crate) lookahead: u64,
 }
 
 /// A group of targets, for people.
 #[derive(Debug, Deserialize)]
-pub(crate) struct NamedStage {
-    pub(crate) name: String,
-    pub(crate) targets: Vec<u32>,
+#[serde(untagged)]
+pub(crate) enum StageTargets {
+    Named {
+        name: String,
+        targets: Vec<u32>,
+    },
+    /// It is called by its number, from 1.
+    Numbered(Vec<u32>),
 }
 
 /// The answer to `pass`.
@@ -103,6 +118,25 @@ pub(crate) struct Decided {
 pub(crate) struct Instruction {
     pub(crate) target: u32,
     pub(crate) revision: u32,
+}
+
+/// The answer to `run`.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Advanced {
+    /// The process's present time.
+    pub(crate) now: u64,
+    /// Instructions at that time.
+    #[serde(default)]
+    pub(crate) deploy: Vec<Instruction>,
+    /// Nothing will happen earlier, unless there is news. `None`: the process does not know.
+    #[serde(default)]
+    pub(crate) next: Option<u64>,
+    /// Passes since the last answer.
+    #[serde(default)]
+    pub(crate) passes: u64,
+    /// The process reports that it has ended the rollout without success, with its message.
+    #[serde(default)]
+    pub(crate) failed: Option<String>,
 }
 
 /// The answer to `hold`.

@@ -1,8 +1,9 @@
 //! A product's controller during one run: its cache and its decisions, as late as they are in reality.
 
 use crate::process::ProcessError;
+use crate::results::PassRow;
 use crate::rollout::{Hold, Revision};
-use crate::units::SimTime;
+use crate::units::{SimDuration, SimTime};
 use crate::world::{ClusterId, ClusterSpec, Report, World};
 
 /// A cluster to tell what to run.
@@ -54,6 +55,8 @@ pub struct Happened {
     pub starts_pass: bool,
     /// Clusters in which the product itself applies a revision, at once; offline ones never hear of it.
     pub pushes: Vec<(ClusterId, Revision)>,
+    /// Clusters whose agents are instructed to run a revision.
+    pub instructions: Vec<(ClusterId, Revision)>,
     /// Clusters of which the product sees something new.
     pub changed: Vec<ClusterId>,
 }
@@ -63,6 +66,28 @@ pub trait Controller {
     /// Whether it looks at the progress deadlines of Deployments. They are followed for such a product only.
     fn sees_progress_deadlines(&self) -> bool {
         false
+    }
+
+    /// The time after which a controller with a control loop of its own knows of a report. Its time passes in
+    /// [`Controller::follow`], and there are no passes here. `None`: it has no loop of its own.
+    fn own_loop(&self) -> Option<SimDuration> {
+        None
+    }
+
+    /// A controller with a loop of its own is handed a report when it arrives, and learns it when it knows of it.
+    fn hand_over(&mut self, report: Report, now: SimTime) {
+        let _ = (report, now);
+    }
+
+    /// The world is at `now`, and nothing happens in it before `next`, or ever before the horizon if that is `None`. A
+    /// controller with a loop of its own may advance as far as news could not surprise it.
+    fn follow(&mut self, now: SimTime, next: Option<SimTime>) {
+        let _ = (now, next);
+    }
+
+    /// The passes of a loop of its own since the last call.
+    fn take_passes(&mut self) -> Vec<PassRow> {
+        Vec::new()
     }
 
     /// A report reaches the controller's cache at `now`. Returns whether the change starts a pass.

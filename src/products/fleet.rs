@@ -6,6 +6,7 @@ use crate::engine::Streams;
 use crate::rollout::ControlLoop;
 use crate::rollout::label_selector::LabelSelector;
 use crate::rollout::rancher_fleet::ClusterGroup;
+use crate::units::SimTime;
 use crate::world::WorldSpec;
 
 /// A cluster group, and which clusters belong to it; without a selector none do.
@@ -43,6 +44,8 @@ pub struct Run<'a> {
     pub fleet: Fleet<'a>,
     /// How the control loop runs.
     pub control_loop: ControlLoop,
+    /// The time at which the run ends.
+    pub horizon: SimTime,
     /// The random streams of this seed and replicate.
     pub streams: Streams,
 }

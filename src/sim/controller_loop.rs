@@ -16,13 +16,15 @@ use crate::engine::EventId;
 use crate::products::{Controller, Deploy};
 use crate::results::PassRow;
 use crate::rollout::ControlLoop;
-use crate::units::SimTime;
+use crate::units::{SimDuration, SimTime};
 use crate::world::{ClusterId, DriverEvent, Event, Queue, Report, World};
 
 /// The control loop of one run.
 pub(super) struct ControllerLoop<'s> {
     pub(super) controller: Box<dyn Controller + 's>,
     timing: ControlLoop,
+    /// See [`Controller::own_loop`].
+    own_loop: Option<SimDuration>,
     targets: usize,
     /// Reports on their way to the cache, in the order of their arrival.
     on_the_way: VecDeque<Report>,
@@ -50,6 +52,7 @@ pub(super) struct ControllerLoop<'s> {
 impl<'s> ControllerLoop<'s> {
     pub(super) fn new(controller: Box<dyn Controller + 's>, timing: ControlLoop, targets: usize) -> Self {
         Self {
+            own_loop: controller.own_loop(),
             controller,
             timing,
             targets,
@@ -71,7 +74,11 @@ impl<'s> ControllerLoop<'s> {
     pub(super) fn reported(&mut self, reports: Vec<Report>, queue: &mut Queue) {
         for report in reports {
             self.on_the_way.push_back(report);
-            queue.schedule_in(self.timing.watch_delay, Event::Driver(DriverEvent::News));
+            let delay = self.own_loop.unwrap_or(self.timing.watch_delay);
+            if self.own_loop.is_some() {
+                self.controller.hand_over(report, queue.now());
+            }
+            queue.schedule_in(delay, Event::Driver(DriverEvent::News));
         }
     }
 
@@ -83,6 +90,18 @@ impl<'s> ControllerLoop<'s> {
         }
         self.schedule_due(queue);
         report.cluster
+    }
+
+    /// After every event: a controller with a loop of its own advances up to the next event.
+    pub(super) fn follow(&mut self, queue: &mut Queue) {
+        let (now, next) = (queue.now(), queue.peek_time());
+        if self.own_loop.is_none() || self.held || next == Some(now) {
+            return;
+        }
+        self.controller.follow(now, next);
+        self.has_failed = self.controller.failure().is_some();
+        self.passes.append(&mut self.controller.take_passes());
+        self.schedule_due(queue);
     }
 
     /// Number of pending events that the product's own timers have scheduled.
@@ -99,7 +118,7 @@ impl<'s> ControllerLoop<'s> {
     pub(super) fn changed(&mut self, queue: &mut Queue) {
         if self.busy {
             self.dirty = true;
-        } else if !self.held {
+        } else if !self.held && self.own_loop.is_none() {
             self.begin_pass(queue);
         }
     }
@@ -144,6 +163,9 @@ impl<'s> ControllerLoop<'s> {
         let happened = self.controller.advance(now, world);
         for (cluster, revision) in happened.pushes {
             world.push(cluster, revision, queue);
+        }
+        for (cluster, revision) in happened.instructions {
+            world.instruct(cluster, revision, queue);
         }
         if happened.starts_pass {
             self.changed(queue);

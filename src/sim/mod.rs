@@ -71,6 +71,7 @@ impl<'s> Sim<'s> {
             label,
             fleet: scenario.fleet(),
             control_loop: scenario.control_loop,
+            horizon: SimTime::ZERO + scenario.horizon,
             streams: engine::Streams::new(seed, replicate),
         };
         let controller = scenario.strategy.controller(run);
@@ -249,6 +250,7 @@ impl engine::Model for Sim<'_> {
                 self.control.reported(self.world.take_reports(), queue);
             }
         }
+        self.control.follow(queue);
     }
 }
 

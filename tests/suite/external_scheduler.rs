@@ -31,15 +31,20 @@ fn tables(experiment: &Path, threads: &str) -> Vec<(String, Vec<u8>)> {
     contents(&target).into_iter().filter(|(name, _)| name.ends_with(".csv")).collect()
 }
 
+/// The Python interpreter. `None`: there is none, and the test is skipped.
+fn python() -> Option<String> {
+    let python = std::env::var_os("FLEETSIM_PYTHON").unwrap_or_else(|| "python3".into());
+    if std::process::Command::new(&python).arg("--version").output().is_ok_and(|output| output.status.success()) {
+        return Some(python.to_str().expect("a path in UTF-8").to_owned());
+    }
+    assert!(std::env::var_os("CI").is_none(), "CI has Python");
+    eprintln!("skipped: there is no python3");
+    None
+}
+
 #[test]
 fn the_documented_scheduler_has_byte_for_byte_the_results_of_batches() {
-    let python = std::env::var_os("FLEETSIM_PYTHON").unwrap_or_else(|| "python3".into());
-    if !std::process::Command::new(&python).arg("--version").output().is_ok_and(|output| output.status.success()) {
-        assert!(std::env::var_os("CI").is_none(), "CI has Python");
-        eprintln!("skipped: there is no python3");
-        return;
-    }
-    let python = python.to_str().expect("a path in UTF-8").to_owned();
+    let Some(python) = python() else { return };
     let example = root().join("examples/external-scheduler");
     let script = std::fs::read_to_string(example.join("scheduler.py")).expect("the example");
     let written = std::fs::read_to_string(example.join("experiment.yaml")).expect("the example");
@@ -56,6 +61,76 @@ fn the_documented_scheduler_has_byte_for_byte_the_results_of_batches() {
         for ((name, found), (_, wanted)) in tables(external.path(), threads).iter().zip(&wanted) {
             assert_eq!(text(found), text(wanted), "{name} with {threads} threads");
         }
+    }
+}
+
+/// Batches of two in a loop of its own: it hears of everything 100 ms late, and decides in no time.
+const OWN_LOOP: &str = r#"
+import json, sys
+
+LATE = 100_000_000
+now, heard, waiting = 0, [], []
+for line in sys.stdin:
+    [(kind, message)] = json.loads(line).items()
+    if kind == "hello":
+        assigned, ready = [1] * len(message["targets"]), [True] * len(message["targets"])
+        heard = [(LATE, None)] if "--late" in sys.argv else [(0, None)]
+        answer = {"ready": {"lookahead": LATE}}
+    elif kind == "run":
+        for news in message["news"]:
+            assert now - LATE <= news["at"] <= now, (now, news)
+            heard.append((news["at"] + LATE, news))
+        answer = {}
+        while heard and heard[0][0] <= message["until"] and not answer:
+            now, news = heard.pop(0)
+            if news:
+                ready[news["target"]] = news["ready"] and news["applied"] == assigned[news["target"]]
+            if not any(a == 2 and not r for a, r in zip(assigned, ready)):
+                batch = [at for at, a in enumerate(assigned) if a != 2][:2]
+                for at in batch:
+                    assigned[at], ready[at] = 2, False
+                if batch:
+                    answer = {"deploy": [{"target": at, "revision": 2} for at in batch], "passes": 1}
+        now = now if answer else message["until"]
+        answer = {**answer, "now": now, "next": heard[0][0] if heard else 2**63}
+    else:
+        answer = {kind: {}}
+    print(json.dumps(answer), flush=True)
+"#;
+
+#[test]
+fn a_process_with_a_loop_of_its_own_is_as_late_as_it_says() {
+    let Some(python) = python() else { return };
+    let own = format!("{{external: {{command: [{python:?}, own_loop.py], loop: process}}}}");
+    let faults = "faults: {offline: {share: 20%, return: 3 min}, pullFailure: 10%}\nstrategies:";
+    let own = experiment(&own).replace("strategies:", faults).replace("c-{1..6}", "c-{01..60}");
+    // Without news on their way, a native pass that takes no time is the same loop.
+    let native = experiment("{batches: {size: 2}}").replace("strategies:", faults).replace("c-{1..6}", "c-{01..60}")
+        + "controller: {passBase: 0 s, passPerTarget: 0 s, passPerWrite: 0 s, watchDelay: 100 ms}\n";
+    let own = folder_with(&[("experiment.yaml", &own), ("own_loop.py", OWN_LOOP)]);
+    let native = folder_with(&[("experiment.yaml", &native)]);
+    let (found, wanted) = (tables(own.path(), "2"), tables(native.path(), "2"));
+    let column = |tables: &[(String, Vec<u8>)], name: &str, columns: &[&str]| -> Vec<Vec<String>> {
+        let (_, bytes) = tables.iter().find(|(file, _)| file == name).expect("the table was written");
+        let mut reader = csv::Reader::from_reader(bytes.as_slice());
+        let header = reader.headers().expect("a header").clone();
+        let at: Vec<usize> = columns
+            .iter()
+            .map(|column| header.iter().position(|name| name == *column).unwrap_or_else(|| panic!("{column}")))
+            .collect();
+        reader
+            .records()
+            .map(|row| {
+                let row = row.expect("a row");
+                at.iter().map(|&at| row[at].to_owned()).collect()
+            })
+            .collect()
+    };
+    for (name, columns) in [
+        ("clusters.csv", &["cluster", "told_s", "applied_s", "first_pull_s", "ready_s"][..]),
+        ("runs.csv", &["completion_s", "t50_s", "outcome", "targets_done", "peak_pulls", "egress_bytes"][..]),
+    ] {
+        assert_eq!(column(&found, name, columns), column(&wanted, name, columns), "{name}");
     }
 }
 

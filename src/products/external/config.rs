@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::ExternalStrategy;
 use crate::document::context::Context;
@@ -23,14 +23,32 @@ pub struct ExternalConfig {
     command: Vec<String>,
     /// Files that the process is given with the first message. They are recorded with the results.
     files: Vec<String>,
+    /// Who keeps the control loop: passes, their duration, and the delay of changes.
+    #[serde(rename = "loop")]
+    keeper: LoopKeeper,
     /// Real time in which each answer must come.
     #[serde(deserialize_with = "positive")]
     timeout: SimDuration,
 }
 
+/// Who keeps the control loop.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LoopKeeper {
+    /// fleetsim, which asks the process in every pass. The durations are those of `controller`.
+    Fleetsim,
+    /// The process. `controller` has no effect.
+    Process,
+}
+
 impl Default for ExternalConfig {
     fn default() -> Self {
-        Self { command: Vec::new(), files: Vec::new(), timeout: SimDuration::from_secs(60) }
+        Self {
+            command: Vec::new(),
+            files: Vec::new(),
+            keeper: LoopKeeper::Fleetsim,
+            timeout: SimDuration::from_secs(60),
+        }
     }
 }
 
@@ -64,6 +82,7 @@ impl Product for ExternalConfig {
                 timeout_ns: self.timeout.as_nanos(),
             },
             files,
+            keeper: self.keeper,
         }))
     }
 }

@@ -1,15 +1,17 @@
 //! An external scheduler: a process, in any language, that decides which cluster is next.
 //!
-//! The protocol is that of [`crate::process`]. fleetsim keeps the control loop (`controller` in the experiment): a pass
-//! starts when a target becomes ready or ceases to be, the process decides on it, and its instructions are written one
-//! after another.
+//! The protocol is that of [`crate::process`]. Either fleetsim keeps the control loop (`controller` in the experiment): a
+//! pass starts when a target becomes ready or ceases to be, the process decides on it, and its instructions are written
+//! one after another. Or the process keeps it, with passes, queues and timers of its own in virtual time.
 //!
 //! A command is never started by loading or checking an experiment, and `fleetsim run` starts it only if it is allowed to.
 
 mod adapter;
 mod config;
+mod own_loop;
+mod session;
 
-pub use config::ExternalConfig;
+pub use config::{ExternalConfig, LoopKeeper};
 
 use super::{Controller, Fleet, Run, Strategy, StrategyExplanation};
 use crate::process::ProcessCommand;
@@ -22,6 +24,8 @@ pub struct ExternalStrategy {
     pub command: ProcessCommand,
     /// The strategy's own files: path and text.
     pub files: Vec<(String, String)>,
+    /// Who keeps the control loop.
+    pub keeper: LoopKeeper,
 }
 
 impl Strategy for ExternalStrategy {
@@ -39,6 +43,9 @@ impl Strategy for ExternalStrategy {
     }
 
     fn controller<'r>(&'r self, run: Run<'r>) -> Box<dyn Controller + 'r> {
-        Box::new(adapter::ExternalController::new(self, run))
+        match self.keeper {
+            LoopKeeper::Fleetsim => Box::new(adapter::ExternalController::new(self, run)),
+            LoopKeeper::Process => Box::new(own_loop::OwnLoopController::new(self, run)),
+        }
     }
 }
