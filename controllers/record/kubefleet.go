@@ -100,7 +100,7 @@ func kubefleetRolling() []Case {
 	for _, n := range []int{20, 50, 100, 300, 500, 1000} {
 		add(fmt.Sprint("update-", n), "update with the defaults", n, "")
 	}
-	add("update-1000-slow", "update with the defaults, ready after 5 min", 1000, "", ready(5*minute))
+	add("update-300-slow", "update with the defaults, ready after 5 min", 300, "", ready(5*minute))
 	add("first-careful-50", "first deployment, one by one", 50, rolling("1", "1", ""), first)
 	for _, max := range []string{"1", "5%", "10%", "50%", "100%"} {
 		add("update-100-max-"+strings.TrimSuffix(max, "%"), "update with maxUnavailable "+max, 100, rolling(max, "", ""))
@@ -111,8 +111,8 @@ func kubefleetRolling() []Case {
 	add("update-100-period-10", "update with unavailablePeriodSeconds 10", 100, rolling("", "", "10"))
 	add("update-40-none", "maxUnavailable 0 never updates in place", 40, rolling("0", "", ""), until(time.Hour))
 	add("update-40-quick", "ready at once", 40, "", ready(0))
-	add("update-200-spread", "ready after 10 s to 10 min", 200, "", spread(10*second, 10*minute))
-	add("update-300-spread", "ready after 1 to 30 min, maxUnavailable 10%", 300, rolling("10%", "", ""),
+	add("update-150-spread", "ready after 10 s to 10 min", 150, "", spread(10*second, 10*minute))
+	add("update-100-spread", "ready after 1 to 30 min, maxUnavailable 10%", 100, rolling("10%", "", ""),
 		spread(minute, 30*minute))
 	add("first-200-spread", "first deployment, ready after 10 s to 10 min", 200, "", first, spread(10*second, 10*minute))
 	add("update-100-latency-1", "requests of 1 ms", 100, "", latency(time.Millisecond, time.Millisecond, 0, 1))
@@ -161,7 +161,7 @@ func kubefleetStaged() []Case {
 	for _, c := range []struct {
 		n           int
 		concurrency string
-	}{{20, "1"}, {20, "3"}, {50, "10%"}, {100, "25%"}, {100, "100%"}, {300, "5%"}, {1000, "5%"}, {1000, "25%"}} {
+	}{{20, "1"}, {20, "3"}, {50, "10%"}, {100, "25%"}, {100, "100%"}, {300, "5%"}, {1000, "5%"}} {
 		add(fmt.Sprintf("one-%d-%s", c.n, strings.TrimSuffix(c.concurrency, "%")), "one stage, maxConcurrency "+c.concurrency,
 			c.n, one(c.concurrency))
 	}
