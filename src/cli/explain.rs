@@ -75,7 +75,7 @@ fn fleet(scenario: &Scenario) -> String {
     text
 }
 
-/// What bounds requests to a registry beside its egress, also what a preset sets.
+/// Limits of requests to a registry beside its egress, including those of a preset.
 fn registry_limits(registry: &RegistrySpec) -> Vec<String> {
     let mut limits = Vec::new();
     let bucket = |name: &str, limit: Option<RequestLimit>| {

@@ -1,8 +1,8 @@
 //! The command line: arguments and exit codes.
 //!
-//! Results go to stdout, progress and errors to stderr. Exit codes: 0 success; 1 the file system failed, or results must
-//! not be written there; 2 wrong usage or invalid input; 99 a limit of the experiment was exceeded, or no setting meets
-//! all limits of a plan; 130 interrupted.
+//! Results go to stdout, progress and errors to stderr. Exit codes: 0 success; 1 the file system failed, or results
+//! must not be written there; 2 wrong usage or invalid input; 99 a limit of the experiment was exceeded, or no setting
+//! meets all limits of a plan; 130 interrupted.
 
 mod check;
 mod explain;

@@ -1,7 +1,7 @@
 //! Progress of a study: an estimate in one line before the long part, and a bar on a terminal.
 //!
-//! Runs of different variants take very different times, so remaining runs are weighted: by the mean time of the runs of
-//! the same variant so far or, before one has finished, by the number of events. Progress does not affect results.
+//! Runs of different variants take very different times, so remaining runs are weighted: by the mean time of the runs
+//! of the same variant so far or, before one has finished, by the number of events. Progress does not affect results.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -274,7 +274,8 @@ mod tests {
             events,
         };
         let mut state = state(2, &[spent(10, 5, 5, 1000), spent(20, 1, 60, 60_000), spent(0, 0, 0, 130)]);
-        // 11 · 1 s + 1 · 60 s + 21 runs of 130 events, at 65 s for 5 · 1,000 + 60,000 events: 0.13 s each. On two threads.
+        // 11 · 1 s + 1 · 60 s + 21 runs of 130 events, at 65 s for 5 · 1,000 + 60,000 events: 0.13 s each. On two
+        // threads.
         let left = state.left().expect("runs have ended");
         assert!((left.as_secs_f64() - (11.0 + 60.0 + 21.0 * 0.13) / 2.0).abs() < 1e-6, "{left:?}");
         assert_eq!(state.runs(), (30, 60));
@@ -302,7 +303,8 @@ mod tests {
             ..VariantTimings::default()
         };
         let state = state(2, &[variant; 8]);
-        // Nineteen runs and a detail of 12 s, of eight variants, on two threads: 960 s for 152 runs; 1592 would be 2.8 h.
+        // Nineteen runs and a detail of 12 s, of eight variants, on two threads: 960 s for 152 runs; 1592 would be 2.8
+        // h.
         let left = state.left().expect("runs have ended");
         assert_eq!(
             estimate(&state, left, Bytes::new(14_300_000), None),

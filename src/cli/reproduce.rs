@@ -1,7 +1,7 @@
 //! `fleetsim reproduce`: run experiments again and compare every file with existing results.
 //!
-//! Results often lack their bulky files, whose checksums `provenance.json` still lists. Files that are missing are added
-//! when all others are the same, byte for byte. Otherwise nothing changes, and the files that differ are listed.
+//! Results often lack their bulky files, whose checksums `provenance.json` still lists. Files that are missing are
+//! added when all others are the same, byte for byte. Otherwise nothing changes, and the files that differ are listed.
 
 use std::path::{Path, PathBuf};
 

@@ -61,8 +61,8 @@ pub(super) fn report_resumed(journal: &Journal, study: &str) {
     }
 }
 
-/// What was simulated, with its journal. After a failure, the journal stays if it has runs, which are reported as so many
-/// `of_all`.
+/// What was simulated, with its journal. After a failure, the journal stays if it has runs, which are reported as so
+/// many `of_all`.
 pub(super) fn or_saved<T>(
     simulated: Result<T, Failure>,
     journal: Journal,
@@ -164,8 +164,8 @@ fn reproduce(command: &str, args: &ExperimentArgs) -> String {
     command
 }
 
-/// Identifies runs: the program, the experiment's files and the seed. Two builds of one version may simulate differently,
-/// so the program is identified by its file.
+/// Identifies runs: the program, the experiment's files and the seed. Two builds of one version may simulate
+/// differently, so the program is identified by its file.
 pub(super) fn run_key(experiment: &Experiment) -> Vec<u8> {
     let program = std::env::current_exe().and_then(std::fs::metadata);
     let built = program.and_then(|file| Ok((file.len(), file.modified()?)));

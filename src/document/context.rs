@@ -50,8 +50,8 @@ impl Context<'_> {
         !self.struck.iter().any(|struck| list.starts_with(struck) || is_entry(struck))
     }
 
-    /// The value at `path`, with `base` for everything that is not written. Errors are not reported: reading the document
-    /// has found them. `deep` as in [`Node::over`].
+    /// The value at `path`, with `base` for everything that is not written. Errors are not reported: reading the
+    /// document has found them. `deep` as in [`Node::over`].
     pub(crate) fn over<T: Serialize + DeserializeOwned>(&self, path: &Path, base: T, deep: &[&str]) -> T {
         let Some(mut written) = self.tree.get(path).cloned() else { return base };
         for struck in self.struck.iter().filter(|struck| struck.starts_with(path)) {
@@ -81,7 +81,8 @@ impl Context<'_> {
         }
     }
 
-    /// The YAML or JSON document in the file that the value at `path` names. Errors are reported at their places in it.
+    /// The YAML or JSON document in the file that the value at `path` names. Errors are reported at their places in
+    /// it.
     pub(crate) fn document(&mut self, name: &str, path: &Path) -> Option<Document> {
         let source = self.file(name, path)?;
         match tree::parse(&source) {

@@ -35,7 +35,8 @@ impl Source {
         start + line.char_indices().nth(column.saturating_sub(1)).map_or(line.len(), |(at, _)| at)
     }
 
-    /// The byte offset of a 1-based line and a 1-based column that counts bytes, moved back to the start of a character.
+    /// The byte offset of a 1-based line and a 1-based column that counts bytes, moved back to the start of a
+    /// character.
     pub(crate) fn byte_offset(&self, line: usize, column: usize) -> usize {
         let start = self.offset(line, 1);
         let end = self.text[start..].find('\n').map_or(self.text.len(), |at| start + at);

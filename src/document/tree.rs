@@ -246,8 +246,8 @@ impl Node {
         Self::made(at.clone(), value)
     }
 
-    /// `base` with the values that this tree has for its keys; other keys are left out. Values are replaced whole, except the maps of the keys
-    /// in `deep`, which are laid over those of `base` in turn.
+    /// `base` with the values that this tree has for its keys; other keys are left out. Values are replaced whole,
+    /// except the maps of the keys in `deep`, which are laid over those of `base` in turn.
     pub(crate) fn over(&self, base: Self, deep: &[&str]) -> Self {
         let (Value::Map(written), Value::Map(mut entries)) = (&self.value, base.value) else { return self.clone() };
         for (key, node) in written.iter().filter(|(_, node)| !node.struck) {
@@ -369,8 +369,8 @@ impl Node {
         Ok(())
     }
 
-    /// The value in the name of a swept setting: as [`Node::short_text`], but for maps of one key, which choose a kind:
-    /// `{cache: {per: cluster}}` is `cache(per=cluster)`.
+    /// The value in the name of a swept setting: as [`Node::short_text`], but for maps of one key, which choose a
+    /// kind: `{cache: {per: cluster}}` is `cache(per=cluster)`.
     pub(crate) fn label(&self) -> String {
         let Value::Map(entries) = &self.value else { return self.short_text() };
         let [(kind, fields)] = entries.as_slice() else { return self.short_text() };

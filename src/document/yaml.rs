@@ -1,7 +1,7 @@
 //! JSON values as YAML in block style, as people write the files of the products.
 //!
-//! Keys come in the order of the alphabet, but for those that name an object or say its kind, which come first. Text is
-//! quoted where YAML would take it for something else.
+//! Keys come in the order of the alphabet, but for those that name an object or say its kind, which come first. Text
+//! is quoted where YAML would take it for something else.
 
 use std::fmt::Write as _;
 

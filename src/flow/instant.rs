@@ -50,7 +50,8 @@ impl Instant {
         self.tick == other.tick && other.offset <= self.offset + SLACK_NANOS
     }
 
-    /// The point at which calls made at `tick` take effect: this one if it has the same tick, otherwise the tick itself.
+    /// The point at which calls made at `tick` take effect: this one if it has the same tick, otherwise the tick
+    /// itself.
     pub(super) fn moved_to(self, tick: u64) -> Self {
         if self.tick == tick { self } else { Self::at(tick) }
     }

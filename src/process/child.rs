@@ -1,7 +1,8 @@
 //! One process and its pipes: messages go in, answers come out, each within a limit of real time.
 //!
 //! Two threads read its output, so that a silent process cannot block the run and a talkative one cannot block itself.
-//! The process has a group of its own: an interrupt from the keyboard reaches fleetsim alone, which ends its processes.
+//! The process has a group of its own: an interrupt from the keyboard reaches fleetsim alone, which ends its
+//! processes.
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read, Write};

@@ -1,8 +1,9 @@
 //! Processes that take part in a run: they are asked over pipes, and decide.
 //!
 //! fleetsim speaks the protocol of `docs/external-schedulers.md` with them: JSON Lines, one answer for each message,
-//! virtual time. Each run has a process of its own, which ends with the run. A process that breaks the protocol, ends early
-//! or is silent for too long is an error of its run. The limit of silence is the one place where real time counts.
+//! virtual time. Each run has a process of its own, which ends with the run. A process that breaks the protocol, ends
+//! early or is silent for too long is an error of its run. The limit of silence is the one place where real time
+//! counts.
 //!
 //! Left out: a process that is asked about several runs at once, and connections other than pipes.
 

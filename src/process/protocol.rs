@@ -1,7 +1,7 @@
 //! The messages of the protocol between fleetsim and a process, version 1: JSON Lines, times in integer nanoseconds.
 //!
-//! `docs/external-schedulers.md` describes every field. Unknown fields of an answer are ignored, so that a later version
-//! can add some.
+//! `docs/external-schedulers.md` describes every field. Unknown fields of an answer are ignored, so that a later
+//! version can add some.
 
 use std::collections::BTreeMap;
 
@@ -45,7 +45,7 @@ impl ProcessMessage<'_> {
     }
 }
 
-/// What is rolled out, and where.
+/// The release and its targets.
 #[derive(Debug, Serialize)]
 pub(crate) struct Hello<'a> {
     pub(crate) protocol: u32,

@@ -102,9 +102,9 @@ pub trait Controller {
     /// it is written.
     fn decide(&mut self, now: SimTime) -> Decision;
 
-    /// The pass that was just decided ends at `end`. When the controller's work queue comes up with its key again: what
-    /// a pass of controller-runtime asks for (`RequeueAfter`, backoff) counts from its end. A time before `end` means at
-    /// once after it.
+    /// The pass that was just decided ends at `end`. When the controller's work queue comes up with its key again:
+    /// what a pass of controller-runtime asks for (`RequeueAfter`, backoff) counts from its end. A time before `end`
+    /// means at once after it.
     fn requeue(&mut self, end: SimTime) -> Option<SimTime> {
         let _ = end;
         None

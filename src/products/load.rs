@@ -37,8 +37,8 @@ pub(crate) struct ProductFile<T> {
 }
 
 impl<T: Default + DeserializeOwned> ProductFile<T> {
-    /// Reads the value at `base` of the file `name`. The inner `None`: no file is named. The outer `None`: a problem was
-    /// reported.
+    /// Reads the value at `base` of the file `name`. The inner `None`: no file is named. The outer `None`: a problem
+    /// was reported.
     pub(crate) fn read(
         name: Option<&str>,
         path: &Path,
@@ -51,8 +51,8 @@ impl<T: Default + DeserializeOwned> ProductFile<T> {
         Self::of(document, base, context, counts).map(Some)
     }
 
-    /// The value at `base` of a document; its default where there is none. Errors that `counts` selects are reported at
-    /// their places in it, and the others ignored. `None`: a problem was reported.
+    /// The value at `base` of a document; its default where there is none. Errors that `counts` selects are reported
+    /// at their places in it, and the others ignored. `None`: a problem was reported.
     pub(crate) fn of(
         document: Document,
         base: &Path,

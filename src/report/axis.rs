@@ -3,7 +3,7 @@
 use super::format::{TimeUnit, number};
 use crate::units::text::parse_duration;
 
-/// How values map to pixels.
+/// Mapping of values to pixels.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum ScaleKind {
     Linear,
@@ -38,8 +38,8 @@ impl Scale {
         Self::from_zero(ticks.last().expect("there are ticks").value, from, to)
     }
 
-    /// A logarithmic scale of values that span more than `factor`, with `room` below the least and above the greatest as
-    /// factors. `None` for other values, also for zero.
+    /// A logarithmic scale of values that span more than `factor`, with `room` below the least and above the greatest
+    /// as factors. `None` for other values, also for zero.
     pub(super) fn logarithmic(values: &[f64], factor: f64, room: [f64; 2], from: f64, to: f64) -> Option<Self> {
         let (low, high) = span(values);
         let is_wide = low > 0.0 && high > factor * low;
@@ -51,7 +51,7 @@ impl Scale {
         if self.kind == ScaleKind::Log { " (logarithmic)" } else { "" }
     }
 
-    /// Where `value` lies.
+    /// Position of `value`.
     pub(super) fn at(&self, value: f64) -> f64 {
         let share = match self.kind {
             ScaleKind::Linear => (value - self.low) / (self.high - self.low),
@@ -80,7 +80,8 @@ pub(super) fn scaled(ticks: Vec<AxisTick>, unit: f64) -> Vec<AxisTick> {
     ticks.into_iter().map(|tick| AxisTick { value: tick.value * unit, ..tick }).collect()
 }
 
-/// Ticks from zero to the first one that is not below `max`, at most `most + 1` of them. Steps are whole when values are.
+/// Ticks from zero to the first one that is not below `max`, at most `most + 1` of them. Steps are whole when values
+/// are.
 pub(super) fn ticks_from_zero(max: f64, most: usize, whole: bool) -> Vec<AxisTick> {
     if max <= 0.0 {
         return vec![AxisTick { value: 0.0, label: "0".to_owned() }, AxisTick { value: 1.0, label: "1".to_owned() }];
@@ -178,8 +179,8 @@ fn with_room(candidates: impl Iterator<Item = AxisTick>, scale: &Scale, apart: f
     ticks
 }
 
-/// A horizontal axis of time with room around the values: logarithmic when they span more than a factor of 30, so that a
-/// slow variant does not squash the others. `values` are positive.
+/// A horizontal axis of time with room around the values: logarithmic when they span more than a factor of 30, so that
+/// a slow variant does not squash the others. `values` are positive.
 pub(super) fn time_scale(values: &[f64], from: f64, to: f64) -> Scale {
     Scale::logarithmic(values, LOG_FROM, [1.4, 1.25], from, to).unwrap_or_else(|| {
         let (_, high) = span(values);
@@ -188,8 +189,8 @@ pub(super) fn time_scale(values: &[f64], from: f64, to: f64) -> Scale {
 }
 
 /// A scale of counts from a place to another, with its ticks. It is logarithmic when values span a large factor, with
-/// `room` around them as factors and ticks `apart` pixels from each other; otherwise it goes from zero to the first tick
-/// that is not below `end`, in at most `most` steps.
+/// `room` around them as factors and ticks `apart` pixels from each other; otherwise it goes from zero to the first
+/// tick that is not below `end`, in at most `most` steps.
 pub(super) fn count_scale(
     values: &[f64],
     (room, apart): ([f64; 2], f64),
@@ -213,8 +214,8 @@ pub(super) fn span(values: &[f64]) -> (f64, f64) {
     (if low.is_finite() { low } else { 0.0 }, high)
 }
 
-/// Points whose curve over time looks as that of all `points`, four for each pixel: the first, lowest, highest and last
-/// one in it. Plain thinning would lose peaks. `points` are in pixels and run to the right.
+/// Points whose curve over time looks as that of all `points`, four for each pixel: the first, lowest, highest and
+/// last one in it. Plain thinning would lose peaks. `points` are in pixels and run to the right.
 pub(super) fn decimate(points: &[(f64, f64)], per_px: f64) -> Vec<(f64, f64)> {
     let mut thin: Vec<(f64, f64)> = Vec::new();
     let column = |point: &(f64, f64)| (point.0 * per_px).floor() as i64;

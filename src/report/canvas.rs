@@ -1,9 +1,10 @@
 //! A chart as a list of shapes, and the two ways to write it: SVG, and PNG at twice its size.
 //!
-//! Charts place shapes at logical pixels. Both writers get the same shapes on the same fine grid of [`GRID_PER_PX`], as
-//! the drawing library only has whole pixels: the SVG scales it down by its view box, the PNG by averaging, which also
-//! smooths edges. plotters draws everything except the PNG's text and joins: its text drops the space at the left of each
-//! letter, and its wide lines have spikes at sharp turns. Tests check the list of shapes for overlapping texts.
+//! Charts place shapes at logical pixels. Both writers get the same shapes on the same fine grid of [`GRID_PER_PX`],
+//! as the drawing library only has whole pixels: the SVG scales it down by its view box, the PNG by averaging, which
+//! also smooths edges. plotters draws everything except the PNG's text and joins: its text drops the space at the left
+//! of each letter, and its wide lines have spikes at sharp turns. Tests check the list of shapes for overlapping
+//! texts.
 
 use std::path::Path;
 
@@ -31,7 +32,7 @@ pub(super) enum Align {
     Right,
 }
 
-/// How a line is drawn.
+/// Style of a line.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stroke {
     pub(super) colour: Colour,

@@ -104,7 +104,7 @@ impl<'r> VariantResults<'r> {
         self.runs.iter().any(|run| run.exposed_targets > 0)
     }
 
-    /// How unfinished runs end most often, with the rule that blocked them. `None` when all runs finished.
+    /// Most frequent end of unfinished runs, with the rule that blocked them. `None` when all runs finished.
     pub(super) fn unfinished(&self) -> Option<(RunOutcome, &'r str)> {
         let ends: Vec<(RunOutcome, &'r str)> = self
             .runs
@@ -117,7 +117,8 @@ impl<'r> VariantResults<'r> {
         ends.iter().rev().max_by_key(|end| times(end)).copied()
     }
 
-    /// The end of the last bin with activity in any run, according to `active`; at least one bin. 0 without a timeline.
+    /// The end of the last bin with activity in any run, according to `active`; at least one bin. 0 without a
+    /// timeline.
     pub(super) fn active_until(&self, active: fn(&TimelineRow) -> bool) -> f64 {
         let last = self.timeline.iter().rposition(|row| active(row)).unwrap_or(0);
         self.timeline.get(last).map_or(0.0, |row| row.t_s + row.bin_s)

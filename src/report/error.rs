@@ -1,4 +1,4 @@
-//! Why a report could not be made.
+//! Errors of making a report.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use crate::results::ResultsError;
 
-/// Why a report could not be made.
+/// Errors of making a report.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ReportError {

@@ -58,8 +58,8 @@ fn fixed(value: f64, decimals: usize) -> String {
     }
 }
 
-/// A number and the ends of its interval, with the decimals of the number, and up to two more where the ends would read
-/// the same: `22.30`, `22.28`, `22.32`.
+/// A number and the ends of its interval, with the decimals of the number, and up to two more where the ends would
+/// read the same: `22.30`, `22.28`, `22.32`.
 pub(super) fn apart(middle: f64, low: f64, high: f64) -> [String; 3] {
     let usual = decimals(middle.abs());
     let with = |decimals: usize| [middle, low, high].map(|value| fixed(value, decimals));
@@ -87,7 +87,7 @@ pub(super) fn percent(share: f64) -> String {
     format!("{}%", number(share * 100.0))
 }
 
-/// How a run ended, as a verb.
+/// End of a run, as a verb.
 pub(super) const fn ended(outcome: RunOutcome) -> &'static str {
     match outcome {
         RunOutcome::Complete => "completed",

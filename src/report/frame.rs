@@ -137,8 +137,8 @@ pub(super) fn key(canvas: &mut Canvas, area: Area, mut entries: Vec<KeyEntry>) {
     }
 }
 
-/// Cells of a grid of panels, row by row, for small multiples, and the page's height. Only the first of a row has room for
-/// labels at its left, as all share one value axis; with `labels`, each has that much.
+/// Cells of a grid of panels, row by row, for small multiples, and the page's height. Only the first of a row has room
+/// for labels at its left, as all share one value axis; with `labels`, each has that much.
 pub(super) fn panels(count: usize, labels: Option<f64>) -> (Vec<Area>, f64) {
     const PANEL: f64 = 124.0;
     const ROW: f64 = PANEL + 82.0;

@@ -1,7 +1,8 @@
 //! The look of charts: colours, line patterns, sizes and the font, in one place, so that all charts match.
 //!
-//! Colours: Okabe, Ito, "Color Universal Design" (2008), which are distinct with any colour vision; a dark grey replaces
-//! their yellow, which is hard to see on white paper. Line patterns distinguish series in grey and beyond the palette.
+//! Colours: Okabe, Ito, "Color Universal Design" (2008), which are distinct with any colour vision; a dark grey
+//! replaces their yellow, which is hard to see on white paper. Line patterns distinguish series in grey and beyond the
+//! palette.
 
 use std::sync::LazyLock;
 

@@ -1,8 +1,9 @@
 //! Swept settings: each swept path with its values in order, and the lines of variants along it.
 //!
-//! Values get a numeric scale where all of them are quantities of one kind. A value that only changes the fleet, such as
-//! a pattern of names, is shown as its number of clusters. A mix of counts and shares, such as `1` and `5%`, is compared
-//! in clusters where all runs have the same number of targets. Everything else stays text, in the experiment's order.
+//! Values get a numeric scale where all of them are quantities of one kind. A value that only changes the fleet, such
+//! as a pattern of names, is shown as its number of clusters. A mix of counts and shares, such as `1` and `5%`, is
+//! compared in clusters where all runs have the same number of targets. Everything else stays text, in the
+//! experiment's order.
 
 use super::axis::{AxisTick, Scale, ScaleKind};
 use super::data::VariantResults;
@@ -172,8 +173,8 @@ impl<'r> SweepAxis<'r> {
         if self.of_clusters { format!("{} clusters", value.label) } else { value.label.clone() }
     }
 
-    /// The variant's value in few words: `maxUnavailable=5%`, `10 Gbit/s`, `500 clusters`. Values that speak for themselves
-    /// have no name. `None` when the variant has none.
+    /// The variant's value in few words: `maxUnavailable=5%`, `10 Gbit/s`, `500 clusters`. Values that speak for
+    /// themselves have no name. `None` when the variant has none.
     pub(super) fn said_of(&self, variant: &VariantResults<'_>) -> Option<String> {
         let value = &self.values[self.value_of(variant)?];
         if self.of_clusters {

@@ -1,4 +1,5 @@
-//! Recorded results made up for tests: waves of pulls as a rollout would cause them, without a simulator. Deterministic.
+//! Recorded results made up for tests: waves of pulls as a rollout would cause them, without a simulator.
+//! Deterministic.
 
 use std::path::Path;
 
@@ -32,8 +33,8 @@ impl Wave {
     }
 }
 
-/// A wave for each choice of the swept values, named as a run would name it; `size` clusters together for the first, more
-/// for each following one.
+/// A wave for each choice of the swept values, named as a run would name it; `size` clusters together for the first,
+/// more for each following one.
 pub(super) fn grid(strategy: &str, size: u64, axes: &[(&str, &[&str])]) -> Vec<Wave> {
     let mut points: Vec<Vec<(String, String)>> = vec![Vec::new()];
     for (path, values) in axes {
@@ -177,8 +178,8 @@ impl Fleet {
         }
     }
 
-    /// Waves of `size` clusters; each cluster pulls 3 x 150 MB through 100 Mbit/s or its share of the link, and is ready 20 s to
-    /// 60 s later; the next wave starts when the last of the wave is ready.
+    /// Waves of `size` clusters; each cluster pulls 3 x 150 MB through 100 Mbit/s or its share of the link, and is
+    /// ready 20 s to 60 s later; the next wave starts when the last of the wave is ready.
     fn run(&self, wave: &Wave, replicate: u32) -> RunRecord {
         let mut draws = Lcg(u64::from(replicate) * 7919 + 1);
         let fleet = wave.clusters.unwrap_or(self.clusters);

@@ -2,12 +2,13 @@
 //!
 //! Variants of one world (the same fleet, registry and release) are compared: their strategies are the question. Where
 //! every variant is a different world, the worlds are the question: the setting with the most values is compared, for
-//! each combination of the others. Compared variants use the same random numbers as far as they have the same clusters.
+//! each combination of the others. Compared variants use the same random numbers as far as they have the same
+//! clusters.
 
 use super::Setting;
 
-/// The variants with these settings, as places in the list: those of one inner list are compared, and the first of it is
-/// the reference for differences.
+/// The variants with these settings, as places in the list: those of one inner list are compared, and the first of it
+/// is the reference for differences.
 #[must_use]
 pub fn compared(settings: &[&[Setting]]) -> Vec<Vec<usize>> {
     let worlds = partition(settings, |setting| !setting.is_of_strategy());

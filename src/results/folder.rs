@@ -22,7 +22,7 @@ pub struct Publication {
     provenance: Provenance,
 }
 
-/// How published results compare to the ones that they replaced.
+/// Comparison of published results to those that they replaced.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Published {
     /// There were no earlier results.
@@ -130,8 +130,8 @@ impl Publication {
         Ok(published)
     }
 
-    /// Adds missing files to earlier results. When any file differs from what the earlier results hold or list, they stay
-    /// as they are.
+    /// Adds missing files to earlier results. When any file differs from what the earlier results hold or list, they
+    /// stay as they are.
     ///
     /// # Errors
     /// As for [`Publication::publish`].

@@ -1,12 +1,12 @@
 //! Saves the finished runs of a study in progress, so that an interrupted or killed study can be resumed.
 //!
 //! A journal is one hidden file beside the results folder. It starts with the study's key and gets one entry for each
-//! finished run, in the order in which they finish. An entry has its length and a digest, so that an entry truncated by
-//! a kill or a full disk is detected; it is removed and its run simulated again. The file is locked while a study writes
-//! it, so that two studies never write the same results.
+//! finished run, in the order in which they finish. An entry has its length and a digest, so that an entry truncated
+//! by a kill or a full disk is detected; it is removed and its run simulated again. The file is locked while a study
+//! writes it, so that two studies never write the same results.
 //!
-//! Why not one file for each run, written aside and renamed? A study may have 10,000 runs, and an entry that is verified
-//! when it is read is equally safe.
+//! Why not one file for each run, written aside and renamed? A study may have 10,000 runs, and an entry that is
+//! verified when it is read is equally safe.
 
 use std::collections::HashMap;
 use std::fs::{self, File, TryLockError};

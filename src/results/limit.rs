@@ -185,8 +185,8 @@ impl Limit {
         })
     }
 
-    /// The greatest value that the limit allows, in the measure's unit. `None` when it is not an upper limit, or is a share
-    /// of the targets.
+    /// The greatest value that the limit allows, in the measure's unit. `None` when it is not an upper limit, or is a
+    /// share of the targets.
     #[must_use]
     pub fn at_most(&self) -> Option<f64> {
         match (self.comparison, self.bound) {

@@ -51,7 +51,7 @@ impl Objective {
         self.measure
     }
 
-    /// How the values of the runs become one; never [`Statistic::Every`].
+    /// Statistic over the values of the runs; never [`Statistic::Every`].
     #[must_use]
     pub const fn over(&self) -> Statistic {
         self.over

@@ -1,11 +1,11 @@
 //! `series.parquet`: the time series of every run; `timeline.csv` has that of one run for each variant.
 //!
 //! A study of 100 variants may have 100 million bins, too many for CSV. Columns have the types that DuckDB and pandas
-//! infer for the CSV files, so that tables join without a cast: counts are 64-bit integers, times and rates doubles, an
-//! empty text NULL.
+//! infer for the CSV files, so that tables join without a cast: counts are 64-bit integers, times and rates doubles,
+//! an empty text NULL.
 //!
-//! The bytes depend only on the rows, this program's version and its locked dependencies: there is no time stamp, and one
-//! thread writes. Rows are in the order of variants, replicates, bins. A row group has up to about a million rows
+//! The bytes depend only on the rows, this program's version and its locked dependencies: there is no time stamp, and
+//! one thread writes. Rows are in the order of variants, replicates, bins. A row group has up to about a million rows
 //! (DuckDB reads groups in parallel) and is written column by column from the runs.
 //!
 //! Left out: the clusters and passes of every run, which a study does not keep.

@@ -171,8 +171,8 @@ pub struct Candidate {
     pub round: u32,
     /// The objective over its runs, in seconds. `None` if a run did not finish.
     pub time: Option<Estimate>,
-    /// Mean difference of the objective from the best in the same replicates, with its confidence interval, in seconds.
-    /// `None` for the best, and for fewer than two common runs.
+    /// Mean difference of the objective from the best in the same replicates, with its confidence interval, in
+    /// seconds. `None` for the best, and for fewer than two common runs.
     pub slower_by: Option<Estimate>,
     /// The load: the median over its runs.
     pub load: Estimate,

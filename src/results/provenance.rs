@@ -111,8 +111,8 @@ pub struct PrecisionFound {
     pub runs: u32,
     /// Whether they reach the requested precision.
     pub reached: bool,
-    /// For each measure, half of the 95% interval of the mean as a share of the mean. `None` for fewer than two values,
-    /// and for values that vary around 0.
+    /// For each measure, half of the 95% interval of the mean as a share of the mean. `None` for fewer than two
+    /// values, and for values that vary around 0.
     pub half_widths: BTreeMap<String, Option<f64>>,
 }
 
@@ -147,7 +147,8 @@ impl Setting {
 }
 
 impl Provenance {
-    /// The provenance of one experiment's results by this program, still without horizon, command, inputs, variants and limits.
+    /// The provenance of one experiment's results by this program, still without horizon, command, inputs, variants
+    /// and limits.
     #[must_use]
     pub fn new(experiment: &str, question: &str, seed: u64, replicates: u32) -> Self {
         Self {

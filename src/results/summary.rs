@@ -1,8 +1,9 @@
 //! `summary.csv`: each measure of each variant over its runs, with its spread and its difference to the reference.
 //!
 //! A peak is the median over runs of each run's exact peak; the peak of a median curve would hide waves that shift in
-//! time. The interval of a median uses order statistics. All variants use the same random numbers in the same replicate,
-//! so they are compared by paired differences. Means, and means of differences, have an interval by a seeded bootstrap.
+//! time. The interval of a median uses order statistics. All variants use the same random numbers in the same
+//! replicate, so they are compared by paired differences. Means, and means of differences, have an interval by a
+//! seeded bootstrap.
 //!
 //! Why the mean of differences and not their median? The mean of differences is the difference of means, so it agrees
 //! with the table, and it shows a change that affects only a few runs.

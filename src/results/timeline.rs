@@ -1,12 +1,12 @@
 //! `timeline.csv`: one real run, with pointwise percentiles of all runs.
 //!
 //! Why not the pointwise median alone? Waves of different runs shift in time, so the median of the curves has a lower
-//! peak than any run. The columns without a suffix are therefore the series of the representative run: the one with the
-//! median peak of pulls.
+//! peak than any run. The columns without a suffix are therefore the series of the representative run: the one with
+//! the median peak of pulls.
 //!
-//! Runs may have been recorded in bins of different lengths. All are converted to the longest bin of their variant, and
-//! to at most [`BINS_MAX`] bins: the maximum of counts, the mean of egress, the last value of states. After a run's end
-//! nothing is pulled and states stay unchanged.
+//! Runs may have been recorded in bins of different lengths. All are converted to the longest bin of their variant,
+//! and to at most [`BINS_MAX`] bins: the maximum of counts, the mean of egress, the last value of states. After a
+//! run's end nothing is pulled and states stay unchanged.
 
 use serde::{Deserialize, Serialize};
 
@@ -150,7 +150,8 @@ mod tests {
         let fine = RunRecord { bin_s: 1.0, series: series(1.0, &[1, 9, 2, 4, 5]), ..run_record(0, 9) };
         let coarse = RunRecord { bin_s: 2.0, series: series(2.0, &[3, 3]), ..run_record(1, 11) };
         let rows = timeline(&variant("v", vec![fine, coarse]));
-        // The lower median peak is the fine run's: maxima of (1 9) (2 4) (5), and the last bin holds half a bin's bytes.
+        // The lower median peak is the fine run's: maxima of (1 9) (2 4) (5), and the last bin holds half a bin's
+        // bytes.
         assert_eq!(rows.iter().map(|row| row.pulls).collect::<Vec<_>>(), [9, 4, 5]);
         let egress: Vec<String> = rows.iter().map(|row| row.egress_bytes_per_s.to_string()).collect();
         assert_eq!(egress, ["40", "24", "20"]);

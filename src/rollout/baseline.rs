@@ -79,8 +79,8 @@ impl Baseline {
         waiting.take(batch).map(|(index, _)| TargetId(index as u32)).collect()
     }
 
-    /// The rule that blocks the rollout at what is visible now; `all` are the names of the targets. `None` when no rule
-    /// does.
+    /// The rule that blocks the rollout at what is visible now; `all` are the names of the targets. `None` when no
+    /// rule does.
     pub fn hold<'n>(self, targets: &[BaselineTarget], all: impl Iterator<Item = &'n str>) -> Option<Hold> {
         let in_flight = targets.iter().zip(all).filter(|(target, _)| target.is_in_flight());
         let in_flight: Vec<&str> = in_flight.map(|(_, name)| name).collect();

@@ -73,7 +73,7 @@ impl fmt::Display for Revision {
     }
 }
 
-/// Which rule set to simulate.
+/// The simulated rule set.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum RuleSet {

@@ -10,7 +10,7 @@ use crate::world::{
     MirrorSpec, NodeSpec, PiecesSpec, PrePullSpec, RegionSpec, SpegelSpec,
 };
 
-/// How images get from the registry to the nodes.
+/// Path of the images from the registry to the nodes.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(crate) enum DistributionFile {
@@ -37,7 +37,7 @@ pub(crate) struct LazyFile {
     #[serde(rename = "~spec")]
     #[schemars(flatten)]
     spec: LazySpec,
-    /// How the bytes get to the nodes. By default directly.
+    /// Path of the bytes to the nodes. By default directly.
     via: Option<Box<DistributionFile>>,
 }
 
@@ -48,7 +48,7 @@ pub(crate) struct PrePullFile {
     #[serde(rename = "~spec")]
     #[schemars(flatten)]
     spec: PrePullSpec,
-    /// How the bytes get to the nodes. By default directly.
+    /// Path of the bytes to the nodes. By default directly.
     via: Option<Box<DistributionFile>>,
 }
 

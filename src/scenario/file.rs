@@ -1,7 +1,8 @@
 //! The experiment file: its top level.
 //!
-//! Most settings are the types of [`crate::world`], which read themselves. The doc comments are also shown by an editor,
-//! through the JSON Schema. Alternatives are chosen by key (`rancherFleet: {…}`), so that every error points at its line.
+//! Most settings are the types of [`crate::world`], which read themselves. The doc comments are also shown by an
+//! editor, through the JSON Schema. Alternatives are chosen by key (`rancherFleet: {…}`), so that every error points
+//! at its line.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -30,8 +31,8 @@ pub(crate) struct ExperimentFile {
     /// Seed of all random numbers.
     #[serde(default = "seed")]
     pub(crate) seed: u64,
-    /// Runs of every variant, each with its own random numbers. By default 20. With `precision` it is the smallest number
-    /// of runs, by default 10. The same replicate has the same random numbers in all variants.
+    /// Runs of every variant, each with its own random numbers. By default 20. With `precision` it is the smallest
+    /// number of runs, by default 10. The same replicate has the same random numbers in all variants.
     pub(crate) replicates: Option<u32>,
     /// Required precision of the results. Runs are added to a variant until it is reached.
     pub(crate) precision: Option<PrecisionFile>,

@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer};
 use super::quantity::{Anything, Ordered};
 use crate::units::Share;
 
-/// What `fleetsim plan` searches for, and among what.
+/// Goal and candidates of `fleetsim plan`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub(crate) struct PlanFile {
@@ -27,7 +27,8 @@ pub(crate) struct PlanFile {
     pub(crate) indifference: Share,
     /// Runs in which the recommended setting must have met all limits. By default 10, or `replicates` if that is less.
     pub(crate) confirm: Option<u32>,
-    /// Maximum number of runs. The search then stops and reports the best setting so far. By default there is no limit.
+    /// Maximum number of runs. The search then stops and reports the best setting so far. By default there is no
+    /// limit.
     pub(crate) runs: Option<u64>,
 }
 

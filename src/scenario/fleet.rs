@@ -100,7 +100,7 @@ pub(crate) struct ClusterGroupFile {
     #[serde(rename = "~group")]
     #[schemars(flatten)]
     group: ClusterGroup,
-    /// Which clusters belong to it. Without one: none.
+    /// The clusters that belong to it. Without one: none.
     selector: Option<LabelSelector>,
 }
 

@@ -1,22 +1,22 @@
-//! How many clusters each group of `fleet` is: by the ranges of its name, by its own count, or by its share of all.
+//! Number of clusters of each group of `fleet`: by the ranges of its name, its own count, or its share of all.
 
 use super::check::Checker;
 use super::names::{self, MOST_NAMES};
 use crate::document::path::Path;
 use crate::world::{ClusterSpec, CountOrPercent};
 
-/// What a group's `clusters` comes to.
+/// Number of clusters that a group's `clusters` yields.
 pub(super) enum GroupSize {
     /// It is not written: the name's ranges say it.
     ByName,
     /// So many.
     Count(u64),
-    /// What is wrong with it was reported.
+    /// It is wrong, and the problem was reported.
     Wrong,
 }
 
 impl Checker<'_> {
-    /// What the groups' `clusters` come to, one for each group.
+    /// Number of clusters of each group.
     pub(super) fn group_sizes(&mut self, groups: &[ClusterSpec], all: Option<u64>) -> Vec<GroupSize> {
         let fleet = Path::of("fleet");
         let share = |group: &ClusterSpec| match group.clusters {
@@ -87,9 +87,9 @@ impl Checker<'_> {
     }
 }
 
-/// `all` clusters by shares in percent: the divisor method of Webster and Sainte-Laguë, in which each further cluster goes
-/// to the group with the largest share / (2 x clusters it has + 1). Unlike rounding each group, it never takes a cluster
-/// away from a group as the fleet grows, so that a larger fleet holds all clusters of a smaller one.
+/// `all` clusters by shares in percent: the divisor method of Webster and Sainte-Laguë, in which each further cluster
+/// goes to the group with the largest share / (2 x clusters it has + 1). Unlike rounding each group, it never takes a
+/// cluster away from a group as the fleet grows, so that a larger fleet holds all clusters of a smaller one.
 fn apportion(all: u64, shares: &[u64]) -> Vec<u64> {
     let mut sizes = vec![0_u64; shares.len()];
     for _ in 0..all {

@@ -28,10 +28,10 @@ const MOST_REPLICATES: u32 = 100_000;
 /// About 4 GB of memory. A world is shared by the variants that differ in strategy alone.
 const MOST_CLUSTERS_IN_ALL: usize = 10_000_000;
 
-/// What a command line may say in place of the file.
+/// Values of the command line that replace those of the file.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Overrides {
-    /// The root of all luck. `None`: as in the file.
+    /// Seed of all random numbers. `None`: as in the file.
     pub seed: Option<u64>,
     /// Runs of every variant. `None`: as in the file.
     pub replicates: Option<u32>,
@@ -40,7 +40,7 @@ pub struct Overrides {
 /// Reads and checks an experiment: `path` is its folder, which holds `experiment.yaml`, or the file itself.
 ///
 /// # Errors
-/// All that is wrong, with places and mends.
+/// All problems, with places and fixes.
 pub fn load(path: &FsPath, overrides: &Overrides) -> Result<Experiment, LoadError> {
     load_for(Purpose::Run, path, overrides)
 }
@@ -49,12 +49,12 @@ pub fn load(path: &FsPath, overrides: &Overrides) -> Result<Experiment, LoadErro
 /// [`Plan`](super::Plan) also where the file has no `plan`.
 ///
 /// # Errors
-/// All that is wrong, with places and mends; also when there is nothing to choose from.
+/// All problems, with places and fixes; also when there is nothing to choose from.
 pub fn load_plan(path: &FsPath, overrides: &Overrides) -> Result<Experiment, LoadError> {
     load_for(Purpose::Plan, path, overrides)
 }
 
-/// What the variants are: all that the file compares, or the candidates of its plan.
+/// The variants: all that the file compares, or the candidates of its plan.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Purpose {
     Run,

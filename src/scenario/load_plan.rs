@@ -12,7 +12,8 @@ use crate::document::path::Path;
 use crate::document::problem::{Place, Problem};
 use crate::results::{Limit, MeasureError, Objective, Setting};
 
-/// With 95 % confidence, more than 74 % of all runs then keep to the limits (0.05^(1/10)), without a choice allowed for.
+/// With 95 % confidence, more than 74 % of all runs then keep to the limits (0.05^(1/10)), without a choice allowed
+/// for.
 const CONFIRM: u32 = 10;
 
 impl Loader {
@@ -26,7 +27,7 @@ impl Loader {
         self.tree = tree;
     }
 
-    /// What is searched for, with its defaults.
+    /// The goal of the search, with its defaults.
     pub(super) fn plan(&mut self, base: &Reading, replicates: u32) -> Plan {
         let written = base.file.plan.clone().unwrap_or_default();
         let path = Path::of("plan");

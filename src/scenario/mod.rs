@@ -1,4 +1,4 @@
-//! What users write, checked: an experiment file and the files it names become scenarios that can be run.
+//! Checked experiments: an experiment file and the files it names become scenarios that can be run.
 //!
 //! Three kinds of type and two conversions: the file as written (text, fields left out), the checked [`Scenario`]
 //! (units resolved, defaults filled in; nothing past this point asks again), and the running state in `sim`.
@@ -47,17 +47,17 @@ pub use schema::schema;
 pub struct Experiment {
     /// Short name, also of the results folder.
     pub name: String,
-    /// What the experiment asks, in one sentence.
+    /// The question of the experiment, in one sentence.
     pub question: String,
-    /// The root of all luck.
+    /// Seed of all random numbers.
     pub seed: u64,
     /// Runs of every variant; with a precision the fewest.
     pub replicates: u32,
-    /// How precise the results are to be. `None`: as precise as `replicates` runs are.
+    /// Required precision of the results. `None`: that of `replicates` runs.
     pub precision: Option<Precision>,
     /// Strategies x sweep, in the file's order; names unique.
     pub variants: Vec<Variant>,
-    /// What the results must keep to.
+    /// Limits that the results must meet.
     pub assertions: Vec<Assertion>,
     /// What a search for settings looks for. `None`: the file does not say, and none is asked for.
     pub plan: Option<Plan>,
@@ -89,9 +89,9 @@ pub struct Scenario {
     pub groups: Arc<Vec<FleetGroup>>,
     /// Decides which cluster goes next.
     pub strategy: Arc<dyn Strategy>,
-    /// How its control loop runs.
+    /// Settings of its control loop.
     pub control_loop: ControlLoop,
-    /// How its platform restarts containers that crash.
+    /// Restarts of crashed containers by its platform.
     pub restarts: Restarts,
     /// When a run is given up.
     pub horizon: SimDuration,

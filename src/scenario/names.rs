@@ -1,4 +1,5 @@
-//! Names with ranges: `store-{0001..0900}` stands for 900 names, and so does `store-{0001..}` where something else says 900.
+//! Names with ranges: `store-{0001..0900}` stands for 900 names, and so does `store-{0001..}` where something else
+//! says 900.
 
 /// Most names that one text may stand for.
 pub(crate) const MOST_NAMES: u64 = 1_000_000;
@@ -60,8 +61,9 @@ pub(crate) fn is_open(text: &str) -> bool {
     text.contains("..}")
 }
 
-/// The first `count` names of an open range: `store-{0001..}` and 900 are `store-{0001..0900}`. The digits are those of
-/// the range's start whatever the count, so that a larger fleet has all names of a smaller one, and sorts them alike.
+/// The first `count` names of an open range: `store-{0001..}` and 900 are `store-{0001..0900}`. The digits are those
+/// of the range's start whatever the count, so that a larger fleet has all names of a smaller one, and sorts them
+/// alike.
 ///
 /// # Errors
 /// When the open range is no range, is not the only one, or has too few digits, and when `count` is above

@@ -72,7 +72,7 @@ impl Checker<'_> {
         self.longest_wait(&path.key("max"), "initial", backoff.initial, backoff.max);
     }
 
-    /// How crashed containers are started again: what is written, over the rules of the product's platform.
+    /// Restarts of crashed containers: the written settings over the rules of the product's platform.
     pub(super) fn restarts(&mut self, platform: Restarts) -> Restarts {
         let path = Path::of("node").key("crashBackoff");
         let mut restarts = self.over(&path, platform, &[]);

@@ -11,15 +11,15 @@ use crate::document::path::Path;
 use crate::results::{Measure, MeasureError};
 use crate::units::{Share, text};
 
-/// Fewest runs that a precision is judged by. Guess: with fewer, a spread that happens to be small ends a study too early;
-/// Law, "Simulation Modeling and Analysis" (2015), section 9.4.1, starts from ten as well.
+/// Fewest runs that a precision is judged by. Guess: with fewer, a spread that happens to be small ends a study too
+/// early; Law, "Simulation Modeling and Analysis" (2015), section 9.4.1, starts from ten as well.
 pub(crate) const FEWEST_RUNS: u32 = 10;
 
 /// What is looked at when the file does not say, and how far it goes.
 const DEFAULT_OF: [&str; 2] = ["completion_s", "peak_pulls"];
 const DEFAULT_MAX: u32 = 200;
 
-/// How precise the results of every variant are to be.
+/// Required precision of the results of every variant.
 #[derive(Clone, Debug)]
 pub struct Precision {
     /// Half of the 95 % interval of the mean, as a share of the mean; above 0.
@@ -45,7 +45,7 @@ pub(crate) struct PrecisionFields {
     max: Option<u32>,
 }
 
-/// What is wrong: where, what, and the mend.
+/// A problem: its place, its message, and the fix.
 pub(crate) type Wrong = (Path, String, String);
 
 impl PrecisionFile {

@@ -18,7 +18,7 @@ use crate::world::{
 /// A cluster has 110 pods per node and at most some thousand nodes; more replicas are a mistake.
 const MOST_REPLICAS: u32 = 100_000;
 
-/// What is rolled out.
+/// The images and workloads that are rolled out.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(crate) struct ReleaseFile {

@@ -105,7 +105,7 @@ pub(crate) fn axes(tree: &Node, problem: impl Fn(&Path, String) -> Problem) -> (
     (axes, problems)
 }
 
-/// How many points [`grid`] would have; saturating.
+/// Number of points that [`grid`] would have; saturating.
 pub(crate) fn grid_size(axes: &[Axis], strategy: &str) -> usize {
     let sizes =
         axes.iter().filter(|axis| axis.strategy().is_none_or(|of| of == strategy)).map(|axis| axis.values.len());

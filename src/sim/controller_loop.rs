@@ -4,9 +4,9 @@
 //! controller is idle; changes that come during a pass are merged into one next pass. A pass decides on the cache as
 //! it is when it begins; then it writes one object after the other, and each takes effect when it is written. Beside
 //! changes, the one timer that the product set in its last pass starts a pass: a delay that the pass asked of its work
-//! queue counts from the end of the pass, while the beat of a plain loop and what people do come when they come. A timer
-//! that goes off during a pass is a change. What a product does apart from passes (Argo CD's operations) happens when it
-//! is due. With which values the loop runs is the product's data ([`ControlLoop`]).
+//! queue counts from the end of the pass, while the beat of a plain loop and what people do come when they come. A
+//! timer that goes off during a pass is a change. What a product does apart from passes (Argo CD's operations) happens
+//! when it is due. With which values the loop runs is the product's data ([`ControlLoop`]).
 //!
 //! Left out: competition with other rollouts for the controller's workers, and caches that lag behind its own writes.
 

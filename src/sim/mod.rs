@@ -1,7 +1,8 @@
 //! One simulated rollout: a real scheduler drives a simulated fleet, from the release to its end.
 //!
 //! The only place that drives engine, world and a product together; it names no product. [`run`] is one function of a
-//! scenario, a seed and a replicate, on one thread; everything that a report shows comes out of the [`RunRecord`] it returns.
+//! scenario, a seed and a replicate, on one thread; everything that a report shows comes out of the [`RunRecord`] it
+//! returns.
 //!
 //! A run ends when the product sees every target on the wanted revision and ready, or when nothing is left that could
 //! change what the product sees (then the rule that holds the rollout is reported), or at the horizon.

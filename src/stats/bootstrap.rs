@@ -8,7 +8,8 @@
 //! of them equal), and for fewer than [`FEWEST`] values, it is Student's alone.
 //!
 //! Why not the percentile or the BCa interval? They cover less, measured at a nominal 95% with 3,000 samples each
-//! (standard error 0.4%; in brackets the mean width relative to Student's; tests in `coverage.rs` check the chosen one):
+//! (standard error 0.4%; in brackets the mean width relative to Student's; tests in `coverage.rs` check the chosen
+//! one):
 //!
 //! ```text
 //! values                 n   Student's  percentile   BCa         bootstrap-t  either, the wider
@@ -30,9 +31,9 @@ use super::interval::{Interval, assert_level, mean_interval};
 /// Fewest values that are resampled. Four have 35 different resamples, too few for a quantile in the tail.
 const FEWEST: usize = 5;
 
-/// The interval of the mean of the population that the values were drawn from, by `resamples` draws that `seed` decides:
-/// the same arguments give the same interval, to the last bit. `None` for fewer than two values, whose spread is unknown;
-/// of equal values both ends are the mean.
+/// The interval of the mean of the population that the values were drawn from, by `resamples` draws that `seed`
+/// decides: the same arguments give the same interval, to the last bit. `None` for fewer than two values, whose spread
+/// is unknown; of equal values both ends are the mean.
 ///
 /// With `(resamples + 1) · (1 - level) / 2` a whole number the quantiles are resampled values: 1 999 for 95%.
 ///
@@ -61,8 +62,8 @@ pub fn bootstrap_interval(values: &[f64], level: f64, resamples: usize, seed: u6
     Some(Interval { estimate, low: low.min(estimate - greatest * error), high: high.max(estimate - least * error) })
 }
 
-/// The mean of `other[i] - base[i]` with its interval, as [`bootstrap_interval`]: how much `other` adds where both used the
-/// same random numbers. Pairs are resampled. `None` for fewer than two pairs.
+/// The mean of `other[i] - base[i]` with its interval, as [`bootstrap_interval`]: how much `other` adds where both
+/// used the same random numbers. Pairs are resampled. `None` for fewer than two pairs.
 ///
 /// # Panics
 /// If the slices differ in length, and as [`bootstrap_interval`] does.

@@ -1,7 +1,7 @@
 //! Coverage of intervals: hundreds of samples of known populations, drawn from fixed seeds.
 //!
-//! With R samples, a true coverage of 95% is measured within 95% ± 4 √(0.95 · 0.05 / R). Where a method is known to have
-//! another coverage, the case states it and is checked with the same tolerance.
+//! With R samples, a true coverage of 95% is measured within 95% ± 4 √(0.95 · 0.05 / R). Where a method is known to
+//! have another coverage, the case states it and is checked with the same tolerance.
 
 use super::bootstrap::Indices;
 use super::{bootstrap_interval, mean_interval, median_interval};
@@ -87,8 +87,8 @@ fn margin(level: f64, samples: u32) -> f64 {
 
 #[test]
 fn the_interval_of_a_mean_covers_it_as_often_as_documented() {
-    // For 5, 10, 20 and 50 values; measured once with 20,000 samples of each. Tails that few samples hold make it cover
-    // less than 95%, the last two populations above all; its wider side on symmetric ones makes it cover more.
+    // For 5, 10, 20 and 50 values; measured once with 20,000 samples of each. Tails that few samples hold make it
+    // cover less than 95%, the last two populations above all; its wider side on symmetric ones makes it cover more.
     let cases = [
         (NORMAL, [0.973, 0.962, 0.962, 0.955]),
         (LOGNORMAL, [0.951, 0.949, 0.956, 0.958]),

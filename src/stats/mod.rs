@@ -1,8 +1,8 @@
 //! Statistics of a few runs or of many durations: pure and exact functions of slices.
 //!
-//! With too little data, functions return `None` instead of failing. Values must be finite; another value is a bug of the
-//! caller and panics where values are sorted. Sums run in the order of the slice, so the same values in the same order
-//! give the same bits.
+//! With too little data, functions return `None` instead of failing. Values must be finite; another value is a bug of
+//! the caller and panics where values are sorted. Sums run in the order of the slice, so the same values in the same
+//! order give the same bits.
 //!
 //! Left out: weights, fits and tests of significance; comparisons are reported as intervals.
 

@@ -1,12 +1,12 @@
 //! Confidence interval of the median by order statistics: exact for continuous distributions, conservative for others.
 //!
 //! Of n values, k or fewer are below the median with the probability of k or fewer heads in n throws of a coin. So the
-//! (r+1)-th least and the (r+1)-th greatest value enclose it with at least 1 - 2 P(heads ≤ r), and r is the greatest for
-//! which that reaches the level (Conover, "Practical Nonparametric Statistics" (1999), section 3.2). Ties only make it
-//! cover more.
+//! (r+1)-th least and the (r+1)-th greatest value enclose it with at least 1 - 2 P(heads ≤ r), and r is the greatest
+//! for which that reaches the level (Conover, "Practical Nonparametric Statistics" (1999), section 3.2). Ties only
+//! make it cover more.
 //!
-//! Why not a percentile bootstrap of the median? Its coverage is too low with few values, without a bound. Measured at a
-//! nominal 95% with 2,000 samples each (standard error 0.5%), with this method in brackets:
+//! Why not a percentile bootstrap of the median? Its coverage is too low with few values, without a bound. Measured at
+//! a nominal 95% with 2,000 samples each (standard error 0.5%), with this method in brackets:
 //!
 //! ```text
 //! n             6            10           20           50
@@ -18,8 +18,8 @@
 use super::interval::{Interval, assert_level};
 use super::sample::{quantile_of_sorted, sorted};
 
-/// The confidence interval of the population's median at `level` or more. `None` when even the range of the values has a
-/// lower level: n values enclose the median with 1 - 2^(1-n), so 95% needs six.
+/// The confidence interval of the population's median at `level` or more. `None` when even the range of the values has
+/// a lower level: n values enclose the median with 1 - 2^(1-n), so 95% needs six.
 ///
 /// # Panics
 /// If `level` is not above 0 and below 1, or a value is not finite.

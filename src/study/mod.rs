@@ -1,12 +1,13 @@
 //! A study simulates every variant of an experiment with every replicate, in parallel, with results in index order.
 //!
-//! One run uses one thread, and the assignment of threads does not affect results. All variants use the same fleets and
-//! random numbers, replicate by replicate. Of each run, the measures and the series are kept. The representative run of
-//! a variant is simulated again for its details, instead of keeping the details of all runs.
+//! One run uses one thread, and the assignment of threads does not affect results. All variants use the same fleets
+//! and random numbers, replicate by replicate. Of each run, the measures and the series are kept. The representative
+//! run of a variant is simulated again for its details, instead of keeping the details of all runs.
 //!
-//! The first run of every variant is simulated first. It shows how long the others will take, and these start in order of
-//! decreasing length, so that a study does not end with one long run on one thread. With a precision, each variant gets
-//! runs until it has enough ([`judge`]); their number depends only on its own runs, in the order of their replicates.
+//! The first run of every variant is simulated first. It shows how long the others will take, and these start in order
+//! of decreasing length, so that a study does not end with one long run on one thread. With a precision, each variant
+//! gets runs until it has enough ([`judge`]); their number depends only on its own runs, in the order of their
+//! replicates.
 
 pub mod plan;
 mod precision;
@@ -80,8 +81,8 @@ impl Job {
 
 /// Observes the progress of a study. It does not affect results.
 pub trait StudyObserver: Sync {
-    /// A round begins. For each variant, the number of runs that it has, including saved ones, and that it will get; and
-    /// the first run of every variant, empty in the first round.
+    /// A round begins. For each variant, the number of runs that it has, including saved ones, and that it will get;
+    /// and the first run of every variant, empty in the first round.
     fn round(&self, at_hand: &[u32], wanted: &[u32], firsts: &[&RunRecord]);
     /// A job begins; from any thread.
     fn begins(&self, job: Job);

@@ -1,16 +1,17 @@
 //! The sequential procedure behind `precision`, which decides when a variant has enough runs.
 //!
 //! A measure is precise when half of the 95% interval of its mean (as in `summary.csv`) is at most γ' = γ / (1 + γ) of
-//! the mean, where γ is the requested precision. The relative error of the mean is then at most γ whenever the interval
-//! covers the true mean (Law, Kelton, "Simulation Modeling and Analysis", section "Obtaining a specified precision"; Chow, Robbins, Annals
-//! of Mathematical Statistics 36 (1965), that such a procedure covers in the limit).
+//! the mean, where γ is the requested precision. The relative error of the mean is then at most γ whenever the
+//! interval covers the true mean (Law, Kelton, "Simulation Modeling and Analysis", section "Obtaining a specified
+//! precision"; Chow, Robbins, Annals of Mathematical Statistics 36 (1965), that such a procedure covers in the limit).
 //!
-//! A procedure with repeated looks tends to stop when the spread happens to be small, so that intervals cover less than
-//! their level. Three rules reduce this effect: the first look is at ten runs or more, there are few looks (each adds at
-//! least a fifth of the runs), and two looks in a row must meet the target. The tests below measure the remaining effect.
+//! A procedure with repeated looks tends to stop when the spread happens to be small, so that intervals cover less
+//! than their level. Three rules reduce this effect: the first look is at ten runs or more, there are few looks (each
+//! adds at least a fifth of the runs), and two looks in a row must meet the target. The tests below measure the
+//! remaining effect.
 //!
-//! The mean and not the median, because a median of counts jumps from one whole number to the next, and its interval is
-//! often a single one.
+//! The mean and not the median, because a median of counts jumps from one whole number to the next, and its interval
+//! is often a single one.
 
 use crate::results::{Measure, RunRecord, interval_of_mean};
 use crate::scenario::Precision;
@@ -27,8 +28,8 @@ pub struct MeasurePrecision {
     pub measure: &'static Measure,
     /// Runs that have it.
     pub values: usize,
-    /// Half of the 95% interval of the mean, as a share of the mean. `None` for fewer than two values, and for values that
-    /// vary around 0.
+    /// Half of the 95% interval of the mean, as a share of the mean. `None` for fewer than two values, and for values
+    /// that vary around 0.
     pub half_width: Option<f64>,
     /// Whether that meets the request; also true for a measure that no run has.
     pub is_precise: bool,
@@ -122,8 +123,8 @@ mod tests {
     fn intervals_after_stopping_cover_about_as_often_as_their_level() {
         const STUDIES: u32 = 400;
         type Draw = fn(&mut Draws) -> f64;
-        // Coverage as measured once with 2,000 studies, by the seeds of another generator. What no run shows, such as an
-        // outage that meets one run in ten, stops a study too early: the last case.
+        // Coverage as measured once with 2,000 studies, by the seeds of another generator. What no run shows, such as
+        // an outage that meets one run in ten, stops a study too early: the last case.
         let cases: [(&str, f64, Draw, f64, f64); 5] = [
             ("normal, spread 10%", 1.0, |draws| 1.0 + 0.1 * draws.normal(), 0.05, 0.961),
             ("normal, spread 30%", 1.0, |draws| 1.0 + 0.3 * draws.normal(), 0.20, 0.953),

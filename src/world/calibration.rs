@@ -1,7 +1,7 @@
 //! The constants of the model, each with its source and spread, or the word "guess".
 //!
-//! Experiments take their defaults from here and from the settings themselves. Constants of one product's controller and
-//! agent are in that product's folder.
+//! Experiments take their defaults from here and from the settings themselves. Constants of one product's controller
+//! and agent are in that product's folder.
 //!
 //! Sources named more than once:
 //!
@@ -97,8 +97,8 @@ pub const EFFECTIVENESS: Share = Share::ALL;
 /// 0.5 s (Dragonfly's retry interval).
 pub const ANNOUNCE: SimDuration = SimDuration::from_millis(50);
 
-/// Share of an image's bytes that a container reads before it is ready. Source: 6.4 % on the mean over 57 images (Harter
-/// et al., "Slacker", FAST '16); 1 to 40 %.
+/// Share of an image's bytes that a container reads before it is ready. Source: 6.4 % on the mean over 57 images
+/// (Harter et al., "Slacker", FAST '16); 1 to 40 %.
 pub const LAZY_START: Share = Share::new(0.064);
 
 /// Bytes of one read on demand. Source: the largest read that Linux asks of FUSE by default (32 pages); 50 kB to 4 MiB
@@ -147,8 +147,8 @@ pub const REQUEUE_JITTER: f64 = 0.5;
 /// managed nodes turn it on.
 pub const KEEP_BLOBS: bool = true;
 
-/// Layers unpacked at once. Source: `max_concurrent_unpacks` in containerd `plugins/transfer/plugin.go`, since 2.2; more
-/// than 1 needs a snapshotter that can rebase. 3 to 12 are in use.
+/// Layers unpacked at once. Source: `max_concurrent_unpacks` in containerd `plugins/transfer/plugin.go`, since 2.2;
+/// more than 1 needs a snapshotter that can rebase. 3 to 12 are in use.
 pub const UNPACK_SLOTS: u32 = 1;
 
 /// Uncompressed bytes written per second while unpacking one layer. Source: chonks, n1-standard-16 with a local SSD, 4
@@ -187,7 +187,8 @@ pub const CONFIG_SIZE: Bytes = Bytes::new(8_000);
 /// times as long.
 pub const START: DurationModel = DurationModel::LogNormal { median: SimDuration::from_secs(4), sigma: 0.6 };
 
-/// From deleting a pod to its being gone. Guess: a process that obeys SIGTERM; Kubernetes waits 30 s at most by default.
+/// From deleting a pod to its being gone. Guess: a process that obeys SIGTERM; Kubernetes waits 30 s at most by
+/// default.
 pub const TERMINATION: DurationModel = DurationModel::LogNormal { median: SimDuration::from_secs(2), sigma: 0.5 };
 
 /// `periodSeconds` of a probe. Source: api, `core/v1` Probe.
@@ -208,15 +209,15 @@ pub const APPLY: DurationModel = DurationModel::LogNormal { median: SimDuration:
 /// From a report being sent to the management cluster having it. Guess.
 pub const REPORT_DELAY: DurationModel = DurationModel::LogNormal { median: SimDuration::from_millis(500), sigma: 0.5 };
 
-/// From a change of readiness in a cluster to the report about it: that of Rancher Fleet's agent. Source: rancher/fleet
-/// @3b2c622 `internal/cmd/agent/controller/drift_controller.go`.
+/// From a change of readiness in a cluster to the report about it: that of Rancher Fleet's agent. Source:
+/// rancher/fleet @3b2c622 `internal/cmd/agent/controller/drift_controller.go`.
 pub const READINESS_DELAY: DurationModel = DurationModel::Constant(SimDuration::from_secs(5));
 
 // ---- faults: what an experiment may set; nothing goes wrong unless it does ----
 
-/// From the end of a cluster's outage to the beginning of the next. Source of the family: Schroeder and Gibson, DSN 2006
-/// (its abstract: Weibull with a falling hazard). Mean and shape are guesses, 3 to 365 d and 0.5 to 1: with the repair
-/// below a cluster is away for 0.3 % of the time.
+/// From the end of a cluster's outage to the beginning of the next. Source of the family: Schroeder and Gibson, DSN
+/// 2006 (its abstract: Weibull with a falling hazard). Mean and shape are guesses, 3 to 365 d and 0.5 to 1: with the
+/// repair below a cluster is away for 0.3 % of the time.
 #[must_use]
 pub fn outage_between() -> DurationModel {
     DurationModel::weibull_of_mean(SimDuration::from_hours(30 * 24), 0.75)
@@ -239,8 +240,8 @@ pub const NODE_LOSS_REPAIR: DurationModel = DurationModel::LogNormal { median: S
 /// kube-controller-manager, 40 s until 1.31; 50 s since (unverified).
 pub const NODE_GRACE: SimDuration = SimDuration::from_secs(40);
 
-/// From then until its pods are deleted. Source: the toleration of `node.kubernetes.io/unreachable` that the API server's
-/// admission adds by default (unverified).
+/// From then until its pods are deleted. Source: the toleration of `node.kubernetes.io/unreachable` that the API
+/// server's admission adds by default (unverified).
 pub const NODE_EVICTION: SimDuration = SimDuration::from_secs(300);
 
 /// Time from the start of a defective container to its crash. Guess.

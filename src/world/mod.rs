@@ -1,8 +1,8 @@
 //! The simulated truth: clusters, nodes, workloads, images, registries and faults.
 //!
 //! [`World::handle`] dispatches every event. The driver of a world instructs clusters to run a revision
-//! ([`World::instruct`]) and collects the reports of their agents ([`World::take_reports`]), both with realistic delays.
-//! Nothing here knows which product decides.
+//! ([`World::instruct`]) and collects the reports of their agents ([`World::take_reports`]), both with realistic
+//! delays. Nothing here knows which product decides.
 //!
 //! | module | models |
 //! |---|---|

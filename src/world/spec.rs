@@ -103,7 +103,7 @@ pub struct ImageSpec {
 /// One layer of an image.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LayerSpec {
-    /// Its digest: equal digests are the same bytes, and the key of its luck.
+    /// Its digest, the key of its random numbers: equal digests are the same bytes.
     pub digest: String,
     /// Bytes over the wire; drawn once a run.
     pub compressed: SizeModel,
@@ -120,7 +120,7 @@ pub enum Uncompressed {
     Size(SizeModel),
 }
 
-/// How news travels between the management cluster and a cluster, and how long applying takes.
+/// Delays between the management cluster and a cluster, and the time to apply a revision.
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct AgentSpec {

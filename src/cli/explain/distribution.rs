@@ -1,4 +1,4 @@
-//! What a way of distribution means for this fleet, before any simulation.
+//! Effect of a way of distribution on this fleet, before any simulation.
 
 use std::fmt::Write as _;
 

@@ -1,18 +1,18 @@
 //! What Argo CD's two controllers see and do: the ApplicationSet controller's passes, and the application controller.
 //!
 //! Every cluster of the fleet is one application. At the start of a run there is a new release for all of them. Either
-//! the set's template names it, by its `targetRevision` or by a parameter of the source; then the first pass writes the
-//! specs of all applications at once, and a changed spec makes the application controller compare. Or it is a commit
-//! that nobody announces; then the set changes nothing, and each application is found OutOfSync at its next periodic
-//! refresh. What the application controller does is in [`application_controller`].
+//! the set's template names it, by its `targetRevision` or by a parameter of the source; then the first pass writes
+//! the specs of all applications at once, and a changed spec makes the application controller compare. Or it is a
+//! commit that nobody announces; then the set changes nothing, and each application is found OutOfSync at its next
+//! periodic refresh. What the application controller does is in [`application_controller`].
 //!
 //! What queues a pass is [`queues_pass`](crate::rollout::argo_cd::queues_pass); news of applications take the watch
 //! delay as all news do. The generators' timers (git 180 s and so on, none for lists and clusters) and the one of
 //! applications that are not valid queue a pass too; a rollout in which such a pass would change nothing, and nothing
 //! else is to come, is stalled.
 //!
-//! Argo CD knows no paused clusters: `paused` has no meaning here. A cluster without an agent (`registered: false`) is a
-//! destination that Argo CD does not know: its application is not valid, is never written, and keeps its step open.
+//! Argo CD knows no paused clusters: `paused` has no meaning here. A cluster without an agent (`registered: false`) is
+//! a destination that Argo CD does not know: its application is not valid, is never written, and keeps its step open.
 //!
 //! Left out: webhooks that announce a commit to all applications at once.
 

@@ -1,9 +1,10 @@
 //! Argo CD's application controller: comparisons, and operations with their attempts.
 //!
-//! After argoproj/argo-cd (`controller/{appcontroller,state,sync,health}.go`, `gitops-engine/pkg/{health,sync,cache}`), as
-//! far as it matters to a rollout. Read in versions of v2.13 to v3 (`health.go` at 00e5285f), not at the commit that the
-//! scheduler follows; that an attempt which cannot connect counts as Failed and not as Error, and that automatic sync
-//! repeats nothing, is by their log messages and not by a run.
+//! After argoproj/argo-cd (`controller/{appcontroller,state,sync,health}.go`,
+//! `gitops-engine/pkg/{health,sync,cache}`), as far as it matters to a rollout. Read in versions of v2.13 to v3
+//! (`health.go` at 00e5285f), not at the commit that the scheduler follows; that an attempt which cannot connect
+//! counts as Failed and not as Error, and that automatic sync repeats nothing, is by their log messages and not by a
+//! run.
 //!
 //! - An application is compared when it was created, when its spec changed, when its operation ended or is tried again,
 //!   when its cluster reports something new, and when it is refreshed ([`super::refresh`]). Comparisons share
@@ -48,8 +49,8 @@ const COMPARISON: SimDuration = SimDuration::from_millis(200);
 const IDLE_OPERATION: SimDuration = SimDuration::from_secs(1);
 
 /// One attempt on a cluster that does not answer: one connection that times out, `ARGOCD_K8S_TCP_TIMEOUT`, 30 s by
-/// default. Source: `common/common.go` and `pkg/apis/application/v1alpha1/types.go` of argoproj/argo-cd. That an attempt
-/// tries one connection is a guess; a cluster that refuses connections answers at once.
+/// default. Source: `common/common.go` and `pkg/apis/application/v1alpha1/types.go` of argoproj/argo-cd. That an
+/// attempt tries one connection is a guess; a cluster that refuses connections answers at once.
 const UNREACHABLE: SimDuration = SimDuration::from_secs(30);
 
 /// What the application controller knows of a cluster and does with its application.

@@ -39,9 +39,9 @@ pub(crate) struct ArgoCdConfig {
     auto_sync: Option<bool>,
     /// `spec.syncPolicy.applicationsSync`. Default: sync.
     applications_sync: Option<ApplicationsSync>,
-    /// What of the template names the new release.
+    /// The part of the template that names the new release.
     release: ArgoCdRelease,
-    /// How the controller runs.
+    /// Flags of the controller.
     options: ControllerOptions,
 }
 

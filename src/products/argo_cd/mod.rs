@@ -24,7 +24,7 @@ use crate::world::ClusterSpec;
 
 pub(crate) use config::{ArgoCdConfig, ProposalConfig};
 
-/// What of an application's template names the new release.
+/// The part of an application's template that names the new release.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq)]
 #[serde(rename_all = "camelCase")]
 pub enum ArgoCdRelease {
@@ -44,9 +44,9 @@ pub enum ArgoCdRelease {
 pub struct ArgoCdStrategy {
     /// The product's own configuration.
     pub spec: ApplicationSetSpec,
-    /// How the controller runs.
+    /// Flags of the controller.
     pub options: ControllerOptions,
-    /// What of the template names the new release.
+    /// The part of the template that names the new release.
     pub release: ArgoCdRelease,
 }
 

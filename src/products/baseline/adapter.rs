@@ -1,7 +1,7 @@
 //! A baseline's view of the world: the clusters that were instructed, and those that are ready.
 //!
-//! Clusters that are paused or not registered are targets as well and are never instructed, so a baseline that waits for
-//! a batch with one of them waits indefinitely.
+//! Clusters that are paused or not registered are targets as well and are never instructed, so a baseline that waits
+//! for a batch with one of them waits indefinitely.
 
 use super::BaselineStrategy;
 use crate::products::{Controller, Decision};

@@ -11,18 +11,18 @@
 //! | a pod of it waits after a failed pull or a crash, or is not ready for a defect | Crashed |
 //! | reported ready | running and routable |
 //!
-//! News come from agents' reports, with the delays of the experiment's `agent`; waits are asked for in every pass, as the
-//! updater asks Diego. How long an instance that crashed waits is Diego's own rule
-//! ([`super::RESTARTS`]): twice not at all, and then longer and longer. So an instance that crashes
-//! for ever looks unhealthy most of the time and now and then as if it started: a pass that sees all of them so can
-//! grow, and a run in which one might is not at its end before the horizon.
+//! News come from agents' reports, with the delays of the experiment's `agent`; waits are asked for in every pass, as
+//! the updater asks Diego. How long an instance that crashed waits is Diego's own rule ([`super::RESTARTS`]): twice
+//! not at all, and then longer and longer. So an instance that crashes for ever looks unhealthy most of the time and
+//! now and then as if it started: a pass that sees all of them so can grow, and a run in which one might is not at its
+//! end before the horizon.
 //!
 //! No news start a pass: passes come with the updater's period, the first one period after the request, which itself
 //! starts the first instances. It is the first row of a run's passes. What users do is drawn from the experiment's
 //! models and takes effect in the pass after it.
 //!
-//! Instances of the old version move no bytes and just stop, each after the workloads' `termination` or, at the latest,
-//! after Diego's grace; so do the places where a canary has one instance more than the app. After a cancelled
+//! Instances of the old version move no bytes and just stop, each after the workloads' `termination` or, at the
+//! latest, after Diego's grace; so do the places where a canary has one instance more than the app. After a cancelled
 //! deployment the clusters that were told the new revision are told the old one again.
 //!
 //! A deployment that is superseded (the experiment's `supersedes`) leaves an interim process, whose instances are old
@@ -31,11 +31,13 @@
 //!
 //! A pass counts as unavailable the instances that the app lacks: all, less routable new and wanted old ones.
 //!
-//! A first deployment is a `cf push` of a stopped app: all instances start at once, and there is no deployment to hold.
+//! A first deployment is a `cf push` of a stopped app: all instances start at once, and there is no deployment to
+//! hold.
 //!
-//! Left out: cells that take several instances, instances that move to another cell, failed pulls as crashes that count
-//! (they wait as the experiment's `node` says), changes of the number of instances, and a second deployment of the new
-//! version while the first is on its way: its instances would start where the first's already are, and move nothing.
+//! Left out: cells that take several instances, instances that move to another cell, failed pulls as crashes that
+//! count (they wait as the experiment's `node` says), changes of the number of instances, and a second deployment of
+//! the new version while the first is on its way: its instances would start where the first's already are, and move
+//! nothing.
 
 use std::collections::BTreeMap;
 

@@ -1,9 +1,9 @@
 //! A deployment of Cloud Foundry in an experiment: the product's request, and what the product leaves to people and to
 //! other apps. It is checked by the product's own validation, and against its quota for this fleet.
 //!
-//! What goes into the request is kept as it is written, because the product judges wrong types with messages of its own.
-//! One thing that the product accepts is refused: another number of instances than the fleet has clusters, because an
-//! instance is a cluster here.
+//! What goes into the request is kept as it is written, because the product judges wrong types with messages of its
+//! own. One thing that the product accepts is refused: another number of instances than the fleet has clusters,
+//! because an instance is a cluster here.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -42,13 +42,13 @@ pub(crate) struct CloudFoundryConfig {
     /// instance.
     #[schemars(with = "Option<Vec<BTreeMap<String, u8>>>")]
     canary_steps: Option<Value>,
-    /// Which rule set to simulate.
+    /// The simulated rule set.
     rules: RuleSet,
     /// Bugs of the product to reproduce. Default: all with `shipped`, none with `documented`.
     upstream_bugs: Option<CloudFoundryBugs>,
     /// A deployment in progress when this one is created, which it supersedes. Default: none.
     supersedes: Option<Superseded>,
-    /// How long a user takes to continue a paused deployment, drawn for every pause, or `never`. Default: never.
+    /// Time until a user continues a paused deployment, drawn for every pause, or `never`. Default: never.
     continue_after: Option<UserDelay>,
     /// Time from the creation until a user cancels an unfinished deployment, or `never`. Default: never.
     cancel_after: Option<UserDelay>,

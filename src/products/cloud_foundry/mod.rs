@@ -28,7 +28,7 @@ pub const RESTARTS: Restarts = Restarts {
 /// A checked deployment, which the product accepts for its fleet.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CloudFoundryDeployment {
-    /// Which rule set to simulate.
+    /// The simulated rule set.
     pub rules: RuleSet,
     /// Bugs of the product to reproduce.
     pub upstream_bugs: CloudFoundryBugs,

@@ -1,10 +1,12 @@
 //! An external scheduler: a process, in any language, that decides which cluster is next.
 //!
-//! The protocol is that of [`crate::process`]. Either fleetsim keeps the control loop (`controller` in the experiment): a
-//! pass starts when a target becomes ready or ceases to be, the process decides on it, and its instructions are written
-//! one after another. Or the process keeps it, with passes, queues and timers of its own in virtual time.
+//! The protocol is that of [`crate::process`]. Either fleetsim keeps the control loop (`controller` in the
+//! experiment): a pass starts when a target becomes ready or ceases to be, the process decides on it, and its
+//! instructions are written one after another. Or the process keeps it, with passes, queues and timers of its own in
+//! virtual time.
 //!
-//! A command is never started by loading or checking an experiment, and `fleetsim run` starts it only if it is allowed to.
+//! A command is never started by loading or checking an experiment, and `fleetsim run` starts it only if it is allowed
+//! to.
 
 mod adapter;
 mod config;

@@ -1,9 +1,9 @@
 //! A process that keeps its own control loop: passes, queues, timers and latencies are its own, in virtual time.
 //!
-//! The two clocks are kept apart by no more than the process's lookahead: an event of the world cannot reach the process
-//! earlier than that, so the process may advance up to the next event of the world plus the lookahead (conservative
-//! synchronisation: Chandy and Misra, IEEE TSE 5(5), 1979). A process that says when it will act next is left alone until
-//! then, which saves most messages.
+//! The two clocks are kept apart by no more than the process's lookahead: an event of the world cannot reach the
+//! process earlier than that, so the process may advance up to the next event of the world plus the lookahead
+//! (conservative synchronisation: Chandy and Misra, IEEE TSE 5(5), 1979). A process that says when it will act next is
+//! left alone until then, which saves most messages.
 //!
 //! Left out: news other than reports of agents.
 

@@ -1,9 +1,10 @@
 //! KubeFleet's strategies in an experiment: read, and checked against the fleet.
 //!
-//! What the product's admission refuses is refused here with its reason, and so is what makes a staged run fail as it is
-//! initialized. Four things that the product takes are refused as well, because the simulation would answer another
-//! question than the one asked: a field that it does not know, an object of another kind, a placement that does not ask
-//! for all clusters (which ones are picked is not simulated), and approvals without a time at which they are given.
+//! What the product's admission refuses is refused here with its reason, and so is what makes a staged run fail as it
+//! is initialized. Four things that the product takes are refused as well, because the simulation would answer another
+//! question than the one asked: a field that it does not know, an object of another kind, a placement that does not
+//! ask for all clusters (which ones are picked is not simulated), and approvals without a time at which they are
+//! given.
 
 use std::sync::Arc;
 
@@ -32,10 +33,10 @@ const REFUSED: &str = "KubeFleet refuses this too";
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub(crate) struct KubeFleetSettings {
-    /// A file with the product's own object, which applies where nothing is set here. It is a ClusterStagedUpdateStrategy
-    /// for stages, and a ClusterResourcePlacement for limits.
+    /// A file with the product's own object, which applies where nothing is set here. It is a
+    /// ClusterStagedUpdateStrategy for stages, and a ClusterResourcePlacement for limits.
     file: Option<String>,
-    /// Which rule set to simulate.
+    /// The simulated rule set.
     rules: RuleSet,
     /// Bugs of the product to reproduce. Default: all with `shipped`, none with `documented`.
     upstream_bugs: Option<KubeFleetBugs>,
@@ -58,7 +59,7 @@ pub(crate) struct StagedConfig {
     #[serde(rename = "~in_place")]
     #[schemars(flatten)]
     in_place: StrategySpec,
-    /// When approvals that the stages ask for are given. Required if they ask for any.
+    /// Time until requested approvals are given. Required if they ask for any.
     approvals: Option<Approvals>,
 }
 

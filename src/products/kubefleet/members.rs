@@ -1,9 +1,9 @@
 //! What KubeFleet's hub cluster knows of the member clusters: a binding for each, with what the work generator writes.
 //!
 //! A binding that is rolled counts as being applied at once, also where the cluster is offline: the work generator
-//! writes that in the hub cluster (kubefleet-dev/kubefleet at e160c1cd, `pkg/controllers/workgenerator/controller.go`).
-//! A report that the new resources were applied makes it Available, or not available yet; a report about other resources
-//! than those it was told says nothing.
+//! writes that in the hub cluster (kubefleet-dev/kubefleet at e160c1cd,
+//! `pkg/controllers/workgenerator/controller.go`). A report that the new resources were applied makes it Available, or
+//! not available yet; a report about other resources than those it was told says nothing.
 //!
 //! KubeFleet knows no paused clusters: `paused` has no meaning here. A cluster without an agent is a member that never
 //! hears of anything. Left out: the time that the work generator takes, and the work applier's own looks at what it

@@ -21,7 +21,7 @@ pub(crate) use config::{RollingConfig, StagedConfig};
 /// A checked staged update run over all clusters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KubeFleetStaged {
-    /// Which rule set to simulate.
+    /// The simulated rule set.
     pub rules: RuleSet,
     /// Bugs of the product to reproduce.
     pub upstream_bugs: KubeFleetBugs,
@@ -34,7 +34,7 @@ pub struct KubeFleetStaged {
 /// A checked rolling update of a placement that has picked all clusters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KubeFleetRolling {
-    /// Which rule set to simulate.
+    /// The simulated rule set.
     pub rules: RuleSet,
     /// Bugs of the product to reproduce.
     pub upstream_bugs: KubeFleetBugs,

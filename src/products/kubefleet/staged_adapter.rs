@@ -2,8 +2,8 @@
 //!
 //! Every cluster of the fleet is a member cluster with a binding, and one run updates them all. What a binding says of
 //! its cluster is in [`super::members`]; none of it wakes the run, which looks at its clusters on its own timer
-//! (kubefleet-dev/kubefleet at e160c1cd, `pkg/controllers/updaterun/{controller,execution}.go`). Approvals are given by
-//! a model: so long after the request, drawn by the request's name, or never; a given approval wakes the run.
+//! (kubefleet-dev/kubefleet at e160c1cd, `pkg/controllers/updaterun/{controller,execution}.go`). Approvals are given
+//! by a model: so long after the request, drawn by the request's name, or never; a given approval wakes the run.
 //!
 //! Left out: the watch delay of an approval, which is short beside a person's.
 

@@ -2,8 +2,8 @@
 //!
 //! Every cluster of the fleet is a target of one bundle. A report of a cluster's agent becomes the status of its
 //! `BundleDeployment`, and a changed status starts a pass, as does a created deployment; the promotion itself does not
-//! (rancher/fleet at 3b2c622, `reconciler/{bundle_controller,bundledeployment_controller}.go`). A pass first decides on all
-//! targets and then writes the deployments, each once, in the order of the clusters' names.
+//! (rancher/fleet at 3b2c622, `reconciler/{bundle_controller,bundledeployment_controller}.go`). A pass first decides
+//! on all targets and then writes the deployments, each once, in the order of the clusters' names.
 
 use std::collections::BTreeMap;
 

@@ -25,7 +25,7 @@ use crate::rollout::{ControlLoop, RuleSet};
 pub(crate) struct RancherFleetConfig {
     /// A fleet.yaml whose `rolloutStrategy` applies where nothing is set here.
     file: Option<String>,
-    /// Which rule set to simulate.
+    /// The simulated rule set.
     rules: RuleSet,
     #[serde(rename = "~in_place")]
     #[schemars(flatten)]

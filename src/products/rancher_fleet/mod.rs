@@ -16,7 +16,7 @@ pub(crate) use config::RancherFleetConfig;
 /// A checked `rolloutStrategy`; it makes partitions of its fleet's clusters without an error.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RancherFleetStrategy {
-    /// Which rule set to simulate.
+    /// The simulated rule set.
     pub rules: RuleSet,
     /// The product's own configuration.
     pub strategy: RolloutStrategy,

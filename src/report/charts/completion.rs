@@ -106,7 +106,7 @@ fn headline(variant: &VariantResults<'_>) -> String {
     }
 }
 
-/// How many runs finished, where not all did.
+/// Number of finished runs, if not all finished.
 fn unfinished_note(variant: &VariantResults<'_>) -> String {
     match variant.unfinished() {
         None => String::new(),

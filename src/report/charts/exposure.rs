@@ -1,7 +1,7 @@
 //! The blast radius: how many clusters received a defective revision before the scheduler stopped.
 //!
-//! One row for each variant, the least exposed first: every run, the median and its interval, and when the last cluster
-//! was exposed in the representative run.
+//! One row for each variant, the least exposed first: every run, the median and its interval, and when the last
+//! cluster was exposed in the representative run.
 
 use super::completion::{dots, numbers_beside};
 use crate::report::axis::{AxisTick, Scale, count_scale, span};
@@ -92,7 +92,7 @@ fn headline(row: &ExposureRow<'_>) -> String {
     text
 }
 
-/// How runs ended, and when the last cluster was exposed.
+/// Ends of runs, and the time of the last exposed cluster.
 fn note(variant: &VariantResults<'_>) -> String {
     let exposed = variant.clusters.iter().filter_map(|cluster| cluster.told_s).reduce(f64::max);
     let last = exposed.map_or_else(String::new, |last| format!("; last exposed after {}", time(last)));

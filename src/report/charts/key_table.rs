@@ -16,7 +16,8 @@ const GAP: f64 = 36.0;
 const NUMBER: f64 = 46.0;
 const VALUES: f64 = 138.0;
 
-/// The number of each variant, from 1 in the order of completion times and peaks; variants without a finished run come last.
+/// The number of each variant, from 1 in the order of completion times and peaks; variants without a finished run come
+/// last.
 pub(super) fn numbers(variants: &[VariantResults<'_>]) -> Vec<usize> {
     let key = |at: &usize| {
         let of = |measure| variants[*at].median(measure).unwrap_or(f64::INFINITY);

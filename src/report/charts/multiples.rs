@@ -116,8 +116,8 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
     Some(canvas)
 }
 
-/// Columns for the values of the setting with the most values, rows for everything else. `None` where more than half of
-/// the places would be empty.
+/// Columns for the values of the setting with the most values, rows for everything else. `None` where more than half
+/// of the places would be empty.
 fn trellis<'v, 'r>(axes: &[SweepAxis<'r>], variants: &'v [VariantResults<'r>]) -> Option<Grid<'v, 'r>> {
     let across =
         axes.iter().filter(|axis| axis.values.len() <= COLUMNS_MAX).rev().max_by_key(|axis| axis.values.len())?;

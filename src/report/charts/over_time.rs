@@ -1,8 +1,8 @@
 //! Load over time: concurrent image pulls, and the registry's egress.
 //!
-//! A line shows one real run, the one with the median peak of pulls, over the band that contains 90% of all runs in each
-//! bin. Up to three variants of similar duration share one plot. More variants get a panel each, with a common value
-//! axis, or separate ones where a common axis would flatten the low curves.
+//! A line shows one real run, the one with the median peak of pulls, over the band that contains 90% of all runs in
+//! each bin. Up to three variants of similar duration share one plot. More variants get a panel each, with a common
+//! value axis, or separate ones where a common axis would flatten the low curves.
 
 use crate::report::axis::{AxisTick, Scale, decimate, scaled, span, ticks_from_zero, ticks_of_short_time, time_ticks};
 use crate::report::canvas::{Align, Canvas, Position, Stroke};

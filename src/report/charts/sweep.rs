@@ -2,8 +2,8 @@
 //!
 //! One chart for each swept path, and one line for each strategy and combination of the other swept settings. A line
 //! joins medians over runs, the shade contains 90% of all runs, whiskers are 95% confidence intervals of the median.
-//! Values that are not quantities are spaced evenly, with their dots side by side. Unfinished runs are counted in a strip
-//! above the completion times.
+//! Values that are not quantities are spaced evenly, with their dots side by side. Unfinished runs are counted in a
+//! strip above the completion times.
 
 use crate::report::axis::{AxisTick, Scale};
 use crate::report::canvas::{Align, Canvas, Position, Stroke};
@@ -131,7 +131,7 @@ struct Drawing<'d> {
 }
 
 impl Drawing<'_> {
-    /// Where a line's dot stands.
+    /// Position of a line's dot.
     fn at(&self, line: usize, value: usize) -> f64 {
         let x = self.x.at(self.axis.values[value].place);
         x + self.step * (line as f64 - (self.lines.len() - 1) as f64 / 2.0)

@@ -148,8 +148,8 @@ fn exposures_are_ordered_and_say_their_share_and_how_the_rollout_ended() {
     let canvas = chart(&results, "exposure");
     let shown = texts(&canvas);
     let at = |text: &str| shown.iter().position(|other| other == text).unwrap_or_else(|| panic!("{text}: {shown:?}"));
-    // 40, 44, 48, 52, 56 and 60 of 120 clusters; 110 and five times 120; nothing for the good revision. With six runs the
-    // interval of the median goes from the least to the most.
+    // 40, 44, 48, 52, 56 and 60 of 120 clusters; 110 and five times 120; nothing for the good revision. With six runs
+    // the interval of the median goes from the least to the most.
     let order = [at("none"), at("3 [3–4], 2.5% of the fleet"), at("50 [40–60], 41.7% of the fleet")];
     assert!(order.is_sorted() && order[2] < at("120 [110–120], 100% of the fleet"), "{order:?}");
     assert!(shown.iter().any(|text| text.starts_with("stalled; last exposed after ")), "{shown:?}");

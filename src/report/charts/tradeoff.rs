@@ -1,7 +1,7 @@
-//! The trade-off at a glance: completion time against load on the registry. One dot for each variant, at the medians of
-//! completion time and peak pulls; a thin line joins the settings of one strategy. Overlapping dots are drawn as rings
-//! around a dot, with their names in one block. Many variants are numbered instead, in the order of their completion
-//! times, with a key below.
+//! The trade-off at a glance: completion time against load on the registry. One dot for each variant, at the medians
+//! of completion time and peak pulls; a thin line joins the settings of one strategy. Overlapping dots are drawn as
+//! rings around a dot, with their names in one block. Many variants are numbered instead, in the order of their
+//! completion times, with a key below.
 
 use crate::report::axis::{Scale, count_scale, span, ticks_of_time, time_scale};
 use crate::report::canvas::{Align, Canvas, Position, Stroke};
@@ -173,8 +173,8 @@ fn groups(dots: &[Dot<'_>]) -> Vec<Vec<usize>> {
     groups
 }
 
-/// Dots close to the first of a clump, in the experiment's order. Unlike groups, clumps do not grow from dot to dot: with
-/// many variants, a group could cover half of the plot.
+/// Dots close to the first of a clump, in the experiment's order. Unlike groups, clumps do not grow from dot to dot:
+/// with many variants, a group could cover half of the plot.
 fn clumps(dots: &[Dot<'_>]) -> Vec<Vec<usize>> {
     let mut clumps: Vec<Vec<usize>> = Vec::new();
     for (at, dot) in dots.iter().enumerate() {

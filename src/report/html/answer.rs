@@ -2,10 +2,10 @@
 //!
 //! Within each group of variants that are compared: with limits, how many meet all of them; the fastest, with the
 //! interval of its median and the variants that do not differ significantly from it; the one with the lowest peak of
-//! pulls and its cost in time, as the paired difference; the lowest peak within twice the fastest time; and how many do
-//! not complete, with the rules that block them. Where a defective revision was rolled out, the variant that exposes the
-//! fewest clusters comes first instead ([`exposure`]). Only variants whose runs all completed are ranked if there are
-//! any, and with limits only those that meet all. Names stand in backticks.
+//! pulls and its cost in time, as the paired difference; the lowest peak within twice the fastest time; and how many
+//! do not complete, with the rules that block them. Where a defective revision was rolled out, the variant that
+//! exposes the fewest clusters comes first instead ([`exposure`]). Only variants whose runs all completed are ranked
+//! if there are any, and with limits only those that meet all. Names stand in backticks.
 
 use super::exposure;
 use super::groups::{Best, Named, VariantGroup};
@@ -193,13 +193,13 @@ fn compared(
     best
 }
 
-/// How much longer `other` takes than `base`, over the replicates in which both completed.
+/// Additional time of `other` over `base`, over the replicates in which both completed.
 fn difference(base: &RankedVariant<'_, '_>, other: &RankedVariant<'_, '_>, seed: u64) -> Option<stats::Interval> {
     let completed = |run: &RunRow| run.completion_s.filter(|_| run.outcome == RunOutcome::Complete);
     difference_of(base.variant, other.variant, completed, seed)
 }
 
-/// How many variants do not complete, and why. `None` when all do.
+/// Number of variants that do not complete, with the reasons. `None` when all do.
 fn unfinished(all: &[Named<'_, '_>]) -> Option<String> {
     let unfinished: Vec<String> = all
         .iter()

@@ -1,4 +1,5 @@
-//! The answer where a defective revision was rolled out: which variant exposes the fewest clusters, and which the most.
+//! The answer where a defective revision was rolled out: which variant exposes the fewest clusters, and which the
+//! most.
 //!
 //! Stopping is then the desired outcome and completing is not: the last sentence lists the variants that complete.
 

@@ -1,5 +1,5 @@
-//! When each cluster of a variant's representative run was promoted, applied the revision, pulled and was ready: columns
-//! of small whole numbers, each the time since the previous moment, so that 10,000 clusters take little space.
+//! When each cluster of a variant's representative run was promoted, applied the revision, pulled and was ready:
+//! columns of small whole numbers, each the time since the previous moment, so that 10,000 clusters take little space.
 
 use serde::Serialize;
 

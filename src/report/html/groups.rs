@@ -25,12 +25,13 @@ pub(super) struct Best {
     pub(super) lowest: Option<usize>,
     /// Neither, but the lowest peak within twice the fastest time.
     pub(super) compromise: Option<usize>,
-    /// With a defective revision, instead of the others: all with the fewest exposed clusters, and the one with the most.
+    /// With a defective revision, instead of the others: all with the fewest exposed clusters, and the one with the
+    /// most.
     pub(super) least_exposed: Vec<usize>,
     pub(super) most_exposed: Option<usize>,
 }
 
-/// How a variant's curve styles on the page.
+/// Style of a variant's curve on the page.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct CurveStyle {
     /// Which colour of the series.
@@ -39,8 +40,8 @@ pub(super) struct CurveStyle {
     pub(super) dash: usize,
 }
 
-/// The style of each variant. Compared variants differ in colour or, where colours repeat, in the line pattern. With one
-/// group, colours are those of the charts.
+/// The style of each variant. Compared variants differ in colour or, where colours repeat, in the line pattern. With
+/// one group, colours are those of the charts.
 pub(super) fn styles(groups: &[VariantGroup], variants: usize) -> Vec<CurveStyle> {
     let mut styles = vec![CurveStyle { colour: 0, dash: 0 }; variants];
     for (place, group) in groups.iter().enumerate() {

@@ -1,9 +1,9 @@
-//! `report.html`: one page that needs no network: question, answer, comparison, curves, the fleet over time, unfinished
-//! variants, and provenance.
+//! `report.html`: one page that needs no network: question, answer, comparison, curves, the fleet over time,
+//! unfinished variants, and provenance.
 //!
-//! The text is written here, so that it is readable without scripts and on paper. The scripts in `assets/page` draw the
-//! curves and the fleet from compact columns of numbers, with uPlot (`assets/uplot`, MIT). The same results give the same
-//! bytes.
+//! The text is written here, so that it is readable without scripts and on paper. The scripts in `assets/page` draw
+//! the curves and the fleet from compact columns of numbers, with uPlot (`assets/uplot`, MIT). The same results give
+//! the same bytes.
 
 mod about;
 mod answer;

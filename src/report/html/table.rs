@@ -1,4 +1,5 @@
-//! The comparison table as HTML: one row for each variant, one column for each measure in one unit, and for each limit.
+//! The comparison table as HTML: one row for each variant, one column for each measure in one unit, and for each
+//! limit.
 //!
 //! A cell carries the number that it is sorted by. Times of very different lengths have their unit in the cell, other
 //! columns in the heading. A limit follows the measure that it applies to. With a defective revision the exposed
@@ -129,7 +130,7 @@ fn heading(name: &str, unit: &str, note: &str, class: &str) -> String {
     )
 }
 
-/// How many runs completed.
+/// Number of completed runs.
 fn done(variant: &VariantResults<'_>) -> String {
     let (finished, runs) = (variant.finished(), variant.runs.len());
     let class = if finished < runs { " class=\"bad\"" } else { "" };

@@ -23,7 +23,7 @@ struct TextColumn {
 }
 
 impl TextColumn {
-    /// How many runs of each variant finished.
+    /// Number of finished runs of each variant.
     fn done(variants: &[VariantResults<'_>]) -> Self {
         let counts: Vec<String> =
             variants.iter().map(|variant| format!("{}/{}", variant.finished(), variant.runs.len())).collect();

@@ -17,7 +17,7 @@ pub(super) struct Names {
     columns: Vec<NameColumn>,
     /// The widest that a text may be.
     most: usize,
-    /// What all variants share and no column shows.
+    /// Values that all variants share and no column shows.
     shared: Option<String>,
     /// Bytes with which all names begin; they can be left out.
     start: usize,

@@ -140,7 +140,7 @@ pub struct TemplateMetadata {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TemplateSpec {
-    /// How each application is synced.
+    /// Sync policy of each application.
     pub sync_policy: Option<SyncPolicy>,
 }
 
@@ -150,7 +150,7 @@ pub struct TemplateSpec {
 pub struct SyncPolicy {
     /// Present: the application controller syncs by itself, unless a RollingSync switches it off.
     pub automated: Option<Automated>,
-    /// How a failed sync is retried.
+    /// Retries of a failed sync.
     pub retry: Option<Retry>,
 }
 

@@ -100,7 +100,8 @@ mod tests {
     use super::super::{CloudFoundry, CloudFoundryBugs, DeploymentRequest, RuleSet};
     use super::*;
 
-    /// Desired instances of the oldest and the interim process after creation and one pass without a routable instance.
+    /// Desired instances of the oldest and the interim process after creation and one pass without a routable
+    /// instance.
     fn first_pass(state: SupersededState, defects: CloudFoundryBugs) -> (u32, Option<u32>) {
         let mut app = AppView::on_its_way(Revision(1), Revision(1), 10, Superseded { instances: 5, state });
         let options = DeploymentRequest::default().check().expect("an empty request is one");

@@ -66,7 +66,7 @@ pub struct StageTask {
     /// `Approval` or `TimedWait`.
     #[serde(rename = "type", deserialize_with = "null_is_default")]
     pub kind: String,
-    /// How long a `TimedWait` waits, in h, m and s: `1h30m`.
+    /// Duration of a `TimedWait`, in h, m and s: `1h30m`.
     pub wait_time: Option<String>,
 }
 
@@ -115,7 +115,7 @@ pub struct ClusterResourcePlacement {
 pub struct PlacementSpec {
     /// Absent: `PickAll`.
     pub policy: Option<PlacementPolicyConfig>,
-    /// How they are updated.
+    /// Their update strategy.
     #[serde(deserialize_with = "null_is_default")]
     pub strategy: PlacementStrategy,
 }
@@ -133,7 +133,7 @@ pub struct PlacementPolicyConfig {
     pub cluster_names: Vec<String>,
 }
 
-/// How a placement is rolled out.
+/// Rollout strategy of a placement.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct PlacementStrategy {
@@ -142,11 +142,11 @@ pub struct PlacementStrategy {
     pub kind: Option<String>,
     /// For `RollingUpdate`. Absent: all defaults.
     pub rolling_update: Option<RollingUpdateConfig>,
-    /// How the resources are applied in a cluster.
+    /// Method of applying the resources in a cluster.
     pub apply_strategy: Option<ApplyStrategyConfig>,
 }
 
-/// How the resources are applied in a cluster; only its kind is read.
+/// Method of applying the resources in a cluster; only its kind is read.
 #[derive(Clone, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(default)]
 pub struct ApplyStrategyConfig {

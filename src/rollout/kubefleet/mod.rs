@@ -18,8 +18,8 @@
 //! | rolling a binding | setting its resource snapshot, which its cluster then applies |
 //! | update run, stage, task | one execution of the stages of a strategy, with approvals and waits around each |
 //!
-//! [`RuleSet`] selects the shipped rules or those that the product's documents describe; [`KubeFleetBugs`] disables known
-//! bugs one by one. As documented, a staged run updates the clusters of a stage one at a time for every
+//! [`RuleSet`] selects the shipped rules or those that the product's documents describe; [`KubeFleetBugs`] disables
+//! known bugs one by one. As documented, a staged run updates the clusters of a stage one at a time for every
 //! `maxConcurrency`, asks for approvals only after stages and names them `<run>-<stage>`, runs the tasks of a stage
 //! without clusters, and starts because it exists; a rolling update has a `maxUnavailable` of at least 1, and no timer
 //! repeats a pass that waits for nothing. Surprises are kept: a cluster that is merely in progress counts as failed; a

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::super::IntOrString;
 use super::super::label_selector::{LabelSelector, null_is_default};
 
-/// How a bundle is rolled out. `null` and absent are the same.
+/// Rollout strategy of a bundle. `null` and absent are the same.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RolloutStrategy {

@@ -2,7 +2,8 @@
 //!
 //! Of a `Cluster` (`pkg/apis/fleet.cattle.io/v1alpha1/cluster_types.go` of rancher/fleet at 3b2c622) only what decides
 //! a rollout is read: `metadata.name`, `.namespace` and `.labels`, `spec.paused`, `status.namespace` (absent until an
-//! agent has registered), and `status.agent.readyNodes`/`nonReadyNodes`, which older versions wrote. Links are not in it.
+//! agent has registered), and `status.agent.readyNodes`/`nonReadyNodes`, which older versions wrote. Links are not in
+//! it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -16,7 +17,7 @@ use crate::products::FleetGroup;
 use crate::rollout::label_selector::LabelSelector;
 use crate::rollout::rancher_fleet::ClusterGroup;
 
-/// What an inventory tells of one cluster.
+/// Information of an inventory about one cluster.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct InventoryCluster {
     pub(crate) name: String,

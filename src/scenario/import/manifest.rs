@@ -13,7 +13,7 @@ use crate::units::Bytes;
 /// No layer is larger: 10^13 bytes, a thousand times the largest layer found on public registries.
 pub(crate) const MOST_LAYER_BYTES: u64 = 10_000_000_000_000;
 
-/// What a manifest tells of an image.
+/// Information of a manifest about an image.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Manifest {
     pub(crate) config: Bytes,

@@ -1,4 +1,5 @@
-//! What is refused beyond single values: files that an experiment names, sweeps, whole experiments, and any bytes at all.
+//! What is refused beyond single values: files that an experiment names, sweeps, whole experiments, and any bytes at
+//! all.
 
 use proptest::prelude::{ProptestConfig, any, prop_assert, proptest};
 

@@ -1,5 +1,5 @@
-//! Converts the results of the races to a [`PlanRecord`](crate::results::PlanRecord): the best setting of each strategy
-//! and world with its confidence, and every candidate.
+//! Converts the results of the races to a [`PlanRecord`](crate::results::PlanRecord): the best setting of each
+//! strategy and world with its confidence, and every candidate.
 
 use super::Heat;
 use super::race::CandidateState;

@@ -1,10 +1,10 @@
 //! Confidence bounds from few runs: on a mean, on a share, and on a quantile.
 //!
-//! A test that is repeated after every few runs, and stops the first time it succeeds, is wrong more often than a single
-//! test. So looks happen at fixed numbers of runs, and the probability of error is split over them by Bonferroni's
-//! inequality: the j-th look gets 1 / (j (j + 1)) of it, which sums to 1 over any
-//! number of looks (as in the races of Maron, Moore, "Hoeffding races", NIPS 1993, with Student's t in the place of
-//! Hoeffding's bound, as Birattari et al. do in "A racing algorithm for configuring metaheuristics", GECCO 2002).
+//! A test that is repeated after every few runs, and stops the first time it succeeds, is wrong more often than a
+//! single test. So looks happen at fixed numbers of runs, and the probability of error is split over them by
+//! Bonferroni's inequality: the j-th look gets 1 / (j (j + 1)) of it, which sums to 1 over any number of looks (as in
+//! the races of Maron, Moore, "Hoeffding races", NIPS 1993, with Student's t in the place of Hoeffding's bound, as
+//! Birattari et al. do in "A racing algorithm for configuring metaheuristics", GECCO 2002).
 
 use crate::stats::{mean, sample_sd, t_quantile};
 

@@ -1,8 +1,8 @@
 //! The search for settings: one race for each world and strategy, in common rounds, to keep every thread busy.
 //!
-//! A round simulates the runs that all races request, in parallel, and then decides from all results in index order. So
-//! the same file and seed give the same runs and the same answer on any number of threads. A variant and replicate is the
-//! same run as in `fleetsim run`.
+//! A round simulates the runs that all races request, in parallel, and then decides from all results in index order.
+//! So the same file and seed give the same runs and the same answer on any number of threads. A variant and replicate
+//! is the same run as in `fleetsim run`.
 
 mod answer;
 mod bounds;
@@ -44,9 +44,9 @@ struct Heat {
 
 /// Searches the settings of an experiment whose variants are the candidates, on the current rayon pool.
 ///
-/// With `exhaustive`, every candidate is simulated with all replicates after the search, and both answers are reported;
-/// the search does not use those runs. `run_done` is called after each run, from any thread. `stop` and the journal work
-/// as in [`super::simulate`].
+/// With `exhaustive`, every candidate is simulated with all replicates after the search, and both answers are
+/// reported; the search does not use those runs. `run_done` is called after each run, from any thread. `stop` and the
+/// journal work as in [`super::simulate`].
 ///
 /// # Errors
 /// When `stop` became true before the end, or a run could not be saved.

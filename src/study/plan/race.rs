@@ -14,13 +14,13 @@
 //! exceeded a limit, is in the race again.
 //!
 //! The guarantee, with probability `confidence`: no slower candidate beats the fastest one. For that, the fastest must
-//! never appear slower than another one, nor appear to exceed a limit that it meets, at any look. The error is split in
-//! halves for both, and then over the others, the limits, and the looks ([`super::bounds`]). Differences of single
+//! never appear slower than another one, nor appear to exceed a limit that it meets, at any look. The error is split
+//! in halves for both, and then over the others, the limits, and the looks ([`super::bounds`]). Differences of single
 //! replicates are taken as normal. The mean difference stands for that of the objective's statistic, whose order must
 //! agree.
 //!
-//! Not assumed: that a larger setting is faster, or has a higher load. Such an assumption would save runs, but hide the
-//! worlds in which it is wrong. The cost of not assuming it is one run of every candidate.
+//! Not assumed: that a larger setting is faster, or has a higher load. Such an assumption would save runs, but hide
+//! the worlds in which it is wrong. The cost of not assuming it is one run of every candidate.
 
 use super::bounds::{at_least, mean_range, share_at_least, share_of_look};
 use crate::results::Statistic;
@@ -158,8 +158,9 @@ impl Race {
         out.into_iter().enumerate().map(state).collect()
     }
 
-    /// Number of runs in which a candidate met all limits, number of its runs, and the lower confidence bound of the share
-    /// of all runs that do. The error is split over the candidates, as any of them might meet the limits by chance.
+    /// Number of runs in which a candidate met all limits, number of its runs, and the lower confidence bound of the
+    /// share of all runs that do. The error is split over the candidates, as any of them might meet the limits by
+    /// chance.
     #[must_use]
     pub fn kept(&self, candidate: usize) -> (usize, usize, f64) {
         let runs = &self.runs[candidate];
@@ -282,8 +283,8 @@ impl Race {
     }
 }
 
-/// Whether these excesses show that the statistic of all runs is greater than 0. Wrong with probability at most `error`
-/// over all looks.
+/// Whether these excesses show that the statistic of all runs is greater than 0. Wrong with probability at most
+/// `error` over all looks.
 fn surely_beyond(demand: Statistic, excess: &[f64], error: f64) -> bool {
     let beyond = excess.iter().filter(|excess| **excess > 0.0).count();
     match demand {
@@ -304,7 +305,8 @@ fn surely_beyond(demand: Statistic, excess: &[f64], error: f64) -> bool {
     }
 }
 
-/// Student's t of the mean at the looks of the race. Equal values, which are common for counts, do not show their spread.
+/// Student's t of the mean at the looks of the race. Equal values, which are common for counts, do not show their
+/// spread.
 fn student(excess: &[f64], error: f64) -> bool {
     (1..).zip(looks().take_while(|runs| *runs <= excess.len())).any(|(look, runs)| {
         let differ = excess[..runs].iter().any(|other| (other - excess[0]).abs() > 0.0);

@@ -34,10 +34,10 @@ pub struct Restarts {
 }
 
 impl Restarts {
-    /// The kubelet's restarts. Source: `newCrashLoopBackOff` in the same `kubelet.go`, with its `HasExpiredFunc` (600 s,
-    /// whatever the longest wait is); `doBackOff` in `pkg/kubelet/kuberuntime/kuberuntime_manager.go` immediately starts
-    /// a container that has not crashed before. The alpha gate `ReduceDefaultCrashLoopBackOffDecay` makes it 1 s to 60 s
-    /// (kubernetes/enhancements KEP-4603); a node's own `maxContainerRestartPeriod` is 1 s to 300 s.
+    /// The kubelet's restarts. Source: `newCrashLoopBackOff` in the same `kubelet.go`, with its `HasExpiredFunc` (600
+    /// s, whatever the longest wait is); `doBackOff` in `pkg/kubelet/kuberuntime/kuberuntime_manager.go` immediately
+    /// starts a container that has not crashed before. The alpha gate `ReduceDefaultCrashLoopBackOffDecay` makes it 1
+    /// s to 60 s (kubernetes/enhancements KEP-4603); a node's own `maxContainerRestartPeriod` is 1 s to 300 s.
     pub const KUBELET: Self = Self {
         by: Restarter::Kubelet,
         immediate: 1,
@@ -59,8 +59,8 @@ impl Default for Restarts {
 /// The component that restarts containers.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Restarter {
-    /// Kubernetes' kubelet: a restart comes with the pod's next sync after the wait, and the row ends when the container
-    /// ran for longer than the reset.
+    /// Kubernetes' kubelet: a restart comes with the pod's next sync after the wait, and the row ends when the
+    /// container ran for longer than the reset.
     #[default]
     Kubelet,
     /// Cloud Foundry's Diego: a restart comes when the wait is over, and the row ends when the container was ready for
@@ -120,7 +120,7 @@ mod tests {
         SimDuration::from_secs(secs)
     }
 
-    /// What a container that crashes after each of these lives waits, ready from `ready` on.
+    /// Waits of a container that crashes after each of these lives, ready from `ready` on.
     fn waits(restarts: &Restarts, lives: &[SimDuration], ready: Option<SimDuration>) -> Vec<Option<f64>> {
         let mut container = Crashes::default();
         let mut now = SimTime::ZERO;

@@ -67,7 +67,7 @@ pub struct WorkloadSpec {
     /// Unique among the workloads; the image's name by default.
     #[serde(default)]
     pub name: String,
-    /// How many pods, and how they are replaced.
+    /// Number of pods, and their replacement in an update.
     #[serde(rename = "~kind")]
     #[schemars(flatten, with = "WorkloadKindText")]
     pub kind: WorkloadKind,
@@ -142,7 +142,7 @@ pub const DAEMON_SET_MAX_SURGE: CountOrPercent = CountOrPercent::Count(0);
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct WorkloadKindText {
-    /// Which Kubernetes controller runs it.
+    /// The Kubernetes controller that runs it.
     kind: ControllerKind,
     /// Pods of a Deployment.
     #[serde(default = "one", deserialize_with = "positive")]

@@ -180,8 +180,8 @@ impl World<'_> {
         counts
     }
 
-    /// The node with the fewest pods of this revision, then of the workload; ready nodes go first. The scheduler spreads
-    /// the pods of a ReplicaSet (default constraints of `PodTopologySpread`, kubernetes/kubernetes
+    /// The node with the fewest pods of this revision, then of the workload; ready nodes go first. The scheduler
+    /// spreads the pods of a ReplicaSet (default constraints of `PodTopologySpread`, kubernetes/kubernetes
     /// `pkg/scheduler/framework/plugins/podtopologyspread`).
     fn least_loaded_node(&self, cluster: ClusterId, workload: usize) -> NodeId {
         let nodes = self.nodes_of(cluster);

@@ -1,7 +1,7 @@
 //! Carries out what a method of distribution decides: routes requests, transfers blobs and settles layers.
 //!
-//! A blob that comes from a store is on its node when the node's own transfer, the *last leg*, has completed, and so has
-//! the store's fill, the *first leg*, if that was in progress. The last piece of a swarm comes a little later.
+//! A blob that comes from a store is on its node when the node's own transfer, the *last leg*, has completed, and so
+//! has the store's fill, the *first leg*, if that was in progress. The last piece of a swarm comes a little later.
 
 use crate::flow::TransferId;
 use crate::units::{Bytes, BytesPerSec, SimTime};
@@ -159,8 +159,8 @@ impl World<'_> {
         }
     }
 
-    /// A node's own transfer of a layer has completed. Returns whether the layer is complete: not if its store is still
-    /// filling (a lazy pull needs only a small part, which the store has had for long).
+    /// A node's own transfer of a layer has completed. Returns whether the layer is complete: not if its store is
+    /// still filling (a lazy pull needs only a small part, which the store has had for long).
     pub(crate) fn last_leg_ended(&mut self, id: PullId, layer: u16, size: Bytes, queue: &mut Queue) -> bool {
         let pull = &mut self.pulls[id.index()];
         let BlobSource::Store(store, fill) = pull.source(Request::Layer(layer)) else { return true };

@@ -8,10 +8,10 @@ use crate::units::{Bytes, BytesPerSec, Share, SimDuration};
 use crate::world::calibration as default;
 use crate::world::quantity::CountOrPercent;
 
-/// How images get from the registry to the nodes.
+/// Path of the images from the registry to the nodes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DistributionSpec {
-    /// Who stands between registry and nodes.
+    /// Caches or peers between registry and nodes.
     pub kind: DistributionKind,
     /// Containers start before their image is there. `None`: only when all of it is.
     pub lazy: Option<LazySpec>,
@@ -21,7 +21,7 @@ pub struct DistributionSpec {
     pub mirrors: Vec<MirrorSpec>,
 }
 
-/// Who stands between registry and nodes.
+/// Caches or peers between registry and nodes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum DistributionKind {
     /// Nobody: every node pulls from the registry.
@@ -45,7 +45,7 @@ pub enum CachePlace {
     Region,
 }
 
-/// How a cache handles a request for a blob that it is already fetching.
+/// Treatment of a request for a blob that a cache is already fetching.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Coalesce {
@@ -72,9 +72,9 @@ pub struct CacheSpec {
     pub per_connection: Option<BytesPerSec>,
     /// Round trip from a node to it.
     pub rtt: SimDuration,
-    /// How it handles requests for a blob that it is already fetching.
+    /// Treatment of requests for a blob that it is already fetching.
     pub coalesce: Coalesce,
-    /// How long a stored blob is served.
+    /// Time for which a stored blob is served.
     #[serde(deserialize_with = "positive")]
     pub ttl: SimDuration,
     /// Blobs it fetches simultaneously; a further miss is answered with 429. Without it there is no limit.
@@ -233,7 +233,7 @@ pub struct PrePullSpec {
     /// From one such group to the next.
     #[serde(deserialize_with = "positive")]
     pub every: SimDuration,
-    /// When the release comes, from the start of the pre-pull. Without it, when every online cluster has the images.
+    /// Time of the release, from the start of the pre-pull. Without it, when every online cluster has the images.
     pub release_after: Option<SimDuration>,
 }
 
@@ -244,7 +244,7 @@ impl Default for PrePullSpec {
 }
 
 impl PrePullSpec {
-    /// How many clusters of a fleet begin together.
+    /// Number of clusters of a fleet that begin together.
     #[must_use]
     pub fn group(&self, fleet: usize) -> usize {
         let group = match self.clusters {

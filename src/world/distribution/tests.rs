@@ -200,7 +200,8 @@ fn peers_share_their_network_card_and_a_failed_lookup_costs_its_timeout() {
     world.distribution = by(DistributionKind::Spegel(SpegelSpec { lookup: secs(0.1), timeout: secs(0.5), ..spegel() }));
     let played = play(&world, 1, DAY);
     // First: 2 s at 50 MB/s, and tag, index, manifest, config and layer each looked for in vain: the challenge is the
-    // tag's first request, so 6 * 0.5 s. Others: five lookups that find (the challenge finds it, and is not made), 2 s.
+    // tag's first request, so 6 * 0.5 s. Others: five lookups that find (the challenge finds it, and is not made), 2
+    // s.
     assert_near(ready(&played), (2.0 + 6.0 * 0.5) + 2.0 * (2.0 + 5.0 * 0.1), "ready");
 }
 
@@ -290,8 +291,8 @@ fn lazy(rtt: f64) -> WorldSpec {
 #[test]
 fn a_lazy_pull_costs_its_reads_round_trips_and_fetches_the_rest_later() {
     let played = play(&lazy(0.01), 1, DAY);
-    // Requests of a pull: 13 round trips for the config and 3 for the layer's table (its request, its redirect; see the
-    // test of a cold pull), less one that is not made. Then 1 ms for the table, 64 reads, 64 ms for their bytes.
+    // Requests of a pull: 13 round trips for the config and 3 for the layer's table (its request, its redirect; see
+    // the test of a cold pull), less one that is not made. Then 1 ms for the table, 64 reads, 64 ms for their bytes.
     assert_near(ready(&played), 0.15 + 0.001 + 64.0 * 0.01 + 0.064, "ready");
     assert_eq!(books(&played), [100, 0, 0, 0], "every byte comes once, if late");
     let last = played.events.last().expect("events").0.as_secs_f64();

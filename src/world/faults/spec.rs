@@ -8,7 +8,7 @@ use crate::units::{Share, SimDuration};
 use crate::world::calibration;
 use crate::world::quantity::{DurationModel, FactorModel};
 
-/// What goes wrong, as shares and distributions. Each run draws its own failures from them.
+/// Failures, as shares and distributions. Each run draws its own failures from them.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub struct FaultSpec {
@@ -39,7 +39,7 @@ pub struct FaultSpec {
 pub struct OfflineSpec {
     /// Share of all clusters.
     pub share: Share,
-    /// When such a cluster comes back, from the start of the rollout. Without it they stay offline.
+    /// Time of its return, from the start of the rollout. Without it they stay offline.
     #[serde(default, rename = "return", skip_serializing_if = "Option::is_none")]
     pub comes_back: Option<DurationModel>,
 }
@@ -50,7 +50,7 @@ pub struct OfflineSpec {
 pub struct OutageSpec {
     /// From the end of an outage to the beginning of the next. Its mean is at least 1 s.
     pub between: DurationModel,
-    /// How long an outage lasts. Its mean is finite.
+    /// Duration of an outage. Its mean is finite.
     pub repair: DurationModel,
     /// The connections that an outage cuts.
     pub cuts: CutKind,
@@ -112,12 +112,12 @@ pub struct RegionalOutageSpec {
     /// The clusters that a Kubernetes label selector selects. Either this or `region`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub selector: Option<LabelSelector>,
-    /// When they are cut off. Either these, or `between` and `repair`.
+    /// Times at which they are cut off. Either these, or `between` and `repair`.
     pub windows: Vec<OutageWindow>,
     /// From the end of an outage to the beginning of the next, drawn once for all clusters. Its mean is at least 1 s.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub between: Option<DurationModel>,
-    /// How long an outage lasts. Its mean is finite.
+    /// Duration of an outage. Its mean is finite.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub repair: Option<DurationModel>,
     /// The connections that an outage cuts.
@@ -157,13 +157,13 @@ pub struct SlowSpec {
 pub struct DefectSpec {
     /// Share of all clusters.
     pub share: Share,
-    /// What a defective container does.
+    /// Behaviour of a defective container.
     #[serde(default)]
     pub kind: DefectKind,
-    /// How long a defective container runs before it crashes.
+    /// Time that a defective container runs before it crashes.
     #[serde(default = "crash_after")]
     pub crash_after: DurationModel,
-    /// How long a defective container works and is ready before its defect shows. Without it, it never works.
+    /// Time that a defective container works, ready, before its defect shows. Without it, it never works.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detected_after: Option<DurationModel>,
 }
@@ -178,7 +178,7 @@ impl Default for DefectSpec {
     }
 }
 
-/// What a defective container does.
+/// Behaviour of a defective container.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum DefectKind {
@@ -195,7 +195,7 @@ pub enum DefectKind {
 pub struct NodeLossSpec {
     /// From a node's return to its next failure. Its mean is at least 1 s.
     pub between: DurationModel,
-    /// How long a node is away. Its mean is finite.
+    /// Time until a failed node returns. Its mean is finite.
     pub repair: DurationModel,
     /// From a node's failure until it counts as not ready.
     pub grace: SimDuration,

@@ -275,8 +275,8 @@ fn a_pod_that_is_never_ready_lets_the_world_come_to_rest() {
     assert_eq!((played.facts[0].ready, played.totals.crashes), (None, 0));
 }
 
-/// A world whose first node fails once, at `fails`, for `away`; it is told the new revision at `told`, and runs on until
-/// 5000 s. Returns what the management cluster learns and when, and the totals.
+/// A world whose first node fails once, at `fails`, for `away`; it is told the new revision at `told`, and runs on
+/// until 5000 s. Returns what the management cluster learns and when, and the totals.
 fn with_a_node_lost(world: &mut WorldSpec, fails: f64, away: f64, told: f64) -> (Vec<(f64, bool)>, Totals) {
     world.faults.node_loss = Some(NodeLossSpec {
         // So rarely that the one failure of the test is the only one.

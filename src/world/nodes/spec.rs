@@ -37,7 +37,7 @@ pub struct NodeSpec {
     pub crash_backoff: Option<Restarts>,
     /// From an error to the pod's next sync, with `requeue: afterError`.
     pub error_requeue: DurationModel,
-    /// What sets a pod's next sync after an error.
+    /// Trigger of a pod's next sync after an error.
     pub requeue: Requeue,
     /// The kubelet's `syncFrequency`. Only used with `requeue: atExpiry`.
     #[serde(deserialize_with = "positive")]
@@ -48,7 +48,7 @@ pub struct NodeSpec {
     /// The container runtime. It sets the defaults of the fields from `downloadSlots` to `mergePulls`.
     #[serde(rename = "runtime")]
     pub version: RuntimeVersion,
-    /// How the container runtime downloads, and what it does when a request or a transfer fails.
+    /// Downloads of the container runtime, and its reaction to failed requests and transfers.
     #[serde(rename = "~runtime")]
     #[schemars(flatten)]
     pub runtime: RuntimeSpec,
@@ -125,9 +125,9 @@ fn spread<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
     Err(de::Error::custom(format!("must be between 0 and 2, not {sigma}; 0.1 is usual")))
 }
 
-// Source of the default: `completeWork` in kubernetes/kubernetes `pkg/kubelet/pod_workers.go`. Newer kubelets (#133066,
-// 2025-10) take the earliest expiry that an error carries; in the copies read only a crash loop's error carries one, so
-// pulls keep the older rule.
+// Source of the default: `completeWork` in kubernetes/kubernetes `pkg/kubelet/pod_workers.go`. Newer kubelets
+// (#133066, 2025-10) take the earliest expiry that an error carries; in the copies read only a crash loop's error
+// carries one, so pulls keep the older rule.
 /// The rule that sets a pod's next sync after an error.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]

@@ -1,8 +1,8 @@
 //! Measured values from a CSV file, for a quantity that is drawn like them.
 //!
 //! The file has a line of column names. A value has a unit of its own (`4.2 s`), or the name of its column is one or
-//! ends in one (`seconds`, `pull_time_s`, `size_bytes`). Empty cells are left out, as a table has them where nothing was
-//! measured.
+//! ends in one (`seconds`, `pull_time_s`, `size_bytes`). Empty cells are left out, as a table has them where nothing
+//! was measured.
 
 use std::sync::Arc;
 

@@ -169,7 +169,8 @@ mod tests {
         assert_eq!(host.worker_freed(|_| true), Some(ticket(1)));
         host.close();
         assert_eq!(host.next_from_outside(|_| true), None, "it has a connection and waits for the worker");
-        // The second is served, and the third has given up meanwhile: its connection goes to the fourth, and the worker.
+        // The second is served, and the third has given up meanwhile: its connection goes to the fourth, and the
+        // worker.
         assert_eq!(host.worker_freed(|pull| pull != PullId(2)), None);
         host.close();
         assert_eq!(host.next_from_outside(|_| true), Some(ticket(3)));

@@ -116,8 +116,8 @@ impl<'s> Registry<'s> {
         if slowness > 1.0 { usual.mul_f64(slowness) } else { usual }
     }
 
-    /// The most that one connection carries over a path with its own bound; of a blob, it depends on whether the content
-    /// delivery network holds it (`warm`).
+    /// The most that one connection carries over a path with its own bound; of a blob, it depends on whether the
+    /// content delivery network holds it (`warm`).
     pub(crate) fn connection_cap(&self, path: Option<BytesPerSec>, warm: Option<bool>) -> Option<BytesPerSec> {
         let cdn = self.spec.cdn.zip(warm).map(|(cdn, warm)| cdn.rate(warm));
         [path, cdn].into_iter().flatten().min_by(|a, b| a.get().total_cmp(&b.get()))

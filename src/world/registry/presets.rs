@@ -1,9 +1,9 @@
 //! Published limits of known registries, and one measured server.
 //!
-//! A preset sets what somebody published and leaves the rest at the defaults. Quotas are counted by the registries over
-//! seconds or minutes; here each is a bucket that holds as much as comes in the published unit of time, which is a guess
-//! wherever the counting is not published. Egress is a guess where none is published: 100 Gbit/s, so that other links
-//! bind.
+//! A preset sets what somebody published and leaves the rest at the defaults. Quotas are counted by the registries
+//! over seconds or minutes; here each is a bucket that holds as much as comes in the published unit of time, which is
+//! a guess wherever the counting is not published. Egress is a guess where none is published: 100 Gbit/s, so that
+//! other links bind.
 //!
 //! Left out: limits on writes, on storage and on months, and Docker Hub's separate limit on abuse (it has no number).
 
@@ -29,7 +29,8 @@ impl RegistryPreset {
             Self::AcrStandard => acr(3_000, 60.0),
             Self::AcrPremium => acr(10_000, 100.0),
             // BatchGetImage, GetDownloadUrlForLayer and GetAuthorizationToken per account and region, all adjustable.
-            // Source: exports of the AWS service quotas; one AWS page still prints 20/s for tokens. The blobs are on S3.
+            // Source: exports of the AWS service quotas; one AWS page still prints 20/s for tokens. The blobs are on
+            // S3.
             Self::Ecr => RegistrySpec {
                 manifest_limit: Some(per_second(2_000)),
                 blob_limit: Some(per_second(3_000)),
@@ -47,16 +48,17 @@ impl RegistryPreset {
                 spec.api.request_limit = Some(per_minute(60_000));
                 spec
             }
-            // 100 and 200 pulls in a rolling window of six hours. Source: docker/docs up to 2024 (pull request 20774), and
-            // updatecli's documentation, which found the same on Docker's page in July 2026. In between 10 and 100 an hour
-            // were announced (docker/docs pull request 22134).
+            // 100 and 200 pulls in a rolling window of six hours. Source: docker/docs up to 2024 (pull request 20774),
+            // and updatecli's documentation, which found the same on Docker's page in July 2026. In between 10 and 100
+            // an hour were announced (docker/docs pull request 22134).
             Self::DockerHubAnonymous => docker_hub(100, QuotaScope::Address),
             Self::DockerHubSignedIn => docker_hub(200, QuotaScope::Account),
             // distribution docs, `storage-drivers/s3.md`: blobs are redirected unless `redirect.disable` is set.
             Self::DistributionS3 => RegistrySpec { blobs: s3(), ..plain() },
-            // goharbor/harbor#12540, Harbor 2.1: 1 000 pulls of a 10 MiB image, 500 at a time, took 151.1 s each in the median
-            // (p95 162.1 s), which is 3.3 pulls a second. That its processors were the limit, that the image had one layer,
-            // and the split into four workers are guesses: 4 / (6 requests · 0.2 s) = 3.3 a second.
+            // goharbor/harbor#12540, Harbor 2.1: 1 000 pulls of a 10 MiB image, 500 at a time, took 151.1 s each in
+            // the median (p95 162.1 s), which is 3.3 pulls a second. That its processors were the limit, that the
+            // image had one layer, and the split into four workers are guesses: 4 / (6 requests · 0.2 s) = 3.3 a
+            // second.
             Self::HarborSmall => {
                 let mut spec = plain();
                 spec.egress = BytesPerSec::from_gbit(1.0);

@@ -26,7 +26,7 @@ pub struct RegistrySpec {
     pub per_connection: Option<BytesPerSec>,
     /// A content delivery network, with slower connections for blobs that nobody has downloaded.
     pub cdn: Option<CdnSpec>,
-    /// How TCP depends on round trip and loss.
+    /// Effect of round trip and loss on TCP connections.
     pub tcp: TcpSpec,
     /// Manifests, and the addresses of blobs.
     #[serde(rename = "~api")]
@@ -46,7 +46,7 @@ pub struct RegistrySpec {
     pub pull_quota: Option<PullQuota>,
     /// `Retry-After` header of answers 429 and 503. Without it they have none.
     pub retry_after: Option<SimDuration>,
-    /// When it is out of order; windows must not overlap.
+    /// Times at which it is out of order; windows must not overlap.
     pub windows: Vec<WindowSpec>,
 }
 
@@ -118,7 +118,7 @@ pub struct BlobHostSpec {
     #[serde(rename = "~host")]
     #[schemars(flatten)]
     pub host: HostSpec,
-    /// How egress falls when many blobs are sent simultaneously.
+    /// Loss of egress when many blobs are sent simultaneously.
     pub overload: Option<OverloadSpec>,
 }
 
@@ -244,12 +244,12 @@ pub struct ConnectionLimit {
     /// At least 1.
     #[serde(deserialize_with = "positive")]
     pub max: u32,
-    /// What happens to further connections.
+    /// Treatment of further connections.
     #[serde(default)]
     pub excess: Excess,
 }
 
-/// What a host does with a request above its connection limit.
+/// Treatment of a request above a host's connection limit.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Excess {
@@ -270,12 +270,12 @@ pub struct PullQuota {
     /// The length of the rolling window.
     #[serde(deserialize_with = "positive")]
     pub per: SimDuration,
-    /// Who shares it.
+    /// Clients that share it.
     #[serde(default)]
     pub scope: QuotaScope,
 }
 
-/// Who shares a pull quota.
+/// Clients that share a pull quota.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum QuotaScope {
@@ -326,7 +326,7 @@ pub struct OverloadSpec {
     pub floor: Share,
 }
 
-/// How round trip and loss limit a TCP connection.
+/// Limits of a TCP connection by round trip and loss.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct TcpSpec {
@@ -360,9 +360,9 @@ impl Default for TcpSpec {
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct WindowSpec {
-    /// When it begins, from the start of the rollout.
+    /// Its beginning, from the start of the rollout.
     pub from: SimDuration,
-    /// How long it lasts.
+    /// Its duration.
     #[serde(rename = "for", deserialize_with = "positive")]
     pub span: SimDuration,
     /// The registry answers and sends nothing.

@@ -83,9 +83,9 @@ fn a_short_outage_only_delays() {
 #[test]
 fn an_outage_cancels_pulls_after_five_minutes_and_the_next_attempt_continues() {
     let played = play(&troubled(0.4, 400.0, DOWN), 1, DAY);
-    // 40 MB have come when nothing moves any more, at 0.4 s; cancelled at 300.4 s; the gate opens 10 s later. Each request
-    // then waits 30 s for a connection: until 340.4, 370.45 and 400.5 s. The registry is back since 400.4 s, so the fourth,
-    // at 400.55 s, is answered at once, and the other 60 MB take 0.6 s.
+    // 40 MB have come when nothing moves any more, at 0.4 s; cancelled at 300.4 s; the gate opens 10 s later. Each
+    // request then waits 30 s for a connection: until 340.4, 370.45 and 400.5 s. The registry is back since 400.4 s,
+    // so the fourth, at 400.55 s, is answered at once, and the other 60 MB take 0.6 s.
     assert_ready(&played, &[401.15], "resumed");
     assert_eq!(played.totals.failed_pulls[PullError::NoProgress as usize], 1);
     assert_eq!((played.totals.timeouts, played.totals.failed_pulls.iter().sum::<u64>()), (3, 1));
@@ -134,8 +134,8 @@ fn a_refused_connection_is_retried_once_and_then_the_pull_fails() {
     // The second cluster is 50 ms away, so it asks while the first one's layer is sent.
     world.clusters[1].rtt = secs(0.05).into();
     let played = play(&world, 1, DAY);
-    // It asks the blob host for the first time after 12 round trips and a half, 0.65 s: for the config, and is refused; so
-    // it is after two more round trips. The gate opens 10 s later.
+    // It asks the blob host for the first time after 12 round trips and a half, 0.65 s: for the config, and is
+    // refused; so it is after two more round trips. The gate opens 10 s later.
     assert_eq!(played.totals.responses_503, 2);
     assert_eq!(played.totals.failed_pulls[PullError::Unavailable as usize], 1);
     assert!(played.ready_s()[1].is_some_and(|at| at > 11.0 && at < 13.0), "{:?}", played.ready_s());
@@ -146,7 +146,8 @@ fn without_a_redirect_blobs_cost_one_round_trip_less() {
     let mut world = bare_world(1);
     world.clusters[0].rtt = secs(0.1).into();
     world.registry.blobs.redirect = false;
-    // API: 2 for the connection, 401, HEAD, index, manifest, config, layer; token 2 + 1: 11 round trips, and 1 s of bytes.
+    // API: 2 for the connection, 401, HEAD, index, manifest, config, layer; token 2 + 1: 11 round trips, and 1 s of
+    // bytes.
     assert_ready(&play(&world, 1, DAY), &[2.1], "no blob host");
 }
 

@@ -1,7 +1,7 @@
 //! Starts and ends of transfers, and their bytes by sender.
 //!
-//! Every byte is counted where it leaves: those of the registry (`sent`, of which `upstream` went to caches and seeds),
-//! of caches and mirrors, and of peers. So nodes received sent − upstream + what caches and peers sent.
+//! Every byte is counted where it leaves: those of the registry (`sent`, of which `upstream` went to caches and
+//! seeds), of caches and mirrors, and of peers. So nodes received sent − upstream + what caches and peers sent.
 
 use crate::flow::{LinkId, TransferId};
 use crate::units::{Bytes, BytesPerSec, SimTime};
@@ -91,7 +91,8 @@ impl World<'_> {
         }
     }
 
-    /// Transfers have started or ended, or links have changed: meters the new egress and schedules the next completion.
+    /// Transfers have started or ended, or links have changed: meters the new egress and schedules the next
+    /// completion.
     pub(crate) fn rates_changed(&mut self, queue: &mut Queue) {
         self.admit_waiting(queue);
         self.follow_load(queue.now());

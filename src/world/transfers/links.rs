@@ -1,8 +1,8 @@
 //! The links between registries and nodes.
 //!
-//! Each registry has an egress link; behind it are the links of regions, the downlinks of clusters and the network cards
-//! of nodes. The links of the first registry form a tree, which the flow model solves fast; transfers from another
-//! registry name every link that they cross.
+//! Each registry has an egress link; behind it are the links of regions, the downlinks of clusters and the network
+//! cards of nodes. The links of the first registry form a tree, which the flow model solves fast; transfers from
+//! another registry name every link that they cross.
 
 use crate::flow::{LinkId, Network};
 use crate::units::BytesPerSec;

@@ -6,7 +6,8 @@
 //! | `payload` | what a transfer carries, and who sends it |
 //! | `accounting` | starts and ends of transfers, and their bytes by sender |
 //!
-//! [`crate::flow`] shares the bandwidth of the links. A link whose capacity is zero is *dead*: transfers over it stall.
+//! [`crate::flow`] shares the bandwidth of the links. A link whose capacity is zero is *dead*: transfers over it
+//! stall.
 
 mod accounting;
 pub(crate) mod links;

@@ -10,7 +10,7 @@ pub(super) const DOT: f64 = 5.0;
 /// Loads that differ by less than this share are equal: a full link is full, whatever the last digit.
 const SAME_LOAD: f64 = 0.01;
 
-/// How a setting is shown.
+/// Representation of a setting.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum MarkStyle {
     Chosen,

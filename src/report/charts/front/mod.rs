@@ -1,8 +1,8 @@
 //! Completion time against load: every setting at its time and its load, with a staircase through the Pareto-optimal
 //! ones. One panel for each world, as a bigger fleet is not a worse setting.
 //!
-//! For a plan, the area beyond a limit is shaded, settings that exceed a limit are hollow, and settings that were dropped
-//! early are paler, as their estimates rest on fewer runs.
+//! For a plan, the area beyond a limit is shaded, settings that exceed a limit are hollow, and settings that were
+//! dropped early are paler, as their estimates rest on fewer runs.
 
 mod labels;
 mod mark;
@@ -57,8 +57,8 @@ pub(in crate::report) fn of_plan(plan: &PlanRecord, provenance: &Provenance) -> 
 /// Most worlds in the chart of plain results.
 const MOST_WORLDS: usize = 12;
 
-/// The chart of plain results: all settings at their medians. `None` for a single world, whose settings are the dots of
-/// `tradeoff`, and where fewer than two settings of a world finish.
+/// The chart of plain results: all settings at their medians. `None` for a single world, whose settings are the dots
+/// of `tradeoff`, and where fewer than two settings of a world finish.
 pub(in crate::report) fn of_results(results: &Results) -> Option<Canvas> {
     let variants = results.variants();
     let all = variants.iter().map(|variant| (variant.info.strategy.as_str(), variant.info.settings.as_slice()));

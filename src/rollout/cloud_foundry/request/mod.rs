@@ -22,7 +22,7 @@ pub use number::{NumberField, NumberProblem};
 use super::json::Json;
 use read::{read_options, unknown_keys, unreadable};
 
-/// How the new version replaces the old one.
+/// Replacement of the old version by the new one.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, Hash, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DeploymentStrategy {

@@ -14,7 +14,7 @@ pub struct RollingView {
     pub active: bool,
     /// The number of clusters that it requests.
     pub policy: PlacementPolicy,
-    /// How its resources are applied.
+    /// Method of applying its resources.
     pub apply_strategy: ApplyStrategy,
     /// The newest version of its resources, if any.
     pub latest_snapshot: Option<Revision>,

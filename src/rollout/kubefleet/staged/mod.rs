@@ -2,8 +2,8 @@
 //!
 //! Follows `pkg/controllers/updaterun` of kubefleet-dev/kubefleet at e160c1cdfdd9bf4c0234713d2b7f34e0ec95dab6.
 //!
-//! Invariants: of a stage at most `maxConcurrency` clusters have started and not finished; no cluster of a stage starts
-//! before all clusters of the one before are done and its tasks passed (a stage without clusters has none, as
+//! Invariants: of a stage at most `maxConcurrency` clusters have started and not finished; no cluster of a stage
+//! starts before all clusters of the one before are done and its tasks passed (a stage without clusters has none, as
 //! shipped); the same inputs give the same actions.
 
 mod action;

@@ -34,7 +34,7 @@ pub struct StagedView {
 pub struct PlacementView {
     /// Its strategy's type is `External`.
     pub external: bool,
-    /// How its resources are applied.
+    /// Method of applying its resources.
     pub apply_strategy: ApplyStrategy,
 }
 

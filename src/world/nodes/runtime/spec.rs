@@ -6,7 +6,8 @@
 //!   and 504 came with pull request 11484 (2025-03, v2.1); tries after transport errors with 13323 (2026-04, v2.4).
 //! - *c/image*: containers/image @df7e80d, `docker/docker_client.go` and `copy/copy.go`, as CRI-O @f954a17 uses it.
 //!
-//! Left out: CRI-O's slightly other sequence of requests (`GET /v2/` and no HEAD), and its `image_pull_timeout` options.
+//! Left out: CRI-O's slightly other sequence of requests (`GET /v2/` and no HEAD), and its `image_pull_timeout`
+//! options.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, de};
@@ -52,14 +53,14 @@ impl RuntimeVersion {
     }
 }
 
-/// How a container runtime downloads an image and handles failures. The defaults shown are those of containerd 2.4.
+/// Downloads and error handling of a container runtime. The defaults shown are those of containerd 2.4.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct RuntimeSpec {
     /// Layers downloaded simultaneously. CRI-O: 6.
     #[serde(deserialize_with = "positive")]
     pub download_slots: u32,
-    /// What the slots are counted over. Up to containerd 2.0, and in CRI-O: image.
+    /// Scope of the slots. Up to containerd 2.0, and in CRI-O: image.
     pub slot_scope: SlotScope,
     /// Attempts of a request that is answered with 429 or 408, and the wait between them. containerd 1.7 to 2.3: 6
     /// attempts. CRI-O: 5 attempts, 2 s doubling to 1 min, honours `Retry-After`.
@@ -72,10 +73,10 @@ pub struct RuntimeSpec {
     /// Attempts of a request that gets no answer, and the wait between them. Before containerd 2.4, and in CRI-O: 1
     /// attempt.
     pub retry_transport: RetrySpec,
-    /// How long a request waits for a connection.
+    /// Longest wait of a request for a connection.
     #[serde(deserialize_with = "positive")]
     pub dial_timeout: SimDuration,
-    /// How long a pull may go without a byte before it is cancelled, or `off`. containerd 1.7: 1 min. CRI-O: off.
+    /// Time without a byte after which a pull is cancelled, or `off`. containerd 1.7: 1 min. CRI-O: off.
     #[serde(deserialize_with = "off::deserialize", serialize_with = "off::serialize")]
     #[schemars(with = "off::Text")]
     pub no_progress_timeout: Option<SimDuration>,
@@ -91,7 +92,7 @@ impl Default for RuntimeSpec {
     }
 }
 
-/// What the runtime's download slots are counted over.
+/// Scope of the runtime's download slots.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum SlotScope {
@@ -101,7 +102,7 @@ pub enum SlotScope {
     Image,
 }
 
-/// How the runtime repeats a request. Fields that are left out are those of the runtime.
+/// Repetition of requests by the runtime. Fields that are left out are those of the runtime.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct RetrySpec {
@@ -142,10 +143,10 @@ impl RetrySpec {
 }
 
 impl RuntimeSpec {
-    /// containerd since v2.4, the default. Three downloads over the node (`max_concurrent_downloads`, one semaphore for
-    /// all pulls since v2.1, commit e2d6a71); five requests in all whatever goes wrong; 429 without a wait and whatever
-    /// `Retry-After` says (`core/remotes/docker/resolver.go`); 30 s to connect (`DefaultHTTPTransport`); five minutes
-    /// without a byte cancel a pull (`image_pull_progress_timeout`).
+    /// containerd since v2.4, the default. Three downloads over the node (`max_concurrent_downloads`, one semaphore
+    /// for all pulls since v2.1, commit e2d6a71); five requests in all whatever goes wrong; 429 without a wait and
+    /// whatever `Retry-After` says (`core/remotes/docker/resolver.go`); 30 s to connect (`DefaultHTTPTransport`); five
+    /// minutes without a byte cancel a pull (`image_pull_progress_timeout`).
     pub const CONTAINERD_2_4: Self = Self {
         download_slots: 3,
         slot_scope: SlotScope::Node,
@@ -173,10 +174,10 @@ impl RuntimeSpec {
     pub const CONTAINERD_1_7: Self =
         Self { no_progress_timeout: Some(SimDuration::from_mins(1)), ..Self::CONTAINERD_2_0 };
 
-    /// CRI-O with containers/image: six blobs of an image at once; a 429 is tried five times, 2 s doubling to 60 s, or as
-    /// long as `Retry-After` says; other errors are not repeated; no no-progress timeout; identical concurrent calls are
-    /// one (cri-o `server/image_pull.go`). A connection is waited for 30 s (`pkg/tlsclientconfig`). That a partial
-    /// layer is dropped when a pull fails is a guess: its temporary file goes with the attempt.
+    /// CRI-O with containers/image: six blobs of an image at once; a 429 is tried five times, 2 s doubling to 60 s, or
+    /// as long as `Retry-After` says; other errors are not repeated; no no-progress timeout; identical concurrent
+    /// calls are one (cri-o `server/image_pull.go`). A connection is waited for 30 s (`pkg/tlsclientconfig`). That a
+    /// partial layer is dropped when a pull fails is a guess: its temporary file goes with the attempt.
     pub const CRI_O: Self = Self {
         download_slots: 6,
         slot_scope: SlotScope::Image,

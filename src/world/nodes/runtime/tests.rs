@@ -35,8 +35,8 @@ fn asked(played: &Played, wanted: Request) -> Vec<f64> {
 fn offered_load_above_a_limit_is_multiplied_and_stays_in_phase() {
     for (runtime, tries) in [(RuntimeSpec::CONTAINERD_2_4, 5), (RuntimeSpec::CONTAINERD_1_7, 6)] {
         let played = play(&one_request(200, runtime), 1, secs(100.0));
-        // At 0 s one challenge is answered, and what follows is refused; the other 199 are refused at once. At 10, 30 and
-        // 70 s all 200 come back together.
+        // At 0 s one challenge is answered, and what follows is refused; the other 199 are refused at once. At 10, 30
+        // and 70 s all 200 come back together.
         assert_eq!(played.totals.responses_429, 4 * 200 * tries, "each becomes {tries}");
         let mut times = asked(&played, Request::Challenge);
         times.dedup();
