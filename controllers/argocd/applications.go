@@ -1,0 +1,368 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+
+	"fleetsim/controllers/cosim"
+	"fleetsim/controllers/virtualapi"
+)
+
+// What follows stands for Argo CD's application controller, in the fewest rules that give the set something to see.
+//
+//   - It sees an Application's new spec or operation one watch delay after the write, and its own writes take one
+//     request. Nothing else takes time: processors and comparisons are the simulator's.
+//   - A new spec is compared with the cluster: Synced if the cluster has applied the template's revision, OutOfSync
+//     otherwise; in both cases at that revision.
+//   - An operation is Running from the controller's first write on; with that write the instruction to deploy reaches
+//     the cluster. It has Succeeded when the cluster has applied the revision. Nothing is deployed that is applied.
+//   - Health is Missing before anything was applied, Degraded if the cluster says that it fails, Healthy if it is ready,
+//     and Progressing otherwise.
+//   - A cluster that is offline does not answer: an attempt fails after the connection's timeout, and so it does if the
+//     cluster says that it fails before it has applied. The operation's own retry says what comes next. What is
+//     known of the cluster stays as it was until it is back.
+//   - An Application with automated sync starts an operation of its own when it is found OutOfSync, once a revision.
+//   - Of an Application that is deleted with Argo CD's finalizer, revision 0 is deployed.
+type application struct {
+	target   int
+	name     string // of the Application, if there is one
+	selected bool
+	offline  bool
+	// The cluster's state, and what the controller knows of it.
+	cluster, seen workload
+	compared      int // the revision of the last comparison
+	comparing     bool
+	synced        bool
+	operation     operation
+	attempted     int // the revision of the last operation that has ended
+}
+
+type workload struct {
+	applied int
+	ready   bool
+	failing string
+}
+
+type operation struct {
+	running    bool
+	revision   int
+	retries    int64
+	attempting bool
+}
+
+const finalizer = "resources-finalizer.argocd.argoproj.io"
+
+func (p *product) key(what string, a *application) string {
+	return fmt.Sprintf("%s of %06d", what, a.target)
+}
+
+// request runs a function one request later.
+func (p *product) request(w virtualapi.World, what string, a *application, function func(virtualapi.World)) {
+	w.Later(*p.s.Hello.Latency.Request, p.key(what, a), function)
+}
+
+// observe sees every write.
+func (p *product) observe(w virtualapi.World, change virtualapi.Change) {
+	switch change.Resource.Kind {
+	case "ApplicationSet":
+		p.observeSet(w, change.Object)
+	case "Application":
+		p.observeApplication(w, change)
+	}
+}
+
+// targetOf finds the cluster of an Application.
+func (p *product) targetOf(object virtualapi.Object) *application {
+	destination := child(child(object, "spec"), "destination")
+	name, _ := destination["name"].(string)
+	if name == "" {
+		url, _ := destination["server"].(string)
+		name = strings.TrimPrefix(url, "https://")
+	}
+	if target, ok := p.byName[name]; ok {
+		return p.applications[target]
+	}
+	return nil
+}
+
+func (p *product) observeApplication(w virtualapi.World, change virtualapi.Change) {
+	a := p.targetOf(change.Object)
+	if a == nil {
+		return
+	}
+	if change.Type == "DELETED" {
+		a.name, a.operation, a.compared, a.attempted = "", operation{}, 0, 0
+		return
+	}
+	a.name = child(change.Object, "metadata")["name"].(string)
+	if change.Client != "" {
+		w.Later(*p.s.Hello.Latency.Watch, p.key("watch", a), func(w virtualapi.World) { p.see(w, a) })
+	}
+}
+
+// object is the Application of a cluster, or nil.
+func (p *product) object(w virtualapi.World, a *application) virtualapi.Object {
+	if a.name == "" {
+		return nil
+	}
+	return w.Get(group, "applications", namespace, a.name)
+}
+
+// see is what the application controller does about a write of others.
+func (p *product) see(w virtualapi.World, a *application) {
+	object := p.object(w, a)
+	if object == nil {
+		return
+	}
+	if child(object, "metadata")["deletionTimestamp"] != nil {
+		p.finalize(w, a)
+		return
+	}
+	if wanted(object) != a.compared && !a.comparing {
+		a.comparing = true
+		p.request(w, "comparison", a, func(w virtualapi.World) {
+			a.comparing = false
+			p.report(w, a, nil)
+		})
+	}
+	if object["operation"] != nil && !a.operation.running {
+		p.begin(w, a)
+	}
+}
+
+// report writes what is known of the cluster, with another change in the same write.
+func (p *product) report(w virtualapi.World, a *application, change func(virtualapi.Object)) {
+	object := p.object(w, a)
+	if object == nil {
+		return
+	}
+	a.compared = wanted(object)
+	if !p.started {
+		// What happened before time 0 happened at once.
+		a.cluster = workload{applied: a.compared, ready: true}
+		a.seen = a.cluster
+	}
+	a.synced = a.seen.applied == a.compared
+	automatic := !a.synced && !a.operation.running && a.attempted != a.compared && automated(object)
+	must(w.Update(group, "applications", namespace, a.name, false, func(o virtualapi.Object) {
+		status := child(o, "status")
+		o["status"] = status
+		if change != nil {
+			change(o)
+		}
+		if automatic {
+			o["operation"] = argo.Operation{
+				Sync: &argo.SyncOperation{Revision: commit(a.compared)}, Retry: retry(object),
+				InitiatedBy: argo.OperationInitiator{Automated: true},
+			}
+		}
+		state := argo.SyncStatusCodeOutOfSync
+		if a.synced {
+			state = argo.SyncStatusCodeSynced
+		}
+		status["sync"] = virtualapi.Object{"status": state, "revision": commit(a.compared)}
+		status["health"] = virtualapi.Object{"status": a.seen.health()}
+		status["reconciledAt"] = now()
+	}))
+	if automatic {
+		p.begin(w, a)
+	}
+	p.finish(w)
+}
+
+func (l workload) health() string {
+	switch {
+	case l.applied == 0:
+		return "Missing"
+	case l.failing != "":
+		return "Degraded"
+	case l.ready:
+		return "Healthy"
+	}
+	return "Progressing"
+}
+
+// begin starts the operation that an Application has.
+func (p *product) begin(w virtualapi.World, a *application) {
+	a.operation = operation{running: true}
+	p.request(w, "operation", a, func(w virtualapi.World) {
+		object := p.object(w, a)
+		if object == nil {
+			return
+		}
+		a.operation.revision = wanted(object)
+		must(w.Update(group, "applications", namespace, a.name, false, func(o virtualapi.Object) {
+			status := child(o, "status")
+			status["operationState"] = virtualapi.Object{
+				"operation": o["operation"], "phase": "Running", "startedAt": now(),
+			}
+			o["status"] = status
+		}))
+		p.attempt(w, a)
+	})
+}
+
+// attempt lets the cluster apply, if it answers.
+func (p *product) attempt(w virtualapi.World, a *application) {
+	if !a.operation.running {
+		return
+	}
+	switch {
+	case a.offline:
+		a.operation.attempting = true
+		w.Later(p.options.connections, p.key("timeout", a), func(w virtualapi.World) {
+			p.attemptFails(w, a, "dial tcp: i/o timeout")
+		})
+	case a.seen.applied == a.operation.revision || !p.started:
+		p.request(w, "end", a, func(w virtualapi.World) { p.end(w, a, "Succeeded", "successfully synced (no more tasks)") })
+	default:
+		a.operation.attempting = true
+		p.s.Deploy(a.target, a.operation.revision)
+	}
+}
+
+// attemptFails repeats an attempt as the operation says.
+func (p *product) attemptFails(w virtualapi.World, a *application, message string) {
+	object := p.object(w, a)
+	if object == nil || !a.operation.running || !a.operation.attempting {
+		return
+	}
+	a.operation.attempting = false
+	var strategy argo.RetryStrategy
+	convert(child(child(object, "operation"), "retry"), &strategy)
+	at, err := strategy.NextRetryAt(time.Now(), a.operation.retries)
+	if err != nil || strategy.Limit >= 0 && a.operation.retries >= strategy.Limit {
+		p.end(w, a, "Failed", message)
+		return
+	}
+	a.operation.retries++
+	w.Later(time.Until(at), p.key("retry", a), func(w virtualapi.World) { p.attempt(w, a) })
+}
+
+// end is the end of an operation, and a comparison.
+func (p *product) end(w virtualapi.World, a *application, phase, message string) {
+	if !a.operation.running {
+		return
+	}
+	a.attempted = a.operation.revision
+	a.operation = operation{}
+	p.report(w, a, func(o virtualapi.Object) {
+		delete(o, "operation")
+		state := child(child(o, "status"), "operationState")
+		state["phase"], state["message"], state["finishedAt"] = phase, message, now()
+	})
+}
+
+// finalize deletes from the cluster what was deployed, and the finalizer after that.
+func (p *product) finalize(w virtualapi.World, a *application) {
+	if a.seen.applied != 0 {
+		a.cluster, a.seen = workload{}, workload{}
+		p.s.Deploy(a.target, 0)
+	}
+	p.request(w, "finalizer", a, func(w virtualapi.World) {
+		if p.object(w, a) == nil {
+			return
+		}
+		must(w.Update(group, "applications", namespace, a.name, false, func(o virtualapi.Object) {
+			var others []any
+			given, _ := child(o, "metadata")["finalizers"].([]any)
+			for _, name := range given {
+				if name != finalizer {
+					others = append(others, name)
+				}
+			}
+			child(o, "metadata")["finalizers"] = others
+		}))
+	})
+}
+
+// targetNews is what happens in a cluster, or to it.
+func (p *product) targetNews(w virtualapi.World, a *application, news cosim.News) {
+	if news.Offline != nil {
+		a.offline = *news.Offline
+	}
+	if news.Applied != nil && *news.Applied != a.cluster.applied {
+		a.cluster = workload{applied: *news.Applied}
+	}
+	if news.Ready != nil {
+		a.cluster.ready = *news.Ready
+	}
+	if news.Failing != nil {
+		a.cluster.failing = *news.Failing
+	}
+	if news.Labels != nil {
+		p.s.Hello.Targets[a.target].Labels = *news.Labels
+	}
+	if news.Selected != nil && *news.Selected != a.selected {
+		a.selected = *news.Selected
+		if a.selected {
+			p.register(w, a.target)
+		} else {
+			must(w.Delete("", "secrets", namespace, p.secret(a.target)))
+		}
+	} else if news.Labels != nil && a.selected {
+		must(w.Update("", "secrets", namespace, p.secret(a.target), false, func(o virtualapi.Object) {
+			child(o, "metadata")["labels"] = p.secretLabels(a.target)
+		}))
+	}
+	if !a.offline && a.seen != a.cluster {
+		a.seen = a.cluster
+		p.learn(w, a)
+	}
+}
+
+// learn is what the application controller does about news of its cluster.
+func (p *product) learn(w virtualapi.World, a *application) {
+	switch {
+	case a.operation.attempting && a.seen.applied == a.operation.revision:
+		p.end(w, a, "Succeeded", "successfully synced (all tasks run)")
+	case a.operation.attempting && a.seen.failing != "":
+		p.report(w, a, nil)
+		p.attemptFails(w, a, a.seen.failing)
+	default:
+		p.report(w, a, nil)
+	}
+}
+
+// wanted is the revision of an Application's spec.
+func wanted(object virtualapi.Object) int {
+	var revision int
+	named, _ := child(child(object, "spec"), "source")["targetRevision"].(string)
+	fmt.Sscanf(named, targetRevision(0)[:1]+"%d", &revision)
+	return revision
+}
+
+func automated(object virtualapi.Object) bool {
+	automated, ok := child(child(object, "spec"), "syncPolicy")["automated"].(virtualapi.Object)
+	return ok && automated["enabled"] != false
+}
+
+// retry of an operation that starts by itself.
+func retry(object virtualapi.Object) argo.RetryStrategy {
+	strategy := argo.RetryStrategy{Limit: 5}
+	if given, ok := child(child(object, "spec"), "syncPolicy")["retry"]; ok {
+		strategy = argo.RetryStrategy{}
+		convert(given, &strategy)
+	}
+	return strategy
+}
+
+func now() string { return time.Now().UTC().Format(time.RFC3339) }
+
+// child returns a field that is an object, or an empty one.
+func child(object virtualapi.Object, field string) virtualapi.Object {
+	if inner, ok := object[field].(virtualapi.Object); ok {
+		return inner
+	}
+	return virtualapi.Object{}
+}
+
+func convert(from, into any) {
+	raw, err := json.Marshal(from)
+	must(err)
+	must(json.Unmarshal(raw, into))
+}

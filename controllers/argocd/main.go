@@ -1,0 +1,33 @@
+// Command argocd drives a simulated fleet by Argo CD's own ApplicationSet controller.
+//
+// # What it models
+//
+// The ApplicationSetReconciler of Argo CD, unmodified, with its manager, predicates, queue, progressive syncs and client
+// limits, in virtual time over an API server in memory. A file of the run holds the ApplicationSet; each target is a
+// cluster secret and, by the set's generator, one Application. A release is a change of the template's targetRevision.
+//
+// The application controller is not Argo CD's: applications.go says what happens to an Application between the set's
+// write and its status. What a cluster does is up to the simulator.
+//
+// # What it leaves out
+//
+// Sources that are not found, projects that refuse, hooks and waves, periodic refreshes, webhooks.
+//
+// # How we know
+//
+// The module's version is in go.mod. Argo CD needs its gitops-engine, which is not published as a module beside it: the
+// folder gitops-engine names what the ApplicationSet controller takes from the engine's own last publication.
+//
+// # Randomness
+//
+// Retries after conflicts wait for a random time. Their generator starts with the run's seed.
+//
+//go:debug randseednop=0
+package main
+
+import "fleetsim/controllers/cosim"
+
+// version of the module in go.mod.
+const version = "v3.5.7"
+
+func main() { cosim.Main(func() cosim.Product { return &product{} }) }

@@ -1,0 +1,240 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/argoproj/argo-cd/v3/applicationset/controllers"
+	"github.com/argoproj/argo-cd/v3/applicationset/generators"
+	"github.com/argoproj/argo-cd/v3/applicationset/metrics"
+	"github.com/argoproj/argo-cd/v3/applicationset/progressivesync"
+	"github.com/argoproj/argo-cd/v3/applicationset/utils"
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	"github.com/argoproj/argo-cd/v3/util/db"
+	argosettings "github.com/argoproj/argo-cd/v3/util/settings"
+	"github.com/go-logr/logr"
+	"github.com/sirupsen/logrus"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	clientcache "k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"fleetsim/controllers/cosim"
+	"fleetsim/controllers/virtualapi"
+)
+
+const (
+	group     = "argoproj.io"
+	namespace = "argocd"
+)
+
+// product is Argo CD with one ApplicationSet.
+type product struct {
+	s       *cosim.Session
+	api     *virtualapi.Server
+	options options
+	set     *argo.ApplicationSet
+	passes  *passes
+	// latest is the newest revision, completed the last one that was reported complete.
+	latest, completed int
+	// started says that time 0 is past.
+	started      bool
+	applications []*application
+	byName       map[string]int // of targets
+	known        bookkeeping
+}
+
+// options are flags and variables of the controllers that an experiment may set.
+type options struct {
+	qps         float64
+	burst       int
+	updates     int
+	connections time.Duration
+}
+
+// Names of settings are those of the environment of Argo CD's controllers.
+func (o *options) read(settings map[string]string) error {
+	*o = options{qps: 50, burst: -1, updates: 1, connections: 30 * time.Second}
+	for _, name := range slices.Sorted(maps.Keys(settings)) {
+		var err error
+		switch value := settings[name]; name {
+		case "ARGOCD_K8S_CLIENT_QPS":
+			o.qps, err = strconv.ParseFloat(value, 64)
+		case "ARGOCD_K8S_CLIENT_BURST":
+			o.burst, err = strconv.Atoi(value)
+		case "ARGOCD_APPLICATIONSET_CONTROLLER_CONCURRENT_APPLICATION_UPDATES":
+			o.updates, err = strconv.Atoi(value)
+		case "ARGOCD_K8S_TCP_TIMEOUT":
+			o.connections, err = time.ParseDuration(value)
+		default:
+			err = fmt.Errorf("this adapter knows no such setting")
+		}
+		if err != nil {
+			return fmt.Errorf("settings: %s: %w", name, err)
+		}
+	}
+	if o.burst < 0 {
+		o.burst = int(2 * o.qps)
+	}
+	return nil
+}
+
+// Start builds the controller and lets it reach the state before time 0: the installed revision is everywhere, and its
+// rollout is over.
+func (p *product) Start(s *cosim.Session) (cosim.Ready, error) {
+	rand.Seed(int64(s.Hello.Seed)) // client-go draws from the generator that all share
+	p.s, p.latest, p.byName = s, s.Hello.Release.Installed, map[string]int{}
+	if err := p.options.read(s.Hello.Settings); err != nil {
+		return cosim.Ready{}, err
+	}
+	for i, target := range s.Hello.Targets {
+		if revision := *target.Revision; revision != 0 && revision != p.latest {
+			return cosim.Ready{}, fmt.Errorf("the targets of one ApplicationSet run one revision: %s runs %d and not 0 or %d",
+				target.Name, revision, p.latest)
+		}
+		p.byName[target.Name] = i
+		p.applications = append(p.applications, &application{target: i, selected: true})
+	}
+	if err := p.readFiles(); err != nil {
+		return cosim.Ready{}, err
+	}
+	p.api = virtualapi.New(virtualapi.Options{Latency: s.APILatency(), Resources: resources()})
+	s.API = p.api
+	p.api.Observe(p.observe)
+	p.api.Do(p.before)
+	if err := p.startController(); err != nil {
+		return cosim.Ready{}, err
+	}
+	if err := p.warmUp(); err != nil {
+		return cosim.Ready{}, err
+	}
+	p.started = true
+	p.api.Later(0, "time 0", p.timeZero)
+	return cosim.Ready{Name: "argocd", Version: version, Lookahead: *s.Hello.Latency.Request}, nil
+}
+
+// warmUp ends at a whole second, because Argo CD compares times in whole seconds.
+func (p *product) warmUp() error {
+	for range 60 {
+		time.Sleep(time.Minute)
+		settled := true
+		p.api.Do(func(w virtualapi.World) { settled = p.settled(w) })
+		if settled {
+			for i, target := range p.s.Hello.Targets {
+				p.applications[i].offline = target.Offline
+			}
+			time.Sleep(time.Until(time.Now().Truncate(time.Second).Add(time.Second)))
+			return nil
+		}
+	}
+	return fmt.Errorf("the set does not come to rest before time 0: %s", p.Hold().Explanation)
+}
+
+func resources() []virtualapi.Resource {
+	core := func(kind, plural string) virtualapi.Resource {
+		return virtualapi.Resource{Version: "v1", Kind: kind, Plural: plural, Namespaced: true, Builtin: true}
+	}
+	own := func(kind, plural string, status bool) virtualapi.Resource {
+		return virtualapi.Resource{Group: group, Version: "v1alpha1", Kind: kind, Plural: plural, Namespaced: true, Status: status}
+	}
+	return []virtualapi.Resource{
+		core("Secret", "secrets"), core("ConfigMap", "configmaps"), core("Event", "events"),
+		// As in the CRDs: an Application's status is no subresource.
+		own("ApplicationSet", "applicationsets", true), own("Application", "applications", false),
+		own("AppProject", "appprojects", false),
+	}
+}
+
+// startController starts Argo CD's ApplicationSet controller as its command does by default, with progressive syncs.
+func (p *product) startController() error {
+	logrus.SetLevel(logrus.PanicLevel)
+	logrus.SetOutput(io.Discard)
+	klog.SetLogger(logr.Discard())
+	p.passes = &passes{}
+	config := &rest.Config{
+		Host: "http://kubernetes", QPS: -1, ContentConfig: rest.ContentConfig{ContentType: "application/json"},
+		Transport: p.api.Client("applicationset-controller", virtualapi.Limit{
+			QPS: p.options.qps, Burst: p.options.burst, PerResource: true,
+		}),
+	}
+	scheme := runtime.NewScheme()
+	must(clientgoscheme.AddToScheme(scheme))
+	must(argo.AddToScheme(scheme))
+	resync := 10 * time.Hour
+	manager, err := ctrl.NewManager(config, ctrl.Options{
+		Scheme: scheme, Metrics: server.Options{BindAddress: "0"}, Logger: logr.New(sink{passes: p.passes}),
+		Cache: cache.Options{SyncPeriod: &resync, DefaultNamespaces: map[string]cache.Config{namespace: {}}},
+	})
+	if err != nil {
+		return err
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	ctx := context.Background()
+	settings := argosettings.NewSettingsManager(ctx, client, namespace)
+	clusters, err := argosettings.NewClusterInformer(client, namespace)
+	if err != nil {
+		return err
+	}
+	go clusters.Run(make(chan struct{}))
+	if !clientcache.WaitForCacheSync(make(chan struct{}), clusters.HasSynced) {
+		return fmt.Errorf("the clusters are not to be had")
+	}
+	observed := metrics.NewApplicationsetMetrics(utils.NewAppsetLister(manager.GetClient()), nil,
+		func(*argo.ApplicationSet) bool { return true })
+	cached := utils.NewCacheSyncingClient(manager.GetClient(), manager.GetCache())
+	reconciler := &controllers.ApplicationSetReconciler{
+		Generators: map[string]generators.Generator{
+			"List":     generators.NewListGenerator(),
+			"Clusters": generators.NewClusterGenerator(manager.GetClient(), namespace),
+		},
+		Client: cached, Scheme: manager.GetScheme(), Recorder: manager.GetEventRecorderFor("applicationset-controller"),
+		Renderer: &utils.Render{}, Policy: argo.ApplicationsSyncPolicySync, EnablePolicyOverride: true,
+		KubeClientset: client, ArgoDB: db.NewDB(namespace, settings, client), ArgoCDNamespace: namespace,
+		ApplicationSetNamespaces: []string{namespace}, EnableProgressiveSyncs: true, Metrics: &observed,
+		MaxResourcesStatusCount: 5000, ClusterInformer: clusters, ConcurrentApplicationUpdates: p.options.updates,
+	}
+	reconciler.ProgressiveSyncManager = progressivesync.NewManager(cached, manager.GetAPIReader(), reconciler)
+	if err := reconciler.SetupWithManager(manager, true, 10); err != nil {
+		return err
+	}
+	go func() { must(manager.Start(ctx)) }()
+	return nil
+}
+
+// News of the world.
+func (p *product) News(news cosim.News, delay time.Duration) error {
+	switch {
+	case news.Target != nil:
+		a := p.applications[*news.Target]
+		p.api.Later(delay, p.key("news", a), func(w virtualapi.World) { p.targetNews(w, a, news) })
+	case news.Release != nil:
+		p.api.Later(delay, "release", func(w virtualapi.World) { p.release(w, *news.Release) })
+	case news.Stop != nil:
+		p.api.Later(delay, "stop", func(w virtualapi.World) { p.stop(w, *news.Stop) })
+	}
+	// Argo CD has no approvals.
+	return nil
+}
+
+// Passes counts reconciliations.
+func (p *product) Passes() map[string]int { return map[string]int{"applicationset": p.passes.count()} }
+
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
