@@ -46,8 +46,10 @@
 //
 // The same input gives the same history. The server does one thing at a time, waits until nothing else goes on in the
 // bubble before it does, and lets a nanosecond pass after it: whatever one answer or event or timer wakes is idle again
-// before the next answer or event comes. Requests of one instant are carried
-// out in the order of client, verb, path and body, whichever goroutine came first. Names and uids are counted.
+// before the next answer or event comes. Requests of one instant are carried out in the order of client, verb, path and
+// body, whichever goroutine came first. Names and uids are counted. One order is not the server's: caches hand the
+// objects of their first list to controllers in the random order of a map. Objects that wake controllers should therefore
+// be created after the caches have started.
 //
 // # What it leaves out
 //
