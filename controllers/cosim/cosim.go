@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand"
 	"os"
 	"runtime"
 	"runtime/debug"
@@ -231,6 +232,7 @@ func (c *conversation) start(hello Hello) (Ready, error) {
 			target.Revision = &hello.Release.Installed
 		}
 	}
+	seed(hello.Seed)
 	session := &Session{Hello: hello, start: time.Now(), wake: make(chan struct{}, 1)}
 	ready, err := c.product.Start(session)
 	if err != nil {
@@ -252,6 +254,14 @@ func (c *conversation) start(hello Hello) (Ready, error) {
 	session.requests = session.API.Total()
 	c.session = session
 	return ready, nil
+}
+
+// seed makes the random numbers of math/rand reproducible, which jitters of client-go and of products draw.
+func seed(seed uint64) {
+	settings := os.Getenv("GODEBUG")
+	os.Setenv("GODEBUG", settings+",randseednop=0")
+	rand.Seed(int64(seed)) //nolint:staticcheck // there is no other way to seed other people's draws
+	os.Setenv("GODEBUG", settings)
 }
 
 // counts of everything so far.

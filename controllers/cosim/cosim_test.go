@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math/rand"
 	"net/http"
 	"strings"
 	"testing"
@@ -170,6 +171,17 @@ func TestNewsTakesEffectAtOneTimeHoweverTimeIsCut(t *testing.T) {
 		`{"run": {"until": 15006000000, "news": [{"at": 15006000000, "target": 0, "ready": true}]}}`)
 	if !strings.Contains(late, `"now":30020000002`) {
 		t.Fatal(late)
+	}
+}
+
+func TestTheSeedDecidesWhatMathRandDraws(t *testing.T) {
+	draws := map[int64]bool{}
+	for _, number := range []uint64{1, 1, 2, 1} {
+		seed(number)
+		draws[rand.Int63()] = true
+	}
+	if len(draws) != 2 {
+		t.Errorf("2 seeds drew %d numbers", len(draws))
 	}
 }
 

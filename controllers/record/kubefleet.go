@@ -216,8 +216,9 @@ func kubefleetStagedTroubles() []Case {
 	add("initialize-20", "a run that is initialized and started after 5 min", 20,
 		staged("Initialize", stage{name: "all", concurrency: "4"}), script(5*minute, resume()))
 	add("initialize-20-only", "a run that is never started", 20, staged("Initialize", stage{name: "all"}), until(10*minute))
-	add("overlap-20", "two stages select the same clusters", 20, staged("", stage{name: "one"}, stage{name: "two"}))
-	add("uncovered-20", "no stage selects the rest", 20, staged("", stage{name: "canary", selector: "canary"}))
+	add("overlap-20", "two stages select the same cluster: the run fails", 20,
+		staged("", stage{name: "one", selector: "canary"}, stage{name: "two"}))
+	add("uncovered-20", "no stage selects the rest: the run fails", 20, staged("", stage{name: "canary", selector: "canary"}))
 	add("empty-20", "a stage without clusters", 20, staged("", stage{name: "none", selector: "nothing"}, stage{name: "all"}))
 	add("relabelled-60", "a cluster moves to another stage: the run fails", 60, rings("25%", nil),
 		labels(100*second, 50, map[string]string{"ring": "early", "order": "1"}))
