@@ -15,11 +15,12 @@ import (
 // What follows stands for Argo CD's application controller, in the fewest rules that give the set something to see.
 //
 //   - It sees an Application's new spec or operation one watch delay after the write, and its own writes take one
-//     request. Nothing else takes time: processors and comparisons are the simulator's.
+//     request. Little else takes time: processors and comparisons are the simulator's.
 //   - A new spec is compared with the cluster: Synced if the cluster has applied the template's revision, OutOfSync
 //     otherwise; in both cases at that revision.
 //   - An operation is Running from the controller's first write on; with that write the instruction to deploy reaches
-//     the cluster. It has Succeeded when the cluster has applied the revision. Nothing is deployed that is applied.
+//     the cluster. It has Succeeded when the cluster has applied the revision. An operation that finds the revision
+//     applied deploys nothing and takes a second: a guess, as in fleetsim's own application controller.
 //   - Health is Missing before anything was applied, Degraded if the cluster says that it fails, Healthy if it is ready,
 //     and Progressing otherwise.
 //   - A cluster that is offline does not answer: an attempt fails after the connection's timeout, and so it does if the
@@ -53,6 +54,9 @@ type operation struct {
 	retries    int64
 	attempting bool
 }
+
+// idle is how long an operation takes that finds everything applied.
+const idle = time.Second
 
 const finalizer = "resources-finalizer.argocd.argoproj.io"
 
@@ -218,7 +222,9 @@ func (p *product) attempt(w virtualapi.World, a *application) {
 			p.attemptFails(w, a, "dial tcp: i/o timeout")
 		})
 	case a.seen.applied == a.operation.revision || !p.started:
-		p.request(w, "end", a, func(w virtualapi.World) { p.end(w, a, "Succeeded", "successfully synced (no more tasks)") })
+		w.Later(idle, p.key("end", a), func(w virtualapi.World) {
+			p.end(w, a, "Succeeded", "successfully synced (no more tasks)")
+		})
 	default:
 		a.operation.attempting = true
 		p.s.Deploy(a.target, a.operation.revision)
