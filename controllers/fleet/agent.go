@@ -1,0 +1,274 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"time"
+
+	"fleetsim/controllers/cosim"
+	"fleetsim/controllers/virtualapi"
+
+	fleet "github.com/rancher/fleet/pkg/apis/fleet.cattle.io/v1alpha1"
+	"github.com/rancher/fleet/pkg/apis/fleet.cattle.io/v1alpha1/summary"
+	"github.com/rancher/wrangler/v3/pkg/condition"
+)
+
+// settling is how long the agent waits after an event of a deployed resource before it looks: it merges events.
+// It is also how long the agent waits before it starts to watch a kind of resource for the first time.
+const settling = 5 * time.Second
+
+// agent is Fleet's agent of one cluster, as read from its source: what it sees of a BundleDeployment, and what it reports.
+//
+// It sees a BundleDeployment one watch delay after the write, and reads the content, and the values if there are any, by
+// a request each; then the instruction has reached the cluster. A result of the apply is reported at once, with the
+// readiness of that instant. Later changes of readiness are reported 5 s after the first event that has not been
+// reported: an apply is such an event in a cluster that the bundle has been in before. In a new cluster the watch starts
+// 5 s after the apply and begins with the present state, so the first report of readiness comes 10 s after it at the
+// earliest.
+//
+// A BundleDeployment whose spec changes in another way than by a new id makes the agent look at once. A failed apply is
+// reported and not repeated here: the caller says when it succeeds. An agent that was cut off sees and reports at once
+// when it is back; its clients' back-off is left out.
+type agent struct {
+	product *product
+	target  int
+	key     string
+
+	told    string // the deployment id that the cluster was told last
+	sight   string // the BundleDeployment's spec that was seen last
+	applied string // the deployment id that is applied
+	since   map[int]string
+	ready   bool
+	failing string
+	offline bool
+	missed  bool // something happened to the BundleDeployment while the agent was offline
+	owes    bool // something was to be reported while the agent was offline
+	watches time.Time
+	timer   bool
+}
+
+func (a *agent) namespace() string {
+	return namespaceOf(a.product.session.Hello.Targets[a.target].Name)
+}
+
+func (a *agent) stored(w virtualapi.World) virtualapi.Object {
+	return w.Get(group, "bundledeployments", a.namespace(), a.product.input.bundle.Name)
+}
+
+// revisionOf a deployment id, which begins with the content's.
+func (p *product) revisionOf(id string) int {
+	content, _, _ := strings.Cut(id, ":")
+	return p.revisions[content]
+}
+
+// revision that is applied.
+func (a *agent) revision() int { return a.product.revisionOf(a.applied) }
+
+func field(object virtualapi.Object, path ...string) any {
+	var value any = object
+	for _, name := range path {
+		parent, _ := value.(virtualapi.Object)
+		value = parent[name]
+	}
+	return value
+}
+
+func textOf(object virtualapi.Object, path ...string) string {
+	value, _ := field(object, path...).(string)
+	return value
+}
+
+// sees is told of each write of the BundleDeployment.
+func (a *agent) sees(w virtualapi.World, change virtualapi.Change) {
+	if change.Type != "DELETED" && change.Old != nil &&
+		field(change.Old, "metadata", "generation") == field(change.Object, "metadata", "generation") {
+		return
+	}
+	w.Later(*a.product.session.Hello.Latency.Watch, a.key, a.look)
+}
+
+// held says that the agent neither deploys nor looks at resources.
+func held(object virtualapi.Object) bool {
+	for _, reason := range []string{"paused", "offSchedule", "waitingForValues"} {
+		if is, _ := field(object, "spec", reason).(bool); is {
+			return true
+		}
+	}
+	return false
+}
+
+// look is one pass of the agent.
+func (a *agent) look(w virtualapi.World) {
+	if a.offline {
+		a.missed = true
+		return
+	}
+	object := a.stored(w)
+	if object == nil {
+		if a.told != "" {
+			a.told, a.applied, a.ready, a.failing, a.sight = "", "", false, "", ""
+			a.product.deploy(a.target, 0)
+		}
+		return
+	}
+	id := textOf(object, "spec", "deploymentID")
+	if held(object) || id == "" {
+		return
+	}
+	if id == a.told {
+		if id == a.applied {
+			w.Later(*a.product.session.Hello.Latency.Request, a.key, a.report)
+		}
+		return
+	}
+	a.told = id
+	requests := 1
+	if textOf(object, "spec", "valuesHash") != "" {
+		requests = 2
+	}
+	w.Later(time.Duration(requests)**a.product.session.Hello.Latency.Request, a.key, func(w virtualapi.World) {
+		if a.told != id {
+			return
+		}
+		revision := a.product.revisionOf(id)
+		if a.since == nil {
+			a.since = map[int]string{}
+		}
+		a.since[revision] = id
+		if a.product.started {
+			a.product.deploy(a.target, revision)
+			return
+		}
+		// Before time 0 everything is ready at once.
+		w.Later(time.Second, a.key, func(w virtualapi.World) {
+			yes := true
+			a.news(w, cosim.News{Applied: &revision, Ready: &yes})
+		})
+	})
+}
+
+func (p *product) deploy(target, revision int) { p.session.Deploy(target, revision) }
+
+// news of the cluster: its effect is an agent's request that is carried out now.
+func (a *agent) news(w virtualapi.World, news cosim.News) {
+	if news.Offline != nil && *news.Offline != a.offline {
+		a.offline = *news.Offline
+		if !a.offline && a.missed {
+			a.missed = false
+			a.look(w)
+		}
+		if !a.offline && a.owes {
+			a.owes = false
+			a.report(w)
+		}
+	}
+	changed, applied := false, false
+	if news.Applied != nil {
+		if id := a.since[*news.Applied]; id != "" && id != a.applied {
+			if a.applied == "" {
+				a.watches = time.Now().Add(settling)
+				w.Later(settling, a.key, a.event)
+			}
+			a.applied, a.ready, a.failing = id, false, ""
+			changed, applied = true, true
+		}
+	}
+	if news.Ready != nil && *news.Ready != a.ready && (news.Applied == nil || a.since[*news.Applied] == a.applied) {
+		a.ready, changed = *news.Ready, true
+	}
+	if news.Failing != nil && *news.Failing != a.failing {
+		a.failing, changed = *news.Failing, true
+		// The apply of what was told last has failed: that is its result.
+		applied = applied || a.applied != a.told
+	}
+	if applied {
+		a.report(w)
+	}
+	if changed {
+		a.event(w)
+	}
+}
+
+// event of a resource: the agent looks when the events have settled.
+func (a *agent) event(w virtualapi.World) {
+	if a.timer || time.Now().Before(a.watches) {
+		return
+	}
+	a.timer = true
+	w.Later(settling, a.key, func(w virtualapi.World) {
+		a.timer = false
+		if object := a.stored(w); object != nil && !held(object) {
+			a.report(w)
+		}
+	})
+}
+
+// report writes the status, if it has changed.
+func (a *agent) report(w virtualapi.World) {
+	if a.offline {
+		a.owes = true
+		return
+	}
+	object := a.stored(w)
+	if object == nil || a.told == "" {
+		return
+	}
+	var status fleet.BundleDeploymentStatus
+	raw, err := json.Marshal(object["status"])
+	must(err)
+	if string(raw) != "null" {
+		must(json.Unmarshal(raw, &status))
+	}
+	a.fill(&status, textOf(object, "spec", "deploymentID"))
+	after, err := json.Marshal(status)
+	must(err)
+	var before fleet.BundleDeploymentStatus
+	if string(raw) != "null" {
+		must(json.Unmarshal(raw, &before))
+	}
+	if same, err := json.Marshal(before); err == nil && string(same) == string(after) {
+		return
+	}
+	must(w.Update(group, "bundledeployments", a.namespace(), a.product.input.bundle.Name, true,
+		func(o virtualapi.Object) { o["status"] = status }))
+}
+
+// fill a status with what the agent knows.
+func (a *agent) fill(status *fleet.BundleDeploymentStatus, deployed string) {
+	deploy := condition.Cond(fleet.BundleDeploymentConditionDeployed)
+	if a.applied != a.told {
+		if a.failing != "" {
+			deploy.SetError(status, "", errors.New(a.failing))
+		}
+		return
+	}
+	name := a.product.input.bundle.Name
+	status.AppliedDeploymentID, status.Release = a.applied, "default/"+name+":1"
+	condition.Cond(fleet.BundleDeploymentConditionInstalled).SetError(status, "", nil)
+	deploy.SetError(status, "", nil)
+	if deployed != a.applied {
+		return // a newer id is set: the agent looks at the resources when it has applied that
+	}
+	var generation int64
+	status.SyncGeneration = &generation
+	status.Ready, status.NonModified, status.NonReadyStatus = a.ready && a.failing == "", true, nil
+	status.Resources = []fleet.BundleDeploymentResource{{
+		Kind: "Deployment", APIVersion: "apps/v1", Namespace: "default", Name: name,
+	}}
+	status.ResourceCounts = fleet.ResourceCounts{DesiredReady: 1, Ready: 1}
+	var unready error
+	if !status.Ready {
+		is := summary.Summary{State: "in-progress", Transitioning: true, Message: []string{"Available: 0/1"}}
+		if a.failing != "" {
+			is = summary.Summary{State: "error", Error: true, Message: []string{a.failing}}
+		}
+		status.ResourceCounts = fleet.ResourceCounts{DesiredReady: 1, NotReady: 1}
+		status.NonReadyStatus = []fleet.NonReadyStatus{{
+			Kind: "Deployment", APIVersion: "apps/v1", Namespace: "default", Name: name, Summary: is,
+		}}
+		unready = errors.New(status.NonReadyStatus[0].String())
+	}
+	condition.Cond(fleet.BundleDeploymentConditionReady).SetError(status, "", unready)
+	condition.Cond(fleet.BundleDeploymentConditionMonitored).SetError(status, "", nil)
+}

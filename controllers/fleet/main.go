@@ -1,0 +1,237 @@
+// Command fleet runs Rancher Fleet's own controllers in virtual time and speaks the protocol of ../PROTOCOL.md.
+//
+// It starts the BundleReconciler, the BundleDeploymentReconciler and the ClusterReconciler of the pinned module, with the
+// product's SetupWithManager, indexers and numbers of workers, on an API server in memory. The agents of the clusters are
+// the caller's; agent.go says what is theirs here.
+//
+// Left out: GitRepos and their jobs (a release changes the Bundle at once), the ClusterGroup and Content controllers
+// (they report and clean up, and decide nothing of a rollout), schedules, imports of clusters, shards, and the resync of
+// the caches every ten hours.
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"fleetsim/controllers/cosim"
+	"fleetsim/controllers/virtualapi"
+
+	"github.com/rancher/fleet/internal/manifest"
+	fleet "github.com/rancher/fleet/pkg/apis/fleet.cattle.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+const (
+	group     = "fleet.cattle.io"
+	version   = "v0.16.0 (c1a4325)"
+	workspace = "fleet-default"
+)
+
+func main() { cosim.Main(func() cosim.Product { return &product{} }) }
+
+// product is one bundle with its clusters.
+type product struct {
+	session *cosim.Session
+	api     *virtualapi.Server
+	passes  *passes
+	input   input
+
+	agents []*agent
+	places map[string]int // namespace of a cluster -> target
+	// revisions of contents, by the id of the manifest.
+	revisions map[string]int
+	wanted    string // id of the manifest that is to be rolled out
+	started   bool
+	seen      map[string]string // conditions that were told
+	completed int               // the last revision that was told complete
+}
+
+// Start lets the controllers install what the targets run, then hands time over.
+func (p *product) Start(s *cosim.Session) (cosim.Ready, error) {
+	p.session = s
+	p.places, p.revisions, p.seen = map[string]int{}, map[string]int{}, map[string]string{}
+	var err error
+	if p.input, err = read(s.Hello.Files, s.Hello.Release.Name); err != nil {
+		return cosim.Ready{}, err
+	}
+	p.api = virtualapi.New(virtualapi.Options{Latency: s.APILatency(), Resources: resources()})
+	s.API = p.api
+	for i, target := range s.Hello.Targets {
+		p.agents = append(p.agents, &agent{product: p, target: i, key: fmt.Sprintf("agent %06d", i)})
+		p.places[namespaceOf(target.Name)] = i
+	}
+	p.api.Observe(p.observe)
+	p.passes = &passes{}
+	if err := p.startControllers(); err != nil {
+		return cosim.Ready{}, err
+	}
+	// Informers hand over the objects of their first list in any order: clusters come when they have started.
+	p.settle()
+	p.api.Later(0, "clusters", func(w virtualapi.World) {
+		for _, target := range s.Hello.Targets {
+			p.register(w, target.Name, target.Labels)
+		}
+		for _, clusters := range p.input.groups {
+			must(w.Create(group, "clustergroups", clusters))
+		}
+	})
+	p.settle()
+	if err := p.install(); err != nil {
+		return cosim.Ready{}, err
+	}
+	for i, target := range s.Hello.Targets {
+		p.agents[i].offline = target.Offline
+	}
+	p.started = true
+	p.api.Later(0, "release", func(w virtualapi.World) { p.publish(w, s.Hello.Release.Revision) })
+	return cosim.Ready{Name: "rancher-fleet", Version: version, Lookahead: *s.Hello.Latency.Request}, nil
+}
+
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+// settle lets time pass until the controllers have been idle for a while.
+func (p *product) settle() {
+	for before := -1; before != p.passes.total()+p.api.Total(); {
+		before = p.passes.total() + p.api.Total()
+		time.Sleep(max(time.Minute, 20**p.session.Hello.Latency.Request))
+	}
+}
+
+// install rolls out what the targets run at time 0. All targets of a revision get it at once, whatever the strategy:
+// partitions that name them keep the others as they are.
+func (p *product) install() error {
+	targets := p.session.Hello.Targets
+	newest, mixed := 0, false
+	for _, target := range targets {
+		mixed = mixed || *target.Revision != *targets[0].Revision
+		newest = max(newest, *target.Revision)
+	}
+	for revision := 1; revision <= newest; revision++ {
+		// The targets that have this revision are the only ones that get it.
+		everything, all := len(targets), intOrString(0)
+		strategy := &fleet.RolloutStrategy{MaxNew: &everything, AutoPartitionSize: &all}
+		named := 0
+		for _, target := range targets {
+			if *target.Revision == revision {
+				named++
+				if mixed {
+					strategy.Partitions = append(strategy.Partitions, fleet.Partition{ClusterName: target.Name})
+				}
+			}
+		}
+		if named == 0 {
+			continue
+		}
+		many := intOrString(len(targets))
+		strategy.MaxUnavailablePartitions = &many
+		p.api.Later(0, "install", func(w virtualapi.World) {
+			bundle := p.input.bundle.DeepCopy()
+			bundle.Spec.Paused, bundle.Spec.RolloutStrategy = false, strategy
+			p.write(w, bundle, revision)
+		})
+		p.settle()
+	}
+	for i, target := range targets {
+		if a := p.agents[i]; a.revision() != *target.Revision {
+			return fmt.Errorf("%s runs revision %d after the warm-up and not %d: the bundle's targets must select it",
+				target.Name, a.revision(), *target.Revision)
+		}
+	}
+	return nil
+}
+
+// publish makes a revision the bundle's content.
+func (p *product) publish(w virtualapi.World, revision int) {
+	p.write(w, p.input.bundle.DeepCopy(), revision)
+}
+
+// write creates or changes the bundle.
+func (p *product) write(w virtualapi.World, bundle *fleet.Bundle, revision int) {
+	bundle.Spec.Resources = []fleet.BundleResource{{Name: "app.yaml", Content: fmt.Sprintf(
+		`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":%q},"spec":{"template":{"spec":{"containers":`+
+			`[{"name":"app","image":"app:%d"}]}}}}`, p.session.Hello.Release.Name, revision)}}
+	id, err := manifest.FromBundle(bundle).ID()
+	must(err)
+	p.revisions[id], p.wanted = revision, id
+	p.completed = 0
+	if w.Get(group, "bundles", workspace, bundle.Name) == nil {
+		must(w.Create(group, "bundles", bundle))
+		return
+	}
+	must(w.Update(group, "bundles", workspace, bundle.Name, false, func(o virtualapi.Object) { o["spec"] = bundle.Spec }))
+}
+
+// namespaceOf a cluster is where its BundleDeployments are.
+func namespaceOf(cluster string) string { return "cluster-" + workspace + "-" + cluster }
+
+// register a cluster: it has its namespace, and its agent has been seen.
+func (p *product) register(w virtualapi.World, name string, labels map[string]string) {
+	if w.Get("", "namespaces", "", namespaceOf(name)) == nil {
+		must(w.Create("", "namespaces", &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+			Name:        namespaceOf(name),
+			Annotations: map[string]string{fleet.ClusterNamespaceAnnotation: workspace, fleet.ClusterAnnotation: name},
+		}}))
+	}
+	must(w.Create(group, "clusters", &fleet.Cluster{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: workspace, Labels: labels},
+		Status: fleet.ClusterStatus{
+			Namespace: namespaceOf(name),
+			Agent:     fleet.AgentStatus{LastSeen: metav1.NewTime(time.Now()), Namespace: "cattle-fleet-system"},
+		},
+	}))
+}
+
+// News of the world.
+func (p *product) News(news cosim.News, delay time.Duration) error {
+	switch {
+	case news.Target != nil:
+		a := p.agents[*news.Target]
+		p.api.Later(delay, a.key, func(w virtualapi.World) { p.about(w, a, news) })
+	case news.Release != nil:
+		p.api.Later(delay, "release", func(w virtualapi.World) { p.publish(w, *news.Release) })
+	case news.Stop != nil:
+		// A person pauses the bundle; later releases keep the pause.
+		p.api.Later(delay, "stop", func(w virtualapi.World) {
+			p.input.bundle.Spec.Paused = *news.Stop
+			must(w.Update(group, "bundles", workspace, p.input.bundle.Name, false, func(o virtualapi.Object) {
+				spec := o["spec"].(virtualapi.Object)
+				spec["paused"] = *news.Stop
+				if !*news.Stop {
+					delete(spec, "paused")
+				}
+			}))
+		})
+	}
+	return nil
+}
+
+// about a target.
+func (p *product) about(w virtualapi.World, a *agent, news cosim.News) {
+	name := p.session.Hello.Targets[a.target].Name
+	a.news(w, news)
+	present := w.Get(group, "clusters", workspace, name) != nil
+	if news.Labels != nil {
+		p.session.Hello.Targets[a.target].Labels = *news.Labels
+		if present {
+			must(w.Update(group, "clusters", workspace, name, false, func(o virtualapi.Object) {
+				o["metadata"].(virtualapi.Object)["labels"] = *news.Labels
+			}))
+		}
+	}
+	if news.Selected != nil && *news.Selected != present {
+		// The cluster leaves the workspace, or comes to it.
+		if present {
+			must(w.Delete(group, "clusters", workspace, name))
+		} else {
+			p.register(w, name, p.session.Hello.Targets[a.target].Labels)
+		}
+	}
+}
+
+// Passes of the controllers.
+func (p *product) Passes() map[string]int { return p.passes.counts() }

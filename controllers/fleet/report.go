@@ -1,0 +1,162 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"fleetsim/controllers/cosim"
+	"fleetsim/controllers/virtualapi"
+
+	fleet "github.com/rancher/fleet/pkg/apis/fleet.cattle.io/v1alpha1"
+)
+
+// observe sees every write.
+func (p *product) observe(w virtualapi.World, change virtualapi.Change) {
+	switch change.Resource.Plural {
+	case "bundledeployments":
+		if place, ok := p.places[textOf(change.Object, "metadata", "namespace")]; ok {
+			p.agents[place].sees(w, change)
+		}
+	case "namespaces":
+		// Kubernetes deletes what is in a namespace.
+		place, ok := p.places[textOf(change.Object, "metadata", "name")]
+		if name := p.input.bundle.Name; ok && change.Type == "DELETED" {
+			w.Later(0, p.agents[place].key, func(w virtualapi.World) {
+				if p.agents[place].stored(w) != nil {
+					must(w.Delete(group, "bundledeployments", p.agents[place].namespace(), name))
+				}
+			})
+		}
+	case "bundles":
+		if p.started && change.Type == "MODIFIED" && change.Client != "" {
+			p.tell(change.Object)
+		}
+	}
+}
+
+// tell of the bundle's status: its Ready condition, and the fields that Rancher shows.
+func (p *product) tell(object virtualapi.Object) {
+	bundle := p.decode(object)
+	note := func(name, status, reason, message string) {
+		value := fmt.Sprint(status, "\x00", reason, "\x00", message)
+		if p.seen[name] != value {
+			p.seen[name] = value
+			p.session.Condition(cosim.Condition{
+				Object: "Bundle/" + bundle.Name, Condition: name, Status: status, Reason: reason, Message: message,
+			})
+		}
+	}
+	status := bundle.Status
+	ready, message := false, ""
+	for _, c := range status.Conditions {
+		note(c.Type, string(c.Status), c.Reason, c.Message)
+		if c.Type == string(fleet.Ready) {
+			ready, message = c.Status == "True", c.Message
+		}
+	}
+	note("display.state", status.Display.State, "", "")
+	note("unavailablePartitions", fmt.Sprint(status.UnavailablePartitions), "", "")
+	line := status.Display.ReadyClusters
+	if status.Display.State != "" {
+		line += " " + status.Display.State
+	}
+	if message != "" {
+		line += ": " + message
+	}
+	p.session.Status(line)
+	revision := p.revisions[p.wanted]
+	if ready && status.ObservedGeneration == bundle.Generation && status.Summary.DesiredReady > 0 &&
+		p.completed != revision {
+		p.completed = revision
+		p.session.Completed(revision)
+	}
+}
+
+func (p *product) decode(object virtualapi.Object) *fleet.Bundle {
+	bundle := &fleet.Bundle{}
+	raw, err := json.Marshal(object)
+	must(err)
+	must(json.Unmarshal(raw, bundle))
+	return bundle
+}
+
+// Hold explains by the bundle's status, since Fleet itself names no rule. Its Ready condition goes with it.
+func (p *product) Hold() (hold cosim.Hold) {
+	p.api.Do(func(w virtualapi.World) {
+		object := w.Get(group, "bundles", workspace, p.input.bundle.Name)
+		if object == nil {
+			return
+		}
+		bundle := p.decode(object)
+		message := ""
+		for _, c := range bundle.Status.Conditions {
+			if c.Type == string(fleet.Ready) && c.Status != "True" {
+				message = c.Message
+				if c.Reason == "Error" {
+					hold = cosim.Hold{Rule: "rolloutStrategy", Explanation: message}
+					return
+				}
+			}
+		}
+		waiting, missing := p.waiting(w)
+		if waiting+missing > 0 {
+			hold = p.rule(bundle, waiting, missing)
+		}
+		if hold.Explanation != "" && message != "" {
+			hold.Explanation += "; "
+		}
+		hold.Explanation += message
+	})
+	return hold
+}
+
+// waiting counts the clusters that have a BundleDeployment of another content, and those that have none.
+func (p *product) waiting(w virtualapi.World) (waiting, missing int) {
+	revision := p.revisions[p.wanted]
+	for i, target := range p.session.Hello.Targets {
+		if w.Get(group, "clusters", workspace, target.Name) == nil {
+			continue
+		}
+		if object := p.agents[i].stored(w); object == nil {
+			missing++
+		} else if p.revisionOf(textOf(object, "spec", "deploymentID")) != revision {
+			waiting++
+		}
+	}
+	return waiting, missing
+}
+
+func (p *product) rule(bundle *fleet.Bundle, waiting, missing int) cosim.Hold {
+	status := bundle.Status
+	clusters := fmt.Sprintf("%d clusters wait", waiting+missing)
+	if waiting+missing == 1 {
+		clusters = "1 cluster waits"
+	}
+	switch {
+	case bundle.Spec.Paused:
+		return cosim.Hold{Rule: "paused", Explanation: "the bundle is paused; " + clusters}
+	case waiting > 0 && status.Unavailable >= status.MaxUnavailable:
+		return cosim.Hold{Rule: "maxUnavailable", Explanation: fmt.Sprintf(
+			"%d of at most %d clusters are unavailable; %s", status.Unavailable, status.MaxUnavailable, clusters)}
+	}
+	for _, partition := range status.PartitionStatus {
+		if waiting > 0 && partition.Count > 0 && partition.Unavailable >= partition.MaxUnavailable &&
+			partition.Summary.WaitApplied+partition.Summary.ErrApplied > 0 {
+			return cosim.Hold{Rule: "maxUnavailable", Explanation: fmt.Sprintf(
+				"%d of at most %d clusters of the partition %s are unavailable; %s", partition.Unavailable,
+				partition.MaxUnavailable, partition.Name, clusters)}
+		}
+	}
+	if status.UnavailablePartitions > status.MaxUnavailablePartitions {
+		return cosim.Hold{Rule: "maxUnavailablePartitions", Explanation: fmt.Sprintf(
+			"%d partitions are unavailable and at most %d may be; %s", status.UnavailablePartitions,
+			status.MaxUnavailablePartitions, clusters)}
+	}
+	if most := bundle.Spec.RolloutStrategy; missing > 0 && most != nil && most.MaxNew != nil && *most.MaxNew <= 0 {
+		return cosim.Hold{Rule: "maxNew", Explanation: fmt.Sprintf("maxNew is %d; %s", *most.MaxNew, clusters)}
+	}
+	if bundle.Spec.RolloutStrategy != nil && len(bundle.Spec.RolloutStrategy.Partitions) > 0 {
+		return cosim.Hold{Rule: "partitions", Explanation: "no partition matches; " + clusters}
+	}
+	return cosim.Hold{}
+}
