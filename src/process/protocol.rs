@@ -134,6 +134,9 @@ pub(crate) struct Advanced {
     /// Passes since the last answer.
     #[serde(default)]
     pub(crate) passes: u64,
+    /// The process reports that the rollout of this revision is complete.
+    #[serde(default)]
+    pub(crate) completed: Option<u32>,
     /// The process reports that it has ended the rollout without success, with its message.
     #[serde(default)]
     pub(crate) failed: Option<String>,

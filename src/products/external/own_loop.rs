@@ -48,13 +48,13 @@ impl<'r> OwnLoopController<'r> {
     /// Lets the process advance to `until` at most. `None`: it has failed.
     fn advance_to(&mut self, until: u64, news: &[News]) -> Option<()> {
         let answer: Advanced = self.session.ask(&ProcessMessage::Run { until, news }, None)?;
-        let Advanced { now, deploy, next, passes, failed } = answer;
+        let Advanced { now, deploy, next, passes, completed, failed } = answer;
         let problem = if !(self.at..=until).contains(&now) {
             format!("`now` must be from {} to {until}, not {now}; time does not go back", self.at)
         } else if next.is_some_and(|next| next < now) {
             format!("`next` must not be earlier than `now`, {now}")
-        } else if deploy.is_empty() && failed.is_none() && now < until {
-            format!("`now` must be `until`, {until}, when nothing is deployed")
+        } else if deploy.is_empty() && completed.is_none() && failed.is_none() && now < until {
+            format!("`now` must be `until`, {until}, when nothing is deployed, completed or failed")
         } else {
             self.at = now;
             self.quiet_until = next.unwrap_or(now);

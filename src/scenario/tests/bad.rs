@@ -324,7 +324,7 @@ fn bad_input_is_refused_with_its_place_and_the_mend() {
             "bound: {allAtOnce: {}}",
             "bound: {allAtOnce: {}, oneByOne: {}}",
             &[
-                "18:3: strategies.bound: choose exactly one of `rancherFleet`, `cloudFoundry`, `argoCd`, `argoCdProposal`, `allAtOnce`, `batches`, `oneByOne`, `doubling`, `kubeFleetStaged` or `kubeFleetRolling`",
+                "18:3: strategies.bound: choose exactly one of `rancherFleet`, `cloudFoundry`, `argoCd`, `argoCdProposal`, `allAtOnce`, `batches`, `oneByOne`, `doubling`, `kubeFleetStaged`, `kubeFleetRolling` or `external`",
             ],
         ),
         (
@@ -332,7 +332,7 @@ fn bad_input_is_refused_with_its_place_and_the_mend() {
             "bound: {kubeflit: {}}",
             &[
                 "18:11: strategies.bound.kubeflit: unknown choice `kubeflit` (help: known here: `rancherFleet`, `cloudFoundry`, `argoCd`, `argoCdProposal`, `allAtOnce`, \
-               `batches`, `oneByOne`, `doubling`, `kubeFleetStaged` or `kubeFleetRolling`)",
+               `batches`, `oneByOne`, `doubling`, `kubeFleetStaged`, `kubeFleetRolling` or `external`)",
             ],
         ),
         (
@@ -383,7 +383,7 @@ fn bad_input_is_refused_with_its_place_and_the_mend() {
             "sweep: {",
             "sweep: {strategies.bound.batches.size: [1, 2], ",
             &["19:9: sweep: `strategies.bound.batches.size` is no setting of this file: choose exactly one of \
-               `rancherFleet`, `cloudFoundry`, `argoCd`, `argoCdProposal`, `allAtOnce`, `batches`, `oneByOne`, `doubling`, `kubeFleetStaged` or `kubeFleetRolling`"],
+               `rancherFleet`, `cloudFoundry`, `argoCd`, `argoCdProposal`, `allAtOnce`, `batches`, `oneByOne`, `doubling`, `kubeFleetStaged`, `kubeFleetRolling` or `external`"],
         ),
         (
             shop,
