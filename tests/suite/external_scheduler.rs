@@ -32,6 +32,7 @@ fn tables(experiment: &Path, threads: &str) -> Vec<(String, Vec<u8>)> {
 }
 
 /// The Python interpreter. `None`: there is none, and the test is skipped.
+#[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
 fn python() -> Option<String> {
     let python = std::env::var_os("FLEETSIM_PYTHON").unwrap_or_else(|| "python3".into());
     if std::process::Command::new(&python).arg("--version").output().is_ok_and(|output| output.status.success()) {
