@@ -134,7 +134,7 @@ fn rollouts(criterion: &mut Criterion) {
             group.throughput(Throughput::Elements(run.events));
             let id = BenchmarkId::new(name, format!("{clusters} clusters x {NODES} nodes x {LAYERS} layers"));
             group.bench_function(id, |bencher| {
-                bencher.iter(|| black_box(sim::run(&variant, 1, 0).expect("the strategy starts no process")))
+                bencher.iter(|| black_box(sim::run(&variant, 1, 0).expect("the strategy starts no process")));
             });
         }
     }
