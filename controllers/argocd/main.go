@@ -11,18 +11,13 @@
 //
 // # What it leaves out
 //
-// Sources that are not found, projects that refuse, hooks and waves, periodic refreshes, webhooks.
+// Sources that are not found, projects that refuse, hooks and waves, periodic refreshes, webhooks. Events are not written:
+// nothing depends on them, they have a client limit of their own, and how many are merged is not reproducible.
 //
 // # How we know
 //
 // The module's version is in go.mod. Argo CD needs its gitops-engine, which is not published as a module beside it: the
 // folder gitops-engine names what the ApplicationSet controller takes from the engine's own last publication.
-//
-// # Randomness
-//
-// Retries after conflicts wait for a random time. Their generator starts with the run's seed.
-//
-//go:debug randseednop=0
 package main
 
 import "fleetsim/controllers/cosim"

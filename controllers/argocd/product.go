@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"math/rand"
 	"slices"
 	"strconv"
 	"time"
@@ -25,6 +24,7 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	clientcache "k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/record"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -93,7 +93,6 @@ func (o *options) read(settings map[string]string) error {
 // Start builds the controller and lets it reach the state before time 0: the installed revision is everywhere, and its
 // rollout is over.
 func (p *product) Start(s *cosim.Session) (cosim.Ready, error) {
-	rand.Seed(int64(s.Hello.Seed)) // client-go draws from the generator that all share
 	p.s, p.latest, p.byName = s, s.Hello.Release.Installed, map[string]int{}
 	if err := p.options.read(s.Hello.Settings); err != nil {
 		return cosim.Ready{}, err
@@ -201,7 +200,7 @@ func (p *product) startController() error {
 			"List":     generators.NewListGenerator(),
 			"Clusters": generators.NewClusterGenerator(manager.GetClient(), namespace),
 		},
-		Client: cached, Scheme: manager.GetScheme(), Recorder: manager.GetEventRecorderFor("applicationset-controller"),
+		Client: cached, Scheme: manager.GetScheme(), Recorder: &record.FakeRecorder{},
 		Renderer: &utils.Render{}, Policy: argo.ApplicationsSyncPolicySync, EnablePolicyOverride: true,
 		KubeClientset: client, ArgoDB: db.NewDB(namespace, settings, client), ArgoCDNamespace: namespace,
 		ApplicationSetNamespaces: []string{namespace}, EnableProgressiveSyncs: true, Metrics: &observed,
