@@ -11,11 +11,11 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use fleetsim::products::Strategy;
 use fleetsim::products::baseline::BaselineStrategy;
 use fleetsim::products::rancher_fleet::RancherFleetStrategy;
+use fleetsim::products::{ControlLoop, Strategy};
 use fleetsim::rollout::baseline::Baseline;
-use fleetsim::rollout::rancher_fleet::{CONTROL_LOOP, IntOrString, RolloutStrategy, RuleSet};
+use fleetsim::rollout::rancher_fleet::{IntOrString, RolloutStrategy, RuleSet};
 use fleetsim::scenario::{Scenario, Variant};
 use fleetsim::sim;
 use fleetsim::units::{Bytes, BytesPerSec, Share, SimDuration};
@@ -103,7 +103,7 @@ fn variant(clusters: usize, strategy: Arc<dyn Strategy>) -> Variant {
             world: Arc::new(world(clusters)),
             groups: Arc::new(Vec::new()),
             strategy,
-            control_loop: CONTROL_LOOP,
+            control_loop: ControlLoop::kubernetes(),
             restarts: fleetsim::world::Restarts::KUBELET,
             horizon: SimDuration::from_hours(48),
         },

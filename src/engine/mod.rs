@@ -10,9 +10,11 @@
 
 pub mod dist;
 mod queue;
+mod reservations;
 mod run;
 mod streams;
 
 pub use queue::{EventId, EventQueue};
+pub use reservations::Reservations;
 pub use run::{End, Model, Observer, run};
 pub use streams::{EntityKey, Stream, Streams};

@@ -1,5 +1,6 @@
 //! A product's controller during one run: its cache and its decisions, as late as they are in reality.
 
+use super::Requests;
 use crate::process::ProcessError;
 use crate::results::PassRow;
 use crate::rollout::{Hold, Revision};
@@ -13,8 +14,8 @@ pub struct Deploy {
     pub cluster: ClusterId,
     /// What it is to run.
     pub revision: Revision,
-    /// How many objects the pass writes before this one takes effect, it included.
-    pub after_writes: usize,
+    /// The number of the pass's request that writes it, counted from 1; it takes effect when that is answered.
+    pub after_requests: usize,
 }
 
 /// What one pass of a product's controller comes to.
@@ -26,8 +27,8 @@ pub struct Decision {
     pub requested: usize,
     /// Objects that the pass creates.
     pub created: usize,
-    /// Objects that the pass writes, created ones included.
-    pub writes: usize,
+    /// The API requests that the pass makes.
+    pub requests: Requests,
     /// What the pass wrote starts another one.
     pub again: bool,
     /// Unavailable targets, as the product counted them at the start of the pass.
@@ -37,13 +38,14 @@ pub struct Decision {
 }
 
 impl Decision {
-    /// Instructs a cluster to run `revision` once the objects counted so far are written; one that is paused or has no
-    /// agent never hears of it.
+    /// Instructs a cluster to run `revision` once the requests counted so far are answered; one that is paused or has
+    /// no agent never hears of it.
     pub(super) fn instruct(&mut self, clusters: &[ClusterSpec], index: usize, revision: Revision) {
         let spec = &clusters[index];
         if spec.registered && !spec.paused {
             let cluster = ClusterId(index as u32);
-            self.deploys.push(Deploy { cluster, revision, after_writes: self.writes });
+            let after_requests = self.requests.len();
+            self.deploys.push(Deploy { cluster, revision, after_requests });
         }
     }
 }
@@ -101,6 +103,11 @@ pub trait Controller {
     /// One pass on what is in the cache now. The cache then holds what the pass decided; the clusters hear of it as
     /// it is written.
     fn decide(&mut self, now: SimTime) -> Decision;
+
+    /// The requests of the pass that was just decided are answered at these times, in their order.
+    fn answered(&mut self, answers: &[SimTime]) {
+        let _ = answers;
+    }
 
     /// The pass that was just decided ends at `end`. When the controller's work queue comes up with its key again:
     /// what a pass of controller-runtime asks for (`RequeueAfter`, backoff) counts from its end. A time before `end`

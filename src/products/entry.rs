@@ -7,16 +7,14 @@ use std::sync::{Arc, LazyLock};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserialize, Deserializer, EnumAccess, IgnoredAny, VariantAccess, Visitor};
 
-use super::{Fleet, PRODUCTS, Product, Strategy};
+use super::{ControlLoop, Fleet, PRODUCTS, Product, Strategy};
 use crate::document::context::Context;
 use crate::document::path::Path;
 use crate::document::reader::{self, Reading};
 use crate::document::tree::Node;
-use crate::rollout::ControlLoop;
 use crate::world::Restarts;
 
 /// A product as the rest of the program sees it.
-#[derive(Clone, Copy)]
 pub struct ProductEntry {
     /// The key in an experiment's `strategies`.
     pub key: &'static str,

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use super::ControlLoop;
 use crate::engine::Streams;
-use crate::rollout::ControlLoop;
 use crate::rollout::label_selector::LabelSelector;
 use crate::rollout::rancher_fleet::ClusterGroup;
 use crate::units::SimTime;
@@ -43,7 +43,7 @@ pub struct Run<'a> {
     /// The fleet.
     pub fleet: Fleet<'a>,
     /// How the control loop runs.
-    pub control_loop: ControlLoop,
+    pub control_loop: &'a ControlLoop,
     /// The time at which the run ends.
     pub horizon: SimTime,
     /// The random streams of this seed and replicate.

@@ -5,11 +5,10 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
-use super::{Fleet, Strategy};
+use super::{ControlLoop, Fleet, Strategy};
 use crate::document::context::{Context, Document};
 use crate::document::path::Path;
 use crate::document::reader::ReadError;
-use crate::rollout::ControlLoop;
 use crate::world::Restarts;
 
 /// A product, implemented by the configuration of one of its strategies.

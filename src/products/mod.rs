@@ -16,6 +16,7 @@
 pub mod argo_cd;
 pub mod baseline;
 pub mod cloud_foundry;
+mod control_loop;
 mod controller;
 mod delay;
 mod entry;
@@ -24,14 +25,17 @@ mod fleet;
 pub mod kubefleet;
 mod load;
 pub mod rancher_fleet;
+mod requests;
 pub(crate) mod selection;
 mod strategy;
 pub(crate) mod words;
 
+pub use control_loop::{API_REQUEST, ControlLoop, WATCH_DELAY};
 pub use controller::{Controller, Decision, Deploy, Happened};
 pub(crate) use entry::Configuration;
 pub use entry::{ProductEntry, StrategyChoice, find};
 pub use fleet::{Fleet, FleetGroup, Run};
+pub use requests::Requests;
 use strategy::yaml_snippet;
 pub use strategy::{Strategy, StrategyExplanation};
 

@@ -19,7 +19,6 @@
 pub mod argo_cd;
 pub mod baseline;
 pub mod cloud_foundry;
-mod control_loop;
 mod duration;
 mod int_or_string;
 pub mod kubefleet;
@@ -36,7 +35,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::SimTime;
 
-pub use control_loop::ControlLoop;
 pub use int_or_string::IntOrString;
 
 /// One application in one place: a dense index into the fleet's targets.

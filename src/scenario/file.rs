@@ -14,8 +14,7 @@ use super::fleet::{ClusterGroupFile, InventoryFile};
 use super::precision::PrecisionFile;
 use super::quantity::{Anything, Ordered};
 use super::release::ReleaseFile;
-use crate::products::StrategyChoice;
-use crate::rollout::ControlLoop;
+use crate::products::{ControlLoop, StrategyChoice};
 use crate::units::SimDuration;
 use crate::world::{AgentSpec, ClusterSpec, FaultSpec, MirrorSpec, NamedRegistry, NodeSpec, RegionSpec, RegistrySpec};
 
@@ -67,7 +66,7 @@ pub(crate) struct ExperimentFile {
     pub(crate) faults: FaultSpec,
     /// Delays between the management cluster and a cluster, and the time to apply a revision.
     pub(crate) agent: Option<AgentSpec>,
-    /// Durations in the rollout controller's loop. The defaults are those of each product, see below.
+    /// API requests and delays of the rollout controller's loop. The defaults are those of each product, see below.
     pub(crate) controller: Option<ControlLoop>,
     /// The strategies to compare: a name of your own, and one product with its configuration.
     #[schemars(required)]

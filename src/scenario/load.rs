@@ -388,8 +388,7 @@ impl Loader {
         let product = reading.strategies.get(strategy)?.product;
         let strategy = self.strategy(&reading, strategy, &world);
         let restarts = self.check(&reading, |checker| checker.restarts(product.restarts));
-        let control_loop =
-            self.check(&reading, |checker| checker.over(&Path::of("controller"), product.control_loop, &[]));
+        let control_loop = self.check(&reading, |checker| checker.control_loop(product.control_loop.clone()));
         let strategy = strategy?;
         let horizon = reading.file.horizon;
         if horizon.is_zero() {

@@ -29,9 +29,8 @@ mod world;
 
 use std::sync::Arc;
 
-use crate::products::{Fleet, FleetGroup, Strategy};
+use crate::products::{ControlLoop, Fleet, FleetGroup, Strategy};
 use crate::results::Setting;
-use crate::rollout::ControlLoop;
 use crate::units::SimDuration;
 use crate::world::{Restarts, WorldSpec};
 

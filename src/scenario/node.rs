@@ -2,6 +2,7 @@
 
 use super::check::Checker;
 use crate::document::path::Path;
+use crate::products::ControlLoop;
 use crate::units::SimDuration;
 use crate::world::{AgentSpec, Backoff, NodeSpec, Requeue, Restarts, RetrySpec, RuntimeSpec};
 
@@ -78,6 +79,14 @@ impl Checker<'_> {
         let mut restarts = self.over(&path, platform, &[]);
         self.backoff(&path, &mut restarts.backoff, |_| platform.backoff.reset);
         Restarts { immediate: restarts.immediate, backoff: restarts.backoff, ..platform }
+    }
+
+    /// The control loop: the written settings over the product's.
+    pub(super) fn control_loop(&mut self, product: ControlLoop) -> ControlLoop {
+        let path = Path::of("controller");
+        let mut control_loop = self.over(&path, product, &[]);
+        self.resolve(&path.key("request"), &mut control_loop.request);
+        control_loop
     }
 
     pub(super) fn agent(&mut self, written: Option<&AgentSpec>) -> AgentSpec {

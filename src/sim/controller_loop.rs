@@ -2,7 +2,7 @@
 //!
 //! News from the clusters reach the controller's cache after the watch delay. A change starts a pass at once when the
 //! controller is idle; changes that come during a pass are merged into one next pass. A pass decides on the cache as
-//! it is when it begins; then it writes one object after the other, and each takes effect when it is written. Beside
+//! it is when it begins; then it sends its API requests, and each write takes effect when it is answered. Beside
 //! changes, the one timer that the product set in its last pass starts a pass: a delay that the pass asked of its work
 //! queue counts from the end of the pass, while the beat of a plain loop and what people do come when they come. A
 //! timer that goes off during a pass is a change. What a product does apart from passes (Argo CD's operations) happens
@@ -12,20 +12,20 @@
 
 use std::collections::VecDeque;
 
-use crate::engine::EventId;
-use crate::products::{Controller, Deploy};
+use super::request_clock::RequestClock;
+use crate::engine::{EventId, Streams};
+use crate::products::{ControlLoop, Controller, Deploy};
 use crate::results::PassRow;
-use crate::rollout::ControlLoop;
 use crate::units::{SimDuration, SimTime};
 use crate::world::{ClusterId, DriverEvent, Event, Queue, Report, World};
 
 /// The control loop of one run.
 pub(super) struct ControllerLoop<'s> {
     pub(super) controller: Box<dyn Controller + 's>,
-    timing: ControlLoop,
+    watch_delay: SimDuration,
+    clock: RequestClock,
     /// See [`Controller::own_loop`].
     own_loop: Option<SimDuration>,
-    targets: usize,
     /// Reports on their way to the cache, in the order of their arrival.
     on_the_way: VecDeque<Report>,
     /// A pass is in progress.
@@ -50,12 +50,12 @@ pub(super) struct ControllerLoop<'s> {
 }
 
 impl<'s> ControllerLoop<'s> {
-    pub(super) fn new(controller: Box<dyn Controller + 's>, timing: ControlLoop, targets: usize) -> Self {
+    pub(super) fn new(controller: Box<dyn Controller + 's>, timing: &ControlLoop, streams: Streams) -> Self {
         Self {
             own_loop: controller.own_loop(),
             controller,
-            timing,
-            targets,
+            watch_delay: timing.watch_delay,
+            clock: RequestClock::new(timing, streams),
             on_the_way: VecDeque::new(),
             busy: false,
             dirty: false,
@@ -74,7 +74,7 @@ impl<'s> ControllerLoop<'s> {
     pub(super) fn reported(&mut self, reports: Vec<Report>, queue: &mut Queue) {
         for report in reports {
             self.on_the_way.push_back(report);
-            let delay = self.own_loop.unwrap_or(self.timing.watch_delay);
+            let delay = self.own_loop.unwrap_or(self.watch_delay);
             if self.own_loop.is_some() {
                 self.controller.hand_over(report, queue.now());
             }
@@ -128,10 +128,12 @@ impl<'s> ControllerLoop<'s> {
         self.dirty = false;
         let decision = self.controller.decide(now);
         self.has_failed = self.controller.failure().is_some();
-        let duration = self.timing.pass_duration(self.targets, decision.writes);
+        let answers = self.clock.answers(now, &decision.requests);
+        let end = answers.iter().copied().max().unwrap_or(now);
+        self.controller.answered(&answers);
         self.passes.push(PassRow {
             t_s: now.as_secs_f64(),
-            duration_s: duration.as_secs_f64(),
+            duration_s: (end - now).as_secs_f64(),
             created: decision.created as u64,
             promoted: (decision.deploys.len() + decision.requested) as u64,
             unavailable: decision.unavailable,
@@ -140,16 +142,18 @@ impl<'s> ControllerLoop<'s> {
             // Nothing is taken back when it is the timer that started this pass.
             queue.cancel(timer);
         }
-        let wake_at = [decision.wake_at, self.controller.requeue(now + duration)].into_iter().flatten().min();
+        let wake_at = [decision.wake_at, self.controller.requeue(end)].into_iter().flatten().min();
         self.timer = wake_at.map(|at| queue.schedule(at.max(now), Event::Driver(DriverEvent::Wake)));
-        for deploy in &decision.deploys {
-            let written = self.timing.pass_duration(self.targets, deploy.after_writes);
-            queue.schedule_in(written, Event::Driver(DriverEvent::Written));
+        let mut deploys: Vec<(SimTime, Deploy)> =
+            decision.deploys.into_iter().map(|deploy| (answers[deploy.after_requests - 1], deploy)).collect();
+        deploys.sort_by_key(|&(at, _)| at);
+        for (at, deploy) in deploys {
+            queue.schedule(at, Event::Driver(DriverEvent::Written));
+            self.unwritten.push_back(deploy);
         }
-        self.unwritten.extend(decision.deploys);
         self.busy = true;
         self.again = decision.again;
-        queue.schedule_in(duration, Event::Driver(DriverEvent::PassEnds));
+        queue.schedule(end, Event::Driver(DriverEvent::PassEnds));
         self.schedule_due(queue);
     }
 
@@ -194,7 +198,7 @@ impl<'s> ControllerLoop<'s> {
     pub(super) fn pass_ends(&mut self, queue: &mut Queue) {
         self.busy = false;
         if std::mem::take(&mut self.again) {
-            queue.schedule_in(self.timing.watch_delay, Event::Driver(DriverEvent::Wake));
+            queue.schedule_in(self.watch_delay, Event::Driver(DriverEvent::Wake));
         }
         if self.dirty {
             self.begin_pass(queue);

@@ -9,6 +9,7 @@
 
 mod controller_loop;
 mod progress;
+mod request_clock;
 
 use crate::engine::{self, End, EventQueue, Observer};
 use crate::process::ProcessError;
@@ -68,12 +69,13 @@ struct Sim<'s> {
 impl<'s> Sim<'s> {
     fn new(scenario: &'s Scenario, label: &'s str, seed: u64, replicate: u32, queue: &mut Queue) -> Self {
         let mut world = World::new(&scenario.world, scenario.restarts, seed, replicate, queue);
+        let streams = engine::Streams::new(seed, replicate);
         let run = Run {
             label,
             fleet: scenario.fleet(),
-            control_loop: scenario.control_loop,
+            control_loop: &scenario.control_loop,
             horizon: SimTime::ZERO + scenario.horizon,
-            streams: engine::Streams::new(seed, replicate),
+            streams,
         };
         let controller = scenario.strategy.controller(run);
         if controller.sees_progress_deadlines() {
@@ -83,7 +85,7 @@ impl<'s> Sim<'s> {
         let mut sim = Self {
             scenario,
             world,
-            control: ControllerLoop::new(controller, scenario.control_loop, targets),
+            control: ControllerLoop::new(controller, &scenario.control_loop, streams),
             progress: Progress::new(targets),
             released: None,
         };

@@ -549,7 +549,7 @@ fn a_pass_that_outlasts_the_period_is_followed_immediately_and_shifts_the_period
     write(folder.path(), "update", "", "{maxInFlight: 500}");
     let file = folder.path().join("experiment.yaml");
     let text = fs::read_to_string(&file).expect("it was written");
-    fs::write(&file, text.replace("strategies:", "controller: {passPerWrite: 6 s}\nstrategies:")).expect("written");
+    fs::write(&file, text.replace("strategies:", "controller: {request: 400 ms}\nstrategies:")).expect("written");
     let experiment = loaded(folder.path());
     let run = sim::run(&experiment.variants[0], experiment.seed, 0).expect("the strategy starts no process");
     assert_eq!(run.run.outcome, RunOutcome::Complete, "{}", run.run.held_by);

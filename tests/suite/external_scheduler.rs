@@ -107,7 +107,7 @@ fn a_process_with_a_loop_of_its_own_is_as_late_as_it_says() {
     let own = experiment(&own).replace("strategies:", faults).replace("c-{1..6}", "c-{01..60}");
     // Without news on their way, a native pass that takes no time is the same loop.
     let native = experiment("{batches: {size: 2}}").replace("strategies:", faults).replace("c-{1..6}", "c-{01..60}")
-        + "controller: {passBase: 0 s, passPerTarget: 0 s, passPerWrite: 0 s, watchDelay: 100 ms}\n";
+        + "controller: {request: 0 s, watchDelay: 100 ms}\n";
     let own = folder_with(&[("experiment.yaml", &own), ("own_loop.py", OWN_LOOP)]);
     let native = folder_with(&[("experiment.yaml", &native)]);
     let (found, wanted) = (tables(own.path(), "2"), tables(native.path(), "2"));

@@ -25,7 +25,7 @@ use crate::products::{Controller, Decision, Happened, Run};
 use crate::rollout::argo_cd::{
     Application, ApplicationAction, ApplicationSetView, ApplicationView, ArgoCd, Generated, RolloutStatus,
 };
-use crate::rollout::{ControlLoop, Hold, TargetId};
+use crate::rollout::{Hold, TargetId};
 use crate::units::{SimDuration, SimTime};
 use crate::world::{ClusterId, NEW, OLD, ReleaseKind, Report, World};
 
@@ -34,7 +34,9 @@ pub(super) struct ArgoCdController {
     scheduler: ArgoCd,
     view: ApplicationSetView,
     application_controller: ApplicationController,
-    timing: ControlLoop,
+    watch_delay: SimDuration,
+    /// What the pass in progress writes: the number of the request, the application, and whether it asks for a sync.
+    unwritten: Vec<(usize, usize, bool)>,
     /// When the last pass was.
     passed: SimTime,
 }
@@ -77,7 +79,8 @@ impl ArgoCdController {
                 ArgoCdRelease::Commit => {}
             }
         }
-        Self { scheduler, view, application_controller, timing: run.control_loop, passed: SimTime::ZERO }
+        let watch_delay = run.control_loop.watch_delay;
+        Self { scheduler, view, application_controller, watch_delay, unwritten: Vec::new(), passed: SimTime::ZERO }
     }
 
     /// Rows that are on their way, which is what a budget counts.
@@ -101,11 +104,11 @@ impl Controller for ArgoCdController {
         let unavailable = self.updating();
         self.passed = now;
         let pass = self.scheduler.reconcile(now, &self.view);
-        // Rows are one object, written before the applications.
-        let writes = usize::from(pass.status.rows_written);
         let again = pass.wake_at == Some(now);
         let wake_at = pass.wake_at.filter(|at| *at > now);
-        let mut decision = Decision { writes, unavailable, again, wake_at, ..Decision::default() };
+        let mut decision = Decision { unavailable, again, wake_at, ..Decision::default() };
+        // Rows are one object, written before the applications.
+        decision.requests.in_turn(usize::from(pass.status.rows_written));
         let mut last: Option<TargetId> = None;
         for action in &pass.actions {
             let (ApplicationAction::Create(target)
@@ -116,20 +119,28 @@ impl Controller for ArgoCdController {
             };
             // Spec and operation of one application are one write.
             if last.replace(target) != Some(target) {
-                decision.writes += 1;
+                decision.requests.in_turn(1);
             }
-            let written = now + self.timing.pass_duration(self.view.applications.len(), decision.writes);
-            let seen = written + self.timing.watch_delay;
-            if let ApplicationAction::Deploy(..) = *action {
-                decision.requested += 1;
-                self.application_controller.sees_request(seen, target.index());
-            } else {
-                decision.created += usize::from(matches!(action, ApplicationAction::Create(..)));
-                self.application_controller.sees_write(seen, target.index());
-            }
+            let is_request = matches!(action, ApplicationAction::Deploy(..));
+            decision.requested += usize::from(is_request);
+            decision.created += usize::from(matches!(action, ApplicationAction::Create(..)));
+            self.unwritten.push((decision.requests.len(), target.index(), is_request));
         }
+        // The set's status lists the state of all applications, and is written last.
+        decision.requests.in_turn(1);
         self.scheduler.store(now, &pass, &mut self.view);
         decision
+    }
+
+    fn answered(&mut self, answers: &[SimTime]) {
+        for (number, application, is_request) in self.unwritten.drain(..) {
+            let seen = answers[number - 1] + self.watch_delay;
+            if is_request {
+                self.application_controller.sees_request(seen, application);
+            } else {
+                self.application_controller.sees_write(seen, application);
+            }
+        }
     }
 
     fn is_idle(&self, world: &World<'_>) -> bool {

@@ -16,13 +16,17 @@ use crate::document::context::Context;
 use crate::document::path::Path;
 use crate::document::problem::Problem;
 use crate::document::reader::{Kind, ReadError};
-use crate::products::{Fleet, Product, ProductFile, Strategy};
-use crate::rollout::ControlLoop;
+use crate::products::{ControlLoop, Fleet, Product, ProductFile, Strategy};
 use crate::rollout::argo_cd::proposal::{ProposalError, ProposalFile, ProposalStrategy, ProposedRollingUpdate};
 use crate::rollout::argo_cd::{
     ApplicationSetError, ApplicationSetFile, ApplicationSetSpec, ApplicationSetStrategy, ApplicationsSync, Automated,
-    BackoffError, CONTROL_LOOP, ControllerOptions, Waits,
+    BackoffError, ControllerOptions, Waits,
 };
+
+/// The loop of the ApplicationSet controller. It has no rollout timer; changes of the set and those in
+/// [`queues_pass`](crate::rollout::argo_cd::queues_pass) wake it. Its client limits itself: `K8sClientConfigQPS` and
+/// `K8sClientConfigBurst` in `common/common.go`, which `ARGOCD_K8S_CLIENT_QPS` sets.
+const CONTROL_LOOP: ControlLoop = ControlLoop::limited(50, 100);
 
 /// Argo CD's ApplicationSet, from a real file or in place; what is set in place overrides the file. Each cluster of
 /// the fleet is one application, with the cluster's name and labels.

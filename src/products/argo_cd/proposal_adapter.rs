@@ -68,7 +68,7 @@ impl Controller for ProposalController<'_> {
             match *action {
                 ProposalAction::Create(..) => decision.created += 1,
                 ProposalAction::Deploy(target, revision) => {
-                    decision.writes += 1;
+                    decision.requests.in_turn(1);
                     decision.instruct(self.clusters, target.index(), revision);
                 }
             }

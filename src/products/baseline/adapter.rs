@@ -36,7 +36,7 @@ impl Controller for BaselineController<'_> {
         let mut decision = Decision { unavailable, ..Decision::default() };
         for target in self.baseline.reconcile(&self.targets) {
             self.targets[target.index()] = BaselineTarget { started: true, ready: false };
-            decision.writes += 1;
+            decision.requests.in_turn(1);
             decision.instruct(self.clusters, target.index(), NEW);
         }
         decision

@@ -8,9 +8,8 @@ use serde::Deserialize;
 use super::BaselineStrategy;
 use crate::document::context::Context;
 use crate::document::path::Path;
-use crate::products::{Fleet, Product, Strategy};
+use crate::products::{ControlLoop, Fleet, Product, Strategy};
 use crate::rollout::baseline::Baseline;
-use crate::rollout::{ControlLoop, rancher_fleet};
 use crate::world::CountOrPercent;
 
 /// Every cluster in the first pass: the shortest rollout, and the highest load on the registry.
@@ -49,7 +48,7 @@ impl Product for AllAtOnce {
     const KEY: &'static str = "allAtOnce";
     const TITLE: &'static str = "All at once";
     const SUMMARY: &'static str = "Every cluster at once: the fastest and the hardest on the registry.";
-    const CONTROL_LOOP: ControlLoop = rancher_fleet::CONTROL_LOOP;
+    const CONTROL_LOOP: ControlLoop = ControlLoop::kubernetes();
 
     fn check(&self, _: &Path, _: Fleet<'_>, _: &mut Context<'_>) -> Option<Arc<dyn Strategy>> {
         Some(Arc::new(BaselineStrategy(Baseline::AllAtOnce)))
@@ -60,7 +59,7 @@ impl Product for OneByOne {
     const KEY: &'static str = "oneByOne";
     const TITLE: &'static str = "One by one";
     const SUMMARY: &'static str = "One cluster after the other: the gentlest and the slowest.";
-    const CONTROL_LOOP: ControlLoop = rancher_fleet::CONTROL_LOOP;
+    const CONTROL_LOOP: ControlLoop = ControlLoop::kubernetes();
 
     fn check(&self, _: &Path, _: Fleet<'_>, _: &mut Context<'_>) -> Option<Arc<dyn Strategy>> {
         Some(Arc::new(BaselineStrategy(Baseline::OneByOne)))
@@ -71,7 +70,7 @@ impl Product for Batches {
     const KEY: &'static str = "batches";
     const TITLE: &'static str = "Batches";
     const SUMMARY: &'static str = "Batches of a fixed size, each begun when the one before is ready.";
-    const CONTROL_LOOP: ControlLoop = rancher_fleet::CONTROL_LOOP;
+    const CONTROL_LOOP: ControlLoop = ControlLoop::kubernetes();
 
     fn check(&self, path: &Path, _: Fleet<'_>, context: &mut Context<'_>) -> Option<Arc<dyn Strategy>> {
         let at = path.key("size");
@@ -95,7 +94,7 @@ impl Product for Doubling {
     const KEY: &'static str = "doubling";
     const TITLE: &'static str = "Doubling waves";
     const SUMMARY: &'static str = "Waves of 1, 2, 4, 8, … clusters, each started when all earlier ones are ready.";
-    const CONTROL_LOOP: ControlLoop = rancher_fleet::CONTROL_LOOP;
+    const CONTROL_LOOP: ControlLoop = ControlLoop::kubernetes();
 
     fn check(&self, path: &Path, _: Fleet<'_>, context: &mut Context<'_>) -> Option<Arc<dyn Strategy>> {
         if self.first == 0 {

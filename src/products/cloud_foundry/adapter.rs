@@ -51,6 +51,13 @@ use crate::rollout::{Hold, Pass, TargetId};
 use crate::units::{SimDuration, SimTime};
 use crate::world::{ClusterId, NEW, OLD, Report, World, WorldSpec};
 
+/// Queries of a pass before its first write: deployment, app, processes and their counts from the database, and the
+/// instances from Diego. Guess.
+const QUERIES_OF_A_PASS: usize = 10;
+
+/// Queries of one write: the process with its quotas in a transaction, and the notification of Diego. Guess.
+const QUERIES_OF_A_WRITE: usize = 4;
+
 /// The Cloud Controller with one app.
 pub(super) struct CloudFoundryController<'s> {
     scheduler: CloudFoundry,
@@ -114,7 +121,8 @@ impl<'s> CloudFoundryController<'s> {
         self.new = Some(new);
         let cancels = self.deployment.cancel_after.as_ref();
         self.cancels = cancels.map(|after| now + after.sample(&mut self.streams.stream(self.user, "cancel")));
-        let mut decision = Decision { writes: 1, created: 1, ..Decision::default() };
+        let mut decision = Decision { created: 1, ..Decision::default() };
+        decision.requests.in_turn(QUERIES_OF_A_PASS + QUERIES_OF_A_WRITE);
         self.start(new, instances, &mut decision);
         decision.wake_at = self.view.active().map(|_| self.scheduler.next_pass(now));
         decision
@@ -210,7 +218,7 @@ impl<'s> CloudFoundryController<'s> {
         };
         let moved = states(&self.view.deployments) != states(&pass.status.deployments);
         for action in &pass.actions {
-            decision.writes += 1;
+            decision.requests.in_turn(QUERIES_OF_A_WRITE);
             match *action {
                 ProcessAction::Scale { target, instances } if Some(target) == self.new => {
                     self.start(target, instances, decision);
@@ -304,6 +312,7 @@ impl Controller for CloudFoundryController<'_> {
         self.user_acts(now);
         self.old_instances_end(now);
         let mut decision = Decision { unavailable: self.lacking(), ..Decision::default() };
+        decision.requests.in_turn(QUERIES_OF_A_PASS);
         let pass = self.scheduler.reconcile(now, &self.view);
         let changed = self.carry_out(now, &pass, &mut decision);
         let user = self.user_wakes(now);

@@ -17,13 +17,23 @@ use crate::document::context::Context;
 use crate::document::path::{Path, Step};
 use crate::document::problem::Problem;
 use crate::products::delay::UserDelay;
-use crate::products::{Fleet, Product, ProductFile, Strategy};
+use crate::products::{ControlLoop, Fleet, Product, ProductFile, Strategy};
+use crate::rollout::RuleSet;
 use crate::rollout::cloud_foundry::{
-    AppQuota, CONTROL_LOOP, CloudFoundryBugs, DeploymentRequest, DeploymentStrategy, RequestError, Superseded,
+    AppQuota, CloudFoundryBugs, DeploymentRequest, DeploymentStrategy, RequestError, Superseded,
 };
-use crate::rollout::{ControlLoop, RuleSet};
-use crate::units::SimTime;
-use crate::world::{NEW, ReleaseKind, Restarts};
+use crate::units::{SimDuration, SimTime};
+use crate::world::{DurationModel, NEW, ReleaseKind, Restarts};
+
+/// The loop of the updater. Passes start only at the scheduler's own wake-up times, not after changes, and every pass
+/// queries Diego; the delays of the agents model Diego's delay.
+const CONTROL_LOOP: ControlLoop = ControlLoop {
+    // Guess: a query to a database on the same network, or to Diego's; the spread is that of an API server.
+    request: DurationModel::LogNormal { median: SimDuration::from_millis(5), sigma: 0.4 },
+    client_qps: 0,
+    client_burst: 0,
+    watch_delay: SimDuration::ZERO,
+};
 
 /// A deployment of Cloud Foundry, from a request's body or in place; a field in place overrides the file's.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]

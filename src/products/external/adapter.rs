@@ -38,7 +38,7 @@ impl Controller for ExternalController<'_> {
             return decision;
         }
         for instruction in decided.deploy {
-            decision.writes += 1;
+            decision.requests.in_turn(1);
             decision.instruct(self.0.clusters, instruction.target as usize, Revision(instruction.revision));
         }
         decision.wake_at = decided.wake.map(SimTime::from_nanos);

@@ -9,8 +9,7 @@ use super::ExternalStrategy;
 use crate::document::context::Context;
 use crate::document::path::Path;
 use crate::process::ProcessCommand;
-use crate::products::{Fleet, Product, Strategy};
-use crate::rollout::{ControlLoop, rancher_fleet};
+use crate::products::{ControlLoop, Fleet, Product, Strategy};
 use crate::units::SimDuration;
 use crate::units::serial::positive;
 
@@ -56,7 +55,7 @@ impl Product for ExternalConfig {
     const KEY: &'static str = "external";
     const TITLE: &'static str = "External scheduler";
     const SUMMARY: &'static str = "A process of your own that decides which cluster is next.";
-    const CONTROL_LOOP: ControlLoop = rancher_fleet::CONTROL_LOOP;
+    const CONTROL_LOOP: ControlLoop = ControlLoop::kubernetes();
 
     fn check(&self, path: &Path, _: Fleet<'_>, context: &mut Context<'_>) -> Option<Arc<dyn Strategy>> {
         if self.command.first().is_none_or(String::is_empty) && context.is_untouched(&path.key("command")) {

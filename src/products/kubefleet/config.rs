@@ -19,13 +19,17 @@ use crate::document::problem::{Problem, any_of};
 use crate::document::reader::{Kind, ReadError};
 use crate::document::tree::{Node, Value};
 use crate::products::delay::UserDelay;
-use crate::products::{Fleet, Product, ProductFile, Strategy};
+use crate::products::{ControlLoop, Fleet, Product, ProductFile, Strategy};
+use crate::rollout::RuleSet;
 use crate::rollout::kubefleet::staged::{RunError, explain};
 use crate::rollout::kubefleet::{
-    CONTROL_LOOP, ClusterResourcePlacement, ClusterStagedUpdateStrategy, InvalidField, KubeFleetBugs,
-    RollingUpdateConfig, StageConfig, StrategySpec,
+    ClusterResourcePlacement, ClusterStagedUpdateStrategy, InvalidField, KubeFleetBugs, RollingUpdateConfig,
+    StageConfig, StrategySpec,
 };
-use crate::rollout::{ControlLoop, RuleSet};
+
+/// The loop of both controllers, except the triggers of a pass. The hub agent's client limits itself for each kind of
+/// object (`--hub-api-qps` and `--hub-api-burst`, `cmd/hubagent/options`); passes write bindings above all.
+const CONTROL_LOOP: ControlLoop = ControlLoop::limited(250, 1_000);
 
 const REFUSED: &str = "KubeFleet refuses this too";
 

@@ -67,7 +67,8 @@ impl Members {
     pub(super) fn tell_again(&self, bindings: &mut Bindings, now: SimTime, target: TargetId, decision: &mut Decision) {
         let binding = bindings.get(target).expect("every cluster has a binding");
         if let Some(revision) = binding.snapshot.filter(|_| !binding.has_succeeded()) {
-            let deploy = Deploy { cluster: ClusterId(target.0), revision, after_writes: decision.writes };
+            let after_requests = decision.requests.len();
+            let deploy = Deploy { cluster: ClusterId(target.0), revision, after_requests };
             self.tell(bindings, now, deploy, decision);
         }
     }

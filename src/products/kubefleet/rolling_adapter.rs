@@ -5,8 +5,8 @@
 //! on its timer (kubefleet-dev/kubefleet at e160c1cd, `pkg/controllers/rollout/controller.go`).
 //!
 //! That controller writes the bindings of a group all at the same time (`errgroup`): first those that are held back,
-//! then those that are up to date, then those that it rolls, their spec before their status. So a pass is as long as
-//! four writes at most, however many bindings there are. Left out: the limit on requests of the hub agent's client.
+//! then those that are up to date, then those that it rolls, their spec before their status. So a pass lasts
+//! a few requests, until the limit of the hub agent's client slows it down.
 
 use super::members::Members;
 use super::{KubeFleetRolling, member_clusters};
@@ -55,22 +55,29 @@ impl Controller for RollingController {
     fn decide(&mut self, now: SimTime) -> Decision {
         let pass = self.scheduler.reconcile(now, &self.view);
         let status = &pass.status;
-        let groups = [&status.patched, &status.blocked, &status.restarted];
-        let before = groups.iter().filter(|group| !group.is_empty()).count();
         let mut decision = Decision {
             unavailable: Members::unavailable(&self.view.bindings),
             again: status.wakes_itself(&pass.actions),
-            writes: before + if pass.actions.is_empty() { 0 } else { 2 },
             ..Decision::default()
         };
+        // The bindings are listed first, from the API server.
+        decision.requests.in_turn(1);
+        for group in [&status.patched, &status.blocked, &status.restarted] {
+            decision.requests.together(group.len());
+        }
+        let rolled = pass.actions.len();
+        decision.requests.together(rolled);
+        decision.requests.together(rolled);
+        let specs = decision.requests.len() - rolled;
         self.was_quiet = !decision.again && status.restarted.is_empty();
         self.view.store(now, &pass);
-        for action in &pass.actions {
+        for (position, action) in pass.actions.iter().enumerate() {
             let RollingAction::Deploy(target, revision) = *action else {
                 unreachable!("every cluster of the fleet stays picked")
             };
             // The work generator begins when RolloutStarted is written, after the spec.
-            let deploy = Deploy { cluster: ClusterId(target.0), revision, after_writes: decision.writes };
+            let after_requests = specs + position + 1;
+            let deploy = Deploy { cluster: ClusterId(target.0), revision, after_requests };
             self.members.tell(&mut self.view.bindings, now, deploy, &mut decision);
         }
         for &target in &status.restarted {

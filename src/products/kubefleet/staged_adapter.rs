@@ -129,29 +129,32 @@ impl Controller for StagedController<'_> {
         let before = self.progress();
         let pass = self.scheduler.reconcile(now, &self.view);
         let status = &pass.status;
-        let mut decision = Decision {
-            writes: status.writes(&pass.actions),
-            unavailable: Members::unavailable(self.bindings()),
-            ..Decision::default()
-        };
-        self.was_quiet = decision.writes == 0;
+        let mut decision = Decision { unavailable: Members::unavailable(self.bindings()), ..Decision::default() };
+        self.was_quiet = status.writes(&pass.actions) == 0;
         self.view.store(now, &pass);
-        for (position, action) in pass.actions.iter().enumerate() {
+        for action in &pass.actions {
             match *action {
                 StagedAction::Deploy(target, revision) => {
-                    let deploy = Deploy { cluster: ClusterId(target.0), revision, after_writes: position + 1 };
+                    // The binding's spec and then its status, whose RolloutStarted the work generator waits for.
+                    decision.requests.in_turn(2);
+                    let after_requests = decision.requests.len();
+                    let deploy = Deploy { cluster: ClusterId(target.0), revision, after_requests };
                     self.members.tell(&mut self.view.bindings, now, deploy, &mut decision);
                 }
                 StagedAction::RequestApproval(approval) => {
                     decision.created += 1;
+                    decision.requests.in_turn(1);
                     self.request(now, approval);
                 }
                 StagedAction::Delete(..) => unreachable!("every cluster of the fleet stays picked"),
             }
         }
         for &target in &status.restarted {
+            decision.requests.in_turn(1);
             self.members.tell_again(&mut self.view.bindings, now, target, &mut decision);
         }
+        // Accepted approvals, and at last the run's own status, which every pass writes.
+        decision.requests.in_turn(pass.status.accepted.len() + 1);
         decision.wake_at = self.due.values().copied().min();
         self.is_news = false;
         self.progress = [before, self.progress()];

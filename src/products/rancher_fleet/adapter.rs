@@ -3,14 +3,16 @@
 //! Every cluster of the fleet is a target of one bundle. A report of a cluster's agent becomes the status of its
 //! `BundleDeployment`, and a changed status starts a pass, as does a created deployment; the promotion itself does not
 //! (rancher/fleet at 3b2c622, `reconciler/{bundle_controller,bundledeployment_controller}.go`). A pass first decides
-//! on all targets and then writes the deployments, each once, in the order of the clusters' names.
+//! on all targets. Then it goes through those that have a deployment, in the order of the clusters' names, with one
+//! request after the other: it deletes the Secret with the Helm values, of which there are none, and writes the
+//! deployment if it changes. So a pass that changes nothing costs a request for each target.
 
 use std::collections::BTreeMap;
 
 use super::{RancherFleetStrategy, clusters};
 use crate::products::{Controller, Decision, Deploy, Fleet};
-use crate::rollout::Hold;
 use crate::rollout::rancher_fleet::{BundleAction, BundleView, ClusterView, RancherFleet};
+use crate::rollout::{Hold, Revision};
 use crate::units::SimTime;
 use crate::world::{ClusterId, NEW, OLD, ReleaseKind, Report};
 
@@ -18,8 +20,12 @@ use crate::world::{ClusterId, NEW, OLD, ReleaseKind, Report};
 pub(super) struct BundleController {
     scheduler: RancherFleet,
     view: BundleView,
-    /// Each cluster's place in the order of names.
+    /// Clusters in the order of their names.
+    by_name: Vec<usize>,
+    /// Each cluster's place in that order.
     places: Vec<usize>,
+    /// The release's content is stored in the management cluster.
+    has_content: bool,
 }
 
 impl BundleController {
@@ -38,10 +44,31 @@ impl BundleController {
         let mut by_name: Vec<usize> = (0..clusters.len()).collect();
         by_name.sort_by_key(|&cluster| &clusters[cluster].name);
         let mut places = vec![0; clusters.len()];
-        for (place, cluster) in by_name.into_iter().enumerate() {
+        for (place, &cluster) in by_name.iter().enumerate() {
             places[cluster] = place;
         }
-        Self { scheduler, view, places }
+        Self { scheduler, view, by_name, places, has_content: false }
+    }
+}
+
+impl BundleController {
+    /// The requests of a pass: for each target with a deployment one for its Secret, and one if the deployment changes;
+    /// at the end the bundle's status.
+    fn request(&mut self, writes: &BTreeMap<usize, Option<Revision>>, decision: &mut Decision) {
+        decision.requests.in_turn(usize::from(!std::mem::replace(&mut self.has_content, true)));
+        for (place, &cluster) in self.by_name.iter().enumerate() {
+            if self.view.clusters[cluster].deployment.is_none() {
+                continue;
+            }
+            decision.requests.in_turn(1);
+            let Some(write) = writes.get(&place) else { continue };
+            decision.requests.in_turn(1);
+            if let Some(revision) = *write {
+                let after_requests = decision.requests.len();
+                decision.deploys.push(Deploy { cluster: ClusterId(cluster as u32), revision, after_requests });
+            }
+        }
+        decision.requests.in_turn(1);
     }
 }
 
@@ -61,7 +88,7 @@ impl Controller for BundleController {
         let mut decision =
             Decision { unavailable: unavailable(&self.view), wake_at: pass.wake_at, ..Decision::default() };
         // All that a pass decides about one target is one write of its deployment.
-        let mut writes: BTreeMap<usize, Option<Deploy>> = BTreeMap::new();
+        let mut writes: BTreeMap<usize, Option<Revision>> = BTreeMap::new();
         for action in &pass.actions {
             let target = match *action {
                 BundleAction::Create(target) => {
@@ -72,17 +99,13 @@ impl Controller for BundleController {
                 BundleAction::Delete(..) => unreachable!("every cluster of the fleet stays a target"),
             };
             let write = writes.entry(self.places[target.index()]).or_default();
-            if let BundleAction::Deploy(target, revision) = *action {
-                *write = Some(Deploy { cluster: ClusterId(target.0), revision, after_writes: 0 });
+            if let BundleAction::Deploy(_, revision) = *action {
+                *write = Some(revision);
             }
         }
-        decision.writes = writes.len();
-        let in_order = writes.into_values().enumerate();
-        decision.deploys = in_order
-            .filter_map(|(at, deploy)| deploy.map(|deploy| Deploy { after_writes: at + 1, ..deploy }))
-            .collect();
         decision.again = decision.created > 0;
         self.view.store(&pass);
+        self.request(&writes, &mut decision);
         decision
     }
 

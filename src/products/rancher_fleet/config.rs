@@ -13,10 +13,10 @@ use super::{RancherFleetStrategy, clusters};
 use crate::document::context::Context;
 use crate::document::path::{Path, Step};
 use crate::document::problem::Problem;
-use crate::products::{Fleet, Product, ProductFile, Strategy, selection};
+use crate::products::{ControlLoop, Fleet, Product, ProductFile, Strategy, selection};
+use crate::rollout::RuleSet;
 use crate::rollout::label_selector::Labels;
-use crate::rollout::rancher_fleet::{CONTROL_LOOP, FleetCluster, Partitioning, RolloutStrategy, StrategyError};
-use crate::rollout::{ControlLoop, RuleSet};
+use crate::rollout::rancher_fleet::{FleetCluster, Partitioning, RolloutStrategy, StrategyError};
 
 /// Rancher Fleet's `rolloutStrategy`, from a fleet.yaml or in place; a field in place overrides the file's.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
@@ -34,6 +34,11 @@ pub(crate) struct RancherFleetConfig {
 
 /// A fleet.yaml, of which only `rolloutStrategy` is read.
 type FleetYaml = ProductFile<RolloutStrategy>;
+
+/// The loop of the bundle controller. It has no timer: a pass starts when a deployment is created, deleted or reports a
+/// changed status, or when the bundle or a cluster changes; not when the spec of a deployment changes. Its client has no
+/// limit (controller-runtime v0.24.1 sets none).
+const CONTROL_LOOP: ControlLoop = ControlLoop::kubernetes();
 
 impl Product for RancherFleetConfig {
     const KEY: &'static str = "rancherFleet";

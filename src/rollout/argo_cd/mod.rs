@@ -65,8 +65,8 @@ pub use row::{ApplicationStatus, Message, RolloutStatus};
 pub use status::{ApplicationSetStatus, ErrorOccurred, Rollout, RolloutConfig, RowCounts, SetConditions, SetHealth};
 pub use steps::{IssueKind, Issues, Steps};
 pub use triggers::{
-    APPLICATION_REFRESH, APPLICATION_REFRESH_JITTER, CONTROL_LOOP, DELETION_REQUEUE, ERROR_REQUEUE,
-    OPERATION_PROCESSORS, STATUS_PROCESSORS, queues_pass,
+    APPLICATION_REFRESH, APPLICATION_REFRESH_JITTER, DELETION_REQUEUE, ERROR_REQUEUE, OPERATION_PROCESSORS,
+    STATUS_PROCESSORS, queues_pass,
 };
 pub use view::{
     Application, ApplicationSetView, ApplicationView, AutoSync, Generated, Health, Operation, OperationPhase,

@@ -1,9 +1,9 @@
 //! The triggers of a pass, and the settings of the controllers around it.
 //!
-//! Sources are files of argoproj/argo-cd at 37ee0097cf851bc2dd7665fc081bbce61a7e836e. The cost of a pass and the
-//! delay of the cache depend on the management cluster; those values are guesses.
+//! Sources are files of argoproj/argo-cd at 37ee0097cf851bc2dd7665fc081bbce61a7e836e. The latency of requests and the
+//! delay of the cache are settings of the control loop, in `products/argo_cd`.
 
-use super::super::{ControlLoop, stored};
+use super::super::stored;
 use super::view::Application;
 use crate::units::SimDuration;
 
@@ -34,19 +34,6 @@ pub const STATUS_PROCESSORS: u32 = 20;
 /// does not count (`processRequestedAppOperation` of `controller/appcontroller.go` returns until then). Source:
 /// `--operation-processors` in `cmd/argocd-application-controller/commands/argocd_application_controller.go`.
 pub const OPERATION_PROCESSORS: u32 = 10;
-
-/// The control loop of the ApplicationSet controller. It has no rollout timer; changes of the set and those in
-/// [`queues_pass`] wake it.
-pub const CONTROL_LOOP: ControlLoop = ControlLoop {
-    // Guess: generators, templates and the lists from the cache.
-    pass_base: SimDuration::from_millis(20),
-    // Guess: template and comparison of one application.
-    pass_per_target: SimDuration::from_nanos(100_000),
-    // Guess: one write to the API server; a pass writes applications one after the other.
-    pass_per_write: SimDuration::from_millis(10),
-    // Guess: no published figure.
-    watch_delay: SimDuration::from_millis(100),
-};
 
 /// Whether a change of one Application object queues a pass. `None`: the object does not exist.
 ///

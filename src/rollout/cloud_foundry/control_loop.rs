@@ -2,10 +2,8 @@
 //! experiment's agents.
 //!
 //! The updater's loop only has a period: no change starts a pass, and each pass queries Diego, so there is no cache
-//! that could lag. Sources name repository and commit. The cost of a pass depends on the installation; those values
-//! are guesses.
+//! that could lag. Sources name repository and commit. The cost of a pass is in `products/cloud_foundry`.
 
-use super::super::ControlLoop;
 use crate::units::SimDuration;
 
 /// Time between the starts of two passes; a pass that takes longer is followed immediately by the next. Source:
@@ -36,15 +34,3 @@ pub const CRASH_RESET: SimDuration = SimDuration::from_mins(5);
 /// `containers.graceful_shutdown_interval_in_seconds` of Diego's `rep` job, according to the Cloud Foundry
 /// documentation on the lifecycle of apps.
 pub const GRACEFUL_SHUTDOWN: SimDuration = SimDuration::from_secs(10);
-
-/// The control loop of the updater. Passes start only at the scheduler's own wake-up times, not after changes.
-pub const CONTROL_LOOP: ControlLoop = ControlLoop {
-    // Guess: reading deployment, app and processes from the database, and one request to Diego.
-    pass_base: SimDuration::from_millis(50),
-    // Guess: one more LRP in Diego's response.
-    pass_per_target: SimDuration::from_nanos(10_000),
-    // Guess: saving a process with its quotas, and notifying Diego.
-    pass_per_write: SimDuration::from_millis(20),
-    // Every pass queries Diego; the delays of the agents model Diego's delay.
-    watch_delay: SimDuration::ZERO,
-};

@@ -59,8 +59,8 @@ pub use super::RuleSet;
 pub use action::ProcessAction;
 pub use api::ApiError;
 pub use control_loop::{
-    CONTROL_LOOP, CRASH_BACKOFF_MAX, CRASH_BACKOFF_MIN, CRASH_RESET, GRACEFUL_SHUTDOWN, IMMEDIATE_RESTARTS,
-    MAX_CRASHES, UPDATE_FREQUENCY,
+    CRASH_BACKOFF_MAX, CRASH_BACKOFF_MIN, CRASH_RESET, GRACEFUL_SHUTDOWN, IMMEDIATE_RESTARTS, MAX_CRASHES,
+    UPDATE_FREQUENCY,
 };
 pub use explain::{CanaryStepExplanation, DeploymentExplanation, explain};
 pub use lrp::{InstanceCounts, LrpState};

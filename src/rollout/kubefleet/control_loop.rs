@@ -1,7 +1,7 @@
 //! Settings of KubeFleet's controllers and agents.
 //!
-//! Sources are files of kubefleet-dev/kubefleet at e160c1cdfdd9bf4c0234713d2b7f34e0ec95dab6. The cost of a pass and
-//! the delay of the cache depend on the hub cluster; those values are guesses.
+//! Sources are files of kubefleet-dev/kubefleet at e160c1cdfdd9bf4c0234713d2b7f34e0ec95dab6. The latency of requests
+//! and the delay of the cache are settings of the control loop, in `products/kubefleet`.
 //!
 //! A pass of a staged run starts when the run is created or its spec changes, when an approval request's Approved
 //! flag changes or a request is deleted before it was accepted, and by the run's own timer; **not** when a binding or
@@ -11,7 +11,6 @@
 //! the apply strategy or the type of the strategy changes; and by its own timer; **not** when its limits change or
 //! when a binding is finally removed.
 
-use super::super::ControlLoop;
 use crate::units::SimDuration;
 
 /// Interval at which a staged run checks clusters that are being updated or deleted. Source:
@@ -28,15 +27,3 @@ pub const STUCK_AFTER: SimDuration = SimDuration::from_mins(5);
 /// Interval at which a rolling update checks whether a binding that is being deleted is gone, when another one waits
 /// for it. Source: `pkg/controllers/rollout/controller.go`.
 pub const CLEAN_UP_WAIT: SimDuration = SimDuration::from_secs(5);
-
-/// The control loop of both controllers, except the triggers of a pass.
-pub const CONTROL_LOOP: ControlLoop = ControlLoop {
-    // Guess: reading the placement, its snapshots and its bindings, and writing a status.
-    pass_base: SimDuration::from_millis(20),
-    // Guess: reading and comparing a binding.
-    pass_per_target: SimDuration::from_nanos(50_000),
-    // Guess: a binding's spec and then its status, in consecutive requests to the API server.
-    pass_per_write: SimDuration::from_millis(10),
-    // Guess: a watch event on an unloaded API server.
-    watch_delay: SimDuration::from_millis(100),
-};

@@ -58,7 +58,7 @@ pub use config::{
     ApplyStrategyConfig, ClusterResourcePlacement, ClusterStagedUpdateStrategy, ObjectMeta, PlacementPolicyConfig,
     PlacementSpec, PlacementStrategy, RollingUpdateConfig, RunSpec, RunState, StageConfig, StageTask, StrategySpec,
 };
-pub use control_loop::{CLEAN_UP_WAIT, CLUSTER_UPDATING_WAIT, CONTROL_LOOP, STAGE_WAIT, STUCK_AFTER};
+pub use control_loop::{CLEAN_UP_WAIT, CLUSTER_UPDATING_WAIT, STAGE_WAIT, STUCK_AFTER};
 pub use duration::{format_duration, parse_duration};
 pub use limit::{Rounding, ScaledValueError, limit};
 pub use queue::{QueueRequest, WorkQueue};

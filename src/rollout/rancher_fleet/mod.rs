@@ -30,7 +30,6 @@
 mod action;
 mod cluster;
 mod config;
-mod control_loop;
 mod documented;
 mod explain;
 mod go_float;
@@ -52,7 +51,6 @@ pub use super::{IntOrString, RuleSet};
 pub use action::BundleAction;
 pub use cluster::{ClusterGroup, FleetCluster, groups_of};
 pub use config::{ManualPartition, RolloutStrategy};
-pub use control_loop::CONTROL_LOOP;
 pub use explain::{BundleExplanation, PartitionExplanation, explain};
 pub use limit::{FleetLimitError, limit};
 pub use partition::{Partition, Partitioning, StrategyError};

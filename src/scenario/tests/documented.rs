@@ -89,7 +89,7 @@ fn defaults_by_product(settings: &str) -> String {
     let mut products: Vec<(Value, Vec<&str>)> = Vec::new();
     for product in crate::products::PRODUCTS {
         let value = match settings {
-            "controller" => serde_json::to_value(product.control_loop),
+            "controller" => serde_json::to_value(&product.control_loop),
             "crashBackoff" => serde_json::to_value(product.restarts),
             other => panic!("no settings are called `{other}`"),
         };

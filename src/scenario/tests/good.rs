@@ -162,7 +162,7 @@ release:
     - {kind: DaemonSet, name: agent, image: shop, maxUnavailable: 0, maxSurge: 20%, readiness: {initialDelay: 1 s, successThreshold: 2}}
 faults: {offline: {share: 3%, return: {mean: 4h}}, defect: {share: 10%, crashAfter: 2 s}}
 agent: {instructionDelay: 1 s, apply: {min: 1 s, max: 9 s}, reportDelay: 1 s, readinessDelay: 15 s}
-controller: {passBase: 1 s, passPerTarget: 1 ms, passPerWrite: 10 ms, watchDelay: 2 s}
+controller: {request: {median: 10 ms, sigma: 0.2}, clientQps: 20, watchDelay: 2 s}
 strategies:
   documented: {rancherFleet: {rules: documented, maxUnavailable: 5%, maxUnavailablePartitions: 1, autoPartitionSize: 10%, autoPartitionThreshold: 100, maxNew: 30}}
   manual:

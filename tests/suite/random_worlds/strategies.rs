@@ -7,14 +7,14 @@ use fleetsim::products::baseline::BaselineStrategy;
 use fleetsim::products::cloud_foundry::CloudFoundryDeployment;
 use fleetsim::products::kubefleet::{KubeFleetRolling, KubeFleetStaged};
 use fleetsim::products::rancher_fleet::RancherFleetStrategy;
-use fleetsim::products::{self, Strategy};
+use fleetsim::products::{self, ControlLoop, Strategy};
+use fleetsim::rollout::IntOrString;
 use fleetsim::rollout::argo_cd::proposal::{ProposalStrategy, ProposedRollingUpdate};
 use fleetsim::rollout::argo_cd::{ApplicationSetSpec, ControllerOptions};
 use fleetsim::rollout::baseline::Baseline;
 use fleetsim::rollout::cloud_foundry::{self, AppQuota, DeploymentOptions, Superseded, SupersededState};
 use fleetsim::rollout::kubefleet::{self, KubeFleetBugs, PlacementPolicy, RollingUpdateConfig, StrategySpec};
 use fleetsim::rollout::rancher_fleet::{RolloutStrategy, RuleSet};
-use fleetsim::rollout::{ControlLoop, IntOrString};
 use fleetsim::scenario::Scenario;
 use fleetsim::units::SimTime;
 use fleetsim::world::{NEW, ReleaseKind};
@@ -66,7 +66,7 @@ impl Product {
             Self::KubeFleetRolling => "kubeFleetRolling",
             Self::CloudFoundry => "cloudFoundry",
         };
-        products::find(key).expect("it is in the table").control_loop
+        products::find(key).expect("it is in the table").control_loop.clone()
     }
 }
 
