@@ -46,7 +46,7 @@ release:
   workloads: [{workload}]
 faults: {faults}
 agent: {{instructionDelay: 0 s, apply: {apply}, reportDelay: 0 s}}
-controller: {{watchDelay: 1 s}}
+controller: {{request: 10 ms, watchDelay: 1 s}}
 strategies:
   tested:
     argoCd:

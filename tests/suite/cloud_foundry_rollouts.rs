@@ -457,12 +457,16 @@ fn the_purge_defect_can_take_the_last_instance_that_serves() {
 #[test]
 fn superseding_a_rolling_deployment_keeps_the_capacity() {
     let strategy = |bugs: &str| format!("{{maxInFlight: 100, supersedes: {{instances: 300, state: DEPLOYING}}{bugs}}}");
-    let shipped = run("update", "", &strategy(""));
-    let mended = run("update", "", &strategy(", upstreamBugs: {interimTrap: false}"));
+    // Passes of different lengths would draw different latencies.
+    let run = |strategy: &str| {
+        run_with("update", "", strategy, &[("strategies:", "controller: {request: 5 ms}\nstrategies:")])
+    };
+    let shipped = run(&strategy(""));
+    let mended = run(&strategy(", upstreamBugs: {interimTrap: false}"));
     for run in [&shipped, &mended] {
         assert_eq!((run.run.outcome, told(run), most_lacking(run)), (RunOutcome::Complete, CLUSTERS, 0));
     }
-    let plain = run("update", "", "{maxInFlight: 100}");
+    let plain = run("{maxInFlight: 100}");
     assert_eq!(shipped.run.completion_s, plain.run.completion_s, "interim instances are old instances");
     // The trap fails the pass that finishes, and by then all instances are routable.
     assert_eq!(shipped.run.completion_s, mended.run.completion_s);

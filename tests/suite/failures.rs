@@ -207,15 +207,16 @@ fn ten_percent_permanently_offline_stop_a_rollout_at_its_limit() {
 
 #[test]
 fn all_products_but_argo_cd_complete_on_a_fleet_with_frequent_outages() {
-    let outages = "outages: {between: {weibull: {mean: 2 h, shape: 0.75}}, repair: {median: 5m, sigma: 1}}";
+    let outages = "outages: {between: {weibull: {mean: 2 h, shape: 0.75}}, repair: {median: 10m, sigma: 1}}";
     let mut runs = run_all(outages, POD);
     let (_, argo_cd) = runs.remove(1);
     complete(&runs);
     // A sync that a cluster misses is tried again for eight minutes, twice at most, and then never, also when the cluster
-    // is back. One repair took longer than that.
-    assert_eq!((argo_cd.run.outcome, argo_cd.run.targets_done), (Stalled, 99));
-    let held_by = "rollingSync.steps: step 2 is complete when all of it is Healthy; not yet: 1 application (p-41) \
-                   Progressing, OutOfSync, Healthy, operation Failed";
+    // is back. Half of the repairs take longer than ten minutes, two of them among those of canaries.
+    assert_eq!(argo_cd.run.outcome, Stalled);
+    let held_by =
+        "rollingSync.steps: step 1 is complete when all of it is Healthy; not yet: 2 applications (c-06, c-18)";
+    assert!(argo_cd.run.held_by.contains("operation Failed"), "{}", argo_cd.run.held_by);
     assert!(argo_cd.run.held_by.starts_with(held_by), "{}", argo_cd.run.held_by);
 }
 
