@@ -74,7 +74,7 @@ fn draw(
     let widest = widest(&names, LABEL, Weight::Bold).max(60.0);
     let stragglers: Vec<usize> =
         (0..lines.len()).filter(|&at| lines[at].points.iter().any(|(_, v)| unfinished(v))).collect();
-    let strip = STRIP_ROW * stragglers.len() as f64 + if stragglers.is_empty() { 0.0 } else { 8.0 };
+    let strip = if stragglers.is_empty() { 0.0 } else { STRIP_ROW * stragglers.len() as f64 + 8.0 };
     let panel = PANEL.max(LABEL_LINE * lines.len() as f64);
     let top = TOP + 30.0;
     let left = MARGIN + 56.0;
@@ -87,7 +87,8 @@ fn draw(
         lines.iter().flat_map(|line| line.points.iter().map(|(_, variant)| *variant)).collect();
     let panels = [pulls(&shown, area(0)), egress(&shown, area(1)), completion(&shown, area(2))];
     let (inset, step) = beside(axis.numeric, axis.values.len(), lines.len(), right - left);
-    let drawing = Drawing { axis, lines: &lines, names: &names, x: axis.scale(left + inset, right - inset), step };
+    let drawing =
+        Drawing { axis, lines: &lines, names: &names, x: axis.scale(left + inset, right - inset), step, strip };
 
     let marks = if lines.len() > SHADED_MAX || !axis.numeric { "bar" } else { "shade" };
     let subtitle = format!("{}; dot: median, whisker: its 95% CI, {marks}: p5–p95 of all runs", extent(variants));
@@ -128,6 +129,8 @@ struct Drawing<'d> {
     x: Scale,
     /// From the dot of a line to that of the next.
     step: f64,
+    /// Height of the strip for unfinished runs.
+    strip: f64,
 }
 
 impl Drawing<'_> {
@@ -144,7 +147,7 @@ impl Drawing<'_> {
         }
         value_axis(canvas, area, &panel.scale, &panel.ticks, "");
         // Above the strip, where there is one.
-        let strip = if last { self.strip_height() } else { 0.0 };
+        let strip = if last { self.strip } else { 0.0 };
         let title_at = (MARGIN, area.top - strip - 12.0);
         write_fitted(canvas, &panel.title, title_at, SMALL, INK, area.right - MARGIN);
         if last {
@@ -179,21 +182,11 @@ impl Drawing<'_> {
         }
     }
 
-    fn strip_height(&self) -> f64 {
-        let rows = self.lines.iter().filter(|line| line.points.iter().any(|(_, variant)| unfinished(variant))).count();
-        if rows == 0 { 0.0 } else { STRIP_ROW * rows as f64 + 8.0 }
-    }
-
     /// The parts of a line between values without a median, for which no run finished.
     fn pieces(&self, at: usize, panel: &MeasurePanel) -> Vec<Vec<[f64; 6]>> {
         let points: Vec<Option<[f64; 6]>> =
             self.lines[at].points.iter().map(|point| self.place(at, panel, point)).collect();
         points.split(Option::is_none).map(|piece| piece.iter().copied().flatten().collect()).collect()
-    }
-
-    /// All points of a line that have a median.
-    fn places(&self, at: usize, panel: &MeasurePanel) -> Vec<[f64; 6]> {
-        self.pieces(at, panel).into_iter().flatten().collect()
     }
 
     /// Where a point is drawn: x, then the y of its median, 5th and 95th percentile, and the ends of the interval.
@@ -226,13 +219,13 @@ impl Drawing<'_> {
 
     fn line(&self, canvas: &mut Canvas, at: usize, panel: &MeasurePanel) {
         let colour = series_colour(at);
-        let places = self.places(at, panel);
+        let pieces = self.pieces(at, panel);
         let dash = if self.lines.len() > 1 { series_dash(at) } else { &[] };
         let width = if self.axis.numeric { 2.0 } else { 1.0 };
-        for piece in self.pieces(at, panel) {
+        for piece in &pieces {
             canvas.path(piece.iter().map(|&[x, median, ..]| (x, median)).collect(), Stroke { colour, width, dash });
         }
-        for [x, median, _, _, low, high] in places {
+        for [x, median, _, _, low, high] in pieces.into_iter().flatten() {
             for end in [low, high] {
                 canvas.line((x - 4.0, end), (x + 4.0, end), Stroke::solid(colour, 1.3));
             }
@@ -243,7 +236,9 @@ impl Drawing<'_> {
 
     /// The names at the right, each led to the end of its line, in the order of those ends.
     fn labels(&self, canvas: &mut Canvas, area: Area, panel: &MeasurePanel) {
-        let end = |at: usize| self.places(at, panel).last().map(|&[x, median, ..]| (at, (x, median)));
+        let end = |at: usize| {
+            self.pieces(at, panel).into_iter().flatten().next_back().map(|[x, median, ..]| (at, (x, median)))
+        };
         let mut ends: Vec<(usize, Position)> = (0..self.lines.len()).filter_map(end).collect();
         ends.sort_by(|a, b| a.1.1.total_cmp(&b.1.1).then(a.0.cmp(&b.0)));
         let wished: Vec<f64> = ends.iter().map(|(_, (_, y))| *y).collect();

@@ -119,10 +119,7 @@ pub fn search_among(
     }
     let load = answer::load_axis(plan);
     let questions = answer::questions(&heats, experiment, plan, &load);
-    let mut runs: Vec<RunRow> = Vec::new();
-    for heat in &heats {
-        runs.extend(heat.runs.iter().flatten().cloned());
-    }
+    let runs = heats.iter().flat_map(|heat| &heat.runs).flatten().cloned().collect();
     let most = experiment.replicates as usize;
     let mut record = PlanRecord {
         schema_version: PlanRecord::SCHEMA_VERSION,
@@ -140,14 +137,13 @@ pub fn search_among(
         exhaustive: None,
     };
     if exhaustive {
-        let missing = |heat: &Heat| -> Vec<(usize, u32)> {
-            let of = |candidate: usize| (heat.runs[candidate].len()..most).map(move |r| (candidate, r as u32));
-            (0..heat.variants.len()).flat_map(of).collect()
-        };
-        let jobs: Vec<(usize, usize, (usize, u32))> = (0..heats.len())
-            .flat_map(|heat| missing(&heats[heat]).into_iter().map(move |(candidate, r)| (heat, candidate, r)))
-            .map(|(heat, candidate, r)| (heat, candidate, (heats[heat].variants[candidate], r)))
-            .collect();
+        let mut jobs: Vec<(usize, usize, (usize, u32))> = Vec::new();
+        for (heat, of) in heats.iter().enumerate() {
+            for (candidate, &variant) in of.variants.iter().enumerate() {
+                let missing = of.runs[candidate].len()..most;
+                jobs.extend(missing.map(|replicate| (heat, candidate, (variant, replicate as u32))));
+            }
+        }
         let rows = in_order(jobs.len(), stop, |job| run(jobs[job].2.0, jobs[job].2.1))?;
         for ((heat, candidate, _), row) in jobs.iter().zip(rows) {
             heats[*heat].runs[*candidate].push(row);
@@ -170,28 +166,20 @@ fn sample(plan: &Plan, row: &RunRow) -> Sample {
 }
 
 fn heats(experiment: &Experiment, plan: &Plan) -> Vec<Heat> {
-    let mut heats: Vec<Heat> = Vec::new();
+    let mut groups: Vec<((String, String), Vec<usize>)> = Vec::new();
     for (at, variant) in experiment.variants.iter().enumerate() {
-        let world = Setting::in_short(Setting::of_world(&variant.settings));
-        match heats.iter_mut().find(|heat| heat.world == world && heat.strategy == variant.strategy) {
-            Some(heat) => heat.variants.push(at),
-            None => heats.push(Heat {
-                world,
-                strategy: variant.strategy.clone(),
-                variants: vec![at],
-                race: Race::new(0, rules(experiment, plan)),
-                runs: Vec::new(),
-                rounds: Vec::new(),
-            }),
+        let key = (Setting::in_short(Setting::of_world(&variant.settings)), variant.strategy.clone());
+        match groups.iter_mut().find(|(other, _)| *other == key) {
+            Some((_, variants)) => variants.push(at),
+            None => groups.push((key, vec![at])),
         }
     }
-    for heat in &mut heats {
-        let candidates = heat.variants.len();
-        heat.race = Race::new(candidates, rules(experiment, plan));
-        heat.runs = vec![Vec::new(); candidates];
-        heat.rounds = vec![0; candidates];
-    }
-    heats
+    let heat = |((world, strategy), variants): (_, Vec<usize>)| {
+        let candidates = variants.len();
+        let race = Race::new(candidates, rules(experiment, plan));
+        Heat { world, strategy, variants, race, runs: vec![Vec::new(); candidates], rounds: vec![0; candidates] }
+    };
+    groups.into_iter().map(heat).collect()
 }
 
 fn rules(experiment: &Experiment, plan: &Plan) -> RaceRules {
