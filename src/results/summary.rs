@@ -115,13 +115,12 @@ fn of_measure(measure: &Measure, variant: &VariantRecord, base: Option<&VariantR
     let quantile = |p| stats::quantile_of_sorted(&sorted, p);
     let of_mean = interval_of_mean(&values, seed);
     let of_median = stats::median_interval(&values, LEVEL);
-    let (theirs, ours): (Vec<f64>, Vec<f64>) = base
+    let differences: Vec<f64> = base
         .into_iter()
         .flat_map(|base| pairs(&base.runs, &variant.runs))
-        .filter_map(|(other, own)| Some(((measure.of)(other)?, (measure.of)(own)?)))
-        .unzip();
-    let difference = stats::paired_difference(&theirs, &ours, LEVEL, RESAMPLES, seed);
-    let differences: Vec<f64> = ours.iter().zip(&theirs).map(|(own, other)| own - other).collect();
+        .filter_map(|(other, own)| Some((measure.of)(own)? - (measure.of)(other)?))
+        .collect();
+    let difference = interval_of_mean(&differences, seed);
     SummaryRow {
         variant: variant.variant.clone(),
         strategy: variant.strategy.clone(),
@@ -143,7 +142,7 @@ fn of_measure(measure: &Measure, variant: &VariantRecord, base: Option<&VariantR
         median_ci95_low: of_median.map(|interval| interval.low),
         median_ci95_high: of_median.map(|interval| interval.high),
         reference: String::new(),
-        diff_pairs: ours.len() as u64,
+        diff_pairs: differences.len() as u64,
         diff_mean: stats::mean(&differences),
         diff_mean_ci95_low: difference.map(|interval| interval.low),
         diff_mean_ci95_high: difference.map(|interval| interval.high),

@@ -62,18 +62,6 @@ pub fn bootstrap_interval(values: &[f64], level: f64, resamples: usize, seed: u6
     Some(Interval { estimate, low: low.min(estimate - greatest * error), high: high.max(estimate - least * error) })
 }
 
-/// The mean of `other[i] - base[i]` with its interval, as [`bootstrap_interval`]: how much `other` adds where both
-/// used the same random numbers. Pairs are resampled. `None` for fewer than two pairs.
-///
-/// # Panics
-/// If the slices differ in length, and as [`bootstrap_interval`] does.
-#[must_use]
-pub fn paired_difference(base: &[f64], other: &[f64], level: f64, resamples: usize, seed: u64) -> Option<Interval> {
-    assert_eq!(base.len(), other.len(), "pairs need as many values on either side");
-    let differences: Vec<f64> = base.iter().zip(other).map(|(base, other)| other - base).collect();
-    bootstrap_interval(&differences, level, resamples, seed)
-}
-
 /// Student's ratio of each resample of deviations from a mean; infinite for one without spread.
 fn ratios(deviations: &[f64], variance: f64, resamples: usize, seed: u64) -> Vec<f64> {
     // Rounding error of a variance whose squares cancel, relative to the sample's variance.
@@ -197,30 +185,20 @@ mod tests {
     }
 
     #[test]
-    fn one_pair_has_no_interval() {
-        assert_eq!(paired_difference(&[1.0], &[2.0], 0.95, 399, 1), None);
-    }
-
-    #[test]
     fn common_random_numbers_cancel_from_paired_differences() {
         const ROUNDS: u32 = 2_000;
         let mut draws = Draws::new(2);
         let mut covered = 0;
         for _ in 0..ROUNDS {
             let base: Vec<f64> = (0..10).map(|_| 50.0 + 10.0 * draws.normal()).collect();
-            let other: Vec<f64> = base.iter().map(|base| base + 1.0 + 0.1 * draws.normal()).collect();
-            let interval = paired_difference(&base, &other, 0.95, 399, 1).expect("ten pairs");
+            let other = base.iter().map(|base| base + 1.0 + 0.1 * draws.normal());
+            let differences: Vec<f64> = other.zip(&base).map(|(other, base)| other - base).collect();
+            let interval = bootstrap_interval(&differences, 0.95, 399, 1).expect("ten pairs");
             assert!(interval.high - interval.low < 2.0, "narrow although the runs spread by 10: {interval:?}");
             covered += u32::from(interval.contains(1.0));
         }
         // 0.95 with standard error sqrt(0.95 · 0.05 / 2000) = 0.0049
         let found = f64::from(covered) / f64::from(ROUNDS);
         assert!((0.930..0.980).contains(&found), "covered {found}");
-    }
-
-    #[test]
-    #[should_panic(expected = "pairs need as many values")]
-    fn a_pair_has_two_sides() {
-        let _ = paired_difference(&[1.0, 2.0], &[1.0], 0.95, 399, 1);
     }
 }

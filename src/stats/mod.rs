@@ -14,8 +14,8 @@ mod order;
 mod sample;
 mod student;
 
-pub use bootstrap::{bootstrap_interval, paired_difference};
+pub use bootstrap::bootstrap_interval;
 pub use interval::{Interval, mean_interval};
 pub use order::median_interval;
-pub use sample::{mean, median, quantile, quantile_of_sorted, sample_sd, sorted};
+pub use sample::{mean, median, quantile_of_sorted, sample_sd, sorted};
 pub use student::t_quantile;

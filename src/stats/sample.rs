@@ -14,15 +14,6 @@ pub fn sorted(values: &[f64]) -> Vec<f64> {
     sorted
 }
 
-/// The `p`-quantile of values in any order, as [`quantile_of_sorted`]. `None` without values.
-///
-/// # Panics
-/// If `p` is not between 0 and 1, or a value is not finite.
-#[must_use]
-pub fn quantile(values: &[f64], p: f64) -> Option<f64> {
-    quantile_of_sorted(&sorted(values), p)
-}
-
 /// The `p`-quantile of values from least to greatest. `None` without values; of one value, that value.
 ///
 /// Linear between order statistics: with n values `x[0]..x[n-1]` and `h = (n - 1) p` it is
@@ -33,7 +24,7 @@ pub fn quantile(values: &[f64], p: f64) -> Option<f64> {
 /// If `p` is not between 0 and 1.
 #[must_use]
 pub fn quantile_of_sorted(sorted: &[f64], p: f64) -> Option<f64> {
-    assert_share(p);
+    assert!((0.0..=1.0).contains(&p), "not a quantile's share: {p}");
     let last = sorted.len().checked_sub(1)?;
     let h = last as f64 * p;
     let below = h.floor() as usize;
@@ -47,7 +38,7 @@ pub fn quantile_of_sorted(sorted: &[f64], p: f64) -> Option<f64> {
 /// If a value is not finite.
 #[must_use]
 pub fn median(values: &[f64]) -> Option<f64> {
-    quantile(values, 0.5)
+    quantile_of_sorted(&sorted(values), 0.5)
 }
 
 /// The arithmetic mean. `None` without values.
@@ -68,15 +59,15 @@ pub fn sample_sd(values: &[f64]) -> Option<f64> {
     Some((squares / (values.len() - 1) as f64).sqrt())
 }
 
-fn assert_share(p: f64) {
-    assert!((0.0..=1.0).contains(&p), "not a quantile's share: {p}");
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::collection::vec;
     use proptest::prelude::*;
+
+    fn quantile(values: &[f64], p: f64) -> Option<f64> {
+        quantile_of_sorted(&sorted(values), p)
+    }
 
     fn assert_near(found: Option<f64>, expected: f64, why: &str) {
         let found = found.expect(why);
