@@ -1,6 +1,6 @@
 //! `fleetsim check`: report whether an experiment is valid.
 
-use fleetsim::scenario::{Overrides, load_plan};
+use fleetsim::scenario::load_plan;
 
 use super::output::grouped;
 use super::{ExperimentArgs, Failure, output};
@@ -10,7 +10,7 @@ pub(super) fn check(args: &ExperimentArgs) -> Result<(), Failure> {
     let clusters = experiment.variants.iter().map(|variant| variant.scenario.world.clusters.len()).max().unwrap_or(0);
     if experiment.plan.is_some() {
         // Its candidates are further settings, which may be invalid where the others are valid.
-        load_plan(&args.experiment, &Overrides { seed: args.seed, replicates: args.replicates })?;
+        load_plan(&args.experiment, &args.overrides())?;
     }
     let counted = |least: u64, most: u64, one: &str| match (least, most) {
         (1, 1) => format!("1 {one}"),

@@ -1,4 +1,5 @@
-//! `fleetsim completions` and `fleetsim man`: generated from the definition of the command line.
+//! `fleetsim completions`, `fleetsim man` and `fleetsim schema`: generated from the definitions of the command line and
+//! of the experiment file.
 
 use clap::{CommandFactory, Error, error::ErrorKind};
 use clap_complete::Shell;
@@ -27,6 +28,13 @@ pub(super) fn man(name: Option<&str>) -> Result<(), Failure> {
         .render(&mut page)
         .map_err(|error| Failure::Machine(format!("cannot generate the manual page: {error}")))?;
     print(&page)
+}
+
+pub(super) fn schema() -> Result<(), Failure> {
+    let mut text = serde_json::to_string_pretty(&fleetsim::scenario::schema()).expect("a schema is JSON");
+    text.push('\n');
+    output::out(&text);
+    Ok(())
 }
 
 fn unknown(program: &mut clap::Command, name: &str) -> Error {

@@ -14,16 +14,14 @@ mod progress;
 mod report;
 mod reproduce;
 mod run;
-mod schema;
-mod series;
 mod simulation;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use fleetsim::report::{ReportError, Results};
-use fleetsim::results::ResultsError;
+use fleetsim::report::Results;
+use fleetsim::results::{PlanRecord, ResultsError};
 use fleetsim::scenario::{Experiment, LoadError, Overrides, load};
 
 /// Simulate the load of a rollout to thousands of clusters on an image registry, with the rules of real schedulers
@@ -96,6 +94,25 @@ struct ExperimentArgs {
     allow_commands: bool,
 }
 
+/// What the commands that simulate have in common.
+#[derive(Args, Debug)]
+struct SimulateArgs {
+    #[command(flatten)]
+    experiment: ExperimentArgs,
+    /// Output folder: new, or with earlier results of the same experiment [default: results/<experiment>]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Number of threads; does not affect results [default: all cores]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
+    /// Output format
+    #[arg(long, value_enum, default_value_t = OutputFormat::Text, display_order = 100)]
+    format: OutputFormat,
+    /// Set by `fleetsim reproduce`.
+    #[arg(skip)]
+    reproduce: bool,
+}
+
 /// What a repeated run takes from the command line, and not from the recorded command.
 #[derive(Args, Debug)]
 struct Again {
@@ -126,12 +143,9 @@ enum Failure {
     /// This build does not support what the command asks for.
     #[error("{0}")]
     Usage(String),
-    /// Results cannot be written or read.
+    /// Results, charts or the page cannot be written or read.
     #[error(transparent)]
     Record(#[from] ResultsError),
-    /// Charts cannot be drawn.
-    #[error(transparent)]
-    Report(#[from] ReportError),
     /// Another failure of the machine.
     #[error("{0}")]
     Machine(String),
@@ -156,7 +170,7 @@ fn in_worlds(worlds: &[String]) -> String {
 impl Failure {
     const fn exit_code(&self) -> u8 {
         match self {
-            Self::Record(_) | Self::Report(_) | Self::Machine(_) | Self::Different { .. } => 1,
+            Self::Record(_) | Self::Machine(_) | Self::Different { .. } => 1,
             Self::Input(_) | Self::Usage(_) => 2,
             Self::Interrupted => 130,
             // The code that k6 uses, so that a pipeline can distinguish it from a crash.
@@ -188,7 +202,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Plan(args) => plan::plan(args),
         Command::Report(args) => report::report(args),
         Command::Reproduce(args) => reproduce::reproduce(args),
-        Command::Schema => schema::schema(),
+        Command::Schema => generated::schema(),
         Command::Completions { shell } => generated::completions(*shell),
         Command::Man { command } => generated::man(command.as_deref()),
     };
@@ -202,17 +216,28 @@ pub(crate) fn main() -> ExitCode {
 }
 
 impl OutputFormat {
-    fn render(self, results: &Results) -> String {
+    fn comparison(self, results: &Results) -> String {
         match self {
             Self::Text => fleetsim::report::table(results, output::width()),
             Self::Json => fleetsim::report::json(results),
         }
     }
+
+    fn plan(self, plan: &PlanRecord) -> String {
+        match self {
+            Self::Text => fleetsim::report::plan_text(plan, output::width()),
+            Self::Json => String::from_utf8_lossy(&plan.to_json()).into_owned(),
+        }
+    }
 }
 
 impl ExperimentArgs {
+    const fn overrides(&self) -> Overrides {
+        Overrides { seed: self.seed, replicates: self.replicates }
+    }
+
     fn load(&self) -> Result<Experiment, Failure> {
-        Ok(load(&self.experiment, &Overrides { seed: self.seed, replicates: self.replicates })?)
+        Ok(load(&self.experiment, &self.overrides())?)
     }
 
     /// Refuses to simulate an experiment that starts commands which were not allowed.
@@ -224,5 +249,15 @@ impl ExperimentArgs {
             ))),
             _ => Ok(()),
         }
+    }
+}
+
+impl SimulateArgs {
+    /// Has the work done again, to be compared with the results in `folder`.
+    fn again(&mut self, folder: &Path, ours: &Again) {
+        self.experiment.allow_commands = ours.allow_commands;
+        self.threads = ours.threads;
+        self.out = Some(folder.to_owned());
+        self.reproduce = true;
     }
 }

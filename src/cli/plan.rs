@@ -1,82 +1,58 @@
 //! `fleetsim plan`: search for the fastest settings that meet all limits, write the plan, print the answer.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
 use fleetsim::report;
-use fleetsim::results::{Journal, PLAN_FILE, PlanRecord, Publication, plan_tables};
-use fleetsim::scenario::{Experiment, Overrides, Plan, load_plan};
+use fleetsim::results::{Journal, PLAN_FILE, PlanRecord, plan_tables};
+use fleetsim::scenario::{Experiment, Plan, load_plan};
 use fleetsim::study::plan::{SearchResult, run_count_at_most, search};
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::simulation::{Simulation, compare_again, described, or_saved, place_of, report_resumed, run_key};
-use super::{Again, ExperimentArgs, Failure, OutputFormat, output};
+use super::simulation::{Recording, Simulation, described};
+use super::{Failure, SimulateArgs, output};
 
 #[derive(Args, Debug)]
 #[command(mut_arg("replicates", |arg| arg.help("Maximum number of runs per candidate [default: from the experiment]")))]
+#[command(mut_arg("out", |arg| arg.help(
+    "Output folder: new, or with an earlier plan of the same experiment [default: results/<experiment>-plan]"
+)))]
 pub(super) struct PlanArgs {
     #[command(flatten)]
-    experiment: ExperimentArgs,
-    /// Output folder: new, or with an earlier plan of the same experiment [default: results/<experiment>-plan]
-    #[arg(long, value_name = "DIR")]
-    out: Option<PathBuf>,
+    pub(super) simulate: SimulateArgs,
     /// Also simulate all replicates of every candidate, and report whether the answer is the same
     #[arg(long)]
     compare_exhaustive: bool,
-    /// Number of threads; does not affect results [default: all cores]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    threads: Option<u16>,
-    /// Output format
-    #[arg(long, value_enum, default_value_t = OutputFormat::Text)]
-    format: OutputFormat,
-    /// Set by `fleetsim reproduce`.
-    #[arg(skip)]
-    reproduce: bool,
-}
-
-impl PlanArgs {
-    /// The same search, to be compared with the plan in `folder`.
-    pub(super) fn again(mut self, folder: PathBuf, ours: &Again) -> Self {
-        self.experiment.allow_commands = ours.allow_commands;
-        Self { out: Some(folder), threads: ours.threads, reproduce: true, ..self }
-    }
 }
 
 pub(super) fn plan(args: &PlanArgs) -> Result<(), Failure> {
-    let overrides = Overrides { seed: args.experiment.seed, replicates: args.experiment.replicates };
-    let experiment = load_plan(&args.experiment.experiment, &overrides)?;
-    args.experiment.allow_commands(&experiment)?;
+    let asked = &args.simulate.experiment;
+    let experiment = load_plan(&asked.experiment, &asked.overrides())?;
+    asked.allow_commands(&experiment)?;
     let wanted = experiment.plan.clone().expect("a planned experiment has a plan");
-    let name = format!("{}-plan", experiment.name);
-    let target = args.out.clone().unwrap_or_else(|| PathBuf::from("results").join(&name));
-    let mut provenance = described(&experiment, "plan", &args.experiment);
-    provenance.experiment = name;
+    let mut provenance = described(&experiment, "plan", asked);
+    provenance.experiment.push_str("-plan");
     if args.compare_exhaustive {
         provenance.command.push_str(" --compare-exhaustive");
     }
-    let publication = Publication::begin(&target, provenance)?;
-    let journal = Journal::open(publication.target(), &[b"plan ", run_key(&experiment).as_slice()].concat())?;
-    report_resumed(&journal, "search");
+    let recording = Recording::begin(&args.simulate, provenance, &experiment, "search")?;
     if experiment.precision.is_some() {
         let most = experiment.replicates.max(wanted.confirm);
         output::err(&format!(
             "note: `precision` applies to `fleetsim run` only; a candidate gets at most {most} runs here\n"
         ));
     }
-    let (found, journal) = or_saved(simulate(&experiment, &wanted, args, &journal), journal, "")?;
+    let simulated = simulate(&experiment, &wanted, args, &recording.journal);
+    let (found, recording) = recording.or_saved(simulated, "")?;
     for (name, bytes) in plan_tables(&found.plan, &found.runs) {
-        publication.write(name, &bytes)?;
+        recording.publication.write(name, &bytes)?;
     }
-    publication.write(PLAN_FILE, &found.plan.to_json())?;
-    report::draw_plan(publication.folder())?;
-    if args.reproduce {
-        return compare_again(publication, journal, &target);
+    recording.publication.write(PLAN_FILE, &found.plan.to_json())?;
+    report::draw_plan(recording.publication.folder())?;
+    if !recording.finish("")? {
+        return Ok(());
     }
-    let published = publication.publish()?;
-    journal.finish()?;
-    output::err(&place_of(&target, &published));
-    print(&found.plan, args.format);
+    output::out(&args.simulate.format.plan(&found.plan));
     if found.plan.is_answered() { Ok(()) } else { Err(Failure::NoSetting(unanswered(&found.plan))) }
 }
 
@@ -86,33 +62,13 @@ fn unanswered(plan: &PlanRecord) -> Vec<String> {
     questions.map(|question| question.world.clone()).filter(|world| !world.is_empty()).collect()
 }
 
-/// Prints a plan.
-pub(super) fn print(plan: &PlanRecord, format: OutputFormat) {
-    match format {
-        OutputFormat::Text => output::out(&report::plan_text(plan, output::width())),
-        OutputFormat::Json => output::out(&String::from_utf8_lossy(&plan.to_json())),
-    }
-}
-
-/// Redraws and prints an earlier plan. Nothing is simulated.
-pub(super) fn redraw(results: &std::path::Path, format: OutputFormat) -> Result<(), Failure> {
-    let publication = Publication::renew(results)?;
-    report::draw_plan(publication.folder())?;
-    let plan = PlanRecord::read(publication.folder())?
-        .ok_or_else(|| report::ReportError::NoResults { folder: results.to_owned(), file: PLAN_FILE })?;
-    let published = publication.publish()?;
-    output::err(&place_of(results, &published));
-    print(&plan, format);
-    Ok(())
-}
-
 fn simulate(
     experiment: &Experiment,
     wanted: &Plan,
     args: &PlanArgs,
     journal: &Journal,
 ) -> Result<SearchResult, Failure> {
-    let simulation = Simulation::begin(args.threads)?;
+    let simulation = Simulation::begin(args.simulate.threads)?;
     // The upper bound: the search decides how many runs it needs.
     let bar = progress_bar(run_count_at_most(experiment, wanted, args.compare_exhaustive));
     let found = simulation

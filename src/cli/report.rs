@@ -1,12 +1,12 @@
-//! `fleetsim report`: redraw the charts of existing results, and print their comparison.
+//! `fleetsim report`: redraw the charts of existing results or of a plan, and print the comparison or the plan.
 //!
 //! Nothing is simulated: charts and comparison come from the tables, which stay unchanged.
 
 use std::path::PathBuf;
 
 use clap::Args;
-use fleetsim::report::{self, ReportError};
-use fleetsim::results::{PLAN_FILE, PROVENANCE_FILE, Publication};
+use fleetsim::report;
+use fleetsim::results::{PLAN_FILE, PROVENANCE_FILE, PlanRecord, Publication, ResultsError};
 
 use super::simulation::place_of;
 use super::{Failure, OutputFormat, output};
@@ -23,16 +23,18 @@ pub(super) struct ReportArgs {
 
 pub(super) fn report(args: &ReportArgs) -> Result<(), Failure> {
     if !args.results.join(PROVENANCE_FILE).is_file() {
-        return Err(ReportError::NoResults { folder: args.results.clone(), file: PROVENANCE_FILE }.into());
-    }
-    if args.results.join(PLAN_FILE).is_file() {
-        return super::plan::redraw(&args.results, args.format);
+        return Err(ResultsError::NoResults { folder: args.results.clone(), file: PROVENANCE_FILE }.into());
     }
     let publication = Publication::renew(&args.results)?;
-    report::draw_all(publication.folder())?;
-    let results = report::Results::read(publication.folder())?;
+    let text = if args.results.join(PLAN_FILE).is_file() {
+        report::draw_plan(publication.folder())?;
+        args.format.plan(&PlanRecord::read(publication.folder())?)
+    } else {
+        report::draw_all(publication.folder())?;
+        args.format.comparison(&report::Results::read(publication.folder())?)
+    };
     let published = publication.publish()?;
     output::err(&place_of(&args.results, &published));
-    output::out(&args.format.render(&results));
+    output::out(&text);
     Ok(())
 }

@@ -6,8 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser};
-use fleetsim::report::ReportError;
-use fleetsim::results::{PROVENANCE_FILE, Provenance};
+use fleetsim::results::Provenance;
 
 use super::{Again, Cli, Command, Failure, plan, run};
 
@@ -40,11 +39,16 @@ pub(super) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
 
 /// Runs the command that made the results in `folder`, with these threads and this permission.
 fn run_again(folder: &Path, again: &Again) -> Result<(), Failure> {
-    let missing = || ReportError::NoResults { folder: folder.to_owned(), file: PROVENANCE_FILE };
-    let command = Provenance::read(folder)?.ok_or_else(missing)?.command;
+    let command = Provenance::of_results(folder)?.command;
     match Cli::try_parse_from(command.split_whitespace()).map(|cli| cli.command) {
-        Ok(Command::Run(args)) => run::run(&args.again(folder.to_owned(), again)),
-        Ok(Command::Plan(args)) => plan::plan(&args.again(folder.to_owned(), again)),
+        Ok(Command::Run(mut args)) => {
+            args.simulate.again(folder, again);
+            run::run(&args)
+        }
+        Ok(Command::Plan(mut args)) => {
+            args.simulate.again(folder, again);
+            plan::plan(&args)
+        }
         _ => Err(Failure::Usage(format!("{}: cannot run `{command}` again", folder.display()))),
     }
 }

@@ -1,13 +1,14 @@
 //! Shared by commands that simulate: Ctrl-C, threads, saved runs, and provenance.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use fleetsim::results::{FileDigest, Journal, LimitInfo, Provenance, Publication, Published, VariantInfo};
 use fleetsim::scenario::Experiment;
 use fleetsim::study::StudyError;
+use itertools::Itertools;
 
-use super::{ExperimentArgs, Failure, output};
+use super::{ExperimentArgs, Failure, SimulateArgs, output};
 
 /// Whether Ctrl-C was pressed.
 static STOP: AtomicBool = AtomicBool::new(false);
@@ -54,29 +55,59 @@ impl Simulation {
     }
 }
 
-/// Reports that runs of an unfinished `study` are reused.
-pub(super) fn report_resumed(journal: &Journal, study: &str) {
-    if journal.found() > 0 {
-        output::err(&format!("resuming an unfinished {study} with {} saved runs\n", journal.found()));
-    }
+/// Results in the making: the folder to be published, and the runs that are saved until then.
+pub(super) struct Recording {
+    target: PathBuf,
+    pub(super) publication: Publication,
+    pub(super) journal: Journal,
+    reproduce: bool,
 }
 
-/// What was simulated, with its journal. After a failure, the journal stays if it has runs, which are reported as so
-/// many `of_all`.
-pub(super) fn or_saved<T>(
-    simulated: Result<T, Failure>,
-    journal: Journal,
-    of_all: &str,
-) -> Result<(T, Journal), Failure> {
-    let failure = match simulated {
-        Ok(simulated) => return Ok((simulated, journal)),
-        Err(failure) => failure,
-    };
-    match journal.runs() {
-        0 => journal.finish()?,
-        runs => output::err(&format!("{runs}{of_all} finished runs were saved; run the same command to resume\n")),
+impl Recording {
+    /// Checks that results can be written, and reports that runs of an unfinished `study` are reused.
+    pub(super) fn begin(
+        args: &SimulateArgs,
+        provenance: Provenance,
+        experiment: &Experiment,
+        study: &str,
+    ) -> Result<Self, Failure> {
+        let target = args.out.clone().unwrap_or_else(|| Path::new("results").join(&provenance.experiment));
+        let publication = Publication::begin(&target, provenance)?;
+        let journal = Journal::open(publication.target(), format!("{study} {}", run_key(experiment)).as_bytes())?;
+        if journal.found() > 0 {
+            output::err(&format!("resuming an unfinished {study} with {} saved runs\n", journal.found()));
+        }
+        Ok(Self { target, publication, journal, reproduce: args.reproduce })
     }
-    Err(failure)
+
+    /// What was simulated. After a failure, the journal stays if it has runs, which are reported as so many `of_all`.
+    pub(super) fn or_saved<T>(self, simulated: Result<T, Failure>, of_all: &str) -> Result<(T, Self), Failure> {
+        let failure = match simulated {
+            Ok(simulated) => return Ok((simulated, self)),
+            Err(failure) => failure,
+        };
+        match self.journal.runs() {
+            0 => self.journal.finish()?,
+            runs => output::err(&format!("{runs}{of_all} finished runs were saved; run the same command to resume\n")),
+        }
+        Err(failure)
+    }
+
+    /// Publishes the results, prints `notes` and where they are. To reproduce: compares them with the existing ones, and
+    /// adds the files that these lack. Returns whether there are new results to print.
+    pub(super) fn finish(self, notes: &str) -> Result<bool, Failure> {
+        let published = if self.reproduce { self.publication.fill_in()? } else { self.publication.publish()? };
+        self.journal.finish()?;
+        let place = self.target.display().to_string();
+        match published {
+            Published::Differs { files } if self.reproduce => {
+                return Err(Failure::Different { place, files: some_of(&files) });
+            }
+            _ if self.reproduce => output::err(&format!("{place}: reproduced byte for byte\n")),
+            published => output::err(&format!("{notes}{}", place_of(&self.target, &published))),
+        }
+        Ok(!self.reproduce)
+    }
 }
 
 /// The line that names the results folder, and how it changed.
@@ -91,24 +122,10 @@ pub(super) fn place_of(target: &Path, published: &Published) -> String {
     }
 }
 
-/// Compares what was computed again with the existing results, and adds the files that these lack.
-pub(super) fn compare_again(publication: Publication, journal: Journal, target: &Path) -> Result<(), Failure> {
-    let place = target.display().to_string();
-    let published = publication.fill_in()?;
-    journal.finish()?;
-    match published {
-        Published::Differs { files } => Err(Failure::Different { place, files: some_of(&files) }),
-        Published::New | Published::Reproduced => {
-            output::err(&format!("{place}: reproduced byte for byte\n"));
-            Ok(())
-        }
-    }
-}
-
 /// The first few of many names.
 fn some_of(names: &[String]) -> String {
     const SHOWN: usize = 4;
-    let shown = names.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
+    let shown = names.iter().take(SHOWN).join(", ");
     if names.len() > SHOWN { format!("{shown} and {} more", names.len() - SHOWN) } else { shown }
 }
 
@@ -166,10 +183,9 @@ fn reproduce(command: &str, args: &ExperimentArgs) -> String {
 
 /// Identifies runs: the program, the experiment's files and the seed. Two builds of one version may simulate
 /// differently, so the program is identified by its file.
-pub(super) fn run_key(experiment: &Experiment) -> Vec<u8> {
+fn run_key(experiment: &Experiment) -> String {
     let program = std::env::current_exe().and_then(std::fs::metadata);
     let built = program.and_then(|file| Ok((file.len(), file.modified()?)));
     let variants: Vec<&str> = experiment.variants.iter().map(|variant| variant.label.as_str()).collect();
     format!("{} {built:?} {} {:?} {variants:?}", env!("CARGO_PKG_VERSION"), experiment.seed, experiment.inputs)
-        .into_bytes()
 }

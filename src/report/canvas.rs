@@ -6,8 +6,6 @@
 //! of each letter, and its wide lines have spikes at sharp turns. Tests check the list of shapes for overlapping
 //! texts.
 
-use std::path::Path;
-
 use ab_glyph::{Font, point};
 use plotters::backend::{BitMapBackend, DrawingBackend, SVGBackend};
 use plotters::style::text_anchor::{HPos, Pos, VPos};
@@ -148,11 +146,8 @@ impl Canvas {
         )
     }
 
-    /// Writes the chart as PNG, [`PNG_PER_PX`] pixels for each of its own.
-    ///
-    /// # Errors
-    /// When the file cannot be written; the text is the drawing library's.
-    pub(super) fn write_png(&self, path: &Path) -> Result<(), String> {
+    /// The chart as PNG, [`PNG_PER_PX`] pixels for each of its own.
+    pub(super) fn to_png(&self) -> Vec<u8> {
         let (fine_width, fine_height) = self.pixels(GRID_PER_PX);
         let mut fine = vec![0_u8; fine_width as usize * fine_height as usize * 3];
         {
@@ -171,7 +166,7 @@ impl Canvas {
         let mut image = encoder.write_header().expect("memory takes every byte");
         image.write_image_data(&pixels).expect("as many bytes as the size says");
         image.finish().expect("memory takes every byte");
-        std::fs::write(path, bytes).map_err(|error| error.to_string())
+        bytes
     }
 
     /// Size at `scale` pixels for a logical one.
@@ -426,10 +421,7 @@ mod tests {
         let svg = canvas.to_svg();
         assert!(svg.starts_with("<svg width=\"100\" height=\"60\" viewBox=\"0 0 400 240\""), "{svg}");
         assert!(svg.contains("<title>a &lt; b</title>"), "{svg}");
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        let path = folder.path().join("chart.png");
-        canvas.write_png(&path).expect("written");
-        let bytes = std::fs::read(&path).expect("readable");
+        let bytes = canvas.to_png();
         // PNG: signature (8), length and name of the header (8), width, height.
         assert_eq!(&bytes[16..24], [0, 0, 0, 200, 0, 0, 0, 120]);
     }

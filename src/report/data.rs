@@ -2,9 +2,11 @@
 
 use std::path::Path;
 
-use super::error::ReportError;
+use itertools::Itertools;
+
+use super::format::count;
 use crate::results::{
-    ClusterRow, PROVENANCE_FILE, Provenance, RunOutcome, RunRow, SummaryRow, Tables, TimelineRow, VariantInfo,
+    ClusterRow, Provenance, ResultsError, RunOutcome, RunRow, SummaryRow, Tables, TimelineRow, VariantInfo,
 };
 
 /// Everything that a report reads: the files of one results folder.
@@ -33,10 +35,8 @@ impl Results {
     ///
     /// # Errors
     /// When the folder is not a results folder, or a file in it is missing or damaged.
-    pub fn read(folder: &Path) -> Result<Self, ReportError> {
-        let provenance = Provenance::read(folder)?
-            .ok_or_else(|| ReportError::NoResults { folder: folder.to_owned(), file: PROVENANCE_FILE })?;
-        Ok(Self { provenance, tables: Tables::read(folder)? })
+    pub fn read(folder: &Path) -> Result<Self, ResultsError> {
+        Ok(Self { provenance: Provenance::of_results(folder)?, tables: Tables::read(folder)? })
     }
 
     /// The moment that times of series and clusters count from.
@@ -117,10 +117,10 @@ impl<'r> VariantResults<'r> {
         ends.iter().rev().max_by_key(|end| times(end)).copied()
     }
 
-    /// The end of the last bin with activity in any run, according to `active`; at least one bin. 0 without a
-    /// timeline.
-    pub(super) fn active_until(&self, active: fn(&TimelineRow) -> bool) -> f64 {
-        let last = self.timeline.iter().rposition(|row| active(row)).unwrap_or(0);
+    /// The end of the last bin in which the value, or the upper end of its band, is greater than 0; at least one bin.
+    /// 0 without a timeline.
+    pub(super) fn active_until(&self, value: fn(&TimelineRow) -> f64, band: fn(&TimelineRow) -> (f64, f64)) -> f64 {
+        let last = self.timeline.iter().rposition(|row| value(row) > 0.0 || band(row).1 > 0.0).unwrap_or(0);
         self.timeline.get(last).map_or(0.0, |row| row.t_s + row.bin_s)
     }
 }
@@ -136,14 +136,12 @@ pub(super) fn links<'v, 'r: 'v>(variants: impl IntoIterator<Item = &'v VariantRe
 
 /// `1,000 clusters, 20 runs` for the subtitle; several numbers are given as a range.
 pub(super) fn extent(variants: &[VariantResults<'_>]) -> String {
-    let runs = || variants.iter().map(|variant| variant.runs.len());
-    let (fewest, most) = (runs().min().unwrap_or(0), runs().max().unwrap_or(0));
-    let targets = || variants.iter().flat_map(|variant| variant.runs.iter().map(|run| run.targets));
-    let (low, high) = (targets().min().unwrap_or(0), targets().max().unwrap_or(0));
-    let count = super::format::count;
-    let range =
-        |low: f64, high: f64| if low < high { format!("{}–{}", count(low), count(high)) } else { count(high) };
-    let s = |number: u64| if number == 1 { "" } else { "s" };
-    let (clusters, runs) = (range(low as f64, high as f64), range(fewest as f64, most as f64));
-    format!("{clusters} cluster{}, {runs} run{}", s(high), s(most as u64))
+    let of = |numbers: &mut dyn Iterator<Item = u64>, what: &str| {
+        let (low, high) = numbers.minmax().into_option().unwrap_or_default();
+        let from = if low < high { format!("{}–", count(low as f64)) } else { String::new() };
+        format!("{from}{} {what}{}", count(high as f64), if high == 1 { "" } else { "s" })
+    };
+    let clusters = of(&mut variants.iter().flat_map(|variant| variant.runs.iter().map(|run| run.targets)), "cluster");
+    let runs = of(&mut variants.iter().map(|variant| variant.runs.len() as u64), "run");
+    format!("{clusters}, {runs}")
 }

@@ -5,10 +5,9 @@ use std::path::{Path, PathBuf};
 use super::canvas::Canvas;
 use super::charts::{completion, exposure, front, heat, multiples, over_time, ready, states, sweep, tradeoff};
 use super::data::Results;
-use super::error::ReportError;
 use super::html::{self, PAGE_FILE};
 use super::plan::plan_text;
-use crate::results::{PLAN_FILE, PROVENANCE_FILE, PlanRecord, Provenance};
+use crate::results::{PlanRecord, Provenance, ResultsError};
 
 /// The folder of the charts in a results folder.
 pub const CHARTS_FOLDER: &str = "charts";
@@ -17,55 +16,44 @@ const PLAN_TEXT_FILE: &str = "plan.txt";
 /// Width of that file's lines.
 const PLAN_TEXT_WIDTH: usize = 100;
 
-/// Draws all charts of a results folder into its folder `charts`, writes its page, and returns all paths.
+/// Draws all charts of a results folder into its folder `charts`, and writes its page.
 ///
 /// # Errors
 /// When the folder is not a results folder, a file in it is missing or damaged, or a chart or the page cannot be written.
-pub fn draw_all(folder: &Path) -> Result<Vec<PathBuf>, ReportError> {
+pub fn draw_all(folder: &Path) -> Result<(), ResultsError> {
     let results = Results::read(folder)?;
     let charts = charts_folder(folder)?;
-    let mut paths = Vec::new();
     for (name, canvas) in charts_of(&results) {
-        paths.extend(write_chart(&charts, &name, &canvas)?);
+        write_chart(&charts, &name, &canvas)?;
     }
-    paths.push(write(folder.join(PAGE_FILE), html::page(&results))?);
-    Ok(paths)
+    write(&folder.join(PAGE_FILE), html::page(&results))
 }
 
 /// Draws the chart of a plan's folder, and writes the plan in words beside it.
 ///
 /// # Errors
 /// When the folder has no plan, or the file system fails.
-pub fn draw_plan(folder: &Path) -> Result<(), ReportError> {
-    let missing = |file: &'static str| ReportError::NoResults { folder: folder.to_owned(), file };
-    let provenance = Provenance::read(folder)?.ok_or_else(|| missing(PROVENANCE_FILE))?;
-    let plan = PlanRecord::read(folder)?.ok_or_else(|| missing(PLAN_FILE))?;
-    write_chart(&charts_folder(folder)?, "front", &front::of_plan(&plan, &provenance))?;
-    write(folder.join(PLAN_TEXT_FILE), plan_text(&plan, PLAN_TEXT_WIDTH))?;
-    Ok(())
+pub fn draw_plan(folder: &Path) -> Result<(), ResultsError> {
+    let plan = PlanRecord::read(folder)?;
+    let chart = front::of_plan(&plan, &Provenance::of_results(folder)?);
+    write_chart(&charts_folder(folder)?, "front", &chart)?;
+    write(&folder.join(PLAN_TEXT_FILE), plan_text(&plan, PLAN_TEXT_WIDTH))
 }
 
-fn failed(path: &Path, reason: String) -> ReportError {
-    ReportError::Write { path: path.to_owned(), reason }
-}
-
-fn charts_folder(folder: &Path) -> Result<PathBuf, ReportError> {
+fn charts_folder(folder: &Path) -> Result<PathBuf, ResultsError> {
     let charts = folder.join(CHARTS_FOLDER);
-    std::fs::create_dir_all(&charts).map_err(|error| failed(&charts, error.to_string()))?;
+    std::fs::create_dir_all(&charts).map_err(ResultsError::io("write", &charts))?;
     Ok(charts)
 }
 
-fn write(path: PathBuf, text: String) -> Result<PathBuf, ReportError> {
-    std::fs::write(&path, text).map_err(|error| failed(&path, error.to_string()))?;
-    Ok(path)
+fn write(path: &Path, bytes: impl AsRef<[u8]>) -> Result<(), ResultsError> {
+    std::fs::write(path, bytes).map_err(ResultsError::io("write", path))
 }
 
 /// Writes one chart as SVG and as PNG.
-fn write_chart(charts: &Path, name: &str, canvas: &Canvas) -> Result<[PathBuf; 2], ReportError> {
-    let svg = write(charts.join(format!("{name}.svg")), canvas.to_svg())?;
-    let png = charts.join(format!("{name}.png"));
-    canvas.write_png(&png).map_err(|reason| failed(&png, reason))?;
-    Ok([svg, png])
+fn write_chart(charts: &Path, name: &str, canvas: &Canvas) -> Result<(), ResultsError> {
+    write(&charts.join(format!("{name}.svg")), canvas.to_svg())?;
+    write(&charts.join(format!("{name}.png")), canvas.to_png())
 }
 
 /// The charts with the names of their files. Some need more than every experiment has.

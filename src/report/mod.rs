@@ -14,7 +14,6 @@ mod charts;
 mod columns;
 mod data;
 mod draw;
-mod error;
 mod format;
 mod frame;
 mod html;
@@ -33,7 +32,6 @@ mod wrap;
 
 pub use data::Results;
 pub use draw::{CHARTS_FOLDER, draw_all, draw_plan};
-pub use error::ReportError;
 pub use html::PAGE_FILE;
 pub use limits::verdicts;
 pub use plan::plan_text;

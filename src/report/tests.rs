@@ -79,13 +79,12 @@ fn charts_are_drawn_from_the_recorded_files_alone_and_to_the_same_bytes() {
     for file in ["provenance.json", "runs.csv", "summary.csv", "timeline.csv", "clusters.csv", "passes.csv"] {
         std::fs::copy(folder.join(file), copy.join(file)).expect("copied");
     }
-    let paths = draw_all(&folder).expect("drawn");
+    draw_all(&folder).expect("drawn");
     draw_all(&copy).expect("drawn");
     let drawn = read_all(&folder);
-    assert_eq!((paths.len(), drawn.len()), (17, 16), "the charts of one world and the page");
+    assert_eq!(drawn.len(), 16, "the charts of one world");
     let page = |folder: &Path| std::fs::read(folder.join(PAGE_FILE)).expect("readable");
     assert!(page(&folder) == page(&copy), "the same page");
-    assert!(paths.iter().all(|path| path.is_file()));
     assert!(drawn == read_all(&copy), "the same bytes");
     for (name, bytes) in &drawn {
         if name.ends_with(".svg") {

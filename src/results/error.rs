@@ -21,6 +21,14 @@ pub enum ResultsError {
     /// A path that cannot be a results folder: a file, a dangling link, or a path without a name.
     #[error("{} is not a folder; choose another output folder", .0.display())]
     NotAFolder(PathBuf),
+    /// A folder without results, or without a plan.
+    #[error("{} is not a results folder: {file} is missing; name a folder that `fleetsim run` wrote", folder.display())]
+    NoResults {
+        /// The folder.
+        folder: PathBuf,
+        /// The missing file.
+        file: &'static str,
+    },
     /// A folder that fleetsim did not write.
     #[error(
         "{} exists but has no fleetsim results; remove it or choose another output folder",
@@ -80,7 +88,7 @@ pub enum ResultsError {
 
 impl ResultsError {
     /// Wraps a file system error about `path`.
-    pub(super) fn io(doing: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Self {
+    pub(crate) fn io(doing: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.to_owned();
         move |source| Self::Io { doing, path, source }
     }

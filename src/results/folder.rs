@@ -80,7 +80,7 @@ impl Publication {
             if !file.exists() {
                 return Err(ResultsError::Missing { path: file, folder: target.to_owned() });
             }
-            let bytes = fs::read(&file).map_err(ResultsError::io("read", &file))?;
+            let bytes = read(&file)?;
             if sha256(&bytes) != written {
                 return Err(ResultsError::Changed(file));
             }
@@ -119,7 +119,7 @@ impl Publication {
     ///
     /// # Errors
     /// When the file system fails, or `target` has changed in the meantime. Earlier results then stay unchanged.
-    pub fn publish(self) -> Result<Published, ResultsError> {
+    pub fn publish(mut self) -> Result<Published, ResultsError> {
         let published = self.complete()?;
         if published == Published::New {
             fs::rename(&self.staging, &self.target).map_err(ResultsError::io("publish", &self.target))?;
@@ -135,7 +135,7 @@ impl Publication {
     ///
     /// # Errors
     /// As for [`Publication::publish`].
-    pub fn fill_in(self) -> Result<Published, ResultsError> {
+    pub fn fill_in(mut self) -> Result<Published, ResultsError> {
         let published = self.complete()?;
         if published == Published::Reproduced {
             swap(&self.target, &self.staging)?;
@@ -144,9 +144,12 @@ impl Publication {
     }
 
     /// Lists all files in the provenance, writes them to disk, and compares them with earlier results.
-    fn complete(&self) -> Result<Published, ResultsError> {
+    fn complete(&mut self) -> Result<Published, ResultsError> {
+        self.provenance.files.clear();
+        for (path, file) in files_below(&self.staging)?.into_iter().filter(|(path, _)| path != PROVENANCE_FILE) {
+            self.provenance.files.push(FileDigest { path, sha256: sha256(&read(&file)?) });
+        }
         write(&self.staging.join(PROVENANCE_FILE), &self.provenance.to_json())?;
-        relist(&self.staging)?;
         sync_all(&self.staging)?;
         check_replaceable(&self.target, &self.provenance.experiment)?;
         if self.target.exists() { compare(&self.target, &self.staging) } else { Ok(Published::New) }
@@ -158,19 +161,6 @@ impl Drop for Publication {
         // After a rename it no longer exists; otherwise a failure cannot be reported from here.
         let _ = fs::remove_dir_all(&self.staging);
     }
-}
-
-/// Lists the files of a results folder in its provenance.
-fn relist(folder: &Path) -> Result<(), ResultsError> {
-    let mut provenance = Provenance::read(folder)?.ok_or_else(|| ResultsError::Foreign(folder.to_owned()))?;
-    provenance.files.clear();
-    for (path, file) in files_below(folder)? {
-        if path != PROVENANCE_FILE {
-            let bytes = fs::read(&file).map_err(ResultsError::io("read", &file))?;
-            provenance.files.push(FileDigest { path, sha256: sha256(&bytes) });
-        }
-    }
-    write(&folder.join(PROVENANCE_FILE), &provenance.to_json())
 }
 
 /// Resolves links, so that the new folder is created on the file system of the old one.
@@ -248,7 +238,7 @@ fn checksums(folder: &Path) -> Result<BTreeMap<String, String>, ResultsError> {
     let listed = Provenance::read(folder)?.map_or_else(Vec::new, |provenance| provenance.files);
     let mut checksums: BTreeMap<String, String> = listed.into_iter().map(|file| (file.path, file.sha256)).collect();
     for (path, file) in files_below(folder)? {
-        checksums.insert(path, sha256(&fs::read(&file).map_err(ResultsError::io("read", &file))?));
+        checksums.insert(path, sha256(&read(&file)?));
     }
     Ok(checksums)
 }
@@ -270,6 +260,10 @@ fn files_below(folder: &Path) -> Result<BTreeMap<String, PathBuf>, ResultsError>
         }
     }
     Ok(files)
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, ResultsError> {
+    fs::read(path).map_err(ResultsError::io("read", path))
 }
 
 fn write(path: &Path, bytes: &[u8]) -> Result<(), ResultsError> {

@@ -201,15 +201,16 @@ impl PlanRecord {
     /// The version of the format.
     pub const SCHEMA_VERSION: u32 = 1;
 
-    /// Reads the plan of a results folder. `None` when the folder has none.
+    /// Reads the plan of a results folder.
     ///
     /// # Errors
-    /// When it cannot be read, is damaged, or has another format.
-    pub fn read(folder: &Path) -> Result<Option<Self>, ResultsError> {
-        let Some((path, bytes)) = read_if_there(folder, PLAN_FILE)? else { return Ok(None) };
+    /// When there is none, or it cannot be read, is damaged, or has another format.
+    pub fn read(folder: &Path) -> Result<Self, ResultsError> {
+        let missing = || ResultsError::NoResults { folder: folder.to_owned(), file: PLAN_FILE };
+        let (path, bytes) = read_if_there(folder, PLAN_FILE)?.ok_or_else(missing)?;
         let plan: Self = serde_json::from_slice(&bytes).map_err(|source| ResultsError::Plan(path.clone(), source))?;
         match plan.schema_version {
-            Self::SCHEMA_VERSION => Ok(Some(plan)),
+            Self::SCHEMA_VERSION => Ok(plan),
             found => Err(ResultsError::SchemaVersion { path, found, expected: Self::SCHEMA_VERSION }),
         }
     }

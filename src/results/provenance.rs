@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use itertools::Itertools;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -141,8 +142,7 @@ impl Setting {
 
     /// Several in one text: `name=value`, joined by `; `.
     pub fn in_short<'s>(settings: impl IntoIterator<Item = &'s Self>) -> String {
-        let texts = settings.into_iter().map(|setting| format!("{}={}", setting.name, setting.value));
-        texts.collect::<Vec<_>>().join("; ")
+        settings.into_iter().map(|setting| format!("{}={}", setting.name, setting.value)).join("; ")
     }
 }
 
@@ -184,6 +184,15 @@ impl Provenance {
             }
             _ => Ok(None),
         }
+    }
+
+    /// As [`Provenance::read`], for a folder that must have results.
+    ///
+    /// # Errors
+    /// Also when there is no provenance of fleetsim's.
+    pub fn of_results(folder: &Path) -> Result<Self, ResultsError> {
+        let missing = || ResultsError::NoResults { folder: folder.to_owned(), file: PROVENANCE_FILE };
+        Self::read(folder)?.ok_or_else(missing)
     }
 
     /// The file's bytes: indented JSON with a line feed at its end.

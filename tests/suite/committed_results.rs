@@ -168,7 +168,7 @@ fn committed_plans_are_what_this_version_decides_from_their_runs() {
         };
         let found = search_among(&experiment, plan, false, recorded, &AtomicBool::new(false)).expect("nobody stops it");
         assert_eq!(found.runs, rows, "{at}: every run, once and in order");
-        let committed = PlanRecord::read(&results).expect("readable").expect("a plan");
+        let committed = PlanRecord::read(&results).expect("a plan");
         // What an exhaustive search found is not in the folder's runs.
         let decided = PlanRecord { exhaustive: committed.exhaustive, ..found.plan };
         let committed = fs::read(results.join(PLAN_FILE)).expect("readable");
