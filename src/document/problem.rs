@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
+use itertools::Itertools;
 
 /// A file's text.
 #[derive(Debug, Eq, PartialEq)]
@@ -126,10 +127,6 @@ impl Problem {
         self
     }
 
-    fn same_as(&self, other: &Self) -> bool {
-        (&self.file, self.line, self.column, &self.message) == (&other.file, other.line, other.column, &other.message)
-    }
-
     fn render(&self, renderer: &Renderer) -> String {
         let title = Level::ERROR.primary_title(&self.message);
         let help = self.help.as_ref().map(|help| Level::HELP.message(help));
@@ -186,11 +183,12 @@ pub struct LoadError {
 impl LoadError {
     /// The problems, each once, ordered by place; the experiment file (`first`) before the others.
     pub(crate) fn new(mut problems: Vec<Problem>, first: &str) -> Self {
-        let place = |problem: &Problem| (problem.line.unwrap_or(0), problem.column.unwrap_or(0));
-        problems.sort_by_key(|problem| {
-            (problem.file != first, problem.file.clone(), place(problem), problem.message.clone())
+        problems.sort_by_key(|Problem { file, line, column, message, .. }| {
+            (file != first, file.clone(), *line, *column, message.clone())
         });
-        problems.dedup_by(|later, earlier| later.same_as(earlier));
+        problems.dedup_by_key(|Problem { file, line, column, message, .. }| {
+            (file.clone(), *line, *column, message.clone())
+        });
         Self { problems }
     }
 
@@ -204,8 +202,7 @@ impl LoadError {
     #[must_use]
     pub fn render(&self, color: bool) -> String {
         let renderer = if color { Renderer::styled() } else { Renderer::plain() };
-        let reports: Vec<String> = self.problems.iter().map(|problem| problem.render(&renderer)).collect();
-        reports.join("\n\n")
+        self.problems.iter().map(|problem| problem.render(&renderer)).join("\n\n")
     }
 }
 
@@ -241,9 +238,8 @@ pub(crate) fn any_of(names: &[&str]) -> String {
 /// Names in words, at most eight of them: "`a`, `b` and 7 more".
 pub(crate) fn some_of(names: &[String]) -> String {
     const MOST: usize = 8;
-    let shown: Vec<String> = names.iter().take(MOST).map(|name| format!("`{name}`")).collect();
     let more = if names.len() > MOST { format!(" and {} more", names.len() - MOST) } else { String::new() };
-    shown.join(", ") + &more
+    names.iter().take(MOST).map(|name| format!("`{name}`")).join(", ") + &more
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use itertools::Itertools;
 use serde::Deserialize;
 use serde::de::{self, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::budget::BudgetBreach;
@@ -201,6 +202,11 @@ impl Node {
         }
     }
 
+    /// The entry of a map with this key.
+    fn entry(&self, key: &str) -> Option<&(Key, Self)> {
+        self.entries().iter().find(|(known, _)| known.text == key)
+    }
+
     /// A copy without one top-level entry.
     pub(crate) fn without(&self, top: &str) -> Self {
         match &self.value {
@@ -274,7 +280,7 @@ impl Node {
 
     pub(crate) fn get(&self, path: &Path) -> Option<&Self> {
         path.0.iter().try_fold(self, |node, step| match step {
-            Step::Key(key) => node.entries().iter().find(|(k, _)| k.text == *key).map(|(_, value)| value),
+            Step::Key(key) => node.entry(key).map(|(_, value)| value),
             Step::Index(index) => node.items().get(*index),
         })
     }
@@ -298,40 +304,28 @@ impl Node {
     /// The bytes to point at for `path`: the value if it is short, else its key; for what is not there, the nearest
     /// thing around it.
     pub(crate) fn place(&self, path: &Path) -> Range<usize> {
-        let mut node = self;
-        let mut best = self.at.clone();
+        let (mut node, mut best) = (self, &self.at);
         for step in &path.0 {
-            match step {
-                Step::Key(key) => match node.entries().iter().find(|(k, _)| k.text == *key) {
-                    Some((key, value)) => {
-                        node = value;
-                        best = match value.value {
-                            Value::Map(_) | Value::List(_) | Value::Null => key.at.clone(),
-                            _ => value.at.clone(),
-                        };
-                    }
-                    None => return best,
-                },
-                Step::Index(index) => match node.items().get(*index) {
-                    Some(item) => {
-                        node = item;
-                        best = match item.entries().first() {
-                            Some((key, _)) => key.at.clone(),
-                            None => item.at.clone(),
-                        };
-                    }
-                    None => return best,
-                },
-            }
+            let below = match step {
+                Step::Key(key) => node.entry(key).map(|(key, value)| match value.value {
+                    Value::Map(_) | Value::List(_) | Value::Null => (value, &key.at),
+                    _ => (value, &value.at),
+                }),
+                Step::Index(index) => node
+                    .items()
+                    .get(*index)
+                    .map(|item| (item, item.entries().first().map_or(&item.at, |(key, _)| &key.at))),
+            };
+            let Some(below) = below else { break };
+            (node, best) = below;
         }
-        best
+        best.clone()
     }
 
     /// The bytes of the last key of `path`, or as [`Node::place`].
     pub(crate) fn key_place(&self, path: &Path) -> Range<usize> {
         if let Some((Step::Key(last), parent)) = path.0.split_last()
-            && let Some(node) = self.get(&Path(parent.to_vec()))
-            && let Some((key, _)) = node.entries().iter().find(|(key, _)| key.text == *last)
+            && let Some((key, _)) = self.get(&Path(parent.to_vec())).and_then(|node| node.entry(last))
         {
             return key.at.clone();
         }
@@ -377,9 +371,8 @@ impl Node {
         match &fields.value {
             Value::Map(fields) if fields.is_empty() => kind.text.clone(),
             Value::Map(fields) => {
-                let fields: Vec<String> =
-                    fields.iter().map(|(key, value)| format!("{}={}", key.text, value.label())).collect();
-                format!("{}({})", kind.text, fields.join(", "))
+                let fields = fields.iter().map(|(key, value)| format!("{}={}", key.text, value.label()));
+                format!("{}({})", kind.text, fields.format(", "))
             }
             _ => self.short_text(),
         }
@@ -393,14 +386,10 @@ impl Node {
             Value::Int(value) => value.to_string(),
             Value::Float(value) => value.to_string(),
             Value::Text(value) => value.clone(),
-            Value::List(items) => {
-                let items: Vec<String> = items.iter().map(Self::short_text).collect();
-                format!("[{}]", items.join(", "))
-            }
+            Value::List(items) => format!("[{}]", items.iter().map(Self::short_text).format(", ")),
             Value::Map(entries) => {
-                let entries: Vec<String> =
-                    entries.iter().map(|(key, value)| format!("{}: {}", key.text, value.short_text())).collect();
-                format!("{{{}}}", entries.join(", "))
+                let entries = entries.iter().map(|(key, value)| format!("{}: {}", key.text, value.short_text()));
+                format!("{{{}}}", entries.format(", "))
             }
         }
     }

@@ -5,6 +5,7 @@
 
 use std::fmt::Write as _;
 
+use itertools::Itertools;
 use serde_json::Value;
 
 /// Keys that come first, in this order.
@@ -13,10 +14,7 @@ const FIRST: [&str; 7] = ["apiVersion", "kind", "metadata", "name", "type", "key
 /// The value as a YAML document.
 pub(crate) fn to_yaml(value: &Value) -> String {
     let mut text = String::new();
-    match value {
-        Value::Object(_) | Value::Array(_) => block(&mut text, value, 0),
-        scalar => text = format!("{}\n", plain(scalar)),
-    }
+    block(&mut text, value, 0);
     text
 }
 
@@ -72,11 +70,10 @@ fn nested(text: &mut String, value: &Value, indent: usize) {
 fn plain(value: &Value) -> String {
     match value {
         Value::String(text) => quoted(text),
-        Value::Array(list) => format!("[{}]", list.iter().map(plain).collect::<Vec<_>>().join(", ")),
+        Value::Array(list) => format!("[{}]", list.iter().map(plain).format(", ")),
         Value::Object(map) => {
-            let entries: Vec<String> =
-                map.iter().map(|(key, value)| format!("{}: {}", quoted(key), plain(value))).collect();
-            format!("{{{}}}", entries.join(", "))
+            let entries = map.iter().map(|(key, value)| format!("{}: {}", quoted(key), plain(value)));
+            format!("{{{}}}", entries.format(", "))
         }
         other => other.to_string(),
     }

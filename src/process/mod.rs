@@ -15,6 +15,7 @@ use std::path::PathBuf;
 
 pub(crate) use child::ChildProcess;
 pub use error::ProcessError;
+use itertools::Itertools;
 
 /// A command that starts a process.
 #[derive(Clone, Debug)]
@@ -32,6 +33,6 @@ impl ProcessCommand {
     #[must_use]
     pub fn shown(&self) -> String {
         let quoted = |word: &String| if word.contains([' ', '"', '\'']) { format!("{word:?}") } else { word.clone() };
-        self.words.iter().map(quoted).collect::<Vec<_>>().join(" ")
+        self.words.iter().map(quoted).join(" ")
     }
 }

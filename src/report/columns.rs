@@ -2,7 +2,7 @@
 
 use super::data::VariantResults;
 use super::format::{RateUnit, TimeUnit, apart, count, number};
-use crate::results::SummaryRow;
+use crate::results::{Measure, SummaryRow};
 
 /// The measure that comes first where a defective revision was rolled out.
 pub(super) const EXPOSED: &str = "exposed_targets";
@@ -16,7 +16,6 @@ pub(super) struct Column {
     /// How a sentence states a value that all variants share; `{}` is the value, `{s}` an `s` unless it is 1.
     phrase: &'static str,
     range: Range,
-    kind: ValueKind,
     /// Columns with the greatest rank are left out first where there is no room; those of rank 0 never are.
     pub(super) rank: u32,
 }
@@ -31,15 +30,6 @@ enum Range {
     Percentiles,
 }
 
-#[derive(Clone, Copy)]
-enum ValueKind {
-    Time,
-    Count,
-    Rate,
-    Gigabytes,
-    Percent,
-}
-
 const COLUMNS: [Column; 9] = [
     Column {
         measure: EXPOSED,
@@ -47,7 +37,6 @@ const COLUMNS: [Column; 9] = [
         note: "clusters that received a revision that is defective there",
         phrase: "{} exposed cluster{s}",
         range: Range::Percentiles,
-        kind: ValueKind::Count,
         rank: 0,
     },
     Column {
@@ -56,7 +45,6 @@ const COLUMNS: [Column; 9] = [
         note: "time until the last cluster was ready, finished runs only, with the 95% confidence interval of the median",
         phrase: "complete after {}",
         range: Range::Confidence,
-        kind: ValueKind::Time,
         rank: 0,
     },
     Column {
@@ -65,7 +53,6 @@ const COLUMNS: [Column; 9] = [
         note: "highest number of concurrent image pulls",
         phrase: "{} concurrent pull{s} at peak",
         range: Range::Percentiles,
-        kind: ValueKind::Count,
         rank: 0,
     },
     Column {
@@ -74,7 +61,6 @@ const COLUMNS: [Column; 9] = [
         note: "highest registry egress over 1 s",
         phrase: "{} peak egress",
         range: Range::None,
-        kind: ValueKind::Rate,
         rank: 1,
     },
     Column {
@@ -83,7 +69,6 @@ const COLUMNS: [Column; 9] = [
         note: "share of time in which the registry's link was fully used",
         phrase: "link busy {} of the time",
         range: Range::None,
-        kind: ValueKind::Percent,
         rank: 5,
     },
     Column {
@@ -92,7 +77,6 @@ const COLUMNS: [Column; 9] = [
         note: "all bytes that left the registry",
         phrase: "{} pulled",
         range: Range::None,
-        kind: ValueKind::Gigabytes,
         rank: 4,
     },
     Column {
@@ -101,7 +85,6 @@ const COLUMNS: [Column; 9] = [
         note: "image pull attempts that failed",
         phrase: "{} failed pull{s}",
         range: Range::None,
-        kind: ValueKind::Count,
         rank: 3,
     },
     Column {
@@ -110,7 +93,6 @@ const COLUMNS: [Column; 9] = [
         note: "requests that the registry rejected with HTTP 429",
         phrase: "{} HTTP 429 response{s}",
         range: Range::None,
-        kind: ValueKind::Count,
         rank: 6,
     },
     Column {
@@ -119,28 +101,34 @@ const COLUMNS: [Column; 9] = [
         note: "highest number of clusters not ready at the same time, including those being updated",
         phrase: "{} cluster{s} not ready at peak",
         range: Range::None,
-        kind: ValueKind::Count,
         rank: 2,
     },
 ];
 
+impl Column {
+    /// The unit of its measure.
+    fn recorded_in(&self) -> &'static str {
+        Measure::named(self.measure).expect("a measure of the table").unit
+    }
+}
+
 /// A unit's size in the recorded one, and its name; empty for a count. `None` for times that no single unit suits.
-fn unit(kind: ValueKind, values: &[f64]) -> Option<(f64, &'static str)> {
-    Some(match kind {
-        ValueKind::Time => {
+fn unit(column: &Column, values: &[f64]) -> Option<(f64, &'static str)> {
+    Some(match column.recorded_in() {
+        "s" => {
             let mut units = values.iter().map(|value| TimeUnit::for_span(*value));
             let first = units.next().unwrap_or_else(|| TimeUnit::for_span(0.0));
             return units.all(|unit| unit == first).then_some((first.seconds, first.short));
         }
-        ValueKind::Rate => {
+        "bytes/s" => {
             let mut sorted = values.to_vec();
             sorted.sort_by(f64::total_cmp);
             let unit = RateUnit::for_max(sorted.get(sorted.len() / 2).copied().unwrap_or(0.0));
             (unit.bytes_per_s, unit.name)
         }
-        ValueKind::Gigabytes => (1e9, "GB"),
-        ValueKind::Percent => (0.01, "%"),
-        ValueKind::Count => (1.0, ""),
+        "bytes" => (1e9, "GB"),
+        "1" => (0.01, "%"),
+        _ => (1.0, ""),
     })
 }
 
@@ -179,7 +167,7 @@ impl<'v> FilledColumn<'v> {
     fn of(column: &'static Column, variants: &[VariantResults<'v>]) -> Option<Self> {
         let rows: Vec<Option<&SummaryRow>> = variants.iter().map(|variant| variant.summary(column.measure)).collect();
         let values: Vec<f64> = rows.iter().flatten().filter_map(|row| row.median).collect();
-        let (size, unit) = unit(column.kind, &values).map_or((1.0, None), |(size, unit)| (size, Some(unit)));
+        let (size, unit) = unit(column, &values).map_or((1.0, None), |(size, unit)| (size, Some(unit)));
         rows.iter().any(Option::is_some).then_some(Self { column, size, unit, rows })
     }
 
@@ -196,10 +184,10 @@ impl<'v> FilledColumn<'v> {
         let own = TimeUnit::for_span(median);
         let (size, unit) = if self.unit.is_some() { (self.size, "") } else { (own.seconds, own.short) };
         let values = [median, low, high].map(|value| value / size);
-        let [number, low, high] = match self.column.kind {
-            ValueKind::Time => apart(values[0], values[1], values[2]),
-            ValueKind::Count | ValueKind::Percent => values.map(count),
-            ValueKind::Rate | ValueKind::Gigabytes => values.map(number),
+        let [number, low, high] = match self.column.recorded_in() {
+            "s" => apart(values[0], values[1], values[2]),
+            "bytes/s" | "bytes" => values.map(number),
+            _ => values.map(count),
         };
         let range = (ends.is_some() && low != high).then(|| format!("[{low}–{high}]"));
         Some(ColumnCell { number, unit, range })

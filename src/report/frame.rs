@@ -10,7 +10,7 @@ use crate::results::Provenance;
 pub(super) const TOP: f64 = 92.0;
 /// Height of the footer.
 pub(super) const FOOTER: f64 = 40.0;
-/// Distance of the key's texts to the plot: a gap and the line or block of the entry.
+/// Distance of the key's texts to the plot: a gap and the line of the entry.
 const KEY_INDENT: f64 = 58.0;
 /// Widest name or detail in a key.
 pub(super) const KEY_NAME: f64 = 220.0;
@@ -32,8 +32,8 @@ pub(super) struct KeyEntry {
     /// The order of the entries, greatest first.
     pub(super) value: f64,
     pub(super) colour: Colour,
-    /// The pattern of the entry's line. `None`: a block instead of a line.
-    pub(super) dash: Option<&'static [f64]>,
+    /// The pattern of the entry's line.
+    pub(super) dash: &'static [f64],
     pub(super) name: String,
     pub(super) detail: String,
 }
@@ -122,13 +122,8 @@ pub(super) fn key(canvas: &mut Canvas, area: Area, mut entries: Vec<KeyEntry>) {
     let step = ((area.bottom - area.top + 30.0) / entries.len().max(1) as f64).min(50.0);
     for (at, entry) in entries.iter().enumerate() {
         let top = area.top + at as f64 * step;
-        match entry.dash {
-            Some(dash) => {
-                let stroke = Stroke { colour: entry.colour, width: 2.6, dash };
-                canvas.line((left, top + 6.0), (left + 24.0, top + 6.0), stroke);
-            }
-            None => canvas.rectangle((left + 8.0, top - 1.0), (left + 22.0, top + 13.0), entry.colour, 1.0),
-        }
+        let stroke = Stroke { colour: entry.colour, width: 2.6, dash: entry.dash };
+        canvas.line((left, top + 6.0), (left + 24.0, top + 6.0), stroke);
         let name = fitted_name(&entry.name, LABEL, Weight::Bold, width);
         write_bold(canvas, &name, (text_left, top + 10.5), LABEL, INK);
         if step >= 32.0 {

@@ -5,10 +5,12 @@
 //! compared in clusters where all runs have the same number of targets. Everything else stays text, in the
 //! experiment's order.
 
+use itertools::Itertools;
+
 use super::axis::{AxisTick, Scale, ScaleKind};
 use super::data::VariantResults;
 use super::format::count;
-use crate::results::Setting;
+use crate::results::{Setting, grouped};
 use crate::units::text::{parse_bytes, parse_duration, parse_per_second, parse_rate};
 use crate::units::{BytesPerSec, PerSecond, SimDuration};
 
@@ -55,33 +57,17 @@ pub(super) struct SweepLine<'v, 'r> {
 impl<'r> SweepAxis<'r> {
     /// The swept paths with two values or more, in the order of the sweep.
     pub(super) fn all(variants: &[VariantResults<'r>]) -> Vec<Self> {
-        let mut paths: Vec<(&'r str, &'r str)> = Vec::new();
-        for setting in variants.iter().flat_map(|variant| &variant.info.settings) {
-            if !paths.iter().any(|(path, _)| *path == setting.path) {
-                paths.push((&setting.path, &setting.name));
-            }
-        }
-        paths
-            .into_iter()
-            .map(|(path, name)| Self::of(variants, path, name))
-            .filter(|axis| axis.values.len() > 1)
-            .collect()
+        let settings = variants.iter().flat_map(|variant| &variant.info.settings).unique_by(|setting| &setting.path);
+        let axes = settings.map(|setting| Self::of(variants, &setting.path, &setting.name));
+        axes.filter(|axis| axis.values.len() > 1).collect()
     }
 
     fn of(variants: &[VariantResults<'r>], path: &'r str, name: &'r str) -> Self {
-        let mut texts: Vec<&'r str> = Vec::new();
-        for value in variants.iter().filter_map(|variant| setting(variant, path)) {
-            if !texts.contains(&value.value.as_str()) {
-                texts.push(&value.value);
-            }
-        }
-        let evenly = |texts: &[&'r str]| -> Vec<SweepValue<'r>> {
-            let value =
-                |(at, &text): (usize, &&'r str)| SweepValue { text, label: label(text, texts), place: at as f64 };
-            texts.iter().enumerate().map(value).collect()
-        };
+        let settings = variants.iter().filter_map(|variant| setting(variant, path));
+        let texts: Vec<&'r str> = settings.map(|setting| setting.value.as_str()).unique().collect();
+        let evenly = |(at, &text): (usize, &&'r str)| SweepValue { text, label: label(text, &texts), place: at as f64 };
+        let mut values: Vec<SweepValue<'r>> = texts.iter().enumerate().map(evenly).collect();
         let (places, title, labels) = quantities(&texts, path, name, variants);
-        let mut values: Vec<SweepValue<'r>> = evenly(&texts);
         let of_clusters = labels.is_some();
         let text =
             Self { path, name, values: values.clone(), title, numeric: false, of_clusters, kind: ScaleKind::Linear };
@@ -136,28 +122,17 @@ impl<'r> SweepAxis<'r> {
             let of = |setting: &'v Setting| (setting.path.as_str(), setting.value.as_str());
             variant.info.settings.iter().map(of).filter(|(path, _)| *path != self.path).collect()
         };
-        let mut lines: Vec<SweepLine<'v, 'r>> = Vec::new();
-        for variant in variants {
-            let Some(value) = self.value_of(variant) else { continue };
-            let same = |line: &&mut SweepLine<'v, 'r>| {
-                let (_, first) = line.points[0];
-                first.info.strategy == variant.info.strategy && others(first) == others(variant)
-            };
-            match lines.iter_mut().find(same) {
-                Some(line) => line.points.push((value, variant)),
-                None => lines.push(SweepLine { name: String::new(), points: vec![(value, variant)] }),
-            }
-        }
-        let strategies = lines.iter().any(|line| line.points[0].1.info.strategy != lines[0].points[0].1.info.strategy);
-        for line in &mut lines {
-            let first = line.points[0].1;
-            let parts = strategies.then(|| first.info.strategy.clone());
-            let others = axes.iter().filter(|axis| axis.path != self.path).filter_map(|axis| axis.said_of(first));
-            let parts: Vec<String> = parts.into_iter().chain(others).collect();
-            line.name = if parts.is_empty() { first.info.strategy.clone() } else { parts.join(", ") };
-            line.points.sort_by_key(|(value, _)| *value);
-        }
-        lines
+        let key = |variant: &'v VariantResults<'r>| (&variant.info.strategy, others(variant));
+        let points = variants.iter().filter_map(|variant| Some((key(variant), (self.value_of(variant)?, variant))));
+        let lines = grouped(points);
+        let same_strategy = lines.iter().map(|((strategy, _), _)| *strategy).all_equal();
+        let line = |((strategy, _), mut points): ((&'v String, _), Vec<(usize, &'v VariantResults<'r>)>)| {
+            let others = axes.iter().filter(|axis| axis.path != self.path).filter_map(|axis| axis.said_of(points[0].1));
+            let name = (!same_strategy).then(|| strategy.clone()).into_iter().chain(others).join(", ");
+            points.sort_by_key(|(value, _)| *value);
+            SweepLine { name: if name.is_empty() { strategy.clone() } else { name }, points }
+        };
+        lines.into_iter().map(line).collect()
     }
 
     /// The variant's value after the setting's name: `distribution=cache`. `None` when it has none.

@@ -69,22 +69,6 @@ pub(super) fn fitted_name(name: &str, size: f64, weight: Weight, width: f64) -> 
     shortest_cut(name, letters.len(), cut, |text| text_width(text, size, weight) <= width)
 }
 
-/// Names for a column of at most `width`, and their size: first a smaller size, then an ellipsis for the common start,
-/// then an ellipsis in the middle.
-pub(super) fn column_of_names(names: &[&str], sizes: [f64; 2], weight: Weight, width: f64) -> (Vec<String>, f64) {
-    let whole: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
-    let start = common_start(names);
-    let ends: Vec<String> =
-        if start == 0 { whole.clone() } else { names.iter().map(|name| format!("…{}", &name[start..])).collect() };
-    let [large, small] = sizes;
-    for (texts, size) in [(&whole, large), (&whole, small), (&ends, large), (&ends, small)] {
-        if widest(texts, size, weight) <= width {
-            return (texts.clone(), size);
-        }
-    }
-    (ends.iter().map(|text| fitted_name(text, small, weight, width)).collect(), small)
-}
-
 /// Length in bytes of the whole words that all names start with, including the space, if each name continues after it.
 pub(super) fn common_start(names: &[&str]) -> usize {
     let Some((first, others)) = names.split_first().filter(|(_, others)| !others.is_empty()) else { return 0 };
@@ -131,18 +115,6 @@ mod tests {
         for (names, expected, reason) in cases {
             assert_eq!(common_start(names), expected.len(), "{reason}");
         }
-    }
-
-    #[test]
-    fn a_column_of_names_gets_smaller_before_it_loses_its_common_start_and_is_cut_last() {
-        let names = ["from-git maxUnavailable=5%", "from-git maxUnavailable=10%"];
-        let widest = |size| text_width(names[1], size, Weight::Bold);
-        let column = |width| column_of_names(&names, [13.0, 11.0], Weight::Bold, width);
-        assert_eq!(column(widest(13.0) + 1.0), (names.map(str::to_owned).to_vec(), 13.0));
-        assert_eq!(column(widest(11.0) + 1.0), (names.map(str::to_owned).to_vec(), 11.0));
-        assert_eq!(column(widest(11.0) - 1.0).0, ["…maxUnavailable=5%", "…maxUnavailable=10%"]);
-        let cut = column(60.0).0;
-        assert!(cut[0].ends_with("=5%") && cut[1].ends_with("=10%"), "{cut:?}");
     }
 
     #[test]

@@ -5,6 +5,8 @@
 //! each combination of the others. Compared variants use the same random numbers as far as they have the same
 //! clusters.
 
+use itertools::Itertools;
+
 use super::Setting;
 
 /// The variants with these settings, as places in the list: those of one inner list are compared, and the first of it
@@ -21,15 +23,8 @@ pub fn compared(settings: &[&[Setting]]) -> Vec<Vec<usize>> {
 
 /// Splits the variants by the values of the settings that `by` picks.
 fn partition(settings: &[&[Setting]], by: impl Fn(&Setting) -> bool) -> Vec<Vec<usize>> {
-    let mut parts: Vec<(Vec<&Setting>, Vec<usize>)> = Vec::new();
-    for (at, settings) in settings.iter().enumerate() {
-        let key: Vec<&Setting> = settings.iter().filter(|setting| by(setting)).collect();
-        match parts.iter_mut().find(|(other, _)| *other == key) {
-            Some((_, members)) => members.push(at),
-            None => parts.push((key, vec![at])),
-        }
-    }
-    parts.into_iter().map(|(_, members)| members).collect()
+    let key = |settings: &&[Setting]| settings.iter().filter(|setting| by(setting)).cloned().collect::<Vec<_>>();
+    grouped(settings.iter().map(key).zip(0..)).into_iter().map(|(_, members)| members).collect()
 }
 
 /// The name of the setting with the most values; among equals the first.
@@ -44,17 +39,20 @@ fn most_varied(settings: &[&[Setting]]) -> String {
 /// Every setting's name with its values, both in order of first appearance.
 #[must_use]
 pub fn distinct(settings: &[&[Setting]]) -> Vec<(String, Vec<String>)> {
-    let mut found: Vec<(String, Vec<String>)> = Vec::new();
-    for setting in settings.iter().copied().flatten() {
-        let at = found.iter().position(|(name, _)| *name == setting.name).unwrap_or_else(|| {
-            found.push((setting.name.clone(), Vec::new()));
-            found.len() - 1
-        });
-        if !found[at].1.contains(&setting.value) {
-            found[at].1.push(setting.value.clone());
+    let values = settings.iter().copied().flatten().map(|setting| (&setting.name, &setting.value)).unique();
+    grouped(values.map(|(name, value)| (name.clone(), value.clone())))
+}
+
+/// The items of each key; keys are in order of first appearance, items in their own.
+pub(crate) fn grouped<K: PartialEq, T>(items: impl IntoIterator<Item = (K, T)>) -> Vec<(K, Vec<T>)> {
+    let mut groups: Vec<(K, Vec<T>)> = Vec::new();
+    for (key, item) in items {
+        match groups.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, members)) => members.push(item),
+            None => groups.push((key, vec![item])),
         }
     }
-    found
+    groups
 }
 
 #[cfg(test)]

@@ -11,7 +11,10 @@
 //! A time that a run did not reach counts as later than every other. A limit applies to the simulated runs, not to all
 //! possible runs.
 
+use std::cmp::Ordering::{self, Equal, Greater, Less};
 use std::fmt;
+
+use itertools::Itertools;
 
 use super::RunRow;
 use super::measures::{MEASURES, Measure};
@@ -28,7 +31,8 @@ pub struct Limit {
     text: String,
     measure: &'static Measure,
     over: Statistic,
-    comparison: Comparator,
+    /// One of [`COMPARISONS`].
+    allowed: &'static [Ordering],
     bound: Bound,
 }
 
@@ -58,15 +62,15 @@ impl Statistic {
     }
 }
 
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Comparator {
-    Less,
-    LessOrEqual,
-    Greater,
-    GreaterOrEqual,
-    Equal,
-    Unequal,
-}
+/// The comparisons: how a value may stand to the bound.
+const COMPARISONS: [(&str, &[Ordering]); 6] = [
+    ("<", &[Less]),
+    ("<=", &[Less, Equal]),
+    (">", &[Greater]),
+    (">=", &[Greater, Equal]),
+    ("==", &[Equal]),
+    ("!=", &[Less, Greater]),
+];
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Bound {
@@ -103,7 +107,7 @@ impl Limit {
             );
         };
         let operator: String = rest.chars().take_while(|c| "<>=!".contains(*c)).collect();
-        let Some(comparison) = Comparator::parse(&operator) else {
+        let Some((_, allowed)) = COMPARISONS.iter().find(|(known, _)| *known == operator) else {
             return error(format!("invalid comparison `{operator}`"), "use <, <=, >, >=, == or !=".to_owned());
         };
         let value = rest[operator.len()..].trim();
@@ -114,7 +118,7 @@ impl Limit {
             Err(message) => return error(message, format!("`{}` is in {}", name, unit_in_words(measure))),
         };
         let text = format!("{name} {operator} {value}");
-        Ok(Self { text, measure, over, comparison, bound })
+        Ok(Self { text, measure, over, allowed, bound })
     }
 
     /// The measure that it applies to.
@@ -131,8 +135,7 @@ impl Limit {
     pub fn judge(&self, runs: &[&RunRow]) -> Verdict {
         let bound = |run: &RunRow| self.bound.of(run);
         let values: Vec<f64> = runs.iter().map(|run| (self.measure.of)(run).unwrap_or(f64::INFINITY)).collect();
-        let beyond: Vec<usize> =
-            (0..runs.len()).filter(|&at| !self.comparison.holds(values[at], bound(runs[at]))).collect();
+        let beyond: Vec<usize> = (0..runs.len()).filter(|&at| !self.holds(values[at], bound(runs[at]))).collect();
         let bound = bound(runs.first().expect("a limit is compared with runs"));
         let (holds, value) = match self.over {
             Statistic::Every => {
@@ -145,7 +148,7 @@ impl Limit {
             }
             statistic => {
                 let value = statistic.of(&values);
-                (self.comparison.holds(value, bound), value)
+                (self.holds(value, bound), value)
             }
         };
         Verdict { holds, value, runs_beyond: beyond.len() }
@@ -156,13 +159,13 @@ impl Limit {
     pub fn excess(&self, run: &RunRow) -> f64 {
         let value = (self.measure.of)(run).unwrap_or(f64::INFINITY);
         let bound = self.bound.of(run);
-        let above = match self.comparison {
-            Comparator::Less | Comparator::LessOrEqual => value - bound,
-            Comparator::Greater | Comparator::GreaterOrEqual => bound - value,
-            Comparator::Equal => (value - bound).abs(),
-            Comparator::Unequal => 0.0,
+        let above = match (self.allows(Less), self.allows(Greater)) {
+            (true, false) => value - bound,
+            (false, true) => bound - value,
+            (false, false) => (value - bound).abs(),
+            (true, true) => 0.0,
         };
-        match self.comparison.holds(value, bound) {
+        match self.holds(value, bound) {
             true => above.min(0.0),
             // A run that equals a strict limit exceeds it as well.
             false => above.max(f64::MIN_POSITIVE),
@@ -173,13 +176,12 @@ impl Limit {
     /// `==` or `!=`, which the excess of single runs does not determine.
     #[must_use]
     pub fn demand(&self) -> Option<Statistic> {
-        Some(match (self.over, self.comparison) {
-            (Statistic::Every, _) => Statistic::Every,
-            (_, Comparator::Equal | Comparator::Unequal) => return None,
-            (Statistic::Mean, _) => Statistic::Mean,
-            (Statistic::Quantile(p), comparison) => {
-                let is_upper = matches!(comparison, Comparator::Less | Comparator::LessOrEqual);
-                let p = if is_upper { p } else { 1.0 - p };
+        Some(match self.over {
+            Statistic::Every => Statistic::Every,
+            _ if self.allows(Less) == self.allows(Greater) => return None,
+            Statistic::Mean => Statistic::Mean,
+            Statistic::Quantile(p) => {
+                let p = if self.allows(Less) { p } else { 1.0 - p };
                 if p >= 1.0 { Statistic::Every } else { Statistic::Quantile(p) }
             }
         })
@@ -189,8 +191,8 @@ impl Limit {
     /// share of the targets.
     #[must_use]
     pub fn at_most(&self) -> Option<f64> {
-        match (self.comparison, self.bound) {
-            (Comparator::Less | Comparator::LessOrEqual | Comparator::Equal, Bound::Value(value)) => Some(value),
+        match self.bound {
+            Bound::Value(value) if !self.allows(Greater) => Some(value),
             _ => None,
         }
     }
@@ -199,11 +201,17 @@ impl Limit {
     fn nearest(&self, values: &[f64]) -> usize {
         let order = |a: &usize, b: &usize| values[*a].total_cmp(&values[*b]);
         let all = 0..values.len();
-        match self.comparison {
-            Comparator::Greater | Comparator::GreaterOrEqual => all.min_by(order),
-            _ => all.max_by(order),
-        }
-        .unwrap_or(0)
+        let is_lower = self.allows(Greater) && !self.allows(Less);
+        if is_lower { all.min_by(order) } else { all.max_by(order) }.unwrap_or(0)
+    }
+
+    fn allows(&self, order: Ordering) -> bool {
+        self.allowed.contains(&order)
+    }
+
+    /// Equality is exact: it is meant for counts.
+    fn holds(&self, value: f64, bound: f64) -> bool {
+        value.partial_cmp(&bound).is_some_and(|order| self.allows(order))
     }
 }
 
@@ -237,70 +245,31 @@ fn quantile(values: &[f64], p: f64) -> f64 {
     sorted[below] + share * (sorted[place.ceil() as usize] - sorted[below])
 }
 
-impl Comparator {
-    fn parse(operator: &str) -> Option<Self> {
-        Some(match operator {
-            "<" => Self::Less,
-            "<=" => Self::LessOrEqual,
-            ">" => Self::Greater,
-            ">=" => Self::GreaterOrEqual,
-            "==" => Self::Equal,
-            "!=" => Self::Unequal,
-            _ => return None,
-        })
-    }
-
-    /// Equality is exact: it is meant for counts.
-    #[expect(clippy::float_cmp, reason = "counts are whole numbers, and exact as such")]
-    fn holds(self, value: f64, bound: f64) -> bool {
-        match self {
-            Self::Less => value < bound,
-            Self::LessOrEqual => value <= bound,
-            Self::Greater => value > bound,
-            Self::GreaterOrEqual => value >= bound,
-            Self::Equal => value == bound,
-            Self::Unequal => value != bound,
-        }
-    }
-}
-
 /// The measure and the statistic of a name.
 pub(super) fn find(name: &str) -> Result<(&'static Measure, Statistic), MeasureError> {
-    if let Some(measure) = named(name) {
-        return Ok((measure, Statistic::Every));
-    }
-    if let Some((measure, suffix)) = name.rsplit_once('_')
-        && let Some(measure) = named(measure)
-    {
-        let percentile = suffix.strip_prefix('p').and_then(|number| number.parse::<f64>().ok());
-        let over = match (suffix, percentile) {
-            ("mean", _) => Some(Statistic::Mean),
-            ("median", _) => Some(Statistic::Quantile(0.5)),
-            ("min", _) => Some(Statistic::Quantile(0.0)),
-            ("max", _) => Some(Statistic::Quantile(1.0)),
-            (_, Some(percent)) if (0.0..=100.0).contains(&percent) => Some(Statistic::Quantile(percent / 100.0)),
-            _ => None,
-        };
-        if let Some(over) = over {
-            return Ok((measure, over));
+    let unknown = match Measure::named(name) {
+        Ok(measure) => return Ok((measure, Statistic::Every)),
+        Err(unknown) => unknown,
+    };
+    let (start, statistic) = name.rsplit_once('_').ok_or_else(|| unknown.clone())?;
+    let measure = Measure::named(start).map_err(|_| unknown)?;
+    let over = match statistic {
+        "mean" => Statistic::Mean,
+        "median" => Statistic::Quantile(0.5),
+        "min" => Statistic::Quantile(0.0),
+        "max" => Statistic::Quantile(1.0),
+        _ => {
+            let percent = statistic.strip_prefix('p').and_then(|number| number.parse::<f64>().ok());
+            let percent = percent.filter(|percent| (0.0..=100.0).contains(percent)).ok_or_else(|| MeasureError {
+                message: format!("unknown statistic `_{statistic}`"),
+                help: "use _mean, _median, _min, _max or a percentile such as _p95; without one, every run must \
+                       meet the limit"
+                    .to_owned(),
+            })?;
+            Statistic::Quantile(percent / 100.0)
         }
-        return Err(MeasureError {
-            message: format!("unknown statistic `_{suffix}`"),
-            help: "use _mean, _median, _min, _max or a percentile such as _p95; without one, every run must meet \
-                   the limit"
-                .to_owned(),
-        });
-    }
-    Err(no_such_measure(name))
-}
-
-fn no_such_measure(name: &str) -> MeasureError {
-    let mut names: Vec<&str> = SHORT_NAMES.iter().map(|(short, _)| *short).collect();
-    names.extend(MEASURES.iter().map(bare));
-    MeasureError {
-        message: format!("unknown measure `{name}`"),
-        help: format!("the measures are {}", names.join(", ")),
-    }
+    };
+    Ok((measure, over))
 }
 
 impl Measure {
@@ -309,13 +278,16 @@ impl Measure {
     /// # Errors
     /// When there is none; the help lists all measures.
     pub fn named(name: &str) -> Result<&'static Self, MeasureError> {
-        named(name).ok_or_else(|| no_such_measure(name))
+        let column = SHORT_NAMES.iter().find(|(short, _)| *short == name).map_or(name, |(_, column)| column);
+        let found = MEASURES.iter().find(|measure| measure.name == column || bare(measure) == column);
+        found.ok_or_else(|| {
+            let names = SHORT_NAMES.iter().map(|(short, _)| *short).chain(MEASURES.iter().map(bare));
+            MeasureError {
+                message: format!("unknown measure `{name}`"),
+                help: format!("the measures are {}", names.format(", ")),
+            }
+        })
     }
-}
-
-fn named(name: &str) -> Option<&'static Measure> {
-    let name = SHORT_NAMES.iter().find(|(short, _)| *short == name).map_or(name, |(_, column)| column);
-    MEASURES.iter().find(|measure| measure.name == name || bare(measure) == name)
 }
 
 /// A measure's name without its unit.

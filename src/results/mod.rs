@@ -30,6 +30,7 @@ mod tables;
 mod testing;
 mod timeline;
 
+pub(crate) use comparison::grouped;
 pub use comparison::{compared, distinct};
 pub use error::ResultsError;
 pub use folder::{Publication, Published};

@@ -19,8 +19,6 @@ const MANY: usize = 12;
 const NAMES_MAX: f64 = 0.45 * PAGE_WIDTH;
 /// Widest column of numbers.
 const NUMBERS_MAX: f64 = 230.0;
-/// Sizes of names: the smaller one where the larger does not fit.
-const NAME_SIZES: [f64; 2] = [LABEL, 11.0];
 
 /// Draws the chart.
 pub(in crate::report) fn draw(results: &Results) -> Canvas {
@@ -28,7 +26,7 @@ pub(in crate::report) fn draw(results: &Results) -> Canvas {
     let top = TOP + 4.0;
     let row_height = if variants.len() > MANY { ROW_MANY } else { ROW };
     let bottom = top + row_height * variants.len().max(1) as f64;
-    let (names, name_size) = names::column(&variants, NAME_SIZES, Weight::Bold, NAMES_MAX);
+    let (names, name_size) = names::column(&variants, NAMES_MAX);
     let headlines: Vec<String> = variants.iter().map(headline).collect();
     let notes: Vec<String> = variants.iter().map(unfinished_note).collect();
     let numbers = widest(&headlines, LABEL, Weight::Regular).max(widest(&notes, SMALL, Weight::Regular));

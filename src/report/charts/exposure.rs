@@ -10,7 +10,7 @@ use crate::report::data::{Results, VariantResults, extent};
 use crate::report::format::{count, ended, percent, time};
 use crate::report::frame::{Area, FOOTER, TOP, bottom_grid, page, write_bold};
 use crate::report::names;
-use crate::report::style::{AXIS, INK, LABEL, MARGIN, PAGE_WIDTH};
+use crate::report::style::{AXIS, INK, MARGIN, PAGE_WIDTH};
 use crate::report::text::{Weight, widest};
 
 const ROW: f64 = 46.0;
@@ -32,7 +32,7 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
     if !variants.iter().any(VariantResults::exposed) {
         return None;
     }
-    let (names, size) = names::column(&variants, [LABEL, 11.0], Weight::Bold, NAMES_MAX);
+    let (names, size) = names::column(&variants, NAMES_MAX);
     let row = |(variant, name)| ExposureRow { variant, name, median: variant.median("exposed_targets").unwrap_or(0.0) };
     let mut rows: Vec<ExposureRow<'_>> = variants.iter().zip(names).map(row).collect();
     rows.sort_by(|a, b| a.median.total_cmp(&b.median));

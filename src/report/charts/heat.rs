@@ -4,6 +4,8 @@
 //! strategies, the strategies are the other side. Other swept settings get separate rows of maps. Darker is higher, in
 //! one hue, so that the chart works in grey too. Cells without a finished run are hatched.
 
+use itertools::Itertools;
+
 use crate::report::canvas::{Align, Canvas, Position, Stroke};
 use crate::report::data::{Results, VariantResults, extent};
 use crate::report::format::{RateUnit, count, time};
@@ -11,6 +13,7 @@ use crate::report::frame::{FOOTER, TOP, page, write, write_bold};
 use crate::report::style::{AXIS, INK, LABEL, MARGIN, MUTED, PAGE_WIDTH, SMALL, WHITE, shade};
 use crate::report::swept::SweepAxis;
 use crate::report::text::{Weight, fitted_name, text_width, widest};
+use crate::results::grouped;
 
 /// Values that span more than this factor are shaded by their logarithm.
 const LOG_FROM: f64 = 10.0;
@@ -49,12 +52,8 @@ struct HeatMeasure {
     text: Box<dyn Fn(f64) -> String>,
 }
 
-/// The variants of one row of maps.
-struct MapRow<'v, 'r> {
-    name: String,
-    key: Vec<String>,
-    variants: Vec<&'v VariantResults<'r>>,
-}
+/// The name and the variants of one row of maps.
+type MapRow<'v, 'r> = (String, Vec<&'v VariantResults<'r>>);
 
 /// Draws the chart. `None` where no two settings vary together.
 pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
@@ -63,7 +62,7 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
     let (sides, rest) = sides(&axes, &variants)?;
     let groups = groups(&sides, &rest, &variants);
     let [x, y] = laid_out(sides);
-    let shown: Vec<&VariantResults<'_>> = groups.iter().flat_map(|group| group.variants.iter().copied()).collect();
+    let shown: Vec<&VariantResults<'_>> = groups.iter().flat_map(|(_, variants)| variants).copied().collect();
     let mut measures = measures(&shown);
     if x.labels.len() > THREE_MAPS {
         measures.truncate(2);
@@ -85,10 +84,10 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
     for (at, measure) in measures.iter().enumerate() {
         key(&mut canvas, measure, (left + (width + GAP) * at as f64, TOP), width);
     }
-    for (at, group) in groups.iter().enumerate() {
+    for (at, (name, variants)) in groups.iter().enumerate() {
         let top = top + block * at as f64;
         if groups.len() > 1 {
-            let name = fitted_name(&group.name, LABEL, Weight::Bold, PAGE_WIDTH - 2.0 * MARGIN);
+            let name = fitted_name(name, LABEL, Weight::Bold, PAGE_WIDTH - 2.0 * MARGIN);
             write_bold(&mut canvas, &name, (MARGIN, top + 12.0), LABEL, INK);
         }
         let top = top + heading + 20.0;
@@ -103,7 +102,7 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
                 let middle = corner.0 + cell * (column as f64 + 0.5);
                 write(&mut canvas, &label, (middle, top - 6.0), SMALL, MUTED, Align::Middle);
             }
-            for variant in &group.variants {
+            for variant in variants {
                 let (Some(column), Some(row)) = ((x.of)(variant), (y.of)(variant)) else { continue };
                 let corner = (corner.0 + cell * column as f64, corner.1 + CELL * row as f64);
                 draw_cell(&mut canvas, measure, variant, corner, cell);
@@ -136,12 +135,8 @@ fn sides<'s>(
         return Some(([side(&axes[a]), side(&axes[b])], rest));
     }
     let axis = axes.iter().find(|axis| !axis.path.starts_with("strategies."))?;
-    let mut strategies: Vec<String> = Vec::new();
-    for variant in variants.iter().filter(|variant| axis.value_of(variant).is_some()) {
-        if !strategies.contains(&variant.info.strategy) {
-            strategies.push(variant.info.strategy.clone());
-        }
-    }
+    let along = variants.iter().filter(|variant| axis.value_of(variant).is_some());
+    let strategies: Vec<String> = along.map(|variant| variant.info.strategy.clone()).unique().collect();
     if strategies.len() < 2 {
         return None;
     }
@@ -177,8 +172,7 @@ fn groups<'v, 'r>(
 ) -> Vec<MapRow<'v, 'r>> {
     let on_map = |variant: &&VariantResults<'_>| sides.iter().all(|side| (side.of)(variant).is_some());
     let by_strategy = sides.iter().all(|side| side.title != "strategy");
-    let mut groups: Vec<MapRow<'v, 'r>> = Vec::new();
-    for variant in variants.iter().filter(on_map) {
+    let key = |variant: &VariantResults<'_>| -> Vec<String> {
         let strategy = if by_strategy { variant.info.strategy.clone() } else { String::new() };
         let others = rest.iter().map(|axis| {
             let value = axis
@@ -186,19 +180,15 @@ fn groups<'v, 'r>(
                 .map(|at| format!("{}: {}", axis.subject(), axis.label_with_unit(&axis.values[at])));
             value.unwrap_or_default()
         });
-        let key: Vec<String> = std::iter::once(strategy).chain(others).collect();
-        match groups.iter_mut().find(|group| group.key == key) {
-            Some(group) => group.variants.push(variant),
-            None => groups.push(MapRow { name: String::new(), key, variants: vec![variant] }),
-        }
-    }
-    let alike = groups.iter().all(|group| group.key[0] == groups[0].key[0]);
-    for group in &mut groups {
-        let skipped = usize::from(alike && group.key.len() > 1);
-        let parts = group.key.iter().skip(skipped).filter(|part| !part.is_empty());
-        group.name = parts.cloned().collect::<Vec<_>>().join(", ");
-    }
-    groups
+        std::iter::once(strategy).chain(others).collect()
+    };
+    let groups = grouped(variants.iter().filter(on_map).map(|variant| (key(variant), variant)));
+    let alike = groups.iter().map(|(key, _)| &key[0]).all_equal();
+    let name = |key: &[String]| {
+        let skipped = usize::from(alike && key.len() > 1);
+        key.iter().skip(skipped).filter(|part| !part.is_empty()).join(", ")
+    };
+    groups.into_iter().map(|(key, variants)| (name(&key), variants)).collect()
 }
 
 fn measures(variants: &[&VariantResults<'_>]) -> Vec<HeatMeasure> {

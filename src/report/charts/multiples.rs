@@ -4,6 +4,8 @@
 //! panels follow each other. Times or pulls that differ by a large factor get logarithmic axes, so that all panels can
 //! share them.
 
+use itertools::Itertools;
+
 use super::over_time::steps;
 use crate::report::axis::{
     AxisTick, Scale, ScaleKind, decimate, log_ticks, span, ticks_from_zero, ticks_of_short_time,
@@ -136,8 +138,7 @@ fn trellis<'v, 'r>(axes: &[SweepAxis<'r>], variants: &'v [VariantResults<'r>]) -
         panels.push(GridPanel { row: rows.len(), column: 0, variant, name: String::new() });
         rows.push(variant.info.strategy.clone());
     }
-    let distinct = rows.iter().enumerate().all(|(at, row)| !rows[..at].contains(row));
-    if !distinct || 2 * panels.len() < rows.len() * across.values.len() {
+    if !rows.iter().all_unique() || 2 * panels.len() < rows.len() * across.values.len() {
         return None;
     }
     let columns = across.values.iter().map(|value| value.label.clone()).collect();
@@ -158,12 +159,12 @@ fn one_by_one<'v, 'r>(variants: &'v [VariantResults<'r>]) -> Grid<'v, 'r> {
     Grid { panels, columns: vec![String::new(); COLUMNS], rows: Vec::new(), title: String::new() }
 }
 
-fn active(row: &TimelineRow) -> bool {
-    row.pulls > 0 || row.pulls_p95 > 0.0
+fn active_until(variant: &VariantResults<'_>) -> f64 {
+    variant.active_until(|row| row.pulls as f64, |row| (row.pulls_p5, row.pulls_p95))
 }
 
 fn time_axis(variants: &[VariantResults<'_>]) -> Scale {
-    let ends: Vec<f64> = variants.iter().map(|variant| variant.active_until(active)).filter(|end| *end > 0.0).collect();
+    let ends: Vec<f64> = variants.iter().map(active_until).filter(|end| *end > 0.0).collect();
     let (_, high) = span(&ends);
     // The first twentieth of the shortest rollout is drawn at the edge.
     let logarithmic = Scale::logarithmic(&ends, LOG_FROM, [20.0, 1.0], 0.0, 1.0);
@@ -195,7 +196,7 @@ fn draw_panel(canvas: &mut Canvas, panel: &GridPanel<'_, '_>, area: Area, x: &Sc
     write_bold(canvas, &panel.name, (area.left, area.top - 19.0), SMALL, INK);
     write(canvas, &detail, (area.left, area.top - 6.0), TINY, MUTED, Align::Left);
     let colour = series_colour(variant.index);
-    let end = variant.active_until(active);
+    let end = active_until(variant);
     let line = |value: &dyn Fn(&TimelineRow) -> f64| {
         let mut points = steps(variant, end, value, x, y);
         points.push((x.at(end), y.at(0.0)));

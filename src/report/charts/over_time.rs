@@ -4,6 +4,8 @@
 //! each bin. Up to three variants of similar duration share one plot. More variants get a panel each, with a common
 //! value axis, or separate ones where a common axis would flatten the low curves.
 
+use itertools::Itertools;
+
 use crate::report::axis::{AxisTick, Scale, decimate, scaled, span, ticks_from_zero, ticks_of_short_time, time_ticks};
 use crate::report::canvas::{Align, Canvas, Position, Stroke};
 use crate::report::data::{Results, VariantResults, extent, links};
@@ -33,16 +35,14 @@ struct CurveQuantity {
     /// How a point of the curve, and the peak where it is another measure, are defined.
     point_note: &'static str,
     whole: bool,
-    /// Size of the shown unit in the recorded one.
-    unit: f64,
+    /// Size of the shown unit in the recorded one, and its name.
+    unit: (f64, &'static str),
     value: fn(&TimelineRow) -> f64,
     band: fn(&TimelineRow) -> (f64, f64),
-    active: fn(&TimelineRow) -> bool,
     /// The capacity of a variant, in the shown unit.
     capacity: fn(&VariantResults<'_>) -> Option<f64>,
-    /// The peak of a variant for order and key.
-    peak: fn(&VariantResults<'_>) -> f64,
-    detail: Box<dyn Fn(&VariantResults<'_>) -> String>,
+    /// The measure of its peak.
+    peak: &'static str,
 }
 
 /// Concurrent image pulls over time.
@@ -54,13 +54,11 @@ pub(in crate::report) fn pulls(results: &Results) -> Canvas {
             axis: "concurrent image pulls".to_owned(),
             point_note: "; curve: maximum per time bin",
             whole: true,
-            unit: 1.0,
+            unit: (1.0, ""),
             value: |row| row.pulls as f64,
             band: |row| (row.pulls_p5, row.pulls_p95),
-            active: |row| row.pulls > 0 || row.pulls_p95 > 0.0,
             capacity: |_| None,
-            peak: |variant| variant.median("peak_pulls").unwrap_or(0.0),
-            detail: Box::new(|variant| spread(variant, "peak_pulls", 1.0, "", true)),
+            peak: "peak_pulls",
         },
     )
 }
@@ -82,37 +80,42 @@ pub(in crate::report) fn egress(results: &Results) -> Canvas {
             axis: format!("registry egress in {}", unit.name),
             point_note: "; curve: mean per time bin, peak: highest mean over 1 s",
             whole: false,
-            unit: unit.bytes_per_s,
+            unit: (unit.bytes_per_s, unit.name),
             value: |row| row.egress_bytes_per_s,
             band: |row| (row.egress_p5_bytes_per_s, row.egress_p95_bytes_per_s),
-            active: |row| row.egress_bytes_per_s > 0.0 || row.egress_p95_bytes_per_s > 0.0,
             capacity: |variant| variant.info.registry_egress_bytes_per_s,
-            peak: |variant| variant.median("egress_peak_1s_bytes_per_s").unwrap_or(0.0),
-            detail: Box::new(move |variant| {
-                spread(variant, "egress_peak_1s_bytes_per_s", unit.bytes_per_s, unit.name, false)
-            }),
+            peak: "egress_peak_1s_bytes_per_s",
         },
     )
 }
 
-/// `peak 1,132 [1,110–1,150]`: the median over runs of a measure with its 5th and 95th percentile.
-fn spread(variant: &VariantResults<'_>, measure: &str, unit: f64, name: &str, whole: bool) -> String {
-    let Some(row) = variant.summary(measure) else { return String::new() };
-    let (Some(median), Some(p5), Some(p95)) = (row.median, row.p5, row.p95) else { return String::new() };
-    let space = if name.is_empty() { "" } else { " " };
-    let values = [median, p5, p95].map(|value| value / unit);
-    let [shown, low, high] = if whole { values.map(count) } else { alike(values) };
-    if low == high {
-        let alone = if whole { shown } else { number(values[0]) };
-        format!("peak {alone}{space}{name}")
-    } else {
-        format!("peak {shown} [{low}–{high}]{space}{name}")
+impl CurveQuantity {
+    /// The peak of a variant for order and key.
+    fn peak_of(&self, variant: &VariantResults<'_>) -> f64 {
+        variant.median(self.peak).unwrap_or(0.0)
+    }
+
+    /// `peak 1,132 [1,110–1,150]`: the median peak over runs with its 5th and 95th percentile.
+    fn detail(&self, variant: &VariantResults<'_>) -> String {
+        let row = variant.summary(self.peak);
+        let Some((median, p5, p95)) = row.and_then(|row| Some((row.median?, row.p5?, row.p95?))) else {
+            return String::new();
+        };
+        let (size, name) = self.unit;
+        let values = [median, p5, p95].map(|value| value / size);
+        let [shown, low, high] = if self.whole { values.map(count) } else { alike(values) };
+        let peak = match low == high {
+            true if self.whole => shown,
+            true => number(values[0]),
+            false => format!("{shown} [{low}–{high}]"),
+        };
+        format!("peak {peak} {name}").trim_end().to_owned()
     }
 }
 
 fn draw(results: &Results, quantity: &CurveQuantity) -> Canvas {
     let variants = results.variants();
-    let spans: Vec<f64> = variants.iter().map(|variant| variant.active_until(quantity.active)).collect();
+    let spans: Vec<f64> = variants.iter().map(|variant| variant.active_until(quantity.value, quantity.band)).collect();
     let longest = spans.iter().copied().fold(0.0, f64::max);
     let alike = spans.iter().all(|span| span * SHARED_TIME >= longest);
     let overlay = variants.len() <= OVERLAY_MAX && alike;
@@ -144,11 +147,11 @@ fn draw(results: &Results, quantity: &CurveQuantity) -> Canvas {
         let height = 540.0;
         let mut canvas = page(&results.provenance, quantity.title, &subtitle, height);
         let entry = |(variant, name): (&VariantResults<'_>, String)| KeyEntry {
-            value: (quantity.peak)(variant),
+            value: quantity.peak_of(variant),
             colour: series_colour(variant.index),
-            dash: Some(&[]),
+            dash: &[],
             name,
-            detail: (quantity.detail)(variant),
+            detail: quantity.detail(variant),
         };
         let names = names::within(&variants, LABEL, Weight::Bold, KEY_NAME);
         let entries: Vec<KeyEntry> = variants.iter().zip(names).map(entry).collect();
@@ -160,7 +163,10 @@ fn draw(results: &Results, quantity: &CurveQuantity) -> Canvas {
         };
         let plot = plot(area, longest, &shared);
         value_axis(&mut canvas, area, &plot.y, &shared, &format!("{}{}", quantity.axis, quantity.point_note));
-        let order = order_by_peak(&variants, quantity);
+        // High peaks first, so that low ones are drawn over them.
+        let order = (0..variants.len())
+            .sorted_by(|&a, &b| quantity.peak_of(&variants[b]).total_cmp(&quantity.peak_of(&variants[a])));
+        let order: Vec<usize> = order.collect();
         order.iter().for_each(|&at| plot.band(&mut canvas, &variants[at]));
         order.iter().for_each(|&at| plot.line(&mut canvas, &variants[at], 2.0));
         plot.capacities(&mut canvas, &variants, true);
@@ -182,7 +188,7 @@ fn draw(results: &Results, quantity: &CurveQuantity) -> Canvas {
     let names = panel_names(&variants, &areas);
     for (at, (&area, variant)) in areas.iter().zip(&variants).enumerate() {
         let plot = plot(area, if alike { longest } else { spans[at] }, &ticks[at]);
-        let mut detail = (quantity.detail)(variant);
+        let mut detail = quantity.detail(variant);
         if let Some(capacity) = (quantity.capacity)(variant).filter(|_| link.is_empty()) {
             detail.push_str(&format!(", link {}", rate(capacity)));
         }
@@ -218,7 +224,7 @@ fn value_ticks(
     let greatest = heights.iter().copied().fold(0.0, f64::max);
     let shown = |capacity: &f64| *capacity <= CAPACITY_SHOWN * greatest;
     let limit = variants.iter().filter_map(quantity.capacity).filter(shown).fold(0.0, f64::max);
-    scaled(ticks_from_zero(greatest.max(limit) / quantity.unit, most, quantity.whole), quantity.unit)
+    scaled(ticks_from_zero(greatest.max(limit) / quantity.unit.0, most, quantity.whole), quantity.unit.0)
 }
 
 /// The capacity that all variants share, for the line above the panels; empty where there is none or it differs.
@@ -239,13 +245,6 @@ fn link_note(variants: &[VariantResults<'_>], tops: &[f64], quantity: &CurveQuan
 
 fn rate(bytes_per_s: f64) -> String {
     RateUnit::for_max(bytes_per_s).text(bytes_per_s)
-}
-
-/// High peaks first, so that low ones are drawn over them.
-fn order_by_peak(variants: &[VariantResults<'_>], quantity: &CurveQuantity) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..variants.len()).collect();
-    order.sort_by(|&a, &b| (quantity.peak)(&variants[b]).total_cmp(&(quantity.peak)(&variants[a])));
-    order
 }
 
 /// Names for the panels of small multiples, all of one length.

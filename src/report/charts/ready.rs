@@ -84,7 +84,7 @@ fn entry(variant: &VariantResults<'_>, name: String, times: &[f64], dash: &'stat
             _ => -1e12 * (targets - times.len()) as f64,
         },
         colour: series_colour(variant.index),
-        dash: Some(dash),
+        dash,
         name,
         detail: match times.last() {
             Some(&last) if all => format!("all ready after {}", time(last)),

@@ -1,10 +1,12 @@
 //! Parts of the page that are text: unfinished variants with the rules that block them, parameters, and provenance.
 
+use itertools::Itertools;
+
 use super::markup::{escaped, swatch};
 use super::table::VariantLabel;
 use crate::report::data::{VariantResults, links};
 use crate::report::format::{RateUnit, count, time};
-use crate::results::{Provenance, RunOutcome};
+use crate::results::{Provenance, RunOutcome, RunRow, grouped};
 
 /// Most blocking reasons that are listed for one variant.
 const HELD_SHOWN: usize = 3;
@@ -31,25 +33,19 @@ pub(super) fn unfinished(variants: &[VariantResults<'_>], names: &[VariantLabel]
             .filter(|run| run.outcome != RunOutcome::Complete)
             .map(|run| run.targets - run.targets_done)
             .collect();
-        let (low, high) = (left.iter().min().copied().unwrap_or(0), left.iter().max().copied().unwrap_or(0));
+        let (low, high) = left.iter().copied().minmax().into_option().unwrap_or_default();
         let targets = variant.runs.iter().map(|run| run.targets).max().unwrap_or(0);
         let shown =
             if low == high { count(low as f64) } else { format!("{}–{}", count(low as f64), count(high as f64)) };
         let held = held(variant);
         let runs = variant.runs.len();
-        let mut rules: Vec<&str> = Vec::new();
-        for (text, _) in &held {
-            let rule = text.split_once(": ").map_or("", |(rule, _)| rule);
-            if !rule.is_empty() && !rules.contains(&rule) {
-                rules.push(rule);
-            }
-        }
+        let rules = held.iter().filter_map(|(text, _)| Some(text.split_once(": ")?.0)).filter(|rule| !rule.is_empty());
         boxes.push_str(&format!(
             "<details class=\"held\"{open}><summary>{} <strong>{}</strong> <span>{} of {runs} runs</span> <span>{}</span></summary>\n<p>Of {runs} runs: {}. Not updated: {shown} of {} clusters.</p>",
             swatch(name.style),
             escaped(&name.label),
             stalled + late,
-            escaped(&rules.join(", ")),
+            escaped(&rules.unique().join(", ")),
             counts.join(", "),
             count(targets as f64),
         ));
@@ -86,13 +82,9 @@ pub(super) fn unfinished(variants: &[VariantResults<'_>], names: &[VariantLabel]
 
 /// Each distinct reason that blocked a run, with its number of runs; the most common first.
 fn held<'r>(variant: &VariantResults<'r>) -> Vec<(&'r str, usize)> {
-    let mut held: Vec<(&str, usize)> = Vec::new();
-    for run in variant.runs.iter().filter(|run| run.outcome != RunOutcome::Complete && !run.held_by.is_empty()) {
-        match held.iter_mut().find(|(text, _)| *text == run.held_by) {
-            Some((_, runs)) => *runs += 1,
-            None => held.push((&run.held_by, 1)),
-        }
-    }
+    let blocked = |run: &&&RunRow| run.outcome != RunOutcome::Complete && !run.held_by.is_empty();
+    let reasons = grouped(variant.runs.iter().filter(blocked).map(|run| (run.held_by.as_str(), ())));
+    let mut held: Vec<(&str, usize)> = reasons.into_iter().map(|(reason, runs)| (reason, runs.len())).collect();
     held.sort_by_key(|(_, runs)| std::cmp::Reverse(*runs));
     held
 }

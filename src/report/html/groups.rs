@@ -1,5 +1,7 @@
 //! The variants that are compared with each other ([`compared`]), how they look, and what they are called for short.
 
+use itertools::Itertools;
+
 use crate::report::data::VariantResults;
 use crate::report::style::SERIES_COLOURS as SERIES;
 use crate::results::{Setting, compared, distinct};
@@ -74,12 +76,7 @@ fn title(settings: &[&[Setting]], members: &[usize]) -> String {
         members.iter().all(|&at| settings[at].contains(setting))
             && varied.iter().any(|(name, values)| *name == setting.name && values.len() > 1)
     };
-    let shared: Vec<String> = settings[members[0]]
-        .iter()
-        .filter(shared)
-        .map(|setting| format!("{}={}", setting.name, setting.value))
-        .collect();
-    shared.join("; ")
+    Setting::in_short(settings[members[0]].iter().filter(shared))
 }
 
 /// Names without the common settings of `variants`; full names where that would not be unique.
@@ -111,8 +108,7 @@ pub(super) fn labels(variants: &[&VariantResults<'_>]) -> Vec<String> {
         parts.join(" · ")
     };
     let short: Vec<String> = variants.iter().map(label).collect();
-    let unique = short.iter().enumerate().all(|(at, name)| !short[..at].contains(name));
-    if unique { short } else { variants.iter().map(|variant| variant.name().to_owned()).collect() }
+    if short.iter().all_unique() { short } else { variants.iter().map(|variant| variant.name().to_owned()).collect() }
 }
 
 #[cfg(test)]

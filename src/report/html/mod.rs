@@ -16,6 +16,7 @@ mod sentence;
 mod series;
 mod table;
 
+use itertools::Itertools;
 use serde::Serialize;
 
 use self::answer::PageAnswer;
@@ -172,12 +173,7 @@ pub(super) fn page(results: &Results) -> String {
 /// Filters for variants: every setting, and the strategy, with at least two values.
 fn filters(variants: &[super::data::VariantResults<'_>]) -> Vec<(String, Vec<String>)> {
     let settings: Vec<&[Setting]> = variants.iter().map(|variant| variant.info.settings.as_slice()).collect();
-    let mut strategies: Vec<String> = Vec::new();
-    for variant in variants {
-        if !strategies.contains(&variant.info.strategy) {
-            strategies.push(variant.info.strategy.clone());
-        }
-    }
+    let strategies = variants.iter().map(|variant| variant.info.strategy.clone()).unique().collect();
     let mut filters = vec![("strategy".to_owned(), strategies)];
     filters.extend(distinct(&settings));
     filters.retain(|(_, values)| values.len() > 1);

@@ -3,7 +3,7 @@
 mod paste;
 mod table;
 
-use std::collections::BTreeSet;
+use itertools::Itertools;
 
 use super::format::{count, in_unit, percent, time};
 use super::wrap::wrapped;
@@ -87,8 +87,8 @@ fn nothing_found(plan: &PlanRecord, question: &Question, answer: &StrategyAnswer
         return format!("{} {}.", name(only), failing(plan, only));
     }
     if tried.iter().all(|candidate| candidate.standing == CandidateStatus::Unfinished) {
-        let rules: BTreeSet<&str> = tried.iter().map(|candidate| candidate.reason.as_str()).collect();
-        let rules = rules.into_iter().filter(|rule| !rule.is_empty()).collect::<Vec<_>>().join(" or ");
+        let rules = tried.iter().map(|candidate| candidate.reason.as_str()).filter(|rule| !rule.is_empty());
+        let rules = rules.sorted().dedup().join(" or ");
         return format!("{}: no setting finishes in every run{}.", answer.strategy, blocked_by(&rules));
     }
     let closest = answer.closest.as_ref().and_then(|variant| candidate(question, variant));

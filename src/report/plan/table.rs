@@ -1,5 +1,7 @@
 //! The candidates of a world in a table: one line for each, and one column for each searched setting.
 
+use itertools::Itertools;
+
 use crate::report::format::{RateUnit, count, percent, time, time_interval};
 use crate::report::wrap::{letters, shortened, side_by_side};
 use crate::results::{Candidate, CandidateStatus, PlanRecord, Question};
@@ -48,18 +50,14 @@ fn names(question: &Question) -> Vec<Vec<String>> {
         let strategies = question.candidates.iter().map(|candidate| candidate.strategy.clone());
         columns.push(std::iter::once("strategy".to_owned()).chain(strategies).collect());
     }
-    let mut settings: Vec<&str> = Vec::new();
-    for setting in question.candidates.iter().flat_map(|candidate| &candidate.settings) {
-        if !settings.contains(&setting.name.as_str()) {
-            settings.push(&setting.name);
-        }
-    }
-    for name in settings {
+    for name in
+        question.candidates.iter().flat_map(|candidate| &candidate.settings).map(|setting| &setting.name).unique()
+    {
         let value = |candidate: &Candidate| {
-            let found = candidate.settings.iter().find(|setting| setting.name == name);
+            let found = candidate.settings.iter().find(|setting| setting.name == *name);
             found.map(|setting| setting.value.clone()).unwrap_or_default()
         };
-        columns.push(std::iter::once(name.to_owned()).chain(question.candidates.iter().map(value)).collect());
+        columns.push(std::iter::once(name.clone()).chain(question.candidates.iter().map(value)).collect());
     }
     let widest = |columns: &[Vec<String>]| -> Vec<usize> {
         columns.iter().map(|column| column.iter().map(|text| letters(text)).max().unwrap_or(0)).collect()

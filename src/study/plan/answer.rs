@@ -2,10 +2,9 @@
 //! strategy and world with its confidence, and every candidate.
 
 use super::Heat;
-use super::race::CandidateState;
 use crate::results::{
-    Candidate, CandidateStatus, Estimate, Limit, LoadAxis, MEASURES, Measure, Question, RunRow, Statistic,
-    StrategyAnswer, WithinLimits,
+    Candidate, CandidateStatus, Estimate, Limit, LoadAxis, Measure, Question, RunRow, Statistic, StrategyAnswer,
+    WithinLimits, grouped,
 };
 use crate::scenario::{Experiment, Plan};
 
@@ -25,33 +24,22 @@ pub(super) fn load_axis(plan: &Plan) -> LoadAxis {
 }
 
 fn named(measure: &str) -> &'static Measure {
-    MEASURES.iter().find(|known| known.name == measure).expect("a measure of the table")
+    Measure::named(measure).expect("a measure of the table")
 }
 
 pub(super) fn questions(heats: &[Heat], experiment: &Experiment, plan: &Plan, load: &LoadAxis) -> Vec<Question> {
-    let mut questions: Vec<Question> = Vec::new();
-    for heat in heats {
-        let (answer, candidates) = answer(heat, experiment, plan, load);
-        match questions.iter_mut().find(|question| question.world == heat.world) {
-            Some(question) => {
-                question.answers.push(answer);
-                question.candidates.extend(candidates);
-            }
-            None => {
-                let world = heat.world.clone();
-                questions.push(Question { world, answers: vec![answer], best: None, candidates });
-            }
-        }
-    }
-    for question in &mut questions {
-        question.best = best_of_all(question, heats, plan);
-    }
-    questions
+    let answered = heats.iter().map(|heat| (heat.world.clone(), answer(heat, experiment, plan, load)));
+    let question = |(world, parts): (String, Vec<(StrategyAnswer, Vec<Candidate>)>)| {
+        let (answers, candidates): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
+        let best = best_of_all(&answers, heats, plan);
+        Question { world, answers, best, candidates: candidates.concat() }
+    };
+    grouped(answered).into_iter().map(question).collect()
 }
 
 /// The fastest of the strategies' best, over common replicates.
-fn best_of_all(question: &Question, heats: &[Heat], plan: &Plan) -> Option<String> {
-    let found = question.answers.iter().filter_map(|answer| answer.variant.as_ref());
+fn best_of_all(answers: &[StrategyAnswer], heats: &[Heat], plan: &Plan) -> Option<String> {
+    let found = answers.iter().filter_map(|answer| answer.variant.as_ref());
     let times = |variant: &String| -> Vec<f64> {
         let rows = heats.iter().flat_map(|heat| &heat.runs).flatten();
         rows.filter(|row| row.variant == *variant).map(|row| plan.fastest.of(row)).collect()
@@ -66,7 +54,7 @@ fn best_of_all(question: &Question, heats: &[Heat], plan: &Plan) -> Option<Strin
 
 fn answer(heat: &Heat, experiment: &Experiment, plan: &Plan, load: &LoadAxis) -> (StrategyAnswer, Vec<Candidate>) {
     let states = heat.race.states();
-    let leader = states.iter().position(|state| *state == CandidateState::Leader);
+    let leader = states.iter().position(|state| *state == CandidateStatus::Best);
     let label = |at: usize| experiment.variants[heat.variants[at]].label.clone();
     let kept = leader.map(|at| {
         let (kept, runs, share_at_least) = heat.race.kept(at);
@@ -79,7 +67,7 @@ fn answer(heat: &Heat, experiment: &Experiment, plan: &Plan, load: &LoadAxis) ->
         strategy: heat.strategy.clone(),
         variant: leader.map(label),
         closest: if leader.is_none() { heat.race.closest(&scales).map(label) } else { None },
-        is_decided: is_confirmed && states.iter().all(|state| *state != CandidateState::Undecided),
+        is_decided: is_confirmed && states.iter().all(|state| *state != CandidateStatus::Undecided),
         kept,
         snippet: leader.and_then(|at| experiment.variants[heat.variants[at]].scenario.strategy.snippet()),
     };
@@ -97,10 +85,12 @@ fn answer(heat: &Heat, experiment: &Experiment, plan: &Plan, load: &LoadAxis) ->
             variant: variant.label.clone(),
             strategy: variant.strategy.clone(),
             settings: variant.settings.iter().filter(|setting| setting.is_of_strategy()).cloned().collect(),
-            standing: standing(states[at]),
+            standing: states[at],
             reason: match states[at] {
-                CandidateState::Breaks(limit) => plan.limits[limit].to_string(),
-                CandidateState::Unfinished => unfinished.map(|row| row.held_by.clone()).unwrap_or_default(),
+                CandidateStatus::Breaks => {
+                    plan.limits[heat.race.broken(at).expect("that is why it is out")].to_string()
+                }
+                CandidateStatus::Unfinished => unfinished.map(|row| row.held_by.clone()).unwrap_or_default(),
                 _ => String::new(),
             },
             runs: rows.len() as u64,
@@ -114,17 +104,6 @@ fn answer(heat: &Heat, experiment: &Experiment, plan: &Plan, load: &LoadAxis) ->
         }
     });
     (answer, candidates.collect())
-}
-
-fn standing(state: CandidateState) -> CandidateStatus {
-    match state {
-        CandidateState::Leader => CandidateStatus::Best,
-        CandidateState::Equal => CandidateStatus::Equal,
-        CandidateState::Slower => CandidateStatus::Slower,
-        CandidateState::Breaks(_) => CandidateStatus::Breaks,
-        CandidateState::Unfinished => CandidateStatus::Unfinished,
-        CandidateState::Undecided => CandidateStatus::Undecided,
-    }
 }
 
 /// `None` when a value is infinite.

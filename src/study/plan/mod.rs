@@ -15,11 +15,11 @@ use std::sync::atomic::AtomicBool;
 
 use super::StudyError;
 use super::queue::in_order;
-use crate::results::{Journal, PlanRecord, RunRow, Setting};
-use crate::scenario::{Experiment, Plan};
+use crate::results::{Journal, PlanRecord, RunRow, Setting, grouped};
+use crate::scenario::{Experiment, Plan, Variant};
 use crate::sim;
 
-pub use race::{CandidateState, Race, RaceRules, Sample};
+pub use race::{Race, RaceRules, Sample};
 
 /// The result of a search.
 #[derive(Clone, Debug)]
@@ -166,20 +166,13 @@ fn sample(plan: &Plan, row: &RunRow) -> Sample {
 }
 
 fn heats(experiment: &Experiment, plan: &Plan) -> Vec<Heat> {
-    let mut groups: Vec<((String, String), Vec<usize>)> = Vec::new();
-    for (at, variant) in experiment.variants.iter().enumerate() {
-        let key = (Setting::in_short(Setting::of_world(&variant.settings)), variant.strategy.clone());
-        match groups.iter_mut().find(|(other, _)| *other == key) {
-            Some((_, variants)) => variants.push(at),
-            None => groups.push((key, vec![at])),
-        }
-    }
+    let key = |variant: &Variant| (Setting::in_short(Setting::of_world(&variant.settings)), variant.strategy.clone());
     let heat = |((world, strategy), variants): (_, Vec<usize>)| {
         let candidates = variants.len();
         let race = Race::new(candidates, rules(experiment, plan));
         Heat { world, strategy, variants, race, runs: vec![Vec::new(); candidates], rounds: vec![0; candidates] }
     };
-    groups.into_iter().map(heat).collect()
+    grouped(experiment.variants.iter().map(key).zip(0..)).into_iter().map(heat).collect()
 }
 
 fn rules(experiment: &Experiment, plan: &Plan) -> RaceRules {

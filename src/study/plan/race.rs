@@ -23,7 +23,7 @@
 //! the worlds in which it is wrong. The cost of not assuming it is one run of every candidate.
 
 use super::bounds::{at_least, mean_range, share_at_least, share_of_look};
-use crate::results::Statistic;
+use crate::results::{CandidateStatus, Statistic};
 
 /// The parameters of a race.
 #[derive(Clone, Debug)]
@@ -49,23 +49,6 @@ pub struct Sample {
     pub time: f64,
     /// For each limit, by how much the run exceeds it; at most 0 if it meets the limit.
     pub excess: Vec<f64>,
-}
-
-/// The state of a candidate according to its runs so far.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum CandidateState {
-    /// The fastest so far of those that are not out.
-    Leader,
-    /// Not faster than the leader by more than the zone of indifference, and not demonstrably slower.
-    Equal,
-    /// Demonstrably slower than the leader.
-    Slower,
-    /// Exceeds the limit of this number.
-    Breaks(usize),
-    /// A run did not finish.
-    Unfinished,
-    /// Needs more runs.
-    Undecided,
 }
 
 /// Smallest standard deviation of a paired difference, as a share of the leader's time: three equal differences of
@@ -113,7 +96,7 @@ impl Race {
             return new;
         }
         let states = self.states();
-        let Some(leader) = states.iter().position(|state| *state == CandidateState::Leader) else { return new };
+        let Some(leader) = states.iter().position(|state| *state == CandidateStatus::Best) else { return new };
         let have = self.runs(leader);
         let confirm = if self.rules.demands.is_empty() { 1 } else { self.rules.confirm.min(self.rules.most) };
         if have < confirm {
@@ -126,7 +109,7 @@ impl Race {
         let mut pairs = have;
         for (at, state) in states.iter().enumerate() {
             // Pairs need both: a leader with fewer runs catches up first.
-            if *state == CandidateState::Undecided && self.runs(at).min(have) < self.rules.most {
+            if *state == CandidateStatus::Undecided && self.runs(at).min(have) < self.rules.most {
                 let next = self.after(self.runs(at).min(have));
                 pairs = pairs.max(next);
                 if next > self.runs(at) {
@@ -145,14 +128,14 @@ impl Race {
     /// # Panics
     /// When a candidate has not run.
     #[must_use]
-    pub fn states(&self) -> Vec<CandidateState> {
-        let out: Vec<Option<CandidateState>> = (0..self.runs.len()).map(|at| self.out(at)).collect();
+    pub fn states(&self) -> Vec<CandidateStatus> {
+        let out: Vec<Option<CandidateStatus>> = (0..self.runs.len()).map(|at| self.out(at)).collect();
         let Some(leader) = self.leader(&out) else {
             return out.into_iter().map(|out| out.expect("without a leader all are out")).collect();
         };
-        let state = |(at, out): (usize, Option<CandidateState>)| match out {
+        let state = |(at, out): (usize, Option<CandidateStatus>)| match out {
             Some(out) => out,
-            None if at == leader => CandidateState::Leader,
+            None if at == leader => CandidateStatus::Best,
             None => self.compared(leader, at),
         };
         out.into_iter().enumerate().map(state).collect()
@@ -212,7 +195,7 @@ impl Race {
     }
 
     /// The fastest that is not out, by the statistic over common replicates; among equals, the first.
-    fn leader(&self, out: &[Option<CandidateState>]) -> Option<usize> {
+    fn leader(&self, out: &[Option<CandidateStatus>]) -> Option<usize> {
         let rest = (0..out.len()).filter(|&at| out[at].is_none());
         rest.reduce(|best, at| {
             let common = self.runs(best).min(self.runs(at));
@@ -235,21 +218,27 @@ impl Race {
     }
 
     /// Why a candidate is out. `None`: it is not.
-    fn out(&self, candidate: usize) -> Option<CandidateState> {
+    fn out(&self, candidate: usize) -> Option<CandidateStatus> {
         let runs = &self.runs[candidate];
         assert!(!runs.is_empty(), "every candidate runs once before it is judged");
         if runs.iter().any(|run| run.time.is_infinite()) {
-            return Some(CandidateState::Unfinished);
+            return Some(CandidateStatus::Unfinished);
         }
+        self.broken(candidate).map(|_| CandidateStatus::Breaks)
+    }
+
+    /// The first limit that a candidate exceeds, demonstrably or in its last run.
+    #[must_use]
+    pub fn broken(&self, candidate: usize) -> Option<usize> {
+        let runs = &self.runs[candidate];
         let statistical = self.rules.demands.iter().filter(|demand| **demand != Statistic::Every).count();
         // Half of the error, split over the limits.
         let error = (1.0 - self.rules.confidence) / 2.0 / statistical.max(1) as f64;
         let is_last_word = runs.len() >= self.rules.most;
-        (0..self.rules.demands.len()).find_map(|limit| {
+        (0..self.rules.demands.len()).find(|&limit| {
             let excess: Vec<f64> = runs.iter().map(|run| run.excess[limit]).collect();
             let demand = self.rules.demands[limit];
-            let is_out = surely_beyond(demand, &excess, error) || (is_last_word && demand.of(&excess) > 0.0);
-            is_out.then_some(CandidateState::Breaks(limit))
+            surely_beyond(demand, &excess, error) || (is_last_word && demand.of(&excess) > 0.0)
         })
     }
 
@@ -259,12 +248,12 @@ impl Race {
     }
 
     /// Compares a candidate with the leader. All runs of both finished.
-    fn compared(&self, leader: usize, other: usize) -> CandidateState {
+    fn compared(&self, leader: usize, other: usize) -> CandidateStatus {
         let has_statistical = self.rules.demands.iter().any(|demand| *demand != Statistic::Every);
         let error = (1.0 - self.rules.confidence) / if has_statistical { 2.0 } else { 1.0 };
         let error = error / (self.runs.len() - 1) as f64;
         let common = self.runs(leader).min(self.runs(other));
-        let mut state = CandidateState::Undecided;
+        let mut state = CandidateStatus::Undecided;
         for (look, pairs) in (1..).zip(looks().take_while(|pairs| *pairs <= common)) {
             let time = self.time(leader, pairs);
             let differences = self.differences(leader, other, pairs);
@@ -273,10 +262,10 @@ impl Race {
             let by = self.time(other, pairs) - time;
             let zone = self.rules.indifference * time;
             if low > 0.0 && by > 0.0 {
-                return CandidateState::Slower;
+                return CandidateStatus::Slower;
             }
             if low > -zone && by > -zone {
-                state = CandidateState::Equal;
+                state = CandidateStatus::Equal;
             }
         }
         state

@@ -2,7 +2,7 @@
 #![expect(clippy::print_stdout, reason = "`--nocapture` prints the numbers of docs/plan.md")]
 
 use super::*;
-use crate::results::Statistic;
+use crate::results::{CandidateStatus, Statistic};
 
 /// Pseudo-random numbers: SplitMix64, and normal ones by Box and Muller.
 struct SplitMix(u64);
@@ -39,7 +39,7 @@ const fn takes(mean: f64) -> Truth {
 }
 
 /// Runs a race to its end. Returns the winner and the runs it took.
-fn race(truths: &[Truth], rules: &RaceRules, seed: u64) -> (Option<usize>, usize, Vec<CandidateState>) {
+fn race(truths: &[Truth], rules: &RaceRules, seed: u64) -> (Option<usize>, usize, Vec<CandidateStatus>) {
     let mut race = Race::new(truths.len(), rules.clone());
     let mut spent = 0;
     loop {
@@ -62,7 +62,7 @@ fn race(truths: &[Truth], rules: &RaceRules, seed: u64) -> (Option<usize>, usize
         }
     }
     let states = race.states();
-    (states.iter().position(|state| *state == CandidateState::Leader), spent, states)
+    (states.iter().position(|state| *state == CandidateStatus::Best), spent, states)
 }
 
 fn rules(demands: Vec<Statistic>) -> RaceRules {
@@ -94,7 +94,7 @@ fn settings_within_the_zone_of_indifference_are_decided() {
         let (winner, runs, states) = race(&truths, &rules(Vec::new()), seed);
         let winner = winner.expect("one is found");
         assert!(winner < 2, "the third is half as slow again");
-        assert!(states.iter().all(|state| *state != CandidateState::Undecided), "{states:?}");
+        assert!(states.iter().all(|state| *state != CandidateStatus::Undecided), "{states:?}");
         spent += runs;
     }
     // By hand: both have means a difference of 1 s apart, sd 10 sqrt 2 = 14 s, zone 10 s: some 30 pairs are needed.
@@ -107,7 +107,7 @@ fn one_run_beyond_a_limit_of_every_run_is_enough() {
     truths.extend((1..10).map(|at| Truth { beyond: 1.0, ..takes(2000.0 - 100.0 * f64::from(at)) }));
     let (winner, spent, states) = race(&truths, &rules(vec![Statistic::Every]), 1);
     assert_eq!(winner, Some(0));
-    assert!(states[1..].iter().all(|state| *state == CandidateState::Breaks(0)));
+    assert!(states[1..].iter().all(|state| *state == CandidateStatus::Breaks));
     assert_eq!(spent, 9 + 10, "one run each of those that are out, and ten to confirm the one that is left");
 }
 
@@ -150,7 +150,7 @@ fn the_stated_share_of_runs_holds_as_often_as_promised() {
                 }
             }
         }
-        if let Some(leader) = found.states().iter().position(|state| *state == CandidateState::Leader) {
+        if let Some(leader) = found.states().iter().position(|state| *state == CandidateStatus::Best) {
             wrong += u64::from(found.kept(leader).2 > 0.85);
         }
     }
@@ -166,7 +166,7 @@ fn a_quantile_is_judged_by_how_many_runs_are_beyond_it() {
             race.add(0, Sample { time: 1.0, excess: vec![excess] });
         }
         race.add(1, Sample { time: 1.0, excess: vec![-1.0] });
-        race.states()[0] == CandidateState::Breaks(0)
+        race.states()[0] == CandidateStatus::Breaks
     };
     // The error is 0.025, of which the first look has a half and the second a sixth.
     assert!(out(Statistic::Quantile(0.99), 1, 1), "of a hundred such runs one may be: 0.01 < 0.0125");
@@ -181,7 +181,7 @@ fn a_quantile_is_judged_by_how_many_runs_are_beyond_it() {
 fn a_stalled_candidate_is_out_and_without_an_answer_the_closest_is_known() {
     let truths = [Truth { stalls: 1.0, ..takes(100.0) }, takes(1000.0)];
     let (winner, _, states) = race(&truths, &rules(vec![Statistic::Every]), 3);
-    assert_eq!((winner, states[0]), (Some(1), CandidateState::Unfinished));
+    assert_eq!((winner, states[0]), (Some(1), CandidateStatus::Unfinished));
 
     let mut race = Race::new(3, rules(vec![Statistic::Every]));
     for (candidate, excess) in [(0, 50.0), (1, 3.0), (2, 20.0)] {

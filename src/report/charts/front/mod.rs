@@ -8,6 +8,8 @@ mod labels;
 mod mark;
 mod panel;
 
+use itertools::Itertools;
+
 use self::mark::{Mark, MarkStyle};
 use self::panel::{FrontAxes, WorldPanel, draw_panel};
 use crate::report::canvas::{Align, Canvas};
@@ -16,7 +18,7 @@ use crate::report::format::count;
 use crate::report::frame::{Area, FOOTER, TOP, page, write};
 use crate::report::style::{MARGIN, MUTED, PAGE_WIDTH, SMALL};
 use crate::report::text::{Weight, text_width};
-use crate::results::{CandidateStatus, Estimate, LoadAxis, PlanRecord, Provenance, Setting, SummaryRow};
+use crate::results::{CandidateStatus, Estimate, LoadAxis, PlanRecord, Provenance, Setting, SummaryRow, grouped};
 
 /// Room below a panel's axis: tick labels, title, note.
 const BELOW: f64 = 66.0;
@@ -63,15 +65,9 @@ pub(in crate::report) fn of_results(results: &Results) -> Option<Canvas> {
     let variants = results.variants();
     let all = variants.iter().map(|variant| (variant.info.strategy.as_str(), variant.info.settings.as_slice()));
     let naming = Naming::of(all);
-    let mut panels: Vec<WorldPanel> = Vec::new();
-    for variant in &variants {
-        let world = Setting::in_short(Setting::of_world(&variant.info.settings));
-        let mark = mark_of(variant, &naming);
-        match panels.iter_mut().find(|panel| panel.title == world) {
-            Some(panel) => panel.marks.push(mark),
-            None => panels.push(WorldPanel { title: world, marks: vec![mark] }),
-        }
-    }
+    let world = |variant: &VariantResults<'_>| Setting::in_short(Setting::of_world(&variant.info.settings));
+    let worlds = grouped(variants.iter().map(|variant| (world(variant), mark_of(variant, &naming))));
+    let panels: Vec<WorldPanel> = worlds.into_iter().map(|(title, marks)| WorldPanel { title, marks }).collect();
     let has_choice = |panel: &&WorldPanel| panel.marks.iter().filter(|mark| mark.time.is_some()).count() > 1;
     if !(2..=MOST_WORLDS).contains(&panels.len()) || panels.iter().filter(has_choice).count() < 2 {
         return None;
@@ -110,20 +106,18 @@ struct Naming {
 
 impl Naming {
     fn of<'s>(all: impl Iterator<Item = (&'s str, &'s [Setting])>) -> Self {
-        let mut keys: Vec<(String, Vec<String>)> = Vec::new();
-        for (strategy, settings) in all {
-            if !keys.iter().any(|(known, _)| known == strategy) {
-                let names = settings.iter().filter(|setting| setting.is_of_strategy());
-                keys.push((strategy.to_owned(), names.map(|setting| setting.name.clone()).collect()));
-            }
-        }
+        let names = |settings: &[Setting]| -> Vec<String> {
+            settings.iter().filter(|setting| setting.is_of_strategy()).map(|setting| setting.name.clone()).collect()
+        };
+        let firsts = all.unique_by(|(strategy, _)| *strategy);
+        let keys: Vec<_> = firsts.map(|(strategy, settings)| (strategy.to_owned(), names(settings))).collect();
         Self { several_strategies: keys.len() > 1, keys }
     }
 
     /// The values of the settings, with the strategy where there are several.
     fn name(&self, strategy: &str, settings: &[Setting]) -> String {
-        let values = settings.iter().filter(|setting| setting.is_of_strategy()).map(|setting| setting.value.as_str());
-        let values = values.collect::<Vec<_>>().join(", ");
+        let values =
+            settings.iter().filter(|setting| setting.is_of_strategy()).map(|setting| &setting.value).join(", ");
         match (self.several_strategies, values.is_empty()) {
             (_, true) => strategy.to_owned(),
             (true, false) => format!("{strategy} {values}"),
@@ -133,11 +127,11 @@ impl Naming {
 
     /// The settings that the names consist of, for the subtitle.
     fn key(&self) -> String {
-        let parts = self.keys.iter().filter(|(_, names)| !names.is_empty()).map(|(strategy, names)| {
+        let part = |(strategy, names): &(String, Vec<String>)| {
             let names = names.join(", ");
             if self.several_strategies { format!("{strategy} {names}") } else { names }
-        });
-        let parts = parts.collect::<Vec<_>>().join("; ");
+        };
+        let parts = self.keys.iter().filter(|(_, names)| !names.is_empty()).map(part).join("; ");
         if parts.is_empty() { parts } else { format!("labels: {parts}; ") }
     }
 }
