@@ -212,13 +212,14 @@ class Fleet {
   arrange() {
     this.select.value = this.place;
     this.swatch.replaceChildren(swatchOf(page.variants[this.place]));
-    this.clusters = clustersOf(this.place);
-    this.selected = -1;
+    const clusters = clustersOf(this.place);
+    // A change of size alone, such as by the text below, keeps the selection.
+    if (clusters !== this.clusters) this.selected = -1;
+    this.clusters = clusters;
     const width = Math.floor(this.box.clientWidth);
     if (width <= 0) return;
     this.layout = layOut(this.clusters, width, width < 480 ? 420 : 400);
     // States that never occur are left out of the legend.
-    const { clusters } = this;
     const some = (column) => column.some((value) => value === 1);
     const { entries } = this;
     entries[OFFLINE].entry.hidden = !some(clusters.offline);
