@@ -170,7 +170,8 @@ func (p *product) startController() error {
 	scheme := runtime.NewScheme()
 	must(clientgoscheme.AddToScheme(scheme))
 	must(argo.AddToScheme(scheme))
-	resync := 10 * time.Hour
+	// Argo CD's is 10 h. Each cache draws a jitter for it when it starts, and their order is random.
+	resync := 10000 * time.Hour
 	manager, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme: scheme, Metrics: server.Options{BindAddress: "0"}, Logger: logr.New(sink{passes: p.passes}),
 		Cache: cache.Options{SyncPeriod: &resync, DefaultNamespaces: map[string]cache.Config{namespace: {}}},
