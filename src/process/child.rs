@@ -53,7 +53,7 @@ impl ChildProcess {
             command: shown.clone(),
             problem: match error.kind() {
                 std::io::ErrorKind::NotFound => {
-                    format!("the program `{}` must exist; install it or correct `command`", start.words[0])
+                    format!("the program `{}` must exist; {}", start.words[0], start.remedy)
                 }
                 _ => format!("the program cannot be started: {error}"),
             },

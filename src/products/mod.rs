@@ -28,6 +28,7 @@ pub mod rancher_fleet;
 mod requests;
 pub(crate) mod selection;
 mod strategy;
+mod upstream;
 pub(crate) mod words;
 
 pub use control_loop::{API_REQUEST, ControlLoop, WATCH_DELAY};
@@ -40,6 +41,7 @@ use strategy::yaml_snippet;
 pub use strategy::{Strategy, StrategyExplanation};
 
 pub(crate) use load::{Product, ProductFile};
+pub(crate) use upstream::ControllerChoice;
 
 /// All products, in the order in which the schema and the documentation list them.
 pub static PRODUCTS: &[ProductEntry] = &[

@@ -24,4 +24,5 @@ mod pre_pull;
 mod program;
 mod random_worlds;
 mod report_page;
+mod upstream_controllers;
 mod validation;

@@ -16,7 +16,7 @@ use crate::document::context::Context;
 use crate::document::path::Path;
 use crate::document::problem::Problem;
 use crate::document::reader::{Kind, ReadError};
-use crate::products::{ControlLoop, Fleet, Product, ProductFile, Strategy};
+use crate::products::{ControlLoop, ControllerChoice, Fleet, Product, ProductFile, Strategy};
 use crate::rollout::argo_cd::proposal::{ProposalError, ProposalFile, ProposalStrategy, ProposedRollingUpdate};
 use crate::rollout::argo_cd::{
     ApplicationSetError, ApplicationSetFile, ApplicationSetSpec, ApplicationSetStrategy, ApplicationsSync, Automated,
@@ -47,6 +47,8 @@ pub(crate) struct ArgoCdConfig {
     release: ArgoCdRelease,
     /// Flags of the controller.
     options: ControllerOptions,
+    /// The program that decides.
+    controller: ControllerChoice,
 }
 
 /// The `RollingUpdate` strategy that was proposed for Argo CD's ApplicationSets and never shipped.
@@ -86,7 +88,10 @@ impl Product for ArgoCdConfig {
             return None;
         }
         match checked {
-            Ok(spec) => Some(Arc::new(ArgoCdStrategy { spec, options: self.options, release: self.release })),
+            Ok(spec) => {
+                let native = Arc::new(ArgoCdStrategy { spec, options: self.options, release: self.release });
+                self.controller.apply("argocd", self.file.as_deref(), native, path, context)
+            }
             // Steps that were left out for an error of their own are not missing.
             Err(ApplicationSetError::NoSteps) if !context.is_untouched(&path.key("strategy")) => None,
             Err(error) => {

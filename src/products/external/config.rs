@@ -79,6 +79,7 @@ impl Product for ExternalConfig {
                 words: self.command.clone(),
                 folder: context.files.folder().to_owned(),
                 timeout_ns: self.timeout.as_nanos(),
+                remedy: "install it or correct `command`",
             },
             files,
             keeper: self.keeper,

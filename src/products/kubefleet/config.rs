@@ -19,7 +19,7 @@ use crate::document::problem::{Problem, any_of};
 use crate::document::reader::{Kind, ReadError};
 use crate::document::tree::{Node, Value};
 use crate::products::delay::UserDelay;
-use crate::products::{ControlLoop, Fleet, Product, ProductFile, Strategy};
+use crate::products::{ControlLoop, ControllerChoice, Fleet, Product, ProductFile, Strategy};
 use crate::rollout::RuleSet;
 use crate::rollout::kubefleet::staged::{RunError, explain};
 use crate::rollout::kubefleet::{
@@ -42,6 +42,8 @@ pub(crate) struct KubeFleetSettings {
     file: Option<String>,
     /// The simulated rule set.
     rules: RuleSet,
+    /// The program that decides.
+    controller: ControllerChoice,
     /// Bugs of the product to reproduce. Default: all with `shipped`, none with `documented`.
     upstream_bugs: Option<KubeFleetBugs>,
 }
@@ -114,12 +116,13 @@ impl Product for StagedConfig {
         let approvals = approvals
             .as_ref()
             .and_then(|approvals| approvals.after.check(&path.key("approvals").key("after"), context));
-        Some(Arc::new(KubeFleetStaged {
+        let native = Arc::new(KubeFleetStaged {
             rules: settings.rules,
             upstream_bugs: settings.upstream_bugs(path, context),
             strategy: strategy.with_defaults(),
             approvals,
-        }))
+        });
+        settings.controller.apply("kubefleet", settings.file.as_deref(), native, path, context)
     }
 }
 
@@ -192,12 +195,13 @@ impl Product for RollingConfig {
             };
             context.problems.push(problem.with_help(REFUSED));
         }
-        Some(Arc::new(KubeFleetRolling {
+        let native = Arc::new(KubeFleetRolling {
             rules: settings.rules,
             upstream_bugs: settings.upstream_bugs(path, context),
             policy: spec.placement_policy(),
             config,
-        }))
+        });
+        settings.controller.apply("kubefleet", settings.file.as_deref(), native, path, context)
     }
 }
 

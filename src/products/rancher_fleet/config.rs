@@ -13,7 +13,7 @@ use super::{RancherFleetStrategy, clusters};
 use crate::document::context::Context;
 use crate::document::path::{Path, Step};
 use crate::document::problem::Problem;
-use crate::products::{ControlLoop, Fleet, Product, ProductFile, Strategy, selection};
+use crate::products::{ControlLoop, ControllerChoice, Fleet, Product, ProductFile, Strategy, selection};
 use crate::rollout::RuleSet;
 use crate::rollout::label_selector::Labels;
 use crate::rollout::rancher_fleet::{FleetCluster, Partitioning, RolloutStrategy, StrategyError};
@@ -27,6 +27,8 @@ pub(crate) struct RancherFleetConfig {
     file: Option<String>,
     /// The simulated rule set.
     rules: RuleSet,
+    /// The program that decides.
+    controller: ControllerChoice,
     #[serde(rename = "~in_place")]
     #[schemars(flatten)]
     in_place: RolloutStrategy,
@@ -73,7 +75,8 @@ impl Product for RancherFleetConfig {
                 }
             }
         }
-        Some(Arc::new(RancherFleetStrategy { rules: self.rules, strategy }))
+        let native = Arc::new(RancherFleetStrategy { rules: self.rules, strategy });
+        self.controller.apply("fleet", self.file.as_deref(), native, path, context)
     }
 }
 
