@@ -20,8 +20,8 @@ use fleetsim::scenario::{Scenario, Variant};
 use fleetsim::sim;
 use fleetsim::units::{Bytes, BytesPerSec, Share, SimDuration};
 use fleetsim::world::{
-    AgentSpec, ClusterSpec, FaultSpec, ImageSpec, LayerSpec, NodeSpec, ProbeSpec, PullPolicy, RegistrySpec,
-    ReleaseKind, Uncompressed, WorkloadKind, WorkloadSpec, WorldSpec, calibration,
+    AgentSpec, ClusterSpec, FaultSpec, ImageSpec, LayerSpec, NodeSpec, PlatformSpec, ProbeSpec, PullPolicy,
+    RegistrySpec, ReleaseKind, Restarts, Uncompressed, WorkloadKind, WorkloadSpec, WorldSpec, calibration,
 };
 
 const NODES: u32 = 3;
@@ -83,12 +83,6 @@ fn world(clusters: usize) -> WorldSpec {
             termination: calibration::TERMINATION,
         }],
         release: ReleaseKind::Update,
-        agent: AgentSpec {
-            instruction_delay: calibration::INSTRUCTION_DELAY,
-            apply: calibration::APPLY,
-            report_delay: calibration::REPORT_DELAY,
-            readiness_delay: calibration::READINESS_DELAY,
-        },
         faults: FaultSpec::default(),
     }
 }
@@ -104,7 +98,7 @@ fn variant(clusters: usize, strategy: Arc<dyn Strategy>) -> Variant {
             groups: Arc::new(Vec::new()),
             strategy,
             control_loop: ControlLoop::kubernetes(),
-            restarts: fleetsim::world::Restarts::KUBELET,
+            platform: PlatformSpec { agent: AgentSpec::HELM, restarts: Restarts::KUBELET },
             horizon: SimDuration::from_hours(48),
         },
     }

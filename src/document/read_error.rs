@@ -68,8 +68,13 @@ impl ReadError {
 }
 
 /// Fields that were renamed: their old name, and their new one.
-const RENAMED: &[(&str, &str)] =
-    &[("defects", "upstreamBugs"), ("passBase", "request"), ("passPerTarget", "request"), ("passPerWrite", "request")];
+const RENAMED: &[(&str, &str)] = &[
+    ("defects", "upstreamBugs"),
+    ("passBase", "request"),
+    ("passPerTarget", "request"),
+    ("passPerWrite", "request"),
+    ("readinessDelay", "readiness"),
+];
 
 /// The new name of a field, where it is known.
 fn renamed(field: &str, known: &[&'static str]) -> Option<&'static str> {

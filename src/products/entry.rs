@@ -12,7 +12,7 @@ use crate::document::context::Context;
 use crate::document::path::Path;
 use crate::document::reader::{self, Reading};
 use crate::document::tree::Node;
-use crate::world::Restarts;
+use crate::world::{AgentSpec, Restarts};
 
 /// A product as the rest of the program sees it.
 pub struct ProductEntry {
@@ -24,6 +24,8 @@ pub struct ProductEntry {
     pub summary: &'static str,
     /// How the control loop runs where the experiment does not say.
     pub control_loop: ControlLoop,
+    /// The agent in each cluster, where the experiment does not say.
+    pub agent: &'static AgentSpec,
     /// How the platform restarts containers that crash, where the experiment does not say.
     pub restarts: Restarts,
     pub(crate) read: fn(Node) -> Reading<Box<dyn Configuration>>,
@@ -37,6 +39,7 @@ impl ProductEntry {
             title: P::TITLE,
             summary: P::SUMMARY,
             control_loop: P::CONTROL_LOOP,
+            agent: P::AGENT,
             restarts: P::RESTARTS,
             read: |node| reader::read::<P>(node).map(|config| Box::new(config) as Box<dyn Configuration>),
             schema: |generator| generator.subschema_for::<P>(),

@@ -9,7 +9,7 @@ use super::{ControlLoop, Fleet, Strategy};
 use crate::document::context::{Context, Document};
 use crate::document::path::Path;
 use crate::document::reader::ReadError;
-use crate::world::Restarts;
+use crate::world::{AgentSpec, Restarts};
 
 /// A product, implemented by the configuration of one of its strategies.
 pub(crate) trait Product: DeserializeOwned + JsonSchema + 'static {
@@ -21,6 +21,8 @@ pub(crate) trait Product: DeserializeOwned + JsonSchema + 'static {
     const SUMMARY: &'static str;
     /// How the control loop runs where the experiment does not say.
     const CONTROL_LOOP: ControlLoop;
+    /// The agent in each cluster, where the experiment does not say.
+    const AGENT: &'static AgentSpec = &AgentSpec::HELM;
     /// How the platform restarts containers that crash, where the experiment does not say.
     const RESTARTS: Restarts = Restarts::KUBELET;
 

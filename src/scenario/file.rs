@@ -64,7 +64,8 @@ pub(crate) struct ExperimentFile {
     pub(crate) release: Option<ReleaseFile>,
     /// Failures and defects. By default there are none.
     pub(crate) faults: FaultSpec,
-    /// Delays between the management cluster and a cluster, and the time to apply a revision.
+    /// Delays between the management cluster and a cluster, and the time to apply a revision. The defaults are those of
+    /// each product, see below.
     pub(crate) agent: Option<AgentSpec>,
     /// API requests and delays of the rollout controller's loop. The defaults are those of each product, see below.
     pub(crate) controller: Option<ControlLoop>,

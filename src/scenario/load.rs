@@ -19,6 +19,7 @@ use crate::document::reader::{self, Kind, ReadError};
 use crate::document::tree::{self, Node, Value};
 use crate::products::{Configuration, ProductEntry, Strategy, StrategyChoice};
 use crate::results::{Limit, MeasureError};
+use crate::world::{AgentSpec, PlatformSpec};
 
 /// The name of the file in an experiment's folder.
 const FILE: &str = "experiment.yaml";
@@ -133,6 +134,7 @@ impl Loader {
         let base = self.read(self.tree.clone(), &[], &mut base_errors)?;
         // The file must be right as it stands, also where every variant replaces a value.
         let world = self.check(&base, |checker| checker.world(&base.file));
+        self.check(&base, |checker| checker.agent(&AgentSpec::default()));
         let strategies: Vec<String> =
             base.file.strategies.iter().flat_map(|strategies| &strategies.0).map(|(name, _)| name.clone()).collect();
         for name in &strategies {
@@ -387,7 +389,10 @@ impl Loader {
         };
         let product = reading.strategies.get(strategy)?.product;
         let strategy = self.strategy(&reading, strategy, &world);
-        let restarts = self.check(&reading, |checker| checker.restarts(product.restarts));
+        let platform = self.check(&reading, |checker| PlatformSpec {
+            agent: checker.agent(product.agent),
+            restarts: checker.restarts(product.restarts),
+        });
         let control_loop = self.check(&reading, |checker| checker.control_loop(product.control_loop.clone()));
         let strategy = strategy?;
         let horizon = reading.file.horizon;
@@ -395,7 +400,7 @@ impl Loader {
             let problem = self.at(&reading.tree, &Path::of("horizon"), "nothing happens in no time");
             self.problems.push(problem.with_help("write when a run is given up, e.g. `24h`"));
         }
-        Some(Scenario { world: world.world, groups: world.groups, control_loop, restarts, strategy, horizon })
+        Some(Scenario { world: world.world, groups: world.groups, control_loop, platform, strategy, horizon })
     }
 }
 

@@ -32,7 +32,7 @@ use std::sync::Arc;
 use crate::products::{ControlLoop, Fleet, FleetGroup, Strategy};
 use crate::results::Setting;
 use crate::units::SimDuration;
-use crate::world::{Restarts, WorldSpec};
+use crate::world::{PlatformSpec, WorldSpec};
 
 pub use crate::document::{InputFile, LoadError, Problem};
 pub use assertion::Assertion;
@@ -90,8 +90,8 @@ pub struct Scenario {
     pub strategy: Arc<dyn Strategy>,
     /// Settings of its control loop.
     pub control_loop: ControlLoop,
-    /// Restarts of crashed containers by its platform.
-    pub restarts: Restarts,
+    /// Its agents, and the restarts of its platform.
+    pub platform: PlatformSpec,
     /// When a run is given up.
     pub horizon: SimDuration,
 }

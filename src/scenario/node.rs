@@ -1,10 +1,10 @@
-//! `node`, `agent` and `controller`: runtime versions, back-offs, and checks of several fields.
+//! `node` and `agent`: runtime versions, back-offs, and checks of several fields.
 
 use super::check::Checker;
 use crate::document::path::Path;
 use crate::products::ControlLoop;
 use crate::units::SimDuration;
-use crate::world::{AgentSpec, Backoff, NodeSpec, Requeue, Restarts, RetrySpec, RuntimeSpec};
+use crate::world::{AgentSpec, Backoff, NodeSpec, ReadinessSpec, Requeue, Restarts, RetrySpec, RuntimeSpec};
 
 impl Checker<'_> {
     pub(super) fn node(&mut self, written: Option<&NodeSpec>) -> NodeSpec {
@@ -89,15 +89,26 @@ impl Checker<'_> {
         control_loop
     }
 
-    pub(super) fn agent(&mut self, written: Option<&AgentSpec>) -> AgentSpec {
-        let mut agent = written.cloned().unwrap_or_default();
+    /// The agents: the written settings over those of the product.
+    pub(super) fn agent(&mut self, product: &AgentSpec) -> AgentSpec {
+        let path = Path::of("agent");
+        let mut agent = self.over(&path, product.clone(), &[]);
         for (key, delay) in [
             ("instructionDelay", &mut agent.instruction_delay),
             ("apply", &mut agent.apply),
             ("reportDelay", &mut agent.report_delay),
-            ("readinessDelay", &mut agent.readiness_delay),
         ] {
-            self.resolve(&Path::of("agent").key(key), delay);
+            self.resolve(&path.key(key), delay);
+        }
+        let path = path.key("readiness");
+        match &mut agent.readiness {
+            ReadinessSpec::Delay(delay) => self.resolve(&path.key("delay"), delay),
+            ReadinessSpec::Debounce(_) => {}
+            ReadinessSpec::Looks(looks) => {
+                if let Some((key, message, help)) = looks.problem() {
+                    self.report(&path.key("looks").key(key), message, help);
+                }
+            }
         }
         agent
     }

@@ -32,7 +32,6 @@ impl Checker<'_> {
             images,
             workloads,
             release: kind,
-            agent: self.agent(file.agent.as_ref()),
             faults,
         };
         CheckedWorld { world: Arc::new(world), groups: Arc::new(groups) }

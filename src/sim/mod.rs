@@ -68,7 +68,7 @@ struct Sim<'s> {
 
 impl<'s> Sim<'s> {
     fn new(scenario: &'s Scenario, label: &'s str, seed: u64, replicate: u32, queue: &mut Queue) -> Self {
-        let mut world = World::new(&scenario.world, scenario.restarts, seed, replicate, queue);
+        let mut world = World::new(&scenario.world, &scenario.platform, seed, replicate, queue);
         let streams = engine::Streams::new(seed, replicate);
         let run = Run {
             label,

@@ -41,6 +41,7 @@ mod totals;
 mod transfers;
 
 pub use backoff::Backoff;
+pub use clusters::agent_spec::{AgentSpec, DebounceSpec, LookSpec, ReadinessSpec};
 pub use clusters::cluster::ClusterFacts;
 pub use clusters::restarts::{Restarter, Restarts};
 pub use clusters::spec::*;
@@ -77,7 +78,7 @@ use transfers::links::Links;
 #[derive(Debug)]
 pub struct World<'s> {
     spec: &'s WorldSpec,
-    restarts: Restarts,
+    platform: &'s PlatformSpec,
     streams: Streams,
     catalog: Catalog,
     clusters: Vec<ClusterState>,
@@ -98,10 +99,10 @@ pub struct World<'s> {
 }
 
 impl<'s> World<'s> {
-    /// A world at the start of a rollout, with the random numbers of this seed and replicate, on a platform with these
-    /// restart rules. The first events of faults, windows and a pre-pull go onto the queue.
+    /// A world at the start of a rollout, with the random numbers of this seed and replicate, on this platform. The
+    /// first events of faults, windows and a pre-pull go onto the queue.
     #[must_use]
-    pub fn new(spec: &'s WorldSpec, restarts: Restarts, seed: u64, replicate: u32, queue: &mut Queue) -> Self {
+    pub fn new(spec: &'s WorldSpec, platform: &'s PlatformSpec, seed: u64, replicate: u32, queue: &mut Queue) -> Self {
         let streams = Streams::new(seed, replicate);
         let catalog = Catalog::new(&spec.images, &streams);
         let mut network = Network::new();
@@ -110,7 +111,7 @@ impl<'s> World<'s> {
         links.add_registries(spec, &mut network);
         let mut world = Self {
             spec,
-            restarts,
+            platform,
             streams,
             clusters: Vec::with_capacity(spec.clusters.len()),
             nodes: Vec::new(),

@@ -9,12 +9,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::BytesPerSec;
 use crate::units::serial::positive;
-use crate::world::calibration as default;
+use crate::world::clusters::agent_spec::AgentSpec;
+use crate::world::clusters::restarts::Restarts;
 use crate::world::clusters::spec::{ClusterSpec, WorkloadSpec};
 use crate::world::distribution::spec::DistributionSpec;
 use crate::world::faults::spec::FaultSpec;
 use crate::world::nodes::spec::NodeSpec;
-use crate::world::quantity::{DurationModel, SizeModel};
+use crate::world::quantity::SizeModel;
 use crate::world::registry::spec::RegistrySpec;
 
 /// The whole world of one run, before its random numbers are drawn.
@@ -38,8 +39,6 @@ pub struct WorldSpec {
     pub workloads: Vec<WorkloadSpec>,
     /// Whether an older revision runs everywhere when the rollout starts.
     pub release: ReleaseKind,
-    /// The agent that applies the new revision in a cluster and reports on it.
-    pub agent: AgentSpec,
     /// Everything that can fail.
     pub faults: FaultSpec,
 }
@@ -120,27 +119,16 @@ pub enum Uncompressed {
     Size(SizeModel),
 }
 
-/// Delays between the management cluster and a cluster, and the time to apply a revision.
-#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
-#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
-pub struct AgentSpec {
-    /// From an instruction for a cluster until its agent has it.
-    pub instruction_delay: DurationModel,
-    /// Applying a revision (Fleet: the Helm upgrade).
-    pub apply: DurationModel,
-    /// From sending a report until the management cluster has it.
-    pub report_delay: DurationModel,
-    /// From a change of readiness in the cluster to the report about it.
-    pub readiness_delay: DurationModel,
+/// The part of a world that depends on the product: its agents, and the restarts of its platform.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlatformSpec {
+    /// The agent that applies a revision in a cluster and reports on it.
+    pub agent: AgentSpec,
+    /// Restarts of containers that crash.
+    pub restarts: Restarts,
 }
 
-impl Default for AgentSpec {
-    fn default() -> Self {
-        Self {
-            instruction_delay: default::INSTRUCTION_DELAY,
-            apply: default::APPLY,
-            report_delay: default::REPORT_DELAY,
-            readiness_delay: default::READINESS_DELAY,
-        }
-    }
+impl PlatformSpec {
+    /// A platform whose agents take no time, for worlds that are computed by hand.
+    pub const INSTANT: Self = Self { agent: AgentSpec::INSTANT, restarts: Restarts::KUBELET };
 }

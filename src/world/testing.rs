@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::engine::{self, EventQueue, Model};
 use crate::units::{Bytes, BytesPerSec, Share, SimDuration, SimTime};
 use crate::world::World;
+use crate::world::clusters::agent_spec::AgentSpec;
 use crate::world::clusters::cluster::ClusterFacts;
 use crate::world::clusters::spec::{ClusterSpec, PullPolicy, WorkloadKind, WorkloadSpec};
 use crate::world::distribution::spec::DistributionSpec;
@@ -14,7 +15,7 @@ use crate::world::ids::{ClusterId, NEW};
 use crate::world::nodes::spec::NodeSpec;
 use crate::world::quantity::{CountOrPercent, DurationModel};
 use crate::world::registry::spec::RegistrySpec;
-use crate::world::spec::{AgentSpec, ImageSpec, LayerSpec, ReleaseKind, Uncompressed, WorldSpec};
+use crate::world::spec::{ImageSpec, LayerSpec, PlatformSpec, ReleaseKind, Uncompressed, WorldSpec};
 use crate::world::totals::Totals;
 
 /// A duration that does not vary.
@@ -90,12 +91,6 @@ pub(crate) fn bare_world(count: usize) -> WorldSpec {
             termination: nothing.clone(),
         }],
         release: ReleaseKind::Initial,
-        agent: AgentSpec {
-            instruction_delay: nothing.clone(),
-            apply: nothing.clone(),
-            report_delay: nothing.clone(),
-            readiness_delay: nothing.clone(),
-        },
         faults: FaultSpec::default(),
     }
 }
@@ -153,6 +148,12 @@ pub(crate) fn play(spec: &WorldSpec, seed: u64, horizon: SimDuration) -> Played 
     play_with(spec, seed, horizon, &[])
 }
 
+/// As [`play`] with seed 1 and a day, with this agent.
+pub(crate) fn play_agent(spec: &WorldSpec, agent: AgentSpec) -> Played {
+    let platform = PlatformSpec { agent, ..PlatformSpec::INSTANT };
+    play_on(spec, &platform, 1, SimDuration::from_hours(24), &[])
+}
+
 /// As [`play`], with interventions at the given seconds, in order of time.
 pub(crate) fn play_with(
     spec: &WorldSpec,
@@ -160,8 +161,18 @@ pub(crate) fn play_with(
     horizon: SimDuration,
     interventions: &[(f64, Intervention)],
 ) -> Played {
+    play_on(spec, &PlatformSpec::INSTANT, seed, horizon, interventions)
+}
+
+fn play_on(
+    spec: &WorldSpec,
+    platform: &PlatformSpec,
+    seed: u64,
+    horizon: SimDuration,
+    interventions: &[(f64, Intervention)],
+) -> Played {
     let mut queue = EventQueue::new();
-    let world = World::new(spec, crate::world::Restarts::KUBELET, seed, 0, &mut queue);
+    let world = World::new(spec, platform, seed, 0, &mut queue);
     let actions: Vec<Intervention> = interventions.iter().map(|&(_, deed)| deed).collect();
     let mut model = BareModel { world, interventions: actions.into_iter() };
     for at in 0..spec.clusters.len() {

@@ -2,7 +2,7 @@
 
 use crate::units::{Bytes, BytesPerSec, PerSecond, Share, SimDuration};
 use crate::world::clusters::spec::{ProbeSpec, PullPolicy, WorkloadKind};
-use crate::world::event::{AgentEvent, Event, PullEvent, RequestEvent, WorkloadEvent};
+use crate::world::event::{Event, PullEvent, RequestEvent, WorkloadEvent};
 use crate::world::nodes::pull_error::PullError;
 use crate::world::nodes::runtime::spec::SlotScope;
 use crate::world::nodes::spec::{DiskSpec, Requeue};
@@ -497,21 +497,6 @@ fn offline_clusters_do_nothing_until_they_return() {
     world.faults.offline.comes_back = Some(fixed(secs(60.0)));
     let played = play(&world, 1, DAY);
     assert_near(ready(&played, 2), 61.0, 1e-6, "a minute late");
-}
-
-#[test]
-fn an_agent_applies_and_reports_with_its_delays() {
-    let mut world = bare_world(1);
-    world.agent.instruction_delay = fixed(secs(0.5));
-    world.agent.apply = fixed(secs(3.0));
-    world.agent.report_delay = fixed(secs(0.25));
-    world.agent.readiness_delay = fixed(secs(5.0));
-    let played = play(&world, 1, DAY);
-    let reports = played.times(|event| matches!(event, Event::Agent(AgentEvent::ReportArrives(_))));
-    assert_near(reports[0], 0.5 + 3.0 + 0.25, 1e-6, "applied, not ready yet");
-    // Ready 1 s after the apply; told 5 s later; 0.25 s on its way.
-    assert_near(reports[1], 3.5 + 1.0 + 5.0 + 0.25, 1e-6, "ready");
-    assert_eq!(reports.len(), 2);
 }
 
 #[test]

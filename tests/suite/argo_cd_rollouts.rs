@@ -142,7 +142,7 @@ fn a_rollout_in_which_pulls_fail_keeps_budgets_and_order_to_its_end() {
 #[test]
 fn an_application_that_never_appears_blocks_its_step_indefinitely() {
     for (strategy, set) in [(SHIPPED, rolling_sync()), (PROPOSED, rolling_update())] {
-        for faults in ["{pullFailure: 2%, offline: {share: 1%}}", "{defect: {share: 3%, crashAfter: 50 ms}}"] {
+        for faults in ["{pullFailure: 2%, offline: {share: 1%}}", "{defect: {share: 3%, crashAfter: 100 us}}"] {
             let what = format!("{strategy} {faults}");
             let record = run("update", faults, strategy, &set);
             assert_budgets_and_order(&record, &what);

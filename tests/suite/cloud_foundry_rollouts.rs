@@ -27,7 +27,7 @@ release:
   images: [{{name: shop, manifest: {{layers: [{{size: 20 MB}}]}}, previous: {{layers: [{{size: 20 MB}}]}}}}]
   workloads: [{{kind: Deployment, image: shop, start: 4 s, readiness: {{period: 10 s}}}}]
 faults: {{{faults}}}
-agent: {{apply: 1 s, readinessDelay: 500 ms}}
+agent: {{apply: 1 s, readiness: {{delay: 500 ms}}}}
 strategies:
   app:
     cloudFoundry: {strategy}
@@ -251,7 +251,7 @@ fn a_cancelled_deployment_goes_back() {
 
 #[test]
 fn a_cancelled_deployment_has_all_its_old_instances_again() {
-    let always = ("readiness:", "imagePullPolicy: Always, readiness:");
+    let always = ("readiness: {period", "imagePullPolicy: Always, readiness: {period");
     for (change, pulls) in [(None, 1), (Some(always), 2)] {
         let strategy = format!("{{{STEPS}, cancelAfter: 10m}}");
         let run = run_with("update", "", &strategy, change.as_slice());

@@ -143,6 +143,11 @@ fn end_s(runs: &[(&str, RunRecord)], strategy: &str) -> f64 {
     runs.iter().find(|(name, _)| *name == strategy).expect("a strategy").1.run.end_s
 }
 
+/// After an hour without a change KubeFleet's member agent looks every 900 s only.
+fn longest_look(strategy: &str) -> f64 {
+    if strategy.starts_with("kubefleet") { 900.0 } else { 0.0 }
+}
+
 fn complete(runs: &[(&str, RunRecord)]) {
     for (name, record) in runs {
         assert_eq!(record.run.outcome, RunOutcome::Complete, "{name}:\n{}", show(runs));
@@ -161,7 +166,8 @@ fn an_outage_of_half_of_the_fleet_delays_every_rollout_and_stops_none() {
     for (name, _) in STRATEGIES {
         let (whole, cut, managed) = (end_s(&whole, name), end_s(&cut, name), end_s(&managed, name));
         // The other half goes on meanwhile where its limit lets it; nobody is done before the region is back.
-        assert!(cut > 3660.0 && cut < whole + 3600.0 + 1000.0, "{name}: {cut} s, {whole} s without the outage");
+        let most = whole + 3600.0 + 1000.0 + longest_look(name);
+        assert!(cut > 3660.0 && cut < most, "{name}: {cut} s, {whole} s without the outage");
         assert!(managed <= cut && managed > 3660.0, "{name}: {managed} s when images still come, not {cut} s");
     }
     // All were told before the outage; they report at once when they are back, but for what has to be pulled anew.
@@ -177,7 +183,8 @@ fn a_registry_that_is_down_for_an_hour_delays_every_rollout_and_stops_none() {
         let (end, usual) = (down.run.end_s, whole.run.end_s);
         // It is back at 3 620 s. A pull that failed meanwhile looks again at most 315 s after its last failure, which
         // takes up to 150 s: five tries to connect of 30 s each.
-        assert!(end > 3620.0 && end < usual + 3600.0 + 470.0 * 2.0, "{name}: {end} s, {usual} s without the outage");
+        let most = usual + 3600.0 + 470.0 * 2.0 + longest_look(name);
+        assert!(end > 3620.0 && end < most, "{name}: {end} s, {usual} s without the outage");
         assert!(down.run.failed_pulls > 0, "{name}");
         assert_eq!(down.run.lost_bytes, 0, "{name}: what had come is kept");
     }
@@ -277,10 +284,10 @@ fn a_defect_that_shows_late_has_reached_more_clusters_before_it_stops_a_rollout(
             ("fleet", Stalled, 18, "maxUnavailable: in partition `Partition 0 - 25`, 2 clusters"),
             // RollingSync never takes back that an application was Healthy, so no step notices.
             ("argo-rolling-sync", Stalled, 91, "applicationStatus: the rollout is complete"),
-            ("argo-proposal", Stalled, 30, "rollingUpdate.steps: in step 1"),
+            ("argo-proposal", Stalled, 34, "rollingUpdate.steps: in step 1"),
             ("kubefleet-staged", Stalled, 18, "stages: in stage `canary`, 1 cluster"),
             ("kubefleet-rolling", Stalled, 91, "Available: 9 clusters"),
-            ("cloud-foundry", Stalled, 31, "unhealthy: 5 of 36 new instances are not healthy"),
+            ("cloud-foundry", Stalled, 34, "unhealthy: 5 of 39 new instances are not healthy"),
             ("all-at-once", Stalled, 91, "ready: 9 started target(s) not ready"),
             ("batches", Stalled, 35, "batch: 5 started target(s) not ready"),
             // Waves of 5, 10, 20 and 40 start before the first defect shows; 8 of these 75 clusters are defective.

@@ -22,6 +22,7 @@ use crate::rollout::argo_cd::{
     ApplicationSetError, ApplicationSetFile, ApplicationSetSpec, ApplicationSetStrategy, ApplicationsSync, Automated,
     BackoffError, ControllerOptions, Waits,
 };
+use crate::world::AgentSpec;
 
 /// The loop of the ApplicationSet controller. It has no rollout timer; changes of the set and those in
 /// [`queues_pass`](crate::rollout::argo_cd::queues_pass) wake it. Its client limits itself: `K8sClientConfigQPS` and
@@ -73,6 +74,7 @@ impl Product for ArgoCdConfig {
     const TITLE: &'static str = "Argo CD";
     const SUMMARY: &'static str = "Argo CD's ApplicationSet: RollingSync, or all at once.";
     const CONTROL_LOOP: ControlLoop = CONTROL_LOOP;
+    const AGENT: &'static AgentSpec = &super::agent::AGENT;
 
     fn check(&self, path: &Path, _: Fleet<'_>, context: &mut Context<'_>) -> Option<Arc<dyn Strategy>> {
         let file = product_file::<ApplicationSetFile>(self.file.as_deref(), path, context)?;
@@ -133,6 +135,7 @@ impl Product for ProposalConfig {
     const TITLE: &'static str = "Argo CD's proposal";
     const SUMMARY: &'static str = "The RollingUpdate strategy that was proposed for Argo CD and never shipped.";
     const CONTROL_LOOP: ControlLoop = CONTROL_LOOP;
+    const AGENT: &'static AgentSpec = &super::agent::AGENT;
 
     fn check(&self, path: &Path, fleet: Fleet<'_>, context: &mut Context<'_>) -> Option<Arc<dyn Strategy>> {
         let file = product_file::<ProposalFile>(self.file.as_deref(), path, context)?;

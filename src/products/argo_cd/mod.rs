@@ -3,6 +3,7 @@
 //! Every cluster of the fleet is one application, with the cluster's name and labels.
 
 mod adapter;
+mod agent;
 mod application_controller;
 mod config;
 mod explain;

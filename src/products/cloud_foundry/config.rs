@@ -23,7 +23,7 @@ use crate::rollout::cloud_foundry::{
     AppQuota, CloudFoundryBugs, DeploymentRequest, DeploymentStrategy, RequestError, Superseded,
 };
 use crate::units::{SimDuration, SimTime};
-use crate::world::{DurationModel, NEW, ReleaseKind, Restarts};
+use crate::world::{AgentSpec, DurationModel, NEW, ReleaseKind, Restarts};
 
 /// The loop of the updater. Passes start only at the scheduler's own wake-up times, not after changes, and every pass
 /// queries Diego; the delays of the agents model Diego's delay.
@@ -78,6 +78,7 @@ impl Product for CloudFoundryConfig {
     const TITLE: &'static str = "Cloud Foundry";
     const SUMMARY: &'static str = "Cloud Foundry's deployment of an app with one instance in each cluster.";
     const CONTROL_LOOP: ControlLoop = CONTROL_LOOP;
+    const AGENT: &'static AgentSpec = &super::agent::AGENT;
     const RESTARTS: Restarts = RESTARTS;
 
     fn check(&self, path: &Path, fleet: Fleet<'_>, context: &mut Context<'_>) -> Option<Arc<dyn Strategy>> {

@@ -1,6 +1,7 @@
 //! Cloud Foundry: a deployment of an app with one instance in each cluster.
 
 mod adapter;
+mod agent;
 mod config;
 mod explain;
 

@@ -26,6 +26,7 @@ use crate::rollout::kubefleet::{
     ClusterResourcePlacement, ClusterStagedUpdateStrategy, InvalidField, KubeFleetBugs, RollingUpdateConfig,
     StageConfig, StrategySpec,
 };
+use crate::world::AgentSpec;
 
 /// The loop of both controllers, except the triggers of a pass. The hub agent's client limits itself for each kind of
 /// object (`--hub-api-qps` and `--hub-api-burst`, `cmd/hubagent/options`); passes write bindings above all.
@@ -96,6 +97,7 @@ impl Product for StagedConfig {
     const TITLE: &'static str = "KubeFleet, staged";
     const SUMMARY: &'static str = "A staged update run of KubeFleet.";
     const CONTROL_LOOP: ControlLoop = CONTROL_LOOP;
+    const AGENT: &'static AgentSpec = &super::agent::AGENT;
 
     fn check(&self, path: &Path, fleet: Fleet<'_>, context: &mut Context<'_>) -> Option<Arc<dyn Strategy>> {
         let Self { settings, in_place, approvals } = self;
@@ -168,6 +170,7 @@ impl Product for RollingConfig {
     const TITLE: &'static str = "KubeFleet, rolling";
     const SUMMARY: &'static str = "The rolling update of a KubeFleet placement.";
     const CONTROL_LOOP: ControlLoop = CONTROL_LOOP;
+    const AGENT: &'static AgentSpec = &super::agent::AGENT;
 
     fn check(&self, path: &Path, fleet: Fleet<'_>, context: &mut Context<'_>) -> Option<Arc<dyn Strategy>> {
         let Self { settings, in_place } = self;

@@ -1,5 +1,6 @@
 //! KubeFleet: staged update runs, and the rolling update of a placement.
 
+mod agent;
 mod config;
 mod explain;
 mod members;

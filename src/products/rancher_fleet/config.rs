@@ -17,6 +17,7 @@ use crate::products::{ControlLoop, ControllerChoice, Fleet, Product, ProductFile
 use crate::rollout::RuleSet;
 use crate::rollout::label_selector::Labels;
 use crate::rollout::rancher_fleet::{FleetCluster, Partitioning, RolloutStrategy, StrategyError};
+use crate::world::AgentSpec;
 
 /// Rancher Fleet's `rolloutStrategy`, from a fleet.yaml or in place; a field in place overrides the file's.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
@@ -47,6 +48,7 @@ impl Product for RancherFleetConfig {
     const TITLE: &'static str = "Rancher Fleet";
     const SUMMARY: &'static str = "Rancher Fleet's bundle rollout.";
     const CONTROL_LOOP: ControlLoop = CONTROL_LOOP;
+    const AGENT: &'static AgentSpec = &AgentSpec::HELM;
 
     fn check(&self, path: &Path, fleet: Fleet<'_>, context: &mut Context<'_>) -> Option<Arc<dyn Strategy>> {
         let base = Path::of("rolloutStrategy");

@@ -90,6 +90,7 @@ fn defaults_by_product(settings: &str) -> String {
     for product in crate::products::PRODUCTS {
         let value = match settings {
             "controller" => serde_json::to_value(&product.control_loop),
+            "agent" => serde_json::to_value(product.agent),
             "crashBackoff" => serde_json::to_value(product.restarts),
             other => panic!("no settings are called `{other}`"),
         };
@@ -112,9 +113,18 @@ fn defaults_by_product(settings: &str) -> String {
         } else {
             keys.iter().map(|key| format!("`{key}`")).collect::<Vec<_>>().join(", ")
         };
-        table += &row(std::iter::once(keys).chain(fields.iter().map(|field| short(&value[*field]))).collect());
+        table += &row(std::iter::once(keys).chain(fields.iter().map(|field| cell(&value[*field]))).collect());
     }
     table
+}
+
+/// A value for a table's cell: a choice with many settings is its key alone.
+fn cell(value: &Value) -> String {
+    let text = short(value);
+    match value.as_object().and_then(|choice| choice.keys().next()) {
+        Some(key) if text.len() > LONGEST_DEFAULT => format!("{{{key}: {{}}}}"),
+        _ => text,
+    }
 }
 
 /// A table, and the list below it if there is one.
@@ -217,6 +227,7 @@ fn named(schema: &Value, name: &str) -> String {
         ("DistributionFile", "a way of distribution"),
         ("RegistryPreset", "name of a preset"),
         ("Strategy", "a strategy"),
+        ("ReadinessSpec", "`delay`, `debounce` or `looks`"),
         ("CountOrPercent", "number or share"),
         ("IntOrString", "number or share"),
     ];

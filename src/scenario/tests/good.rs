@@ -9,8 +9,8 @@ use crate::rollout::rancher_fleet::IntOrString;
 use crate::units::{Bytes, BytesPerSec, Share, SimDuration};
 use crate::world::{
     Backoff, ClusterSpec, ConnectionLimit, CutKind, DefectKind, DiskSpec, DistributionKind, DurationModel, Excess,
-    FactorModel, OutageWindow, OverLimit, RateModel, RegistrySpec, ReleaseKind, RequestLimit, Requeue, Restarter,
-    RetrySpec, RuntimeSpec, SizeModel, SlotScope, Uncompressed, WorkloadKind, calibration,
+    FactorModel, OutageWindow, OverLimit, RateModel, ReadinessSpec, RegistrySpec, ReleaseKind, RequestLimit, Requeue,
+    Restarter, RetrySpec, RuntimeSpec, SizeModel, SlotScope, Uncompressed, WorkloadKind, calibration,
 };
 
 #[test]
@@ -161,7 +161,7 @@ release:
     - {kind: Deployment, image: shop, maxUnavailable: 0, maxSurge: 150%, imagePullPolicy: Always, minReady: 10 s, progressDeadline: 20m, termination: 1 s}
     - {kind: DaemonSet, name: agent, image: shop, maxUnavailable: 0, maxSurge: 20%, readiness: {initialDelay: 1 s, successThreshold: 2}}
 faults: {offline: {share: 3%, return: {mean: 4h}}, defect: {share: 10%, crashAfter: 2 s}}
-agent: {instructionDelay: 1 s, apply: {min: 1 s, max: 9 s}, reportDelay: 1 s, readinessDelay: 15 s}
+agent: {instructionDelay: 1 s, apply: {min: 1 s, max: 9 s}, reportDelay: 1 s, readiness: {delay: 15 s}}
 controller: {request: {median: 10 ms, sigma: 0.2}, clientQps: 20, watchDelay: 2 s}
 strategies:
   documented: {rancherFleet: {rules: documented, maxUnavailable: 5%, maxUnavailablePartitions: 1, autoPartitionSize: 10%, autoPartitionThreshold: 100, maxNew: 30}}
@@ -202,7 +202,7 @@ strategies:
     let secs = SimDuration::from_secs;
     assert_eq!((node.requeue, node.sync_frequency, node.pull_deadline), (Requeue::AtExpiry, secs(90), Some(secs(35))));
     assert_eq!(
-        (node.image_backoff.reset, experiment.variants[0].scenario.restarts.backoff.reset),
+        (node.image_backoff.reset, experiment.variants[0].scenario.platform.restarts.backoff.reset),
         (secs(200), secs(600)),
         "twice the longest wait for pulls, ten minutes for crashes"
     );
@@ -313,7 +313,7 @@ fn whatever_is_a_duration_a_size_or_a_rate_can_be_drawn() {
     let text = SKETCH
         .replace("downlink: 100 Mbit/s, rtt: 30 ms", "downlink: {median: 100 Mbit/s, sigma: 0.5}, rtt: {gamma: {mean: 30 ms, shape: 2}}")
         .replace("manifest: shop-v2.json", "manifest: {config: {min: 2 kB, max: 20 kB}, layers: [{size: {pareto: {least: 1 MB, alpha: 1.2}}}, {digest: base, size: {file: layers.csv, column: size_bytes}, uncompressed: {mean: 9 MB}}]}")
-        .replace("registry: {", "node: {nic: {min: 1 Gbit/s, max: 10 Gbit/s}, unpackRate: {file: layers.csv, column: unpack}, unpackPerLayer: {mean: 25 ms}, pullConstant: {weibull: {scale: 1 s, shape: 2}}}\nagent: {readinessDelay: {min: 1 s, max: 15 s}}\nregistry: {");
+        .replace("registry: {", "node: {nic: {min: 1 Gbit/s, max: 10 Gbit/s}, unpackRate: {file: layers.csv, column: unpack}, unpackPerLayer: {mean: 25 ms}, pullConstant: {weibull: {scale: 1 s, shape: 2}}}\nagent: {readiness: {delay: {min: 1 s, max: 15 s}}}\nregistry: {");
     let folder = folder();
     fs::write(folder.path().join("layers.csv"), "digest,size_bytes,unpack\na,300,200 MB/s\nb,100,150 MB/s\n")
         .expect("written");
@@ -333,7 +333,8 @@ fn whatever_is_a_duration_a_size_or_a_rate_can_be_drawn() {
     let rates = [150e6, 200e6].map(BytesPerSec::new);
     assert_eq!(world.node.unpack_rate, RateModel::Empirical(rates.into()));
     assert_eq!(world.node.pull_constant, DurationModel::Weibull { scale: secs(1.0), shape: 2.0 });
-    assert_eq!(world.agent.readiness_delay, DurationModel::Uniform { min: secs(1.0), max: secs(15.0) });
+    let drawn = DurationModel::Uniform { min: secs(1.0), max: secs(15.0) };
+    assert_eq!(experiment.variants[0].scenario.platform.agent.readiness, ReadinessSpec::Delay(drawn));
     assert!(experiment.inputs.iter().any(|input| input.path == "layers.csv"), "a file of values belongs to provenance");
 }
 
@@ -488,7 +489,7 @@ fn containers_that_crash_are_started_again_as_the_platform_does_it() {
         let experiment = load_text(&text(node)).unwrap_or_else(|error| panic!("{error}"));
         let of = |label: &str| {
             let variant = experiment.variants.iter().find(|variant| variant.label == label).expect(label);
-            let restarts = variant.scenario.restarts;
+            let restarts = variant.scenario.platform.restarts;
             let Backoff { initial, max, reset } = restarts.backoff;
             (restarts.by, restarts.immediate, [initial, max, reset].map(SimDuration::as_secs_f64), restarts.last)
         };

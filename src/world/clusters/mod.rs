@@ -5,7 +5,7 @@
 //! | `cluster` | the state of one cluster, and how it and its nodes are created |
 //! | `cluster_draws` | random properties that are drawn for a cluster before the run |
 //! | `cuts` | outages in progress that cut it off |
-//! | `agent` | instructions, applies and reports, with their delays |
+//! | `agent`, `agent_spec` | instructions, applies and reports, with their delays |
 //! | `pod` | pods, readiness probes, image back-off |
 //! | `workload`, `rolling` | rolling updates of Deployments and DaemonSets |
 //! | `restarts` | when a container that crashed starts again |
@@ -13,6 +13,7 @@
 //! | `spec` | the settings |
 
 pub(super) mod agent;
+pub(super) mod agent_spec;
 pub(super) mod cluster;
 pub(super) mod cluster_draws;
 pub(super) mod cuts;
@@ -21,4 +22,6 @@ pub(super) mod progress_deadline;
 pub(super) mod restarts;
 pub(super) mod rolling;
 pub(super) mod spec;
+#[cfg(test)]
+mod tests;
 pub(super) mod workload;

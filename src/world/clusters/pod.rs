@@ -346,12 +346,12 @@ impl World<'_> {
         (pod.ready, pod.available) = (false, false);
         pod.never_ready =
             self.spec.workloads[workload].readiness.is_some() && self.spec.faults.defect.detected_after.is_none();
-        let wait = pod.crashes.crash(now, &self.restarts);
+        let wait = pod.crashes.crash(now, &self.platform.restarts);
         self.totals.crashes += 1;
         self.set_troubled(id, true);
         if let Some(wait) = wait {
             let (opens, mut at) = (now + wait, now);
-            if self.restarts.by == Restarter::Diego {
+            if self.platform.restarts.by == Restarter::Diego {
                 at = opens;
             }
             // The crash itself causes a sync; during the back-off each sync fails and schedules the next.

@@ -53,8 +53,10 @@ impl World<'_> {
 
     /// Sets the template of all workloads of a cluster.
     pub(crate) fn roll_out(&mut self, cluster: ClusterId, revision: Revision, queue: &mut Queue) {
+        for workload in &mut self.clusters[cluster.index()].workloads {
+            workload.desired = Some(revision);
+        }
         for workload in 0..self.spec.workloads.len() {
-            self.clusters[cluster.index()].workloads[workload].desired = Some(revision);
             self.progress_begins(cluster, workload, queue.now());
             self.sync_workload(cluster, workload, queue);
         }
@@ -79,22 +81,27 @@ impl World<'_> {
             }
             self.clusters[cluster.index()].workloads[at].desired = Some(revision);
         }
+        self.has_seen_all(cluster);
     }
 
     /// Whether every workload of the cluster has exactly its wanted pods, all available and of its current template.
     pub(crate) fn is_settled(&self, cluster: ClusterId) -> bool {
-        let nodes = self.nodes_of(cluster).len();
-        self.clusters[cluster.index()].workloads.iter().zip(&self.spec.workloads).all(|(state, spec)| {
-            let wanted = match spec.kind {
-                WorkloadKind::Deployment { replicas, .. } => replicas as usize,
-                WorkloadKind::DaemonSet { .. } => nodes,
-            };
-            state.pods.len() == wanted
-                && state.pods.iter().all(|pod| {
-                    let pod = &self.pods[pod.index()];
-                    pod.available && Some(pod.revision) == state.desired
-                })
-        })
+        (0..self.spec.workloads.len()).all(|workload| self.is_workload_settled(cluster, workload))
+    }
+
+    /// Whether this workload has exactly its wanted pods, all available and of its current template.
+    pub(crate) fn is_workload_settled(&self, cluster: ClusterId, workload: usize) -> bool {
+        let state = &self.clusters[cluster.index()].workloads[workload];
+        let wanted = match self.spec.workloads[workload].kind {
+            WorkloadKind::Deployment { replicas, .. } => replicas as usize,
+            WorkloadKind::DaemonSet { .. } => self.nodes_of(cluster).len(),
+        };
+        state.desired.is_some()
+            && state.pods.len() == wanted
+            && state.pods.iter().all(|pod| {
+                let pod = &self.pods[pod.index()];
+                pod.available && Some(pod.revision) == state.desired
+            })
     }
 
     /// Whether a pod of the cluster backs off after a failed pull or a crash.

@@ -286,7 +286,7 @@ fn with_a_node_lost(world: &mut WorldSpec, fails: f64, away: f64, told: f64) -> 
         eviction: secs(300.0),
     });
     let mut queue = Queue::new();
-    let mut world = World::new(world, crate::world::Restarts::KUBELET, 1, 0, &mut queue);
+    let mut world = World::new(world, &crate::world::PlatformSpec::INSTANT, 1, 0, &mut queue);
     world.schedule_fault(SimTime::ZERO + secs(fails), FaultEvent::NodeFails(NodeId(0)), &mut queue);
     let told = SimTime::ZERO + secs(told);
     queue.schedule(told, Event::Driver(DriverEvent::Wake));

@@ -45,12 +45,13 @@ fn variant(seed: u64, product: Product) -> Variant {
     let mut luck = Luck(Streams::new(seed, 0).stream("random world", "shape"));
     let mut faults = Luck(Streams::new(seed, 0).stream("random world", "faults"));
     let mut extras = Luck(Streams::new(seed, 0).stream("random world", "extras"));
+    let (world, platform) = world::world(&mut luck, &mut extras, &mut faults);
     let mut scenario = Scenario {
-        world: Arc::new(world::world(&mut luck, &mut extras, &mut faults)),
+        world: Arc::new(world),
         groups: Arc::new(Vec::new()),
         strategy: Arc::new(BaselineStrategy(Baseline::AllAtOnce)),
         control_loop: product.control_loop(),
-        restarts: fleetsim::world::Restarts::KUBELET,
+        platform,
         horizon: SimDuration::from_hours(6),
     };
     scenario.strategy = product.strategy(&mut luck, &scenario);

@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use fleetsim::engine::dist;
 use fleetsim::units::{Bytes, Share, SimDuration};
 use fleetsim::world::{
-    AgentSpec, CachePlace, CacheSpec, CdnSpec, ClusterSpec, Coalesce, CountOrPercent, CutKind, DefectKind, DefectSpec,
-    DiskSpec, DistributionKind, DistributionSpec, DurationModel, FactorModel, FaultSpec, ImageSpec, LazySpec,
-    MirrorSpec, NamedRegistry, NodeLossSpec, NodeSpec, OfflineSpec, OutageSpec, OutageWindow, PiecesSpec, PrePullSpec,
-    ProbeSpec, PullPolicy, RegionSpec, RegionalOutageSpec, RegistrySpec, ReleaseKind, Requeue, RetrySpec, RuntimeSpec,
-    RuntimeVersion, SlotScope, SlowSpec, SpegelSpec, WorkloadKind, WorkloadSpec, WorldSpec, calibration,
+    AgentSpec, CachePlace, CacheSpec, CdnSpec, ClusterSpec, Coalesce, CountOrPercent, CutKind, DebounceSpec,
+    DefectKind, DefectSpec, DiskSpec, DistributionKind, DistributionSpec, DurationModel, FactorModel, FaultSpec,
+    ImageSpec, LazySpec, LookSpec, MirrorSpec, NamedRegistry, NodeLossSpec, NodeSpec, OfflineSpec, OutageSpec,
+    OutageWindow, PiecesSpec, PlatformSpec, PrePullSpec, ProbeSpec, PullPolicy, ReadinessSpec, RegionSpec,
+    RegionalOutageSpec, RegistrySpec, ReleaseKind, Requeue, Restarts, RetrySpec, RuntimeSpec, RuntimeVersion,
+    SlotScope, SlowSpec, SpegelSpec, WorkloadKind, WorkloadSpec, WorldSpec, calibration,
 };
 
 use super::luck::Luck;
@@ -18,8 +19,8 @@ use super::luck::Luck;
 pub(crate) const RINGS: u32 = 4;
 
 /// What came later is drawn apart, from `extras` and `faults`, so that the worlds of earlier seeds stay what they were.
-pub(crate) fn world(luck: &mut Luck, extras: &mut Luck, faults: &mut Luck) -> WorldSpec {
-    let mut world = plain(luck);
+pub(crate) fn world(luck: &mut Luck, extras: &mut Luck, faults: &mut Luck) -> (WorldSpec, PlatformSpec) {
+    let (mut world, mut agent) = plain(luck);
     node_extras(&mut world.node, extras);
     for workload in &mut world.workloads {
         if let WorkloadKind::Deployment { progress_deadline, .. } = &mut workload.kind {
@@ -33,7 +34,13 @@ pub(crate) fn world(luck: &mut Luck, extras: &mut Luck, faults: &mut Luck) -> Wo
     for image in &mut world.images {
         image.registry = usize::from(extras.chance(0.2));
     }
-    world
+    agent.readiness = match extras.number(0, 2) {
+        0 => ReadinessSpec::Delay(SimDuration::from_secs(5).into()),
+        1 => ReadinessSpec::Debounce(DebounceSpec::FLEET),
+        _ => ReadinessSpec::Looks(LookSpec::KUBEFLEET),
+    };
+    agent.wait = extras.chance(0.1);
+    (world, PlatformSpec { agent, restarts: Restarts::KUBELET })
 }
 
 /// What a node may have beside the usual.
@@ -53,12 +60,13 @@ fn node_extras(node: &mut NodeSpec, luck: &mut Luck) {
     }
 }
 
-fn plain(luck: &mut Luck) -> WorldSpec {
+fn plain(luck: &mut Luck) -> (WorldSpec, AgentSpec) {
     let regions = luck.number(0, 2);
     let clusters = luck.number(1, 12);
     let images = luck.number(1, 2);
     let workloads = luck.number(1, 3);
-    WorldSpec {
+    let mut agent = AgentSpec::INSTANT;
+    let world = WorldSpec {
         regions: (0..regions).map(|at| RegionSpec { name: format!("r{at}"), bandwidth: luck.rate(1e6, 1e9) }).collect(),
         clusters: (0..clusters)
             .map(|at| ClusterSpec {
@@ -156,26 +164,28 @@ fn plain(luck: &mut Luck) -> WorldSpec {
             })
             .collect(),
         release: if luck.chance(0.5) { ReleaseKind::Initial } else { ReleaseKind::Update },
-        agent: AgentSpec {
-            instruction_delay: luck.duration(1.0),
-            apply: luck.duration(5.0),
-            report_delay: luck.duration(1.0),
-            readiness_delay: SimDuration::from_secs(5).into(),
+        faults: {
+            // After the rest of the world and before its faults, as earlier seeds drew it.
+            for delay in [(&mut agent.instruction_delay, 1.0), (&mut agent.apply, 5.0), (&mut agent.report_delay, 1.0)]
+            {
+                *delay.0 = luck.duration(delay.1);
+            }
+            FaultSpec {
+                offline: OfflineSpec {
+                    share: luck.share(0.3, 0.4),
+                    comes_back: luck.chance(0.5).then(|| luck.duration(600.0)),
+                },
+                pull_failure: luck.share(0.5, 0.5),
+                defect: DefectSpec {
+                    share: luck.share(0.3, 0.5),
+                    crash_after: luck.duration(20.0),
+                    ..DefectSpec::default()
+                },
+                ..FaultSpec::default()
+            }
         },
-        faults: FaultSpec {
-            offline: OfflineSpec {
-                share: luck.share(0.3, 0.4),
-                comes_back: luck.chance(0.5).then(|| luck.duration(600.0)),
-            },
-            pull_failure: luck.share(0.5, 0.5),
-            defect: DefectSpec {
-                share: luck.share(0.3, 0.5),
-                crash_after: luck.duration(20.0),
-                ..DefectSpec::default()
-            },
-            ..FaultSpec::default()
-        },
-    }
+    };
+    (world, agent)
 }
 
 /// What stages and steps select by, and a number to sort by. Not drawn, so that they cost no luck.

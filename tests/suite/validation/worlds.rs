@@ -151,7 +151,7 @@ pub(crate) fn play(spec: &WorldSpec, seed: u64, horizon: SimDuration) -> Played 
 /// So many clusters are told at once, and the next one whenever a pull has ended: a closed queue of single-node clusters.
 pub(crate) fn play_closed(spec: &WorldSpec, seed: u64, horizon: SimDuration, at_once: usize) -> Played {
     let mut queue = EventQueue::new();
-    let world = World::new(spec, fleetsim::world::Restarts::KUBELET, seed, 0, &mut queue);
+    let world = World::new(spec, &fleetsim::world::PlatformSpec::INSTANT, seed, 0, &mut queue);
     let mut model = Driven { world, told: 0, clusters: spec.clusters.len() };
     for _ in 0..at_once {
         model.tell_next(&mut queue);
