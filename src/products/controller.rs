@@ -1,11 +1,12 @@
 //! A product's controller during one run: its cache and its decisions, as late as they are in reality.
 
-use super::Requests;
+use super::{Clusters, Requests};
 use crate::process::ProcessError;
 use crate::results::PassRow;
+use crate::rollout::label_selector::Labels;
 use crate::rollout::{Hold, Revision};
 use crate::units::{SimDuration, SimTime};
-use crate::world::{ClusterId, ClusterSpec, Report, World};
+use crate::world::{ClusterId, ClusterSpec, Report};
 
 /// A cluster to tell what to run.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -63,6 +64,26 @@ pub struct Happened {
     pub changed: Vec<ClusterId>,
 }
 
+/// A person's act in mid-rollout.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Change {
+    /// Another revision is released.
+    Release(Revision),
+    /// The rollout is stopped, or resumed.
+    Stop(bool),
+    /// The clusters' object has other labels now.
+    Labels(ClusterId, Labels),
+    /// A cluster leaves what the rollout selects, or comes to it.
+    Selected(ClusterId, bool),
+    /// A person approves a stage, before it begins or after its end.
+    Approve {
+        /// The stage's name.
+        stage: String,
+        /// Before the stage, not after it.
+        before: bool,
+    },
+}
+
 /// One product's controller: the adapter between a scheduler and the world.
 pub trait Controller {
     /// Whether it looks at the progress deadlines of Deployments. They are followed for such a product only.
@@ -95,9 +116,16 @@ pub trait Controller {
     /// A report reaches the controller's cache at `now`. Returns whether the change starts a pass.
     fn learn(&mut self, report: Report, now: SimTime) -> bool;
 
+    /// A person has changed something, and the controller's cache shows it now. Returns whether this starts a pass;
+    /// `None`: this controller does not know such a change.
+    fn change(&mut self, change: &Change, now: SimTime) -> Option<bool> {
+        let _ = (change, now);
+        None
+    }
+
     /// A pass may begin now: what the controller asks for anew in each pass, of which no agent reports.
-    fn look(&mut self, world: &World<'_>) {
-        let _ = world;
+    fn look(&mut self, clusters: &dyn Clusters) {
+        let _ = clusters;
     }
 
     /// One pass on what is in the cache now. The cache then holds what the pass decided; the clusters hear of it as
@@ -120,8 +148,8 @@ pub trait Controller {
     /// Whether every further pass on what is in the cache now would come to nothing, whenever it is made. A product
     /// that looks again and again by a timer, or tries again and again what must fail, says so, and its rollout counts
     /// as stalled when no news can come either.
-    fn is_idle(&self, world: &World<'_>) -> bool {
-        let _ = world;
+    fn is_idle(&self, clusters: &dyn Clusters) -> bool {
+        let _ = clusters;
         false
     }
 
@@ -149,8 +177,8 @@ pub trait Controller {
     fn finish(&mut self) {}
 
     /// Lets everything happen that is due at `now`.
-    fn advance(&mut self, now: SimTime, world: &World<'_>) -> Happened {
-        let _ = (now, world);
+    fn advance(&mut self, now: SimTime, clusters: &dyn Clusters) -> Happened {
+        let _ = (now, clusters);
         Happened::default()
     }
 }

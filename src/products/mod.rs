@@ -16,6 +16,7 @@
 pub mod argo_cd;
 pub mod baseline;
 pub mod cloud_foundry;
+mod clusters;
 mod control_loop;
 mod controller;
 mod delay;
@@ -31,8 +32,9 @@ mod strategy;
 mod upstream;
 pub(crate) mod words;
 
+pub use clusters::Clusters;
 pub use control_loop::{API_REQUEST, ControlLoop, WATCH_DELAY};
-pub use controller::{Controller, Decision, Deploy, Happened};
+pub use controller::{Change, Controller, Decision, Deploy, Happened};
 pub(crate) use entry::Configuration;
 pub use entry::{ProductEntry, StrategyChoice, find};
 pub use fleet::{Fleet, FleetGroup, Run};

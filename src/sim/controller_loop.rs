@@ -14,10 +14,10 @@ use std::collections::VecDeque;
 
 use super::request_clock::RequestClock;
 use crate::engine::{EventId, Streams};
-use crate::products::{ControlLoop, Controller, Deploy};
+use crate::products::{Clusters, ControlLoop, Controller, Deploy};
 use crate::results::PassRow;
 use crate::units::{SimDuration, SimTime};
-use crate::world::{ClusterId, DriverEvent, Event, Queue, Report, World};
+use crate::world::{ClusterId, DriverEvent, Event, Queue, Report};
 
 /// The control loop of one run.
 pub(super) struct ControllerLoop<'s> {
@@ -110,8 +110,8 @@ impl<'s> ControllerLoop<'s> {
     }
 
     /// Whether nothing goes on here but timers, and whatever they start would come to nothing.
-    pub(super) fn is_idle(&self, world: &World<'_>) -> bool {
-        !self.busy && self.controller.is_idle(world)
+    pub(super) fn is_idle(&self, clusters: &dyn Clusters) -> bool {
+        !self.busy && self.controller.is_idle(clusters)
     }
 
     /// Something that the controller watches has changed.
@@ -158,18 +158,18 @@ impl<'s> ControllerLoop<'s> {
     }
 
     /// The product does everything that is due. Returns the clusters of which it sees something new.
-    pub(super) fn due(&mut self, world: &mut World<'_>, queue: &mut Queue) -> Vec<ClusterId> {
+    pub(super) fn due(&mut self, clusters: &mut dyn Clusters, queue: &mut Queue) -> Vec<ClusterId> {
         let now = queue.now();
         self.dues -= 1;
         if self.due.is_some_and(|due| due <= now) {
             self.due = None;
         }
-        let happened = self.controller.advance(now, world);
+        let happened = self.controller.advance(now, clusters);
         for (cluster, revision) in happened.pushes {
-            world.push(cluster, revision, queue);
+            clusters.push(cluster, revision, queue);
         }
         for (cluster, revision) in happened.instructions {
-            world.instruct(cluster, revision, queue);
+            clusters.instruct(cluster, revision, queue);
         }
         if happened.starts_pass {
             self.changed(queue);
@@ -189,9 +189,9 @@ impl<'s> ControllerLoop<'s> {
     }
 
     /// The next deploy of the pass is written: its cluster is told.
-    pub(super) fn written(&mut self, world: &mut World<'_>, queue: &mut Queue) {
+    pub(super) fn written(&mut self, clusters: &mut dyn Clusters, queue: &mut Queue) {
         let deploy = self.unwritten.pop_front().expect("every deploy has its event");
-        world.instruct(deploy.cluster, deploy.revision, queue);
+        clusters.instruct(deploy.cluster, deploy.revision, queue);
     }
 
     /// The pass is over; what changed meanwhile starts the next.

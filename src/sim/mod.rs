@@ -10,6 +10,8 @@
 mod controller_loop;
 mod progress;
 mod request_clock;
+#[cfg(test)]
+mod tests;
 
 use crate::engine::{self, End, EventQueue, Observer};
 use crate::process::ProcessError;

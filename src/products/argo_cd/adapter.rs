@@ -21,13 +21,13 @@ use std::sync::Arc;
 use super::application_controller::{ApplicationController, Moment};
 use super::refresh;
 use super::{ArgoCdRelease, ArgoCdStrategy, applications};
-use crate::products::{Controller, Decision, Happened, Run};
+use crate::products::{Clusters, Controller, Decision, Happened, Run};
 use crate::rollout::argo_cd::{
     Application, ApplicationAction, ApplicationSetView, ApplicationView, ArgoCd, Generated, RolloutStatus,
 };
 use crate::rollout::{Hold, TargetId};
 use crate::units::{SimDuration, SimTime};
-use crate::world::{ClusterId, NEW, OLD, ReleaseKind, Report, World};
+use crate::world::{ClusterId, NEW, OLD, ReleaseKind, Report};
 
 /// Argo CD with one ApplicationSet.
 pub(super) struct ArgoCdController {
@@ -143,9 +143,9 @@ impl Controller for ArgoCdController {
         }
     }
 
-    fn is_idle(&self, world: &World<'_>) -> bool {
+    fn is_idle(&self, clusters: &dyn Clusters) -> bool {
         self.application_controller
-            .is_hopeless(&self.view, &|cluster| !world.is_online(cluster) && !world.is_repair_due(cluster))
+            .is_hopeless(&self.view, &|cluster| !clusters.is_online(cluster) && !clusters.is_repair_due(cluster))
             && (self.view.is_done() || self.hold().is_some())
     }
 
@@ -191,9 +191,9 @@ impl Controller for ArgoCdController {
         self.application_controller.next_event()
     }
 
-    fn advance(&mut self, now: SimTime, world: &World<'_>) -> Happened {
+    fn advance(&mut self, now: SimTime, clusters: &dyn Clusters) -> Happened {
         let automatic = self.scheduler.operation();
-        let is_online = |cluster: ClusterId| world.is_online(cluster);
+        let is_online = |cluster: ClusterId| clusters.is_online(cluster);
         let moment = Moment {
             controller: &mut self.application_controller,
             view: &mut self.view,

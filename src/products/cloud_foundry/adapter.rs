@@ -43,13 +43,13 @@ use std::collections::BTreeMap;
 
 use super::CloudFoundryDeployment;
 use crate::engine::{EntityKey, Streams};
-use crate::products::{Controller, Decision, Run};
+use crate::products::{Clusters, Controller, Decision, Run};
 use crate::rollout::cloud_foundry::{
     AppView, CloudFoundry, Deployment, DeploymentState, GRACEFUL_SHUTDOWN, LrpState, ProcessAction, UpdaterStatus,
 };
 use crate::rollout::{Hold, Pass, TargetId};
 use crate::units::{SimDuration, SimTime};
-use crate::world::{ClusterId, NEW, OLD, Report, World, WorldSpec};
+use crate::world::{ClusterId, NEW, OLD, Report, WorldSpec};
 
 /// Queries of a pass before its first write: deployment, app, processes and their counts from the database, and the
 /// instances from Diego. Guess.
@@ -249,11 +249,11 @@ impl<'s> CloudFoundryController<'s> {
 
     /// Whether a pass would do something that saw all crashed instances started again. A pass that sees only some of
     /// them so does less.
-    fn moves_when_restarting(&self, world: &World<'_>) -> bool {
+    fn moves_when_restarting(&self, clusters: &dyn Clusters) -> bool {
         let mut view = self.view.clone();
         let new = self.new.and_then(|new| view.process_mut(new));
         for (index, lrp) in new.into_iter().flat_map(|process| &mut process.lrps).enumerate() {
-            if *lrp == LrpState::Crashed && !world.is_stuck(ClusterId(index as u32)) {
+            if *lrp == LrpState::Crashed && !clusters.is_stuck(ClusterId(index as u32)) {
                 *lrp = LrpState::Claimed;
             }
         }
@@ -291,12 +291,12 @@ impl Controller for CloudFoundryController<'_> {
         false
     }
 
-    fn look(&mut self, world: &World<'_>) {
+    fn look(&mut self, clusters: &dyn Clusters) {
         let Some(process) = self.new.and_then(|new| self.view.process_mut(new)) else { return };
         for (index, lrp) in process.lrps.iter_mut().enumerate() {
             if matches!(lrp, LrpState::Claimed | LrpState::Crashed) {
                 let cluster = ClusterId(index as u32);
-                *lrp = if world.is_backing_off(cluster) || world.is_stuck(cluster) {
+                *lrp = if clusters.is_backing_off(cluster) || clusters.is_stuck(cluster) {
                     LrpState::Crashed
                 } else {
                     LrpState::Claimed
@@ -321,13 +321,13 @@ impl Controller for CloudFoundryController<'_> {
         decision
     }
 
-    fn is_idle(&self, world: &World<'_>) -> bool {
+    fn is_idle(&self, clusters: &dyn Clusters) -> bool {
         // Where nothing else is to happen, an instance that starts is one that is about to crash.
         let starts = self.instances().contains(&LrpState::Claimed);
         self.idle
             && !starts
             && self.view.active().is_some_and(Deployment::is_ticked)
-            && !self.moves_when_restarting(world)
+            && !self.moves_when_restarting(clusters)
     }
 
     fn is_done(&self, cluster: ClusterId) -> bool {

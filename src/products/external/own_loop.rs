@@ -11,11 +11,11 @@ use super::ExternalStrategy;
 use super::session::Session;
 use crate::process::ProcessError;
 use crate::process::protocol::{Advanced, Instruction, News, ProcessMessage};
-use crate::products::{Controller, Decision, Happened, Run};
+use crate::products::{Clusters, Controller, Decision, Happened, Run};
 use crate::results::PassRow;
 use crate::rollout::{Hold, Revision};
 use crate::units::{SimDuration, SimTime};
-use crate::world::{ClusterId, Report, World};
+use crate::world::{ClusterId, Report};
 
 /// A process with a control loop of its own. Its times are in nanoseconds.
 pub(super) struct OwnLoopController<'r> {
@@ -136,7 +136,7 @@ impl Controller for OwnLoopController<'_> {
         self.arriving.as_ref().map(|(at, _)| SimTime::from_nanos(*at))
     }
 
-    fn advance(&mut self, now: SimTime, _world: &World<'_>) -> Happened {
+    fn advance(&mut self, now: SimTime, _clusters: &dyn Clusters) -> Happened {
         let mut happened = Happened::default();
         if self.arriving.as_ref().is_some_and(|(at, _)| *at <= now.as_nanos()) {
             let (_, instructions) = self.arriving.take().expect("it is there");
@@ -150,7 +150,7 @@ impl Controller for OwnLoopController<'_> {
         happened
     }
 
-    fn is_idle(&self, _world: &World<'_>) -> bool {
+    fn is_idle(&self, _clusters: &dyn Clusters) -> bool {
         self.failed.is_some()
             || (self.arriving.is_none() && self.session.news.is_empty() && self.quiet_until >= self.horizon)
     }

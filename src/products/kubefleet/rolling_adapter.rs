@@ -10,12 +10,12 @@
 
 use super::members::Members;
 use super::{KubeFleetRolling, member_clusters};
-use crate::products::{Controller, Decision, Deploy};
+use crate::products::{Clusters, Controller, Decision, Deploy};
 use crate::rollout::Hold;
 use crate::rollout::kubefleet::rolling::{RollingAction, RollingUpdate, RollingView, wakes};
 use crate::rollout::kubefleet::{ApplyStrategy, KubeFleetBugs};
 use crate::units::SimTime;
-use crate::world::{ClusterId, NEW, Report, World, WorldSpec};
+use crate::world::{ClusterId, NEW, Report, WorldSpec};
 
 /// KubeFleet's rollout controller with one placement.
 pub(super) struct RollingController {
@@ -104,7 +104,7 @@ impl Controller for RollingController {
     }
 
     /// Availability of what runs here can be tracked, so that time alone makes nothing ready.
-    fn is_idle(&self, _world: &World<'_>) -> bool {
+    fn is_idle(&self, _clusters: &dyn Clusters) -> bool {
         self.was_quiet && !self.is_news
     }
 }

@@ -12,12 +12,12 @@ use std::collections::BTreeMap;
 use super::members::Members;
 use super::{KubeFleetStaged, member_clusters};
 use crate::engine::Streams;
-use crate::products::{Controller, Decision, Deploy, Run};
+use crate::products::{Clusters, Controller, Decision, Deploy, Run};
 use crate::rollout::kubefleet::staged::{PlacementView, PolicySnapshot, StagedAction, StagedUpdateRun, StagedView};
 use crate::rollout::kubefleet::{ApplyStrategy, Bindings, PlacementPolicy, RunSpec, RunState};
 use crate::rollout::{ApprovalId, Hold};
 use crate::units::SimTime;
-use crate::world::{ClusterId, DurationModel, NEW, OLD, ReleaseKind, Report, World};
+use crate::world::{ClusterId, DurationModel, NEW, OLD, ReleaseKind, Report};
 
 /// KubeFleet's controller with one staged update run.
 pub(super) struct StagedController<'s> {
@@ -185,7 +185,7 @@ impl Controller for StagedController<'_> {
 
     /// A run that saw what there is, changed nothing, and waits neither for a person nor for a time. Clusters that are
     /// updating are waited for until they are called stuck, because that is what a user would be shown.
-    fn is_idle(&self, _world: &World<'_>) -> bool {
+    fn is_idle(&self, _clusters: &dyn Clusters) -> bool {
         let [before, after] = self.progress;
         let (Some(after), true) = (after, before == after) else { return false };
         let run = self.scheduler.run();

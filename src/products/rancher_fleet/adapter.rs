@@ -5,32 +5,50 @@
 //! (rancher/fleet at 3b2c622, `reconciler/{bundle_controller,bundledeployment_controller}.go`). A pass first decides
 //! on all targets. Then it goes through those that have a deployment, in the order of the clusters' names, with one
 //! request after the other: it deletes the Secret with the Helm values, of which there are none, and writes the
-//! deployment if it changes. So a pass that changes nothing costs a request for each target.
+//! deployment if it changes. So a pass that changes nothing costs a request for each target. After a report the product's
+//! second controller writes the deployment's display, and this starts one more pass ([`super::display`]).
+//!
+//! Left out: Helm values, with which a pass gets each target's Secret first.
 
-use std::collections::BTreeMap;
-
+use super::display::DisplayController;
 use super::{RancherFleetStrategy, clusters};
-use crate::products::{Controller, Decision, Deploy, Fleet};
-use crate::rollout::rancher_fleet::{BundleAction, BundleView, ClusterView, RancherFleet};
+use crate::products::{Change, Clusters, Controller, Decision, Deploy, Happened, Run};
+use crate::rollout::rancher_fleet::{BundleDeployment, BundleView, ClusterView, FleetCluster, RancherFleet, groups_of};
 use crate::rollout::{Hold, Revision};
 use crate::units::SimTime;
 use crate::world::{ClusterId, NEW, OLD, ReleaseKind, Report};
 
+/// Requests for the finalizer of a new bundle: an update, one that meets a conflict, and its back-off of 5 ms, which is
+/// as long as a request.
+const FINALIZER_REQUESTS: usize = 3;
+
 /// Rancher Fleet's controller with one bundle.
-pub(super) struct BundleController {
+pub(super) struct BundleController<'s> {
     scheduler: RancherFleet,
     view: BundleView,
+    display: DisplayController,
+    fleet: crate::products::Fleet<'s>,
+    /// The clusters as the rules see them.
+    clusters: Vec<FleetCluster>,
     /// Clusters in the order of their names.
     by_name: Vec<usize>,
-    /// Each cluster's place in that order.
-    places: Vec<usize>,
-    /// The release's content is stored in the management cluster.
-    has_content: bool,
+    /// The content that each deployment is labelled with: that of the bundle when it was written last.
+    labelled: Vec<Option<Revision>>,
+    /// The newest revision whose content is stored in the management cluster.
+    stored: Option<Revision>,
+    /// The bundle is new: it has no finalizer yet.
+    is_new: bool,
+    /// A person has stopped the rollout before: agents that go on look at what they have.
+    was_stopped: bool,
+    /// Deployments that the pass in progress creates: the number of the request, and the cluster.
+    created: Vec<(usize, usize)>,
 }
 
-impl BundleController {
-    pub(super) fn new(strategy: &RancherFleetStrategy, fleet: Fleet<'_>) -> Self {
-        let scheduler = RancherFleet::new(strategy.strategy.clone(), strategy.rules, clusters(fleet));
+impl<'s> BundleController<'s> {
+    pub(super) fn new(strategy: &RancherFleetStrategy, run: Run<'s>) -> Self {
+        let fleet = run.fleet;
+        let clusters = clusters(fleet);
+        let scheduler = RancherFleet::new(strategy.strategy.clone(), strategy.rules, clusters.clone());
         let world = fleet.world;
         let views = world.clusters.iter().map(|spec| {
             let runs = match world.release {
@@ -40,73 +58,140 @@ impl BundleController {
             ClusterView { wanted: NEW, registered: spec.registered, paused: spec.paused, ..runs }
         });
         let view = BundleView { paused: false, clusters: views.collect() };
-        let clusters = &world.clusters;
         let mut by_name: Vec<usize> = (0..clusters.len()).collect();
         by_name.sort_by_key(|&cluster| &clusters[cluster].name);
-        let mut places = vec![0; clusters.len()];
-        for (place, &cluster) in by_name.iter().enumerate() {
-            places[cluster] = place;
+        let deployments = view.clusters.iter().map(|cluster| cluster.deployment.as_ref());
+        let display = DisplayController::new(run.control_loop, run.streams, deployments);
+        let labelled = view.clusters.iter().map(|cluster| cluster.deployment.and_then(|it| it.staged)).collect();
+        let is_new = world.release == ReleaseKind::Initial;
+        Self {
+            scheduler,
+            view,
+            display,
+            fleet,
+            clusters,
+            by_name,
+            labelled,
+            stored: None,
+            is_new,
+            was_stopped: false,
+            created: Vec::new(),
         }
-        Self { scheduler, view, by_name, places, has_content: false }
     }
-}
 
-impl BundleController {
     /// The requests of a pass: for each target with a deployment one for its Secret, and one if the deployment changes;
     /// at the end the bundle's status.
-    fn request(&mut self, writes: &BTreeMap<usize, Option<Revision>>, decision: &mut Decision) {
-        decision.requests.in_turn(usize::from(!std::mem::replace(&mut self.has_content, true)));
-        for (place, &cluster) in self.by_name.iter().enumerate() {
-            if self.view.clusters[cluster].deployment.is_none() {
+    fn request(&mut self, before: &[Option<BundleDeployment>], decision: &mut Decision) {
+        if std::mem::take(&mut self.is_new) {
+            decision.requests.in_turn(FINALIZER_REQUESTS);
+        }
+        let newest = self.view.clusters.iter().map(|cluster| cluster.wanted).max();
+        if newest > self.stored {
+            self.stored = newest;
+            decision.requests.in_turn(1);
+        }
+        for &cluster in &self.by_name {
+            let view = &self.view.clusters[cluster];
+            let Some(after) = view.deployment.filter(|_| view.targeted && view.registered) else { continue };
+            decision.requests.in_turn(1);
+            // The deployment is labelled with the bundle's content, whether it may have it yet or not.
+            let is_labelled = self.labelled[cluster].replace(view.wanted) == Some(view.wanted);
+            if is_labelled && before[cluster].is_some_and(|before| spec(&before) == spec(&after)) {
                 continue;
             }
             decision.requests.in_turn(1);
-            let Some(write) = writes.get(&place) else { continue };
-            decision.requests.in_turn(1);
-            if let Some(revision) = *write {
-                let after_requests = decision.requests.len();
+            let after_requests = decision.requests.len();
+            let is_held = self.was_stopped && before[cluster].is_some_and(|before| before.paused != after.paused);
+            match before[cluster] {
+                None => self.created.push((after_requests, cluster)),
+                Some(before) if before.deployed == after.deployed && !is_held => continue,
+                Some(_) => {}
+            }
+            if let Some(revision) = after.deployed {
                 decision.deploys.push(Deploy { cluster: ClusterId(cluster as u32), revision, after_requests });
             }
         }
+        // Deployments of clusters that are no longer targets go at last.
+        let orphans = (0..before.len())
+            .filter(|&cluster| before[cluster].is_some() && self.view.clusters[cluster].deployment.is_none());
+        decision.requests.in_turn(orphans.count());
         decision.requests.in_turn(1);
     }
 }
 
-impl Controller for BundleController {
-    fn learn(&mut self, report: Report, _now: SimTime) -> bool {
-        let deployment = self.view.clusters[report.cluster.index()].deployment.as_mut();
-        let deployment = deployment.expect("an agent reports on a deployment that was created");
+/// What a write of a deployment changes.
+fn spec(deployment: &BundleDeployment) -> impl PartialEq {
+    (deployment.staged, deployment.deployed, deployment.paused, deployment.off_schedule)
+}
+
+impl Controller for BundleController<'_> {
+    fn learn(&mut self, report: Report, now: SimTime) -> bool {
+        let cluster = report.cluster.index();
+        // The report of an agent whose deployment was deleted meanwhile.
+        let Some(deployment) = self.view.clusters[cluster].deployment.as_mut() else { return false };
         let before = *deployment;
         deployment.applied = Some(report.applied);
         deployment.ready = report.ready;
         deployment.non_modified = true;
-        *deployment != before
+        let is_changed = *deployment != before;
+        if is_changed {
+            self.display.sees(cluster, deployment, now);
+        }
+        is_changed
+    }
+
+    fn change(&mut self, change: &Change, _now: SimTime) -> Option<bool> {
+        match change {
+            Change::Release(revision) => {
+                self.view.clusters.iter_mut().for_each(|cluster| cluster.wanted = *revision);
+            }
+            Change::Stop(is_stopped) => (self.view.paused, self.was_stopped) = (*is_stopped, true),
+            Change::Labels(cluster, labels) => {
+                let groups = groups_of(labels, self.fleet.groups).ok()?;
+                let cluster = &mut self.clusters[cluster.index()];
+                (cluster.labels, cluster.groups) = (labels.clone(), groups);
+                self.scheduler.set_clusters(self.clusters.clone());
+            }
+            Change::Selected(cluster, is_selected) => self.view.clusters[cluster.index()].targeted = *is_selected,
+            Change::Approve { .. } => return None,
+        }
+        Some(true)
     }
 
     fn decide(&mut self, now: SimTime) -> Decision {
         let pass = self.scheduler.reconcile(now, &self.view);
         let mut decision =
             Decision { unavailable: unavailable(&self.view), wake_at: pass.wake_at, ..Decision::default() };
-        // All that a pass decides about one target is one write of its deployment.
-        let mut writes: BTreeMap<usize, Option<Revision>> = BTreeMap::new();
-        for action in &pass.actions {
-            let target = match *action {
-                BundleAction::Create(target) => {
-                    decision.created += 1;
-                    target
-                }
-                BundleAction::Stage(target, _) | BundleAction::Deploy(target, _) => target,
-                BundleAction::Delete(..) => unreachable!("every cluster of the fleet stays a target"),
-            };
-            let write = writes.entry(self.places[target.index()]).or_default();
-            if let BundleAction::Deploy(_, revision) = *action {
-                *write = Some(revision);
+        let before: Vec<Option<BundleDeployment>> =
+            self.view.clusters.iter().map(|cluster| cluster.deployment).collect();
+        self.view.store(&pass);
+        self.request(&before, &mut decision);
+        decision.created = self.created.len();
+        decision
+    }
+
+    fn answered(&mut self, answers: &[SimTime]) {
+        for (number, cluster) in self.created.drain(..) {
+            self.display.created(cluster, answers[number - 1]);
+        }
+    }
+
+    fn next_event(&self) -> Option<SimTime> {
+        self.display.next()
+    }
+
+    /// A created deployment, and the patch of a deployment's display, start a pass.
+    fn advance(&mut self, now: SimTime, _clusters: &dyn Clusters) -> Happened {
+        let mut happened = Happened::default();
+        while let Some(created) = self.display.take(now) {
+            happened.starts_pass = true;
+            if let Some(cluster) = created
+                && let Some(deployment) = &self.view.clusters[cluster].deployment
+            {
+                self.display.sees(cluster, deployment, now);
             }
         }
-        decision.again = decision.created > 0;
-        self.view.store(&pass);
-        self.request(&writes, &mut decision);
-        decision
+        happened
     }
 
     fn is_done(&self, cluster: ClusterId) -> bool {

@@ -2,6 +2,7 @@
 
 mod adapter;
 mod config;
+mod display;
 mod explain;
 
 use serde_json::json;
@@ -32,7 +33,7 @@ impl Strategy for RancherFleetStrategy {
     }
 
     fn controller<'r>(&'r self, run: Run<'r>) -> Box<dyn Controller + 'r> {
-        Box::new(adapter::BundleController::new(self, run.fleet))
+        Box::new(adapter::BundleController::new(self, run))
     }
 }
 

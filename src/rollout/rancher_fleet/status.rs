@@ -109,6 +109,14 @@ impl BundleState {
     }
 }
 
+impl BundleDeployment {
+    /// The state of the deployment, without regard to the id that is wanted.
+    #[must_use]
+    pub fn state(&self) -> BundleState {
+        BundleState::of(self, self.deployed)
+    }
+}
+
 impl fmt::Display for BundleState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(self, f)

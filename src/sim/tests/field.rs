@@ -1,0 +1,273 @@
+//! A scripted fleet in place of the world, driven by the same control loop.
+//!
+//! Each instruction is followed by news: applied after a while, and ready after another, unless a newer instruction
+//! comes before. Agents see what is written and report what happens; each product's agent is a model of its own.
+
+use std::collections::BTreeMap;
+
+use super::super::controller_loop::ControllerLoop;
+use super::recording::{News, Recording};
+use crate::engine::{EventQueue, Streams};
+use crate::products::{Change, Clusters, ControlLoop, Run};
+use crate::rollout::Revision;
+use crate::scenario::Scenario;
+use crate::units::{SimDuration, SimTime};
+use crate::world::{AgentEvent, ClusterId, DriverEvent, Event, Queue, Report};
+
+/// A product's agent in one cluster.
+pub(super) trait Agent: Sized {
+    type Step: Clone + std::fmt::Debug;
+
+    /// What tells it to run a revision is written in the management cluster.
+    fn written(&mut self, revision: u32, is_held: bool, sight: &mut Sight<'_, Self::Step>);
+
+    /// A step that it has planned is due.
+    fn step(&mut self, step: Self::Step, sight: &mut Sight<'_, Self::Step>);
+
+    /// Something happened in its cluster.
+    fn news(&mut self, news: &News, sight: &mut Sight<'_, Self::Step>);
+}
+
+/// What an agent can see and do at one time.
+pub(super) struct Sight<'a, S> {
+    pub(super) now: SimTime,
+    pub(super) request: SimDuration,
+    pub(super) watch: SimDuration,
+    target: usize,
+    outcome: &'a mut Outcome<S>,
+}
+
+impl<S> Sight<'_, S> {
+    pub(super) fn after(&mut self, delay: SimDuration, step: S) {
+        self.outcome.planned.push((self.now + delay, Due::Step(self.target, step)));
+    }
+
+    /// An instruction has reached the cluster.
+    pub(super) fn deployed(&mut self, revision: u32) {
+        self.outcome.deployed.push((self.target, revision));
+    }
+
+    /// A status is written in the management cluster.
+    pub(super) fn report(&mut self, applied: u32, ready: bool) {
+        self.outcome.reports.push((self.target, applied, ready));
+    }
+}
+
+struct Outcome<S> {
+    planned: Vec<(SimTime, Due<S>)>,
+    deployed: Vec<(usize, u32)>,
+    reports: Vec<(usize, u32, bool)>,
+}
+
+#[derive(Clone, Debug)]
+enum Due<S> {
+    /// An agent's own step.
+    Step(usize, S),
+    /// Something happens, unless a newer instruction has come since that number.
+    Happens(News, Option<usize>),
+    /// What happened takes effect.
+    TakesEffect(News),
+    /// A person's change reaches the controller's cache.
+    Change(Change),
+}
+
+/// A fleet with its script and its controller.
+pub(super) struct Field<'r, A: Agent> {
+    recording: &'r Recording,
+    agents: Vec<A>,
+    /// Revisions of the recording count from 1 for what is installed; here the new one is always 2.
+    first: u32,
+    stopped: bool,
+    /// What is to come, by the number of its event.
+    agenda: BTreeMap<u32, Due<A::Step>>,
+    events: u32,
+    /// For each target, the number of its last instruction.
+    latest: Vec<usize>,
+    /// Writes of the controller that the agents have not been told of.
+    writes: Vec<(usize, u32)>,
+    pub(super) deploys: Vec<(u64, usize, u32)>,
+    /// When passes began and how long they took, in seconds.
+    pub(super) passes: Vec<(f64, f64)>,
+    /// A change that the controller does not know.
+    pub(super) unknown: Option<Change>,
+}
+
+impl<A: Agent> Clusters for Field<'_, A> {
+    fn is_online(&self, _cluster: ClusterId) -> bool {
+        true
+    }
+
+    fn is_repair_due(&self, _cluster: ClusterId) -> bool {
+        true
+    }
+
+    fn is_backing_off(&self, _cluster: ClusterId) -> bool {
+        false
+    }
+
+    fn is_stuck(&self, _cluster: ClusterId) -> bool {
+        false
+    }
+
+    fn instruct(&mut self, cluster: ClusterId, revision: Revision, _queue: &mut Queue) {
+        self.writes.push((cluster.index(), revision.0 - self.first));
+    }
+
+    fn push(&mut self, cluster: ClusterId, revision: Revision, queue: &mut Queue) {
+        self.instruct(cluster, revision, queue);
+    }
+}
+
+impl<'r, A: Agent> Field<'r, A> {
+    pub(super) fn new(recording: &'r Recording, agent: impl Fn(u32, bool) -> A) -> Self {
+        let targets = &recording.hello.targets;
+        let installed = recording.hello.release.installed;
+        let agents = targets.iter().map(|target| agent(target.revision.unwrap_or(installed), target.offline));
+        Self {
+            recording,
+            agents: agents.collect(),
+            first: u32::from(installed == 0),
+            stopped: false,
+            agenda: BTreeMap::new(),
+            events: 0,
+            latest: vec![0; targets.len()],
+            writes: Vec::new(),
+            deploys: Vec::new(),
+            passes: Vec::new(),
+            unknown: None,
+        }
+    }
+
+    /// Runs the recording's script to its end with the native controller of this scenario.
+    pub(super) fn play(&mut self, scenario: &'r Scenario, timing: &'r ControlLoop) {
+        let streams = Streams::new(1, 0);
+        let until = SimTime::from_nanos(self.recording.until);
+        let run =
+            Run { label: &self.recording.id, fleet: scenario.fleet(), control_loop: timing, horizon: until, streams };
+        let mut control = ControllerLoop::new(scenario.strategy.controller(run), timing, streams);
+        let mut queue: Queue = EventQueue::new();
+        for news in &self.recording.script {
+            self.plan(SimTime::from_nanos(news.at), Due::Happens(news.clone(), None), &mut queue);
+        }
+        queue.schedule(SimTime::ZERO + timing.watch_delay, Event::Driver(DriverEvent::Wake));
+        while self.unknown.is_none() && queue.peek_time().is_some_and(|next| next <= until) {
+            let (_, event) = queue.pop().expect("there is one");
+            match event {
+                Event::Driver(DriverEvent::News) => {
+                    control.news(&mut queue);
+                }
+                Event::Driver(DriverEvent::PassEnds) => control.pass_ends(&mut queue),
+                Event::Driver(DriverEvent::Written) => control.written(self, &mut queue),
+                Event::Driver(DriverEvent::Due) => {
+                    control.due(self, &mut queue);
+                }
+                Event::Driver(DriverEvent::Wake) => control.changed(&mut queue),
+                Event::Agent(AgentEvent::Applied(ClusterId(number))) => {
+                    let due = self.agenda.remove(&number).expect("what is due was planned");
+                    self.happens(due, &mut control, &mut queue);
+                }
+                other => unreachable!("{other:?} is no event of a scripted fleet"),
+            }
+            for (target, revision) in std::mem::take(&mut self.writes) {
+                let is_held = self.stopped;
+                self.with_agent(target, &mut control, &mut queue, |agent, sight| {
+                    agent.written(revision, is_held, sight);
+                });
+            }
+        }
+        self.passes = control.passes.iter().map(|pass| (pass.t_s, pass.duration_s)).collect();
+    }
+
+    fn plan(&mut self, at: SimTime, due: Due<A::Step>, queue: &mut Queue) {
+        self.agenda.insert(self.events, due);
+        queue.schedule(at.max(queue.now()), Event::Agent(AgentEvent::Applied(ClusterId(self.events))));
+        self.events += 1;
+    }
+
+    fn with_agent(
+        &mut self,
+        target: usize,
+        control: &mut ControllerLoop<'_>,
+        queue: &mut Queue,
+        act: impl FnOnce(&mut A, &mut Sight<'_, A::Step>),
+    ) {
+        let latency = &self.recording.hello.latency;
+        let mut outcome = Outcome { planned: Vec::new(), deployed: Vec::new(), reports: Vec::new() };
+        let (request, watch, now) = (latency.request(), latency.watch(), queue.now());
+        act(&mut self.agents[target], &mut Sight { now, request, watch, target, outcome: &mut outcome });
+        for (at, due) in outcome.planned {
+            self.plan(at, due, queue);
+        }
+        for (target, revision) in outcome.deployed {
+            self.deployed(target, revision, queue);
+        }
+        for (target, applied, ready) in outcome.reports {
+            let applied = Revision(applied + self.first);
+            let report = Report { cluster: ClusterId(target as u32), applied, ready, degraded: false };
+            control.reported(vec![report], queue);
+        }
+    }
+
+    /// An instruction reaches a target: news follows.
+    fn deployed(&mut self, target: usize, revision: u32, queue: &mut Queue) {
+        self.deploys.push((queue.now().as_nanos(), target, revision));
+        let number = self.deploys.len();
+        self.latest[target] = number;
+        if revision == 0 {
+            return;
+        }
+        let rules = &self.recording.fleet;
+        let applied = queue.now() + rules.apply();
+        let ready = rules.ready(target, revision).map(|ready| applied + ready);
+        let news = News { target: Some(target), applied: Some(revision), ..News::default() };
+        self.plan(applied, Due::Happens(news.clone(), Some(number)), queue);
+        if let Some(ready) = ready {
+            self.plan(ready, Due::Happens(News { ready: Some(true), ..news }, Some(number)), queue);
+        }
+    }
+
+    fn happens(&mut self, due: Due<A::Step>, control: &mut ControllerLoop<'_>, queue: &mut Queue) {
+        match due {
+            Due::Step(target, step) => {
+                self.with_agent(target, control, queue, |agent, sight| agent.step(step, sight));
+            }
+            Due::Happens(news, number) => {
+                let target = news.target;
+                if number.is_none_or(|number| target.is_some_and(|target| self.latest[target] == number)) {
+                    let at = queue.now() + self.recording.product.lookahead();
+                    self.plan(at, Due::TakesEffect(news), queue);
+                }
+            }
+            Due::TakesEffect(news) => self.takes_effect(&news, control, queue),
+            Due::Change(change) => match control.controller.change(&change, queue.now()) {
+                Some(true) => control.changed(queue),
+                Some(false) => {}
+                None => self.unknown = Some(change),
+            },
+        }
+    }
+
+    fn takes_effect(&mut self, news: &News, control: &mut ControllerLoop<'_>, queue: &mut Queue) {
+        assert!(news.failing.is_none(), "no recording has applies that fail");
+        if let Some(target) = news.target {
+            self.with_agent(target, control, queue, |agent, sight| agent.news(news, sight));
+        }
+        if let Some(stop) = news.stop {
+            self.stopped = stop;
+        }
+        let cluster = ClusterId(news.target.unwrap_or_default() as u32);
+        let changes = [
+            news.release.map(|revision| Change::Release(Revision(revision + self.first))),
+            news.stop.map(Change::Stop),
+            news.labels.clone().map(|labels| Change::Labels(cluster, labels.into_iter().collect())),
+            news.selected.map(|selected| Change::Selected(cluster, selected)),
+            news.approve
+                .clone()
+                .map(|approval| Change::Approve { stage: approval.stage, before: approval.when == "before" }),
+        ];
+        for change in changes.into_iter().flatten() {
+            let at = queue.now() + self.recording.hello.latency.watch();
+            self.plan(at, Due::Change(change), queue);
+        }
+    }
+}

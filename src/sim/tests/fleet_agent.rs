@@ -1,0 +1,150 @@
+//! Rancher Fleet's agents, as `controllers/fleet/agent.go` models them beside the real controllers.
+
+use super::field::{Agent, Sight};
+use super::recording::News;
+use crate::units::{SimDuration, SimTime};
+
+/// From an event of a deployed resource until the agent looks; also from the first apply until it watches.
+const SETTLING: SimDuration = SimDuration::from_secs(5);
+
+/// What an agent does at some time.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Step {
+    Look,
+    Read(u32),
+    Report,
+    Watch,
+    Settled,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct FleetAgent {
+    /// The deployment's id in the management cluster, and whether it is held.
+    spec: Option<(u32, bool)>,
+    told: u32,
+    applied: u32,
+    known: Vec<u32>,
+    ready: bool,
+    offline: bool,
+    missed: bool,
+    owes: bool,
+    watches: SimTime,
+    timer: bool,
+    /// The status as it was written last.
+    written: (u32, bool),
+}
+
+impl FleetAgent {
+    /// An agent whose cluster runs a revision, ready.
+    pub(super) fn new(revision: u32, offline: bool) -> Self {
+        let spec = (revision > 0).then_some((revision, false));
+        let known = vec![revision];
+        let ready = revision > 0;
+        let written = (revision, ready);
+        Self { spec, told: revision, applied: revision, known, ready, offline, written, ..Self::default() }
+    }
+
+    fn look(&mut self, sight: &mut Sight<'_, Step>) {
+        if self.offline {
+            self.missed = true;
+            return;
+        }
+        let Some((id, false)) = self.spec else { return };
+        if id != self.told {
+            self.told = id;
+            sight.after(sight.request, Step::Read(id));
+        } else if id == self.applied {
+            sight.after(sight.request, Step::Report);
+        }
+    }
+
+    fn event(&mut self, sight: &mut Sight<'_, Step>) {
+        if !self.timer && sight.now >= self.watches {
+            self.timer = true;
+            sight.after(SETTLING, Step::Settled);
+        }
+    }
+
+    fn report(&mut self, sight: &mut Sight<'_, Step>) {
+        if self.offline {
+            self.owes = true;
+            return;
+        }
+        let Some((id, _)) = self.spec else { return };
+        // While the newest id is not applied, the status keeps the readiness of before.
+        if self.applied != self.told {
+            return;
+        }
+        let ready = if id == self.applied { self.ready } else { self.written.1 };
+        if self.written != (self.applied, ready) {
+            self.written = (self.applied, ready);
+            sight.report(self.applied, ready);
+        }
+    }
+}
+
+impl Agent for FleetAgent {
+    type Step = Step;
+
+    fn written(&mut self, revision: u32, is_held: bool, sight: &mut Sight<'_, Step>) {
+        self.spec = (revision > 0).then_some((revision, is_held));
+        sight.after(sight.watch, Step::Look);
+    }
+
+    fn step(&mut self, step: Step, sight: &mut Sight<'_, Step>) {
+        match step {
+            Step::Look => self.look(sight),
+            Step::Read(id) if self.told == id => {
+                self.known.push(id);
+                sight.deployed(id);
+            }
+            Step::Read(_) => {}
+            Step::Report => self.report(sight),
+            Step::Watch => self.event(sight),
+            Step::Settled => {
+                self.timer = false;
+                if self.spec.is_some_and(|(_, is_held)| !is_held) {
+                    self.report(sight);
+                }
+            }
+        }
+    }
+
+    fn news(&mut self, news: &News, sight: &mut Sight<'_, Step>) {
+        if let Some(offline) = news.offline
+            && offline != self.offline
+        {
+            self.offline = offline;
+            if !offline && std::mem::take(&mut self.missed) {
+                self.look(sight);
+            }
+            if !offline && std::mem::take(&mut self.owes) {
+                self.report(sight);
+            }
+        }
+        let (mut changed, mut applied) = (false, false);
+        if let Some(revision) = news.applied
+            && self.known.contains(&revision)
+            && revision != self.applied
+        {
+            if self.applied == 0 {
+                self.watches = sight.now + SETTLING;
+                sight.after(SETTLING, Step::Watch);
+            }
+            (self.applied, self.ready) = (revision, false);
+            (changed, applied) = (true, true);
+        }
+        if let Some(ready) = news.ready
+            && ready != self.ready
+            && news.applied.is_none_or(|revision| revision == self.applied)
+        {
+            (self.ready, changed) = (ready, true);
+        }
+        if applied {
+            self.report(sight);
+        }
+        if changed {
+            self.event(sight);
+        }
+    }
+}

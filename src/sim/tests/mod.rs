@@ -1,0 +1,146 @@
+//! Whole rollouts of the products' own controllers, replayed by the native ones.
+//!
+//! Each recording of `tests/conformance/closed-loop` is played with its own strategy file and its own scripted fleet
+//! through the same control loop as a simulated world. The instructions must be the same, in the same order; their times
+//! must agree to [`TOLERANCE`] and one API request.
+
+mod field;
+mod fleet_agent;
+mod recording;
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+
+use crate::products::ControlLoop;
+use crate::scenario::{Overrides, Scenario, load};
+use crate::units::SimDuration;
+use field::Field;
+use fleet_agent::FleetAgent;
+use recording::{Recording, recordings};
+
+/// Beside one API request: the real controllers keep the events of one instant apart by nanoseconds.
+const TOLERANCE: SimDuration = SimDuration::from_millis(1);
+
+/// What comes of one recording.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+enum Verdict {
+    /// Order and times are equal.
+    Equal,
+    /// The order is equal; the first instruction whose time differs.
+    Late(String),
+    /// The first instruction that differs.
+    Differs(String),
+    /// The native loop cannot express the case.
+    LeftOut(String),
+}
+
+/// The recording's fleet and strategy as an experiment. The error: why it is refused.
+fn scenario(recording: &Recording, strategy: &str) -> Result<Scenario, String> {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let mut text = "name: replay\nquestion: Is it the same?\nseed: 1\nreplicates: 1\nhorizon: 24h\nfleet:\n".to_owned();
+    for target in &recording.hello.targets {
+        let labels = serde_json::to_string(&target.labels).expect("labels are text");
+        writeln!(text, "  - {{name: {}, labels: {labels}}}", target.name).expect("text");
+    }
+    let kind = if recording.hello.release.installed == 0 { "initial" } else { "update" };
+    write!(
+        text,
+        "release:\n  kind: {kind}\n  images: [{{name: app, manifest: {{layers: [{{size: 1 MB}}]}}}}]\n  \
+         workloads: [{{kind: Deployment, image: app}}]\nstrategies:\n  replayed: {{{strategy}}}\n"
+    )
+    .expect("text");
+    for (name, content) in &recording.hello.files {
+        fs::write(folder.path().join(name), content).expect("a file of the strategy");
+    }
+    let file = folder.path().join("experiment.yaml");
+    fs::write(&file, text).expect("an experiment");
+    match load(&file, &Overrides::default()) {
+        Ok(mut experiment) => Ok(experiment.variants.remove(0).scenario),
+        Err(error) => Err(error.problems.iter().map(|problem| problem.message.clone()).collect::<Vec<_>>().join("; ")),
+    }
+}
+
+/// The latencies of the recording, with the product's own limit of requests.
+fn timing(recording: &Recording, product: &ControlLoop) -> ControlLoop {
+    let latency = &recording.hello.latency;
+    ControlLoop { request: latency.request().into(), watch_delay: latency.watch(), ..product.clone() }
+}
+
+fn compare(recording: &Recording, deploys: &[(u64, usize, u32)]) -> Verdict {
+    let tolerance = (recording.hello.latency.request() + TOLERANCE).as_nanos();
+    let mut late = None;
+    for (nth, &(at, target, revision)) in recording.deploy.iter().enumerate() {
+        match deploys.get(nth) {
+            Some(&(found_at, found, found_revision)) if (found, found_revision) == (target, revision) => {
+                if found_at.abs_diff(at) > tolerance && late.is_none() {
+                    late = Some(format!("instruction {nth}, target {target}: {at} ns, here {found_at} ns"));
+                }
+            }
+            found => {
+                return Verdict::Differs(format!(
+                    "instruction {nth} of {}: target {target}, revision {revision} at {at} ns, here {found:?}",
+                    recording.deploy.len()
+                ));
+            }
+        }
+    }
+    if let Some(more) = deploys.get(recording.deploy.len()) {
+        return Verdict::Differs(format!("all {} and one more: {more:?}", recording.deploy.len()));
+    }
+    late.map_or(Verdict::Equal, Verdict::Late)
+}
+
+/// Counts, with a line for each recording that is not equal.
+fn report(product: &str, verdicts: &BTreeMap<String, Verdict>) -> (usize, usize) {
+    let equal = verdicts.values().filter(|verdict| **verdict == Verdict::Equal).count();
+    let late = verdicts.values().filter(|verdict| matches!(verdict, Verdict::Late(_))).count();
+    println!("{product}: {} recordings, order equal in {}, times equal in {equal}", verdicts.len(), equal + late);
+    for (id, verdict) in verdicts.iter().filter(|(_, verdict)| **verdict != Verdict::Equal) {
+        println!("  {id}: {verdict:?}");
+    }
+    (equal + late, equal)
+}
+
+/// Prints the passes of the recording that `REPLAY` names, to find the cause of a difference.
+fn show_passes(id: &str, passes: &[(f64, f64)]) {
+    if std::env::var("REPLAY").is_ok_and(|wanted| wanted == id) {
+        passes.iter().for_each(|(at, duration)| println!("  pass from {at} to {} s", at + duration));
+    }
+}
+
+#[test]
+fn rancher_fleet_follows_its_recordings() {
+    let product = &crate::products::find("rancherFleet").expect("it is in the table").control_loop;
+    let mut verdicts = BTreeMap::new();
+    for recording in recordings("fleet") {
+        let installed = recording.hello.release.installed;
+        let targets = &recording.hello.targets;
+        let verdict = if targets.iter().any(|target| target.revision.is_some_and(|revision| revision != installed)) {
+            Verdict::LeftOut("targets start with different revisions".to_owned())
+        } else if recording.hello.latency.spread > 0.0 {
+            Verdict::LeftOut("drawn latencies".to_owned())
+        } else if recording.hello.files.values().any(|file| file.contains("values:")) {
+            Verdict::LeftOut("Helm values".to_owned())
+        } else {
+            match scenario(&recording, "rancherFleet: {file: rollout.yaml}") {
+                Err(refusal) if recording.deploy.is_empty() => Verdict::LeftOut(format!("refused: {refusal}")),
+                Err(refusal) => panic!("{}: {refusal}", recording.id),
+                Ok(scenario) => {
+                    let timing = timing(&recording, product);
+                    let mut field = Field::new(&recording, FleetAgent::new);
+                    field.play(&scenario, &timing);
+                    match &field.unknown {
+                        Some(change) => Verdict::LeftOut(format!("{change:?}")),
+                        None => {
+                            show_passes(&recording.id, &field.passes);
+                            compare(&recording, &field.deploys)
+                        }
+                    }
+                }
+            }
+        };
+        verdicts.insert(recording.id.clone(), verdict);
+    }
+    assert_eq!(report("Rancher Fleet", &verdicts), (66, 61), "order and times equal");
+}

@@ -1,0 +1,157 @@
+//! Whole rollouts that were recorded from the products' own controllers: what was asked, and what they did.
+//!
+//! `controllers/PROTOCOL.md` describes the first message, `controllers/README.md` the rest.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Read;
+use std::path::Path;
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+
+use crate::units::SimDuration;
+
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct Recording {
+    pub(super) id: String,
+    pub(super) hello: Hello,
+    pub(super) fleet: Rules,
+    #[serde(default)]
+    pub(super) script: Vec<News>,
+    pub(super) until: u64,
+    pub(super) product: Ready,
+    /// Time, target and revision of each instruction.
+    pub(super) deploy: Vec<(u64, usize, u32)>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct Hello {
+    pub(super) targets: Vec<Target>,
+    #[serde(default)]
+    pub(super) files: BTreeMap<String, String>,
+    pub(super) release: Release,
+    #[serde(default)]
+    pub(super) latency: Latency,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct Target {
+    pub(super) name: String,
+    #[serde(default)]
+    pub(super) labels: BTreeMap<String, String>,
+    pub(super) revision: Option<u32>,
+    #[serde(default)]
+    pub(super) offline: bool,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct Release {
+    #[serde(default)]
+    pub(super) installed: u32,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(default)]
+pub(super) struct Latency {
+    request: u64,
+    watch: u64,
+    pub(super) spread: f64,
+}
+
+impl Default for Latency {
+    fn default() -> Self {
+        Self { request: 5_000_000, watch: 5_000_000, spread: 0.0 }
+    }
+}
+
+impl Latency {
+    pub(super) const fn request(&self) -> SimDuration {
+        SimDuration::from_nanos(self.request)
+    }
+
+    pub(super) const fn watch(&self) -> SimDuration {
+        SimDuration::from_nanos(self.watch)
+    }
+}
+
+/// How targets behave.
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct Rules {
+    apply: u64,
+    ready: u64,
+    #[serde(default)]
+    targets: BTreeMap<usize, Exception>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+struct Exception {
+    ready: Option<u64>,
+    fails: Vec<u32>,
+}
+
+impl Rules {
+    pub(super) const fn apply(&self) -> SimDuration {
+        SimDuration::from_nanos(self.apply)
+    }
+
+    /// From the apply of a revision until it is ready. `None`: never.
+    pub(super) fn ready(&self, target: usize, revision: u32) -> Option<SimDuration> {
+        let exception = self.targets.get(&target).cloned().unwrap_or_default();
+        let after = exception.ready.unwrap_or(self.ready);
+        (!exception.fails.contains(&revision)).then(|| SimDuration::from_nanos(after))
+    }
+}
+
+/// A piece of news, as in the protocol.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct News {
+    pub(super) at: u64,
+    pub(super) target: Option<usize>,
+    pub(super) applied: Option<u32>,
+    pub(super) ready: Option<bool>,
+    pub(super) failing: Option<String>,
+    pub(super) offline: Option<bool>,
+    pub(super) labels: Option<BTreeMap<String, String>>,
+    pub(super) selected: Option<bool>,
+    pub(super) release: Option<u32>,
+    pub(super) approve: Option<Approval>,
+    pub(super) stop: Option<bool>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct Approval {
+    pub(super) stage: String,
+    pub(super) when: String,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct Ready {
+    #[serde(default)]
+    lookahead: u64,
+    #[serde(rename = "version")]
+    _version: IgnoredAny,
+}
+
+impl Ready {
+    pub(super) const fn lookahead(&self) -> SimDuration {
+        SimDuration::from_nanos(self.lookahead)
+    }
+}
+
+/// All recordings of a product, by name.
+pub(super) fn recordings(product: &str) -> Vec<Recording> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/conformance/closed-loop").join(product);
+    let mut files: Vec<_> =
+        fs::read_dir(&folder).expect("recordings").map(|entry| entry.expect("a file").path()).collect();
+    files.sort();
+    let read = |file: &std::path::PathBuf| {
+        let mut text = String::new();
+        let packed = fs::File::open(file).expect("a recording");
+        flate2::read::GzDecoder::new(packed).read_to_string(&mut text).expect("compressed text");
+        serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
+    };
+    files.iter().map(read).collect()
+}
