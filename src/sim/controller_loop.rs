@@ -30,6 +30,8 @@ pub(super) struct ControllerLoop<'s> {
     on_the_way: VecDeque<Report>,
     /// A pass is in progress.
     busy: bool,
+    /// The end of the pass was put off until after the other events of its instant.
+    ends_last: bool,
     /// Something changed since the pass in progress began.
     dirty: bool,
     /// Its own writes start another pass.
@@ -58,6 +60,7 @@ impl<'s> ControllerLoop<'s> {
             clock: RequestClock::new(timing, streams),
             on_the_way: VecDeque::new(),
             busy: false,
+            ends_last: false,
             dirty: false,
             again: false,
             due: None,
@@ -194,8 +197,15 @@ impl<'s> ControllerLoop<'s> {
         clusters.instruct(deploy.cluster, deploy.revision, queue);
     }
 
-    /// The pass is over; what changed meanwhile starts the next.
+    /// The pass is over; what changed meanwhile starts the next. Changes that the product itself made and that are due at
+    /// the same instant come before the end, as in the recorded rollouts.
     pub(super) fn pass_ends(&mut self, queue: &mut Queue) {
+        let is_due = self.controller.next_event().is_some_and(|at| at <= queue.now());
+        if is_due && !std::mem::replace(&mut self.ends_last, true) {
+            queue.schedule(queue.now(), Event::Driver(DriverEvent::PassEnds));
+            return;
+        }
+        self.ends_last = false;
         self.busy = false;
         if std::mem::take(&mut self.again) {
             queue.schedule_in(self.watch_delay, Event::Driver(DriverEvent::Wake));
