@@ -111,7 +111,7 @@ fn rollouts(criterion: &mut Criterion) {
     let careful = || -> Arc<dyn Strategy> {
         let max_unavailable = Some(IntOrString::String("10%".to_owned()));
         let strategy = RolloutStrategy { max_unavailable, ..RolloutStrategy::default() };
-        Arc::new(RancherFleetStrategy { rules: RuleSet::Shipped, strategy })
+        Arc::new(RancherFleetStrategy { rules: RuleSet::Shipped, strategy, ignored: Vec::new() })
     };
     let bound = || -> Arc<dyn Strategy> { Arc::new(BaselineStrategy(Baseline::AllAtOnce)) };
     let mut group = criterion.benchmark_group("rollout");

@@ -32,5 +32,10 @@ pub(super) fn check(args: &ExperimentArgs) -> Result<(), Failure> {
         counted(least_runs, most_runs, "run"),
         counted(clusters as u64, clusters as u64, "cluster"),
     ));
+    for variant in &experiment.variants {
+        for ignored in variant.scenario.strategy.ignored() {
+            output::out(&format!("note: {}: {ignored}\n", variant.label));
+        }
+    }
     Ok(())
 }

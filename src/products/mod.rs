@@ -30,6 +30,7 @@ mod requests;
 pub(crate) mod selection;
 mod strategy;
 mod upstream;
+pub(crate) mod version;
 pub(crate) mod words;
 
 pub use clusters::Clusters;

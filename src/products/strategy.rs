@@ -14,6 +14,11 @@ pub trait Strategy: Any + Debug + Send + Sync {
     /// What the strategy would do to this fleet, before any simulation.
     fn explain(&self, fleet: Fleet<'_>) -> StrategyExplanation;
 
+    /// Settings that the product's version does not know and therefore ignores, one sentence each.
+    fn ignored(&self) -> &[String] {
+        &[]
+    }
+
     /// The strategy as a part of the product's own file, with all settings, so that none is left to a default that
     /// another file has changed. What only this program knows is left out. `None`: the product has no such file.
     fn snippet(&self) -> Option<Snippet>;

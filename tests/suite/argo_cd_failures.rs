@@ -1,7 +1,8 @@
 //! What goes wrong under Argo CD, told as whole simulations of small fleets whose times can be computed by hand.
 //!
 //! In all of them a sync takes 1 s in a cluster that answers, and news take 1 s, so that no operation begins in the
-//! second of its promotion (Argo CD would not count it). Passes and comparisons take some hundred milliseconds.
+//! second of its promotion (Argo CD would not count it). Passes and comparisons take some hundred milliseconds. Neither
+//! the client nor the CPU of the application controller limits syncs.
 
 use fleetsim::results::{ClusterRow, RunOutcome, RunRecord};
 
@@ -51,6 +52,7 @@ strategies:
   tested:
     argoCd:
       {strategy}
+      applicationController: {{clientQps: 0, syncsPerSecond: 1000000000000}}
 "
         );
         first_run(&[("experiment.yaml", &text), ("applicationset.yaml", set)])
@@ -168,7 +170,7 @@ fn only_the_backoff_that_is_set_decides_whether_an_outage_is_outlasted() {
     for (backoff, expected) in cases {
         let set = ENDLESS_STEPS.replace("limit: -1", &format!("limit: 2, {backoff}"));
         let regional = "{regional: [{selector: {matchLabels: {env: canary}}, windows: [{from: 0 s, for: 5m}]}]}";
-        let strategy = "{file: applicationset.yaml, options: {triggerOnce: true}}".to_owned();
+        let strategy = "file: applicationset.yaml\n      options: {triggerOnce: true}".to_owned();
         let record = Story { strategy, set: &set, ..Story::new(regional) }.play();
         let held = &record.run.held_by;
         match expected {
@@ -255,7 +257,7 @@ fn a_rollout_continues_when_a_degraded_application_becomes_ready() {
 
 #[test]
 fn a_commit_that_nobody_announces_is_found_by_the_periodic_refresh() {
-    let story = Story { strategy: "{autoSync: true, release: commit}".to_owned(), ..Story::new("{}") };
+    let story = Story { strategy: "autoSync: true\n      release: commit".to_owned(), ..Story::new("{}") };
     let record = story.play();
     assert_eq!(record.run.outcome, RunOutcome::Complete, "{}", record.run.held_by);
     let mut told: Vec<f64> = record.clusters.iter().map(|row| row.told_s.expect("told")).collect();

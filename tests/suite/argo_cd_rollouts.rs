@@ -122,7 +122,9 @@ fn assert_budgets_and_order(record: &RunRecord, what: &str) {
     }
 }
 
-const SHIPPED: &str = "argoCd: {file: applicationset.yaml}";
+/// Neither the client nor the CPU of the application controller limits a step.
+const SHIPPED: &str =
+    "argoCd: {file: applicationset.yaml, applicationController: {clientQps: 0, syncsPerSecond: 1000000000000}}";
 const PROPOSED: &str = "argoCdProposal: {file: applicationset.yaml}";
 
 #[test]
@@ -180,7 +182,8 @@ fn parameters_alone_are_lost_unless_the_bug_is_fixed() {
     let lost = run("update", RELIABLE, "argoCd: {file: applicationset.yaml, release: parameters}", &rolling_sync());
     assert_eq!((lost.run.outcome, lost.run.targets_done), (RunOutcome::Stalled, 0), "argoproj/argo-cd#27949");
     assert!(lost.run.held_by.starts_with("applicationStatus: the rollout is complete"), "{}", lost.run.held_by);
-    let mended = "argoCd: {file: applicationset.yaml, release: parameters, options: {keepSpecChanges: true}}";
+    let mended = "argoCd: {file: applicationset.yaml, release: parameters, options: {keepSpecChanges: true}, \
+                  applicationController: {clientQps: 0, syncsPerSecond: 1000000000000}}";
     let mended = run("update", RELIABLE, mended, &rolling_sync());
     assert_eq!(mended.run.outcome, RunOutcome::Complete, "{}", mended.run.held_by);
     assert_budgets_and_order(&mended, "mended");

@@ -8,6 +8,10 @@ use fleetsim::sim;
 
 use super::common::{folder_with, loaded};
 
+/// Neither the client nor the CPU of the application controller limits syncs.
+const ARGO_CD: &str = "argoCd: {file: rolling-sync.yaml, applicationController: \
+                       {clientQps: 0, syncsPerSecond: 1000000000000}}";
+
 const ARGO: &str = "apiVersion: argoproj.io/v1alpha1
 kind: ApplicationSet
 metadata: {name: shop, namespace: argocd}
@@ -46,7 +50,7 @@ spec:
 
 const STRATEGIES: [(&str, &str); 10] = [
     ("fleet", "rancherFleet: {maxUnavailable: 10%, autoPartitionThreshold: 1}"),
-    ("argo-rolling-sync", "argoCd: {file: rolling-sync.yaml}"),
+    ("argo-rolling-sync", ARGO_CD),
     ("argo-proposal", "argoCdProposal: {file: proposal.yaml}"),
     ("kubefleet-staged", "kubeFleetStaged: {file: staged.yaml}"),
     ("kubefleet-rolling", "kubeFleetRolling: {file: placement.yaml}"),

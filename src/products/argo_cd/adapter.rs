@@ -20,10 +20,12 @@ use std::sync::Arc;
 
 use super::application_controller::{ApplicationController, Moment};
 use super::refresh;
+use super::shard::shard_of;
 use super::{ArgoCdRelease, ArgoCdStrategy, applications};
 use crate::products::{Clusters, Controller, Decision, Happened, Run};
 use crate::rollout::argo_cd::{
-    Application, ApplicationAction, ApplicationSetView, ApplicationView, ArgoCd, Generated, RolloutStatus,
+    Application, ApplicationAction, ApplicationSetView, ApplicationView, ArgoCd, Barrier, Generated,
+    REFRESH_GRACE_PERIOD, RolloutStatus,
 };
 use crate::rollout::{Hold, TargetId};
 use crate::units::{SimDuration, SimTime};
@@ -39,6 +41,8 @@ pub(super) struct ArgoCdController {
     unwritten: Vec<(usize, usize, bool)>,
     /// When the last pass was.
     passed: SimTime,
+    /// It was within the grace period, in which nothing is promoted.
+    in_grace: bool,
 }
 
 /// A row moves on at most so often while its application stays as it is: Waiting, Pending, Progressing, Healthy.
@@ -46,7 +50,7 @@ const ROW_MOVES: u32 = 3;
 
 impl ArgoCdController {
     pub(super) fn new(strategy: &ArgoCdStrategy, run: Run<'_>) -> Self {
-        let ArgoCdStrategy { spec, options, release } = strategy;
+        let ArgoCdStrategy { spec, options, release, application_controller: settings } = strategy;
         let world = run.fleet.world;
         let applications = applications(&world.clusters);
         let names = applications.iter().map(|(name, _)| name.clone()).collect();
@@ -66,21 +70,31 @@ impl ArgoCdController {
             // The rows that the rollout before this one has left.
             scheduler.reconcile(SimTime::ZERO, &view);
         }
-        let mut application_controller = ApplicationController::new(*release, (0..clusters.len()).map(runs));
+        let sharded = |index: usize| (shard_of(settings, &run.streams, index, &clusters[index].name), runs(index));
+        let mut application_controller =
+            ApplicationController::new(*release, *settings, (0..clusters.len()).map(sharded));
         for (index, application) in view.applications.iter_mut().enumerate() {
             let generated = application.generated.as_mut().expect("every cluster has a generated application");
             generated.wanted = NEW;
             match release {
                 ArgoCdRelease::TargetRevision | ArgoCdRelease::Parameters => generated.parameters = NEW.0,
                 ArgoCdRelease::Commit if application.live.is_some() => {
-                    let first = refresh::first_refresh(&run.streams, &clusters[index].name);
+                    let first = refresh::first_refresh(settings, &run.streams, &clusters[index].name);
                     application_controller.refresh(first, index);
                 }
                 ArgoCdRelease::Commit => {}
             }
         }
         let watch_delay = run.control_loop.watch_delay;
-        Self { scheduler, view, application_controller, watch_delay, unwritten: Vec::new(), passed: SimTime::ZERO }
+        Self {
+            scheduler,
+            view,
+            application_controller,
+            watch_delay,
+            unwritten: Vec::new(),
+            passed: SimTime::ZERO,
+            in_grace: false,
+        }
     }
 
     /// Rows that are on their way, which is what a budget counts.
@@ -104,6 +118,7 @@ impl Controller for ArgoCdController {
         let unavailable = self.updating();
         self.passed = now;
         let pass = self.scheduler.reconcile(now, &self.view);
+        self.in_grace = pass.status.barrier == Some(Barrier::GracePeriod);
         let again = pass.wake_at == Some(now);
         let wake_at = pass.wake_at.filter(|at| *at > now);
         let mut decision = Decision { unavailable, again, wake_at, ..Decision::default() };
@@ -111,14 +126,15 @@ impl Controller for ArgoCdController {
         decision.requests.in_turn(usize::from(pass.status.rows_written));
         let mut last: Option<TargetId> = None;
         for action in &pass.actions {
-            let (ApplicationAction::Create(target)
-            | ApplicationAction::Stage(target, _)
-            | ApplicationAction::Deploy(target, _)) = *action
-            else {
-                unreachable!("every cluster of the fleet stays a target")
+            let (target, is_refresh) = match *action {
+                ApplicationAction::Create(target)
+                | ApplicationAction::Stage(target, _)
+                | ApplicationAction::Deploy(target, _) => (target, false),
+                ApplicationAction::Refresh(target) => (target, true),
+                ApplicationAction::Delete(_) => unreachable!("every cluster of the fleet stays a target"),
             };
             // Spec and operation of one application are one write.
-            if last.replace(target) != Some(target) {
+            if is_refresh || last.replace(target) != Some(target) {
                 decision.requests.in_turn(1);
             }
             let is_request = matches!(action, ApplicationAction::Deploy(..));
@@ -146,7 +162,7 @@ impl Controller for ArgoCdController {
     fn is_idle(&self, clusters: &dyn Clusters) -> bool {
         self.application_controller
             .is_hopeless(&self.view, &|cluster| !clusters.is_online(cluster) && !clusters.is_repair_due(cluster))
-            && (self.view.is_done() || self.hold().is_some())
+            && (self.view.is_done() || self.hold().is_some_and(|hold| hold.rule != REFRESH_GRACE_PERIOD))
     }
 
     fn is_done(&self, cluster: ClusterId) -> bool {
@@ -168,7 +184,7 @@ impl Controller for ArgoCdController {
             }
             hold = scheduler.hold(&self.view);
         }
-        hold
+        hold.or_else(|| self.in_grace.then(|| self.scheduler.grace_period_hold()))
     }
 
     fn stages(&self) -> Vec<String> {

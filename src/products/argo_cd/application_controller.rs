@@ -13,49 +13,43 @@
 //!   exceeded its progress deadline. Progressing: not ready yet. Missing: nothing was ever applied. Pods that crash or
 //!   cannot pull change none of this: health is that of the resources in the source, and pods are not among them.
 //! - A requested operation waits for one of the `--operation-processors`; then it is Running, and begins. An attempt
-//!   keeps its processor until the cluster reports the revision as applied, which is Succeeded, whatever the pods do.
-//!   An attempt that finds everything applied is over soon.
+//!   makes its API requests through the limited client of its process ([`super::shard`]), and applies. It keeps its
+//!   processor until the cluster reports the revision as applied, which is Succeeded, whatever the pods do. An attempt
+//!   that finds everything applied makes the same requests, and is over soon.
 //! - An attempt on a cluster that is offline keeps its processor until the connection times out. Then the operation
 //!   waits for the next attempt (5 s, 10 s, 20 s, … up to 3 min, or as the template's `retry.backoff` says), Running all
-//!   the while and without a processor, and with its first `startedAt`. After the last attempt that the template's `retry.limit` allows (5 repeated ones without
-//!   it) it is Failed. Nothing starts it again: not the cluster's return, and not automatic sync, which never repeats
-//!   a finished operation of the same revision.
+//!   the while and without a processor, and with its first `startedAt`. After the last attempt that the template's
+//!   `retry.limit` allows (5 repeated ones without it) it is Failed. Nothing starts it again: not the cluster's return,
+//!   and not automatic sync, which never repeats a finished operation of the same revision.
 //! - An application that may sync by itself and is found OutOfSync begins an operation.
 //!
 //! What is known of an offline cluster stays as it was: the cache of a cluster is renewed every 12 h and used until
 //! then (`controller/cache/cache.go`), and clusters count as gone for less. When one returns, its watch finds nothing
 //! new. Left out therefore: ComparisonError and sync status Unknown of clusters that are gone for longer. Also left
-//! out: hooks and waves, which keep an operation Running between their phases; a cluster lost in the middle of an
-//! attempt; client-side request limits (`ARGOCD_K8S_CLIENT_QPS`); the split of comparisons into those that resolve the
-//! revision anew and those that do not.
+//! out: several applications in one cluster; hooks and waves, which keep an operation Running between their phases; a
+//! cluster lost in the middle of an attempt; requests of comparisons, which are counted with the syncs; the split of
+//! comparisons into those that resolve the revision anew and those that do not.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::ArgoCdRelease;
+use super::settings::ApplicationControllerSettings;
+use super::shard::Shard;
 use crate::products::Happened;
 use crate::rollout::Revision;
 use crate::rollout::argo_cd::{
-    Application, ApplicationSetView, AutoSync, Health, OPERATION_PROCESSORS, Operation, OperationPhase, OperationState,
-    STATUS_PROCESSORS, SyncStatus, queues_pass,
+    Application, ApplicationSetView, AutoSync, Health, Operation, OperationPhase, OperationState, SyncStatus,
+    queues_pass,
 };
-use crate::units::{SimDuration, SimTime};
+use crate::units::SimTime;
 use crate::world::{ClusterId, NEW, OLD, Report};
-
-/// One comparison of an application, with manifests that are cached. Guess: no published figure.
-const COMPARISON: SimDuration = SimDuration::from_millis(200);
-
-/// One attempt that finds everything applied already. Guess: no published figure.
-const IDLE_OPERATION: SimDuration = SimDuration::from_secs(1);
-
-/// One attempt on a cluster that does not answer: one connection that times out, `ARGOCD_K8S_TCP_TIMEOUT`, 30 s by
-/// default. Source: `common/common.go` and `pkg/apis/application/v1alpha1/types.go` of argoproj/argo-cd. That an
-/// attempt tries one connection is a guess; a cluster that refuses connections answers at once.
-const UNREACHABLE: SimDuration = SimDuration::from_secs(30);
 
 /// What the application controller knows of a cluster and does with its application.
 #[derive(Clone, Copy, Debug, Default)]
 struct Place {
+    /// The process that the cluster is assigned to.
+    shard: usize,
     applied: Option<Revision>,
     ready: bool,
     degraded: bool,
@@ -72,6 +66,8 @@ struct Place {
 /// An attempt of an operation.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Attempt {
+    /// Its requests are under way, or it waits to apply.
+    Requesting,
     /// The cluster applies.
     Applying,
     /// There is nothing to apply.
@@ -87,6 +83,8 @@ enum Due {
     Written(usize),
     /// An operation is requested.
     Requested(usize),
+    /// The requests of an attempt are through.
+    RequestsMade(usize),
     /// An attempt ends that is not ended by a report.
     AttemptEnds(usize),
     /// A failed operation is to be tried again.
@@ -100,33 +98,37 @@ enum Due {
 /// The application controller with the applications of one set.
 pub(super) struct ApplicationController {
     release: ArgoCdRelease,
+    settings: ApplicationControllerSettings,
     places: Vec<Place>,
+    shards: Vec<Shard>,
     /// Reports that were received and are not worked on yet.
     inbox: Vec<Report>,
     /// By time, and in the order of scheduling.
     agenda: BTreeMap<(SimTime, u64), Due>,
     scheduled: u64,
-    /// For each worker that compares, when it is free.
-    comparers: Vec<SimTime>,
-    /// Operations that wait for a processor, first come, first served.
-    waiting: VecDeque<usize>,
-    /// Processors that are taken.
-    attempts: u32,
 }
 
 impl ApplicationController {
-    /// A controller that has seen each cluster run what is given, ready.
-    pub(super) fn new(release: ArgoCdRelease, applied: impl IntoIterator<Item = Option<Revision>>) -> Self {
-        let place = |applied: Option<Revision>| Place { applied, ready: applied.is_some(), ..Place::default() };
+    /// A controller that has seen each cluster run what is given, ready, in the shard that is given.
+    pub(super) fn new(
+        release: ArgoCdRelease,
+        settings: ApplicationControllerSettings,
+        clusters: impl IntoIterator<Item = (usize, Option<Revision>)>,
+    ) -> Self {
+        let place = |(shard, applied): (usize, Option<Revision>)| Place {
+            shard,
+            applied,
+            ready: applied.is_some(),
+            ..Place::default()
+        };
         Self {
             release,
-            places: applied.into_iter().map(place).collect(),
+            settings,
+            places: clusters.into_iter().map(place).collect(),
+            shards: vec![Shard::new(settings); settings.shards as usize],
             inbox: Vec::new(),
             agenda: BTreeMap::new(),
             scheduled: 0,
-            comparers: vec![SimTime::ZERO; STATUS_PROCESSORS as usize],
-            waiting: VecDeque::new(),
-            attempts: 0,
         }
     }
 
@@ -168,11 +170,11 @@ impl ApplicationController {
                 self.places[application].attempt == Some(Attempt::Failing) && is_endless(application)
             }
             Due::Again(application) => is_endless(application),
-            Due::Written(_) | Due::Requested(_) | Due::Compared(_) | Due::Refresh(_) => false,
+            Due::Written(_) | Due::Requested(_) | Due::RequestsMade(_) | Due::Compared(_) | Due::Refresh(_) => false,
         };
         self.inbox.is_empty()
             && self.agenda.values().all(is_hopeless)
-            && self.waiting.iter().all(|&application| is_endless(application))
+            && self.shards.iter().flat_map(|shard| &shard.waiting).all(|&application| is_endless(application))
     }
 
     fn schedule(&mut self, at: SimTime, due: Due) {
@@ -185,10 +187,17 @@ impl ApplicationController {
         if std::mem::replace(&mut self.places[application].comparison_due, true) {
             return;
         }
-        let free = self.comparers.iter_mut().min().expect("there are workers");
-        *free = now.max(*free) + COMPARISON;
-        let at = *free;
+        let at = self.shard(application).compare(now);
         self.schedule(at, Due::Compared(application));
+    }
+
+    fn shard(&mut self, application: usize) -> &mut Shard {
+        &mut self.shards[self.places[application].shard]
+    }
+
+    /// An operation waits for a processor.
+    fn enqueue(&mut self, application: usize) {
+        self.shard(application).waiting.push_back(application);
     }
 }
 
@@ -216,11 +225,12 @@ impl Moment<'_> {
             let Some(entry) = self.controller.agenda.first_entry().filter(|entry| entry.key().0 <= now) else { break };
             match entry.remove() {
                 Due::Written(application) | Due::Refresh(application) => self.controller.compare(application, now),
-                Due::Requested(application) => self.controller.waiting.push_back(application),
+                Due::Requested(application) => self.controller.enqueue(application),
+                Due::RequestsMade(application) => self.requests_made(application),
                 Due::AttemptEnds(application) => self.attempt_ends(application),
                 Due::Again(application) => {
                     self.controller.compare(application, now);
-                    self.controller.waiting.push_back(application);
+                    self.controller.enqueue(application);
                 }
                 Due::Compared(application) => self.compared(application),
             }
@@ -269,44 +279,64 @@ impl Moment<'_> {
 
     /// Free processors take the operations that wait.
     fn begin_attempts(&mut self) {
-        while self.controller.attempts < OPERATION_PROCESSORS {
-            let Some(application) = self.controller.waiting.pop_front() else { return };
-            self.controller.attempts += 1;
-            let revision = self.resolved(application);
-            let cluster = ClusterId(application as u32);
-            let now = self.now;
-            let place = self.place(application);
-            let is_first = place.failed == 0;
-            let is_applied = place.applied == Some(revision);
-            let attempt = match (self.is_online)(cluster) {
-                false => Attempt::Failing,
-                true if is_applied => Attempt::Idle,
-                true => Attempt::Applying,
-            };
-            self.place(application).attempt = Some(attempt);
-            if is_first {
-                let running = OperationState { phase: OperationPhase::Running, started_at: now };
-                self.change(application, |live| live.operation_state = Some(running));
-            }
-            match attempt {
-                Attempt::Applying => self.happened.pushes.push((cluster, revision)),
-                Attempt::Idle => self.controller.schedule(now + IDLE_OPERATION, Due::AttemptEnds(application)),
-                Attempt::Failing => {
-                    self.happened.pushes.push((cluster, revision));
-                    self.controller.schedule(now + UNREACHABLE, Due::AttemptEnds(application));
-                }
+        for shard in 0..self.controller.shards.len() {
+            while let Some(application) = self.controller.shards[shard].next_attempt() {
+                self.begin_attempt(application);
             }
         }
+    }
+
+    fn begin_attempt(&mut self, application: usize) {
+        let now = self.now;
+        if self.place(application).failed == 0 {
+            let running = OperationState { phase: OperationPhase::Running, started_at: now };
+            self.change(application, |live| live.operation_state = Some(running));
+        }
+        let cluster = ClusterId(application as u32);
+        if (self.is_online)(cluster) {
+            self.place(application).attempt = Some(Attempt::Requesting);
+            match self.controller.shard(application).sync(now) {
+                through if through > now => self.controller.schedule(through, Due::RequestsMade(application)),
+                _ => self.requests_made(application),
+            }
+        } else {
+            self.place(application).attempt = Some(Attempt::Failing);
+            let revision = self.resolved(application);
+            self.happened.pushes.push((cluster, revision));
+            let timeout = now + self.controller.settings.tcp_timeout;
+            self.controller.schedule(timeout, Due::AttemptEnds(application));
+        }
+    }
+
+    fn requests_made(&mut self, application: usize) {
+        let revision = self.resolved(application);
+        if self.place(application).applied == Some(revision) {
+            self.place(application).attempt = Some(Attempt::Idle);
+            let end = self.now + self.controller.settings.idle_sync;
+            self.controller.schedule(end, Due::AttemptEnds(application));
+        } else if self.controller.shard(application).apply(application) {
+            self.applies(application);
+        }
+    }
+
+    fn applies(&mut self, application: usize) {
+        let revision = self.resolved(application);
+        self.place(application).attempt = Some(Attempt::Applying);
+        self.happened.pushes.push((ClusterId(application as u32), revision));
     }
 
     fn attempt_ends(&mut self, application: usize) {
         let now = self.now;
         let operation = self.live(application).operation.expect("an attempt has an operation");
         let limit = operation.retry_limit;
-        self.controller.attempts -= 1;
+        self.controller.shard(application).attempt_ends();
         let place = self.place(application);
         let attempt = place.attempt.take().expect("an attempt ends that ran");
         if attempt != Attempt::Failing {
+            let next = if attempt == Attempt::Applying { self.controller.shard(application).applied() } else { None };
+            if let Some(next) = next {
+                self.applies(next);
+            }
             self.operation_ends(application, OperationPhase::Succeeded);
             return;
         }
@@ -339,6 +369,7 @@ impl Moment<'_> {
         let place = *place;
         self.change(application, |live| {
             live.reconciled_at = Some(now);
+            live.refresh = false;
             live.revisions = Arc::new([match release {
                 ArgoCdRelease::TargetRevision | ArgoCdRelease::Commit => resolved,
                 ArgoCdRelease::Parameters => OLD,
@@ -357,7 +388,7 @@ impl Moment<'_> {
         let syncs_itself = live.spec.auto_sync == AutoSync::Enabled && live.sync == SyncStatus::OutOfSync;
         if syncs_itself && live.operation.is_none() && place.attempted != Some(resolved) {
             live.operation = Some(automatic);
-            self.controller.waiting.push_back(application);
+            self.controller.enqueue(application);
         }
     }
 }

@@ -11,16 +11,16 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::{ArgoCdProposal, ArgoCdRelease, ArgoCdStrategy, applications};
+use super::{ApplicationControllerSettings, ArgoCdProposal, ArgoCdRelease, ArgoCdStrategy, applications};
 use crate::document::context::Context;
 use crate::document::path::Path;
 use crate::document::problem::Problem;
 use crate::document::reader::{Kind, ReadError};
-use crate::products::{ControlLoop, ControllerChoice, Fleet, Product, ProductFile, Strategy};
+use crate::products::{ControlLoop, ControllerChoice, Fleet, Product, ProductFile, Strategy, version};
 use crate::rollout::argo_cd::proposal::{ProposalError, ProposalFile, ProposalStrategy, ProposedRollingUpdate};
 use crate::rollout::argo_cd::{
-    ApplicationSetError, ApplicationSetFile, ApplicationSetSpec, ApplicationSetStrategy, ApplicationsSync, Automated,
-    BackoffError, ControllerOptions, Waits,
+    ApplicationSetError, ApplicationSetFile, ApplicationSetSpec, ApplicationSetStrategy, ApplicationsSync,
+    ArgoCdVersion, Automated, BackoffError, ControllerOptions, Waits,
 };
 use crate::world::AgentSpec;
 
@@ -46,8 +46,13 @@ pub(crate) struct ArgoCdConfig {
     applications_sync: Option<ApplicationsSync>,
     /// The part of the template that names the new release.
     release: ArgoCdRelease,
-    /// Flags of the controller.
+    /// Version of Argo CD. Default: the newest release.
+    #[serde(deserialize_with = "version::read")]
+    version: ArgoCdVersion,
+    /// Flags of the ApplicationSet controller.
     options: ControllerOptions,
+    /// Flags and costs of the application controller.
+    application_controller: ApplicationControllerSettings,
     /// The program that decides.
     controller: ControllerChoice,
 }
@@ -91,7 +96,12 @@ impl Product for ArgoCdConfig {
         }
         match checked {
             Ok(spec) => {
-                let native = Arc::new(ArgoCdStrategy { spec, options: self.options, release: self.release });
+                let native = Arc::new(ArgoCdStrategy {
+                    spec,
+                    options: ControllerOptions { version: self.version, ..self.options },
+                    release: self.release,
+                    application_controller: self.application_controller,
+                });
                 self.controller.apply("argocd", self.file.as_deref(), native, path, context)
             }
             // Steps that were left out for an error of their own are not missing.

@@ -16,7 +16,7 @@ pub(super) fn application_set(
     strategy: &ArgoCdStrategy,
     applications: &[(String, Arc<Labels>)],
 ) -> StrategyExplanation {
-    let ArgoCdStrategy { spec, options, release } = strategy;
+    let ArgoCdStrategy { spec, options, release, .. } = strategy;
     let explained = explain_set(spec, *options, applications).expect("a checked strategy has steps or is none");
     let order = if explained.rolling { "RollingSync" } else { "all at once" };
     let summary = format!("Argo CD ApplicationSet of {} applications, {order}", explained.applications);
@@ -26,12 +26,24 @@ pub(super) fn application_set(
         lines.push(format!("in no step: {}", first_names(&explained.unselected)));
     }
     let mut warnings = explained.warnings;
-    if explained.rolling && *release == ArgoCdRelease::Parameters && !options.keep_spec_changes {
+    let keeps_changes = options.keep_spec_changes && options.version.sees_spec_changes();
+    if explained.rolling && *release == ArgoCdRelease::Parameters && !keeps_changes {
         warnings.push(
             "the release changes parameters alone; on applications that are Synced and Healthy the rollout loses such \
              a change (argoproj/argo-cd#27949)"
                 .to_owned(),
         );
+    }
+    if explained.rolling
+        && options.version.has_barrier()
+        && !options.refresh_grace_period.is_zero()
+        && spec.requeue_after().is_none()
+    {
+        warnings.push(format!(
+            "nothing is promoted within {} of a change, and no generator with a timer starts a pass after that \
+             (argoproj/argo-cd#29347): the rollout waits for the next change of an application",
+            options.refresh_grace_period
+        ));
     }
     StrategyExplanation { summary, lines, warnings }
 }

@@ -9,6 +9,8 @@ mod config;
 mod explain;
 mod proposal_adapter;
 mod refresh;
+mod settings;
+mod shard;
 
 use std::sync::Arc;
 
@@ -24,6 +26,7 @@ use crate::rollout::label_selector::Labels;
 use crate::world::ClusterSpec;
 
 pub(crate) use config::{ArgoCdConfig, ProposalConfig};
+pub use settings::{ApplicationControllerSettings, Sharding};
 
 /// The part of an application's template that names the new release.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq)]
@@ -49,6 +52,8 @@ pub struct ArgoCdStrategy {
     pub options: ControllerOptions,
     /// The part of the template that names the new release.
     pub release: ArgoCdRelease,
+    /// Flags and costs of the application controller.
+    pub application_controller: ApplicationControllerSettings,
 }
 
 /// A checked strategy of the proposal.

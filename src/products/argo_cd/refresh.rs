@@ -3,23 +3,27 @@
 //! Its cache announces all applications every `timeout.reconciliation`, all at once; each announcement is put off by a
 //! jitter of its own; and an application that was compared within the last `timeout.reconciliation` is passed over
 //! (argoproj/argo-cd `controller/appcontroller.go`: `newApplicationInformerAndLister`, `needRefreshAppStatus`). So an
-//! application is refreshed every 120 to 300 s, and not evenly.
+//! application is refreshed every 120 to 300 s by default, and not evenly.
 //!
 //! Only the first refresh after the release is ever scheduled, and only for a release that nothing else announces: all
 //! else that a refresh could find has been seen by then, because a cluster's changes are watched and a change of the
 //! spec, a finished operation and a repeated attempt each ask for a comparison of their own. So the timer costs one
 //! event an application, and never keeps a rollout alive that stands still.
 
+use super::settings::ApplicationControllerSettings;
 use crate::engine::{Streams, dist};
-use crate::rollout::argo_cd::{APPLICATION_REFRESH, APPLICATION_REFRESH_JITTER};
 use crate::units::{SimDuration, SimTime};
 
 /// Announcements before the release: as good as a controller that has been running for ever.
 const WARM_UP: u64 = 20;
 
 /// When an application is refreshed, in seconds; the release is at 0.
-fn refreshes(luck: &Streams, application: &str) -> impl Iterator<Item = f64> {
-    let (period, jitter) = (APPLICATION_REFRESH.as_secs_f64(), APPLICATION_REFRESH_JITTER.as_secs_f64());
+fn refreshes(
+    settings: &ApplicationControllerSettings,
+    luck: &Streams,
+    application: &str,
+) -> impl Iterator<Item = f64> + use<> {
+    let (period, jitter) = (settings.app_resync.as_secs_f64(), settings.app_resync_jitter.as_secs_f64());
     let phase = dist::uniform(&mut luck.stream("argocd-application-controller", "resync phase"), 0.0, period);
     let mut delays = luck.stream(application, "refresh jitter");
     let announced = (0_u64..)
@@ -35,8 +39,8 @@ fn refreshes(luck: &Streams, application: &str) -> impl Iterator<Item = f64> {
 }
 
 /// The first refresh of an application after the release.
-pub(super) fn first_refresh(luck: &Streams, application: &str) -> SimTime {
-    let first = refreshes(luck, application).find(|at| *at >= 0.0).expect("announcements go on for ever");
+pub(super) fn first_refresh(settings: &ApplicationControllerSettings, luck: &Streams, application: &str) -> SimTime {
+    let first = refreshes(settings, luck, application).find(|at| *at >= 0.0).expect("announcements go on for ever");
     SimTime::ZERO + SimDuration::from_secs_f64(first)
 }
 
@@ -48,7 +52,8 @@ mod tests {
     fn an_application_is_refreshed_every_120_to_300_seconds() {
         for seed in 0..50 {
             let luck = Streams::new(seed, 0);
-            let times: Vec<f64> = refreshes(&luck, "shop").take(200).collect();
+            let times: Vec<f64> =
+                refreshes(&ApplicationControllerSettings::default(), &luck, "shop").take(200).collect();
             let gaps: Vec<f64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
             assert!(gaps.iter().all(|gap| (120.0..=300.0).contains(gap)), "{gaps:?}");
             assert!(gaps.iter().any(|gap| *gap > 180.0), "one announcement comes too soon and is passed over");
@@ -57,13 +62,26 @@ mod tests {
 
     #[test]
     fn a_commit_is_noticed_within_five_minutes_and_by_few_applications_at_once() {
-        let luck = Streams::new(1, 0);
-        let first = |nth: usize| first_refresh(&luck, &format!("shop-{nth}")).as_secs_f64();
+        let (settings, luck) = (ApplicationControllerSettings::default(), Streams::new(1, 0));
+        let first = |nth: usize| first_refresh(&settings, &luck, &format!("shop-{nth}")).as_secs_f64();
         let times: Vec<f64> = (0..1000).map(first).collect();
         assert!(times.iter().all(|at| (0.0..=300.0).contains(at)));
         let in_second = |second: usize| times.iter().filter(|at| **at as usize == second).count();
         let most = (0..300).map(in_second).max().expect("seconds");
         // Spread over a jitter of 60 s, 1 000 applications come at 17 a second.
         assert!((10..50).contains(&most), "{most} in one second");
+    }
+
+    #[test]
+    fn without_a_jitter_all_applications_are_refreshed_together() {
+        let settings = ApplicationControllerSettings {
+            app_resync: SimDuration::from_secs(180),
+            app_resync_jitter: SimDuration::ZERO,
+            ..Default::default()
+        };
+        let luck = Streams::new(1, 0);
+        let first = first_refresh(&settings, &luck, "shop-0");
+        assert!(first.as_secs_f64() <= 360.0, "{first:?}");
+        assert!((1..100).all(|nth| first_refresh(&settings, &luck, &format!("shop-{nth}")) == first));
     }
 }

@@ -19,12 +19,12 @@ use crate::document::problem::{Problem, any_of};
 use crate::document::reader::{Kind, ReadError};
 use crate::document::tree::{Node, Value};
 use crate::products::delay::UserDelay;
-use crate::products::{ControlLoop, ControllerChoice, Fleet, Product, ProductFile, Strategy};
+use crate::products::{ControlLoop, ControllerChoice, Fleet, Product, ProductFile, Strategy, version};
 use crate::rollout::RuleSet;
 use crate::rollout::kubefleet::staged::{RunError, explain};
 use crate::rollout::kubefleet::{
-    ClusterResourcePlacement, ClusterStagedUpdateStrategy, InvalidField, KubeFleetBugs, RollingUpdateConfig,
-    StageConfig, StrategySpec,
+    ClusterResourcePlacement, ClusterStagedUpdateStrategy, InvalidField, KubeFleetBugs, KubeFleetVersion,
+    RollingUpdateConfig, StageConfig, StrategySpec,
 };
 use crate::world::AgentSpec;
 
@@ -41,6 +41,9 @@ pub(crate) struct KubeFleetSettings {
     /// A file with the product's own object, which applies where nothing is set here. It is a
     /// ClusterStagedUpdateStrategy for stages, and a ClusterResourcePlacement for limits.
     file: Option<String>,
+    /// Version of KubeFleet. Default: the newest.
+    #[serde(deserialize_with = "version::read")]
+    version: KubeFleetVersion,
     /// The simulated rule set.
     rules: RuleSet,
     /// The program that decides.
@@ -120,6 +123,7 @@ impl Product for StagedConfig {
             .and_then(|approvals| approvals.after.check(&path.key("approvals").key("after"), context));
         let native = Arc::new(KubeFleetStaged {
             rules: settings.rules,
+            version: settings.version,
             upstream_bugs: settings.upstream_bugs(path, context),
             strategy: strategy.with_defaults(),
             approvals,

@@ -13,7 +13,8 @@ use crate::products::{Controller, Fleet, Run, Strategy, StrategyExplanation, yam
 use crate::results::Snippet;
 use crate::rollout::RuleSet;
 use crate::rollout::kubefleet::{
-    KubeFleetBugs, MemberCluster, PlacementPolicy, RollingUpdateConfig, RunSpec, RunState, StrategySpec,
+    KubeFleetBugs, KubeFleetVersion, MemberCluster, PlacementPolicy, RollingUpdateConfig, RunSpec, RunState,
+    StrategySpec,
 };
 use crate::world::{ClusterSpec, DurationModel};
 
@@ -24,6 +25,8 @@ pub(crate) use config::{RollingConfig, StagedConfig};
 pub struct KubeFleetStaged {
     /// The simulated rule set.
     pub rules: RuleSet,
+    /// The version of the product.
+    pub version: KubeFleetVersion,
     /// Bugs of the product to reproduce.
     pub upstream_bugs: KubeFleetBugs,
     /// The product's own configuration, with its defaults; a run of it can be initialized for this fleet.

@@ -47,7 +47,7 @@ struct Progress {
 
 impl<'s> StagedController<'s> {
     pub(super) fn new(strategy: &'s KubeFleetStaged, run: Run<'_>) -> Self {
-        let KubeFleetStaged { rules, upstream_bugs, strategy, approvals } = strategy;
+        let KubeFleetStaged { rules, version, upstream_bugs, strategy, approvals } = strategy;
         let world = run.fleet.world;
         let spec = RunSpec {
             placement_name: "placement".to_owned(),
@@ -58,6 +58,7 @@ impl<'s> StagedController<'s> {
         let clusters = member_clusters(&world.clusters);
         let strategy = Some(strategy.clone().with_defaults());
         let scheduler = StagedUpdateRun::new("run".to_owned(), spec, strategy, *rules, *upstream_bugs, clusters);
+        let scheduler = scheduler.with_version(*version);
         let members = Members::new(world);
         let view = StagedView {
             state: RunState::Run,

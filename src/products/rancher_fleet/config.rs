@@ -9,11 +9,11 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{RancherFleetStrategy, clusters};
+use super::{FleetVersion, RancherFleetStrategy, clusters};
 use crate::document::context::Context;
 use crate::document::path::{Path, Step};
 use crate::document::problem::Problem;
-use crate::products::{ControlLoop, ControllerChoice, Fleet, Product, ProductFile, Strategy, selection};
+use crate::products::{ControlLoop, ControllerChoice, Fleet, Product, ProductFile, Strategy, selection, version};
 use crate::rollout::RuleSet;
 use crate::rollout::label_selector::Labels;
 use crate::rollout::rancher_fleet::{FleetCluster, Partitioning, RolloutStrategy, StrategyError};
@@ -26,6 +26,9 @@ use crate::world::AgentSpec;
 pub(crate) struct RancherFleetConfig {
     /// A fleet.yaml whose `rolloutStrategy` applies where nothing is set here.
     file: Option<String>,
+    /// Version of Rancher Fleet. Default: the newest release.
+    #[serde(deserialize_with = "version::read")]
+    version: FleetVersion,
     /// The simulated rule set.
     rules: RuleSet,
     /// The program that decides.
@@ -54,7 +57,7 @@ impl Product for RancherFleetConfig {
         let base = Path::of("rolloutStrategy");
         let file: Option<FleetYaml> = ProductFile::read(self.file.as_deref(), path, &base, context, |_| true)?;
         let strategy = file.as_ref().map(|file| file.value.clone()).unwrap_or_default();
-        let strategy = strategy.overridden_by(self.in_place.clone());
+        let (strategy, ignored) = self.version.read(strategy.overridden_by(self.in_place.clone()));
         let clusters = clusters(fleet);
         let all: Vec<u32> = (0..clusters.len() as u32).collect();
         match Partitioning::new(&strategy, &clusters, &all) {
@@ -77,7 +80,7 @@ impl Product for RancherFleetConfig {
                 }
             }
         }
-        let native = Arc::new(RancherFleetStrategy { rules: self.rules, strategy });
+        let native = Arc::new(RancherFleetStrategy { rules: self.rules, strategy, ignored });
         self.controller.apply("fleet", self.file.as_deref(), native, path, context)
     }
 }

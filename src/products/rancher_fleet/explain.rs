@@ -17,7 +17,8 @@ pub(super) fn explain(strategy: &RancherFleetStrategy, clusters: &[FleetCluster]
         lines.push(format!("in no partition: {}", first_names(&explained.unpartitioned)));
     }
     let summary = format!("Rancher Fleet, {}", by(strategy.rules));
-    StrategyExplanation { summary, lines, warnings: explained.warnings }
+    let warnings = [strategy.ignored.clone(), explained.warnings].concat();
+    StrategyExplanation { summary, lines, warnings }
 }
 
 fn limits(explained: &BundleExplanation) -> String {

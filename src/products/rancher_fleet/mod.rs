@@ -4,6 +4,7 @@ mod adapter;
 mod config;
 mod display;
 mod explain;
+mod version;
 
 use serde_json::json;
 
@@ -13,19 +14,26 @@ use crate::rollout::RuleSet;
 use crate::rollout::rancher_fleet::{FleetCluster, RolloutStrategy, groups_of};
 
 pub(crate) use config::RancherFleetConfig;
+pub use version::FleetVersion;
 
 /// A checked `rolloutStrategy`; it makes partitions of its fleet's clusters without an error.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RancherFleetStrategy {
     /// The simulated rule set.
     pub rules: RuleSet,
-    /// The product's own configuration.
+    /// The product's own configuration, without fields that its version does not know.
     pub strategy: RolloutStrategy,
+    /// Fields that were left out, one sentence each.
+    pub ignored: Vec<String>,
 }
 
 impl Strategy for RancherFleetStrategy {
     fn explain(&self, fleet: Fleet<'_>) -> StrategyExplanation {
         explain::explain(self, &clusters(fleet))
+    }
+
+    fn ignored(&self) -> &[String] {
+        &self.ignored
     }
 
     fn snippet(&self) -> Option<Snippet> {

@@ -11,6 +11,8 @@ pub enum ApplicationAction {
     Stage(TargetId, Revision),
     /// Instruct the target to run the revision now.
     Deploy(TargetId, Revision),
+    /// Ask the application controller to compare this application (v3.6). The cluster does not see it.
+    Refresh(TargetId),
     /// Remove the application from the target.
     Delete(TargetId),
 }

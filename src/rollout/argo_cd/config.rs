@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::super::IntOrString;
 use super::super::label_selector::null_is_default;
 use super::retry::Retry;
+use super::version::ArgoCdVersion;
 use crate::units::SimDuration;
 
 /// The only `strategy.type` that has an effect. Case counts.
@@ -222,8 +223,14 @@ pub struct ControllerOptions {
     /// Pending.
     pub trigger_once: bool,
     /// Fixes argoproj/argo-cd#27949 and #29240. After a changed spec, Synced counts only if compared after the
-    /// change, so that a settled application is updated too.
+    /// change, so that a settled application is updated too. No effect before 3.4.
     pub keep_spec_changes: bool,
+    /// The controller's `--refresh-grace-period-seconds`, from 3.6 on: how long after a change of an application
+    /// nothing is promoted.
+    pub refresh_grace_period: SimDuration,
+    /// The controller's version.
+    #[serde(skip)]
+    pub version: ArgoCdVersion,
 }
 
 /// Why an ApplicationSet is not processed.
@@ -246,7 +253,14 @@ pub enum ApplicationSetError {
 
 impl Default for ControllerOptions {
     fn default() -> Self {
-        Self { enable_progressive_syncs: true, trigger_once: false, keep_spec_changes: false }
+        Self {
+            enable_progressive_syncs: true,
+            trigger_once: false,
+            keep_spec_changes: false,
+            // Source: `applicationset_controller.go` of argoproj/argo-cd#27467.
+            refresh_grace_period: SimDuration::from_secs(30),
+            version: ArgoCdVersion::default(),
+        }
     }
 }
 

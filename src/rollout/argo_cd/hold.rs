@@ -1,16 +1,32 @@
 //! The rule that blocks a rollout, with numbers and names.
 //!
 //! Argo CD itself does not report this; it is derived from a pass that would change nothing. The first applicable
-//! rule is reported: no steps, a policy that forbids every request, a used-up `maxUpdate`, an open step that is not
+//! rule is reported: no steps, the barrier of v3.6, a policy that forbids every request, a used-up `maxUpdate`, an open step that is not
 //! complete, applications in no step, a policy that forbids writing a changed spec, and finally Healthy rows of
 //! applications that are not.
 
 use super::super::{Hold, text};
+use super::barrier::Barrier;
 use super::limit::StepBudget;
 use super::row::{ApplicationStatus, RolloutStatus};
 use super::view::{Application, ApplicationSetView, AutoSync};
 use super::{ApplicationSetError, ApplicationsSync, ArgoCd};
 use crate::units::SimDuration;
+
+/// The rule of a hold that time alone ends, if a pass follows.
+pub const REFRESH_GRACE_PERIOD: &str = "refreshGracePeriod";
+
+/// The hold of a set whose last pass was within the grace period.
+pub(super) fn grace_period(set: &ArgoCd) -> Hold {
+    Hold {
+        rule: REFRESH_GRACE_PERIOD,
+        explanation: format!(
+            "nothing is promoted within {} of a change, and no pass follows by itself (argoproj/argo-cd#29347): a \
+             generator with a timer or the next change of an application goes on",
+            set.options.refresh_grace_period
+        ),
+    }
+}
 
 /// The rule that blocks the rollout at `view`. `None`: it is finished, or the next pass makes progress.
 pub(super) fn hold(set: &ArgoCd, view: &ApplicationSetView) -> Option<Hold> {
@@ -29,8 +45,12 @@ pub(super) fn hold(set: &ArgoCd, view: &ApplicationSetView) -> Option<Hold> {
         }
         Err(error) => Some(Hold { rule: "strategy", explanation: error.to_string() }),
         Ok(false) => stalled.unwritten().or_else(|| stalled.all_at_once()),
-        Ok(true) => stalled
-            .policy()
+        Ok(true) => pass
+            .status
+            .barrier
+            .as_ref()
+            .map(|barrier| stalled.barrier(barrier))
+            .or_else(|| stalled.policy())
             .or_else(|| stalled.budget(&pass.status.budgets))
             .or_else(|| stalled.open_step())
             .or_else(|| stalled.unselected())
@@ -54,6 +74,21 @@ impl StalledSet<'_> {
             rule: "applicationsSync",
             explanation: format!("{policy:?} forbids syncs of {}", self.applications(&pending)),
         })
+    }
+
+    /// The barrier of v3.6.
+    fn barrier(&self, barrier: &Barrier) -> Hold {
+        match barrier {
+            Barrier::GracePeriod => grace_period(self.set),
+            Barrier::Behind(behind) => {
+                let behind: Vec<u32> = behind.iter().map(|target| target.0).collect();
+                let explanation = format!(
+                    "not compared since the last change, so nothing is promoted: {}",
+                    self.applications(&behind)
+                );
+                Hold { rule: "refresh", explanation }
+            }
+        }
     }
 
     /// The set's policy, if it forbids writing existing applications.

@@ -29,6 +29,7 @@
 //! template's sync options, and the queue's back-off after errors.
 
 mod action;
+mod barrier;
 mod config;
 mod deletion;
 mod explain;
@@ -43,31 +44,32 @@ mod steps;
 #[cfg(test)]
 mod tests;
 mod triggers;
+mod version;
 mod view;
 
 use std::sync::Arc;
 
 use super::label_selector::Labels;
-use super::{Hold, Pass, TargetId, by_name, stored};
+use super::{Hold, Pass, TargetId, by_name};
 use crate::units::{SimDuration, SimTime};
 
 pub use super::IntOrString;
 pub use action::ApplicationAction;
+pub use barrier::Barrier;
 pub use config::{
     ApplicationSetError, ApplicationSetFile, ApplicationSetSpec, ApplicationSetStrategy, ApplicationSetSyncPolicy,
     ApplicationsSync, Automated, ControllerOptions, Generator, MatchExpression, Nested, ROLLING_SYNC, RollingSync,
     RolloutStep, SyncPolicy, Template, TemplateMetadata, TemplateSpec, Timed, Untimed,
 };
 pub use explain::{ApplicationSetExplanation, SyncStepExplanation, explain};
+pub use hold::REFRESH_GRACE_PERIOD;
 pub use limit::{StepBudget, StepLimit, limit};
 pub use retry::{BackoffError, RETRY_FACTOR, RETRY_FIRST, RETRY_LIMIT, RETRY_MAX, Retry, RetryBackoff, Waits};
 pub use row::{ApplicationStatus, Message, RolloutStatus};
 pub use status::{ApplicationSetStatus, ErrorOccurred, Rollout, RolloutConfig, RowCounts, SetConditions, SetHealth};
 pub use steps::{IssueKind, Issues, Steps};
-pub use triggers::{
-    APPLICATION_REFRESH, APPLICATION_REFRESH_JITTER, DELETION_REQUEUE, ERROR_REQUEUE, OPERATION_PROCESSORS,
-    STATUS_PROCESSORS, queues_pass,
-};
+pub use triggers::{DELETION_REQUEUE, ERROR_REQUEUE, queues_pass};
+pub use version::ArgoCdVersion;
 pub use view::{
     Application, ApplicationSetView, ApplicationView, AutoSync, Generated, Health, Operation, OperationPhase,
     OperationState, Spec, SyncStatus,
@@ -220,6 +222,7 @@ impl ArgoCd {
                     (live.labels, live.spec) = (labels, spec);
                 }
                 ApplicationAction::Deploy(target, _) => existing(view, target).operation = Some(self.operation()),
+                ApplicationAction::Refresh(target) => existing(view, target).refresh = true,
                 ApplicationAction::Delete(target) if self.has_finalizers() => {
                     existing(view, target).deleted_at = Some(now);
                 }
@@ -307,10 +310,12 @@ impl ArgoCd {
             |row: &Option<ApplicationStatus>| row.as_ref().is_some_and(|row| row.status == RolloutStatus::Pending);
         let mut was_pending: Vec<bool> = self.rows.iter().map(is_pending).collect();
         let plan = self.plan_for(view);
-        let rolled = self.roll(stored(now), view, &plan);
-        self.conditions.rollout = Some(self.rollout());
-        let issue = plan.issues.reported(rolled.budgets.iter().any(|budget| budget.is_unreadable));
-        self.conditions.config = Some(issue.map_or(RolloutConfig::Valid, RolloutConfig::Invalid));
+        let rolled = self.roll(now, view, &plan);
+        if rolled.barrier.is_none() {
+            self.conditions.rollout = Some(self.rollout());
+            let issue = plan.issues.reported(rolled.budgets.iter().any(|budget| budget.is_unreadable));
+            self.conditions.config = Some(issue.map_or(RolloutConfig::Valid, RolloutConfig::Invalid));
+        }
         // The pass works on a copy of the set's status, and triggers syncs by the original. If it has written a new
         // error it reads the set again, and so triggers by the status it has just stored.
         if self.report_validation(view) || self.options.trigger_once {
@@ -320,10 +325,12 @@ impl ArgoCd {
             budgets: rolled.budgets,
             open_steps: rolled.open_steps,
             rows_written: rolled.rows_written,
+            barrier: rolled.barrier,
             ..ApplicationSetStatus::default()
         };
+        let mut actions = refreshes(view, &mut status);
         let is_requested = |index: usize| self.is_allowed[index] && was_pending[index];
-        let actions = self.write_objects(view, is_requested, &mut status);
+        actions.extend(self.write_objects(view, is_requested, &mut status));
         self.plan = plan;
         Pass { actions, wake_at: None, status }
     }
@@ -393,12 +400,29 @@ impl ArgoCd {
         pass
     }
 
+    /// The hold of a set whose last pass was within the grace period, if no pass follows.
+    #[must_use]
+    pub fn grace_period_hold(&self) -> Hold {
+        hold::grace_period(self)
+    }
+
     /// The rule that blocks the rollout at `view`. `None`: it is finished, or the next pass makes progress. The call
     /// costs as much as several passes.
     #[must_use]
     pub fn hold(&self, view: &ApplicationSetView) -> Option<Hold> {
         hold::hold(self, view)
     }
+}
+
+/// Asks for a comparison of applications that are behind, and were not asked for it yet.
+fn refreshes(view: &ApplicationSetView, status: &mut ApplicationSetStatus) -> Vec<ApplicationAction> {
+    let Some(Barrier::Behind(behind)) = &status.barrier else { return Vec::new() };
+    let is_asked =
+        |target: &&TargetId| view.applications[target.index()].live.as_ref().is_some_and(|live| live.refresh);
+    let asked = behind.iter().filter(|target| !is_asked(target)).map(|target| ApplicationAction::Refresh(*target));
+    let actions: Vec<_> = asked.collect();
+    status.objects_written |= !actions.is_empty();
+    actions
 }
 
 fn existing(view: &mut ApplicationSetView, target: TargetId) -> &mut Application {

@@ -3,6 +3,8 @@
 //! Follows `PerformProgressiveSyncs` in `applicationset/progressivesync/progressive_sync.go` and
 //! `setAppSetApplicationStatus` in `applicationset/controllers/applicationset_controller.go`.
 
+use super::super::stored;
+use super::barrier::Barrier;
 use super::limit::StepBudget;
 use super::row::{self, ApplicationStatus, Observed, RolloutStatus};
 use super::steps::Steps;
@@ -16,16 +18,25 @@ pub(super) struct Rolled {
     pub open_steps: usize,
     pub budgets: Vec<StepBudget>,
     pub rows_written: bool,
+    /// Why nothing was promoted, if there was a barrier.
+    pub barrier: Option<Barrier>,
 }
 
 impl ArgoCd {
     /// `plan` is taken out of `self` while it is used.
     pub(super) fn roll(&mut self, now: SimTime, view: &ApplicationSetView, plan: &Steps) -> Rolled {
-        let mut rows_written = self.update_rows(now, view, plan);
-        let open_steps = self.open_steps(view, plan);
+        let pending_since = self.pending_since();
+        let mut rows_written = self.update_rows(stored(now), view, plan);
         let mut budgets = self.budgets(plan);
-        rows_written |= self.promote(now, plan, open_steps, &mut budgets);
-        Rolled { open_steps, budgets, rows_written }
+        let barrier = self.barrier(now, pending_since, view);
+        let mut open_steps = 0;
+        if barrier.is_some() {
+            self.is_allowed = vec![false; self.rows.len()];
+        } else {
+            open_steps = self.open_steps(view, plan);
+            rows_written |= self.promote(stored(now), plan, open_steps, &mut budgets);
+        }
+        Rolled { open_steps, budgets, rows_written, barrier }
     }
 
     fn update_rows(&mut self, now: SimTime, view: &ApplicationSetView, plan: &Steps) -> bool {
@@ -33,7 +44,8 @@ impl ArgoCd {
         let mut is_written = false;
         // The fixed rule waits for the comparison of a changed spec; a spec that may not be written is never
         // compared.
-        let looks_at_spec = !self.options.keep_spec_changes || self.may_update();
+        let looks_at_spec =
+            self.options.version.sees_spec_changes() && (!self.options.keep_spec_changes || self.may_update());
         for (index, application) in view.applications.iter().enumerate() {
             let old = self.rows[index].as_ref();
             let Some(live) = &application.live else {

@@ -5,6 +5,7 @@
 //! failed.
 
 use super::super::TargetId;
+use super::barrier::Barrier;
 use super::limit::StepBudget;
 use super::steps::IssueKind;
 use crate::units::SimDuration;
@@ -18,6 +19,8 @@ pub struct ApplicationSetStatus {
     pub budgets: Vec<StepBudget>,
     /// Number of steps, from the first, that may sync their applications. 0 when not rolling.
     pub open_steps: usize,
+    /// Why the pass promoted nothing. `None`: there was no such barrier.
+    pub barrier: Option<Barrier>,
     /// Applications for which the pass requested a sync. Only those without an earlier request start one: these have
     /// an [`ApplicationAction::Deploy`](super::ApplicationAction).
     pub requested: Vec<TargetId>,

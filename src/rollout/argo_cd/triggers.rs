@@ -15,26 +15,6 @@ pub const ERROR_REQUEUE: SimDuration = SimDuration::from_mins(3);
 /// `applicationset/progressivesync/progressive_sync.go`.
 pub const DELETION_REQUEUE: SimDuration = SimDuration::from_secs(10);
 
-/// Interval at which the application controller's cache announces all applications, so that one not compared for that
-/// long is compared with its source again; up to [`APPLICATION_REFRESH_JITTER`] is added to each announcement. A new
-/// commit is detected then, unless a webhook reports it earlier. Source: `timeout.reconciliation` in
-/// `docs/operator-manual/argocd-cm.yaml` (`--app-resync`; 180 s up to v2.x), `controller/appcontroller.go`
-/// (`newApplicationInformerAndLister`, `needRefreshAppStatus`).
-pub const APPLICATION_REFRESH: SimDuration = SimDuration::from_secs(120);
-
-/// Drawn uniformly for each application and announcement. Source: `timeout.reconciliation.jitter` in
-/// `docs/operator-manual/argocd-cm.yaml` (`--app-resync-jitter`; 0 up to v2.x).
-pub const APPLICATION_REFRESH_JITTER: SimDuration = SimDuration::from_secs(60);
-
-/// Number of applications that the application controller compares concurrently. Source: `--status-processors` in
-/// `cmd/argocd-application-controller/commands/argocd_application_controller.go`.
-pub const STATUS_PROCESSORS: u32 = 20;
-
-/// Number of operations that the application controller processes concurrently; one that waits for a hook or a retry
-/// does not count (`processRequestedAppOperation` of `controller/appcontroller.go` returns until then). Source:
-/// `--operation-processors` in `cmd/argocd-application-controller/commands/argocd_application_controller.go`.
-pub const OPERATION_PROCESSORS: u32 = 10;
-
 /// Whether a change of one Application object queues a pass. `None`: the object does not exist.
 ///
 /// Creation, revisions, `reconciledAt`, conditions and the `operation` field do not queue a pass; nor does the first
@@ -51,6 +31,7 @@ pub fn queues_pass(old: Option<&Application>, new: Option<&Application>) -> bool
             is_operation_changed
                 || (old.sync, old.health, old.spec) != (new.sync, new.health, new.spec)
                 || old.labels != new.labels
+                || old.refresh != new.refresh
         }
         (old, new) => old.is_some() && new.is_none(),
     }
@@ -101,6 +82,7 @@ mod tests {
                 false,
                 "a revision alone",
             ),
+            (Some(settled.clone()), Some(Application { refresh: true, ..settled.clone() }), true, "an annotation"),
             (
                 Some(settled.clone()),
                 Some(Application {

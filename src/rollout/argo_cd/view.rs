@@ -62,6 +62,8 @@ pub struct Application {
     pub has_error: bool,
     /// The `operation` field: a sync is requested or running. The application controller clears it with the result.
     pub operation: Option<Operation>,
+    /// It has the annotation `argocd.argoproj.io/refresh`, which the application controller takes off.
+    pub refresh: bool,
     /// Since when it is being deleted.
     pub deleted_at: Option<crate::units::SimTime>,
 }
@@ -178,6 +180,7 @@ impl Application {
             reconciled_at: None,
             has_error: false,
             operation: None,
+            refresh: false,
             deleted_at: None,
         }
     }

@@ -41,6 +41,7 @@ pub mod staged;
 mod tests;
 mod text;
 mod validate;
+mod version;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -63,6 +64,7 @@ pub use duration::{format_duration, parse_duration};
 pub use limit::{Rounding, ScaledValueError, limit};
 pub use queue::{QueueRequest, WorkQueue};
 pub use validate::InvalidField;
+pub use version::KubeFleetVersion;
 
 /// Bugs of the product; `true` reproduces one. All are reproduced by default.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]

@@ -34,7 +34,7 @@ fn the_sketch_loads_with_every_value_in_its_place() {
     let Variant { strategy, setting, scenario, .. } = &experiment.variants[1];
     assert_eq!((strategy.as_str(), setting.as_str()), ("defaults", "maxUnavailable=5%"));
     assert_eq!(scenario.horizon, SimDuration::from_hours(24));
-    let RancherFleetStrategy { rules, strategy } = strategy_of(&experiment, 1);
+    let RancherFleetStrategy { rules, strategy, .. } = strategy_of(&experiment, 1);
     assert_eq!((*rules, &strategy.max_unavailable), (RuleSet::Shipped, &Some("5%".into())));
     let RancherFleetStrategy { strategy, .. } = strategy_of(&experiment, 6);
     assert_eq!((&strategy.max_unavailable, strategy.max_new), (&Some("15%".into()), Some(20)), "from the file");
@@ -228,7 +228,7 @@ strategies:
     assert_eq!(names, ["shop", "agent"]);
     let WorkloadKind::Deployment { progress_deadline, .. } = world.workloads[0].kind else { panic!("a Deployment") };
     assert_eq!(progress_deadline, SimDuration::from_mins(20));
-    let RancherFleetStrategy { rules, strategy } = strategy_of(&experiment, 0);
+    let RancherFleetStrategy { rules, strategy, .. } = strategy_of(&experiment, 0);
     assert_eq!((*rules, &strategy.max_unavailable_partitions), (RuleSet::Documented, &Some(IntOrString::Int(1))));
     let RancherFleetStrategy { strategy, .. } = strategy_of(&experiment, 1);
     assert_eq!((strategy.manual_partitions().len(), strategy.max_new), (2, Some(20)), "in place and from the file");

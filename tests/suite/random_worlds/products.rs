@@ -44,13 +44,13 @@ pub(crate) fn check(seen: &Seen<'_>) {
         if *baseline == Baseline::OneByOne {
             seen.at_most(1, &all, "one by one");
         }
-    } else if let Some(RancherFleetStrategy { rules, strategy }) = strategy.downcast_ref() {
+    } else if let Some(RancherFleetStrategy { rules, strategy, .. }) = strategy.downcast_ref() {
         // A cluster that is unavailable already costs nothing to update.
         let is_limited = *rules == RuleSet::Shipped && is_update && !seen.fails_before_its_turn();
         if let Some(IntOrString::Int(limit)) = strategy.max_unavailable.as_ref().filter(|_| is_limited) {
             seen.at_most(*limit as usize, &all, "maxUnavailable");
         }
-    } else if let Some(ArgoCdStrategy { spec, options, release }) = strategy.downcast_ref() {
+    } else if let Some(ArgoCdStrategy { spec, options, release, .. }) = strategy.downcast_ref() {
         seen.check_argo_cd(spec, *options, *release);
     } else if let Some(ArgoCdProposal(strategy)) = strategy.downcast_ref() {
         seen.check_proposal(strategy);
@@ -163,8 +163,9 @@ impl Seen<'_> {
         // until a comparison shows another revision. So changed parameters are not waited for; nor is an application
         // that is compared later than one of a later step, if what is promoted is triggered at once.
         let is_noticed = release == ArgoCdRelease::TargetRevision && !options.trigger_once;
+        let keeps_changes = options.keep_spec_changes && options.version.sees_spec_changes();
         // Each application notices a commit by itself; until all of an early step have, a later step is open.
-        let is_ordered = release != ArgoCdRelease::Commit && (is_noticed || options.keep_spec_changes);
+        let is_ordered = release != ArgoCdRelease::Commit && (is_noticed || keeps_changes);
         let mut earliest = 0.0_f64;
         for (index, (step, members)) in steps.iter().zip(&members).enumerate() {
             // Unselected applications are counted with the first step.

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use fleetsim::products::argo_cd::{ArgoCdProposal, ArgoCdRelease, ArgoCdStrategy, applications};
+use fleetsim::products::argo_cd::{
+    ApplicationControllerSettings, ArgoCdProposal, ArgoCdRelease, ArgoCdStrategy, applications,
+};
 use fleetsim::products::baseline::BaselineStrategy;
 use fleetsim::products::cloud_foundry::CloudFoundryDeployment;
 use fleetsim::products::kubefleet::{KubeFleetRolling, KubeFleetStaged};
@@ -10,13 +12,15 @@ use fleetsim::products::rancher_fleet::RancherFleetStrategy;
 use fleetsim::products::{self, ControlLoop, Strategy};
 use fleetsim::rollout::IntOrString;
 use fleetsim::rollout::argo_cd::proposal::{ProposalStrategy, ProposedRollingUpdate};
-use fleetsim::rollout::argo_cd::{ApplicationSetSpec, ControllerOptions};
+use fleetsim::rollout::argo_cd::{ApplicationSetSpec, ArgoCdVersion, ControllerOptions};
 use fleetsim::rollout::baseline::Baseline;
 use fleetsim::rollout::cloud_foundry::{self, AppQuota, DeploymentOptions, Superseded, SupersededState};
-use fleetsim::rollout::kubefleet::{self, KubeFleetBugs, PlacementPolicy, RollingUpdateConfig, StrategySpec};
+use fleetsim::rollout::kubefleet::{
+    self, KubeFleetBugs, KubeFleetVersion, PlacementPolicy, RollingUpdateConfig, StrategySpec,
+};
 use fleetsim::rollout::rancher_fleet::{RolloutStrategy, RuleSet};
 use fleetsim::scenario::Scenario;
-use fleetsim::units::SimTime;
+use fleetsim::units::{SimDuration, SimTime};
 use fleetsim::world::{NEW, ReleaseKind};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -93,6 +97,7 @@ fn fleet_or_baseline(luck: &mut Luck) -> Arc<dyn Strategy> {
                 auto_partition_threshold: Some(1),
                 ..RolloutStrategy::default()
             },
+            ignored: Vec::new(),
         }),
     }
 }
@@ -111,10 +116,11 @@ fn argo_cd(luck: &mut Luck) -> Arc<dyn Strategy> {
         let applications_sync = ["create-only", "create-update", "create-delete", "sync"][luck.number(0, 3) as usize];
         spec["syncPolicy"] = json!({"applicationsSync": applications_sync});
     }
-    let options = ControllerOptions {
+    let mut options = ControllerOptions {
         enable_progressive_syncs: luck.chance(0.95),
         trigger_once: luck.chance(0.3),
         keep_spec_changes: luck.chance(0.3),
+        ..ControllerOptions::default()
     };
     let mut release = if luck.chance(0.7) { ArgoCdRelease::TargetRevision } else { ArgoCdRelease::Parameters };
     if luck.chance(0.2) {
@@ -126,7 +132,26 @@ fn argo_cd(luck: &mut Luck) -> Arc<dyn Strategy> {
     if luck.chance(0.3) {
         spec["generators"] = json!([{"git": {}}]);
     }
-    Arc::new(ArgoCdStrategy { spec: read::<ApplicationSetSpec>(spec), options, release })
+    if luck.chance(0.3) {
+        options.version = if luck.chance(0.5) { ArgoCdVersion::V3_3 } else { ArgoCdVersion::V3_6 };
+        options.refresh_grace_period = SimDuration::from_secs(luck.number(0, 30).into());
+    }
+    let application_controller = application_controller(luck);
+    Arc::new(ArgoCdStrategy { spec: read::<ApplicationSetSpec>(spec), options, release, application_controller })
+}
+
+fn application_controller(luck: &mut Luck) -> ApplicationControllerSettings {
+    let mut settings = json!({});
+    if luck.chance(0.3) {
+        settings["clientQps"] = luck.number(0, 100).into();
+        settings["operationProcessors"] = luck.number(1, 20).into();
+        settings["kubectlParallelism"] = luck.number(1, 10).into();
+    }
+    if luck.chance(0.3) {
+        settings["shards"] = luck.number(1, 4).into();
+        settings["sharding"] = ["legacy", "round-robin"][luck.number(0, 1) as usize].into();
+    }
+    read::<ApplicationControllerSettings>(settings)
 }
 
 fn argo_cd_proposal(luck: &mut Luck, scenario: &Scenario) -> Arc<dyn Strategy> {
@@ -210,7 +235,8 @@ fn kubefleet_staged(luck: &mut Luck) -> Arc<dyn Strategy> {
     let strategy = read::<StrategySpec>(json!({ "stages": stages }));
     strategy.validate().expect("nothing is drawn that admission refuses");
     let approvals = luck.chance(0.8).then(|| luck.duration(1800.0));
-    Arc::new(KubeFleetStaged { rules, upstream_bugs, strategy: strategy.with_defaults(), approvals })
+    let version = KubeFleetVersion::default();
+    Arc::new(KubeFleetStaged { rules, version, upstream_bugs, strategy: strategy.with_defaults(), approvals })
 }
 
 fn kubefleet_rolling(luck: &mut Luck, scenario: &Scenario) -> Arc<dyn Strategy> {

@@ -7,6 +7,7 @@
 #![allow(clippy::print_stdout, reason = "the tables are what these tests are for")]
 #![allow(unreachable_pub, reason = "a test program has no one outside to reach its items")]
 
+mod argo_cd;
 mod dragonfly;
 mod harbor;
 mod kraken;

@@ -3,14 +3,15 @@
 //! A line of a story is `SECOND event LIST => outcome`; a list is `0-3,7`, by index, and absent for all. Events:
 //! `pass` (nothing), `compared` (first comparison: OutOfSync and Missing at revision 1), `commit N` (detected:
 //! OutOfSync at revision N), `template N` (other parameters), `move ENV`, `drop` and `add` (by the generators),
-//! `drift` (detected: OutOfSync), `refresh` (compared: Synced), `start` (the operation is running), `synced`,
+//! `drift` (detected: OutOfSync), `refresh` (compared: Synced), `reconciled` (compared: as before), `start` (the operation is running), `synced`,
 //! `failed` (its result; a synced application is Progressing), `healthy`, `degraded`, `gone`, `delete set`. Each
-//! event is followed by a pass, which is stored. Outcome: objects created, updated and deleted; started syncs; rows
+//! event is followed by a pass, which is stored. Outcome: objects created, updated, refreshed and deleted; started syncs; rows
 //! by new status; or, without a change, the hold or `done`.
 
 mod invariants;
 mod mended;
 mod shipped;
+mod versions;
 
 use std::sync::Arc;
 
@@ -110,6 +111,10 @@ impl SetStory {
                 "update",
                 of(|action| if let ApplicationAction::Stage(target, _) = action { Some(target.0) } else { None }),
             ),
+            (
+                "refresh",
+                of(|action| if let ApplicationAction::Refresh(target) = action { Some(target.0) } else { None }),
+            ),
             ("delete", of(|action| if let ApplicationAction::Delete(target) = action { Some(target.0) } else { None })),
             (
                 "sync",
@@ -187,7 +192,8 @@ fn observe(live: &mut Application, now: SimTime, event: &str, argument: Option<&
         "failed" => (live.operation_state, live.operation) = (state(OperationPhase::Failed, started_at), None),
         "healthy" => live.health = Health::Healthy,
         "degraded" => live.health = Health::Degraded,
+        "reconciled" => {}
         _ => return,
     }
-    live.reconciled_at = Some(now);
+    (live.reconciled_at, live.refresh) = (Some(now), false);
 }

@@ -7,7 +7,7 @@ use super::super::binding::{BindingState, ConditionStatus};
 use super::super::control_loop::{CLUSTER_UPDATING_WAIT, STAGE_WAIT, STUCK_AFTER};
 use super::super::duration::parse_duration;
 use super::super::queue::QueueRequest;
-use super::super::{Binding, RuleSet, stored};
+use super::super::{Binding, KubeFleetVersion, RuleSet, stored};
 use super::action::StagedAction;
 use super::initialize::{Collected, Stopped};
 use super::run::{ClusterStatus, RetryError, RunError, RunReason, RunStatus, StageReason};
@@ -54,7 +54,8 @@ impl RunPass<'_> {
         if index == self.run.stages.len() {
             return self.execute_delete_stage();
         }
-        if self.run.stages[index].clusters.is_empty() {
+        let is_plain = self.fixed.rules == RuleSet::Shipped && self.fixed.version < KubeFleetVersion::Main;
+        if self.run.stages[index].clusters.is_empty() && !is_plain {
             match self.fixed.rules {
                 RuleSet::Shipped => {
                     self.run.stages[index].end(self.now, StageReason::SkippedNoClusters);

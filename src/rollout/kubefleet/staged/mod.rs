@@ -18,7 +18,7 @@ mod view;
 use super::super::{ApprovalId, Hold, Pass};
 use super::config::{RunSpec, RunState, StageConfig, StageTask, StrategySpec};
 use super::queue::{QueueRequest, WorkQueue};
-use super::{KubeFleetBugs, MemberCluster, RuleSet, by_name};
+use super::{KubeFleetBugs, KubeFleetVersion, MemberCluster, RuleSet, by_name};
 use crate::units::SimTime;
 
 pub use action::StagedAction;
@@ -54,6 +54,7 @@ pub struct StagedUpdateRun {
 #[derive(Clone, Debug)]
 struct Fixed {
     rules: RuleSet,
+    version: KubeFleetVersion,
     defects: KubeFleetBugs,
     run_name: String,
     spec: RunSpec,
@@ -82,6 +83,7 @@ impl StagedUpdateRun {
     ) -> Self {
         let fixed = Fixed {
             rules,
+            version: KubeFleetVersion::default(),
             defects,
             run_name: name,
             spec,
@@ -94,6 +96,13 @@ impl StagedUpdateRun {
         let mut run = Self { fixed, run: RunStatus::default(), queue: WorkQueue::default(), last: SimTime::ZERO };
         run.set_clusters(clusters);
         run
+    }
+
+    /// The same run of another version.
+    #[must_use]
+    pub fn with_version(mut self, version: KubeFleetVersion) -> Self {
+        self.fixed.version = version;
+        self
     }
 
     /// Replaces the strategy, as an edit of its object does; `None` deletes it. An initialized run keeps its

@@ -195,3 +195,21 @@ t=35.005 applying 1 => hold maxConcurrency: in stage `rest`, 1 cluster (m01) is 
 t=50.005 available 1 => deploy 2; wake in 15s",
     );
 }
+
+#[test]
+fn an_empty_stage_is_skipped_with_its_tasks_only_since_0_3_1() {
+    let stages = "stages: [{name: none, labelSelector: {matchLabels: {ring: nowhere}}, \
+                  beforeStageTasks: [{type: Approval}]}, {name: all, labelSelector: {}}]";
+    let clusters = clusters(&[("a", 1)]);
+    let reason = |version| {
+        let mut view = view(&clusters);
+        let mut run = run(stages, RuleSet::Shipped, clusters.clone()).with_version(version);
+        for second in 0..4 {
+            run.reconcile(SimTime::from_secs(second), &view);
+        }
+        view.approvals.clear();
+        run.run().stages[0].progressing.map(|condition| condition.reason)
+    };
+    assert_eq!(reason(KubeFleetVersion::Main), Some(super::super::staged::StageReason::SkippedNoClusters));
+    assert_eq!(reason(KubeFleetVersion::V0_3), Some(super::super::staged::StageReason::Waiting));
+}

@@ -1,0 +1,98 @@
+//! The application controller's flags, and what a sync costs it.
+//!
+//! Flags have the defaults of argoproj/argo-cd at 37ee0097cf851bc2dd7665fc081bbce61a7e836e
+//! (`cmd/argocd-application-controller/commands/argocd_application_controller.go`,
+//! `pkg/apis/application/v1alpha1/cluster_constants.go`). The cost of a sync is calibrated on published times in which
+//! 10 000 applications with one ConfigMap each were synced after one commit; `tests/suite/validation/argo_cd.rs` holds
+//! them and what the model says. Two values are guesses and are marked so.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::units::serial::positive;
+use crate::units::{Factor, SimDuration};
+
+/// Argo CD's application controller: its flags, and what comparisons and syncs cost it.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct ApplicationControllerSettings {
+    /// `--status-processors`: comparisons at the same time in each shard.
+    #[serde(deserialize_with = "positive")]
+    pub status_processors: u32,
+    /// `--operation-processors`: attempts of operations at the same time in each shard.
+    #[serde(deserialize_with = "positive")]
+    pub operation_processors: u32,
+    /// `--kubectl-parallelism-limit`: attempts that apply at the same time in each shard.
+    #[serde(deserialize_with = "positive")]
+    pub kubectl_parallelism: u32,
+    /// `ARGOCD_K8S_CLIENT_QPS`: API requests per second of each shard; 0 means no limit.
+    pub client_qps: u32,
+    /// `ARGOCD_K8S_CLIENT_BURST`: API requests that a shard can save up. Default: twice `clientQps`.
+    #[serde(deserialize_with = "positive", skip_serializing_if = "Option::is_none")]
+    pub client_burst: Option<u32>,
+    /// API requests of one sync, all of which the client limits. Calibrated; no flag.
+    pub requests_per_sync: u32,
+    /// Syncs per second that the CPU of one shard allows. Calibrated on nodes with 16 cores; no flag.
+    pub syncs_per_second: Factor,
+    /// Number of processes (`ARGOCD_CONTROLLER_REPLICAS`). Each has its own client, processors and CPU.
+    #[serde(deserialize_with = "positive")]
+    pub shards: u32,
+    /// `--sharding-method`: the shard of each cluster.
+    pub sharding: Sharding,
+    /// `--app-resync` (`timeout.reconciliation`): interval at which all applications are announced for a refresh.
+    /// 180 s up to v2.
+    #[serde(deserialize_with = "positive")]
+    pub app_resync: SimDuration,
+    /// `--app-resync-jitter`: up to this is added to each announcement. 0 up to v2.
+    pub app_resync_jitter: SimDuration,
+    /// `ARGOCD_K8S_TCP_TIMEOUT`: how long an attempt on a cluster that does not answer takes.
+    pub tcp_timeout: SimDuration,
+    /// How long a comparison takes. A guess; no flag.
+    pub comparison: SimDuration,
+    /// How long a sync takes that finds everything applied, beside its requests. A guess; no flag.
+    pub idle_sync: SimDuration,
+}
+
+/// How clusters are assigned to shards.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Sharding {
+    /// By a hash of the cluster's UID, which is as good as drawn: some shards get more clusters than others.
+    #[default]
+    Legacy,
+    /// In turn: shards differ by one cluster at most.
+    RoundRobin,
+}
+
+impl Default for ApplicationControllerSettings {
+    fn default() -> Self {
+        Self {
+            status_processors: 20,
+            operation_processors: 10,
+            kubectl_parallelism: 20,
+            client_qps: 50,
+            client_burst: None,
+            // Calibrated: while the client was the bottleneck, 10 000 syncs took 12.6 requests each at 50/s (AWS-1),
+            // and 10.2 and 10.8 at 100/s and 150/s (AWS-3).
+            requests_per_sync: 12,
+            // Calibrated: at 200 requests/s, 10 000 syncs took 11 min (AWS-3); the client would have let 17/s pass.
+            syncs_per_second: Factor::new(15.0),
+            shards: 1,
+            sharding: Sharding::Legacy,
+            app_resync: SimDuration::from_secs(120),
+            app_resync_jitter: SimDuration::from_secs(60),
+            // That an attempt tries one connection is a guess; a cluster that refuses connections answers at once.
+            tcp_timeout: SimDuration::from_secs(30),
+            comparison: SimDuration::from_millis(200),
+            idle_sync: SimDuration::from_secs(1),
+        }
+    }
+}
+
+impl ApplicationControllerSettings {
+    /// API requests that a shard can save up.
+    #[must_use]
+    pub fn burst(&self) -> u32 {
+        self.client_burst.unwrap_or(self.client_qps.saturating_mul(2))
+    }
+}

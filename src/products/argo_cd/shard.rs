@@ -1,0 +1,174 @@
+//! One process of the application controller, and what comparisons and syncs wait for in it.
+//!
+//! A comparison waits for one of the status processors. An attempt of an operation waits for an operation processor,
+//! then for its API requests and for the CPU, and, if it has something to apply, for its place among those that apply.
+//! It keeps its processor all the while. All requests come before the first apply, one attempt after the other: as
+//! many attempts end in a second as if their requests took turns, because attempts begin when others end.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use super::settings::{ApplicationControllerSettings, Sharding};
+use crate::engine::{Reservations, Streams, dist};
+use crate::units::{SimDuration, SimTime};
+
+/// The shard of a cluster, by its place in the fleet and its name.
+pub(super) fn shard_of(settings: &ApplicationControllerSettings, luck: &Streams, index: usize, name: &str) -> usize {
+    let shards = settings.shards as usize;
+    match settings.sharding {
+        Sharding::RoundRobin => index % shards,
+        Sharding::Legacy => {
+            let place = dist::unit(&mut luck.stream(name, "argocd shard")) * shards as f64;
+            (place as usize).min(shards - 1)
+        }
+    }
+}
+
+/// One process of the application controller.
+#[derive(Clone, Debug)]
+pub(super) struct Shard {
+    settings: ApplicationControllerSettings,
+    /// For each status processor in use, when it is free.
+    comparers: BinaryHeap<Reverse<SimTime>>,
+    /// Operations that wait for a processor, first come, first served.
+    pub(super) waiting: VecDeque<usize>,
+    /// Operation processors in use.
+    attempts: u32,
+    /// `None`: the client has no limit.
+    client: Option<Reservations>,
+    /// When the CPU is free for another sync.
+    cpu: SimTime,
+    /// Attempts that apply.
+    applying: u32,
+    /// Attempts that have a processor and wait to apply.
+    to_apply: VecDeque<usize>,
+}
+
+impl Shard {
+    pub(super) fn new(settings: ApplicationControllerSettings) -> Self {
+        Self {
+            settings,
+            comparers: BinaryHeap::new(),
+            waiting: VecDeque::new(),
+            attempts: 0,
+            client: (settings.client_qps > 0)
+                .then(|| Reservations::new(f64::from(settings.client_qps), settings.burst())),
+            cpu: SimTime::ZERO,
+            applying: 0,
+            to_apply: VecDeque::new(),
+        }
+    }
+
+    /// When a comparison that is asked for now ends.
+    pub(super) fn compare(&mut self, now: SimTime) -> SimTime {
+        let is_free = self.comparers.peek().is_some_and(|Reverse(free)| *free <= now);
+        let begin = if is_free || self.comparers.len() >= self.settings.status_processors as usize {
+            self.comparers.pop().map_or(now, |Reverse(free)| free.max(now))
+        } else {
+            now
+        };
+        let end = begin + self.settings.comparison;
+        self.comparers.push(Reverse(end));
+        end
+    }
+
+    /// The next operation that gets a processor, if one is free.
+    pub(super) fn next_attempt(&mut self) -> Option<usize> {
+        if self.attempts >= self.settings.operation_processors {
+            return None;
+        }
+        let next = self.waiting.pop_front()?;
+        self.attempts += 1;
+        Some(next)
+    }
+
+    /// An attempt gives its processor back.
+    pub(super) fn attempt_ends(&mut self) {
+        self.attempts -= 1;
+    }
+
+    /// When the requests and the computing of one attempt are through that begins now.
+    pub(super) fn sync(&mut self, now: SimTime) -> SimTime {
+        self.cpu = self.cpu.max(now) + SimDuration::from_secs_f64(1.0 / self.settings.syncs_per_second.get());
+        let requests = self.settings.requests_per_sync;
+        let admitted = self.client.as_mut().and_then(|client| (0..requests).map(|_| client.reserve(now)).last());
+        admitted.unwrap_or(now).max(self.cpu)
+    }
+
+    /// Whether this attempt may apply now; otherwise it comes up in [`Self::applied`].
+    pub(super) fn apply(&mut self, application: usize) -> bool {
+        let is_free = self.applying < self.settings.kubectl_parallelism;
+        if is_free {
+            self.applying += 1;
+        } else {
+            self.to_apply.push_back(application);
+        }
+        is_free
+    }
+
+    /// An attempt has applied. Returns the one that applies now in its place.
+    pub(super) fn applied(&mut self) -> Option<usize> {
+        let next = self.to_apply.pop_front();
+        self.applying -= u32::from(next.is_none());
+        next
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn at(millis: u64) -> SimTime {
+        SimTime::from_nanos(millis * 1_000_000)
+    }
+
+    #[test]
+    fn a_sync_waits_for_requests_and_for_the_cpu() {
+        let settings = ApplicationControllerSettings { client_qps: 60, ..ApplicationControllerSettings::default() };
+        let mut shard = Shard::new(settings);
+        let times: Vec<SimTime> = (0..20).map(|_| shard.sync(at(0))).collect();
+        let seconds = |nth: usize| times[nth].as_secs_f64();
+        // 120 requests are saved up for the first 10 syncs, of which the CPU does 15 a second.
+        assert!((seconds(9) - 10.0 / 15.0).abs() < 1e-6, "{}", seconds(9));
+        // The last 10 need 120 requests more.
+        assert!((seconds(19) - 2.0).abs() < 1e-6, "{}", seconds(19));
+    }
+
+    #[test]
+    fn comparisons_wait_for_a_status_processor() {
+        let settings = ApplicationControllerSettings { status_processors: 2, ..Default::default() };
+        let mut shard = Shard::new(settings);
+        let ends: Vec<SimTime> = (0..4).map(|_| shard.compare(at(0))).collect();
+        assert_eq!(ends, [at(200), at(200), at(400), at(400)]);
+        assert_eq!(shard.compare(at(1000)), at(1200), "all are free again");
+    }
+
+    #[test]
+    fn an_attempt_applies_when_one_of_those_that_apply_is_through() {
+        let settings = ApplicationControllerSettings { kubectl_parallelism: 1, ..Default::default() };
+        let mut shard = Shard::new(settings);
+        assert!(shard.apply(7));
+        assert!(!shard.apply(8));
+        assert_eq!(shard.applied(), Some(8));
+        assert_eq!(shard.applied(), None);
+        assert!(shard.apply(9));
+    }
+
+    #[test]
+    fn shards_differ_by_one_cluster_in_turn_and_by_more_as_hashed() {
+        let luck = Streams::new(1, 0);
+        let loads = |sharding| {
+            let settings = ApplicationControllerSettings { shards: 10, sharding, ..Default::default() };
+            let mut loads = [0; 10];
+            for index in 0..500 {
+                loads[shard_of(&settings, &luck, index, &format!("store-{index}"))] += 1;
+            }
+            loads
+        };
+        assert_eq!(loads(Sharding::RoundRobin), [50; 10]);
+        let hashed = loads(Sharding::Legacy);
+        assert_eq!(hashed.iter().sum::<usize>(), 500);
+        assert!((55..80).contains(hashed.iter().max().expect("ten")), "{hashed:?}");
+        assert!((20..45).contains(hashed.iter().min().expect("ten")), "{hashed:?}");
+    }
+}

@@ -1,0 +1,63 @@
+//! Versions of Rancher Fleet in which `rolloutStrategy` differs.
+//!
+//! By the code at v0.12.0 to v0.16.0 (`pkg/apis/fleet.cattle.io/v1alpha1/bundle_types.go`,
+//! `internal/cmd/controller/target`). In v0.12 clusters in no group are in no manual partition, so that it is left out.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::rollout::rancher_fleet::RolloutStrategy;
+
+/// A minor version of Rancher Fleet, by the fields that it knows.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, Ord, PartialEq, PartialOrd)]
+pub enum FleetVersion {
+    /// Without `autoPartitionThreshold` (200) and `maxNew` (50).
+    #[serde(rename = "0.13")]
+    V0_13,
+    /// As 0.13.
+    #[serde(rename = "0.14")]
+    V0_14,
+    /// With `autoPartitionThreshold`, without `maxNew` (50).
+    #[serde(rename = "0.15")]
+    V0_15,
+    /// With both. The newest release, which the recorded rollouts are of.
+    #[default]
+    #[serde(rename = "0.16")]
+    V0_16,
+}
+
+impl FleetVersion {
+    /// The strategy as this version reads it, with the fields that it does not know and therefore ignores.
+    pub(super) fn read(self, mut strategy: RolloutStrategy) -> (RolloutStrategy, Vec<String>) {
+        let mut ignored = Vec::new();
+        if self < Self::V0_15 && strategy.auto_partition_threshold.take().is_some() {
+            ignored.push(ignores("autoPartitionThreshold", "0.15", "200"));
+        }
+        if self < Self::V0_16 && strategy.max_new.take().is_some() {
+            ignored.push(ignores("maxNew", "0.16", "50"));
+        }
+        (strategy, ignored)
+    }
+}
+
+fn ignores(field: &str, since: &str, instead: &str) -> String {
+    format!("{field} is ignored and {instead} applies: Rancher Fleet has had this field since {since}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_ignores_the_fields_that_came_later() {
+        let written = RolloutStrategy { auto_partition_threshold: Some(50), max_new: Some(7), ..Default::default() };
+        let read = |version: FleetVersion| {
+            let (strategy, ignored) = version.read(written.clone());
+            (strategy.auto_partition_threshold, strategy.max_new, ignored.len())
+        };
+        assert_eq!(read(FleetVersion::V0_14), (None, None, 2));
+        assert_eq!(read(FleetVersion::V0_15), (Some(50), None, 1));
+        assert_eq!(read(FleetVersion::V0_16), (Some(50), Some(7), 0));
+        assert_eq!(FleetVersion::V0_13.read(RolloutStrategy::default()).1, [""; 0], "nothing is set");
+    }
+}

@@ -1,0 +1,90 @@
+//! Argo CD's application controller: published times in which one commit was synced to thousands of applications.
+//!
+//! Each application is a ConfigMap of 2 kB; no pods. The time runs from the first application that is OutOfSync until
+//! none is, read off a chart. AWS (argo-cd, 2023, on m5.4xlarge) varied processors and the client's limit; CNOE (v2.8, on
+//! m5.2xlarge) the number of applications, with ten shards. A simulated cluster has one application, and the published
+//! ones had up to 10 000, so clusters stand for applications here.
+//!
+//! Two parameters are set on the rows of AWS: 12 requests a sync, and 15 syncs a second for the CPU. Without shards a
+//! thousand applications are simulated, and times are in proportion once the burst is spent. With ten shards the
+//! busiest one ends last; its applications are a third parameter. AWS's ten clusters fit two in one shard (drawn, it is
+//! two in 38 % of cases and three in 49 %); for CNOE's 500 clusters it is the median of draws, 61.
+
+use std::collections::BTreeMap;
+
+use super::super::common::first_run;
+use super::table::{Row, check_missed, compare, published, title};
+
+/// What is beyond 20 %, and why.
+const MISSED: [(&str, &str); 1] =
+    [("CNOE-4 30000", "ten shards shared two nodes of 8 cores, which were full; the next row has three nodes")];
+
+/// Applications that are simulated.
+const APPLICATIONS: usize = 1000;
+
+/// An attempt applies in 0.3 s: the source says less than a second for a sync.
+fn synced_in_s(controller: &str) -> f64 {
+    let text = format!(
+        "name: syncs
+question: How long are all applications synced?
+seed: 1
+replicates: 1
+horizon: 24h
+fleet: [{{name: 'app-{{0001..{APPLICATIONS:04}}}', nodes: 1}}]
+release:
+  images: [{{name: shop, manifest: {{layers: [{{size: 1 kB}}]}}}}]
+  workloads: [{{kind: Deployment, image: shop}}]
+agent: {{instructionDelay: 0 s, apply: 300 ms, reportDelay: 0 s}}
+strategies:
+  commit:
+    argoCd:
+      release: commit
+      applicationController: {{appResync: 180 s, appResyncJitter: 0 s, {controller}}}
+"
+    );
+    let record = first_run(&[("experiment.yaml", &text)]);
+    let times = |time: fn(&fleetsim::results::ClusterRow) -> Option<f64>| {
+        record.clusters.iter().map(move |row| time(row).expect("every application is synced"))
+    };
+    let first = times(|row| row.told_s).fold(f64::INFINITY, f64::min);
+    times(|row| row.applied_s).fold(0.0, f64::max) - first
+}
+
+fn flags(row: &Row) -> String {
+    let [status, operation, qps, burst] =
+        ["status_processors", "operation_processors", "qps", "burst"].map(|column| row.text(column));
+    format!("statusProcessors: {status}, operationProcessors: {operation}, clientQps: {qps}, clientBurst: {burst}")
+}
+
+#[test]
+fn two_costs_of_a_sync_explain_times_with_other_processors_client_limits_and_shards() {
+    title("Argo CD syncs of one commit, min", "2 on the rows of AWS-1 to 3; the load of the busiest shard with shards");
+    let mut simulated: BTreeMap<String, f64> = BTreeMap::new();
+    let mut missed = Vec::new();
+    let mut ours = BTreeMap::new();
+    for row in published("argocd-syncs.csv") {
+        let flags = flags(&row);
+        let seconds = *simulated.entry(flags.clone()).or_insert_with(|| synced_in_s(&flags));
+        let minutes = seconds / 60.0 * row.number("shard_applications") / APPLICATIONS as f64;
+        let case = row.text("case").to_owned();
+        if compare(&case, minutes, row.number("sync_min")).abs() > 0.2 {
+            missed.push(case.clone());
+        }
+        ours.insert(case, minutes);
+    }
+    check_missed(&missed, &MISSED, "20 %");
+    // Processors change nothing, and the client's limit does, until the CPU is the bottleneck.
+    for processors in ["AWS-2 25/50", "AWS-2 50/100", "AWS-2 100/200"] {
+        assert!((ours[processors] / ours["AWS-1"] - 1.0).abs() < 0.02, "{processors}: {ours:?}");
+    }
+    assert!(ours["AWS-3 qps 100"] < 0.55 * ours["AWS-1"], "{ours:?}");
+    assert!(ours["AWS-3 qps 200"] > 0.8 * ours["AWS-3 qps 150"], "{ours:?}");
+}
+
+#[test]
+fn ten_shards_sync_ten_times_as_fast_if_their_loads_are_equal() {
+    let defaults = synced_in_s("shards: 1");
+    // The burst of a shard is a twelfth of the requests of its hundred applications.
+    let shards = synced_in_s("shards: 10, sharding: round-robin, clientBurst: 10");
+    assert!((9.0..11.0).contains(&(defaults / shards)), "{defaults} s and {shards} s");
+}
