@@ -1,7 +1,7 @@
 //! Saves the finished runs of a study in progress, so that an interrupted or killed study can be resumed.
 //!
 //! A journal is one hidden file beside the results folder. It starts with the study's key and gets one entry for each
-//! finished run, in the order in which they finish. An entry has its length and a digest, so that an entry truncated
+//! finished run, in the order in which they finish. An entry ends in a checksum, so that an entry truncated
 //! by a kill or a full disk is detected; it is removed and its run simulated again. The file is locked while a study
 //! writes it, so that two studies never write the same results.
 //!
@@ -15,14 +15,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crc::{CRC_32_ISCSI, Crc};
 use sha2::{Digest, Sha256};
 
 use super::folder::hidden;
 use super::{ResultsError, RunRecord};
 
 /// Starts every journal: the file type, and the version of its entries.
-const MAGIC: &[u8; 16] = b"fleetsim-runs-01";
-const DIGEST_BYTES: usize = 8;
+const MAGIC: &[u8; 16] = b"fleetsim-runs-02";
+/// The checksum of an entry.
+static CHECKSUM: Crc<u32> = Crc::<u32>::new(&CRC_32_ISCSI);
 
 /// One run of a study: the number of its variant, and its replicate.
 pub type RunId = (u32, u32);
@@ -64,8 +66,14 @@ impl Journal {
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).map_err(ResultsError::io("read", &path))?;
         let head = [MAGIC.as_slice(), &Sha256::digest(key)].concat();
-        let (kept, whole) =
-            if bytes.starts_with(&head) { read_entries(&bytes, head.len()) } else { (HashMap::new(), 0) };
+        let (mut kept, mut whole) = (HashMap::new(), 0);
+        if let Some(mut rest) = bytes.strip_prefix(head.as_slice()) {
+            while let Ok(((id, run), after)) = postcard::take_from_bytes_crc32(rest, CHECKSUM.digest()) {
+                kept.insert(id, run);
+                rest = after;
+            }
+            whole = bytes.len() - rest.len();
+        }
         file.set_len(whole as u64).map_err(ResultsError::io("truncate", &path))?;
         file.seek(SeekFrom::End(0)).map_err(ResultsError::io("read", &path))?;
         if whole == 0 {
@@ -98,11 +106,7 @@ impl Journal {
     /// # Errors
     /// When the file system fails, for instance because the disk is full. Runs saved before stay saved.
     pub fn keep(&self, id: RunId, run: &RunRecord) -> Result<(), ResultsError> {
-        let body = postcard::to_stdvec(&(id, run)).expect("plain rows are always encoded");
-        let mut entry = Vec::with_capacity(size_of::<u64>() + DIGEST_BYTES + body.len());
-        entry.extend((body.len() as u64).to_le_bytes());
-        entry.extend(digest(&body));
-        entry.extend(body);
+        let entry = postcard::to_stdvec_crc32(&(id, run), CHECKSUM.digest()).expect("plain rows are always encoded");
         let mut file = self.file.lock().expect("no holder panics");
         file.write_all(&entry).map_err(ResultsError::io("save a finished run in", &self.path))?;
         self.written.fetch_add(1, Ordering::Relaxed);
@@ -116,34 +120,6 @@ impl Journal {
     pub fn finish(self) -> Result<(), ResultsError> {
         fs::remove_file(&self.path).map_err(ResultsError::io("remove", &self.path))
     }
-}
-
-/// The entries from `at` on, and the end of the last complete one.
-fn read_entries(bytes: &[u8], mut at: usize) -> (HashMap<RunId, RunRecord>, usize) {
-    const HEAD: usize = size_of::<u64>() + DIGEST_BYTES;
-    let mut kept = HashMap::new();
-    while let Some(head) = bytes.get(at..at + HEAD) {
-        let (length, written) = head.split_at(size_of::<u64>());
-        let length = u64::from_le_bytes(length.try_into().expect("split at its size"));
-        let Some(body) = usize::try_from(length)
-            .ok()
-            .and_then(|length| (at + HEAD).checked_add(length))
-            .and_then(|end| bytes.get(at + HEAD..end))
-        else {
-            break;
-        };
-        if digest(body) != written {
-            break;
-        }
-        let Ok((id, run)) = postcard::from_bytes(body) else { break };
-        kept.insert(id, run);
-        at += HEAD + body.len();
-    }
-    (kept, at)
-}
-
-fn digest(body: &[u8]) -> [u8; DIGEST_BYTES] {
-    Sha256::digest(body)[..DIGEST_BYTES].try_into().expect("a digest is longer")
 }
 
 #[cfg(test)]
