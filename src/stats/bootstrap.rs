@@ -8,7 +8,7 @@
 //! of them equal), and for fewer than [`FEWEST`] values, it is Student's alone.
 //!
 //! Why not the percentile or the BCa interval? They cover less, measured at a nominal 95% with 3,000 samples each
-//! (standard error 0.4%; in brackets the mean width relative to Student's; tests in `coverage.rs` check the chosen
+//! (standard error 0.4%; in brackets the mean width relative to Student's; tests in `tests.rs` check the chosen
 //! one):
 //!
 //! ```text
@@ -109,8 +109,8 @@ impl Indices {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::coverage::Draws;
     use crate::stats::mean;
+    use crate::stats::tests::Draws;
 
     #[test]
     fn the_seed_determines_the_interval() {

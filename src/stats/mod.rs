@@ -7,15 +7,13 @@
 //! Left out: weights, fits and tests of significance; comparisons are reported as intervals.
 
 mod bootstrap;
-#[cfg(test)]
-pub(crate) mod coverage;
 mod interval;
 mod order;
 mod sample;
-mod student;
+#[cfg(test)]
+pub(crate) mod tests;
 
 pub use bootstrap::bootstrap_interval;
-pub use interval::{Interval, mean_interval};
+pub use interval::{Interval, mean_interval, t_quantile};
 pub use order::median_interval;
 pub use sample::{mean, median, quantile_of_sorted, sample_sd, sorted};
-pub use student::t_quantile;
