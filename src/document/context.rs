@@ -73,8 +73,7 @@ impl Context<'_> {
             Err(message) => {
                 let problem = self
                     .at(path, format!("cannot read `{name}`: {message}"))
-                    .with_help("paths are relative to the folder of the experiment file")
-                    .unreadable();
+                    .with_help("paths are relative to the folder of the experiment file");
                 self.problems.push(problem);
                 None
             }
@@ -115,7 +114,9 @@ impl Context<'_> {
             }
         }
         for error in &errors {
-            self.problems.push(document.read_problem(base, error));
+            let path = base.then(&error.path);
+            let problem = document.problem(&path, error.is_of_key(), error.kind.to_string());
+            self.problems.push(problem.with_optional_help(error.help()));
         }
         // What is left of a wrong document would be judged by what is missing.
         value.filter(|_| errors.is_empty())
@@ -164,10 +165,6 @@ impl Document {
     /// A problem at a key of the document.
     pub(crate) fn at_key(&self, path: &Path, message: impl Into<String>) -> Problem {
         self.problem(path, true, message)
-    }
-
-    fn read_problem(&self, base: &Path, error: &ReadError) -> Problem {
-        self.problem(&base.then(&error.path), error.is_of_key(), error.message()).with_optional_help(error.help())
     }
 
     fn problem(&self, path: &Path, is_key: bool, message: impl Into<String>) -> Problem {

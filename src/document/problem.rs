@@ -86,7 +86,6 @@ pub struct Problem {
     /// The fix, if one is known.
     pub help: Option<String>,
     place: Option<Place>,
-    unreadable: bool,
 }
 
 impl Problem {
@@ -100,7 +99,6 @@ impl Problem {
             message: message.into(),
             help: None,
             place: None,
-            unreadable: false,
         }
     }
 
@@ -118,12 +116,6 @@ impl Problem {
 
     pub(crate) fn with_optional_help(mut self, help: Option<String>) -> Self {
         self.help = help;
-        self
-    }
-
-    /// Marks the problem as one of the file system and not of what the file says.
-    pub(crate) fn unreadable(mut self) -> Self {
-        self.unreadable = true;
         self
     }
 
@@ -190,12 +182,6 @@ impl LoadError {
             (file.clone(), *line, *column, message.clone())
         });
         Self { problems }
-    }
-
-    /// Whether a file could not be read at all, as opposed to saying something wrong.
-    #[must_use]
-    pub fn is_io(&self) -> bool {
-        self.problems.iter().any(|problem| problem.unreadable)
     }
 
     /// The problems as a compiler shows them: place, line, carets, message and fix. `color`: with ANSI colours.

@@ -8,18 +8,23 @@ use super::path::{Path, Step};
 use super::problem::{any_of, nearest};
 
 /// An error in one value.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{path}: {kind}")]
 pub(crate) struct ReadError {
     /// Where; for an unknown field, the path of that field.
     pub(crate) path: Path,
     pub(crate) kind: Kind,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, thiserror::Error)]
 pub(crate) enum Kind {
+    #[error("unknown field `{field}`")]
     UnknownField { field: String, known: Vec<&'static str> },
+    #[error("unknown choice `{written}`")]
     UnknownChoice { written: String, known: Vec<&'static str> },
+    #[error("the field `{0}` is missing")]
     MissingField(&'static str),
+    #[error("{0}")]
     Other(String),
 }
 
@@ -45,12 +50,7 @@ impl ReadError {
     }
 
     pub(crate) fn message(&self) -> String {
-        match &self.kind {
-            Kind::UnknownField { field, .. } => format!("unknown field `{field}`"),
-            Kind::UnknownChoice { written, .. } => format!("unknown choice `{written}`"),
-            Kind::MissingField(field) => format!("the field `{field}` is missing"),
-            Kind::Other(message) => message.clone(),
-        }
+        self.kind.to_string()
     }
 
     pub(crate) fn help(&self) -> Option<String> {
@@ -80,14 +80,6 @@ const RENAMED: &[(&str, &str)] = &[
 fn renamed(field: &str, known: &[&'static str]) -> Option<&'static str> {
     RENAMED.iter().find(|(old, now)| *old == field && known.contains(now)).map(|(_, now)| *now)
 }
-
-impl fmt::Display for ReadError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.path, self.message())
-    }
-}
-
-impl std::error::Error for ReadError {}
 
 impl de::Error for ReadError {
     fn custom<T: fmt::Display>(message: T) -> Self {

@@ -8,14 +8,34 @@
 //! Left out: a process that is asked about several runs at once, and connections other than pipes.
 
 mod child;
-mod error;
 pub(crate) mod protocol;
 
 use std::path::PathBuf;
 
 pub(crate) use child::ChildProcess;
-pub use error::ProcessError;
 use itertools::Itertools;
+
+/// A process broke the protocol, could not be started, ended early, or did not answer in time.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("{problem}\n  run: {run}\n  command: {command}{}", evidence(line, last_words))]
+pub struct ProcessError {
+    /// Label of the run.
+    pub run: String,
+    /// The command.
+    pub command: String,
+    /// The broken rule, and a fix.
+    pub problem: String,
+    /// The offending line, shortened. Empty: no line is at fault.
+    pub line: String,
+    /// The last lines that the process wrote to standard error.
+    pub last_words: Vec<String>,
+}
+
+fn evidence(line: &str, last_words: &[String]) -> String {
+    let line = if line.is_empty() { String::new() } else { format!("\n  line: {line}") };
+    let heading = if last_words.is_empty() { "" } else { "\n  its last lines on standard error:" };
+    format!("{line}{heading}{}", last_words.iter().map(|line| format!("\n    {line}")).format(""))
+}
 
 /// A command that starts a process.
 #[derive(Clone, Debug)]

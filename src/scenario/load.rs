@@ -77,7 +77,7 @@ fn load_for(purpose: Purpose, path: &FsPath, overrides: &Overrides) -> Result<Ex
         Ok(source) => source,
         Err(message) => {
             let help = format!("EXPERIMENT is a folder that holds `{FILE}`, or such a file");
-            return fail(vec![Problem::of_file(&shown, message).with_help(help).unreadable()]);
+            return fail(vec![Problem::of_file(&shown, message).with_help(help)]);
         }
     };
     let tree = match tree::parse(&source) {
