@@ -71,7 +71,7 @@ fn fleet(scenario: &Scenario) -> String {
             if is_drawn { " (sizes are drawn: these are for typical ones)" } else { "" },
         );
     }
-    text.push_str(&distribution::text(world));
+    distribution::lines(world).iter().for_each(|line| text.extend([line, "\n"]));
     text
 }
 

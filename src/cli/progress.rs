@@ -201,14 +201,15 @@ fn estimate(state: &StudyTimings, left: Duration, results: Bytes, most: Option<u
         _ => String::new(),
     };
     format!(
-        "{} runs{kept} of {} variant{}: about {} on {} thread{}, {} of results{more}\n",
+        "{} runs{kept} of {} variant{}: about {} on {} thread{}, {} MB of results{more}\n",
         grouped(wanted),
         state.variants.len(),
         s(state.variants.len()),
         in_words(left),
         state.threads,
         s(state.threads),
-        rounded(results),
+        // In whole megabytes.
+        (results.get() as f64 / 1e6).round().max(1.0),
     )
 }
 
@@ -234,11 +235,6 @@ fn results_bytes(firsts: &[&RunRecord], wanted: &[u32]) -> Bytes {
             + CHARTS_OF_VARIANT
     });
     Bytes::new(CHARTS + tables.sum::<u64>())
-}
-
-/// In whole megabytes.
-fn rounded(bytes: Bytes) -> String {
-    format!("{} MB", (bytes.get() as f64 / 1e6).round().max(1.0))
 }
 
 /// A duration as people say it: `40 s`, `2 min`, `1.5 h`.

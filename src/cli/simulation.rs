@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use fleetsim::results::{FileDigest, Journal, LimitInfo, Provenance, Publication, Published, VariantInfo};
-use fleetsim::scenario::Experiment;
+use fleetsim::scenario::{Assertion, Experiment, InputFile, Variant};
 use fleetsim::study::StudyError;
 use itertools::Itertools;
 
@@ -131,34 +131,25 @@ fn some_of(names: &[String]) -> String {
 
 /// The provenance of an experiment's runs.
 pub(super) fn described(experiment: &Experiment, command: &str, args: &ExperimentArgs) -> Provenance {
-    let mut provenance =
-        Provenance::new(&experiment.name, &experiment.question, experiment.seed, experiment.replicates);
+    let variant = |variant: &Variant| VariantInfo {
+        variant: variant.label.clone(),
+        strategy: variant.strategy.clone(),
+        setting: variant.setting.clone(),
+        settings: variant.settings.clone(),
+        registry_egress_bytes_per_s: Some(variant.scenario.world.registry.egress.get()),
+        precision: None,
+    };
+    let input = |input: &InputFile| FileDigest { path: input.path.clone(), sha256: input.sha256.clone() };
+    let limit = |demand: &Assertion| LimitInfo { limit: demand.limit.to_string(), strategy: demand.strategy.clone() };
     let horizons = experiment.variants.iter().map(|variant| variant.scenario.horizon.as_secs_f64());
-    provenance.horizon_s = horizons.fold(0.0, f64::max);
-    provenance.command = reproduce(command, args);
-    provenance.inputs = experiment
-        .inputs
-        .iter()
-        .map(|input| FileDigest { path: input.path.clone(), sha256: input.sha256.clone() })
-        .collect();
-    provenance.variants = experiment
-        .variants
-        .iter()
-        .map(|variant| VariantInfo {
-            variant: variant.label.clone(),
-            strategy: variant.strategy.clone(),
-            setting: variant.setting.clone(),
-            settings: variant.settings.clone(),
-            registry_egress_bytes_per_s: Some(variant.scenario.world.registry.egress.get()),
-            precision: None,
-        })
-        .collect();
-    provenance.limits = experiment
-        .assertions
-        .iter()
-        .map(|demand| LimitInfo { limit: demand.limit.to_string(), strategy: demand.strategy.clone() })
-        .collect();
-    provenance
+    Provenance {
+        horizon_s: horizons.fold(0.0, f64::max),
+        command: reproduce(command, args),
+        inputs: experiment.inputs.iter().map(input).collect(),
+        variants: experiment.variants.iter().map(variant).collect(),
+        limits: experiment.assertions.iter().map(limit).collect(),
+        ..Provenance::new(&experiment.name, &experiment.question, experiment.seed, experiment.replicates)
+    }
 }
 
 /// The command that reproduces the results. It names the experiment by its folder, below `experiments` if it is there,

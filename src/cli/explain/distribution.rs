@@ -1,23 +1,16 @@
 //! Effect of a way of distribution on this fleet, before any simulation.
 
-use std::fmt::Write as _;
-
 use fleetsim::units::Bytes;
 use fleetsim::world::{CachePlace, Coalesce, DistributionKind, WorldSpec};
 
 /// A few lines; none when every node pulls from the registry at the release.
-pub(super) fn text(world: &WorldSpec) -> String {
-    let mut text = String::new();
-    for (at, registry) in (1..).zip(&world.registries) {
-        let images = world.images.iter().filter(|image| image.registry == at).count();
-        let _ = writeln!(
-            text,
-            "registry {}: egress {}, {images} of {} images",
-            registry.name,
-            registry.spec.egress,
-            world.images.len()
-        );
-    }
+pub(super) fn lines(world: &WorldSpec) -> Vec<String> {
+    let images = world.images.len();
+    let registries = (1..).zip(&world.registries).map(|(at, registry)| {
+        let own = world.images.iter().filter(|image| image.registry == at).count();
+        format!("registry {}: egress {}, {own} of {images} images", registry.name, registry.spec.egress)
+    });
+    let mut lines: Vec<String> = registries.collect();
     let distribution = &world.distribution;
     let copy: Bytes = world.images.iter().flat_map(|image| &image.layers).map(|layer| layer.compressed.typical()).sum();
     let clusters = world.clusters.len() as u64;
@@ -34,41 +27,38 @@ pub(super) fn text(world: &WorldSpec) -> String {
                 Coalesce::Wait => "requests wait for the first copy",
                 Coalesce::Stream => "requests share the first copy as it comes",
             };
-            let _ = writeln!(
-                text,
-                "distribution: a cache per {of}, {places} in all: {once} from the registry if each fetches all \
-                                    images once; {while_cold}"
-            );
+            lines.push(format!(
+                "distribution: a cache per {of}, {places} in all: {once} from the registry if each fetches all images \
+                 once; {while_cold}"
+            ));
         }
-        DistributionKind::Spegel(_) if !world.node.keep_blobs => {
-            text.push_str("distribution: Spegel, which can serve nothing: blobs are discarded after unpacking (`node.keepBlobs`)\n");
-        }
-        DistributionKind::Spegel(_) => {
-            text.push_str(
-                "distribution: Spegel: nodes that pull while no node of their cluster is complete go to the registry, later ones to a peer\n",
-            );
-        }
+        DistributionKind::Spegel(_) => lines.push(match world.node.keep_blobs {
+            true => {
+                "distribution: Spegel: nodes that pull while no node of their cluster is complete go to the registry, \
+                     later ones to a peer"
+                    .to_owned()
+            }
+            false => {
+                "distribution: Spegel, which can serve nothing: blobs are discarded after unpacking (`node.keepBlobs`)"
+                    .to_owned()
+            }
+        }),
         DistributionKind::Pieces(pieces) => {
             let once = Bytes::new(copy.get() * clusters);
-            let _ = writeln!(
-                text,
-                "distribution: a swarm per cluster and blob with {} seeds: {once} from the registry, one copy a \
-                                    cluster; a node receives {} at most",
+            lines.push(format!(
+                "distribution: a swarm per cluster and blob with {} seeds: {once} from the registry, one copy a cluster; \
+                 a node receives {} at most",
                 pieces.seeds, pieces.peer_in
-            );
+            ));
         }
     }
     if let Some(lazy) = &distribution.lazy {
         let needed = copy.mul_f64(lazy.start_fraction.get());
-        let reads = needed
-            .mul_f64(1.0 - lazy.prefetch.get())
-            .get()
-            .div_ceil(lazy.read.get())
-            .div_ceil(u64::from(lazy.parallel_reads));
-        let _ = writeln!(
-            text,
+        let read = needed.mul_f64(1.0 - lazy.prefetch.get()).get();
+        let reads = read.div_ceil(lazy.read.get()).div_ceil(u64::from(lazy.parallel_reads));
+        lines.push(format!(
             "lazy pulls: containers are ready after {needed} of {copy}, in {reads} round trips one after another"
-        );
+        ));
     }
     if let Some(pre_pull) = distribution.pre_pull {
         let group = pre_pull.group(world.clusters.len());
@@ -78,18 +68,11 @@ pub(super) fn text(world: &WorldSpec) -> String {
             || "the release when all online clusters have the images".to_owned(),
             |after| format!("the release at {after}, ready or not"),
         );
-        let _ =
-            writeln!(text, "pre-pull: {groups} groups of {group} clusters, the last begins after {last}; {release}");
+        lines.push(format!("pre-pull: {groups} groups of {group} clusters, the last begins after {last}; {release}"));
     }
-    for mirror in &distribution.mirrors {
-        let _ = writeln!(
-            text,
-            "mirror {}: region {}, holds {} of {} images",
-            mirror.name,
-            world.regions[mirror.region].name,
-            mirror.holds.len(),
-            world.images.len()
-        );
-    }
-    text
+    lines.extend(distribution.mirrors.iter().map(|mirror| {
+        let region = &world.regions[mirror.region].name;
+        format!("mirror {}: region {region}, holds {} of {images} images", mirror.name, mirror.holds.len())
+    }));
+    lines
 }
