@@ -275,8 +275,6 @@ fn write(path: &Path, bytes: &[u8]) -> Result<(), ResultsError> {
 
 /// Syncs every file and folder below `folder` to disk, so that a rename never publishes empty files.
 fn sync_all(folder: &Path) -> Result<(), ResultsError> {
-    let sync =
-        |path: &Path| fs::File::open(path).and_then(|file| file.sync_all()).map_err(ResultsError::io("sync", path));
     for file in files_below(folder)?.values() {
         sync(file)?;
         if let Some(parent) = file.parent().filter(|parent| *parent != folder) {
@@ -287,8 +285,11 @@ fn sync_all(folder: &Path) -> Result<(), ResultsError> {
 }
 
 fn sync_parent(target: &Path) -> Result<(), ResultsError> {
-    let parent = target.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    fs::File::open(parent).and_then(|file| file.sync_all()).map_err(ResultsError::io("sync", parent))
+    sync(target.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new(".")))
+}
+
+fn sync(path: &Path) -> Result<(), ResultsError> {
+    fs::File::open(path).and_then(|file| file.sync_all()).map_err(ResultsError::io("sync", path))
 }
 
 #[cfg(test)]

@@ -98,25 +98,21 @@ impl Limit {
     /// # Errors
     /// The error, with a fix.
     pub fn parse(written: &str) -> Result<Self, MeasureError> {
-        let error = |message: String, help: String| Err(MeasureError { message, help });
-        let at = written.find(['<', '>', '=', '!']);
-        let Some((left, rest)) = at.map(|at| written.split_at(at)) else {
-            return error(
-                format!("`{written}` has no comparison"),
-                "write a measure, a comparison and a value, e.g. `completion_p95 < 4h`".to_owned(),
-            );
-        };
-        let operator: String = rest.chars().take_while(|c| "<>=!".contains(*c)).collect();
-        let Some((_, allowed)) = COMPARISONS.iter().find(|(known, _)| *known == operator) else {
-            return error(format!("invalid comparison `{operator}`"), "use <, <=, >, >=, == or !=".to_owned());
-        };
-        let value = rest[operator.len()..].trim();
-        let name = left.trim();
+        let error = |message: String, help: &str| MeasureError { message, help: help.to_owned() };
+        let at = written.find(['<', '>', '=', '!']).ok_or_else(|| {
+            let help = "write a measure, a comparison and a value, e.g. `completion_p95 < 4h`";
+            error(format!("`{written}` has no comparison"), help)
+        })?;
+        let (name, rest) = (written[..at].trim(), &written[at..]);
+        let (operator, value) = rest.split_at(rest.find(|c: char| !"<>=!".contains(c)).unwrap_or(rest.len()));
+        let value = value.trim();
+        let (_, allowed) = COMPARISONS
+            .iter()
+            .find(|(known, _)| *known == operator)
+            .ok_or_else(|| error(format!("invalid comparison `{operator}`"), "use <, <=, >, >=, == or !="))?;
         let (measure, over) = find(name)?;
-        let bound = match Bound::parse(value, measure) {
-            Ok(bound) => bound,
-            Err(message) => return error(message, format!("`{}` is in {}", name, unit_in_words(measure))),
-        };
+        let bound = Bound::parse(value, measure)
+            .map_err(|message| error(message, &format!("`{name}` is in {}", unit_in_words(measure))))?;
         let text = format!("{name} {operator} {value}");
         Ok(Self { text, measure, over, allowed, bound })
     }

@@ -127,17 +127,10 @@ pub enum CandidateStatus {
 }
 
 impl CandidateStatus {
-    /// The word for it.
+    /// The word for it, as the files have it.
     #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Best => "best",
-            Self::Equal => "equal",
-            Self::Slower => "slower",
-            Self::Breaks => "breaks",
-            Self::Unfinished => "unfinished",
-            Self::Undecided => "undecided",
-        }
+    pub fn word(self) -> String {
+        format!("{self:?}").to_lowercase()
     }
 }
 

@@ -50,10 +50,8 @@ pub struct Provenance {
     /// The variants in the experiment's order. Reports show the variants listed here.
     pub variants: Vec<VariantInfo>,
     /// The limits that the experiment asserts.
-    #[serde(default)]
     pub limits: Vec<LimitInfo>,
     /// Every other file of the results folder, sorted by path. Filled in when the folder is written.
-    #[serde(default)]
     pub files: Vec<FileDigest>,
 }
 
@@ -85,7 +83,6 @@ pub struct VariantInfo {
     /// The swept settings, `name=value`, joined by `; `; empty without a sweep.
     pub setting: String,
     /// The same, one by one, in the order of the sweep.
-    #[serde(default)]
     pub settings: Vec<Setting>,
     /// Capacity of the registry's link. `None` if unlimited.
     pub registry_egress_bytes_per_s: Option<f64>,

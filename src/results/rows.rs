@@ -37,14 +37,10 @@ pub struct RunRow {
     pub t50_s: Option<f64>,
     pub t90_s: Option<f64>,
     pub t99_s: Option<f64>,
-    #[serde(default)]
     pub update_p50_s: Option<f64>,
-    #[serde(default)]
     pub update_p95_s: Option<f64>,
-    #[serde(default)]
     pub update_max_s: Option<f64>,
     pub end_s: f64,
-    #[serde(default)]
     pub release_s: f64,
     pub targets: u64,
     pub targets_done: u64,
@@ -54,32 +50,22 @@ pub struct RunRow {
     pub egress_bytes: u64,
     pub received_bytes: u64,
     pub lost_bytes: u64,
-    #[serde(default)]
     pub upstream_bytes: u64,
-    #[serde(default)]
     pub cache_bytes: u64,
-    #[serde(default)]
     pub peer_bytes: u64,
     pub egress_peak_1s_bytes_per_s: f64,
     pub egress_peak_60s_bytes_per_s: f64,
     pub egress_busy_share: f64,
     pub requests: u64,
     pub responses_429: u64,
-    #[serde(default)]
     pub responses_503: u64,
-    #[serde(default)]
     pub request_timeouts: u64,
     pub pulls: u64,
     pub failed_pulls: u64,
-    #[serde(default)]
     pub failed_pulls_kubelet_rate: u64,
-    #[serde(default)]
     pub failed_pulls_429: u64,
-    #[serde(default)]
     pub failed_pulls_503: u64,
-    #[serde(default)]
     pub failed_pulls_unreachable: u64,
-    #[serde(default)]
     pub failed_pulls_no_progress: u64,
     pub backoffs: u64,
     pub crashes: u64,
@@ -114,7 +100,7 @@ pub struct SeriesRow {
 }
 
 /// One target of a run.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct ClusterRow {
     /// The cluster's name.
     pub cluster: String,
@@ -142,24 +128,17 @@ pub struct ClusterRow {
     pub received_bytes: u64,
 }
 
-impl ClusterRow {
-    /// Duration of its update, from promotion to ready. `None` if it never became ready.
-    #[must_use]
-    pub fn update_s(&self) -> Option<f64> {
-        Some(self.ready_s? - self.told_s?)
-    }
-}
-
-/// Quantiles of the durations of updates, over the clusters of one run that became ready. `None` when none did.
+/// Quantiles of the durations of updates, from promotion to ready, over the clusters of one run that became ready.
+/// `None` when none did.
 #[must_use]
 pub fn update_quantiles<const N: usize>(clusters: &[ClusterRow], shares: [f64; N]) -> [Option<f64>; N] {
-    let took: Vec<f64> = clusters.iter().filter_map(ClusterRow::update_s).collect();
+    let took: Vec<f64> = clusters.iter().filter_map(|cluster| Some(cluster.ready_s? - cluster.told_s?)).collect();
     let sorted = stats::sorted(&took);
     shares.map(|share| stats::quantile_of_sorted(&sorted, share))
 }
 
 /// One pass of the scheduler.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct PassRow {
     /// When the pass began.
     pub t_s: f64,

@@ -42,10 +42,8 @@ pub struct SummaryRow {
     /// Mean.
     pub mean: Option<f64>,
     /// Lower end of the 95% interval of the mean; empty for fewer than two values.
-    #[serde(default)]
     pub mean_ci95_low: Option<f64>,
     /// Upper end of the 95% interval of the mean; empty for fewer than two values.
-    #[serde(default)]
     pub mean_ci95_high: Option<f64>,
     /// Sample standard deviation; empty for fewer than two values.
     pub sd: Option<f64>,

@@ -13,7 +13,7 @@ use super::timeline::{TimelineRow, timeline};
 use super::{ClusterRow, PassRow, ResultsError, RunRow, VariantRecord};
 
 /// Which run a row of `clusters.csv` or `passes.csv` belongs to: its first columns.
-#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct RunKey {
     /// The variant.
     pub variant: String,
@@ -69,9 +69,9 @@ impl Tables {
         vec![
             ("runs.csv", to_csv("", &self.runs)),
             ("summary.csv", to_csv("", &self.summary)),
-            ("timeline.csv", to_csv(TIMELINE_HEADER, &self.timeline)),
-            ("clusters.csv", to_csv(CLUSTERS_HEADER, &self.clusters)),
-            ("passes.csv", to_csv(PASSES_HEADER, &self.passes)),
+            ("timeline.csv", to_csv(&header::<TimelineRow>(), &self.timeline)),
+            ("clusters.csv", to_csv(&header::<(RunKey, ClusterRow)>(), &self.clusters)),
+            ("passes.csv", to_csv(&header::<(RunKey, PassRow)>(), &self.passes)),
         ]
     }
 
@@ -90,13 +90,11 @@ impl Tables {
     }
 }
 
-/// The header of a timeline, which is there even without rows. Likewise the next two.
-const TIMELINE_HEADER: &str = "variant,strategy,setting,bin_s,t_s,pulls,downloads,egress_bytes_per_s,ready_new,\
-updating,not_ready,waiting,pulls_p5,pulls_p50,pulls_p95,egress_p5_bytes_per_s,egress_p50_bytes_per_s,\
-egress_p95_bytes_per_s";
-const CLUSTERS_HEADER: &str = "variant,strategy,setting,replicate,cluster,stage,offline,defective,told_s,applied_s,\
-first_pull_s,last_pull_s,ready_s,pulls,failed_pulls,received_bytes";
-const PASSES_HEADER: &str = "variant,strategy,setting,replicate,t_s,duration_s,created,promoted,unavailable";
+/// The names of the fields, for a table that has a header even without rows.
+fn header<Row: Default + Serialize>() -> String {
+    let text = String::from_utf8(to_csv("", [Row::default()])).expect("CSV is text");
+    text.lines().next().unwrap_or_default().to_owned()
+}
 
 /// Rows as CSV below `header`; if that is empty, below the names of their fields.
 pub(super) fn to_csv(header: &str, rows: impl IntoIterator<Item = impl Serialize>) -> Vec<u8> {
@@ -232,9 +230,6 @@ mod tests {
             (name, text.lines().next().unwrap_or_default().to_owned())
         };
         let full: Vec<_> = Tables::of(&two_variants(), 1).files().into_iter().map(header).collect();
-        let rows = Tables::of(&two_variants(), 1);
-        let of_fields = [to_csv("", &rows.timeline), to_csv("", &rows.clusters), to_csv("", &rows.passes)];
-        assert!(rows.files().iter().map(|(_, bytes)| bytes).skip(2).eq(&of_fields), "the headers name the fields");
         let bare = Tables::of(&[variant("v", vec![run_record(0, 1)])], 1);
         assert!(bare.timeline.is_empty() && bare.clusters.is_empty() && bare.passes.is_empty());
         let empty: Vec<_> = bare.files().into_iter().map(header).collect();

@@ -17,7 +17,7 @@ use crate::stats::quantile_of_sorted;
 pub const BINS_MAX: usize = 4000;
 
 /// `timeline.csv`: one time bin of a variant.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct TimelineRow {
     /// The variant.
     pub variant: String,

@@ -6,7 +6,6 @@
 
 mod answer;
 mod bounds;
-mod exhaustive;
 mod race;
 #[cfg(test)]
 mod tests;
@@ -109,7 +108,8 @@ pub fn search_among(
         spent += rows.len() as u64;
         for ((heat, candidate, _), row) in jobs.iter().zip(rows) {
             let heat = &mut heats[*heat];
-            heat.race.add(*candidate, sample(plan, &row));
+            let excess = plan.limits.iter().map(|limit| limit.excess(&row)).collect();
+            heat.race.add(*candidate, Sample { time: plan.fastest.of(&row), excess });
             heat.runs[*candidate].push(row);
             heat.rounds[*candidate] = round;
         }
@@ -148,7 +148,7 @@ pub fn search_among(
         for ((heat, candidate, _), row) in jobs.iter().zip(rows) {
             heats[*heat].runs[*candidate].push(row);
         }
-        record.exhaustive = Some(exhaustive::compare(&heats, experiment, plan, &record));
+        record.exhaustive = Some(answer::exhaustive(&heats, experiment, plan, &record));
     }
     Ok(SearchResult { plan: record, runs })
 }
@@ -159,10 +159,6 @@ pub fn run_count_at_most(experiment: &Experiment, plan: &Plan, exhaustive: bool)
     let each = u64::from(experiment.replicates.max(plan.confirm));
     let all = experiment.variants.len() as u64 * each;
     if exhaustive { all } else { plan.runs.map_or(all, |most| most.min(all)) }
-}
-
-fn sample(plan: &Plan, row: &RunRow) -> Sample {
-    Sample { time: plan.fastest.of(row), excess: plan.limits.iter().map(|limit| limit.excess(row)).collect() }
 }
 
 fn heats(experiment: &Experiment, plan: &Plan) -> Vec<Heat> {
