@@ -1,23 +1,18 @@
 //! Scales from values to pixels, and where to put their ticks.
 
+use itertools::Itertools;
+
 use super::format::{TimeUnit, number};
 use crate::units::text::parse_duration;
 
-/// Mapping of values to pixels.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum ScaleKind {
-    Linear,
-    Log,
-}
-
-/// A scale from `low..=high` to `from..=to` pixels; what lies outside is put at the nearer end.
+/// A scale from `low..=high` to `from..=to` pixels, linear or logarithmic; what lies outside is put at the nearer end.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Scale {
     pub(super) low: f64,
     pub(super) high: f64,
     pub(super) from: f64,
     pub(super) to: f64,
-    pub(super) kind: ScaleKind,
+    pub(super) log: bool,
 }
 
 /// A labelled place on a scale.
@@ -30,7 +25,7 @@ pub(super) struct AxisTick {
 impl Scale {
     /// A scale from zero.
     pub(super) const fn from_zero(high: f64, from: f64, to: f64) -> Self {
-        Self { low: 0.0, high, from, to, kind: ScaleKind::Linear }
+        Self { low: 0.0, high, from, to, log: false }
     }
 
     /// A scale from zero to the last of these ticks.
@@ -43,23 +38,18 @@ impl Scale {
     pub(super) fn logarithmic(values: &[f64], factor: f64, room: [f64; 2], from: f64, to: f64) -> Option<Self> {
         let (low, high) = span(values);
         let is_wide = low > 0.0 && high > factor * low;
-        is_wide.then(|| Self { low: low / room[0], high: high * room[1], from, to, kind: ScaleKind::Log })
+        is_wide.then(|| Self { low: low / room[0], high: high * room[1], from, to, log: true })
     }
 
     /// A note for the axis title where it is logarithmic.
     pub(super) fn note(&self) -> &'static str {
-        if self.kind == ScaleKind::Log { " (logarithmic)" } else { "" }
+        if self.log { " (logarithmic)" } else { "" }
     }
 
     /// Position of `value`.
     pub(super) fn at(&self, value: f64) -> f64 {
-        let share = match self.kind {
-            ScaleKind::Linear => (value - self.low) / (self.high - self.low),
-            ScaleKind::Log => {
-                let log = |value: f64| libm::log(value.max(self.low));
-                (log(value) - log(self.low)) / (log(self.high) - log(self.low))
-            }
-        };
+        let at = |value: f64| if self.log { libm::log(value.max(self.low)) } else { value };
+        let share = (at(value) - at(self.low)) / (at(self.high) - at(self.low));
         self.from + (self.to - self.from) * if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 }
     }
 }
@@ -135,23 +125,31 @@ fn log_time_ticks(scale: &Scale, apart: f64) -> Vec<AxisTick> {
     with_room(LOG_TIMES.iter().copied().flatten().map(tick), scale, apart)
 }
 
-/// Ticks of a time axis, and the long name of their unit: `None` for a logarithmic one, whose ticks are `apart` pixels
-/// from each other and have their own units. A linear one has at most `most` steps.
-pub(super) fn ticks_of_time(scale: &Scale, apart: f64, most: usize) -> (Vec<AxisTick>, Option<&'static str>) {
-    if scale.kind == ScaleKind::Log {
+/// Ticks of a time axis, and their unit: `None` for a logarithmic one, whose ticks are `apart` pixels from each other
+/// and have their own units. A linear one has at most `most` steps.
+fn ticks_and_unit(scale: &Scale, apart: f64, most: usize) -> (Vec<AxisTick>, Option<TimeUnit>) {
+    if scale.log {
         return (log_time_ticks(scale, apart), None);
     }
     let (ticks, unit) = time_ticks(scale.high, most);
-    (ticks, Some(unit.long))
+    (ticks, Some(unit))
+}
+
+/// Ticks of a time axis and its title: `linear`, in which `{}` is the unit, or that of a logarithmic one. See
+/// [`ticks_and_unit`].
+pub(super) fn ticks_of_time(
+    scale: &Scale,
+    (apart, most): (f64, usize),
+    (linear, log): (&str, &str),
+) -> (Vec<AxisTick>, String) {
+    let (ticks, unit) = ticks_and_unit(scale, apart, most);
+    (ticks, unit.map_or_else(|| log.to_owned(), |unit| linear.replace("{}", unit.long)))
 }
 
 /// The ticks of a time axis of a small panel: the last label of a linear one carries the unit.
 pub(super) fn ticks_of_short_time(scale: &Scale, apart: f64, most: usize) -> Vec<AxisTick> {
-    if scale.kind == ScaleKind::Log {
-        return log_time_ticks(scale, apart);
-    }
-    let (mut ticks, unit) = time_ticks(scale.high, most);
-    if let Some(last) = ticks.last_mut() {
+    let (mut ticks, unit) = ticks_and_unit(scale, apart, most);
+    if let Some((last, unit)) = ticks.last_mut().zip(unit) {
         last.label = format!("{} {}", last.label, unit.short);
     }
     ticks
@@ -224,12 +222,10 @@ pub(super) fn decimate(points: &[(f64, f64)], per_px: f64) -> Vec<(f64, f64)> {
             thin.extend_from_slice(group);
             continue;
         }
-        let order = |a: &usize, b: &usize| group[*a].1.total_cmp(&group[*b].1);
-        let lowest = (0..group.len()).min_by(order).expect("a group is not empty");
-        let highest = (0..group.len()).max_by(order).expect("a group is not empty");
-        let mut kept = vec![0, lowest.min(highest), lowest.max(highest), group.len() - 1];
-        kept.dedup();
-        thin.extend(kept.into_iter().map(|at| group[at]));
+        let extremes = group.iter().position_minmax_by(|a, b| a.1.total_cmp(&b.1)).into_option();
+        let (lowest, highest) = extremes.expect("a group is not empty");
+        let kept = [0, lowest.min(highest), lowest.max(highest), group.len() - 1];
+        thin.extend(kept.into_iter().dedup().map(|at| group[at]));
     }
     thin
 }
@@ -269,10 +265,9 @@ mod tests {
     #[test]
     fn a_wide_span_of_times_gets_a_logarithmic_axis() {
         let wide = time_scale(&[60.0, 36_000.0], 0.0, 600.0);
-        assert_eq!(wide.kind, ScaleKind::Log);
+        assert!(wide.log);
         assert_eq!(labels(&log_time_ticks(&wide, 60.0)), "1 min 3 min 10 min 1 h 3 h 10 h");
-        assert_eq!(time_scale(&[60.0, 1700.0], 0.0, 600.0).kind, ScaleKind::Linear);
-        assert_eq!(time_scale(&[], 0.0, 600.0).kind, ScaleKind::Linear);
+        assert!(!time_scale(&[60.0, 1700.0], 0.0, 600.0).log && !time_scale(&[], 0.0, 600.0).log);
         assert!((wide.at(1e9) - 600.0).abs() < 1e-9 && wide.at(0.0).abs() < 1e-9, "outside goes to the ends");
     }
 

@@ -6,7 +6,7 @@ use itertools::Itertools;
 
 use super::format::count;
 use crate::results::{
-    ClusterRow, Provenance, ResultsError, RunOutcome, RunRow, SummaryRow, Tables, TimelineRow, VariantInfo,
+    ClusterRow, Provenance, ResultsError, RunOutcome, RunRow, SummaryRow, Tables, TimelineRow, VariantInfo, grouped,
 };
 
 /// Everything that a report reads: the files of one results folder.
@@ -47,19 +47,14 @@ impl Results {
 
     /// The variants that have runs, in the experiment's order.
     pub(super) fn variants<'r>(&'r self) -> Vec<VariantResults<'r>> {
-        let tables = &self.tables;
+        let Tables { runs, summary, timeline, clusters, .. } = &self.tables;
         let of = |(index, info): (usize, &'r VariantInfo)| VariantResults {
             index,
             info,
-            runs: tables.runs.iter().filter(|run| run.variant == info.variant).collect(),
-            timeline: tables.timeline.iter().filter(|row| row.variant == info.variant).collect(),
-            clusters: tables
-                .clusters
-                .iter()
-                .filter(|(key, _)| key.variant == info.variant)
-                .map(|(_, row)| row)
-                .collect(),
-            summary: tables.summary.iter().filter(|row| row.variant == info.variant).collect(),
+            runs: runs.iter().filter(|run| run.variant == info.variant).collect(),
+            timeline: timeline.iter().filter(|row| row.variant == info.variant).collect(),
+            clusters: clusters.iter().filter(|(key, _)| key.variant == info.variant).map(|(_, row)| row).collect(),
+            summary: summary.iter().filter(|row| row.variant == info.variant).collect(),
         };
         self.provenance.variants.iter().enumerate().map(of).filter(|variant| !variant.runs.is_empty()).collect()
     }
@@ -106,15 +101,10 @@ impl<'r> VariantResults<'r> {
 
     /// Most frequent end of unfinished runs, with the rule that blocked them. `None` when all runs finished.
     pub(super) fn unfinished(&self) -> Option<(RunOutcome, &'r str)> {
-        let ends: Vec<(RunOutcome, &'r str)> = self
-            .runs
-            .iter()
-            .filter(|run| run.outcome != RunOutcome::Complete)
-            .map(|run| (run.outcome, run.held_by.as_str()))
-            .collect();
-        let times = |end: &(RunOutcome, &str)| ends.iter().filter(|other| *other == end).count();
+        let unfinished = self.runs.iter().filter(|run| run.outcome != RunOutcome::Complete);
+        let ends = grouped(unfinished.map(|run| ((run.outcome, run.held_by.as_str()), run)));
         // `max_by_key` returns the last of equals, hence the reversed order.
-        ends.iter().rev().max_by_key(|end| times(end)).copied()
+        ends.into_iter().rev().max_by_key(|(_, runs)| runs.len()).map(|(end, _)| end)
     }
 
     /// The end of the last bin in which the value, or the upper end of its band, is greater than 0; at least one bin.

@@ -121,27 +121,16 @@ impl TimeUnit {
 
 /// A time with its unit, as comparable as can be: `45.3 s`, `8.10 min`, `3.42 h`.
 pub(super) fn time(seconds: f64) -> String {
-    let (number, unit) = time_parts(seconds);
-    format!("{number} {unit}")
-}
-
-/// The number and the unit of a time.
-pub(super) fn time_parts(seconds: f64) -> (String, &'static str) {
     let unit = TimeUnit::for_span(seconds.abs());
     let [number] = alike([seconds / unit.seconds]);
-    (if seconds == 0.0 { "0".to_owned() } else { number }, unit.short)
+    format!("{} {}", if seconds == 0.0 { "0" } else { &number }, unit.short)
 }
 
-/// The interval of a time in the unit and with the decimals of that time: `[11.9–12.8]`.
-pub(super) fn time_interval(middle: f64, low: f64, high: f64) -> String {
+/// A time with its interval in its unit and with its decimals: `12.3 min [11.9–12.8]`.
+pub(super) fn time_with_interval(middle: f64, low: f64, high: f64) -> String {
     let unit = TimeUnit::for_span(middle.abs());
     let [_, low, high] = alike([middle, low, high].map(|time| time / unit.seconds));
-    format!("[{low}–{high}]")
-}
-
-/// A time with its interval, the unit written once: `12.3 min [11.9–12.8]`.
-pub(super) fn time_with_interval(middle: f64, low: f64, high: f64) -> String {
-    format!("{} {}", time(middle), time_interval(middle, low, high))
+    format!("{} [{low}–{high}]", time(middle))
 }
 
 /// A unit of a data rate with its size in bytes per second.

@@ -7,7 +7,7 @@
 
 use itertools::Itertools;
 
-use super::axis::{AxisTick, Scale, ScaleKind};
+use super::axis::{AxisTick, Scale};
 use super::data::VariantResults;
 use super::format::count;
 use crate::results::{Setting, grouped};
@@ -32,7 +32,7 @@ pub(super) struct SweepAxis<'r> {
     pub(super) numeric: bool,
     /// Whether the values only change the fleet size, which then labels them.
     of_clusters: bool,
-    kind: ScaleKind,
+    log: bool,
 }
 
 /// One value of a swept path.
@@ -69,8 +69,7 @@ impl<'r> SweepAxis<'r> {
         let mut values: Vec<SweepValue<'r>> = texts.iter().enumerate().map(evenly).collect();
         let (places, title, labels) = quantities(&texts, path, name, variants);
         let of_clusters = labels.is_some();
-        let text =
-            Self { path, name, values: values.clone(), title, numeric: false, of_clusters, kind: ScaleKind::Linear };
+        let text = Self { path, name, values: values.clone(), title, numeric: false, of_clusters, log: false };
         let Some(places) = places else { return text };
         for (at, value) in values.iter_mut().enumerate() {
             value.place = places[at];
@@ -80,18 +79,17 @@ impl<'r> SweepAxis<'r> {
         }
         values.sort_by(|a, b| a.place.total_cmp(&b.place));
         let (low, high) = (values[0].place, values[values.len() - 1].place);
-        let apart = |kind: &ScaleKind| {
-            let scale = Scale { low, high, from: 0.0, to: 1.0, kind: *kind };
+        let apart = |log: &bool| {
+            let scale = Scale { low, high, from: 0.0, to: 1.0, log: *log };
             values.windows(2).all(|pair| scale.at(pair[1].place) - scale.at(pair[0].place) >= GAP_MIN)
         };
-        let kinds = [ScaleKind::Log, ScaleKind::Linear].into_iter();
-        let log = low > 0.0 && high >= LOG_FROM * low;
-        let Some(kind) = kinds.filter(|kind| log || *kind == ScaleKind::Linear).find(apart) else {
+        let is_wide = low > 0.0 && high >= LOG_FROM * low;
+        let Some(log) = [is_wide, false].into_iter().find(apart) else {
             values.iter_mut().enumerate().for_each(|(at, value)| value.place = at as f64);
             return Self { values, ..text };
         };
-        let title = if kind == ScaleKind::Log { format!("{}, logarithmic", text.title) } else { text.title };
-        Self { values, title, numeric: true, kind, ..text }
+        let title = if log { format!("{}, logarithmic", text.title) } else { text.title };
+        Self { values, title, numeric: true, log, ..text }
     }
 
     /// The setting in a title.
@@ -108,7 +106,7 @@ impl<'r> SweepAxis<'r> {
     /// A scale of the places from the first value at `from` to the last at `to`.
     pub(super) fn scale(&self, from: f64, to: f64) -> Scale {
         let (low, high) = (self.values[0].place, self.values[self.values.len() - 1].place);
-        Scale { low, high, from, to, kind: self.kind }
+        Scale { low, high, from, to, log: self.log }
     }
 
     /// A tick at each value.

@@ -1,14 +1,8 @@
 //! Rollout completion time: every finished run of each variant, with the median and its interval. Unfinished runs have
 //! no time; they are counted, with the rule that blocked them.
 
-use crate::report::axis::{Scale, ticks_of_time, time_scale};
-use crate::report::canvas::{Align, Canvas, Stroke};
-use crate::report::data::{Results, VariantResults, extent};
-use crate::report::format::{ended, time, time_with_interval};
-use crate::report::frame::{Area, FOOTER, TOP, bottom_grid, page, write, write_bold, write_fitted};
+use crate::report::charts::prelude::*;
 use crate::report::names;
-use crate::report::style::{INK, LABEL, MARGIN, MUTED, PAGE_WIDTH, SMALL, WHITE, series_colour};
-use crate::report::text::{Weight, fitted, text_width, widest};
 use crate::results::RunOutcome;
 
 const ROW: f64 = 46.0;
@@ -40,12 +34,9 @@ pub(in crate::report) fn draw(results: &Results) -> Canvas {
     let x = time_scale(&times, area.left, area.right);
     let subtitle = format!("{}; dot: median, line: its 95% CI, small dots: single runs", extent(&variants));
     let mut canvas = page(&results.provenance, "Rollout completion time", &subtitle, bottom + 56.0 + FOOTER);
-    let (ticks, unit) = ticks_of_time(&x, 46.0, 6);
-    let title = unit.map_or_else(
-        || "time since the rollout started (logarithmic)".to_owned(),
-        |unit| format!("{unit} since the rollout started"),
-    );
     if !times.is_empty() {
+        let titles = ("{} since the rollout started", "time since the rollout started (logarithmic)");
+        let (ticks, title) = ticks_of_time(&x, (46.0, 6), titles);
         bottom_grid(&mut canvas, area, &x, &ticks, &title);
     }
     for (row, variant) in variants.iter().enumerate() {
@@ -106,14 +97,9 @@ fn headline(variant: &VariantResults<'_>) -> String {
 
 /// Number of finished runs, if not all finished.
 fn unfinished_note(variant: &VariantResults<'_>) -> String {
-    match variant.unfinished() {
-        None => String::new(),
-        Some((outcome, _)) => {
-            let end = ended(outcome);
-            match variant.finished() {
-                0 => format!("all {} runs {end}", variant.runs.len()),
-                finished => format!("{finished} of {} finished, the rest {end}", variant.runs.len()),
-            }
-        }
+    let Some((outcome, _)) = variant.unfinished() else { return String::new() };
+    match variant.finished() {
+        0 => format!("all {} runs {}", variant.runs.len(), ended(outcome)),
+        finished => format!("{finished} of {} finished, the rest {}", variant.runs.len(), ended(outcome)),
     }
 }

@@ -4,14 +4,8 @@
 //! cluster was exposed in the representative run.
 
 use super::completion::{dots, numbers_beside};
-use crate::report::axis::{AxisTick, Scale, count_scale, span};
-use crate::report::canvas::{Canvas, Stroke};
-use crate::report::data::{Results, VariantResults, extent};
-use crate::report::format::{count, ended, percent, time};
-use crate::report::frame::{Area, FOOTER, TOP, bottom_grid, page, write_bold};
+use crate::report::charts::prelude::*;
 use crate::report::names;
-use crate::report::style::{AXIS, INK, MARGIN, PAGE_WIDTH};
-use crate::report::text::{Weight, widest};
 
 const ROW: f64 = 46.0;
 /// Widest column of names.

@@ -4,15 +4,8 @@
 //! strategies, the strategies are the other side. Other swept settings get separate rows of maps. Darker is higher, in
 //! one hue, so that the chart works in grey too. Cells without a finished run are hatched.
 
-use itertools::Itertools;
-
-use crate::report::canvas::{Align, Canvas, Position, Stroke};
-use crate::report::data::{Results, VariantResults, extent};
-use crate::report::format::{RateUnit, count, time};
-use crate::report::frame::{FOOTER, TOP, page, write, write_bold};
-use crate::report::style::{AXIS, INK, LABEL, MARGIN, MUTED, PAGE_WIDTH, SMALL, WHITE, shade};
+use crate::report::charts::prelude::*;
 use crate::report::swept::SweepAxis;
-use crate::report::text::{Weight, fitted_name, text_width, widest};
 use crate::results::grouped;
 
 /// Values that span more than this factor are shaded by their logarithm.

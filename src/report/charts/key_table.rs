@@ -1,12 +1,7 @@
 //! The key of a plot with too many variants for their names: number, name, completion time and peak of each.
 
-use crate::report::canvas::{Align, Canvas};
-use crate::report::data::VariantResults;
-use crate::report::format::{count, time};
-use crate::report::frame::{write, write_bold};
+use crate::report::charts::prelude::*;
 use crate::report::names;
-use crate::report::style::{AXIS, INK, LABEL, MARGIN, MUTED, PAGE_WIDTH, SMALL, WHITE, series_colour};
-use crate::report::text::Weight;
 
 const ROW: f64 = 19.0;
 const HEADING: f64 = 24.0;
@@ -23,8 +18,7 @@ pub(super) fn numbers(variants: &[VariantResults<'_>]) -> Vec<usize> {
         let of = |measure| variants[*at].median(measure).unwrap_or(f64::INFINITY);
         (of("completion_s"), of("peak_pulls"))
     };
-    let mut order: Vec<usize> = (0..variants.len()).collect();
-    order.sort_by(|a, b| key(a).0.total_cmp(&key(b).0).then(key(a).1.total_cmp(&key(b).1)));
+    let order = (0..variants.len()).sorted_by(|a, b| key(a).0.total_cmp(&key(b).0).then(key(a).1.total_cmp(&key(b).1)));
     let mut numbers = vec![0; variants.len()];
     for (number, at) in (1..).zip(order) {
         numbers[at] = number;

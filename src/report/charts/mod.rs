@@ -8,6 +8,7 @@ mod key_table;
 pub(super) mod multiples;
 pub(super) mod over_time;
 mod panel;
+mod prelude;
 pub(super) mod ready;
 pub(super) mod states;
 pub(super) mod sweep;

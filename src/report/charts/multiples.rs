@@ -4,20 +4,10 @@
 //! panels follow each other. Times or pulls that differ by a large factor get logarithmic axes, so that all panels can
 //! share them.
 
-use itertools::Itertools;
-
 use super::over_time::steps;
-use crate::report::axis::{
-    AxisTick, Scale, ScaleKind, decimate, log_ticks, span, ticks_from_zero, ticks_of_short_time,
-};
-use crate::report::canvas::{Align, Canvas, Stroke};
-use crate::report::data::{Results, VariantResults, extent};
-use crate::report::format::{count, time};
-use crate::report::frame::{Area, FOOTER, TOP, page, write, write_bold, write_fitted};
+use crate::report::charts::prelude::*;
 use crate::report::names;
-use crate::report::style::{AXIS, GRID, INK, LABEL, MARGIN, MUTED, PAGE_WIDTH, SMALL, series_colour};
 use crate::report::swept::SweepAxis;
-use crate::report::text::{Weight, fitted, fitted_name, text_width};
 use crate::results::TimelineRow;
 
 /// Ends or peaks that span more than this factor get a logarithmic axis.
@@ -79,11 +69,11 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
     };
     let bottom = top + (PANEL + above) * row_count as f64 - above;
     let (x, y) = (time_axis(&variants), pulls_axis(&variants));
-    let logs = match (x.kind, y.kind) {
-        (ScaleKind::Log, ScaleKind::Log) => "; both axes logarithmic",
-        (ScaleKind::Log, ScaleKind::Linear) => "; time axis logarithmic",
-        (ScaleKind::Linear, ScaleKind::Log) => "; pulls axis logarithmic",
-        (ScaleKind::Linear, ScaleKind::Linear) => "",
+    let logs = match (x.log, y.log) {
+        (true, true) => "; both axes logarithmic",
+        (true, false) => "; time axis logarithmic",
+        (false, true) => "; pulls axis logarithmic",
+        (false, false) => "",
     };
     let subtitle = format!("{}; line: run with the median peak, shade: p5–p95 of all runs{logs}", extent(&variants));
     let mut canvas =
@@ -125,17 +115,13 @@ fn trellis<'v, 'r>(axes: &[SweepAxis<'r>], variants: &'v [VariantResults<'r>]) -
         axes.iter().filter(|axis| axis.values.len() <= COLUMNS_MAX).rev().max_by_key(|axis| axis.values.len())?;
     let lines = across.lines(axes, variants);
     let mut rows: Vec<String> = lines.iter().map(|line| line.name.clone()).collect();
+    let panel = |row, column, variant| GridPanel { row, column, variant, name: String::new() };
     let mut panels: Vec<GridPanel<'v, 'r>> = Vec::new();
     for (row, line) in lines.iter().enumerate() {
-        panels.extend(line.points.iter().map(|&(column, variant)| GridPanel {
-            row,
-            column,
-            variant,
-            name: String::new(),
-        }));
+        panels.extend(line.points.iter().map(|&(column, variant)| panel(row, column, variant)));
     }
     for variant in variants.iter().filter(|variant| across.value_of(variant).is_none()) {
-        panels.push(GridPanel { row: rows.len(), column: 0, variant, name: String::new() });
+        panels.push(panel(rows.len(), 0, variant));
         rows.push(variant.info.strategy.clone());
     }
     if !rows.iter().all_unique() || 2 * panels.len() < rows.len() * across.values.len() {
@@ -227,6 +213,6 @@ fn detail(variant: &VariantResults<'_>) -> String {
 }
 
 fn pulls_ticks(y: &Scale) -> Vec<AxisTick> {
-    let ticks = if y.kind == ScaleKind::Log { log_ticks(y, 17.0) } else { ticks_from_zero(y.high, 3, true) };
+    let ticks = if y.log { log_ticks(y, 17.0) } else { ticks_from_zero(y.high, 3, true) };
     ticks.into_iter().filter(|tick| tick.value <= y.high).collect()
 }

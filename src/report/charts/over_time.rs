@@ -4,19 +4,8 @@
 //! each bin. Up to three variants of similar duration share one plot. More variants get a panel each, with a common
 //! value axis, or separate ones where a common axis would flatten the low curves.
 
-use itertools::Itertools;
-
-use crate::report::axis::{AxisTick, Scale, decimate, scaled, span, ticks_from_zero, ticks_of_short_time, time_ticks};
-use crate::report::canvas::{Align, Canvas, Position, Stroke};
-use crate::report::data::{Results, VariantResults, extent, links};
-use crate::report::format::{RateUnit, alike, count, number};
-use crate::report::frame::{
-    Area, FOOTER, KEY_NAME, KeyEntry, TOP, bottom_axis, key, key_width, page, panels, value_axis, write, write_bold,
-    write_fitted,
-};
+use crate::report::charts::prelude::*;
 use crate::report::names;
-use crate::report::style::{INK, LABEL, MARGIN, MUTED, PAGE_WIDTH, SMALL, WHITE, series_colour};
-use crate::report::text::{Weight, fitted_name, text_width, widest};
 use crate::results::TimelineRow;
 
 /// Most variants that share one plot.

@@ -1,11 +1,6 @@
 //! The measures that a sweep shows, each with a suitable axis: logarithmic where values differ by a large factor.
 
-use crate::report::axis::{
-    AxisTick, LOG_FROM, Scale, count_scale, log_ticks, scaled, span, ticks_from_zero, ticks_of_time,
-};
-use crate::report::data::{VariantResults, links};
-use crate::report::format::RateUnit;
-use crate::report::frame::Area;
+use crate::report::charts::prelude::*;
 
 /// A capacity is drawn when it is at most this many times the greatest value.
 const CAPACITY_SHOWN: f64 = 3.0;
@@ -71,8 +66,7 @@ pub(super) fn completion(variants: &[&VariantResults<'_>], area: Area) -> Measur
     let (_, high) = span(&values);
     let from_zero = || Scale::from_zero(if high > 0.0 { high * 1.04 } else { 1.0 }, area.bottom, area.top);
     let scale = Scale::logarithmic(&values, LOG_FROM, ROOM, area.bottom, area.top).unwrap_or_else(from_zero);
-    let (ticks, unit) = ticks_of_time(&scale, 22.0, 5);
-    let title =
-        unit.map_or_else(|| "completion time (logarithmic)".to_owned(), |unit| format!("completion time in {unit}"));
+    let titles = ("completion time in {}", "completion time (logarithmic)");
+    let (ticks, title) = ticks_of_time(&scale, (22.0, 5), titles);
     MeasurePanel { measure, title, capacities: Vec::new(), scale, ticks }
 }

@@ -1,16 +1,8 @@
 //! Rollout progress: the share of clusters that are ready on the new revision over time, in the representative run of
 //! each variant. A curve that ends below 100% has clusters that never became ready.
 
-use crate::report::axis::{AxisTick, Scale, ScaleKind, decimate, span, ticks_of_time, time_scale};
-use crate::report::canvas::{Canvas, Position, Stroke};
-use crate::report::data::{Results, VariantResults, extent};
-use crate::report::format::{count, time};
-use crate::report::frame::{
-    Area, FOOTER, KEY_LINE, KEY_NAME, KeyEntry, TOP, bottom_axis, key, key_width, page, value_axis,
-};
+use crate::report::charts::prelude::*;
 use crate::report::names;
-use crate::report::style::{LABEL, MARGIN, PAGE_WIDTH, series_colour, series_dash};
-use crate::report::text::Weight;
 
 /// Draws the chart.
 pub(in crate::report) fn draw(results: &Results) -> Canvas {
@@ -34,7 +26,7 @@ pub(in crate::report) fn draw(results: &Results) -> Canvas {
     };
     // The ends decide whether slow variants would flatten fast ones; the first cluster of each does not matter.
     let mut x = time_scale(&ends, area.left, area.right);
-    if x.kind == ScaleKind::Log {
+    if x.log {
         x.low = span(&all).0.max(x.high / 1e5) / 1.2;
         x.high = span(&all).1 * 1.1;
     }
@@ -44,10 +36,9 @@ pub(in crate::report) fn draw(results: &Results) -> Canvas {
     let shares: Vec<AxisTick> =
         (0..=5).map(|at| AxisTick { value: f64::from(at) * 20.0, label: format!("{}%", at * 20) }).collect();
     value_axis(&mut canvas, area, &y, &shares, "share of all clusters");
-    let (ticks, unit) = ticks_of_time(&x, 58.0, 8);
     let start = results.start();
-    let title =
-        unit.map_or_else(|| format!("time since {start} (logarithmic)"), |unit| format!("{unit} since {start}"));
+    let (linear, log) = (format!("{{}} since {start}"), format!("time since {start} (logarithmic)"));
+    let (ticks, title) = ticks_of_time(&x, (58.0, 8), (&linear, &log));
     bottom_axis(&mut canvas, area, &x, &ticks, &title);
     for (variant, times) in variants.iter().zip(&ready) {
         let Some((&first, &last)) = times.first().zip(times.last()) else { continue };
@@ -96,7 +87,5 @@ fn entry(variant: &VariantResults<'_>, name: String, times: &[f64], dash: &'stat
 
 /// When each cluster that ever was ready on the new revision was, sorted.
 fn ready_times(variant: &VariantResults<'_>) -> Vec<f64> {
-    let mut times: Vec<f64> = variant.clusters.iter().filter_map(|cluster| cluster.ready_s).collect();
-    times.sort_by(f64::total_cmp);
-    times
+    variant.clusters.iter().filter_map(|cluster| cluster.ready_s).sorted_by(f64::total_cmp).collect()
 }

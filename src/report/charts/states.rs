@@ -1,13 +1,7 @@
 //! Cluster states over time in the representative run, stacked, so that they always add up to the fleet.
 
-use crate::report::axis::{Scale, decimate, ticks_from_zero};
-use crate::report::canvas::{Align, Canvas, Position};
 use crate::report::charts::over_time::{Heading, SHARED_TIME, panel_frame, panel_names, panel_time};
-use crate::report::data::{Results, VariantResults, extent};
-use crate::report::format::{count, time};
-use crate::report::frame::{TOP, page, panels, write};
-use crate::report::style::{INK, MARGIN, SMALL, STATES};
-use crate::report::text::{Weight, text_width};
+use crate::report::charts::prelude::*;
 use crate::results::TimelineRow;
 
 /// Clusters of a row in the order of the stack, from the ground.

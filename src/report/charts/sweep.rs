@@ -5,16 +5,9 @@
 //! Values that are not quantities are spaced evenly, with their dots side by side. Unfinished runs are counted in a
 //! strip above the completion times.
 
-use crate::report::axis::{AxisTick, Scale};
-use crate::report::canvas::{Align, Canvas, Position, Stroke};
 use crate::report::charts::panel::{MeasurePanel, completion, egress, pulls};
-use crate::report::data::{Results, VariantResults, extent};
-use crate::report::frame::{Area, FOOTER, TOP, bottom_axis, page, value_axis, write, write_bold, write_fitted};
-use crate::report::style::{
-    AXIS, Colour, GRID, INK, LABEL, MARGIN, MUTED, PAGE_WIDTH, SMALL, WHITE, series_colour, series_dash,
-};
+use crate::report::charts::prelude::*;
 use crate::report::swept::{SweepAxis, SweepLine};
-use crate::report::text::{Weight, fitted, fitted_name, text_width, widest};
 
 /// Most lines with a shade; more shades would hide each other.
 const SHADED_MAX: usize = 4;
@@ -155,7 +148,11 @@ impl Drawing<'_> {
         } else {
             bottom_axis(canvas, area, &self.x, &[], "");
         }
-        self.capacities(canvas, panel, area);
+        // The capacities of the registry's link.
+        for capacity in &panel.capacities {
+            let y = panel.scale.at(*capacity);
+            canvas.line((area.left, y), (area.right, y), Stroke { colour: INK, width: 1.2, dash: &[6.0, 4.0] });
+        }
         for at in 0..self.lines.len() {
             self.spread(canvas, at, panel);
         }
@@ -251,14 +248,6 @@ impl Drawing<'_> {
         }
     }
 
-    /// The capacities of the registry's link.
-    fn capacities(&self, canvas: &mut Canvas, panel: &MeasurePanel, area: Area) {
-        for capacity in &panel.capacities {
-            let y = panel.scale.at(*capacity);
-            canvas.line((area.left, y), (area.right, y), Stroke { colour: INK, width: 1.2, dash: &[6.0, 4.0] });
-        }
-    }
-
     /// A row for each line with unfinished runs: how many finished, above each value.
     fn strip(&self, canvas: &mut Canvas, stragglers: &[usize], area: Area) {
         if stragglers.is_empty() {
@@ -298,12 +287,10 @@ fn mark(canvas: &mut Canvas, (x, y): Position, line: usize, colour: Colour) {
     let around = |r: f64, canvas: &mut Canvas, colour: Colour| {
         let outline = match line % 4 {
             0 => return canvas.dot((x, y), r, colour, 1.0),
-            1 => vec![
-                (x - 0.88 * r, y - 0.88 * r),
-                (x + 0.88 * r, y - 0.88 * r),
-                (x + 0.88 * r, y + 0.88 * r),
-                (x - 0.88 * r, y + 0.88 * r),
-            ],
+            1 => {
+                let half = 0.88 * r;
+                return canvas.rectangle((x - half, y - half), (x + half, y + half), colour, 1.0);
+            }
             2 => vec![(x, y - 1.25 * r), (x + 1.15 * r, y + 0.85 * r), (x - 1.15 * r, y + 0.85 * r)],
             _ => vec![(x, y - 1.3 * r), (x + 1.3 * r, y), (x, y + 1.3 * r), (x - 1.3 * r, y)],
         };

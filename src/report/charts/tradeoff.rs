@@ -3,14 +3,9 @@
 //! rings around a dot, with their names in one block. Many variants are numbered instead, in the order of their
 //! completion times, with a key below.
 
-use crate::report::axis::{Scale, count_scale, span, ticks_of_time, time_scale};
-use crate::report::canvas::{Align, Canvas, Position, Stroke};
 use crate::report::charts::key_table;
-use crate::report::data::{Results, VariantResults, extent};
-use crate::report::frame::{Area, FOOTER, TOP, bottom_axis, page, value_axis, write, write_bold};
+use crate::report::charts::prelude::*;
 use crate::report::names;
-use crate::report::style::{AXIS, GRID, INK, LABEL, MARGIN, MUTED, PAGE_WIDTH, SMALL, WHITE, series_colour};
-use crate::report::text::{Weight, fitted_name, text_width, widest};
 
 /// Greatest width of a name on the plot.
 const NAME: f64 = 260.0;
@@ -116,9 +111,8 @@ pub(in crate::report) fn draw(results: &Results) -> Canvas {
     if times.is_empty() {
         bottom_axis(&mut canvas, area, &x, &[], "completion time");
     } else {
-        let (ticks, unit) = ticks_of_time(&x, 58.0, 8);
-        let title =
-            unit.map_or("completion time (logarithmic)".to_owned(), |unit| format!("completion time in {unit}"));
+        let titles = ("completion time in {}", "completion time (logarithmic)");
+        let (ticks, title) = ticks_of_time(&x, (58.0, 8), titles);
         bottom_axis(&mut canvas, area, &x, &ticks, &title);
     }
     if strip.is_some() {

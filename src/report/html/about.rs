@@ -6,7 +6,7 @@ use super::markup::{escaped, swatch};
 use super::table::VariantLabel;
 use crate::report::data::{VariantResults, links};
 use crate::report::format::{RateUnit, count, time};
-use crate::results::{Provenance, RunOutcome, RunRow, grouped};
+use crate::results::{FileDigest, Provenance, RunOutcome, RunRow, grouped};
 
 /// Most blocking reasons that are listed for one variant.
 const HELD_SHOWN: usize = 3;
@@ -115,13 +115,13 @@ pub(super) fn released(variants: &[VariantResults<'_>], names: &[VariantLabel]) 
         let release = variant.runs.iter().map(|run| run.release_s).fold(0.0, f64::max);
         (release > 0.0).then(|| format!("{} after {}", escaped(&name.label), time(release)))
     };
-    let notes: Vec<String> = variants.iter().zip(names).filter_map(of).collect();
+    let notes = variants.iter().zip(names).filter_map(of).join("; ");
     if notes.is_empty() {
         return String::new();
     }
     format!(
         "<p class=\"note\">Curves and squares count from the start of the run. With a pre-pull, the release comes later and completion counts from the release: {}.</p>",
-        notes.join("; ")
+        notes
     )
 }
 
@@ -138,31 +138,23 @@ pub(super) fn provenance(provenance: &Provenance, variants: &[VariantResults<'_>
     row("time limit of a run", &time(provenance.horizon_s));
     let links = links(variants);
     if !links.is_empty() {
-        let texts: Vec<String> = links.iter().map(|link| RateUnit::for_max(*link).text(*link)).collect();
-        row("registry link", &texts.join(", "));
+        row("registry link", &links.iter().map(|link| RateUnit::for_max(*link).text(*link)).join(", "));
     }
     for limit in &provenance.limits {
         let whom = limit.strategy.as_ref().map_or_else(String::new, |strategy| format!(" for {}", escaped(strategy)));
         row("limit", &format!("<code>{}</code>{whom}", escaped(&limit.limit)));
     }
     row("program", &format!("{} {}", escaped(&provenance.program), escaped(&provenance.program_version)));
-    let inputs: Vec<String> = provenance
-        .inputs
-        .iter()
-        .map(|input| {
-            format!(
-                "<tr><th scope=\"row\">{}</th><td><code>{}</code></td></tr>",
-                escaped(&input.path),
-                escaped(&input.sha256)
-            )
-        })
-        .collect();
+    let input = |FileDigest { path, sha256 }: &FileDigest| {
+        format!("<tr><th scope=\"row\">{}</th><td><code>{}</code></td></tr>", escaped(path), escaped(sha256))
+    };
+    let inputs = provenance.inputs.iter().map(input).join("\n");
     let inputs = if inputs.is_empty() {
         String::new()
     } else {
         format!(
             "<h3>Inputs</h3><div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"inputs\"><table class=\"plain\"><thead><tr><th scope=\"col\">file</th><th scope=\"col\">SHA-256</th></tr></thead><tbody>{}</tbody></table></div>\n",
-            inputs.join("\n")
+            inputs
         )
     };
     format!("<dl>{rows}</dl>\n{inputs}")

@@ -214,9 +214,8 @@ fn answer_html(answer: &PageAnswer) -> String {
     }
     let part =
         |(title, text): &(String, String)| format!("<div><dt>{}</dt><dd>{}</dd></div>", escaped(title), marked(text));
-    let parts: Vec<String> = answer.parts.iter().map(part).collect();
     let lead = if answer.lead.is_empty() { String::new() } else { format!("<p>{}</p>\n", marked(&answer.lead)) };
-    format!("{lead}<dl class=\"parts\">{}</dl>", parts.join("\n"))
+    format!("{lead}<dl class=\"parts\">{}</dl>", answer.parts.iter().map(part).format("\n"))
 }
 
 #[cfg(test)]

@@ -76,18 +76,16 @@ fn ordered<'t, 'v>(
 ) -> Vec<TableColumn<'t, 'v>> {
     let measured_by =
         |asserted: &AssertedLimit, column: &FilledColumn<'_>| asserted.limit.measure().name == column.column.measure;
-    let mut columns: Vec<TableColumn<'t, 'v>> = Vec::new();
-    let with_limits = |column: &'t FilledColumn<'v>, columns: &mut Vec<TableColumn<'t, 'v>>| {
-        columns.push(TableColumn::Measure(column));
-        columns.extend(limits.iter().filter(|limit| measured_by(limit, column)).map(TableColumn::Limit));
+    let with_limits = |column: &'t FilledColumn<'v>| {
+        let own = limits.iter().filter(move |limit| measured_by(limit, column)).map(TableColumn::Limit);
+        std::iter::once(TableColumn::Measure(column)).chain(own)
     };
     let (first, others): (Vec<_>, Vec<_>) = shown.iter().partition(|column| column.column.measure == EXPOSED);
-    first.into_iter().for_each(|column| with_limits(column, &mut columns));
-    columns.extend((!all_done).then_some(TableColumn::Done));
+    let done = (!all_done).then_some(TableColumn::Done);
     let alone = limits.iter().filter(|limit| !shown.iter().any(|column| measured_by(limit, column)));
-    columns.extend(alone.map(TableColumn::Limit));
-    others.into_iter().for_each(|column| with_limits(column, &mut columns));
-    columns
+    let alone = alone.map(TableColumn::Limit);
+    let others = others.into_iter().flat_map(with_limits);
+    first.into_iter().flat_map(with_limits).chain(done).chain(alone).chain(others).collect()
 }
 
 impl TableColumn<'_, '_> {

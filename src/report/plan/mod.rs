@@ -1,13 +1,14 @@
 //! A plan in words: the answer for each world with its confidence, every candidate, and the settings to paste.
 
-mod paste;
 mod table;
 
 use itertools::Itertools;
 
 use super::format::{count, in_unit, percent, time};
 use super::wrap::wrapped;
-use crate::results::{Candidate, CandidateStatus, Limit, PlanRecord, Question, Statistic, StrategyAnswer};
+use crate::results::{
+    Candidate, CandidateStatus, Limit, PlanRecord, Question, Snippet, Statistic, StrategyAnswer, grouped,
+};
 
 /// The plan in words: for each world the answer with its confidence and all candidates, then the settings to paste.
 #[must_use]
@@ -25,7 +26,7 @@ pub fn plan_text(plan: &PlanRecord, width: usize) -> String {
     text.push('\n');
     text.push_str(&how_sure(plan, width));
     text.push_str(&effort(plan, width));
-    text.push_str(&paste::snippets(plan, width));
+    text.push_str(&snippets(plan, width));
     text
 }
 
@@ -185,4 +186,26 @@ fn effort(plan: &PlanRecord, width: usize) -> String {
         text.push('.');
     }
     wrapped(&text, width, "")
+}
+
+/// The snippets to paste into the products' own files, each once, with the variants that it is for.
+fn snippets(plan: &PlanRecord, width: usize) -> String {
+    let answers = plan.questions.iter().flat_map(|question| &question.answers);
+    let found = grouped(answers.filter_map(|answer| Some((answer.snippet.as_ref(), answer.variant.as_deref()?))));
+    let (mut text, mut bare) = (String::new(), String::new());
+    for (snippet, variants) in found {
+        let variants = variants.join(", ");
+        match snippet {
+            // Lines that begin with a number sign are comments in YAML, so all can be copied.
+            Some(Snippet { place, text: lines }) => {
+                let heading = wrapped(&format!("# {place}: {variants}"), width, "# ");
+                text.push_str(&format!("\n{heading}{lines}"));
+            }
+            None => {
+                let note = format!("# No product implements these; they are bounds for comparison: {variants}");
+                bare = format!("\n{}", wrapped(&note, width, "# "));
+            }
+        }
+    }
+    text + &bare
 }

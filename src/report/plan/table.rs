@@ -2,7 +2,7 @@
 
 use itertools::Itertools;
 
-use crate::report::format::{RateUnit, count, percent, time, time_interval};
+use crate::report::format::{RateUnit, count, percent, time, time_with_interval};
 use crate::report::wrap::{letters, shortened, side_by_side};
 use crate::results::{Candidate, CandidateStatus, PlanRecord, Question};
 
@@ -20,7 +20,7 @@ pub(super) fn candidates(plan: &PlanRecord, question: &Question) -> String {
     };
     let values = question.candidates.iter().map(|candidate| {
         let slower = candidate.slower_by.map(|by| match by.low < by.high {
-            true => format!("{} {}", time(by.value), time_interval(by.value, by.low, by.high)),
+            true => time_with_interval(by.value, by.low, by.high),
             // Equal in every replicate.
             false => time(by.value),
         });
@@ -81,7 +81,7 @@ fn verdict(plan: &PlanRecord, candidate: &Candidate) -> String {
             format!("exceeds [{number}]")
         }
         CandidateStatus::Equal => format!("within {}", percent(plan.indifference)),
-        standing => standing.word().to_owned(),
+        standing => standing.word(),
     }
 }
 

@@ -1,11 +1,13 @@
-//! The settings on a front: how each is shown, and which ones are Pareto-optimal.
+//! The settings on a front: how each is shown and labelled where there is room, and which ones are Pareto-optimal.
 
-use crate::report::canvas::{Canvas, Position};
-use crate::report::style::{Colour, INK, WHITE, series_colour};
+use crate::report::charts::prelude::*;
 use crate::results::Estimate;
 
 /// Radius of a dot.
 pub(super) const DOT: f64 = 5.0;
+
+/// Greatest width of a setting's name.
+const NAME: f64 = 190.0;
 
 /// Loads that differ by less than this share are equal: a full link is full, whatever the last digit.
 const SAME_LOAD: f64 = 0.01;
@@ -70,4 +72,94 @@ pub(super) fn pareto_front(marks: &[Mark]) -> Vec<usize> {
         }
     }
     best
+}
+
+/// Writes a limit along its edge, beyond it if possible. Returns the room that the text takes.
+pub(super) fn label_limit(
+    canvas: &mut Canvas,
+    area: Area,
+    text: &str,
+    at: f64,
+    is_load: bool,
+    taken: &[[f64; 4]],
+) -> [f64; 4] {
+    let text = fitted(text, SMALL, Weight::Regular, area.right - area.left - 12.0);
+    let width = text_width(&text, SMALL, Weight::Regular);
+    let (left, right) = (area.left + 6.0, area.right - 6.0 - width);
+    let places: Vec<Position> = if is_load {
+        let middle = f64::midpoint(left, right);
+        [at - 6.0, at + 14.0].iter().flat_map(|&y| [(right, y), (left, y), (middle, y)]).collect()
+    } else {
+        let beside = [at + 6.0, at - 6.0 - width];
+        let heights = [area.bottom - 8.0, area.bottom - 26.0, area.top + 16.0, f64::midpoint(area.top, area.bottom)];
+        beside.iter().flat_map(|&x| heights.map(|y| (x, y))).collect()
+    };
+    let room = |&(left, baseline): &Position| [left - 2.0, baseline - 11.0, left + width * 1.02 + 2.0, baseline + 3.5];
+    let fits = |place: &&Position| is_free(&room(place), area, taken);
+    let inside = (left.max(if is_load { right } else { (at - 6.0 - width).max(left) }), at - 6.0);
+    let fallback = if is_load { inside } else { (inside.0, area.bottom - 8.0) };
+    let place = places.iter().find(fits).copied().unwrap_or(fallback);
+    write(canvas, &text, place, SMALL, MUTED, Align::Left);
+    room(&place)
+}
+
+/// Whether a rectangle is inside the area and overlaps nothing taken.
+fn is_free(&[left, top, right, bottom]: &[f64; 4], area: Area, taken: &[[f64; 4]]) -> bool {
+    let inside = left >= area.left && right <= area.right + 4.0 && top >= area.top - 2.0 && bottom <= area.bottom;
+    inside && taken.iter().all(|[l, t, r, b]| right <= *l || left >= *r || bottom <= *t || top >= *b)
+}
+
+/// Writes names beside the dots: the chosen one and those of the front first, others where there is room. Returns the
+/// names that had no room.
+pub(super) fn label_marks<'m>(
+    canvas: &mut Canvas,
+    marks: &'m [Mark],
+    best: &[usize],
+    x: &Scale,
+    y: &Scale,
+    area: Area,
+    taken: &mut Vec<[f64; 4]>,
+) -> Vec<&'m str> {
+    let mut unnamed = Vec::new();
+    let chosen = (0..marks.len()).filter(|&at| marks[at].style == MarkStyle::Chosen);
+    for at in chosen.chain(best.iter().copied()).chain(0..marks.len()).unique() {
+        let mark = &marks[at];
+        let Some(time) = mark.time else { continue };
+        let (px, py) = (x.at(time.value), y.at(mark.load.value));
+        let is_bold = mark.style == MarkStyle::Chosen;
+        let weight = if is_bold { Weight::Bold } else { Weight::Regular };
+        let size = if is_bold { LABEL } else { SMALL };
+        let name = fitted_name(&mark.name, size, weight, NAME);
+        let width = text_width(&name, size, weight);
+        let aside = if is_bold { DOT + 9.0 } else { DOT + 5.0 };
+        // Above or below the dot, but not over the axis.
+        let middle = (px - width / 2.0).max(area.left + 2.0);
+        let places = [
+            (px + aside, py - 5.0),
+            (px - aside - width, py - 5.0),
+            (px + aside, py + 14.0),
+            (px - aside - width, py + 14.0),
+            (middle, py - aside - 6.0),
+            (middle, py + aside + 12.0),
+            (px + aside, py + 4.0),
+            (px - aside - width, py + 4.0),
+            (px + aside, py - 20.0),
+            (px + aside, py + 28.0),
+        ];
+        let room =
+            |&(left, baseline): &(f64, f64)| [left - 1.0, baseline - 11.5, left + width * 1.02 + 1.0, baseline + 3.5];
+        let fits = |place: &&Position| is_free(&room(place), area, taken);
+        let Some(&place) = places.iter().find(fits) else {
+            unnamed.push(mark.name.as_str());
+            continue;
+        };
+        taken.push(room(&place));
+        if is_bold {
+            write_bold(canvas, &name, place, size, INK);
+        } else {
+            let ink = if best.contains(&at) { INK } else { MUTED };
+            write(canvas, &name, place, size, ink, Align::Left);
+        }
+    }
+    unnamed
 }

@@ -4,20 +4,12 @@
 //! For a plan, the area beyond a limit is shaded, settings that exceed a limit are hollow, and settings that were
 //! dropped early are paler, as their estimates rest on fewer runs.
 
-mod labels;
 mod mark;
 mod panel;
 
-use itertools::Itertools;
-
 use self::mark::{Mark, MarkStyle};
 use self::panel::{FrontAxes, WorldPanel, draw_panel};
-use crate::report::canvas::{Align, Canvas};
-use crate::report::data::{Results, VariantResults, extent};
-use crate::report::format::count;
-use crate::report::frame::{Area, FOOTER, TOP, page, write};
-use crate::report::style::{MARGIN, MUTED, PAGE_WIDTH, SMALL};
-use crate::report::text::{Weight, text_width};
+use crate::report::charts::prelude::*;
 use crate::results::{CandidateStatus, Estimate, LoadAxis, PlanRecord, Provenance, Setting, SummaryRow, grouped};
 
 /// Room below a panel's axis: tick labels, title, note.

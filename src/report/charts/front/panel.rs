@@ -1,15 +1,7 @@
 //! One world of the front: its axes, limits, staircase and dots.
 
-use super::labels::{label_limit, label_marks};
-use super::mark::{DOT, Mark, MarkStyle, pareto_front};
-use crate::report::axis::{
-    AxisTick, Scale, ScaleKind, count_scale, scaled, span, ticks_from_zero, ticks_of_time, time_scale,
-};
-use crate::report::canvas::{Canvas, Position, Stroke};
-use crate::report::format::RateUnit;
-use crate::report::frame::{Area, bottom_axis, value_axis, write_bold, write_fitted};
-use crate::report::style::{AXIS, INK, LABEL, MUTED, SMALL};
-use crate::report::text::{Weight, fitted};
+use super::mark::{DOT, Mark, MarkStyle, label_limit, label_marks, pareto_front};
+use crate::report::charts::prelude::*;
 use crate::results::LoadAxis;
 
 /// The settings of one world.
@@ -43,22 +35,23 @@ pub(super) fn draw_panel(canvas: &mut Canvas, axes: &FrontAxes<'_>, panel: &Worl
     let title = fitted(&panel.title, LABEL, Weight::Bold, width);
     write_bold(canvas, &title, (area.left - 50.0, area.top - 31.0), LABEL, INK);
     value_axis(canvas, area, &y, &ticks, "");
-    let kind = if y.kind == ScaleKind::Log { ", logarithmic" } else { "" };
+    let kind = if y.log { ", logarithmic" } else { "" };
     let axis = format!("{}{unit}{kind}", load_words(&axes.load.measure));
     write_fitted(canvas, &axis, (area.left - 50.0, area.top - 12.0), SMALL, INK, width);
     if times.is_empty() {
         bottom_axis(canvas, area, &x, &[], "no run finished");
     } else {
         let most = if area.right - area.left > 500.0 { 8 } else { 4 };
-        let (ticks, unit) = ticks_of_time(&x, 58.0, most);
-        bottom_axis(canvas, area, &x, &ticks, &format!("{}, {}", axes.time, unit.unwrap_or("logarithmic")));
+        let (linear, log) = (format!("{}, {{}}", axes.time), format!("{}, logarithmic", axes.time));
+        let (ticks, title) = ticks_of_time(&x, (58.0, most), (&linear, &log));
+        bottom_axis(canvas, area, &x, &ticks, &title);
     }
     let mut taken: Vec<[f64; 4]> = Vec::new();
-    if let Some((most, _)) = &load_limit {
-        taken.push(shade(canvas, area, y.at(*most), true));
-    }
-    if let Some((most, _)) = &time_limit {
-        taken.push(shade(canvas, area, x.at(*most), false));
+    let loads = load_limit.iter().map(|(most, text)| (y.at(*most), text, true));
+    let edges: Vec<(f64, &String, bool)> =
+        loads.chain(time_limit.iter().map(|(most, text)| (x.at(*most), text, false))).collect();
+    for &(at, _, is_load) in &edges {
+        taken.push(shade(canvas, area, at, is_load));
     }
     let placed: Vec<(Position, &Mark)> =
         panel.marks.iter().filter_map(|mark| Some(((x.at(mark.time?.value), y.at(mark.load.value)), mark))).collect();
@@ -78,22 +71,16 @@ pub(super) fn draw_panel(canvas: &mut Canvas, axes: &FrontAxes<'_>, panel: &Worl
     }
     taken.extend(placed.iter().map(|((x, y), _)| [x - DOT - 1.0, y - DOT - 1.0, x + DOT + 1.0, y + DOT + 1.0]));
     // Limits first: the shading needs their text.
-    for (limit, is_load) in [(&load_limit, true), (&time_limit, false)] {
-        if let Some((most, text)) = limit {
-            let at = if is_load { y.at(*most) } else { x.at(*most) };
-            taken.push(label_limit(canvas, area, text, at, is_load, &taken));
-        }
+    for (at, text, is_load) in edges {
+        taken.push(label_limit(canvas, area, text, at, is_load, &taken));
     }
     let unnamed = label_marks(canvas, &panel.marks, &best, &x, &y, area, &mut taken);
     let never: Vec<&str> =
         panel.marks.iter().filter(|mark| mark.time.is_none()).map(|mark| mark.name.as_str()).collect();
     let lists = [("did not finish", &never), ("unlabelled", &unnamed)];
-    let notes: Vec<String> = lists
-        .iter()
-        .filter(|(_, names)| !names.is_empty())
-        .map(|(what, names)| format!("{what}: {}", names.join(", ")))
-        .collect();
-    write_fitted(canvas, &notes.join("; "), (area.left - 50.0, area.bottom + 58.0), SMALL, MUTED, width);
+    let lists = lists.iter().filter(|(_, names)| !names.is_empty());
+    let notes = lists.map(|(what, names)| format!("{what}: {}", names.join(", "))).join("; ");
+    write_fitted(canvas, &notes, (area.left - 50.0, area.bottom + 58.0), SMALL, MUTED, width);
 }
 
 fn limits_of(limit: &Option<(f64, String)>) -> Vec<f64> {

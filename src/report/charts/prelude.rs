@@ -1,0 +1,11 @@
+//! The vocabulary of every chart: the page with its axes and texts, colours and sizes, numbers in words, and the data.
+
+pub(super) use itertools::Itertools;
+
+pub(super) use crate::report::axis::*;
+pub(super) use crate::report::canvas::*;
+pub(super) use crate::report::data::*;
+pub(super) use crate::report::format::*;
+pub(super) use crate::report::frame::*;
+pub(super) use crate::report::style::*;
+pub(super) use crate::report::text::*;
