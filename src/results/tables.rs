@@ -5,6 +5,7 @@
 
 use std::path::Path;
 
+use csv::StringRecord;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -81,11 +82,11 @@ impl Tables {
     /// When a file is missing or invalid.
     pub fn read(folder: &Path) -> Result<Self, ResultsError> {
         Ok(Self {
-            runs: from_csv(&folder.join("runs.csv"))?,
-            summary: from_csv(&folder.join("summary.csv"))?,
-            timeline: from_csv(&folder.join("timeline.csv"))?,
-            clusters: from_keyed_csv(&folder.join("clusters.csv"))?,
-            passes: from_keyed_csv(&folder.join("passes.csv"))?,
+            runs: from_csv(folder, "runs.csv", row)?,
+            summary: from_csv(folder, "summary.csv", row)?,
+            timeline: from_csv(folder, "timeline.csv", row)?,
+            clusters: from_csv(folder, "clusters.csv", keyed_row)?,
+            passes: from_csv(folder, "passes.csv", keyed_row)?,
         })
     }
 }
@@ -107,28 +108,27 @@ pub(super) fn to_csv(header: &str, rows: impl IntoIterator<Item = impl Serialize
     if bytes.is_empty() { b"\n".to_vec() } else { bytes }
 }
 
-fn open(path: &Path) -> Result<csv::Reader<std::fs::File>, ResultsError> {
-    let file = std::fs::File::open(path).map_err(ResultsError::io("read", path))?;
-    Ok(csv::Reader::from_reader(file))
+/// The rows of a file; `read` reads one with the header.
+fn from_csv<Row>(
+    folder: &Path,
+    name: &str,
+    read: fn(&StringRecord, &StringRecord) -> csv::Result<Row>,
+) -> Result<Vec<Row>, ResultsError> {
+    let path = folder.join(name);
+    let file = std::fs::File::open(&path).map_err(ResultsError::io("read", &path))?;
+    let mut reader = csv::Reader::from_reader(file);
+    let header = reader.headers().cloned();
+    let rows = header.and_then(|header| reader.records().map(|record| read(&record?, &header)).collect());
+    rows.map_err(|source| ResultsError::Table(path, source))
 }
 
-fn from_csv<Row: DeserializeOwned>(path: &Path) -> Result<Vec<Row>, ResultsError> {
-    let table_error = |source| ResultsError::Table(path.to_owned(), source);
-    open(path)?.deserialize().collect::<Result<_, _>>().map_err(table_error)
+fn row<Row: DeserializeOwned>(record: &StringRecord, header: &StringRecord) -> csv::Result<Row> {
+    record.deserialize(Some(header))
 }
 
-/// Reads rows that begin with a run's key. Each half takes its columns by name and skips the others.
-fn from_keyed_csv<Row: DeserializeOwned>(path: &Path) -> Result<Vec<(RunKey, Row)>, ResultsError> {
-    let table_error = |source| ResultsError::Table(path.to_owned(), source);
-    let mut reader = open(path)?;
-    let headers = reader.headers().map_err(table_error)?.clone();
-    let mut rows = Vec::new();
-    for record in reader.records() {
-        let record = record.map_err(table_error)?;
-        let key = record.deserialize(Some(&headers)).map_err(table_error)?;
-        rows.push((key, record.deserialize(Some(&headers)).map_err(table_error)?));
-    }
-    Ok(rows)
+/// A row that begins with a run's key. Each half takes its columns by name and skips the others.
+fn keyed_row<Row: DeserializeOwned>(record: &StringRecord, header: &StringRecord) -> csv::Result<(RunKey, Row)> {
+    Ok((row(record, header)?, row(record, header)?))
 }
 
 #[cfg(test)]

@@ -13,13 +13,6 @@ const NAMES_MAX: f64 = 0.36 * PAGE_WIDTH;
 /// Width of the column of numbers.
 const NUMBERS: f64 = 250.0;
 
-/// One variant's numbers.
-struct ExposureRow<'v> {
-    variant: &'v VariantResults<'v>,
-    name: String,
-    median: f64,
-}
-
 /// Draws the chart. `None` where no cluster received a defective revision.
 pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
     let variants = results.variants();
@@ -27,15 +20,13 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
         return None;
     }
     let (names, size) = names::column(&variants, NAMES_MAX);
-    let row = |(variant, name)| ExposureRow { variant, name, median: variant.median("exposed_targets").unwrap_or(0.0) };
-    let mut rows: Vec<ExposureRow<'_>> = variants.iter().zip(names).map(row).collect();
-    rows.sort_by(|a, b| a.median.total_cmp(&b.median));
-    let widest = widest(rows.iter().map(|row| &row.name), size, Weight::Bold).max(60.0);
+    let widest = widest(&names, size, Weight::Bold).max(60.0);
+    let rows = variants.iter().zip(names).sorted_by(|(a, _), (b, _)| median(a).total_cmp(&median(b)));
     let area = Area {
         left: MARGIN + widest + 26.0,
         top: TOP + 4.0,
         right: PAGE_WIDTH - MARGIN - NUMBERS,
-        bottom: TOP + 4.0 + ROW * rows.len() as f64,
+        bottom: TOP + 4.0 + ROW * variants.len() as f64,
     };
     let exposed: Vec<f64> = results.tables.runs.iter().map(|run| run.exposed_targets as f64).collect();
     let (x, ticks) = scale(&exposed, results.tables.runs.iter().map(|run| run.targets).max().unwrap_or(1), area);
@@ -43,8 +34,14 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
     let title = "Clusters exposed to the defective revision";
     let mut canvas = page(&results.provenance, title, &subtitle, area.bottom + 56.0 + FOOTER);
     bottom_grid(&mut canvas, area, &x, &ticks, &format!("exposed clusters{}", x.note()));
-    for (at, row) in rows.iter().enumerate() {
-        draw_row(&mut canvas, row, size, area.top + ROW * (at as f64 + 0.5), area, &x);
+    for (at, (variant, name)) in rows.enumerate() {
+        let middle = area.top + ROW * (at as f64 + 0.5);
+        write_bold(&mut canvas, &name, (MARGIN, middle + 4.5), size, INK);
+        let stroke = Stroke { colour: AXIS, width: 0.8, dash: &[1.5, 3.0] };
+        canvas.line((area.left, middle), (x.at(median(variant)), middle), stroke);
+        let exposed = variant.runs.iter().map(|run| run.exposed_targets as f64);
+        dots(&mut canvas, variant, "exposed_targets", exposed, &x, (middle, 14.0));
+        numbers_beside(&mut canvas, area, middle, &headline(variant), &note(variant));
     }
     Some(canvas)
 }
@@ -57,31 +54,22 @@ fn scale(exposed: &[f64], targets: u64, area: Area) -> (Scale, Vec<AxisTick>) {
     count_scale(exposed, ([1.4, 1.25], 46.0), (end, 6), (area.left, area.right))
 }
 
-fn draw_row(canvas: &mut Canvas, row: &ExposureRow<'_>, size: f64, middle: f64, area: Area, x: &Scale) {
-    let variant = row.variant;
-    write_bold(canvas, &row.name, (MARGIN, middle + 4.5), size, INK);
-    canvas.line(
-        (area.left, middle),
-        (x.at(row.median), middle),
-        Stroke { colour: AXIS, width: 0.8, dash: &[1.5, 3.0] },
-    );
-    let exposed = variant.runs.iter().map(|run| run.exposed_targets as f64);
-    dots(canvas, variant, "exposed_targets", exposed, x, (middle, 14.0));
-    numbers_beside(canvas, area, middle, &headline(row), &note(variant));
+fn median(variant: &VariantResults<'_>) -> f64 {
+    variant.median("exposed_targets").unwrap_or(0.0)
 }
 
 /// `120 [100–140], 12% of the fleet`.
-fn headline(row: &ExposureRow<'_>) -> String {
-    if row.variant.runs.iter().all(|run| run.exposed_targets == 0) {
+fn headline(variant: &VariantResults<'_>) -> String {
+    if variant.runs.iter().all(|run| run.exposed_targets == 0) {
         return "none".to_owned();
     }
-    let mut text = count(row.median);
-    if let Some((low, high)) = row.variant.median_interval("exposed_targets").filter(|(low, high)| low < high) {
+    let mut text = count(median(variant));
+    if let Some((low, high)) = variant.median_interval("exposed_targets").filter(|(low, high)| low < high) {
         text.push_str(&format!(" [{}–{}]", count(low), count(high)));
     }
-    let targets = row.variant.median("targets").unwrap_or(0.0);
+    let targets = variant.median("targets").unwrap_or(0.0);
     if targets > 0.0 {
-        text.push_str(&format!(", {} of the fleet", percent(row.median / targets)));
+        text.push_str(&format!(", {} of the fleet", percent(median(variant) / targets)));
     }
     text
 }

@@ -70,12 +70,8 @@ pub(in crate::report) fn draw(results: &Results) -> Canvas {
     let ends = completions.flat_map(|row| [row.median_ci95_low.or(row.median), row.median_ci95_high.or(row.median)]);
     let times: Vec<f64> = ends.flatten().collect();
     let x = time_scale(&times, area.left, area.right);
-    let peaks: Vec<f64> = variants
-        .iter()
-        .filter_map(|variant| variant.summary("peak_pulls"))
-        .flat_map(|row| [row.p5, row.median, row.p95])
-        .flatten()
-        .collect();
+    let peaks = variants.iter().filter_map(|variant| variant.summary("peak_pulls"));
+    let peaks: Vec<f64> = peaks.flat_map(|row| [row.p5, row.median, row.p95]).flatten().collect();
     let (y, ticks) = count_scale(&peaks, ([2.4, 1.4], 26.0), (span(&peaks).1, 7), (area.bottom, area.top));
     let mut dots: Vec<Dot<'_>> = variants
         .iter()

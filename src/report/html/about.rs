@@ -27,13 +27,9 @@ pub(super) fn unfinished(variants: &[VariantResults<'_>], names: &[VariantLabel]
         let mut counts = vec![format!("{} complete", ends(RunOutcome::Complete))];
         counts.extend((stalled > 0).then(|| format!("<strong>{stalled} stalled</strong>")));
         counts.extend((late > 0).then(|| format!("<strong>{late} timed out</strong>")));
-        let left: Vec<u64> = variant
-            .runs
-            .iter()
-            .filter(|run| run.outcome != RunOutcome::Complete)
-            .map(|run| run.targets - run.targets_done)
-            .collect();
-        let (low, high) = left.iter().copied().minmax().into_option().unwrap_or_default();
+        let unfinished = variant.runs.iter().filter(|run| run.outcome != RunOutcome::Complete);
+        let left = unfinished.map(|run| run.targets - run.targets_done).minmax();
+        let (low, high) = left.into_option().unwrap_or_default();
         let targets = variant.runs.iter().map(|run| run.targets).max().unwrap_or(0);
         let shown =
             if low == high { count(low as f64) } else { format!("{}–{}", count(low as f64), count(high as f64)) };
@@ -52,11 +48,8 @@ pub(super) fn unfinished(variants: &[VariantResults<'_>], names: &[VariantLabel]
         if !held.is_empty() {
             boxes.push_str("<p class=\"by\">Blocked by</p><ul>");
             for (text, runs) in held.iter().take(HELD_SHOWN) {
-                let times = if *runs == variant.runs.len() {
-                    "every run".to_owned()
-                } else {
-                    format!("{runs} of {} runs", variant.runs.len())
-                };
+                let all = variant.runs.len();
+                let times = if *runs == all { "every run".to_owned() } else { format!("{runs} of {all} runs") };
                 boxes.push_str(&format!("<li>{} <span class=\"unit\">({times})</span></li>", ruled(text)));
             }
             if held.len() > HELD_SHOWN {
