@@ -11,7 +11,7 @@ use super::check::Checker;
 use super::import::inventory::{self, InventoryCluster};
 use super::names::MOST_NAMES;
 use crate::document::path::Path;
-use crate::document::problem::Problem;
+use crate::document::problem::{Problem, some_of};
 use crate::document::text_or::TextOr;
 use crate::products::{FleetGroup, selection};
 use crate::rollout::label_selector::{CheckedSelector, LabelSelector, Labels};
@@ -25,12 +25,18 @@ const MOST_NODES: u32 = 10_000;
 /// Most nodes of a whole fleet, which limits a run's memory.
 const MOST_NODES_IN_ALL: u64 = 10_000_000;
 
+/// Fleet's workspace of downstream clusters; the management cluster itself is in `fleet-local`.
+const DEFAULT_WORKSPACE: &str = "fleet-default";
+
 /// An inventory, and settings that it does not contain.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(crate) struct InventoryFields {
     /// JSON as `kubectl get clusters.fleet.cattle.io -A -o json` prints it.
     pub(crate) file: String,
+    /// Fleet's workspace whose clusters are targets of the bundle. Default: `fleet-default` if there are several.
+    #[serde(default)]
+    pub(crate) namespace: Option<String>,
     /// JSON as `kubectl get clustergroups.fleet.cattle.io -A -o json` prints it.
     pub(crate) cluster_groups: Option<String>,
     /// Rules by label. A field comes from the first rule that selects the cluster and sets the field.
@@ -108,7 +114,10 @@ impl<'de> Deserialize<'de> for InventoryFile {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(TextOr {
             expecting: "the path of a JSON file, or `{file: clusters.json, links: […]}`",
-            of_text: |file| Self(InventoryFields { file, cluster_groups: None, links: Vec::new(), default: None }),
+            of_text: |file| {
+                let (links, default) = (Vec::new(), None);
+                Self(InventoryFields { file, namespace: None, cluster_groups: None, links, default })
+            },
             of_fields: Self,
         })
     }
@@ -235,6 +244,7 @@ impl Checker<'_> {
     fn inventory(&mut self, written: &InventoryFields, regions: &[String]) -> Option<Vec<ClusterSpec>> {
         let path = Path::of("inventory");
         let found = self.inventory_file(&written.file)?;
+        let found = self.of_workspace(&found, written.namespace.as_deref())?;
         let default = written.default.clone().unwrap_or_default();
         let default = self.link_fields(&path.key("default"), &default, regions);
         let labels: Vec<&Labels> = found.iter().map(|cluster| &cluster.labels).collect();
@@ -246,7 +256,7 @@ impl Checker<'_> {
                 rules.push((selector, fields));
             }
         }
-        let cluster = |cluster: &InventoryCluster| {
+        let cluster = |cluster: &&InventoryCluster| {
             let mut spec = ClusterSpec {
                 name: cluster.name.clone(),
                 labels: cluster.labels.clone(),
@@ -263,6 +273,35 @@ impl Checker<'_> {
             spec
         };
         Some(found.iter().map(cluster).collect())
+    }
+
+    /// The clusters of one workspace: a bundle's targets are those of its own namespace.
+    fn of_workspace<'c>(
+        &mut self,
+        clusters: &'c [InventoryCluster],
+        wanted: Option<&str>,
+    ) -> Option<Vec<&'c InventoryCluster>> {
+        let spaces: BTreeSet<&str> = clusters.iter().map(|cluster| cluster.namespace.as_str()).collect();
+        let names: Vec<String> = spaces.iter().map(|name| (*name).to_owned()).collect();
+        let path = Path::of("inventory");
+        let namespace = match wanted {
+            Some(name) if spaces.contains(name) => name,
+            Some(name) => {
+                let message = format!("the inventory has no clusters in the namespace `{name}`");
+                self.report(&path.key("namespace"), message, &format!("it has clusters in {}", some_of(&names)));
+                return None;
+            }
+            None if spaces.len() == 1 => names[0].as_str(),
+            None if spaces.contains(DEFAULT_WORKSPACE) => DEFAULT_WORKSPACE,
+            None => {
+                let message = format!("the inventory has clusters in {} namespaces", spaces.len());
+                let help =
+                    format!("a bundle has targets in one; set `inventory.namespace` to one of {}", some_of(&names));
+                self.report(&path, message, &help);
+                return None;
+            }
+        };
+        Some(clusters.iter().filter(|cluster| cluster.namespace == namespace).collect())
     }
 
     fn inventory_file(&mut self, name: &str) -> Option<Arc<Vec<InventoryCluster>>> {

@@ -17,6 +17,7 @@ mod external_scheduler;
 mod failures;
 mod interrupted_plans;
 mod interrupted_studies;
+mod inventories;
 mod kubefleet_rollouts;
 mod pages;
 mod plan;

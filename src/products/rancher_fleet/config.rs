@@ -1,8 +1,9 @@
 //! Rancher Fleet's strategy in an experiment: read, and checked against the fleet.
 //!
-//! What Fleet itself would refuse is refused here before a run. Two things that Fleet accepts are refused as well: a
-//! field it does not know, which it ignores, and a partition that no cluster is in, which it keeps as empty. Both are
-//! slips that would make the simulation answer another question than the one asked.
+//! What Fleet itself would refuse is refused here before a run. Three things that Fleet accepts are refused as well: a
+//! field it does not know, which it ignores, a partition that no cluster is in, which it keeps as empty, and another
+//! object in the place of a fleet.yaml. All are slips that would make the simulation answer another question than the
+//! one asked.
 
 use std::sync::Arc;
 
@@ -10,9 +11,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{FleetVersion, RancherFleetStrategy, clusters};
-use crate::document::context::Context;
+use crate::document::context::{Context, Document};
 use crate::document::path::{Path, Step};
-use crate::document::problem::Problem;
+use crate::document::problem::{Problem, nearest};
+use crate::document::tree::Value;
 use crate::products::{ControlLoop, ControllerChoice, Fleet, Product, ProductFile, Strategy, selection, version};
 use crate::rollout::RuleSet;
 use crate::rollout::label_selector::Labels;
@@ -41,6 +43,44 @@ pub(crate) struct RancherFleetConfig {
 /// A fleet.yaml, of which only `rolloutStrategy` is read.
 type FleetYaml = ProductFile<RolloutStrategy>;
 
+/// The fields of a fleet.yaml. Source: `FleetYAML` in `internal/bundlereader` and `BundleSpec` with
+/// `BundleDeploymentOptions` in `pkg/apis/fleet.cattle.io/v1alpha1` of rancher/fleet v0.16.0.
+const FLEET_YAML: [&str; 33] = [
+    "allowedTargetNamespaceSelector",
+    "contentsId",
+    "correctDrift",
+    "defaultNamespace",
+    "deleteCRDResources",
+    "deleteNamespace",
+    "dependsOn",
+    "diff",
+    "downstreamResources",
+    "forceSyncGeneration",
+    "helm",
+    "helmOpOptions",
+    "ignore",
+    "imageScans",
+    "keepResources",
+    "kustomize",
+    "labels",
+    "name",
+    "namespace",
+    "namespaceAnnotations",
+    "namespaceLabels",
+    "overrideTargets",
+    "overwrites",
+    "paused",
+    "resources",
+    "rolloutStrategy",
+    "serviceAccount",
+    "targetCustomizationMode",
+    "targetCustomizations",
+    "targetRestrictions",
+    "targets",
+    "valuesHash",
+    "yaml",
+];
+
 /// The loop of the bundle controller. It has no timer: a pass starts when a deployment is created, deleted or reports a
 /// changed status, or when the bundle or a cluster changes; not when the spec of a deployment changes. Its client has no
 /// limit (controller-runtime v0.24.1 sets none).
@@ -56,6 +96,9 @@ impl Product for RancherFleetConfig {
     fn check(&self, path: &Path, fleet: Fleet<'_>, context: &mut Context<'_>) -> Option<Arc<dyn Strategy>> {
         let base = Path::of("rolloutStrategy");
         let file: Option<FleetYaml> = ProductFile::read(self.file.as_deref(), path, &base, context, |_| true)?;
+        if let Some(file) = &file {
+            context.problems.extend(other_content(&file.document));
+        }
         let strategy = file.as_ref().map(|file| file.value.clone()).unwrap_or_default();
         let (strategy, ignored) = self.version.read(strategy.overridden_by(self.in_place.clone()));
         let clusters = clusters(fleet);
@@ -83,6 +126,31 @@ impl Product for RancherFleetConfig {
         let native = Arc::new(RancherFleetStrategy { rules: self.rules, strategy, ignored });
         self.controller.apply("fleet", self.file.as_deref(), native, path, context)
     }
+}
+
+/// Problems with a file that is no fleet.yaml, or has fields of which Fleet knows none.
+fn other_content(document: &Document) -> Vec<Problem> {
+    let Value::Map(entries) = &document.tree.value else { return Vec::new() };
+    let kind = document.tree.get(&Path::of("kind")).map(|node| &node.value);
+    if let Some(Value::Text(kind)) = kind {
+        let help = match kind.as_str() {
+            "GitRepo" => "name the fleet.yaml in the repository that the GitRepo points to",
+            "Bundle" => "name the fleet.yaml that the Bundle was made from, or write its `rolloutStrategy` in place",
+            _ => "name the fleet.yaml of the bundle",
+        };
+        let message = format!("the file must be a fleet.yaml, and this is a {kind}");
+        return vec![document.at(&Path::of("kind"), message).with_help(help)];
+    }
+    let unknown = entries.iter().map(|(key, _)| key.text.as_str()).filter(|key| !FLEET_YAML.contains(key));
+    unknown
+        .map(|key| {
+            let help = match nearest(key, FLEET_YAML) {
+                Some(near) => format!("did you mean `{near}`? Fleet ignores what it does not know"),
+                None => "remove it; Fleet ignores it".to_owned(),
+            };
+            document.at_key(&Path::of(key), format!("a fleet.yaml has no field `{key}`")).with_help(help)
+        })
+        .collect()
 }
 
 fn empty_partition(

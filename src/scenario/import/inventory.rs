@@ -20,6 +20,8 @@ use crate::rollout::rancher_fleet::ClusterGroup;
 /// Information of an inventory about one cluster.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct InventoryCluster {
+    /// Fleet's workspace.
+    pub(crate) namespace: String,
     pub(crate) name: String,
     pub(crate) labels: BTreeMap<String, String>,
     pub(crate) paused: bool,
@@ -94,6 +96,7 @@ pub(crate) fn clusters(source: &Arc<Source>) -> Result<Vec<InventoryCluster>, Ve
         ]);
     }
     let clusters = objects.into_iter().map(|object| InventoryCluster {
+        namespace: object.metadata.namespace.unwrap_or_default(),
         name: object.metadata.name.unwrap_or_default(),
         labels: object.metadata.labels.unwrap_or_default(),
         paused: object.spec.and_then(|spec| spec.paused).unwrap_or(false),
@@ -164,17 +167,11 @@ fn objects<Spec: DeserializeOwned, Status: DeserializeOwned>(
             )));
         } else if name.is_empty() {
             problems.push(whole(format!("items[{at}] has no `metadata.name`")));
-        } else if !names.insert(name) {
+        } else if !names.insert((object.metadata.namespace.as_deref(), name)) {
             let place = Place { source: Arc::clone(source), span: source.find_json_string(name, 1) };
-            let namespace = object.metadata.namespace.as_deref().unwrap_or("default");
-            problems.push(
-                Problem::at(
-                    place,
-                    format!("items[{at}].metadata.name"),
-                    format!("there are two of the name `{name}` (the second in `{namespace}`)"),
-                )
-                .with_help("Fleet orders clusters by name alone; keep one workspace: `-n fleet-default` for `-A`"),
-            );
+            let message = format!("there are two of the name `{name}` in the same namespace");
+            let problem = Problem::at(place, format!("items[{at}].metadata.name"), message);
+            problems.push(problem.with_help("keep one; a cluster must be in the file once"));
         }
     }
     if problems.is_empty() { Ok(objects) } else { Err(problems) }
@@ -199,6 +196,7 @@ mod tests {
     #[test]
     fn a_list_an_array_and_a_single_object_are_read() {
         let expected = InventoryCluster {
+            namespace: "fleet-default".into(),
             name: "store-1".into(),
             labels: [("env".to_owned(), "prod".to_owned())].into(),
             paused: true,
@@ -212,6 +210,7 @@ mod tests {
         }
         let bare = clusters(&source(r#"[{"metadata": {"name": "x"}, "spec": {}, "status": {"agent": {}}}]"#));
         let unregistered = InventoryCluster {
+            namespace: String::new(),
             name: "x".into(),
             labels: BTreeMap::new(),
             paused: false,
@@ -256,8 +255,8 @@ mod tests {
             ),
             (
                 two.as_str(),
-                "clusters.json:5:30: items[1].metadata.name: there are two of the name `store-1` (the second in \
-                 `fleet-default`) (help: Fleet orders clusters by name alone; keep one workspace: `-n fleet-default` for `-A`)",
+                "clusters.json:5:30: items[1].metadata.name: there are two of the name `store-1` in the same \
+                 namespace (help: keep one; a cluster must be in the file once)",
             ),
             (
                 "{\"items\": [\n{\"metadata\": {\"name\": \"store",

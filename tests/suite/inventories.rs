@@ -1,0 +1,96 @@
+//! Real exports of Rancher Fleet: which clusters are targets, and which files are no fleet.yaml.
+
+use super::common::{fleetsim, folder_with, loaded, text};
+
+/// A cluster as kubectl prints it.
+fn cluster(namespace: &str, name: &str) -> String {
+    format!(
+        r#"{{"apiVersion": "fleet.cattle.io/v1alpha1", "kind": "Cluster",
+            "metadata": {{"name": "{name}", "namespace": "{namespace}", "labels": {{"env": "prod"}}}},
+            "spec": {{}}, "status": {{"namespace": "cluster-{namespace}-{name}"}}}}"#
+    )
+}
+
+fn inventory(clusters: &[(&str, &str)]) -> String {
+    let items: Vec<String> = clusters.iter().map(|(namespace, name)| cluster(namespace, name)).collect();
+    format!(r#"{{"kind": "List", "items": [{}]}}"#, items.join(", "))
+}
+
+fn experiment(inventory: &str) -> String {
+    format!(
+        "
+name: x
+inventory: {inventory}
+release:
+  images: [{{name: app, manifest: {{layers: [{{size: 10 MB}}]}}}}]
+  workloads: [{{kind: Deployment, image: app}}]
+strategies: {{s: {{rancherFleet: {{file: fleet.yaml}}}}}}
+"
+    )
+}
+
+/// Names of the targets.
+fn targets(written: &str, clusters: &[(&str, &str)]) -> Vec<String> {
+    let files = [
+        ("experiment.yaml", experiment(written)),
+        ("clusters.json", inventory(clusters)),
+        ("fleet.yaml", "rolloutStrategy: {maxUnavailable: 1}\n".to_owned()),
+    ];
+    let folder = folder_with(&files.each_ref().map(|(name, text)| (*name, text.as_str())));
+    let experiment = loaded(folder.path());
+    experiment.variants[0].scenario.world.clusters.iter().map(|cluster| cluster.name.clone()).collect()
+}
+
+/// Errors that `fleetsim check` prints for these files.
+fn refused(written: &str, clusters: &[(&str, &str)], fleet_yaml: &str) -> String {
+    let files = [
+        ("experiment.yaml", experiment(written)),
+        ("clusters.json", inventory(clusters)),
+        ("fleet.yaml", fleet_yaml.into()),
+    ];
+    let folder = folder_with(&files.each_ref().map(|(name, text)| (*name, text.as_str())));
+    text(&fleetsim(folder.path()).args(["check", "."]).assert().failure().get_output().stderr)
+}
+
+const ALL: [(&str, &str); 3] = [("fleet-local", "local"), ("fleet-default", "a"), ("fleet-default", "b")];
+
+#[test]
+fn the_targets_of_a_bundle_are_the_clusters_of_its_workspace() {
+    assert_eq!(targets("clusters.json", &ALL), ["a", "b"]);
+    assert_eq!(targets("{file: clusters.json, namespace: fleet-local}", &ALL), ["local"]);
+    assert_eq!(targets("clusters.json", &ALL[..1]), ["local"], "the one workspace of the file");
+    let twins = [("fleet-default", "a"), ("edge", "a")];
+    assert_eq!(targets("{file: clusters.json, namespace: edge}", &twins), ["a"], "names repeat between workspaces");
+}
+
+#[test]
+fn a_workspace_must_exist_and_be_chosen() {
+    let two = [("edge", "a"), ("core", "b")];
+    let messages = refused("clusters.json", &two, "");
+    assert!(messages.contains("the inventory has clusters in 2 namespaces"), "{messages}");
+    assert!(messages.contains("set `inventory.namespace` to one of"), "{messages}");
+    let messages = refused("{file: clusters.json, namespace: prod}", &two, "");
+    assert!(messages.contains("the inventory has no clusters in the namespace `prod`"), "{messages}");
+}
+
+#[test]
+fn a_file_that_is_no_fleet_yaml_is_refused() {
+    let one = [("fleet-default", "a")];
+    for (fleet_yaml, message, help) in [
+        (
+            "rolloutStrateggy: {maxUnavailable: 1}",
+            "a fleet.yaml has no field `rolloutStrateggy`",
+            "did you mean `rolloutStrategy`?",
+        ),
+        ("defaultNamespace: x\nowner: me", "a fleet.yaml has no field `owner`", "remove it"),
+        (
+            "apiVersion: fleet.cattle.io/v1alpha1\nkind: GitRepo\nspec: {}",
+            "this is a GitRepo",
+            "name the fleet.yaml in the repository",
+        ),
+        ("kind: Bundle\nspec: {rolloutStrategy: {}}", "this is a Bundle", "write its `rolloutStrategy` in place"),
+    ] {
+        let messages = refused("clusters.json", &one, fleet_yaml);
+        assert!(messages.contains(message) && messages.contains(help), "{messages}");
+    }
+}
