@@ -9,6 +9,7 @@
 //! iteration order of a hash map.
 
 pub mod dist;
+pub(crate) mod heap;
 mod queue;
 mod reservations;
 mod run;

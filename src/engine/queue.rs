@@ -2,16 +2,15 @@
 //!
 //! Order: earliest first; at equal times, in the order in which they were scheduled. Models may rely on it.
 //!
-//! A four-ary heap in flat arrays that tracks the position of each event, so an event is cancelled or moved in place
-//! in O(log n) and no dead entries accumulate. Four children instead of two halve the depth, and sibling keys are
-//! adjacent in memory. The heap's shape does not affect the order of events, because keys are unique.
+//! The heap ([`heap`](super::heap)) tracks the position of each event, so an event is cancelled or moved in place in
+//! O(log n) and no dead entries accumulate. A key is one 128-bit number, the time and then the order of scheduling: it
+//! compares without a branch, which the processor could not predict. The heap's shape does not affect the order of
+//! events, because keys are unique.
 //!
 //! Left out: priorities among simultaneous events. A model that needs them schedules events in that order.
 
+use super::heap::{self, Keyed, NOWHERE};
 use crate::units::{SimDuration, SimTime};
-
-/// Children per node of the heap.
-const ARITY: usize = 4;
 
 /// Identifies a scheduled event. The id becomes stale once the event is handled or cancelled; using a stale id has no
 /// effect.
@@ -19,22 +18,6 @@ const ARITY: usize = 4;
 pub struct EventId {
     slot: u32,
     generation: u32,
-}
-
-/// A heap entry, ordered by time, then by the order of scheduling.
-#[derive(Clone, Copy, Debug)]
-struct Entry {
-    at: SimTime,
-    sequence: u64,
-    slot: u32,
-}
-
-impl Entry {
-    fn precedes(&self, other: &Self) -> bool {
-        // One 128-bit number compares without a branch, which the processor could not predict.
-        let key = |entry: &Self| (u128::from(entry.at.as_nanos()) << 64) | u128::from(entry.sequence);
-        key(self) < key(other)
-    }
 }
 
 /// Pending events, earliest first, and the current time.
@@ -55,7 +38,8 @@ pub struct EventQueue<E> {
     now: SimTime,
     handled: u64,
     next_sequence: u64,
-    heap: Vec<Entry>,
+    /// Slots by [`EventQueue::next_key`].
+    heap: Vec<Keyed<u128>>,
     // Indexed by slot. A slot holds one pending event or is listed in `free`.
     positions: Vec<u32>,
     generations: Vec<u32>,
@@ -116,9 +100,8 @@ impl<E> EventQueue<E> {
             }
             None => self.new_slot(event),
         };
-        let entry = Entry { at, sequence: self.take_sequence(), slot };
-        self.heap.push(entry);
-        self.sift_up(self.heap.len() - 1, entry);
+        let key = self.next_key(at);
+        heap::push(&mut self.heap, key, slot, &mut self.positions);
         EventId { slot, generation: self.generations[slot as usize] }
     }
 
@@ -133,7 +116,7 @@ impl<E> EventQueue<E> {
     /// Cancels a pending event and returns it. `None` when it was already handled or cancelled.
     pub fn cancel(&mut self, id: EventId) -> Option<E> {
         let position = self.position(id)?;
-        self.remove(position);
+        heap::remove(&mut self.heap, position, &mut self.positions);
         Some(self.release(id.slot))
     }
 
@@ -146,50 +129,50 @@ impl<E> EventQueue<E> {
     pub fn reschedule(&mut self, id: EventId, at: SimTime) -> bool {
         self.assert_not_past(at);
         let Some(position) = self.position(id) else { return false };
-        let entry = Entry { at, sequence: self.take_sequence(), slot: id.slot };
-        self.settle(position, entry);
+        let key = self.next_key(at);
+        heap::rekey(&mut self.heap, position, key, &mut self.positions);
         true
     }
 
     /// When the next event is due. `None` when none is pending.
     #[must_use]
     pub fn peek_time(&self) -> Option<SimTime> {
-        self.heap.first().map(|entry| entry.at)
+        self.heap.first().map(|first| time_of(first.key))
     }
 
     /// Takes the next event and moves the clock to its time. `None` when none is pending.
     pub fn pop(&mut self) -> Option<(SimTime, E)> {
-        let Entry { at, slot, .. } = *self.heap.first()?;
-        self.remove(0);
-        self.now = at;
+        self.heap.first()?;
+        let Keyed { key, item: slot } = heap::remove(&mut self.heap, 0, &mut self.positions);
+        self.now = time_of(key);
         self.handled += 1;
-        Some((at, self.release(slot)))
+        Some((self.now, self.release(slot)))
     }
 
     fn assert_not_past(&self, at: SimTime) {
         assert!(at >= self.now, "cannot schedule an event for {at}: the time is already {}", self.now);
     }
 
-    fn take_sequence(&mut self) -> u64 {
+    /// The key of an event that is scheduled now.
+    fn next_key(&mut self, at: SimTime) -> u128 {
         let sequence = self.next_sequence;
         self.next_sequence += 1;
-        sequence
+        (u128::from(at.as_nanos()) << 64) | u128::from(sequence)
     }
 
     fn new_slot(&mut self, event: E) -> u32 {
         let slot = u32::try_from(self.events.len()).expect("fewer than 2^32 events are pending");
         self.events.push(Some(event));
         self.generations.push(0);
-        self.positions.push(0);
+        self.positions.push(NOWHERE);
         slot
     }
 
     /// The position in the heap of the event of `id`. `None` when the id is stale.
-    fn position(&self, id: EventId) -> Option<usize> {
+    fn position(&self, id: EventId) -> Option<u32> {
         let slot = id.slot as usize;
         // An id of another queue may name a slot that this one lacks.
-        (*self.generations.get(slot)? == id.generation && self.events[slot].is_some())
-            .then(|| self.positions[slot] as usize)
+        (*self.generations.get(slot)? == id.generation && self.events[slot].is_some()).then(|| self.positions[slot])
     }
 
     /// Empties the slot of an event that has left the heap; ids of it are stale from here on.
@@ -202,63 +185,11 @@ impl<E> EventQueue<E> {
         }
         event
     }
+}
 
-    /// Removes the entry at `hole` from the heap; the last entry fills the gap.
-    fn remove(&mut self, hole: usize) {
-        let last = self.heap.pop().expect("an entry is removed from a heap that holds it");
-        if hole < self.heap.len() {
-            self.settle(hole, last);
-        }
-    }
-
-    /// Puts `entry` into the gap at `hole`, or up or down from it, where it belongs.
-    fn settle(&mut self, hole: usize, entry: Entry) {
-        if hole > 0 && entry.precedes(&self.heap[(hole - 1) / ARITY]) {
-            self.sift_up(hole, entry);
-        } else {
-            self.sift_down(hole, entry);
-        }
-    }
-
-    fn sift_up(&mut self, mut hole: usize, entry: Entry) {
-        while hole > 0 {
-            let parent = (hole - 1) / ARITY;
-            if !entry.precedes(&self.heap[parent]) {
-                break;
-            }
-            self.place(hole, self.heap[parent]);
-            hole = parent;
-        }
-        self.place(hole, entry);
-    }
-
-    fn sift_down(&mut self, mut hole: usize, entry: Entry) {
-        loop {
-            let first = hole * ARITY + 1;
-            if first >= self.heap.len() {
-                break;
-            }
-            let end = (first + ARITY).min(self.heap.len());
-            let mut least = first;
-            for child in first + 1..end {
-                if self.heap[child].precedes(&self.heap[least]) {
-                    least = child;
-                }
-            }
-            if !self.heap[least].precedes(&entry) {
-                break;
-            }
-            self.place(hole, self.heap[least]);
-            hole = least;
-        }
-        self.place(hole, entry);
-    }
-
-    fn place(&mut self, position: usize, entry: Entry) {
-        self.heap[position] = entry;
-        // The heap is never longer than the slots, which are counted in 32 bits.
-        self.positions[entry.slot as usize] = position as u32;
-    }
+/// The time in the key of an event.
+const fn time_of(key: u128) -> SimTime {
+    SimTime::from_nanos((key >> 64) as u64)
 }
 
 impl<E> Default for EventQueue<E> {

@@ -38,7 +38,6 @@
 //! ```
 
 mod forest;
-mod heap;
 mod instant;
 mod mesh;
 mod switch;
@@ -168,14 +167,7 @@ impl Network {
     /// If `now` is before an earlier call's.
     pub fn start(&mut self, now: SimTime, link: LinkId, size: Bytes, cap: Option<BytesPerSec>) -> TransferId {
         self.arrive(now);
-        let id = self.admit(TransferRecord {
-            serial: self.started,
-            size,
-            cap,
-            link,
-            phase: TransferPhase::InFlight,
-            crossing: false,
-        });
+        let id = self.admit(link, size, cap, false);
         if size > Bytes::ZERO {
             self.launch(id.slot, size.get() as f64);
         }
@@ -194,14 +186,7 @@ impl Network {
             return self.start(now, link, size, cap);
         }
         self.arrive(now);
-        let id = self.admit(TransferRecord {
-            serial: self.started,
-            size,
-            cap,
-            link,
-            phase: TransferPhase::InFlight,
-            crossing: true,
-        });
+        let id = self.admit(link, size, cap, true);
         if size > Bytes::ZERO {
             if self.solver == Solver::Forest {
                 self.leave_forest();
@@ -347,7 +332,9 @@ impl Network {
     }
 
     /// Registers a transfer; one of 0 bytes is complete.
-    fn admit(&mut self, transfer: TransferRecord) -> TransferId {
+    fn admit(&mut self, link: LinkId, size: Bytes, cap: Option<BytesPerSec>, crossing: bool) -> TransferId {
+        let phase = TransferPhase::InFlight;
+        let transfer = TransferRecord { serial: self.started, size, cap, link, phase, crossing };
         self.started += 1;
         let slot = self.free.pop().unwrap_or_else(|| {
             self.transfers.push(transfer);

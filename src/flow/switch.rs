@@ -9,7 +9,6 @@
 //!
 //! A switch hands over the remaining bytes at the current point of the clock; it moves no byte.
 
-use super::forest::Forest;
 use super::{LinkId, Network, TransferPhase, TransferRecord};
 use crate::units::BytesPerSec;
 
@@ -32,8 +31,8 @@ impl Network {
         match self.solver {
             Solver::Forest => self.forest.insert(slot, self.nodes[link.index()], cap_of(cap), left),
             Solver::Mesh => {
-                let Self { nodes, forest, mesh, .. } = self;
-                mesh.get_mut().insert(slot, path_down_to(nodes, forest, link).map(|link| link.0), cap_of(cap), left);
+                let path: Vec<u32> = self.path_down_to(link).map(|link| link.0).collect();
+                self.mesh.get_mut().insert(slot, path.into_iter(), cap_of(cap), left);
             }
         }
     }
@@ -56,7 +55,9 @@ impl Network {
 
     /// The link and its ancestors.
     pub(super) fn path_down_to(&self, link: LinkId) -> impl Iterator<Item = LinkId> + '_ {
-        path_down_to(&self.nodes, &self.forest, link)
+        // Nodes of links are numbered in the order of the links.
+        let number = |node| LinkId(self.nodes.binary_search(&node).expect("a link's parent is a link") as u32);
+        std::iter::successors(Some(self.nodes[link.index()]), |&node| self.forest.above(node)).map(number)
     }
 
     fn in_flight(&self) -> impl Iterator<Item = u32> + use<> {
@@ -102,13 +103,6 @@ impl Network {
             self.launch(slot, left);
         }
     }
-}
-
-/// The link and its ancestors.
-fn path_down_to<'n>(nodes: &'n [u32], forest: &'n Forest, link: LinkId) -> impl Iterator<Item = LinkId> + 'n {
-    // Nodes of links are numbered in the order of the links.
-    let number = |node| LinkId(nodes.binary_search(&node).expect("a link's parent is a link") as u32);
-    std::iter::successors(Some(nodes[link.index()]), |&node| forest.above(node)).map(number)
 }
 
 /// A cap in the form that the solvers use. Adding 0 makes a negative zero positive: caps of zero are one class.

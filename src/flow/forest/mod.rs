@@ -29,7 +29,7 @@ mod rebalance;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-use crate::flow::heap::{self, Keyed, NOWHERE};
+use crate::engine::heap::{self, Keyed, NOWHERE};
 use crate::flow::instant::{Instant, SLACK_NANOS};
 use crate::flow::tree::{Summary, Tree};
 

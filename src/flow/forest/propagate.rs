@@ -1,7 +1,7 @@
 //! Propagates a change from a node towards the root, and stops where it no longer has an effect.
 
 use super::{CLOCK_MAX, Forest, ForestNode, MARGIN, NONE, NodeKind};
-use crate::flow::heap::{self, NOWHERE};
+use crate::engine::heap::{self, NOWHERE};
 use crate::flow::instant::Instant;
 use crate::flow::tree::Summary;
 

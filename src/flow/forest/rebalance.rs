@@ -1,7 +1,7 @@
 //! Pins and unpins classes until the state of each one fits its level.
 
 use super::{Forest, MARGIN, NodeKind};
-use crate::flow::heap::{self, NOWHERE};
+use crate::engine::heap::{self, NOWHERE};
 use crate::flow::tree::Summary;
 
 impl Forest {

@@ -11,7 +11,7 @@ use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 
 use super::{Flight, FlightPhase, Mesh, MeshLink, NONE, PathStep};
-use crate::flow::heap::{self, NOWHERE};
+use crate::engine::heap::{self, NOWHERE};
 
 /// Completions this close together according to `Flight::about` are compared exactly.
 pub(super) const NEAR_NANOS: f64 = 4096.0;

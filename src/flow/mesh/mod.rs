@@ -15,7 +15,7 @@ mod fill;
 
 use std::cmp::Reverse;
 
-use crate::flow::heap::{self, Keyed, NOWHERE};
+use crate::engine::heap::{self, Keyed, NOWHERE};
 use crate::flow::instant::Instant;
 
 const NONE: u32 = u32::MAX;

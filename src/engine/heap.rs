@@ -4,26 +4,26 @@
 //! halve the number of cache lines on the way down, which dominate the cost of a pop once the heap is large.
 
 /// The place of an item that is in no heap.
-pub(super) const NOWHERE: u32 = u32::MAX;
+pub(crate) const NOWHERE: u32 = u32::MAX;
 
 const WAYS: usize = 4;
 
 /// An item and its key; the order among equal keys is unspecified, but the same in every run.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Keyed<K> {
-    pub(super) key: K,
-    pub(super) item: u32,
+pub(crate) struct Keyed<K> {
+    pub(crate) key: K,
+    pub(crate) item: u32,
 }
 
 /// Adds `item`.
-pub(super) fn push<K: PartialOrd + Copy>(heap: &mut Vec<Keyed<K>>, key: K, item: u32, at: &mut [u32]) {
+pub(crate) fn push<K: PartialOrd + Copy>(heap: &mut Vec<Keyed<K>>, key: K, item: u32, at: &mut [u32]) {
     heap.push(Keyed { key, item });
     let last = heap.len() - 1;
     rise(heap, last, at);
 }
 
 /// Removes the item at `place`.
-pub(super) fn remove<K: PartialOrd + Copy>(heap: &mut Vec<Keyed<K>>, place: u32, at: &mut [u32]) -> Keyed<K> {
+pub(crate) fn remove<K: PartialOrd + Copy>(heap: &mut Vec<Keyed<K>>, place: u32, at: &mut [u32]) -> Keyed<K> {
     let gone = heap.swap_remove(place as usize);
     at[gone.item as usize] = NOWHERE;
     if (place as usize) < heap.len() {
@@ -33,13 +33,13 @@ pub(super) fn remove<K: PartialOrd + Copy>(heap: &mut Vec<Keyed<K>>, place: u32,
 }
 
 /// Changes the key of the item at `place`.
-pub(super) fn rekey<K: PartialOrd + Copy>(heap: &mut [Keyed<K>], place: u32, key: K, at: &mut [u32]) {
+pub(crate) fn rekey<K: PartialOrd + Copy>(heap: &mut [Keyed<K>], place: u32, key: K, at: &mut [u32]) {
     heap[place as usize].key = key;
     restore(heap, place as usize, at);
 }
 
 /// The places below `place`.
-pub(super) fn below(place: usize, len: usize) -> std::ops::Range<usize> {
+pub(crate) fn below(place: usize, len: usize) -> std::ops::Range<usize> {
     let first = place * WAYS + 1;
     first.min(len)..(first + WAYS).min(len)
 }
