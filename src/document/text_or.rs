@@ -1,17 +1,19 @@
 //! Fields that are written as one text, or as a map where there is more to say.
 
+use std::borrow::Cow;
 use std::fmt;
 
-use serde::de::{self, DeserializeOwned, MapAccess, Visitor, value::MapAccessDeserializer};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{self, Deserialize, DeserializeOwned, Deserializer, MapAccess, Visitor, value::MapAccessDeserializer};
 
-/// Reads either a text or a map.
-pub(crate) struct TextOr<T, F> {
-    pub(crate) expecting: &'static str,
-    pub(crate) of_text: fn(String) -> T,
-    pub(crate) of_fields: fn(F) -> T,
+/// Reads a text, or a number as if it were text, with one function, and a map with another.
+pub(crate) struct TextOrMap<'e, T, F> {
+    pub(crate) expecting: &'e str,
+    pub(crate) of_text: fn(&str) -> Result<T, String>,
+    pub(crate) of_fields: fn(F) -> Result<T, String>,
 }
 
-impl<'de, T, F: DeserializeOwned> Visitor<'de> for TextOr<T, F> {
+impl<'de, T, F: DeserializeOwned> Visitor<'de> for TextOrMap<'_, T, F> {
     type Value = T;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -19,10 +21,59 @@ impl<'de, T, F: DeserializeOwned> Visitor<'de> for TextOr<T, F> {
     }
 
     fn visit_str<E: de::Error>(self, text: &str) -> Result<T, E> {
-        Ok((self.of_text)(text.to_owned()))
+        (self.of_text)(text).map_err(E::custom)
+    }
+
+    fn visit_u64<E: de::Error>(self, number: u64) -> Result<T, E> {
+        self.visit_str(&number.to_string())
+    }
+
+    fn visit_i64<E: de::Error>(self, number: i64) -> Result<T, E> {
+        self.visit_str(&number.to_string())
+    }
+
+    fn visit_f64<E: de::Error>(self, number: f64) -> Result<T, E> {
+        self.visit_str(&number.to_string())
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<T, A::Error> {
-        F::deserialize(MapAccessDeserializer::new(map)).map(self.of_fields)
+        (self.of_fields)(F::deserialize(MapAccessDeserializer::new(map))?).map_err(de::Error::custom)
+    }
+}
+
+/// A map of fields that may be written as one text.
+pub(crate) trait FromText: DeserializeOwned + JsonSchema {
+    /// The name of both forms in the schema.
+    const NAME: &'static str;
+    /// Both forms, for error messages.
+    const EXPECTING: &'static str;
+    /// Texts, for the schema.
+    const EXAMPLES: &'static [&'static str] = &[];
+
+    fn of_text(text: &str) -> Result<Self, String>;
+}
+
+/// Fields that are written as one text, or as a map where there is more to say.
+#[derive(Clone, Debug)]
+pub(crate) struct TextOr<F>(pub(crate) F);
+
+impl<'de, F: FromText> Deserialize<'de> for TextOr<F> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let read = TextOrMap { expecting: F::EXPECTING, of_text: F::of_text, of_fields: Ok };
+        deserializer.deserialize_any(read).map(Self)
+    }
+}
+
+impl<F: FromText> JsonSchema for TextOr<F> {
+    fn schema_name() -> Cow<'static, str> {
+        F::NAME.into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let mut text = json_schema!({ "type": "string" });
+        if !F::EXAMPLES.is_empty() {
+            text.insert("examples".to_owned(), F::EXAMPLES.into());
+        }
+        json_schema!({ "anyOf": [text, generator.subschema_for::<F>()] })
     }
 }

@@ -1,15 +1,14 @@
 //! How long a person takes: fixed, drawn, or `never`.
 
 use std::borrow::Cow;
-use std::fmt;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::Deserialize;
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{self, Deserializer, IntoDeserializer, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 
 use crate::document::context::Context;
 use crate::document::path::Path;
+use crate::document::text_or::TextOrMap;
+use crate::units::{SimDuration, WithUnit};
 use crate::world::DurationModel;
 
 /// How long a user takes to do something. `None`: it is never done.
@@ -25,36 +24,14 @@ impl UserDelay {
 
 impl<'de> Deserialize<'de> for UserDelay {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct DelayVisitor;
-
-        impl<'de> Visitor<'de> for DelayVisitor {
-            type Value = UserDelay;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("`never`, or a duration such as `5m` or `{median: 5m, sigma: 0.6}`")
-            }
-
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<UserDelay, E> {
-                if text.trim() == "never" {
-                    return Ok(UserDelay(None));
-                }
-                DurationModel::deserialize(text.into_deserializer()).map(Some).map(UserDelay)
-            }
-
-            fn visit_i64<E: de::Error>(self, number: i64) -> Result<UserDelay, E> {
-                self.visit_str(&number.to_string())
-            }
-
-            fn visit_u64<E: de::Error>(self, number: u64) -> Result<UserDelay, E> {
-                self.visit_str(&number.to_string())
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<UserDelay, A::Error> {
-                DurationModel::deserialize(MapAccessDeserializer::new(map)).map(Some).map(UserDelay)
-            }
-        }
-
-        deserializer.deserialize_any(DelayVisitor)
+        deserializer.deserialize_any(TextOrMap {
+            expecting: "`never`, or a duration such as `5m` or `{median: 5m, sigma: 0.6}`",
+            of_text: |text| match text.trim() {
+                "never" => Ok(Self(None)),
+                _ => SimDuration::parse(text).map(|delay| Self(Some(delay.into()))).map_err(|error| error.to_string()),
+            },
+            of_fields: |delay: DurationModel| Ok(Self(Some(delay))),
+        })
     }
 }
 

@@ -3,7 +3,7 @@
 use itertools::Itertools;
 
 use super::format::{TimeUnit, number};
-use crate::units::text::parse_duration;
+use crate::units::{SimDuration, WithUnit};
 
 /// A scale from `low..=high` to `from..=to` pixels, linear or logarithmic; what lies outside is put at the nearer end.
 #[derive(Clone, Copy, Debug)]
@@ -119,7 +119,7 @@ const LOG_TIMES: [&[&str]; 3] = [
 /// Ticks of a logarithmic time axis: the roundest times on it that leave `apart` pixels to each other.
 fn log_time_ticks(scale: &Scale, apart: f64) -> Vec<AxisTick> {
     let tick = |label: &&str| {
-        let value = parse_duration(label).expect("a time with its unit").as_secs_f64();
+        let value = SimDuration::parse(label).expect("a time with its unit").as_secs_f64();
         AxisTick { value, label: (*label).to_owned() }
     };
     with_room(LOG_TIMES.iter().copied().flatten().map(tick), scale, apart)

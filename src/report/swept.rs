@@ -11,8 +11,7 @@ use super::axis::{AxisTick, Scale};
 use super::data::VariantResults;
 use super::format::count;
 use crate::results::{Setting, grouped};
-use crate::units::text::{parse_bytes, parse_duration, parse_per_second, parse_rate};
-use crate::units::{BytesPerSec, PerSecond, SimDuration};
+use crate::units::{Bytes, BytesPerSec, PerSecond, SimDuration, WithUnit};
 
 /// Values that span this factor are put on a logarithmic axis.
 const LOG_FROM: f64 = 10.0;
@@ -193,10 +192,10 @@ fn quantities(
     let kinds: [&Reader<'_>; 6] = [
         &number,
         &share,
-        &|text| parse_duration(text).ok().map(SimDuration::as_secs_f64),
-        &|text| parse_rate(text).ok().map(BytesPerSec::get),
-        &|text| parse_per_second(text).ok().map(PerSecond::get),
-        &|text| parse_bytes(text).ok().map(|bytes| bytes.get() as f64),
+        &|text| SimDuration::parse(text).ok().map(SimDuration::as_secs_f64),
+        &|text| BytesPerSec::parse(text).ok().map(BytesPerSec::get),
+        &|text| PerSecond::parse(text).ok().map(PerSecond::get),
+        &|text| Bytes::parse(text).ok().map(|bytes| bytes.get() as f64),
     ];
     if let Some(places) = kinds.into_iter().find_map(all) {
         return (Some(places), subject.to_owned(), None);

@@ -19,7 +19,7 @@ use itertools::Itertools;
 use super::RunRow;
 use super::measures::{MEASURES, Measure};
 use crate::stats;
-use crate::units::text;
+use crate::units::{Bytes, BytesPerSec, Share, SimDuration, WithUnit};
 
 /// Shorter names of measures, with the column that each stands for.
 pub const SHORT_NAMES: [(&str, &str); 2] =
@@ -315,12 +315,12 @@ impl Bound {
     fn parse(value: &str, measure: &Measure) -> Result<Self, String> {
         let text_of = |error: crate::units::UnitError| error.to_string();
         Ok(match measure.unit {
-            "s" => Self::Value(text::parse_duration(value).map_err(text_of)?.as_secs_f64()),
-            "bytes" => Self::Value(text::parse_bytes(value).map_err(text_of)?.get() as f64),
-            "bytes/s" => Self::Value(text::parse_rate(value).map_err(text_of)?.get()),
-            "1" => Self::Value(text::parse_share(value).map_err(text_of)?.get()),
+            "s" => Self::Value(SimDuration::parse(value).map_err(text_of)?.as_secs_f64()),
+            "bytes" => Self::Value(Bytes::parse(value).map_err(text_of)?.get() as f64),
+            "bytes/s" => Self::Value(BytesPerSec::parse(value).map_err(text_of)?.get()),
+            "1" => Self::Value(Share::parse(value).map_err(text_of)?.get()),
             "targets" | "clusters" if value.ends_with('%') => {
-                Self::ShareOfTargets(text::parse_share(value).map_err(text_of)?.get())
+                Self::ShareOfTargets(Share::parse(value).map_err(text_of)?.get())
             }
             _ => match value.parse::<f64>() {
                 Ok(number) if number.is_finite() => Self::Value(number),

@@ -54,6 +54,11 @@ impl Checker<'_> {
         }
     }
 
+    /// The place of a problem in a value that may be written in a short form, in which only the whole value has one.
+    pub(super) fn place(&self, path: Path, whole: &Path) -> Path {
+        if self.is_set(&path) { path } else { whole.clone() }
+    }
+
     /// Checks that a rate is never zero.
     pub(super) fn positive_rate(&mut self, path: &Path, rate: &RateModel) {
         let lowest = match rate {

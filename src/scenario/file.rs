@@ -6,16 +6,18 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::Value;
 
-use super::assertion::AssertionFile;
+use super::assertion::AssertionFields;
 use super::distribution::DistributionFile;
 use super::file_plan::PlanFile;
-use super::fleet::{ClusterGroupFile, InventoryFile};
-use super::precision::PrecisionFile;
-use super::quantity::{Anything, Ordered};
+use super::fleet::{ClusterGroupFile, InventoryFields};
+use super::precision::PrecisionFields;
 use super::release::ReleaseFile;
+use crate::document::text_or::TextOr;
 use crate::products::{ControlLoop, StrategyChoice};
 use crate::units::SimDuration;
+use crate::units::serial::Ordered;
 use crate::world::{AgentSpec, ClusterSpec, FaultSpec, MirrorSpec, NamedRegistry, NodeSpec, RegionSpec, RegistrySpec};
 
 /// An experiment: a fleet, a registry, a release, what goes wrong, and the strategies to compare.
@@ -34,7 +36,7 @@ pub(crate) struct ExperimentFile {
     /// number of runs, by default 10. The same replicate has the same random numbers in all variants.
     pub(crate) replicates: Option<u32>,
     /// Required precision of the results. Runs are added to a variant until it is reached.
-    pub(crate) precision: Option<PrecisionFile>,
+    pub(crate) precision: Option<TextOr<PrecisionFields>>,
     /// Simulated time after which a run ends. Clusters that are not ready by then are reported as unfinished.
     #[serde(default = "horizon")]
     pub(crate) horizon: SimDuration,
@@ -44,7 +46,7 @@ pub(crate) struct ExperimentFile {
     pub(crate) fleet: Option<Vec<ClusterSpec>>,
     /// Clusters as kubectl prints them: a file, or a file with nodes and links added by label. The command is
     /// `kubectl get clusters.fleet.cattle.io -A -o json`.
-    pub(crate) inventory: Option<InventoryFile>,
+    pub(crate) inventory: Option<TextOr<InventoryFields>>,
     /// Fleet's cluster groups, for partitions that name one.
     pub(crate) cluster_groups: Option<Vec<ClusterGroupFile>>,
     /// Links to the registry that several clusters share.
@@ -74,9 +76,9 @@ pub(crate) struct ExperimentFile {
     pub(crate) strategies: Option<Ordered<StrategyChoice>>,
     /// Settings to vary: a path in this file, and its values. Several paths form a grid. A path into one strategy does
     /// not affect the others.
-    pub(crate) sweep: Option<Ordered<Vec<Anything>>>,
+    pub(crate) sweep: Option<Ordered<Vec<Value>>>,
     /// Limits that the results must meet, e.g. `completion_p95 < 4h`. Otherwise the program exits with 99.
-    pub(crate) assert: Option<Vec<AssertionFile>>,
+    pub(crate) assert: Option<Vec<TextOr<AssertionFields>>>,
     /// The search of `fleetsim plan` for the fastest setting that meets the limits.
     pub(crate) plan: Option<PlanFile>,
 }

@@ -6,9 +6,10 @@ use std::fmt;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, MapAccess, SeqAccess, Visitor, value::MapAccessDeserializer};
 use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 
-use super::quantity::{Anything, Ordered};
 use crate::units::Share;
+use crate::units::serial::Ordered;
 
 /// Goal and candidates of `fleetsim plan`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -57,9 +58,9 @@ pub(crate) struct SearchFile;
 #[expect(dead_code, reason = "read for its errors alone, see `SearchFile`")]
 struct RangeFile {
     /// The lower end, e.g. `1%`.
-    from: Anything,
+    from: Value,
     /// The upper end, in the same unit.
-    to: Anything,
+    to: Value,
     /// Number of values, both ends included. Values that round to the same whole number count once.
     steps: u32,
 }

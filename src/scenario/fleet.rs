@@ -1,18 +1,17 @@
 //! `fleet`, `inventory`, `regions` and `clusterGroups`: the clusters, their links and their groups.
 
-use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Deserializer};
+use schemars::JsonSchema;
+use serde::Deserialize;
 
 use super::check::Checker;
 use super::import::inventory::{self, InventoryCluster};
 use super::names::MOST_NAMES;
 use crate::document::path::Path;
 use crate::document::problem::{Problem, some_of};
-use crate::document::text_or::TextOr;
+use crate::document::text_or::FromText;
 use crate::products::{FleetGroup, selection};
 use crate::rollout::label_selector::{CheckedSelector, LabelSelector, Labels};
 use crate::rollout::rancher_fleet::ClusterGroup;
@@ -29,7 +28,7 @@ const MOST_NODES_IN_ALL: u64 = 10_000_000;
 const DEFAULT_WORKSPACE: &str = "fleet-default";
 
 /// An inventory, and settings that it does not contain.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(crate) struct InventoryFields {
     /// JSON as `kubectl get clusters.fleet.cattle.io -A -o json` prints it.
@@ -46,10 +45,6 @@ pub(crate) struct InventoryFields {
     #[serde(default)]
     pub(crate) default: Option<LinkFields>,
 }
-
-/// The path of an inventory, or an inventory with further settings.
-#[derive(Clone, Debug)]
-pub(crate) struct InventoryFile(pub(crate) InventoryFields);
 
 /// Settings of the clusters that a selector selects.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -110,27 +105,12 @@ pub(crate) struct ClusterGroupFile {
     selector: Option<LabelSelector>,
 }
 
-impl<'de> Deserialize<'de> for InventoryFile {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(TextOr {
-            expecting: "the path of a JSON file, or `{file: clusters.json, links: […]}`",
-            of_text: |file| {
-                let (links, default) = (Vec::new(), None);
-                Self(InventoryFields { file, namespace: None, cluster_groups: None, links, default })
-            },
-            of_fields: Self,
-        })
-    }
-}
+impl FromText for InventoryFields {
+    const NAME: &'static str = "Inventory";
+    const EXPECTING: &'static str = "the path of a JSON file, or `{file: clusters.json, links: […]}`";
 
-impl JsonSchema for InventoryFile {
-    fn schema_name() -> Cow<'static, str> {
-        "Inventory".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let fields = generator.subschema_for::<InventoryFields>();
-        json_schema!({ "anyOf": [{ "type": "string" }, fields] })
+    fn of_text(file: &str) -> Result<Self, String> {
+        Ok(Self { file: file.to_owned(), ..Self::default() })
     }
 }
 
@@ -145,14 +125,14 @@ impl Checker<'_> {
         &mut self,
         fleet: Option<&[ClusterSpec]>,
         all: Option<u64>,
-        inventory: Option<&InventoryFile>,
+        inventory: Option<&InventoryFields>,
         regions: &[RegionSpec],
     ) -> Vec<ClusterSpec> {
         let regions: Vec<String> = regions.iter().map(|region| region.name.clone()).collect();
         let mut clusters = Vec::new();
         let mut complete = true;
         if let Some(inventory) = inventory {
-            match self.inventory(&inventory.0, &regions) {
+            match self.inventory(inventory, &regions) {
                 Some(found) => clusters = found,
                 None => complete = false,
             }
@@ -357,7 +337,7 @@ impl Checker<'_> {
     pub(super) fn groups(
         &mut self,
         written: Option<&[ClusterGroupFile]>,
-        inventory: Option<&InventoryFile>,
+        inventory: Option<&InventoryFields>,
         clusters: &[ClusterSpec],
     ) -> Vec<FleetGroup> {
         let written = written.unwrap_or_default();
@@ -372,7 +352,7 @@ impl Checker<'_> {
         }
         self.unique(&list, written.iter().enumerate().map(|(index, group)| (index, group.group.name.as_str())));
 
-        if let Some(name) = inventory.and_then(|inventory| inventory.0.cluster_groups.as_ref())
+        if let Some(name) = inventory.and_then(|inventory| inventory.cluster_groups.as_ref())
             && let Some(source) = self.file(name, &Path::of("inventory").key("clusterGroups"))
         {
             match inventory::groups(&source) {

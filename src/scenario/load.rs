@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::path::{Path as FsPath, PathBuf};
 use std::sync::Arc;
 
-use super::assertion::AssertionFile;
 use super::check::{CheckedWorld, Checker};
 use super::file::ExperimentFile;
 use super::import::inventory::InventoryCluster;
@@ -16,6 +15,7 @@ use crate::document::files::Files;
 use crate::document::path::Path;
 use crate::document::problem::{LoadError, Place, Problem, Source, any_of};
 use crate::document::reader::{self, Kind, ReadError};
+use crate::document::text_or::TextOr;
 use crate::document::tree::{self, Node, Value};
 use crate::products::{Configuration, ProductEntry, Strategy, StrategyChoice};
 use crate::results::{Limit, MeasureError};
@@ -111,9 +111,9 @@ pub(super) struct Loader {
 }
 
 /// One reading of the file, with the values of a sweep put in.
-pub(super) struct Reading {
-    pub(super) tree: Node,
-    pub(super) file: ExperimentFile,
+struct Reading {
+    tree: Node,
+    file: ExperimentFile,
     strategies: BTreeMap<String, ReadStrategy>,
     struck: Vec<Path>,
 }
@@ -140,18 +140,15 @@ impl Loader {
         for name in &strategies {
             self.strategy(&base, name, &world);
         }
-        self.strategy_names(&base, &strategies);
-        let mut experiment = self.header(&base, folder, overrides);
+        let is_search = self.purpose == Purpose::Plan;
+        let mut experiment = self.check(&base, |checker| {
+            checker.strategy_names(&strategies);
+            checker.header(&base.file, &strategies, folder, overrides, is_search)
+        });
 
         let variants = strategies.iter().map(|name| sweep::grid_size(&axes, name)).fold(0, usize::saturating_add);
-        if variants > MOST_VARIANTS {
-            let at = self.at(&base.tree, &Path::of("sweep"), format!("the sweep makes {variants} variants"));
-            self.problems.push(
-                at.with_help(format!("at most {MOST_VARIANTS} are run; take values away, or split the experiment")),
-            );
-            return None;
-        }
-        if self.is_too_much(&axes, &base, world.world.clusters.len()) {
+        let clusters = world.world.clusters.len();
+        if !self.check(&base, |checker| checker.sweep_size(variants, &axes, clusters)) {
             return None;
         }
         let mut worlds = BTreeMap::from([(Point::new(), world)]);
@@ -165,35 +162,12 @@ impl Loader {
                 }
             }
         }
-        if self.purpose == Purpose::Plan {
-            self.something_to_choose(&base, &experiment, &axes);
+        if is_search {
+            let is_complete = self.problems.is_empty();
+            let runs = base.file.plan.as_ref().and_then(|plan| plan.runs);
+            self.check(&base, |checker| checker.something_to_choose(&experiment, &axes, runs, is_complete));
         }
         Some(experiment)
-    }
-
-    /// Whether the worlds of a sweep would hold too many clusters to keep in memory.
-    fn is_too_much(&mut self, axes: &[Axis], base: &Reading, clusters: usize) -> bool {
-        let worlds = axes.iter().filter(|axis| axis.strategy().is_none()).map(|axis| axis.values.len());
-        let worlds = worlds.fold(1, usize::saturating_mul);
-        let all = worlds.saturating_mul(clusters);
-        if worlds > 1 && all > MOST_CLUSTERS_IN_ALL {
-            let message = format!("the sweep makes {worlds} worlds of {clusters} clusters");
-            let problem = self.at(&base.tree, &Path::of("sweep"), message);
-            let help = format!("at most {MOST_CLUSTERS_IN_ALL} clusters are kept in all; split the experiment");
-            self.problems.push(problem.with_help(help));
-            return true;
-        }
-        false
-    }
-
-    /// Whether the variants are the candidates of a plan.
-    pub(super) fn is_plan(&self) -> bool {
-        self.purpose == Purpose::Plan
-    }
-
-    pub(super) fn at(&self, tree: &Node, path: &Path, message: impl Into<String>) -> Problem {
-        let place = Place { source: Arc::clone(&self.source), span: tree.place(path) };
-        Problem::at(place, path.to_string(), message)
     }
 
     fn axes(&mut self) -> Vec<Axis> {
@@ -262,99 +236,6 @@ impl Loader {
         self.check(reading, |checker| configuration.check(&strategy.path, world.fleet(), &mut checker.context))
     }
 
-    fn strategy_names(&mut self, base: &Reading, strategies: &[String]) {
-        let path = Path::of("strategies");
-        let whole = base.struck.iter().all(|struck| !struck.starts_with(&path));
-        if strategies.is_empty() && whole {
-            let problem = self.at(&base.tree, &path, "there is no strategy to run");
-            self.problems.push(
-                problem.with_help("write e.g. `strategies: {shipped: {rancherFleet: {}}, bound: {allAtOnce: {}}}`"),
-            );
-        }
-        for name in strategies {
-            let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
-            if name.is_empty() || !name.bytes().all(plain) {
-                let problem = self.at(&base.tree, &path.key(name), format!("`{name}` is no name for a strategy"));
-                self.problems.push(problem.with_help("use letters, digits, `-` and `_`"));
-            }
-        }
-    }
-
-    /// Everything about the experiment as a whole.
-    fn header(&mut self, base: &Reading, folder: &FsPath, overrides: &Overrides) -> Experiment {
-        let file = &base.file;
-        let name = file.name.clone().unwrap_or_else(|| {
-            let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
-            folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
-        });
-        let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-        let is_name = (1..=63).contains(&name.len()) && name.bytes().all(plain) && !name.starts_with('-');
-        if !is_name && base.struck.iter().all(|struck| *struck != Path::of("name")) {
-            let problem = self.at(&base.tree, &Path::of("name"), format!("`{name}` is no name for an experiment"));
-            self.problems
-                .push(problem.with_help("write up to 63 lowercase letters, digits and `-`, e.g. `max-unavailable`"));
-        }
-        let replicates = match (overrides.replicates.or(file.replicates), &file.precision) {
-            (replicates, None) => replicates.unwrap_or(REPLICATES),
-            (replicates, Some(_)) => replicates.unwrap_or(FEWEST_RUNS).max(FEWEST_RUNS),
-        };
-        if !(1..=MOST_REPLICATES).contains(&replicates) {
-            let problem = self.at(&base.tree, &Path::of("replicates"), format!("{replicates} runs of every variant"));
-            self.problems.push(problem.with_help(format!("write 1 to {MOST_REPLICATES}")));
-        }
-        if file.horizon.is_zero() {
-            let problem = self.at(&base.tree, &Path::of("horizon"), "nothing happens in no time");
-            self.problems.push(problem.with_help("write when a run is given up, e.g. `24h`"));
-        }
-        let precision = file.precision.as_ref().and_then(|precision| match precision.check(replicates) {
-            Ok(precision) => Some(precision),
-            Err(wrong) => {
-                for (path, message, help) in wrong {
-                    // In the short form there is only the value as a whole.
-                    let at = if base.tree.get(&path).is_some() { path } else { Path::of("precision") };
-                    let problem = self.at(&base.tree, &at, message);
-                    self.problems.push(problem.with_help(help));
-                }
-                None
-            }
-        });
-        Experiment {
-            name,
-            question: file.question.clone().unwrap_or_default().trim().to_owned(),
-            seed: overrides.seed.unwrap_or(file.seed),
-            replicates,
-            precision,
-            variants: Vec::new(),
-            assertions: self.assertions(base),
-            plan: (self.purpose == Purpose::Plan || file.plan.is_some()).then(|| self.plan(base, replicates)),
-            inputs: Vec::new(),
-        }
-    }
-
-    fn assertions(&mut self, base: &Reading) -> Vec<Assertion> {
-        let strategies: Vec<&str> =
-            base.file.strategies.iter().flat_map(|strategies| &strategies.0).map(|(name, _)| name.as_str()).collect();
-        let mut assertions = Vec::new();
-        for (index, AssertionFile(written)) in base.file.assert.iter().flatten().enumerate() {
-            let path = Path::of("assert").index(index);
-            let is_known = |name: &String| strategies.contains(&name.as_str());
-            if let Some(name) = written.strategy.as_ref().filter(|name| !is_known(name)) {
-                let problem = self.at(&base.tree, &path.key("strategy"), format!("there is no strategy `{name}`"));
-                self.problems.push(problem.with_help(format!("the strategies are {}", any_of(&strategies))));
-            }
-            match Limit::parse(&written.limit) {
-                Ok(limit) => assertions.push(Assertion { limit, strategy: written.strategy.clone() }),
-                Err(MeasureError { message, help }) => {
-                    let in_map = path.key("limit");
-                    let at = if base.tree.get(&in_map).is_some() { in_map } else { path };
-                    let problem = self.at(&base.tree, &at, message);
-                    self.problems.push(problem.with_help(help));
-                }
-            }
-        }
-        assertions
-    }
-
     /// One strategy at one point of its grid. `None` when it could not be made; then there are problems.
     fn scenario(
         &mut self,
@@ -389,18 +270,116 @@ impl Loader {
         };
         let product = reading.strategies.get(strategy)?.product;
         let strategy = self.strategy(&reading, strategy, &world);
-        let platform = self.check(&reading, |checker| PlatformSpec {
-            agent: checker.agent(product.agent),
-            restarts: checker.restarts(product.restarts),
+        let (platform, control_loop) = self.check(&reading, |checker| {
+            let (agent, restarts) = (checker.agent(product.agent), checker.restarts(product.restarts));
+            (PlatformSpec { agent, restarts }, checker.control_loop(product.control_loop.clone()))
         });
-        let control_loop = self.check(&reading, |checker| checker.control_loop(product.control_loop.clone()));
         let strategy = strategy?;
+        self.check(&reading, |checker| checker.horizon(&reading.file));
         let horizon = reading.file.horizon;
-        if horizon.is_zero() {
-            let problem = self.at(&reading.tree, &Path::of("horizon"), "nothing happens in no time");
-            self.problems.push(problem.with_help("write when a run is given up, e.g. `24h`"));
-        }
         Some(Scenario { world: world.world, groups: world.groups, control_loop, platform, strategy, horizon })
+    }
+}
+
+impl Checker<'_> {
+    fn strategy_names(&mut self, strategies: &[String]) {
+        let path = Path::of("strategies");
+        if strategies.is_empty() && self.is_untouched(&path) {
+            let help = "write e.g. `strategies: {shipped: {rancherFleet: {}}, bound: {allAtOnce: {}}}`";
+            self.report(&path, "there is no strategy to run", help);
+        }
+        for name in strategies {
+            let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
+            if name.is_empty() || !name.bytes().all(plain) {
+                let message = format!("`{name}` is no name for a strategy");
+                self.report(&path.key(name), message, "use letters, digits, `-` and `_`");
+            }
+        }
+    }
+
+    /// Everything about the experiment as a whole. `is_search`: its variants are the candidates of a plan.
+    fn header(
+        &mut self,
+        file: &ExperimentFile,
+        strategies: &[String],
+        folder: &FsPath,
+        overrides: &Overrides,
+        is_search: bool,
+    ) -> Experiment {
+        let name = file.name.clone().unwrap_or_else(|| {
+            let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+            folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+        });
+        let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+        let is_name = (1..=63).contains(&name.len()) && name.bytes().all(plain) && !name.starts_with('-');
+        if !is_name && self.is_untouched(&Path::of("name")) {
+            let help = "write up to 63 lowercase letters, digits and `-`, e.g. `max-unavailable`";
+            self.report(&Path::of("name"), format!("`{name}` is no name for an experiment"), help);
+        }
+        let replicates = match (overrides.replicates.or(file.replicates), &file.precision) {
+            (replicates, None) => replicates.unwrap_or(REPLICATES),
+            (replicates, Some(_)) => replicates.unwrap_or(FEWEST_RUNS).max(FEWEST_RUNS),
+        };
+        if !(1..=MOST_REPLICATES).contains(&replicates) {
+            let message = format!("{replicates} runs of every variant");
+            self.report(&Path::of("replicates"), message, &format!("write 1 to {MOST_REPLICATES}"));
+        }
+        self.horizon(file);
+        Experiment {
+            name,
+            question: file.question.clone().unwrap_or_default().trim().to_owned(),
+            seed: overrides.seed.unwrap_or(file.seed),
+            replicates,
+            precision: file.precision.as_ref().and_then(|TextOr(written)| self.precision(written, replicates)),
+            variants: Vec::new(),
+            assertions: self.assertions(file, strategies),
+            plan: (is_search || file.plan.is_some()).then(|| self.plan(file, replicates, is_search)),
+            inputs: Vec::new(),
+        }
+    }
+
+    fn horizon(&mut self, file: &ExperimentFile) {
+        if file.horizon.is_zero() {
+            let help = "write when a run is given up, e.g. `24h`";
+            self.report(&Path::of("horizon"), "nothing happens in no time", help);
+        }
+    }
+
+    /// Whether the variants of a sweep are not too many, and its worlds not too large to keep in memory.
+    fn sweep_size(&mut self, variants: usize, axes: &[Axis], clusters: usize) -> bool {
+        let worlds = axes.iter().filter(|axis| axis.strategy().is_none()).map(|axis| axis.values.len());
+        let worlds = worlds.fold(1, usize::saturating_mul);
+        let (message, help) = if variants > MOST_VARIANTS {
+            let help = format!("at most {MOST_VARIANTS} are run; take values away, or split the experiment");
+            (format!("the sweep makes {variants} variants"), help)
+        } else if worlds > 1 && worlds.saturating_mul(clusters) > MOST_CLUSTERS_IN_ALL {
+            let help = format!("at most {MOST_CLUSTERS_IN_ALL} clusters are kept in all; split the experiment");
+            (format!("the sweep makes {worlds} worlds of {clusters} clusters"), help)
+        } else {
+            return true;
+        };
+        self.report(&Path::of("sweep"), message, &help);
+        false
+    }
+
+    fn assertions(&mut self, file: &ExperimentFile, strategies: &[String]) -> Vec<Assertion> {
+        let mut assertions = Vec::new();
+        for (index, TextOr(written)) in file.assert.iter().flatten().enumerate() {
+            let path = Path::of("assert").index(index);
+            if let Some(name) = written.strategy.as_ref().filter(|name| !strategies.contains(name)) {
+                let known: Vec<&str> = strategies.iter().map(String::as_str).collect();
+                let help = format!("the strategies are {}", any_of(&known));
+                self.report(&path.key("strategy"), format!("there is no strategy `{name}`"), &help);
+            }
+            match Limit::parse(&written.limit) {
+                Ok(limit) => assertions.push(Assertion { limit, strategy: written.strategy.clone() }),
+                Err(MeasureError { message, help }) => {
+                    let at = self.place(path.key("limit"), &path);
+                    self.report(&at, message, &help);
+                }
+            }
+        }
+        assertions
     }
 }
 

@@ -18,7 +18,6 @@ mod names;
 mod node;
 mod plan;
 mod precision;
-mod quantity;
 mod registry;
 mod release;
 mod schema;

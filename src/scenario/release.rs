@@ -1,14 +1,12 @@
 //! `release`: images in two revisions, and the workloads that run them.
 
-use std::borrow::Cow;
-
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Deserializer};
+use schemars::JsonSchema;
+use serde::Deserialize;
 
 use super::check::Checker;
 use super::import::manifest::{self, MOST_LAYER_BYTES};
 use crate::document::path::Path;
-use crate::document::text_or::TextOr;
+use crate::document::text_or::{FromText, TextOr};
 use crate::units::{Bytes, SimDuration};
 use crate::world::calibration as default;
 use crate::world::{
@@ -42,9 +40,9 @@ pub(crate) struct ImageFile {
     /// The name that workloads use.
     pub(crate) name: String,
     /// The new revision: a file as `crane manifest` prints it, or its layers in place.
-    pub(crate) manifest: ManifestFile,
+    pub(crate) manifest: TextOr<InlineManifest>,
     /// The old revision, as `manifest`. Without it, no layer is shared with the new one.
-    pub(crate) previous: Option<ManifestFile>,
+    pub(crate) previous: Option<TextOr<InlineManifest>>,
     /// The registry it comes from: a name of `registries`. By default `registry`.
     pub(crate) registry: Option<String>,
     /// Uncompressed over compressed bytes of a layer, 0.1 to 1000.
@@ -52,17 +50,12 @@ pub(crate) struct ImageFile {
     pub(crate) compression_ratio: f64,
 }
 
-/// A manifest in a file of its own, or its layers in place.
-#[derive(Clone, Debug)]
-pub(crate) enum ManifestFile {
-    /// Relative to the experiment's folder.
-    File(String),
-    Inline(InlineManifest),
-}
-
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(crate) struct InlineManifest {
+    /// The file in place of the layers, relative to the experiment's folder.
+    #[serde(skip)]
+    file: Option<String>,
     /// Size of the config blob; drawn once a run.
     #[serde(default = "config")]
     pub(crate) config: SizeModel,
@@ -90,24 +83,13 @@ const fn config() -> SizeModel {
     SizeModel::Constant(default::CONFIG_SIZE)
 }
 
-impl<'de> Deserialize<'de> for ManifestFile {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(TextOr {
-            expecting: "the path of a manifest, or `{layers: [{size: 30 MB}]}`",
-            of_text: Self::File,
-            of_fields: Self::Inline,
-        })
-    }
-}
+/// A manifest in a file of its own, or its layers in place.
+impl FromText for InlineManifest {
+    const NAME: &'static str = "Manifest";
+    const EXPECTING: &'static str = "the path of a manifest, or `{layers: [{size: 30 MB}]}`";
 
-impl JsonSchema for ManifestFile {
-    fn schema_name() -> Cow<'static, str> {
-        "Manifest".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let fields = generator.subschema_for::<InlineManifest>();
-        json_schema!({ "anyOf": [{ "type": "string" }, fields] })
+    fn of_text(file: &str) -> Result<Self, String> {
+        Ok(Self { file: Some(file.to_owned()), config: config(), layers: Vec::new() })
     }
 }
 
@@ -158,10 +140,16 @@ impl Checker<'_> {
     }
 
     /// Config size and layers. `own` makes up digests of layers that have none.
-    fn manifest(&mut self, path: &Path, manifest: &ManifestFile, own: &str, ratio: f64) -> (SizeModel, Vec<LayerSpec>) {
-        match manifest {
-            ManifestFile::Inline(inline) => self.inline_manifest(path, inline, own, ratio),
-            ManifestFile::File(name) => {
+    fn manifest(
+        &mut self,
+        path: &Path,
+        TextOr(manifest): &TextOr<InlineManifest>,
+        own: &str,
+        ratio: f64,
+    ) -> (SizeModel, Vec<LayerSpec>) {
+        match &manifest.file {
+            None => self.inline_manifest(path, manifest, own, ratio),
+            Some(name) => {
                 let Some(source) = self.file(name, path) else { return (default::CONFIG_SIZE.into(), Vec::new()) };
                 match manifest::read(&source) {
                     Ok(read) => {

@@ -5,14 +5,16 @@ use std::sync::Arc;
 use super::check::{CheckedWorld, Checker};
 use super::file::ExperimentFile;
 use crate::document::path::Path;
+use crate::document::text_or::TextOr;
 use crate::world::{ReleaseKind, WorldSpec};
 
 impl Checker<'_> {
     /// Everything but the strategy.
     pub(crate) fn world(&mut self, file: &ExperimentFile) -> CheckedWorld {
         let regions = self.regions(&file.regions);
-        let clusters = self.clusters(file.fleet.as_deref(), file.clusters, file.inventory.as_ref(), &regions);
-        let groups = self.groups(file.cluster_groups.as_deref(), file.inventory.as_ref(), &clusters);
+        let inventory = file.inventory.as_ref().map(|TextOr(written)| written);
+        let clusters = self.clusters(file.fleet.as_deref(), file.clusters, inventory, &regions);
+        let groups = self.groups(file.cluster_groups.as_deref(), inventory, &clusters);
         let kind = file.release.as_ref().map_or_else(ReleaseKind::default, |release| release.kind);
         let registries = self.registries(&file.registries);
         let names: Vec<String> = registries.iter().map(|registry| registry.name.clone()).collect();

@@ -5,14 +5,18 @@ use std::fmt;
 use super::{Bytes, BytesPerSec, PerSecond, Share, SimDuration, SimTime};
 
 impl fmt::Display for Bytes {
+    /// `1.05 GB`, `17 MB`, `512 B`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&print_bytes(*self))
+        let units = [(1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")];
+        f.pad(&print_scaled(self.get() as f64, &units))
     }
 }
 
 impl fmt::Display for BytesPerSec {
+    /// `10 Gbit/s`, `100 Mbit/s`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&print_rate(*self))
+        let units = [(1e12, "Tbit/s"), (1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s")];
+        f.pad(&print_scaled(self.get() * 8.0, &units))
     }
 }
 
@@ -84,19 +88,6 @@ fn print_duration(span: SimDuration) -> String {
         };
         format!("{} {unit} {:02} {sub_unit}", whole / size, whole % size / sub_size)
     }
-}
-
-/// `1.05 GB`, `17 MB`, `512 B`.
-fn print_bytes(bytes: Bytes) -> String {
-    print_scaled(bytes.get() as f64, &[(1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")])
-}
-
-/// `10 Gbit/s`, `100 Mbit/s`.
-fn print_rate(rate: BytesPerSec) -> String {
-    print_scaled(
-        rate.get() * 8.0,
-        &[(1e12, "Tbit/s"), (1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s")],
-    )
 }
 
 #[cfg(test)]

@@ -15,5 +15,5 @@ pub mod text;
 mod time;
 
 pub use quantity::{Bytes, BytesPerSec, Factor, PerSecond, Share};
-pub use text::UnitError;
+pub use text::{UnitError, WithUnit};
 pub use time::{SimDuration, SimTime};

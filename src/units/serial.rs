@@ -7,16 +7,71 @@ use std::borrow::Cow;
 use std::fmt;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{self, Deserialize, Deserializer, Visitor};
+use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
 use serde::ser::{Serialize, Serializer};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
-use super::{Bytes, BytesPerSec, Factor, PerSecond, Share, SimDuration, text};
+use super::text::{self, WithUnit};
+use super::{Bytes, BytesPerSec, Factor, PerSecond, Share, SimDuration};
 
 /// Removes the defaults of a type's fields from its schema, for types whose defaults depend on the product.
 pub(crate) fn without_defaults(schema: &mut Schema) {
     for field in schema.get_mut("properties").and_then(Value::as_object_mut).into_iter().flat_map(Map::values_mut) {
         field.as_object_mut().and_then(|field| field.remove("default"));
+    }
+}
+
+/// A map that keeps the order in which it was written.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Ordered<T>(pub(crate) Vec<(String, T)>);
+
+impl<T> Default for Ordered<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Ordered<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct OrderedVisitor<T>(std::marker::PhantomData<T>);
+
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for OrderedVisitor<T> {
+            type Value = Vec<(String, T)>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a map")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut entries = Vec::new();
+                while let Some(entry) = map.next_entry()? {
+                    entries.push(entry);
+                }
+                Ok(entries)
+            }
+        }
+
+        deserializer.deserialize_map(OrderedVisitor(std::marker::PhantomData)).map(Self)
+    }
+}
+
+impl<T: Serialize> Serialize for Ordered<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(key, value)| (key, value)))
+    }
+}
+
+impl<T: JsonSchema> JsonSchema for Ordered<T> {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        format!("Map_of_{}", T::schema_name()).into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "object", "additionalProperties": generator.subschema_for::<T>() })
     }
 }
 
@@ -50,18 +105,18 @@ impl<T, M: fmt::Display, F: FnOnce(&str) -> Result<T, M>> Visitor<'_> for TextVi
     }
 }
 
-/// Reads, writes and describes a quantity as text.
+/// Reads, writes and describes a quantity as text: its name in the schema, what is expected, a pattern and examples.
 macro_rules! quantity {
-    ($type:ty, $name:literal, $read:path, $write:path, $expecting:literal, $pattern:literal, $examples:tt) => {
+    ($($type:ty, $name:literal, $expecting:literal, $pattern:literal, $examples:tt;)*) => {$(
         impl<'de> Deserialize<'de> for $type {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                deserializer.deserialize_any(TextVisitor { expecting: $expecting, read: $read })
+                deserializer.deserialize_any(TextVisitor { expecting: $expecting, read: <$type>::parse })
             }
         }
 
         impl Serialize for $type {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.serialize_str(&$write(*self))
+                serializer.serialize_str(&self.exact())
             }
         }
 
@@ -71,62 +126,31 @@ macro_rules! quantity {
             }
 
             fn json_schema(_: &mut SchemaGenerator) -> Schema {
-                json_schema!({
-                    "type": "string",
-                    "description": concat!("Text with a unit: ", $expecting, "."),
-                    "pattern": $pattern,
-                    "examples": $examples,
-                })
+                text_schema($expecting, $pattern, json!($examples))
             }
         }
-    };
+    )*};
 }
 
-quantity!(
-    SimDuration,
-    "Duration",
-    text::parse_duration,
-    text::exact_duration,
-    "a duration with a unit (ns, us, ms, s, m, h, d)",
-    r"^\s*[0-9].*$",
-    ["90s", "1m30s", "24h"]
-);
-quantity!(
-    Bytes,
-    "Size",
-    text::parse_bytes,
-    text::exact_bytes,
-    "an amount of data with a unit (B, kB, MB, GB, KiB, MiB, GiB)",
-    r"^\s*[0-9].*[A-Za-z]\s*$",
-    ["200 MiB", "30 MB"]
-);
-quantity!(
-    BytesPerSec,
-    "Rate",
-    text::parse_rate,
-    text::exact_rate,
-    "a rate of data with a unit (Mbit/s, Gbit/s, MB/s, GB/s)",
-    r"^\s*[0-9].*[A-Za-z]\s*$",
-    ["10 Gbit/s", "1.25 GB/s"]
-);
-quantity!(
-    PerSecond,
-    "PerTime",
-    text::parse_per_second,
-    text::exact_per_second,
-    "a rate with a unit (/s, /min, /h)",
-    r"^\s*[0-9].*/(s|min|h)\s*$",
-    ["1000/s", "600/min"]
-);
-quantity!(
-    Share,
-    "Percent",
-    text::parse_share,
-    text::exact_share,
-    "a share in percent",
-    r"^\s*[0-9].*%\s*$",
-    ["3%", "0.2 %"]
-);
+/// The schema of a text with a unit.
+fn text_schema(expecting: &str, pattern: &str, examples: Value) -> Schema {
+    json_schema!({
+        "type": "string",
+        "description": format!("Text with a unit: {expecting}."),
+        "pattern": pattern,
+        "examples": examples,
+    })
+}
+
+quantity! {
+    SimDuration, "Duration", "a duration with a unit (ns, us, ms, s, m, h, d)", r"^\s*[0-9].*$", ["90s", "1m30s", "24h"];
+    Bytes, "Size", "an amount of data with a unit (B, kB, MB, GB, KiB, MiB, GiB)", r"^\s*[0-9].*[A-Za-z]\s*$",
+        ["200 MiB", "30 MB"];
+    BytesPerSec, "Rate", "a rate of data with a unit (Mbit/s, Gbit/s, MB/s, GB/s)", r"^\s*[0-9].*[A-Za-z]\s*$",
+        ["10 Gbit/s", "1.25 GB/s"];
+    PerSecond, "PerTime", "a rate with a unit (/s, /min, /h)", r"^\s*[0-9].*/(s|min|h)\s*$", ["1000/s", "600/min"];
+    Share, "Percent", "a share in percent", r"^\s*[0-9].*%\s*$", ["3%", "0.2 %"];
+}
 
 impl<'de> Deserialize<'de> for Factor {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -205,20 +229,20 @@ pub fn positive<'de, T: Positive + Deserialize<'de>, D: Deserializer<'de>>(deser
 
 /// A limit greater than 0 that may be off. An `Option` in Rust; in text a word means `None`.
 macro_rules! or_word {
-    ($(#[$doc:meta])* $module:ident, $type:ty, $schema:literal, $read:path, $word:literal, $expecting:literal,
-     $pattern:literal, $examples:tt) => {
+    ($(#[$doc:meta])* $module:ident, $type:ty, $schema:literal, $word:literal, $expecting:literal, $pattern:literal,
+     $examples:tt) => {
         $(#[$doc])*
         pub mod $module {
             use super::*;
 
-            /// For `#[serde(deserialize_with)]`.
+            /// For `#[serde(with)]`.
             ///
             /// # Errors
             /// When it is neither a value greater than 0 nor the word.
             pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<$type>, D::Error> {
                 let read = |value: &str| match value.trim() {
                     $word => Ok(None),
-                    value => $read(value).map(Some),
+                    value => <$type>::parse(value).map(Some),
                 };
                 let value = deserializer.deserialize_any(TextVisitor { expecting: $expecting, read })?;
                 if value.is_positive() {
@@ -228,7 +252,7 @@ macro_rules! or_word {
                 Err(de::Error::custom(format!(concat!("must be greater than 0; write e.g. `{}` or `", $word, "`"), example)))
             }
 
-            /// For `#[serde(serialize_with)]`.
+            /// For `#[serde(with)]`.
             ///
             /// # Errors
             /// Those of the serializer.
@@ -249,12 +273,7 @@ macro_rules! or_word {
                 }
 
                 fn json_schema(_: &mut SchemaGenerator) -> Schema {
-                    json_schema!({
-                        "type": "string",
-                        "description": concat!("Text with a unit: ", $expecting, "."),
-                        "pattern": $pattern,
-                        "examples": $examples,
-                    })
+                    text_schema($expecting, $pattern, json!($examples))
                 }
             }
         }
@@ -266,7 +285,6 @@ or_word!(
     unlimited,
     BytesPerSec,
     "RateLimit",
-    text::parse_rate,
     "unlimited",
     "a rate of data with a unit (Mbit/s, Gbit/s, MB/s, GB/s), or `unlimited`",
     r"^\s*([0-9].*[A-Za-z]\s*|unlimited)$",
@@ -277,7 +295,6 @@ or_word!(
     off,
     SimDuration,
     "Timeout",
-    text::parse_duration,
     "off",
     "a duration with a unit (ns, us, ms, s, m, h, d), or `off`",
     r"^\s*([0-9].*|off)$",

@@ -53,83 +53,198 @@ pub enum UnitError {
     },
 }
 
-/// One kind of quantity: its words, and its units with their size in the base unit.
-struct QuantityKind {
+/// How a quantity is written: its words, and its units with their size in the base unit.
+#[derive(Clone, Copy, Debug)]
+pub struct Notation<T> {
     quantity: &'static str,
     example: &'static str,
     units_text: &'static str,
     units: &'static [(&'static str, f64)],
+    /// The largest value in the base unit, and the range in words.
+    most: f64,
+    range: &'static str,
+    /// The units that are printed, the base unit last. Of texts with equally many digits the first is taken.
+    printed: &'static [&'static str],
+    /// From and to the base unit.
+    from: fn(f64) -> T,
+    to: fn(T) -> f64,
 }
 
-const DURATION: QuantityKind = QuantityKind {
-    quantity: "a duration",
-    example: "90s",
-    units_text: "ns, us, ms, s, m, h or d",
-    units: &[
-        ("ns", 1.0),
-        ("us", 1e3),
-        ("µs", 1e3),
-        ("ms", 1e6),
-        ("s", 1e9),
-        ("sec", 1e9),
-        ("m", 60e9),
-        ("min", 60e9),
-        ("h", 3600e9),
-        ("d", 86_400e9),
-    ],
-};
+/// A quantity that is written as a number with a unit.
+pub trait WithUnit: Copy + PartialEq + 'static {
+    /// How it is written.
+    const NOTATION: Notation<Self>;
 
-const BYTES: QuantityKind = QuantityKind {
-    quantity: "an amount of data",
-    example: "200 MiB",
-    units_text: "B, kB, MB, GB, TB, KiB, MiB, GiB or TiB",
-    units: &[
-        ("B", 1.0),
-        ("kB", 1e3),
-        ("KB", 1e3),
-        ("MB", 1e6),
-        ("GB", 1e9),
-        ("TB", 1e12),
-        ("KiB", 1024.0),
-        ("MiB", 1_048_576.0),
-        ("GiB", 1_073_741_824.0),
-        ("TiB", 1_099_511_627_776.0),
-    ],
-};
+    /// Reads one number with one unit: `200 MiB`, `10 Gbit/s`, `600/min`, `0.2 %`.
+    ///
+    /// # Errors
+    /// The text is no number, has no unit or one of another quantity, or is out of range.
+    fn parse(value: &str) -> Result<Self, UnitError> {
+        let (number, rest) = split_number(value.trim()).ok_or_else(|| Self::NOTATION.not_a_number(value))?;
+        let (size, after) = Self::NOTATION.unit_size(value, rest)?;
+        if !after.is_empty() {
+            return Err(Self::NOTATION.not_a_number(value));
+        }
+        Self::NOTATION.of_base(value, number * size)
+    }
 
-const RATE: QuantityKind = QuantityKind {
-    quantity: "a rate of data",
-    example: "10 Gbit/s",
-    units_text: "bit/s, kbit/s, Mbit/s, Gbit/s, Tbit/s (or Mbps, Gbps, …), B/s, kB/s, MB/s, GB/s, KiB/s, MiB/s or GiB/s",
-    units: &[
-        ("bit/s", 0.125),
-        ("kbit/s", 125.0),
-        ("Mbit/s", 125e3),
-        ("Gbit/s", 125e6),
-        ("Tbit/s", 125e9),
-        ("bps", 0.125),
-        ("kbps", 125.0),
-        ("Mbps", 125e3),
-        ("Gbps", 125e6),
-        ("Tbps", 125e9),
-        ("B/s", 1.0),
-        ("kB/s", 1e3),
-        ("MB/s", 1e6),
-        ("GB/s", 1e9),
-        ("KiB/s", 1024.0),
-        ("MiB/s", 1_048_576.0),
-        ("GiB/s", 1_073_741_824.0),
-    ],
-};
+    /// The shortest text with one of the printed units that [`WithUnit::parse`] reads as the same.
+    #[must_use]
+    fn exact(self) -> String {
+        shortest(self)
+    }
+}
 
-const PER_SECOND: QuantityKind = QuantityKind {
-    quantity: "a rate",
-    example: "1000/s",
-    units_text: "/s, /min or /h",
-    units: &[("/s", 1.0), ("/min", 1.0 / 60.0), ("/h", 1.0 / 3600.0)],
-};
+impl WithUnit for SimDuration {
+    const NOTATION: Notation<Self> = Notation {
+        quantity: "a duration",
+        example: "90s",
+        units_text: "ns, us, ms, s, m, h or d",
+        units: &[
+            ("ns", 1.0),
+            ("us", 1e3),
+            ("µs", 1e3),
+            ("ms", 1e6),
+            ("s", 1e9),
+            ("sec", 1e9),
+            ("m", 60e9),
+            ("min", 60e9),
+            ("h", 3600e9),
+            ("d", 86_400e9),
+        ],
+        most: 100.0 * 365.25 * 86_400e9,
+        range: "at most 100 years",
+        printed: &["d", "h", "min", "s", "ms", "us", "ns"],
+        from: |nanos| Self::from_nanos(nanos.round() as u64),
+        to: |span| span.as_nanos() as f64,
+    };
 
-const SHARE: QuantityKind = QuantityKind { quantity: "a share", example: "3%", units_text: "%", units: &[("%", 0.01)] };
+    /// Reads `250ms`, `90s`, `1.5 h`, or several units in a row as Go writes them, `1h2m3.5s`. A single `0` needs no
+    /// unit.
+    fn parse(value: &str) -> Result<Self, UnitError> {
+        let mut rest = value.trim();
+        let mut nanos = None;
+        while !rest.is_empty() || nanos.is_none() {
+            let (number, after) = split_number(rest).ok_or_else(|| Self::NOTATION.not_a_number(value))?;
+            if number == 0.0 && after.is_empty() && nanos.is_none() {
+                return Ok(Self::ZERO);
+            }
+            if number < 0.0 {
+                return Err(Self::NOTATION.out_of_range(value, "0 or more"));
+            }
+            let (size, after) = Self::NOTATION.unit_size(value, after)?;
+            nanos = Some(nanos.unwrap_or(0.0) + number * size);
+            rest = after;
+        }
+        Self::NOTATION.of_base(value, nanos.unwrap_or(0.0))
+    }
+
+    fn exact(self) -> String {
+        if self.is_zero() { "0 s".to_owned() } else { shortest(self) }
+    }
+}
+
+impl WithUnit for Bytes {
+    const NOTATION: Notation<Self> = Notation {
+        quantity: "an amount of data",
+        example: "200 MiB",
+        units_text: "B, kB, MB, GB, TB, KiB, MiB, GiB or TiB",
+        units: &[
+            ("B", 1.0),
+            ("kB", 1e3),
+            ("KB", 1e3),
+            ("MB", 1e6),
+            ("GB", 1e9),
+            ("TB", 1e12),
+            ("KiB", 1024.0),
+            ("MiB", 1_048_576.0),
+            ("GiB", 1_073_741_824.0),
+            ("TiB", 1_099_511_627_776.0),
+        ],
+        most: 1e18,
+        range: "between 0 and 10^18 B",
+        printed: &["TB", "GB", "MB", "kB", "TiB", "GiB", "MiB", "KiB", "B"],
+        from: |bytes| Self::new(bytes.round() as u64),
+        to: |bytes| bytes.get() as f64,
+    };
+}
+
+impl WithUnit for BytesPerSec {
+    const NOTATION: Notation<Self> = Notation {
+        quantity: "a rate of data",
+        example: "10 Gbit/s",
+        units_text: "bit/s, kbit/s, Mbit/s, Gbit/s, Tbit/s (or Mbps, Gbps, …), B/s, kB/s, MB/s, GB/s, KiB/s, MiB/s or GiB/s",
+        units: &[
+            ("bit/s", 0.125),
+            ("kbit/s", 125.0),
+            ("Mbit/s", 125e3),
+            ("Gbit/s", 125e6),
+            ("Tbit/s", 125e9),
+            ("bps", 0.125),
+            ("kbps", 125.0),
+            ("Mbps", 125e3),
+            ("Gbps", 125e6),
+            ("Tbps", 125e9),
+            ("B/s", 1.0),
+            ("kB/s", 1e3),
+            ("MB/s", 1e6),
+            ("GB/s", 1e9),
+            ("KiB/s", 1024.0),
+            ("MiB/s", 1_048_576.0),
+            ("GiB/s", 1_073_741_824.0),
+        ],
+        most: 1e15,
+        range: "between 0 and 10^15 B/s",
+        printed: &["MB/s", "GB/s", "Gbit/s", "Mbit/s", "kbit/s", "B/s"],
+        from: Self::new,
+        to: Self::get,
+    };
+}
+
+impl WithUnit for PerSecond {
+    const NOTATION: Notation<Self> = Notation {
+        quantity: "a rate",
+        example: "1000/s",
+        units_text: "/s, /min or /h",
+        units: &[("/s", 1.0), ("/min", 1.0 / 60.0), ("/h", 1.0 / 3600.0)],
+        most: 1e12,
+        range: "between 0 and 10^12 per second",
+        printed: &["/min", "/h", "/s"],
+        from: Self::new,
+        to: Self::get,
+    };
+}
+
+impl WithUnit for Share {
+    const NOTATION: Notation<Self> = Notation {
+        quantity: "a share",
+        example: "3%",
+        units_text: "%",
+        units: &[("%", 0.01)],
+        most: 1.0,
+        range: "between 0% and 100%",
+        printed: &["%"],
+        from: Self::new,
+        to: Self::get,
+    };
+}
+
+/// See [`WithUnit::exact`].
+fn shortest<T: WithUnit>(value: T) -> String {
+    let Notation { units, printed, to, .. } = T::NOTATION;
+    let base = to(value);
+    let text = |unit: &&str| {
+        let size = units.iter().find(|(name, _)| name == unit).map_or(1.0, |(_, size)| *size);
+        let number = base / size;
+        let space = if unit.starts_with(['/', '%']) { "" } else { " " };
+        let digits = number.to_string().replace('.', "").trim_matches('0').len();
+        // Of texts with as few digits, one whose number is at least 1 is easier to read.
+        (digits + usize::from(number < 1.0), format!("{number}{space}{unit}"))
+    };
+    let texts = printed.iter().map(text).filter(|(_, text)| T::parse(text).is_ok_and(|read| read == value));
+    let best = texts.min_by_key(|(digits, text)| (*digits, text.len()));
+    best.map_or_else(|| format!("{base} {}", printed.last().expect("a kind has units")), |(_, text)| text)
+}
 
 /// Splits the leading decimal number off `text`. `None` when there is none.
 fn split_number(text: &str) -> Option<(f64, &str)> {
@@ -142,9 +257,13 @@ fn split_number(text: &str) -> Option<(f64, &str)> {
     Some((number, text[end..].trim_start()))
 }
 
-impl QuantityKind {
+impl<T> Notation<T> {
     fn not_a_number(&self, value: &str) -> UnitError {
         UnitError::NotANumber { value: value.to_owned(), quantity: self.quantity, example: self.example }
+    }
+
+    fn out_of_range(&self, value: &str, range: &'static str) -> UnitError {
+        UnitError::OutOfRange { value: value.to_owned(), quantity: self.quantity, range }
     }
 
     /// The size of the unit at the start of `rest`: letters, `/` and `%` up to the next digit or end.
@@ -165,100 +284,14 @@ impl QuantityKind {
         }
     }
 
-    /// Reads one number with one unit, in the base unit.
-    fn read(&self, value: &str) -> Result<f64, UnitError> {
-        let trimmed = value.trim();
-        let (number, rest) = split_number(trimmed).ok_or_else(|| self.not_a_number(value))?;
-        let (size, after) = self.unit_size(value, rest)?;
-        if !after.is_empty() {
-            return Err(self.not_a_number(value));
+    /// The quantity that is `base` in its base unit, if that is in its range.
+    fn of_base(&self, value: &str, base: f64) -> Result<T, UnitError> {
+        if (0.0..=self.most).contains(&base) {
+            Ok((self.from)(base))
+        } else {
+            Err(self.out_of_range(value, self.range))
         }
-        Ok(number * size)
     }
-
-    fn out_of_range(&self, value: &str, range: &'static str) -> UnitError {
-        UnitError::OutOfRange { value: value.to_owned(), quantity: self.quantity, range }
-    }
-}
-
-/// Reads a duration: `250ms`, `90s`, `1.5 h`, or several units in a row as Go writes them, `1h2m3.5s`.
-///
-/// # Errors
-/// When the text is not a duration, has no unit, is negative, or is longer than 100 years.
-pub fn parse_duration(value: &str) -> Result<SimDuration, UnitError> {
-    const MAX_NANOS: f64 = 100.0 * 365.25 * 86_400e9;
-    let mut rest = value.trim();
-    let mut nanos = 0.0;
-    let mut parts = 0;
-    while !rest.is_empty() {
-        let (number, after) = split_number(rest).ok_or_else(|| DURATION.not_a_number(value))?;
-        // A single `0` needs no unit.
-        if number == 0.0 && after.is_empty() && parts == 0 {
-            return Ok(SimDuration::ZERO);
-        }
-        if number < 0.0 {
-            return Err(DURATION.out_of_range(value, "0 or more"));
-        }
-        let (size, after) = DURATION.unit_size(value, after)?;
-        nanos += number * size;
-        parts += 1;
-        rest = after;
-    }
-    if parts == 0 {
-        return Err(DURATION.not_a_number(value));
-    }
-    if nanos > MAX_NANOS {
-        return Err(DURATION.out_of_range(value, "at most 100 years"));
-    }
-    Ok(SimDuration::from_nanos(nanos.round() as u64))
-}
-
-/// Reads an amount of data: `200 MiB`, `1.5GB`.
-///
-/// # Errors
-/// The text is not an amount, has no unit, is negative, or exceeds 1 EB (10^18 B).
-pub fn parse_bytes(value: &str) -> Result<Bytes, UnitError> {
-    let bytes = BYTES.read(value)?;
-    if !(0.0..=1e18).contains(&bytes) {
-        return Err(BYTES.out_of_range(value, "between 0 and 10^18 B"));
-    }
-    Ok(Bytes::new(bytes.round() as u64))
-}
-
-/// Reads a rate of data: `10 Gbit/s`, `100Mbps`, `1.25 GB/s`.
-///
-/// # Errors
-/// The text is not a rate, has no unit, is negative, or exceeds 10^15 B/s.
-pub fn parse_rate(value: &str) -> Result<BytesPerSec, UnitError> {
-    let rate = RATE.read(value)?;
-    if !(0.0..=1e15).contains(&rate) {
-        return Err(RATE.out_of_range(value, "between 0 and 10^15 B/s"));
-    }
-    Ok(BytesPerSec::new(rate))
-}
-
-/// Reads a rate of countable things: `1000/s`, `600/min`.
-///
-/// # Errors
-/// The text is not a rate, has no unit, is negative, or exceeds 10^12 per second.
-pub fn parse_per_second(value: &str) -> Result<PerSecond, UnitError> {
-    let rate = PER_SECOND.read(value)?;
-    if !(0.0..=1e12).contains(&rate) {
-        return Err(PER_SECOND.out_of_range(value, "between 0 and 10^12 per second"));
-    }
-    Ok(PerSecond::new(rate))
-}
-
-/// Reads a share: `3%`, `0.2 %`.
-///
-/// # Errors
-/// The text is not a share, has no `%`, or is not between 0 % and 100 %.
-pub fn parse_share(value: &str) -> Result<Share, UnitError> {
-    let share = SHARE.read(value)?;
-    if !(0.0..=1.0).contains(&share) {
-        return Err(SHARE.out_of_range(value, "between 0% and 100%"));
-    }
-    Ok(Share::new(share))
 }
 
 /// Reads a number greater than 0: `3`.
@@ -273,59 +306,6 @@ pub fn parse_factor(value: &str) -> Result<Factor, UnitError> {
             Err(UnitError::NotANumber { value: value.to_owned(), quantity: "a number greater than 0", example: "3" })
         }
     }
-}
-
-impl QuantityKind {
-    /// The shortest text with one of `units` that reads back as exactly this value, which is in the last of them.
-    fn exact<T: PartialEq>(
-        &self,
-        value: &T,
-        base: f64,
-        units: &[&str],
-        read: impl Fn(&str) -> Result<T, UnitError>,
-    ) -> String {
-        let text = |unit: &&str| {
-            let size = self.units.iter().find(|(name, _)| name == unit).map_or(1.0, |(_, size)| *size);
-            let number = base / size;
-            let space = if unit.starts_with(['/', '%']) { "" } else { " " };
-            let digits = number.to_string().replace('.', "").trim_matches('0').len();
-            // Of texts with as few digits, one whose number is at least 1 is easier to read.
-            (digits + usize::from(number < 1.0), format!("{number}{space}{unit}"))
-        };
-        let texts = units.iter().map(text).filter(|(_, text)| read(text).is_ok_and(|read| read == *value));
-        let best = texts.min_by_key(|(digits, text)| (*digits, text.len()));
-        best.map_or_else(|| format!("{base} {}", units.last().expect("a kind has units")), |(_, text)| text)
-    }
-}
-
-/// The duration as text that [`parse_duration`] reads as the same.
-pub(super) fn exact_duration(span: SimDuration) -> String {
-    if span.is_zero() {
-        return "0 s".to_owned();
-    }
-    let units = ["d", "h", "min", "s", "ms", "us", "ns"];
-    DURATION.exact(&span, span.as_nanos() as f64, &units, parse_duration)
-}
-
-/// The amount as text that [`parse_bytes`] reads as the same.
-pub(super) fn exact_bytes(bytes: Bytes) -> String {
-    let units = ["TB", "GB", "MB", "kB", "TiB", "GiB", "MiB", "KiB", "B"];
-    BYTES.exact(&bytes, bytes.get() as f64, &units, parse_bytes)
-}
-
-/// The rate as text that [`parse_rate`] reads as the same.
-pub(super) fn exact_rate(rate: BytesPerSec) -> String {
-    RATE.exact(&rate, rate.get(), &["MB/s", "GB/s", "Gbit/s", "Mbit/s", "kbit/s", "B/s"], parse_rate)
-}
-
-/// The rate as text that [`parse_per_second`] reads as the same.
-pub(super) fn exact_per_second(rate: PerSecond) -> String {
-    PER_SECOND.exact(&rate, rate.get(), &["/min", "/h", "/s"], parse_per_second)
-}
-
-/// The share as text that [`parse_share`] reads as the same.
-pub(super) fn exact_share(share: Share) -> String {
-    SHARE.exact(&share, share.get(), &["%"], parse_share)
 }
 
 #[cfg(test)]
@@ -346,36 +326,39 @@ mod tests {
             ("0", 0),
             ("1_000 ms", 1_000_000_000),
         ] {
-            assert_eq!(parse_duration(text).map(SimDuration::as_nanos), Ok(nanos), "{text}");
+            assert_eq!(SimDuration::parse(text).map(SimDuration::as_nanos), Ok(nanos), "{text}");
         }
     }
 
     #[test]
     fn rates_and_amounts_are_read_as_people_write_them() {
-        assert_eq!(parse_rate("10 Gbit/s"), Ok(BytesPerSec::from_gbit(10.0)));
-        assert_eq!(parse_rate("10Gbps"), Ok(BytesPerSec::from_gbit(10.0)));
-        assert_eq!(parse_rate("1.25 GB/s"), Ok(BytesPerSec::from_gbit(10.0)));
-        assert_eq!(parse_bytes("200 MiB"), Ok(Bytes::new(209_715_200)));
-        assert_eq!(parse_per_second("600/min"), Ok(PerSecond::new(10.0)));
-        assert_eq!(parse_share("3%"), Ok(Share::new(0.03)));
+        assert_eq!(BytesPerSec::parse("10 Gbit/s"), Ok(BytesPerSec::from_gbit(10.0)));
+        assert_eq!(BytesPerSec::parse("10Gbps"), Ok(BytesPerSec::from_gbit(10.0)));
+        assert_eq!(BytesPerSec::parse("1.25 GB/s"), Ok(BytesPerSec::from_gbit(10.0)));
+        assert_eq!(Bytes::parse("200 MiB"), Ok(Bytes::new(209_715_200)));
+        assert_eq!(PerSecond::parse("600/min"), Ok(PerSecond::new(10.0)));
+        assert_eq!(Share::parse("3%"), Ok(Share::new(0.03)));
     }
 
     #[test]
     fn invalid_quantities_are_rejected_with_a_fix() {
         let cases = [
-            (parse_duration("90").unwrap_err(), "`90` has no unit; write e.g. `90s`"),
-            (parse_duration("").unwrap_err(), "`` is not a duration; write e.g. `90s`"),
-            (parse_duration("soon").unwrap_err(), "`soon` is not a duration; write e.g. `90s`"),
-            (parse_duration("-1s").unwrap_err(), "`-1s` is out of range: a duration is 0 or more"),
-            (parse_duration("9000000h").unwrap_err(), "`9000000h` is out of range: a duration is at most 100 years"),
-            (parse_rate("100").unwrap_err(), "`100` has no unit; write e.g. `10 Gbit/s`"),
+            (SimDuration::parse("90").unwrap_err(), "`90` has no unit; write e.g. `90s`"),
+            (SimDuration::parse("").unwrap_err(), "`` is not a duration; write e.g. `90s`"),
+            (SimDuration::parse("soon").unwrap_err(), "`soon` is not a duration; write e.g. `90s`"),
+            (SimDuration::parse("-1s").unwrap_err(), "`-1s` is out of range: a duration is 0 or more"),
             (
-                parse_bytes("200 Mib").unwrap_err(),
+                SimDuration::parse("9000000h").unwrap_err(),
+                "`9000000h` is out of range: a duration is at most 100 years",
+            ),
+            (BytesPerSec::parse("100").unwrap_err(), "`100` has no unit; write e.g. `10 Gbit/s`"),
+            (
+                Bytes::parse("200 Mib").unwrap_err(),
                 "`Mib` in `200 Mib` is not a unit of an amount of data; use B, kB, MB, GB, TB, KiB, MiB, GiB or TiB",
             ),
-            (parse_bytes("1 MB 2").unwrap_err(), "`1 MB 2` is not an amount of data; write e.g. `200 MiB`"),
-            (parse_share("120%").unwrap_err(), "`120%` is out of range: a share is between 0% and 100%"),
-            (parse_share("0.03").unwrap_err(), "`0.03` has no unit; write e.g. `3%`"),
+            (Bytes::parse("1 MB 2").unwrap_err(), "`1 MB 2` is not an amount of data; write e.g. `200 MiB`"),
+            (Share::parse("120%").unwrap_err(), "`120%` is out of range: a share is between 0% and 100%"),
+            (Share::parse("0.03").unwrap_err(), "`0.03` has no unit; write e.g. `3%`"),
         ];
         for (error, message) in cases {
             assert_eq!(error.to_string(), message);

@@ -67,7 +67,7 @@ pub struct CacheSpec {
     #[serde(deserialize_with = "positive")]
     pub egress: BytesPerSec,
     /// Maximum rate of one connection from it, or `unlimited`.
-    #[serde(deserialize_with = "unlimited::deserialize", serialize_with = "unlimited::serialize")]
+    #[serde(with = "unlimited")]
     #[schemars(with = "unlimited::Text")]
     pub per_connection: Option<BytesPerSec>,
     /// Round trip from a node to it.
@@ -105,11 +105,7 @@ pub struct SpegelSpec {
     /// Time of a lookup that finds no peer (`mirrorResolveTimeout`); then the registry is asked.
     pub timeout: SimDuration,
     /// Maximum rate of one connection between peers, or `unlimited`.
-    #[serde(
-        rename = "peerConnection",
-        deserialize_with = "unlimited::deserialize",
-        serialize_with = "unlimited::serialize"
-    )]
+    #[serde(rename = "peerConnection", with = "unlimited")]
     #[schemars(with = "unlimited::Text")]
     pub per_connection: Option<BytesPerSec>,
 }
@@ -133,7 +129,7 @@ pub struct PiecesSpec {
     #[serde(deserialize_with = "positive")]
     pub seeds: u32,
     /// Maximum rate at which a seed fetches one blob from the registry, or `unlimited`.
-    #[serde(deserialize_with = "unlimited::deserialize", serialize_with = "unlimited::serialize")]
+    #[serde(with = "unlimited")]
     #[schemars(with = "unlimited::Text")]
     pub source_rate: Option<BytesPerSec>,
     /// Sending rate of one seed. Dragonfly: the node's `nic`.

@@ -78,8 +78,8 @@ fn read_values<Q: Quantity>(source: &Arc<Source>, column: Option<&str>) -> Resul
         }
         let is_bare = cell.parse::<f64>().is_ok();
         let read = match unit {
-            Some(unit) if is_bare => Q::parse(&format!("{cell} {unit}")),
-            _ => Q::parse(cell),
+            Some(unit) if is_bare => Q::read(&format!("{cell} {unit}")),
+            _ => Q::read(cell),
         };
         match read {
             Ok(value) => values.push(value),

@@ -18,7 +18,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::engine::{EntityKey, Stream, Streams, dist};
-use crate::units::{Bytes, BytesPerSec, Factor, SimDuration, UnitError, text};
+use crate::units::{Bytes, BytesPerSec, Factor, SimDuration, UnitError, WithUnit, text};
 
 pub use count_or_percent::CountOrPercent;
 
@@ -39,7 +39,7 @@ pub trait Quantity: Copy + Debug + DeserializeOwned + JsonSchema + PartialEq + S
     ///
     /// # Errors
     /// When there is no unit, or none of this kind; with the fix.
-    fn parse(value: &str) -> Result<Self, UnitError>;
+    fn read(value: &str) -> Result<Self, UnitError>;
 }
 
 impl Quantity for SimDuration {
@@ -67,8 +67,8 @@ impl Quantity for SimDuration {
         Self::from_secs_f64(number)
     }
 
-    fn parse(value: &str) -> Result<Self, UnitError> {
-        text::parse_duration(value)
+    fn read(value: &str) -> Result<Self, UnitError> {
+        Self::parse(value)
     }
 }
 
@@ -94,8 +94,8 @@ impl Quantity for Bytes {
         Self::new(number.round() as u64)
     }
 
-    fn parse(value: &str) -> Result<Self, UnitError> {
-        text::parse_bytes(value)
+    fn read(value: &str) -> Result<Self, UnitError> {
+        Self::parse(value)
     }
 }
 
@@ -113,8 +113,8 @@ impl Quantity for BytesPerSec {
         Self::new(number.min(f64::MAX))
     }
 
-    fn parse(value: &str) -> Result<Self, UnitError> {
-        text::parse_rate(value)
+    fn read(value: &str) -> Result<Self, UnitError> {
+        Self::parse(value)
     }
 }
 
@@ -131,7 +131,7 @@ impl Quantity for Factor {
         Self::new(number.min(f64::MAX))
     }
 
-    fn parse(value: &str) -> Result<Self, UnitError> {
+    fn read(value: &str) -> Result<Self, UnitError> {
         text::parse_factor(value)
     }
 }

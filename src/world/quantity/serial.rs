@@ -7,74 +7,46 @@
 //! [`Distribution::Unread`].
 
 use std::borrow::Cow;
-use std::fmt;
-use std::marker::PhantomData;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor, value::MapAccessDeserializer};
+use serde::de::{Deserialize, Deserializer};
 use serde::ser::{Serialize, Serializer};
+use serde_json::json;
 
+use crate::document::text_or::TextOrMap;
 use crate::world::quantity::{Distribution, Quantity, ValuesFile};
 
 /// The drawn forms, all fields together; the fields that are present tell which form it is.
-#[derive(Debug, serde::Deserialize, serde::Serialize, JsonSchema)]
-#[serde(deny_unknown_fields, bound(deserialize = "Q: Quantity", serialize = "Q: Quantity"))]
+#[derive(serde::Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, bound = "Q: Quantity")]
 #[schemars(rename = "Drawn{Q}")]
 struct Fields<Q> {
     /// Lognormal: half of the draws are below it. Needs `sigma`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     median: Option<Q>,
     /// Lognormal: standard deviation of the logarithm, between 0 and 5.
-    #[serde(skip_serializing_if = "Option::is_none")]
     sigma: Option<f64>,
     /// Exponential: the mean.
-    #[serde(skip_serializing_if = "Option::is_none")]
     mean: Option<Q>,
     /// Uniform: the lower bound. Needs `max`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     min: Option<Q>,
     /// Uniform: the upper bound.
-    #[serde(skip_serializing_if = "Option::is_none")]
     max: Option<Q>,
     /// The gamma distribution.
-    #[serde(skip_serializing_if = "Option::is_none")]
     gamma: Option<GammaFields<Q>>,
     /// The Weibull distribution.
-    #[serde(skip_serializing_if = "Option::is_none")]
     weibull: Option<WeibullFields<Q>>,
     /// The Pareto distribution.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pareto: Option<ParetoFields<Q>>,
     /// Measured values: a CSV file whose first line names the columns.
-    #[serde(skip_serializing_if = "Option::is_none")]
     file: Option<String>,
     /// The column of `file`; may be left out when there is only one. Values have a unit, or the column's name ends in
     /// one.
-    #[serde(skip_serializing_if = "Option::is_none")]
     column: Option<String>,
 }
 
-// By hand, because a derived one would ask for a default of the quantity.
-impl<Q> Default for Fields<Q> {
-    fn default() -> Self {
-        Self {
-            median: None,
-            sigma: None,
-            mean: None,
-            min: None,
-            max: None,
-            gamma: None,
-            weibull: None,
-            pareto: None,
-            file: None,
-            column: None,
-        }
-    }
-}
-
 /// Gamma: the standard deviation is `mean` over the root of `shape`.
-#[derive(Debug, serde::Deserialize, serde::Serialize, JsonSchema)]
-#[serde(deny_unknown_fields, bound(deserialize = "Q: Quantity", serialize = "Q: Quantity"))]
+#[derive(serde::Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, bound = "Q: Quantity")]
 #[schemars(rename = "Gamma{Q}")]
 struct GammaFields<Q> {
     /// The mean.
@@ -84,23 +56,21 @@ struct GammaFields<Q> {
 }
 
 /// Weibull: above x with probability exp(-(x / scale)^shape).
-#[derive(Debug, serde::Deserialize, serde::Serialize, JsonSchema)]
-#[serde(deny_unknown_fields, bound(deserialize = "Q: Quantity", serialize = "Q: Quantity"))]
+#[derive(serde::Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, bound = "Q: Quantity")]
 #[schemars(rename = "Weibull{Q}")]
 struct WeibullFields<Q> {
     /// The mean. This or `scale`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     mean: Option<Q>,
     /// A share of 1 - 1/e of the draws is below it. This or `mean`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     scale: Option<Q>,
     /// From 0.2 to 100. Below 1, the longer it has lasted, the longer it is expected to last; 1 is exponential.
     shape: f64,
 }
 
 /// Pareto: above x with probability (least / x)^alpha.
-#[derive(Debug, serde::Deserialize, serde::Serialize, JsonSchema)]
-#[serde(deny_unknown_fields, bound(deserialize = "Q: Quantity", serialize = "Q: Quantity"))]
+#[derive(serde::Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, bound = "Q: Quantity")]
 #[schemars(rename = "Pareto{Q}")]
 struct ParetoFields<Q> {
     /// No draw is below it.
@@ -108,7 +78,6 @@ struct ParetoFields<Q> {
     /// From 0.1 to 100; up to 1 the mean is infinite, unless there is a `most`.
     alpha: f64,
     /// No draw is above it: the tail is cut off. Without it there is no bound.
-    #[serde(skip_serializing_if = "Option::is_none")]
     most: Option<Q>,
 }
 
@@ -180,67 +149,38 @@ impl<Q: Quantity> Fields<Q> {
 
 impl<'de, Q: Quantity> Deserialize<'de> for Distribution<Q> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct DistributionVisitor<Q>(PhantomData<Q>);
-
-        impl<'de, Q: Quantity> Visitor<'de> for DistributionVisitor<Q> {
-            type Value = Distribution<Q>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(&expecting::<Q>())
-            }
-
-            fn visit_str<E: de::Error>(self, value: &str) -> Result<Distribution<Q>, E> {
-                Q::parse(value).map(Distribution::Constant).map_err(E::custom)
-            }
-
-            fn visit_u64<E: de::Error>(self, value: u64) -> Result<Distribution<Q>, E> {
-                self.visit_str(&value.to_string())
-            }
-
-            fn visit_i64<E: de::Error>(self, value: i64) -> Result<Distribution<Q>, E> {
-                self.visit_str(&value.to_string())
-            }
-
-            fn visit_f64<E: de::Error>(self, value: f64) -> Result<Distribution<Q>, E> {
-                self.visit_str(&value.to_string())
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Distribution<Q>, A::Error> {
-                let fields = Fields::<Q>::deserialize(MapAccessDeserializer::new(map))?;
-                fields.distribution().map_err(de::Error::custom)
-            }
-        }
-
-        deserializer.deserialize_any(DistributionVisitor(PhantomData))
+        deserializer.deserialize_any(TextOrMap {
+            expecting: &expecting::<Q>(),
+            of_text: |text| Q::read(text).map(Self::Constant).map_err(|error| error.to_string()),
+            of_fields: Fields::<Q>::distribution,
+        })
     }
 }
 
 impl<Q: Quantity> Serialize for Distribution<Q> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let none = Fields::<Q>::default();
         let fields = match self {
             Self::Constant(value) => return value.serialize(serializer),
             Self::Empirical(values) => return serializer.collect_seq(values.iter()),
-            &Self::LogNormal { median, sigma } => Fields { median: Some(median), sigma: Some(sigma), ..none },
-            &Self::Exponential { mean } => Fields { mean: Some(mean), ..none },
-            &Self::Uniform { min, max } => Fields { min: Some(min), max: Some(max), ..none },
-            &Self::Gamma { mean, shape } => Fields { gamma: Some(GammaFields { mean, shape }), ..none },
-            &Self::Weibull { scale, shape } => {
+            Self::LogNormal { median, sigma } => json!({ "median": median, "sigma": sigma }),
+            Self::Exponential { mean } => json!({ "mean": mean }),
+            Self::Uniform { min, max } => json!({ "min": min, "max": max }),
+            Self::Gamma { mean, shape } => json!({ "gamma": { "mean": mean, "shape": shape } }),
+            Self::Weibull { scale, shape } => {
                 // People give a mean, which is a round number.
                 let mean = Q::from_number(self.mean().round());
-                let weibull = if Self::weibull_of_mean(mean, shape) == *self {
-                    WeibullFields { mean: Some(mean), scale: None, shape }
+                if Self::weibull_of_mean(mean, *shape) == *self {
+                    json!({ "weibull": { "mean": mean, "shape": shape } })
                 } else {
-                    WeibullFields { mean: None, scale: Some(scale), shape }
-                };
-                Fields { weibull: Some(weibull), ..none }
+                    json!({ "weibull": { "scale": scale, "shape": shape } })
+                }
             }
-            &Self::Pareto { least, alpha, most } => {
-                Fields { pareto: Some(ParetoFields { least, alpha, most }), ..none }
+            Self::Pareto { least, alpha, most: None } => json!({ "pareto": { "least": least, "alpha": alpha } }),
+            Self::Pareto { least, alpha, most } => {
+                json!({ "pareto": { "least": least, "alpha": alpha, "most": most } })
             }
-            Self::Unread(ValuesFile { file, column }) => {
-                Fields { file: Some(file.clone()), column: column.clone(), ..none }
-            }
+            Self::Unread(ValuesFile { file, column: None }) => json!({ "file": file }),
+            Self::Unread(ValuesFile { file, column }) => json!({ "file": file, "column": column }),
         };
         fields.serialize(serializer)
     }

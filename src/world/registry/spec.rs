@@ -21,7 +21,7 @@ pub struct RegistrySpec {
     #[serde(deserialize_with = "positive")]
     pub egress: BytesPerSec,
     /// Maximum rate of one connection, or `unlimited`. With a `cdn` it is unlimited by default.
-    #[serde(deserialize_with = "unlimited::deserialize", serialize_with = "unlimited::serialize")]
+    #[serde(with = "unlimited")]
     #[schemars(with = "unlimited::Text")]
     pub per_connection: Option<BytesPerSec>,
     /// A content delivery network, with slower connections for blobs that nobody has downloaded.

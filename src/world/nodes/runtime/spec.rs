@@ -77,7 +77,7 @@ pub struct RuntimeSpec {
     #[serde(deserialize_with = "positive")]
     pub dial_timeout: SimDuration,
     /// Time without a byte after which a pull is cancelled, or `off`. containerd 1.7: 1 min. CRI-O: off.
-    #[serde(deserialize_with = "off::deserialize", serialize_with = "off::serialize")]
+    #[serde(with = "off")]
     #[schemars(with = "off::Text")]
     pub no_progress_timeout: Option<SimDuration>,
     /// Whether the next attempt continues the partial layers of a failed one. CRI-O: false.
