@@ -25,14 +25,16 @@ pub struct Gauge {
 }
 
 impl Gauge {
-    fn add(&mut self, by: u64) {
-        self.value += by;
+    /// Counts one more.
+    pub(crate) fn rise(&mut self) {
+        self.value += 1;
         self.peak = self.peak.max(self.value);
         self.second_peak = self.second_peak.max(self.value);
     }
 
-    fn subtract(&mut self, by: u64) {
-        self.value = self.value.checked_sub(by).expect("a counter that falls has risen");
+    /// Counts one less.
+    pub(crate) fn fall(&mut self) {
+        self.value = self.value.checked_sub(1).expect("a counter that falls has risen");
     }
 
     fn integrate(&mut self, span: SimDuration) {
@@ -234,28 +236,18 @@ impl Meter {
 
     /// An image pull began.
     pub fn pull_begins(&mut self, first_of_cluster: bool) {
-        self.pulls.add(1);
+        self.pulls.rise();
         if first_of_cluster {
-            self.pulling_clusters.add(1);
+            self.pulling_clusters.rise();
         }
     }
 
     /// An image pull ended.
     pub fn pull_ends(&mut self, last_of_cluster: bool) {
-        self.pulls.subtract(1);
+        self.pulls.fall();
         if last_of_cluster {
-            self.pulling_clusters.subtract(1);
+            self.pulling_clusters.fall();
         }
-    }
-
-    /// A blob download began.
-    pub fn download_begins(&mut self) {
-        self.downloads.add(1);
-    }
-
-    /// A blob download ended.
-    pub fn download_ends(&mut self) {
-        self.downloads.subtract(1);
     }
 
     /// A cluster went from one phase to another.

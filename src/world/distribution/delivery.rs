@@ -95,7 +95,7 @@ impl World<'_> {
         };
         let transfer = Transfer { payload, bytes: size, sender, receiver: Some(node), warms: None };
         let transfer = self.transfers.start_over(now, &leg, transfer);
-        self.meter.download_begins();
+        self.meter.downloads.rise();
         self.rates_changed(queue);
         transfer
     }

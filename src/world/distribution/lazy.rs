@@ -127,7 +127,7 @@ impl World<'_> {
                 self.transfers.start_from_registry(now, from, node, cap, transfer(Sender::RegistryReads(from)));
             }
         }
-        self.meter.download_begins();
+        self.meter.downloads.rise();
         self.rates_changed(queue);
     }
 

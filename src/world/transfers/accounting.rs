@@ -26,7 +26,7 @@ impl World<'_> {
         let transfer = Transfer { payload, bytes: size, sender, receiver: Some(node), warms: blob };
         let id = self.transfers.start_from_registry(queue.now(), from, node, cap, transfer);
         self.registries[from].transfer_begins();
-        self.meter.download_begins();
+        self.meter.downloads.rise();
         self.rates_changed(queue);
         id
     }
@@ -62,7 +62,7 @@ impl World<'_> {
             Sender::Peers => self.totals.from_peers += bytes,
         }
         let Some(node) = transfer.receiver else { return };
-        self.meter.download_ends();
+        self.meter.downloads.fall();
         let cluster = self.nodes[node.index()].cluster;
         self.clusters[cluster.index()].facts.received += bytes;
     }

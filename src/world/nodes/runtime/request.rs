@@ -28,21 +28,25 @@ const FIRST_RETRANSMISSION: SimDuration = SimDuration::from_secs(1);
 impl World<'_> {
     pub(crate) fn handle_request(&mut self, pull: PullId, request: Request, event: RequestEvent, queue: &mut Queue) {
         match event {
-            RequestEvent::Arrives(host) => self.request_arrives(pull, request, host, queue),
+            // A pull that has ended still holds a place in a host.
             RequestEvent::Served(host) => self.served(pull, request, host, queue),
             RequestEvent::Response(host, response) => self.response_arrives(pull, request, host, response, queue),
-            RequestEvent::Retry => self.retry_request(pull, request, queue),
-            RequestEvent::Redial { host, since } => self.redial(pull, request, host, since, queue),
-            RequestEvent::Upstream => self.send_upstream(pull, request, queue),
-            RequestEvent::NearbyResponse(response) => self.nearby_response(pull, request, response, queue),
             RequestEvent::RampedUp => self.ramped_up(pull, request, queue),
+            _ if self.pulls[pull.index()].ended => {}
+            RequestEvent::Arrives(host) => self.request_arrives(pull, request, host, queue),
+            RequestEvent::Retry => self.send(pull, request, queue),
+            RequestEvent::Redial { host, since } => self.redial(pull, request, host, since, queue),
+            RequestEvent::Upstream => self.contact_host(pull, request, request.first_host(), queue),
+            RequestEvent::NearbyResponse(response) => self.nearby_response(pull, request, response, queue),
         }
     }
 
     /// Sends a request to its first host; the response comes as an event.
     pub(crate) fn send(&mut self, pull: PullId, request: Request, queue: &mut Queue) {
         let (after, response) = match self.route_request(pull, request, queue.now()) {
-            Routing::Upstream { detour: SimDuration::ZERO } => return self.send_upstream(pull, request, queue),
+            Routing::Upstream { detour: SimDuration::ZERO } => {
+                return self.contact_host(pull, request, request.first_host(), queue);
+            }
             Routing::Upstream { detour } => {
                 queue.schedule_in(detour, Event::Request(pull, request, RequestEvent::Upstream));
                 return;
@@ -54,17 +58,8 @@ impl World<'_> {
         queue.schedule_in(after, Event::Request(pull, request, RequestEvent::NearbyResponse(response)));
     }
 
-    fn send_upstream(&mut self, pull: PullId, request: Request, queue: &mut Queue) {
-        if !self.pulls[pull.index()].ended {
-            self.contact_host(pull, request, request.first_host(), queue);
-        }
-    }
-
     /// A cache, a mirror or a peer has responded.
     fn nearby_response(&mut self, id: PullId, request: Request, response: Response, queue: &mut Queue) {
-        if self.pulls[id.index()].ended {
-            return;
-        }
         if response == Response::Ok {
             self.proceed(id, request, queue);
         } else {
@@ -101,15 +96,11 @@ impl World<'_> {
     }
 
     fn request_arrives(&mut self, pull: PullId, request: Request, host: HostRole, queue: &mut Queue) {
-        let state = &self.pulls[pull.index()];
-        if state.ended {
-            return;
-        }
         if !self.is_reachable(pull) {
             self.dial(pull, request, host, queue);
             return;
         }
-        let cluster = self.nodes[state.node.index()].cluster;
+        let cluster = self.nodes[self.pulls[pull.index()].node.index()].cluster;
         let from = self.registry_of(pull);
         let response = match self.registries[from].arrives(host, (pull, request), cluster, queue.now()) {
             Admission::Serve => return self.serve(pull, request, host, queue),
@@ -300,12 +291,6 @@ impl World<'_> {
         }
     }
 
-    fn retry_request(&mut self, pull: PullId, request: Request, queue: &mut Queue) {
-        if !self.pulls[pull.index()].ended {
-            self.send(pull, request, queue);
-        }
-    }
-
     /// A host does not respond: the kernel keeps trying to connect.
     pub(crate) fn dial(&mut self, pull: PullId, request: Request, host: HostRole, queue: &mut Queue) {
         let since = queue.now();
@@ -314,9 +299,6 @@ impl World<'_> {
     }
 
     fn redial(&mut self, pull: PullId, request: Request, host: HostRole, since: SimTime, queue: &mut Queue) {
-        if self.pulls[pull.index()].ended {
-            return;
-        }
         let timeout = self.spec.node.runtime.dial_timeout;
         let waited = queue.now() - since;
         if waited >= timeout {
