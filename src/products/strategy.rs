@@ -57,7 +57,8 @@ pub(super) fn yaml_snippet(place: &str, mut fields: Value) -> Option<Snippet> {
     Some(Snippet { place: place.to_owned(), text: to_yaml(&fields) })
 }
 
-fn remove_null(value: &mut Value) {
+/// Removes the fields that are not set.
+pub(super) fn remove_null(value: &mut Value) {
     match value {
         Value::Object(fields) => {
             fields.retain(|_, field| !field.is_null());

@@ -9,8 +9,8 @@ use std::marker::PhantomData;
 use std::path::Path;
 
 use fleetsim::rollout::cloud_foundry::{
-    ApiError, AppQuota, AppView, CloudFoundry, Deployment, DeploymentRequest, DeploymentState, DeploymentStrategy,
-    LrpState, Process, RequestError, RuleSet, canary_step_plan,
+    ApiError, AppView, CloudFoundry, Deployment, DeploymentRequest, DeploymentState, DeploymentStrategy, LrpState,
+    Process, QuotaLimits, RequestError, RuleSet, canary_step_plan,
 };
 use fleetsim::rollout::{Revision, TargetId};
 use fleetsim::units::SimTime;
@@ -237,16 +237,16 @@ fn expand(counts: &Lrps) -> Vec<LrpState> {
 }
 
 fn status_row(deployment: &Deployment) -> Value {
-    let status = deployment.status();
-    let (current, total) = status.canary.unzip();
+    let current = deployment.canary_current_step;
+    let total = current.map(|_| deployment.canary_steps.as_ref().map_or(1, Vec::len));
     let mut row = vec![
-        json!(deployment.state.to_string()),
-        json!(status.value),
-        json!(status.reason),
+        json!(format!("{:?}", deployment.state).to_uppercase()),
+        json!(deployment.value()),
+        json!(deployment.reason()),
         json!(current),
         json!(total),
     ];
-    row.extend(status.error.map(Value::String));
+    row.extend(deployment.error.clone().map(Value::String));
     Value::Array(row)
 }
 
@@ -363,7 +363,7 @@ fn check_tick(case: &TickCase) -> Result<(), String> {
         status_updated_at: SimTime::ZERO,
         previous_revision: VERSION,
     };
-    assert_eq!(deployment.status().reason, written.reason, "the reason follows from the state");
+    assert_eq!(deployment.reason(), written.reason, "the reason follows from the state");
     for (label, owner) in &case.interim_owner_state {
         let (state, superseded, process) = (state(owner), true, id(label));
         app.deployments.push(Deployment { process, state, superseded, ..deployment.clone() });
@@ -440,7 +440,12 @@ fn check_trace(trace: &Trace) -> Result<(), String> {
         Some(other) => panic!("unknown state `{other}` of an app"),
     };
     if let Some(limit) = setup.org_instance_limit {
-        app.quota = AppQuota::of_organization("ORG", limit, setup.other_instances);
+        app.quota.organization = QuotaLimits {
+            name: "ORG".to_owned(),
+            app_instance_limit: Some(limit),
+            other_instances: setup.other_instances,
+            ..QuotaLimits::default()
+        };
     }
     let processes = vec![("p0".to_owned(), app.processes[0].id)];
     let mut app = Labelled { app, processes, deployments: Vec::new() };

@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::path::Path;
 
-use fleetsim::rollout::kubefleet::{Binding, BindingState, PlacementPolicy, QueueRequest, WorkState};
+use fleetsim::rollout::kubefleet::{Binding, BindingState, Bindings, PlacementPolicy, QueueRequest, WorkState};
 use fleetsim::units::{SimDuration, SimTime};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -31,6 +31,17 @@ const START: SimTime = SimTime::from_secs(10_000_000);
 
 fn at(t_ms: u64) -> SimTime {
     START + SimDuration::from_millis(t_ms)
+}
+
+/// The scheduler creates a binding; it replaces one of the same name.
+fn insert(bindings: &mut Bindings, binding: Binding) {
+    remove(bindings, &binding.name);
+    *bindings = bindings.iter().cloned().chain([binding]).collect();
+}
+
+/// A cluster is cleaned up, and its binding is gone.
+fn remove(bindings: &mut Bindings, name: &str) {
+    *bindings = bindings.iter().filter(|binding| binding.name != name).cloned().collect();
 }
 
 /// What goes on around a controller in a closed loop, and when its passes are.

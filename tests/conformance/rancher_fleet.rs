@@ -8,7 +8,7 @@ use fleetsim::rollout::Revision;
 use fleetsim::rollout::label_selector::Labels;
 use fleetsim::rollout::rancher_fleet::{
     BundleDeployment, BundleState, BundleSummary, BundleView, ClusterGroup, ClusterView, FleetCluster, FleetLimitError,
-    GitRepoStatus, IntOrString, RancherFleet, RolloutStrategy, RuleSet, StrategyError, limit,
+    IntOrString, RancherFleet, RolloutStrategy, RuleSet, StrategyError, limit,
 };
 use fleetsim::units::SimTime;
 use serde::Deserialize;
@@ -194,7 +194,7 @@ impl Loop {
         }
         let by_index: Vec<u32> = (0..before.len() as u32).collect();
         let status = &pass.status;
-        let repo = GitRepoStatus::of(&self.view);
+        let repo = BundleSummary::of_git_repo(&self.view);
         let named = self.fleet.partitions().iter().zip(&status.partitions);
         let parts = json!(named.map(|(p, s)| json!([p.name, s.count, s.max_unavailable])).collect::<Vec<_>>());
         let mut got = Map::from_iter([
@@ -222,9 +222,9 @@ impl Loop {
                 ]),
             ),
             ("summary".to_owned(), counts(&status.summary)),
-            ("display".to_owned(), state(status.state())),
-            ("repo".to_owned(), counts(&repo.summary)),
-            ("repoState".to_owned(), state(repo.state())),
+            ("display".to_owned(), state(status.not_ready.iter().map(|(_, state)| *state).max())),
+            ("repo".to_owned(), counts(&repo)),
+            ("repoState".to_owned(), state(repo.worst())),
         ]);
         if parts != self.parts {
             got.insert("parts".to_owned(), parts.clone());
@@ -350,7 +350,7 @@ fn counts(summary: &BundleSummary) -> Value {
 }
 
 fn state(state: Option<BundleState>) -> Value {
-    json!(state.map(|state| state.to_string()))
+    json!(state.map(|state| format!("{state:?}")))
 }
 
 /// `"0-3,7,5"` is 0, 1, 2, 3, 7, 5; `"*"` is all of `n`.

@@ -22,10 +22,10 @@ pub(super) fn explain(deployment: &CloudFoundryDeployment, fleet: Fleet<'_>) -> 
     // At first there may be more of both versions than ever again.
     let before = deployment.app(ReleaseKind::Update, instances).desired_instances();
     let most = explained.peak_instances.max(before + u64::from(explained.first_batch));
-    let summary = format!("Cloud Foundry, {} deployment, {}", explained.strategy, by(*rules));
+    let summary = format!("Cloud Foundry, {} deployment, {}", options.strategy, by(*rules));
     let mut lines = vec![format!(
         "{} instances, one in each cluster; max_in_flight {}; {} start with the request; {most} of both versions at most",
-        explained.instances, explained.max_in_flight, explained.first_batch,
+        instances, options.max_in_flight, explained.first_batch,
     )];
     if let Some(passes) = explained.passes {
         let least = UPDATE_FREQUENCY * passes;
@@ -38,8 +38,8 @@ pub(super) fn explain(deployment: &CloudFoundryDeployment, fleet: Fleet<'_>) -> 
         warnings.extend(purge(deployment, superseded));
     }
     lines.extend(bugs(deployment));
-    lines.extend(steps(&explained));
-    lines.extend(users(&explained, deployment));
+    lines.extend(steps(&explained, options.canary_steps.as_deref()));
+    lines.extend(users(deployment));
     warnings.extend(explained.warnings);
     StrategyExplanation { summary, lines, warnings }
 }
@@ -64,22 +64,23 @@ fn bugs(deployment: &CloudFoundryDeployment) -> Option<String> {
     })
 }
 
-fn steps(explained: &DeploymentExplanation) -> Vec<String> {
+fn steps(explained: &DeploymentExplanation, weights: Option<&[u8]>) -> Vec<String> {
     if explained.steps.is_empty() {
         return Vec::new();
     }
     let header =
         format!("{:4}  {:>6}  {:>6}  {:>13}  {:>13}", "step", "weight", "starts", "new instances", "old instances");
-    let rows = explained.steps.iter().zip(1..).map(|(step, number)| {
-        let weight = step.weight.map_or_else(|| "-".to_owned(), |weight| format!("{weight} %"));
-        format!("{number:<4}  {weight:>6}  {:>6}  {:>13}  {:>13}", step.starts, step.canary, step.original)
+    let rows = explained.steps.iter().enumerate().map(|(at, step)| {
+        let weight = weights.map_or_else(|| "-".to_owned(), |weights| format!("{} %", weights[at]));
+        let (number, starts) = (at + 1, explained.starts(at));
+        format!("{number:<4}  {weight:>6}  {starts:>6}  {:>13}  {:>13}", step.canary, step.original)
     });
     std::iter::once(header).chain(rows).collect()
 }
 
-fn users(explained: &DeploymentExplanation, deployment: &CloudFoundryDeployment) -> Vec<String> {
+fn users(deployment: &CloudFoundryDeployment) -> Vec<String> {
     let mut lines = Vec::new();
-    if explained.strategy == DeploymentStrategy::Canary {
+    if deployment.options.strategy == DeploymentStrategy::Canary {
         let when = deployment.continue_after.as_ref();
         let when = when
             .map_or_else(|| "never; the rollout stalls at its first step".to_owned(), |after| format!("after {after}"));

@@ -5,8 +5,9 @@ mod agent;
 mod config;
 mod explain;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
+use crate::products::strategy::remove_null;
 use crate::products::{Controller, Fleet, Run, Strategy, StrategyExplanation};
 use crate::results::Snippet;
 use crate::rollout::RuleSet;
@@ -78,21 +79,21 @@ impl Strategy for CloudFoundryDeployment {
 /// The body of the request that means these options. `cf push` has them as `--strategy`, `--max-in-flight` and
 /// `--instance-steps`.
 fn request(options: &DeploymentOptions) -> Value {
-    let mut of_request = Map::new();
-    of_request.insert("max_in_flight".to_owned(), json!(options.max_in_flight));
-    let mut set = |key: &str, value: Option<Value>| {
-        if let Some(value) = value {
-            of_request.insert(key.to_owned(), value);
-        }
-    };
-    set("web_instances", options.web_instances.map(Value::from));
-    set("memory_in_mb", options.memory_in_mb.map(Value::from));
-    set("disk_in_mb", options.disk_in_mb.map(Value::from));
-    set("log_rate_limit_in_bytes_per_second", options.log_rate_limit_in_bytes_per_second.map(Value::from));
     let steps = options.canary_steps.as_ref().map(|steps| {
         let steps: Vec<Value> = steps.iter().map(|weight| json!({ "instance_weight": weight })).collect();
         json!({ "steps": steps })
     });
-    set("canary", steps);
-    json!({ "strategy": options.strategy, "options": of_request })
+    let mut body = json!({
+        "strategy": options.strategy,
+        "options": {
+            "max_in_flight": options.max_in_flight,
+            "web_instances": options.web_instances,
+            "memory_in_mb": options.memory_in_mb,
+            "disk_in_mb": options.disk_in_mb,
+            "log_rate_limit_in_bytes_per_second": options.log_rate_limit_in_bytes_per_second,
+            "canary": steps,
+        },
+    });
+    remove_null(&mut body);
+    body
 }

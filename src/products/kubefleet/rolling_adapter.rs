@@ -100,7 +100,7 @@ impl Controller for RollingController {
     }
 
     fn stages(&self) -> Vec<String> {
-        vec![String::new(); self.view.bindings.len()]
+        vec![String::new(); self.view.bindings.iter().len()]
     }
 
     /// Availability of what runs here can be tracked, so that time alone makes nothing ready.

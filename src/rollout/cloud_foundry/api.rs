@@ -77,22 +77,7 @@ impl AppView {
         let previous = self.deployments.iter().rposition(Deployment::is_active);
         let original_instances =
             previous.map_or(self.processes[0].instances, |index| self.deployments[index].original_instances);
-        let is_canary = options.strategy == DeploymentStrategy::Canary;
-        let mut deployment = Deployment {
-            process: None,
-            strategy: options.strategy,
-            max_in_flight: options.max_in_flight,
-            original_instances,
-            web_instances: options.web_instances,
-            canary_steps: options.canary_steps.clone(),
-            canary_current_step: is_canary.then_some(1),
-            state: if is_canary { DeploymentState::Prepaused } else { DeploymentState::Deploying },
-            superseded: false,
-            error: None,
-            last_healthy_at: None,
-            status_updated_at: now,
-            previous_revision: self.revision,
-        };
+        let mut deployment = Deployment::new(options, original_instances, now, self.revision);
         if self.started {
             let instances = self.first_instances(rules, &deployment);
             self.admit(self.usage(), instances, memory_in_mb)?;

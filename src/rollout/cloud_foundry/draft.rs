@@ -3,9 +3,8 @@
 
 use std::fmt;
 
-use super::action::ProcessAction;
 use super::quota::{QuotaError, Usage, texts};
-use super::view::AppView;
+use super::view::{AppView, ProcessAction};
 
 /// Why a pass failed; displayed as a client sees it.
 #[derive(Clone, Debug, Eq, PartialEq)]

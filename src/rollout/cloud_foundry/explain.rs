@@ -1,27 +1,20 @@
 //! Explains a deployment for an app before a rollout: steps and limits in instances, the peak number, and warnings.
 
+use super::super::text::count;
 use super::RuleSet;
 use super::quota::{AppQuota, QuotaLimits};
 use super::request::{DeploymentOptions, DeploymentStrategy};
-use super::steps::canary_step_plan;
+use super::steps::{CanaryStep, canary_step_plan};
 
 /// A deployment of an app.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DeploymentExplanation {
-    /// The rule set.
-    pub rules: RuleSet,
-    /// The deployment strategy.
-    pub strategy: DeploymentStrategy,
-    /// The app's instances before the deployment.
-    pub instances: u32,
     /// The app's instances after the deployment.
     pub target_instances: u32,
-    /// Maximum number of new instances that are not routable.
-    pub max_in_flight: u64,
     /// New instances that start with the request, before any pass.
     pub first_batch: u32,
     /// The steps, after each of which it waits for a user; none for rolling.
-    pub steps: Vec<CanaryStepExplanation>,
+    pub steps: Vec<CanaryStep>,
     /// Maximum number of desired instances of both versions. As shipped, old instances that are still being stopped
     /// are additional.
     pub peak_instances: u64,
@@ -32,17 +25,13 @@ pub struct DeploymentExplanation {
     pub warnings: Vec<String>,
 }
 
-/// One step of an [`DeploymentExplanation`].
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct CanaryStepExplanation {
-    /// The weight. `None`: no steps are given.
-    pub weight: Option<u8>,
-    /// New instances at its end.
-    pub canary: u32,
-    /// Old instances at its end.
-    pub original: u32,
-    /// New instances that it starts.
-    pub starts: u32,
+impl DeploymentExplanation {
+    /// New instances that a step starts.
+    #[must_use]
+    pub fn starts(&self, step: usize) -> u32 {
+        let before = if step == 0 { 0 } else { self.steps[step - 1].canary };
+        self.steps[step].canary.saturating_sub(before)
+    }
 }
 
 /// Scaling to a number of new instances.
@@ -59,54 +48,34 @@ struct ScalePhase {
 #[must_use]
 pub fn explain(options: &DeploymentOptions, rules: RuleSet, instances: u32, quota: &AppQuota) -> DeploymentExplanation {
     let target = options.web_instances.unwrap_or(instances);
-    let weights = options.canary_steps.as_deref();
-    let plan = match options.strategy {
+    let steps = match options.strategy {
         DeploymentStrategy::Rolling => Vec::new(),
-        DeploymentStrategy::Canary => canary_step_plan(rules, instances, options.web_instances, weights),
+        DeploymentStrategy::Canary => {
+            canary_step_plan(rules, instances, options.web_instances, options.canary_steps.as_deref())
+        }
     };
     let wanted = match (options.strategy, rules) {
         (DeploymentStrategy::Rolling, _) => target,
         (DeploymentStrategy::Canary, RuleSet::Shipped) => 1,
-        (DeploymentStrategy::Canary, RuleSet::Documented) => plan.first().map_or(1, |step| step.canary),
+        (DeploymentStrategy::Canary, RuleSet::Documented) => steps.first().map_or(1, |step| step.canary),
     };
     let first_batch = u64::from(wanted).min(options.max_in_flight) as u32;
-    let mut phases = Vec::new();
-    let (mut old, mut new) = (instances, first_batch);
-    let mut steps = Vec::new();
-    for (index, step) in plan.iter().enumerate() {
-        phases.push(ScalePhase {
-            total: u64::from(step.total()),
-            new: u64::from(step.canary),
-            old_before: u64::from(old),
-            new_before: u64::from(new),
-        });
-        let before = if index == 0 { 0 } else { plan[index - 1].canary };
-        steps.push(CanaryStepExplanation {
-            weight: weights.map(|weights| weights[index]),
-            canary: step.canary,
-            original: step.original,
-            starts: step.canary.saturating_sub(before),
-        });
-        (old, new) = (step.original.min(old), step.canary.max(new));
-    }
     // As documented, old instances are replaced one for one even where fewer must be left.
     let total = if rules == RuleSet::Documented { instances } else { target };
-    phases.push(ScalePhase {
-        total: u64::from(total),
-        new: u64::from(target),
-        old_before: u64::from(old),
-        new_before: u64::from(new),
-    });
+    let last = CanaryStep { canary: target, original: total.saturating_sub(target) };
+    let (mut old, mut new) = (instances, first_batch);
+    let mut phases = Vec::new();
+    for (step, total) in steps.iter().map(|step| (step, step.total())).chain([(&last, total)]) {
+        let [total, scaled, old_before, new_before] = [total, step.canary, old, new].map(u64::from);
+        phases.push(ScalePhase { total, new: scaled, old_before, new_before });
+        (old, new) = (step.original.min(old), step.canary.max(new));
+    }
     let peaks = phases.iter().map(|phase| phase.peak(options.max_in_flight));
     let created = u64::from(instances) + u64::from(first_batch);
     let peak = peaks.max().unwrap_or(0).max(created);
     let cap = u64::from(instances.max(target)).saturating_add(options.max_in_flight);
     let mut explanation = DeploymentExplanation {
-        rules,
-        strategy: options.strategy,
-        instances,
-        target_instances: target.max(plan.last().map_or(0, |step| step.canary)),
-        max_in_flight: options.max_in_flight,
+        target_instances: target.max(steps.last().map_or(0, |step| step.canary)),
         first_batch,
         steps,
         peak_instances: match rules {
@@ -117,7 +86,7 @@ pub fn explain(options: &DeploymentOptions, rules: RuleSet, instances: u32, quot
             .then(|| phases.iter().map(|phase| phase.passes(options.max_in_flight)).sum()),
         warnings: Vec::new(),
     };
-    explanation.warnings = warnings(options, &explanation, quota);
+    explanation.warnings = warnings(options, rules, instances, &explanation, quota);
     explanation
 }
 
@@ -140,73 +109,81 @@ impl ScalePhase {
     }
 }
 
-fn warnings(options: &DeploymentOptions, found: &DeploymentExplanation, quota: &AppQuota) -> Vec<String> {
+fn warnings(
+    options: &DeploymentOptions,
+    rules: RuleSet,
+    instances: u32,
+    found: &DeploymentExplanation,
+    quota: &AppQuota,
+) -> Vec<String> {
     let mut warnings = Vec::new();
-    if found.instances == 0 {
+    if instances == 0 {
         warnings.push("the app has no instances; a rolling deployment is done in the first pass".to_owned());
     }
-    if found.strategy == DeploymentStrategy::Canary {
-        steps(found, &mut warnings);
+    if options.strategy == DeploymentStrategy::Canary {
+        steps(options, rules, instances, found, &mut warnings);
     }
-    if found.rules == RuleSet::Shipped {
-        web_instances(options, found, &mut warnings);
+    if rules == RuleSet::Shipped {
+        web_instances(options, instances, found, &mut warnings);
     }
-    let all = u64::from(found.instances.max(found.target_instances));
-    if found.max_in_flight > all && all > 0 {
+    let all = u64::from(instances.max(found.target_instances));
+    if options.max_in_flight > all && all > 0 {
         warnings.push(format!(
             "max_in_flight is {}, more than all {all} instances: all new ones start simultaneously",
-            found.max_in_flight
+            options.max_in_flight
         ));
     }
     for (limits, kind) in [(&quota.organization, "organization"), (&quota.space, "space")] {
-        room(limits, kind, found, &mut warnings);
+        room(limits, kind, instances, found, &mut warnings);
     }
     warnings
 }
 
-fn steps(found: &DeploymentExplanation, warnings: &mut Vec<String>) {
-    warnings.push(format!(
-        "it waits for a user {} time{}, without a time limit",
-        found.steps.len(),
-        if found.steps.len() == 1 { "" } else { "s" }
-    ));
-    for (index, step) in found.steps.iter().enumerate().skip(1) {
-        if step.starts == 0 && step.original == found.steps[index - 1].original {
+fn steps(
+    options: &DeploymentOptions,
+    rules: RuleSet,
+    instances: u32,
+    found: &DeploymentExplanation,
+    warnings: &mut Vec<String>,
+) {
+    warnings.push(format!("it waits for a user {}, without a time limit", count(found.steps.len(), "time")));
+    let weights = options.canary_steps.as_deref().unwrap_or_default();
+    for (index, weight) in weights.iter().enumerate().skip(1) {
+        if found.starts(index) == 0 && found.steps[index].original == found.steps[index - 1].original {
+            let number = index + 1;
             warnings.push(format!(
-                "step {} ({} %) has as many instances as the one before: it is only a pause",
-                index + 1,
-                step.weight.unwrap_or(0)
+                "step {number} ({weight} %) has as many instances as the one before: it is only a pause"
             ));
         }
     }
-    if found.rules == RuleSet::Shipped && found.steps.iter().any(|step| step.weight == Some(100)) {
+    if rules == RuleSet::Shipped && weights.contains(&100) {
         warnings.push("the step of 100 % keeps no old instance: its pause is after the whole rollout".to_owned());
     }
-    let is_all = |step: &&CanaryStepExplanation| step.weight.is_some_and(|weight| weight < 100) && step.original <= 1;
-    if let Some(step) = found.steps.iter().find(is_all).filter(|_| found.instances > 1) {
-        warnings.push(format!(
-            "{} % of {} instances is rounded to {}: one old instance is left",
-            step.weight.unwrap_or(0),
-            found.instances,
-            step.canary
-        ));
+    let is_all = |(weight, step): &(&u8, &CanaryStep)| **weight < 100 && step.original <= 1;
+    if let Some((weight, step)) = weights.iter().zip(&found.steps).find(is_all).filter(|_| instances > 1) {
+        let new = step.canary;
+        warnings.push(format!("{weight} % of {instances} instances is rounded to {new}: one old instance is left"));
     }
 }
 
-fn web_instances(options: &DeploymentOptions, found: &DeploymentExplanation, warnings: &mut Vec<String>) {
+fn web_instances(
+    options: &DeploymentOptions,
+    instances: u32,
+    found: &DeploymentExplanation,
+    warnings: &mut Vec<String>,
+) {
     let Some(web_instances) = options.web_instances else { return };
-    if web_instances < found.instances && found.strategy == DeploymentStrategy::Rolling {
+    let is_rolling = options.strategy == DeploymentStrategy::Rolling;
+    if web_instances < instances && is_rolling {
         warnings.push(format!(
-            "web_instances {web_instances} is below {}: the first pass removes old instances before any new one is \
-             routable",
-            found.instances
+            "web_instances {web_instances} is below {instances}: the first pass removes old instances before any new \
+             one is routable"
         ));
     }
-    if found.strategy == DeploymentStrategy::Canary && options.canary_steps.is_some() && web_instances > found.instances
-    {
+    if !is_rolling && options.canary_steps.is_some() && web_instances > instances {
         warnings.push(format!(
-            "web_instances {web_instances} is above {}: the steps ignore it, only the phase after the last one uses it",
-            found.instances
+            "web_instances {web_instances} is above {instances}: the steps ignore it, only the phase after the last \
+             one uses it"
         ));
     }
     if web_instances < found.target_instances {
@@ -218,10 +195,10 @@ fn web_instances(options: &DeploymentOptions, found: &DeploymentExplanation, war
 }
 
 /// Whether the surge fits.
-fn room(limits: &QuotaLimits, kind: &str, found: &DeploymentExplanation, warnings: &mut Vec<String>) {
+fn room(limits: &QuotaLimits, kind: &str, instances: u32, found: &DeploymentExplanation, warnings: &mut Vec<String>) {
     let Some(limit) = limits.app_instance_limit else { return };
     let room = limit.saturating_sub(limits.other_instances);
-    let at_once = u64::from(found.instances) + u64::from(found.first_batch);
+    let at_once = u64::from(instances) + u64::from(found.first_batch);
     if at_once > room {
         warnings.push(format!(
             "{kind} `{}` has room for {room} instances of the app, and the first batch needs {at_once}: the \
@@ -240,6 +217,7 @@ fn room(limits: &QuotaLimits, kind: &str, found: &DeploymentExplanation, warning
 #[cfg(test)]
 mod tests {
     use super::super::DeploymentRequest;
+    use super::super::tests::quota_of_organization;
     use super::*;
 
     fn explained(yaml: &str, rules: RuleSet, instances: u32, quota: &AppQuota) -> DeploymentExplanation {
@@ -257,15 +235,15 @@ mod tests {
         assert_eq!((rolling.target_instances, rolling.steps.len(), rolling.warnings.len()), (50, 0, 0));
 
         let canary = explained(STEPS, RuleSet::Shipped, 10, &AppQuota::default());
-        let step =
-            |weight, canary, original, starts| CanaryStepExplanation { weight: Some(weight), canary, original, starts };
-        assert_eq!(canary.steps, [step(20, 2, 9, 2), step(21, 2, 9, 0), step(100, 10, 0, 8)]);
+        let step = |canary, original| CanaryStep { canary, original };
+        assert_eq!(canary.steps, [step(2, 9), step(2, 9), step(10, 0)]);
+        assert_eq!([0, 1, 2].map(|at| canary.starts(at)), [2, 0, 8]);
         // One at first; 1 to 2 in a pass and one to see it; one to see nothing new; 2 to 10 by two, and one; one more.
         assert_eq!((canary.first_batch, canary.passes), (1, Some(2 + 1 + 5 + 1)));
         // 10 old and 2 new on the way to the first step; 8 and 4, 7 and 5, … on the way to the last.
         assert_eq!(canary.peak_instances, 12);
         let documented = explained(STEPS, RuleSet::Documented, 10, &AppQuota::default());
-        assert_eq!(documented.steps[2], step(100, 10, 1, 8), "one more, always");
+        assert_eq!(documented.steps[2], step(10, 1), "one more, always");
         assert_eq!((documented.first_batch, documented.peak_instances, documented.passes), (2, 12, None));
     }
 
@@ -304,14 +282,14 @@ mod tests {
             (
                 "{options: {max_in_flight: 3}}",
                 5,
-                AppQuota::of_organization("ORG", 12, 5),
+                quota_of_organization("ORG", 12, 5),
                 &["organization `ORG` has room for 7 instances of the app, and the first batch needs 8: the \
                      deployment is rejected"],
             ),
             (
                 "{strategy: canary, options: {max_in_flight: 9, canary: {steps: [{instance_weight: 99}]}}}",
                 10,
-                AppQuota::of_organization("ORG", 15, 0),
+                quota_of_organization("ORG", 15, 0),
                 &[
                     "it waits for a user 1 time, without a time limit",
                     "99 % of 10 instances is rounded to 10: one old instance is left",

@@ -5,41 +5,45 @@
 //! `max_in_flight`, the wait for old instances to exit (documented rules), and the wait for instances to become
 //! routable.
 
-use super::super::Hold;
+use super::super::{Hold, text};
 use super::lrp::LrpState;
 use super::pass::pass;
-use super::quota::QuotaLimits;
+use super::quota::{AppQuota, QuotaLimits};
 use super::request::DeploymentStrategy;
 use super::scaling::Goals;
 use super::view::{AppView, Deployment, DeploymentState, Process};
 use super::{CloudFoundry, RuleSet, documented};
 use crate::units::SimTime;
 
-/// The rule that blocks the rollout at `view`. `None`: no rollout, or the next pass makes progress.
-pub(super) fn hold(updater: &CloudFoundry, view: &AppView) -> Option<Hold> {
-    let Some(deployment) = view.active() else { return cancelled(view) };
-    if deployment.state == DeploymentState::Paused {
-        return Some(paused(updater.rules, deployment));
+impl CloudFoundry {
+    /// The rule that blocks the rollout at `view`. `None`: no rollout, it is finished, or the next pass makes
+    /// progress.
+    #[must_use]
+    pub fn hold(&self, view: &AppView) -> Option<Hold> {
+        let Some(deployment) = view.active() else { return cancelled(view) };
+        if deployment.state == DeploymentState::Paused {
+            return Some(paused(self.rules, deployment));
+        }
+        // Errors of earlier passes stay until one makes a change; here only that of the next pass counts.
+        let mut view = view.clone();
+        view.deployments.iter_mut().for_each(|deployment| deployment.error = None);
+        let next = pass(self.rules, self.defects, SimTime::ZERO, &view);
+        let is_moved = |(before, after): (&Deployment, &Deployment)| before.state != after.state;
+        if !next.actions.is_empty() || view.deployments.iter().zip(&next.status.deployments).any(is_moved) {
+            return None;
+        }
+        let fails = next.status.deployments.iter().any(|deployment| deployment.error.is_some());
+        let deployment = view.active()?;
+        let process = view.process(deployment.process?)?;
+        let stalled = StalledDeployment { rules: self.rules, view: &view, deployment, process };
+        stalled
+            .diego()
+            .or_else(|| stalled.quota().filter(|_| fails))
+            .or_else(|| stalled.unhealthy())
+            .or_else(|| stalled.max_in_flight())
+            .or_else(|| stalled.tear_down())
+            .or_else(|| Some(stalled.routable()))
     }
-    // Errors of earlier passes stay until one makes a change; here only that of the next pass counts.
-    let mut view = view.clone();
-    view.deployments.iter_mut().for_each(|deployment| deployment.error = None);
-    let next = pass(updater.rules, updater.defects, SimTime::ZERO, &view);
-    let is_moved = |(before, after): (&Deployment, &Deployment)| before.state != after.state;
-    if !next.actions.is_empty() || view.deployments.iter().zip(&next.status.deployments).any(is_moved) {
-        return None;
-    }
-    let fails = next.status.deployments.iter().any(|deployment| deployment.error.is_some());
-    let deployment = view.active()?;
-    let process = view.process(deployment.process?)?;
-    let stalled = StalledDeployment { rules: updater.rules, view: &view, deployment, process };
-    stalled
-        .diego()
-        .or_else(|| stalled.quota().filter(|_| fails))
-        .or_else(|| stalled.unhealthy())
-        .or_else(|| stalled.max_in_flight())
-        .or_else(|| stalled.tear_down())
-        .or_else(|| Some(stalled.routable()))
 }
 
 fn cancelled(view: &AppView) -> Option<Hold> {
@@ -90,37 +94,25 @@ impl StalledDeployment<'_> {
         let usage = self.view.usage();
         let instances = self.wanted();
         let megabytes = instances * u64::from(self.process.memory_in_mb);
-        let quota = &self.view.quota;
-        let checks =
-            [(&quota.organization, "organization"), (&quota.space, "space")].into_iter().flat_map(|(limits, kind)| {
-                let QuotaLimits { app_instance_limit, memory_limit_in_mb, .. } = limits;
-                let (name, others, memory) = (&limits.name, limits.other_instances, limits.other_memory_in_mb);
-                [
-                    (
-                        "app_instance_limit",
-                        "instances",
-                        instances,
-                        usage.instances,
-                        others,
-                        *app_instance_limit,
-                        kind,
-                        name,
-                    ),
-                    ("memory", "MB", megabytes, usage.memory_in_mb, memory, *memory_limit_in_mb, kind, name),
-                ]
-            });
-        let mut exceeded = checks.filter_map(|(rule, what, wanted, has, others, limit, kind, name)| {
-            let limit = limit.filter(|limit| others + wanted > *limit)?;
-            let explanation = format!(
-                "the pass needs {wanted} {what} for the app, which has {has}; others use {others}, and {kind} \
-                 `{name}` allows {limit}; the pass is rolled back, and so is the next"
-            );
-            Some(Hold { rule, explanation })
-        });
-        exceeded.next().or_else(|| {
-            let explanation = "the pass does not fit into a quota; it is rolled back, and so is the next".to_owned();
-            Some(Hold { rule: "quota", explanation })
-        })
+        let AppQuota { organization, space } = &self.view.quota;
+        for (limits, kind) in [(organization, "organization"), (space, "space")] {
+            let QuotaLimits { name, other_instances, other_memory_in_mb, .. } = limits;
+            let (most_instances, most_memory) = (limits.app_instance_limit, limits.memory_limit_in_mb);
+            for (rule, unit, wanted, has, others, limit) in [
+                ("app_instance_limit", "instances", instances, usage.instances, other_instances, most_instances),
+                ("memory", "MB", megabytes, usage.memory_in_mb, other_memory_in_mb, most_memory),
+            ] {
+                if let Some(limit) = limit.filter(|limit| others + wanted > *limit) {
+                    let explanation = format!(
+                        "the pass needs {wanted} {unit} for the app, which has {has}; others use {others}, and {kind} \
+                         `{name}` allows {limit}; the pass is rolled back, and so is the next"
+                    );
+                    return Some(Hold { rule, explanation });
+                }
+            }
+        }
+        let explanation = "the pass does not fit into a quota; it is rolled back, and so is the next".to_owned();
+        Some(Hold { rule: "quota", explanation })
     }
 
     /// Instances of the app after the next pass, if it were not rolled back.
@@ -147,7 +139,7 @@ impl StalledDeployment<'_> {
                 "{} of {} new instances {} not healthy ({}), so no other is started, and nothing times out; {}",
                 counts.unhealthy,
                 self.process.instances,
-                if counts.unhealthy == 1 { "is" } else { "are" },
+                text::are(counts.unhealthy as usize),
                 self.states(&STATES[3..]),
                 self.left()
             ),
@@ -167,7 +159,7 @@ impl StalledDeployment<'_> {
             explanation: format!(
                 "{in_flight} of {} new instances {} not routable yet ({}), and max_in_flight allows {limit}; {}",
                 self.process.instances,
-                if in_flight == 1 { "is" } else { "are" },
+                text::are(in_flight as usize),
                 self.states(&STATES),
                 self.left()
             ),

@@ -30,7 +30,6 @@
 //!
 //! Left out: several apps (one scheduler each; no rule spans them), processes other than web, revisions, sidecars.
 
-mod action;
 mod api;
 mod control_loop;
 mod documented;
@@ -52,23 +51,22 @@ mod view;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Hold, Pass};
+use super::Pass;
 use crate::units::SimTime;
 
 pub use super::RuleSet;
-pub use action::ProcessAction;
 pub use api::ApiError;
 pub use control_loop::{
     CRASH_BACKOFF_MAX, CRASH_BACKOFF_MIN, CRASH_RESET, GRACEFUL_SHUTDOWN, IMMEDIATE_RESTARTS, MAX_CRASHES,
     UPDATE_FREQUENCY,
 };
-pub use explain::{CanaryStepExplanation, DeploymentExplanation, explain};
+pub use explain::{DeploymentExplanation, explain};
 pub use lrp::{InstanceCounts, LrpState};
 pub use quota::{AppQuota, QuotaError, QuotaLimits};
 pub use request::{DeploymentOptions, DeploymentRequest, DeploymentStrategy, NumberField, NumberProblem, RequestError};
 pub use steps::{CanaryStep, canary_step_plan};
 pub use superseded::{Superseded, SupersededState};
-pub use view::{AppView, Deployment, DeploymentState, DeploymentStatus, Process, UpdaterStatus};
+pub use view::{AppView, Deployment, DeploymentState, Process, ProcessAction, UpdaterStatus};
 
 /// Bugs of the product; `true` reproduces one. Documented rules have none of them.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
@@ -127,12 +125,6 @@ impl CloudFoundry {
         self
     }
 
-    /// The selected rule set.
-    #[must_use]
-    pub const fn rules(&self) -> RuleSet {
-        self.rules
-    }
-
     /// The next iteration of the updater's loop after `now`: a multiple of the period after the start of the last
     /// pass, or after time zero. The driver must start the next pass immediately after one that takes longer than the
     /// period; the period then counts from that start (`scheduler.rb` sleeps for the rest of the period).
@@ -151,12 +143,5 @@ impl CloudFoundry {
         let is_on_its_way = pass.status.deployments.iter().any(Deployment::is_ticked);
         pass.wake_at = is_on_its_way.then(|| self.next_pass(now));
         pass
-    }
-
-    /// The rule that blocks the rollout at `view`. `None`: no rollout, it is finished, or the next pass makes
-    /// progress.
-    #[must_use]
-    pub fn hold(&self, view: &AppView) -> Option<Hold> {
-        hold::hold(self, view)
     }
 }

@@ -9,10 +9,9 @@
 //! and old instances do not compensate for lost ones.
 
 use super::super::Pass;
-use super::action::ProcessAction;
 use super::draft::{Draft, PassError};
 use super::scaling::{Goals, ScaleProgress, shrink};
-use super::view::{AppView, Deployment, DeploymentState, UpdaterStatus};
+use super::view::{AppView, Deployment, DeploymentState, ProcessAction, UpdaterStatus};
 use super::{CloudFoundryBugs, RuleSet, documented};
 use crate::units::SimTime;
 

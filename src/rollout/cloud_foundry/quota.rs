@@ -69,18 +69,6 @@ impl fmt::Display for QuotaError {
 }
 
 impl AppQuota {
-    /// Limits on instances of the organization alone.
-    #[must_use]
-    pub fn of_organization(name: &str, app_instance_limit: u64, other_instances: u64) -> Self {
-        let organization = QuotaLimits {
-            name: name.to_owned(),
-            app_instance_limit: Some(app_instance_limit),
-            other_instances,
-            ..QuotaLimits::default()
-        };
-        Self { organization, space: QuotaLimits::default() }
-    }
-
     /// The limits that `usage` exceeds, in the product's order.
     pub(super) fn exceeded_by(&self, usage: Usage) -> Vec<QuotaError> {
         let checks = [

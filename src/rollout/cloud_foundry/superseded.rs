@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::super::{Revision, TargetId};
 use super::lrp::LrpState;
-use super::request::DeploymentStrategy;
+use super::request::{DeploymentOptions, DeploymentStrategy};
 use super::view::{AppView, DEFAULT_MEMORY_IN_MB, Deployment, DeploymentState, Process};
 use crate::units::SimTime;
 
@@ -75,21 +75,11 @@ impl AppView {
             lrps: vec![LrpState::Running; superseded.instances as usize],
         });
         let is_canary = superseded.state.is_purged();
-        app.deployments.push(Deployment {
-            process: Some(id),
-            strategy: if is_canary { DeploymentStrategy::Canary } else { DeploymentStrategy::Rolling },
-            max_in_flight: 1,
-            original_instances: instances,
-            web_instances: None,
-            canary_steps: None,
-            canary_current_step: is_canary.then_some(1),
-            state: superseded.state.of_deployment(),
-            superseded: false,
-            error: None,
-            last_healthy_at: None,
-            status_updated_at: SimTime::ZERO,
-            previous_revision: oldest,
-        });
+        let strategy = if is_canary { DeploymentStrategy::Canary } else { DeploymentStrategy::Rolling };
+        let options = DeploymentOptions { strategy, ..DeploymentOptions::default() };
+        let deployment = Deployment::new(&options, instances, SimTime::ZERO, oldest);
+        let state = superseded.state.of_deployment();
+        app.deployments.push(Deployment { process: Some(id), state, ..deployment });
         app.revision = interim;
         app
     }

@@ -3,14 +3,11 @@
 //! Follows `app/models/runtime/{app_model,process_model,deployment_model}.rb` and the status part of
 //! `app/presenters/v3/deployment_presenter.rb`. Left out: processes other than web, revisions and rollback, routes.
 
-use std::fmt;
-
 use super::super::{Pass, Revision, TargetId};
 use super::RuleSet;
-use super::action::ProcessAction;
 use super::lrp::{InstanceCounts, LrpState};
 use super::quota::{AppQuota, Usage};
-use super::request::DeploymentStrategy;
+use super::request::{DeploymentOptions, DeploymentStrategy};
 use super::steps::{CanaryStep, canary_step_plan};
 use crate::units::SimTime;
 
@@ -97,23 +94,6 @@ pub enum DeploymentState {
     Canceled,
 }
 
-/// A deployment's status in the API.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct DeploymentStatus {
-    /// `ACTIVE` or `FINALIZED`.
-    pub value: &'static str,
-    /// `DEPLOYING`, `PAUSED`, `CANCELING`, `DEPLOYED`, `CANCELED` or `SUPERSEDED`.
-    pub reason: &'static str,
-    /// Step and number of steps. `None`: rolling.
-    pub canary: Option<(u32, u32)>,
-    /// `details.error`
-    pub error: Option<String>,
-    /// `details.last_successful_healthcheck`, which is when instances were last requested, or a step reached.
-    pub last_successful_healthcheck: Option<SimTime>,
-    /// `details.last_status_change`
-    pub last_status_change: SimTime,
-}
-
 /// The result of a pass besides its actions.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct UpdaterStatus {
@@ -121,6 +101,23 @@ pub struct UpdaterStatus {
     pub deployments: Vec<Deployment>,
     /// A deployment was finished: all non-web processes of the app restart simultaneously, without a limit.
     pub restarts_non_web: bool,
+}
+
+/// An action of a pass of the deployment updater, which a driver carries out.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum ProcessAction {
+    /// Run this many interchangeable instances of the process.
+    Scale {
+        /// The process; its revision is fixed at its creation.
+        target: TargetId,
+        /// Number of instances. At 0 the process still exists.
+        instances: u32,
+    },
+    /// Remove the process.
+    Delete {
+        /// The target.
+        target: TargetId,
+    },
 }
 
 impl AppView {
@@ -224,6 +221,31 @@ impl Process {
 }
 
 impl Deployment {
+    /// A deployment in progress, without a process yet.
+    pub(super) fn new(
+        options: &DeploymentOptions,
+        original_instances: u32,
+        now: SimTime,
+        previous_revision: Revision,
+    ) -> Self {
+        let is_canary = options.strategy == DeploymentStrategy::Canary;
+        Self {
+            process: None,
+            strategy: options.strategy,
+            max_in_flight: options.max_in_flight,
+            original_instances,
+            web_instances: options.web_instances,
+            canary_steps: options.canary_steps.clone(),
+            canary_current_step: is_canary.then_some(1),
+            state: if is_canary { DeploymentState::Prepaused } else { DeploymentState::Deploying },
+            superseded: false,
+            error: None,
+            last_healthy_at: None,
+            status_updated_at: now,
+            previous_revision,
+        }
+    }
+
     /// Neither finished nor cancelled nor superseded.
     #[must_use]
     pub const fn is_active(&self) -> bool {
@@ -259,20 +281,6 @@ impl Deployment {
         self.plan(rules).get(self.canary_current_step?.checked_sub(1)? as usize).copied()
     }
 
-    /// Its status in the API.
-    #[must_use]
-    pub fn status(&self) -> DeploymentStatus {
-        let steps = self.canary_steps.as_ref().map_or(1, |steps| steps.len() as u32);
-        DeploymentStatus {
-            value: self.value(),
-            reason: self.reason(),
-            canary: self.canary_current_step.map(|current| (current, steps)),
-            error: self.error.clone(),
-            last_successful_healthcheck: self.last_healthy_at,
-            last_status_change: self.status_updated_at,
-        }
-    }
-
     /// Enters a state; the time of the last change is updated when a client can see the difference.
     pub(super) fn enter(&mut self, now: SimTime, state: DeploymentState) {
         let before = (self.value(), self.reason());
@@ -289,11 +297,15 @@ impl Deployment {
         self.enter(now, if is_deploying { DeploymentState::Deployed } else { DeploymentState::Canceled });
     }
 
-    pub(super) const fn value(&self) -> &'static str {
+    /// The value of its status in the API: `ACTIVE` or `FINALIZED`.
+    #[must_use]
+    pub const fn value(&self) -> &'static str {
         if self.is_active() { "ACTIVE" } else { "FINALIZED" }
     }
 
-    pub(super) const fn reason(&self) -> &'static str {
+    /// The reason of its status in the API: `DEPLOYING`, `PAUSED`, `CANCELING`, `DEPLOYED`, `CANCELED` or `SUPERSEDED`.
+    #[must_use]
+    pub const fn reason(&self) -> &'static str {
         match self.state {
             DeploymentState::Deploying | DeploymentState::Prepaused => "DEPLOYING",
             DeploymentState::Paused => "PAUSED",
@@ -302,29 +314,5 @@ impl Deployment {
             DeploymentState::Deployed => "DEPLOYED",
             DeploymentState::Canceled => "CANCELED",
         }
-    }
-}
-
-impl fmt::Display for DeploymentState {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Deploying => "DEPLOYING",
-            Self::Prepaused => "PREPAUSED",
-            Self::Paused => "PAUSED",
-            Self::Canceling => "CANCELING",
-            Self::Deployed => "DEPLOYED",
-            Self::Canceled => "CANCELED",
-        })
-    }
-}
-
-impl fmt::Display for DeploymentStatus {
-    /// `ACTIVE/PAUSED, step 2 of 5`, and the error.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.value, self.reason)?;
-        if let Some((current, total)) = self.canary {
-            write!(f, ", step {current} of {total}")?;
-        }
-        self.error.as_ref().map_or(Ok(()), |error| write!(f, ", error: {error}"))
     }
 }

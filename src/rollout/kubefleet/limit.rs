@@ -1,7 +1,8 @@
 //! Resolves a configured integer or percentage to a number.
 //!
 //! Follows `GetScaledValueFromIntOrPercent` in `pkg/util/intstr` of kubernetes/apimachinery. A quoted number is not a
-//! percentage and therefore an error; a number is never capped at the total.
+//! percentage and therefore an error; a number is never capped at the total. Rust parses integers like Go's
+//! `strconv.Atoi`: an optional sign and ASCII digits.
 
 use super::super::IntOrString;
 
@@ -35,7 +36,7 @@ pub fn limit(value: Option<&IntOrString>, total: usize, rounding: Rounding) -> R
         None => Err(ScaledValueError::Missing),
         Some(IntOrString::Int(number)) => Ok(i64::from(*number)),
         Some(IntOrString::String(text)) => {
-            let percent = text.strip_suffix('%').and_then(decimal);
+            let percent = text.strip_suffix('%').and_then(|number| number.parse::<i64>().ok());
             let percent = percent.ok_or_else(|| ScaledValueError::NotAPercentage(text.clone()))?;
             let hundredths = i128::from(percent) * total as i128;
             let share = match rounding {
@@ -45,12 +46,6 @@ pub fn limit(value: Option<&IntOrString>, total: usize, rounding: Rounding) -> R
             Ok(i64::try_from(share).unwrap_or(i64::MAX))
         }
     }
-}
-
-/// Parses a 64-bit integer like Go's `strconv.Atoi`: an optional sign and ASCII digits.
-pub(super) fn decimal(text: &str) -> Option<i64> {
-    // Rust accepts exactly the same texts.
-    text.parse().ok()
 }
 
 #[cfg(test)]
@@ -96,7 +91,8 @@ mod tests {
             ("", None),
             ("+", None),
         ] {
-            assert_eq!(decimal(text), number, "{text:?}");
+            let share = IntOrString::String(format!("{text}%"));
+            assert_eq!(limit(Some(&share), 100, Rounding::Down).ok(), number, "{text:?}");
         }
     }
 }

@@ -6,7 +6,7 @@
 //! and a rolling update whose limits are both 0 are not rejected.
 
 use super::super::IntOrString;
-use super::config::{PlacementSpec, RunSpec, StageConfig, StageTask, StrategySpec};
+use super::config::{PlacementSpec, StageConfig, StageTask, StrategySpec};
 use super::duration::parse_duration;
 use super::limit::{Rounding, limit};
 
@@ -57,36 +57,25 @@ impl StageConfig {
             }
             _ => {}
         }
-        self.before_tasks(&format!("{at}.beforeStageTasks"))?;
-        self.after_tasks(&format!("{at}.afterStageTasks"))
-    }
-
-    fn before_tasks(&self, at: &str) -> Result<(), InvalidField> {
-        let tasks = &self.before_stage_tasks;
-        if tasks.len() > 1 {
-            return reject(at, format!("must have at most 1 items, got {}", tasks.len()));
+        let (before, after) = (&self.before_stage_tasks, &self.after_stage_tasks);
+        each_task(before, &format!("{at}.beforeStageTasks"), 1)?;
+        if before.iter().any(|task| task.kind == "TimedWait") {
+            return reject(&format!("{at}.beforeStageTasks"), "BeforeStageTaskType cannot be TimedWait");
         }
-        each_task(tasks, at)?;
-        if tasks.iter().any(|task| task.kind == "TimedWait") {
-            return reject(at, "BeforeStageTaskType cannot be TimedWait");
-        }
-        Ok(())
-    }
-
-    fn after_tasks(&self, at: &str) -> Result<(), InvalidField> {
-        let tasks = &self.after_stage_tasks;
-        if tasks.len() > 2 {
-            return reject(at, format!("must have at most 2 items, got {}", tasks.len()));
-        }
-        each_task(tasks, at)?;
-        if tasks.iter().any(|task| task.kind == "TimedWait" && task.wait_time.is_none()) {
-            return reject(at, "AfterStageTaskType is TimedWait, waitTime is required");
+        each_task(after, &format!("{at}.afterStageTasks"), 2)?;
+        if after.iter().any(|task| task.kind == "TimedWait" && task.wait_time.is_none()) {
+            let reason = "AfterStageTaskType is TimedWait, waitTime is required";
+            return reject(&format!("{at}.afterStageTasks"), reason);
         }
         Ok(())
     }
 }
 
-fn each_task(tasks: &[StageTask], at: &str) -> Result<(), InvalidField> {
+/// The checks of a list of at most so many tasks.
+fn each_task(tasks: &[StageTask], at: &str, most: usize) -> Result<(), InvalidField> {
+    if tasks.len() > most {
+        return reject(at, format!("must have at most {most} items, got {}", tasks.len()));
+    }
     for (index, task) in tasks.iter().enumerate() {
         let at_task = format!("{at}[{index}]");
         if task.kind != "Approval" && task.kind != "TimedWait" {
@@ -117,25 +106,6 @@ fn is_wait(text: &str) -> bool {
     let is_whole = |number: &str| number.is_empty() || !number.starts_with('.') && !number.ends_with('.');
     let numbers_are_whole = text.split(|c: char| !c.is_ascii_digit() && c != '.').all(is_whole);
     units_are_known && numbers_are_whole && text.ends_with(['h', 'm', 's']) && parse_duration(text).is_some()
-}
-
-impl RunSpec {
-    /// Performs the checks of admission.
-    ///
-    /// # Errors
-    /// The first violation.
-    pub fn validate(&self) -> Result<(), InvalidField> {
-        if self.placement_name.is_empty() {
-            return reject("spec.placementName", "Required value");
-        }
-        if self.placement_name.len() > 255 {
-            return reject("spec.placementName", "Too long: may not be more than 255 bytes");
-        }
-        if self.staged_rollout_strategy_name.is_empty() {
-            return reject("spec.stagedRolloutStrategyName", "Required value");
-        }
-        Ok(())
-    }
 }
 
 impl PlacementSpec {
@@ -275,11 +245,5 @@ mod tests {
             let error = spec.validate().map_or_else(|error| error.to_string(), |()| String::new());
             assert_eq!(error, refused, "{yaml}");
         }
-    }
-
-    #[test]
-    fn a_run_without_a_placement_is_rejected() {
-        let error = RunSpec::default().validate().expect_err("it names nothing").to_string();
-        assert_eq!(error, "spec.placementName: Required value");
     }
 }

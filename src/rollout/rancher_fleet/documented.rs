@@ -22,12 +22,11 @@
 //!   with neither set, or with `maxUnavailable` set, the limit holds as it is.
 
 use super::super::TargetId;
-use super::action::BundleAction;
 use super::observe::{Observation, flag};
 use super::partition::{Partition, Partitioning};
 use super::pass::PassOutcome;
 use super::status::PartitionStatus;
-use super::view::BundleView;
+use super::view::{BundleAction, BundleView};
 
 /// "`MaxNew` is always 50."
 pub(super) const BATCH: usize = 50;

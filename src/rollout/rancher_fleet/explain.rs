@@ -12,42 +12,19 @@ use super::{RuleSet, by_name};
 /// A strategy applied to a fleet.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BundleExplanation {
-    /// The rule set.
-    pub rules: RuleSet,
-    /// Clusters in all.
+    /// The partitions and the limits.
+    pub plan: Partitioning,
+    /// For each partition: it counts against `maxUnavailablePartitions` while more clusters than this are pending.
+    pub gates: Vec<i64>,
+    /// Number of clusters.
     pub targets: usize,
-    /// In the order in which they are updated.
-    pub partitions: Vec<PartitionExplanation>,
-    /// Clusters that may be unavailable in the bundle before available ones are no longer updated. `None`: the rules
-    /// have no such limit.
-    pub max_unavailable: Option<i64>,
-    /// Later partitions are updated while at most this many are unavailable (documented: NotReady).
-    pub max_unavailable_partitions: i64,
-    /// First deployments per pass, over all partitions. `None`: the rules have no such limit.
-    pub max_new: Option<i64>,
-    /// Clusters started together in a partition before its `maxUnavailable` is checked. `None`: the rules have no
-    /// batches.
-    pub batch: Option<usize>,
+    /// The clusters that start together: first deployments per pass over all partitions (shipped), or the clusters of a
+    /// partition before its `maxUnavailable` is checked (documented).
+    pub batch: i64,
     /// Clusters in no partition, by name.
     pub unpartitioned: Vec<String>,
     /// Surprising effects of settings, one sentence each.
     pub warnings: Vec<String>,
-}
-
-/// One partition of an [`BundleExplanation`].
-#[derive(Clone, Debug, PartialEq)]
-pub struct PartitionExplanation {
-    /// As in the bundle's status.
-    pub name: String,
-    /// Its clusters.
-    pub count: usize,
-    /// Shipped: clusters of it that may be unavailable in an update. Documented: clusters that may be NotReady when
-    /// its next batch starts.
-    pub max_unavailable: i64,
-    /// The partition counts against `maxUnavailablePartitions` while more clusters than this are pending.
-    pub gate: i64,
-    /// Its first clusters by name, a few.
-    pub first: Vec<String>,
 }
 
 /// Applies `strategy` to all of `clusters`.
@@ -66,53 +43,42 @@ pub fn explain(
         RuleSet::Shipped => partition.max_unavailable,
         RuleSet::Documented => documented::gate_limit(partition, is_partition_limit_set),
     };
-    let name = |index: &u32| clusters[*index as usize].name.clone();
-    let partitions = plan.partitions.iter().map(|partition| PartitionExplanation {
-        name: partition.name.clone(),
-        count: partition.members.len(),
-        max_unavailable: partition.max_unavailable,
-        gate: gate(partition),
-        first: partition.members.iter().take(text::NAMED).map(name).collect(),
-    });
     let mut times = vec![0_usize; clusters.len()];
     plan.partitions.iter().flat_map(|p| &p.members).for_each(|member| times[*member as usize] += 1);
     let with = |test: fn(usize) -> bool| -> Vec<String> {
-        targets.iter().filter(|index| test(times[**index as usize])).map(name).collect()
+        let tested = targets.iter().map(|index| *index as usize).filter(|index| test(times[*index]));
+        tested.map(|index| clusters[index].name.clone()).collect()
     };
-    let mut explanation = BundleExplanation {
-        rules,
+    let mut found = BundleExplanation {
+        gates: plan.partitions.iter().map(gate).collect(),
+        plan,
         targets: targets.len(),
-        partitions: partitions.collect(),
-        max_unavailable: (rules == RuleSet::Shipped).then_some(plan.max_unavailable),
-        max_unavailable_partitions: plan.max_unavailable_partitions,
-        max_new: (rules == RuleSet::Shipped).then(|| strategy.max_new.unwrap_or(pass::MAX_NEW)),
-        batch: (rules == RuleSet::Documented).then_some(documented::BATCH),
+        batch: match rules {
+            RuleSet::Shipped => strategy.max_new.unwrap_or(pass::MAX_NEW),
+            RuleSet::Documented => documented::BATCH as i64,
+        },
         unpartitioned: with(|times| times == 0),
         warnings: Vec::new(),
     };
-    explanation.warnings = warnings(strategy, &explanation, &with(|times| times > 1));
-    Ok(explanation)
-}
-
-fn warnings(strategy: &RolloutStrategy, found: &BundleExplanation, in_several: &[String]) -> Vec<String> {
-    let mut warnings = Vec::new();
     if found.targets == 0 {
-        return vec!["there is no target; Fleet then ignores the whole strategy".to_owned()];
+        found.warnings = vec!["there is no target; Fleet then ignores the whole strategy".to_owned()];
+        return Ok(found);
     }
-    entries(strategy, found, in_several, &mut warnings);
-    limits(strategy, found, &mut warnings);
-    gate(found, &mut warnings);
-    warnings
+    let mut warnings = Vec::new();
+    entries(strategy, &found, &with(|times| times > 1), &mut warnings);
+    limits(strategy, rules, &found, &mut warnings);
+    gates(rules, &found, &mut warnings);
+    Ok(BundleExplanation { warnings, ..found })
 }
 
 /// Warnings about entries of `partitions`, and about settings without effect.
 fn entries(strategy: &RolloutStrategy, found: &BundleExplanation, in_several: &[String], warnings: &mut Vec<String>) {
     let manual = strategy.manual_partitions();
-    for (index, (entry, partition)) in manual.iter().zip(&found.partitions).enumerate() {
+    for (index, (entry, partition)) in manual.iter().zip(&found.plan.partitions).enumerate() {
         let place = format!("partitions[{index}] (`{}`)", entry.name);
         if Matcher::new(entry).is_ok_and(|matcher| !matcher.has_criteria()) {
             warnings.push(format!("{place} has no criterion and therefore selects no cluster"));
-        } else if partition.count == 0 {
+        } else if partition.members.is_empty() {
             warnings.push(format!("{place} matches no cluster"));
         }
     }
@@ -129,7 +95,7 @@ fn entries(strategy: &RolloutStrategy, found: &BundleExplanation, in_several: &[
         warnings
             .push("autoPartitionSize and autoPartitionThreshold have no effect together with partitions".to_owned());
     }
-    if manual.is_empty() && strategy.auto_partition_size.is_some() && found.partitions.len() == 1 {
+    if manual.is_empty() && strategy.auto_partition_size.is_some() && found.plan.partitions.len() == 1 {
         warnings.push(format!(
             "autoPartitionSize has no effect: there is one partition, because it holds all {} targets, or they are \
              fewer than autoPartitionThreshold ({}), or one of the two is 0 or less",
@@ -140,27 +106,27 @@ fn entries(strategy: &RolloutStrategy, found: &BundleExplanation, in_several: &[
 }
 
 /// Warnings about limits that stop a rollout or have no effect.
-fn limits(strategy: &RolloutStrategy, found: &BundleExplanation, warnings: &mut Vec<String>) {
-    if found.rules == RuleSet::Documented {
+fn limits(strategy: &RolloutStrategy, rules: RuleSet, found: &BundleExplanation, warnings: &mut Vec<String>) {
+    if rules == RuleSet::Documented {
         if strategy.max_new.is_some() {
             warnings.push("maxNew has no effect: as documented it is always 50".to_owned());
         }
         return;
     }
-    if found.max_new.is_some_and(|max_new| max_new <= 0) {
+    if found.batch <= 0 {
         warnings.push("maxNew is 0 or less: no first deployment is ever created".to_owned());
     }
-    let bundle = found.max_unavailable.unwrap_or(i64::MAX);
+    let bundle = found.plan.max_unavailable;
     if bundle == 0 {
         warnings.push(
             "maxUnavailable is the number 0: an update never starts; use 0% to update clusters one by one".to_owned(),
         );
     }
-    for partition in found.partitions.iter().filter(|partition| partition.count > 0) {
+    for partition in found.plan.partitions.iter().filter(|partition| !partition.members.is_empty()) {
         if partition.max_unavailable == 0 && bundle != 0 {
             warnings.push(format!("maxUnavailable of partition `{}` is 0: it is never updated", partition.name));
         }
-        let own = partition.max_unavailable.min(partition.count as i64);
+        let own = partition.max_unavailable.min(partition.members.len() as i64);
         if own > bundle && bundle > 0 && strategy.max_unavailable.is_some() {
             warnings.push(format!(
                 "maxUnavailable of partition `{}` allows {own} unavailable clusters, but the strategy's limits the \
@@ -172,26 +138,24 @@ fn limits(strategy: &RolloutStrategy, found: &BundleExplanation, warnings: &mut 
 }
 
 /// A warning about the check between partitions where it cannot fail.
-fn gate(found: &BundleExplanation, warnings: &mut Vec<String>) {
-    if found.partitions.len() < 2 {
+fn gates(rules: RuleSet, found: &BundleExplanation, warnings: &mut Vec<String>) {
+    let Partitioning { partitions, max_unavailable, max_unavailable_partitions } = &found.plan;
+    let number = partitions.len();
+    if number < 2 {
         return;
     }
-    if found.max_unavailable_partitions >= found.partitions.len() as i64 - 1 {
+    let is_open = |(gate, partition): (&i64, &Partition)| *gate >= partition.members.len() as i64;
+    if *max_unavailable_partitions >= number as i64 - 1 {
         warnings.push(format!(
-            "maxUnavailablePartitions is {} of {} partitions: no partition ever waits for another",
-            found.max_unavailable_partitions,
-            found.partitions.len()
+            "maxUnavailablePartitions is {max_unavailable_partitions} of {number} partitions: no partition ever waits \
+             for another"
         ));
-    } else if found.partitions.iter().all(|partition| partition.gate >= partition.count as i64) {
-        let consequence = match (found.rules, found.max_unavailable) {
-            (RuleSet::Shipped, Some(bundle)) if bundle >= found.targets as i64 => {
-                format!("; an update goes to all {} clusters in the first pass", found.targets)
-            }
-            _ => String::new(),
-        };
+    } else if found.gates.iter().zip(partitions).all(is_open) {
+        let is_all = rules == RuleSet::Shipped && *max_unavailable >= found.targets as i64;
+        let all = format!("; an update goes to all {} clusters in the first pass", found.targets);
         warnings.push(format!(
-            "every partition's maxUnavailable is all of its clusters, so no partition ever waits for another\
-             {consequence}"
+            "every partition's maxUnavailable is all of its clusters, so no partition ever waits for another{}",
+            if is_all { &all } else { "" }
         ));
     }
 }
@@ -214,21 +178,14 @@ mod tests {
     fn a_strategy_is_explained_in_numbers() {
         let yaml = "{maxUnavailablePartitions: 1, autoPartitionSize: 10%}";
         let shipped = explained(yaml, RuleSet::Shipped, 200);
-        assert_eq!(shipped.partitions.len(), 10);
-        assert_eq!(
-            shipped.partitions[1],
-            PartitionExplanation {
-                name: "Partition 20 - 40".to_owned(),
-                count: 20,
-                max_unavailable: 20,
-                gate: 20,
-                first: vec!["c0020".to_owned(), "c0021".to_owned(), "c0022".to_owned()],
-            }
-        );
-        assert_eq!((shipped.max_unavailable, shipped.max_new, shipped.batch), (Some(200), Some(50), None));
+        assert_eq!(shipped.plan.partitions.len(), 10);
+        let second = &shipped.plan.partitions[1];
+        assert_eq!((second.name.as_str(), second.max_unavailable), ("Partition 20 - 40", 20));
+        assert_eq!(second.members, (20..40).collect::<Vec<_>>());
+        assert_eq!((shipped.gates[1], shipped.plan.max_unavailable, shipped.batch), (20, 200, 50));
         let documented = explained(yaml, RuleSet::Documented, 200);
-        assert_eq!(documented.partitions[1].gate, 0, "maxUnavailable is set nowhere: wait until all are ready");
-        assert_eq!((documented.max_unavailable, documented.max_new, documented.batch), (None, None, Some(50)));
+        assert_eq!(documented.gates[1], 0, "maxUnavailable is set nowhere: wait until all are ready");
+        assert_eq!(documented.batch, 50);
     }
 
     #[test]

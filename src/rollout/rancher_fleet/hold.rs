@@ -6,42 +6,45 @@
 //! become ready.
 
 use super::super::{Hold, TargetId, text};
-use super::action::BundleAction;
 use super::documented;
 use super::observe::{Observation, flag};
 use super::partition::{Partition, Partitioning};
 use super::pass::{self, PassOutcome};
-use super::view::BundleView;
+use super::view::{BundleAction, BundleView};
 use super::{RancherFleet, RuleSet};
 
-/// The rule that blocks the rollout at `view`. `None`: it is finished, or the next pass makes progress.
-pub(super) fn hold(fleet: &RancherFleet, view: &BundleView) -> Option<Hold> {
-    if view.is_done() {
-        return None;
+impl RancherFleet {
+    /// The rule that blocks the rollout at `view`. `None`: it is finished, or the next pass makes progress. The call
+    /// costs as much as several passes.
+    #[must_use]
+    pub fn hold(&self, view: &BundleView) -> Option<Hold> {
+        if view.is_done() {
+            return None;
+        }
+        let mut seen = Observation::default();
+        seen.observe(view, &self.by_name, &self.is_target);
+        let plan = if seen.targets_changed {
+            let is_target: Vec<bool> = view.clusters.iter().map(|cluster| cluster.targeted).collect();
+            self.partition(&is_target)
+        } else {
+            self.plan.clone()
+        };
+        let plan = match plan {
+            Ok(plan) => plan,
+            Err(error) => return Some(Hold { rule: "rolloutStrategy", explanation: error.to_string() }),
+        };
+        let outcome = self.decide(&plan, view, &mut seen);
+        if outcome.actions.iter().any(|action| matches!(action, BundleAction::Create(..) | BundleAction::Deploy(..))) {
+            return None;
+        }
+        let stalled = StalledBundle { fleet: self, view, plan: &plan, seen: &seen, outcome: &outcome };
+        stalled
+            .paused_bundle()
+            .or_else(|| stalled.limit())
+            .or_else(|| stalled.max_new())
+            .or_else(|| stalled.gate())
+            .or_else(|| stalled.single_clusters())
     }
-    let mut seen = Observation::default();
-    seen.observe(view, &fleet.by_name, &fleet.is_target);
-    let plan = if seen.targets_changed {
-        let is_target: Vec<bool> = view.clusters.iter().map(|cluster| cluster.targeted).collect();
-        fleet.partition(&is_target)
-    } else {
-        fleet.plan.clone()
-    };
-    let plan = match plan {
-        Ok(plan) => plan,
-        Err(error) => return Some(Hold { rule: "rolloutStrategy", explanation: error.to_string() }),
-    };
-    let outcome = fleet.decide(&plan, view, &mut seen);
-    if outcome.actions.iter().any(|action| matches!(action, BundleAction::Create(..) | BundleAction::Deploy(..))) {
-        return None;
-    }
-    let stalled = StalledBundle { fleet, view, plan: &plan, seen: &seen, outcome: &outcome };
-    stalled
-        .paused_bundle()
-        .or_else(|| stalled.limit())
-        .or_else(|| stalled.max_new())
-        .or_else(|| stalled.gate())
-        .or_else(|| stalled.single_clusters())
 }
 
 /// A pass without any action, with the clusters' flags after it.
@@ -63,28 +66,25 @@ impl StalledBundle<'_> {
     }
 
     fn limit(&self) -> Option<Hold> {
-        let waits = |flags: u8| match self.fleet.rules {
-            RuleSet::Shipped => flags & (flag::EXISTS | flag::PROMOTED | flag::PAUSED) == flag::EXISTS,
-            RuleSet::Documented => documented::is_startable(flags),
+        let is_shipped = self.fleet.rules == RuleSet::Shipped;
+        let (waits, is_culprit): (fn(u8) -> bool, fn(u8) -> bool) = match self.fleet.rules {
+            RuleSet::Shipped => (
+                |flags| flags & (flag::EXISTS | flag::PROMOTED | flag::PAUSED) == flag::EXISTS,
+                |flags| flags & flag::UNAVAILABLE != 0,
+            ),
+            RuleSet::Documented => (documented::is_startable, |flags| flags & flag::DONE == flag::PROMOTED),
         };
         self.reached().iter().zip(&self.outcome.partitions).find_map(|(partition, status)| {
             let waiting = self.members(partition, waits);
             if waiting.is_empty() {
                 return None;
             }
-            let (scope, total, limit, culprits) = match self.fleet.rules {
-                RuleSet::Shipped if self.outcome.unavailable >= self.plan.max_unavailable => {
-                    let culprits = self.targets(|flags| flags & flag::UNAVAILABLE != 0);
-                    ("the bundle".to_owned(), self.total(), self.plan.max_unavailable, culprits)
-                }
-                RuleSet::Shipped => {
-                    let culprits = self.members(partition, |flags| flags & flag::UNAVAILABLE != 0);
-                    (title(partition), status.count as usize, partition.max_unavailable, culprits)
-                }
-                RuleSet::Documented => {
-                    let culprits = self.members(partition, is_promoted_not_ready);
-                    (title(partition), status.count as usize, partition.max_unavailable, culprits)
-                }
+            let is_of_bundle = is_shipped && self.outcome.unavailable >= self.plan.max_unavailable;
+            let (scope, total, limit, culprits) = if is_of_bundle {
+                ("the bundle".to_owned(), self.total(), self.plan.max_unavailable, self.targets(is_culprit))
+            } else {
+                let culprits = self.members(partition, is_culprit);
+                (title(partition), status.count as usize, partition.max_unavailable, culprits)
             };
             let explanation = if limit == 0 && culprits.is_empty() {
                 format!(
@@ -92,7 +92,7 @@ impl StalledBundle<'_> {
                     self.clusters(&waiting)
                 )
             } else {
-                let adjective = if self.fleet.rules == RuleSet::Shipped { "unavailable" } else { "NotReady" };
+                let adjective = if is_shipped { "unavailable" } else { "NotReady" };
                 format!(
                     "in {scope}, {} of {total} {} {adjective}, and maxUnavailable allows {limit}; {} wait",
                     self.clusters(&culprits),
@@ -211,23 +211,23 @@ impl StalledBundle<'_> {
 
     /// Why clusters are pending, each with its first reason.
     fn reasons(&self, behind: &[u32]) -> String {
-        let mut rest = behind.to_vec();
-        let mut texts = Vec::new();
-        for (name, flags) in [("not registered", flag::REGISTERED), ("not paused", flag::PAUSED)] {
-            let is_set = name == "not paused";
-            let group: Vec<u32> = rest.extract_if(.., |target| self.seen.has(*target, flags) == is_set).collect();
-            if !group.is_empty() {
-                let name = if is_set { "paused" } else { name };
-                texts.push(format!("{name}: {}", self.names(&group)));
+        let reason = |target: u32| {
+            if !self.seen.has(target, flag::REGISTERED) {
+                "not registered"
+            } else if self.seen.has(target, flag::PAUSED) {
+                "paused"
+            } else if self.seen.has(target, flag::PROMOTED) {
+                "assigned and not ready"
+            } else {
+                "not assigned"
             }
-        }
-        let unassigned: Vec<u32> = rest.extract_if(.., |target| !self.seen.has(*target, flag::PROMOTED)).collect();
-        for (name, group) in [("assigned and not ready", rest), ("not assigned", unassigned)] {
-            if !group.is_empty() {
-                texts.push(format!("{name}: {}", self.names(&group)));
-            }
-        }
-        texts.join("; ")
+        };
+        let reasons = ["not registered", "paused", "assigned and not ready", "not assigned"].into_iter();
+        let texts = reasons.filter_map(|name| {
+            let group: Vec<u32> = behind.iter().copied().filter(|target| reason(*target) == name).collect();
+            (!group.is_empty()).then(|| format!("{name}: {}", self.names(&group)))
+        });
+        texts.collect::<Vec<_>>().join("; ")
     }
 
     /// `3 clusters (a, b, c)`.
@@ -251,10 +251,6 @@ impl StalledBundle<'_> {
 
 fn is_not_done(flags: u8) -> bool {
     flags & flag::DONE != flag::DONE
-}
-
-fn is_promoted_not_ready(flags: u8) -> bool {
-    flags & flag::DONE == flag::PROMOTED
 }
 
 fn title(partition: &Partition) -> String {

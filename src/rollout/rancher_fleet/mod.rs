@@ -27,7 +27,6 @@
 //! change. Left out: the selection of targets (target customization, `doNotDeploy`), Policies, sharding, values
 //! secrets, and a cache that lags behind the controller's own writes.
 
-mod action;
 mod cluster;
 mod config;
 mod documented;
@@ -44,18 +43,17 @@ mod status;
 mod tests;
 mod view;
 
-use super::{Hold, Pass, by_name};
+use super::{Pass, by_name};
 use crate::units::SimTime;
 
 pub use super::{IntOrString, RuleSet};
-pub use action::BundleAction;
 pub use cluster::{ClusterGroup, FleetCluster, groups_of};
 pub use config::{ManualPartition, RolloutStrategy};
-pub use explain::{BundleExplanation, PartitionExplanation, explain};
+pub use explain::{BundleExplanation, explain};
 pub use limit::{FleetLimitError, limit};
 pub use partition::{Partition, Partitioning, StrategyError};
-pub use status::{BundleState, BundleStatus, BundleSummary, GitRepoStatus, PartitionStatus};
-pub use view::{BundleDeployment, BundleView, ClusterView};
+pub use status::{BundleState, BundleStatus, BundleSummary, PartitionStatus};
+pub use view::{BundleAction, BundleDeployment, BundleView, ClusterView};
 
 use observe::Observation;
 use pass::PassOutcome;
@@ -106,12 +104,6 @@ impl RancherFleet {
         self.is_target = vec![true; clusters.len()];
         self.clusters = clusters;
         self.plan = self.partition(&self.is_target);
-    }
-
-    /// The selected rule set.
-    #[must_use]
-    pub const fn rules(&self) -> RuleSet {
-        self.rules
     }
 
     /// Partitions and limits for the targets of the last pass.
@@ -183,13 +175,6 @@ impl RancherFleet {
         };
         self.seen = seen;
         pass
-    }
-
-    /// The rule that blocks the rollout at `view`. `None`: it is finished, or the next pass makes progress. The call
-    /// costs as much as several passes.
-    #[must_use]
-    pub fn hold(&self, view: &BundleView) -> Option<Hold> {
-        hold::hold(self, view)
     }
 }
 

@@ -7,11 +7,10 @@
 //! includes those without a deployment.
 
 use super::super::TargetId;
-use super::action::BundleAction;
 use super::observe::{Observation, flag};
 use super::partition::{Partition, Partitioning};
 use super::status::PartitionStatus;
-use super::view::BundleView;
+use super::view::{BundleAction, BundleView};
 
 /// New deployments per pass where `maxNew` is absent.
 pub(super) const MAX_NEW: i64 = 50;

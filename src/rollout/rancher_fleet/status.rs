@@ -6,12 +6,9 @@
 //! so in an update every cluster without the new version is `WaitApplied`, promoted or not; the GitRepo evaluates it
 //! unchanged. Left out: the text of the `Ready` condition.
 
-use std::fmt;
-
 use super::super::{Pass, Revision, TargetId};
-use super::action::BundleAction;
 use super::partition::StrategyError;
-use super::view::{BundleDeployment, BundleView};
+use super::view::{BundleAction, BundleDeployment, BundleView};
 
 /// The state of one deployment, from best to worst as Fleet ranks them.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -73,13 +70,6 @@ pub struct PartitionStatus {
     pub unavailable: i64,
 }
 
-/// The GitRepo's status of one bundle.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct GitRepoStatus {
-    /// States of the stored deployments, unchanged.
-    pub summary: BundleSummary,
-}
-
 impl BundleState {
     /// All states in the order in which Fleet's summaries list them.
     pub const ALL: [Self; 7] = [
@@ -117,12 +107,6 @@ impl BundleDeployment {
     }
 }
 
-impl fmt::Display for BundleState {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(self, f)
-    }
-}
-
 impl BundleSummary {
     /// Number in `state`.
     #[must_use]
@@ -130,10 +114,15 @@ impl BundleSummary {
         self.0[state as usize]
     }
 
-    /// Total number.
+    /// As the GitRepo shows it: of all stored deployments, unchanged, also of clusters that are no longer targets.
+    /// Clusters without a deployment do not appear.
     #[must_use]
-    pub fn total(&self) -> u32 {
-        self.0.iter().sum()
+    pub fn of_git_repo(view: &BundleView) -> Self {
+        let mut summary = Self::default();
+        for deployment in view.clusters.iter().filter_map(|cluster| cluster.deployment.as_ref()) {
+            summary.add(deployment.state());
+        }
+        summary
     }
 
     pub(super) fn add(&mut self, state: BundleState) {
@@ -145,33 +134,6 @@ impl BundleSummary {
     pub fn worst(&self) -> Option<BundleState> {
         let occurs = |state: &BundleState| *state != BundleState::Ready && self.count(*state) > 0;
         BundleState::ALL.into_iter().filter(occurs).max()
-    }
-}
-
-impl BundleStatus {
-    /// `display.state`: the worst state among the first ten targets that are not ready. `None`: all are.
-    #[must_use]
-    pub fn state(&self) -> Option<BundleState> {
-        self.not_ready.iter().map(|(_, state)| *state).max()
-    }
-}
-
-impl GitRepoStatus {
-    /// Of all stored deployments, also of clusters that are no longer targets. Clusters without a deployment do not
-    /// appear.
-    #[must_use]
-    pub fn of(view: &BundleView) -> Self {
-        let mut summary = BundleSummary::default();
-        for deployment in view.clusters.iter().filter_map(|cluster| cluster.deployment.as_ref()) {
-            summary.add(BundleState::of(deployment, deployment.deployed));
-        }
-        Self { summary }
-    }
-
-    /// The worst state of all. `None`: all are `Ready`.
-    #[must_use]
-    pub fn state(&self) -> Option<BundleState> {
-        self.summary.worst()
     }
 }
 
@@ -248,9 +210,9 @@ mod tests {
         ];
         for (state, worst) in climb {
             summary.add(state);
-            assert_eq!(summary.worst(), worst, "after {state}");
+            assert_eq!(summary.worst(), worst, "after {state:?}");
         }
         summary.add(BundleState::NotReady);
-        assert_eq!((summary.worst(), summary.total()), (Some(BundleState::ErrApplied), 8));
+        assert_eq!(summary.worst(), Some(BundleState::ErrApplied));
     }
 }

@@ -53,6 +53,19 @@ pub struct BundleDeployment {
     pub off_schedule: bool,
 }
 
+/// An action of a pass of the bundle controller, which a driver carries out.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum BundleAction {
+    /// Create the product's own object for this target. The cluster does not see it.
+    Create(TargetId),
+    /// Record the revision as the next one of the target. The cluster does not see it.
+    Stage(TargetId, Revision),
+    /// Instruct the target to run the revision now.
+    Deploy(TargetId, Revision),
+    /// Remove the application from the target.
+    Delete(TargetId),
+}
+
 impl ClusterView {
     /// A registered target that runs nothing yet.
     #[must_use]

@@ -14,8 +14,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::{
-    External, Loop, Next, Phases, START, Started, at, binding_state, differ, next, policy, text, without_zeros,
-    work_state,
+    External, Loop, Next, Phases, START, Started, at, binding_state, differ, insert, next, policy, remove, text,
+    without_zeros, work_state,
 };
 use crate::suite::parse;
 
@@ -109,7 +109,7 @@ impl Around {
 
     /// Changes a binding; tells whether that wakes the controller.
     fn change(&mut self, name: &str, change: impl FnOnce(&mut Binding)) -> bool {
-        let Some(binding) = self.view.bindings.named_mut(name) else { return false };
+        let Some(binding) = self.view.bindings.iter_mut().find(|binding| binding.name == name) else { return false };
         let before = binding.clone();
         change(binding);
         wakes(&before, binding, KubeFleetBugs::ALL)
@@ -129,12 +129,12 @@ impl Around {
             }
             "schedule" => {
                 let target = self.target(text(event, "cluster"));
-                self.view.bindings.insert(Binding::scheduled(text(event, "binding").to_owned(), target, 0));
+                insert(&mut self.view.bindings, Binding::scheduled(text(event, "binding").to_owned(), target, 0));
                 true
             }
             "unschedule" => self.change(text(event, "binding"), Binding::unschedule),
             "binding_gone" => {
-                self.view.bindings.remove(text(event, "binding"));
+                remove(&mut self.view.bindings, text(event, "binding"));
                 false
             }
             "set_number_of_clusters" => {
@@ -251,9 +251,9 @@ pub fn check_loop(case: &Value) -> Result<(), String> {
                 let wakes = around.apply(at(clock.now), &event);
                 clock.is_ready |= wakes;
             }
-            Next::Event(Event::Gone { binding }) => _ = around.view.bindings.remove(&binding),
+            Next::Event(Event::Gone { binding }) => remove(&mut around.view.bindings, &binding),
             Next::Event(Event::Status { binding, generation, status }) => {
-                let found = around.view.bindings.named(&binding);
+                let found = around.view.bindings.iter().find(|found| found.name == binding);
                 if found.is_some_and(|binding| binding.generation == generation) {
                     let state = work_state(&status);
                     clock.is_ready |= around.change(&binding, |binding| binding.report(at(clock.now), state));

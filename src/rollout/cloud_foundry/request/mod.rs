@@ -20,6 +20,7 @@ pub use error::RequestError;
 pub use number::{NumberField, NumberProblem};
 
 use super::json::Json;
+use crate::units::serial::Ordered;
 use read::{read_options, unknown_keys, unreadable};
 
 /// Replacement of the old version by the new one.
@@ -154,10 +155,10 @@ impl DeploymentRequest {
     /// This request, with every field that `other` sets replaced, option by option.
     #[must_use]
     pub fn overridden_by(mut self, other: Self) -> Self {
-        let Json::Object(fields) = other.0 else { return self };
+        let Json::Object(Ordered(fields)) = other.0 else { return self };
         for (key, value) in fields {
             match value {
-                Json::Object(options) if key == "options" => {
+                Json::Object(Ordered(options)) if key == "options" => {
                     let mut merged = self.0.at("options").clone();
                     options.into_iter().for_each(|(option, value)| merged.set(&option, value));
                     self.0.set("options", merged);

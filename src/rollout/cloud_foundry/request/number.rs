@@ -71,8 +71,7 @@ impl NumberField {
     pub(super) fn read(self, written: &Json) -> Result<Option<i128>, NumberProblem> {
         let number = match written {
             Json::Null => return Ok(None),
-            Json::Integer(number) => *number,
-            Json::Float(_) => return Err(NumberProblem::NotInteger),
+            Json::Number(number) => number.as_i128().ok_or(NumberProblem::NotInteger)?,
             // A text is parsed as a number, and the number is saved.
             Json::Text(text) => match text.trim().parse::<i128>() {
                 Ok(number) => number,

@@ -4,9 +4,10 @@ use super::super::json::Json;
 use super::error::RequestError;
 use super::number::NumberField;
 use super::{DeploymentOptions, DeploymentRequest, DeploymentStrategy};
+use crate::units::serial::Ordered;
 
 pub(super) fn unknown_keys(object: &Json, known: &[&str]) -> Vec<String> {
-    let Json::Object(fields) = object else { return Vec::new() };
+    let Json::Object(Ordered(fields)) = object else { return Vec::new() };
     fields.iter().map(|(name, _)| name).filter(|name| !known.contains(&name.as_str())).cloned().collect()
 }
 
@@ -44,8 +45,8 @@ pub(super) fn read_options(options: &Json, found: &mut DeploymentOptions, errors
     }
     match options.at("max_in_flight") {
         written if !written.is_truthy() => {}
-        Json::Integer(number) if *number >= 1 => {
-            found.max_in_flight = u64::try_from(*number).unwrap_or(u64::MAX);
+        Json::Number(number) if number.as_u64().is_some_and(|number| number >= 1) => {
+            found.max_in_flight = number.as_u64().unwrap_or(u64::MAX);
         }
         _ => errors.push(RequestError::MaxInFlight),
     }
@@ -79,13 +80,12 @@ fn read_steps(steps: &Json, errors: &mut Vec<RequestError>) -> Option<Vec<u8>> {
             errors.push(RequestError::UnknownStepFields(unknown));
         }
     }
-    let has_weight =
-        |step: &Json| matches!(step, Json::Object(fields) if fields.iter().any(|(name, _)| name == "instance_weight"));
+    let has_weight = |step: &Json| matches!(step, Json::Object(Ordered(fields)) if fields.iter().any(|(name, _)| name == "instance_weight"));
     if !list.iter().all(has_weight) {
         errors.push(RequestError::MissingWeight);
     }
     let weight = |step: &Json| match step.at("instance_weight") {
-        Json::Integer(weight) => Some(*weight),
+        Json::Number(weight) => weight.as_i128(),
         _ => None,
     };
     let Some(weights) = list.iter().map(weight).collect::<Option<Vec<i128>>>() else {

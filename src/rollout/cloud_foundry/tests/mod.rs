@@ -56,7 +56,7 @@ impl AppStory {
 
     pub(super) fn create(&mut self, yaml: &str) -> Result<usize, ApiError> {
         let request: DeploymentRequest = serde_saphyr::from_str(yaml).expect(yaml);
-        self.app.create(self.now, self.updater.rules(), &request.check().expect(yaml), NEW)
+        self.app.create(self.now, self.updater.rules, &request.check().expect(yaml), NEW)
     }
 
     fn report_and_pass(&mut self, event: &str) -> String {
@@ -117,6 +117,21 @@ impl AppStory {
         let old = if old.is_empty() { "none".to_owned() } else { old.join("+") };
         let new = self.app.processes.iter().find(is_new);
         let new = new.map_or_else(|| "none".to_owned(), |process| process.instances.to_string());
-        format!("old {old}, new {new}, {}", deployment.status())
+        format!("old {old}, new {new}, {}", api_status(deployment))
     }
+}
+
+/// `ACTIVE/PAUSED, step 2 of 5`, and the error.
+fn api_status(deployment: &Deployment) -> String {
+    let steps = deployment.canary_steps.as_ref().map_or(1, Vec::len);
+    let step = deployment.canary_current_step.map(|step| format!(", step {step} of {steps}")).unwrap_or_default();
+    let error = deployment.error.as_ref().map(|error| format!(", error: {error}")).unwrap_or_default();
+    format!("{}/{}{step}{error}", deployment.value(), deployment.reason())
+}
+
+/// Limits on instances of the organization alone.
+pub(super) fn quota_of_organization(name: &str, limit: u64, other_instances: u64) -> AppQuota {
+    let name = name.to_owned();
+    let organization = QuotaLimits { name, app_instance_limit: Some(limit), other_instances, ..QuotaLimits::default() };
+    AppQuota { organization, ..AppQuota::default() }
 }

@@ -103,7 +103,7 @@ continue => rejected: Cannot continue a deployment with status: FINALIZED and re
 #[test]
 fn a_quota_without_room_for_the_surge_blocks_indefinitely() {
     let mut story = AppStory::new(RuleSet::Shipped, 4);
-    story.app.quota = AppQuota::of_organization("acme", 12, 5);
+    story.app.quota = quota_of_organization("acme", 12, 5);
     story.plays(
         "
 create {options: {max_in_flight: 4}} => rejected: app_instance_limit app_instance_limit_exceeded for organization acme. This organization's quota may not be large enough to support rolling deployments or your configured max-in-flight.
@@ -113,7 +113,7 @@ create {options: {max_in_flight: 3, web_instances: 7}} => old 4, new 3, ACTIVE/D
     );
     let error = story.app.deployments[0].error.clone();
     assert_eq!(error.as_deref(), Some("app_instance_limit app_instance_limit_exceeded"));
-    story.app.quota = AppQuota::of_organization("acme", 15, 5);
+    story.app.quota = quota_of_organization("acme", 15, 5);
     story.plays("3 up => old 4, new 6, ACTIVE/DEPLOYING");
 }
 
@@ -153,7 +153,7 @@ create {options: {max_in_flight: 3}} => old 4+4, new 3, ACTIVE/DEPLOYING
 ";
     let mut story = AppStory::new(RuleSet::Shipped, 6);
     story.plays(until_the_last);
-    assert_eq!(story.app.deployments[0].status().to_string(), "FINALIZED/SUPERSEDED");
+    assert_eq!(api_status(&story.app.deployments[0]), "FINALIZED/SUPERSEDED");
     story.plays(
         "
 6 up => old none, new 6, ACTIVE/DEPLOYING, error: An unexpected error has occurred: Sequel::NoExistingObject
@@ -220,10 +220,10 @@ fn passes_are_periodic_while_a_deployment_is_in_progress() {
     let pass = story.updater.reconcile(at(12), &story.app);
     assert_eq!(pass.wake_at, None, "paused: not processed");
     story.app.store(&pass);
-    let paused = story.app.deployments[0].status();
-    assert_eq!((paused.last_status_change, paused.last_successful_healthcheck), (at(12), Some(at(12))));
+    let paused = &story.app.deployments[0];
+    assert_eq!((paused.status_updated_at, paused.last_healthy_at), (at(12), Some(at(12))));
     story.app.continue_deployment(at(61), 0).expect("it is paused");
-    assert_eq!(story.app.deployments[0].status().last_status_change, at(61));
+    assert_eq!(story.app.deployments[0].status_updated_at, at(61));
     let next = story.updater.next_pass(at(61));
     assert_eq!(next, at(62), "on the loop's own beat");
     let pass = story.updater.reconcile(next, &story.app);

@@ -7,10 +7,6 @@ use super::{PERIOD_SECONDS, RollingLimits, RollingUpdate};
 /// The limits of a rolling update applied to a placement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RollingExplanation {
-    /// The rule set.
-    pub rules: RuleSet,
-    /// Clusters that the placement requests.
-    pub target: i64,
     /// Both limits in clusters.
     pub limits: RollingLimits,
     /// Clusters that are updated in the first pass, if all are ready.
@@ -36,49 +32,36 @@ pub fn explain(config: &RollingUpdateConfig, rules: RuleSet, target: u32) -> Rol
         (target, wave) => Some((target + wave - 1) / wave),
     };
     let unavailable_period_seconds = config.unavailable_period_seconds.unwrap_or(PERIOD_SECONDS);
-    let mut explanation = RollingExplanation {
-        rules,
-        target,
-        limits,
-        first_wave,
-        waves,
-        unavailable_period_seconds,
-        warnings: Vec::new(),
-    };
-    explanation.warnings = warnings(config, &explanation);
-    explanation
-}
-
-fn warnings(config: &RollingUpdateConfig, found: &RollingExplanation) -> Vec<String> {
     let mut warnings = Vec::new();
-    if found.target == 0 {
-        return vec!["the placement asks for no cluster".to_owned()];
+    if target == 0 {
+        let warnings = vec!["the placement asks for no cluster".to_owned()];
+        return RollingExplanation { limits, first_wave, waves, unavailable_period_seconds, warnings };
     }
-    if found.waves.is_none() {
+    if waves.is_none() {
         warnings.push(
             "maxUnavailable is 0: no cluster that has the resources is ever updated; the controller retries with a \
              backoff of up to 1000 s"
                 .to_owned(),
         );
     }
-    if found.limits.max_unavailable == 0 && found.limits.max_surge == 0 {
+    if limits.max_unavailable == 0 && limits.max_surge == 0 {
         warnings.push("maxUnavailable and maxSurge are both 0, which nothing rejects".to_owned());
     }
     if config.max_surge.is_some() {
         warnings
             .push("maxSurge has no effect on an update: it limits clusters that newly get the resources".to_owned());
     }
-    if found.first_wave == found.target && found.target > 1 {
-        warnings.push(format!("maxUnavailable is all clusters: all {} are updated simultaneously", found.target));
+    if first_wave == target && target > 1 {
+        warnings.push(format!("maxUnavailable is all clusters: all {target} are updated simultaneously"));
     }
-    if found.rules == RuleSet::Shipped {
+    if rules == RuleSet::Shipped {
         warnings.push(
             "a cluster that is still in progress counts as failed: it gets a newer version immediately, regardless \
              of maxUnavailable"
                 .to_owned(),
         );
     }
-    warnings
+    RollingExplanation { limits, first_wave, waves, unavailable_period_seconds, warnings }
 }
 
 #[cfg(test)]

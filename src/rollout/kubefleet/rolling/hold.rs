@@ -10,17 +10,21 @@ use super::super::{Binding, RuleSet};
 use super::RollingUpdate;
 use super::view::{BindingCounts, RollingStatus, RollingView, Room};
 
-/// The rule that blocks the rollout at `view`. `None`: it is finished, or the next pass makes progress.
-pub(super) fn hold(update: &RollingUpdate, view: &RollingView) -> Option<Hold> {
-    if view.is_done() {
-        return None;
+impl RollingUpdate {
+    /// The rule that blocks the rollout at `view`, at the time of its last pass. `None`: it is finished, or the next
+    /// pass makes progress. The call costs as much as several passes.
+    #[must_use]
+    pub fn hold(&self, view: &RollingView) -> Option<Hold> {
+        if view.is_done() {
+            return None;
+        }
+        let (actions, status) = self.pass(self.last, view);
+        if !actions.is_empty() || !status.patched.is_empty() {
+            return None;
+        }
+        let (rule, explanation) = StalledUpdate { update: self, view }.reason(&status);
+        Some(Hold { rule, explanation })
     }
-    let (actions, status) = update.pass(update.last, view);
-    if !actions.is_empty() || !status.patched.is_empty() {
-        return None;
-    }
-    let (rule, explanation) = StalledUpdate { update, view }.reason(&status);
-    Some(Hold { rule, explanation })
 }
 
 struct StalledUpdate<'a> {

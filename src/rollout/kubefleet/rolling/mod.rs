@@ -7,23 +7,21 @@
 //! `maxUnavailable`, and it binds at most `maxSurge` above the requested number. Failed bindings are outside both
 //! limits.
 
-mod action;
 mod explain;
 mod hold;
 mod pass;
 mod view;
 
 use super::super::IntOrString;
-use super::super::{Hold, Pass};
+use super::super::Pass;
 use super::config::RollingUpdateConfig;
 use super::limit::{Rounding, limit};
 use super::queue::WorkQueue;
 use super::{KubeFleetBugs, MemberCluster, RuleSet};
 use crate::units::{SimDuration, SimTime};
 
-pub use action::RollingAction;
 pub use explain::{RollingExplanation, explain};
-pub use view::{BindingCounts, RollingError, RollingStatus, RollingView, Room, wakes};
+pub use view::{BindingCounts, RollingAction, RollingError, RollingStatus, RollingView, Room, wakes};
 
 /// Default of `unavailablePeriodSeconds`.
 const PERIOD_SECONDS: i64 = 60;
@@ -74,12 +72,6 @@ impl RollingUpdate {
         self.config = config;
     }
 
-    /// The selected rule set.
-    #[must_use]
-    pub const fn rules(&self) -> RuleSet {
-        self.rules
-    }
-
     /// The last pass has ended only at `end`, not before its start: its request to the queue counts from then.
     /// Returns the time of the next call, replacing its `wake_at`; a time before `end` means immediately after it.
     pub fn pass_ended(&mut self, end: SimTime) -> Option<SimTime> {
@@ -113,12 +105,5 @@ impl RollingUpdate {
         let (actions, status) = self.pass(now, view);
         let wake_at = self.queue.end(now, status.next);
         Pass { actions, wake_at, status }
-    }
-
-    /// The rule that blocks the rollout at `view`, at the time of its last pass. `None`: it is finished, or the next
-    /// pass makes progress. The call costs as much as several passes.
-    #[must_use]
-    pub fn hold(&self, view: &RollingView) -> Option<Hold> {
-        hold::hold(self, view)
     }
 }

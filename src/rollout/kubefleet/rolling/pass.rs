@@ -12,8 +12,7 @@ use super::super::binding::{BindingState, ConditionReason, ConditionStatus};
 use super::super::control_loop::CLEAN_UP_WAIT;
 use super::super::queue::QueueRequest;
 use super::super::{Binding, RuleSet};
-use super::action::RollingAction;
-use super::view::{BindingCounts, RollingError, RollingStatus, RollingView, Room};
+use super::view::{BindingCounts, RollingAction, RollingError, RollingStatus, RollingView, Room};
 use super::{RollingLimits, RollingUpdate};
 use crate::units::{SimDuration, SimTime};
 

@@ -4,7 +4,6 @@ use super::super::super::{Pass, Revision, TargetId};
 use super::super::binding::{ApplyStrategy, Binding, Bindings, Condition};
 use super::super::queue::QueueRequest;
 use super::super::{BindingState, KubeFleetBugs, PlacementPolicy};
-use super::action::RollingAction;
 use crate::units::SimTime;
 
 /// One placement in the hub cluster.
@@ -87,6 +86,15 @@ pub struct RollingStatus {
     /// Clusters whose binding is up to date and whose RolloutStarted the pass sets.
     pub restarted: Vec<TargetId>,
     pub(super) apply_strategy: ApplyStrategy,
+}
+
+/// An action of a pass of a rolling update, which a driver carries out.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum RollingAction {
+    /// Instruct the target to run the revision now.
+    Deploy(TargetId, Revision),
+    /// Remove the application from the target.
+    Delete(TargetId),
 }
 
 impl RollingStatus {

@@ -8,10 +8,9 @@ use super::super::control_loop::{CLUSTER_UPDATING_WAIT, STAGE_WAIT, STUCK_AFTER}
 use super::super::duration::parse_duration;
 use super::super::queue::QueueRequest;
 use super::super::{Binding, KubeFleetVersion, RuleSet, stored};
-use super::action::StagedAction;
 use super::initialize::{Collected, Stopped};
 use super::run::{ClusterStatus, RetryError, RunError, RunReason, RunStatus, StageReason};
-use super::view::{StagedStatus, StagedView};
+use super::view::{StagedAction, StagedStatus, StagedView};
 use super::{Fixed, StageTask};
 use crate::units::{SimDuration, SimTime};
 
@@ -242,10 +241,8 @@ impl RunPass<'_> {
     }
 
     fn is_approved_after(&mut self, index: usize, position: usize) -> bool {
-        if self.run.stages[index].after[position].approved {
-            return true;
-        }
-        let approved = self.ask(self.fixed.approval(index, super::TaskTime::After));
+        let approved = self.run.stages[index].after[position].approved
+            || self.ask(self.fixed.approval(index, super::TaskTime::After));
         self.run.stages[index].after[position].approved = approved;
         approved
     }

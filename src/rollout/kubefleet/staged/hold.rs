@@ -8,36 +8,43 @@ use super::super::duration::format_duration;
 use super::super::duration::parse_duration;
 use super::super::text::{listed, names, wait};
 use super::super::{ConditionStatus, RuleSet};
-use super::action::StagedAction;
 use super::run::{RunStatus, StageStatus};
-use super::view::{StagedStatus, StagedView};
+use super::view::{StagedAction, StagedStatus, StagedView};
 use super::{RunState, StagedUpdateRun, TaskTime};
 
-/// The rule that blocks the run at `view`. `None`: it has succeeded and all updated clusters are available, or the
-/// next pass makes progress.
-pub(super) fn hold(scheduler: &StagedUpdateRun, view: &StagedView) -> Option<Hold> {
-    let mut run = scheduler.run.clone();
-    let (actions, status) = scheduler.pass(&mut run, scheduler.last, view);
-    if run.succeeded == Some(true) {
-        return lost(scheduler, &run, view);
+impl StagedUpdateRun {
+    /// The rule that blocks the run at `view`, at the time of its last pass. `None`: it has succeeded and all updated
+    /// clusters are available, or the next pass makes progress. The call costs as much as several passes.
+    #[must_use]
+    pub fn hold(&self, view: &StagedView) -> Option<Hold> {
+        let mut run = self.run.clone();
+        let (actions, status) = self.pass(&mut run, self.last, view);
+        if run.succeeded == Some(true) {
+            return lost(self, &run, view);
+        }
+        if let Some(error) = &run.failure {
+            let waiting = unfinished(&run);
+            let rule = if run.initialized == Some(true) { "Succeeded" } else { "Initialized" };
+            let end = if waiting.is_empty() {
+                String::new()
+            } else {
+                format!("; {} not updated", self.listed(&waiting, are(waiting.len())))
+            };
+            return Some(Hold { rule, explanation: format!("the run has failed: {error}{end}") });
+        }
+        let moves = actions.iter().any(|action| matches!(action, StagedAction::Deploy(..) | StagedAction::Delete(..)));
+        let goes_on = run.current_stage() != self.run.current_stage() && self.run.initialized.is_some();
+        if moves || goes_on || !status.restarted.is_empty() {
+            return None;
+        }
+        let (rule, explanation) = StalledRun { scheduler: self, view, run: &run, status: &status }.reason();
+        Some(Hold { rule, explanation })
     }
-    if let Some(error) = &run.failure {
-        let waiting = unfinished(&run);
-        let rule = if run.initialized == Some(true) { "Succeeded" } else { "Initialized" };
-        let end = if waiting.is_empty() {
-            String::new()
-        } else {
-            format!("; {} not updated", scheduler.listed(&waiting, are(waiting.len())))
-        };
-        return Some(Hold { rule, explanation: format!("the run has failed: {error}{end}") });
+
+    /// `3 clusters (a, b, c) wait`.
+    fn listed(&self, targets: &[TargetId], verb: &str) -> String {
+        format!("{} {verb}", listed(&self.fixed.clusters, targets))
     }
-    let moves = actions.iter().any(|action| matches!(action, StagedAction::Deploy(..) | StagedAction::Delete(..)));
-    let goes_on = run.current_stage() != scheduler.run.current_stage() && scheduler.run.initialized.is_some();
-    if moves || goes_on || !status.restarted.is_empty() {
-        return None;
-    }
-    let (rule, explanation) = StalledRun { scheduler, view, run: &run, status: &status }.reason();
-    Some(Hold { rule, explanation })
 }
 
 /// A run that has succeeded observes nothing any more, not even clusters that fail later.
@@ -163,12 +170,5 @@ impl StalledRun<'_> {
     fn is_failing(&self, target: TargetId) -> bool {
         let defects = self.scheduler.fixed.defects;
         self.view.bindings.get(target).is_some_and(|b| b.has_failed(defects) || b.has_diff_failed())
-    }
-}
-
-impl StagedUpdateRun {
-    /// `3 clusters (a, b, c) wait`.
-    fn listed(&self, targets: &[TargetId], verb: &str) -> String {
-        format!("{} {verb}", listed(&self.fixed.clusters, targets))
     }
 }

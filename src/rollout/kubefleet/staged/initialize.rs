@@ -5,7 +5,7 @@
 
 use super::super::super::{Revision, TargetId};
 use super::super::binding::BindingState;
-use super::super::limit::{Rounding, ScaledValueError, decimal, limit};
+use super::super::limit::{Rounding, ScaledValueError, limit};
 use super::super::{Binding, RuleSet};
 use super::Fixed;
 use super::run::{RetryError, RunError, RunStatus, StageStatus};
@@ -141,13 +141,10 @@ impl Fixed {
     fn target_snapshot(&self, view: &StagedView) -> Result<Revision, RunError> {
         let text = &self.spec.resource_snapshot_index;
         if text.is_empty() {
-            return view
-                .resource_snapshots
-                .last()
-                .copied()
-                .ok_or_else(|| RunError::ResourceSnapshotNotFound(String::new()));
+            let newest = view.resource_snapshots.last().copied();
+            return newest.ok_or_else(|| RunError::ResourceSnapshotNotFound(String::new()));
         }
-        let index = decimal(text).filter(|index| *index >= 0);
+        let index = text.parse().ok().filter(|index: &i64| *index >= 0);
         let index = index.ok_or_else(|| RunError::ResourceSnapshotIndexInvalid(text.clone()))?;
         let found = view.resource_snapshots.iter().find(|snapshot| i64::from(snapshot.0) == index);
         found.copied().ok_or_else(|| RunError::ResourceSnapshotNotFound(text.clone()))
@@ -158,10 +155,7 @@ impl Fixed {
         match self.rules {
             // "Updates clusters within each stage one at a time."
             RuleSet::Documented => Ok(1),
-            RuleSet::Shipped => {
-                let strategy = self.strategy.as_ref().expect("an initialized run keeps its strategy");
-                resolve_concurrency(&strategy.stages[stage], total)
-            }
+            RuleSet::Shipped => resolve_concurrency(self.config(stage), total),
         }
     }
 

@@ -6,7 +6,6 @@
 //! starts before all clusters of the one before are done and its tasks passed (a stage without clusters has none, as
 //! shipped); the same inputs give the same actions.
 
-mod action;
 mod execute;
 mod explain;
 mod hold;
@@ -15,18 +14,17 @@ mod run;
 mod stages;
 mod view;
 
-use super::super::{ApprovalId, Hold, Pass};
+use super::super::{ApprovalId, Pass};
 use super::config::{RunSpec, RunState, StageConfig, StageTask, StrategySpec};
 use super::queue::{QueueRequest, WorkQueue};
 use super::{KubeFleetBugs, KubeFleetVersion, MemberCluster, RuleSet, by_name};
 use crate::units::SimTime;
 
-pub use action::StagedAction;
 pub use explain::{StageExplanation, StagedExplanation, explain};
 pub use run::{
     ClusterStatus, ProgressCondition, RetryError, RunError, RunReason, RunStatus, StageReason, StageStatus, TaskStatus,
 };
-pub use view::{ApprovalRequest, PlacementView, PolicySnapshot, StagedStatus, StagedView};
+pub use view::{ApprovalRequest, PlacementView, PolicySnapshot, StagedAction, StagedStatus, StagedView};
 
 use initialize::{Collected, Stopped};
 use stages::StagePlan;
@@ -122,12 +120,6 @@ impl StagedUpdateRun {
         by_name.iter().enumerate().for_each(|(place, index)| rank[*index as usize] = place as u32);
         (self.fixed.clusters, self.fixed.by_name, self.fixed.rank) = (clusters, by_name, rank);
         self.fixed.make_plan();
-    }
-
-    /// The rules it follows.
-    #[must_use]
-    pub const fn rules(&self) -> RuleSet {
-        self.fixed.rules
     }
 
     /// The member clusters.
@@ -275,12 +267,5 @@ impl StagedUpdateRun {
         self.run = run;
         let wake_at = self.queue.end(now, status.next);
         Pass { actions, wake_at, status }
-    }
-
-    /// The rule that blocks the run at `view`, at the time of its last pass. `None`: it has succeeded and all updated
-    /// clusters are available, or the next pass makes progress. The call costs as much as several passes.
-    #[must_use]
-    pub fn hold(&self, view: &StagedView) -> Option<Hold> {
-        hold::hold(self, view)
     }
 }

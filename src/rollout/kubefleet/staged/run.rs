@@ -4,8 +4,6 @@
 //! reason.go`. Timestamps are whole seconds. Left out: messages, and observed generations, which every pass sets to
 //! the run's own and so never matter.
 
-use std::fmt;
-
 use super::super::super::label_selector::SelectorError;
 use super::super::super::{Revision, TargetId};
 use super::super::binding::{ApplyStrategy, ConditionStatus};
@@ -24,7 +22,7 @@ pub struct ProgressCondition<Reason> {
     pub since: SimTime,
 }
 
-/// Why a run is progressing or not.
+/// Why a run is progressing or not; upstream prefixes the names with `UpdateRun`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum RunReason {
     /// Clusters are updated or deleted, or a stage starts.
@@ -43,7 +41,7 @@ pub enum RunReason {
     Failed,
 }
 
-/// Why a stage is progressing or not.
+/// Why a stage is progressing or not; upstream prefixes the names with `StageUpdating`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum StageReason {
     /// Its clusters are updated or deleted.
@@ -60,18 +58,6 @@ pub enum StageReason {
     SkippedNoClusters,
     /// Permanently failed.
     Failed,
-}
-
-impl fmt::Display for RunReason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "UpdateRun{self:?}")
-    }
-}
-
-impl fmt::Display for StageReason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "StageUpdating{self:?}")
-    }
 }
 
 /// One cluster in a stage.

@@ -8,7 +8,6 @@ use super::super::MemberCluster;
 use super::super::RuleSet;
 use super::super::config::{StageConfig, StrategySpec};
 use super::super::duration::parse_duration;
-use super::super::limit::decimal;
 use super::run::RunError;
 
 /// Maximum number of clusters in no stage that an error names.
@@ -44,7 +43,7 @@ impl StagePlan {
             Ok(Some(selector)) => {
                 let key = |cluster: &MemberCluster| match &stage.sorting_label_key {
                     None => Some(0),
-                    Some(key) => cluster.labels.get(key).and_then(|value| decimal(value)),
+                    Some(key) => cluster.labels.get(key).and_then(|value| value.parse().ok()),
                 };
                 let member = |&index: &u32| {
                     let cluster = &clusters[index as usize];

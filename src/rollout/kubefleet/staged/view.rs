@@ -7,7 +7,6 @@ use super::super::PlacementPolicy;
 use super::super::binding::{ApplyStrategy, Bindings};
 use super::super::config::RunState;
 use super::super::queue::QueueRequest;
-use super::action::StagedAction;
 use super::run::{RetryError, RunReason};
 use crate::units::SimTime;
 
@@ -77,6 +76,17 @@ pub struct StagedStatus {
     pub restarted: Vec<TargetId>,
     /// The apply strategy written into the bindings that it rolls.
     pub(super) apply_strategy: ApplyStrategy,
+}
+
+/// An action of a pass of a staged update run, which a driver carries out.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum StagedAction {
+    /// Instruct the target to run the revision now.
+    Deploy(TargetId, Revision),
+    /// Remove the application from the target.
+    Delete(TargetId),
+    /// Ask a person for permission to continue. A later view shows whether it was given.
+    RequestApproval(ApprovalId),
 }
 
 impl StagedStatus {

@@ -111,7 +111,7 @@ proptest! {
             let name = binding_name("crp", &clusters[index as usize].name, 0);
             let mut binding = Binding::scheduled(name, TargetId(index), 0);
             binding.apply_strategy = Some(ApplyStrategy(0));
-            view.bindings.insert(binding);
+            view.bindings = view.bindings.iter().cloned().chain([binding]).collect();
         }
         for index in unscheduled {
             view.bindings.get_mut(TargetId(index)).expect("it settles").unschedule();

@@ -50,8 +50,8 @@ fn play(yaml: &str, rules: RuleSet, stages: &[(&str, usize)], story: &str) {
                 }
                 "gone" => {
                     for index in ranges(rest) {
-                        let name = view.bindings.get(TargetId(index)).expect("a binding").name.clone();
-                        view.bindings.remove(&name);
+                        let left = view.bindings.iter().filter(|binding| binding.target != TargetId(index));
+                        view.bindings = left.cloned().collect();
                     }
                 }
                 other => panic!("no event `{other}`"),

@@ -21,7 +21,11 @@ fn partitions_have_the_documented_sizes() {
         for rules in [RuleSet::Documented, RuleSet::Shipped] {
             let strategy = serde_saphyr::from_str(yaml).expect(yaml);
             let found = explain(&strategy, rules, &clusters(&[("", count)])).expect(yaml);
-            assert_eq!(found.partitions.iter().map(|p| p.count).collect::<Vec<_>>(), sizes, "{statement}, {rules:?}");
+            assert_eq!(
+                found.plan.partitions.iter().map(|p| p.members.len()).collect::<Vec<_>>(),
+                sizes,
+                "{statement}, {rules:?}"
+            );
         }
     }
 }
@@ -200,7 +204,7 @@ fn the_remaining_clusters_of_an_update_are_out_of_sync() {
     let mut story = BundleStory::new(STRICT, RuleSet::Documented, Release::Update, clusters);
     let pass = story.fleet.reconcile(SimTime::ZERO, &story.view);
     story.view.store(&pass);
-    let summary = GitRepoStatus::of(&story.view).summary;
+    let summary = BundleSummary::of_git_repo(&story.view);
     assert_eq!((summary.count(WaitApplied), summary.count(OutOfSync)), (20, 180));
 }
 

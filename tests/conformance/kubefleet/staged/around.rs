@@ -15,7 +15,7 @@ use fleetsim::units::SimTime;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::super::{START, binding_state, policy, text, work_state};
+use super::super::{START, binding_state, insert, policy, remove, text, work_state};
 use super::change::Change;
 use crate::suite::parse;
 
@@ -162,7 +162,7 @@ impl Around {
         let target = self.target(cluster);
         let found = self.view.bindings.iter().find(|binding| binding.target == target && test(binding));
         if let Some(name) = found.map(|binding| binding.name.clone()) {
-            self.view.bindings.remove(&name);
+            remove(&mut self.view.bindings, &name);
         }
     }
 
@@ -240,7 +240,7 @@ impl Around {
         }
         self.scheduled += 1;
         let name = format!("{cluster}-n{}", self.scheduled);
-        self.view.bindings.insert(Binding::scheduled(name, target, self.view.policy.index));
+        insert(&mut self.view.bindings, Binding::scheduled(name, target, self.view.policy.index));
     }
 
     /// One pass, stored, and what changed in the run.

@@ -81,14 +81,16 @@ impl Change {
 pub fn stage_text(stage: &StageStatus) -> Progress {
     match stage.progressing {
         None => ("", String::new(), tri(stage.succeeded)),
-        Some(progress) => (status(progress.status), progress.reason.to_string(), tri(stage.succeeded)),
+        Some(progress) => {
+            (status(progress.status), format!("StageUpdating{:?}", progress.reason), tri(stage.succeeded))
+        }
     }
 }
 
 pub fn run_text(around: &Around, run: &RunStatus) -> RunText {
     let progress = match run.progressing {
         None => ("", String::new(), tri(run.succeeded)),
-        Some(progress) => (status(progress.status), progress.reason.to_string(), tri(run.succeeded)),
+        Some(progress) => (status(progress.status), format!("UpdateRun{:?}", progress.reason), tri(run.succeeded)),
     };
     let stuck = if run.progressing.is_some_and(|progress| progress.reason == RunReason::Stuck) {
         let names: Vec<String> = run.stuck.iter().take(3).map(|target| around.name(*target)).collect();

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::super::{External, Loop, Next, Phases, Started, at, differ, work_state};
+use super::super::{External, Loop, Next, Phases, Started, at, differ, remove, work_state};
 use super::around::{Around, Config};
 use super::change::{Change, run_error};
 use crate::suite::parse;
@@ -43,9 +43,9 @@ pub fn check_loop(case: &Value) -> Result<(), String> {
                 let wakes = around.apply(at(clock.now), &event);
                 clock.is_ready |= wakes;
             }
-            Next::Event(Event::Gone { binding }) => _ = around.view.bindings.remove(&binding),
+            Next::Event(Event::Gone { binding }) => remove(&mut around.view.bindings, &binding),
             Next::Event(Event::Status { binding, generation, status }) => {
-                let found = around.view.bindings.named_mut(&binding);
+                let found = around.view.bindings.iter_mut().find(|found| found.name == binding);
                 if let Some(binding) = found.filter(|binding| binding.generation == generation) {
                     binding.report(at(clock.now), work_state(&status));
                 }
