@@ -117,6 +117,7 @@ pub struct Network {
     transfers: Vec<TransferRecord>,
     free: Vec<u32>,
     started: u64,
+    /// Number of transfers in flight: started, not cancelled, not complete.
     active: usize,
     /// Number of crossing transfers in flight.
     crossing: usize,
@@ -252,12 +253,6 @@ impl Network {
             self.release(id.slot);
         }
         self.complete.clear();
-    }
-
-    /// Number of transfers in flight: started, not cancelled, not complete.
-    #[must_use]
-    pub fn active(&self) -> usize {
-        self.active
     }
 
     /// The current throughput of a link, the sum over its transfers; O(1) for a root of a forest.

@@ -6,8 +6,8 @@
 use std::ops::Range;
 
 use crate::document::path::{Path, Step};
-use crate::document::problem::{Problem, nearest};
-use crate::document::tree::{Node, Value};
+use crate::document::problem::{Problem, any_of, nearest};
+use crate::document::tree::{Key, Node, Value};
 use crate::results::Setting;
 
 /// More variants than this are refused.
@@ -47,55 +47,10 @@ pub(crate) fn axes(tree: &Node, problem: impl Fn(&Path, String) -> Problem) -> (
         .map(|node| node.entries().iter().map(|(key, _)| key.text.as_str()).collect())
         .unwrap_or_default();
     for (key, node) in tree.get(&sweep).map(Node::entries).unwrap_or_default() {
-        let here = sweep.key(&key.text);
-        let path = match Path::parse(&key.text) {
-            Ok(path) => path,
-            Err(message) => {
-                problems.push(problem(&here, message).with_help("write e.g. `registry.egress` or `fleet[0].downlink`"));
-                continue;
-            }
-        };
-        let axis = Axis { path, at: key.at.clone(), values: node.items().to_vec(), name: String::new() };
-        if let Some(Step::Key(top)) = axis.path.0.first()
-            && ["name", "question", "seed", "replicates", "precision", "sweep", "plan"].contains(&top.as_str())
-        {
-            let help = "sweep a setting of the world or of a strategy";
-            problems
-                .push(problem(&here, format!("`{top}` is of the whole experiment and cannot vary")).with_help(help));
-            continue;
+        match axis(key, node, &strategies, &axes) {
+            Ok(axis) => axes.push(axis),
+            Err((message, help)) => problems.push(problem(&sweep.key(&key.text), message).with_help(help)),
         }
-        if axis.path == Path::of("strategies") || axis.strategy().is_some_and(|_| axis.path.0.len() == 2) {
-            let help = "write another entry of `strategies` instead, or sweep a setting inside of one";
-            problems.push(problem(&here, "a strategy as a whole cannot be swept".to_owned()).with_help(help));
-            continue;
-        }
-        if let Some(strategy) = axis.strategy().filter(|strategy| !strategies.contains(strategy)) {
-            let help = nearest(strategy, strategies.iter().copied())
-                .map(|near| format!("did you mean `{near}`?"))
-                .or_else(|| Some(format!("there are {}", crate::document::problem::any_of(&strategies))));
-            problems.push(problem(&here, format!("there is no strategy `{strategy}`")).with_optional_help(help));
-            continue;
-        }
-        if !matches!(node.value, Value::List(_)) || axis.values.is_empty() {
-            let help = "write a list of one value or more, e.g. `[10 Gbit/s, 20 Gbit/s]`";
-            problems.push(problem(&here, format!("`{}` has no values to take", key.text)).with_help(help));
-            continue;
-        }
-        let mut texts: Vec<String> = axis.values.iter().map(Node::label).collect();
-        texts.sort_unstable();
-        if let Some(twice) = texts.windows(2).find(|pair| pair[0] == pair[1]) {
-            let help = "keep one; equal settings have equal results";
-            problems.push(problem(&here, format!("the value `{}` is there twice", twice[0])).with_help(help));
-            continue;
-        }
-        if let Some(other) =
-            axes.iter().find(|other| other.path.starts_with(&axis.path) || axis.path.starts_with(&other.path))
-        {
-            let help = "keep one of the two";
-            problems.push(problem(&here, format!("`{}` is swept by `{}` too", key.text, other.path)).with_help(help));
-            continue;
-        }
-        axes.push(axis);
     }
     let names: Vec<String> = axes.iter().map(|axis| axis.path.last_key()).collect();
     let unique = (0..names.len()).all(|at| !names[..at].contains(&names[at]));
@@ -103,6 +58,46 @@ pub(crate) fn axes(tree: &Node, problem: impl Fn(&Path, String) -> Problem) -> (
         axis.name = if unique { name } else { axis.path.to_string() };
     }
     (axes, problems)
+}
+
+/// One entry of a sweep beside the axes before it, or a message and the fix.
+fn axis(key: &Key, node: &Node, strategies: &[&str], axes: &[Axis]) -> Result<Axis, (String, String)> {
+    let refused = |message: String, help: &str| Err((message, help.to_owned()));
+    let path = match Path::parse(&key.text) {
+        Ok(path) => path,
+        Err(message) => return refused(message, "write e.g. `registry.egress` or `fleet[0].downlink`"),
+    };
+    let axis = Axis { path, at: key.at.clone(), values: node.items().to_vec(), name: String::new() };
+    if let Some(Step::Key(top)) = axis.path.0.first()
+        && ["name", "question", "seed", "replicates", "precision", "sweep", "plan"].contains(&top.as_str())
+    {
+        let message = format!("`{top}` is of the whole experiment and cannot vary");
+        return refused(message, "sweep a setting of the world or of a strategy");
+    }
+    if axis.path == Path::of("strategies") || axis.strategy().is_some_and(|_| axis.path.0.len() == 2) {
+        let help = "write another entry of `strategies` instead, or sweep a setting inside of one";
+        return refused("a strategy as a whole cannot be swept".to_owned(), help);
+    }
+    if let Some(strategy) = axis.strategy().filter(|strategy| !strategies.contains(strategy)) {
+        let near = nearest(strategy, strategies.iter().copied()).map(|near| format!("did you mean `{near}`?"));
+        let help = near.unwrap_or_else(|| format!("there are {}", any_of(strategies)));
+        return refused(format!("there is no strategy `{strategy}`"), &help);
+    }
+    if !matches!(node.value, Value::List(_)) || axis.values.is_empty() {
+        let help = "write a list of one value or more, e.g. `[10 Gbit/s, 20 Gbit/s]`";
+        return refused(format!("`{}` has no values to take", key.text), help);
+    }
+    let mut texts: Vec<String> = axis.values.iter().map(Node::label).collect();
+    texts.sort_unstable();
+    if let Some(twice) = texts.windows(2).find(|pair| pair[0] == pair[1]) {
+        let message = format!("the value `{}` is there twice", twice[0]);
+        return refused(message, "keep one; equal settings have equal results");
+    }
+    let overlaps = |other: &&Axis| other.path.starts_with(&axis.path) || axis.path.starts_with(&other.path);
+    match axes.iter().find(overlaps) {
+        Some(other) => refused(format!("`{}` is swept by `{}` too", key.text, other.path), "keep one of the two"),
+        None => Ok(axis),
+    }
 }
 
 /// Number of points that [`grid`] would have; saturating.

@@ -168,7 +168,7 @@ impl<'s> World<'s> {
     /// The end of a failure counts if its cluster still has work to do or a report to send.
     #[must_use]
     pub fn is_at_rest(&self, queue: &Queue, idle: usize) -> bool {
-        let ahead = || self.registries.iter().map(Registry::windows_ahead).sum::<usize>();
+        let ahead = || self.registries.iter().map(|registry| registry.windows_ahead).sum::<usize>();
         let windows = if self.meter.pulls.value() == 0 { ahead() } else { 0 };
         queue.len() == self.inert_events + self.faults.pending_events + idle + windows && !self.awaits_repair()
     }

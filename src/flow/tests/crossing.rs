@@ -127,7 +127,7 @@ fn switching_solvers_and_back_moves_no_byte() {
         }
     }
     ledger.note(now, &network);
-    assert_eq!((network.active(), ledger.imbalance()), (0, None));
+    assert_eq!((network.active, ledger.imbalance()), (0, None));
     use crate::flow::Solver::{Forest, Mesh};
     assert_eq!(solvers, [Forest, Mesh, Forest, Mesh, Forest], "there and back, once per exchange");
 }

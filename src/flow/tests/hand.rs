@@ -9,7 +9,7 @@ fn one_transfer_on_one_link_takes_its_size_over_the_capacity() {
     let only = network.start(nanos(5), link, bytes(1 << 30), None);
     // 2^30 B / (10e9 / 8 B/s) = 0.858_993_459_2 s, up to the next ns, after a start at 5 ns.
     assert_eq!(run(&mut network), [(nanos(858_993_465), vec![only])]);
-    assert_eq!(network.active(), 0);
+    assert_eq!(network.active, 0);
     assert_eq!(network.throughput(link), BytesPerSec::ZERO);
 }
 
@@ -110,7 +110,7 @@ fn a_transfer_of_0_bytes_is_complete_when_it_starts() {
     let mut network = Network::new();
     let link = network.add_link(None, BytesPerSec::ZERO);
     let empty = network.start(secs(7), link, Bytes::ZERO, None);
-    assert_eq!((network.active(), network.next_completion()), (0, Some(secs(7))));
+    assert_eq!((network.active, network.next_completion()), (0, Some(secs(7))));
     assert_eq!(run(&mut network), [(secs(7), vec![empty])]);
 }
 
@@ -123,7 +123,7 @@ fn a_transfer_with_a_cap_of_0_never_ends_and_uses_no_bandwidth() {
     assert_eq!(rates(&network, &[stuck, free]), [0.0, 10.0]);
     assert_eq!(run(&mut network), [(secs(1), vec![free])]);
     assert_eq!(network.cancel(secs(9), stuck), Bytes::ZERO);
-    assert_eq!(network.active(), 0);
+    assert_eq!(network.active, 0);
 }
 
 #[test]

@@ -414,7 +414,7 @@ proptest! {
                 trace.extend(network.transfers().map(|transfer| (transfer.id.serial(), transfer.rate)));
             }
             network.advance(now + crate::units::SimDuration::from_hours(1000), &mut completed);
-            (completed.iter().map(|id| id.serial()).collect::<Vec<_>>(), trace, network.active())
+            (completed.iter().map(|id| id.serial()).collect::<Vec<_>>(), trace, network.active)
         });
         prop_assert_eq!(stepped.0, jumped.0, "completed");
         prop_assert_eq!(stepped.2, jumped.2, "in flight");

@@ -118,7 +118,7 @@ fn a_due_transfer_is_complete_even_when_another_call_comes_first() {
     let due = network.next_completion().expect("it moves");
     // In the nanosecond in which the first is due, before it is reported, it has no share any more.
     let second = network.start(due, link, bytes(7), None);
-    assert_eq!((network.active(), network.rate(first), network.rate(second)), (1, BytesPerSec::ZERO, rate(7.0)));
+    assert_eq!((network.active, network.rate(first), network.rate(second)), (1, BytesPerSec::ZERO, rate(7.0)));
     assert_eq!(network.next_completion(), Some(due), "the first is still to be reported");
     let mut completed = Vec::new();
     network.advance(due, &mut completed);
@@ -144,8 +144,8 @@ fn a_clock_keeps_its_precision_in_a_run_that_never_pauses() {
             now = now + SimDuration::from_hours(24);
             network.advance(now, &mut completed);
         }
-        assert!(network.active() >= 1, "each evening a gigabyte is left");
-        let share = rate(1000.0 * (network.active() + 1) as f64);
+        assert!(network.active >= 1, "each evening a gigabyte is left");
+        let share = rate(1000.0 * (network.active + 1) as f64);
         network.set_capacity(now, if egress_rate < down_rate { egress } else { downs[0] }, share);
         let small = network.start(now, downs[0], bytes(12_345), None);
         completed.clear();

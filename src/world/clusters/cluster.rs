@@ -115,7 +115,7 @@ impl World<'_> {
             draws,
             cuts: Cuts::default(),
             downlink,
-            connection_caps: self.registries.iter().map(|from| tcp::path_cap(from.spec(), rtt, spec.loss)).collect(),
+            connection_caps: self.registries.iter().map(|from| tcp::path_cap(from.spec, rtt, spec.loss)).collect(),
             repairs_due: 0,
             outage: 0,
             agent: Agent::settled(running),

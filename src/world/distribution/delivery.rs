@@ -199,12 +199,8 @@ impl World<'_> {
         self.rates_changed(queue);
     }
 
-    /// A pull gives up a layer that it was downloading.
-    pub(crate) fn leave_swarm(&mut self, id: PullId, layer: u16, now: SimTime) {
-        self.change_member(id, layer, MemberChange::Leaves, now);
-    }
-
-    fn change_member(&mut self, id: PullId, layer: u16, change: MemberChange, now: SimTime) {
+    /// The node of a pull joins or leaves the swarm of a layer.
+    pub(crate) fn change_member(&mut self, id: PullId, layer: u16, change: MemberChange, now: SimTime) {
         let pull = &self.pulls[id.index()];
         let BlobSource::Store(store, _) = pull.source(Request::Layer(layer)) else { return };
         let blob = self.catalog.image(pull.image).layers[usize::from(layer)].blob;

@@ -48,7 +48,19 @@ impl LazySpec {
     }
 }
 
-impl World<'_> {
+impl<'s> World<'s> {
+    fn lazy(&self) -> &'s LazySpec {
+        let spec: &'s _ = self.spec;
+        spec.distribution.lazy.as_ref().expect("only lazy pulls read on demand")
+    }
+
+    /// The layers of an image that are mounted on a node.
+    fn mounted_layers(&self, node: NodeId, image: ImageRef) -> impl Iterator<Item = &Layer> {
+        let blobs = &self.nodes[node.index()].blobs;
+        let is_mounted = |layer: &&Layer| blobs[usize::from(layer.blob)] == Blob::Mounted;
+        self.catalog.image(image).layers.iter().filter(is_mounted)
+    }
+
     /// Starts the reads of a container that is about to start. Returns false if there is nothing to read.
     pub(crate) fn read_on_demand(&mut self, pod: PodId, after: SimDuration, queue: &mut Queue) -> bool {
         if self.spec.distribution.lazy.is_none() {
@@ -76,15 +88,13 @@ impl World<'_> {
 
     /// Bytes of an image that are read on demand, and whether any of its layers is mounted at all.
     fn to_read(&self, node: NodeId, image: ImageRef) -> (Bytes, bool) {
-        let lazy = self.spec.distribution.lazy.as_ref().expect("only lazy pulls read on demand");
-        let blobs = &self.nodes[node.index()].blobs;
-        let mounted = |layer: &&Layer| blobs[usize::from(layer.blob)] == Blob::Mounted;
-        let layers = || self.catalog.image(image).layers.iter().filter(mounted);
-        (layers().map(|layer| lazy.parts(layer).reads).sum(), layers().next().is_some())
+        let lazy = self.lazy();
+        let reads: Vec<Bytes> = self.mounted_layers(node, image).map(|layer| lazy.parts(layer).reads).collect();
+        (reads.iter().copied().sum(), !reads.is_empty())
     }
 
     fn round_trips(&mut self, node: NodeId, image: ImageRef, bytes: Bytes) -> SimDuration {
-        let lazy = self.spec.distribution.lazy.clone().expect("only lazy pulls read on demand");
+        let lazy = self.lazy();
         let reads = bytes.get().div_ceil(lazy.read.get()).div_ceil(u64::from(lazy.parallel_reads));
         let each = match self.reads_from(node, image) {
             Some((_, rtt)) => rtt,
@@ -134,10 +144,8 @@ impl World<'_> {
     /// The reads are complete: the containers run, and the rest is downloaded in the background.
     pub(crate) fn reads_end(&mut self, node: NodeId, image: ImageRef, size: Bytes, queue: &mut Queue) {
         self.totals.received += size;
-        let lazy = self.spec.distribution.lazy.clone().expect("only lazy pulls read on demand");
-        let blobs = &self.nodes[node.index()].blobs;
-        let mounted = |layer: &&Layer| blobs[usize::from(layer.blob)] == Blob::Mounted;
-        let layers = self.catalog.image(image).layers.iter().filter(mounted);
+        let lazy = self.lazy();
+        let layers = self.mounted_layers(node, image);
         let rest: Vec<(u16, Bytes)> = layers.map(|layer| (layer.blob, lazy.parts(layer).rest)).collect();
         if let Some(rate) = lazy.background {
             for (blob, size) in rest {

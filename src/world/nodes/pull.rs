@@ -25,6 +25,7 @@ use crate::flow::TransferId;
 use crate::units::{Bytes, SimTime};
 use crate::world::World;
 use crate::world::clusters::spec::PullPolicy;
+use crate::world::distribution::method::MemberChange;
 use crate::world::ids::{NodeId, PodId, PullId};
 use crate::world::nodes::catalog::ImageRef;
 use crate::world::nodes::node::{Blob, Chain};
@@ -471,7 +472,7 @@ impl World<'_> {
                 Fetch::Settling(size) => size,
             };
             if matches!(fetch, Fetch::Downloading(_) | Fetch::Settling(_)) {
-                self.leave_swarm(id, at as u16, now);
+                self.change_member(id, at as u16, MemberChange::Leaves, now);
             }
             let blob = usize::from(self.catalog.image(image).layers[at].blob);
             let Blob::Fetching(have) = self.nodes[node_id.index()].blobs[blob] else {

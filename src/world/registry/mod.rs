@@ -33,13 +33,13 @@ use spec::RegistrySpec;
 /// The state and totals of one registry.
 #[derive(Debug)]
 pub(crate) struct Registry<'s> {
-    spec: &'s RegistrySpec,
+    pub(crate) spec: &'s RegistrySpec,
     hosts: [Host; 3],
     manifests: Option<TokenBucket>,
     blob_requests: Option<TokenBucket>,
     quota: Option<QuotaWindow>,
     /// It does not respond and sends nothing.
-    down: bool,
+    pub(crate) down: bool,
     /// The shares of its egress and of its request rates that a brownout leaves.
     shares: (f64, f64),
     /// Blobs that it is sending.
@@ -47,7 +47,7 @@ pub(crate) struct Registry<'s> {
     /// Hosts of closed connections that have not admitted the next request yet.
     closed: Vec<HostRole>,
     /// Windows that have not begun or not ended.
-    windows_ahead: usize,
+    pub(crate) windows_ahead: usize,
     pub(crate) requests: u64,
     pub(crate) responses_429: u64,
     pub(crate) responses_503: u64,
@@ -84,14 +84,6 @@ impl<'s> Registry<'s> {
 
     pub(crate) const fn host(&mut self, role: HostRole) -> &mut Host {
         &mut self.hosts[role as usize]
-    }
-
-    pub(crate) const fn is_down(&self) -> bool {
-        self.down
-    }
-
-    pub(crate) const fn spec(&self) -> &'s RegistrySpec {
-        self.spec
     }
 
     /// The host that sends blobs.
@@ -199,10 +191,5 @@ impl<'s> Registry<'s> {
         for bucket in [&mut self.manifests, &mut self.blob_requests].into_iter().flatten() {
             bucket.set_rate(now, share);
         }
-    }
-
-    /// The number of pending events of windows.
-    pub(crate) const fn windows_ahead(&self) -> usize {
-        self.windows_ahead
     }
 }

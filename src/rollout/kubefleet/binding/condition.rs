@@ -121,44 +121,38 @@ pub enum WorkState {
 }
 
 impl BindingConditions {
-    /// Replaces the conditions of the work generator with those of `state`.
+    /// Replaces the conditions of the work generator with those of `state`: those before the one that decides it hold.
     pub(super) fn write(&mut self, state: WorkState, observed_generation: u64, since: SimTime) {
+        use ConditionReason as Reason;
         use ConditionStatus::{False, True};
-        let at = |status, reason| Some(Condition { status, reason, observed_generation, since });
-        let mut next = BindingConditions { rollout_started: self.rollout_started, ..BindingConditions::default() };
-        if !matches!(state, WorkState::Unknown) {
-            next.overridden = at(True, ConditionReason::OverriddenSucceeded);
-            next.work_synchronized = at(True, ConditionReason::AllWorkSynced);
+        // The number of conditions that hold before, and the deciding one.
+        let (before, status, reason) = match state {
+            WorkState::Unknown => (0, None, Reason::OverriddenSucceeded),
+            WorkState::OverrideFailed => (0, Some(False), Reason::OverriddenFailed),
+            WorkState::SyncFailed => (1, Some(False), Reason::SyncWorkFailed),
+            WorkState::SyncPending => (1, Some(False), Reason::WorkNotSynchronizedYet),
+            WorkState::Applying => (2, Some(False), Reason::ApplyInProgress),
+            WorkState::ApplyFailed => (2, Some(False), Reason::NotAllWorkHaveBeenApplied),
+            WorkState::ApplyPending => (2, Some(False), Reason::ApplyPending),
+            WorkState::Applied => (2, Some(True), Reason::AllWorkHaveBeenApplied),
+            WorkState::DiffReported => (2, Some(True), Reason::DiffReported),
+            WorkState::DiffFailed => (2, Some(False), Reason::DiffNotReported),
+            WorkState::Unavailable => (3, Some(False), Reason::NotAllWorkAreAvailable),
+            WorkState::NotAvailableYet => (3, Some(False), Reason::ResourceNotAvailableYet),
+            WorkState::Available => (3, Some(True), Reason::AllWorkAreAvailable),
+            WorkState::AvailableUntrackable => (3, Some(True), Reason::NotAllWorkAreAvailabilityTrackable),
+        };
+        let condition = |status, reason| Condition { status, reason, observed_generation, since };
+        let held = [Reason::OverriddenSucceeded, Reason::AllWorkSynced, Reason::AllWorkHaveBeenApplied];
+        let mut row = [None; 4];
+        for (entry, reason) in row.iter_mut().zip(held).take(before) {
+            *entry = Some(condition(True, reason));
         }
-        let applied = at(True, ConditionReason::AllWorkHaveBeenApplied);
-        match state {
-            WorkState::Unknown => {}
-            WorkState::OverrideFailed => {
-                next.overridden = at(False, ConditionReason::OverriddenFailed);
-                next.work_synchronized = None;
-            }
-            WorkState::SyncFailed => next.work_synchronized = at(False, ConditionReason::SyncWorkFailed),
-            WorkState::SyncPending => next.work_synchronized = at(False, ConditionReason::WorkNotSynchronizedYet),
-            WorkState::Applying => next.applied = at(False, ConditionReason::ApplyInProgress),
-            WorkState::ApplyFailed => next.applied = at(False, ConditionReason::NotAllWorkHaveBeenApplied),
-            WorkState::ApplyPending => next.applied = at(False, ConditionReason::ApplyPending),
-            WorkState::Applied => next.applied = applied,
-            WorkState::Unavailable => {
-                (next.applied, next.available) = (applied, at(False, ConditionReason::NotAllWorkAreAvailable));
-            }
-            WorkState::NotAvailableYet => {
-                (next.applied, next.available) = (applied, at(False, ConditionReason::ResourceNotAvailableYet));
-            }
-            WorkState::Available => {
-                (next.applied, next.available) = (applied, at(True, ConditionReason::AllWorkAreAvailable));
-            }
-            WorkState::AvailableUntrackable => {
-                let available = at(True, ConditionReason::NotAllWorkAreAvailabilityTrackable);
-                (next.applied, next.available) = (applied, available);
-            }
-            WorkState::DiffReported => next.diff_reported = at(True, ConditionReason::DiffReported),
-            WorkState::DiffFailed => next.diff_reported = at(False, ConditionReason::DiffNotReported),
-        }
-        *self = next;
+        let deciding = status.map(|status| condition(status, reason));
+        let is_diff = matches!(state, WorkState::DiffReported | WorkState::DiffFailed);
+        row[before] = deciding.filter(|_| !is_diff);
+        let [overridden, work_synchronized, applied, available] = row;
+        let diff_reported = deciding.filter(|_| is_diff);
+        *self = Self { overridden, work_synchronized, applied, available, diff_reported, ..*self };
     }
 }

@@ -95,7 +95,7 @@ impl StalledRun<'_> {
         let stage = &self.run.stages[index];
         if stage.updating().next().is_none() && stage.finished() < stage.clusters.len() && !stage.approved_before {
             let error = self.status.error.as_ref().map(|error| format!("; {error}")).unwrap_or_default();
-            if self.needs_approval(index) {
+            if self.scheduler.fixed.needs_approval_before(index) {
                 let name = self.scheduler.approval_name(self.scheduler.fixed.approval(index, TaskTime::Before));
                 return ("beforeStageTasks", format!("`{name}` is not approved; {rest}"));
             }
@@ -105,10 +105,6 @@ impl StalledRun<'_> {
             return ("afterStageTasks", format!("{}; {rest}", self.tasks(index, stage)));
         }
         self.updating(index, stage)
-    }
-
-    fn needs_approval(&self, index: usize) -> bool {
-        self.scheduler.fixed.needs_approval_before(index)
     }
 
     fn tasks(&self, index: usize, stage: &StageStatus) -> String {

@@ -17,7 +17,7 @@ impl World<'_> {
 
     /// Whether requests of a pull reach its registry.
     pub(crate) fn is_reachable(&self, pull: PullId) -> bool {
-        !self.registries[self.registry_of(pull)].is_down() && self.clusters[self.cluster_of(pull)].cuts.has_network()
+        !self.registries[self.registry_of(pull)].down && self.clusters[self.cluster_of(pull)].cuts.has_network()
     }
 
     pub(crate) fn rtt(&self, pull: PullId) -> SimDuration {
@@ -33,7 +33,7 @@ impl World<'_> {
 
     /// The delay of a transfer by slow start.
     pub(crate) fn ramp_up(&self, pull: PullId, size: Bytes) -> SimDuration {
-        let tcp = self.registries[self.registry_of(pull)].spec().tcp;
+        let tcp = self.registries[self.registry_of(pull)].spec.tcp;
         if !tcp.slow_start {
             return SimDuration::ZERO;
         }

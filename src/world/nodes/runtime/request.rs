@@ -80,7 +80,7 @@ impl World<'_> {
             (_, request) => matches!(request, Request::Challenge | Request::Token),
         };
         let from = self.registry_of(pull);
-        let handshake = if is_new { tcp::handshake(self.registries[from].spec(), rtt) } else { SimDuration::ZERO };
+        let handshake = if is_new { tcp::handshake(self.registries[from].spec, rtt) } else { SimDuration::ZERO };
         if self.registries[from].is_limited(host) {
             queue.schedule_in(handshake + rtt.mul_f64(0.5), Event::Request(pull, request, RequestEvent::Arrives(host)));
         } else {
@@ -185,7 +185,7 @@ impl World<'_> {
             }
             return;
         }
-        let retry_after = self.registries[self.registry_of(id)].spec().retry_after;
+        let retry_after = self.registries[self.registry_of(id)].spec.retry_after;
         let runtime = &self.spec.node.runtime;
         let next = match response {
             Response::Ok => return self.granted(id, request, host, queue),
