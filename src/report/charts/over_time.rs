@@ -153,11 +153,9 @@ fn draw(results: &Results, quantity: &CurveQuantity) -> Canvas {
         let plot = plot(area, longest, &shared);
         value_axis(&mut canvas, area, &plot.y, &shared, &format!("{}{}", quantity.axis, quantity.point_note));
         // High peaks first, so that low ones are drawn over them.
-        let order = (0..variants.len())
-            .sorted_by(|&a, &b| quantity.peak_of(&variants[b]).total_cmp(&quantity.peak_of(&variants[a])));
-        let order: Vec<usize> = order.collect();
-        order.iter().for_each(|&at| plot.band(&mut canvas, &variants[at]));
-        order.iter().for_each(|&at| plot.line(&mut canvas, &variants[at], 2.0));
+        let order = variants.iter().sorted_by(|a, b| quantity.peak_of(b).total_cmp(&quantity.peak_of(a))).collect_vec();
+        order.iter().for_each(|variant| plot.band(&mut canvas, variant));
+        order.iter().for_each(|variant| plot.line(&mut canvas, variant, 2.0));
         plot.capacities(&mut canvas, &variants, true);
         let (times, unit) = time_ticks(plot.x.high, 8);
         bottom_axis(&mut canvas, area, &plot.x, &times, &format!("{} since {}", unit.long, results.start()));

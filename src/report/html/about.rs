@@ -113,8 +113,7 @@ pub(super) fn released(variants: &[VariantResults<'_>], names: &[VariantLabel]) 
         return String::new();
     }
     format!(
-        "<p class=\"note\">Curves and squares count from the start of the run. With a pre-pull, the release comes later and completion counts from the release: {}.</p>",
-        notes
+        "<p class=\"note\">Curves and squares count from the start of the run. With a pre-pull, the release comes later and completion counts from the release: {notes}.</p>"
     )
 }
 
@@ -146,8 +145,7 @@ pub(super) fn provenance(provenance: &Provenance, variants: &[VariantResults<'_>
         String::new()
     } else {
         format!(
-            "<h3>Inputs</h3><div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"inputs\"><table class=\"plain\"><thead><tr><th scope=\"col\">file</th><th scope=\"col\">SHA-256</th></tr></thead><tbody>{}</tbody></table></div>\n",
-            inputs
+            "<h3>Inputs</h3><div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"inputs\"><table class=\"plain\"><thead><tr><th scope=\"col\">file</th><th scope=\"col\">SHA-256</th></tr></thead><tbody>{inputs}</tbody></table></div>\n"
         )
     };
     format!("<dl>{rows}</dl>\n{inputs}")
