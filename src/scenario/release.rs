@@ -23,11 +23,12 @@ pub(crate) struct ReleaseFile {
     /// Whether an older revision runs everywhere when the rollout starts.
     #[serde(default)]
     pub(crate) kind: ReleaseKind,
-    /// The images, in their new and their old revision.
+    /// The images, in their new and their old revision. May be left out when `workloads` is `[]`.
     #[serde(default)]
     #[schemars(required)]
     pub(crate) images: Vec<ImageFile>,
-    /// The workloads that every cluster runs.
+    /// The workloads that every cluster runs. `[]`: none, such as a ConfigMap or a chart without pods; then a cluster is
+    /// ready once the release is applied.
     #[serde(default)]
     #[schemars(required)]
     pub(crate) workloads: Vec<WorkloadSpec>,
@@ -102,7 +103,9 @@ impl Checker<'_> {
     ) -> Vec<ImageSpec> {
         let list = Path::of("release").key("images");
         let written = release.map(|release| release.images.as_slice()).unwrap_or_default();
-        if written.is_empty() && self.is_whole(&list) {
+        let has_workloads = release.is_none_or(|release| !release.workloads.is_empty());
+        let is_without_pods = !has_workloads && self.is_set(&Path::of("release").key("workloads"));
+        if written.is_empty() && !is_without_pods && self.is_whole(&list) {
             let help = "write `release: {images: [{name: shop, manifest: shop-v2.json}], workloads: [{kind: Deployment, \
                         image: shop}]}`";
             let path = if release.is_some() { list.clone() } else { Path::of("release") };
@@ -217,12 +220,10 @@ impl Checker<'_> {
     pub(super) fn workloads(&mut self, release: Option<&ReleaseFile>, images: &[ImageSpec]) -> Vec<WorkloadSpec> {
         let list = Path::of("release").key("workloads");
         let written = release.map(|release| release.workloads.as_slice()).unwrap_or_default();
-        if written.is_empty() && release.is_some() && self.is_whole(&list) {
-            self.report(
-                &list,
-                "no workload runs the images",
-                "write e.g. `workloads: [{kind: Deployment, image: shop}]`",
-            );
+        if written.is_empty() && release.is_some() && !self.is_set(&list) && self.is_whole(&list) {
+            let help = "write e.g. `workloads: [{kind: Deployment, image: shop}]`, or `workloads: []` for a release \
+                        without pods";
+            self.report(&list, "no workload runs the images", help);
         }
         let names: Vec<String> = images.iter().map(|image| image.name.clone()).collect();
         let mut workloads = written.to_vec();

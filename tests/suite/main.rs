@@ -20,6 +20,7 @@ mod interrupted_studies;
 mod inventories;
 mod kubefleet_rollouts;
 mod pages;
+mod payloads;
 mod plan;
 mod pre_pull;
 mod program;

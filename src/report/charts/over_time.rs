@@ -41,7 +41,11 @@ pub(in crate::report) fn pulls(results: &Results) -> Canvas {
         &CurveQuantity {
             title: "Concurrent image pulls over time",
             axis: "concurrent image pulls".to_owned(),
-            point_note: "; curve: maximum per time bin",
+            point_note: if results.tables.runs.iter().any(|run| run.pulls > 0) {
+                "; curve: maximum per time bin"
+            } else {
+                "; no run pulls an image"
+            },
             whole: true,
             unit: (1.0, ""),
             value: |row| row.pulls as f64,

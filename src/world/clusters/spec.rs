@@ -108,7 +108,7 @@ const fn termination() -> DurationModel {
 pub enum WorkloadKind {
     /// A Deployment with the RollingUpdate strategy.
     Deployment {
-        /// Pods, at least 1.
+        /// Pods.
         replicas: u32,
         /// Pods that may be missing; percent rounds down.
         max_unavailable: CountOrPercent,
@@ -144,8 +144,8 @@ pub const DAEMON_SET_MAX_SURGE: CountOrPercent = CountOrPercent::Count(0);
 struct WorkloadKindText {
     /// The Kubernetes controller that runs it.
     kind: ControllerKind,
-    /// Pods of a Deployment.
-    #[serde(default = "one", deserialize_with = "positive")]
+    /// Pods of a Deployment. 0: it is ready once its controller has observed it.
+    #[serde(default = "one")]
     replicas: u32,
     /// `maxUnavailable` of the rolling update. 25% for a Deployment, 1 for a DaemonSet by default.
     max_unavailable: Option<CountOrPercent>,
