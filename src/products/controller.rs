@@ -32,6 +32,8 @@ pub struct Decision {
     pub requests: Requests,
     /// What the pass wrote starts another one.
     pub again: bool,
+    /// The pass reports, in the product's own status, that the rollout of the new revision is complete.
+    pub complete: bool,
     /// Unavailable targets, as the product counted them at the start of the pass.
     pub unavailable: u64,
     /// When the product wants another pass whatever happens: times that do not depend on how long this one takes.
@@ -88,6 +90,12 @@ pub enum Change {
 pub trait Controller {
     /// Whether it looks at the progress deadlines of Deployments. They are followed for such a product only.
     fn sees_progress_deadlines(&self) -> bool {
+        false
+    }
+
+    /// Whether the product reports the completion of a rollout itself, in the status that a pass writes
+    /// ([`Decision::complete`]). A run then waits for that report.
+    fn reports_completion(&self) -> bool {
         false
     }
 

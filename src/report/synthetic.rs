@@ -228,6 +228,7 @@ impl Fleet {
             },
             release_s: 0.0,
             completion_s: completion,
+            reported_s: completion,
             t50_s: share(50),
             t90_s: share(90),
             t99_s: share(99),

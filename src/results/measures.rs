@@ -45,6 +45,10 @@ pub const MEASURES: &[Measure] = &[
         definition: "Time from release until the last target was ready, as the product sees it; finished runs only.",
         of: |run| run.completion_s.filter(|_| run.outcome == RunOutcome::Complete),
     },
+    reached!(
+        reported_s,
+        "Time from release until the product itself reported completion; empty if it did not, or has no such report."
+    ),
     reached!(t50_s, "Time from release until 50% of all targets were ready; empty if fewer ever were."),
     reached!(t90_s, "Time from release until 90% of all targets were ready; empty if fewer ever were."),
     reached!(t99_s, "Time from release until 99% of all targets were ready; empty if fewer ever were."),

@@ -34,6 +34,8 @@ pub struct RunRow {
     /// The rule that blocked an unfinished rollout at the end; empty when complete.
     pub held_by: String,
     pub completion_s: Option<f64>,
+    #[serde(default)]
+    pub reported_s: Option<f64>,
     pub t50_s: Option<f64>,
     pub t90_s: Option<f64>,
     pub t99_s: Option<f64>,

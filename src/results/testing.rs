@@ -12,6 +12,7 @@ pub(super) fn run_record(replicate: u32, peak_pulls: u64) -> RunRecord {
         outcome: RunOutcome::Complete,
         held_by: String::new(),
         release_s: 0.0,
+        reported_s: None,
         completion_s: Some(100.5),
         t50_s: Some(50.25),
         t90_s: Some(90.0),

@@ -36,6 +36,10 @@ pub(super) struct ControllerLoop<'s> {
     dirty: bool,
     /// Its own writes start another pass.
     again: bool,
+    /// The pass in progress reports completion.
+    completes: bool,
+    /// When the product first reported completion itself.
+    pub(super) reported: Option<SimTime>,
     /// The earliest [`DriverEvent::Due`] in the queue.
     due: Option<SimTime>,
     /// Number of them in the queue.
@@ -63,6 +67,8 @@ impl<'s> ControllerLoop<'s> {
             ends_last: false,
             dirty: false,
             again: false,
+            completes: false,
+            reported: None,
             due: None,
             dues: 0,
             unwritten: VecDeque::new(),
@@ -117,6 +123,12 @@ impl<'s> ControllerLoop<'s> {
         !self.busy && self.controller.is_idle(clusters)
     }
 
+    /// Whether the product can still report completion when nothing happens in the world any more.
+    pub(super) fn may_report(&self, clusters: &dyn Clusters) -> bool {
+        let has_work = self.busy || self.dues > 0 || !self.on_the_way.is_empty() || !self.unwritten.is_empty();
+        !self.has_failed && self.reported.is_none() && (has_work || !self.controller.is_idle(clusters))
+    }
+
     /// Something that the controller watches has changed.
     pub(super) fn changed(&mut self, queue: &mut Queue) {
         if self.busy {
@@ -156,6 +168,7 @@ impl<'s> ControllerLoop<'s> {
         }
         self.busy = true;
         self.again = decision.again;
+        self.completes = decision.complete;
         queue.schedule(end, Event::Driver(DriverEvent::PassEnds));
         self.schedule_due(queue);
     }
@@ -207,6 +220,9 @@ impl<'s> ControllerLoop<'s> {
         }
         self.ends_last = false;
         self.busy = false;
+        if self.completes {
+            self.reported.get_or_insert(queue.now());
+        }
         if std::mem::take(&mut self.again) {
             queue.schedule_in(self.watch_delay, Event::Driver(DriverEvent::Wake));
         }

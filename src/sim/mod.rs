@@ -5,7 +5,9 @@
 //! returns.
 //!
 //! A run ends when the product sees every target on the wanted revision and ready, or when nothing is left that could
-//! change what the product sees (then the rule that holds the rollout is reported), or at the horizon.
+//! change what the product sees (then the rule that holds the rollout is reported), or at the horizon. After a complete
+//! run the product goes on alone until it reports completion itself. The world then stands still, so that a failure
+//! after the end changes nothing; all but that one time is recorded before.
 
 mod controller_loop;
 mod progress;
@@ -53,7 +55,12 @@ pub fn run_observed<O: Observer<Event>>(
         End::Horizon => (horizon, RunOutcome::Horizon),
         End::Empty | End::Stopped => (queue.now(), RunOutcome::Stalled),
     };
-    let record = sim.record(variant, replicate, end, outcome, queue.handled());
+    let mut record = sim.record(variant, replicate, end, outcome, queue.handled());
+    if outcome == RunOutcome::Complete && sim.control.controller.reports_completion() {
+        sim.is_world_over = true;
+        engine::run(&mut sim, &mut queue, &mut (), horizon, |sim, _| !sim.control.may_report(&sim.world));
+        record.run.reported_s = sim.reported_s();
+    }
     sim.control.controller.finish();
     sim.control.controller.failure().map_or(Ok(record), Err)
 }
@@ -66,6 +73,8 @@ struct Sim<'s> {
     progress: Progress,
     /// When the new revision was released. `None`: it is still being pre-pulled.
     released: Option<SimTime>,
+    /// The rollout is complete, and nothing happens in the world any more.
+    is_world_over: bool,
 }
 
 impl<'s> Sim<'s> {
@@ -90,6 +99,7 @@ impl<'s> Sim<'s> {
             control: ControllerLoop::new(controller, &scenario.control_loop, streams),
             progress: Progress::new(targets),
             released: None,
+            is_world_over: false,
         };
         // The new release is the first change; a pre-pull comes before it.
         if scenario.world.distribution.pre_pull.is_none() {
@@ -112,6 +122,11 @@ impl<'s> Sim<'s> {
             || self.world.is_at_rest(queue, 0)
             // Asked last, and only when it decides: it may cost as much as a pass.
             || (self.world.is_at_rest(queue, self.control.timers()) && self.control.is_idle(&self.world))
+    }
+
+    /// Seconds from the release until the product reported completion itself.
+    fn reported_s(&self) -> Option<f64> {
+        Some((self.control.reported? - self.released?).as_secs_f64())
     }
 
     fn held_by(&self, outcome: RunOutcome) -> String {
@@ -152,6 +167,7 @@ impl<'s> Sim<'s> {
             held_by: self.held_by(outcome),
             release_s: secs(released),
             completion_s: since_release(1.0),
+            reported_s: self.reported_s(),
             t50_s: since_release(0.5),
             t90_s: since_release(0.9),
             t99_s: since_release(0.99),
@@ -227,6 +243,9 @@ impl engine::Model for Sim<'_> {
     type Event = Event;
 
     fn handle(&mut self, event: Event, queue: &mut Queue) {
+        if self.is_world_over && !matches!(event, Event::Driver(_)) {
+            return;
+        }
         let event = if event == Event::Distribution(DistributionEvent::Released) {
             self.released = Some(queue.now());
             self.control.held = false;

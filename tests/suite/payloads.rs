@@ -1,4 +1,4 @@
-//! Releases without pods: a ConfigMap, or a Deployment that is scaled to zero.
+//! Releases without pods: a ConfigMap, or a Deployment that is scaled to zero. Completion as the product reports it.
 
 use fleetsim::results::RunOutcome;
 use fleetsim::sim;
@@ -43,7 +43,6 @@ fn a_release_without_pods_completes_without_a_pull() {
                 let run = sim::run(variant, experiment.seed, 0).expect("no process").run;
                 assert_eq!((run.outcome, run.targets_done), (RunOutcome::Complete, 20), "{what}: {}", run.held_by);
                 assert_eq!((run.pulls, run.peak_pulls, run.egress_bytes), (0, 0, 0), "{what}");
-                assert_eq!((run.not_ready_cluster_hours, run.peak_not_ready), (0.0, 0), "{what}");
             }
         }
     }
@@ -61,6 +60,29 @@ fn a_pre_pull_without_images_does_not_hold_the_release() {
 fn a_study_without_a_pull_is_reported() {
     let folder = folder_with(&[("experiment.yaml", &experiment("update", EMPTY, ""))]);
     fleetsim(folder.path()).args(["run", "experiment.yaml"]).assert().success();
-    let chart = std::fs::read_to_string(folder.path().join("results/payloads/pulls.svg")).expect("a chart");
+    let chart = std::fs::read_to_string(folder.path().join("results/payloads/charts/pulls.svg")).expect("a chart");
     assert!(chart.contains("no run pulls an image"), "the chart of pulls says so");
+}
+
+#[test]
+fn a_product_reports_completion_after_its_last_target_is_ready() {
+    let folder = folder_with(&[("experiment.yaml", &experiment("update", SCALED_TO_ZERO, ""))]);
+    let experiment = loaded(folder.path());
+    for variant in &experiment.variants {
+        let run = sim::run(variant, experiment.seed, 0).expect("no process").run;
+        let completion = run.completion_s.expect("complete");
+        if variant.strategy == "bound" {
+            assert_eq!(run.reported_s, None, "a baseline is no product");
+            continue;
+        }
+        let reported = run.reported_s.expect("reported");
+        // The end of a pass over 20 targets takes less than a second; a staged run looks every 15 s, an updater every 5.
+        let most = match variant.strategy.as_str() {
+            "staged" => 2.0 * 15.5,
+            "cloud" => 2.0 * 5.5,
+            _ => 2.0,
+        };
+        let later = reported - completion;
+        assert!(later > 0.0 && later < most, "{}: {reported} s is {later} s after the last target", variant.label);
+    }
 }

@@ -97,6 +97,20 @@ impl ArgoCdController {
         }
     }
 
+    /// Whether the set's status shows the rollout as complete: every row is Healthy, of the new revision. Without rows
+    /// all applications are Synced and Healthy.
+    fn is_reported(&self) -> bool {
+        let is_new = |index| self.application_controller.applied(index) == Some(NEW);
+        let rows = self.scheduler.rows().iter().zip(&self.view.applications).enumerate();
+        rows.into_iter().all(|(index, (row, application))| {
+            let is_complete = match row {
+                Some(row) => row.status == RolloutStatus::Healthy,
+                None => application.is_done(),
+            };
+            is_complete && is_new(index)
+        })
+    }
+
     /// Rows that are on their way, which is what a budget counts.
     fn updating(&self) -> u64 {
         let is_updating = |status| matches!(status, RolloutStatus::Pending | RolloutStatus::Progressing);
@@ -105,6 +119,10 @@ impl ArgoCdController {
 }
 
 impl Controller for ArgoCdController {
+    fn reports_completion(&self) -> bool {
+        true
+    }
+
     fn sees_progress_deadlines(&self) -> bool {
         true
     }
@@ -145,6 +163,7 @@ impl Controller for ArgoCdController {
         // The set's status lists the state of all applications, and is written last.
         decision.requests.in_turn(1);
         self.scheduler.store(now, &pass, &mut self.view);
+        decision.complete = self.is_reported();
         decision
     }
 

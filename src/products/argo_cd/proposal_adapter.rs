@@ -41,6 +41,10 @@ impl<'s> ProposalController<'s> {
 }
 
 impl Controller for ProposalController<'_> {
+    fn reports_completion(&self) -> bool {
+        true
+    }
+
     fn sees_progress_deadlines(&self) -> bool {
         true
     }
@@ -62,8 +66,13 @@ impl Controller for ProposalController<'_> {
 
     fn decide(&mut self, now: SimTime) -> Decision {
         let pass = self.scheduler.reconcile(now, &self.view);
-        let mut decision =
-            Decision { unavailable: pass.status.updating as u64, wake_at: pass.wake_at, ..Decision::default() };
+        let complete = self.view.applications.iter().all(ProposalApplication::is_complete);
+        let mut decision = Decision {
+            unavailable: pass.status.updating as u64,
+            wake_at: pass.wake_at,
+            complete,
+            ..Decision::default()
+        };
         for action in &pass.actions {
             match *action {
                 ProposalAction::Create(..) => decision.created += 1,

@@ -275,6 +275,11 @@ impl<'s> CloudFoundryController<'s> {
 }
 
 impl Controller for CloudFoundryController<'_> {
+    /// A first deployment is a push, and reports nothing when it has begun.
+    fn reports_completion(&self) -> bool {
+        !self.view.deployments.is_empty()
+    }
+
     fn learn(&mut self, report: Report, _now: SimTime) -> bool {
         if report.applied == NEW
             && let Some(lrp) = self.instance_mut(report.cluster)
@@ -317,6 +322,8 @@ impl Controller for CloudFoundryController<'_> {
         let changed = self.carry_out(now, &pass, &mut decision);
         let user = self.user_wakes(now);
         decision.wake_at = pass.wake_at.or(user);
+        // The deployment's status is FINALIZED.
+        decision.complete = self.view.deployments.last().is_some_and(|last| last.state == DeploymentState::Deployed);
         self.idle = !changed && user.is_none() && self.ends.is_empty();
         decision
     }

@@ -46,6 +46,10 @@ impl RollingController {
 }
 
 impl Controller for RollingController {
+    fn reports_completion(&self) -> bool {
+        true
+    }
+
     fn learn(&mut self, report: Report, _now: SimTime) -> bool {
         let Some((before, after)) = Members::learn(&mut self.view.bindings, report) else { return false };
         self.is_news = true;
@@ -58,6 +62,7 @@ impl Controller for RollingController {
         let mut decision = Decision {
             unavailable: Members::unavailable(&self.view.bindings),
             again: status.wakes_itself(&pass.actions),
+            complete: self.view.is_done(),
             ..Decision::default()
         };
         // The bindings are listed first, from the API server.

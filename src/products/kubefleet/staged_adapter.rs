@@ -120,6 +120,10 @@ impl<'s> StagedController<'s> {
 }
 
 impl Controller for StagedController<'_> {
+    fn reports_completion(&self) -> bool {
+        true
+    }
+
     fn learn(&mut self, report: Report, _now: SimTime) -> bool {
         self.is_news |= Members::learn(&mut self.view.bindings, report).is_some();
         false
@@ -157,6 +161,7 @@ impl Controller for StagedController<'_> {
         // Accepted approvals, and at last the run's own status, which every pass writes.
         decision.requests.in_turn(pass.status.accepted.len() + 1);
         decision.wake_at = self.due.values().copied().min();
+        decision.complete = self.scheduler.run().succeeded == Some(true);
         self.is_news = false;
         self.progress = [before, self.progress()];
         decision

@@ -125,6 +125,10 @@ fn spec(deployment: &BundleDeployment) -> impl PartialEq {
 }
 
 impl Controller for BundleController<'_> {
+    fn reports_completion(&self) -> bool {
+        true
+    }
+
     fn learn(&mut self, report: Report, now: SimTime) -> bool {
         let cluster = report.cluster.index();
         // The report of an agent whose deployment was deleted meanwhile.
@@ -160,8 +164,10 @@ impl Controller for BundleController<'_> {
 
     fn decide(&mut self, now: SimTime) -> Decision {
         let pass = self.scheduler.reconcile(now, &self.view);
+        // The bundle's status is Ready when the pass counts all targets as ready.
+        let complete = self.view.clusters.iter().all(ClusterView::is_done);
         let mut decision =
-            Decision { unavailable: unavailable(&self.view), wake_at: pass.wake_at, ..Decision::default() };
+            Decision { unavailable: unavailable(&self.view), wake_at: pass.wake_at, complete, ..Decision::default() };
         let before: Vec<Option<BundleDeployment>> =
             self.view.clusters.iter().map(|cluster| cluster.deployment).collect();
         self.view.store(&pass);
