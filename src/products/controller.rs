@@ -105,6 +105,12 @@ pub trait Controller {
         None
     }
 
+    /// From the arrival of a report in the management cluster until this controller knows of it; `watch_delay` is that
+    /// of its cache.
+    fn report_delay(&self, watch_delay: SimDuration) -> SimDuration {
+        watch_delay
+    }
+
     /// A controller with a loop of its own is handed a report when it arrives, and learns it when it knows of it.
     fn hand_over(&mut self, report: Report, now: SimTime) {
         let _ = (report, now);

@@ -83,7 +83,7 @@ impl<'s> ControllerLoop<'s> {
     pub(super) fn reported(&mut self, reports: Vec<Report>, queue: &mut Queue) {
         for report in reports {
             self.on_the_way.push_back(report);
-            let delay = self.own_loop.unwrap_or(self.watch_delay);
+            let delay = self.own_loop.unwrap_or_else(|| self.controller.report_delay(self.watch_delay));
             if self.own_loop.is_some() {
                 self.controller.hand_over(report, queue.now());
             }

@@ -27,7 +27,8 @@ impl RequestClock {
     pub(super) fn answers(&mut self, now: SimTime, requests: &Requests) -> Vec<SimTime> {
         let mut answers = Vec::with_capacity(requests.len());
         let mut sent = now;
-        for &(count, together) in requests.groups() {
+        for &(count, together, pause) in requests.groups() {
+            sent = sent + pause;
             let mut latest = sent;
             for _ in 0..count {
                 let admitted = self.limit.as_mut().map_or(sent, |limit| limit.reserve(sent));

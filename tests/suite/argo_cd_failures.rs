@@ -252,7 +252,9 @@ fn a_rollout_continues_when_a_degraded_application_becomes_ready() {
         Story { workload: "{kind: Deployment, image: shop, start: 2m, readiness: {period: 10 s}}", ..Story::new("{}") };
     let quick = quick.play();
     assert!(record.run.passes > quick.run.passes, "Degraded and what follows it start passes");
-    assert_eq!(record.run.completion_s, quick.run.completion_s, "and delay nothing");
+    let [degraded, healthy] = [&record, &quick].map(|record| record.run.completion_s.expect("complete"));
+    // Requests and waits after conflicts are drawn; more passes draw other ones.
+    assert!((degraded - healthy).abs() < 0.01, "and delay nothing: {degraded} s and {healthy} s");
 }
 
 #[test]
@@ -276,10 +278,10 @@ fn ten_operations_run_concurrently_and_offline_clusters_occupy_processors() {
     let fleet = "\n  - {name: 'c-{001..100}'}";
     let story = |faults| Story { fleet, strategy: "autoSync: true".to_owned(), apply: "4 s", ..Story::new(faults) };
     let healthy = story("{}").play();
-    // Ten at a time, each for 4 s and 1 s of news: the tenth ten begin after nine such times; the news of the first
-    // pass and the pass itself come before.
+    // Ten at a time, each for 4 s: the application controller hears at once that a cluster has applied. The tenth ten
+    // begin after nine such times; the news of the first pass and the pass itself come before.
     let told = last_told(&healthy);
-    assert!((46.0..48.5).contains(&told), "the last is told at {told} s");
+    assert!((37.0..39.5).contains(&told), "the last is told at {told} s");
     let sick = story("{offline: {share: 40%}}").play();
     let arrived = |record: &RunRecord| {
         record.clusters.iter().filter(|row| row.ready_s.is_some()).filter_map(|row| row.told_s).max_by(f64::total_cmp)

@@ -20,22 +20,26 @@ use std::sync::Arc;
 
 use super::application_controller::{ApplicationController, Moment};
 use super::refresh;
+use super::set_writes::{SetChange, SetWrites};
 use super::shard::shard_of;
 use super::{ArgoCdRelease, ArgoCdStrategy, applications};
-use crate::products::{Clusters, Controller, Decision, Happened, Run};
+use crate::products::{Change, Clusters, Controller, Decision, Happened, Run};
 use crate::rollout::argo_cd::{
-    Application, ApplicationAction, ApplicationSetView, ApplicationView, ArgoCd, Barrier, Generated,
-    REFRESH_GRACE_PERIOD, RolloutStatus,
+    Application, ApplicationAction, ApplicationSetSpec, ApplicationSetView, ApplicationView, ArgoCd, Barrier,
+    Generated, REFRESH_GRACE_PERIOD, RolloutStatus,
 };
-use crate::rollout::{Hold, TargetId};
+use crate::rollout::{Hold, IntOrString, Revision, TargetId};
 use crate::units::{SimDuration, SimTime};
 use crate::world::{ClusterId, NEW, OLD, ReleaseKind, Report};
 
 /// Argo CD with one ApplicationSet.
 pub(super) struct ArgoCdController {
     scheduler: ArgoCd,
+    /// The set as it is when nobody stops it.
+    spec: ApplicationSetSpec,
     view: ApplicationSetView,
     application_controller: ApplicationController,
+    set: SetWrites,
     watch_delay: SimDuration,
     /// What the pass in progress writes: the number of the request, the application, and whether it asks for a sync.
     unwritten: Vec<(usize, usize, bool)>,
@@ -43,6 +47,16 @@ pub(super) struct ArgoCdController {
     passed: SimTime,
     /// It was within the grace period, in which nothing is promoted.
     in_grace: bool,
+}
+
+/// The set as a person stops it: no step may update any application.
+fn stopped(spec: &ApplicationSetSpec) -> ApplicationSetSpec {
+    let mut spec = spec.clone();
+    let steps = spec.strategy.as_mut().and_then(|strategy| strategy.rolling_sync.as_mut());
+    for step in steps.into_iter().flat_map(|rolling| &mut rolling.steps) {
+        step.max_update = Some(IntOrString::Int(0));
+    }
+    spec
 }
 
 /// A row moves on at most so often while its application stays as it is: Waiting, Pending, Progressing, Healthy.
@@ -72,7 +86,7 @@ impl ArgoCdController {
         }
         let sharded = |index: usize| (shard_of(settings, &run.streams, index, &clusters[index].name), runs(index));
         let mut application_controller =
-            ApplicationController::new(*release, *settings, (0..clusters.len()).map(sharded));
+            ApplicationController::new(*release, *settings, &run, (0..clusters.len()).map(sharded));
         for (index, application) in view.applications.iter_mut().enumerate() {
             let generated = application.generated.as_mut().expect("every cluster has a generated application");
             generated.wanted = NEW;
@@ -86,10 +100,13 @@ impl ArgoCdController {
             }
         }
         let watch_delay = run.control_loop.watch_delay;
+        let set = SetWrites::new(run.control_loop, &run.streams);
         Self {
             scheduler,
+            spec: spec.clone(),
             view,
             application_controller,
+            set,
             watch_delay,
             unwritten: Vec::new(),
             passed: SimTime::ZERO,
@@ -132,16 +149,41 @@ impl Controller for ArgoCdController {
         false
     }
 
+    fn change(&mut self, change: &Change, _now: SimTime) -> Option<bool> {
+        let is_new = |generated: &mut Generated, revision: Revision| {
+            generated.wanted = revision;
+            generated.parameters = revision.0;
+        };
+        match change {
+            Change::Release(revision) if self.application_controller.follows_specs() => {
+                self.view.applications.iter_mut().flat_map(|view| &mut view.generated).for_each(|generated| {
+                    is_new(generated, *revision);
+                });
+            }
+            Change::Stop(stop) => self.scheduler.set_spec(if *stop { stopped(&self.spec) } else { self.spec.clone() }),
+            Change::Labels(cluster, labels) => {
+                let generated = self.view.applications[cluster.index()].generated.as_mut()?;
+                generated.labels = Arc::new(labels.clone());
+            }
+            _ => return None,
+        }
+        Some(true)
+    }
+
     fn decide(&mut self, now: SimTime) -> Decision {
         let unavailable = self.updating();
         self.passed = now;
         let pass = self.scheduler.reconcile(now, &self.view);
         self.in_grace = pass.status.barrier == Some(Barrier::GracePeriod);
-        let again = pass.wake_at == Some(now);
         let wake_at = pass.wake_at.filter(|at| *at > now);
-        let mut decision = Decision { unavailable, again, wake_at, ..Decision::default() };
-        // Rows are one object, written before the applications.
-        decision.requests.in_turn(usize::from(pass.status.rows_written));
+        let mut decision = Decision { unavailable, wake_at, ..Decision::default() };
+        self.set.begin(now);
+        for _ in 0..pass.status.row_writes {
+            self.set.write(&mut decision.requests, SetChange::Rows);
+        }
+        if pass.status.conditions_written {
+            self.set.write(&mut decision.requests, SetChange::Other);
+        }
         let mut last: Option<TargetId> = None;
         for action in &pass.actions {
             let (target, is_refresh) = match *action {
@@ -153,34 +195,45 @@ impl Controller for ArgoCdController {
             };
             // Spec and operation of one application are one write.
             if is_refresh || last.replace(target) != Some(target) {
-                decision.requests.in_turn(1);
+                self.set.others(&mut decision.requests, 1);
             }
             let is_request = matches!(action, ApplicationAction::Deploy(..));
             decision.requested += usize::from(is_request);
             decision.created += usize::from(matches!(action, ApplicationAction::Create(..)));
             self.unwritten.push((decision.requests.len(), target.index(), is_request));
         }
-        // The set's status lists the state of all applications, and is written last.
-        decision.requests.in_turn(1);
+        // The set's status lists the state of all applications, and is written last. What a pass writes, the
+        // application controller has seen by then.
+        let is_new = self.set.is_listed_anew(self.application_controller.shown_at(), !self.unwritten.is_empty());
+        self.set.write(&mut decision.requests, if is_new { SetChange::Other } else { SetChange::Nothing });
         self.scheduler.store(now, &pass, &mut self.view);
         decision.complete = self.is_reported();
         decision
     }
 
+    fn report_delay(&self, _watch_delay: SimDuration) -> SimDuration {
+        // The application controller watches the clusters; what it writes then takes the watch delay.
+        SimDuration::ZERO
+    }
+
     fn answered(&mut self, answers: &[SimTime]) {
+        for at in self.set.answered(answers) {
+            self.application_controller.set_seen(at);
+        }
         for (number, application, is_request) in self.unwritten.drain(..) {
             let seen = answers[number - 1] + self.watch_delay;
             if is_request {
                 self.application_controller.sees_request(seen, application);
             } else {
                 self.application_controller.sees_write(seen, application);
+                self.application_controller.set_seen(seen);
             }
         }
     }
 
     fn is_idle(&self, clusters: &dyn Clusters) -> bool {
         self.application_controller
-            .is_hopeless(&self.view, &|cluster| !clusters.is_online(cluster) && !clusters.is_repair_due(cluster))
+            .is_hopeless(&|cluster| !clusters.is_online(cluster) && !clusters.is_repair_due(cluster))
             && (self.view.is_done() || self.hold().is_some_and(|hold| hold.rule != REFRESH_GRACE_PERIOD))
     }
 

@@ -22,6 +22,8 @@
 //!   `retry.limit` allows (5 repeated ones without it) it is Failed. Nothing starts it again: not the cluster's return,
 //!   and not automatic sync, which never repeats a finished operation of the same revision.
 //! - An application that may sync by itself and is found OutOfSync begins an operation.
+//! - Each write of an Application takes a request, and the ApplicationSet controller sees it a watch delay later. A
+//!   comparison of a new spec asks for its manifests first, which is another request.
 //!
 //! What is known of an offline cluster stays as it was: the cache of a cluster is renewed every 12 h and used until
 //! then (`controller/cache/cache.go`), and clusters count as gone for less. When one returns, its watch finds nothing
@@ -36,14 +38,15 @@ use std::sync::Arc;
 use super::ArgoCdRelease;
 use super::settings::ApplicationControllerSettings;
 use super::shard::Shard;
-use crate::products::Happened;
+use crate::engine::Stream;
+use crate::products::{Happened, Run};
 use crate::rollout::Revision;
 use crate::rollout::argo_cd::{
     Application, ApplicationSetView, AutoSync, Health, Operation, OperationPhase, OperationState, SyncStatus,
     queues_pass,
 };
-use crate::units::SimTime;
-use crate::world::{ClusterId, NEW, OLD, Report};
+use crate::units::{SimDuration, SimTime};
+use crate::world::{ClusterId, DurationModel, NEW, OLD, Report};
 
 /// What the application controller knows of a cluster and does with its application.
 #[derive(Clone, Copy, Debug, Default)]
@@ -61,6 +64,18 @@ struct Place {
     failed: u32,
     /// What the last finished operation was to apply.
     attempted: Option<Revision>,
+    /// The operation that is requested or running, and its state.
+    operation: Option<Operation>,
+    state: Option<OperationState>,
+}
+
+/// What the application controller writes into an Application's status.
+#[derive(Clone, Copy, Debug)]
+enum Shown {
+    /// The state of an operation, and whether it is over.
+    Operation(OperationState, bool),
+    /// What a comparison has found, and the operation that the application begins by itself.
+    Comparison { at: SimTime, sync: SyncStatus, health: Health, revision: Revision, begun: Option<Operation> },
 }
 
 /// An attempt of an operation.
@@ -83,6 +98,12 @@ enum Due {
     Written(usize),
     /// An operation is requested.
     Requested(usize),
+    /// An operation is written as Running, and begins.
+    Begins(usize),
+    /// The ApplicationSet controller sees what was written.
+    Shown(usize, Shown),
+    /// It sees what it has written itself.
+    SetSeen,
     /// The requests of an attempt are through.
     RequestsMade(usize),
     /// An attempt ends that is not ended by a report.
@@ -106,6 +127,12 @@ pub(super) struct ApplicationController {
     /// By time, and in the order of scheduling.
     agenda: BTreeMap<(SimTime, u64), Due>,
     scheduled: u64,
+    /// One request to the API server, and the delay until the ApplicationSet controller sees a write.
+    request: DurationModel,
+    draws: Stream,
+    watch_delay: SimDuration,
+    /// When another sync status or health was last shown.
+    shown_at: Option<SimTime>,
 }
 
 impl ApplicationController {
@@ -113,6 +140,7 @@ impl ApplicationController {
     pub(super) fn new(
         release: ArgoCdRelease,
         settings: ApplicationControllerSettings,
+        run: &Run<'_>,
         clusters: impl IntoIterator<Item = (usize, Option<Revision>)>,
     ) -> Self {
         let place = |(shard, applied): (usize, Option<Revision>)| Place {
@@ -129,7 +157,31 @@ impl ApplicationController {
             inbox: Vec::new(),
             agenda: BTreeMap::new(),
             scheduled: 0,
+            request: run.control_loop.request.clone(),
+            draws: run.streams.stream("argocd-application-controller", "API requests"),
+            watch_delay: run.control_loop.watch_delay,
+            shown_at: None,
         }
+    }
+
+    /// Whether a release is another spec of the applications.
+    pub(super) fn follows_specs(&self) -> bool {
+        self.release == ArgoCdRelease::TargetRevision
+    }
+
+    /// When another sync status or health was last shown.
+    pub(super) fn shown_at(&self) -> Option<SimTime> {
+        self.shown_at
+    }
+
+    /// The ApplicationSet controller sees a write of its own that queues a pass.
+    pub(super) fn set_seen(&mut self, at: SimTime) {
+        self.schedule(at, Due::SetSeen);
+    }
+
+    /// When a request that is sent now is answered.
+    fn answer(&mut self, now: SimTime) -> SimTime {
+        now + self.request.sample(&mut self.draws)
     }
 
     pub(super) fn learn(&mut self, report: Report) {
@@ -158,11 +210,10 @@ impl ApplicationController {
     }
 
     /// Whether all that is still to come are attempts without end on clusters that do not answer and never will.
-    pub(super) fn is_hopeless(&self, view: &ApplicationSetView, is_lost: &dyn Fn(ClusterId) -> bool) -> bool {
+    pub(super) fn is_hopeless(&self, is_lost: &dyn Fn(ClusterId) -> bool) -> bool {
         let is_endless = |application: usize| {
-            let operation = view.applications[application].live.as_ref().and_then(|live| live.operation);
             self.places[application].failed > 0
-                && operation.is_some_and(|operation| operation.retry_limit < 0)
+                && self.places[application].operation.is_some_and(|operation| operation.retry_limit < 0)
                 && is_lost(ClusterId(application as u32))
         };
         let is_hopeless = |due: &Due| match *due {
@@ -170,7 +221,7 @@ impl ApplicationController {
                 self.places[application].attempt == Some(Attempt::Failing) && is_endless(application)
             }
             Due::Again(application) => is_endless(application),
-            Due::Written(_) | Due::Requested(_) | Due::RequestsMade(_) | Due::Compared(_) | Due::Refresh(_) => false,
+            _ => false,
         };
         self.inbox.is_empty()
             && self.agenda.values().all(is_hopeless)
@@ -224,8 +275,16 @@ impl Moment<'_> {
             let now = self.now;
             let Some(entry) = self.controller.agenda.first_entry().filter(|entry| entry.key().0 <= now) else { break };
             match entry.remove() {
-                Due::Written(application) | Due::Refresh(application) => self.controller.compare(application, now),
-                Due::Requested(application) => self.controller.enqueue(application),
+                // Manifests of another revision are asked for first.
+                Due::Written(application) => {
+                    let at = self.controller.answer(now);
+                    self.controller.schedule(at, Due::Refresh(application));
+                }
+                Due::Refresh(application) => self.controller.compare(application, now),
+                Due::Requested(application) => self.requested(application),
+                Due::Begins(application) => self.begins(application),
+                Due::Shown(application, shown) => self.shown(application, shown),
+                Due::SetSeen => self.happened.starts_pass = true,
                 Due::RequestsMade(application) => self.requests_made(application),
                 Due::AttemptEnds(application) => self.attempt_ends(application),
                 Due::Again(application) => {
@@ -286,12 +345,61 @@ impl Moment<'_> {
         }
     }
 
-    fn begin_attempt(&mut self, application: usize) {
-        let now = self.now;
-        if self.place(application).failed == 0 {
-            let running = OperationState { phase: OperationPhase::Running, started_at: now };
-            self.change(application, |live| live.operation_state = Some(running));
+    /// Sees a request for an operation, unless one runs.
+    fn requested(&mut self, application: usize) {
+        let operation = self.live(application).operation;
+        let place = self.place(application);
+        if place.operation.is_none() && operation.is_some() {
+            place.operation = operation;
+            self.controller.enqueue(application);
         }
+    }
+
+    fn begin_attempt(&mut self, application: usize) {
+        if self.place(application).failed > 0 {
+            self.attempt(application);
+        } else {
+            let at = self.controller.answer(self.now);
+            self.controller.schedule(at, Due::Begins(application));
+        }
+    }
+
+    fn begins(&mut self, application: usize) {
+        let state = OperationState { phase: OperationPhase::Running, started_at: self.now };
+        self.place(application).state = Some(state);
+        self.show(application, Shown::Operation(state, false));
+        self.attempt(application);
+    }
+
+    /// Writes into an Application, which the ApplicationSet controller sees later.
+    fn show(&mut self, application: usize, shown: Shown) {
+        let at = self.now + self.controller.watch_delay;
+        self.controller.schedule(at, Due::Shown(application, shown));
+    }
+
+    fn shown(&mut self, application: usize, shown: Shown) {
+        let parameters_only = self.controller.release == ArgoCdRelease::Parameters;
+        let before = (self.live(application).sync, self.live(application).health);
+        self.change(application, |live| match shown {
+            Shown::Operation(state, is_over) => {
+                live.operation_state = Some(state);
+                live.operation = live.operation.filter(|_| !is_over);
+            }
+            Shown::Comparison { at, sync, health, revision, begun } => {
+                (live.reconciled_at, live.refresh) = (Some(at), false);
+                live.revisions = Arc::new([if parameters_only { OLD } else { revision }]);
+                (live.sync, live.health) = (sync, health);
+                live.operation = begun.or(live.operation);
+            }
+        });
+        if before != (self.live(application).sync, self.live(application).health) {
+            self.controller.shown_at = Some(self.now);
+        }
+        self.happened.changed.push(ClusterId(application as u32));
+    }
+
+    fn attempt(&mut self, application: usize) {
+        let now = self.now;
         let cluster = ClusterId(application as u32);
         if (self.is_online)(cluster) {
             self.place(application).attempt = Some(Attempt::Requesting);
@@ -327,7 +435,7 @@ impl Moment<'_> {
 
     fn attempt_ends(&mut self, application: usize) {
         let now = self.now;
-        let operation = self.live(application).operation.expect("an attempt has an operation");
+        let operation = self.place(application).operation.expect("an attempt has an operation");
         let limit = operation.retry_limit;
         self.controller.shard(application).attempt_ends();
         let place = self.place(application);
@@ -354,41 +462,32 @@ impl Moment<'_> {
     fn operation_ends(&mut self, application: usize, phase: OperationPhase) {
         let (now, revision) = (self.now, self.resolved(application));
         let place = self.place(application);
-        (place.failed, place.attempted) = (0, Some(revision));
-        self.change(application, |live| {
-            live.operation_state = live.operation_state.map(|state| OperationState { phase, ..state });
-            live.operation = None;
-        });
+        (place.failed, place.attempted, place.operation) = (0, Some(revision), None);
+        let state = OperationState { phase, ..place.state.expect("an operation ends that ran") };
+        place.state = Some(state);
+        self.show(application, Shown::Operation(state, true));
         self.controller.compare(application, now);
     }
 
     fn compared(&mut self, application: usize) {
-        let (now, release, resolved) = (self.now, self.controller.release, self.resolved(application));
+        let (at, resolved, automatic) = (self.now, self.resolved(application), self.automatic);
+        let auto_sync = self.live(application).spec.auto_sync;
         let place = self.place(application);
         place.comparison_due = false;
-        let place = *place;
-        self.change(application, |live| {
-            live.reconciled_at = Some(now);
-            live.refresh = false;
-            live.revisions = Arc::new([match release {
-                ArgoCdRelease::TargetRevision | ArgoCdRelease::Commit => resolved,
-                ArgoCdRelease::Parameters => OLD,
-            }]);
-            live.sync = if place.applied == Some(resolved) { SyncStatus::Synced } else { SyncStatus::OutOfSync };
-            live.health = match place.applied {
-                None => Health::Missing,
-                Some(_) if place.ready => Health::Healthy,
-                Some(_) if place.degraded => Health::Degraded,
-                Some(_) => Health::Progressing,
-            };
-        });
-        self.happened.changed.push(ClusterId(application as u32));
-        let automatic = self.automatic;
-        let live = self.live(application);
-        let syncs_itself = live.spec.auto_sync == AutoSync::Enabled && live.sync == SyncStatus::OutOfSync;
-        if syncs_itself && live.operation.is_none() && place.attempted != Some(resolved) {
-            live.operation = Some(automatic);
+        let sync = if place.applied == Some(resolved) { SyncStatus::Synced } else { SyncStatus::OutOfSync };
+        let health = match place.applied {
+            None => Health::Missing,
+            Some(_) if place.ready => Health::Healthy,
+            Some(_) if place.degraded => Health::Degraded,
+            Some(_) => Health::Progressing,
+        };
+        let syncs_itself = auto_sync == AutoSync::Enabled && sync == SyncStatus::OutOfSync;
+        let begins = syncs_itself && place.operation.is_none() && place.attempted != Some(resolved);
+        let begun = begins.then_some(automatic);
+        if begins {
+            place.operation = begun;
             self.controller.enqueue(application);
         }
+        self.show(application, Shown::Comparison { at, sync, health, revision: resolved, begun });
     }
 }

@@ -9,6 +9,7 @@ mod config;
 mod explain;
 mod proposal_adapter;
 mod refresh;
+mod set_writes;
 mod settings;
 mod shard;
 

@@ -298,6 +298,7 @@ impl ArgoCd {
 
     fn all_at_once(&mut self, view: &ApplicationSetView) -> Pass<ApplicationAction, ApplicationSetStatus> {
         let mut status = ApplicationSetStatus { rows_written: self.clear_rows(), ..ApplicationSetStatus::default() };
+        status.row_writes = usize::from(status.rows_written);
         (self.plan, self.conditions.rollout, self.conditions.config) = (Steps::default(), None, None);
         self.labels = None;
         self.report_validation(view);
@@ -311,6 +312,7 @@ impl ArgoCd {
         let mut was_pending: Vec<bool> = self.rows.iter().map(is_pending).collect();
         let plan = self.plan_for(view);
         let rolled = self.roll(now, view, &plan);
+        let conditions = (self.conditions.rollout, self.conditions.config);
         if rolled.barrier.is_none() {
             self.conditions.rollout = Some(self.rollout());
             let issue = plan.issues.reported(rolled.budgets.iter().any(|budget| budget.is_unreadable));
@@ -324,7 +326,9 @@ impl ArgoCd {
         let mut status = ApplicationSetStatus {
             budgets: rolled.budgets,
             open_steps: rolled.open_steps,
-            rows_written: rolled.rows_written,
+            rows_written: rolled.row_writes > 0,
+            row_writes: rolled.row_writes,
+            conditions_written: conditions != (self.conditions.rollout, self.conditions.config),
             barrier: rolled.barrier,
             ..ApplicationSetStatus::default()
         };

@@ -17,7 +17,8 @@ pub(super) struct Rolled {
     /// Number of steps, from the first, that may sync.
     pub open_steps: usize,
     pub budgets: Vec<StepBudget>,
-    pub rows_written: bool,
+    /// How often the rows were written.
+    pub row_writes: usize,
     /// Why nothing was promoted, if there was a barrier.
     pub barrier: Option<Barrier>,
 }
@@ -26,7 +27,7 @@ impl ArgoCd {
     /// `plan` is taken out of `self` while it is used.
     pub(super) fn roll(&mut self, now: SimTime, view: &ApplicationSetView, plan: &Steps) -> Rolled {
         let pending_since = self.pending_since();
-        let mut rows_written = self.update_rows(stored(now), view, plan);
+        let mut row_writes = usize::from(self.update_rows(stored(now), view, plan));
         let mut budgets = self.budgets(plan);
         let barrier = self.barrier(now, pending_since, view);
         let mut open_steps = 0;
@@ -34,9 +35,9 @@ impl ArgoCd {
             self.is_allowed = vec![false; self.rows.len()];
         } else {
             open_steps = self.open_steps(view, plan);
-            rows_written |= self.promote(stored(now), plan, open_steps, &mut budgets);
+            row_writes += usize::from(self.promote(stored(now), plan, open_steps, &mut budgets));
         }
-        Rolled { open_steps, budgets, rows_written, barrier }
+        Rolled { open_steps, budgets, row_writes, barrier }
     }
 
     fn update_rows(&mut self, now: SimTime, view: &ApplicationSetView, plan: &Steps) -> bool {

@@ -28,6 +28,10 @@ pub struct ApplicationSetStatus {
     pub rows: RowCounts,
     /// The pass changed the stored rows, which queues another pass immediately.
     pub rows_written: bool,
+    /// How often the pass wrote the rows: after their update, and after promotion.
+    pub row_writes: usize,
+    /// The pass changed a condition of the rollout, which is one write of the set after those of the rows.
+    pub conditions_written: bool,
     /// The pass changed or deleted Application objects in a way that queues another pass immediately.
     pub objects_written: bool,
     /// Delay after which another pass is due even without changes.

@@ -18,6 +18,11 @@ use crate::world::{AgentEvent, ClusterId, DriverEvent, Event, Queue, Report};
 pub(super) trait Agent: Sized {
     type Step: Clone + std::fmt::Debug;
 
+    /// Whether its cluster answers those who ask it.
+    fn is_online(&self) -> bool {
+        true
+    }
+
     /// What tells it to run a revision is written in the management cluster.
     fn written(&mut self, revision: u32, is_held: bool, sight: &mut Sight<'_, Self::Step>);
 
@@ -88,13 +93,15 @@ pub(super) struct Field<'r, A: Agent> {
     pub(super) deploys: Vec<(u64, usize, u32)>,
     /// When passes began and how long they took, in seconds.
     pub(super) passes: Vec<(f64, f64)>,
+    /// From the first change until the first pass, beside the watch delay.
+    pub(super) first_wait: SimDuration,
     /// A change that the controller does not know.
     pub(super) unknown: Option<Change>,
 }
 
 impl<A: Agent> Clusters for Field<'_, A> {
-    fn is_online(&self, _cluster: ClusterId) -> bool {
-        true
+    fn is_online(&self, cluster: ClusterId) -> bool {
+        self.agents[cluster.index()].is_online()
     }
 
     fn is_repair_due(&self, _cluster: ClusterId) -> bool {
@@ -134,6 +141,7 @@ impl<'r, A: Agent> Field<'r, A> {
             writes: Vec::new(),
             deploys: Vec::new(),
             passes: Vec::new(),
+            first_wait: SimDuration::ZERO,
             unknown: None,
         }
     }
@@ -149,7 +157,7 @@ impl<'r, A: Agent> Field<'r, A> {
         for news in &self.recording.script {
             self.plan(SimTime::from_nanos(news.at), Due::Happens(news.clone(), None), &mut queue);
         }
-        queue.schedule(SimTime::ZERO + timing.watch_delay, Event::Driver(DriverEvent::Wake));
+        queue.schedule(SimTime::ZERO + timing.watch_delay + self.first_wait, Event::Driver(DriverEvent::Wake));
         while self.unknown.is_none() && queue.peek_time().is_some_and(|next| next <= until) {
             let (_, event) = queue.pop().expect("there is one");
             match event {

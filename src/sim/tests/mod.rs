@@ -4,6 +4,7 @@
 //! through the same control loop as a simulated world. The instructions must be the same, in the same order; their times
 //! must agree to [`TOLERANCE`] and one API request.
 
+mod argo_cd_agent;
 mod field;
 mod fleet_agent;
 mod recording;
@@ -15,6 +16,7 @@ use std::fs;
 use crate::products::ControlLoop;
 use crate::scenario::{Overrides, Scenario, load};
 use crate::units::SimDuration;
+use argo_cd_agent::ArgoCdAgent;
 use field::Field;
 use fleet_agent::FleetAgent;
 use recording::{Recording, recordings};
@@ -67,8 +69,8 @@ fn timing(recording: &Recording, product: &ControlLoop) -> ControlLoop {
     ControlLoop { request: latency.request().into(), watch_delay: latency.watch(), ..product.clone() }
 }
 
-fn compare(recording: &Recording, deploys: &[(u64, usize, u32)]) -> Verdict {
-    let tolerance = (recording.hello.latency.request() + TOLERANCE).as_nanos();
+fn compare(recording: &Recording, deploys: &[(u64, usize, u32)], tolerance: SimDuration) -> Verdict {
+    let tolerance = (recording.hello.latency.request() + tolerance).as_nanos();
     let mut late = None;
     for (nth, &(at, target, revision)) in recording.deploy.iter().enumerate() {
         match deploys.get(nth) {
@@ -134,7 +136,7 @@ fn rancher_fleet_follows_its_recordings() {
                         Some(change) => Verdict::LeftOut(format!("{change:?}")),
                         None => {
                             show_passes(&recording.id, &field.passes);
-                            compare(&recording, &field.deploys)
+                            compare(&recording, &field.deploys, TOLERANCE)
                         }
                     }
                 }
@@ -143,4 +145,61 @@ fn rancher_fleet_follows_its_recordings() {
         verdicts.insert(recording.id.clone(), verdict);
     }
     assert_eq!(report("Rancher Fleet", &verdicts), (66, 66), "order and times equal");
+}
+
+/// The application controller beside Argo CD's recordings has no limits, and its comparisons take no time.
+const ARGO_CD: &str = "argoCd: {file: rollout.yaml, applicationController: {statusProcessors: 100000, \
+                       operationProcessors: 100000, kubectlParallelism: 100000, clientQps: 0, \
+                       syncsPerSecond: 1000000000000, comparison: 0 s}}";
+
+/// Waits after conflicts are drawn, up to 1 ms for each, and add up.
+const DRAWN: SimDuration = SimDuration::from_millis(100);
+
+/// What the first pass of a new process takes more: two caches of settings are waited for, with a poll every 100 ms.
+/// Recordings of updates have this behind them at time 0.
+const FIRST_WAIT: SimDuration = SimDuration::from_millis(200);
+
+/// Why the native loop cannot express a recording of Argo CD.
+fn left_out(recording: &Recording) -> Option<&'static str> {
+    let is_any = |test: fn(&recording::News) -> bool| recording.script.iter().any(test);
+    if !recording.hello.settings.is_empty() {
+        Some("flags of the ApplicationSet controller")
+    } else if recording.hello.latency.spread > 0.0 {
+        Some("drawn latencies")
+    } else if is_any(|news| news.failing.is_some()) {
+        Some("clusters that say that they fail")
+    } else {
+        None
+    }
+}
+
+#[test]
+fn argo_cd_follows_its_recordings() {
+    let product = &crate::products::find("argoCd").expect("it is in the table").control_loop;
+    let mut verdicts = BTreeMap::new();
+    for recording in recordings("argocd") {
+        let strategy = match recording.hello.files.is_empty() {
+            true => ARGO_CD.replace("file: rollout.yaml, ", ""),
+            false => ARGO_CD.to_owned(),
+        };
+        let verdict = match (left_out(&recording), scenario(&recording, &strategy)) {
+            (Some(reason), _) => Verdict::LeftOut(reason.to_owned()),
+            (None, Err(refusal)) => Verdict::LeftOut(format!("refused: {refusal}")),
+            (None, Ok(scenario)) => {
+                let timing = timing(&recording, product);
+                let mut field = Field::new(&recording, ArgoCdAgent::new);
+                if recording.hello.release.installed == 0 {
+                    field.first_wait = FIRST_WAIT;
+                }
+                field.play(&scenario, &timing);
+                show_passes(&recording.id, &field.passes);
+                match &field.unknown {
+                    Some(change) => Verdict::LeftOut(format!("{change:?}")),
+                    None => compare(&recording, &field.deploys, DRAWN),
+                }
+            }
+        };
+        verdicts.insert(recording.id.clone(), verdict);
+    }
+    assert_eq!(report("Argo CD", &verdicts), (56, 49), "order and times equal");
 }

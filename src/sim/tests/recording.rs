@@ -33,6 +33,9 @@ pub(super) struct Hello {
     pub(super) release: Release,
     #[serde(default)]
     pub(super) latency: Latency,
+    /// Flags of the product.
+    #[serde(default)]
+    pub(super) settings: BTreeMap<String, String>,
 }
 
 #[derive(Clone, Debug, Deserialize)]

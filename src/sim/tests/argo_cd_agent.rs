@@ -1,0 +1,53 @@
+//! Clusters under Argo CD, as `controllers/argocd/applications.go` models them beside the real controller.
+//!
+//! There is no agent: the write that makes an operation Running is the instruction, and the application controller
+//! knows of news at once, unless the cluster is offline.
+
+use super::field::{Agent, Sight};
+use super::recording::News;
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct ArgoCdAgent {
+    applied: u32,
+    ready: bool,
+    offline: bool,
+    /// As it was reported last.
+    known: (u32, bool),
+}
+
+impl ArgoCdAgent {
+    /// A cluster that runs a revision, ready.
+    pub(super) fn new(revision: u32, offline: bool) -> Self {
+        let ready = revision > 0;
+        Self { applied: revision, ready, offline, known: (revision, ready) }
+    }
+}
+
+impl Agent for ArgoCdAgent {
+    type Step = ();
+
+    fn is_online(&self) -> bool {
+        !self.offline
+    }
+
+    fn written(&mut self, revision: u32, _is_held: bool, sight: &mut Sight<'_, ()>) {
+        if !self.offline {
+            sight.deployed(revision);
+        }
+    }
+
+    fn step(&mut self, (): (), _sight: &mut Sight<'_, ()>) {}
+
+    fn news(&mut self, news: &News, sight: &mut Sight<'_, ()>) {
+        self.offline = news.offline.unwrap_or(self.offline);
+        if let Some(revision) = news.applied.filter(|revision| *revision != self.applied) {
+            (self.applied, self.ready) = (revision, false);
+        }
+        self.ready = news.ready.unwrap_or(self.ready);
+        let state = (self.applied, self.ready);
+        if !self.offline && self.known != state {
+            self.known = state;
+            sight.report(self.applied, self.ready);
+        }
+    }
+}
