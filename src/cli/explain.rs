@@ -8,6 +8,7 @@ use clap::Args;
 use fleetsim::scenario::{Experiment, Scenario, Variant};
 use fleetsim::units::{Bytes, SimDuration};
 use fleetsim::world::{RegistrySpec, ReleaseKind, RequestLimit, SizeModel};
+use serde_json::Value;
 
 use super::{ExperimentArgs, Failure, output};
 
@@ -108,8 +109,30 @@ fn strategy(variant: &Variant) -> String {
     for line in &explained.lines {
         let _ = writeln!(text, "  {line}");
     }
+    let platform = &variant.scenario.platform;
+    for (name, values) in [
+        ("controller", serde_json::to_value(&variant.scenario.control_loop)),
+        ("agent", serde_json::to_value(&platform.agent)),
+        ("crashBackoff", serde_json::to_value(platform.restarts)),
+    ] {
+        let _ = writeln!(text, "  {name}: {}", flow(&values.expect("settings are plain values")));
+    }
     for warning in &explained.warnings {
         let _ = writeln!(text, "  note: {warning}");
     }
     text
+}
+
+/// Settings in force on one line, as an experiment would write them; those without a value are left out.
+fn flow(value: &Value) -> String {
+    match value {
+        Value::Object(fields) => {
+            let set = fields.iter().filter(|(_, value)| !value.is_null());
+            let fields: Vec<String> = set.map(|(name, value)| format!("{name}: {}", flow(value))).collect();
+            format!("{{{}}}", fields.join(", "))
+        }
+        Value::Array(items) => format!("[{}]", items.iter().map(flow).collect::<Vec<_>>().join(", ")),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
 }

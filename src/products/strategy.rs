@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::{Controller, Fleet, Run};
 use crate::document::yaml::to_yaml;
 use crate::results::Snippet;
+use crate::world::AgentSpec;
 
 /// A rollout strategy of a product, checked against the fleet that it is for.
 pub trait Strategy: Any + Debug + Send + Sync {
@@ -26,6 +27,11 @@ pub trait Strategy: Any + Debug + Send + Sync {
     /// The command that every run starts, as a person would type it. `None`: runs start no process.
     fn command(&self) -> Option<String> {
         None
+    }
+
+    /// The agents of its runs, from those that the experiment describes.
+    fn agent(&self, described: AgentSpec) -> AgentSpec {
+        described
     }
 
     /// The product's controller for one run.

@@ -21,6 +21,7 @@ use crate::document::tree::Value;
 use crate::process::ProcessCommand;
 use crate::results::Snippet;
 use crate::units::SimDuration;
+use crate::world::{AgentSpec, DurationModel, ReadinessSpec};
 
 /// The folder of the programs, unless [`FOLDER_VARIABLE`] names another one.
 const FOLDER: &str = "target/controllers";
@@ -111,6 +112,12 @@ impl Strategy for UpstreamStrategy {
 
     fn command(&self) -> Option<String> {
         self.process.command()
+    }
+
+    /// The program has a model of the agents' part in noticing readiness.
+    fn agent(&self, described: AgentSpec) -> AgentSpec {
+        let at_once = ReadinessSpec::Delay(DurationModel::Constant(SimDuration::ZERO));
+        AgentSpec { readiness: at_once, ..described }
     }
 
     fn controller<'r>(&'r self, run: Run<'r>) -> Box<dyn Controller + 'r> {

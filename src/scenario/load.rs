@@ -275,6 +275,7 @@ impl Loader {
             (PlatformSpec { agent, restarts }, checker.control_loop(product.control_loop.clone()))
         });
         let strategy = strategy?;
+        let platform = PlatformSpec { agent: strategy.agent(platform.agent), ..platform };
         self.check(&reading, |checker| checker.horizon(&reading.file));
         let horizon = reading.file.horizon;
         Some(Scenario { world: world.world, groups: world.groups, control_loop, platform, strategy, horizon })

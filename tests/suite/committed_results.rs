@@ -79,10 +79,11 @@ fn sha256(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The run again, after comparing it with its row. `None` where it is too long for a build without optimisation, which
-/// takes some 10 µs per event.
+/// The run again, after comparing it with its row. `None` where a program that decides would have to be built first, and
+/// where it is too long for a build without optimisation, which takes some 10 µs per event.
 fn simulated_again(variant: &Variant, seed: u64, row: &RunRow) -> Option<RunRecord> {
-    if cfg!(debug_assertions) && row.events > MOST_EVENTS {
+    let is_long = cfg!(debug_assertions) && row.events > MOST_EVENTS;
+    if variant.scenario.strategy.command().is_some() || is_long {
         return None;
     }
     let record = sim::run(variant, seed, row.replicate).expect("the strategy starts no process");
