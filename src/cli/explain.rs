@@ -38,6 +38,34 @@ fn text(experiment: &Experiment) -> String {
         text.push('\n');
         text.push_str(&strategy(variant));
     }
+    text.push_str(&in_force(&experiment.variants));
+    text
+}
+
+/// The settings that have defaults of their own for each product, as they are in force, with the strategies they are of.
+fn in_force(variants: &[Variant]) -> String {
+    let mut text = String::from("\nsettings in force\n");
+    for name in ["controller", "agent", "crashBackoff"] {
+        let mut found: Vec<(String, Vec<&str>)> = Vec::new();
+        for Variant { scenario, strategy, .. } in variants {
+            let values = match name {
+                "controller" => serde_json::to_value(&scenario.control_loop),
+                "agent" => serde_json::to_value(&scenario.platform.agent),
+                _ => serde_json::to_value(scenario.platform.restarts),
+            };
+            let values = flow(&values.expect("settings are plain values"));
+            match found.iter_mut().find(|(known, _)| *known == values) {
+                Some((_, strategies)) if strategies.contains(&strategy.as_str()) => {}
+                Some((_, strategies)) => strategies.push(strategy),
+                None => found.push((values, vec![strategy])),
+            }
+        }
+        let is_one = found.len() == 1;
+        for (values, strategies) in found {
+            let of = if is_one { "every strategy".to_owned() } else { strategies.join(", ") };
+            let _ = writeln!(text, "  {name} of {of}\n    {values}");
+        }
+    }
     text
 }
 
@@ -109,14 +137,6 @@ fn strategy(variant: &Variant) -> String {
     for line in &explained.lines {
         let _ = writeln!(text, "  {line}");
     }
-    let platform = &variant.scenario.platform;
-    for (name, values) in [
-        ("controller", serde_json::to_value(&variant.scenario.control_loop)),
-        ("agent", serde_json::to_value(&platform.agent)),
-        ("crashBackoff", serde_json::to_value(platform.restarts)),
-    ] {
-        let _ = writeln!(text, "  {name}: {}", flow(&values.expect("settings are plain values")));
-    }
     for warning in &explained.warnings {
         let _ = writeln!(text, "  note: {warning}");
     }
@@ -128,7 +148,13 @@ fn flow(value: &Value) -> String {
     match value {
         Value::Object(fields) => {
             let set = fields.iter().filter(|(_, value)| !value.is_null());
-            let fields: Vec<String> = set.map(|(name, value)| format!("{name}: {}", flow(value))).collect();
+            let fields: Vec<String> = set
+                .map(|(name, value)| match name.strip_prefix('~') {
+                    // A group of settings that are written beside the others.
+                    Some(_) => flow(value).trim_matches(['{', '}']).to_owned(),
+                    None => format!("{name}: {}", flow(value)),
+                })
+                .collect();
             format!("{{{}}}", fields.join(", "))
         }
         Value::Array(items) => format!("[{}]", items.iter().map(flow).collect::<Vec<_>>().join(", ")),
