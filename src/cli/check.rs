@@ -33,6 +33,10 @@ pub(super) fn check(args: &ExperimentArgs) -> Result<(), Failure> {
         counted(clusters as u64, clusters as u64, "cluster"),
     ));
     for variant in &experiment.variants {
+        let scenario = &variant.scenario;
+        if let Some(warning) = scenario.strategy.object_limit(scenario.fleet()) {
+            output::out(&format!("warning: {}: {warning}\n", variant.label));
+        }
         for ignored in variant.scenario.strategy.ignored() {
             output::out(&format!("note: {}: {ignored}\n", variant.label));
         }

@@ -24,6 +24,12 @@ pub trait Strategy: Any + Debug + Send + Sync {
     /// another file has changed. What only this program knows is left out. `None`: the product has no such file.
     fn snippet(&self) -> Option<Snippet>;
 
+    /// A warning if one of the product's objects would be too large for this fleet.
+    fn object_limit(&self, fleet: Fleet<'_>) -> Option<String> {
+        let _ = fleet;
+        None
+    }
+
     /// The command that every run starts, as a person would type it. `None`: runs start no process.
     fn command(&self) -> Option<String> {
         None

@@ -16,3 +16,34 @@ pub(crate) fn first_names(names: &[String]) -> String {
     let shown = names.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
     if names.len() > SHOWN { format!("{shown} and {} more", names.len() - SHOWN) } else { shown }
 }
+
+/// The largest object that etcd accepts as deployed with Kubernetes, in bytes: `--max-request-bytes`, 1.5 MiB.
+const LARGEST_OBJECT: u64 = 1_572_864;
+
+/// A warning if an object with so many bytes for each of `count` parts is too large for etcd.
+pub(crate) fn object_limit(object: &str, part: &str, bytes: u64, count: usize) -> Option<String> {
+    let size = bytes * count as u64;
+    (size > LARGEST_OBJECT).then(|| {
+        format!(
+            "{object} has about {bytes} B for each {part}: {:.1} MB for {count}. etcd accepts 1.5 MiB, enough for {}, so \
+             the product could not write it and the rollout would stop; the simulation leaves this out",
+            size as f64 / 1e6,
+            LARGEST_OBJECT / bytes,
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_object_is_too_large_from_the_first_part_that_exceeds_the_limit() {
+        // 1,572,864 B / 405 B = 3,883.6 and / 468 B = 3,360.8.
+        for (bytes, most) in [(405, 3883), (468, 3360)] {
+            assert_eq!(object_limit("the status", "cluster", bytes, most), None);
+            let warning = object_limit("the status", "cluster", bytes, most + 1).expect("a warning");
+            assert!(warning.contains(&format!("enough for {most},")), "{warning}");
+        }
+    }
+}

@@ -19,6 +19,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
+use crate::products::words::object_limit;
 use crate::products::{Controller, Fleet, Run, Strategy, StrategyExplanation, yaml_snippet};
 use crate::results::Snippet;
 use crate::rollout::argo_cd::proposal::ProposalStrategy;
@@ -64,6 +65,12 @@ pub struct ArgoCdProposal(pub ProposalStrategy);
 impl Strategy for ArgoCdStrategy {
     fn explain(&self, fleet: Fleet<'_>) -> StrategyExplanation {
         explain::application_set(self, &applications(&fleet.world.clusters))
+    }
+
+    /// Each application has a row of 264 B, if there are steps, and an entry of 204 B in `status.resources`.
+    fn object_limit(&self, fleet: Fleet<'_>) -> Option<String> {
+        let bytes = if self.spec.strategy.is_some() { 264 + 204 } else { 204 };
+        object_limit("the status of the ApplicationSet", "application", bytes, fleet.len())
     }
 
     fn snippet(&self) -> Option<Snippet> {

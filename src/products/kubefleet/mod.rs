@@ -9,6 +9,7 @@ mod staged_adapter;
 
 use serde_json::json;
 
+use crate::products::words::object_limit;
 use crate::products::{Controller, Fleet, Run, Strategy, StrategyExplanation, yaml_snippet};
 use crate::results::Snippet;
 use crate::rollout::RuleSet;
@@ -51,6 +52,11 @@ pub struct KubeFleetRolling {
 impl Strategy for KubeFleetStaged {
     fn explain(&self, fleet: Fleet<'_>) -> StrategyExplanation {
         explain::staged(self, &member_clusters(&fleet.world.clusters))
+    }
+
+    /// Each cluster has an entry in the run's status.
+    fn object_limit(&self, fleet: Fleet<'_>) -> Option<String> {
+        object_limit("the status of the ClusterStagedUpdateRun", "cluster", 405, fleet.len())
     }
 
     fn snippet(&self) -> Option<Snippet> {
