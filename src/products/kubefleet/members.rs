@@ -1,19 +1,17 @@
 //! What KubeFleet's hub cluster knows of the member clusters: a binding for each, with what the work generator writes.
 //!
-//! A binding that is rolled counts as being applied at once, also where the cluster is offline: the work generator
-//! writes that in the hub cluster (kubefleet-dev/kubefleet at e160c1cd,
-//! `pkg/controllers/workgenerator/controller.go`). A report that the new resources were applied makes it Available, or
-//! not available yet; a report about other resources than those it was told says nothing.
+//! A binding that is rolled has no state of its new resources until the work generator writes one, also where the cluster
+//! is offline (kubefleet-dev/kubefleet at e160c1cd, `pkg/controllers/workgenerator/controller.go`): applying at first,
+//! then Available or not, as the cluster's agent reports it.
 //!
 //! KubeFleet knows no paused clusters: `paused` has no meaning here. A cluster without an agent is a member that never
-//! hears of anything. Left out: the time that the work generator takes, and the work applier's own looks at what it
-//! applied (the agent's delays of the world stand for them).
+//! hears of anything. Left out: the work applier's own looks at what it applied (the agent's delays of the world stand for
+//! them).
 
-use crate::products::{Decision, Deploy};
-use crate::rollout::TargetId;
 use crate::rollout::kubefleet::{ApplyStrategy, Binding, Bindings, WorkState, binding_name};
+use crate::rollout::{Revision, TargetId};
 use crate::units::SimTime;
-use crate::world::{ClusterId, ClusterSpec, NEW, OLD, ReleaseKind, Report, WorldSpec};
+use crate::world::{ClusterId, ClusterSpec, NEW, OLD, ReleaseKind, WorldSpec};
 
 /// The member clusters of the fleet.
 pub(super) struct Members {
@@ -40,37 +38,33 @@ impl Members {
         clusters.map(binding).collect()
     }
 
-    /// Notes a report. The binding before and after it, if it changed.
-    pub(super) fn learn(bindings: &mut Bindings, report: Report) -> Option<(Binding, Binding)> {
-        let binding = bindings.get_mut(TargetId(report.cluster.0)).expect("every cluster has a binding");
-        if binding.snapshot != Some(report.applied) {
+    /// Works, as they are before the release.
+    pub(super) fn works(world: &WorldSpec) -> impl Iterator<Item = Option<Revision>> {
+        let is_update = world.release == ReleaseKind::Update;
+        world.clusters.iter().map(move |cluster| (is_update && cluster.registered).then_some(OLD))
+    }
+
+    /// The work generator writes a binding's status. The binding before and after it, if it changed.
+    pub(super) fn write(
+        bindings: &mut Bindings,
+        cluster: ClusterId,
+        revision: Revision,
+        state: WorkState,
+    ) -> Option<(Binding, Binding)> {
+        let binding = bindings.get_mut(TargetId(cluster.0))?;
+        if binding.snapshot != Some(revision) {
             return None;
         }
         let before = binding.clone();
-        // When a condition was written decides nothing about these two states, as a test of the schedulers shows; with
-        // the time of the report, one that says the same again would look like a change.
-        let state = if report.ready { WorkState::Available } else { WorkState::Unavailable };
+        // When a condition was written decides nothing, as a test of the schedulers shows; with the time of the report,
+        // one that says the same again would look like a change.
         binding.report(SimTime::ZERO, state);
         (before != *binding).then(|| (before, binding.clone()))
     }
 
-    /// A binding was rolled: its cluster is told when that is written.
-    pub(super) fn tell(&self, bindings: &mut Bindings, now: SimTime, deploy: Deploy, decision: &mut Decision) {
-        let binding = bindings.get_mut(TargetId(deploy.cluster.0)).expect("every cluster has a binding");
-        binding.report(now, WorkState::Applying);
-        if self.registered[deploy.cluster.index()] {
-            decision.deploys.push(deploy);
-        }
-    }
-
-    /// RolloutStarted alone was set: from then on the cluster may have what its binding says, if it has not.
-    pub(super) fn tell_again(&self, bindings: &mut Bindings, now: SimTime, target: TargetId, decision: &mut Decision) {
-        let binding = bindings.get(target).expect("every cluster has a binding");
-        if let Some(revision) = binding.snapshot.filter(|_| !binding.has_succeeded()) {
-            let after_requests = decision.requests.len();
-            let deploy = Deploy { cluster: ClusterId(target.0), revision, after_requests };
-            self.tell(bindings, now, deploy, decision);
-        }
+    /// Whether an agent is there to hear anything.
+    pub(super) fn is_registered(&self, cluster: ClusterId) -> bool {
+        self.registered[cluster.index()]
     }
 
     /// Whether the hub cluster sees the new resources available in a cluster.

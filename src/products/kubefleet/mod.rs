@@ -6,6 +6,7 @@ mod explain;
 mod members;
 mod rolling_adapter;
 mod staged_adapter;
+mod work_generator;
 
 use serde_json::json;
 
@@ -85,7 +86,7 @@ impl Strategy for KubeFleetRolling {
     }
 
     fn controller<'r>(&'r self, run: Run<'r>) -> Box<dyn Controller + 'r> {
-        Box::new(rolling_adapter::RollingController::new(self, run.fleet.world))
+        Box::new(rolling_adapter::RollingController::new(self, run))
     }
 }
 

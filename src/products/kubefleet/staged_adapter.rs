@@ -7,25 +7,42 @@
 //!
 //! Left out: the watch delay of an approval, which is short beside a person's.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::members::Members;
+use super::work_generator::{Effect, WorkGenerator};
 use super::{KubeFleetStaged, member_clusters};
 use crate::engine::Streams;
-use crate::products::{Clusters, Controller, Decision, Deploy, Run};
+use crate::products::{Change, Clusters, Controller, Decision, Happened, Run};
 use crate::rollout::kubefleet::staged::{PlacementView, PolicySnapshot, StagedAction, StagedUpdateRun, StagedView};
 use crate::rollout::kubefleet::{ApplyStrategy, Bindings, PlacementPolicy, RunSpec, RunState};
-use crate::rollout::{ApprovalId, Hold};
-use crate::units::SimTime;
+use crate::rollout::{ApprovalId, Hold, Revision};
+use crate::units::{SimDuration, SimTime};
 use crate::world::{ClusterId, DurationModel, NEW, OLD, ReleaseKind, Report};
+
+/// Requests of a new run before its first binding: its finalizer, which meets a conflict and is written again after a
+/// back-off of 5 ms, about a request's time; and the status of a run that is initialized.
+const REQUESTS_OF_A_NEW_RUN: usize = 4;
 
 /// KubeFleet's controller with one staged update run.
 pub(super) struct StagedController<'s> {
     scheduler: StagedUpdateRun,
     view: StagedView,
     members: Members,
+    generator: WorkGenerator,
+    /// Bindings that the pass in progress rolls: the cluster, the revision, and the numbers of the two requests.
+    unwritten: Vec<(usize, Revision, [usize; 2])>,
+    /// Approvals that were given, also before they were asked for.
+    given: BTreeSet<String>,
     approvals: Option<&'s DurationModel>,
     streams: Streams,
+    /// From when on the cache shows the status that the last pass wrote.
+    fresh_at: Option<SimTime>,
+    /// The last pass saw an older status.
+    is_stale: bool,
+    watch_delay: SimDuration,
+    /// Approvals that the last pass found asked for and not accepted.
+    asked: usize,
     /// When approvals that were asked for are given.
     due: BTreeMap<ApprovalId, SimTime>,
     /// How far the run was before the last pass and after it.
@@ -60,6 +77,7 @@ impl<'s> StagedController<'s> {
         let scheduler = StagedUpdateRun::new("run".to_owned(), spec, strategy, *rules, *upstream_bugs, clusters);
         let scheduler = scheduler.with_version(*version);
         let members = Members::new(world);
+        let timing = run.control_loop;
         let view = StagedView {
             state: RunState::Run,
             placement: Some(PlacementView { external: true, apply_strategy: ApplyStrategy(0) }),
@@ -75,6 +93,14 @@ impl<'s> StagedController<'s> {
             scheduler,
             view,
             members,
+            // The run reads bindings from its cache.
+            generator: WorkGenerator::new(timing, timing.watch_delay, run.streams, Members::works(world)),
+            unwritten: Vec::new(),
+            given: BTreeSet::new(),
+            fresh_at: None,
+            is_stale: false,
+            asked: 0,
+            watch_delay: timing.watch_delay,
             approvals: approvals.as_ref(),
             streams: run.streams,
             due: BTreeMap::new(),
@@ -98,6 +124,10 @@ impl<'s> StagedController<'s> {
     }
 
     fn request(&mut self, now: SimTime, approval: ApprovalId) {
+        if self.given.contains(&self.scheduler.approval_name(approval)) {
+            self.due.insert(approval, now);
+            return;
+        }
         if let Some(delay) = self.approvals {
             let name = self.scheduler.approval_name(approval);
             let mut luck = self.streams.stream(crate::engine::EntityKey::of(&name), "approval");
@@ -124,17 +154,47 @@ impl Controller for StagedController<'_> {
         true
     }
 
-    fn learn(&mut self, report: Report, _now: SimTime) -> bool {
-        self.is_news |= Members::learn(&mut self.view.bindings, report).is_some();
+    fn learn(&mut self, report: Report, now: SimTime) -> bool {
+        self.generator.reported(report, now);
         false
     }
 
+    fn change(&mut self, change: &Change, _now: SimTime) -> Option<bool> {
+        if let Change::Stop(is_stopped) = change {
+            self.view.state = if *is_stopped { RunState::Stop } else { RunState::Run };
+            return Some(true);
+        }
+        let Change::Approve { stage, before } = change else { return None };
+        let name = format!("run-{}-{stage}", if *before { "before" } else { "after" });
+        let asked =
+            self.view.approvals.iter_mut().filter(|(approval, _)| self.scheduler.approval_name(**approval) == name);
+        let is_asked = asked.map(|(_, request)| request.approved = true).count() > 0;
+        self.given.insert(name);
+        Some(is_asked)
+    }
+
     fn decide(&mut self, now: SimTime) -> Decision {
+        let mut decision = Decision::default();
+        if self.fresh_at.is_some_and(|fresh| now <= fresh) {
+            self.scheduler.meets_conflict(now);
+            self.is_stale = true;
+            decision.unavailable = Members::unavailable(self.bindings());
+            decision.requests.in_turn(self.asked + 1);
+            return decision;
+        }
+        self.is_stale = false;
+        self.asked = self.view.approvals.values().filter(|request| !request.accepted).count();
         self.approve(now);
         let before = self.progress();
+        let is_new = before.is_none();
         let pass = self.scheduler.reconcile(now, &self.view);
         let status = &pass.status;
-        let mut decision = Decision { unavailable: Members::unavailable(self.bindings()), ..Decision::default() };
+        decision.unavailable = Members::unavailable(self.bindings());
+        // Each pass asks anew for an approval that has not been accepted, and is told that the request exists.
+        decision.requests.in_turn(self.asked);
+        if is_new {
+            decision.requests.in_turn(REQUESTS_OF_A_NEW_RUN);
+        }
         self.was_quiet = status.writes(&pass.actions) == 0;
         self.view.store(now, &pass);
         for action in &pass.actions {
@@ -142,9 +202,9 @@ impl Controller for StagedController<'_> {
                 StagedAction::Deploy(target, revision) => {
                     // The binding's spec and then its status, whose RolloutStarted the work generator waits for.
                     decision.requests.in_turn(2);
-                    let after_requests = decision.requests.len();
-                    let deploy = Deploy { cluster: ClusterId(target.0), revision, after_requests };
-                    self.members.tell(&mut self.view.bindings, now, deploy, &mut decision);
+                    let written = decision.requests.len();
+                    decision.requested += 1;
+                    self.unwritten.push((target.index(), revision, [written - 2, written - 1]));
                 }
                 StagedAction::RequestApproval(approval) => {
                     decision.created += 1;
@@ -154,10 +214,7 @@ impl Controller for StagedController<'_> {
                 StagedAction::Delete(..) => unreachable!("every cluster of the fleet stays picked"),
             }
         }
-        for &target in &status.restarted {
-            decision.requests.in_turn(1);
-            self.members.tell_again(&mut self.view.bindings, now, target, &mut decision);
-        }
+        decision.requests.in_turn(status.restarted.len());
         // Accepted approvals, and at last the run's own status, which every pass writes.
         decision.requests.in_turn(pass.status.accepted.len() + 1);
         decision.wake_at = self.due.values().copied().min();
@@ -165,6 +222,36 @@ impl Controller for StagedController<'_> {
         self.is_news = false;
         self.progress = [before, self.progress()];
         decision
+    }
+
+    fn answered(&mut self, answers: &[SimTime]) {
+        if !self.is_stale {
+            self.fresh_at = answers.last().map(|written| *written + self.watch_delay);
+        }
+        for (cluster, revision, [spec, started]) in std::mem::take(&mut self.unwritten) {
+            self.generator.rolled(cluster, revision, answers[spec], answers[started]);
+        }
+    }
+
+    fn next_event(&self) -> Option<SimTime> {
+        self.generator.next()
+    }
+
+    fn advance(&mut self, now: SimTime, _clusters: &dyn Clusters) -> Happened {
+        let mut happened = Happened::default();
+        while let Some(effect) = self.generator.advance(now) {
+            match effect {
+                Effect::Instruct(cluster, revision) if self.members.is_registered(cluster) => {
+                    happened.instructions.push((cluster, revision));
+                }
+                Effect::Status(cluster, revision, state) => {
+                    self.is_news |= Members::write(&mut self.view.bindings, cluster, revision, state).is_some();
+                    happened.changed.push(cluster);
+                }
+                Effect::Instruct(..) | Effect::Seen(_) | Effect::Wake => {}
+            }
+        }
+        happened
     }
 
     fn requeue(&mut self, end: SimTime) -> Option<SimTime> {
@@ -201,6 +288,11 @@ impl Controller for StagedController<'_> {
             after.finished == stage.clusters.len()
                 && tasks.into_iter().any(|(task, status)| task.kind == "TimedWait" && !status.elapsed)
         });
-        self.was_quiet && !self.is_news && self.due.is_empty() && !is_waiting_for_time && after.updating == after.stuck
+        self.was_quiet
+            && !self.is_news
+            && self.generator.is_idle()
+            && self.due.is_empty()
+            && !is_waiting_for_time
+            && after.updating == after.stuck
     }
 }

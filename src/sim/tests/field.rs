@@ -23,6 +23,11 @@ pub(super) trait Agent: Sized {
         true
     }
 
+    /// Time 0.
+    fn start(&mut self, sight: &mut Sight<'_, Self::Step>) {
+        let _ = sight;
+    }
+
     /// What tells it to run a revision is written in the management cluster.
     fn written(&mut self, revision: u32, is_held: bool, sight: &mut Sight<'_, Self::Step>);
 
@@ -158,6 +163,9 @@ impl<'r, A: Agent> Field<'r, A> {
             self.plan(SimTime::from_nanos(news.at), Due::Happens(news.clone(), None), &mut queue);
         }
         queue.schedule(SimTime::ZERO + timing.watch_delay + self.first_wait, Event::Driver(DriverEvent::Wake));
+        for target in 0..self.agents.len() {
+            self.with_agent(target, &mut control, &mut queue, Agent::start);
+        }
         while self.unknown.is_none() && queue.peek_time().is_some_and(|next| next <= until) {
             let (_, event) = queue.pop().expect("there is one");
             match event {

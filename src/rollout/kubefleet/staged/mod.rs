@@ -173,6 +173,12 @@ impl StagedUpdateRun {
         }
     }
 
+    /// A pass sees the run as it was before the last pass, and its first write meets a conflict.
+    pub fn meets_conflict(&mut self, now: SimTime) {
+        self.queue.begin(now);
+        self.queue.end(now, QueueRequest::Error);
+    }
+
     /// The last pass has ended only at `end`, not before its start: its request to the queue counts from then.
     /// Returns the time of the next call, replacing its `wake_at`; a time before `end` means immediately after it.
     pub fn pass_ended(&mut self, end: SimTime) -> Option<SimTime> {
