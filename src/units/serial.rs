@@ -126,14 +126,14 @@ macro_rules! quantity {
             }
 
             fn json_schema(_: &mut SchemaGenerator) -> Schema {
-                text_schema($expecting, $pattern, json!($examples))
+                text_schema($expecting, $pattern, &json!($examples))
             }
         }
     )*};
 }
 
 /// The schema of a text with a unit.
-fn text_schema(expecting: &str, pattern: &str, examples: Value) -> Schema {
+fn text_schema(expecting: &str, pattern: &str, examples: &Value) -> Schema {
     json_schema!({
         "type": "string",
         "description": format!("Text with a unit: {expecting}."),
@@ -273,7 +273,7 @@ macro_rules! or_word {
                 }
 
                 fn json_schema(_: &mut SchemaGenerator) -> Schema {
-                    text_schema($expecting, $pattern, json!($examples))
+                    text_schema($expecting, $pattern, &json!($examples))
                 }
             }
         }

@@ -13,6 +13,9 @@ use super::pass::{self, PassOutcome};
 use super::view::{BundleAction, BundleView};
 use super::{RancherFleet, RuleSet};
 
+/// A question about a target's flags.
+type FlagTest = fn(u8) -> bool;
+
 impl RancherFleet {
     /// The rule that blocks the rollout at `view`. `None`: it is finished, or the next pass makes progress. The call
     /// costs as much as several passes.
@@ -67,7 +70,7 @@ impl StalledBundle<'_> {
 
     fn limit(&self) -> Option<Hold> {
         let is_shipped = self.fleet.rules == RuleSet::Shipped;
-        let (waits, is_culprit): (fn(u8) -> bool, fn(u8) -> bool) = match self.fleet.rules {
+        let (waits, is_culprit): (FlagTest, FlagTest) = match self.fleet.rules {
             RuleSet::Shipped => (
                 |flags| flags & (flag::EXISTS | flag::PROMOTED | flag::PAUSED) == flag::EXISTS,
                 |flags| flags & flag::UNAVAILABLE != 0,

@@ -4,6 +4,8 @@
 //! through the same control loop as a simulated world. The instructions must be the same, in the same order; their times
 //! must agree to [`TOLERANCE`] and one API request.
 
+#![expect(clippy::print_stdout, reason = "`--nocapture` lists the recordings that differ")]
+
 mod argo_cd_agent;
 mod field;
 mod fleet_agent;

@@ -173,7 +173,7 @@ impl World<'_> {
         let inspects = !matches!(self.platform.agent.readiness, ReadinessSpec::Delay(_));
         let cluster = &self.clusters[id.index()];
         if cluster.agent.applying.is_some() && !self.platform.agent.wait {
-            let ready = cluster.settled && !(inspects && !self.spec.workloads.is_empty());
+            let ready = cluster.settled && (!inspects || self.spec.workloads.is_empty());
             self.apply_ends(id, ready, queue);
         }
     }
