@@ -42,7 +42,7 @@ pub(super) enum Effect {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Step {
+enum GeneratorStep {
     Look(usize),
     Requeued(usize),
     Does(Effect),
@@ -72,7 +72,7 @@ pub(super) struct WorkGenerator {
     draws: Stream,
     limiter: Reservations,
     items: Vec<Item>,
-    agenda: BTreeMap<(SimTime, usize), Step>,
+    agenda: BTreeMap<(SimTime, usize), GeneratorStep>,
     scheduled: usize,
 }
 
@@ -96,33 +96,33 @@ impl WorkGenerator {
         }
     }
 
-    fn schedule(&mut self, at: SimTime, step: Step) {
+    fn schedule(&mut self, at: SimTime, step: GeneratorStep) {
         self.agenda.insert((at, self.scheduled), step);
         self.scheduled += 1;
     }
 
     /// One more wake-up of the rollout's controller.
     pub(super) fn wake(&mut self, written: SimTime) {
-        self.schedule(written + self.watch_delay, Step::Does(Effect::Wake));
+        self.schedule(written + self.watch_delay, GeneratorStep::Does(Effect::Wake));
     }
 
     /// A binding's status is written at this time.
     pub(super) fn seen(&mut self, cluster: ClusterId, written: SimTime) {
-        self.schedule(written + self.watch_delay, Step::Does(Effect::Seen(cluster)));
+        self.schedule(written + self.watch_delay, GeneratorStep::Does(Effect::Seen(cluster)));
     }
 
     /// A binding's spec is written, and then its RolloutStarted.
     pub(super) fn rolled(&mut self, cluster: usize, revision: Revision, spec: SimTime, started: SimTime) {
         let item = &mut self.items[cluster];
         (item.revision, item.started) = (Some(revision), Some(started));
-        self.schedule(spec + self.watch_delay, Step::Look(cluster));
+        self.schedule(spec + self.watch_delay, GeneratorStep::Look(cluster));
     }
 
     /// The status of a binding's Work has changed.
     pub(super) fn reported(&mut self, report: Report, now: SimTime) {
         let cluster = report.cluster.index();
         self.items[cluster].report = Some(report);
-        self.schedule(now, Step::Look(cluster));
+        self.schedule(now, GeneratorStep::Look(cluster));
     }
 
     pub(super) fn next(&self) -> Option<SimTime> {
@@ -139,9 +139,9 @@ impl WorkGenerator {
             let entry = self.agenda.first_entry().filter(|entry| entry.key().0 <= now)?;
             let at = entry.key().0;
             match entry.remove() {
-                Step::Does(effect) => return Some(effect),
-                Step::Look(cluster) => self.look(cluster, at),
-                Step::Requeued(cluster) => {
+                GeneratorStep::Does(effect) => return Some(effect),
+                GeneratorStep::Look(cluster) => self.look(cluster, at),
+                GeneratorStep::Requeued(cluster) => {
                     if self.items[cluster].timer.take_if(|timer| *timer <= at).is_some() {
                         self.look(cluster, at);
                     }
@@ -152,7 +152,7 @@ impl WorkGenerator {
 
     /// Statuses that are written until `listed`: a list from the API server contains them.
     pub(super) fn statuses_until(&mut self, listed: SimTime) -> Vec<(SimTime, Effect)> {
-        let is_status = |step: &Step| matches!(step, Step::Does(Effect::Status(..)));
+        let is_status = |step: &GeneratorStep| matches!(step, GeneratorStep::Does(Effect::Status(..)));
         let keys: Vec<(SimTime, usize)> = self
             .agenda
             .range(..=(listed, usize::MAX))
@@ -160,7 +160,7 @@ impl WorkGenerator {
             .map(|(key, _)| *key)
             .collect();
         let effects = keys.into_iter().filter_map(|key| match self.agenda.remove(&key) {
-            Some(Step::Does(effect)) => Some((key.0, effect)),
+            Some(GeneratorStep::Does(effect)) => Some((key.0, effect)),
             _ => None,
         });
         effects.collect()
@@ -188,7 +188,7 @@ impl WorkGenerator {
             let status = written + self.request.sample(&mut self.draws);
             self.items[cluster].work = Some(revision);
             self.items[cluster].report = None;
-            self.schedule(written, Step::Does(Effect::Instruct(id, revision)));
+            self.schedule(written, GeneratorStep::Does(Effect::Instruct(id, revision)));
             self.status(id, revision, WorkState::Applying, status);
         } else if let Some(report) = item.report.filter(|report| report.applied == revision) {
             let status = now + self.request.sample(&mut self.draws);
@@ -198,7 +198,7 @@ impl WorkGenerator {
     }
 
     fn status(&mut self, cluster: ClusterId, revision: Revision, state: WorkState, written: SimTime) {
-        self.schedule(written + self.visible_after, Step::Does(Effect::Status(cluster, revision, state)));
+        self.schedule(written + self.visible_after, GeneratorStep::Does(Effect::Status(cluster, revision, state)));
     }
 
     fn requeue(&mut self, cluster: usize, now: SimTime) {
@@ -210,7 +210,7 @@ impl WorkGenerator {
         // The queue keeps the earliest timer of a binding.
         if item.timer.is_none_or(|timer| at < timer) {
             item.timer = Some(at);
-            self.schedule(at, Step::Requeued(cluster));
+            self.schedule(at, GeneratorStep::Requeued(cluster));
         }
     }
 }
