@@ -63,7 +63,7 @@ fn in_force(variants: &[Variant]) -> String {
         let is_one = found.len() == 1;
         for (values, strategies) in found {
             let of = if is_one { "every strategy".to_owned() } else { strategies.join(", ") };
-            let _ = writeln!(text, "  {name} of {of}\n    {values}");
+            let _ = writeln!(text, "  {}\n    {}", lines(&format!("{name} of {of}"), 4), lines(&values, 6));
         }
     }
     text
@@ -139,6 +139,22 @@ fn strategy(variant: &Variant) -> String {
     }
     for warning in &explained.warnings {
         let _ = writeln!(text, "  note: {warning}");
+    }
+    text
+}
+
+/// A list in lines that fit a terminal, the later ones indented.
+fn lines(list: &str, indent: usize) -> String {
+    let mut text = String::new();
+    let mut column = indent;
+    for part in list.split_inclusive(", ") {
+        if column + part.len() > 100 {
+            text.truncate(text.trim_end().len());
+            let _ = write!(text, "\n{:indent$}", "");
+            column = indent;
+        }
+        text.push_str(part);
+        column += part.len();
     }
     text
 }

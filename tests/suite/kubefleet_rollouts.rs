@@ -278,7 +278,9 @@ fn explained(strategy: &str) -> String {
     let mut program = assert_cmd::Command::cargo_bin("fleetsim").expect("the program is built");
     let output = program.arg("explain").arg(folder.path()).output().expect("it runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).expect("it is text").split_once("\nit: ").expect("the strategy").1.to_owned()
+    let text = String::from_utf8(output.stdout).expect("it is text");
+    let (_, strategy) = text.split_once("\nit: ").expect("the strategy");
+    strategy.split_once("\nsettings in force\n").expect("the settings follow").0.to_owned()
 }
 
 #[test]

@@ -316,6 +316,8 @@ fn explain_prints_the_steps_of_an_application_set_in_numbers() {
     let assert = fleetsim(folder.path()).args(["explain", "."]).assert().success();
     let explained = text(&assert.get_output().stdout);
     let (_, told) = explained.split_once("steps: Argo CD").expect("the strategy is explained");
+    let (told, in_force) = told.split_once("\nsettings in force\n").expect("the settings follow");
+    assert!(in_force.contains("  controller of every strategy\n    {clientBurst: 100, clientQps: 50, "), "{in_force}");
     // 35 % of 6 is 2.1, rounded down. Step 3 limits nothing: the first step of an application is the one that counts it.
     assert_eq!(
         told,

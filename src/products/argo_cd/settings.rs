@@ -39,7 +39,7 @@ pub struct ApplicationControllerSettings {
     pub shards: u32,
     /// `--sharding-method`: the shard of each cluster.
     pub sharding: Sharding,
-    /// `--app-resync` (`timeout.reconciliation`): interval at which all applications are announced for a refresh.
+    /// `--app-resync`: interval of the refresh of all applications. Also `timeout.reconciliation`.
     /// 180 s up to v2.
     #[serde(deserialize_with = "positive")]
     pub app_resync: SimDuration,
@@ -57,7 +57,7 @@ pub struct ApplicationControllerSettings {
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Sharding {
-    /// By a hash of the cluster's UID, which is as good as drawn: some shards get more clusters than others.
+    /// By a hash of the cluster's UID, as good as drawn. Some shards get more clusters than others.
     #[default]
     Legacy,
     /// In turn: shards differ by one cluster at most.

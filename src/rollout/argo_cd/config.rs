@@ -225,8 +225,7 @@ pub struct ControllerOptions {
     /// Fixes argoproj/argo-cd#27949 and #29240. After a changed spec, Synced counts only if compared after the
     /// change, so that a settled application is updated too. No effect before 3.4.
     pub keep_spec_changes: bool,
-    /// The controller's `--refresh-grace-period-seconds`, from 3.6 on: how long after a change of an application
-    /// nothing is promoted.
+    /// `--refresh-grace-period-seconds`: time after a change in which nothing is promoted. It exists from 3.6 on.
     pub refresh_grace_period: SimDuration,
     /// The controller's version.
     #[serde(skip)]
