@@ -53,7 +53,6 @@ const REPEATED_TYPE_NAMES: &[(&str, &str)] = &[
     ("Place", "of a problem in a file; of a cluster as Argo CD's application controller sees it"),
     ("Progress", "of a run as the driver counts it; of a staged run as its next pass reads it"),
     ("Reading", "of a tree, in `document`; of an experiment with the values of a sweep"),
-    ("Wrong", "private to a check: of a precision, and of a file with measured values"),
 ];
 
 fn files_of(room: &str) -> impl Iterator<Item = &'static SourceFile> {
