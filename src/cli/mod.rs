@@ -94,7 +94,7 @@ struct ExperimentArgs {
     allow_commands: bool,
 }
 
-/// What the commands that simulate have in common.
+/// The arguments that all commands that simulate share.
 #[derive(Args, Debug)]
 struct SimulateArgs {
     #[command(flatten)]

@@ -80,7 +80,7 @@ impl Recording {
         Ok(Self { target, publication, journal, reproduce: args.reproduce })
     }
 
-    /// What was simulated. After a failure, the journal stays if it has runs, which are reported as so many `of_all`.
+    /// The simulated runs. After a failure, the journal stays if it has runs, which are reported as so many `of_all`.
     pub(super) fn or_saved<T>(self, simulated: Result<T, Failure>, of_all: &str) -> Result<(T, Self), Failure> {
         let failure = match simulated {
             Ok(simulated) => return Ok((simulated, self)),

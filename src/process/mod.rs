@@ -46,7 +46,7 @@ pub struct ProcessCommand {
     pub folder: PathBuf,
     /// Real time in which every answer must come, in nanoseconds.
     pub timeout_ns: u64,
-    /// How to mend a program that does not exist.
+    /// The advice in the error about a program that does not exist.
     pub remedy: &'static str,
 }
 

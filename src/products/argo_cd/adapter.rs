@@ -41,7 +41,7 @@ pub(super) struct ArgoCdController {
     application_controller: ApplicationController,
     set: SetWrites,
     watch_delay: SimDuration,
-    /// What the pass in progress writes: the number of the request, the application, and whether it asks for a sync.
+    /// Writes of the pass in progress: the number of the request, the application, and whether it asks for a sync.
     unwritten: Vec<(usize, usize, bool)>,
     /// When the last pass was.
     passed: SimTime,
@@ -114,7 +114,7 @@ impl ArgoCdController {
         }
     }
 
-    /// Whether the set's status shows the rollout as complete: every row is Healthy, of the new revision. Without rows
+    /// True once the set's status shows the rollout as complete: every row is Healthy, of the new revision. Without rows
     /// all applications are Synced and Healthy.
     fn is_reported(&self) -> bool {
         let is_new = |index| self.application_controller.applied(index) == Some(NEW);

@@ -69,7 +69,7 @@ struct Place {
     state: Option<OperationState>,
 }
 
-/// What the application controller writes into an Application's status.
+/// A write of the application controller into an Application's status.
 #[derive(Clone, Copy, Debug)]
 enum Shown {
     /// The state of an operation, and whether it is over.
