@@ -45,6 +45,23 @@ impl Results {
         if pre_pull { "the run started (including the pre-pull)" } else { "the rollout started" }
     }
 
+    /// The run that curves and fleets show. `None` without one.
+    pub(super) fn displayed(&self) -> Option<DisplayedRun> {
+        let clusters = &self.tables.clusters;
+        let replicate = clusters.first()?.0.replicate;
+        let variants = grouped(clusters.iter().map(|(key, row)| (key.variant.as_str(), row)));
+        let range = |of: fn(&ClusterRow) -> bool| {
+            let counts = variants.iter().map(|(_, rows)| rows.iter().filter(|row| of(row)).count() as u64);
+            counts.minmax().into_option().unwrap_or_default()
+        };
+        Some(DisplayedRun {
+            replicate,
+            clusters: variants.iter().map(|(_, rows)| rows.len() as u64).minmax().into_option().unwrap_or_default(),
+            offline: range(|row| row.offline),
+            defective: range(|row| row.defective),
+        })
+    }
+
     /// The variants that have runs, in the experiment's order.
     pub(super) fn variants<'r>(&'r self) -> Vec<VariantResults<'r>> {
         let Tables { runs, summary, timeline, clusters, .. } = &self.tables;
@@ -58,6 +75,35 @@ impl Results {
         };
         self.provenance.variants.iter().enumerate().map(of).filter(|variant| !variant.runs.is_empty()).collect()
     }
+}
+
+/// The replicate that curves and fleets show, the same in all variants. Counts are the least and the greatest of the
+/// variants, which differ between worlds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct DisplayedRun {
+    pub(super) replicate: u32,
+    clusters: (u64, u64),
+    offline: (u64, u64),
+    defective: (u64, u64),
+}
+
+impl DisplayedRun {
+    /// `5 of 200 clusters offline at its start, defective release in 0`.
+    pub(super) fn conditions(&self) -> String {
+        let s = if self.clusters == (1, 1) { "" } else { "s" };
+        format!(
+            "{} of {} cluster{s} offline at its start, defective release in {}",
+            range_of(self.offline),
+            range_of(self.clusters),
+            range_of(self.defective)
+        )
+    }
+}
+
+/// `5`, or `3–7`.
+fn range_of((low, high): (u64, u64)) -> String {
+    let from = if low < high { format!("{}–", count(low as f64)) } else { String::new() };
+    format!("{from}{}", count(high as f64))
 }
 
 impl<'r> VariantResults<'r> {
@@ -128,8 +174,7 @@ pub(super) fn links<'v, 'r: 'v>(variants: impl IntoIterator<Item = &'v VariantRe
 pub(super) fn extent(variants: &[VariantResults<'_>]) -> String {
     let of = |numbers: &mut dyn Iterator<Item = u64>, what: &str| {
         let (low, high) = numbers.minmax().into_option().unwrap_or_default();
-        let from = if low < high { format!("{}–", count(low as f64)) } else { String::new() };
-        format!("{from}{} {what}{}", count(high as f64), if high == 1 { "" } else { "s" })
+        format!("{} {what}{}", range_of((low, high)), if high == 1 { "" } else { "s" })
     };
     let clusters = of(&mut variants.iter().flat_map(|variant| variant.runs.iter().map(|run| run.targets)), "cluster");
     let runs = of(&mut variants.iter().map(|variant| variant.runs.len() as u64), "run");

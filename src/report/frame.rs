@@ -2,6 +2,7 @@
 
 use super::axis::{AxisTick, Scale};
 use super::canvas::{Align, Canvas, Label, Position, Stroke};
+use super::data::{DisplayedRun, Results};
 use super::style::{AXIS, Colour, GRID, INK, LABEL, MARGIN, MUTED, PAGE_WIDTH, SMALL, SUBTITLE, TITLE};
 use super::text::{Weight, fitted, fitted_name, text_width, widest};
 use crate::results::Provenance;
@@ -53,14 +54,25 @@ pub(super) fn write_bold(canvas: &mut Canvas, text: &str, at: Position, size: f6
     canvas.text(Label { text: text.to_owned(), at, size, weight: Weight::Bold, colour, align: Align::Left });
 }
 
+/// A page with title, subtitle and footer, for a chart of the displayed run: the footer names that run.
+pub(super) fn page_of_run(results: &Results, title: &str, subtitle: &str, height: f64) -> Canvas {
+    let named = |run: DisplayedRun| format!(" · replicate {}: {}", run.replicate, run.conditions());
+    let run = results.displayed().map_or_else(String::new, named);
+    page_with_footer(&results.provenance, title, subtitle, &run, height)
+}
+
 /// A page with title, subtitle and footer.
 pub(super) fn page(provenance: &Provenance, title: &str, subtitle: &str, height: f64) -> Canvas {
+    page_with_footer(provenance, title, subtitle, "", height)
+}
+
+fn page_with_footer(provenance: &Provenance, title: &str, subtitle: &str, more: &str, height: f64) -> Canvas {
     let mut canvas = Canvas::new(&format!("{title}: {subtitle}"), PAGE_WIDTH, height);
     let width = PAGE_WIDTH - 2.0 * MARGIN;
     write_bold(&mut canvas, &fitted(title, TITLE, Weight::Bold, width), (MARGIN, 36.0), TITLE, INK);
     write_fitted(&mut canvas, subtitle, (MARGIN, 59.0), SUBTITLE, MUTED, width);
     let footer = format!(
-        "{} · {} {} · seed {}",
+        "{} · {} {} · seed {}{more}",
         provenance.experiment, provenance.program, provenance.program_version, provenance.seed
     );
     write_fitted(&mut canvas, &footer, (MARGIN, height - 16.0), SMALL, MUTED, width);

@@ -13,6 +13,7 @@
 //! - [`Journal`] saves the finished runs of a study until its results are published.
 
 mod comparison;
+mod displayed;
 mod error;
 mod folder;
 mod journal;
@@ -32,6 +33,7 @@ mod timeline;
 
 pub(crate) use comparison::grouped;
 pub use comparison::{compared, distinct};
+pub use displayed::displayed_replicate;
 pub use error::ResultsError;
 pub use folder::{Publication, Published};
 pub use journal::{Journal, RunId};

@@ -183,14 +183,3 @@ pub struct VariantRecord {
     /// Its runs, in the order of their replicates.
     pub runs: Vec<RunRecord>,
 }
-
-impl VariantRecord {
-    /// The index of the representative run: the one with the (lower) median peak of pulls, among equals the first
-    /// replicate. `None` without runs.
-    #[must_use]
-    pub fn representative(&self) -> Option<usize> {
-        let mut order: Vec<usize> = (0..self.runs.len()).collect();
-        order.sort_by_key(|&at| (self.runs[at].run.peak_pulls, self.runs[at].run.replicate));
-        order.get(order.len().saturating_sub(1) / 2).copied()
-    }
-}

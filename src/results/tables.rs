@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::summary::{SummaryRow, summary};
 use super::timeline::{TimelineRow, timeline};
-use super::{ClusterRow, PassRow, ResultsError, RunRow, VariantRecord};
+use super::{ClusterRow, PassRow, ResultsError, RunRow, VariantRecord, displayed_replicate};
 
 /// Which run a row of `clusters.csv` or `passes.csv` belongs to: its first columns.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
@@ -22,7 +22,7 @@ pub struct RunKey {
     pub strategy: String,
     /// The swept settings.
     pub setting: String,
-    /// The representative run's replicate.
+    /// The displayed replicate.
     pub replicate: u32,
 }
 
@@ -33,11 +33,11 @@ pub struct Tables {
     pub runs: Vec<RunRow>,
     /// `summary.csv`: every measure of every variant over its runs.
     pub summary: Vec<SummaryRow>,
-    /// `timeline.csv`: the representative run of every variant, with percentiles of all its runs.
+    /// `timeline.csv`: the displayed run of every variant, with percentiles of all its runs.
     pub timeline: Vec<TimelineRow>,
-    /// `clusters.csv`: the clusters of every variant's representative run.
+    /// `clusters.csv`: the clusters of every variant's displayed run.
     pub clusters: Vec<(RunKey, ClusterRow)>,
-    /// `passes.csv`: the scheduler passes of every variant's representative run.
+    /// `passes.csv`: the scheduler passes of every variant's displayed run.
     pub passes: Vec<(RunKey, PassRow)>,
 }
 
@@ -48,9 +48,10 @@ impl Tables {
         let runs: Vec<RunRow> = variants.iter().flat_map(|v| v.runs.iter().map(|run| run.run.clone())).collect();
         let summary = summary(variants, seed);
         let mut tables = Self { runs, summary, ..Self::default() };
+        let Some(displayed) = displayed_replicate(variants) else { return tables };
         for variant in variants {
-            tables.timeline.extend(timeline(variant));
-            let Some(at) = variant.representative() else { continue };
+            let Some(at) = variant.runs.iter().position(|run| run.run.replicate == displayed) else { continue };
+            tables.timeline.extend(timeline(variant, at));
             let run = &variant.runs[at];
             let key = RunKey {
                 variant: variant.variant.clone(),
@@ -182,18 +183,15 @@ mod tests {
     }
 
     #[test]
-    fn the_representative_run_has_the_lower_median_peak_and_ties_go_to_the_first() {
-        let cases: [(&[u64], Option<usize>, &str); 5] = [
-            (&[9, 7, 8], Some(2), "the median of three"),
-            (&[9, 7, 8, 10], Some(2), "the lower of two medians"),
-            (&[5, 5, 5], Some(1), "among equals by replicate"),
-            (&[4], Some(0), "one run"),
-            (&[], None, "no run"),
-        ];
-        for (peaks, expected, why) in cases {
-            let runs = (0..).zip(peaks).map(|(replicate, &peak)| run_record(replicate, peak)).collect();
-            assert_eq!(variant("v", runs).representative(), expected, "{why}");
-        }
+    fn every_table_shows_the_same_replicate_of_all_variants() {
+        let tables = Tables::of(&two_variants(), 1);
+        let mut shown: Vec<u32> = tables.clusters.iter().map(|(key, _)| key.replicate).collect();
+        shown.extend(tables.passes.iter().map(|(key, _)| key.replicate));
+        shown.extend(tables.timeline.iter().map(|row| row.replicate));
+        // Peaks 9, 7, 8 and 4, 4; the second variant has no third run, and its second one did not finish.
+        assert_eq!(shown, [0; 6]);
+        let curves: Vec<u64> = tables.timeline.iter().map(|row| row.pulls).collect();
+        assert_eq!(curves, [9, 4], "the curves are those of replicate 0");
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! `timeline.csv`: one real run, with pointwise percentiles of all runs.
 //!
 //! Why not the pointwise median alone? Waves of different runs shift in time, so the median of the curves has a lower
-//! peak than any run. The columns without a suffix are therefore the series of the representative run: the one with
-//! the median peak of pulls.
+//! peak than any run. The columns without a suffix are therefore the series of one run: the displayed replicate, the
+//! same in all variants ([`super::displayed_replicate`]).
 //!
 //! Runs may have been recorded in bins of different lengths. All are converted to the longest bin of their variant,
 //! and to at most [`BINS_MAX`] bins: the maximum of counts, the mean of egress, the last value of states. After a
@@ -25,23 +25,25 @@ pub struct TimelineRow {
     pub strategy: String,
     /// The swept settings.
     pub setting: String,
+    /// The displayed replicate.
+    pub replicate: u32,
     /// Length of the bin.
     pub bin_s: f64,
     /// Start of the bin.
     pub t_s: f64,
-    /// Highest number of concurrent image pulls in the bin, in the representative run.
+    /// Highest number of concurrent image pulls in the bin, in the displayed run.
     pub pulls: u64,
-    /// Highest number of concurrent layer downloads in the bin, in the representative run.
+    /// Highest number of concurrent layer downloads in the bin, in the displayed run.
     pub downloads: u64,
-    /// Mean registry egress in the bin, in the representative run.
+    /// Mean registry egress in the bin, in the displayed run.
     pub egress_bytes_per_s: f64,
-    /// Targets ready on the wanted revision at the end of the bin, in the representative run.
+    /// Targets ready on the wanted revision at the end of the bin, in the displayed run.
     pub ready_new: u64,
-    /// Targets promoted to the wanted revision and making progress, but not ready yet, in the representative run.
+    /// Targets promoted to the wanted revision and making progress, but not ready yet, in the displayed run.
     pub updating: u64,
-    /// Targets promoted to the wanted revision, not ready and stalled, in the representative run.
+    /// Targets promoted to the wanted revision, not ready and stalled, in the displayed run.
     pub not_ready: u64,
-    /// Targets not promoted to the wanted revision yet, in the representative run.
+    /// Targets not promoted to the wanted revision yet, in the displayed run.
     pub waiting: u64,
     /// 5th percentile of `pulls` over all runs, bin by bin.
     pub pulls_p5: f64,
@@ -57,9 +59,8 @@ pub struct TimelineRow {
     pub egress_p95_bytes_per_s: f64,
 }
 
-/// The timeline of one variant; empty when no run has a series.
-pub(super) fn timeline(variant: &VariantRecord) -> Vec<TimelineRow> {
-    let Some(representative) = variant.representative() else { return Vec::new() };
+/// The timeline of one variant, with the run at place `displayed`; empty when no run has a series.
+pub(super) fn timeline(variant: &VariantRecord, displayed: usize) -> Vec<TimelineRow> {
     let bin_longest = variant.runs.iter().map(|run| run.bin_s).fold(0.0, f64::max);
     let span = variant.runs.iter().map(|run| run.series.len() as f64 * run.bin_s).fold(0.0, f64::max);
     // The tolerance keeps rounding errors of the division from adding a bin.
@@ -70,13 +71,13 @@ pub(super) fn timeline(variant: &VariantRecord) -> Vec<TimelineRow> {
     let bin_s = bin_longest * bins_of(bin_longest).div_ceil(BINS_MAX) as f64;
     let bins = bins_of(bin_s);
     let series: Vec<Vec<SeriesRow>> = variant.runs.iter().map(|run| rebin(run, bin_s, bins)).collect();
-    let shown = &series[representative];
+    let shown = &series[displayed];
     let mut values = Vec::with_capacity(series.len());
     let mut spread = |bin: usize, of: fn(&SeriesRow) -> f64| {
         values.clear();
         values.extend(series.iter().map(|run| of(&run[bin])));
         values.sort_by(f64::total_cmp);
-        [0.05, 0.5, 0.95].map(|p| quantile_of_sorted(&values, p).expect("the representative run is one of the values"))
+        [0.05, 0.5, 0.95].map(|p| quantile_of_sorted(&values, p).expect("the displayed run is one of the values"))
     };
     (0..bins)
         .map(|bin| {
@@ -88,6 +89,7 @@ pub(super) fn timeline(variant: &VariantRecord) -> Vec<TimelineRow> {
                 variant: variant.variant.clone(),
                 strategy: variant.strategy.clone(),
                 setting: variant.setting.clone(),
+                replicate: variant.runs[displayed].run.replicate,
                 bin_s,
                 t_s: row.t_s,
                 pulls: row.pulls,
@@ -149,8 +151,8 @@ mod tests {
     fn runs_in_different_bins_are_converted_to_the_longest() {
         let fine = RunRecord { bin_s: 1.0, series: series(1.0, &[1, 9, 2, 4, 5]), ..run_record(0, 9) };
         let coarse = RunRecord { bin_s: 2.0, series: series(2.0, &[3, 3]), ..run_record(1, 11) };
-        let rows = timeline(&variant("v", vec![fine, coarse]));
-        // The lower median peak is the fine run's: maxima of (1 9) (2 4) (5), and the last bin holds half a bin's
+        let rows = timeline(&variant("v", vec![fine, coarse]), 0);
+        // The fine run is shown: maxima of (1 9) (2 4) (5), and the last bin holds half a bin's
         // bytes.
         assert_eq!(rows.iter().map(|row| row.pulls).collect::<Vec<_>>(), [9, 4, 5]);
         let egress: Vec<String> = rows.iter().map(|row| row.egress_bytes_per_s.to_string()).collect();
@@ -165,7 +167,7 @@ mod tests {
     fn a_long_series_has_longer_bins_and_keeps_its_peak() {
         let mut pulls = vec![0; 3 * BINS_MAX - 1];
         pulls[7001] = 77;
-        let rows = timeline(&variant("v", vec![RunRecord { series: series(1.0, &pulls), ..run_record(0, 77) }]));
+        let rows = timeline(&variant("v", vec![RunRecord { series: series(1.0, &pulls), ..run_record(0, 77) }]), 0);
         assert_eq!(rows.len(), BINS_MAX);
         assert_eq!(rows[7001 / 3].pulls, 77);
         assert_eq!(rows.iter().map(|row| row.pulls).sum::<u64>(), 77);
@@ -173,7 +175,6 @@ mod tests {
 
     #[test]
     fn a_run_without_a_series_has_no_timeline() {
-        assert!(timeline(&variant("v", vec![RunRecord { series: Vec::new(), ..run_record(0, 0) }])).is_empty());
-        assert!(timeline(&variant("v", Vec::new())).is_empty());
+        assert!(timeline(&variant("v", vec![RunRecord { series: Vec::new(), ..run_record(0, 0) }]), 0).is_empty());
     }
 }

@@ -1,8 +1,9 @@
 //! A study simulates every variant of an experiment with every replicate, in parallel, with results in index order.
 //!
 //! One run uses one thread, and the assignment of threads does not affect results. All variants use the same fleets
-//! and random numbers, replicate by replicate. Of each run, the measures and the series are kept. The representative
-//! run of a variant is simulated again for its details, instead of keeping the details of all runs.
+//! and random numbers, replicate by replicate. Of each run, the measures and the series are kept. The run
+//! of each variant that reports display is simulated again for its details, instead of keeping the details of all
+//! runs; which replicate that is depends on the runs of all variants ([`displayed_replicate`]).
 //!
 //! The first run of every variant is simulated first. It shows how long the others will take, and these start in order
 //! of decreasing length, so that a study does not end with one long run on one thread. With a precision, each variant
@@ -17,7 +18,7 @@ use std::cmp::Reverse;
 use std::sync::atomic::AtomicBool;
 
 use crate::process::ProcessError;
-use crate::results::{Journal, ResultsError, RunId, RunRecord, VariantRecord};
+use crate::results::{Journal, ResultsError, RunId, RunRecord, VariantRecord, displayed_replicate};
 use crate::scenario::Experiment;
 use crate::sim;
 use precision::Looks;
@@ -43,7 +44,7 @@ pub enum StudyError {
         /// The label of its variant.
         variant: String,
         /// Its replicate.
-        replicate: usize,
+        replicate: u32,
     },
     /// A finished run could not be saved.
     #[error(transparent)]
@@ -65,7 +66,7 @@ fn more(runs: usize) -> String {
 pub enum Job {
     /// A run: the number of its variant, and its replicate.
     Run(RunId),
-    /// The representative run of this variant, again, for its details.
+    /// The displayed run of this variant, again, for its details.
     Detail(u32),
 }
 
@@ -192,7 +193,7 @@ impl<W: StudyObserver> Study<'_, W> {
         Ok(run)
     }
 
-    /// The records of all variants, each with the details of its representative run.
+    /// The records of all variants, each with the details of its displayed run.
     fn finish(self) -> Result<Vec<VariantRecord>, StudyError> {
         let mut order: Vec<usize> = (0..self.runs.len()).filter(|&at| !self.runs[at].is_empty()).collect();
         order.sort_by_key(|&at| Reverse(self.cost(at)));
@@ -207,19 +208,20 @@ impl<W: StudyObserver> Study<'_, W> {
                 runs,
             })
             .collect();
+        let Some(displayed) = displayed_replicate(&variants) else { return Ok(variants) };
         let details = in_order(order.len(), self.stop, |job| {
             let at = order[job];
-            let replicate = variants[at].representative().expect("those without runs are left out");
             self.watch.begins(Job::Detail(at as u32));
-            let run = sim::run(&experiment.variants[at], experiment.seed, replicate as u32)?;
+            let run = sim::run(&experiment.variants[at], experiment.seed, displayed)?;
             self.watch.ended(Job::Detail(at as u32));
-            Ok((replicate, run))
+            Ok(run)
         })?;
-        for (at, (replicate, run)) in order.into_iter().zip(details) {
-            let kept = &mut variants[at].runs[replicate];
+        for (at, run) in order.into_iter().zip(details) {
+            // Runs are in the order of their replicates, from 0.
+            let kept = &mut variants[at].runs[displayed as usize];
             // Only a process can make a difference.
             if run.run != kept.run {
-                return Err(StudyError::Different { variant: kept.run.variant.clone(), replicate });
+                return Err(StudyError::Different { variant: kept.run.variant.clone(), replicate: displayed });
             }
             *kept = run;
         }

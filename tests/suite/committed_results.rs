@@ -1,6 +1,6 @@
 //! The results beside the experiments are those that this version computes.
 //!
-//! Of every variant, the run that clusters.csv shows is simulated again. Its row in the committed `runs.csv` must be equal,
+//! Of every variant, the displayed run, which clusters.csv shows, is simulated again. Its row in the committed `runs.csv` must be equal,
 //! `summary.csv` must follow from all rows, and `clusters.csv` and `passes.csv` must have the checksums in
 //! `provenance.json`, whether these files are committed or not. `cargo test --release` includes the longest runs and the
 //! tables of large experiments; `fleetsim reproduce results/*` compares every file of every run. After a change of the model:
@@ -14,7 +14,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
 
-use fleetsim::results::{PLAN_FILE, PlanRecord, Provenance, RunRecord, RunRow, Tables, VariantRecord};
+use fleetsim::results::{
+    PLAN_FILE, PlanRecord, Provenance, RunRecord, RunRow, Tables, VariantRecord, displayed_replicate,
+};
 use fleetsim::scenario::{Experiment, Overrides, Variant, load_plan};
 use fleetsim::sim;
 use fleetsim::study::plan::search_among;
@@ -91,8 +93,8 @@ fn simulated_again(variant: &Variant, seed: u64, row: &RunRow) -> Option<RunReco
     Some(record)
 }
 
-/// A variant with its committed rows and, where it was simulated again, all of its representative run but the series.
-fn variant_again(variant: &Variant, seed: u64, rows: &[RunRow]) -> (VariantRecord, bool) {
+/// A variant with its committed rows.
+fn recorded(variant: &Variant, rows: &[RunRow]) -> VariantRecord {
     let of_row = |row: &RunRow| RunRecord {
         run: row.clone(),
         series: Vec::new(),
@@ -100,20 +102,29 @@ fn variant_again(variant: &Variant, seed: u64, rows: &[RunRow]) -> (VariantRecor
         clusters: Vec::new(),
         passes: Vec::new(),
     };
-    let mut record = VariantRecord {
+    VariantRecord {
         variant: variant.label.clone(),
         strategy: variant.strategy.clone(),
         setting: variant.setting.clone(),
         settings: variant.settings.clone(),
         runs: rows.iter().filter(|row| row.variant == variant.label).map(of_row).collect(),
-    };
-    let at = record.representative().unwrap_or_else(|| panic!("{} has runs", variant.label));
-    let again = simulated_again(variant, seed, &record.runs[at].run);
-    let is_whole = again.is_some();
-    if let Some(again) = again {
-        record.runs[at] = RunRecord { series: Vec::new(), bin_s: 0.0, ..again };
     }
-    (record, is_whole)
+}
+
+/// The experiment's variants with their committed rows. Displayed runs that were simulated again have all but their
+/// series; whether all were.
+fn variants_again(experiment: &Experiment, rows: &[RunRow]) -> (Vec<VariantRecord>, bool) {
+    let mut records: Vec<VariantRecord> = experiment.variants.iter().map(|variant| recorded(variant, rows)).collect();
+    let displayed = displayed_replicate(&records).expect("every variant has runs");
+    let mut is_whole = true;
+    for (variant, record) in experiment.variants.iter().zip(&mut records) {
+        let run = &mut record.runs[displayed as usize];
+        match simulated_again(variant, experiment.seed, &run.run) {
+            Some(again) => *run = RunRecord { series: Vec::new(), bin_s: 0.0, ..again },
+            None => is_whole = false,
+        }
+    }
+    (records, is_whole)
 }
 
 #[test]
@@ -125,12 +136,10 @@ fn committed_results_are_what_this_version_computes() {
         let rows = committed_rows(&results);
         let (least, most) = run_counts(&experiment);
         assert!((least..=most).contains(&(rows.len() as u64)), "{at}: {} runs", rows.len());
-        let again = experiment.variants.iter().map(|variant| variant_again(variant, experiment.seed, &rows));
-        let (variants, is_whole): (Vec<VariantRecord>, Vec<bool>) = again.unzip();
+        let (variants, is_whole) = variants_again(&experiment, &rows);
         if cfg!(debug_assertions) && rows.len() > MOST_RUNS {
             continue;
         }
-        let is_whole = is_whole.iter().all(|whole| *whole);
         let listed: BTreeMap<&str, &str> =
             provenance.files.iter().map(|file| (file.path.as_str(), file.sha256.as_str())).collect();
         for (name, bytes) in Tables::of(&variants, experiment.seed).files() {

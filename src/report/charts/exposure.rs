@@ -1,7 +1,7 @@
 //! The blast radius: how many clusters received a defective revision before the scheduler stopped.
 //!
 //! One row for each variant, the least exposed first: every run, the median and its interval, and when the last
-//! cluster was exposed in the representative run.
+//! cluster was exposed in the displayed run.
 
 use super::completion::{dots, numbers_beside};
 use crate::report::charts::prelude::*;
@@ -32,7 +32,7 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
     let (x, ticks) = scale(&exposed, results.tables.runs.iter().map(|run| run.targets).max().unwrap_or(1), area);
     let subtitle = format!("{}; dot: median, line: its 95% CI, small dots: single runs", extent(&variants));
     let title = "Clusters exposed to the defective revision";
-    let mut canvas = page(&results.provenance, title, &subtitle, area.bottom + 56.0 + FOOTER);
+    let mut canvas = page_of_run(results, title, &subtitle, area.bottom + 56.0 + FOOTER);
     bottom_grid(&mut canvas, area, &x, &ticks, &format!("exposed clusters{}", x.note()));
     for (at, (variant, name)) in rows.enumerate() {
         let middle = area.top + ROW * (at as f64 + 0.5);
@@ -77,7 +77,7 @@ fn headline(variant: &VariantResults<'_>) -> String {
 /// Ends of runs, and the time of the last exposed cluster.
 fn note(variant: &VariantResults<'_>) -> String {
     let exposed = variant.clusters.iter().filter_map(|cluster| cluster.told_s).reduce(f64::max);
-    let last = exposed.map_or_else(String::new, |last| format!("; last exposed after {}", time(last)));
+    let last = exposed.map_or_else(String::new, |last| format!("; in this run last after {}", time(last)));
     let (finished, runs) = (variant.finished(), variant.runs.len());
     let end = match variant.unfinished() {
         None => "completed".to_owned(),

@@ -75,9 +75,9 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
         (false, true) => "; pulls axis logarithmic",
         (false, false) => "",
     };
-    let subtitle = format!("{}; line: run with the median peak, shade: p5–p95 of all runs{logs}", extent(&variants));
-    let mut canvas =
-        page(&results.provenance, "Concurrent image pulls on common axes", &subtitle, bottom + 62.0 + FOOTER);
+    let line = results.displayed().map_or_else(String::new, |run| format!("line: replicate {}, ", run.replicate));
+    let subtitle = format!("{}; {line}shade: p5–p95 of all runs{logs}", extent(&variants));
+    let mut canvas = page_of_run(results, "Concurrent image pulls on common axes", &subtitle, bottom + 62.0 + FOOTER);
     let note = "concurrent image pulls; above each panel: median peak · median completion time";
     write(&mut canvas, note, (MARGIN, TOP - 2.0), SMALL, INK, Align::Left);
     if !grid.title.is_empty() {

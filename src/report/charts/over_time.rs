@@ -1,7 +1,7 @@
 //! Load over time: concurrent image pulls, and the registry's egress.
 //!
-//! A line shows one real run, the one with the median peak of pulls, over the band that contains 90% of all runs in
-//! each bin. Up to three variants of similar duration share one plot. More variants get a panel each, with a common
+//! A line shows one real run, the same replicate for all variants, over the band that contains 90% of all runs in each
+//! bin. Up to three variants of similar duration share one plot. More variants get a panel each, with a common
 //! value axis, or separate ones where a common axis would flatten the low curves.
 
 use crate::report::charts::prelude::*;
@@ -118,7 +118,9 @@ fn draw(results: &Results, quantity: &CurveQuantity) -> Canvas {
     let shared = value_ticks(&variants, &heights, most_ticks, quantity);
     let replicates = variants.iter().map(|variant| variant.runs.len()).max().unwrap_or(0);
     let mut subtitle = extent(&variants);
-    subtitle.push_str("; line: run with the median peak of pulls");
+    if let Some(displayed) = results.displayed() {
+        subtitle.push_str(&format!("; line: replicate {}", displayed.replicate));
+    }
     if replicates > 1 {
         subtitle.push_str("; shade: p5–p95 of all runs");
     }
@@ -138,7 +140,7 @@ fn draw(results: &Results, quantity: &CurveQuantity) -> Canvas {
     };
     if overlay {
         let height = 540.0;
-        let mut canvas = page(&results.provenance, quantity.title, &subtitle, height);
+        let mut canvas = page_of_run(results, quantity.title, &subtitle, height);
         let entry = |(variant, name): (&VariantResults<'_>, String)| KeyEntry {
             value: quantity.peak_of(variant),
             colour: series_colour(variant.index),
@@ -171,7 +173,7 @@ fn draw(results: &Results, quantity: &CurveQuantity) -> Canvas {
         (0..variants.len()).map(|at| if own_values { own(at) } else { shared.clone() }).collect();
     let widest = widest(ticks.iter().flatten().map(|tick| &tick.label), SMALL, Weight::Regular);
     let (areas, height) = panels(variants.len(), own_values.then_some(widest));
-    let mut canvas = page(&results.provenance, quantity.title, &subtitle, height);
+    let mut canvas = page_of_run(results, quantity.title, &subtitle, height);
     let tops: Vec<f64> = ticks.iter().map(|ticks| ticks.last().expect("there are ticks").value).collect();
     let link = link_note(&variants, &tops, quantity);
     let axes = format!("{}{link} over time since {}{}", quantity.axis, results.start(), quantity.point_note);

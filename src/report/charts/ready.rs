@@ -1,5 +1,6 @@
-//! Rollout progress: the share of clusters that are ready on the new revision over time, in the representative run of
-//! each variant. A curve that ends below 100% has clusters that never became ready.
+//! Rollout progress: the share of clusters that are ready on the new revision over time, in the displayed run of each
+//! variant. A curve that ends below 100% has clusters that never became ready. The key has the result over all runs,
+//! and the displayed run's own time.
 
 use crate::report::charts::prelude::*;
 use crate::report::names;
@@ -30,8 +31,9 @@ pub(in crate::report) fn draw(results: &Results) -> Canvas {
         x.low = span(&all).0.max(x.high / 1e5) / 1.2;
         x.high = span(&all).1 * 1.1;
     }
-    let subtitle = format!("{}; run with the median peak of pulls", extent(&variants));
-    let mut canvas = page(&results.provenance, "Clusters ready on the new revision", &subtitle, height);
+    let displayed = results.displayed().map(|run| format!("; shown: replicate {}", run.replicate));
+    let subtitle = format!("{}{}", extent(&variants), displayed.unwrap_or_default());
+    let mut canvas = page_of_run(results, "Clusters ready on the new revision", &subtitle, height);
     let y = Scale::from_zero(100.0, area.bottom, area.top);
     let shares: Vec<AxisTick> =
         (0..=5).map(|at| AxisTick { value: f64::from(at) * 20.0, label: format!("{}%", at * 20) }).collect();
@@ -78,11 +80,20 @@ fn entry(variant: &VariantResults<'_>, name: String, times: &[f64], dash: &'stat
         dash,
         name,
         detail: match times.last() {
-            Some(&last) if all => format!("all ready after {}", time(last)),
+            Some(&last) if all => format!("{}this run {}", result(variant), time(last)),
             Some(_) => format!("{} of {} ready", count(times.len() as f64), count(targets as f64)),
             None => "none ready".to_owned(),
         },
     }
+}
+
+/// `5.23 min [5.21–5.38]; `: the median over runs with its interval.
+fn result(variant: &VariantResults<'_>) -> String {
+    let of_interval = |median: f64| match variant.median_interval("completion_s") {
+        Some((low, high)) if low < high => time_with_interval(median, low, high),
+        _ => time(median),
+    };
+    variant.median("completion_s").map_or_else(String::new, |median| format!("{}; ", of_interval(median)))
 }
 
 /// When each cluster that ever was ready on the new revision was, sorted.

@@ -1,4 +1,4 @@
-//! Cluster states over time in the representative run, stacked, so that they always add up to the fleet.
+//! Cluster states over time in the displayed run, stacked, so that they always add up to the fleet.
 
 use crate::report::charts::over_time::{Heading, SHARED_TIME, panel_frame, panel_names, panel_time};
 use crate::report::charts::prelude::*;
@@ -19,12 +19,15 @@ pub(in crate::report) fn draw(results: &Results) -> Canvas {
     let ticks = ticks_from_zero(most as f64, 4, true);
     let top_value = (most as f64).max(1.0);
     let ticks: Vec<_> = ticks.into_iter().filter(|tick| tick.value <= top_value).collect();
-    let mut subtitle = format!("{}; run with the median peak of pulls", extent(&variants));
+    let mut subtitle = extent(&variants);
+    if let Some(displayed) = results.displayed() {
+        subtitle.push_str(&format!("; shown: replicate {}", displayed.replicate));
+    }
     if !alike {
         subtitle.push_str("; time axes differ between panels");
     }
     let (areas, height) = panels(variants.len(), None);
-    let mut canvas = page(&results.provenance, "Cluster states over time", &subtitle, height);
+    let mut canvas = page_of_run(results, "Cluster states over time", &subtitle, height);
     legend(&mut canvas);
     let names = panel_names(&variants, &areas);
     for (at, (&area, variant)) in areas.iter().zip(&variants).enumerate() {
@@ -50,14 +53,14 @@ fn legend(canvas: &mut Canvas) {
     }
 }
 
-/// `1,000 ready after 12.3 min`, or how many are ready at the end.
+/// `in this run all ready after 12.3 min`, or how many are ready at the end: this run's own time is not the result.
 fn detail(variant: &VariantResults<'_>) -> String {
     let Some(last) = variant.timeline.last() else { return "no series".to_owned() };
     let all: u64 = stack(last).iter().sum();
     if last.ready_new == all {
         // The exact moment where it is known: the bin ends later.
         let ready = variant.clusters.iter().filter_map(|cluster| cluster.ready_s).reduce(f64::max);
-        return format!("all ready after {}", time(ready.unwrap_or_else(|| settled_after(variant))));
+        return format!("in this run all ready after {}", time(ready.unwrap_or_else(|| settled_after(variant))));
     }
     format!("{} of {} ready at the end", count(last.ready_new as f64), count(all as f64))
 }

@@ -152,7 +152,7 @@ fn exposures_are_ordered_and_say_their_share_and_how_the_rollout_ended() {
     // the interval of the median goes from the least to the most.
     let order = [at("none"), at("3 [3–4], 2.5% of the fleet"), at("50 [40–60], 41.7% of the fleet")];
     assert!(order.is_sorted() && order[2] < at("120 [110–120], 100% of the fleet"), "{order:?}");
-    assert!(shown.iter().any(|text| text.starts_with("stalled; last exposed after ")), "{shown:?}");
+    assert!(shown.iter().any(|text| text.starts_with("stalled; in this run last after ")), "{shown:?}");
     assert!(shown.iter().any(|text| text.starts_with("completed")), "{shown:?}");
     // 50 lies half way between the ticks of 0 and 100.
     let tick = |text: &str| {

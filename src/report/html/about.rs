@@ -4,7 +4,7 @@ use itertools::Itertools;
 
 use super::markup::{escaped, swatch};
 use super::table::VariantLabel;
-use crate::report::data::{VariantResults, links};
+use crate::report::data::{DisplayedRun, Results, VariantResults, links};
 use crate::report::format::{RateUnit, count, time};
 use crate::results::{FileDigest, Provenance, RunOutcome, RunRow, grouped};
 
@@ -115,6 +115,19 @@ pub(super) fn released(variants: &[VariantResults<'_>], names: &[VariantLabel]) 
     format!(
         "<p class=\"note\">Curves and squares count from the start of the run. With a pre-pull, the release comes later and completion counts from the release: {notes}.</p>"
     )
+}
+
+/// The run that lines and squares show.
+pub(super) fn displayed(results: &Results) -> String {
+    let named = |run: DisplayedRun| {
+        let which = if results.tables.runs.iter().any(|other| other.replicate != run.replicate) {
+            ", the one closest to the medians"
+        } else {
+            ""
+        };
+        format!("Lines and squares: replicate {} of every variant{which} ({}). ", run.replicate, run.conditions())
+    };
+    results.displayed().map_or_else(String::new, named)
 }
 
 /// Parameters and provenance.

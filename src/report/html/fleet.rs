@@ -1,4 +1,4 @@
-//! When each cluster of a variant's representative run was promoted, applied the revision, pulled and was ready:
+//! When each cluster of a variant's displayed run was promoted, applied the revision, pulled and was ready:
 //! columns of small whole numbers, each the time since the previous moment, so that 10,000 clusters take little space.
 
 use serde::Serialize;

@@ -160,6 +160,7 @@ pub(super) fn page(results: &Results) -> String {
             ("comparison", &table::table(&variants, &called, &limits, &answer.best)),
             ("unfinished", &about::unfinished(&variants, &called)),
             ("released", &about::released(&variants, &called)),
+            ("displayed", &about::displayed(results)),
             ("provenance", &about::provenance(provenance, &variants)),
             ("style", &format!("{UPLOT_STYLE}\n{STYLE}")),
             ("licence", &escaped(UPLOT_LICENCE)),

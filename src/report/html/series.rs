@@ -18,7 +18,7 @@ pub(super) const EGRESS_UNIT: f64 = 12_500.0;
 pub(super) struct PageSeries {
     /// Length of a bin in seconds.
     bin: f64,
-    /// Highest number of concurrent pulls in each bin: of the representative run, and percentiles over runs.
+    /// Highest number of concurrent pulls in each bin: of the displayed run, and percentiles over runs.
     pulls: Vec<u64>,
     pulls5: Vec<u64>,
     pulls95: Vec<u64>,

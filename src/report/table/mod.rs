@@ -110,6 +110,9 @@ pub fn table(results: &Results, width: usize) -> String {
     if let Some(note) = names.note() {
         notes.push_str(&format!(" {note}."));
     }
+    if let Some(run) = results.displayed() {
+        notes.push_str(&format!(" Charts show replicate {} of every variant: {}.", run.replicate, run.conditions()));
+    }
     text.push_str(&wrapped(&notes, width, ""));
     text.push_str(&unfinished(&variants, width));
     if !results.provenance.command.is_empty() {
