@@ -31,7 +31,7 @@ use fleetsim::scenario::{Experiment, LoadError, Overrides, load};
 Examples:
   fleetsim run experiments/01-max-unavailable       simulate all strategies and compare them
   fleetsim explain experiments/01-max-unavailable   show how each strategy would treat this fleet
-  fleetsim plan experiments/01-max-unavailable      find the fastest setting that meets the limits
+  fleetsim plan my-experiment.yaml                  find the fastest setting that meets the limits
   fleetsim check my-experiment.yaml                 report every error in an experiment file
   fleetsim report results/03-documented-or-shipped  redraw and compare existing results
   fleetsim reproduce results/*                      check that these results can be reproduced

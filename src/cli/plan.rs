@@ -37,10 +37,7 @@ pub(super) fn plan(args: &PlanArgs) -> Result<(), Failure> {
     }
     let recording = Recording::begin(&args.simulate, provenance, &experiment, "search")?;
     if experiment.precision.is_some() {
-        let most = experiment.replicates.max(wanted.confirm);
-        output::err(&format!(
-            "note: `precision` applies to `fleetsim run` only; a candidate gets at most {most} runs here\n"
-        ));
+        output::err("note: `precision` applies to `fleetsim run` only; a plan decides how many runs it needs\n");
     }
     let simulated = simulate(&experiment, &wanted, args, &recording.journal);
     let (found, recording) = recording.or_saved(simulated, "")?;

@@ -193,6 +193,13 @@ impl Limit {
         }
     }
 
+    /// Whether a faster rollout may exceed it: a limit on a load or a risk, rather than on a time or on progress.
+    #[must_use]
+    pub fn opposes_speed(&self) -> bool {
+        const PROGRESS: [&str; 5] = ["targets", "targets_done", "passes", "promotions", "events"];
+        self.measure.unit != "s" && !PROGRESS.contains(&self.measure.name)
+    }
+
     /// Among runs that all meet the limit, the one closest to it.
     fn nearest(&self, values: &[f64]) -> usize {
         let order = |a: &usize, b: &usize| values[*a].total_cmp(&values[*b]);
@@ -376,6 +383,13 @@ mod tests {
         for (limit, expected, why) in cases {
             assert_eq!(judge(limit, &times), expected, "{limit}: {why}");
         }
+    }
+
+    #[test]
+    fn limits_on_times_do_not_oppose_speed() {
+        let opposes = |limit: &str| Limit::parse(limit).expect("a limit").opposes_speed();
+        assert!(opposes("peak_pulls < 200") && opposes("bad_release_exposure < 5%") && opposes("failed_pulls == 0"));
+        assert!(!opposes("completion_p95 < 4h") && !opposes("targets_done > 10"));
     }
 
     #[test]

@@ -82,6 +82,8 @@ pub struct StrategyAnswer {
     pub closest: Option<String>,
     /// Whether the search finished for this strategy: the others are slower, equal or out.
     pub is_decided: bool,
+    /// Whether it met the limits in the required number of runs, and is shown to meet those on means and percentiles.
+    pub is_confirmed: bool,
     /// How often it met all limits. `None`: there is no answer.
     pub kept: Option<WithinLimits>,
     /// The snippet for the product's own file. `None`: there is no answer, or no product implements it.
@@ -156,7 +158,7 @@ pub struct Candidate {
     pub settings: Vec<Setting>,
     /// Its result.
     pub standing: CandidateStatus,
-    /// The limit that it exceeds, or the rule that blocked an unfinished run; otherwise empty.
+    /// The limit that it exceeds or is not shown to meet, or the rule that blocked an unfinished run; otherwise empty.
     pub reason: String,
     /// Runs spent on it.
     pub runs: u64,
@@ -164,8 +166,8 @@ pub struct Candidate {
     pub round: u32,
     /// The objective over its runs, in seconds. `None` if a run did not finish.
     pub time: Option<Estimate>,
-    /// Mean difference of the objective from the best in the same replicates, with its confidence interval, in
-    /// seconds. `None` for the best, and for fewer than two common runs.
+    /// Difference of the objective from the best over the same replicates, with the least and the greatest difference
+    /// in a replicate, in seconds. `None` for the best.
     pub slower_by: Option<Estimate>,
     /// The load: the median over its runs.
     pub load: Estimate,
@@ -192,7 +194,7 @@ pub struct ExhaustiveSearch {
 
 impl PlanRecord {
     /// The version of the format.
-    pub const SCHEMA_VERSION: u32 = 1;
+    pub const SCHEMA_VERSION: u32 = 2;
 
     /// Reads the plan of a results folder.
     ///

@@ -334,7 +334,7 @@ impl Checker<'_> {
             precision: file.precision.as_ref().and_then(|TextOr(written)| self.precision(written, replicates)),
             variants: Vec::new(),
             assertions: self.assertions(file, strategies),
-            plan: (is_search || file.plan.is_some()).then(|| self.plan(file, replicates, is_search)),
+            plan: (is_search || file.plan.is_some()).then(|| self.plan(file, overrides.replicates, is_search)),
             inputs: Vec::new(),
         }
     }

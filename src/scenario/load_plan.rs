@@ -14,9 +14,14 @@ use crate::document::path::Path;
 use crate::document::problem::{Place, Problem};
 use crate::results::{Limit, MeasureError, Objective, Setting};
 
-/// With 95 % confidence, more than 74 % of all runs then keep to the limits (0.05^(1/10)), without a choice allowed
-/// for.
-const CONFIRM: u32 = 10;
+/// Share of all runs that the runs of an answer show to meet the limits, as far as `confirm` is not given.
+const SHOWN: f64 = 0.95;
+
+/// The number of runs that must all meet a limit, to show with this confidence that [`SHOWN`] of all runs do: 59 for
+/// 95 %.
+fn runs_to_confirm(confidence: f64) -> u32 {
+    (libm::log(1.0 - confidence) / libm::log(SHOWN)).ceil().max(1.0) as u32
+}
 
 impl Loader {
     /// Puts the candidates where the sweep's values are.
@@ -32,7 +37,7 @@ impl Loader {
 
 impl Checker<'_> {
     /// The goal of the search, with its defaults.
-    pub(super) fn plan(&mut self, file: &ExperimentFile, replicates: u32, is_search: bool) -> Plan {
+    pub(super) fn plan(&mut self, file: &ExperimentFile, most: Option<u32>, is_search: bool) -> Plan {
         let written = file.plan.clone().unwrap_or_default();
         let path = Path::of("plan");
         let mut limits = Vec::new();
@@ -72,15 +77,23 @@ impl Checker<'_> {
             self.report(&path.key("confidence"), message, "write e.g. `95%`");
         }
         if written.confirm == Some(0) {
-            let help = "for a search without limits, write `limits: []`";
-            self.report(&path.key("confirm"), "`confirm` must be at least 1", help);
+            self.report(&path.key("confirm"), "`confirm` must be at least 1", "write e.g. `59`");
+        }
+        if is_search && !limits.iter().any(|(_, limit)| limit.opposes_speed()) {
+            let message =
+                "without a limit on load or risk, the fastest setting is to update all clusters at the same time";
+            let help = "add one to `plan.limits`, e.g. `peak_pulls < 200`, `registry.egress_p95 < 8 Gbit/s`, \
+                        `peak_not_ready <= 10%` or `bad_release_exposure < 5%`; `fleetsim run` shows the trade-off \
+                        between time and load";
+            self.report(&path, message, help);
         }
         Plan {
             limits: limits.into_iter().map(|(_, limit)| limit).collect(),
             fastest,
             confidence,
             indifference: written.indifference.get(),
-            confirm: written.confirm.unwrap_or_else(|| CONFIRM.min(replicates)),
+            confirm: most.unwrap_or(u32::MAX).min(written.confirm.unwrap_or_else(|| runs_to_confirm(confidence))),
+            most,
             runs: written.runs,
         }
     }

@@ -17,6 +17,8 @@ pub struct Plan {
     pub indifference: f64,
     /// Runs in which the recommended setting has met all limits; at least 1.
     pub confirm: u32,
+    /// Maximum number of runs per candidate. `None`: as many as the statements need.
+    pub most: Option<u32>,
     /// Maximum number of runs. `None`: the search ends when it has its answer.
     pub runs: Option<u64>,
 }

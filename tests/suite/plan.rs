@@ -7,13 +7,13 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use assert_cmd::Command;
-use fleetsim::results::{CandidateStatus, Journal, PlanRecord, RunRow};
-use fleetsim::scenario::{Experiment, Overrides, Plan, load_plan};
+use fleetsim::results::{CandidateStatus, Journal, Limit, Objective, PlanRecord, RunRow};
+use fleetsim::scenario::{Experiment, Overrides, Plan, load, load_plan};
 use fleetsim::study::plan::{SearchResult, search, search_among};
 
 use super::common::{fleetsim, folder_with, root, text};
 
-fn load(text: &str) -> (tempfile::TempDir, Experiment, Plan) {
+fn planned(text: &str) -> (tempfile::TempDir, Experiment, Plan) {
     let folder = folder_with(&[("experiment.yaml", text)]);
     let experiment = load_plan(folder.path(), &Overrides::default()).unwrap_or_else(|error| panic!("{error}"));
     let plan = experiment.plan.clone().expect("it has one");
@@ -21,7 +21,7 @@ fn load(text: &str) -> (tempfile::TempDir, Experiment, Plan) {
 }
 
 fn searched(text: &str, exhaustive: bool) -> SearchResult {
-    let (folder, experiment, plan) = load(text);
+    let (folder, experiment, plan) = planned(text);
     let journal = Journal::open(&folder.path().join("results"), b"test").expect("a journal");
     search(&experiment, &plan, exhaustive, &journal, |_| {}, &AtomicBool::new(false)).expect("nobody stops it")
 }
@@ -78,9 +78,12 @@ fn plan_finds_the_setting_that_algebra_predicts() {
     ] {
         let (found, runs, egress) = standing(&plan, &format!("maxUnavailable={clusters}"));
         assert_eq!(found, expected, "{clusters} at once");
-        if found == CandidateStatus::Breaks {
-            assert_eq!(runs, 1, "one run beyond the limit is proof");
-        }
+        let expected = match found {
+            CandidateStatus::Breaks => 1,
+            CandidateStatus::Best => 59,
+            _ => 10,
+        };
+        assert_eq!(runs, expected, "a run beyond the limit is proof, ten runs compare, 59 show 95% of all runs");
         // 100 Mbit/s = 12.5 MB/s each, up to the link's 125 MB/s.
         let by_hand = (12.5e6 * f64::from(clusters)).min(125e6);
         assert!((egress / by_hand - 1.0).abs() < 0.01, "{clusters} at once: {egress} bytes/s, by hand {by_hand}");
@@ -113,11 +116,11 @@ sweep:
   registry.egress: [200 Mbit/s, 1 Gbit/s]
   strategies.fleet.rancherFleet.maxUnavailable: [1, 2, 3, 5, 8, 16]
   strategies.waves.batches.size: [1, 2, 4, 8, 16]
-plan: {limits: [peak_pulls <= 12, completion_p95 < 4h], fastest: completion_mean}
+plan: {limits: [peak_pulls <= 12], confirm: 20}
 "#;
 
 #[test]
-fn an_exhaustive_search_agrees_and_needs_several_times_the_runs() {
+fn an_exhaustive_search_agrees_and_needs_more_runs() {
     let plan = searched(NOISY, true).plan;
     let exhaustive = plan.exhaustive.as_ref().expect("it was asked for");
     println!("noisy: {} runs, exhaustively {}", plan.runs, exhaustive.runs);
@@ -125,13 +128,13 @@ fn an_exhaustive_search_agrees_and_needs_several_times_the_runs() {
     assert!(plan.questions.iter().all(|question| question.answers.len() == 2), "an answer for each strategy");
     assert!(exhaustive.answers.iter().all(|(_, agrees)| *agrees), "{:?}", exhaustive.answers);
     assert_eq!(exhaustive.runs, 2 * (6 + 5) * 20);
-    assert!(plan.runs * 3 <= exhaustive.runs, "{} of {}", plan.runs, exhaustive.runs);
+    assert!(plan.runs < exhaustive.runs, "{} of {}", plan.runs, exhaustive.runs);
 }
 
 /// A search among the recorded runs of an experiment's strategy `from-git`, and the choice from all of them.
 fn among_recorded(name: &str, limit: &str) -> PlanRecord {
     let root = root();
-    let experiment = load_plan(&root.join("experiments").join(name), &Overrides::default());
+    let experiment = load(&root.join("experiments").join(name), &Overrides::default());
     let mut experiment = experiment.unwrap_or_else(|error| panic!("{error}"));
     // The bounds of what pacing can do are no settings.
     experiment.variants.retain(|variant| variant.strategy == "from-git");
@@ -141,8 +144,16 @@ fn among_recorded(name: &str, limit: &str) -> PlanRecord {
     for row in table {
         rows.entry(row.variant.clone()).or_default().push(row);
     }
-    let mut plan = experiment.plan.clone().expect("it has one");
-    plan.limits = vec![fleetsim::results::Limit::parse(limit).expect("a limit")];
+    // As many runs as were recorded, instead of the 59 that show more of the limit.
+    let plan = Plan {
+        limits: vec![Limit::parse(limit).expect("a limit")],
+        fastest: Objective::parse("completion_median").expect("a time"),
+        confidence: 0.95,
+        indifference: 0.01,
+        confirm: experiment.replicates,
+        most: Some(experiment.replicates),
+        runs: None,
+    };
     let recorded = |variant: usize, replicate: u32| {
         let runs = &rows[&experiment.variants[variant].label];
         Ok(runs[replicate as usize].clone())
@@ -151,30 +162,37 @@ fn among_recorded(name: &str, limit: &str) -> PlanRecord {
     let exhaustive = plan.exhaustive.as_ref().expect("it was asked for");
     let best: Vec<&str> = plan.questions.iter().map(|question| question.best.as_deref().unwrap_or("none")).collect();
     println!("{name}, {limit}: {} runs, exhaustively {}: {}", plan.runs, exhaustive.runs, best.join("; "));
-    assert!(exhaustive.answers.iter().all(|(_, agrees)| *agrees), "{limit}: {:?}", exhaustive.answers);
     plan
+}
+
+fn agrees(plan: &PlanRecord) -> bool {
+    plan.exhaustive.iter().flat_map(|exhaustive| &exhaustive.answers).all(|(_, agrees)| *agrees)
 }
 
 #[test]
 fn the_recorded_runs_of_the_first_experiment_give_the_same_answer_as_all_of_them() {
-    for (limit, expected) in [
-        ("peak_pulls < 200", "from-git maxUnavailable=10%"),
-        ("peak_pulls_p95 < 500", "from-git maxUnavailable=25%"),
-        ("peak_pulls < 100", "from-git maxUnavailable=5%"),
-    ] {
+    for (limit, expected) in
+        [("peak_pulls < 200", "from-git maxUnavailable=10%"), ("peak_pulls < 100", "from-git maxUnavailable=5%")]
+    {
         let plan = among_recorded("01-max-unavailable", limit);
         assert_eq!(plan.questions[0].best.as_deref(), Some(expected), "{limit}");
-        assert!(5 * plan.runs <= plan.exhaustive_runs, "{limit}: {} of {} runs", plan.runs, plan.exhaustive_runs);
+        assert!(plan.questions[0].answers[0].is_decided && agrees(&plan), "{limit}");
+        assert!(2 * plan.runs <= plan.exhaustive_runs, "{limit}: {} of {} runs", plan.runs, plan.exhaustive_runs);
     }
+    // Twenty runs cannot show a 95th percentile, whatever they are.
+    let plan = among_recorded("01-max-unavailable", "peak_pulls_p95 < 500");
+    assert_eq!(plan.questions[0].best, None);
+    let candidates = &plan.questions[0].candidates;
+    assert!(candidates.iter().any(|candidate| candidate.standing == CandidateStatus::Undecided));
 }
 
 #[test]
-fn planning_three_sizes_of_fleet_needs_at_most_a_fifth_of_the_runs() {
-    for limit in ["peak_pulls < 200", "peak_pulls < 500", "peak_pulls_p95 < 1000", "egress_busy_share < 10%"] {
+fn planning_three_sizes_of_fleet_needs_at_most_half_of_the_runs() {
+    for limit in ["peak_pulls < 200", "peak_pulls < 500", "egress_busy_share < 10%"] {
         let plan = among_recorded("06-max-unavailable-sweep", limit);
         assert_eq!(plan.questions.len(), 3, "a question for each size");
-        assert!(plan.questions.iter().all(|question| question.answers[0].is_decided));
-        assert!(5 * plan.runs <= plan.exhaustive_runs, "{limit}: {} of {} runs", plan.runs, plan.exhaustive_runs);
+        assert!(plan.questions.iter().all(|question| question.answers[0].is_decided) && agrees(&plan), "{limit}");
+        assert!(2 * plan.runs <= plan.exhaustive_runs, "{limit}: {} of {} runs", plan.runs, plan.exhaustive_runs);
     }
 }
 
@@ -235,13 +253,14 @@ fn invalid_plans_are_refused_with_their_line_and_a_fix() {
     };
     let search = "search: {strategies.it.rancherFleet.maxUnavailable: [1, 2]}";
     for (plan, expected) in [
-        (String::new(), "the plan has only one candidate"),
+        ("plan: {limits: [peak_pulls < 9]}".to_owned(), "the plan has only one candidate"),
+        (String::new(), "without a limit on load or risk"),
         ("plan: {limits: [complexion < 1 h]}".to_owned(), "unknown measure `complexion`"),
         (format!("plan: {{limits: [failed_pulls_max == 0], {search}}}"), "cannot be evaluated for a single run"),
         (format!("plan: {{fastest: peak_pulls, {search}}}"), "must be a duration, not `peak_pulls`"),
         (format!("plan: {{confidence: 100%, {search}}}"), "`confidence` must be at least 50% and less than 100%"),
         (format!("plan: {{confirm: 0, {search}}}"), "`confirm` must be at least 1"),
-        ("plan: {search: {}}".to_owned(), "the plan has only one candidate"),
+        ("plan: {limits: [peak_pulls < 9], search: {}}".to_owned(), "the plan has only one candidate"),
         (format!("plan: {{confidence: 0%, {search}}}"), "`confidence` must be at least 50% and less than 100%"),
         (format!("plan: {{limits: [peak_pulls about 7], {search}}}"), "peak_pulls about 7"),
         (
@@ -249,6 +268,8 @@ fn invalid_plans_are_refused_with_their_line_and_a_fix() {
             "invalid range from 9 to 2",
         ),
         ("plan: {search: {strategies.nobody.rancherFleet.maxUnavailable: [1, 2]}}".to_owned(), "nobody"),
+        (format!("plan: {{limits: [], {search}}}"), "without a limit on load or risk"),
+        (format!("plan: {{limits: [completion_p95 < 4h], {search}}}"), "without a limit on load or risk"),
         (format!("plan: {{runs: 1, {search}}}"), "`runs` is 1, but there are 2 candidates"),
         ("plan: {search: {registry.egress: [1 Gbit/s]}}".to_owned(), "is not a setting of a strategy"),
         (

@@ -75,9 +75,31 @@ fn sentence(plan: &PlanRecord, question: &Question, answer: &StrategyAnswer, mar
         ));
     }
     if !answer.is_decided {
-        text.push_str(" Not certain: other settings were not ruled out, or the limits were not confirmed.");
+        text.push_str(&doubts(plan, question, answer));
     }
     text
+}
+
+/// What an uncertain answer lacks.
+fn doubts(plan: &PlanRecord, question: &Question, answer: &StrategyAnswer) -> String {
+    let of_strategy = question.candidates.iter().filter(|candidate| candidate.strategy == answer.strategy);
+    let open = of_strategy.filter(|candidate| candidate.standing == CandidateStatus::Undecided).map(name);
+    let open: Vec<String> = open.collect();
+    let mut doubts = Vec::new();
+    if !answer.is_confirmed {
+        doubts.push("its runs do not show yet that it meets all limits".to_owned());
+    }
+    match open.as_slice() {
+        [] => {}
+        [first, second, _, more @ ..] if !more.is_empty() => {
+            doubts.push(format!("{first}, {second} and {} others may be as good", more.len() + 1));
+        }
+        all => doubts.push(format!("{} may be as good", all.join(", "))),
+    }
+    if doubts.is_empty() {
+        return String::new();
+    }
+    format!(" Not certain: {} (with {} confidence).", doubts.join(", and "), percent(plan.confidence))
 }
 
 /// Why a strategy has no answer.
@@ -134,25 +156,20 @@ fn how_sure(plan: &PlanRecord, width: usize) -> String {
         );
         text.push_str(&wrapped(&promise, width, ""));
     }
-    let columns = format!(
-        "Slower by: mean difference from the best setting over the same replicates, with its {confidence} CI. Times and \
-         loads are estimates from few runs."
-    );
-    text.push_str(&wrapped(&columns, width, ""));
-    for limit in plan.limits.iter().filter_map(|limit| Limit::parse(limit).ok()) {
-        if let Some(Statistic::Quantile(p)) = limit.demand()
-            && p > 0.5
-        {
-            // n runs within the limit show that at least a share p of all runs is, when p^n <= 1 - confidence.
-            let runs = ((1.0 - plan.confidence).ln() / p.ln()).ceil();
-            let note = format!(
-                "`{limit}` is evaluated on the simulated runs. To show that {} of all runs meet it, {} runs must all \
-                 meet it (`confirm: {runs}`).",
-                percent(p),
-                count(runs)
-            );
-            text.push_str(&wrapped(&note, width, ""));
-        }
+    let columns = "Slower by: difference from the best setting over the same replicates, with the range of single \
+                   replicates. Times and loads are estimates from few runs.";
+    text.push_str(&wrapped(columns, width, ""));
+    let demands: Vec<Statistic> = plan.limits.iter().filter_map(|limit| Limit::parse(limit).ok()?.demand()).collect();
+    if demands.iter().any(|demand| *demand != Statistic::Every) {
+        let note = format!(
+            "An answer is confirmed when its runs show with {confidence} confidence that it meets the limits on means \
+             and percentiles."
+        );
+        text.push_str(&wrapped(&note, width, ""));
+    }
+    if demands.contains(&Statistic::Mean) || plan.fastest.ends_with("_mean") {
+        let note = "A mean covers events in at least 5% of the runs; rarer ones may be missing.";
+        text.push_str(&wrapped(note, width, ""));
     }
     text
 }

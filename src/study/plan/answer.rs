@@ -68,6 +68,7 @@ fn answer(heat: &Heat, experiment: &Experiment, plan: &Plan, load: &LoadAxis) ->
         strategy: heat.strategy.clone(),
         variant: leader.map(label),
         closest: if leader.is_none() { heat.race.closest(&scales).map(label) } else { None },
+        is_confirmed,
         is_decided: is_confirmed && states.iter().all(|state| *state != CandidateStatus::Undecided),
         kept,
         snippet: leader.and_then(|at| experiment.variants[heat.variants[at]].scenario.strategy.snippet()),
@@ -90,6 +91,9 @@ fn answer(heat: &Heat, experiment: &Experiment, plan: &Plan, load: &LoadAxis) ->
             reason: match states[at] {
                 CandidateStatus::Breaks => {
                     plan.limits[heat.race.broken(at).expect("that is why it is out")].to_string()
+                }
+                CandidateStatus::Undecided => {
+                    heat.race.unshown(at).map(|limit| plan.limits[limit].to_string()).unwrap_or_default()
                 }
                 CandidateStatus::Unfinished => unfinished.map(|row| row.held_by.clone()).unwrap_or_default(),
                 _ => String::new(),

@@ -6,7 +6,10 @@
 
 mod answer;
 mod bounds;
+mod means;
 mod race;
+#[cfg(test)]
+mod rates;
 #[cfg(test)]
 mod tests;
 
@@ -109,7 +112,7 @@ pub fn search_among(
         for ((heat, candidate, _), row) in jobs.iter().zip(rows) {
             let heat = &mut heats[*heat];
             let excess = plan.limits.iter().map(|limit| limit.excess(&row)).collect();
-            heat.race.add(*candidate, Sample { time: plan.fastest.of(&row), excess });
+            heat.race.add(*candidate, Sample { value: plan.fastest.of(&row), excess });
             heat.runs[*candidate].push(row);
             heat.rounds[*candidate] = round;
         }
@@ -156,28 +159,36 @@ pub fn search_among(
 /// Upper bound of the runs that [`search`] reports as done.
 #[must_use]
 pub fn run_count_at_most(experiment: &Experiment, plan: &Plan, exhaustive: bool) -> u64 {
-    let each = u64::from(experiment.replicates.max(plan.confirm));
-    let all = experiment.variants.len() as u64 * each;
+    let races = grouped(experiment.variants.iter().map(|variant| (race_of(variant), ())));
+    let of_race = |candidates: usize| candidates * rules(experiment, plan, candidates).most;
+    let all = races.iter().map(|(_, candidates)| of_race(candidates.len())).sum::<usize>() as u64;
     if exhaustive { all } else { plan.runs.map_or(all, |most| most.min(all)) }
 }
 
 fn heats(experiment: &Experiment, plan: &Plan) -> Vec<Heat> {
-    let key = |variant: &Variant| (Setting::in_short(Setting::of_world(&variant.settings)), variant.strategy.clone());
     let heat = |((world, strategy), variants): (_, Vec<usize>)| {
         let candidates = variants.len();
-        let race = Race::new(candidates, rules(experiment, plan));
+        let race = Race::new(candidates, rules(experiment, plan, candidates));
         Heat { world, strategy, variants, race, runs: vec![Vec::new(); candidates], rounds: vec![0; candidates] }
     };
-    grouped(experiment.variants.iter().map(key).zip(0..)).into_iter().map(heat).collect()
+    grouped(experiment.variants.iter().map(race_of).zip(0..)).into_iter().map(heat).collect()
 }
 
-fn rules(experiment: &Experiment, plan: &Plan) -> RaceRules {
-    RaceRules {
+/// The world and the strategy of a variant.
+fn race_of(variant: &Variant) -> (String, String) {
+    (Setting::in_short(Setting::of_world(&variant.settings)), variant.strategy.clone())
+}
+
+/// The rules of a race between so many candidates.
+fn rules(experiment: &Experiment, plan: &Plan, candidates: usize) -> RaceRules {
+    let rules = RaceRules {
         demands: plan.limits.iter().map(|limit| limit.demand().expect("checked when the plan was read")).collect(),
-        fastest: plan.fastest.over(),
+        objective: plan.fastest.over(),
         confidence: plan.confidence,
         indifference: plan.indifference,
         confirm: plan.confirm as usize,
         most: experiment.replicates.max(plan.confirm) as usize,
-    }
+    };
+    let most = plan.most.map_or_else(|| rules.most.max(rules.runs_for_bounds(candidates)), |most| most as usize);
+    RaceRules { most, ..rules }
 }

@@ -1,104 +1,50 @@
-//! The race over made-up candidates, whose truth is known: how often it is right, and how many runs it takes.
-#![expect(clippy::print_stdout, reason = "`--nocapture` prints the numbers of docs/plan.md")]
+//! The race over made-up candidates, whose truth is known: what it takes and which rules it follows.
+//! [`super::rates`] measures how often it is right.
 
+use super::rates::{TimesOf, Truth, raced};
 use super::*;
 use crate::results::{CandidateStatus, Statistic};
 
-/// Pseudo-random numbers: SplitMix64, and normal ones by Box and Muller.
-struct SplitMix(u64);
-
-impl SplitMix {
-    fn unit(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^= z >> 31;
-        ((z >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
+fn rules(demands: Vec<Statistic>) -> RaceRules {
+    RaceRules {
+        demands,
+        objective: Statistic::Quantile(0.5),
+        confidence: 0.95,
+        indifference: 0.01,
+        confirm: 10,
+        most: 137,
     }
-
-    fn normal(&mut self) -> f64 {
-        (-2.0 * self.unit().ln()).sqrt() * (std::f64::consts::TAU * self.unit()).cos()
-    }
-}
-
-/// The true distribution of a candidate.
-#[derive(Clone, Copy)]
-struct Truth {
-    mean: f64,
-    /// How much of the spread is its own; the rest is shared by all in a replicate.
-    sd: f64,
-    /// The probability that a run is beyond the limit.
-    beyond: f64,
-    /// The probability that a run never gets there.
-    stalls: f64,
 }
 
 const fn takes(mean: f64) -> Truth {
-    Truth { mean, sd: 10.0, beyond: 0.0, stalls: 0.0 }
+    Truth { beyond: 0.0, stalls: 0.0, shape: TimesOf::Normal { mean, own: 10.0 } }
 }
 
-/// Runs a race to its end. Returns the winner and the runs it took.
+/// Runs a race to its end. Returns the winner, the runs it took, and all states.
 fn race(truths: &[Truth], rules: &RaceRules, seed: u64) -> (Option<usize>, usize, Vec<CandidateStatus>) {
-    let mut race = Race::new(truths.len(), rules.clone());
-    let mut spent = 0;
-    loop {
-        let wanted = race.next();
-        if wanted.is_empty() {
-            break;
-        }
-        for (candidate, up_to) in wanted {
-            assert!(up_to > race.runs(candidate) && up_to <= rules.most, "a race asks for more runs, up to its most");
-            for replicate in race.runs(candidate)..up_to {
-                let shared = 50.0 * SplitMix(seed.wrapping_mul(7919) + replicate as u64).normal();
-                let mut own = SplitMix(seed.wrapping_mul(104_729) ^ ((candidate as u64) << 32) ^ replicate as u64);
-                let truth = truths[candidate];
-                let time = truth.mean + shared + truth.sd * own.normal();
-                let time = if own.unit() < truth.stalls { f64::INFINITY } else { time };
-                let excess = if own.unit() < truth.beyond { 1.0 } else { -1.0 };
-                race.add(candidate, Sample { time, excess: vec![excess; rules.demands.len()] });
-                spent += 1;
-            }
-        }
-    }
+    let race = raced(Race::new(truths.len(), rules.clone()), truths, seed);
     let states = race.states();
+    let spent = (0..truths.len()).map(|at| race.runs(at)).sum();
     (states.iter().position(|state| *state == CandidateStatus::Best), spent, states)
 }
 
-fn rules(demands: Vec<Statistic>) -> RaceRules {
-    RaceRules { demands, fastest: Statistic::Mean, confidence: 0.95, indifference: 0.01, confirm: 10, most: 100 }
+#[test]
+fn distinct_settings_take_ten_runs_each() {
+    // 30% apart, each with a spread of its own of 1%, behind a shared one of 5%.
+    let truths: Vec<Truth> = (0..6).map(|at| takes(1000.0 * 1.3_f64.powi((at * 5) % 6))).collect();
+    let (winner, spent, states) = race(&truths, &rules(Vec::new()), 1);
+    assert_eq!(winner, Some(0));
+    assert_eq!(states.iter().filter(|state| **state == CandidateStatus::Slower).count(), 5, "{states:?}");
+    assert_eq!(spent, 6 * 10, "no comparison rests on fewer than ten runs, and these need no more");
 }
 
 #[test]
-fn the_fastest_wins_as_often_as_promised_with_few_runs() {
-    const RACES: u64 = 400;
-    // 2% apart, each with a spread of its own of 1%, behind a shared one of 5%.
-    let truths: Vec<Truth> = (0..8).map(|at| takes(1000.0 + 20.0 * f64::from((at * 3) % 8))).collect();
-    let (mut right, mut runs) = (0, 0);
-    for seed in 0..RACES {
-        let (winner, spent, _) = race(&truths, &rules(Vec::new()), seed);
-        right += u64::from(winner == Some(0));
-        runs += spent as u64;
-    }
-    let mean = runs as f64 / RACES as f64;
-    println!("8 candidates: {right} of {RACES} right, {mean:.1} runs on average; exhaustively 160");
-    assert!(right * 100 >= RACES * 95, "{right} of {RACES}");
-    assert!(mean < 80.0, "{mean} runs on average; 20 of each are 160");
-}
-
-#[test]
-fn settings_within_the_zone_of_indifference_are_decided() {
-    let truths = [takes(1000.0), takes(1001.0), takes(1500.0)];
-    let mut spent = 0;
-    for seed in 0..100 {
-        let (winner, runs, states) = race(&truths, &rules(Vec::new()), seed);
-        let winner = winner.expect("one is found");
-        assert!(winner < 2, "the third is half as slow again");
-        assert!(states.iter().all(|state| *state != CandidateStatus::Undecided), "{states:?}");
-        spent += runs;
-    }
-    // By hand: both have means a difference of 1 s apart, sd 10 sqrt 2 = 14 s, zone 10 s: some 30 pairs are needed.
-    assert!(spent / 100 < 100, "{spent}");
+fn pairs_decide_where_the_shared_noise_is_greater_than_the_difference() {
+    let truths = [takes(1000.0), takes(1040.0)];
+    let exactly = RaceRules { indifference: 0.0, ..rules(Vec::new()) };
+    let (winner, spent, states) = race(&truths, &exactly, 2);
+    assert_eq!((winner, states[1]), (Some(0), CandidateStatus::Slower));
+    assert!(spent < 2 * 137, "{spent}: before the last look");
 }
 
 #[test]
@@ -112,69 +58,52 @@ fn one_run_beyond_a_limit_of_every_run_is_enough() {
 }
 
 #[test]
-fn a_setting_that_occasionally_exceeds_its_limits_is_rarely_chosen() {
-    const RACES: u64 = 400;
-    // The fastest breaks the limit in three runs of ten: ten runs without one have a probability of 0.7^10 = 2.8%.
-    let truths = [Truth { beyond: 0.3, ..takes(1000.0) }, takes(1300.0), takes(1600.0)];
-    let (mut taken, mut right) = (0, 0);
-    for seed in 0..RACES {
-        let (winner, ..) = race(&truths, &rules(vec![Statistic::Every]), seed);
-        taken += u64::from(winner == Some(0));
-        right += u64::from(winner == Some(1));
-    }
-    // 2.8% of 400 is 11, standard deviation 3.3.
-    assert!(taken <= 11 + 14, "taken {taken} times of {RACES}");
-    assert_eq!(taken + right, RACES, "the next one is in the race again, and never the slowest wins");
-}
-
-#[test]
-fn the_stated_share_of_runs_holds_as_often_as_promised() {
-    const RACES: u64 = 500;
-    // Five candidates, each beyond the limit in 15% of its runs. The stated share of runs that meet the limit is
-    // too high in at most 5% of the races.
-    let truths: Vec<Truth> = (0..5).map(|at| Truth { beyond: 0.15, ..takes(1000.0 + 30.0 * f64::from(at)) }).collect();
-    let mut wrong = 0;
-    for seed in 0..RACES {
-        let mut found = Race::new(truths.len(), rules(vec![Statistic::Every]));
-        loop {
-            let wanted = found.next();
-            if wanted.is_empty() {
-                break;
-            }
-            for (candidate, up_to) in wanted {
-                for replicate in found.runs(candidate)..up_to {
-                    let mut own = SplitMix(seed.wrapping_mul(31_337) ^ ((candidate as u64) << 40) ^ replicate as u64);
-                    let time = truths[candidate].mean + own.normal();
-                    let excess = if own.unit() < truths[candidate].beyond { 1.0 } else { -1.0 };
-                    found.add(candidate, Sample { time, excess: vec![excess] });
-                }
-            }
-        }
-        if let Some(leader) = found.states().iter().position(|state| *state == CandidateStatus::Best) {
-            wrong += u64::from(found.kept(leader).2 > 0.85);
-        }
-    }
-    assert!(wrong * 20 <= RACES, "too much was said in {wrong} of {RACES} races");
+fn the_objective_has_a_bound_only_after_the_runs_that_it_needs() {
+    let needs = |objective: Statistic, candidates: usize| {
+        RaceRules { objective, ..rules(Vec::new()) }.runs_for_bounds(candidates)
+    };
+    assert_eq!(needs(Statistic::Quantile(0.5), 2), 10);
+    // By hand: 0.95^n must be below a quarter of 5%, of which the tenth look has 10/11: 0.0114, less than 0.95^87.
+    assert_eq!(needs(Statistic::Quantile(0.95), 2), 109);
+    assert_eq!(needs(Statistic::Quantile(0.99), 2), 215, "at most; 0.99^215 = 0.115");
+    // 0.95^n below half of a quarter of 5%: n = 99.
+    assert_eq!(needs(Statistic::Mean, 2), 109);
+    let limited = RaceRules { demands: vec![Statistic::Quantile(0.95)], ..rules(Vec::new()) };
+    assert_eq!(limited.runs_for_bounds(1), 69, "0.95^69 = 0.029 < 0.05 * 9/10, and 0.95^55 = 0.0595");
 }
 
 #[test]
 fn a_quantile_is_judged_by_how_many_runs_are_beyond_it() {
-    let out = |demand: Statistic, beyond: usize, runs: usize| {
-        let excess: Vec<f64> = (0..runs).map(|run| if run < beyond { 1.0 } else { -1.0 }).collect();
+    let state = |demand: Statistic, beyond: usize, runs: usize| {
         let mut race = Race::new(2, rules(vec![demand]));
-        for excess in excess {
-            race.add(0, Sample { time: 1.0, excess: vec![excess] });
+        for run in 0..runs {
+            race.add(0, Sample { value: 1.0, excess: vec![if run < beyond { 1.0 } else { -1.0 }] });
         }
-        race.add(1, Sample { time: 1.0, excess: vec![-1.0] });
-        race.states()[0] == CandidateStatus::Breaks
+        race.add(1, Sample { value: 1.0, excess: vec![-1.0] });
+        (race.broken(0).is_some(), race.unshown(0).is_none())
     };
-    // The error is 0.025, of which the first look has a half and the second a sixth.
-    assert!(out(Statistic::Quantile(0.99), 1, 1), "of a hundred such runs one may be: 0.01 < 0.0125");
-    assert!(!out(Statistic::Quantile(0.95), 1, 1), "0.05 is not less");
-    assert!(out(Statistic::Quantile(0.95), 2, 2), "0.05^2 = 0.0025 < 0.0042");
-    assert!(!out(Statistic::Quantile(0.95), 1, 20), "one of twenty is what a 95th percentile allows");
-    assert!(!out(Statistic::Quantile(0.5), 4, 4), "0.5^4 = 0.06");
-    assert!(out(Statistic::Every, 1, 50), "every run must meet it");
+    let (broken, shown, open) = ((true, false), (false, true), (false, false));
+    assert_eq!(state(Statistic::Quantile(0.95), 9, 9), open, "nine runs are no look");
+    assert_eq!(state(Statistic::Quantile(0.95), 10, 10), broken);
+    // P(X >= 3 | 10, 0.05) = 0.0115, and the first look has half of 0.025; P(X >= 2) = 0.086.
+    assert_eq!(state(Statistic::Quantile(0.95), 3, 10), broken);
+    assert_eq!(state(Statistic::Quantile(0.95), 2, 10), open);
+    // The error of two candidates is 0.025 each: 0.95^69 = 0.029, 0.95^87 = 0.012.
+    assert_eq!(state(Statistic::Quantile(0.95), 0, 69), open);
+    assert_eq!(state(Statistic::Quantile(0.95), 0, 87), shown);
+    assert_eq!(state(Statistic::Quantile(0.5), 0, 10), shown, "0.5^10 = 0.001");
+    assert_eq!(state(Statistic::Every, 1, 50), broken, "every run must meet it");
+    assert_eq!(state(Statistic::Mean, 10, 10), open, "ten runs show no rare event");
+    assert_eq!(state(Statistic::Mean, 137, 137), broken);
+    assert_eq!(state(Statistic::Mean, 0, 137), shown);
+}
+
+#[test]
+fn what_is_not_shown_to_meet_a_limit_stays_undecided_and_is_no_answer() {
+    // The 95th percentile of 30 runs cannot be shown; the slower one never exceeds the limit either.
+    let rules = RaceRules { most: 30, ..rules(vec![Statistic::Quantile(0.95)]) };
+    let (winner, _, states) = race(&[takes(1000.0), takes(2000.0)], &rules, 3);
+    assert_eq!((winner, states), (None, vec![CandidateStatus::Undecided; 2]));
 }
 
 #[test]
@@ -185,7 +114,7 @@ fn a_stalled_candidate_is_out_and_without_an_answer_the_closest_is_known() {
 
     let mut race = Race::new(3, rules(vec![Statistic::Every]));
     for (candidate, excess) in [(0, 50.0), (1, 3.0), (2, 20.0)] {
-        race.add(candidate, Sample { time: 1.0, excess: vec![excess] });
+        race.add(candidate, Sample { value: 1.0, excess: vec![excess] });
     }
     assert!(race.next().is_empty(), "there is nothing left to look for");
     assert_eq!(race.closest(&[10.0]), Some(1));
@@ -197,4 +126,16 @@ fn no_order_is_assumed() {
     let truths =
         [takes(5000.0), Truth { beyond: 1.0, ..takes(3000.0) }, Truth { beyond: 1.0, ..takes(2000.0) }, takes(1000.0)];
     assert_eq!(race(&truths, &rules(vec![Statistic::Every]), 5).0, Some(3));
+}
+
+#[test]
+fn the_best_value_of_a_setting_that_meets_the_limits_is_the_answer() {
+    // Of the values 1 to 5, those below 3 exceed the limit; times do not matter.
+    let truths: Vec<Truth> =
+        (1..=5).map(|value| Truth { beyond: if value < 3 { 1.0 } else { 0.0 }, ..takes(f64::from(value)) }).collect();
+    let values = vec![1.0, 2.0, 3.0, 4.0, 5.0];
+    let found = raced(Race::of_settings(values, rules(vec![Statistic::Every])), &truths, 1);
+    use CandidateStatus::{Best, Breaks, Slower};
+    assert_eq!(found.states(), [Breaks, Breaks, Best, Slower, Slower]);
+    assert_eq!((0..5).map(|at| found.runs(at)).collect::<Vec<_>>(), [1, 1, 10, 1, 1]);
 }

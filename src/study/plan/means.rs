@@ -1,0 +1,152 @@
+//! Confidence bounds of a mean that hold for skewed times, at any number of runs.
+//!
+//! A test by betting: capital of 1 grows by the factor 1 + λ (x - m) with each run. If the mean is at most m, capital
+//! is not expected to grow, and it ever reaches 1 / ε with probability at most ε (Ville; Waudby-Smith, Ramdas,
+//! "Estimating means of bounded random variables by betting", J. R. Statist. Soc. B 86 (2024)). No factor may be
+//! negative, so a bet needs a lowest value. Capital is split evenly over fixed bets λ, and those that the lowest value
+//! forbids count as lost.
+//!
+//! Without a lowest value no bound of a mean holds: an event that no run shows may move the mean by any amount. So the
+//! bounds are those of a mean in which the rarest [`RARE`] of the runs, at the unfavourable end, count no more than
+//! the rest. After [`runs_to_see`] runs, the worst run seen is at that end or beyond it.
+
+/// Share of runs at the unfavourable end that a statement on a mean does not cover beyond the worst run seen. It is the
+/// share of `confirm`: statements are about 95% of the runs.
+pub(super) const RARE: f64 = 0.05;
+
+/// Fractions of the greatest bet that a known lowest value of 0 allows.
+const FRACTIONS: [f64; 6] = [0.05, 0.15, 0.35, 0.6, 0.85, 0.99];
+/// Bets beside the first run's value: 2^-6 to 2^12 of its inverse.
+const EXPONENTS: std::ops::RangeInclusive<i32> = -6..=12;
+
+/// Number of runs after which events of a share of [`RARE`] have occurred, but for a probability of `error`.
+pub(super) fn runs_to_see(error: f64) -> usize {
+    (libm::log(error) / libm::log1p(-RARE)).ceil() as usize
+}
+
+/// Whether the values show that their mean is greater than 0, without a known lowest value. Wrong with probability at
+/// most `error`, at any number of values. `scale` is their order of magnitude, known after the first run.
+pub(super) fn is_above_zero(values: &[f64], scale: f64, error: f64) -> bool {
+    values.len() >= runs_to_see(error / 2.0) && capital(values, 0.0, scale) >= libm::log(2.0 / error)
+}
+
+/// Lower bound of the mean of values that are never negative.
+pub(super) fn lower(values: &[f64], error: f64) -> f64 {
+    let bets = |m: f64| {
+        let of = |fraction: &f64| sum_ln(values, |value| fraction * (value / m - 1.0));
+        log_mean(&FRACTIONS.iter().map(of).collect::<Vec<f64>>())
+    };
+    let greatest = values.iter().copied().fold(0.0, f64::max);
+    let (mut low, mut high) = (0.0, greatest);
+    for _ in 0..40 {
+        let middle = 0.5 * (low + high);
+        if middle > 0.0 && bets(middle) >= -libm::log(error) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    low
+}
+
+/// Upper bound of the mean. Infinite before [`runs_to_see`].
+pub(super) fn upper(values: &[f64], error: f64) -> f64 {
+    let greatest = values.iter().copied().fold(0.0, f64::max);
+    if values.len() < runs_to_see(error / 2.0) || !greatest.is_finite() {
+        return f64::INFINITY;
+    }
+    let scale = values[0];
+    let is_bound = |m: f64| {
+        let below: Vec<f64> = values.iter().map(|value| m - value).collect();
+        capital(&below, 0.0, scale) >= libm::log(2.0 / error)
+    };
+    let (mut low, mut high) = (0.0, greatest.max(f64::MIN_POSITIVE));
+    while !is_bound(high) {
+        low = high;
+        high *= 2.0;
+        if !high.is_finite() {
+            return high;
+        }
+    }
+    for _ in 0..40 {
+        let middle = 0.5 * (low + high);
+        if is_bound(middle) {
+            high = middle;
+        } else {
+            low = middle;
+        }
+    }
+    high
+}
+
+/// Logarithm of the capital from all values but the first, which chose the scale.
+fn capital(values: &[f64], m: f64, scale: f64) -> f64 {
+    let scale = if scale.abs() > 0.0 { scale.abs() } else { 1.0 };
+    let least = values.iter().map(|value| value - m).fold(f64::INFINITY, f64::min);
+    let grown = |exponent: i32| {
+        let bet = libm::ldexp(1.0 / scale, exponent);
+        let is_allowed = bet * least > -1.0;
+        if is_allowed { sum_ln(&values[1..], |value| bet * (value - m)) } else { f64::NEG_INFINITY }
+    };
+    log_mean(&EXPONENTS.map(grown).collect::<Vec<f64>>())
+}
+
+fn sum_ln(values: &[f64], of: impl Fn(f64) -> f64) -> f64 {
+    values.iter().map(|value| libm::log1p(of(*value))).sum()
+}
+
+/// Logarithm of the mean of numbers that are given by their logarithms.
+fn log_mean(logs: &[f64]) -> f64 {
+    let most = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    if !most.is_finite() {
+        return most;
+    }
+    let sum: f64 = logs.iter().map(|log| libm::exp(log - most)).sum();
+    most + libm::log(sum / logs.len() as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats::tests::Draws;
+
+    #[test]
+    fn bounds_enclose_the_mean_of_skewed_times() {
+        const ROUNDS: usize = 400;
+        type Draw = fn(&mut Draws) -> f64;
+        let cases: [(&str, Draw, f64); 4] = [
+            ("500 s later in a tenth", |draws| if draws.unit() < 0.1 { 595.0 } else { 95.0 }, 145.0),
+            ("100 s later in a fifth", |draws| if draws.unit() < 0.2 { 185.0 } else { 85.0 }, 105.0),
+            ("90 or 130", |draws| if draws.unit() < 0.5 { 90.0 } else { 130.0 }, 110.0),
+            ("exponential", |draws| -100.0 * libm::log(draws.unit()), 100.0),
+        ];
+        for (name, draw, mean) in cases {
+            let mut draws = Draws::new(9);
+            let mut wrong = 0;
+            for _ in 0..ROUNDS {
+                let values: Vec<f64> = (0..137).map(|_| draw(&mut draws)).collect();
+                let (mut below, mut above) = (0.0, f64::INFINITY);
+                for runs in [10, 22, 44, 87, 137] {
+                    below = lower(&values[..runs], 0.05).max(below);
+                    above = upper(&values[..runs], 0.05).min(above);
+                }
+                assert!(above.is_finite() && below > 0.0, "{name}");
+                wrong += usize::from(below > mean) + usize::from(above < mean);
+            }
+            // Both bounds are wrong with at most 5%.
+            assert!(wrong <= ROUNDS / 10, "{name}: {wrong} of {ROUNDS}");
+        }
+    }
+
+    #[test]
+    fn equal_values_are_bounded_after_the_runs_that_show_a_rare_event() {
+        assert_eq!(runs_to_see(0.05), 59);
+        assert_eq!(upper(&[100.0; 71], 0.05), f64::INFINITY, "0.95^71 = 0.026 > 0.025");
+        let high = upper(&[100.0; 72], 0.05);
+        assert!((100.0..102.0).contains(&high), "{high}");
+        let low = lower(&[100.0; 20], 0.05);
+        assert!((70.0..100.0).contains(&low), "{low}");
+        assert!(is_above_zero(&[5.0; 72], 100.0, 0.05) && !is_above_zero(&[5.0; 71], 100.0, 0.05));
+        assert!(!is_above_zero(&[-5.0; 100], 100.0, 0.05));
+    }
+}
