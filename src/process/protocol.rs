@@ -134,12 +134,28 @@ pub(crate) struct Advanced {
     /// Passes since the last answer.
     #[serde(default)]
     pub(crate) passes: u64,
+    /// What the objects of the process show to people, where it has changed.
+    #[serde(default)]
+    pub(crate) conditions: Vec<ProcessCondition>,
     /// The process reports that the rollout of this revision is complete.
     #[serde(default)]
     pub(crate) completed: Option<u32>,
     /// The process reports that it has ended the rollout without success, with its message.
     #[serde(default)]
     pub(crate) failed: Option<String>,
+}
+
+/// A condition, or a field of the status, of an object of the process.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct ProcessCondition {
+    /// When it changed.
+    pub(crate) at: u64,
+    pub(crate) object: String,
+    pub(crate) condition: String,
+    pub(crate) status: String,
+    pub(crate) reason: String,
+    pub(crate) message: String,
 }
 
 /// The answer to `hold`.

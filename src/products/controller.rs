@@ -1,6 +1,6 @@
 //! A product's controller during one run: its cache and its decisions, as late as they are in reality.
 
-use super::{Clusters, Requests};
+use super::{Clusters, Requests, StatusLog};
 use crate::process::ProcessError;
 use crate::results::PassRow;
 use crate::rollout::label_selector::Labels;
@@ -180,6 +180,23 @@ pub trait Controller {
     /// `None`: nothing is due.
     fn next_event(&self) -> Option<SimTime> {
         None
+    }
+
+    /// The world is over, and news of it comes no more. A controller with a loop of its own advances from `now` until it
+    /// reports completion, or to the horizon.
+    fn conclude(&mut self, now: SimTime) {
+        let _ = now;
+    }
+
+    /// When a controller with a loop of its own reported that the rollout of the new revision is complete.
+    fn completed_at(&self) -> Option<SimTime> {
+        None
+    }
+
+    /// Shows what the product's objects show to people now. Asked at the start, after every pass and at the end, and only
+    /// of a run in detail.
+    fn show(&mut self, log: &mut StatusLog) {
+        let _ = log;
     }
 
     /// The error that ended the controller's process, if it has one. The run then ends with this error.

@@ -28,6 +28,7 @@ mod load;
 pub mod rancher_fleet;
 mod requests;
 pub(crate) mod selection;
+mod status_log;
 mod strategy;
 mod upstream;
 pub(crate) mod version;
@@ -40,6 +41,7 @@ pub(crate) use entry::Configuration;
 pub use entry::{ProductEntry, StrategyChoice, find};
 pub use fleet::{Fleet, FleetGroup, Run};
 pub use requests::Requests;
+pub use status_log::StatusLog;
 use strategy::yaml_snippet;
 pub use strategy::{Strategy, StrategyExplanation};
 

@@ -297,8 +297,9 @@ impl Fleet {
                 ..told
             });
         }
-        let passes = vec![PassRow { t_s: 0.0, duration_s: 0.5, created: 0, promoted: wave.size, unavailable: 0 }];
-        RunRecord { run, series, bin_s, clusters: table, passes }
+        let passes =
+            vec![PassRow { t_s: 0.0, passes: 1, duration_s: 0.5, created: 0, promoted: wave.size, unavailable: 0 }];
+        RunRecord { run, series, bin_s, clusters: table, passes, statuses: Vec::new() }
     }
 }
 

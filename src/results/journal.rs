@@ -22,7 +22,7 @@ use super::folder::hidden;
 use super::{ResultsError, RunRecord};
 
 /// Starts every journal: the file type, and the version of its entries.
-const MAGIC: &[u8; 16] = b"fleetsim-runs-02";
+const MAGIC: &[u8; 16] = b"fleetsim-runs-03";
 /// The checksum of an entry.
 static CHECKSUM: Crc<u32> = Crc::<u32>::new(&CRC_32_ISCSI);
 

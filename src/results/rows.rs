@@ -144,6 +144,10 @@ pub fn update_quantiles<const N: usize>(clusters: &[ClusterRow], shares: [f64; N
 pub struct PassRow {
     /// When the pass began.
     pub t_s: f64,
+    /// Passes that the row stands for: 1, except for a process with a control loop of its own, which reports the number
+    /// of its passes and not their times.
+    #[serde(default = "one")]
+    pub passes: u64,
     /// Its duration.
     pub duration_s: f64,
     /// Objects created.
@@ -152,6 +156,28 @@ pub struct PassRow {
     pub promoted: u64,
     /// Unavailable targets as the product counts them at the start of the pass.
     pub unavailable: u64,
+}
+
+/// One change of what an object of the product shows to people.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct StatusRow {
+    /// When it changed.
+    pub t_s: f64,
+    /// Kind and name of the object.
+    pub object: String,
+    /// Type of the condition, or name of the status field.
+    pub condition: String,
+    /// `True`, `False` or `Unknown`, or the field's value; empty when the condition is gone.
+    pub status: String,
+    /// The product's reason.
+    pub reason: String,
+    /// The product's message.
+    pub message: String,
+}
+
+/// In a table of an earlier version a row is one pass.
+const fn one() -> u64 {
+    1
 }
 
 /// The record of one run.
@@ -167,6 +193,8 @@ pub struct RunRecord {
     pub clusters: Vec<ClusterRow>,
     /// One row for each pass.
     pub passes: Vec<PassRow>,
+    /// Changes of what the product shows to people; only of a run in detail.
+    pub statuses: Vec<StatusRow>,
 }
 
 /// The runs of one variant.

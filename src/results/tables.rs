@@ -11,9 +11,9 @@ use serde::{Deserialize, Serialize};
 
 use super::summary::{SummaryRow, summary};
 use super::timeline::{TimelineRow, timeline};
-use super::{ClusterRow, PassRow, ResultsError, RunRow, VariantRecord, displayed_replicate};
+use super::{ClusterRow, PassRow, ResultsError, RunRow, StatusRow, VariantRecord, displayed_replicate};
 
-/// Which run a row of `clusters.csv` or `passes.csv` belongs to: its first columns.
+/// Which run a row of `clusters.csv`, `passes.csv` or `statuses.csv` belongs to: its first columns.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct RunKey {
     /// The variant.
@@ -39,6 +39,8 @@ pub struct Tables {
     pub clusters: Vec<(RunKey, ClusterRow)>,
     /// `passes.csv`: the scheduler passes of every variant's displayed run.
     pub passes: Vec<(RunKey, PassRow)>,
+    /// `statuses.csv`: what the product showed in every variant's displayed run.
+    pub statuses: Vec<(RunKey, StatusRow)>,
 }
 
 impl Tables {
@@ -61,6 +63,7 @@ impl Tables {
             };
             tables.clusters.extend(run.clusters.iter().map(|row| (key.clone(), row.clone())));
             tables.passes.extend(run.passes.iter().map(|row| (key.clone(), *row)));
+            tables.statuses.extend(run.statuses.iter().map(|row| (key.clone(), row.clone())));
         }
         tables
     }
@@ -74,6 +77,7 @@ impl Tables {
             ("timeline.csv", to_csv(&header::<TimelineRow>(), &self.timeline)),
             ("clusters.csv", to_csv(&header::<(RunKey, ClusterRow)>(), &self.clusters)),
             ("passes.csv", to_csv(&header::<(RunKey, PassRow)>(), &self.passes)),
+            ("statuses.csv", to_csv(&header::<(RunKey, StatusRow)>(), &self.statuses)),
         ]
     }
 
@@ -88,6 +92,11 @@ impl Tables {
             timeline: from_csv(folder, "timeline.csv", row)?,
             clusters: from_csv(folder, "clusters.csv", keyed_row)?,
             passes: from_csv(folder, "passes.csv", keyed_row)?,
+            // Results of versions before 1.0 do not have it.
+            statuses: match folder.join("statuses.csv").exists() {
+                true => from_csv(folder, "statuses.csv", keyed_row)?,
+                false => Vec::new(),
+            },
         })
     }
 }
@@ -153,10 +162,19 @@ mod tests {
             failed_pulls: 0,
             received_bytes: u64::MAX,
         };
-        let pass = PassRow { t_s: 1e-9, duration_s: 2.5, created: 1, promoted: 2, unavailable: 3 };
+        let pass = PassRow { t_s: 1e-9, passes: 1, duration_s: 2.5, created: 1, promoted: 2, unavailable: 3 };
+        let status = StatusRow {
+            t_s: 0.1 + 0.2,
+            object: "Bundle/app".to_owned(),
+            condition: "Ready".to_owned(),
+            status: "False".to_owned(),
+            reason: String::new(),
+            message: "NotReady(1) [Cluster fleet-default/a]; WaitApplied(2), \"b\"".to_owned(),
+        };
         let full = |replicate, peak| RunRecord {
             clusters: vec![cluster.clone()],
             passes: vec![pass],
+            statuses: vec![status.clone()],
             series: vec![SeriesRow { pulls: peak, ..SeriesRow::default() }],
             ..run_record(replicate, peak)
         };
@@ -174,6 +192,7 @@ mod tests {
     fn tables_read_back_as_they_were_written() {
         let tables = Tables::of(&two_variants(), 1);
         assert_eq!((tables.runs.len(), tables.clusters.len(), tables.passes.len()), (5, 2, 2));
+        assert_eq!(tables.statuses.len(), 2);
         assert_eq!(tables.summary.len(), 2 * MEASURES.len());
         let folder = tempfile::tempdir().expect("a temporary folder");
         for (name, bytes) in tables.files() {

@@ -56,7 +56,7 @@ pub(super) fn run_record(replicate: u32, peak_pulls: u64) -> RunRecord {
         peak_promotions_per_pass: 5,
         events: 123,
     };
-    RunRecord { run, series: Vec::new(), bin_s: 1.0, clusters: Vec::new(), passes: Vec::new() }
+    RunRecord { run, series: Vec::new(), bin_s: 1.0, clusters: Vec::new(), passes: Vec::new(), statuses: Vec::new() }
 }
 
 /// A variant of the given runs, each named after it.

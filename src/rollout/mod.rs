@@ -23,6 +23,7 @@ mod duration;
 mod int_or_string;
 pub mod kubefleet;
 pub mod label_selector;
+mod object_condition;
 pub mod rancher_fleet;
 #[cfg(test)]
 mod testing;
@@ -36,6 +37,7 @@ use serde::{Deserialize, Serialize};
 use crate::units::SimTime;
 
 pub use int_or_string::IntOrString;
+pub use object_condition::ObjectCondition;
 
 /// One application in one place: a dense index into the fleet's targets.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]

@@ -14,8 +14,8 @@ use std::collections::VecDeque;
 
 use super::request_clock::RequestClock;
 use crate::engine::{EventId, Streams};
-use crate::products::{Clusters, ControlLoop, Controller, Deploy};
-use crate::results::PassRow;
+use crate::products::{Clusters, ControlLoop, Controller, Deploy, StatusLog};
+use crate::results::{PassRow, StatusRow};
 use crate::units::{SimDuration, SimTime};
 use crate::world::{ClusterId, DriverEvent, Event, Queue, Report};
 
@@ -52,7 +52,9 @@ pub(super) struct ControllerLoop<'s> {
     pub(super) held: bool,
     /// The one timer that the product asked for.
     timer: Option<EventId>,
-    pub(super) passes: Vec<PassRow>,
+    passes: Vec<PassRow>,
+    /// What the product shows to people. `None`: nobody looks.
+    statuses: Option<StatusLog>,
 }
 
 impl<'s> ControllerLoop<'s> {
@@ -76,7 +78,29 @@ impl<'s> ControllerLoop<'s> {
             held: false,
             timer: None,
             passes: Vec::new(),
+            statuses: None,
         }
+    }
+
+    /// From now on, what the product shows to people is recorded.
+    pub(super) fn record_statuses(&mut self) {
+        self.statuses = Some(StatusLog::default());
+        self.show(SimTime::ZERO);
+    }
+
+    fn show(&mut self, now: SimTime) {
+        if let Some(log) = &mut self.statuses {
+            log.at(now);
+            self.controller.show(log);
+        }
+    }
+
+    /// What the product has shown by `end`. A pass in progress has not written its status.
+    pub(super) fn take_statuses(&mut self, end: SimTime) -> Vec<StatusRow> {
+        if !self.busy {
+            self.show(end);
+        }
+        self.statuses.take().map_or_else(Vec::new, |mut log| log.take())
     }
 
     /// Reports have reached the management cluster.
@@ -109,8 +133,23 @@ impl<'s> ControllerLoop<'s> {
         }
         self.controller.follow(now, next);
         self.has_failed = self.controller.failure().is_some();
-        self.passes.append(&mut self.controller.take_passes());
+        self.reported = self.reported.or(self.controller.completed_at());
         self.schedule_due(queue);
+    }
+
+    /// The world is over: a controller with a loop of its own goes on alone until it reports completion.
+    pub(super) fn conclude(&mut self, now: SimTime) {
+        if self.own_loop.is_some() && !self.has_failed {
+            self.controller.conclude(now);
+            self.reported = self.reported.or(self.controller.completed_at());
+        }
+    }
+
+    /// The passes so far, in their order.
+    pub(super) fn take_passes(&mut self) -> Vec<PassRow> {
+        let mut passes = std::mem::take(&mut self.passes);
+        passes.append(&mut self.controller.take_passes());
+        passes
     }
 
     /// Number of pending events that the product's own timers have scheduled.
@@ -148,6 +187,7 @@ impl<'s> ControllerLoop<'s> {
         self.controller.answered(&answers);
         self.passes.push(PassRow {
             t_s: now.as_secs_f64(),
+            passes: 1,
             duration_s: (end - now).as_secs_f64(),
             created: decision.created as u64,
             promoted: (decision.deploys.len() + decision.requested) as u64,
@@ -220,6 +260,7 @@ impl<'s> ControllerLoop<'s> {
         }
         self.ends_last = false;
         self.busy = false;
+        self.show(queue.now());
         if self.completes {
             self.reported.get_or_insert(queue.now());
         }

@@ -34,6 +34,14 @@ pub fn run(variant: &Variant, seed: u64, replicate: u32) -> Result<RunRecord, Pr
     run_observed(variant, seed, replicate, &mut ())
 }
 
+/// As [`run`], and records what the product shows to people ([`RunRecord::statuses`]).
+///
+/// # Errors
+/// As [`run`].
+pub fn run_in_detail(variant: &Variant, seed: u64, replicate: u32) -> Result<RunRecord, ProcessError> {
+    simulate(variant, seed, replicate, &mut (), true)
+}
+
 /// As [`run`], and shows every event to `observer` before it happens.
 ///
 /// # Errors
@@ -44,10 +52,23 @@ pub fn run_observed<O: Observer<Event>>(
     replicate: u32,
     observer: &mut O,
 ) -> Result<RunRecord, ProcessError> {
+    simulate(variant, seed, replicate, observer, false)
+}
+
+fn simulate<O: Observer<Event>>(
+    variant: &Variant,
+    seed: u64,
+    replicate: u32,
+    observer: &mut O,
+    is_in_detail: bool,
+) -> Result<RunRecord, ProcessError> {
     let scenario = &variant.scenario;
     let mut queue = EventQueue::new();
     let label = format!("{}, replicate {replicate}", variant.label);
     let mut sim = Sim::new(scenario, &label, seed, replicate, &mut queue);
+    if is_in_detail {
+        sim.control.record_statuses();
+    }
     let horizon = SimTime::ZERO + scenario.horizon;
     let end = engine::run(&mut sim, &mut queue, observer, horizon, Sim::is_over);
     let (end, outcome) = match end {
@@ -56,11 +77,15 @@ pub fn run_observed<O: Observer<Event>>(
         End::Empty | End::Stopped => (queue.now(), RunOutcome::Stalled),
     };
     let mut record = sim.record(variant, replicate, end, outcome, queue.handled());
-    if outcome == RunOutcome::Complete && sim.control.controller.reports_completion() {
+    if outcome == RunOutcome::Complete {
         sim.is_world_over = true;
-        engine::run(&mut sim, &mut queue, &mut (), horizon, |sim, _| !sim.control.may_report(&sim.world));
+        sim.control.conclude(queue.now());
+        if sim.control.controller.reports_completion() {
+            engine::run(&mut sim, &mut queue, &mut (), horizon, |sim, _| !sim.control.may_report(&sim.world));
+        }
         record.run.reported_s = sim.reported_s();
     }
+    record.statuses = sim.control.take_statuses(queue.now().max(end));
     sim.control.controller.finish();
     sim.control.controller.failure().map_or(Ok(record), Err)
 }
@@ -152,7 +177,7 @@ impl<'s> Sim<'s> {
         self.world.assert_littles_law();
         let meter = self.world.meter();
         let (egress_peak_1s, egress_peak_60s) = meter.egress_peaks();
-        let passes = std::mem::take(&mut self.control.passes);
+        let passes = self.control.take_passes();
         let clusters = self.cluster_rows();
         let [update_p50_s, update_p95_s, update_max_s] = update_quantiles(&clusters, [0.5, 0.95, 1.0]);
         let secs = |time: SimTime| time.as_secs_f64();
@@ -206,13 +231,13 @@ impl<'s> Sim<'s> {
             not_ready_cluster_hours: meter.not_ready_cluster_hours(),
             exposed_targets: self.world.facts().filter(|facts| facts.defective && facts.instructed.is_some()).count()
                 as u64,
-            passes: passes.len() as u64,
+            passes: passes.iter().map(|row| row.passes).sum(),
             promotions: passes.iter().map(|pass| pass.promoted).sum(),
             peak_promotions_per_pass: passes.iter().map(|pass| pass.promoted).max().unwrap_or(0),
             events,
         };
         let (bin_s, series) = series(meter);
-        RunRecord { run, series, bin_s, clusters, passes }
+        RunRecord { run, series, bin_s, clusters, passes, statuses: Vec::new() }
     }
 
     fn cluster_rows(&self) -> Vec<ClusterRow> {

@@ -212,7 +212,7 @@ impl<W: StudyObserver> Study<'_, W> {
         let details = in_order(order.len(), self.stop, |job| {
             let at = order[job];
             self.watch.begins(Job::Detail(at as u32));
-            let run = sim::run(&experiment.variants[at], experiment.seed, displayed)?;
+            let run = sim::run_in_detail(&experiment.variants[at], experiment.seed, displayed)?;
             self.watch.ended(Job::Detail(at as u32));
             Ok(run)
         })?;

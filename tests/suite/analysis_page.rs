@@ -16,7 +16,7 @@ const PAGE: &str = "docs/analysis.md";
 const REQUIREMENTS: &str = "tests/suite/analysis/requirements.txt";
 
 /// The columns that are no numbers.
-const TEXTS: [&str; 13] = [
+const TEXTS: [&str; 17] = [
     "variant",
     "strategy",
     "setting",
@@ -30,16 +30,21 @@ const TEXTS: [&str; 13] = [
     "world",
     "standing",
     "reason",
+    "object",
+    "condition",
+    "status",
+    "message",
 ];
 const BOOLEANS: [&str; 2] = ["offline", "defective"];
 
 /// What identifies a row of each table, as `docs/results-format.md` says.
-const KEYS: [(&str, &[&str]); 6] = [
+const KEYS: [(&str, &[&str]); 7] = [
     ("runs.csv", &["variant", "replicate"]),
     ("summary.csv", &["variant", "measure"]),
     ("timeline.csv", &["variant", "t_s"]),
     ("clusters.csv", &["variant", "cluster"]),
     ("passes.csv", &["variant", "t_s"]),
+    ("statuses.csv", &["variant", "t_s", "object", "condition"]),
     ("plan.csv", &["variant"]),
 ];
 

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use fleetsim::results::{RunOutcome, RunRecord};
+use fleetsim::results::{RunOutcome, RunRecord, StatusRow};
 use fleetsim::scenario::{Experiment, LoadError, Overrides, load};
 use fleetsim::sim;
 
@@ -56,7 +56,7 @@ fn run_with(release: &str, faults: &str, strategy: &str, changes: &[(&str, &str)
     }
     fs::write(&file, text).expect("it is written");
     let experiment = loaded(folder.path());
-    let run = sim::run(&experiment.variants[0], experiment.seed, 0).expect("the strategy starts no process");
+    let run = sim::run_in_detail(&experiment.variants[0], experiment.seed, 0).expect("the strategy starts no process");
     assert_eq!(run.clusters.len(), CLUSTERS);
     run
 }
@@ -216,6 +216,46 @@ fn a_canary_pauses_after_each_step_until_a_user_continues() {
             assert!((600.0..=611.0).contains(&pause), "a pause of {pause} s before {}", pair[1].1);
         }
     }
+}
+
+/// What the API showed of the deployment, change by change.
+fn shown(run: &RunRecord) -> Vec<(f64, String)> {
+    let text = |row: &StatusRow| format!("{} {} {} {}", row.object, row.condition, row.status, row.reason);
+    run.statuses.iter().map(|row| (row.t_s, text(row).trim_end().to_owned())).collect()
+}
+
+#[test]
+fn the_status_of_a_deployment_is_that_of_the_api() {
+    let run = run("update", "", &format!("{{{STEPS}, continueAfter: 10m}}"));
+    let words: Vec<String> = shown(&run).into_iter().map(|(_, text)| text).collect();
+    // Two steps, a user who continues after each, and the end. The presenter shows no PREPAUSED: scaling is DEPLOYING.
+    assert_eq!(
+        words,
+        [
+            "Deployment/1 status ACTIVE DEPLOYING",
+            "Deployment/1 status.canary.steps.current 1",
+            "Deployment/1 status.canary.steps.total 2",
+            "Deployment/1 status ACTIVE PAUSED",
+            "Deployment/1 status ACTIVE DEPLOYING",
+            "Deployment/1 status.canary.steps.current 2",
+            "Deployment/1 status ACTIVE PAUSED",
+            "Deployment/1 status ACTIVE DEPLOYING",
+            "Deployment/1 status FINALIZED DEPLOYED",
+        ]
+    );
+    let times: Vec<f64> = shown(&run).into_iter().map(|(at, _)| at).collect();
+    let paused = [times[4] - times[3], times[7] - times[6]];
+    // Ten minutes, noticed at the next tick of 5 s.
+    assert!(paused.iter().all(|paused| (600.0..606.0).contains(paused)), "{paused:?}");
+    assert_eq!(run.run.reported_s.map(f64::to_bits), Some(times[8].to_bits()), "completion is reported by this status");
+    // One that nobody continues: the reason for the stall is the status.
+    let run = run_with("update", "", &format!("{{{STEPS}}}"), &[]);
+    let shown = shown(&run);
+    let (_, last) = shown.iter().rfind(|(_, text)| text.contains(" status ")).expect("a status");
+    assert_eq!(last, "Deployment/1 status ACTIVE PAUSED");
+    let (_, step) = shown.iter().rfind(|(_, text)| text.contains("steps.current")).expect("a step");
+    assert_eq!(step, "Deployment/1 status.canary.steps.current 1");
+    assert!(run.run.held_by.starts_with("canary: step 1 of 2") && run.run.held_by.contains("waits for a user"));
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! The results beside the experiments are those that this version computes.
 //!
-//! Of every variant, the displayed run, which clusters.csv shows, is simulated again. Its row in the committed `runs.csv` must be equal,
-//! `summary.csv` must follow from all rows, and `clusters.csv` and `passes.csv` must have the checksums in
+//! Of every variant, the displayed run, which clusters.csv shows, is simulated again. Its row in the committed
+//! `runs.csv` must be equal, `summary.csv` must follow from all rows, and `clusters.csv`, `passes.csv` and
+//! `statuses.csv` must have the checksums in
 //! `provenance.json`, whether these files are committed or not. `cargo test --release` includes the longest runs and the
 //! tables of large experiments; `fleetsim reproduce results/*` compares every file of every run. After a change of the model:
 //! `cargo run --release -- run experiments/<name>`, and `plan` for those that have a folder `results/<name>-plan`.
@@ -88,7 +89,7 @@ fn simulated_again(variant: &Variant, seed: u64, row: &RunRow) -> Option<RunReco
     if variant.scenario.strategy.command().is_some() || is_long {
         return None;
     }
-    let record = sim::run(variant, seed, row.replicate).expect("the strategy starts no process");
+    let record = sim::run_in_detail(variant, seed, row.replicate).expect("the strategy starts no process");
     assert_eq!(record.run, *row, "{}, replicate {}", variant.label, row.replicate);
     Some(record)
 }
@@ -101,6 +102,7 @@ fn recorded(variant: &Variant, rows: &[RunRow]) -> VariantRecord {
         bin_s: 0.0,
         clusters: Vec::new(),
         passes: Vec::new(),
+        statuses: Vec::new(),
     };
     VariantRecord {
         variant: variant.label.clone(),
@@ -145,7 +147,7 @@ fn committed_results_are_what_this_version_computes() {
         for (name, bytes) in Tables::of(&variants, experiment.seed).files() {
             let is_known = match name {
                 "runs.csv" | "summary.csv" => true,
-                "clusters.csv" | "passes.csv" => is_whole,
+                "clusters.csv" | "passes.csv" | "statuses.csv" => is_whole,
                 // It needs the time series of all runs.
                 _ => false,
             };

@@ -91,7 +91,10 @@ for line in sys.stdin:
                 for at in batch:
                     assigned[at], ready[at] = 2, False
                 if batch:
-                    answer = {"deploy": [{"target": at, "revision": 2} for at in batch], "passes": 1}
+                    answer = {"deploy": [{"target": at, "revision": 2} for at in batch], "passes": 3}
+                elif all(ready):
+                    shown = {"at": now, "object": "Rollout/app", "condition": "Complete", "status": "True"}
+                    answer = {"completed": 2, "passes": 2, "conditions": [shown]}
         now = now if answer else message["until"]
         answer = {**answer, "now": now, "next": heard[0][0] if heard else 2**63}
     else:
@@ -133,6 +136,23 @@ fn a_process_with_a_loop_of_its_own_is_as_late_as_it_says() {
     ] {
         assert_eq!(column(&found, name, columns), column(&wanted, name, columns), "{name}");
     }
+    // It reports completion when it hears of the last cluster, which is when fleetsim knows of it, too.
+    let reported = column(&found, "runs.csv", &["completion_s"]);
+    assert_eq!(column(&found, "runs.csv", &["reported_s"]), reported);
+    assert!(reported.iter().all(|row| !row[0].is_empty()), "{reported:?}");
+    let shown = column(&found, "statuses.csv", &["object", "condition", "status", "reason", "message"]);
+    assert_eq!(shown, [["Rollout/app", "Complete", "True", "", ""].map(str::to_owned)], "what it shows at its end");
+    let at = column(&found, "statuses.csv", &["t_s", "replicate"]).remove(0);
+    assert!(column(&found, "runs.csv", &["reported_s", "replicate"]).contains(&at), "{at:?}");
+    let passes_of = |tables: &[(String, Vec<u8>)]| column(tables, "passes.csv", &["replicate"])[0][0].clone();
+    // The passes of an answer are one row.
+    let passes = column(&found, "passes.csv", &["t_s", "passes"]);
+    let times: std::collections::BTreeSet<&str> = passes.iter().map(|row| row[0].as_str()).collect();
+    assert_eq!(times.len(), passes.len(), "no two rows have the same time");
+    assert_eq!(passes.iter().filter(|row| row[1] == "3").count(), 30, "each of 30 batches after 3 passes: {passes:?}");
+    let total: u64 = passes.iter().map(|row| row[1].parse::<u64>().expect("a count")).sum();
+    let counted = vec![total.to_string(), passes_of(&found)];
+    assert!(column(&found, "runs.csv", &["passes", "replicate"]).contains(&counted), "up to the end: {counted:?}");
 }
 
 /// Runs an experiment whose process is this shell script; it must fail with status 1 and leave nothing behind.

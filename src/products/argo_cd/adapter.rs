@@ -23,14 +23,17 @@ use super::refresh;
 use super::set_writes::{SetChange, SetWrites};
 use super::shard::shard_of;
 use super::{ArgoCdRelease, ArgoCdStrategy, applications};
-use crate::products::{Change, Clusters, Controller, Decision, Happened, Run};
+use crate::products::{Change, Clusters, Controller, Decision, Happened, Run, StatusLog};
 use crate::rollout::argo_cd::{
-    Application, ApplicationAction, ApplicationSetSpec, ApplicationSetView, ApplicationView, ArgoCd, Barrier,
-    Generated, REFRESH_GRACE_PERIOD, RolloutStatus,
+    Application, ApplicationAction, ApplicationSetSpec, ApplicationSetStatus, ApplicationSetView, ApplicationView,
+    ArgoCd, Barrier, Generated, REFRESH_GRACE_PERIOD, RolloutStatus,
 };
 use crate::rollout::{Hold, IntOrString, Revision, TargetId};
 use crate::units::{SimDuration, SimTime};
 use crate::world::{ClusterId, NEW, OLD, ReleaseKind, Report};
+
+/// What the set is called in the recorded statuses.
+const NAME: &str = "app";
 
 /// Argo CD with one ApplicationSet.
 pub(super) struct ArgoCdController {
@@ -43,6 +46,11 @@ pub(super) struct ArgoCdController {
     watch_delay: SimDuration,
     /// Writes of the pass in progress: the number of the request, the application, and whether it asks for a sync.
     unwritten: Vec<(usize, usize, bool)>,
+    /// The set's status after the last pass.
+    status: ApplicationSetStatus,
+    /// Writes of rows in the last pass: the numbers of the requests, and when they were answered.
+    row_writes: Vec<usize>,
+    rows_written: Vec<SimTime>,
     /// When the last pass was.
     passed: SimTime,
     /// It was within the grace period, in which nothing is promoted.
@@ -109,6 +117,9 @@ impl ArgoCdController {
             set,
             watch_delay,
             unwritten: Vec::new(),
+            status: ApplicationSetStatus::default(),
+            row_writes: Vec::new(),
+            rows_written: Vec::new(),
             passed: SimTime::ZERO,
             in_grace: false,
         }
@@ -178,8 +189,10 @@ impl Controller for ArgoCdController {
         let wake_at = pass.wake_at.filter(|at| *at > now);
         let mut decision = Decision { unavailable, wake_at, ..Decision::default() };
         self.set.begin(now);
+        self.row_writes.clear();
         for _ in 0..pass.status.row_writes {
             self.set.write(&mut decision.requests, SetChange::Rows);
+            self.row_writes.push(decision.requests.len());
         }
         if pass.status.conditions_written {
             self.set.write(&mut decision.requests, SetChange::Other);
@@ -208,6 +221,7 @@ impl Controller for ArgoCdController {
         self.set.write(&mut decision.requests, if is_new { SetChange::Other } else { SetChange::Nothing });
         self.scheduler.store(now, &pass, &mut self.view);
         decision.complete = self.is_reported();
+        self.status = pass.status;
         decision
     }
 
@@ -217,6 +231,7 @@ impl Controller for ArgoCdController {
     }
 
     fn answered(&mut self, answers: &[SimTime]) {
+        self.rows_written = self.row_writes.iter().map(|number| answers[number - 1]).collect();
         for at in self.set.answered(answers) {
             self.application_controller.set_seen(at);
         }
@@ -229,6 +244,19 @@ impl Controller for ArgoCdController {
                 self.application_controller.set_seen(seen);
             }
         }
+    }
+
+    /// A pass writes the rows up to twice: after their update, and after promotion.
+    fn show(&mut self, log: &mut StatusLog) {
+        let [before, after] = self.scheduler.row_conditions(NAME, &self.status);
+        match (self.rows_written.first(), self.rows_written.last()) {
+            (Some(&updated), Some(&promoted)) => {
+                log.show_at(updated, before);
+                log.show_at(promoted, after);
+            }
+            _ => log.show(before.into_iter().chain(after)),
+        }
+        log.show(self.scheduler.set_conditions(NAME, &self.view));
     }
 
     fn is_idle(&self, clusters: &dyn Clusters) -> bool {

@@ -43,7 +43,7 @@ use std::collections::BTreeMap;
 
 use super::CloudFoundryDeployment;
 use crate::engine::{EntityKey, Streams};
-use crate::products::{Clusters, Controller, Decision, Run};
+use crate::products::{Clusters, Controller, Decision, Run, StatusLog};
 use crate::rollout::cloud_foundry::{
     AppView, CloudFoundry, Deployment, DeploymentState, GRACEFUL_SHUTDOWN, LrpState, ProcessAction, UpdaterStatus,
 };
@@ -352,6 +352,13 @@ impl Controller for CloudFoundryController<'_> {
                 ),
             })
         })
+    }
+
+    /// Deployments are called by their number, the oldest first.
+    fn show(&mut self, log: &mut StatusLog) {
+        for (number, deployment) in (1..).zip(&self.view.deployments) {
+            log.show(deployment.conditions(&number.to_string(), self.deployment.rules));
+        }
     }
 
     fn stages(&self) -> Vec<String> {

@@ -10,12 +10,12 @@
 use super::ExternalStrategy;
 use super::session::Session;
 use crate::process::ProcessError;
-use crate::process::protocol::{Advanced, Instruction, News, ProcessMessage};
-use crate::products::{Clusters, Controller, Decision, Happened, Run};
+use crate::process::protocol::{Advanced, Instruction, News, ProcessCondition, ProcessMessage};
+use crate::products::{Clusters, Controller, Decision, Happened, Run, StatusLog};
 use crate::results::PassRow;
-use crate::rollout::{Hold, Revision};
+use crate::rollout::{Hold, ObjectCondition, Revision};
 use crate::units::{SimDuration, SimTime};
-use crate::world::{ClusterId, Report};
+use crate::world::{ClusterId, NEW, Report};
 
 /// A process with a control loop of its own. Its times are in nanoseconds.
 pub(super) struct OwnLoopController<'r> {
@@ -28,6 +28,10 @@ pub(super) struct OwnLoopController<'r> {
     /// Instructions that are carried out at this time.
     arriving: Option<(u64, Vec<Instruction>)>,
     passes: Vec<PassRow>,
+    /// What its objects have shown, until it is asked for.
+    conditions: Vec<ProcessCondition>,
+    /// When the process first reported that the rollout of the new revision is complete.
+    completed: Option<SimTime>,
     /// The process reports that the rollout has failed.
     failed: Option<String>,
 }
@@ -41,6 +45,8 @@ impl<'r> OwnLoopController<'r> {
             quiet_until: 0,
             arriving: None,
             passes: Vec::new(),
+            conditions: Vec::new(),
+            completed: None,
             failed: None,
         }
     }
@@ -48,7 +54,7 @@ impl<'r> OwnLoopController<'r> {
     /// Lets the process advance to `until` at most. `None`: it has failed.
     fn advance_to(&mut self, until: u64, news: &[News]) -> Option<()> {
         let answer: Advanced = self.session.ask(&ProcessMessage::Run { until, news }, None)?;
-        let Advanced { now, deploy, next, passes, completed, failed } = answer;
+        let Advanced { now, deploy, next, passes, conditions, completed, failed } = answer;
         let problem = if !(self.at..=until).contains(&now) {
             format!("`now` must be from {} to {until}, not {now}; time does not go back", self.at)
         } else if next.is_some_and(|next| next < now) {
@@ -58,7 +64,11 @@ impl<'r> OwnLoopController<'r> {
         } else {
             self.at = now;
             self.quiet_until = next.unwrap_or(now);
+            if completed == Some(NEW.0) {
+                self.completed.get_or_insert(SimTime::from_nanos(now));
+            }
             self.failed = failed.or(self.failed.take());
+            self.conditions.extend(conditions);
             self.session.instructed(&deploy)?;
             self.count(passes, deploy.len());
             if !deploy.is_empty() {
@@ -70,37 +80,10 @@ impl<'r> OwnLoopController<'r> {
         None
     }
 
-    /// A row for each pass; the last one of an answer is the one that promoted.
-    fn count(&mut self, passes: u64, promoted: usize) {
-        let row = |promoted: usize| PassRow {
-            t_s: SimTime::from_nanos(self.at).as_secs_f64(),
-            duration_s: 0.0,
-            created: 0,
-            promoted: promoted as u64,
-            unavailable: self.session.unavailable(),
-        };
-        let quiet = passes.saturating_sub(1);
-        let rows: Vec<PassRow> =
-            (0..quiet).map(|_| row(0)).chain((passes > 0 || promoted > 0).then(|| row(promoted))).collect();
-        self.passes.extend(rows);
-    }
-}
-
-impl Controller for OwnLoopController<'_> {
-    fn own_loop(&self) -> Option<SimDuration> {
-        Some(SimDuration::from_nanos(self.session.lookahead))
-    }
-
-    fn hand_over(&mut self, report: Report, now: SimTime) {
-        self.session.tell(report, now);
-    }
-
-    fn follow(&mut self, now: SimTime, next: Option<SimTime>) {
-        let now = now.as_nanos();
-        let next = next.map_or(self.horizon, SimTime::as_nanos);
-        let until = next.saturating_add(self.session.lookahead).min(self.horizon);
+    /// Lets the process advance to `until`, or to an instant before that in which it gives instructions or `is_enough`.
+    fn follow_until(&mut self, now: u64, until: u64, is_enough: impl Fn(&Self) -> bool) {
         // Instructions are carried out before anything later can happen.
-        while self.arriving.is_none() && self.failed.is_none() {
+        while self.arriving.is_none() && self.failed.is_none() && !is_enough(self) {
             if !self.session.news.is_empty() && self.at < now {
                 // News happens in the process's present.
                 if self.advance_to(now, &[]).is_none() {
@@ -117,6 +100,46 @@ impl Controller for OwnLoopController<'_> {
                 return;
             }
         }
+    }
+
+    /// One row for all passes that the process reports at one time: it does not say when each of them was.
+    fn count(&mut self, passes: u64, promoted: usize) {
+        if passes == 0 && promoted == 0 {
+            return;
+        }
+        let passes = passes.max(1);
+        let promoted = promoted as u64;
+        let unavailable = self.session.unavailable();
+        let t_s = SimTime::from_nanos(self.at).as_secs_f64();
+        match self.passes.last_mut() {
+            Some(row) if row.t_s.total_cmp(&t_s).is_eq() => {
+                row.passes += passes;
+                row.promoted += promoted;
+                row.unavailable = unavailable;
+            }
+            _ => {
+                self.passes.push(PassRow { t_s, passes, duration_s: 0.0, created: 0, promoted, unavailable });
+            }
+        }
+    }
+}
+
+impl Controller for OwnLoopController<'_> {
+    fn own_loop(&self) -> Option<SimDuration> {
+        Some(SimDuration::from_nanos(self.session.lookahead))
+    }
+
+    fn hand_over(&mut self, report: Report, now: SimTime) {
+        self.session.tell(report, now);
+    }
+
+    fn follow(&mut self, now: SimTime, next: Option<SimTime>) {
+        let next = next.map_or(self.horizon, SimTime::as_nanos);
+        self.follow_until(now.as_nanos(), next.saturating_add(self.session.lookahead).min(self.horizon), |_| false);
+    }
+
+    fn conclude(&mut self, now: SimTime) {
+        self.follow_until(now.as_nanos(), self.horizon, |of| of.completed.is_some());
     }
 
     fn take_passes(&mut self) -> Vec<PassRow> {
@@ -155,6 +178,10 @@ impl Controller for OwnLoopController<'_> {
             || (self.arriving.is_none() && self.session.news.is_empty() && self.quiet_until >= self.horizon)
     }
 
+    fn completed_at(&self) -> Option<SimTime> {
+        self.completed
+    }
+
     fn is_done(&self, cluster: ClusterId) -> bool {
         self.session.is_done(cluster)
     }
@@ -163,6 +190,13 @@ impl Controller for OwnLoopController<'_> {
         match &self.failed {
             Some(message) => Some(Hold { rule: "failed", explanation: message.clone() }),
             None => self.session.hold(),
+        }
+    }
+
+    fn show(&mut self, log: &mut StatusLog) {
+        for ProcessCondition { at, object, condition, status, reason, message } in self.conditions.drain(..) {
+            let shown = ObjectCondition { object, condition, status, reason, message };
+            log.show_at(SimTime::from_nanos(at), [shown]);
         }
     }
 

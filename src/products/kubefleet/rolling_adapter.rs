@@ -11,9 +11,9 @@
 use super::members::Members;
 use super::work_generator::{Effect, WorkGenerator};
 use super::{KubeFleetRolling, member_clusters};
-use crate::products::{Change, Clusters, Controller, Decision, Happened, Run};
+use crate::products::{Change, Clusters, Controller, Decision, Happened, Run, StatusLog};
 use crate::rollout::kubefleet::rolling::{RollingAction, RollingUpdate, RollingView, wakes};
-use crate::rollout::kubefleet::{ApplyStrategy, Binding, BindingState, KubeFleetBugs};
+use crate::rollout::kubefleet::{ApplyStrategy, Binding, BindingState, KubeFleetBugs, placement_conditions};
 use crate::rollout::{Hold, Revision};
 use crate::units::{SimDuration, SimTime};
 use crate::world::{ClusterId, NEW, Report};
@@ -180,6 +180,10 @@ impl Controller for RollingController {
 
     fn hold(&self) -> Option<Hold> {
         self.scheduler.hold(&self.view)
+    }
+
+    fn show(&mut self, log: &mut StatusLog) {
+        log.show(placement_conditions("placement", &self.view.bindings, self.view.latest_snapshot));
     }
 
     fn stages(&self) -> Vec<String> {

@@ -13,9 +13,9 @@ use super::members::Members;
 use super::work_generator::{Effect, WorkGenerator};
 use super::{KubeFleetStaged, member_clusters};
 use crate::engine::Streams;
-use crate::products::{Change, Clusters, Controller, Decision, Happened, Run};
+use crate::products::{Change, Clusters, Controller, Decision, Happened, Run, StatusLog};
 use crate::rollout::kubefleet::staged::{PlacementView, PolicySnapshot, StagedAction, StagedUpdateRun, StagedView};
-use crate::rollout::kubefleet::{ApplyStrategy, Bindings, PlacementPolicy, RunSpec, RunState};
+use crate::rollout::kubefleet::{ApplyStrategy, Bindings, PlacementPolicy, RunSpec, RunState, placement_conditions};
 use crate::rollout::{ApprovalId, Hold, Revision};
 use crate::units::{SimDuration, SimTime};
 use crate::world::{ClusterId, DurationModel, NEW, OLD, ReleaseKind, Report};
@@ -264,6 +264,11 @@ impl Controller for StagedController<'_> {
 
     fn hold(&self) -> Option<Hold> {
         self.scheduler.hold(&self.view)
+    }
+
+    fn show(&mut self, log: &mut StatusLog) {
+        log.show(self.scheduler.conditions());
+        log.show(placement_conditions("placement", &self.view.bindings, None));
     }
 
     fn stages(&self) -> Vec<String> {

@@ -12,8 +12,10 @@
 
 use super::display::DisplayController;
 use super::{RancherFleetStrategy, clusters};
-use crate::products::{Change, Clusters, Controller, Decision, Deploy, Happened, Run};
-use crate::rollout::rancher_fleet::{BundleDeployment, BundleView, ClusterView, FleetCluster, RancherFleet, groups_of};
+use crate::products::{Change, Clusters, Controller, Decision, Deploy, Happened, Run, StatusLog};
+use crate::rollout::rancher_fleet::{
+    BundleDeployment, BundleStatus, BundleView, ClusterView, FleetCluster, RancherFleet, groups_of,
+};
 use crate::rollout::{Hold, Revision};
 use crate::units::SimTime;
 use crate::world::{ClusterId, NEW, OLD, ReleaseKind, Report};
@@ -21,6 +23,9 @@ use crate::world::{ClusterId, NEW, OLD, ReleaseKind, Report};
 /// Requests for the finalizer of a new bundle: an update, one that meets a conflict, and its back-off of 5 ms, which is
 /// as long as a request.
 const FINALIZER_REQUESTS: usize = 3;
+
+/// What bundle and GitRepo are called in the recorded statuses.
+const NAME: &str = "app";
 
 /// Rancher Fleet's controller with one bundle.
 pub(super) struct BundleController<'s> {
@@ -36,6 +41,8 @@ pub(super) struct BundleController<'s> {
     labelled: Vec<Option<Revision>>,
     /// The newest revision whose content is stored in the management cluster.
     stored: Option<Revision>,
+    /// The bundle's status as the last pass wrote it. `None`: there is no bundle yet.
+    status: Option<BundleStatus>,
     /// The bundle is new: it has no finalizer yet.
     is_new: bool,
     /// A person has stopped the rollout before: agents that go on look at what they have.
@@ -73,6 +80,7 @@ impl<'s> BundleController<'s> {
             by_name,
             labelled,
             stored: None,
+            status: (!is_new).then(|| BundleStatus::settled(world.clusters.len() as u32)),
             is_new,
             was_stopped: false,
             created: Vec::new(),
@@ -173,6 +181,7 @@ impl Controller for BundleController<'_> {
         self.view.store(&pass);
         self.request(&before, &mut decision);
         decision.created = self.created.len();
+        self.status = Some(pass.status);
         decision
     }
 
@@ -206,6 +215,12 @@ impl Controller for BundleController<'_> {
 
     fn hold(&self) -> Option<Hold> {
         self.scheduler.hold(&self.view)
+    }
+
+    fn show(&mut self, log: &mut StatusLog) {
+        let Some(status) = &self.status else { return };
+        log.show(self.scheduler.bundle_conditions(NAME, status));
+        log.show(self.scheduler.git_repo_conditions(NAME, status, &self.view));
     }
 
     fn stages(&self) -> Vec<String> {

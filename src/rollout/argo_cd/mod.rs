@@ -30,6 +30,7 @@
 
 mod action;
 mod barrier;
+mod conditions;
 mod config;
 mod deletion;
 mod explain;
@@ -325,6 +326,7 @@ impl ArgoCd {
         }
         let mut status = ApplicationSetStatus {
             budgets: rolled.budgets,
+            promoted: rolled.promoted,
             open_steps: rolled.open_steps,
             rows_written: rolled.row_writes > 0,
             row_writes: rolled.row_writes,

@@ -3,10 +3,10 @@
 //! Follows `PerformProgressiveSyncs` in `applicationset/progressivesync/progressive_sync.go` and
 //! `setAppSetApplicationStatus` in `applicationset/controllers/applicationset_controller.go`.
 
-use super::super::stored;
+use super::super::{TargetId, stored};
 use super::barrier::Barrier;
 use super::limit::StepBudget;
-use super::row::{self, ApplicationStatus, Observed, RolloutStatus};
+use super::row::{self, ApplicationStatus, Message, Observed, RolloutStatus};
 use super::steps::Steps;
 use super::view::ApplicationSetView;
 use super::{ArgoCd, status};
@@ -17,6 +17,8 @@ pub(super) struct Rolled {
     /// Number of steps, from the first, that may sync.
     pub open_steps: usize,
     pub budgets: Vec<StepBudget>,
+    /// Promoted rows, with the message that they had before.
+    pub promoted: Vec<(TargetId, Message)>,
     /// How often the rows were written.
     pub row_writes: usize,
     /// Why nothing was promoted, if there was a barrier.
@@ -31,13 +33,15 @@ impl ArgoCd {
         let mut budgets = self.budgets(plan);
         let barrier = self.barrier(now, pending_since, view);
         let mut open_steps = 0;
+        let mut promoted = Vec::new();
         if barrier.is_some() {
             self.is_allowed = vec![false; self.rows.len()];
         } else {
             open_steps = self.open_steps(view, plan);
-            row_writes += usize::from(self.promote(stored(now), plan, open_steps, &mut budgets));
+            promoted = self.promote(stored(now), plan, open_steps, &mut budgets);
+            row_writes += usize::from(!promoted.is_empty());
         }
-        Rolled { open_steps, budgets, row_writes, barrier }
+        Rolled { open_steps, budgets, promoted, row_writes, barrier }
     }
 
     fn update_rows(&mut self, now: SimTime, view: &ApplicationSetView, plan: &Steps) -> bool {
@@ -118,23 +122,29 @@ impl ArgoCd {
     }
 
     /// In the byte order of names. An application need not be OutOfSync.
-    fn promote(&mut self, now: SimTime, plan: &Steps, open_steps: usize, budgets: &mut [StepBudget]) -> bool {
+    fn promote(
+        &mut self,
+        now: SimTime,
+        plan: &Steps,
+        open_steps: usize,
+        budgets: &mut [StepBudget],
+    ) -> Vec<(TargetId, Message)> {
         self.is_allowed.clear();
         self.is_allowed.resize(self.rows.len(), false);
         for application in plan.lists[..open_steps].iter().flatten() {
             self.is_allowed[*application as usize] = true;
         }
-        let mut is_written = false;
+        let mut promoted = Vec::new();
         for &application in &self.by_name {
             let index = application as usize;
             let Some(row) = &mut self.rows[index] else { continue };
             let is_waiting = row.status == RolloutStatus::Waiting && self.is_allowed[index];
             if budgets[plan.counted_in(index)].turn(is_waiting) {
+                promoted.push((TargetId(application), row.message));
                 row.promote(now);
-                is_written = true;
             }
         }
-        is_written
+        promoted
     }
 
     pub(super) fn counts(&self) -> status::RowCounts {

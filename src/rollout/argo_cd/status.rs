@@ -7,6 +7,7 @@
 use super::super::TargetId;
 use super::barrier::Barrier;
 use super::limit::StepBudget;
+use super::row::Message;
 use super::steps::IssueKind;
 use crate::units::SimDuration;
 
@@ -24,6 +25,8 @@ pub struct ApplicationSetStatus {
     /// Applications for which the pass requested a sync. Only those without an earlier request start one: these have
     /// an [`ApplicationAction::Deploy`](super::ApplicationAction).
     pub requested: Vec<TargetId>,
+    /// Rows that the pass promoted, with the message that they had before.
+    pub promoted: Vec<(TargetId, Message)>,
     /// Rows after the pass, by status.
     pub rows: RowCounts,
     /// The pass changed the stored rows, which queues another pass immediately.

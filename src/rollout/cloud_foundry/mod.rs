@@ -31,6 +31,7 @@
 //! Left out: several apps (one scheduler each; no rule spans them), processes other than web, revisions, sidecars.
 
 mod api;
+mod conditions;
 mod control_loop;
 mod documented;
 mod draft;

@@ -34,6 +34,7 @@ mod binding;
 mod config;
 mod control_loop;
 mod limit;
+mod placement;
 mod queue;
 pub mod rolling;
 pub mod staged;
@@ -62,6 +63,7 @@ pub use config::{
 pub use control_loop::{CLEAN_UP_WAIT, CLUSTER_UPDATING_WAIT, STAGE_WAIT, STUCK_AFTER};
 pub use duration::{format_duration, parse_duration};
 pub use limit::{Rounding, ScaledValueError, limit};
+pub use placement::placement_conditions;
 pub use queue::{QueueRequest, WorkQueue};
 pub use validate::InvalidField;
 pub use version::KubeFleetVersion;

@@ -28,6 +28,7 @@
 //! secrets, and a cache that lags behind the controller's own writes.
 
 mod cluster;
+mod conditions;
 mod config;
 mod documented;
 mod explain;

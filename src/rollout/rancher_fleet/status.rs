@@ -4,7 +4,7 @@
 //! Follows `internal/cmd/controller/summary/summary.go`, `target/target.go` (`effectiveDeployment`), and for the
 //! GitRepo `status/status.go`. The bundle evaluates a deployment with the *wanted* id in place of the deployed one,
 //! so in an update every cluster without the new version is `WaitApplied`, promoted or not; the GitRepo evaluates it
-//! unchanged. Left out: the text of the `Ready` condition.
+//! unchanged. Their words are in `conditions.rs`.
 
 use super::super::{Pass, Revision, TargetId};
 use super::partition::StrategyError;
@@ -68,6 +68,16 @@ pub struct PartitionStatus {
     /// Shipped rules: its unavailable deployments *before* the pass, which is not the number that the gate compares.
     /// Documented rules: its NotReady clusters after the pass.
     pub unavailable: i64,
+}
+
+impl BundleStatus {
+    /// The status of a bundle whose targets are all ready.
+    #[must_use]
+    pub fn settled(targets: u32) -> Self {
+        let mut summary = BundleSummary::default();
+        summary.0[BundleState::Ready as usize] = targets;
+        Self { summary, ..Self::default() }
+    }
 }
 
 impl BundleState {

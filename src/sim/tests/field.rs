@@ -9,7 +9,8 @@ use super::super::controller_loop::ControllerLoop;
 use super::recording::{News, Recording};
 use crate::engine::{EventQueue, Streams};
 use crate::products::{Change, Clusters, ControlLoop, Run};
-use crate::rollout::Revision;
+use crate::results::StatusRow;
+use crate::rollout::{Hold, Revision};
 use crate::scenario::Scenario;
 use crate::units::{SimDuration, SimTime};
 use crate::world::{AgentEvent, ClusterId, DriverEvent, Event, Queue, Report};
@@ -102,6 +103,10 @@ pub(super) struct Field<'r, A: Agent> {
     pub(super) first_wait: SimDuration,
     /// A change that the controller does not know.
     pub(super) unknown: Option<Change>,
+    /// What the product has shown to people.
+    pub(super) statuses: Vec<StatusRow>,
+    /// The rule that blocks the rollout at the end.
+    pub(super) hold: Option<Hold>,
 }
 
 impl<A: Agent> Clusters for Field<'_, A> {
@@ -148,6 +153,8 @@ impl<'r, A: Agent> Field<'r, A> {
             passes: Vec::new(),
             first_wait: SimDuration::ZERO,
             unknown: None,
+            statuses: Vec::new(),
+            hold: None,
         }
     }
 
@@ -158,6 +165,7 @@ impl<'r, A: Agent> Field<'r, A> {
         let run =
             Run { label: &self.recording.id, fleet: scenario.fleet(), control_loop: timing, horizon: until, streams };
         let mut control = ControllerLoop::new(scenario.strategy.controller(run), timing, streams);
+        control.record_statuses();
         let mut queue: Queue = EventQueue::new();
         for news in &self.recording.script {
             self.plan(SimTime::from_nanos(news.at), Due::Happens(news.clone(), None), &mut queue);
@@ -191,7 +199,9 @@ impl<'r, A: Agent> Field<'r, A> {
                 });
             }
         }
-        self.passes = control.passes.iter().map(|pass| (pass.t_s, pass.duration_s)).collect();
+        self.statuses = control.take_statuses(queue.now());
+        self.hold = control.controller.hold();
+        self.passes = control.take_passes().iter().map(|pass| (pass.t_s, pass.duration_s)).collect();
     }
 
     fn plan(&mut self, at: SimTime, due: Due<A::Step>, queue: &mut Queue) {

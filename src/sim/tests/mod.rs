@@ -11,6 +11,7 @@ mod field;
 mod fleet_agent;
 mod kubefleet_agent;
 mod recording;
+mod words;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -24,6 +25,7 @@ use field::{Agent, Field};
 use fleet_agent::FleetAgent;
 use kubefleet_agent::KubeFleetAgent;
 use recording::{Recording, recordings};
+use words::Shows;
 
 /// Beside one API request: the real controllers keep the events of one instant apart by nanoseconds.
 const TOLERANCE: SimDuration = SimDuration::from_millis(1);
@@ -121,6 +123,7 @@ fn replay<A: Agent>(
     strategy: &str,
     agent: impl Fn(u32, bool) -> A,
     first_wait: SimDuration,
+    shows: &mut Shows,
 ) -> Verdict {
     let installed = recording.hello.release.installed;
     let targets = &recording.hello.targets;
@@ -144,22 +147,46 @@ fn replay<A: Agent>(
     show_passes(&recording.id, &field.passes);
     match &field.unknown {
         Some(change) => Verdict::LeftOut(format!("{change:?}")),
-        None => compare(recording, &field.deploys, TOLERANCE),
+        None => judge(recording, &field, TOLERANCE, shows),
     }
+}
+
+/// Compares instructions and, where their order is equal, what the product showed.
+fn judge<A: Agent>(recording: &Recording, field: &Field<'_, A>, tolerance: SimDuration, shows: &mut Shows) -> Verdict {
+    let verdict = compare(recording, &field.deploys, tolerance);
+    if !matches!(verdict, Verdict::Differs(_)) {
+        shows.add(recording, field);
+        shows.hold(recording, field);
+    }
+    verdict
+}
+
+/// Counts of what was shown, with a line for each recording that differs.
+fn report_words(product: &str, shows: &Shows) -> [usize; 3] {
+    println!(
+        "{product}: words equal in {}, at equal times in {}; {} reasons agree",
+        shows.equal, shows.in_time, shows.held
+    );
+    for (id, text) in shows.different.iter().chain(&shows.contradicted) {
+        println!("  {id}: {text}");
+    }
+    assert!(shows.contradicted.is_empty(), "every reason agrees with the product's words");
+    [shows.equal, shows.in_time, shows.held]
 }
 
 #[test]
 fn rancher_fleet_follows_its_recordings() {
-    let mut verdicts = BTreeMap::new();
+    let (mut verdicts, mut shows) = (BTreeMap::new(), Shows::default());
     for recording in recordings("fleet") {
         let verdict = if recording.hello.files.values().any(|file| file.contains("values:")) {
             Verdict::LeftOut("Helm values".to_owned())
         } else {
-            replay(&recording, "rancherFleet: {file: rollout.yaml}", FleetAgent::new, SimDuration::ZERO)
+            replay(&recording, "rancherFleet: {file: rollout.yaml}", FleetAgent::new, SimDuration::ZERO, &mut shows)
         };
         verdicts.insert(recording.id.clone(), verdict);
     }
     assert_eq!(report("Rancher Fleet", &verdicts), (66, 66), "order and times equal");
+    assert_eq!(report_words("Rancher Fleet", &shows), [46, 29, 12], "words, their times, and reasons");
 }
 
 /// The application controller beside Argo CD's recordings has no limits, and its comparisons take no time.
@@ -191,7 +218,7 @@ fn left_out(recording: &Recording) -> Option<&'static str> {
 #[test]
 fn argo_cd_follows_its_recordings() {
     let product = &crate::products::find("argoCd").expect("it is in the table").control_loop;
-    let mut verdicts = BTreeMap::new();
+    let (mut verdicts, mut shows) = (BTreeMap::new(), Shows::default());
     for recording in recordings("argocd") {
         let strategy = match recording.hello.files.is_empty() {
             true => ARGO_CD.replace("file: rollout.yaml, ", ""),
@@ -210,13 +237,14 @@ fn argo_cd_follows_its_recordings() {
                 show_passes(&recording.id, &field.passes);
                 match &field.unknown {
                     Some(change) => Verdict::LeftOut(format!("{change:?}")),
-                    None => compare(&recording, &field.deploys, DRAWN),
+                    None => judge(&recording, &field, DRAWN, &mut shows),
                 }
             }
         };
         verdicts.insert(recording.id.clone(), verdict);
     }
     assert_eq!(report("Argo CD", &verdicts), (56, 49), "order and times equal");
+    assert_eq!(report_words("Argo CD", &shows), [32, 7, 9], "words, their times, and reasons");
 }
 
 /// The recorded process had just started: its cache of member clusters is filled when the first binding asks for one, and
@@ -227,7 +255,7 @@ const FIRST_READ_STAGED: SimDuration = SimDuration::from_millis(115);
 
 #[test]
 fn kubefleet_follows_its_recordings() {
-    let mut verdicts = BTreeMap::new();
+    let (mut verdicts, mut shows) = (BTreeMap::new(), Shows::default());
     for mut recording in recordings("kubefleet") {
         let file = recording.hello.files.get_mut("rollout.yaml");
         let (has_file, mut is_run) = (file.is_some(), true);
@@ -245,12 +273,13 @@ fn kubefleet_follows_its_recordings() {
             Verdict::LeftOut("a run that is not started".to_owned())
         } else if recording.id.starts_with("staged") {
             let strategy = "kubeFleetStaged: {file: rollout.yaml, approvals: {after: never}}";
-            replay(&recording, strategy, KubeFleetAgent::new, SimDuration::from_secs(1) + staged_read)
+            replay(&recording, strategy, KubeFleetAgent::new, SimDuration::from_secs(1) + staged_read, &mut shows)
         } else {
             let strategy = if has_file { "kubeFleetRolling: {file: rollout.yaml}" } else { "kubeFleetRolling: {}" };
-            replay(&recording, strategy, KubeFleetAgent::new, read)
+            replay(&recording, strategy, KubeFleetAgent::new, read, &mut shows)
         };
         verdicts.insert(recording.id.clone(), verdict);
     }
     assert_eq!(report("KubeFleet", &verdicts), (64, 57), "order and times equal");
+    assert_eq!(report_words("KubeFleet", &shows), [64, 34, 7], "words, their times, and reasons");
 }

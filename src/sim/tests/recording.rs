@@ -23,6 +23,31 @@ pub(super) struct Recording {
     pub(super) product: Ready,
     /// Time, target and revision of each instruction.
     pub(super) deploy: Vec<(u64, usize, u32)>,
+    /// Changes of what the product's objects show to people.
+    #[serde(default)]
+    pub(super) conditions: Vec<Shown>,
+    /// `completed`, `failed` or `running`.
+    pub(super) end: String,
+    /// The product's conditions at the end, as a reason.
+    pub(super) hold: Held,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Shown {
+    pub(super) at: u64,
+    pub(super) object: String,
+    pub(super) condition: String,
+    pub(super) status: String,
+    pub(super) reason: String,
+    pub(super) message: String,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Held {
+    pub(super) rule: String,
+    pub(super) explanation: String,
 }
 
 #[derive(Clone, Debug, Deserialize)]

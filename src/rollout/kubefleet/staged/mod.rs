@@ -6,6 +6,7 @@
 //! starts before all clusters of the one before are done and its tasks passed (a stage without clusters has none, as
 //! shipped); the same inputs give the same actions.
 
+mod conditions;
 mod execute;
 mod explain;
 mod hold;

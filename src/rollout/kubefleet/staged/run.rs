@@ -1,7 +1,7 @@
 //! The status object of a staged update run, which is its memory and what its user sees.
 //!
 //! Follows the status types of `apis/placement/v1beta1/stageupdate_types.go` and the reasons of `pkg/utils/condition/
-//! reason.go`. Timestamps are whole seconds. Left out: messages, and observed generations, which every pass sets to
+//! reason.go`. Timestamps are whole seconds. Messages are in `conditions.rs`. Left out: observed generations, which every pass sets to
 //! the run's own and so never matter.
 
 use super::super::super::label_selector::SelectorError;

@@ -1,0 +1,236 @@
+//! The words of a `ClusterResourcePlacement`'s status: its conditions, which count its clusters.
+//!
+//! Follows `pkg/controllers/placement/{controller,placement_status}.go` and `pkg/utils/condition/condition.go`. Of the
+//! conditions in their order, the first one that is not True for all clusters ends the list; a cluster counts in the
+//! conditions of its binding up to the first one that is not True. Left out: `Scheduled`, overrides, and `DiffReported`.
+
+use super::super::{ObjectCondition, Revision};
+use super::binding::{Binding, Bindings, ConditionStatus};
+
+/// The conditions, in the product's order: type, and for Unknown, False and True the reason and the message around
+/// the number of clusters.
+const CONDITIONS: [(&str, [(&str, &str, &str); 3]); 5] = [
+    (
+        "RolloutStarted",
+        [
+            (
+                "RolloutStartedUnknown",
+                "There are still ",
+                " cluster(s) in the process of deciding whether to roll out the latest resources or not",
+            ),
+            ("RolloutNotStartedYet", "The rollout is being blocked by the rollout strategy in ", " cluster(s)"),
+            ("RolloutStarted", "All ", " cluster(s) start rolling out the latest resource"),
+        ],
+    ),
+    (
+        "Overridden",
+        [
+            (
+                "OverriddenPending",
+                "There are still ",
+                " cluster(s) in the process of overriding the selected resources if there is any override defined",
+            ),
+            ("OverriddenFailed", "Failed to override resources in ", " cluster(s)"),
+            ("NoOverrideSpecified", "No override rules are configured for the selected resources", ""),
+        ],
+    ),
+    (
+        "WorkSynchronized",
+        [
+            (
+                "WorkSynchronizedUnknown",
+                "There are still ",
+                " cluster(s) in the process of creating or updating the work object(s) in the hub cluster",
+            ),
+            (
+                "WorkNotSynchronizedYet",
+                "There are ",
+                " cluster(s) which have not finished creating or updating work(s) yet",
+            ),
+            ("WorkSynchronized", "Work(s) are successfully created or updated in ", " target cluster(s)' namespaces"),
+        ],
+    ),
+    (
+        "Applied",
+        [
+            (
+                "ApplyPending",
+                "There are still ",
+                " cluster(s) in the process of applying the resources on the member cluster",
+            ),
+            ("ApplyFailed", "Failed to apply resources to ", " cluster(s), please check the `failedPlacements` status"),
+            ("ApplySucceeded", "The selected resources are successfully applied to ", " cluster(s)"),
+        ],
+    ),
+    (
+        "Available",
+        [
+            (
+                "ResourceAvailableUnknown",
+                "There are still ",
+                " cluster(s) in the process of checking the availability of the selected resources",
+            ),
+            ("ResourceNotAvailableYet", "The selected resources in ", " cluster(s) are still not available yet"),
+            ("ResourceAvailable", "The selected resources in ", " cluster(s) are available now"),
+        ],
+    ),
+];
+
+/// What the placement called `name` shows of these bindings. `latest` is its newest resource snapshot; `None`: its
+/// rollout is external, by update runs.
+#[must_use]
+pub fn placement_conditions(name: &str, bindings: &Bindings, latest: Option<Revision>) -> Vec<ObjectCondition> {
+    let object = format!("ClusterResourcePlacement/{name}");
+    let live = || bindings.iter().filter(|binding| !binding.deleting);
+    if latest.is_none()
+        && let Some(message) = external(live)
+    {
+        let reason = "RolloutControlledByExternalController";
+        let started = ObjectCondition::new(&object, CONDITIONS[0].0, "Unknown", reason, message);
+        let absent = CONDITIONS[1..].iter().map(|(kind, _)| ObjectCondition::absent(&object, kind));
+        return std::iter::once(started).chain(absent).collect();
+    }
+    let mut counts = [[0_usize; 3]; CONDITIONS.len()];
+    for binding in live() {
+        for (count, status) in counts.iter_mut().zip(statuses(binding, latest)) {
+            count[status as usize] += 1;
+            if status != Status::True {
+                break;
+            }
+        }
+    }
+    let mut is_decided = false;
+    let conditions = CONDITIONS.iter().zip(counts);
+    conditions
+        .map(|((kind, words), count)| {
+            if is_decided || count == [0; 3] {
+                return ObjectCondition::absent(&object, kind);
+            }
+            let status = [Status::Unknown, Status::False].into_iter().find(|status| count[*status as usize] > 0);
+            is_decided = status.is_some();
+            let status = status.unwrap_or(Status::True);
+            let (reason, before, after) = words[status as usize];
+            let number = if after.is_empty() { String::new() } else { count[status as usize].to_string() };
+            ObjectCondition::new(&object, kind, &format!("{status:?}"), reason, format!("{before}{number}{after}"))
+        })
+        .collect()
+}
+
+/// The status of a condition as it is counted.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Status {
+    Unknown,
+    False,
+    True,
+}
+
+/// Why nothing can be said of an external rollout but this. `None`: all clusters have the same snapshot, and have
+/// started.
+fn external<'b, I: Iterator<Item = &'b Binding>>(live: impl Fn() -> I) -> Option<String> {
+    let mut snapshots = live().map(|binding| binding.snapshot);
+    let first = snapshots.next()?;
+    if snapshots.any(|snapshot| snapshot != first) {
+        let message = "Rollout is controlled by an external controller and different resource snapshot versions are \
+                       observed across clusters";
+        return Some(message.to_owned());
+    }
+    first.is_none().then(|| {
+        "Rollout is controlled by an external controller and no resource snapshot name is observed across clusters. To \
+         determine rollout status, check the ClusterStagedUpdateRun resources with spec.placementName matching this \
+         placement"
+            .to_owned()
+    })
+}
+
+/// The statuses of a binding's conditions at its current generation. One with an older snapshot only waits for its
+/// rollout, unless the rollout is external.
+fn statuses(binding: &Binding, latest: Option<Revision>) -> [Status; 5] {
+    let conditions = &binding.conditions;
+    let list = [
+        conditions.rollout_started,
+        conditions.overridden,
+        conditions.work_synchronized,
+        conditions.applied,
+        conditions.available,
+    ];
+    let mut statuses = list.map(|condition| {
+        if binding.is(condition, ConditionStatus::True) {
+            Status::True
+        } else if binding.is(condition, ConditionStatus::False) {
+            Status::False
+        } else {
+            Status::Unknown
+        }
+    });
+    if latest.is_some() && binding.snapshot != latest && statuses[0] == Status::True {
+        statuses[0] = Status::Unknown;
+    }
+    statuses
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::TargetId;
+    use super::super::{ApplyStrategy, WorkState};
+    use super::*;
+    use crate::units::SimTime;
+
+    const OLD: Revision = Revision(1);
+    const NEW: Revision = Revision(2);
+
+    fn words(bindings: &[Binding], latest: Option<Revision>) -> Vec<String> {
+        let list = placement_conditions("app", &bindings.iter().cloned().collect(), latest);
+        let shown = list.into_iter().filter(|condition| !condition.status.is_empty());
+        shown.map(|it| format!("{} {} {}: {}", it.condition, it.status, it.reason, it.message)).collect()
+    }
+
+    fn settled(nth: u32, snapshot: Revision) -> Binding {
+        Binding::settled(format!("app-{nth}"), TargetId(nth), 0, snapshot, ApplyStrategy(0))
+    }
+
+    #[test]
+    fn the_first_condition_that_is_not_true_for_all_ends_the_list() {
+        let mut going = settled(1, NEW);
+        going.report(SimTime::ZERO, WorkState::Unavailable);
+        let available = words(&[settled(0, NEW), going.clone()], Some(NEW));
+        assert_eq!(
+            available,
+            [
+                "RolloutStarted True RolloutStarted: All 2 cluster(s) start rolling out the latest resource",
+                "Overridden True NoOverrideSpecified: No override rules are configured for the selected resources",
+                "WorkSynchronized True WorkSynchronized: Work(s) are successfully created or updated in 2 target \
+                 cluster(s)' namespaces",
+                "Applied True ApplySucceeded: The selected resources are successfully applied to 2 cluster(s)",
+                "Available False ResourceNotAvailableYet: The selected resources in 1 cluster(s) are still not \
+                 available yet",
+            ]
+        );
+        // One that is held back is the first to count, and only in this condition.
+        let mut blocked = settled(2, OLD);
+        blocked.set_rollout_started(SimTime::ZERO, false);
+        assert_eq!(
+            words(&[settled(0, NEW), going, blocked], Some(NEW)),
+            ["RolloutStarted False RolloutNotStartedYet: The rollout is being blocked by the rollout strategy in 1 \
+              cluster(s)"]
+        );
+        // An older snapshot of which the rollout has not spoken yet.
+        assert_eq!(
+            words(&[settled(0, NEW), settled(1, OLD)], Some(NEW)),
+            ["RolloutStarted Unknown RolloutStartedUnknown: There are still 1 cluster(s) in the process of deciding \
+              whether to roll out the latest resources or not"]
+        );
+    }
+
+    #[test]
+    fn an_external_rollout_says_only_that_snapshots_differ() {
+        let differ = words(&[settled(0, NEW), settled(1, OLD)], None);
+        assert_eq!(
+            differ,
+            ["RolloutStarted Unknown RolloutControlledByExternalController: Rollout is controlled by an external \
+              controller and different resource snapshot versions are observed across clusters"]
+        );
+        assert_eq!(words(&[settled(0, OLD), settled(1, OLD)], None).len(), 5, "before the run nothing is new");
+        let fresh = Binding::scheduled("app-0".to_owned(), TargetId(0), 0);
+        assert!(words(&[fresh], None)[0].contains("no resource snapshot name is observed"));
+    }
+}

@@ -1,0 +1,42 @@
+//! What a product's object shows to people: one condition or one field of its status, in the product's own words.
+
+/// A condition of a product's object, or a field of its status.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct ObjectCondition {
+    /// Kind and name of the object, e.g. `Bundle/app`.
+    pub object: String,
+    /// The condition's type, or the field.
+    pub condition: String,
+    /// `True`, `False` or `Unknown`, or the field's value. Empty: the object has no such condition, or the field is empty.
+    pub status: String,
+    /// The product's reason, if it gives one.
+    pub reason: String,
+    /// The product's message, if it gives one.
+    pub message: String,
+}
+
+impl ObjectCondition {
+    /// A condition.
+    #[must_use]
+    pub fn new(object: &str, condition: &str, status: &str, reason: &str, message: impl Into<String>) -> Self {
+        Self {
+            object: object.to_owned(),
+            condition: condition.to_owned(),
+            status: status.to_owned(),
+            reason: reason.to_owned(),
+            message: message.into(),
+        }
+    }
+
+    /// A field of the status.
+    #[must_use]
+    pub fn field(object: &str, field: &str, value: impl Into<String>) -> Self {
+        Self { object: object.to_owned(), condition: field.to_owned(), status: value.into(), ..Self::default() }
+    }
+
+    /// A condition that the object does not have, or no longer.
+    #[must_use]
+    pub fn absent(object: &str, condition: &str) -> Self {
+        Self::new(object, condition, "", "", "")
+    }
+}
