@@ -46,7 +46,7 @@ impl SplitMix64 {
 
     fn log_uniform(&mut self, low: f64, high: f64) -> f64 {
         let share = (self.next() >> 11) as f64 / (1u64 << 53) as f64;
-        (low.ln() + share * (high.ln() - low.ln())).exp().round()
+        libm::exp(libm::log(low) + share * (libm::log(high) - libm::log(low))).round()
     }
 
     fn start(&mut self) -> SimTime {

@@ -31,14 +31,17 @@ pub(super) fn check(args: &ExperimentArgs) -> Result<(), Failure> {
         counted(experiment.replicates.into(), most.into(), "replicate"),
         counted(least_runs, most_runs, "run"),
         counted(clusters as u64, clusters as u64, "cluster"),
-    ));
+    ))?;
+    for guess in &experiment.guesses {
+        output::out(&format!("note: {guess}\n"))?;
+    }
     for variant in &experiment.variants {
         let scenario = &variant.scenario;
         if let Some(warning) = scenario.strategy.object_limit(scenario.fleet()) {
-            output::out(&format!("warning: {}: {warning}\n", variant.label));
+            output::out(&format!("warning: {}: {warning}\n", variant.label))?;
         }
         for ignored in variant.scenario.strategy.ignored() {
-            output::out(&format!("note: {}: {ignored}\n", variant.label));
+            output::out(&format!("note: {}: {ignored}\n", variant.label))?;
         }
     }
     Ok(())

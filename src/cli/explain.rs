@@ -20,8 +20,7 @@ pub(super) struct ExplainArgs {
 
 pub(super) fn explain(args: &ExplainArgs) -> Result<(), Failure> {
     let experiment = args.experiment.load()?;
-    output::out(&text(&experiment));
-    Ok(())
+    output::out(&text(&experiment))
 }
 
 fn text(experiment: &Experiment) -> String {
@@ -39,6 +38,9 @@ fn text(experiment: &Experiment) -> String {
         text.push_str(&strategy(variant));
     }
     text.push_str(&in_force(&experiment.variants));
+    for guess in &experiment.guesses {
+        let _ = writeln!(text, "note: {guess}");
+    }
     text
 }
 
@@ -92,8 +94,8 @@ fn fleet(scenario: &Scenario) -> String {
         let floor = all.time_at(world.registry_at(image.registry).egress).unwrap_or(SimDuration::MAX);
         let _ = writeln!(
             text,
-            "image {}: {} layers, {total}; {new} of it new to a node{}; {all} if every node pulls it, at least {floor} \
-             of its registry's link{}",
+            "image {}: {} layers, {total}; {new} of it new to a node{}{}\n  one pull by every node: {all}, which takes \
+             its registry's link {floor}; failed pulls add to it, caches and peers take from it",
             image.name,
             image.layers.len(),
             if update { " that runs the previous revision" } else { "" },

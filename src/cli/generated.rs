@@ -33,8 +33,7 @@ pub(super) fn man(name: Option<&str>) -> Result<(), Failure> {
 pub(super) fn schema() -> Result<(), Failure> {
     let mut text = serde_json::to_string_pretty(&fleetsim::scenario::schema()).expect("a schema is JSON");
     text.push('\n');
-    output::out(&text);
-    Ok(())
+    output::out(&text)
 }
 
 fn unknown(program: &mut clap::Command, name: &str) -> Error {
@@ -45,6 +44,5 @@ fn unknown(program: &mut clap::Command, name: &str) -> Error {
 
 fn print(bytes: &[u8]) -> Result<(), Failure> {
     let text = std::str::from_utf8(bytes).expect("clap generates text");
-    output::out(text);
-    Ok(())
+    output::out(text)
 }

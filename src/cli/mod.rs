@@ -102,6 +102,9 @@ struct SimulateArgs {
     /// Output folder: new, or with earlier results of the same experiment [default: results/<experiment>]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Replace earlier results even when they have more replicates or another seed
+    #[arg(long)]
+    replace: bool,
     /// Number of threads; does not affect results [default: all cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,

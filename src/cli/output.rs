@@ -1,11 +1,18 @@
 //! Writing to the terminal: plain text, without a panic when the reader has closed the pipe.
 
-use std::io::{IsTerminal, Write, stderr, stdout};
+use std::io::{ErrorKind, IsTerminal, Write, stderr, stdout};
 
-/// Prints results. A closed pipe, as with `head`, is not a failure.
-pub(crate) fn out(text: &str) {
+use super::Failure;
+
+/// Prints results. A closed pipe, as with `head`, is not a failure; a full disk is.
+pub(super) fn out(text: &str) -> Result<(), Failure> {
     let mut stdout = stdout().lock();
-    let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(Failure::Machine(format!("cannot write to standard output: {error}")))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Prints progress, notes and errors.

@@ -41,15 +41,19 @@ pub(super) fn plan(args: &PlanArgs) -> Result<(), Failure> {
     }
     let simulated = simulate(&experiment, &wanted, args, &recording.journal);
     let (found, recording) = recording.or_saved(simulated, "")?;
-    for (name, bytes) in plan_tables(&found.plan, &found.runs) {
-        recording.publication.write(name, &bytes)?;
-    }
-    recording.publication.write(PLAN_FILE, &found.plan.to_json())?;
-    report::draw_plan(recording.publication.folder())?;
+    let ((), recording) = recording.write("", |publication, begins| {
+        begins("tables")?;
+        for (name, bytes) in plan_tables(&found.plan, &found.runs) {
+            publication.write(name, &bytes)?;
+        }
+        publication.write(PLAN_FILE, &found.plan.to_json())?;
+        begins("chart")?;
+        Ok(report::draw_plan(publication.folder())?)
+    })?;
     if !recording.finish("")? {
         return Ok(());
     }
-    output::out(&args.simulate.format.plan(&found.plan));
+    output::out(&args.simulate.format.plan(&found.plan))?;
     if found.plan.is_answered() { Ok(()) } else { Err(Failure::NoSetting(unanswered(&found.plan))) }
 }
 

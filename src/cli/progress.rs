@@ -49,6 +49,14 @@ struct VariantTimings {
     events: u64,
 }
 
+/// A line on stderr that names the file that is being written; silent when that is not a terminal.
+pub(super) fn writing() -> ProgressBar {
+    let style = ProgressStyle::with_template("writing results: {msg}").expect("the template is well-formed");
+    let bar = ProgressBar::new_spinner().with_style(style);
+    bar.enable_steady_tick(Duration::from_millis(200));
+    bar
+}
+
 impl StudyProgress {
     /// For a study of `variants` on `threads` threads; `most` is the upper bound of runs where it may need more.
     pub(super) fn new(variants: usize, threads: usize, most: Option<u64>) -> Self {

@@ -1,7 +1,7 @@
 //! `fleetsim run`: simulate, write the results folder, print the comparison.
 
 use clap::Args;
-use fleetsim::results::{Journal, Provenance, Tables, VariantRecord};
+use fleetsim::results::{Journal, Provenance, Publication, Tables, VariantRecord};
 use fleetsim::scenario::Experiment;
 use fleetsim::{report, study};
 
@@ -27,38 +27,54 @@ pub(super) fn run(args: &RunArgs) -> Result<(), Failure> {
     args.simulate.experiment.allow_commands(&experiment)?;
     // Check before the long work that results can be written there.
     let recording = Recording::begin(&args.simulate, provenance(&experiment, args), &experiment, "study")?;
+    for guess in &experiment.guesses {
+        output::err(&format!("note: {guess}\n"));
+    }
     let (least, most) = study::run_counts(&experiment);
     let all = if least == most { format!(" of {least}") } else { format!(" of {least} to {most}") };
     let simulated = simulate(&experiment, &recording.journal, args.simulate.threads);
-    let (variants, mut recording) = recording.or_saved(simulated, &all)?;
-    let precision = experiment.precision.as_ref().map(|precision| {
-        let (found, text) = precision::found(precision, &variants, experiment.seed);
-        for (variant, found) in recording.publication.provenance_mut().variants.iter_mut().zip(found) {
-            variant.precision = Some(found);
-        }
-        text
-    });
-    for (name, bytes) in Tables::of(&variants, experiment.seed).files() {
-        recording.publication.write(name, &bytes)?;
-    }
-    #[cfg(feature = "parquet")]
-    if args.series {
-        use fleetsim::results::{SERIES_FILE, series_parquet};
-        recording.publication.write(SERIES_FILE, &series_parquet(&variants))?;
-    }
-    report::draw_all(recording.publication.folder())?;
-    let results = report::Results::read(recording.publication.folder())?;
-    if !recording.finish(&precision.unwrap_or_default())? {
+    let (variants, recording) = recording.or_saved(simulated, &all)?;
+    let ((results, precision), recording) =
+        recording.write(&all, |publication, begins| write(&experiment, args, &variants, publication, begins))?;
+    if !recording.finish(&precision)? {
         return Ok(());
     }
-    output::out(&args.simulate.format.comparison(&results));
+    output::out(&args.simulate.format.comparison(&results))?;
     let (all_hold, verdicts) = report::verdicts(&results);
     match args.simulate.format {
-        OutputFormat::Text => output::out(&verdicts),
+        OutputFormat::Text => output::out(&verdicts)?,
         // Standard output is JSON and nothing else.
         OutputFormat::Json => output::err(&verdicts),
     }
     if all_hold { Ok(()) } else { Err(Failure::Assertion) }
+}
+
+/// Writes tables, charts and page. Returns the results as they were written, and the precision in words.
+fn write(
+    experiment: &Experiment,
+    args: &RunArgs,
+    variants: &[VariantRecord],
+    publication: &mut Publication,
+    begins: &mut dyn FnMut(&str) -> Result<(), Failure>,
+) -> Result<(report::Results, String), Failure> {
+    begins("tables")?;
+    let precision = experiment.precision.as_ref().map(|precision| {
+        let (found, text) = precision::found(precision, variants, experiment.seed);
+        for (variant, found) in publication.provenance_mut().variants.iter_mut().zip(found) {
+            variant.precision = Some(found);
+        }
+        text
+    });
+    for (name, bytes) in Tables::of(variants, experiment.seed).files() {
+        publication.write(name, &bytes)?;
+    }
+    if args.series {
+        begins("series")?;
+        #[cfg(feature = "parquet")]
+        publication.write(fleetsim::results::SERIES_FILE, &fleetsim::results::series_parquet(variants))?;
+    }
+    report::draw_all(publication.folder(), begins)?;
+    Ok((report::Results::read(publication.folder())?, precision.unwrap_or_default()))
 }
 
 fn provenance(experiment: &Experiment, args: &RunArgs) -> Provenance {

@@ -3,12 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use fleetsim::results::{FileDigest, Journal, LimitInfo, Provenance, Publication, Published, VariantInfo};
+use fleetsim::results::{
+    FileDigest, Journal, LimitInfo, Provenance, Publication, Published, ResultsError, VariantInfo,
+};
 use fleetsim::scenario::{Assertion, Experiment, InputFile, Variant};
 use fleetsim::study::StudyError;
 use itertools::Itertools;
 
-use super::{ExperimentArgs, Failure, SimulateArgs, output};
+use super::{ExperimentArgs, Failure, SimulateArgs, output, progress};
 
 /// Whether Ctrl-C was pressed.
 static STOP: AtomicBool = AtomicBool::new(false);
@@ -55,6 +57,11 @@ impl Simulation {
     }
 }
 
+/// Fails once Ctrl-C was pressed: between two steps of the work that follows simulation.
+fn go_on() -> Result<(), Failure> {
+    if STOP.load(Ordering::Relaxed) { Err(Failure::Interrupted) } else { Ok(()) }
+}
+
 /// Results in the making: the folder to be published, and the runs that are saved until then.
 pub(super) struct Recording {
     target: PathBuf,
@@ -73,6 +80,14 @@ impl Recording {
     ) -> Result<Self, Failure> {
         let target = args.out.clone().unwrap_or_else(|| Path::new("results").join(&provenance.experiment));
         let publication = Publication::begin(&target, provenance)?;
+        if !args.replace && !args.reproduce {
+            keep_finished(publication.target(), &args.experiment)?;
+        }
+        for input in &experiment.inputs {
+            if let Some(copy) = digest(input).copy() {
+                publication.write(&copy, &input.bytes)?;
+            }
+        }
         let journal = Journal::open(publication.target(), format!("{study} {}", run_key(experiment)).as_bytes())?;
         if journal.found() > 0 {
             output::err(&format!("resuming an unfinished {study} with {} saved runs\n", journal.found()));
@@ -82,15 +97,36 @@ impl Recording {
 
     /// The simulated runs. After a failure, the journal stays if it has runs, which are reported as so many `of_all`.
     pub(super) fn or_saved<T>(self, simulated: Result<T, Failure>, of_all: &str) -> Result<(T, Self), Failure> {
-        let failure = match simulated {
-            Ok(simulated) => return Ok((simulated, self)),
-            Err(failure) => failure,
-        };
+        match simulated {
+            Ok(simulated) => Ok((simulated, self)),
+            Err(failure) => Err(self.give_up(failure, of_all)?),
+        }
+    }
+
+    /// Ends without results. The journal stays if it has runs, which are reported as so many `of_all`.
+    fn give_up(self, failure: Failure, of_all: &str) -> Result<Failure, Failure> {
         match self.journal.runs() {
             0 => self.journal.finish()?,
             runs => output::err(&format!("{runs}{of_all} finished runs were saved; run the same command to resume\n")),
         }
-        Err(failure)
+        Ok(failure)
+    }
+
+    /// Writes tables, charts and whatever else belongs to the results, with its name on stderr for each step. Ctrl-C
+    /// between two steps ends it; then as [`Recording::or_saved`].
+    pub(super) fn write<T>(
+        mut self,
+        of_all: &str,
+        write: impl FnOnce(&mut Publication, &mut dyn FnMut(&str) -> Result<(), Failure>) -> Result<T, Failure>,
+    ) -> Result<(T, Self), Failure> {
+        let bar = progress::writing();
+        let mut begins = |step: &str| {
+            bar.set_message(step.to_owned());
+            go_on()
+        };
+        let written = write(&mut self.publication, &mut begins).and_then(|written| begins("folder").map(|()| written));
+        bar.finish_and_clear();
+        self.or_saved(written, of_all)
     }
 
     /// Publishes the results, prints `notes` and where they are. To reproduce: compares them with the existing ones, and
@@ -108,6 +144,22 @@ impl Recording {
         }
         Ok(!self.reproduce)
     }
+}
+
+/// Refuses to replace a finished study by one that the command line makes smaller, or gives another seed. A change in the
+/// experiment's file is meant for all of its results.
+fn keep_finished(target: &Path, args: &ExperimentArgs) -> Result<(), ResultsError> {
+    let Some(found) = Provenance::read(target)? else { return Ok(()) };
+    let is_smaller = args.replicates.is_some_and(|replicates| replicates < found.replicates);
+    if is_smaller || args.seed.is_some_and(|seed| seed != found.seed) {
+        return Err(ResultsError::Finished {
+            path: target.to_owned(),
+            found: found.command,
+            replicates: found.replicates,
+            seed: found.seed,
+        });
+    }
+    Ok(())
 }
 
 /// The line that names the results folder, and how it changed.
@@ -139,17 +191,20 @@ pub(super) fn described(experiment: &Experiment, command: &str, args: &Experimen
         registry_egress_bytes_per_s: Some(variant.scenario.world.registry.egress.get()),
         precision: None,
     };
-    let input = |input: &InputFile| FileDigest { path: input.path.clone(), sha256: input.sha256.clone() };
     let limit = |demand: &Assertion| LimitInfo { limit: demand.limit.to_string(), strategy: demand.strategy.clone() };
     let horizons = experiment.variants.iter().map(|variant| variant.scenario.horizon.as_secs_f64());
     Provenance {
         horizon_s: horizons.fold(0.0, f64::max),
         command: reproduce(command, args),
-        inputs: experiment.inputs.iter().map(input).collect(),
+        inputs: experiment.inputs.iter().map(digest).collect(),
         variants: experiment.variants.iter().map(variant).collect(),
         limits: experiment.assertions.iter().map(limit).collect(),
         ..Provenance::new(&experiment.name, &experiment.question, experiment.seed, experiment.replicates)
     }
+}
+
+fn digest(input: &InputFile) -> FileDigest {
+    FileDigest { path: input.path.clone(), sha256: input.sha256.clone() }
 }
 
 /// The command that reproduces the results. It names the experiment by its folder, below `experiments` if it is there,
@@ -172,11 +227,13 @@ fn reproduce(command: &str, args: &ExperimentArgs) -> String {
     command
 }
 
-/// Identifies runs: the program, the experiment's files and the seed. Two builds of one version may simulate
-/// differently, so the program is identified by its file.
+/// Identifies runs: the program, the values in the experiment's files and the seed. Two builds of one version may
+/// simulate differently, so the program is identified by its file.
 fn run_key(experiment: &Experiment) -> String {
     let program = std::env::current_exe().and_then(std::fs::metadata);
     let built = program.and_then(|file| Ok((file.len(), file.modified()?)));
     let variants: Vec<&str> = experiment.variants.iter().map(|variant| variant.label.as_str()).collect();
-    format!("{} {built:?} {} {:?} {variants:?}", env!("CARGO_PKG_VERSION"), experiment.seed, experiment.inputs)
+    let inputs: Vec<[&str; 2]> =
+        experiment.inputs.iter().map(|input| [input.path.as_str(), input.values_sha256.as_str()]).collect();
+    format!("{} {built:?} {} {inputs:?} {variants:?}", env!("CARGO_PKG_VERSION"), experiment.seed)
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use sha2::{Digest, Sha256};
 
 use super::problem::{Place, Problem, Source};
+use super::tree;
 
 /// Larger files are refused: no inventory of a million clusters has more.
 const MOST_BYTES: u64 = 4_000_000_000;
@@ -19,6 +20,10 @@ pub struct InputFile {
     pub path: String,
     /// SHA-256 of its bytes, in hexadecimal.
     pub sha256: String,
+    /// SHA-256 of the values in a YAML file, which comments and spaces do not change. Of any other file: of its bytes.
+    pub values_sha256: String,
+    /// Its bytes.
+    pub bytes: Arc<Vec<u8>>,
 }
 
 /// Files by the name that the experiment gives them, relative to its folder.
@@ -62,11 +67,19 @@ impl Files {
             return known.clone();
         }
         let read = read_bytes(path).and_then(|bytes| {
-            self.inputs.push(InputFile { path: name.to_owned(), sha256: hex(&Sha256::digest(&bytes)) });
+            let sha256 = hex(&Sha256::digest(&bytes));
             // Windows tools like to begin a file with a byte order mark.
-            let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).map_or(bytes.clone(), <[u8]>::to_vec);
-            let text = String::from_utf8(bytes).map_err(|_| "it is not UTF-8 text".to_owned())?;
-            Ok(Arc::new(Source { name: path.display().to_string(), text }))
+            let text = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&bytes);
+            let text = str::from_utf8(text).map(str::to_owned).map_err(|_| "it is not UTF-8 text".to_owned());
+            let source = text.map(|text| Arc::new(Source { name: path.display().to_string(), text }));
+            let values_sha256 = source.as_ref().ok().and_then(|source| of_values(name, source));
+            self.inputs.push(InputFile {
+                path: name.to_owned(),
+                values_sha256: values_sha256.unwrap_or_else(|| sha256.clone()),
+                sha256,
+                bytes: Arc::new(bytes),
+            });
+            source
         });
         self.read.insert(name.to_owned(), read.clone());
         read
@@ -91,6 +104,15 @@ fn read_bytes(path: &Path) -> Result<Vec<u8>, String> {
         return Err(format!("it has {} bytes; at most {MOST_BYTES} are read", metadata.len()));
     }
     fs::read(path).map_err(in_words)
+}
+
+/// The hash of the values of a YAML file. `None` for another file, or one that is not valid.
+fn of_values(name: &str, source: &Arc<Source>) -> Option<String> {
+    let is_yaml = [".yaml", ".yml"].iter().any(|ending| name.ends_with(ending));
+    let tree = is_yaml.then(|| tree::parse(source).ok()).flatten()?;
+    let mut hash = Sha256::new();
+    tree.value.write_to(&mut hash);
+    Some(hex(&hash.finalize()))
 }
 
 fn hex(bytes: &[u8]) -> String {
@@ -144,6 +166,27 @@ mod tests {
     }
 
     #[test]
+    fn comments_and_spaces_do_not_change_the_hash_of_the_values() {
+        let hash = |name: &str, text: &str| {
+            let folder = tempfile::tempdir().expect("a folder");
+            fs::write(folder.path().join(name), text).expect("written");
+            let mut files = Files::in_folder(folder.path().to_owned());
+            files.read(name).expect("readable");
+            let input = files.into_inputs().remove(0);
+            (input.sha256, input.values_sha256)
+        };
+        let (bytes, values) = hash("a.yaml", "seed: 1\nfleet: [{clusters: 20}]\n");
+        let (of_commented, same) = hash("a.yaml", "seed: 1 # luck\nfleet:\n  - clusters: 20\n");
+        assert_ne!(bytes, of_commented);
+        assert_eq!(values, same);
+        for other in ["seed: 2\nfleet: [{clusters: 20}]", "seed: 1\nfleet: [{clusters: '20'}]", "seed: 1\nfleet: []"] {
+            assert_ne!(hash("a.yaml", other).1, values, "{other}");
+        }
+        let (bytes, values) = hash("a.json", "{}");
+        assert_eq!(bytes, values, "of a file that is not YAML");
+    }
+
+    #[test]
     fn json_errors_have_a_place() {
         for (text, line, message) in [
             ("[1,\n2", 2, "the JSON ends too early: EOF while parsing a list"),
@@ -153,7 +196,7 @@ mod tests {
         ] {
             let source = Arc::new(Source { name: "a.json".into(), text: text.into() });
             let problem = read_json::<Vec<u32>>(&source).map(|_| ()).expect_err(text);
-            assert_eq!((problem.line, problem.message.as_str()), (Some(line), message), "{text}");
+            assert_eq!((problem.line(), problem.message.as_str()), (Some(line), message), "{text}");
         }
     }
 }

@@ -7,6 +7,12 @@ use std::sync::Arc;
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use itertools::Itertools;
 
+/// Most problems that are shown: a screen or two.
+const MOST_SHOWN: usize = 20;
+
+/// Most characters of a line that are shown on either side of the place of a problem.
+const MOST_BESIDE: usize = 120;
+
 /// A file's text.
 #[derive(Debug, Eq, PartialEq)]
 pub(crate) struct Source {
@@ -75,10 +81,6 @@ pub(crate) struct Place {
 pub struct Problem {
     /// The file it is in, as it is found from where the program was started.
     pub file: String,
-    /// 1-based. `None` when the file as a whole is the problem.
-    pub line: Option<usize>,
-    /// 1-based, counted in characters.
-    pub column: Option<usize>,
     /// The path in the file's structure, e.g. `fleet[0].downlink`; empty for the file as a whole.
     pub field: String,
     /// The error.
@@ -91,22 +93,26 @@ pub struct Problem {
 impl Problem {
     /// A problem with a file as a whole.
     pub(crate) fn of_file(file: &str, message: impl Into<String>) -> Self {
-        Self {
-            file: file.to_owned(),
-            line: None,
-            column: None,
-            field: String::new(),
-            message: message.into(),
-            help: None,
-            place: None,
-        }
+        Self { file: file.to_owned(), field: String::new(), message: message.into(), help: None, place: None }
     }
 
     /// A problem at a place in a file.
     pub(crate) fn at(place: Place, field: impl Into<String>, message: impl Into<String>) -> Self {
-        let (line, column) = place.source.line_and_column(place.span.start);
         let of_file = Self::of_file(&place.source.name, message);
-        Self { line: Some(line), column: Some(column), field: field.into(), place: Some(place), ..of_file }
+        Self { field: field.into(), place: Some(place), ..of_file }
+    }
+
+    /// Its line, 1-based. `None` when the file as a whole is the problem.
+    #[must_use]
+    pub fn line(&self) -> Option<usize> {
+        Some(self.line_and_column()?.0)
+    }
+
+    /// Line and column, both 1-based, the column counted in characters. Found when they are asked for: that takes time
+    /// in proportion to the file, and of many problems few are shown.
+    fn line_and_column(&self) -> Option<(usize, usize)> {
+        let place = self.place.as_ref()?;
+        Some(place.source.line_and_column(place.span.start))
     }
 
     pub(crate) fn with_help(mut self, help: impl Into<String>) -> Self {
@@ -128,14 +134,21 @@ impl Problem {
                 let text = &place.source.text;
                 let line = place.source.line_at(place.span.start);
                 // Point at what is on the first line; an empty span is widened to one character where there is one.
-                let start = place.span.start - line.start;
-                let end = place.span.end.min(line.end) - line.start;
                 let width = text[place.span.start..line.end].chars().next().map_or(0, char::len_utf8);
-                let span = start..end.max(start + width);
+                let end = place.span.end.min(line.end).max(place.span.start + width);
+                // Of a long line, such as JSON without line ends, show the part around the place.
+                let before = text[line.start..place.span.start].char_indices().rev().nth(MOST_BESIDE - 1);
+                let from = before.map_or(line.start, |(at, _)| line.start + at);
+                let end = text[place.span.start..end]
+                    .char_indices()
+                    .nth(MOST_BESIDE)
+                    .map_or(end, |(at, _)| place.span.start + at);
+                let to = text[end..line.end].char_indices().nth(MOST_BESIDE).map_or(line.end, |(at, _)| end + at);
+                let (line, span) = (from..to, place.span.start - from..end - from);
                 title
                     .element(
                         Snippet::source(&text[line])
-                            .line_start(self.line.unwrap_or(1))
+                            .line_start(self.line().unwrap_or(1))
                             .path(&self.file)
                             .annotation(AnnotationKind::Primary.span(span).label(&self.field)),
                     )
@@ -150,7 +163,7 @@ impl fmt::Display for Problem {
     /// One line: place, message and fix.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.file)?;
-        if let (Some(line), Some(column)) = (self.line, self.column) {
+        if let Some((line, column)) = self.line_and_column() {
             write!(f, ":{line}:{column}")?;
         }
         f.write_str(": ")?;
@@ -175,20 +188,24 @@ pub struct LoadError {
 impl LoadError {
     /// The problems, each once, ordered by place; the experiment file (`first`) before the others.
     pub(crate) fn new(mut problems: Vec<Problem>, first: &str) -> Self {
-        problems.sort_by_key(|Problem { file, line, column, message, .. }| {
-            (file != first, file.clone(), *line, *column, message.clone())
+        let start = |problem: &Problem| problem.place.as_ref().map(|place| place.span.start);
+        problems.sort_by_cached_key(|problem| {
+            (problem.file != first, problem.file.clone(), start(problem), problem.message.clone())
         });
-        problems.dedup_by_key(|Problem { file, line, column, message, .. }| {
-            (file.clone(), *line, *column, message.clone())
-        });
+        problems.dedup_by(|b, a| (&a.file, start(a), &a.message) == (&b.file, start(b), &b.message));
         Self { problems }
     }
 
-    /// The problems as a compiler shows them: place, line, carets, message and fix. `color`: with ANSI colours.
+    /// The problems as a compiler shows them: place, line, carets, message and fix. Of many, the first ones and the
+    /// number of the others. `color`: with ANSI colours.
     #[must_use]
     pub fn render(&self, color: bool) -> String {
         let renderer = if color { Renderer::styled() } else { Renderer::plain() };
-        self.problems.iter().map(|problem| problem.render(&renderer)).join("\n\n")
+        let shown = self.problems.iter().take(MOST_SHOWN).map(|problem| problem.render(&renderer)).join("\n\n");
+        match self.problems.len().saturating_sub(MOST_SHOWN) {
+            0 => shown,
+            more => format!("{shown}\n\nand {more} more problems"),
+        }
     }
 }
 
@@ -241,7 +258,7 @@ mod tests {
         let text = "name: x\nregistry: {egress: 10}\n";
         let problem =
             Problem::at(place(text, 27..29), "registry.egress", "`10` has no unit").with_help("write `10 Gbit/s`");
-        assert_eq!((problem.line, problem.column), (Some(2), Some(20)));
+        assert_eq!((problem.line(), problem.line_and_column()), (Some(2), Some((2, 20))));
         let error = LoadError::new(vec![problem.clone(), problem], "a.yaml");
         insta::assert_snapshot!(error, @r"
         error: `10` has no unit
@@ -264,6 +281,22 @@ mod tests {
             let problem = Problem::at(place(text, text.len()..text.len()), "", "ends too early");
             assert!(problem.render(&Renderer::plain()).contains("ends too early"), "{text:?}");
         }
+    }
+
+    #[test]
+    fn of_many_problems_and_long_lines_the_first_are_shown() {
+        let text = format!("[{}]", vec!["{\"clusters\": \"é\"}"; 8_000].join(", "));
+        let source = Arc::new(Source { name: "a.json".into(), text });
+        let at = source.text.match_indices("\"é\"").map(|(at, found)| at..at + found.len());
+        let problems: Vec<Problem> = at
+            .map(|span| Problem::at(Place { source: Arc::clone(&source), span }, "clusters", "not a number"))
+            .collect();
+        let error = LoadError::new(problems, "a.json");
+        assert_eq!(error.problems.len(), 8_000);
+        let shown = error.to_string();
+        assert!(shown.ends_with("\n\nand 7980 more problems"), "{shown}");
+        assert!(shown.lines().all(|line| line.chars().count() < 270), "{shown}");
+        assert!(shown.contains(" --> a.json:1:15\n") && shown.contains(" --> a.json:1:34\n"), "{shown}");
     }
 
     #[test]

@@ -12,6 +12,7 @@ use serde::Deserialize;
 use serde::de::{self, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::budget::BudgetBreach;
 use serde_saphyr::{Location, Spanned};
+use sha2::Digest;
 
 use super::path::{Path, Step};
 use super::problem::{Place, Problem, Source};
@@ -36,6 +37,34 @@ pub(crate) enum Value {
     Text(String),
     List(Vec<Node>),
     Map(Vec<(Key, Node)>),
+}
+
+impl Value {
+    /// Feeds the value to a hash, without the places where it was written.
+    pub(crate) fn write_to(&self, hash: &mut impl Digest) {
+        match self {
+            Self::Null => hash.update([0]),
+            Self::Bool(value) => hash.update([1, u8::from(*value)]),
+            Self::Int(value) => hash.update([[2].as_slice(), &value.to_le_bytes()].concat()),
+            Self::Float(value) => hash.update([[3].as_slice(), &value.to_bits().to_le_bytes()].concat()),
+            Self::Text(text) => write_text(4, text, hash),
+            Self::List(items) => {
+                hash.update([[5].as_slice(), &items.len().to_le_bytes()].concat());
+                items.iter().for_each(|item| item.value.write_to(hash));
+            }
+            Self::Map(entries) => {
+                hash.update([[6].as_slice(), &entries.len().to_le_bytes()].concat());
+                for (key, node) in entries {
+                    write_text(7, &key.text, hash);
+                    node.value.write_to(hash);
+                }
+            }
+        }
+    }
+}
+
+fn write_text(kind: u8, text: &str, hash: &mut impl Digest) {
+    hash.update([[kind].as_slice(), &text.len().to_le_bytes(), text.as_bytes()].concat());
 }
 
 /// A key of a map and where it was written.

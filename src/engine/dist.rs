@@ -1,18 +1,15 @@
-//! Draws from distributions, identical to the last bit on every platform except in rare tails.
+//! Draws from distributions, equal to the last bit on every platform.
 //!
 //! Why not the distributions of `rand_distr`? Those that need `exp`, `ln` or `powf` use the platform's functions as
 //! soon as any dependency enables `num-traits/std`, and their last bits then depend on the platform and the set of
-//! dependencies. Here the standard normal and exponential come from `rand_distr` (tables and comparisons), and all
-//! other functions from `libm`.
-//!
-//! The remaining exception: beyond |z| = 3.65 (one normal draw in 3 900) and above 7.70 means (one exponential draw
-//! in 2 200) `rand_distr` computes its tail with `ln`, so the last bit of such a draw can differ between platforms.
-//! Draws are rounded to whole nanoseconds, which hides most of these differences.
+//! dependencies. Here all functions come from `libm`; the normal and the exponential are those of `rand_distr` with other
+//! tails (see `ziggurat.rs`). `clippy.toml` forbids the platform's functions everywhere.
 //!
 //! Left out: distributions that no model uses.
 
-use rand::{Rng, RngExt};
-use rand_distr::{Exp1, StandardNormal};
+use rand::Rng;
+
+use super::ziggurat::{standard_exponential, standard_normal};
 
 /// Uniform from 0 inclusive to 1 exclusive, in steps of 2⁻⁵³.
 pub fn unit<R: Rng + ?Sized>(rng: &mut R) -> f64 {
@@ -36,11 +33,6 @@ pub fn uniform<R: Rng + ?Sized>(rng: &mut R, lo: f64, hi: f64) -> f64 {
 pub fn bernoulli<R: Rng + ?Sized>(rng: &mut R, p: f64) -> bool {
     assert!((0.0..=1.0).contains(&p), "not a probability: {p}");
     unit(rng) < p
-}
-
-/// Normal with mean 0 and standard deviation 1.
-pub fn standard_normal<R: Rng + ?Sized>(rng: &mut R) -> f64 {
-    rng.sample(StandardNormal)
 }
 
 /// Exponential with this mean.
@@ -132,10 +124,6 @@ pub fn empirical<R: Rng + ?Sized>(rng: &mut R, len: usize, value: impl Fn(usize)
     let share = at - below as f64;
     let (low, high) = (value(below), value((below + 1).min(len - 1)));
     low + (high - low) * share
-}
-
-fn standard_exponential<R: Rng + ?Sized>(rng: &mut R) -> f64 {
-    rng.sample(Exp1)
 }
 
 #[cfg(test)]
@@ -257,17 +245,17 @@ mod tests {
         // Reached by chance once in 10 000 tries: sqrt(-ln(0.0001 / 2) / 2) / sqrt(n).
         let critical = 2.225 / f64::from(DRAWS).sqrt();
         let cases: [(&str, Draw, Below); 8] = [
-            ("exponential 4", |rng| exponential(rng, 4.0), |x| 1.0 - (-x / 4.0).exp()),
-            ("weibull 3, 0.75", |rng| weibull(rng, 3.0, 0.75), |x| 1.0 - (-(x / 3.0).powf(0.75)).exp()),
-            ("weibull 3, 2", |rng| weibull(rng, 3.0, 2.0), |x| 1.0 - (-(x / 3.0).powi(2)).exp()),
-            ("pareto 1, 0.8", |rng| pareto(rng, 1.0, 0.8), |x| 1.0 - x.powf(-0.8)),
+            ("exponential 4", |rng| exponential(rng, 4.0), |x| 1.0 - libm::exp(-x / 4.0)),
+            ("weibull 3, 0.75", |rng| weibull(rng, 3.0, 0.75), |x| 1.0 - libm::exp(-libm::pow(x / 3.0, 0.75))),
+            ("weibull 3, 2", |rng| weibull(rng, 3.0, 2.0), |x| 1.0 - libm::exp(-x * x / 9.0)),
+            ("pareto 1, 0.8", |rng| pareto(rng, 1.0, 0.8), |x| 1.0 - libm::pow(x, -0.8)),
             (
                 "pareto 1, 0.8 up to 30",
                 |rng| bounded_pareto(rng, 1.0, 0.8, 30.0),
-                |x| (1.0 - x.powf(-0.8)) / (1.0 - 30.0_f64.powf(-0.8)),
+                |x| (1.0 - libm::pow(x, -0.8)) / (1.0 - libm::pow(30.0, -0.8)),
             ),
             // Erlang with two phases of mean 3: 1 - (1 + x/3) exp(-x/3)
-            ("gamma 6, 2", |rng| gamma(rng, 6.0, 2.0), |x| 1.0 - (1.0 + x / 3.0) * (-x / 3.0).exp()),
+            ("gamma 6, 2", |rng| gamma(rng, 6.0, 2.0), |x| 1.0 - (1.0 + x / 3.0) * libm::exp(-x / 3.0)),
             // Half a squared normal has shape 1/2 and mean 1/2: erf(sqrt(x))
             ("gamma 0.5, 0.5", |rng| gamma(rng, 0.5, 0.5), |x| libm::erf(x.sqrt())),
             (
@@ -282,15 +270,19 @@ mod tests {
         }
     }
 
+    fn square(x: f64) -> f64 {
+        x * x
+    }
+
     #[test]
     fn variances_are_right_where_the_fourth_moment_exists() {
         const DRAWS: u32 = 400_000;
         for (name, draw, mean, sd) in distributions() {
             let mut rng = stream();
-            let squares: Vec<f64> = (0..DRAWS).map(|_| (draw(&mut rng) - mean).powi(2)).collect();
+            let squares: Vec<f64> = (0..DRAWS).map(|_| square(draw(&mut rng) - mean)).collect();
             let n = f64::from(DRAWS);
             let found = squares.iter().sum::<f64>() / n;
-            let spread = (squares.iter().map(|square| (square - found).powi(2)).sum::<f64>() / n).sqrt();
+            let spread = (squares.iter().map(|&of| square(of - found)).sum::<f64>() / n).sqrt();
             let tolerance = 5.0 * spread / n.sqrt();
             assert!((found - sd * sd).abs() < tolerance, "{name}: {found}, not {} within {tolerance}", sd * sd);
         }

@@ -14,6 +14,7 @@ mod queue;
 mod reservations;
 mod run;
 mod streams;
+mod ziggurat;
 
 pub use queue::{EventId, EventQueue};
 pub use reservations::Reservations;

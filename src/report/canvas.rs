@@ -317,7 +317,7 @@ fn dashes(points: &[Position], pattern: &[f64]) -> Vec<Vec<Position>> {
     let (mut part, mut left) = (0, pattern[0]);
     for pair in points.windows(2) {
         let ((mut x, mut y), (to_x, to_y)) = (pair[0], pair[1]);
-        let mut length = (to_x - x).hypot(to_y - y);
+        let mut length = libm::hypot(to_x - x, to_y - y);
         while length > left {
             (x, y) = (x + (to_x - x) * left / length, y + (to_y - y) * left / length);
             length -= left;
@@ -407,8 +407,9 @@ mod tests {
     #[test]
     fn a_dash_pattern_inks_its_share_of_a_bent_line() {
         let pieces = dashes(&[(0.0, 0.0), (10.0, 0.0), (10.0, 10.0)], &[4.0, 2.0]);
-        let length =
-            |piece: &Vec<Position>| piece.windows(2).map(|p| (p[1].0 - p[0].0).hypot(p[1].1 - p[0].1)).sum::<f64>();
+        let length = |piece: &Vec<Position>| {
+            piece.windows(2).map(|p| libm::hypot(p[1].0 - p[0].0, p[1].1 - p[0].1)).sum::<f64>()
+        };
         // 20 px: 4 on, 2 off, 4 on (to 10), 2 off, 4 on (12..16), 2 off, 2 on (18..20).
         let lengths: Vec<f64> = pieces.iter().map(|piece| length(piece).round()).collect();
         assert_eq!(format!("{lengths:?}"), "[4.0, 4.0, 4.0, 2.0]");

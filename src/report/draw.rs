@@ -16,17 +16,21 @@ const PLAN_TEXT_FILE: &str = "plan.txt";
 /// Width of that file's lines.
 const PLAN_TEXT_WIDTH: usize = 100;
 
-/// Draws all charts of a results folder into its folder `charts`, and writes its page.
+/// Draws all charts of a results folder into its folder `charts`, and writes its page. `begins` is called before each of
+/// them with its name; an error of it ends the drawing.
 ///
 /// # Errors
-/// When the folder is not a results folder, a file in it is missing or damaged, or a chart or the page cannot be written.
-pub fn draw_all(folder: &Path) -> Result<(), ResultsError> {
+/// When the folder is not a results folder, a file in it is missing or damaged, or a chart or the page cannot be written;
+/// and the error of `begins`.
+pub fn draw_all<E: From<ResultsError>>(folder: &Path, mut begins: impl FnMut(&str) -> Result<(), E>) -> Result<(), E> {
     let results = Results::read(folder)?;
     let charts = charts_folder(folder)?;
     for (name, canvas) in charts_of(&results) {
+        begins(&name)?;
         write_chart(&charts, &name, &canvas)?;
     }
-    write(&folder.join(PAGE_FILE), html::page(&results))
+    begins("page")?;
+    Ok(write(&folder.join(PAGE_FILE), html::page(&results))?)
 }
 
 /// Draws the chart of a plan's folder, and writes the plan in words beside it.

@@ -182,7 +182,7 @@ mod tests {
             for (at, &a) in colours.iter().enumerate() {
                 for &b in &colours[..at] {
                     let (p, q) = (seen(a, vision), seen(b, vision));
-                    let apart = (p[0] - q[0]).hypot(p[1] - q[1]).hypot(p[2] - q[2]);
+                    let apart = libm::hypot(libm::hypot(p[0] - q[0], p[1] - q[1]), p[2] - q[2]);
                     assert!(apart > 15.0, "{a:?} and {b:?} are {apart:.1} apart");
                 }
             }
@@ -215,7 +215,7 @@ mod tests {
                 for (at, &a) in colours.iter().enumerate() {
                     for &b in &colours[..at] {
                         let (p, q) = (seen(a, vision), seen(b, vision));
-                        let apart = (p[0] - q[0]).hypot(p[1] - q[1]).hypot(p[2] - q[2]);
+                        let apart = libm::hypot(libm::hypot(p[0] - q[0], p[1] - q[1]), p[2] - q[2]);
                         assert!(apart > 12.0, "{a:?} and {b:?}, on dark: {on_dark}: {apart:.1}");
                     }
                 }

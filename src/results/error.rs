@@ -48,6 +48,22 @@ pub enum ResultsError {
         /// The experiment to write.
         wanted: String,
     },
+    /// A finished study that a smaller or another one, asked for on the command line, would replace.
+    #[error(
+        "{} has the results of `{found}`, with {replicates} replicates and seed {seed}; add `--out DIR` to keep them, or \
+         `--replace` to replace them",
+        path.display()
+    )]
+    Finished {
+        /// The folder.
+        path: PathBuf,
+        /// The command that made the results.
+        found: String,
+        /// Its number of replicates.
+        replicates: u32,
+        /// Its seed.
+        seed: u64,
+    },
     /// A file in a results folder that fleetsim did not write. Replacing the folder would delete it.
     #[error("{} was not written by fleetsim and would be lost; move it out of the results folder", .0.display())]
     UnlistedFile(PathBuf),

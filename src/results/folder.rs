@@ -2,23 +2,29 @@
 //!
 //! New results are written to a hidden folder beside the target, on the same file system, and renamed to the target
 //! once they are complete and on disk. Earlier results of the same experiment are moved aside first and removed
-//! afterwards; anything else with the target's name is left untouched. A run that is killed leaves at most its hidden
-//! folder behind, which does not affect later runs. Only between the two renames does the target not exist; a run that
-//! finds this state restores the earlier results first.
+//! afterwards; anything else with the target's name is left untouched. A run that is killed leaves its hidden folder
+//! behind, and the next run with the same target removes it: a locked file beside a hidden folder shows that its process
+//! still runs. Only between the two renames does the target not exist; a run that finds this state restores the earlier
+//! results first.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsString;
-use std::fs;
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use super::provenance::sha256;
-use super::{FileDigest, PLAN_FILE, PROVENANCE_FILE, Provenance, ResultsError};
+use super::{BuildInfo, FileDigest, PLAN_FILE, PROVENANCE_FILE, Provenance, ResultsError};
+
+/// Ends the name of the file that is locked while a process writes to a hidden folder.
+const LOCK_ENDING: &str = ".lock";
 
 /// A results folder that is being written. Dropped without [`Publication::publish`], it leaves nothing behind.
 #[derive(Debug)]
 pub struct Publication {
     target: PathBuf,
     staging: PathBuf,
+    /// Locked while this process writes to `staging`; the operating system releases it with the process.
+    lock: (PathBuf, File),
     provenance: Provenance,
 }
 
@@ -52,14 +58,23 @@ impl Publication {
             fs::rename(&aside, &target).map_err(ResultsError::io("restore", &target))?;
         }
         check_replaceable(&target, &provenance.experiment)?;
+        remove_abandoned(&parent, &name);
         let mut attempt = 0_u32;
         loop {
             let staging = parent.join(hidden(&name, &format!("new-{}-{attempt}", std::process::id())));
-            match fs::create_dir(&staging) {
-                Ok(()) => return Ok(Self { target, staging, provenance }),
-                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => attempt += 1,
-                Err(error) => return Err(ResultsError::io("create the folder", &staging)(error)),
+            let lock = lock_path(&staging);
+            let file = File::create(&lock).map_err(ResultsError::io("create the folder", &staging))?;
+            if file.try_lock().is_ok() {
+                match fs::create_dir(&staging) {
+                    Ok(()) => return Ok(Self { target, staging, lock: (lock, file), provenance }),
+                    Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+                    Err(error) => {
+                        let _ = fs::remove_file(&lock);
+                        return Err(ResultsError::io("create the folder", &staging)(error));
+                    }
+                }
             }
+            attempt += 1;
         }
     }
 
@@ -74,7 +89,13 @@ impl Publication {
             [".csv", ".parquet"].iter().any(|kind| file.path.ends_with(kind)) || file.path == PLAN_FILE
         };
         let tables: Vec<FileDigest> = provenance.files.iter().filter(is_table).cloned().collect();
+        // Copies of inputs are often left out of what is shared.
+        let copies = provenance.inputs.iter().filter_map(FileDigest::copy);
+        let inputs: Vec<String> = copies.filter(|copy| target.join(copy).is_file()).collect();
         let renewed = Self::begin(target, provenance)?;
+        for copy in inputs {
+            renewed.write(&copy, &read(&target.join(&copy))?)?;
+        }
         for FileDigest { path, sha256: written } in tables {
             let file = target.join(&path);
             if !file.exists() {
@@ -122,6 +143,8 @@ impl Publication {
     pub fn publish(mut self) -> Result<Published, ResultsError> {
         let published = self.complete()?;
         if published == Published::New {
+            // An empty folder, perhaps made for the results.
+            let _ = fs::remove_dir(&self.target);
             fs::rename(&self.staging, &self.target).map_err(ResultsError::io("publish", &self.target))?;
             sync_parent(&self.target)?;
         } else {
@@ -152,7 +175,11 @@ impl Publication {
         write(&self.staging.join(PROVENANCE_FILE), &self.provenance.to_json())?;
         sync_all(&self.staging)?;
         check_replaceable(&self.target, &self.provenance.experiment)?;
-        if self.target.exists() { compare(&self.target, &self.staging) } else { Ok(Published::New) }
+        if self.target.exists() && !is_empty(&self.target) {
+            compare(&self.target, &self.staging)
+        } else {
+            Ok(Published::New)
+        }
     }
 }
 
@@ -160,6 +187,34 @@ impl Drop for Publication {
     fn drop(&mut self) {
         // After a rename it no longer exists; otherwise a failure cannot be reported from here.
         let _ = fs::remove_dir_all(&self.staging);
+        let (path, file) = &self.lock;
+        let _ = file.unlock();
+        let _ = fs::remove_file(path);
+    }
+}
+
+/// The file beside a hidden folder that is locked while a process writes to the folder.
+fn lock_path(staging: &Path) -> PathBuf {
+    let mut name = staging.file_name().unwrap_or_default().to_owned();
+    name.push(LOCK_ENDING);
+    staging.with_file_name(name)
+}
+
+/// Removes hidden folders of killed processes. Whatever cannot be removed now stays until the next run.
+fn remove_abandoned(parent: &Path, name: &OsStr) {
+    let prefix = hidden(name, "new-").to_string_lossy().into_owned();
+    let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
+    for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
+        let found = entry.file_name().to_string_lossy().into_owned();
+        if !found.starts_with(&prefix) || found.ends_with(LOCK_ENDING) {
+            continue;
+        }
+        let lock = lock_path(&entry.path());
+        let is_in_use = File::open(&lock).is_ok_and(|file| file.try_lock().is_err());
+        if !is_in_use {
+            let _ = fs::remove_dir_all(entry.path());
+            let _ = fs::remove_file(&lock);
+        }
     }
 }
 
@@ -172,7 +227,7 @@ fn resolve(target: &Path) -> Result<PathBuf, ResultsError> {
     }
 }
 
-pub(super) fn hidden(name: &std::ffi::OsStr, what: &str) -> OsString {
+pub(super) fn hidden(name: &OsStr, what: &str) -> OsString {
     let mut hidden = OsString::from(".");
     hidden.push(name);
     hidden.push(format!(".fleetsim-{what}"));
@@ -209,6 +264,9 @@ fn check_replaceable(target: &Path, experiment: &str) -> Result<(), ResultsError
     if !target.is_dir() {
         return Err(ResultsError::NotAFolder(target.to_owned()));
     }
+    if is_empty(target) {
+        return Ok(());
+    }
     let earlier = Provenance::read(target)?.ok_or_else(|| ResultsError::Foreign(target.to_owned()))?;
     if earlier.experiment != experiment {
         return Err(ResultsError::OtherExperiment {
@@ -225,6 +283,11 @@ fn check_replaceable(target: &Path, experiment: &str) -> Result<(), ResultsError
     Ok(())
 }
 
+/// Whether a folder is readable and has nothing in it.
+fn is_empty(folder: &Path) -> bool {
+    fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_none())
+}
+
 fn compare(old: &Path, new: &Path) -> Result<Published, ResultsError> {
     let (old, new) = (checksums(old)?, checksums(new)?);
     let all: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
@@ -232,13 +295,20 @@ fn compare(old: &Path, new: &Path) -> Result<Published, ResultsError> {
     Ok(if files.is_empty() { Published::Reproduced } else { Published::Differs { files } })
 }
 
-/// The checksum of every file of a results folder. A file that is not there counts as the provenance lists it, because
+/// The checksum of every file of a results folder; that of the provenance without the build. A file that is not there counts as the provenance lists it, because
 /// bulky files are often left out of what is shared.
 fn checksums(folder: &Path) -> Result<BTreeMap<String, String>, ResultsError> {
     let listed = Provenance::read(folder)?.map_or_else(Vec::new, |provenance| provenance.files);
     let mut checksums: BTreeMap<String, String> = listed.into_iter().map(|file| (file.path, file.sha256)).collect();
     for (path, file) in files_below(folder)? {
-        checksums.insert(path, sha256(&read(&file)?));
+        let is_provenance = path == PROVENANCE_FILE;
+        let known = if is_provenance { Provenance::read(folder)? } else { None };
+        let bytes = match known {
+            // Another build may give the same results.
+            Some(known) => Provenance { build: BuildInfo::default(), ..known }.to_json(),
+            None => read(&file)?,
+        };
+        checksums.insert(path, sha256(&bytes));
     }
     Ok(checksums)
 }
@@ -391,7 +461,6 @@ mod tests {
     fn anything_but_earlier_results_of_the_experiment_is_rejected_and_left_unchanged() {
         let home = tempfile::tempdir().expect("a temporary folder");
         let at = |name: &str| home.path().join(name);
-        fs::create_dir(at("empty")).expect("made");
         fs::create_dir(at("photos")).expect("made");
         fs::write(at("photos/cat.jpg"), "cat").expect("written");
         fs::write(at("file"), "text").expect("written");
@@ -400,7 +469,6 @@ mod tests {
         fs::write(at("annotated/notes.md"), "mine").expect("written");
         std::os::unix::fs::symlink(at("nowhere"), at("dangling")).expect("linked");
         let cases = [
-            ("empty", "has no fleetsim results", "an empty folder may belong to someone"),
             ("photos", "has no fleetsim results", "a foreign folder"),
             ("file", "is not a folder", "a file"),
             ("other", "results of the experiment `other`, not of `waves`", "another experiment's results"),
@@ -417,6 +485,16 @@ mod tests {
         assert_eq!(fs::read_to_string(at("photos/cat.jpg")).expect("untouched"), "cat");
         assert_eq!(fs::read_to_string(at("annotated/runs.csv")).expect("untouched"), "a");
         assert_eq!(fs::read_to_string(at("annotated/notes.md")).expect("untouched"), "mine");
+    }
+
+    #[test]
+    fn an_empty_folder_may_become_the_results() {
+        let home = tempfile::tempdir().expect("a temporary folder");
+        let target = home.path().join("empty");
+        fs::create_dir(&target).expect("made");
+        assert_eq!(publish(&target, "waves", "a").expect("published"), Published::New);
+        assert_eq!(names_in(&target), ["charts", "provenance.json", "runs.csv"]);
+        assert_eq!(names_in(home.path()), ["empty"]);
     }
 
     #[test]
@@ -457,12 +535,18 @@ mod tests {
     }
 
     #[test]
-    fn leftovers_of_killed_runs_do_no_harm() {
+    fn leftovers_of_killed_runs_are_removed_and_those_of_others_are_not() {
         let home = tempfile::tempdir().expect("a temporary folder");
         let target = home.path().join("waves");
-        let pid = std::process::id();
-        fs::create_dir(home.path().join(format!(".waves.fleetsim-new-{pid}-0"))).expect("made");
+        let running = Publication::begin(&target, Provenance::new("waves", "", 1, 1)).expect("begun");
+        for killed in [".waves.fleetsim-new-1-0", ".waves.fleetsim-new-2-0"] {
+            fs::create_dir_all(home.path().join(killed).join("charts")).expect("made");
+        }
+        fs::write(home.path().join(".waves.fleetsim-new-2-0.lock"), "").expect("the lock went with the process");
         publish(&target, "waves", "a").expect("published");
+        assert!(running.folder().is_dir(), "its process still runs");
+        drop(running);
+        assert_eq!(names_in(home.path()), ["waves"]);
         // Killed after the second rename: the earlier results are still aside.
         fs::create_dir(home.path().join(".waves.fleetsim-old")).expect("made");
         assert_eq!(publish(&target, "waves", "a").expect("published"), Published::Reproduced);

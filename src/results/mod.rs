@@ -47,8 +47,8 @@ pub use plan::{
     StrategyAnswer, WithinLimits, plan_tables,
 };
 pub use provenance::{
-    FileDigest, LimitInfo, PROVENANCE_FILE, PrecisionAsked, PrecisionFound, Provenance, SCHEMA_VERSION, Setting,
-    VariantInfo,
+    BuildInfo, FileDigest, INPUTS_FOLDER, LimitInfo, MODEL_VERSION, PROVENANCE_FILE, PrecisionAsked, PrecisionFound,
+    Provenance, SCHEMA_VERSION, Setting, VariantInfo,
 };
 pub use rows::*;
 pub use summary::{SummaryRow, interval_of_mean};

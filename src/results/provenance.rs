@@ -1,10 +1,11 @@
 //! `provenance.json`: where results come from, and how to reproduce them.
 //!
-//! It has no time stamp, host name, absolute path or thread count: the same experiment and seed give the same bytes
-//! everywhere.
+//! It has no time stamp, host name, absolute path or thread count: the same experiment, seed and program give the same
+//! bytes everywhere. Two builds of one version may differ, so the program is identified by commit, dependencies and
+//! target, too. Of these, only [`MODEL_VERSION`] matters for the comparison of results.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use itertools::Itertools;
 use serde::{Deserialize, Serialize};
@@ -14,6 +15,14 @@ use super::ResultsError;
 
 /// The version of the results format; raised when a column changes its name or meaning.
 pub const SCHEMA_VERSION: u32 = 1;
+
+/// The version of the model: raised by every change after which an experiment has other results. Results of one model
+/// version are equal for the same experiment and seed. A test in `tests/suite/model_version.rs` fails when results
+/// change and this does not.
+pub const MODEL_VERSION: u32 = 1;
+
+/// The folder of a results folder with a copy of every input.
+pub const INPUTS_FOLDER: &str = "inputs";
 
 /// The name of the provenance file in a results folder.
 pub const PROVENANCE_FILE: &str = "provenance.json";
@@ -30,6 +39,12 @@ pub struct Provenance {
     pub program: String,
     /// The version of fleetsim that simulated.
     pub program_version: String,
+    /// [`MODEL_VERSION`] of the program that simulated.
+    #[serde(default)]
+    pub model_version: u32,
+    /// The source that the program was built from.
+    #[serde(default)]
+    pub build: BuildInfo,
     /// The experiment's name.
     pub experiment: String,
     /// The experiment's question.
@@ -45,7 +60,7 @@ pub struct Provenance {
     pub horizon_s: f64,
     /// The command that reproduces the results.
     pub command: String,
-    /// Every file that the experiment was read from.
+    /// Every file that the experiment was read from; a copy is in [`INPUTS_FOLDER`].
     pub inputs: Vec<FileDigest>,
     /// The variants in the experiment's order. Reports show the variants listed here.
     pub variants: Vec<VariantInfo>,
@@ -53,6 +68,42 @@ pub struct Provenance {
     pub limits: Vec<LimitInfo>,
     /// Every other file of the results folder, sorted by path. Filled in when the folder is written.
     pub files: Vec<FileDigest>,
+}
+
+/// The source that a program was built from, and its target.
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+pub struct BuildInfo {
+    /// The commit, in hexadecimal. `None` for a debug build, and outside of a checkout or a package.
+    pub commit: Option<String>,
+    /// Whether sources were changed after the commit. `None` without a commit.
+    pub modified: Option<bool>,
+    /// SHA-256 of `Cargo.lock`, in hexadecimal: the versions of all dependencies.
+    pub cargo_lock_sha256: String,
+    /// The target triple, such as `x86_64-unknown-linux-gnu`.
+    pub target: String,
+}
+
+impl BuildInfo {
+    /// That of this program.
+    #[must_use]
+    pub fn of_this_program() -> Self {
+        Self {
+            commit: Some(env!("FLEETSIM_COMMIT")).filter(|commit| !commit.is_empty()).map(str::to_owned),
+            modified: env!("FLEETSIM_MODIFIED").parse().ok(),
+            cargo_lock_sha256: sha256(include_bytes!("../../Cargo.lock")),
+            target: env!("FLEETSIM_TARGET").to_owned(),
+        }
+    }
+
+    /// In a few words: `commit 0123456789, modified`.
+    #[must_use]
+    pub fn in_short(&self) -> String {
+        let commit = self
+            .commit
+            .as_ref()
+            .map_or("unknown commit".to_owned(), |commit| format!("commit {}", commit.get(..10).unwrap_or(commit)));
+        if self.modified == Some(true) { format!("{commit}, modified") } else { commit }
+    }
 }
 
 /// A file that the experiment was read from, or one of the results folder.
@@ -114,6 +165,16 @@ pub struct PrecisionFound {
     pub half_widths: BTreeMap<String, Option<f64>>,
 }
 
+impl FileDigest {
+    /// Where an input is copied to in the results folder: below `inputs`, under its own path. `None` for a path that
+    /// leads out of the experiment's folder.
+    #[must_use]
+    pub fn copy(&self) -> Option<String> {
+        let is_inside = Path::new(&self.path).components().all(|part| matches!(part, Component::Normal(_)));
+        is_inside.then(|| format!("{INPUTS_FOLDER}/{}", self.path.replace('\\', "/")))
+    }
+}
+
 /// One value that a sweep put into the experiment.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Setting {
@@ -152,6 +213,8 @@ impl Provenance {
             schema_version: SCHEMA_VERSION,
             program: PROGRAM.to_owned(),
             program_version: env!("CARGO_PKG_VERSION").to_owned(),
+            model_version: MODEL_VERSION,
+            build: BuildInfo::of_this_program(),
             experiment: experiment.to_owned(),
             question: question.to_owned(),
             seed,

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::check::Checker;
+use super::file::ExperimentFile;
 use super::import::inventory::{self, InventoryCluster};
 use super::names::MOST_NAMES;
 use crate::document::path::Path;
@@ -200,6 +201,30 @@ impl Checker<'_> {
             let help = "to cut clusters off, use `faults: {offline: {share: …}}`";
             self.report(&path.key("loss"), "must be less than 100%", help);
         }
+    }
+
+    /// Links of clusters that neither a group nor the inventory tells: in words, one line a setting.
+    pub(super) fn guessed_links(&self, file: &ExperimentFile, clusters: &[ClusterSpec]) -> Vec<String> {
+        let guess = ClusterSpec::default();
+        let is_open = |field: &str| {
+            let groups = (0..file.fleet.as_ref().map_or(0, Vec::len)).map(|index| Path::of("fleet").index(index));
+            let listed = file.inventory.as_ref().map(|_| Path::of("inventory").key("default"));
+            groups.chain(listed).any(|path| !self.is_set(&path.key(field)))
+        };
+        let line = |field: &str, value: String, is_guess: &dyn Fn(&ClusterSpec) -> bool| {
+            let count = clusters.iter().filter(|cluster| is_guess(cluster)).count();
+            let place = if file.inventory.is_some() { "`inventory.links` or `inventory.default`" } else { "`fleet`" };
+            (count > 0 && is_open(field)).then(|| {
+                format!("`{field}` of {count} of {} clusters is a guess, {value}; set it in {place}", clusters.len())
+            })
+        };
+        [
+            line("downlink", guess.downlink.to_string(), &|cluster| cluster.downlink == guess.downlink),
+            line("rtt", guess.rtt.to_string(), &|cluster| cluster.rtt == guess.rtt),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
     }
 
     fn region(&mut self, path: &Path, name: Option<&str>, regions: &[String]) -> Option<usize> {

@@ -146,6 +146,7 @@ impl Loader {
             checker.header(&base.file, &strategies, folder, overrides, is_search)
         });
 
+        experiment.guesses = self.check(&base, |checker| checker.guessed_links(&base.file, &world.world.clusters));
         let variants = strategies.iter().map(|name| sweep::grid_size(&axes, name)).fold(0, usize::saturating_add);
         let clusters = world.world.clusters.len();
         if !self.check(&base, |checker| checker.sweep_size(variants, &axes, clusters)) {
@@ -335,6 +336,7 @@ impl Checker<'_> {
             variants: Vec::new(),
             assertions: self.assertions(file, strategies),
             plan: (is_search || file.plan.is_some()).then(|| self.plan(file, overrides.replicates, is_search)),
+            guesses: Vec::new(),
             inputs: Vec::new(),
         }
     }

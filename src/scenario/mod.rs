@@ -59,6 +59,8 @@ pub struct Experiment {
     pub assertions: Vec<Assertion>,
     /// What a search for settings looks for. `None`: the file does not say, and none is asked for.
     pub plan: Option<Plan>,
+    /// Guesses that took the place of facts about the fleet, in words, with the settings that replace them.
+    pub guesses: Vec<String>,
     /// Every file that was read, for provenance.
     pub inputs: Vec<InputFile>,
 }

@@ -21,7 +21,7 @@ impl Draws {
 
     /// Normal with mean 0 and deviation 1, by Box and Muller.
     pub(crate) fn normal(&mut self) -> f64 {
-        (-2.0 * self.unit().ln()).sqrt() * (std::f64::consts::TAU * self.unit()).cos()
+        (-2.0 * libm::log(self.unit())).sqrt() * libm::cos(std::f64::consts::TAU * self.unit())
     }
 }
 
@@ -39,26 +39,26 @@ const LOGNORMAL: Population = Population {
     name: "lognormal",
     mean: 1.133_148_453_066_826_4,
     median: 1.0,
-    draw: |draws| (0.5 * draws.normal()).exp(),
+    draw: |draws| libm::exp(0.5 * draws.normal()),
 };
 const STEEP: Population = Population {
     name: "lognormal, sigma 1",
     mean: 1.648_721_270_700_128,
     median: 1.0,
-    draw: |draws| draws.normal().exp(),
+    draw: |draws| libm::exp(draws.normal()),
 };
 const EXPONENTIAL: Population = Population {
     name: "exponential, mirrored",
     mean: -1.0,
     median: -std::f64::consts::LN_2,
-    draw: |draws| draws.unit().ln(),
+    draw: |draws| libm::log(draws.unit()),
 };
 /// The difference of two equal lognormals: symmetric, with heavy tails, as paired differences are.
 const DIFFERENCE: Population = Population {
     name: "difference of lognormals",
     mean: 0.0,
     median: 0.0,
-    draw: |draws| draws.normal().exp() - draws.normal().exp(),
+    draw: |draws| libm::exp(draws.normal()) - libm::exp(draws.normal()),
 };
 /// Whole numbers, of which one in five is 0.
 const TIED: Population =

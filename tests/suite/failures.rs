@@ -67,7 +67,7 @@ fn run_all(faults: &str, workloads: &str) -> Vec<(&'static str, RunRecord)> {
 }
 
 /// As [`run_all`], with this of the registry.
-fn run_all_with(registry: &str, faults: &str, workloads: &str) -> Vec<(&'static str, RunRecord)> {
+pub(super) fn run_all_with(registry: &str, faults: &str, workloads: &str) -> Vec<(&'static str, RunRecord)> {
     let strategies: String = STRATEGIES.iter().map(|(name, strategy)| format!("  {name}: {{{strategy}}}\n")).collect();
     let text = format!(
         "name: failures

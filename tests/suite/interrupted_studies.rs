@@ -76,10 +76,32 @@ fn a_killed_study_resumes_and_ends_with_the_same_bytes() {
     assert_eq!(code, Some(0), "{stderr}");
     assert!(stderr.starts_with("resuming an unfinished study with "), "{stderr}");
     assert!(!journal(at, "out").exists(), "nothing is left beside the results");
+    let left: Vec<_> = fs::read_dir(at).expect("readable").map(|entry| entry.expect("readable").file_name()).collect();
+    assert_eq!(left.len(), 2, "the experiment, and the results: {left:?}");
     let (code, stderr) = finished(study(at, "never-interrupted"));
     assert_eq!(code, Some(0), "{stderr}");
     assert!(stderr.ends_with("results: never-interrupted\n"), "{stderr}");
     assert!(contents(&at.join("out")) == contents(&at.join("never-interrupted")), "the same bytes");
+}
+
+#[test]
+fn a_comment_in_the_experiment_discards_no_run_and_another_value_does() {
+    let folder = experiment();
+    let at = folder.path();
+    for (text, resumes) in [
+        (format!("# Comments and spaces are free.\n{}", EXPERIMENT.replace("seed: 7", "seed:   7")), true),
+        (EXPERIMENT.replace("pullFailure: 5%", "pullFailure: 6%"), false),
+    ] {
+        fs::write(at.join("experiment.yaml"), EXPERIMENT).expect("written");
+        let mut killed = study(at, "out").spawn().expect("started");
+        until_some_runs_are_kept(at, "out", &mut killed);
+        killed.kill().expect("killed");
+        killed.wait().expect("dead");
+        fs::write(at.join("experiment.yaml"), text).expect("written");
+        let (code, stderr) = finished(study(at, "out"));
+        assert_eq!((code, stderr.starts_with("resuming an unfinished study")), (Some(0), resumes), "{stderr}");
+        fs::remove_dir_all(at.join("out")).expect("removed");
+    }
 }
 
 #[test]

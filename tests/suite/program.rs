@@ -110,7 +110,7 @@ fn results_are_replaced_as_a_whole_or_reported_as_reproduced() {
     };
     assert_eq!(stderr(&[]), "results: results/small\n");
     assert_eq!(stderr(&[]), "results: results/small (reproduced byte for byte)\n");
-    let replaced = stderr(&["--seed", "8"]);
+    let replaced = stderr(&["--seed", "8", "--replace"]);
     assert!(replaced.starts_with("results: results/small (replaced; changed: "), "{replaced}");
     let left: Vec<_> = fs::read_dir(folder.path().join("results")).expect("results").collect();
     assert_eq!(left.len(), 1, "nothing is left beside the results");
@@ -363,4 +363,57 @@ fn completions_and_manual_pages_know_the_commands() {
     assert!(printed(&["man", "run"]).contains("replicates"));
     let assert = fleetsim(folder.path()).args(["man", "rnu"]).assert().code(2);
     assert!(String::from_utf8_lossy(&assert.get_output().stderr).contains("unknown command `rnu`"));
+}
+
+#[test]
+fn a_full_standard_output_is_a_failure_and_a_closed_one_is_not() {
+    let full = fs::File::options().write(true).open("/dev/full").expect("Linux has it");
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_fleetsim"));
+    let output = command.arg("schema").stdout(full).output().expect("run");
+    assert_eq!(output.status.code(), Some(1));
+    let stderr = text(&output.stderr);
+    assert!(stderr.starts_with("error: cannot write to standard output: "), "{stderr}");
+}
+
+#[test]
+fn a_finished_study_is_not_replaced_by_a_smaller_one_unless_asked_for() {
+    let folder = experiment();
+    let run = |more: &[&str]| fleetsim(folder.path()).args(["run", ".", "--out", "out"]).args(more).assert();
+    run(&[]).success();
+    let before = contents(&folder.path().join("out"));
+    for more in [["--replicates", "1"], ["--seed", "8"]] {
+        let output = run(&more).code(1);
+        let stderr = text(&output.get_output().stderr);
+        assert!(stderr.contains("with 3 replicates and seed 7; add `--out DIR`"), "{stderr}");
+        assert_eq!(contents(&folder.path().join("out")), before);
+    }
+    run(&["--replicates", "1", "--replace"]).success();
+    run(&["--replicates", "2"]).success();
+}
+
+#[test]
+fn results_have_a_copy_of_every_input() {
+    let folder = experiment();
+    fs::create_dir(folder.path().join("out")).expect("an empty folder is fine");
+    fleetsim(folder.path()).args(["run", ".", "--replicates", "1", "--out", "out"]).assert().success();
+    for name in ["experiment.yaml", "shop-v1.json", "shop-v2.json"] {
+        let copy = fs::read(folder.path().join("out/inputs").join(name)).expect("a copy");
+        assert!(copy == fs::read(folder.path().join(name)).expect("the input"), "{name}");
+    }
+}
+
+#[test]
+fn guessed_links_and_columns_without_room_are_mentioned() {
+    let folder = experiment();
+    let check = |folder: &TempDir| text(&fleetsim(folder.path()).args(["check", "."]).output().expect("run").stdout);
+    assert!(!check(&folder).contains("is a guess"), "all links are told");
+    let guessed = EXPERIMENT.replace(", downlink: 100 Mbit/s, rtt: 30 ms", "");
+    let files =
+        [("experiment.yaml", guessed.as_str()), ("shop-v1.json", &manifest('1')), ("shop-v2.json", &manifest('2'))];
+    let guessed = check(&folder_with(&files));
+    assert!(
+        guessed.contains("note: `downlink` of 30 of 30 clusters is a guess, 100 Mbit/s; set it in `fleet`\n"),
+        "{guessed}"
+    );
+    assert!(guessed.contains("note: `rtt` of 30 of 30 clusters is a guess, 30 ms; set it in `fleet`\n"), "{guessed}");
 }

@@ -29,7 +29,7 @@ struct Dot<'v> {
 
 impl Dot<'_> {
     fn touches(&self, other: &Self) -> bool {
-        (other.at.0 - self.at.0).hypot(other.at.1 - self.at.1) < TOUCHING
+        libm::hypot(other.at.0 - self.at.0, other.at.1 - self.at.1) < TOUCHING
     }
 }
 
@@ -233,7 +233,7 @@ impl<'d> Block<'d> {
         let lines = names.len() + notes.iter().filter(|note| !note.is_empty()).count();
         let mean = |place: fn(&Dot<'_>) -> f64| dots.iter().map(|dot| place(dot)).sum::<f64>() / dots.len() as f64;
         let at = (mean(|dot| dot.at.0), mean(|dot| dot.at.1));
-        let far = |dot: &&Dot<'_>| (dot.at.0 - at.0).hypot(dot.at.1 - at.1) + DOT + 4.0 * dot.under as f64;
+        let far = |dot: &&Dot<'_>| libm::hypot(dot.at.0 - at.0, dot.at.1 - at.1) + DOT + 4.0 * dot.under as f64;
         Self {
             width: marks + widest(&names, LABEL, Weight::Bold).max(widest(&notes, SMALL, Weight::Regular)),
             height: NAME_LINE * lines as f64 - 3.0,
@@ -277,7 +277,7 @@ impl<'d> Block<'d> {
         canvas.rectangle((left - 2.0, top), (right + 2.0, bottom), WHITE, 0.75);
         let near = (self.at.0.clamp(left - 2.0, right + 2.0), self.at.1.clamp(top, bottom));
         let (dx, dy) = (near.0 - self.at.0, near.1 - self.at.1);
-        let distance = dx.hypot(dy);
+        let distance = libm::hypot(dx, dy);
         // A block that is not right beside its dots is led to.
         if distance > self.reach + 9.0 || (self.dots.len() > 1 && distance > self.reach + 3.0) {
             let share = self.reach / distance;
@@ -312,7 +312,7 @@ fn label_dots(canvas: &mut Canvas, dots: &[Dot<'_>], groups: &[Vec<usize>], numb
     };
     let mut taken: Vec<[f64; 4]> = blocks.iter().map(around).collect();
     for (a, b) in joined(dots) {
-        let steps = ((b.0 - a.0).hypot(b.1 - a.1) / 6.0).ceil().max(1.0);
+        let steps = (libm::hypot(b.0 - a.0, b.1 - a.1) / 6.0).ceil().max(1.0);
         taken.extend((0..=steps as usize).map(|step| {
             let share = step as f64 / steps;
             let (x, y) = (a.0 + (b.0 - a.0) * share, a.1 + (b.1 - a.1) * share);

@@ -149,7 +149,9 @@ pub(super) fn provenance(provenance: &Provenance, variants: &[VariantResults<'_>
         let whom = limit.strategy.as_ref().map_or_else(String::new, |strategy| format!(" for {}", escaped(strategy)));
         row("limit", &format!("<code>{}</code>{whom}", escaped(&limit.limit)));
     }
-    row("program", &format!("{} {}", escaped(&provenance.program), escaped(&provenance.program_version)));
+    // Not the commit: the page is equal for all builds of one model.
+    let model = format!(", model version {}", provenance.model_version);
+    row("program", &format!("{} {}{model}", escaped(&provenance.program), escaped(&provenance.program_version)));
     let input = |FileDigest { path, sha256 }: &FileDigest| {
         format!("<tr><th scope=\"row\">{}</th><td><code>{}</code></td></tr>", escaped(path), escaped(sha256))
     };

@@ -16,6 +16,8 @@ const UNFINISHED_MAX: usize = 12;
 
 /// A column in characters: all lines have the same width.
 struct TextColumn {
+    /// Its heading in one line.
+    name: &'static str,
     rank: u32,
     /// The phrase that may replace the column.
     shared: Option<String>,
@@ -30,7 +32,7 @@ impl TextColumn {
         let is_shared = counts.len() > 1 && counts.windows(2).all(|pair| pair[0] == pair[1]);
         let shared = is_shared.then(|| format!("{} runs complete", counts[0]));
         let cells = counts.into_iter().map(|count| vec![count]).collect();
-        Self::aligned(["", "done"].map(str::to_owned), cells, 0, shared)
+        Self::aligned("done", ["", "done"].map(str::to_owned), cells, 0, shared)
     }
 
     fn of(filled: &FilledColumn<'_>, variants: usize) -> Self {
@@ -48,11 +50,17 @@ impl TextColumn {
             (true, None) => [String::new(), column.heading.to_owned()],
         };
         let shared = if column.rank > 0 && variants > 1 { filled.shared() } else { None };
-        Self::aligned(heading, cells.collect(), column.rank, shared)
+        Self::aligned(column.heading, heading, cells.collect(), column.rank, shared)
     }
 
     /// Aligns the parts of the cells below each other: numbers at the right, units and ranges at the left.
-    fn aligned(heading: [String; 2], cells: Vec<Vec<String>>, rank: u32, shared: Option<String>) -> Self {
+    fn aligned(
+        name: &'static str,
+        heading: [String; 2],
+        cells: Vec<Vec<String>>,
+        rank: u32,
+        shared: Option<String>,
+    ) -> Self {
         let mut widths = [0; 3];
         for parts in cells.iter().filter(|parts| parts.len() > 1) {
             for (width, part) in widths.iter_mut().zip(parts) {
@@ -71,7 +79,7 @@ impl TextColumn {
         };
         let texts: Vec<String> = heading.into_iter().chain(cells.into_iter().map(text)).collect();
         let width = texts.iter().map(|text| letters(text)).max().unwrap_or(0);
-        Self { rank, shared, lines: texts.iter().map(|text| format!("{text:>width$}")).collect() }
+        Self { name, rank, shared, lines: texts.iter().map(|text| format!("{text:>width$}")).collect() }
     }
 
     fn width(&self) -> usize {
@@ -81,7 +89,7 @@ impl TextColumn {
 
 /// The comparison table as plain text, no line wider than `width` characters where possible. To that end, a sentence
 /// replaces columns with the same value in every variant, then names lose their common start, then columns are left
-/// out, the least important first. Unfinished variants are listed with the rule that blocks them, and the last line is
+/// out, the least important first, and a note names them. Unfinished variants are listed with the rule that blocks them, and the last line is
 /// the command that reproduces the results.
 #[must_use]
 pub fn table(results: &Results, width: usize) -> String {
@@ -90,7 +98,7 @@ pub fn table(results: &Results, width: usize) -> String {
     let mut columns = vec![TextColumn::done(&variants)];
     columns.extend(filled.iter().map(|column| TextColumn::of(column, variants.len())));
     let mut names = Names::of(&variants);
-    let shared = fit(&mut names, &mut columns, width);
+    let Fitted { shared, left_out } = fit(&mut names, &mut columns, width);
     let mut text = String::new();
     for (line, mut row) in names.lines().into_iter().enumerate() {
         for column in &columns {
@@ -113,6 +121,9 @@ pub fn table(results: &Results, width: usize) -> String {
     if let Some(run) = results.displayed() {
         notes.push_str(&format!(" Charts show replicate {} of every variant: {}.", run.replicate, run.conditions()));
     }
+    if !left_out.is_empty() {
+        notes.push_str(&format!(" Left out for lack of room: {}; see summary.csv.", left_out.join(", ")));
+    }
     text.push_str(&wrapped(&notes, width, ""));
     text.push_str(&unfinished(&variants, width));
     if !results.provenance.command.is_empty() {
@@ -122,26 +133,36 @@ pub fn table(results: &Results, width: usize) -> String {
     text
 }
 
-/// Shortens names and leaves out columns until a line fits. Returns the phrases that replace columns.
-fn fit(names: &mut Names, columns: &mut Vec<TextColumn>, width: usize) -> Vec<String> {
+/// What became of columns for which a line has no room.
+#[derive(Default)]
+struct Fitted {
+    /// Phrases that replace columns.
+    shared: Vec<String>,
+    /// Headings of columns that are not shown.
+    left_out: Vec<&'static str>,
+}
+
+/// Shortens names and leaves out columns until a line fits.
+fn fit(names: &mut Names, columns: &mut Vec<TextColumn>, width: usize) -> Fitted {
     let total = |names: &Names, columns: &[TextColumn]| {
         names.width() + columns.iter().map(|column| 2 + column.width()).sum::<usize>()
     };
     let least_important = |columns: &[TextColumn], may: fn(&TextColumn) -> bool| {
         (0..columns.len()).filter(|&at| may(&columns[at])).max_by_key(|&at| columns[at].rank)
     };
-    let mut shared: Vec<String> = Vec::new();
+    let mut fitted = Fitted::default();
     while total(names, columns) > width {
         if let Some(at) = least_important(columns, |column| column.shared.is_some()) {
-            shared.extend(columns.remove(at).shared);
+            fitted.shared.extend(columns.remove(at).shared);
         } else if names.shorten() {
         } else if let Some(at) = least_important(columns, |column| column.rank > 0) {
-            columns.remove(at);
+            fitted.left_out.push(columns.remove(at).name);
         } else {
             break;
         }
     }
-    shared
+    fitted.left_out.reverse();
+    fitted
 }
 
 /// A line for each variant with unfinished runs: how many, and why.

@@ -31,7 +31,7 @@ fn race(truths: &[Truth], rules: &RaceRules, seed: u64) -> (Option<usize>, usize
 #[test]
 fn distinct_settings_take_ten_runs_each() {
     // 30% apart, each with a spread of its own of 1%, behind a shared one of 5%.
-    let truths: Vec<Truth> = (0..6).map(|at| takes(1000.0 * 1.3_f64.powi((at * 5) % 6))).collect();
+    let truths: Vec<Truth> = (0..6).map(|at| takes(1000.0 * libm::pow(1.3, f64::from((at * 5) % 6)))).collect();
     let (winner, spent, states) = race(&truths, &rules(Vec::new()), 1);
     assert_eq!(winner, Some(0));
     assert_eq!(states.iter().filter(|state| **state == CandidateStatus::Slower).count(), 5, "{states:?}");

@@ -142,7 +142,7 @@ impl DistributionMethod for Pieces {
     fn settling(&self, store: StoreId, blob: u16) -> SimDuration {
         let swarm = self.swarms[store.index()][usize::from(blob)];
         let peers = swarm.map_or(1, |swarm| swarm.downloading + swarm.complete).max(1);
-        let hops = f64::from(peers).ln() / f64::from(self.spec.connections).ln();
+        let hops = libm::log(f64::from(peers)) / libm::log(f64::from(self.spec.connections));
         let piece = self.spec.piece.time_at(self.spec.peer_out).unwrap_or(SimDuration::ZERO);
         piece.mul_f64(hops)
     }

@@ -111,7 +111,7 @@ mod tests {
         let source = Arc::new(Source { name: "values.csv".into(), text: text.into() });
         read_values::<Q>(&source, column).map_err(|wrong| match wrong {
             Wrong::Column(message, help) => format!("{message}; {help}"),
-            Wrong::Cell(problem) => format!("{}: {}", problem.line.unwrap_or(0), problem.message),
+            Wrong::Cell(problem) => format!("{}: {}", problem.line().unwrap_or(0), problem.message),
         })
     }
 

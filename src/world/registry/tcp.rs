@@ -44,10 +44,10 @@ pub(crate) fn slow_start_delay(tcp: TcpSpec, rtt: SimDuration, rate: f64, size: 
     let rtt = rtt.as_secs_f64();
     let first = f64::from(INITIAL_SEGMENTS) * tcp.segment.get() as f64;
     // Rounds until the window fills the path, or until all bytes have arrived.
-    let to_rate = (rate * rtt / first).log2().ceil().max(0.0);
-    let to_end = (size.get() as f64 / first + 1.0).log2().ceil();
+    let to_rate = libm::log2(rate * rtt / first).ceil().max(0.0);
+    let to_end = libm::log2(size.get() as f64 / first + 1.0).ceil();
     let rounds = to_rate.min(to_end);
-    let come = (first * (rounds.exp2() - 1.0)).min(size.get() as f64);
+    let come = (first * (libm::exp2(rounds) - 1.0)).min(size.get() as f64);
     SimDuration::from_secs_f64((rounds * rtt - come / rate).max(0.0))
 }
 

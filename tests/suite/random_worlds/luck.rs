@@ -42,7 +42,7 @@ impl Luck {
     }
 
     pub(crate) fn rate(&mut self, lo: f64, hi: f64) -> BytesPerSec {
-        BytesPerSec::new(lo * (hi / lo).powf(dist::unit(&mut self.0)))
+        BytesPerSec::new(lo * libm::pow(hi / lo, dist::unit(&mut self.0)))
     }
 
     pub(crate) fn layers(&mut self, names: &[&str]) -> Vec<LayerSpec> {

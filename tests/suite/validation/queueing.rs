@@ -40,7 +40,7 @@ impl Sizes {
                 let mean = if dist::bernoulli(rng, 0.1) { 7.6636 } else { 0.2596 };
                 dist::exponential(rng, mean)
             }
-            Self::LogNormal => dist::lognormal(rng, (-1.5_f64 * 1.5 / 2.0).exp(), 1.5),
+            Self::LogNormal => dist::lognormal(rng, libm::exp(-1.5 * 1.5 / 2.0), 1.5),
         };
         Bytes::new((secs * RATE) as u64 + 1)
     }

@@ -1,0 +1,39 @@
+//! Results identify the model that computed them.
+
+use std::fmt::Write as _;
+
+use fleetsim::results::{BuildInfo, MODEL_VERSION};
+use sha2::{Digest, Sha256};
+
+use super::failures::run_all_with;
+
+/// The version, and the hash of what the experiment gave with it.
+const RECORDED: (u32, &str) = (1, "4dcfedf2875967d470e815ce8def9cb631710d56a39b2f9816d30607d04829e6");
+
+#[test]
+fn results_change_only_with_the_model_version() {
+    // Every product, with limits of requests, drawn times and most kinds of faults.
+    let registry = "egress: 2 Gbit/s, requests: {rate: 50/s, burst: 20}";
+    let faults = "offline: {share: 5%}, pullFailure: 2%, regional: [{region: east, windows: [{from: 60 s, for: 10m}]}]";
+    let workload = "{kind: Deployment, image: shop, replicas: 3, start: {median: 4 s, sigma: 0.4}}";
+    let mut text = String::new();
+    for (name, record) in run_all_with(registry, faults, workload) {
+        let run = record.run;
+        let measures = (run.end_s, run.t50_s, run.egress_bytes, run.peak_pulls, run.pulls, run.passes);
+        writeln!(text, "{name}: {measures:?}").expect("memory takes every byte");
+    }
+    let hash: String = Sha256::digest(&text).iter().map(|byte| format!("{byte:02x}")).collect();
+    assert_eq!(
+        (MODEL_VERSION, hash.as_str()),
+        RECORDED,
+        "results have changed: raise MODEL_VERSION, record both here, and say in CHANGELOG.md what moved and why\n{text}"
+    );
+}
+
+#[test]
+fn a_program_knows_its_dependencies_and_its_target() {
+    let build = BuildInfo::of_this_program();
+    assert_eq!(build.cargo_lock_sha256.len(), 64);
+    assert!(build.target.split('-').count() >= 3, "{}", build.target);
+    assert_eq!(build.commit.is_some(), build.modified.is_some());
+}
