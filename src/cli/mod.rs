@@ -4,6 +4,7 @@
 //! must not be written there; 2 wrong usage or invalid input; 99 a limit of the experiment was exceeded, or no setting
 //! meets all limits of a plan; 130 interrupted.
 
+mod assumptions;
 mod check;
 mod explain;
 mod generated;
@@ -14,6 +15,7 @@ mod progress;
 mod report;
 mod reproduce;
 mod run;
+mod sensitivity;
 mod simulation;
 
 use std::path::{Path, PathBuf};
@@ -21,7 +23,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use fleetsim::report::Results;
-use fleetsim::results::{PlanRecord, ResultsError};
+use fleetsim::results::{PlanRecord, ResultsError, SensitivityRecord};
 use fleetsim::scenario::{Experiment, LoadError, Overrides, load};
 
 /// Simulate the load of a rollout to thousands of clusters on an image registry, with the rules of real schedulers
@@ -32,6 +34,7 @@ Examples:
   fleetsim run experiments/01-max-unavailable       simulate all strategies and compare them
   fleetsim explain experiments/01-max-unavailable   show how each strategy would treat this fleet
   fleetsim plan my-experiment.yaml                  find the fastest setting that meets the limits
+  fleetsim sensitivity experiments/08-bad-release   find the constants that decide
   fleetsim check my-experiment.yaml                 report every error in an experiment file
   fleetsim report results/03-documented-or-shipped  redraw and compare existing results
   fleetsim reproduce results/*                      check that these results can be reproduced
@@ -57,10 +60,14 @@ enum Command {
     Explain(explain::ExplainArgs),
     /// Find the fastest setting that meets your limits, and print it ready to paste
     Plan(plan::PlanArgs),
+    /// Show how much each constant of the model matters, and which decisions it changes
+    Sensitivity(sensitivity::SensitivityArgs),
     /// Redraw the charts of existing results and print the comparison
     Report(report::ReportArgs),
     /// Run experiments again, compare every file with existing results, and add missing files
     Reproduce(reproduce::ReproduceArgs),
+    /// List the constants of the model, or of an experiment, with ranges and sources
+    Assumptions(assumptions::AssumptionsArgs),
     /// Print the JSON Schema of experiment files, for use in editors
     Schema,
     /// Print a completion script for a shell
@@ -203,8 +210,10 @@ pub(crate) fn main() -> ExitCode {
         Command::Check(args) => check::check(args),
         Command::Explain(args) => explain::explain(args),
         Command::Plan(args) => plan::plan(args),
+        Command::Sensitivity(args) => sensitivity::sensitivity(args),
         Command::Report(args) => report::report(args),
         Command::Reproduce(args) => reproduce::reproduce(args),
+        Command::Assumptions(args) => assumptions::assumptions(args),
         Command::Schema => generated::schema(),
         Command::Completions { shell } => generated::completions(*shell),
         Command::Man { command } => generated::man(command.as_deref()),
@@ -223,6 +232,13 @@ impl OutputFormat {
         match self {
             Self::Text => fleetsim::report::table(results, output::width()),
             Self::Json => fleetsim::report::json(results),
+        }
+    }
+
+    fn sensitivity(self, record: &SensitivityRecord) -> String {
+        match self {
+            Self::Text => fleetsim::report::sensitivity_text(record, output::width()),
+            Self::Json => String::from_utf8_lossy(&record.to_json()).into_owned(),
         }
     }
 

@@ -6,7 +6,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 use fleetsim::report;
-use fleetsim::results::{PLAN_FILE, PROVENANCE_FILE, PlanRecord, Publication, ResultsError};
+use fleetsim::results::{
+    PLAN_FILE, PROVENANCE_FILE, PlanRecord, Publication, ResultsError, SENSITIVITY_FILE, SensitivityRecord,
+};
 
 use super::simulation::place_of;
 use super::{Failure, OutputFormat, output};
@@ -29,6 +31,9 @@ pub(super) fn report(args: &ReportArgs) -> Result<(), Failure> {
     let text = if args.results.join(PLAN_FILE).is_file() {
         report::draw_plan(publication.folder())?;
         args.format.plan(&PlanRecord::read(publication.folder())?)
+    } else if args.results.join(SENSITIVITY_FILE).is_file() {
+        report::draw_sensitivity(publication.folder())?;
+        args.format.sensitivity(&SensitivityRecord::read(publication.folder())?)
     } else {
         report::draw_all::<ResultsError>(publication.folder(), |_| Ok(()))?;
         args.format.comparison(&report::Results::read(publication.folder())?)

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Parser};
 use fleetsim::results::Provenance;
 
-use super::{Again, Cli, Command, Failure, plan, run};
+use super::{Again, Cli, Command, Failure, plan, run, sensitivity};
 
 #[derive(Args, Debug)]
 pub(super) struct ReproduceArgs {
@@ -48,6 +48,10 @@ fn run_again(folder: &Path, again: &Again) -> Result<(), Failure> {
         Ok(Command::Plan(mut args)) => {
             args.simulate.again(folder, again);
             plan::plan(&args)
+        }
+        Ok(Command::Sensitivity(mut args)) => {
+            args.simulate.again(folder, again);
+            sensitivity::sensitivity(&args)
         }
         _ => Err(Failure::Usage(format!("{}: cannot run `{command}` again", folder.display()))),
     }

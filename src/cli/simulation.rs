@@ -52,6 +52,7 @@ impl Simulation {
         self.pool.install(|| work(&STOP)).map_err(|error| match error {
             StudyError::Interrupted => Failure::Interrupted,
             StudyError::Record(error) => Failure::Record(error),
+            StudyError::Values(error) => Failure::Input(error),
             error @ (StudyError::Process(_) | StudyError::Different { .. }) => Failure::Machine(error.to_string()),
         })
     }

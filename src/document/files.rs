@@ -27,7 +27,7 @@ pub struct InputFile {
 }
 
 /// Files by the name that the experiment gives them, relative to its folder.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Files {
     folder: PathBuf,
     read: BTreeMap<String, Result<Arc<Source>, String>>,

@@ -7,13 +7,16 @@ use super::charts::{completion, exposure, front, heat, multiples, over_time, rea
 use super::data::Results;
 use super::html::{self, PAGE_FILE};
 use super::plan::plan_text;
-use crate::results::{PlanRecord, Provenance, ResultsError};
+use super::sensitivity::{self, sensitivity_text};
+use crate::results::{PlanRecord, Provenance, ResultsError, SensitivityRecord};
 
 /// The folder of the charts in a results folder.
 pub const CHARTS_FOLDER: &str = "charts";
 /// The file that holds [`plan_text`] in a plan's folder.
 const PLAN_TEXT_FILE: &str = "plan.txt";
-/// Width of that file's lines.
+/// The file that holds [`sensitivity_text`] in the folder of an analysis.
+const SENSITIVITY_TEXT_FILE: &str = "sensitivity.txt";
+/// Width of these files' lines.
 const PLAN_TEXT_WIDTH: usize = 100;
 
 /// Draws all charts of a results folder into its folder `charts`, and writes its page. `begins` is called before each of
@@ -42,6 +45,19 @@ pub fn draw_plan(folder: &Path) -> Result<(), ResultsError> {
     let chart = front::of_plan(&plan, &Provenance::of_results(folder)?);
     write_chart(&charts_folder(folder)?, "front", &chart)?;
     write(&folder.join(PLAN_TEXT_FILE), plan_text(&plan, PLAN_TEXT_WIDTH))
+}
+
+/// Draws the charts of a sensitivity analysis' folder, and writes the analysis in words beside them.
+///
+/// # Errors
+/// When the folder has no such analysis, or the file system fails.
+pub fn draw_sensitivity(folder: &Path) -> Result<(), ResultsError> {
+    let record = SensitivityRecord::read(folder)?;
+    let charts = charts_folder(folder)?;
+    for (name, canvas) in sensitivity::charts(&record, &Provenance::of_results(folder)?) {
+        write_chart(&charts, &name, &canvas)?;
+    }
+    write(&folder.join(SENSITIVITY_TEXT_FILE), sensitivity_text(&record, PLAN_TEXT_WIDTH))
 }
 
 fn charts_folder(folder: &Path) -> Result<PathBuf, ResultsError> {

@@ -20,6 +20,7 @@ mod html;
 mod limits;
 mod names;
 mod plan;
+mod sensitivity;
 mod style;
 mod swept;
 #[cfg(test)]
@@ -31,8 +32,9 @@ mod text;
 mod wrap;
 
 pub use data::Results;
-pub use draw::{CHARTS_FOLDER, draw_all, draw_plan};
+pub use draw::{CHARTS_FOLDER, draw_all, draw_plan, draw_sensitivity};
 pub use html::PAGE_FILE;
 pub use limits::verdicts;
 pub use plan::plan_text;
+pub use sensitivity::sensitivity_text;
 pub use table::{SCHEMA_VERSION, json, table};

@@ -13,7 +13,7 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use super::provenance::sha256;
-use super::{BuildInfo, FileDigest, PLAN_FILE, PROVENANCE_FILE, Provenance, ResultsError};
+use super::{BuildInfo, FileDigest, PLAN_FILE, PROVENANCE_FILE, Provenance, ResultsError, SENSITIVITY_FILE};
 
 /// Ends the name of the file that is locked while a process writes to a hidden folder.
 const LOCK_ENDING: &str = ".lock";
@@ -86,7 +86,8 @@ impl Publication {
     pub fn renew(target: &Path) -> Result<Self, ResultsError> {
         let provenance = Provenance::read(target)?.ok_or_else(|| ResultsError::Foreign(target.to_owned()))?;
         let is_table = |file: &&FileDigest| {
-            [".csv", ".parquet"].iter().any(|kind| file.path.ends_with(kind)) || file.path == PLAN_FILE
+            let is_record = [PLAN_FILE, SENSITIVITY_FILE].contains(&file.path.as_str());
+            is_record || [".csv", ".parquet"].iter().any(|kind| file.path.ends_with(kind))
         };
         let tables: Vec<FileDigest> = provenance.files.iter().filter(is_table).cloned().collect();
         // Copies of inputs are often left out of what is shared.

@@ -25,6 +25,7 @@ mod parquet;
 mod plan;
 mod provenance;
 mod rows;
+mod sensitivity;
 mod summary;
 mod tables;
 #[cfg(test)]
@@ -51,6 +52,10 @@ pub use provenance::{
     Provenance, SCHEMA_VERSION, Setting, VariantInfo,
 };
 pub use rows::*;
+pub use sensitivity::{
+    ConstantRange, DecisionEnd, DecisionRecord, EffectRow, SENSITIVITY_FILE, ScreeningRow, SensitivityRecord,
+    measure_over_runs,
+};
 pub use summary::{SummaryRow, interval_of_mean};
 pub use tables::{RunKey, Tables};
 pub use timeline::{BINS_MAX, TimelineRow};

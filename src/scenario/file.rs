@@ -11,6 +11,7 @@ use serde_json::Value;
 use super::assertion::AssertionFields;
 use super::distribution::DistributionFile;
 use super::file_plan::PlanFile;
+use super::file_uncertainty::UncertaintyFields;
 use super::fleet::{ClusterGroupFile, InventoryFields};
 use super::precision::PrecisionFields;
 use super::release::ReleaseFile;
@@ -37,6 +38,9 @@ pub(crate) struct ExperimentFile {
     pub(crate) replicates: Option<u32>,
     /// Required precision of the results. Runs are added to a variant until it is reached.
     pub(crate) precision: Option<TextOr<PrecisionFields>>,
+    /// Constants of the model that are unknown: `constants` draws all of them, so that intervals are total. By default
+    /// every constant has its value.
+    pub(crate) uncertainty: Option<TextOr<UncertaintyFields>>,
     /// Simulated time after which a run ends. Clusters that are not ready by then are reported as unfinished.
     #[serde(default = "horizon")]
     pub(crate) horizon: SimDuration,

@@ -5,6 +5,7 @@ use std::path::{Path as FsPath, PathBuf};
 use std::sync::Arc;
 
 use super::check::{CheckedWorld, Checker};
+use super::constants::{Level, StatedRanges, lay_all, product_of};
 use super::file::ExperimentFile;
 use super::import::inventory::InventoryCluster;
 use super::precision::FEWEST_RUNS;
@@ -57,12 +58,18 @@ pub fn load_plan(path: &FsPath, overrides: &Overrides) -> Result<Experiment, Loa
 
 /// The variants: all that the file compares, or the candidates of its plan.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Purpose {
+pub(super) enum Purpose {
     Run,
     Plan,
 }
 
 fn load_for(purpose: Purpose, path: &FsPath, overrides: &Overrides) -> Result<Experiment, LoadError> {
+    let (loader, folder, shown) = begin(purpose, path)?;
+    loader.finish(&folder, overrides, &shown)
+}
+
+/// Reads the file of an experiment. Returns it with its folder, and the name to report errors under.
+pub(super) fn begin(purpose: Purpose, path: &FsPath) -> Result<(Loader, PathBuf, String), LoadError> {
     let file_path = if path.is_dir() { path.join(FILE) } else { path.to_owned() };
     let folder = match file_path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
@@ -88,19 +95,24 @@ fn load_for(purpose: Purpose, path: &FsPath, overrides: &Overrides) -> Result<Ex
         Ok(tree) => tree,
         Err(problem) => return fail(vec![*problem]),
     };
-    let mut loader = Loader { purpose, source, tree, files, inventories: BTreeMap::new(), problems: Vec::new() };
+    let mut loader = Loader {
+        purpose,
+        source,
+        tree,
+        files,
+        inventories: BTreeMap::new(),
+        problems: Vec::new(),
+        levels: Vec::new(),
+        ranges: StatedRanges::new(),
+    };
     if purpose == Purpose::Plan {
         loader.put_candidates();
     }
-    let loaded = loader.experiment(&folder, overrides);
-    match loaded {
-        Some(experiment) if loader.problems.is_empty() => {
-            Ok(Experiment { inputs: loader.files.into_inputs(), ..experiment })
-        }
-        _ => fail(loader.problems),
-    }
+    Ok((loader, folder, shown))
 }
 
+/// An experiment that is being read and checked.
+#[derive(Clone, Debug)]
 pub(super) struct Loader {
     purpose: Purpose,
     pub(super) source: Arc<Source>,
@@ -108,6 +120,10 @@ pub(super) struct Loader {
     files: Files,
     inventories: BTreeMap<String, Arc<Vec<InventoryCluster>>>,
     pub(super) problems: Vec<Problem>,
+    /// Constants that have other values than in the file: numbers of factors.
+    pub(super) levels: Vec<(usize, Level)>,
+    /// StatedRanges of constants that the user states.
+    pub(super) ranges: StatedRanges,
 }
 
 /// One reading of the file, with the values of a sweep put in.
@@ -127,6 +143,37 @@ struct ReadStrategy {
 }
 
 impl Loader {
+    /// The checked experiment.
+    pub(super) fn finish(
+        mut self,
+        folder: &FsPath,
+        overrides: &Overrides,
+        shown: &str,
+    ) -> Result<Experiment, LoadError> {
+        match self.experiment(folder, overrides) {
+            Some(experiment) if self.problems.is_empty() => {
+                Ok(Experiment { inputs: self.files.into_inputs(), ..experiment })
+            }
+            _ => Err(LoadError::new(self.problems, shown)),
+        }
+    }
+
+    /// The tree of every variant, with its strategy and product.
+    pub(super) fn trees(&self) -> Vec<(Node, String, &'static ProductEntry)> {
+        let (axes, _) = sweep::axes(&self.tree, |path, message| Problem::of_file(&path.to_string(), message));
+        let strategies = self.tree.get(&Path::of("strategies")).map(Node::entries).unwrap_or_default();
+        let of_strategy = |(name, _): &(tree::Key, Node)| {
+            let points = sweep::grid(&axes, &name.text).into_iter();
+            let tree = |point| {
+                let tree = sweep::apply(&self.tree, &axes, &point).ok()?;
+                let product = product_of(&tree, &name.text)?;
+                Some((tree, name.text.clone(), product))
+            };
+            points.filter_map(tree).collect::<Vec<_>>()
+        };
+        strategies.iter().flat_map(of_strategy).collect()
+    }
+
     /// `None` when nothing at all could be read; then, and often else, there are problems.
     fn experiment(&mut self, folder: &FsPath, overrides: &Overrides) -> Option<Experiment> {
         let axes = self.axes();
@@ -152,7 +199,10 @@ impl Loader {
         if !self.check(&base, |checker| checker.sweep_size(variants, &axes, clusters)) {
             return None;
         }
-        let mut worlds = BTreeMap::from([(Point::new(), world)]);
+        let mut worlds = BTreeMap::new();
+        if self.levels.is_empty() {
+            worlds.insert(Point::new(), world);
+        }
         for name in &strategies {
             for point in sweep::grid(&axes, name) {
                 if let Some(scenario) = self.scenario(&axes, name, &point, &mut worlds, &base_errors) {
@@ -246,7 +296,7 @@ impl Loader {
         worlds: &mut BTreeMap<Point, CheckedWorld>,
         base_errors: &[String],
     ) -> Option<Scenario> {
-        let tree = match sweep::apply(&self.tree, axes, point) {
+        let mut tree = match sweep::apply(&self.tree, axes, point) {
             Ok(tree) => tree,
             Err((axis, part)) => {
                 let axis = &axes[axis];
@@ -257,6 +307,7 @@ impl Loader {
                 return None;
             }
         };
+        lay_all(&mut tree, strategy, &self.levels, &self.ranges);
         let swept: Vec<&Axis> = point.iter().map(|&(axis, _)| &axes[axis]).collect();
         let mut known = base_errors.to_vec();
         let reading = self.read(tree, &swept, &mut known)?;
@@ -335,6 +386,7 @@ impl Checker<'_> {
             precision: file.precision.as_ref().and_then(|TextOr(written)| self.precision(written, replicates)),
             variants: Vec::new(),
             assertions: self.assertions(file, strategies),
+            uncertainty: file.uncertainty.as_ref().map(|TextOr(written)| self.uncertainty(written)),
             plan: (is_search || file.plan.is_some()).then(|| self.plan(file, overrides.replicates, is_search)),
             guesses: Vec::new(),
             inputs: Vec::new(),

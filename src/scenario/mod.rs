@@ -5,10 +5,12 @@
 
 mod assertion;
 mod check;
+pub mod constants;
 mod distribution;
 mod faults;
 mod file;
 mod file_plan;
+mod file_uncertainty;
 mod fleet;
 mod fleet_size;
 mod import;
@@ -24,6 +26,8 @@ mod schema;
 mod sweep;
 #[cfg(test)]
 mod tests;
+mod uncertainty;
+mod vary;
 mod world;
 
 use std::sync::Arc;
@@ -35,10 +39,13 @@ use crate::world::{PlatformSpec, WorldSpec};
 
 pub use crate::document::{InputFile, LoadError, Problem};
 pub use assertion::Assertion;
+pub use constants::Level;
 pub use load::{Overrides, load, load_plan};
 pub use plan::Plan;
 pub use precision::Precision;
 pub use schema::schema;
+pub use uncertainty::Uncertainty;
+pub use vary::{VariedConstant, VariedExperiment, VariedValue};
 
 /// A whole experiment: every variant of every strategy, ready to run.
 #[derive(Clone, Debug)]
@@ -55,6 +62,8 @@ pub struct Experiment {
     pub precision: Option<Precision>,
     /// Strategies x sweep, in the file's order; names unique.
     pub variants: Vec<Variant>,
+    /// Constants that are unknown. `None`: runs take every constant at its value.
+    pub uncertainty: Option<Uncertainty>,
     /// Limits that the results must meet.
     pub assertions: Vec<Assertion>,
     /// What a search for settings looks for. `None`: the file does not say, and none is asked for.

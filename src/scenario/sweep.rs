@@ -69,7 +69,8 @@ fn axis(key: &Key, node: &Node, strategies: &[&str], axes: &[Axis]) -> Result<Ax
     };
     let axis = Axis { path, at: key.at.clone(), values: node.items().to_vec(), name: String::new() };
     if let Some(Step::Key(top)) = axis.path.0.first()
-        && ["name", "question", "seed", "replicates", "precision", "sweep", "plan"].contains(&top.as_str())
+        && ["name", "question", "seed", "replicates", "precision", "uncertainty", "sweep", "plan"]
+            .contains(&top.as_str())
     {
         let message = format!("`{top}` is of the whole experiment and cannot vary");
         return refused(message, "sweep a setting of the world or of a strategy");

@@ -88,15 +88,18 @@ fn ratios(deviations: &[f64], variance: f64, resamples: usize, seed: u64) -> Vec
 }
 
 /// Draws of an index: SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).
-pub(super) struct Indices(u64);
+#[derive(Clone, Debug)]
+pub struct Indices(u64);
 
 impl Indices {
-    pub(super) const fn new(seed: u64) -> Self {
+    /// Draws that `seed` decides.
+    #[must_use]
+    pub const fn new(seed: u64) -> Self {
         Self(seed)
     }
 
     /// Below `count`, each equally likely but for a share of `count` in 2⁶⁴.
-    pub(super) fn below(&mut self, count: usize) -> usize {
+    pub fn below(&mut self, count: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

@@ -13,7 +13,7 @@ mod sample;
 #[cfg(test)]
 pub(crate) mod tests;
 
-pub use bootstrap::bootstrap_interval;
+pub use bootstrap::{Indices, bootstrap_interval};
 pub use interval::{Interval, mean_interval, t_quantile};
 pub use order::median_interval;
 pub use sample::{mean, median, quantile_of_sorted, sample_sd, sorted};

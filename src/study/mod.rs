@@ -13,13 +13,14 @@
 pub mod plan;
 mod precision;
 mod queue;
+pub mod sensitivity;
 
 use std::cmp::Reverse;
 use std::sync::atomic::AtomicBool;
 
 use crate::process::ProcessError;
 use crate::results::{Journal, ResultsError, RunId, RunRecord, VariantRecord, displayed_replicate};
-use crate::scenario::Experiment;
+use crate::scenario::{Experiment, LoadError};
 use crate::sim;
 use precision::Looks;
 use queue::in_order;
@@ -49,6 +50,9 @@ pub enum StudyError {
     /// A finished run could not be saved.
     #[error(transparent)]
     Record(#[from] ResultsError),
+    /// Other values of constants make the experiment invalid.
+    #[error(transparent)]
+    Values(#[from] LoadError),
 }
 
 impl From<ProcessError> for StudyError {

@@ -221,6 +221,28 @@ impl<T: Quantity> Distribution<T> {
         Self::Weibull { scale: T::from_number(scale), shape }
     }
 
+    /// The same distribution of values that are all greater by a factor.
+    ///
+    /// # Panics
+    /// For measured values whose file has not been read.
+    #[must_use]
+    pub fn scaled(&self, factor: f64) -> Self {
+        let by = |value: T| T::from_number(value.to_number() * factor);
+        match self {
+            Self::Constant(value) => Self::Constant(by(*value)),
+            Self::LogNormal { median, sigma } => Self::LogNormal { median: by(*median), sigma: *sigma },
+            Self::Exponential { mean } => Self::Exponential { mean: by(*mean) },
+            Self::Gamma { mean, shape } => Self::Gamma { mean: by(*mean), shape: *shape },
+            Self::Weibull { scale, shape } => Self::Weibull { scale: by(*scale), shape: *shape },
+            Self::Pareto { least, alpha, most } => {
+                Self::Pareto { least: by(*least), alpha: *alpha, most: most.map(by) }
+            }
+            Self::Uniform { min, max } => Self::Uniform { min: by(*min), max: by(*max) },
+            Self::Empirical(values) => Self::Empirical(values.iter().map(|value| by(*value)).collect()),
+            Self::Unread(values) => unread(values),
+        }
+    }
+
     /// One draw. A constant draws nothing.
     #[must_use]
     pub fn sample(&self, rng: &mut Stream) -> T {
@@ -379,6 +401,26 @@ mod tests {
             let tolerance = 5.0 * sd / (DRAWS as f64).sqrt() + 1e-9;
             assert!((mean - model.mean()).abs() <= tolerance, "{model:?}: {mean}, told {}", model.mean());
             assert!(draws.iter().all(|draw| *draw >= model.least()), "{model:?}");
+        }
+    }
+
+    #[test]
+    fn a_scaled_quantity_draws_the_same_values_times_the_factor() {
+        let values: Arc<[SimDuration]> = [1.0, 2.0, 10.0].map(secs).into();
+        for model in [
+            DurationModel::Constant(secs(3.0)),
+            DurationModel::LogNormal { median: secs(2.0), sigma: 0.5 },
+            DurationModel::Exponential { mean: secs(4.0) },
+            DurationModel::Gamma { mean: secs(4.0), shape: 0.7 },
+            DurationModel::Weibull { scale: secs(4.0), shape: 0.75 },
+            DurationModel::Pareto { least: secs(1.0), alpha: 0.8, most: Some(secs(20.0)) },
+            DurationModel::Uniform { min: secs(1.0), max: secs(2.0) },
+            DurationModel::Empirical(values),
+        ] {
+            let (streams, key) = (Streams::new(1, 0), EntityKey::of("some"));
+            let one = model.draw(&streams, key, "test", 0).as_secs_f64();
+            let three = model.scaled(3.0).draw(&streams, key, "test", 0).as_secs_f64();
+            assert!((three - 3.0 * one).abs() < 1e-6 * three, "{model:?}: {one} and {three}");
         }
     }
 

@@ -1,0 +1,91 @@
+//! `fleetsim assumptions`: the constants of the model, or those of an experiment, with their ranges and sources.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use clap::Args;
+use fleetsim::scenario::constants::{self, Constant};
+use fleetsim::scenario::{Overrides, VariedExperiment};
+
+use super::{Failure, output};
+
+#[derive(Args, Debug)]
+pub(super) struct AssumptionsArgs {
+    /// Folder of an experiment, or its experiment.yaml: print the constants that take part in it, as in force there
+    #[arg(value_name = "EXPERIMENT")]
+    experiment: Option<PathBuf>,
+}
+
+/// One line of the table, and the source below it.
+struct ConstantLine {
+    name: String,
+    of: String,
+    value: String,
+    range: String,
+    constant: &'static Constant,
+}
+
+pub(super) fn assumptions(args: &AssumptionsArgs) -> Result<(), Failure> {
+    let (heading, lines) = match &args.experiment {
+        None => ("constants of the model, with their default values".to_owned(), defaults()),
+        Some(path) => {
+            let varied = VariedExperiment::load(path, &Overrides::default())?;
+            (format!("constants that take part in {}", varied.base().name), in_force(&varied))
+        }
+    };
+    output::out(&text(&heading, &lines))?;
+    Ok(())
+}
+
+fn defaults() -> Vec<ConstantLine> {
+    let line = |constant: &'static Constant| ConstantLine {
+        name: constant.name(),
+        of: constant.products.join(", "),
+        value: constant.default_value().map_or_else(|| "-".to_owned(), |value| constant.text(value)),
+        range: constant.range.join(" to "),
+        constant,
+    };
+    constants::all().map(line).collect()
+}
+
+fn in_force(varied: &VariedExperiment) -> Vec<ConstantLine> {
+    let mut lines = Vec::new();
+    for constant in varied.constants() {
+        lines.extend(constant.values.iter().map(|value| ConstantLine {
+            name: constant.name.to_owned(),
+            of: value.product.unwrap_or_default().to_owned(),
+            value: value.constant.text(value.value),
+            range: [value.low, value.high].map(|end| value.constant.text(end)).join(" to "),
+            constant: value.constant,
+        }));
+    }
+    lines
+}
+
+fn text(heading: &str, lines: &[ConstantLine]) -> String {
+    let guesses = lines.iter().filter(|line| line.constant.basis == constants::Basis::Guess).count();
+    let mut text = format!("{} {heading}; {guesses} are guesses\n", lines.len());
+    for line in lines {
+        let of = if line.of.is_empty() { String::new() } else { format!(" ({})", line.of) };
+        let ConstantLine { name, value, range, constant, .. } = line;
+        let _ = writeln!(text, "\n{name}{of}");
+        let shape = constant.shape.word();
+        let _ = writeln!(text, "  {value}, from {range} ({shape}); {}", constant.basis.word());
+        let _ = writeln!(text, "{}", wrapped(constant.source));
+    }
+    text
+}
+
+/// A source in lines that fit a terminal.
+fn wrapped(source: &str) -> String {
+    let mut lines = vec![String::from(" ")];
+    for word in source.split_whitespace() {
+        if lines.last().is_some_and(|line| line.len() + word.len() > 98) {
+            lines.push(String::from(" "));
+        }
+        let line = lines.last_mut().expect("there is one");
+        line.push(' ');
+        line.push_str(word);
+    }
+    lines.join("\n")
+}

@@ -1,0 +1,244 @@
+//! The result of a sensitivity analysis: the effect of each constant, the screening, and the decisions that change.
+//! `sensitivity.json` has all of it; `sensitivity.csv`, `morris.csv` and `decisions.csv` have it as tables.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::limit::find;
+use super::provenance::{read_if_there, to_json};
+use super::tables::to_csv;
+use super::{Measure, MeasureError, ResultsError, Statistic};
+
+/// The name of the file. It distinguishes the folder of a sensitivity analysis from one of plain results.
+pub const SENSITIVITY_FILE: &str = "sensitivity.json";
+
+/// The result of a sensitivity analysis.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct SensitivityRecord {
+    /// The version of this format.
+    pub schema_version: u32,
+    /// What the best variant minimises, e.g. `completion_s, median`.
+    pub objective: String,
+    /// Limits that the best variant must meet, as written.
+    pub limits: Vec<String>,
+    /// Runs of every variant for each value of a constant.
+    pub replicates: u32,
+    /// Runs that were simulated.
+    pub runs: u64,
+    /// Trajectories of the screening; 0: there was none.
+    pub trajectories: u32,
+    /// The measures that the charts show, the objective's first: name and unit.
+    pub measures: Vec<(String, String)>,
+    /// The constants that take part, in the order of the model.
+    pub constants: Vec<ConstantRange>,
+    /// The effect of each constant on each measure of each variant.
+    pub effects: Vec<EffectRow>,
+    /// The screening, likewise.
+    pub screening: Vec<ScreeningRow>,
+    /// The decisions.
+    pub decisions: Vec<DecisionRecord>,
+}
+
+/// A constant with its range in the experiment.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct ConstantRange {
+    /// Its path.
+    pub constant: String,
+    /// `guess`, `measured` or `documented`.
+    pub basis: String,
+    /// The low end, as text; of several groups or products, each.
+    pub low: String,
+    /// The value in force.
+    pub value: String,
+    /// The high end.
+    pub high: String,
+    /// Whether any run differs at an end of the range.
+    pub has_effect: bool,
+}
+
+/// `sensitivity.csv`: the median of a measure over the runs of a variant at both ends of a constant's range.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct EffectRow {
+    /// The constant's path.
+    pub constant: String,
+    /// `guess`, `measured` or `documented`.
+    pub basis: String,
+    /// The low end of the range.
+    pub low: String,
+    /// The value in force.
+    pub value: String,
+    /// The high end.
+    pub high: String,
+    /// The variant.
+    pub variant: String,
+    /// The measure: a column of `runs.csv`.
+    pub measure: String,
+    /// The measure's unit.
+    pub unit: String,
+    /// The measure at the low end; empty when more than half of the runs did not reach it.
+    pub at_low: Option<f64>,
+    /// The measure at the value in force.
+    pub at_value: Option<f64>,
+    /// The measure at the high end.
+    pub at_high: Option<f64>,
+}
+
+impl EffectRow {
+    /// The largest change from the value in force; infinite where one is not reached and the other is.
+    #[must_use]
+    pub fn swing(&self) -> f64 {
+        let [low, value, high] = [self.at_low, self.at_value, self.at_high].map(|at| at.unwrap_or(f64::INFINITY));
+        let change = |end: f64| if end.is_infinite() && value.is_infinite() { 0.0 } else { (end - value).abs() };
+        change(low).max(change(high))
+    }
+}
+
+/// `morris.csv`: the elementary effects of a constant on a measure of a variant.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct ScreeningRow {
+    /// The constant's path.
+    pub constant: String,
+    /// The variant.
+    pub variant: String,
+    /// The measure: a column of `runs.csv`.
+    pub measure: String,
+    /// The measure's unit.
+    pub unit: String,
+    /// Elementary effects that could be computed.
+    pub effects: u64,
+    /// Their mean: the change over the whole range.
+    pub mu: f64,
+    /// The mean of their absolute values.
+    pub mu_star: f64,
+    /// Their standard deviation; large where the effect depends on other constants or is not linear.
+    pub sigma: f64,
+}
+
+/// One decision, and the constants that change it.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct DecisionRecord {
+    /// The question, e.g. `least completion_s, clusters=200`.
+    pub decision: String,
+    /// The answer at the values in force.
+    pub answer: String,
+    /// Of each constant, the answers at both ends of its range.
+    pub ends: Vec<DecisionEnd>,
+}
+
+/// The answer of a decision at one end of a constant's range.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct DecisionEnd {
+    /// The constant's path.
+    pub constant: String,
+    /// Whether it is the high end.
+    pub is_high: bool,
+    /// The value at the end.
+    pub end: String,
+    /// The answer there.
+    pub answer: String,
+    /// Where the answer changes, if it does: the share of the way from the value in force, and the value there.
+    pub changes: Option<(f64, String)>,
+}
+
+impl SensitivityRecord {
+    /// The version of the format.
+    pub const SCHEMA_VERSION: u32 = 1;
+
+    /// Reads the record of a results folder.
+    ///
+    /// # Errors
+    /// When there is none, or it cannot be read, is damaged, or has another format.
+    pub fn read(folder: &Path) -> Result<Self, ResultsError> {
+        let missing = || ResultsError::NoResults { folder: folder.to_owned(), file: SENSITIVITY_FILE };
+        let (path, bytes) = read_if_there(folder, SENSITIVITY_FILE)?.ok_or_else(missing)?;
+        let record: Self = serde_json::from_slice(&bytes).map_err(|source| ResultsError::Plan(path.clone(), source))?;
+        match record.schema_version {
+            Self::SCHEMA_VERSION => Ok(record),
+            found => Err(ResultsError::SchemaVersion { path, found, expected: Self::SCHEMA_VERSION }),
+        }
+    }
+
+    /// The file's bytes: indented JSON with a line feed at its end.
+    #[must_use]
+    pub fn to_json(&self) -> Vec<u8> {
+        to_json(self)
+    }
+
+    /// The tables with their names.
+    #[must_use]
+    pub fn tables(&self) -> Vec<(&'static str, Vec<u8>)> {
+        let decisions = self.decisions.iter().flat_map(|decision| {
+            decision.ends.iter().map(|end| {
+                let side = if end.is_high { "high" } else { "low" };
+                let (share, at) = end.changes.as_ref().map_or((None, ""), |(share, at)| (Some(*share), at.as_str()));
+                (&decision.decision, &decision.answer, &end.constant, side, &end.end, &end.answer, at, share)
+            })
+        });
+        let header = "decision,answer,constant,side,end,answer_at_end,changes_at,changes_at_share";
+        vec![
+            ("sensitivity.csv", to_csv(EFFECTS, &self.effects)),
+            ("morris.csv", to_csv(SCREENING, &self.screening)),
+            ("decisions.csv", to_csv(header, decisions)),
+        ]
+    }
+}
+
+/// Headers, for tables without rows.
+const EFFECTS: &str = "constant,basis,low,value,high,variant,measure,unit,at_low,at_value,at_high";
+const SCREENING: &str = "constant,variant,measure,unit,effects,mu,mu_star,sigma";
+
+/// A measure with a statistic over runs, such as `exposed_targets` or `completion_p95`; the median by default.
+///
+/// # Errors
+/// When there is no such measure or statistic, with the fix.
+pub fn measure_over_runs(name: &str) -> Result<(&'static Measure, Statistic), MeasureError> {
+    let (measure, over) = find(name.trim())?;
+    Ok((measure, if over == Statistic::Every { Statistic::Quantile(0.5) } else { over }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::assert_documented;
+    use super::*;
+
+    #[test]
+    fn every_column_of_a_sensitivity_analysis_is_documented() {
+        let record = SensitivityRecord {
+            schema_version: SensitivityRecord::SCHEMA_VERSION,
+            objective: String::new(),
+            limits: Vec::new(),
+            replicates: 1,
+            runs: 1,
+            trajectories: 0,
+            measures: Vec::new(),
+            constants: Vec::new(),
+            effects: Vec::new(),
+            screening: Vec::new(),
+            decisions: Vec::new(),
+        };
+        for (name, bytes) in record.tables() {
+            assert_documented(name, &bytes);
+        }
+    }
+
+    #[test]
+    fn the_swing_of_an_effect_is_its_largest_change() {
+        let row = |at_low, at_value, at_high| EffectRow {
+            constant: String::new(),
+            basis: String::new(),
+            low: String::new(),
+            value: String::new(),
+            high: String::new(),
+            variant: String::new(),
+            measure: String::new(),
+            unit: String::new(),
+            at_low,
+            at_value,
+            at_high,
+        };
+        assert!((row(Some(1.0), Some(3.0), Some(4.0)).swing() - 2.0).abs() < 1e-12);
+        assert!(row(Some(1.0), Some(3.0), None).swing().is_infinite(), "it is never reached");
+        assert!(row(None, None, None).swing().abs() < 1e-12);
+    }
+}

@@ -1,0 +1,183 @@
+//! Settings that are no constants of the model: what users choose or know, and what a product fixes.
+//!
+//! A path ends in `.**` where it stands for all settings below it.
+
+/// Settings with one reason.
+#[derive(Clone, Copy, Debug)]
+pub struct UserSetting {
+    /// Paths in an experiment.
+    pub paths: &'static [&'static str],
+    /// Why they are not varied.
+    pub reason: &'static str,
+}
+
+/// All settings with numbers that are no constants.
+pub const CHOICES: &[UserSetting] = &[
+    UserSetting {
+        paths: &[
+            "seed",
+            "replicates",
+            "horizon",
+            "precision.**",
+            "uncertainty.**",
+            "plan.**",
+            "strategies.*.external.timeout",
+        ],
+        reason: "the study itself: how it is run, and its question",
+    },
+    UserSetting {
+        paths: &[
+            "clusters",
+            "fleet[*].clusters",
+            "fleet[*].nodes",
+            "inventory.links[*].nodes",
+            "inventory.default.nodes",
+            "regions[*].bandwidth",
+        ],
+        reason: "the user's fleet, which is known or can be counted",
+    },
+    UserSetting {
+        paths: &[
+            "registry.egress",
+            "registry.requests.**",
+            "registry.connections.**",
+            "registry.workers",
+            "registry.token.**",
+            "registry.blobs.**",
+            "registry.manifestRequests.**",
+            "registry.blobRequests.**",
+            "registry.pullQuota.**",
+            "registry.retryAfter",
+            "registry.windows[*].**",
+        ],
+        reason: "the user's registry: its link, its limits and its outages are the question or are known. The token \
+                 service takes the registry's service time, and the blob host none, unless the experiment says so",
+    },
+    UserSetting {
+        paths: &["registry.tcp.**"],
+        reason: "TCP and TLS as their standards have them; the window is the operating system's setting",
+    },
+    UserSetting {
+        paths: &[
+            "distribution.cache.perConnection",
+            "distribution.cache.ttl",
+            "distribution.cache.upstreamConnections",
+            "distribution.spegel.timeout",
+            "distribution.kraken.seeds",
+            "distribution.kraken.sourceRate",
+            "distribution.kraken.seedOut",
+            "distribution.kraken.peerOut",
+            "distribution.kraken.peerIn",
+            "distribution.kraken.piece",
+            "distribution.kraken.connections",
+            "distribution.lazy.prefetch",
+            "distribution.lazy.parallelReads",
+            "distribution.prePull.clusters",
+            "distribution.prePull.every",
+            "distribution.prePull.releaseAfter",
+            "mirrors[*].perConnection",
+        ],
+        reason: "configuration of the way of distribution, with its product's documented defaults",
+    },
+    UserSetting {
+        paths: &[
+            "node.maxParallelImagePulls",
+            "node.registryPullQPS",
+            "node.registryBurst",
+            "node.imageBackoff.**",
+            "node.crashBackoff.**",
+            "node.errorRequeue",
+            "node.syncFrequency",
+            "node.pullDeadline",
+            "node.downloadSlots",
+            "node.retry429.**",
+            "node.retry5xx",
+            "node.retryTransport.**",
+            "node.dialTimeout",
+            "node.noProgressTimeout",
+            "node.unpackSlots",
+            "node.disk.**",
+        ],
+        reason: "fixed in the source of the kubelet or the container runtime, or configured by the user with a \
+                 documented default",
+    },
+    UserSetting {
+        paths: &["release.images[*].manifest.layers[*].**"],
+        reason: "the user's images, which manifests state to the byte",
+    },
+    UserSetting {
+        paths: &[
+            "release.workloads[*].replicas",
+            "release.workloads[*].maxUnavailable",
+            "release.workloads[*].maxSurge",
+            "release.workloads[*].progressDeadline",
+            "release.workloads[*].minReady",
+            "release.workloads[*].readiness.initialDelay",
+            "release.workloads[*].readiness.successThreshold",
+        ],
+        reason: "the user's workloads, as their manifests say",
+    },
+    UserSetting {
+        paths: &[
+            "faults.offline.**",
+            "faults.outages.downlink",
+            "faults.regional[*].**",
+            "faults.slow.**",
+            "faults.notFound",
+            "faults.defect.share",
+            "faults.defect.detectedAfter",
+        ],
+        reason: "what goes wrong in this experiment is its question",
+    },
+    UserSetting {
+        paths: &["faults.nodeLoss.eviction"],
+        reason: "the toleration that the API server's admission adds by default",
+    },
+    UserSetting {
+        paths: &["agent.readiness.**"],
+        reason: "fixed in the products' agents, or a flag with a documented default",
+    },
+    UserSetting {
+        paths: &["controller.clientQps", "controller.clientBurst"],
+        reason: "flags of the products' controllers, with documented defaults",
+    },
+    UserSetting {
+        paths: &[
+            "strategies.*.argoCd.applicationController.statusProcessors",
+            "strategies.*.argoCd.applicationController.operationProcessors",
+            "strategies.*.argoCd.applicationController.kubectlParallelism",
+            "strategies.*.argoCd.applicationController.clientQps",
+            "strategies.*.argoCd.applicationController.clientBurst",
+            "strategies.*.argoCd.applicationController.shards",
+            "strategies.*.argoCd.applicationController.appResync",
+            "strategies.*.argoCd.applicationController.appResyncJitter",
+            "strategies.*.argoCd.applicationController.tcpTimeout",
+            "strategies.*.argoCd.options.**",
+        ],
+        reason: "flags of Argo CD's controllers, with documented defaults",
+    },
+    UserSetting {
+        paths: &[
+            "strategies.*.rancherFleet.**",
+            "strategies.*.argoCd.strategy.**",
+            "strategies.*.argoCdProposal.**",
+            "strategies.*.kubeFleetStaged.stages[*].**",
+            "strategies.*.kubeFleetRolling.**",
+            "strategies.*.cloudFoundry.maxInFlight",
+            "strategies.*.cloudFoundry.canarySteps",
+            "strategies.*.cloudFoundry.quota.**",
+            "strategies.*.cloudFoundry.supersedes.**",
+            "strategies.*.batches.**",
+            "strategies.*.doubling.**",
+        ],
+        reason: "the strategies to compare",
+    },
+    UserSetting {
+        paths: &[
+            "strategies.*.kubeFleetStaged.approvals.**",
+            "strategies.*.cloudFoundry.continueAfter.**",
+            "strategies.*.cloudFoundry.cancelAfter.**",
+        ],
+        reason: "how long the user's own people take",
+    },
+];

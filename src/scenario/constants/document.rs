@@ -1,0 +1,245 @@
+//! docs/assumptions.md: the constants, the settings that are none, and the numbers fixed in the code.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use super::choices::CHOICES;
+use super::*;
+
+/// Numbers in the code of world, products and rules that are no settings: the file, the name, and why it is fixed.
+const FIXED: &[(&str, &str, &str)] = &[
+    ("products/argo_cd/adapter.rs", "ROW_MOVES", "the steps of an application's row, in the product's source"),
+    ("products/argo_cd/refresh.rs", "WARM_UP", "numerical: refreshes are in a steady state at the release"),
+    ("products/argo_cd/set_writes.rs", "JITTER", "client-go's `DefaultRetry`"),
+    ("products/argo_cd/set_writes.rs", "RETRY", "client-go's `DefaultRetry`"),
+    ("products/argo_cd/set_writes.rs", "TRIES", "client-go's `DefaultRetry`"),
+    (
+        "products/cloud_foundry/adapter.rs",
+        "QUERIES_OF_A_PASS",
+        "counted in the product's source; `controller.request` scales it",
+    ),
+    ("products/cloud_foundry/adapter.rs", "QUERIES_OF_A_WRITE", "as above"),
+    ("products/external/session.rs", "PROTOCOL", "version of a protocol"),
+    ("products/kubefleet/staged_adapter.rs", "REQUESTS_OF_A_NEW_RUN", "counted in the product's source"),
+    ("products/kubefleet/work_generator.rs", "FIRST_WAIT", "controller-runtime's default rate limiter"),
+    ("products/kubefleet/work_generator.rs", "LONGEST_WAIT", "as above"),
+    ("products/kubefleet/work_generator.rs", "REQUEUES_PER_SECOND", "as above"),
+    ("products/kubefleet/work_generator.rs", "REQUEUE_BURST", "as above"),
+    ("products/rancher_fleet/adapter.rs", "FINALIZER_REQUESTS", "counted in the product's source"),
+    ("products/rancher_fleet/display.rs", "WORKERS", "the product's default number of workers"),
+    ("products/upstream.rs", "TIMEOUT", "real time, not simulated"),
+    ("products/words.rs", "LARGEST_OBJECT", "etcd's limit of a request"),
+    ("rollout/argo_cd/config.rs", "LONG", "the requeue periods of the product's generators"),
+    ("rollout/argo_cd/config.rs", "SHORT", "as above"),
+    ("rollout/argo_cd/deletion.rs", "PATIENCE", "the product's source"),
+    ("rollout/argo_cd/retry.rs", "RETRY_FACTOR", "the product's source; `retry.backoff` of a template replaces it"),
+    ("rollout/argo_cd/retry.rs", "RETRY_FIRST", "the product's source; `retry.backoff` of a template replaces it"),
+    ("rollout/argo_cd/retry.rs", "RETRY_LIMIT", "as above, `retry.limit`"),
+    ("rollout/argo_cd/retry.rs", "RETRY_MAX", "as above"),
+    ("rollout/argo_cd/triggers.rs", "DELETION_REQUEUE", "the product's source"),
+    ("rollout/argo_cd/triggers.rs", "ERROR_REQUEUE", "the product's source"),
+    ("rollout/cloud_foundry/control_loop.rs", "CRASH_BACKOFF_MAX", "Diego's source; `node.crashBackoff` replaces it"),
+    ("rollout/cloud_foundry/control_loop.rs", "CRASH_BACKOFF_MIN", "as above"),
+    ("rollout/cloud_foundry/control_loop.rs", "CRASH_RESET", "as above"),
+    ("rollout/cloud_foundry/control_loop.rs", "GRACEFUL_SHUTDOWN", "Diego's source"),
+    ("rollout/cloud_foundry/control_loop.rs", "IMMEDIATE_RESTARTS", "Diego's source; `node.crashBackoff` replaces it"),
+    ("rollout/cloud_foundry/control_loop.rs", "MAX_CRASHES", "Diego's source"),
+    ("rollout/cloud_foundry/control_loop.rs", "UPDATE_FREQUENCY", "the default of capi-release"),
+    ("rollout/cloud_foundry/view.rs", "DEFAULT_MEMORY_IN_MB", "the product's default; only quotas use it"),
+    ("rollout/kubefleet/binding/list.rs", "PART", "length of a name"),
+    ("rollout/kubefleet/control_loop.rs", "CLEAN_UP_WAIT", "the product's source"),
+    ("rollout/kubefleet/control_loop.rs", "CLUSTER_UPDATING_WAIT", "the product's source"),
+    ("rollout/kubefleet/control_loop.rs", "STAGE_WAIT", "the product's source"),
+    ("rollout/kubefleet/control_loop.rs", "STUCK_AFTER", "the product's source"),
+    ("rollout/kubefleet/queue.rs", "FIRST", "controller-runtime's default rate limiter"),
+    ("rollout/kubefleet/queue.rs", "MOST", "as above"),
+    (
+        "rollout/kubefleet/rolling/mod.rs",
+        "PERIOD_SECONDS",
+        "the product's default; `unavailablePeriodSeconds` replaces it",
+    ),
+    ("rollout/kubefleet/validate.rs", "STAGES", "the product's limit"),
+    ("rollout/rancher_fleet/documented.rs", "BATCH", "the product's documentation"),
+    ("rollout/rancher_fleet/observe.rs", "LISTED", "length of a text"),
+    ("rollout/rancher_fleet/partition.rs", "THRESHOLD", "the product's default; `autoPartitionThreshold` replaces it"),
+    ("rollout/rancher_fleet/pass.rs", "MAX_NEW", "the product's default; `maxNew` replaces it"),
+    ("world/clusters/progress_deadline.rs", "LOOK_AGAIN", "kubernetes/kubernetes, `requeueStuckDeployment`"),
+    (
+        "world/faults/pulls.rs",
+        "CONNECTIONS",
+        "counted in containerd's source, as `model.md` lists the requests of a pull",
+    ),
+    ("world/faults/pulls.rs", "REQUESTS", "as above"),
+    ("world/faults/pulls.rs", "ROUND_TRIPS", "as above"),
+    ("world/faults/renewal.rs", "WARM_UP", "numerical: failures are in a steady state at the release"),
+    ("world/faults/slow.rs", "MOST", "numerical bound of a drawn factor"),
+    ("world/meter.rs", "MAX_BINS", "resolution of a record"),
+    ("world/meter.rs", "MINUTE", "definition of a measure"),
+    ("world/meter.rs", "PHASES", "definition of a measure"),
+    ("world/meter.rs", "SECOND", "definition of a measure"),
+    ("world/nodes/catalog.rs", "MOST_BYTES", "numerical bound of a drawn size"),
+    ("world/nodes/runtime/request.rs", "FIRST_RETRANSMISSION", "RFC 6298, as Linux has it"),
+    ("world/nodes/runtime/spec.rs", "MAX_ATTEMPTS", "bound of a setting"),
+    ("world/quantity/measured.rs", "MOST_VALUES", "bound of a file"),
+    ("world/registry/tcp.rs", "INITIAL_SEGMENTS", "RFC 6928"),
+    ("world/registry/tcp.rs", "MATHIS", "Mathis et al. (1997)"),
+];
+
+/// Files whose constants are the defaults of settings.
+const DEFAULTS: &[&str] = &["world/calibration.rs", "products/control_loop.rs", "world/clusters/agent_spec.rs"];
+
+/// Constants of numbers in the code, without tests and without bounds of texts and records: file, name, value.
+fn in_code() -> BTreeMap<(String, String), String> {
+    let src = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut found = BTreeMap::new();
+    for room in ["world", "products", "rollout"] {
+        files(&src.join(room), &mut |path, text| {
+            let name = path.strip_prefix(&src).expect("below src").display().to_string();
+            if name.contains("tests") || DEFAULTS.contains(&name.as_str()) {
+                return;
+            }
+            let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+            for line in code.lines().filter_map(|line| line.split_once("const ").map(|(_, rest)| rest)) {
+                let Some((name_of, rest)) = line.split_once(": ") else { continue };
+                let Some((kind, value)) = rest.split_once(" = ") else { continue };
+                let is_number = ["SimDuration", "Bytes", "BytesPerSec", "f64", "u32", "u64", "usize", "i64"];
+                let is_bound = kind == "usize" && ["MAX", "SHOWN", "NAMED"].iter().any(|end| name_of.ends_with(end));
+                let is_name = !is_bound && name_of.chars().all(|c| c.is_ascii_uppercase() || c == '_');
+                if is_name && is_number.contains(&kind) && !value.contains("MAX;") && name_of != "COUNT" {
+                    let value = value.trim_end_matches(';').replace("SimDuration::from_", "");
+                    found.insert((name.clone(), name_of.to_owned()), value);
+                }
+            }
+        });
+    }
+    found
+}
+
+fn files(folder: &Path, see: &mut impl FnMut(&Path, &str)) {
+    for entry in std::fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            files(&path, see);
+        } else {
+            see(&path, &std::fs::read_to_string(&path).expect("a text"));
+        }
+    }
+}
+
+#[test]
+fn every_number_fixed_in_the_code_has_a_reason() {
+    let found = in_code();
+    let listed: Vec<(String, String)> = FIXED.iter().map(|(file, name, _)| ((*file).into(), (*name).into())).collect();
+    let unlisted: Vec<_> = found.keys().filter(|key| !listed.contains(key)).collect();
+    assert!(unlisted.is_empty(), "make each a setting, or list it with its reason: {unlisted:#?}");
+    let gone: Vec<_> = listed.iter().filter(|key| !found.contains_key(key)).collect();
+    assert!(gone.is_empty(), "no longer in the code: {gone:#?}");
+}
+
+#[test]
+fn the_page_of_assumptions_is_current() {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("docs/assumptions.md");
+    let (written, current) = (std::fs::read_to_string(&path).unwrap_or_default(), page());
+    if written != current && std::env::var_os("UPDATE_DOCS").is_some() {
+        std::fs::write(path, current).expect("docs can be written");
+        return;
+    }
+    assert!(
+        written == current,
+        "docs/assumptions.md is out of date; write it with `UPDATE_DOCS=1 cargo test --lib assumptions`"
+    );
+}
+
+fn page() -> String {
+    let rows: Vec<&Constant> = all().collect();
+    let count = |basis| rows.iter().filter(|row| row.basis == basis).count();
+    let mut text = wrapped(&format!(
+        "# Assumptions\n\nEvery constant of the model, with its value, its range and what it rests on. This page is \
+         generated from `src/scenario/constants/`. Values are the defaults of the settings; `fleetsim assumptions \
+         EXPERIMENT` prints those that take part in an experiment, with the values in force there.\n\nOf {} constants, {} \
+         were measured or calibrated, {} are documented defaults that installations change, and {} are guesses. [`fleetsim \
+         sensitivity`](sensitivity.md) shows how much each matters for an experiment. `uncertainty: constants` draws all \
+         of them, so that intervals are total.\n\nThe range says between which values the truth is expected. Where an \
+         experiment has its own value, the range moves with it in proportion, unless it is *absolute*. The shape says how \
+         likely the values are: *uniform*, *loguniform* (each factor of two equally likely) or *triangular*. Random \
+         quantities vary by one factor; the sigma of a lognormal is a constant of its own.",
+        rows.len(),
+        count(Basis::Measured),
+        count(Basis::Documented),
+        count(Basis::Guess),
+    ));
+    for (title, constants) in [
+        ("Sites, nodes and workloads", sites::CONSTANTS),
+        ("Registries, images and their distribution", images::CONSTANTS),
+        ("Agents and controllers of the products", platform::CONSTANTS),
+    ] {
+        text += &format!("\n## {title}\n\n{}", table(constants));
+    }
+    text += "\n## Settings that are not varied\n\n";
+    for choice in CHOICES {
+        let paths: Vec<String> =
+            choice.paths.iter().map(|path| format!("`{}`", path.trim_end_matches(".**"))).collect();
+        text += &item(&format!("{}: {}.", capital(choice.reason), paths.join(", ")));
+    }
+    text += "\n## Numbers fixed in the code\n\n| number | value | why it is fixed |\n|---|---|---|\n";
+    let values = in_code();
+    for (file, name, reason) in FIXED {
+        let value = values.get(&((*file).to_owned(), (*name).to_owned())).map_or("", String::as_str);
+        text += &format!("| `{file}`: `{name}` | `{value}` | {reason} |\n");
+    }
+    text
+}
+
+fn table(constants: &[Constant]) -> String {
+    let mut text = String::from("| constant | of | value | range | shape | basis |\n|---|---|---|---|---|---|\n");
+    let mut sources = String::new();
+    for row in constants {
+        let of = if row.products.is_empty() || row.products.len() > 6 { "all" } else { row.products[0] };
+        let of = if row.products.len() == 6 { "rancherFleet and baselines" } else { of };
+        let value = row.default_value().map_or_else(|| "none".to_owned(), |value| row.text(value));
+        let absolute = if row.is_absolute { ", absolute" } else { "" };
+        text += &format!(
+            "| `{}` | {of} | {value} | {} to {} | {}{absolute} | {} |\n",
+            row.name(),
+            row.range[0],
+            row.range[1],
+            row.shape.word(),
+            row.basis.word()
+        );
+        let whom = if of == "all" { String::new() } else { format!(" ({of})") };
+        sources += &item(&format!("`{}`{whom}, {}: {}.", row.name(), row.basis.word(), row.source));
+    }
+    format!("{text}\n{sources}")
+}
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
+fn item(text: &str) -> String {
+    lines(&format!("- {text}"), "  ")
+}
+
+fn wrapped(text: &str) -> String {
+    let paragraphs: Vec<String> = text.split("\n\n").map(|paragraph| lines(paragraph, "")).collect();
+    paragraphs.join("\n")
+}
+
+/// Lines that end before column 120, the later ones indented.
+fn lines(text: &str, indent: &str) -> String {
+    let (mut wrapped, mut column) = (String::new(), 0);
+    for word in text.split_whitespace() {
+        let width = word.chars().count();
+        if column > 0 && column + 1 + width > 118 {
+            wrapped += &format!("\n{indent}");
+            column = indent.len();
+        } else if column > 0 {
+            wrapped.push(' ');
+            column += 1;
+        }
+        wrapped += word;
+        column += width;
+    }
+    wrapped + "\n"
+}

@@ -1,0 +1,156 @@
+//! What a constant measures: how its value is read from a tree, changed, and shown.
+
+use serde_json::Value as Json;
+
+use super::VariedPart;
+use crate::document::reader;
+use crate::document::tree::{Node, Value};
+use crate::units::{Bytes, BytesPerSec, Share, SimDuration, WithUnit};
+use crate::world::{Distribution, Quantity};
+
+/// What a constant measures, and so the unit in which its numbers are.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum ConstantKind {
+    /// Seconds.
+    Duration,
+    /// Bytes per second, shown in bits.
+    Link,
+    /// Bytes per second, shown in bytes.
+    Throughput,
+    /// Bytes.
+    Size,
+    /// From 0 to 1, shown in percent.
+    Share,
+    /// A number without a unit.
+    Number,
+    /// A whole number.
+    Count,
+}
+
+/// A change of a value.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum ValueChange {
+    /// All values of a random quantity, by this factor.
+    Factor(f64),
+    /// Another value.
+    Value(f64),
+}
+
+impl ValueChange {
+    fn of(self, number: f64) -> f64 {
+        match self {
+            Self::Factor(factor) => number * factor,
+            Self::Value(value) => value,
+        }
+    }
+}
+
+impl ConstantKind {
+    /// The unit of its numbers.
+    #[must_use]
+    pub const fn unit(self) -> &'static str {
+        match self {
+            Self::Duration => "s",
+            Self::Link | Self::Throughput => "bytes/s",
+            Self::Size => "bytes",
+            Self::Share | Self::Number | Self::Count => "1",
+        }
+    }
+
+    /// A value as an experiment writes it.
+    pub(super) fn parse(self, text: &str) -> Option<f64> {
+        match self {
+            Self::Number | Self::Count => text.trim().parse().ok(),
+            _ => self.location(&Node::of_value(&text, &(0..0))),
+        }
+    }
+
+    /// A number as people write it, with three significant digits.
+    #[must_use]
+    pub fn text(self, number: f64) -> String {
+        match self {
+            Self::Duration => SimDuration::from_secs_f64(number).to_string(),
+            Self::Link => BytesPerSec::new(number).to_string(),
+            Self::Throughput => format!("{} MB/s", short(number / 1e6)),
+            Self::Size => Bytes::from_number(number).to_string(),
+            Self::Share => format!("{}%", short(number * 100.0)),
+            Self::Number | Self::Count => short(number),
+        }
+    }
+
+    /// The location or the sigma of a value in a tree. `None`: it has none, or the user measured it.
+    pub(super) fn part_of(self, node: &Node, part: VariedPart) -> Option<f64> {
+        match (part, self) {
+            (VariedPart::Location, _) => self.location(node),
+            (VariedPart::Sigma, Self::Duration) => match reader::read::<Distribution<SimDuration>>(node.clone()).value?
+            {
+                Distribution::LogNormal { sigma, .. } => Some(sigma),
+                _ => None,
+            },
+            (VariedPart::Sigma, _) => None,
+        }
+    }
+
+    fn location(self, node: &Node) -> Option<f64> {
+        match self {
+            Self::Duration => typical::<SimDuration>(node),
+            Self::Link | Self::Throughput => typical::<BytesPerSec>(node),
+            Self::Size => typical::<Bytes>(node),
+            Self::Share => Share::parse(&node.short_text()).ok().map(Share::get),
+            Self::Number | Self::Count => match node.value {
+                Value::Int(number) => Some(number as f64),
+                Value::Float(number) => Some(number),
+                _ => None,
+            },
+        }
+    }
+
+    /// The value in a tree with a part of it changed.
+    pub(super) fn changed(self, node: &Node, part: VariedPart, change: ValueChange) -> Option<Node> {
+        match self {
+            Self::Duration => drawn::<SimDuration>(node, part, change),
+            Self::Link | Self::Throughput => drawn::<BytesPerSec>(node, part, change),
+            Self::Size => drawn::<Bytes>(node, part, change),
+            Self::Share => {
+                let share = Share::new(change.of(self.location(node)?).clamp(0.0, 1.0));
+                Some(Node::of_value(&share, &node.at))
+            }
+            Self::Number => Some(Node::of_value(&change.of(self.location(node)?), &node.at)),
+            Self::Count => {
+                let count = change.of(self.location(node)?).round().max(1.0) as u64;
+                Some(Node::of_value(&Json::from(count), &node.at))
+            }
+        }
+    }
+}
+
+fn typical<Q: Quantity>(node: &Node) -> Option<f64> {
+    match reader::read::<Distribution<Q>>(node.clone()).value? {
+        // What the user measured is no guess.
+        Distribution::Unread(_) | Distribution::Empirical(_) => None,
+        model => Some(model.typical().to_number()),
+    }
+}
+
+fn drawn<Q: Quantity>(node: &Node, part: VariedPart, change: ValueChange) -> Option<Node> {
+    let model = reader::read::<Distribution<Q>>(node.clone()).value?;
+    let changed = match (part, model, change) {
+        (VariedPart::Sigma, Distribution::LogNormal { median, sigma }, change) => {
+            Distribution::LogNormal { median, sigma: change.of(sigma) }
+        }
+        (VariedPart::Sigma, _, _) => return None,
+        (VariedPart::Location, model, ValueChange::Factor(factor)) => model.scaled(factor),
+        (VariedPart::Location, _, ValueChange::Value(value)) => Q::from_number(value).into(),
+    };
+    Some(Node::of_value(&changed, &node.at))
+}
+
+/// Three significant digits.
+fn short(number: f64) -> String {
+    if number.abs() < 1e-12 {
+        return "0".to_owned();
+    }
+    let decimals = (2 - libm::log10(number.abs()).floor() as i32).max(0) as usize;
+    let text = format!("{number:.decimals$}");
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}

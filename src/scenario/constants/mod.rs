@@ -1,0 +1,286 @@
+//! The constants of the model as data: where an experiment sets each, its range, and its source or the word "guess".
+//!
+//! Values are not repeated here. They are read from the defaults of the settings, or from the experiment. A range says
+//! between which values the truth is expected for a site, a program or a machine of the kind that the default stands
+//! for. Where an experiment has its own value, the range moves with it in proportion, unless it is absolute.
+//!
+//! A constant is varied through its location (the median, mean or bounds of a random quantity, all by one factor) or,
+//! as a constant of its own, through the sigma of a lognormal. Left out: correlations between constants, and the family
+//! of a distribution.
+//!
+//! [`choices`] lists the settings that are no constants, with the reason. A test compares both lists with the schema.
+
+pub mod choices;
+#[cfg(test)]
+mod document;
+mod images;
+mod kind;
+mod lay;
+mod places;
+mod platform;
+mod sites;
+#[cfg(test)]
+mod tests;
+
+use std::sync::LazyLock;
+
+use crate::document::tree::Node;
+use crate::products::PRODUCTS;
+
+pub use kind::ConstantKind;
+pub use lay::Level;
+pub(crate) use lay::{LaidValue, StatedRanges, lay, lay_all, product_of};
+
+/// One constant of the model, for all products or for some.
+#[derive(Clone, Copy, Debug)]
+pub struct Constant {
+    /// Keys of the products that it is of; empty: all.
+    pub products: &'static [&'static str],
+    /// Where experiments set it, the first place naming it. What stands before `|` must be there, the rest is made.
+    /// After `?`, only written values count.
+    pub(crate) places: &'static [&'static str],
+    /// What it measures.
+    pub kind: ConstantKind,
+    /// The part of a random quantity that varies.
+    pub part: VariedPart,
+    /// The least and the greatest plausible value, as an experiment would write them.
+    pub range: [&'static str; 2],
+    /// The range does not move with a value of the experiment's own.
+    pub is_absolute: bool,
+    /// How likely the values of the range are.
+    pub shape: RangeShape,
+    /// What the value rests on.
+    pub basis: Basis,
+    /// The source of value and range, or why they are plausible.
+    pub source: &'static str,
+    /// Whether the settings around it use it.
+    when: fn(&Node) -> bool,
+}
+
+/// The part of a random quantity that varies.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum VariedPart {
+    /// All its values, by one factor.
+    Location,
+    /// The sigma of a lognormal; other quantities have none.
+    Sigma,
+}
+
+/// How likely the values of a range are.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum RangeShape {
+    /// Equally likely.
+    Uniform,
+    /// Each factor of two equally likely.
+    LogUniform,
+    /// Most likely at the value itself, falling in straight lines to both ends.
+    Triangular,
+}
+
+/// What a value rests on.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Basis {
+    /// Somebody measured it, or it was calibrated on published measurements.
+    Measured,
+    /// A product's source or documentation says so; installations may set another value.
+    Documented,
+    /// Nobody published it.
+    Guess,
+}
+
+impl Basis {
+    /// The word for it.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Measured => "measured",
+            Self::Documented => "documented",
+            Self::Guess => "guess",
+        }
+    }
+}
+
+impl RangeShape {
+    /// The word for it.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Uniform => "uniform",
+            Self::LogUniform => "loguniform",
+            Self::Triangular => "triangular",
+        }
+    }
+
+    /// The value with this share of the range's probability below it. `mode` is the value itself.
+    pub(crate) fn quantile(self, share: f64, [low, high]: [f64; 2], mode: f64) -> f64 {
+        match self {
+            Self::LogUniform if low > 0.0 => low * libm::pow(high / low, share),
+            Self::Uniform | Self::LogUniform => low + (high - low) * share,
+            Self::Triangular => {
+                let at_mode = (mode - low) / (high - low);
+                if share < at_mode {
+                    low + ((high - low) * (mode - low) * share).sqrt()
+                } else {
+                    high - ((high - low) * (high - mode) * (1.0 - share)).sqrt()
+                }
+            }
+        }
+    }
+
+    /// From a value towards an end of the range, by this share of the way.
+    pub(crate) fn toward(self, value: f64, end: f64, share: f64) -> f64 {
+        match self {
+            Self::LogUniform if value > 0.0 && end > 0.0 => value * libm::pow(end / value, share),
+            _ => value + (end - value) * share,
+        }
+    }
+}
+
+const fn always(_: &Node) -> bool {
+    true
+}
+
+impl Constant {
+    const fn new(
+        basis: Basis,
+        places: &'static [&'static str],
+        kind: ConstantKind,
+        range: [&'static str; 2],
+        source: &'static str,
+    ) -> Self {
+        Self {
+            products: &[],
+            places,
+            kind,
+            part: VariedPart::Location,
+            range,
+            is_absolute: false,
+            shape: RangeShape::LogUniform,
+            basis,
+            source,
+            when: always,
+        }
+    }
+
+    const fn guess(
+        places: &'static [&'static str],
+        kind: ConstantKind,
+        range: [&'static str; 2],
+        why: &'static str,
+    ) -> Self {
+        Self::new(Basis::Guess, places, kind, range, why)
+    }
+
+    const fn measured(
+        places: &'static [&'static str],
+        kind: ConstantKind,
+        range: [&'static str; 2],
+        by: &'static str,
+    ) -> Self {
+        Self::new(Basis::Measured, places, kind, range, by)
+    }
+
+    const fn documented(
+        places: &'static [&'static str],
+        kind: ConstantKind,
+        range: [&'static str; 2],
+        by: &'static str,
+    ) -> Self {
+        Self::new(Basis::Documented, places, kind, range, by)
+    }
+
+    const fn of(self, products: &'static [&'static str]) -> Self {
+        Self { products, ..self }
+    }
+
+    const fn shaped(self, shape: RangeShape) -> Self {
+        Self { shape, ..self }
+    }
+
+    /// Its sigma, with all of the range equally likely.
+    const fn sigma(self) -> Self {
+        Self { part: VariedPart::Sigma, shape: RangeShape::Uniform, ..self }
+    }
+
+    const fn absolute(self) -> Self {
+        Self { is_absolute: true, shape: RangeShape::Uniform, ..self }
+    }
+
+    const fn when(self, when: fn(&Node) -> bool) -> Self {
+        Self { when, ..self }
+    }
+
+    /// The path in an experiment, such as `fleet[*].downlink`. Constants of different products may share it.
+    #[must_use]
+    pub fn name(&self) -> String {
+        let path = places::plain(self.places[0]);
+        if self.part == VariedPart::Sigma { format!("{path}.sigma") } else { path }
+    }
+
+    /// A value as an experiment writes it, as a number. `None`: it is no value of this constant.
+    pub(crate) fn parse(&self, text: &str) -> Option<f64> {
+        let kind = if self.part == VariedPart::Sigma { ConstantKind::Number } else { self.kind };
+        kind.parse(text)
+    }
+
+    /// The ends of the range as numbers.
+    #[must_use]
+    pub fn ends(&self) -> [f64; 2] {
+        self.range.map(|end| self.parse(end).expect("a test reads every range"))
+    }
+
+    /// Whether it is one of this product's.
+    fn is_of(&self, product: &str) -> bool {
+        self.products.is_empty() || self.products.contains(&product)
+    }
+
+    /// The default value as a number, in the kind's base unit. `None`: an experiment has none unless it writes one.
+    #[must_use]
+    pub fn default_value(&self) -> Option<f64> {
+        let key = self.products.first().copied().unwrap_or(PRODUCTS[0].key);
+        let product = PRODUCTS.iter().find(|product| product.key == key)?;
+        places::default_of(self.places[0], product).and_then(|node| self.kind.part_of(&node, self.part))
+    }
+
+    /// A number in the base unit as text.
+    #[must_use]
+    pub fn text(&self, number: f64) -> String {
+        if self.part == VariedPart::Sigma { ConstantKind::Number.text(number) } else { self.kind.text(number) }
+    }
+}
+
+/// The constants with one path: what varies together.
+#[derive(Debug)]
+pub struct ConstantGroup {
+    /// The path.
+    pub name: String,
+    /// The constant of each group of products.
+    pub rows: Vec<&'static Constant>,
+}
+
+/// All constants, by subject.
+pub fn all() -> impl Iterator<Item = &'static Constant> {
+    [sites::CONSTANTS, images::CONSTANTS, platform::CONSTANTS].into_iter().flatten()
+}
+
+/// All factors, in the order of their first constants.
+pub fn factors() -> &'static [ConstantGroup] {
+    static FACTORS: LazyLock<Vec<ConstantGroup>> = LazyLock::new(|| {
+        let mut factors: Vec<ConstantGroup> = Vec::new();
+        for row in all() {
+            let name = row.name();
+            match factors.iter_mut().find(|factor| factor.name == name) {
+                Some(factor) => factor.rows.push(row),
+                None => factors.push(ConstantGroup { name, rows: vec![row] }),
+            }
+        }
+        factors
+    });
+    &FACTORS
+}
+
+/// The number of the factor with this name.
+#[must_use]
+pub fn factor(name: &str) -> Option<usize> {
+    factors().iter().position(|factor| factor.name == name)
+}

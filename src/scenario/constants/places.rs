@@ -1,0 +1,130 @@
+//! Places of constants: patterns such as `fleet[*]|downlink` against the tree of an experiment, and default values.
+
+use std::sync::LazyLock;
+
+use serde_json::Value as Json;
+
+use crate::document::path::{Path, Step};
+use crate::document::reader;
+use crate::document::tree::{Node, Value};
+use crate::products::ProductEntry;
+use crate::scenario::schema::schema;
+use crate::world::{RegistryPreset, RegistrySpec};
+
+/// A place without its marks, such as `fleet[*].downlink`.
+pub(super) fn plain(place: &str) -> String {
+    place.trim_start_matches('?').replacen('|', ".", 1).trim_start_matches('.').to_owned()
+}
+
+/// The steps of a pattern: keys, and `*` for all indices of a list or all keys of a map.
+pub(super) fn steps(pattern: &str) -> Vec<&str> {
+    pattern.split(['.', '[', ']']).filter(|step| !step.is_empty()).collect()
+}
+
+/// The paths in a tree that a place stands for, each with the path of what must be there. `strategy` stands for
+/// `strategies.*`.
+pub(super) fn paths(tree: &Node, place: &str, strategy: &str) -> Vec<(Path, Path)> {
+    let (is_written, place) = match place.strip_prefix('?') {
+        Some(rest) => (true, rest),
+        None => (false, place),
+    };
+    let (needs, rest) = place.split_once('|').unwrap_or(("", place));
+    let mut found = vec![Path::default()];
+    for (depth, step) in steps(needs).into_iter().enumerate() {
+        found = found.iter().flat_map(|path| below(tree, path, step, depth, strategy)).collect();
+    }
+    let paths = found.into_iter().map(|needs| {
+        let path = steps(rest).into_iter().fold(needs.clone(), |path, key| path.key(key));
+        (needs, path)
+    });
+    paths.filter(|(_, path)| !is_written || tree.get(path).is_some()).collect()
+}
+
+/// The paths one step below a path, and those behind a `via` of the distribution.
+fn below(tree: &Node, path: &Path, step: &str, depth: usize, strategy: &str) -> Vec<Path> {
+    let Some(node) = tree.get(path) else { return Vec::new() };
+    if step == "*" {
+        return match &node.value {
+            Value::List(items) => (0..items.len()).map(|index| path.index(index)).collect(),
+            Value::Map(_) if path.last_key() == "strategies" => vec![path.key(strategy)],
+            _ => Vec::new(),
+        };
+    }
+    let mut found = Vec::new();
+    if node.entries().iter().any(|(key, _)| key.text == step) {
+        found.push(path.key(step));
+    }
+    if depth > 0 && matches!(path.0.first(), Some(Step::Key(top)) if top == "distribution") {
+        for outer in ["lazy", "prePull"] {
+            let via = path.key(outer).key("via");
+            found.extend(below(tree, &via, step, depth, strategy));
+        }
+    }
+    found
+}
+
+/// The default value at a place for a product, as a tree.
+pub(super) fn default_of(place: &str, product: &ProductEntry) -> Option<Node> {
+    let plain = plain(place);
+    let path = steps(&plain);
+    let json = match path.as_slice() {
+        ["agent", rest @ ..] => get(&serde_json::to_value(product.agent).ok()?, rest)?,
+        ["controller", rest @ ..] => get(&serde_json::to_value(&product.control_loop).ok()?, rest)?,
+        _ => setting(&path)?.get("default")?.clone(),
+    };
+    Some(Node::of_value(&json, &(0..0)))
+}
+
+/// The value in force where the tree has none: of the registry's preset, else the default.
+pub(super) fn unwritten(tree: &Node, place: &str, path: &Path, product: &ProductEntry) -> Option<Node> {
+    let key = path.last_key();
+    let registry = Path(path.0[..path.0.len().saturating_sub(1)].to_vec());
+    let of_registry = |name: &str| tree.get(&registry.key(name));
+    let is_registry = registry.last_key() == "registry";
+    // With a content delivery network, connections have its rates.
+    if is_registry && key == "perConnection" && of_registry("cdn").is_some() {
+        return None;
+    }
+    if is_registry && let Some(preset) = of_registry("preset") {
+        let preset: RegistryPreset = reader::read(preset.clone()).value?;
+        let spec: RegistrySpec = preset.spec();
+        return Node::of_value(&spec, &(0..0)).get(&Path::of(&key)).cloned();
+    }
+    default_of(place, product)
+}
+
+fn get(json: &Json, path: &[&str]) -> Option<Json> {
+    path.iter().try_fold(json, |json, key| json.get(key)).cloned()
+}
+
+/// The JSON Schema of experiment files.
+pub(super) fn whole() -> &'static Json {
+    static SCHEMA: LazyLock<Json> = LazyLock::new(schema);
+    &SCHEMA
+}
+
+/// The schema of the setting at a path, in which `*` stands for an index or a name.
+pub(super) fn setting(path: &[&str]) -> Option<&'static Json> {
+    let whole = whole();
+    path.iter().try_fold(whole, |schema, step| child(whole, schema, step))
+}
+
+/// One step down in a schema, through references and alternatives.
+fn child(whole: &'static Json, schema: &'static Json, step: &str) -> Option<&'static Json> {
+    let target = resolved(whole, schema);
+    let below = if step == "*" {
+        target.get("items").or_else(|| target.get("additionalProperties").filter(|below| below.is_object()))
+    } else {
+        target.get("properties").and_then(|properties| properties.get(step))
+    };
+    below.or_else(|| {
+        let alternatives = ["anyOf", "oneOf", "allOf"].iter().filter_map(|key| target.get(*key)?.as_array());
+        alternatives.flatten().find_map(|alternative| child(whole, alternative, step))
+    })
+}
+
+/// A schema, or the one that it refers to.
+pub(super) fn resolved(whole: &'static Json, schema: &'static Json) -> &'static Json {
+    let name = schema.get("$ref").and_then(Json::as_str).and_then(|name| name.strip_prefix("#/$defs/"));
+    name.and_then(|name| whole["$defs"].get(name)).unwrap_or(schema)
+}

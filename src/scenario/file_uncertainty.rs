@@ -1,0 +1,71 @@
+//! `uncertainty` as written: the constants that are unknown, how often they are drawn, and what the user knows better.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::document::text_or::FromText;
+use crate::units::serial::Ordered;
+
+/// Draws by default: the least and the greatest of 39 hold the next one with a probability of 38/40 = 95 %.
+const DRAWS: u32 = 39;
+
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct UncertaintyFields {
+    /// How often the constants are drawn; 0 to 10000. Each draw is a run of every variant.
+    #[serde(default = "draws")]
+    pub(crate) draws: u32,
+    /// Constants that you know, which are not varied: paths as `fleetsim assumptions` prints them.
+    #[serde(default)]
+    pub(crate) known: Vec<String>,
+    /// StatedRanges of your own: the path of a constant, and `{low: …, high: …}`.
+    #[serde(default)]
+    #[schemars(with = "std::collections::BTreeMap<String, UncertainRange>")]
+    pub(crate) ranges: Ordered<UncertainRange>,
+}
+
+/// The least and the greatest plausible value of a constant.
+#[derive(Clone, Debug, Deserialize, JsonSchema, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct UncertainRange {
+    /// The least, as an experiment would write it.
+    pub(crate) low: RangeEnd,
+    /// The greatest.
+    pub(crate) high: RangeEnd,
+}
+
+/// A text with a unit, or a number.
+#[derive(Clone, Debug, Deserialize, JsonSchema, Serialize)]
+#[serde(untagged)]
+pub(crate) enum RangeEnd {
+    /// With a unit.
+    Text(String),
+    /// Without one.
+    Number(f64),
+}
+
+impl RangeEnd {
+    pub(crate) fn text(&self) -> String {
+        match self {
+            Self::Text(text) => text.clone(),
+            Self::Number(number) => number.to_string(),
+        }
+    }
+}
+
+const fn draws() -> u32 {
+    DRAWS
+}
+
+impl FromText for UncertaintyFields {
+    const NAME: &'static str = "Uncertainty";
+    const EXPECTING: &'static str = "`constants`, or `{draws: 39, known: [fleet[*].downlink]}`";
+    const EXAMPLES: &'static [&'static str] = &["constants"];
+
+    fn of_text(text: &str) -> Result<Self, String> {
+        match text.trim() {
+            "constants" => Ok(Self { draws: DRAWS, known: Vec::new(), ranges: Ordered::default() }),
+            other => Err(format!("expected {}, not `{other}`", Self::EXPECTING)),
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! `uncertainty`, checked: constants by number, and ranges as numbers.
+
+use super::check::Checker;
+use super::constants::{self, StatedRanges};
+use super::file_uncertainty::{UncertainRange, UncertaintyFields};
+use crate::document::path::Path;
+use crate::document::problem::nearest;
+
+/// Constants that are unknown.
+#[derive(Clone, Debug, Default)]
+pub struct Uncertainty {
+    /// How often all of them are drawn; 0: only for `fleetsim sensitivity`.
+    pub draws: u32,
+    /// Numbers of constants that the user knows, which are not varied.
+    pub known: Vec<usize>,
+    /// Ranges that replace a constant's own.
+    pub(crate) ranges: StatedRanges,
+}
+
+impl Checker<'_> {
+    pub(super) fn uncertainty(&mut self, written: &UncertaintyFields) -> Uncertainty {
+        let here = Path::of("uncertainty");
+        if written.draws > 10_000 {
+            let at = self.place(here.key("draws"), &here);
+            self.report(&at, "`draws` must be at most 10000", "write e.g. `39`");
+        }
+        let mut known = Vec::new();
+        for (index, name) in written.known.iter().enumerate() {
+            known.extend(self.constant(&here.key("known").index(index), name));
+        }
+        let mut ranges = StatedRanges::new();
+        for (name, UncertainRange { low, high }) in &written.ranges.0 {
+            let at = here.key("ranges").key(name);
+            let Some(factor) = self.constant(&at, name) else { continue };
+            let factor = &constants::factors()[factor];
+            let ends = [low, high].map(|end| factor.rows[0].parse(&end.text()));
+            match ends {
+                [Some(low), Some(high)] if low < high => _ = ranges.insert(name.clone(), [low, high]),
+                [Some(_), Some(_)] => {
+                    self.report(&at, "`low` must be less than `high`", "swap them");
+                }
+                _ => {
+                    let [low, high] = factor.rows[0].range;
+                    let help = format!("write e.g. `{{low: {low}, high: {high}}}`");
+                    self.report(&at, "the ends must be values of the constant", &help);
+                }
+            }
+        }
+        Uncertainty { draws: written.draws, known, ranges }
+    }
+
+    fn constant(&mut self, at: &Path, name: &str) -> Option<usize> {
+        let found = constants::factor(name);
+        if found.is_none() {
+            let names = constants::factors().iter().map(|factor| factor.name.as_str());
+            let help = match nearest(name, names) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => "`fleetsim assumptions` lists the constants".to_owned(),
+            };
+            self.report(at, format!("there is no constant `{name}`"), &help);
+        }
+        found
+    }
+}

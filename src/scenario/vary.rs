@@ -1,0 +1,183 @@
+//! An experiment whose constants can be given other values, each laid into its document by its path.
+
+use std::path::{Path as FsPath, PathBuf};
+
+use super::constants::{self, Basis, Constant, LaidValue, Level, lay};
+use super::load::{Loader, Purpose, begin};
+use super::{Experiment, Overrides};
+use crate::document::problem::LoadError;
+use crate::products::ProductEntry;
+
+/// An experiment that can be checked again with other constants, without reading its files again.
+#[derive(Debug)]
+pub struct VariedExperiment {
+    base: Experiment,
+    loader: Loader,
+    folder: PathBuf,
+    shown: String,
+    overrides: Overrides,
+    constants: Vec<VariedConstant>,
+}
+
+/// A constant that takes part in an experiment.
+#[derive(Clone, Debug)]
+pub struct VariedConstant {
+    /// Its number among all factors.
+    pub factor: usize,
+    /// Its path.
+    pub name: &'static str,
+    /// The values of it in this experiment, each once: of groups of clusters, or of products.
+    pub values: Vec<VariedValue>,
+}
+
+/// One value of a constant in an experiment, with its range.
+#[derive(Clone, Debug)]
+pub struct VariedValue {
+    /// The constant.
+    pub constant: &'static Constant,
+    /// The product's key, if constants of this path depend on the product.
+    pub product: Option<&'static str>,
+    /// The value in force.
+    pub value: f64,
+    /// Its low end.
+    pub low: f64,
+    /// Its high end.
+    pub high: f64,
+}
+
+impl VariedValue {
+    /// The value at a share of the way from its own value (0) to the low (-1) or the high end (1).
+    #[must_use]
+    pub fn toward(&self, share: f64) -> f64 {
+        let end = if share < 0.0 { self.low } else { self.high };
+        self.constant.shape.toward(self.value, end, share.abs())
+    }
+}
+
+impl VariedConstant {
+    /// All values at a level, each once: `10 Mbit/s, 20 Mbit/s`.
+    #[must_use]
+    pub fn text_at(&self, share: f64) -> String {
+        let mut texts: Vec<String> = Vec::new();
+        for value in &self.values {
+            let text = value.constant.text(value.toward(share));
+            if !texts.contains(&text) {
+                texts.push(text);
+            }
+        }
+        texts.join(", ")
+    }
+
+    /// As [`VariedConstant::text_at`]. Where values depend on the product, those of one `product`, or each with its
+    /// product.
+    #[must_use]
+    pub fn text_of(&self, product: Option<&str>, share: f64) -> String {
+        let own: Vec<&VariedValue> = self
+            .values
+            .iter()
+            .filter(|value| product.is_none() || value.product.is_none_or(|of| Some(of) == product))
+            .collect();
+        let mut texts: Vec<String> = Vec::new();
+        for value in own {
+            let text = value.constant.text(value.toward(share));
+            let text = match value.product {
+                Some(product_of) if product.is_none() && self.values.len() > 1 => format!("{text} ({product_of})"),
+                _ => text,
+            };
+            if !texts.contains(&text) {
+                texts.push(text);
+            }
+        }
+        texts.join(", ")
+    }
+
+    /// `guess`, `measured` or `documented`; the least certain of its values.
+    #[must_use]
+    pub fn basis(&self) -> &'static str {
+        let basis = self.values.iter().map(|value| value.constant.basis);
+        basis.max_by_key(|basis| *basis as u8).map_or("", Basis::word)
+    }
+}
+
+impl VariedExperiment {
+    /// Reads and checks an experiment, and finds the constants that take part in it.
+    ///
+    /// # Errors
+    /// All problems, with places and fixes.
+    pub fn load(path: &FsPath, overrides: &Overrides) -> Result<Self, LoadError> {
+        let (loader, folder, shown) = begin(Purpose::Run, path)?;
+        let base = loader.clone().finish(&folder, overrides, &shown)?;
+        let uncertainty = base.uncertainty.clone().unwrap_or_default();
+        let mut varied = Self { base, loader, folder, shown, overrides: *overrides, constants: Vec::new() };
+        varied.loader.ranges = uncertainty.ranges;
+        varied.constants = varied.taking_part(&uncertainty.known);
+        Ok(varied)
+    }
+
+    /// The experiment with the values that its files have.
+    #[must_use]
+    pub const fn base(&self) -> &Experiment {
+        &self.base
+    }
+
+    /// The key of a strategy's product.
+    #[must_use]
+    pub fn product(&self, strategy: &str) -> Option<&'static str> {
+        constants::product_of(&self.loader.tree, strategy).map(|product| product.key)
+    }
+
+    /// The constants that take part in it.
+    #[must_use]
+    pub fn constants(&self) -> &[VariedConstant] {
+        &self.constants
+    }
+
+    /// The experiment with some constants at other levels. The numbers are those of [`VariedExperiment::constants`].
+    ///
+    /// # Errors
+    /// When the values do not fit together; a range of the user's own may be impossible.
+    pub fn at(&self, levels: &[(usize, Level)]) -> Result<Experiment, LoadError> {
+        let mut loader = self.loader.clone();
+        loader.levels = levels.iter().map(|(at, level)| (self.constants[*at].factor, *level)).collect();
+        loader.finish(&self.folder, &self.overrides, &self.shown)
+    }
+
+    fn taking_part(&self, known: &[usize]) -> Vec<VariedConstant> {
+        let trees = self.loader.trees();
+        let mut all = Vec::new();
+        for (at, factor) in constants::factors().iter().enumerate().filter(|(at, _)| !known.contains(at)) {
+            let mut values: Vec<VariedValue> = Vec::new();
+            for (tree, strategy, product) in &trees {
+                for laid in lay(&mut tree.clone(), (strategy, product), factor, Level::Toward(1.0), &self.loader.ranges)
+                {
+                    let value = of_laid(&laid, product);
+                    if value.low < value.high && !values.iter().any(|known| known.is_like(&value)) {
+                        values.push(value);
+                    }
+                }
+            }
+            if !values.is_empty() {
+                all.push(VariedConstant { factor: at, name: &factor.name, values });
+            }
+        }
+        all
+    }
+}
+
+impl VariedValue {
+    fn is_like(&self, other: &Self) -> bool {
+        let numbers = |value: &Self| [value.value, value.low, value.high].map(f64::to_bits);
+        self.product == other.product && numbers(self) == numbers(other)
+    }
+}
+
+fn of_laid(laid: &LaidValue, product: &ProductEntry) -> VariedValue {
+    let of_products = !laid.constant.products.is_empty();
+    VariedValue {
+        constant: laid.constant,
+        product: of_products.then_some(product.key),
+        value: laid.from,
+        low: laid.ends[0],
+        high: laid.ends[1],
+    }
+}

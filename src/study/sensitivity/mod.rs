@@ -1,0 +1,337 @@
+//! Sensitivity: how much each constant of the model matters for an experiment, and for the decision it supports.
+//!
+//! One at a time: every constant is put at both ends of its range while the others keep their values, with the random
+//! numbers of the same replicates, so that a difference is due to the constant. Where a decision has another answer at
+//! an end, bisection finds the value at which it changes. The constants that make any difference are then screened
+//! together (Morris, Technometrics 33 (1991); mu* after Campolongo, Cariboni, Saltelli, Environmental Modelling &
+//! Software 22 (2007)), which shows effects that depend on other constants.
+//!
+//! Left out: correlations between constants, and a constant whose effect appears only beside another one; the first
+//! part finds no difference there, so it is not screened. A decision that changes twice within a range is reported with
+//! one of the changes. Bisection and screening use the same runs again wherever values are equal.
+
+mod decision;
+mod morris;
+mod sample;
+#[cfg(test)]
+mod tests;
+
+use std::sync::atomic::AtomicBool;
+
+use crate::results::{
+    ConstantRange, DecisionEnd, DecisionRecord, EffectRow, Journal, Limit, Measure, RunOutcome, ScreeningRow,
+    SensitivityRecord, Statistic,
+};
+use crate::scenario::{Level, VariedConstant, VariedExperiment};
+use crate::stats;
+use crate::study::StudyError;
+use decision::StudiedDecision;
+use sample::{SampleRuns, Sampler};
+
+/// Halvings of a range in the search for the value that changes a decision: to 1/64 of the way to its end.
+const HALVINGS: u32 = 6;
+
+/// What is asked of an analysis.
+#[derive(Clone, Debug)]
+pub struct SensitivityRules {
+    /// What the best variant minimises, with its statistic. `None`: the plan's objective, or the clusters with a
+    /// defective revision where there are any, or the completion time.
+    pub objective: Option<(&'static Measure, Statistic)>,
+    /// Limits that the best variant must meet. `None`: those of the plan.
+    pub limits: Option<Vec<Limit>>,
+    /// Further measures.
+    pub measures: Vec<&'static Measure>,
+    /// Constants to vary, by path. Empty: all that take part.
+    pub only: Vec<String>,
+    /// Variants whose names contain one of these. Empty: all.
+    pub variants: Vec<String>,
+    /// Most runs of the screening.
+    pub budget: u64,
+}
+
+/// SampleRuns of an analysis as known before it begins: one at a time, and at most in the screening.
+#[must_use]
+pub fn sensitivity_runs(varied: &VariedExperiment, rules: &SensitivityRules) -> u64 {
+    let variants = rules.chosen_variants(varied).len() as u64;
+    let constants = rules.chosen_constants(varied).len() as u64;
+    variants * u64::from(varied.base().replicates) * (1 + 2 * constants) + rules.budget
+}
+
+impl SensitivityRules {
+    fn chosen_variants(&self, varied: &VariedExperiment) -> Vec<usize> {
+        let variants = varied.base().variants.iter().enumerate();
+        let is_chosen = |label: &str| self.variants.is_empty() || self.variants.iter().any(|part| label.contains(part));
+        variants.filter(|(_, variant)| is_chosen(&variant.label)).map(|(at, _)| at).collect()
+    }
+
+    fn chosen_constants(&self, varied: &VariedExperiment) -> Vec<usize> {
+        let is_chosen = |name: &str| self.only.is_empty() || self.only.iter().any(|path| path == name);
+        let constants = varied.constants().iter().enumerate();
+        constants.filter(|(_, constant)| is_chosen(constant.name)).map(|(at, _)| at).collect()
+    }
+}
+
+/// The runs at the values in force and at both ends of every range.
+struct OneAtATime {
+    base: SampleRuns,
+    /// Of each chosen constant: at the low end, and at the high end.
+    ends: Vec<[SampleRuns; 2]>,
+}
+
+/// Analyses an experiment on the current rayon pool. `run_done` is called after each run, from any thread. `stop` and
+/// the journal work as in [`super::simulate`].
+///
+/// # Errors
+/// When `stop` became true before the end, a run could not be saved, or values of constants do not fit together.
+pub fn sensitivity(
+    varied: &VariedExperiment,
+    rules: &SensitivityRules,
+    journal: &Journal,
+    run_done: impl Fn() + Sync,
+    stop: &AtomicBool,
+) -> Result<SensitivityRecord, StudyError> {
+    let variants = rules.chosen_variants(varied);
+    let constants = rules.chosen_constants(varied);
+    let mut sampler = Sampler::new(varied, variants, journal, &run_done, stop);
+    let found = one_at_a_time(&mut sampler, varied.base().replicates, &constants)?;
+    let headline = Headline::of(varied, rules, &found.base);
+    let decisions = decision::all(varied, &sampler.variants, &headline);
+    let decided = decide(&mut sampler, &decisions, &found, &constants)?;
+    let has_effect: Vec<bool> = found.ends.iter().map(|ends| ends.iter().any(|end| *end != found.base)).collect();
+    let active: Vec<usize> = constants.iter().zip(&has_effect).filter(|(_, has)| **has).map(|(at, _)| *at).collect();
+    let (screening, trajectories) = screen(&mut sampler, rules.budget, &active, &headline)?;
+    let range = |(at, has_effect): (&usize, &bool)| range_of(&varied.constants()[*at], *has_effect);
+    Ok(SensitivityRecord {
+        schema_version: SensitivityRecord::SCHEMA_VERSION,
+        objective: headline.objective_text(),
+        limits: headline.limits.iter().map(ToString::to_string).collect(),
+        replicates: varied.base().replicates,
+        runs: sampler.runs,
+        trajectories,
+        measures: headline.measures.iter().map(|measure| (measure.name.to_owned(), measure.unit.to_owned())).collect(),
+        constants: constants.iter().zip(&has_effect).map(range).collect(),
+        effects: effects(&sampler, &found, &constants, &headline),
+        screening,
+        decisions: decided,
+    })
+}
+
+fn one_at_a_time(sampler: &mut Sampler<'_>, replicates: u32, constants: &[usize]) -> Result<OneAtATime, StudyError> {
+    let mut levels = vec![Vec::new()];
+    for &at in constants {
+        levels.extend([-1.0, 1.0].map(|share| vec![(at, Level::Toward(share))]));
+    }
+    let mut samples = sampler.samples(&levels, 0..replicates)?.into_iter();
+    let base = samples.next().expect("the values in force come first");
+    let mut ends = Vec::new();
+    while let (Some(low), Some(high)) = (samples.next(), samples.next()) {
+        ends.push([low, high]);
+    }
+    Ok(OneAtATime { base, ends })
+}
+
+/// What is looked at: measures, the objective and the limits.
+struct Headline {
+    objective: (&'static Measure, Statistic),
+    limits: Vec<Limit>,
+    measures: Vec<&'static Measure>,
+}
+
+impl Headline {
+    fn of(varied: &VariedExperiment, rules: &SensitivityRules, base: &SampleRuns) -> Self {
+        let experiment = varied.base();
+        let named = |name| Measure::named(name).expect("a measure of the table");
+        let plan = experiment.plan.as_ref();
+        let is_exposed = base.iter().flatten().any(|run| run.exposed_targets > 0);
+        let default = || match plan {
+            Some(plan) => (plan.fastest.measure(), plan.fastest.over()),
+            None if is_exposed => (named("exposed_targets"), Statistic::Quantile(0.5)),
+            None => (named("completion_s"), Statistic::Quantile(0.5)),
+        };
+        let objective = rules.objective.unwrap_or_else(default);
+        let limits = rules.limits.clone().or_else(|| plan.map(|plan| plan.limits.clone())).unwrap_or_default();
+        let asserted = experiment.assertions.iter().map(|assertion| assertion.limit.measure());
+        let is_ever_complete = base.iter().flatten().any(|run| run.outcome == RunOutcome::Complete);
+        let mut measures = vec![objective.0];
+        let more = limits.iter().map(Limit::measure).chain(asserted).chain(rules.measures.iter().copied());
+        for measure in more.chain(is_ever_complete.then(|| named("completion_s"))) {
+            if measures.iter().all(|known| known.name != measure.name) {
+                measures.push(measure);
+            }
+        }
+        Self { objective, limits, measures }
+    }
+
+    fn objective_text(&self) -> String {
+        let over = match self.objective.1 {
+            Statistic::Every => "worst run".to_owned(),
+            Statistic::Mean => "mean".to_owned(),
+            Statistic::Quantile(p) if (p - 0.5).abs() < 1e-9 => "median".to_owned(),
+            Statistic::Quantile(p) => format!("p{}", p * 100.0),
+        };
+        format!("{}, {over}", self.objective.0.name)
+    }
+}
+
+fn range_of(constant: &VariedConstant, has_effect: bool) -> ConstantRange {
+    ConstantRange {
+        constant: constant.name.to_owned(),
+        basis: constant.basis().to_owned(),
+        low: constant.text_at(-1.0),
+        value: constant.text_at(0.0),
+        high: constant.text_at(1.0),
+        has_effect,
+    }
+}
+
+/// The median of a measure over runs. `None`: half of the runs or more did not reach it.
+fn median(measure: &Measure, runs: &[crate::results::RunRow]) -> Option<f64> {
+    let values: Vec<f64> = runs.iter().map(|run| (measure.of)(run).unwrap_or(f64::INFINITY)).collect();
+    let median = Statistic::Quantile(0.5).of(&values);
+    median.is_finite().then_some(median)
+}
+
+fn effects(sampler: &Sampler<'_>, found: &OneAtATime, constants: &[usize], headline: &Headline) -> Vec<EffectRow> {
+    let mut rows = Vec::new();
+    for (&at, [low, high]) in constants.iter().zip(&found.ends) {
+        let constant = &sampler.varied.constants()[at];
+        for measure in &headline.measures {
+            for (place, label) in sampler.labels().enumerate() {
+                rows.push(EffectRow {
+                    constant: constant.name.to_owned(),
+                    basis: constant.basis().to_owned(),
+                    low: constant.text_at(-1.0),
+                    value: constant.text_at(0.0),
+                    high: constant.text_at(1.0),
+                    variant: label.to_owned(),
+                    measure: measure.name.to_owned(),
+                    unit: measure.unit.to_owned(),
+                    at_low: median(measure, &low[place]),
+                    at_value: median(measure, &found.base[place]),
+                    at_high: median(measure, &high[place]),
+                });
+            }
+        }
+    }
+    rows
+}
+
+/// One search for the value that changes a decision.
+struct ChangeSearch {
+    decision: usize,
+    /// Place among the chosen constants.
+    constant: usize,
+    is_high: bool,
+    /// Shares of the way to the end: the answer is the same, and another.
+    same: f64,
+    other: f64,
+}
+
+impl ChangeSearch {
+    fn level(&self, share: f64) -> Level {
+        Level::Toward(if self.is_high { share } else { -share })
+    }
+}
+
+/// Every decision with its answers at the ends of the ranges, and where they change.
+fn decide(
+    sampler: &mut Sampler<'_>,
+    decisions: &[StudiedDecision],
+    found: &OneAtATime,
+    constants: &[usize],
+) -> Result<Vec<DecisionRecord>, StudyError> {
+    let answers: Vec<String> = decisions.iter().map(|decision| decision.answer(&found.base, None)).collect();
+    let answer_at = |decision: usize, runs: &SampleRuns| decisions[decision].answer(runs, Some(&answers[decision]));
+    let mut searches = Vec::new();
+    for decision in 0..decisions.len() {
+        for (constant, ends) in found.ends.iter().enumerate() {
+            for (is_high, runs) in [(false, &ends[0]), (true, &ends[1])] {
+                if answer_at(decision, runs) != answers[decision] {
+                    searches.push(ChangeSearch { decision, constant, is_high, same: 0.0, other: 1.0 });
+                }
+            }
+        }
+    }
+    let replicates = found.base.first().map_or(0, Vec::len) as u32;
+    for _ in 0..HALVINGS {
+        let middle = |search: &ChangeSearch| f64::midpoint(search.same, search.other);
+        let levels: Vec<Vec<(usize, Level)>> =
+            searches.iter().map(|search| vec![(constants[search.constant], search.level(middle(search)))]).collect();
+        let samples = sampler.samples(&levels, 0..replicates)?;
+        for (search, runs) in searches.iter_mut().zip(&samples) {
+            let share = middle(search);
+            match answer_at(search.decision, runs) == answers[search.decision] {
+                true => search.same = share,
+                false => search.other = share,
+            }
+        }
+    }
+    let end = |decision: usize, place: usize, is_high: bool| {
+        let constant = &sampler.varied.constants()[constants[place]];
+        let product = decisions[decision].product();
+        let sign = if is_high { 1.0 } else { -1.0 };
+        let search = searches
+            .iter()
+            .find(|search| (search.decision, search.constant, search.is_high) == (decision, place, is_high));
+        DecisionEnd {
+            constant: constant.name.to_owned(),
+            is_high,
+            end: constant.text_of(product, sign),
+            answer: answer_at(decision, &found.ends[place][usize::from(is_high)]),
+            changes: search.map(|search| (search.other, constant.text_of(product, sign * search.other))),
+        }
+    };
+    let record = |decision: usize| DecisionRecord {
+        decision: decisions[decision].question(),
+        answer: answers[decision].clone(),
+        ends: (0..constants.len()).flat_map(|place| [false, true].map(|high| end(decision, place, high))).collect(),
+    };
+    Ok((0..decisions.len()).map(record).collect())
+}
+
+/// The elementary effects of the active constants, and the number of trajectories that the budget allows.
+fn screen(
+    sampler: &mut Sampler<'_>,
+    budget: u64,
+    active: &[usize],
+    headline: &Headline,
+) -> Result<(Vec<ScreeningRow>, u32), StudyError> {
+    let each = (sampler.variants.len() * (active.len() + 1)) as u64;
+    let count = if active.is_empty() { 0 } else { (budget / each.max(1)).min(1_000) as u32 };
+    // One trajectory has no spread.
+    if count < 2 {
+        return Ok((Vec::new(), 0));
+    }
+    let seed = sampler.varied.base().seed;
+    let mut effects = morris::ElementaryEffects::new(active.len(), sampler.variants.len(), headline.measures.len());
+    for number in 0..count {
+        let trajectory = morris::trajectory(active.len(), seed, number);
+        let levels: Vec<Vec<(usize, Level)>> = trajectory
+            .points
+            .iter()
+            .map(|point| active.iter().zip(point).map(|(&at, share)| (at, Level::Quantile(*share))).collect())
+            .collect();
+        let samples = sampler.samples(&levels, number..number + 1)?;
+        effects.add(&trajectory, &samples, &headline.measures);
+    }
+    let mut rows = Vec::new();
+    for (place, &at) in active.iter().enumerate() {
+        for (measure_at, measure) in headline.measures.iter().enumerate() {
+            for (variant_at, label) in sampler.labels().enumerate() {
+                let own = effects.of(place, variant_at, measure_at);
+                let absolute: Vec<f64> = own.iter().map(|effect| effect.abs()).collect();
+                rows.push(ScreeningRow {
+                    constant: sampler.varied.constants()[at].name.to_owned(),
+                    variant: label.to_owned(),
+                    measure: measure.name.to_owned(),
+                    unit: measure.unit.to_owned(),
+                    effects: own.len() as u64,
+                    mu: stats::mean(own).unwrap_or(0.0),
+                    mu_star: stats::mean(&absolute).unwrap_or(0.0),
+                    sigma: stats::sample_sd(own).unwrap_or(0.0),
+                });
+            }
+        }
+    }
+    Ok((rows, count))
+}

@@ -1,0 +1,113 @@
+//! Morris' design: trajectories through a grid of four levels, in which one constant moves at a time by two thirds of
+//! its range (in probability).
+
+use super::sample::SampleRuns;
+use crate::results::Measure;
+use crate::stats::Indices;
+
+/// Levels of the grid: 0, 1/3, 2/3, 1.
+const LEVELS: usize = 4;
+/// The distance of a move. With p levels, p / (2 (p - 1)) makes all levels equally likely.
+const STEP: f64 = 2.0 / 3.0;
+
+/// A walk through the grid.
+pub(super) struct Trajectory {
+    /// One point more than there are constants.
+    pub(super) points: Vec<Vec<f64>>,
+    /// The constant that moves before each point but the first.
+    order: Vec<usize>,
+}
+
+/// The trajectory with this number; `seed` is the experiment's.
+pub(super) fn trajectory(constants: usize, seed: u64, number: u32) -> Trajectory {
+    // Another factor than the generator's own step, whose multiples would be shifts of one sequence.
+    let mut indices = Indices::new(seed.rotate_left(32) ^ (u64::from(number) + 1).wrapping_mul(0xD134_2543_DE82_EF95));
+    let mut point: Vec<f64> = (0..constants).map(|_| indices.below(LEVELS) as f64 / (LEVELS - 1) as f64).collect();
+    let mut order: Vec<usize> = (0..constants).collect();
+    for at in (1..constants).rev() {
+        order.swap(at, indices.below(at + 1));
+    }
+    let mut points = vec![point.clone()];
+    for &moved in &order {
+        point[moved] += if point[moved] < 0.5 { STEP } else { -STEP };
+        // Sums of thirds, back on the grid.
+        point[moved] = (point[moved] * 3.0).round() / 3.0;
+        points.push(point.clone());
+    }
+    Trajectory { points, order }
+}
+
+/// The elementary effects of all trajectories, by constant, variant and measure.
+pub(super) struct ElementaryEffects {
+    variants: usize,
+    measures: usize,
+    effects: Vec<Vec<f64>>,
+}
+
+impl ElementaryEffects {
+    pub(super) fn new(constants: usize, variants: usize, measures: usize) -> Self {
+        Self { variants, measures, effects: vec![Vec::new(); constants * variants * measures] }
+    }
+
+    fn index(&self, constant: usize, variant: usize, measure: usize) -> usize {
+        (constant * self.variants + variant) * self.measures + measure
+    }
+
+    pub(super) fn of(&self, constant: usize, variant: usize, measure: usize) -> &[f64] {
+        &self.effects[self.index(constant, variant, measure)]
+    }
+
+    /// Adds a trajectory, with the one run of each variant at each of its points.
+    pub(super) fn add(&mut self, trajectory: &Trajectory, samples: &[SampleRuns], measures: &[&'static Measure]) {
+        for (step, &constant) in trajectory.order.iter().enumerate() {
+            let distance = trajectory.points[step + 1][constant] - trajectory.points[step][constant];
+            for variant in 0..self.variants {
+                for (measure_at, measure) in measures.iter().enumerate() {
+                    let value = |point: usize| (measure.of)(&samples[point][variant][0]);
+                    // A time that is not reached on one side has no difference.
+                    if let (Some(before), Some(after)) = (value(step), value(step + 1)) {
+                        let index = self.index(constant, variant, measure_at);
+                        self.effects[index].push((after - before) / distance);
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_constant_moves_once_and_stays_on_the_grid() {
+        for number in 0..50 {
+            let Trajectory { points, order } = trajectory(7, 3, number);
+            assert_eq!(points.len(), 8);
+            let mut moved = order.clone();
+            moved.sort_unstable();
+            assert_eq!(moved, (0..7).collect::<Vec<_>>());
+            for (step, &constant) in order.iter().enumerate() {
+                for at in 0..7 {
+                    let distance = (points[step + 1][at] - points[step][at]).abs();
+                    let expected = if at == constant { STEP } else { 0.0 };
+                    assert!((distance - expected).abs() < 1e-9, "{points:?}");
+                }
+            }
+            let on_grid = |share: &f64| (0.0..=1.0).contains(share) && (share * 3.0).fract().abs() < 1e-9;
+            assert!(points.iter().flatten().all(on_grid), "{points:?}");
+        }
+    }
+
+    #[test]
+    fn all_levels_are_equally_likely() {
+        let mut counts = [0_u32; LEVELS];
+        for number in 0..2_000 {
+            for share in trajectory(3, 11, number).points.iter().flatten() {
+                counts[(share * 3.0).round() as usize] += 1;
+            }
+        }
+        // 24,000 shares in clusters of up to four equal ones: 6,000 each, standard error below 130.
+        assert!(counts.iter().all(|count| count.abs_diff(6_000) < 500), "{counts:?}");
+    }
+}

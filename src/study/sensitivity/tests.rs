@@ -1,0 +1,117 @@
+//! A small experiment whose answer is known by hand.
+
+use std::path::Path;
+
+use super::*;
+use crate::scenario::Overrides;
+
+/// One cluster of one node, all delays of no importance: the pull of 100 MB over 100 Mbit/s takes 8 s.
+const TEXT: &str = "
+name: one
+seed: 1
+replicates: 2
+fleet: [{name: \"a-{1..2}\", nodes: 1, downlink: 100 Mbit/s}]
+registry: {perConnection: unlimited}
+agent: {readiness: {delay: 0 s}}
+release:
+  images: [{name: shop, manifest: {layers: [{size: 100 MB, uncompressed: 1 MB}]}}]
+  workloads: [{kind: Deployment, image: shop, start: 0 s}]
+strategies: {all: {allAtOnce: {}}, one: {oneByOne: {}}}
+assert: [{strategy: all, limit: completion < 30 s}]
+";
+
+fn varied(folder: &Path) -> VariedExperiment {
+    std::fs::write(folder.join("experiment.yaml"), TEXT).expect("written");
+    VariedExperiment::load(folder, &Overrides::default()).expect("valid")
+}
+
+fn rules(only: &[&str], budget: u64) -> SensitivityRules {
+    SensitivityRules {
+        objective: None,
+        limits: None,
+        measures: Vec::new(),
+        only: only.iter().map(|name| (*name).to_owned()).collect(),
+        variants: Vec::new(),
+        budget,
+    }
+}
+
+fn analysed(threads: usize, only: &[&str], budget: u64) -> SensitivityRecord {
+    let home = tempfile::tempdir().expect("a temporary folder");
+    let varied = varied(home.path());
+    let journal = Journal::open(&home.path().join("out"), b"key").expect("a journal");
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
+    let stop = AtomicBool::new(false);
+    pool.install(|| sensitivity(&varied, &rules(only, budget), &journal, || {}, &stop)).expect("analysed")
+}
+
+#[test]
+fn only_constants_whose_path_exists_take_part() {
+    let home = tempfile::tempdir().expect("a temporary folder");
+    let varied = varied(home.path());
+    let names: Vec<&str> = varied.constants().iter().map(|constant| constant.name).collect();
+    assert!(names.contains(&"fleet[*].downlink") && names.contains(&"agent.apply"), "{names:?}");
+    for absent in ["distribution.cache.rtt", "registry.cdn.cold", "faults.outages.repair", "registry.perConnection"] {
+        assert!(!names.contains(&absent), "{absent} takes part");
+    }
+    assert!(!names.contains(&"release.workloads[*].readiness.period"), "there is no probe");
+    assert!(!names.contains(&"release.workloads[*].start"), "zero has no factor");
+}
+
+#[test]
+fn the_downlink_decides_a_time_that_is_bytes_over_rate() {
+    let record = analysed(2, &["fleet[*].downlink", "faults.nodeLoss.grace"], 0);
+    let row = record
+        .effects
+        .iter()
+        .find(|row| row.variant == "all" && row.measure == "completion_s")
+        .expect("the downlink takes part");
+    assert_eq!((row.low.as_str(), row.value.as_str(), row.high.as_str()), ("20 Mbit/s", "100 Mbit/s", "500 Mbit/s"));
+    let (low, value, high) = (row.at_low.expect("done"), row.at_value.expect("done"), row.at_high.expect("done"));
+    // 100 MB: 40 s at 20 Mbit/s, 8 s at 100, 1.6 s at 500; all else is equal.
+    assert!((low - value - 32.0).abs() < 0.01, "{low} {value}");
+    assert!((value - high - 6.4).abs() < 0.01, "{value} {high}");
+}
+
+#[test]
+fn bisection_finds_the_value_at_which_an_assertion_breaks() {
+    let record = analysed(2, &["fleet[*].downlink"], 0);
+    let decision = record.decisions.iter().find(|decision| decision.decision.contains("< 30 s")).expect("asserted");
+    assert_eq!(decision.answer, "holds");
+    let low = &decision.ends[0];
+    let (share, _) = low.changes.clone().unwrap_or_else(|| panic!("{decision:?}"));
+    assert_eq!(low.answer, "is exceeded");
+    // The rest of the time in the worst run, without the 8 s of the pull.
+    let home = tempfile::tempdir().expect("a temporary folder");
+    let varied = varied(home.path());
+    let times = (0..2).map(|replicate| {
+        let run = crate::sim::run(&varied.base().variants[0], 1, replicate).expect("it has no process");
+        run.run.completion_s.expect("complete")
+    });
+    let rest = times.fold(0.0, f64::max) - 8.0;
+    // 8 s · 5^share + rest = 30 s, to 1/64 of the way.
+    let exact = libm::log((30.0 - rest) / 8.0) / libm::log(5.0);
+    assert!(exact < 1.0, "{rest}");
+    assert!((share - exact).abs() < 1.0 / 64.0 + 1e-9, "{share}, not {exact}");
+    assert!(decision.ends[1].changes.is_none());
+}
+
+#[test]
+fn the_screening_agrees_with_the_hand_and_not_with_the_threads() {
+    let only = ["fleet[*].downlink", "node.pullConstant"];
+    let record = analysed(1, &only, 2 * 3 * 8);
+    assert_eq!(record.trajectories, 8);
+    let row = |constant: &str| {
+        let found = record.screening.iter().find(|row| row.constant == constant && row.variant == "all");
+        found.expect("screened").clone()
+    };
+    // From the low to the high end a pull's constant adds half a second, whatever else there is.
+    let constant = row("node.pullConstant");
+    assert!((constant.mu - 0.5).abs() < 0.01 && constant.sigma < 0.01, "{constant:?}");
+    let downlink = row("fleet[*].downlink");
+    // Steps of 2/3 of the logarithm: 40 s to 4.68 s, or 13.7 s to 1.6 s. ElementaryEffects of -53 and -18 s.
+    assert!(downlink.mu < -18.0 && downlink.mu > -54.0, "{downlink:?}");
+    assert!((downlink.mu_star + downlink.mu).abs() < 1e-9, "a faster link is never slower");
+    assert!(downlink.sigma > 1.0, "the effect is not linear: {downlink:?}");
+    assert_eq!(analysed(3, &only, 2 * 3 * 8).to_json(), record.to_json());
+}
