@@ -93,6 +93,11 @@ pub trait Controller {
         false
     }
 
+    /// Whether the product leaves clusters alone that are paused; some know no pause.
+    fn heeds_pause(&self) -> bool {
+        true
+    }
+
     /// Whether the product reports the completion of a rollout itself, in the status that a pass writes
     /// ([`Decision::complete`]). A run then waits for that report.
     fn reports_completion(&self) -> bool {

@@ -46,8 +46,9 @@ impl Scale {
         if self.log { " (logarithmic)" } else { "" }
     }
 
-    /// Position of `value`.
+    /// Position of `value`; an infinite one lies at the end.
     pub(super) fn at(&self, value: f64) -> f64 {
+        let value = value.min(self.high);
         let at = |value: f64| if self.log { libm::log(value.max(self.low)) } else { value };
         let share = (at(value) - at(self.low)) / (at(self.high) - at(self.low));
         self.from + (self.to - self.from) * if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 }

@@ -1,11 +1,14 @@
 //! The columns of the comparison, defined once for the terminal and the page: the median of one measure over the runs.
 
-use super::data::VariantResults;
+use super::data::{VariantResults, median_interval};
 use super::format::{RateUnit, TimeUnit, apart, count, number};
-use crate::results::{Measure, SummaryRow};
+use crate::results::{Measure, READY_TIME, SummaryRow};
 
 /// The measure that comes first where a defective revision was rolled out.
 pub(super) const EXPOSED: &str = "exposed_targets";
+
+/// The measure that is shown where some clusters cannot be updated.
+const REACHABLE: &str = "reachable_targets";
 
 /// One column.
 pub(super) struct Column {
@@ -30,7 +33,7 @@ enum Range {
     Percentiles,
 }
 
-const COLUMNS: [Column; 9] = [
+const COLUMNS: [Column; 10] = [
     Column {
         measure: EXPOSED,
         heading: "exposed clusters",
@@ -40,12 +43,20 @@ const COLUMNS: [Column; 9] = [
         rank: 0,
     },
     Column {
-        measure: "completion_s",
+        measure: READY_TIME,
         heading: "completion",
-        note: "time until the last cluster was ready, finished runs only, with the 95% confidence interval of the median",
+        note: "time until all reachable clusters were ready, with the 95% confidence interval of the median",
         phrase: "complete after {}",
         range: Range::Confidence,
         rank: 0,
+    },
+    Column {
+        measure: REACHABLE,
+        heading: "reachable",
+        note: "clusters that can be updated: not paused, with an agent, and not offline at the end unless ready",
+        phrase: "{} reachable cluster{s}",
+        range: Range::Percentiles,
+        rank: 1,
     },
     Column {
         measure: "peak_pulls",
@@ -157,10 +168,16 @@ pub(super) struct FilledColumn<'v> {
 }
 
 impl<'v> FilledColumn<'v> {
-    /// The columns that the results have. Exposure only matters where a defective revision was rolled out.
+    /// The columns that the results have. Exposure only matters where a defective revision was rolled out, and reach
+    /// where some clusters cannot be updated.
     pub(super) fn all(variants: &[VariantResults<'v>]) -> Vec<Self> {
         let exposed = variants.iter().any(VariantResults::exposed);
-        let wanted = COLUMNS.iter().filter(|column| exposed || column.measure != EXPOSED);
+        let whole = variants.iter().all(|variant| variant.reach().is_whole());
+        let wanted = COLUMNS.iter().filter(|column| match column.measure {
+            EXPOSED => exposed,
+            REACHABLE => !whole,
+            _ => true,
+        });
         wanted.filter_map(|column| Self::of(column, variants)).collect()
     }
 
@@ -197,7 +214,7 @@ impl<'v> FilledColumn<'v> {
         let row = self.rows[at]?;
         match self.column.range {
             Range::None => None,
-            Range::Confidence => row.median_ci95_low.zip(row.median_ci95_high),
+            Range::Confidence => median_interval(row),
             Range::Percentiles => row.p5.zip(row.p95),
         }
     }
@@ -216,7 +233,7 @@ impl<'v> FilledColumn<'v> {
 
     /// Whether it is always shown as a column.
     pub(super) fn is_main(&self) -> bool {
-        matches!(self.column.measure, "completion_s" | "peak_pulls" | EXPOSED)
+        matches!(self.column.measure, READY_TIME | "peak_pulls" | EXPOSED)
     }
 
     /// The value that all variants share, as a phrase: `8 failed pulls`. `None` where they differ or have none.

@@ -6,8 +6,10 @@ use itertools::Itertools;
 
 use super::format::count;
 use crate::results::{
-    ClusterRow, Provenance, ResultsError, RunOutcome, RunRow, SummaryRow, Tables, TimelineRow, VariantInfo, grouped,
+    ClusterRow, Provenance, READY_TIME, ResultsError, RunOutcome, RunRow, SummaryRow, Tables, TimelineRow, VariantInfo,
+    grouped,
 };
+use crate::stats;
 
 /// Everything that a report reads: the files of one results folder.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,6 +29,8 @@ pub(super) struct VariantResults<'r> {
     pub(super) runs: Vec<&'r RunRow>,
     pub(super) timeline: Vec<&'r TimelineRow>,
     pub(super) clusters: Vec<&'r ClusterRow>,
+    /// The run that its curve and its fleet show.
+    pub(super) displayed: Option<&'r RunRow>,
     summary: Vec<&'r SummaryRow>,
 }
 
@@ -65,7 +69,11 @@ impl Results {
     /// The variants that have runs, in the experiment's order.
     pub(super) fn variants<'r>(&'r self) -> Vec<VariantResults<'r>> {
         let Tables { runs, summary, timeline, clusters, .. } = &self.tables;
+        let replicate = self.tables.clusters.first().map(|(key, _)| key.replicate);
+        let is_displayed =
+            |run: &RunRow, info: &VariantInfo| run.variant == info.variant && Some(run.replicate) == replicate;
         let of = |(index, info): (usize, &'r VariantInfo)| VariantResults {
+            displayed: runs.iter().find(|run| is_displayed(run, info)),
             index,
             info,
             runs: runs.iter().filter(|run| run.variant == info.variant).collect(),
@@ -100,6 +108,49 @@ impl DisplayedRun {
     }
 }
 
+/// The targets of some runs that could be updated, and those that could not with the reasons: the least and the greatest
+/// number of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct ReachRange {
+    targets: (u64, u64),
+    reachable: (u64, u64),
+    missing: (u64, u64),
+    obstacles: [((u64, u64), &'static str); 3],
+}
+
+impl ReachRange {
+    fn of(runs: &[&RunRow]) -> Self {
+        let range = |of: fn(&RunRow) -> u64| runs.iter().map(|run| of(run)).minmax().into_option().unwrap_or_default();
+        Self {
+            targets: range(|run| run.targets),
+            reachable: range(|run| run.reachable_targets),
+            missing: range(|run| run.targets - run.reachable_targets),
+            obstacles: [
+                (range(|run| run.paused_targets), "paused"),
+                (range(|run| run.agentless_targets), "without agent"),
+                (range(|run| run.offline_targets), "offline"),
+            ],
+        }
+    }
+
+    /// Whether every target of every run could be updated.
+    pub(super) const fn is_whole(&self) -> bool {
+        self.missing.1 == 0
+    }
+
+    /// `297 of 301`.
+    pub(super) fn of_all(&self) -> String {
+        format!("{} of {}", range_of(self.reachable), range_of(self.targets))
+    }
+
+    /// `4 cannot be updated: 2 paused, 1 without agent, 1 offline`.
+    pub(super) fn missing(&self) -> String {
+        let some = self.obstacles.iter().filter(|((_, high), _)| *high > 0);
+        let reasons = some.map(|(range, reason)| format!("{} {reason}", range_of(*range))).join(", ");
+        format!("{} cannot be updated: {reasons}", range_of(self.missing))
+    }
+}
+
 /// `5`, or `3–7`.
 fn range_of((low, high): (u64, u64)) -> String {
     let from = if low < high { format!("{}–", count(low as f64)) } else { String::new() };
@@ -111,7 +162,7 @@ impl<'r> VariantResults<'r> {
     #[cfg(test)]
     pub(super) fn bare(index: usize, info: &'r VariantInfo) -> Self {
         let (runs, timeline, clusters, summary) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        Self { index, info, runs, timeline, clusters, summary }
+        Self { index, info, runs, timeline, clusters, displayed: None, summary }
     }
 
     /// The name to show.
@@ -129,15 +180,30 @@ impl<'r> VariantResults<'r> {
         self.summary(measure)?.median
     }
 
-    /// The 95% interval of the median of one measure. `None` without a measure or with too few runs.
+    /// The 95% interval of the median of one measure; its upper end is infinite where it lies behind every finished run.
+    /// `None` without a measure or with too few runs.
     pub(super) fn median_interval(&self, measure: &str) -> Option<(f64, f64)> {
-        let row = self.summary(measure)?;
-        row.median_ci95_low.zip(row.median_ci95_high)
+        median_interval(self.summary(measure)?)
     }
 
-    /// Runs that ended complete.
+    /// The median time until all reachable targets were ready.
+    pub(super) fn ready_time(&self) -> Option<f64> {
+        self.median(READY_TIME)
+    }
+
+    /// Runs in which all reachable targets were ready.
     pub(super) fn finished(&self) -> usize {
-        self.runs.iter().filter(|run| run.outcome == RunOutcome::Complete).count()
+        self.runs.iter().filter(|run| run.is_done()).count()
+    }
+
+    /// The share of all possible runs that finish, with its exact 95% interval.
+    pub(super) fn finishing_share(&self) -> Option<stats::Interval> {
+        stats::share_interval(self.finished() as f64, self.runs.len(), 0.95)
+    }
+
+    /// The targets of its runs that could be updated, and those that could not.
+    pub(super) fn reach(&self) -> ReachRange {
+        ReachRange::of(&self.runs)
     }
 
     /// Whether any run rolled out a revision to a target where it is defective.
@@ -147,7 +213,7 @@ impl<'r> VariantResults<'r> {
 
     /// Most frequent end of unfinished runs, with the rule that blocked them. `None` when all runs finished.
     pub(super) fn unfinished(&self) -> Option<(RunOutcome, &'r str)> {
-        let unfinished = self.runs.iter().filter(|run| run.outcome != RunOutcome::Complete);
+        let unfinished = self.runs.iter().filter(|run| !run.is_done());
         let ends = grouped(unfinished.map(|run| ((run.outcome, run.held_by.as_str()), run)));
         // `max_by_key` returns the last of equals, hence the reversed order.
         ends.into_iter().rev().max_by_key(|(_, runs)| runs.len()).map(|(end, _)| end)
@@ -161,6 +227,11 @@ impl<'r> VariantResults<'r> {
     }
 }
 
+/// The 95% interval of a median; its upper end may be infinite. `None` with too few runs.
+pub(super) fn median_interval(row: &SummaryRow) -> Option<(f64, f64)> {
+    row.median_ci95_low.map(|low| (low, row.median_ci95_high.unwrap_or(f64::INFINITY)))
+}
+
 /// The distinct capacities of the registry's link, the least first.
 pub(super) fn links<'v, 'r: 'v>(variants: impl IntoIterator<Item = &'v VariantResults<'r>>) -> Vec<f64> {
     let mut links: Vec<f64> =
@@ -170,13 +241,20 @@ pub(super) fn links<'v, 'r: 'v>(variants: impl IntoIterator<Item = &'v VariantRe
     links
 }
 
-/// `1,000 clusters, 20 runs` for the subtitle; several numbers are given as a range.
+/// `1,000 clusters, 20 runs` for the subtitle; several numbers are given as a range. `297 of 301 clusters reachable`
+/// where some cannot be updated.
 pub(super) fn extent(variants: &[VariantResults<'_>]) -> String {
     let of = |numbers: &mut dyn Iterator<Item = u64>, what: &str| {
         let (low, high) = numbers.minmax().into_option().unwrap_or_default();
         format!("{} {what}{}", range_of((low, high)), if high == 1 { "" } else { "s" })
     };
-    let clusters = of(&mut variants.iter().flat_map(|variant| variant.runs.iter().map(|run| run.targets)), "cluster");
+    let all: Vec<&RunRow> = variants.iter().flat_map(|variant| variant.runs.iter().copied()).collect();
+    let reach = ReachRange::of(&all);
+    let clusters = if reach.is_whole() {
+        of(&mut all.iter().map(|run| run.targets), "cluster")
+    } else {
+        format!("{} clusters reachable", reach.of_all())
+    };
     let runs = of(&mut variants.iter().map(|variant| variant.runs.len() as u64), "run");
     format!("{clusters}, {runs}")
 }

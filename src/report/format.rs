@@ -1,6 +1,10 @@
 //! Numbers and times as people read them.
 
 use crate::results::RunOutcome;
+use crate::stats::Interval;
+
+/// A time that is not reached.
+const NEVER: &str = "never";
 
 /// A whole number with thousands separators.
 pub(super) fn count(value: f64) -> String {
@@ -46,11 +50,18 @@ fn decimals(size: f64) -> usize {
 /// Numbers that are read together, all with the decimals of the first: `8.10`, `7.98`, `8.49`.
 pub(super) fn alike<const N: usize>(values: [f64; N]) -> [String; N] {
     let decimals = decimals(values[0].abs());
-    values.map(|value| if decimals == 0 { count(value) } else { format!("{value:.decimals$}") })
+    values.map(|value| match decimals {
+        _ if value.is_infinite() => NEVER.to_owned(),
+        0 => count(value),
+        _ => format!("{value:.decimals$}"),
+    })
 }
 
 /// A number with a fixed number of decimals, and thousands separators.
 fn fixed(value: f64, decimals: usize) -> String {
+    if value.is_infinite() {
+        return NEVER.to_owned();
+    }
     let text = format!("{value:.decimals$}");
     match text.split_once('.') {
         None => count(value),
@@ -70,7 +81,7 @@ pub(super) fn apart(middle: f64, low: f64, high: f64) -> [String; 3] {
 /// A value of a measure with its unit. An infinite time was never reached.
 pub(super) fn in_unit(value: f64, unit: &str) -> String {
     match unit {
-        _ if value.is_infinite() => "never".to_owned(),
+        _ if value.is_infinite() => NEVER.to_owned(),
         "s" => time(value),
         "bytes/s" => RateUnit::for_max(value).text(value),
         "bytes" => format!("{} GB", number(value / 1e9)),
@@ -85,6 +96,17 @@ pub(super) fn in_unit(value: f64, unit: &str) -> String {
 /// `12.5%`.
 pub(super) fn percent(share: f64) -> String {
     format!("{}%", number(share * 100.0))
+}
+
+/// The ends of an interval of a share: `62–97%`.
+pub(super) fn percents(share: Interval) -> String {
+    // Whole percents, but never 0 or 100 for an end that is neither.
+    let end = |end: f64| match end * 100.0 {
+        percent if percent > 99.0 && percent < 100.0 => format!("{:.1}", (percent * 10.0).floor() / 10.0),
+        percent if percent > 0.0 && percent < 1.0 => format!("{:.1}", (percent * 10.0).ceil() / 10.0),
+        percent => format!("{percent:.0}"),
+    };
+    format!("{}–{}%", end(share.low), end(share.high))
 }
 
 /// End of a run, as a verb.
@@ -180,6 +202,15 @@ mod tests {
     }
 
     #[test]
+    fn a_share_that_is_not_certain_is_not_rounded_to_certainty() {
+        let of = |low, high| percents(Interval { estimate: 0.5, low, high });
+        assert_eq!(of(0.621, 0.968), "62–97%");
+        assert_eq!(of(0.832, 1.0), "83–100%");
+        assert_eq!(of(0.0013, 0.9987), "0.2–99.8%");
+        assert_eq!(of(0.0, 0.5), "0–50%");
+    }
+
+    #[test]
     fn a_value_has_its_unit_and_one_is_singular() {
         assert_eq!(in_unit(1.0, "targets"), "1 target");
         assert_eq!(in_unit(38.0, "targets"), "38 targets");
@@ -207,6 +238,8 @@ mod tests {
         assert_eq!(time_with_interval(739.0, 700.0, 846.0), "12.3 min [11.7–14.1]");
         // As many decimals inside as outside, even where an end is round or has another number of digits.
         assert_eq!(time_with_interval(486.0, 480.0, 606.0), "8.10 min [8.00–10.10]");
+        assert_eq!(time_with_interval(739.0, 700.0, f64::INFINITY), "12.3 min [11.7–never]");
+        assert_eq!(apart(22.3, 21.9, f64::INFINITY), ["22.3", "21.9", "never"]);
         assert_eq!(alike([9.25, 6.18, 10.0]), ["9.25", "6.18", "10.00"]);
         assert_eq!(alike([1999.0, 1997.4, 2000.0]), ["1,999", "1,997", "2,000"]);
         // As many decimals as it takes to see how sure it is.

@@ -64,6 +64,10 @@ pub fn verdicts(results: &Results) -> (bool, String) {
                 "  {mark}  {:width$}  {value}; {outside} of {runs} runs outside the limit\n",
                 variant.name()
             ));
+            let reach = variant.reach();
+            if limit.limit.measure().name == "completion_s" && !verdict.holds && !reach.is_whole() {
+                text.push_str(&format!("        {}; `reachable_ready` leaves them out\n", reach.missing()));
+            }
         }
     }
     (all_hold, text)

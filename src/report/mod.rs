@@ -8,6 +8,7 @@
 //! version and seed in the footer. The same files give the same bytes. Charts are static; on the page, readers can
 //! zoom into the curves and choose which variants to show.
 
+mod answer;
 mod axis;
 mod canvas;
 mod charts;

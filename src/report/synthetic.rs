@@ -23,13 +23,24 @@ pub(super) struct Wave {
     pub(super) clusters: Option<u64>,
     /// Clusters after which a run with a defect stops. `None`: the revision is good.
     pub(super) defect: Option<u64>,
+    /// Clusters that cannot be updated: two paused, one without agent, the others offline.
+    pub(super) unreachable: u64,
 }
 
 impl Wave {
     /// Waves of one strategy that promote `size` clusters together.
     pub(super) fn new(name: &str, size: u64, stalls: u32) -> Self {
         let strategy = "fleet".to_owned();
-        Self { name: name.to_owned(), strategy, settings: Vec::new(), size, stalls, clusters: None, defect: None }
+        Self {
+            name: name.to_owned(),
+            strategy,
+            settings: Vec::new(),
+            size,
+            stalls,
+            clusters: None,
+            defect: None,
+            unreachable: 0,
+        }
     }
 }
 
@@ -188,7 +199,7 @@ impl Fleet {
         let link = self.egress_bytes_per_s.unwrap_or(1.25e9);
         let mut clusters = Vec::new();
         let mut now = 0.0;
-        let reach = stop.unwrap_or(if stalled { fleet / 2 } else { fleet });
+        let reach = stop.unwrap_or(if stalled { fleet / 2 } else { fleet - wave.unreachable });
         while (clusters.len() as u64) < reach {
             let size = wave.size.min(reach - clusters.len() as u64);
             let rate = (link / size as f64).min(12.5e6);
@@ -220,14 +231,15 @@ impl Fleet {
             strategy: wave.strategy.clone(),
             setting: in_short(wave),
             replicate,
-            outcome: if stalled { RunOutcome::Stalled } else { RunOutcome::Complete },
+            outcome: if stalled || wave.unreachable > 0 { RunOutcome::Stalled } else { RunOutcome::Complete },
             held_by: if stalled {
                 "maxUnavailable: store-0007 is offline and counts as unavailable".to_owned()
             } else {
                 String::new()
             },
             release_s: 0.0,
-            completion_s: completion,
+            completion_s: completion.filter(|_| wave.unreachable == 0),
+            reachable_ready_s: completion,
             reported_s: completion,
             t50_s: share(50),
             t90_s: share(90),
@@ -238,6 +250,12 @@ impl Fleet {
             end_s: end,
             targets: fleet,
             targets_done: reach,
+            reachable_targets: fleet - wave.unreachable,
+            paused_targets: wave.unreachable.min(2),
+            agentless_targets: wave.unreachable.saturating_sub(2).min(1),
+            offline_targets: wave.unreachable.saturating_sub(3),
+            offline_at_start: wave.unreachable.saturating_sub(3),
+            defective_targets: if stop.is_some() { fleet } else { 0 },
             peak_pulls: peak,
             peak_downloads: 3 * peak,
             peak_pulling_clusters: peak / 3,

@@ -9,6 +9,11 @@ use super::synthetic::{Fleet, Wave, six_settings, sweeps};
 use super::*;
 use crate::results::ResultsError;
 
+/// The lines of the comparison, after the answer.
+fn comparison(text: &str) -> Vec<&str> {
+    text.lines().skip_while(|line| !line.is_empty()).skip(1).collect()
+}
+
 fn wave(name: &str, size: u64, stalls: u32) -> Wave {
     Wave::new(name, size, stalls)
 }
@@ -144,7 +149,7 @@ fn the_table_fits_its_width_and_leaves_out_the_least_important_columns() {
         assert!(text.ends_with("Reproduce: fleetsim run experiments/01-max-unavailable\n"), "{name}: {text}");
     }
     let results = readable_quietly(&Fleet { clusters: 200, replicates: 3, ..six_settings() });
-    let heading = |width| table(&results, width).lines().take(2).collect::<Vec<_>>().join("\n");
+    let heading = |width| comparison(&table(&results, width))[..2].join("\n");
     assert!(heading(200).contains("429") && heading(200).contains("busy"));
     assert!(!heading(60).contains("429"), "{}", heading(60));
     assert!(heading(10).contains("completion") && heading(10).contains("pulls"), "the question is always answered");
@@ -155,10 +160,7 @@ fn the_table_states_once_what_is_identical_in_every_variant() {
     let results = readable_quietly(&Fleet { clusters: 200, replicates: 3, ..six_settings() });
     let narrow = table(&results, 90);
     assert!(narrow.contains("Identical in every variant: 90 GB pulled"), "{narrow}");
-    assert!(
-        table(&results, 200).lines().nth(2).is_some_and(|line| line.contains("3/3")),
-        "wide, it stands in its column"
-    );
+    assert!(comparison(&table(&results, 200))[2].contains("3/3"), "wide, it stands in its column");
     let long = |setting| wave(&format!("a strategy with a long name maxUnavailable={setting}"), setting, 0);
     let results = readable_quietly(&Fleet { replicates: 3, ..with_waves(vec![long(50), long(100)]) });
     let text = table(&results, 100);
@@ -171,7 +173,7 @@ fn the_table_states_once_what_is_identical_in_every_variant() {
 fn the_table_aligns_numbers_units_and_intervals() {
     let results = readable_quietly(&Fleet { replicates: 6, ..six_settings() });
     let text = table(&results, 100);
-    let rows: Vec<Vec<char>> = text.lines().skip(2).take(6).map(|line| line.chars().collect()).collect();
+    let rows: Vec<Vec<char>> = comparison(&text)[2..8].iter().map(|line| line.chars().collect()).collect();
     let at = |row: &[char], letter: char| row.iter().position(|other| *other == letter);
     let brackets: Vec<_> = rows.iter().map(|row| at(row, '[')).collect();
     assert!(brackets[0].is_some() && brackets.iter().all(|place| *place == brackets[0]), "{text}");
@@ -256,12 +258,45 @@ fn an_unfinished_variant_names_the_rule_that_blocks_it() {
     let rule = "blocked by maxUnavailable: store-0007 is offline and counts as unavailable";
     assert!(text.contains(&format!("careful: 2 of 4 runs stalled, {rule}.")), "{text}");
     assert!(!text.contains("bold: "), "{text}");
-    assert!(text.lines().any(|line| line.starts_with("stuck") && line.contains("unfinished")), "{text}");
+    assert!(comparison(&text).iter().any(|line| line.starts_with("stuck") && line.contains("unfinished")), "{text}");
     let json: serde_json::Value = serde_json::from_str(&json(&results)).expect("JSON");
-    assert_eq!(json["schema_version"], 1);
+    assert_eq!(json["schema_version"], 2);
     assert_eq!(json["variants"][0]["finished"], 2);
     assert_eq!(json["variants"][1]["held_by"], serde_json::Value::Null);
-    assert_eq!(json["variants"][2]["completion_s"], serde_json::Value::Null);
+    assert_eq!(json["variants"][2]["reachable_ready_s"], serde_json::Value::Null);
+}
+
+#[test]
+fn targets_that_cannot_be_updated_do_not_hide_the_answer() {
+    let unreachable = |size, unreachable| Wave { unreachable, ..wave(&format!("by {size}"), size, 0) };
+    let fleet = |waves: Vec<Wave>| Fleet { clusters: 301, replicates: 6, waves, ..six_settings() };
+    let results = readable(&fleet(vec![unreachable(25, 4), unreachable(100, 4)]));
+    let text = table(&results, 100);
+    let prose = text.replace('\n', " ");
+    assert!(prose.starts_with("`by 100` is first: 297 of 301 clusters are ready after "), "{text}");
+    assert!(prose.contains(" 4 cannot be updated: 2 paused, 1 without agent, 1 offline."), "{text}");
+    assert!(prose.contains("6/6") && !prose.contains("unfinished"), "both are done: {text}");
+    assert!(prose.contains("297 reachable clusters") || prose.contains("reachable"), "{text}");
+    let shown: Vec<String> = charts::ready::draw(&results).text_boxes().into_iter().map(|(_, text)| text).collect();
+    assert!(shown.iter().any(|text| text.starts_with("297 of 301 clusters reachable, 6 runs")), "{shown:?}");
+    assert!(shown.iter().any(|text| text.contains("]; this run ")), "{shown:?}");
+    // One variant alone, and one that a rule blocks as well.
+    let alone = table(&readable(&fleet(vec![unreachable(100, 4)])), 100);
+    assert!(alone.starts_with("`fleet`: 297 of 301 clusters are ready after "), "{alone}");
+    let stuck = table(&readable(&fleet(vec![Wave { stalls: 1, ..unreachable(100, 4) }])), 100).replace('\n', " ");
+    assert!(stuck.starts_with("4 cannot be updated: 2 paused, 1 without agent, 1 offline. Not every run"), "{stuck}");
+}
+
+#[test]
+fn a_limit_on_all_targets_that_some_cannot_meet_names_the_measure_without_them() {
+    let waves = vec![Wave { unreachable: 3, ..wave("all", 100, 0) }];
+    let mut results = readable_quietly(&Fleet { clusters: 100, replicates: 2, waves, ..six_settings() });
+    let limit = |limit: &str| crate::results::LimitInfo { limit: limit.to_owned(), strategy: None };
+    results.provenance.limits = vec![limit("completion < 1d"), limit("reachable_ready < 1d")];
+    let (all_hold, text) = verdicts(&results);
+    assert!(!all_hold && text.contains("assert reachable_ready < 1d: holds"), "{text}");
+    let hint = "3 cannot be updated: 2 paused, 1 without agent; `reachable_ready` leaves them out";
+    assert_eq!(text.matches(hint).count(), 1, "{text}");
 }
 
 pub(super) fn readable_quietly(fleet: &Fleet) -> Results {

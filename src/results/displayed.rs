@@ -3,10 +3,10 @@
 //! All variants show the same replicate, so that they have the same offline clusters, delays and failures. A chart
 //! shows the variants of all worlds side by side, so worlds share the replicate too. It is the replicate that is
 //! closest to the medians of all variants: with the smallest sum of rank distances, over the variants and over two
-//! measures, completion time and peak of pulls; among equals the first. A run that did not finish ranks behind all
-//! that did. Ranks and not values, because one slow variant would outweigh all others.
+//! measures, the time until all reachable targets are ready and the peak of pulls; among equals the first. A run that
+//! did not get there ranks behind all that did. Ranks and not values, because one slow variant would outweigh all others.
 
-use super::{RunOutcome, RunRow, VariantRecord};
+use super::{RunRow, VariantRecord};
 
 /// One rank; a multiple of most numbers of runs, so that equal distances stay equal when divided.
 const RANK: u64 = 5_354_228_880;
@@ -33,11 +33,8 @@ pub fn displayed_replicate(variants: &[VariantRecord]) -> Option<u32> {
 
 /// Each replicate of a variant with the distance of its ranks from the median rank.
 fn distances(variant: &VariantRecord) -> Vec<(u32, u64)> {
-    let completion = |run: &RunRow| match run.outcome {
-        RunOutcome::Complete => run.completion_s.unwrap_or(f64::INFINITY),
-        _ => f64::INFINITY,
-    };
-    let measures: [&dyn Fn(&RunRow) -> f64; 2] = [&completion, &|run| run.peak_pulls as f64];
+    let ready = |run: &RunRow| run.reachable_ready_s.unwrap_or(f64::INFINITY);
+    let measures: [&dyn Fn(&RunRow) -> f64; 2] = [&ready, &|run| run.peak_pulls as f64];
     let mut sums: Vec<(u32, u64)> = variant.runs.iter().map(|run| (run.run.replicate, 0)).collect();
     for measure in measures {
         let values: Vec<f64> = variant.runs.iter().map(|run| measure(&run.run)).collect();
@@ -69,12 +66,11 @@ mod tests {
     use super::super::testing::{run_record, variant};
     use super::*;
 
-    /// Runs with these completion times (`None`: unfinished) and peaks.
+    /// Runs with these times (`None`: unfinished) and peaks.
     fn of(runs: &[(Option<f64>, u64)]) -> VariantRecord {
-        let run = |(replicate, &(completion_s, peak)): (u32, &(Option<f64>, u64))| {
+        let run = |(replicate, &(reachable_ready_s, peak)): (u32, &(Option<f64>, u64))| {
             let record = run_record(replicate, peak);
-            let outcome = if completion_s.is_some() { RunOutcome::Complete } else { RunOutcome::Stalled };
-            RunRecord { run: RunRow { completion_s, outcome, ..record.run }, ..record }
+            RunRecord { run: RunRow { reachable_ready_s, ..record.run }, ..record }
         };
         variant("v", (0..).zip(runs).map(run).collect())
     }

@@ -4,6 +4,10 @@
 
 use super::{RunOutcome, RunRow};
 
+/// The measure of how long a rollout takes: a column of `runs.csv`. It leaves out targets that cannot be updated, so
+/// that one paused cluster does not hide the answer.
+pub const READY_TIME: &str = "reachable_ready_s";
+
 /// One measure of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Measure {
@@ -15,6 +19,9 @@ pub struct Measure {
     pub definition: &'static str,
     /// The measure of one run. `None` when the run has none, such as the completion time of an unfinished run.
     pub of: fn(&RunRow) -> Option<f64>,
+    /// A run without it is later than every run with it, and counts in medians and comparisons. Other measures are
+    /// unknown where they are missing.
+    pub is_late_if_missing: bool,
 }
 
 /// Defines a measure that every run has.
@@ -26,6 +33,20 @@ macro_rules! counted {
             definition: $definition,
             // Counts stay far below 2^53, so conversion is exact.
             of: |run| Some(run.$name as f64),
+            is_late_if_missing: false,
+        }
+    };
+}
+
+/// Defines a time that is not known of every run.
+macro_rules! known {
+    ($name:ident, $definition:literal) => {
+        Measure {
+            name: stringify!($name),
+            unit: "s",
+            definition: $definition,
+            of: |run| run.$name,
+            is_late_if_missing: false,
         }
     };
 }
@@ -33,7 +54,7 @@ macro_rules! counted {
 /// Defines a time that a run may not reach.
 macro_rules! reached {
     ($name:ident, $definition:literal) => {
-        Measure { name: stringify!($name), unit: "s", definition: $definition, of: |run| run.$name }
+        Measure { is_late_if_missing: true, ..known!($name, $definition) }
     };
 }
 
@@ -44,21 +65,40 @@ pub const MEASURES: &[Measure] = &[
         unit: "s",
         definition: "Time from release until the last target was ready, as the product sees it; finished runs only.",
         of: |run| run.completion_s.filter(|_| run.outcome == RunOutcome::Complete),
+        is_late_if_missing: true,
     },
     reached!(
+        reachable_ready_s,
+        "Time from release until all reachable targets were ready; empty if they never were at the same time."
+    ),
+    known!(
         reported_s,
         "Time from release until the product itself reported completion; empty if it did not, or has no such report."
     ),
     reached!(t50_s, "Time from release until 50% of all targets were ready; empty if fewer ever were."),
     reached!(t90_s, "Time from release until 90% of all targets were ready; empty if fewer ever were."),
     reached!(t99_s, "Time from release until 99% of all targets were ready; empty if fewer ever were."),
-    reached!(update_p50_s, "Median time from promotion to ready over this run's clusters that became ready."),
-    reached!(update_p95_s, "95th percentile of the same times."),
-    reached!(update_max_s, "Longest of the same times: the slowest cluster that became ready."),
+    known!(update_p50_s, "Median time from promotion to ready over this run's clusters that became ready."),
+    known!(update_p95_s, "95th percentile of the same times."),
+    known!(update_max_s, "Longest of the same times: the slowest cluster that became ready."),
     counted!(end_s, "s", "End of the run, finished or not, from its start."),
     counted!(release_s, "s", "Time of the release from the start of the run: the length of a pre-pull."),
     counted!(targets, "targets", "Targets of the rollout."),
     counted!(targets_done, "targets", "Targets ready at the end."),
+    counted!(
+        reachable_targets,
+        "targets",
+        "Targets that are ready at the end, or not paused, with an agent, and online at the end."
+    ),
+    counted!(
+        paused_targets,
+        "targets",
+        "Targets not ready because they are paused, and the product leaves such alone."
+    ),
+    counted!(agentless_targets, "targets", "Targets not ready because they have no agent."),
+    counted!(offline_targets, "targets", "Other targets that are not ready and offline at the end."),
+    counted!(offline_at_start, "clusters", "Clusters that were offline when the rollout started."),
+    counted!(defective_targets, "targets", "Targets in which the new revision is defective."),
     counted!(peak_pulls, "pulls", "Highest number of concurrent image pulls, counted per node."),
     counted!(peak_downloads, "downloads", "Highest number of concurrent layer downloads."),
     counted!(peak_pulling_clusters, "clusters", "Highest number of clusters with an image pull in progress."),

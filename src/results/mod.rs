@@ -39,7 +39,7 @@ pub use error::ResultsError;
 pub use folder::{Publication, Published};
 pub use journal::{Journal, RunId};
 pub use limit::{Limit, MeasureError, SHORT_NAMES, Statistic, Verdict};
-pub use measures::{MEASURES, Measure};
+pub use measures::{MEASURES, Measure, READY_TIME};
 pub use objective::Objective;
 #[cfg(feature = "parquet")]
 pub use parquet::{SERIES_FILE, series_parquet};
@@ -56,6 +56,6 @@ pub use sensitivity::{
     ConstantRange, DecisionEnd, DecisionRecord, EffectRow, SENSITIVITY_FILE, ScreeningRow, SensitivityRecord,
     measure_over_runs,
 };
-pub use summary::{SummaryRow, interval_of_mean};
+pub use summary::{SummaryRow, interval_of_mean, paired_differences, share_below};
 pub use tables::{RunKey, Tables};
 pub use timeline::{BINS_MAX, TimelineRow};

@@ -35,6 +35,8 @@ pub struct RunRow {
     pub held_by: String,
     pub completion_s: Option<f64>,
     #[serde(default)]
+    pub reachable_ready_s: Option<f64>,
+    #[serde(default)]
     pub reported_s: Option<f64>,
     pub t50_s: Option<f64>,
     pub t90_s: Option<f64>,
@@ -46,6 +48,18 @@ pub struct RunRow {
     pub release_s: f64,
     pub targets: u64,
     pub targets_done: u64,
+    #[serde(default)]
+    pub reachable_targets: u64,
+    #[serde(default)]
+    pub paused_targets: u64,
+    #[serde(default)]
+    pub agentless_targets: u64,
+    #[serde(default)]
+    pub offline_targets: u64,
+    #[serde(default)]
+    pub offline_at_start: u64,
+    #[serde(default)]
+    pub defective_targets: u64,
     pub peak_pulls: u64,
     pub peak_downloads: u64,
     pub peak_pulling_clusters: u64,
@@ -78,6 +92,14 @@ pub struct RunRow {
     pub promotions: u64,
     pub peak_promotions_per_pass: u64,
     pub events: u64,
+}
+
+impl RunRow {
+    /// Whether the rollout did all that it could: every reachable target was ready.
+    #[must_use]
+    pub const fn is_done(&self) -> bool {
+        self.reachable_ready_s.is_some()
+    }
 }
 
 /// One time bin of a run.

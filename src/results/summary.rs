@@ -2,16 +2,22 @@
 //!
 //! A peak is the median over runs of each run's exact peak; the peak of a median curve would hide waves that shift in
 //! time. The interval of a median uses order statistics. All variants use the same random numbers in the same
-//! replicate, so they are compared by paired differences. Means, and means of differences, have an interval by a
-//! seeded bootstrap.
+//! replicate, so they are compared in pairs. Means, and means of differences, have an interval by a seeded bootstrap.
 //!
-//! Why the mean of differences and not their median? The mean of differences is the difference of means, so it agrees
+//! A run that does not reach a time is later than every run that does. Such a time has quantiles as far as they do not
+//! depend on a run without it, and no mean. A difference to a run without it is infinite, and two runs without it are
+//! equal. So a comparison has a median of differences, and the share of pairs in which the variant is below the
+//! reference; the mean of differences exists only where every pair has both times.
+//!
+//! Why the mean of differences beside their median? The mean of differences is the difference of means, so it agrees
 //! with the table, and it shows a change that affects only a few runs.
+
+use std::cmp::Ordering;
 
 use serde::{Deserialize, Serialize};
 
 use super::measures::{MEASURES, Measure};
-use super::{RunOutcome, RunRecord, RunRow, Setting, VariantRecord, compared};
+use super::{RunRecord, RunRow, Setting, VariantRecord, compared};
 use crate::stats::{self, Interval};
 
 /// Resamples of the bootstrap: the ends of a 95% interval are the 50th from either end.
@@ -35,11 +41,15 @@ pub struct SummaryRow {
     pub unit: String,
     /// Runs of the variant.
     pub runs: u64,
-    /// Runs that ended complete.
+    /// Runs in which all reachable targets were ready.
     pub finished: u64,
-    /// Runs that have the measure; all statistics of the row cover these.
+    /// Runs that have the measure.
     pub values: u64,
-    /// Mean.
+    /// Lower end of the exact 95% interval of the share of runs that have it.
+    pub values_ci95_low: Option<f64>,
+    /// Upper end of the exact 95% interval of the share of runs that have it.
+    pub values_ci95_high: Option<f64>,
+    /// Mean; empty when a run is later than all others.
     pub mean: Option<f64>,
     /// Lower end of the 95% interval of the mean; empty for fewer than two values.
     pub mean_ci95_low: Option<f64>,
@@ -47,7 +57,7 @@ pub struct SummaryRow {
     pub mean_ci95_high: Option<f64>,
     /// Sample standard deviation; empty for fewer than two values.
     pub sd: Option<f64>,
-    /// Median.
+    /// Median; empty when it is later than every finished run.
     pub median: Option<f64>,
     /// 5th percentile.
     pub p5: Option<f64>,
@@ -59,18 +69,30 @@ pub struct SummaryRow {
     pub max: Option<f64>,
     /// Lower end of the 95% interval of the median; empty for fewer than six values, which have none.
     pub median_ci95_low: Option<f64>,
-    /// Upper end of the 95% interval of the median; empty for fewer than six values.
+    /// Upper end of the 95% interval of the median; empty for fewer than six values, and when it has no upper end.
     pub median_ci95_high: Option<f64>,
     /// The reference of differences: the first of the variants that it is compared with ([`compared`]).
     pub reference: String,
-    /// Replicates in which both the variant and the reference have the measure; 0 for the reference itself.
+    /// Replicates in which the variant is compared with the reference; 0 for the reference itself.
     pub diff_pairs: u64,
-    /// Mean of the paired differences, variant minus reference.
+    /// Mean of the paired differences, variant minus reference; empty when one of them is infinite.
     pub diff_mean: Option<f64>,
     /// Lower end of the 95% interval of the mean difference; empty for fewer than two pairs.
     pub diff_mean_ci95_low: Option<f64>,
     /// Upper end of the 95% interval of the mean difference; empty for fewer than two pairs.
     pub diff_mean_ci95_high: Option<f64>,
+    /// Median of the paired differences; empty when it is infinite.
+    pub diff_median: Option<f64>,
+    /// Lower end of the 95% interval of the median difference; empty for fewer than six pairs, or without a lower end.
+    pub diff_median_ci95_low: Option<f64>,
+    /// Upper end of the 95% interval of the median difference; empty for fewer than six pairs, or without an upper end.
+    pub diff_median_ci95_high: Option<f64>,
+    /// Share of pairs in which the variant is below the reference; equal pairs count half.
+    pub below_share: Option<f64>,
+    /// Lower end of its exact 95% interval.
+    pub below_ci95_low: Option<f64>,
+    /// Upper end of its exact 95% interval.
+    pub below_ci95_high: Option<f64>,
 }
 
 /// The summary of all `variants` with runs.
@@ -105,20 +127,50 @@ pub fn interval_of_mean(values: &[f64], seed: u64) -> Option<Interval> {
     stats::bootstrap_interval(values, LEVEL, RESAMPLES, seed)
 }
 
+/// Differences of pairs: of each pair, the reference's value and the variant's. Two infinite values are equal.
+#[must_use]
+pub fn paired_differences(pairs: impl IntoIterator<Item = (f64, f64)>) -> Vec<f64> {
+    let difference = |(base, own): (f64, f64)| if base.total_cmp(&own).is_eq() { 0.0 } else { own - base };
+    pairs.into_iter().map(difference).collect()
+}
+
+/// The share of pairs whose difference is negative, with its exact 95% interval; equal pairs count half. `None` without
+/// pairs.
+#[must_use]
+pub fn share_below(differences: &[f64]) -> Option<Interval> {
+    let halves = |difference: &f64| match difference.partial_cmp(&0.0) {
+        Some(Ordering::Less) => 2_u32,
+        Some(Ordering::Equal) => 1,
+        _ => 0,
+    };
+    let below = f64::from(differences.iter().map(halves).sum::<u32>()) / 2.0;
+    stats::share_interval(below, differences.len(), LEVEL)
+}
+
 /// One measure of one variant, its `reference` left empty.
 fn of_measure(measure: &Measure, variant: &VariantRecord, base: Option<&VariantRecord>, seed: u64) -> SummaryRow {
     let runs: Vec<&RunRow> = variant.runs.iter().map(|run| &run.run).collect();
-    let values: Vec<f64> = runs.iter().filter_map(|run| (measure.of)(run)).collect();
-    let sorted = stats::sorted(&values);
-    let quantile = |p| stats::quantile_of_sorted(&sorted, p);
-    let of_mean = interval_of_mean(&values, seed);
+    let known: Vec<f64> = runs.iter().filter_map(|run| (measure.of)(run)).collect();
+    // Runs that are later than all others count.
+    let value = |run: &RunRow| (measure.of)(run).or(measure.is_late_if_missing.then_some(f64::INFINITY));
+    let values: Vec<f64> = runs.iter().filter_map(|run| value(run)).collect();
+    let ordered = stats::ordered(&values);
+    let finite = |value: f64| value.is_finite().then_some(value);
+    let quantile = |p| stats::quantile_of_sorted(&ordered, p).and_then(finite);
+    let of_values = stats::share_interval(known.len() as f64, runs.len(), LEVEL);
+    // Means are of finite values only.
+    let all_known =
+        |values: &[f64]| if values.iter().all(|value| value.is_finite()) { values.to_vec() } else { Vec::new() };
+    let averaged = all_known(&values);
+    let of_mean = interval_of_mean(&averaged, seed);
     let of_median = stats::median_interval(&values, LEVEL);
-    let differences: Vec<f64> = base
-        .into_iter()
-        .flat_map(|base| pairs(&base.runs, &variant.runs))
-        .filter_map(|(other, own)| Some((measure.of)(own)? - (measure.of)(other)?))
-        .collect();
-    let difference = interval_of_mean(&differences, seed);
+    let pairs = base.into_iter().flat_map(|base| pairs(&base.runs, &variant.runs));
+    let differences = paired_differences(pairs.filter_map(|(base, own)| Some((value(base)?, value(own)?))));
+    let finite_differences = all_known(&differences);
+    let difference = interval_of_mean(&finite_differences, seed);
+    let median_difference = stats::quantile_of_sorted(&stats::ordered(&differences), 0.5).and_then(finite);
+    let of_median_difference = stats::median_interval(&differences, LEVEL);
+    let below = share_below(&differences);
     SummaryRow {
         variant: variant.variant.clone(),
         strategy: variant.strategy.clone(),
@@ -126,24 +178,32 @@ fn of_measure(measure: &Measure, variant: &VariantRecord, base: Option<&VariantR
         measure: measure.name.to_owned(),
         unit: measure.unit.to_owned(),
         runs: runs.len() as u64,
-        finished: runs.iter().filter(|run| run.outcome == RunOutcome::Complete).count() as u64,
-        values: sorted.len() as u64,
-        mean: stats::mean(&values),
+        finished: runs.iter().filter(|run| run.is_done()).count() as u64,
+        values: known.len() as u64,
+        values_ci95_low: of_values.map(|interval| interval.low),
+        values_ci95_high: of_values.map(|interval| interval.high),
+        mean: stats::mean(&averaged),
         mean_ci95_low: of_mean.map(|interval| interval.low),
         mean_ci95_high: of_mean.map(|interval| interval.high),
-        sd: stats::sample_sd(&values),
+        sd: stats::sample_sd(&averaged),
         median: quantile(0.5),
         p5: quantile(0.05),
         p95: quantile(0.95),
-        min: sorted.first().copied(),
-        max: sorted.last().copied(),
-        median_ci95_low: of_median.map(|interval| interval.low),
-        median_ci95_high: of_median.map(|interval| interval.high),
+        min: quantile(0.0),
+        max: quantile(1.0),
+        median_ci95_low: of_median.and_then(|interval| finite(interval.low)),
+        median_ci95_high: of_median.and_then(|interval| finite(interval.high)),
         reference: String::new(),
         diff_pairs: differences.len() as u64,
-        diff_mean: stats::mean(&differences),
+        diff_mean: stats::mean(&finite_differences),
         diff_mean_ci95_low: difference.map(|interval| interval.low),
         diff_mean_ci95_high: difference.map(|interval| interval.high),
+        diff_median: median_difference,
+        diff_median_ci95_low: of_median_difference.and_then(|interval| finite(interval.low)),
+        diff_median_ci95_high: of_median_difference.and_then(|interval| finite(interval.high)),
+        below_share: below.map(|interval| interval.estimate),
+        below_ci95_low: below.map(|interval| interval.low),
+        below_ci95_high: below.map(|interval| interval.high),
     }
 }
 
@@ -158,6 +218,7 @@ fn pairs<'r>(base: &'r [RunRecord], own: &'r [RunRecord]) -> impl Iterator<Item 
 
 #[cfg(test)]
 mod tests {
+    use super::super::RunOutcome;
     use super::super::testing::{run_record, variant};
     use super::*;
 
@@ -165,7 +226,7 @@ mod tests {
         let run = |(replicate, &completion_s): (u32, &Option<f64>)| {
             let record = run_record(replicate, 10 + u64::from(replicate));
             let outcome = if completion_s.is_some() { RunOutcome::Complete } else { RunOutcome::Horizon };
-            RunRecord { run: RunRow { completion_s, outcome, ..record.run }, ..record }
+            RunRecord { run: RunRow { completion_s, reachable_ready_s: completion_s, outcome, ..record.run }, ..record }
         };
         variant(name, (0..).zip(completions).map(run).collect())
     }
@@ -215,13 +276,48 @@ mod tests {
         assert_eq!((base.runs, base.finished, base.values, base.diff_pairs), (3, 3, 3, 0));
         assert_eq!((base.mean, base.median, base.min, base.max), (Some(30.0), Some(20.0), Some(10.0), Some(60.0)));
         let other = of("other", "completion_s");
-        assert_eq!((other.runs, other.finished, other.values, other.diff_pairs), (3, 2, 2, 2));
+        assert_eq!((other.runs, other.finished, other.values, other.diff_pairs), (3, 2, 2, 3));
         assert_eq!(other.reference, "base");
-        assert_eq!(other.diff_mean, Some(2.0), "13 - 10 = 3 and 61 - 60 = 1; the unfinished pair is left out");
-        // Two pairs: mean 2, sd 2^0.5, t(0.975, 1) = 12.706: half width 12.706 * 2^0.5 / 2^0.5.
-        let low = other.diff_mean_ci95_low.expect("two pairs have an interval");
-        assert!((low - (2.0 - 12.706)).abs() < 1e-3, "{low}");
+        assert_eq!((other.mean, other.sd, other.diff_mean, other.diff_mean_ci95_low), (None, None, None, None));
+        // 13, 61, never; differences 13 - 10 = 3, never, 61 - 60 = 1.
+        assert_eq!(
+            (other.median, other.min, other.p5, other.p95, other.max),
+            (Some(61.0), Some(13.0), Some(17.8), None, None)
+        );
+        assert_eq!((other.diff_median, other.below_share), (Some(3.0), Some(0.0)));
+        // None of three: 1 - 0.025^(1/3). Two of three have the time.
+        let high = other.below_ci95_high.expect("three pairs have an interval");
+        assert!((high - 0.707_6).abs() < 1e-4 && other.below_ci95_low == Some(0.0), "{high}");
+        let (low, high) = (other.values_ci95_low.expect("three runs"), other.values_ci95_high.expect("three runs"));
+        assert!((low - 0.094_3).abs() < 1e-4 && (high - 0.991_6).abs() < 1e-4, "{low} {high}");
         assert_eq!(of("other", "peak_pulls").values, 3, "peaks are known of unfinished runs too");
+    }
+
+    #[test]
+    fn the_median_exists_when_more_than_half_finish_and_its_interval_may_have_no_upper_end() {
+        // 100 to 1300 by hundreds, and seven that did not finish: the median of twenty is 1050, and its interval goes
+        // from the sixth to the fifteenth, which did not finish.
+        let times: Vec<Option<f64>> = (1..=20).map(|at| (at <= 13).then(|| f64::from(at) * 100.0)).collect();
+        let row = &summary(&[of_completions("v", &times)], 1)[0];
+        assert_eq!((row.values, row.median), (13, Some(1050.0)));
+        assert_eq!((row.median_ci95_low, row.median_ci95_high), (Some(600.0), None));
+        let half = &summary(&[of_completions("v", &times[4..])], 1)[0];
+        // Nine of sixteen: the eighth and the ninth are 1200 and 1300.
+        assert_eq!((half.values, half.median), (9, Some(1250.0)));
+        let fewer = &summary(&[of_completions("v", &times[8..])], 1)[0];
+        assert_eq!((fewer.values, fewer.median), (5, None), "five of twelve");
+    }
+
+    #[test]
+    fn unfinished_runs_lose_against_finished_ones_and_tie_with_each_other() {
+        let base = of_completions("base", &[Some(50.0), None, None, Some(70.0)]);
+        let other = of_completions("other", &[None, Some(900.0), None, Some(70.0)]);
+        let rows = summary(&[base, other], 1);
+        let row = rows.iter().find(|row| row.variant == "other").expect("in the summary");
+        // Behind, ahead, a tie and a tie: 2 of 4; the differences are never, -never, 0 and 0.
+        assert_eq!((row.diff_pairs, row.below_share, row.diff_median, row.diff_mean), (4, Some(0.5), Some(0.0), None));
+        assert_eq!(paired_differences([(f64::INFINITY, f64::INFINITY), (1.0, 3.0)]), [0.0, 2.0]);
+        assert_eq!(share_below(&[]), None);
     }
 
     #[test]

@@ -39,7 +39,7 @@ impl Default for PlanFile {
         Self {
             limits: None,
             search: None,
-            fastest: "completion_median".to_owned(),
+            fastest: "reachable_ready_median".to_owned(),
             confidence: Share::new(0.95),
             indifference: Share::new(0.01),
             confirm: None,

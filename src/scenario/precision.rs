@@ -6,7 +6,7 @@ use serde::Deserialize;
 use super::check::Checker;
 use crate::document::path::Path;
 use crate::document::text_or::FromText;
-use crate::results::{Measure, MeasureError};
+use crate::results::{Measure, MeasureError, READY_TIME};
 use crate::units::{Share, WithUnit};
 
 /// Fewest runs that a precision is judged by. Guess: with fewer, a spread that happens to be small ends a study too
@@ -14,7 +14,7 @@ use crate::units::{Share, WithUnit};
 pub(crate) const FEWEST_RUNS: u32 = 10;
 
 /// What is looked at when the file does not say, and how far it goes.
-const DEFAULT_OF: [&str; 2] = ["completion_s", "peak_pulls"];
+const DEFAULT_OF: [&str; 2] = [READY_TIME, "peak_pulls"];
 const DEFAULT_MAX: u32 = 200;
 
 /// Required precision of the results of every variant.
@@ -33,7 +33,7 @@ pub struct Precision {
 pub(crate) struct PrecisionFields {
     /// Half of the 95 % interval of the mean, as a share of the mean.
     to: Share,
-    /// The measures that are to be so precise: columns of `runs.csv`. Default: [completion, peak_pulls].
+    /// The measures that are to be so precise: columns of `runs.csv`. Default: [reachable_ready, peak_pulls].
     of: Option<Vec<String>>,
     /// Most runs of a variant. Default: 200, or `replicates` if that is more.
     max: Option<u32>,
@@ -72,7 +72,7 @@ impl Checker<'_> {
 /// `5%`, or a map where there is more to say.
 impl FromText for PrecisionFields {
     const NAME: &'static str = "Precision";
-    const EXPECTING: &'static str = "a share such as `5%`, or `{to: 5%, of: [completion, peak_pulls], max: 200}`";
+    const EXPECTING: &'static str = "a share such as `5%`, or `{to: 5%, of: [reachable_ready, peak_pulls], max: 200}`";
     const EXAMPLES: &'static [&'static str] = &["5%"];
 
     fn of_text(text: &str) -> Result<Self, String> {

@@ -11,6 +11,7 @@
 
 mod controller_loop;
 mod progress;
+mod reach;
 mod request_clock;
 #[cfg(test)]
 mod tests;
@@ -25,6 +26,7 @@ use crate::units::SimTime;
 use crate::world::{ClusterPhase, DistributionEvent, DriverEvent, Event, Meter, PullError, Queue, World};
 use controller_loop::ControllerLoop;
 use progress::Progress;
+use reach::{Obstacle, Reach};
 
 /// Runs one variant with the random numbers of this seed and replicate.
 ///
@@ -154,6 +156,13 @@ impl<'s> Sim<'s> {
         Some((self.control.reported? - self.released?).as_secs_f64())
     }
 
+    /// The targets that could be updated, as the run ends now.
+    fn reach(&self) -> Reach {
+        let heeds_pause = self.control.controller.heeds_pause();
+        let is_online = |cluster| self.world.is_online(cluster);
+        Reach::judge(&self.scenario.world.clusters, &self.progress, heeds_pause, is_online)
+    }
+
     fn held_by(&self, outcome: RunOutcome) -> String {
         if outcome == RunOutcome::Complete {
             return String::new();
@@ -182,7 +191,10 @@ impl<'s> Sim<'s> {
         let [update_p50_s, update_p95_s, update_max_s] = update_quantiles(&clusters, [0.5, 0.95, 1.0]);
         let secs = |time: SimTime| time.as_secs_f64();
         let released = self.released.unwrap_or(end);
-        let since_release = |share| self.progress.reached(share).map(|at| (at - released).as_secs_f64());
+        let counted = |at: SimTime| (at - released).as_secs_f64();
+        let since_release = |share| self.progress.reached(share).map(counted);
+        let reach = self.reach();
+        let count = |of: fn(&ClusterRow) -> bool| clusters.iter().filter(|row| of(row)).count() as u64;
         let run = RunRow {
             variant: variant.label.clone(),
             strategy: variant.strategy.clone(),
@@ -192,6 +204,7 @@ impl<'s> Sim<'s> {
             held_by: self.held_by(outcome),
             release_s: secs(released),
             completion_s: since_release(1.0),
+            reachable_ready_s: reach.all_ready(&self.progress).map(counted),
             reported_s: self.reported_s(),
             t50_s: since_release(0.5),
             t90_s: since_release(0.9),
@@ -202,6 +215,12 @@ impl<'s> Sim<'s> {
             end_s: secs(end),
             targets: self.progress.targets(),
             targets_done: self.progress.done(),
+            reachable_targets: reach.reachable(),
+            paused_targets: reach.count(Obstacle::Paused),
+            agentless_targets: reach.count(Obstacle::NoAgent),
+            offline_targets: reach.count(Obstacle::Offline),
+            offline_at_start: count(|row| row.offline),
+            defective_targets: count(|row| row.defective),
             peak_pulls: meter.pulls.peak(),
             peak_downloads: meter.downloads.peak(),
             peak_pulling_clusters: meter.pulling_clusters.peak(),

@@ -10,11 +10,18 @@ pub(super) struct Progress {
     count: usize,
     /// When one, two, three, … targets were first done at once.
     first: Vec<SimTime>,
+    /// Every change: when, of which target, and whether it became done.
+    changes: Vec<(SimTime, ClusterId, bool)>,
 }
 
 impl Progress {
     pub(super) fn new(targets: usize) -> Self {
-        Self { done: vec![false; targets], count: 0, first: Vec::with_capacity(targets) }
+        Self {
+            done: vec![false; targets],
+            count: 0,
+            first: Vec::with_capacity(targets),
+            changes: Vec::with_capacity(targets),
+        }
     }
 
     /// A target is done, or is not any more.
@@ -23,11 +30,32 @@ impl Progress {
         match (was, done) {
             (false, true) => self.count += 1,
             (true, false) => self.count -= 1,
-            _ => {}
+            _ => return,
         }
+        self.changes.push((now, cluster, done));
         if self.count > self.first.len() {
             self.first.push(now);
         }
+    }
+
+    pub(super) fn is_done(&self, cluster: ClusterId) -> bool {
+        self.done[cluster.index()]
+    }
+
+    /// When all of these targets were first done at once. `None`: they never were, or there are none.
+    pub(super) fn all_of(&self, among: &[bool]) -> Option<SimTime> {
+        let wanted = among.iter().filter(|is_wanted| **is_wanted).count();
+        let mut count = 0;
+        let own = self.changes.iter().filter(|(_, cluster, _)| among[cluster.index()]);
+        let mut counts = own.map(|&(at, _, done)| {
+            if done {
+                count += 1
+            } else {
+                count -= 1
+            }
+            (at, count)
+        });
+        counts.find(|(_, count)| *count == wanted).map(|(at, _)| at)
     }
 
     pub(super) fn is_complete(&self) -> bool {

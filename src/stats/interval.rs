@@ -85,7 +85,7 @@ fn upper_tail(t: f64, degrees: u32) -> f64 {
 }
 
 /// The regularised incomplete beta function I_x(a, b); `y` is 1 - x.
-fn incomplete_beta(x: f64, y: f64, a: f64, b: f64) -> f64 {
+pub(super) fn incomplete_beta(x: f64, y: f64, a: f64, b: f64) -> f64 {
     if x <= 0.0 {
         return 0.0;
     }

@@ -16,17 +16,19 @@
 //! ```
 
 use super::interval::{Interval, assert_level};
-use super::sample::{quantile_of_sorted, sorted};
+use super::sample::{ordered, quantile_of_sorted};
 
 /// The confidence interval of the population's median at `level` or more. `None` when even the range of the values has
 /// a lower level: n values enclose the median with 1 - 2^(1-n), so 95% needs six.
 ///
+/// Values may be infinite, and then the median or an end may be.
+///
 /// # Panics
-/// If `level` is not above 0 and below 1, or a value is not finite.
+/// If `level` is not above 0 and below 1, or a value is not a number.
 #[must_use]
 pub fn median_interval(values: &[f64], level: f64) -> Option<Interval> {
     assert_level(level);
-    let sorted = sorted(values);
+    let sorted = ordered(values);
     let left_out = left_out(sorted.len(), (1.0 - level) / 2.0)?;
     Some(Interval {
         estimate: quantile_of_sorted(&sorted, 0.5)?,

@@ -14,7 +14,20 @@ pub fn sorted(values: &[f64]) -> Vec<f64> {
     sorted
 }
 
-/// The `p`-quantile of values from least to greatest. `None` without values; of one value, that value.
+/// The values in ascending order; they may be infinite.
+///
+/// # Panics
+/// If a value is not a number.
+#[must_use]
+pub fn ordered(values: &[f64]) -> Vec<f64> {
+    assert!(!values.iter().any(|value| value.is_nan()), "a sample holds NaN");
+    let mut ordered = values.to_vec();
+    ordered.sort_by(f64::total_cmp);
+    ordered
+}
+
+/// The `p`-quantile of values from least to greatest. `None` without values; of one value, that value. Infinite where
+/// it depends on an infinite value; `None` where it lies between two infinite values of opposite signs.
 ///
 /// Linear between order statistics: with n values `x[0]..x[n-1]` and `h = (n - 1) p` it is
 /// `x[⌊h⌋] + (h - ⌊h⌋) (x[⌊h⌋ + 1] - x[⌊h⌋])`. Type 7 of Hyndman, Fan, "Sample quantiles in statistical packages",
@@ -28,8 +41,16 @@ pub fn quantile_of_sorted(sorted: &[f64], p: f64) -> Option<f64> {
     let last = sorted.len().checked_sub(1)?;
     let h = last as f64 * p;
     let below = h.floor() as usize;
-    let above = (below + 1).min(last);
-    Some(sorted[below] + (h - h.floor()) * (sorted[above] - sorted[below]))
+    let share = h - h.floor();
+    let (low, high) = (sorted[below], sorted[(below + 1).min(last)]);
+    match (low.is_finite(), high.is_finite()) {
+        (true, true) => Some(low + share * (high - low)),
+        // The value itself, or two equal ones: their difference would not be a number.
+        _ if share <= 0.0 || low.total_cmp(&high).is_eq() => Some(low),
+        (true, false) => Some(high),
+        (false, true) => Some(low),
+        (false, false) => None,
+    }
 }
 
 /// The middle value, or the mean of the two middle ones. `None` without values.
@@ -87,6 +108,25 @@ mod tests {
         ];
         for (values, p, expected, why) in cases {
             assert_near(quantile(values, p), expected, why);
+        }
+    }
+
+    #[test]
+    fn a_quantile_is_infinite_where_it_depends_on_an_infinite_value() {
+        const NEVER: f64 = f64::INFINITY;
+        let of = |values: &[f64], p| quantile_of_sorted(&ordered(values), p);
+        let cases: [(&[f64], f64, Option<f64>, &str); 8] = [
+            (&[NEVER, 2.0, 1.0], 0.5, Some(2.0), "the middle of three"),
+            (&[NEVER, 2.0, 1.0, NEVER], 0.5, Some(NEVER), "between 2 and never"),
+            (&[NEVER, 2.0, 1.0, 1.5, 3.0], 0.75, Some(3.0), "h = 3, a value itself"),
+            (&[NEVER, 2.0, 1.0, 1.5, 3.0], 0.76, Some(NEVER), "a little beyond"),
+            (&[NEVER, NEVER], 0.3, Some(NEVER), "between equal values"),
+            (&[-NEVER, 5.0], 0.5, Some(-NEVER), "between earlier than all and 5"),
+            (&[-NEVER, NEVER], 0.5, None, "anything in between"),
+            (&[-NEVER, NEVER], 1.0, Some(NEVER), "the greatest"),
+        ];
+        for (values, p, expected, why) in cases {
+            assert_eq!(of(values, p), expected, "{why}");
         }
     }
 

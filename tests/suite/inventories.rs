@@ -52,6 +52,54 @@ fn refused(written: &str, clusters: &[(&str, &str)], fleet_yaml: &str) -> String
     text(&fleetsim(folder.path()).args(["check", "."]).assert().failure().get_output().stderr)
 }
 
+/// 300 clusters as `kubectl get clusters.fleet.cattle.io -A` prints them: the management cluster, two that are paused,
+/// and one whose agent has not registered.
+fn export() -> String {
+    let mut items = vec![cluster("fleet-local", "local")];
+    for at in 1..300 {
+        let item = cluster("fleet-default", &format!("store-{at:03}"));
+        items.push(match at {
+            17 | 170 => item.replace(r#""spec": {}"#, r#""spec": {"paused": true}"#),
+            250 => item.replace(r#""status": {"namespace": "cluster-fleet-default-store-250"}"#, r#""status": {}"#),
+            _ => item,
+        });
+    }
+    format!(r#"{{"kind": "List", "items": [{}]}}"#, items.join(", "))
+}
+
+#[test]
+fn an_exported_fleet_with_clusters_that_cannot_be_updated_gets_an_answer() {
+    let text_of = experiment("clusters.json").replace("name: x\n", "name: stores\nreplicates: 6\n").replace(
+        "strategies: {s: {rancherFleet: {file: fleet.yaml}}}",
+        "strategies: {s: {rancherFleet: {maxUnavailable: 10%}}}
+sweep: {strategies.s.rancherFleet.maxUnavailable: [10, 10%, 25%, 100%]}",
+    );
+    let folder = folder_with(&[("experiment.yaml", text_of.as_str()), ("clusters.json", export().as_str())]);
+    let printed = text(&fleetsim(folder.path()).args(["run", "."]).assert().success().get_output().stdout);
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let first: Vec<&str> = printed.lines().take(4).collect();
+    let answer = words(&first.join(" "));
+    let start = "`maxUnavailable=100%` is first: 296 of 299 clusters are ready after ";
+    assert!(answer.starts_with(start), "{printed}");
+    assert!(answer.contains("(median of 6 runs, 95% CI "), "{printed}");
+    assert!(answer.contains(" 3 cannot be updated: 2 paused, 1 without agent."), "{printed}");
+    assert!(!printed.contains("unfinished"), "every setting has a time: {printed}");
+    let results = folder.path().join("results/stores");
+    let page = std::fs::read_to_string(results.join("report.html")).expect("the page");
+    let answered = page.split("<h2 id=\"answer-title\">Answer</h2>").nth(1).expect("the page has an answer");
+    let answered = &answered[..answered.find("</section>").expect("it ends")];
+    assert!(answered.contains("is first: 296 of 299 clusters are ready after "), "{answered}");
+    assert!(answered.contains(" 3 cannot be updated: 2 paused, 1 without agent."), "{answered}");
+    let mut runs = csv::Reader::from_path(results.join("runs.csv")).expect("runs.csv");
+    let rows: Vec<fleetsim::results::RunRow> = runs.deserialize().collect::<Result<_, _>>().expect("rows");
+    assert_eq!(rows.len(), 24);
+    for row in rows {
+        assert_eq!((row.targets, row.reachable_targets, row.completion_s), (299, 296, None));
+        assert_eq!((row.paused_targets, row.agentless_targets, row.offline_targets), (2, 1, 0));
+        assert!(row.reachable_ready_s.is_some(), "{}", row.held_by);
+    }
+}
+
 const ALL: [(&str, &str); 3] = [("fleet-local", "local"), ("fleet-default", "a"), ("fleet-default", "b")];
 
 #[test]

@@ -147,6 +147,10 @@ impl ArgoCdController {
 }
 
 impl Controller for ArgoCdController {
+    fn heeds_pause(&self) -> bool {
+        false
+    }
+
     fn reports_completion(&self) -> bool {
         true
     }

@@ -87,6 +87,10 @@ impl RollingController {
 }
 
 impl Controller for RollingController {
+    fn heeds_pause(&self) -> bool {
+        false
+    }
+
     fn reports_completion(&self) -> bool {
         true
     }

@@ -150,6 +150,10 @@ impl<'s> StagedController<'s> {
 }
 
 impl Controller for StagedController<'_> {
+    fn heeds_pause(&self) -> bool {
+        false
+    }
+
     fn reports_completion(&self) -> bool {
         true
     }

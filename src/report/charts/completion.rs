@@ -1,5 +1,5 @@
-//! Rollout completion time: every finished run of each variant, with the median and its interval. Unfinished runs have
-//! no time; they are counted, with the rule that blocked them.
+//! Rollout completion time, until all reachable clusters were ready: every finished run of each variant, with the median
+//! and its interval. Unfinished runs have no time; they are counted, with the rule that blocked them.
 
 use crate::report::charts::prelude::*;
 use crate::report::names;
@@ -30,7 +30,7 @@ pub(in crate::report) fn draw(results: &Results) -> Canvas {
         right: PAGE_WIDTH - MARGIN - 20.0 - numbers.clamp(80.0, NUMBERS_MAX),
         bottom,
     };
-    let times: Vec<f64> = results.tables.runs.iter().filter_map(|run| run.completion_s).collect();
+    let times: Vec<f64> = results.tables.runs.iter().filter_map(|run| run.reachable_ready_s).collect();
     let x = time_scale(&times, area.left, area.right);
     let subtitle = format!("{}; dot: median, line: its 95% CI, small dots: single runs", extent(&variants));
     let mut canvas = page(&results.provenance, "Rollout completion time", &subtitle, bottom + 56.0 + FOOTER);
@@ -42,10 +42,10 @@ pub(in crate::report) fn draw(results: &Results) -> Canvas {
     for (row, variant) in variants.iter().enumerate() {
         let middle = top + row_height * (row as f64 + 0.5);
         write_bold(&mut canvas, &names[row], (MARGIN, middle + 4.5), name_size, INK);
-        let completions = variant.runs.iter().filter_map(|run| run.completion_s);
-        dots(&mut canvas, variant, "completion_s", completions, &x, (middle, 11.0));
+        let completions = variant.runs.iter().filter_map(|run| run.reachable_ready_s);
+        dots(&mut canvas, variant, READY_TIME, completions, &x, (middle, 11.0));
         numbers_beside(&mut canvas, area, middle, &headlines[row], &notes[row]);
-        if variant.median("completion_s").is_none() {
+        if variant.ready_time().is_none() {
             let (_, held_by) = variant.unfinished().unwrap_or((RunOutcome::Horizon, ""));
             let reason = fitted(held_by, SMALL, Weight::Regular, area.right - area.left - 8.0);
             let width = text_width(&reason, SMALL, Weight::Regular);
@@ -88,7 +88,7 @@ pub(super) fn numbers_beside(canvas: &mut Canvas, area: Area, middle: f64, headl
 }
 
 fn headline(variant: &VariantResults<'_>) -> String {
-    match (variant.median("completion_s"), variant.median_interval("completion_s")) {
+    match (variant.ready_time(), variant.median_interval(READY_TIME)) {
         (Some(median), Some((low, high))) if low < high => time_with_interval(median, low, high),
         (Some(median), _) => time(median),
         (None, _) => "unfinished".to_owned(),

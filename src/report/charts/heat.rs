@@ -2,7 +2,8 @@
 //!
 //! The sides are the two swept paths with the most values. Where only one path of the world is swept for several
 //! strategies, the strategies are the other side. Other swept settings get separate rows of maps. Darker is higher, in
-//! one hue, so that the chart works in grey too. Cells without a finished run are hatched.
+//! one hue, so that the chart works in grey too. Cells where half of the runs or more
+//! did not finish are hatched: they have no median time.
 
 use crate::report::charts::prelude::*;
 use crate::report::swept::SweepAxis;
@@ -71,7 +72,8 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
     let block = heading + 20.0 + CELL * rows.len() as f64 + 14.0;
     let top = TOP + 46.0;
     let height = top + block * groups.len() as f64 + 24.0 + FOOTER;
-    let subtitle = format!("{}; medians; darker: higher; hatched: no run finished", extent(&variants));
+    let subtitle =
+        format!("{}; medians; darker: higher; hatched: half of the runs unfinished, or more", extent(&variants));
     let title = format!("Medians by {} and {}", y.title, x.title);
     let mut canvas = page(&results.provenance, &title, &subtitle, height);
     for (at, measure) in measures.iter().enumerate() {
@@ -195,7 +197,7 @@ fn measures(variants: &[&VariantResults<'_>]) -> Vec<HeatMeasure> {
     let egress = "egress_peak_1s_bytes_per_s";
     let unit = RateUnit::for_max(medians(egress).into_iter().fold(0.0, f64::max));
     vec![
-        measure("completion_s", "completion time", Box::new(time)),
+        measure(READY_TIME, "completion time", Box::new(time)),
         measure("peak_pulls", "peak concurrent pulls", Box::new(count)),
         measure(egress, "peak egress over 1 s", Box::new(move |rate| unit.text(rate))),
     ]
@@ -222,7 +224,7 @@ impl HeatMeasure {
 fn key(canvas: &mut Canvas, measure: &HeatMeasure, (left, top): Position, width: f64) {
     write_bold(canvas, &measure.title, (left, top), LABEL, INK);
     if measure.low > measure.high {
-        write(canvas, "no run finished", (left, top + 20.0), SMALL, MUTED, Align::Left);
+        write(canvas, "too few runs finished", (left, top + 20.0), SMALL, MUTED, Align::Left);
         return;
     }
     let low = (measure.text)(measure.low);
@@ -248,17 +250,18 @@ fn draw_cell(
 ) {
     let (right, bottom) = (left + width - 1.5, top + CELL - 1.5);
     let (finished, runs) = (variant.finished(), variant.runs.len());
+    let is_late = variant.ready_time().is_none();
     let median = variant.median(measure.name);
     let share = median.map_or(0.0, |median| measure.share(median));
     if median.is_some() {
         canvas.rectangle((left, top), (right, bottom), shade(share), 1.0);
     }
     let colour = if share > DARK { WHITE } else { INK };
-    if finished == 0 {
+    if is_late {
         hatch(canvas, [left, top, right, bottom], if median.is_some() { colour } else { AXIS });
     }
-    let mut lines = vec![median.map_or_else(|| format!("0 of {runs} runs"), |median| (measure.text)(median))];
-    if finished > 0 && finished < runs {
+    let mut lines = vec![median.map_or_else(|| format!("{finished} of {runs} runs"), |median| (measure.text)(median))];
+    if median.is_some() && finished > 0 && finished < runs {
         lines.push(format!("{finished} of {runs} runs"));
     }
     let (x, middle) = (f64::midpoint(left, right), f64::midpoint(top, bottom));
@@ -267,7 +270,7 @@ fn draw_cell(
         let Some(size) = SIZES.into_iter().skip(2 * at).find(fits) else { continue };
         let half = text_width(line, size, Weight::Regular) / 2.0;
         let baseline = if lines.len() == 1 { middle + 0.36 * size } else { middle - 2.5 + 14.0 * at as f64 };
-        if finished == 0 {
+        if is_late {
             let ground = if median.is_some() { shade(share) } else { WHITE };
             canvas.rectangle((x - half - 3.0, baseline - size), (x + half + 3.0, baseline + 4.0), ground, 1.0);
         }

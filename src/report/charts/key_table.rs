@@ -11,12 +11,12 @@ const GAP: f64 = 36.0;
 const NUMBER: f64 = 46.0;
 const VALUES: f64 = 138.0;
 
-/// The number of each variant, from 1 in the order of completion times and peaks; variants without a finished run come
+/// The number of each variant, from 1 in the order of completion times and peaks; variants without a median time come
 /// last.
 pub(super) fn numbers(variants: &[VariantResults<'_>]) -> Vec<usize> {
     let key = |at: &usize| {
         let of = |measure| variants[*at].median(measure).unwrap_or(f64::INFINITY);
-        (of("completion_s"), of("peak_pulls"))
+        (of(READY_TIME), of("peak_pulls"))
     };
     let order = (0..variants.len()).sorted_by(|a, b| key(a).0.total_cmp(&key(b).0).then(key(a).1.total_cmp(&key(b).1)));
     let mut numbers = vec![0; variants.len()];
@@ -49,7 +49,7 @@ pub(super) fn draw(canvas: &mut Canvas, variants: &[VariantResults<'_>], top: f6
             canvas.line((left, y), (right, y), crate::report::canvas::Stroke::solid(AXIS, 0.8));
         }
         let baseline = top + HEADING + ROW * (place % in_column) as f64 + 11.0;
-        let completion = variant.median("completion_s");
+        let completion = variant.ready_time();
         canvas.dot((left + 6.0, baseline - 4.3), 5.0, series_colour(variant.index), 1.0);
         if completion.is_none() {
             canvas.dot((left + 6.0, baseline - 4.3), 2.8, WHITE, 1.0);

@@ -208,7 +208,7 @@ fn draw_panel(canvas: &mut Canvas, panel: &GridPanel<'_, '_>, area: Area, x: &Sc
 /// `5,000 · 12.2 min`: the peak and the completion time.
 fn detail(variant: &VariantResults<'_>) -> String {
     let peak = count(variant.median("peak_pulls").unwrap_or(0.0));
-    let end = variant.median("completion_s").map_or_else(|| "unfinished".to_owned(), time);
+    let end = variant.ready_time().map_or_else(|| "unfinished".to_owned(), time);
     format!("{peak} · {end}")
 }
 

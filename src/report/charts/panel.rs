@@ -61,7 +61,7 @@ pub(super) fn egress(variants: &[&VariantResults<'_>], area: Area) -> MeasurePan
 
 /// The completion time of finished runs.
 pub(super) fn completion(variants: &[&VariantResults<'_>], area: Area) -> MeasurePanel {
-    let measure = "completion_s";
+    let measure = READY_TIME;
     let values = values(variants, measure);
     let (_, high) = span(&values);
     let from_zero = || Scale::from_zero(if high > 0.0 { high * 1.04 } else { 1.0 }, area.bottom, area.top);

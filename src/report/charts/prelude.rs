@@ -9,3 +9,4 @@ pub(super) use crate::report::format::*;
 pub(super) use crate::report::frame::*;
 pub(super) use crate::report::style::*;
 pub(super) use crate::report::text::*;
+pub(super) use crate::results::READY_TIME;

@@ -1,5 +1,5 @@
 //! Rollout progress: the share of clusters that are ready on the new revision over time, in the displayed run of each
-//! variant. A curve that ends below 100% has clusters that never became ready. The key has the result over all runs,
+//! variant. A curve that ends below 100% has clusters that never became ready, and some may not be reachable. The key has the result over all runs,
 //! and the displayed run's own time.
 
 use crate::report::charts::prelude::*;
@@ -68,13 +68,13 @@ fn dash(variants: &[VariantResults<'_>], variant: &VariantResults<'_>) -> &'stat
 }
 
 fn entry(variant: &VariantResults<'_>, name: String, times: &[f64], dash: &'static [f64]) -> KeyEntry {
-    let targets = variant.clusters.len();
+    let targets = variant.displayed.map_or(variant.clusters.len(), |run| run.reachable_targets as usize);
     let all = times.len() == targets;
     KeyEntry {
         // The fastest curve is the topmost, so its entry is the first; the more clusters are missing, the later.
         value: match times.last() {
             Some(last) if all => -last,
-            _ => -1e12 * (targets - times.len()) as f64,
+            _ => -1e12 * targets.saturating_sub(times.len()) as f64,
         },
         colour: series_colour(variant.index),
         dash,
@@ -89,11 +89,11 @@ fn entry(variant: &VariantResults<'_>, name: String, times: &[f64], dash: &'stat
 
 /// `5.23 min [5.21–5.38]; `: the median over runs with its interval.
 fn result(variant: &VariantResults<'_>) -> String {
-    let of_interval = |median: f64| match variant.median_interval("completion_s") {
+    let of_interval = |median: f64| match variant.median_interval(READY_TIME) {
         Some((low, high)) if low < high => time_with_interval(median, low, high),
         _ => time(median),
     };
-    variant.median("completion_s").map_or_else(String::new, |median| format!("{}; ", of_interval(median)))
+    variant.ready_time().map_or_else(String::new, |median| format!("{}; ", of_interval(median)))
 }
 
 /// When each cluster that ever was ready on the new revision was, sorted.

@@ -179,7 +179,7 @@ impl Drawing<'_> {
         }
     }
 
-    /// The parts of a line between values without a median, for which no run finished.
+    /// The parts of a line between values without a median, where half of the runs or more did not finish.
     fn pieces(&self, at: usize, panel: &MeasurePanel) -> Vec<Vec<[f64; 6]>> {
         let points: Vec<Option<[f64; 6]>> =
             self.lines[at].points.iter().map(|point| self.place(at, panel, point)).collect();
@@ -195,9 +195,12 @@ impl Drawing<'_> {
     ) -> Option<[f64; 6]> {
         let row = variant.summary(panel.measure)?;
         let median = row.median?;
-        let y = |value: Option<f64>| panel.scale.at(value.unwrap_or(median));
+        let y = |value: f64| panel.scale.at(value);
         let x = self.at(at, *value);
-        Some([x, y(row.median), y(row.p5), y(row.p95), y(row.median_ci95_low), y(row.median_ci95_high)])
+        // An end that is missing lies behind every finished run.
+        let (p5, p95) = (row.p5.unwrap_or(median), row.p95.unwrap_or(f64::INFINITY));
+        let (low, high) = median_interval(row).unwrap_or((median, median));
+        Some([x, y(median), y(p5), y(p95), y(low), y(high)])
     }
 
     fn spread(&self, canvas: &mut Canvas, at: usize, panel: &MeasurePanel) {

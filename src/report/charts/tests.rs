@@ -136,7 +136,7 @@ fn cells_carry_the_medians() {
     let results = of("two settings");
     let shown = texts(&chart(&results, "heat"));
     for variant in results.variants() {
-        let completion = crate::report::format::time(variant.median("completion_s").expect("finished"));
+        let completion = crate::report::format::time(variant.ready_time().expect("finished"));
         let peak = crate::report::format::count(variant.median("peak_pulls").expect("a peak"));
         assert!(shown.contains(&completion) && shown.contains(&peak), "{completion}, {peak}: {shown:?}");
     }

@@ -11,7 +11,7 @@ use crate::report::names;
 const NAME: f64 = 260.0;
 /// Numbers in one line of a block.
 const NUMBERS_IN_LINE: usize = 4;
-/// Greatest width of a name in the strip for variants of which no run finished.
+/// Greatest width of a name in the strip for variants of which half of the runs or more did not finish.
 const STRIP_NAME: f64 = 150.0;
 /// Width of that strip without its names.
 const STRIP_ROOM: f64 = 52.0;
@@ -56,7 +56,7 @@ pub(in crate::report) fn draw(results: &Results) -> Canvas {
     } else {
         names::within(&variants, LABEL, Weight::Bold, NAME)
     };
-    let unfinished = variants.iter().zip(&labels).filter(|(variant, _)| variant.median("completion_s").is_none());
+    let unfinished = variants.iter().zip(&labels).filter(|(variant, _)| variant.ready_time().is_none());
     let strip = unfinished
         .map(|(_, label)| text_width(label, LABEL, Weight::Bold).clamp(70.0, STRIP_NAME) + STRIP_ROOM)
         .reduce(f64::max);
@@ -66,7 +66,7 @@ pub(in crate::report) fn draw(results: &Results) -> Canvas {
         right: PAGE_WIDTH - MARGIN - 20.0 - strip.unwrap_or(0.0),
         bottom: PLOT - 58.0,
     };
-    let completions = variants.iter().filter_map(|variant| variant.summary("completion_s"));
+    let completions = variants.iter().filter_map(|variant| variant.summary(READY_TIME));
     let ends = completions.flat_map(|row| [row.median_ci95_low.or(row.median), row.median_ci95_high.or(row.median)]);
     let times: Vec<f64> = ends.flatten().collect();
     let x = time_scale(&times, area.left, area.right);
@@ -77,7 +77,7 @@ pub(in crate::report) fn draw(results: &Results) -> Canvas {
         .iter()
         .zip(labels)
         .map(|(variant, label)| {
-            let completion = variant.median("completion_s");
+            let completion = variant.ready_time();
             let peak = y.at(variant.median("peak_pulls").unwrap_or(0.0));
             let at = (completion.map_or(area.right + 34.0, |completion| x.at(completion)), peak);
             Dot { variant, at, finished: completion.is_some(), under: 0, label }
@@ -114,7 +114,7 @@ pub(in crate::report) fn draw(results: &Results) -> Canvas {
     if strip.is_some() {
         let left = area.right + 14.0;
         canvas.line((left, area.top), (left, area.bottom), Stroke { colour: AXIS, width: 1.0, dash: &[3.0, 3.0] });
-        write(&mut canvas, "no run finished", (left + 10.0, area.top - 13.0), SMALL, INK, Align::Left);
+        write(&mut canvas, "too few runs finished", (left + 10.0, area.top - 13.0), SMALL, INK, Align::Left);
     }
     for (from, to) in joined(&dots) {
         canvas.line(from, to, Stroke::solid(GRID, 2.0));
@@ -135,7 +135,7 @@ fn draw_dot(canvas: &mut Canvas, dot: &Dot<'_>, x: &Scale, y: &Scale) {
     if let Some((p5, p95)) = dot.variant.summary("peak_pulls").and_then(|row| Some((row.p5?, row.p95?))) {
         canvas.line((dot.at.0, y.at(p5)), (dot.at.0, y.at(p95)), stroke);
     }
-    if let Some((low, high)) = dot.variant.median_interval("completion_s") {
+    if let Some((low, high)) = dot.variant.median_interval(READY_TIME) {
         canvas.line((x.at(low), dot.at.1), (x.at(high), dot.at.1), stroke);
     }
     let radius = DOT + 4.0 * dot.under as f64;

@@ -19,25 +19,27 @@ pub(super) fn unfinished(variants: &[VariantResults<'_>], names: &[VariantLabel]
     let missing = variants.iter().filter(|variant| variant.finished() < variant.runs.len()).count();
     let open = if missing <= OPEN { " open" } else { "" };
     for (variant, name) in variants.iter().zip(names) {
-        let ends = |outcome: RunOutcome| variant.runs.iter().filter(|run| run.outcome == outcome).count();
+        let of_outcome = |run: &RunRow, outcome: RunOutcome| !run.is_done() && run.outcome == outcome;
+        let ends = |outcome: RunOutcome| variant.runs.iter().filter(|run| of_outcome(run, outcome)).count();
         let (stalled, late) = (ends(RunOutcome::Stalled), ends(RunOutcome::Horizon));
         if stalled + late == 0 {
             continue;
         }
-        let mut counts = vec![format!("{} complete", ends(RunOutcome::Complete))];
+        let mut counts = vec![format!("{} complete", variant.finished())];
         counts.extend((stalled > 0).then(|| format!("<strong>{stalled} stalled</strong>")));
         counts.extend((late > 0).then(|| format!("<strong>{late} timed out</strong>")));
-        let unfinished = variant.runs.iter().filter(|run| run.outcome != RunOutcome::Complete);
-        let left = unfinished.map(|run| run.targets - run.targets_done).minmax();
+        let unfinished = variant.runs.iter().filter(|run| !run.is_done());
+        let left = unfinished.map(|run| run.reachable_targets - run.targets_done).minmax();
         let (low, high) = left.into_option().unwrap_or_default();
-        let targets = variant.runs.iter().map(|run| run.targets).max().unwrap_or(0);
+        let targets = variant.runs.iter().map(|run| run.reachable_targets).max().unwrap_or(0);
+        let reachable = if variant.reach().is_whole() { "" } else { "reachable " };
         let shown =
             if low == high { count(low as f64) } else { format!("{}–{}", count(low as f64), count(high as f64)) };
         let held = held(variant);
         let runs = variant.runs.len();
         let rules = held.iter().filter_map(|(text, _)| Some(text.split_once(": ")?.0)).filter(|rule| !rule.is_empty());
         boxes.push_str(&format!(
-            "<details class=\"held\"{open}><summary>{} <strong>{}</strong> <span>{} of {runs} runs</span> <span>{}</span></summary>\n<p>Of {runs} runs: {}. Not updated: {shown} of {} clusters.</p>",
+            "<details class=\"held\"{open}><summary>{} <strong>{}</strong> <span>{} of {runs} runs</span> <span>{}</span></summary>\n<p>Of {runs} runs: {}. Not updated: {shown} of {} {reachable}clusters.</p>",
             swatch(name.style),
             escaped(&name.label),
             stalled + late,
@@ -75,7 +77,7 @@ pub(super) fn unfinished(variants: &[VariantResults<'_>], names: &[VariantLabel]
 
 /// Each distinct reason that blocked a run, with its number of runs; the most common first.
 fn held<'r>(variant: &VariantResults<'r>) -> Vec<(&'r str, usize)> {
-    let blocked = |run: &&&RunRow| run.outcome != RunOutcome::Complete && !run.held_by.is_empty();
+    let blocked = |run: &&&RunRow| !run.is_done() && !run.held_by.is_empty();
     let reasons = grouped(variant.runs.iter().filter(blocked).map(|run| (run.held_by.as_str(), ())));
     let mut held: Vec<(&str, usize)> = reasons.into_iter().map(|(reason, runs)| (reason, runs.len())).collect();
     held.sort_by_key(|(_, runs)| std::cmp::Reverse(*runs));

@@ -1,6 +1,6 @@
 //! Texts as HTML.
 
-use super::groups::CurveStyle;
+use crate::report::answer::groups::CurveStyle;
 use crate::report::style::{Colour, dash, series_colour, series_colour_on_dark};
 
 /// Text with names in backticks, as HTML.

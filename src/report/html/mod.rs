@@ -6,24 +6,19 @@
 //! the same bytes.
 
 mod about;
-mod answer;
-mod exposure;
 mod fleet;
-mod groups;
-mod limits;
 mod markup;
-mod sentence;
 mod series;
 mod table;
 
 use itertools::Itertools;
 use serde::Serialize;
 
-use self::answer::PageAnswer;
 use self::fleet::FleetData;
 use self::markup::{css, escaped, filled, marked};
 use self::series::PageSeries;
 use self::table::VariantLabel;
+use super::answer::{self, PageAnswer, groups};
 use super::data::Results;
 use super::format::RateUnit;
 use super::limits::AssertedLimit;

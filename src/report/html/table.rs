@@ -5,11 +5,13 @@
 //! columns in the heading. A limit follows the measure that it applies to. With a defective revision the exposed
 //! clusters come first. A sentence below the table replaces columns with the same value in every variant.
 
-use super::groups::{Best, CurveStyle};
 use super::markup::{escaped, swatch};
+use crate::report::answer::groups::{Best, CurveStyle};
 use crate::report::columns::{EXPOSED, FilledColumn, identical};
 use crate::report::data::VariantResults;
+use crate::report::format::percents;
 use crate::report::limits::AssertedLimit;
+use crate::results::READY_TIME;
 
 /// A variant's name and line style on the page.
 #[derive(Clone, Debug)]
@@ -91,7 +93,9 @@ fn ordered<'t, 'v>(
 impl TableColumn<'_, '_> {
     fn heading(&self) -> String {
         match self {
-            Self::Done => heading("done", "", "runs that completed", ""),
+            Self::Done => {
+                heading("done", "[95% CI]", "runs that completed, with the exact interval of their share", "")
+            }
             Self::Limit(AssertedLimit { limit, strategy }) => {
                 let whose = strategy.as_ref().map_or_else(String::new, |strategy| format!(" for {strategy}"));
                 let note = format!("limit of the experiment{whose}, with the value compared");
@@ -107,7 +111,7 @@ impl TableColumn<'_, '_> {
             Self::Limit(limit) => verdict(variant, limit),
             Self::Measure(filled) => {
                 let is_best = best.iter().any(|best| match filled.column.measure {
-                    "completion_s" => best.fastest == Some(at),
+                    READY_TIME => best.fastest == Some(at),
                     "peak_pulls" => best.lowest == Some(at),
                     EXPOSED => best.least_exposed.contains(&at),
                     _ => false,
@@ -132,7 +136,10 @@ fn heading(name: &str, unit: &str, note: &str, class: &str) -> String {
 fn done(variant: &VariantResults<'_>) -> String {
     let (finished, runs) = (variant.finished(), variant.runs.len());
     let class = if finished < runs { " class=\"bad\"" } else { "" };
-    format!("<td data-sort=\"{}\"{class}>{finished}/{runs}</td>", finished as f64 / runs.max(1) as f64)
+    let interval = variant
+        .finishing_share()
+        .map_or_else(String::new, |share| format!(" <span class=\"spread\">[{}]</span>", percents(share)));
+    format!("<td data-sort=\"{}\"{class}>{finished}/{runs}{interval}</td>", finished as f64 / runs.max(1) as f64)
 }
 
 /// The mark of a limit and the value that was compared.

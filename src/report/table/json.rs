@@ -3,9 +3,10 @@
 use serde::Serialize;
 
 use crate::report::data::{Results, VariantResults};
+use crate::results::READY_TIME;
 
 /// The version of the JSON form; raised when a field changes its name or meaning.
-pub const SCHEMA_VERSION: u32 = 1;
+pub const SCHEMA_VERSION: u32 = 2;
 
 /// The JSON form of the comparison.
 #[derive(Debug, Serialize)]
@@ -26,9 +27,15 @@ struct VariantJson<'r> {
     runs: usize,
     finished: usize,
     held_by: Option<&'r str>,
+    reachable_ready_s: Option<f64>,
+    reachable_ready_median_ci95_low_s: Option<f64>,
+    reachable_ready_median_ci95_high_s: Option<f64>,
     completion_s: Option<f64>,
-    completion_median_ci95_low_s: Option<f64>,
-    completion_median_ci95_high_s: Option<f64>,
+    targets: Option<f64>,
+    reachable_targets: Option<f64>,
+    paused_targets: Option<f64>,
+    agentless_targets: Option<f64>,
+    offline_targets: Option<f64>,
     peak_pulls: Option<f64>,
     peak_pulls_p5: Option<f64>,
     peak_pulls_p95: Option<f64>,
@@ -57,7 +64,7 @@ pub fn json(results: &Results) -> String {
 
 fn row<'r>(variant: &VariantResults<'r>) -> VariantJson<'r> {
     let info = variant.info;
-    let completion = variant.summary("completion_s");
+    let ready = variant.summary(READY_TIME);
     let pulls = variant.summary("peak_pulls");
     VariantJson {
         variant: &info.variant,
@@ -66,9 +73,15 @@ fn row<'r>(variant: &VariantResults<'r>) -> VariantJson<'r> {
         runs: variant.runs.len(),
         finished: variant.finished(),
         held_by: variant.unfinished().map(|(_, held_by)| held_by),
-        completion_s: completion.and_then(|row| row.median),
-        completion_median_ci95_low_s: completion.and_then(|row| row.median_ci95_low),
-        completion_median_ci95_high_s: completion.and_then(|row| row.median_ci95_high),
+        reachable_ready_s: variant.ready_time(),
+        reachable_ready_median_ci95_low_s: ready.and_then(|row| row.median_ci95_low),
+        reachable_ready_median_ci95_high_s: ready.and_then(|row| row.median_ci95_high),
+        completion_s: variant.median("completion_s"),
+        targets: variant.median("targets"),
+        reachable_targets: variant.median("reachable_targets"),
+        paused_targets: variant.median("paused_targets"),
+        agentless_targets: variant.median("agentless_targets"),
+        offline_targets: variant.median("offline_targets"),
         peak_pulls: pulls.and_then(|row| row.median),
         peak_pulls_p5: pulls.and_then(|row| row.p5),
         peak_pulls_p95: pulls.and_then(|row| row.p95),

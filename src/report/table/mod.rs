@@ -1,16 +1,21 @@
-//! The comparison that a run prints last: one line for each variant, as plain text or as JSON.
+//! The comparison that a run prints last: the answer, then one line for each variant, as plain text or as JSON.
 
 mod json;
 mod names;
 
+use super::answer::{answer, groups};
 use super::columns::{FilledColumn, identical};
 use super::data::{Results, VariantResults};
-use super::format::ended;
+use super::format::{ended, percents};
+use super::limits::AssertedLimit;
 use super::wrap::{letters, wrapped};
+use crate::results::READY_TIME;
 use names::Names;
 
 pub use json::{SCHEMA_VERSION, json};
 
+/// Most comparisons that are answered one by one.
+const ANSWERS_MAX: usize = 6;
 /// Most variants with unfinished runs that are listed: a screen is full of them.
 const UNFINISHED_MAX: usize = 12;
 
@@ -31,13 +36,20 @@ impl TextColumn {
             variants.iter().map(|variant| format!("{}/{}", variant.finished(), variant.runs.len())).collect();
         let is_shared = counts.len() > 1 && counts.windows(2).all(|pair| pair[0] == pair[1]);
         let shared = is_shared.then(|| format!("{} runs complete", counts[0]));
-        let cells = counts.into_iter().map(|count| vec![count]).collect();
-        Self::aligned("done", ["", "done"].map(str::to_owned), cells, 0, shared)
+        if variants.iter().all(|variant| variant.finished() == variant.runs.len()) {
+            let cells = counts.into_iter().map(|count| vec![count]).collect();
+            return Self::aligned("done", ["", "done"].map(str::to_owned), cells, 0, shared);
+        }
+        let cells = counts.into_iter().zip(variants).map(|(count, variant)| {
+            let interval = variant.finishing_share().map_or_else(String::new, |share| format!("[{}]", percents(share)));
+            vec![count, String::new(), interval]
+        });
+        Self::aligned("done", ["done", "[95% CI]"].map(str::to_owned), cells.collect(), 0, shared)
     }
 
     fn of(filled: &FilledColumn<'_>, variants: usize) -> Self {
         let column = filled.column;
-        let missing = if column.measure == "completion_s" { "unfinished" } else { "–" };
+        let missing = if column.measure == READY_TIME { "unfinished" } else { "–" };
         let cells = (0..variants).map(|at| match filled.cell(at) {
             None => vec![missing.to_owned()],
             Some(cell) => [cell.number, cell.unit.to_owned(), cell.range.unwrap_or_default()].into(),
@@ -87,10 +99,10 @@ impl TextColumn {
     }
 }
 
-/// The comparison table as plain text, no line wider than `width` characters where possible. To that end, a sentence
-/// replaces columns with the same value in every variant, then names lose their common start, then columns are left
-/// out, the least important first, and a note names them. Unfinished variants are listed with the rule that blocks them, and the last line is
-/// the command that reproduces the results.
+/// The answer and the comparison table as plain text, no line wider than `width` characters where possible. To that
+/// end, a sentence replaces columns with the same value in every variant, then names lose their common start, then
+/// columns are left out, the least important first, and a note names them. Unfinished variants are listed with the rule
+/// that blocks them, and the last line is the command that reproduces the results.
 #[must_use]
 pub fn table(results: &Results, width: usize) -> String {
     let variants = results.variants();
@@ -99,7 +111,7 @@ pub fn table(results: &Results, width: usize) -> String {
     columns.extend(filled.iter().map(|column| TextColumn::of(column, variants.len())));
     let mut names = Names::of(&variants);
     let Fitted { shared, left_out } = fit(&mut names, &mut columns, width);
-    let mut text = String::new();
+    let mut text = answered(results, &variants, width);
     for (line, mut row) in names.lines().into_iter().enumerate() {
         for column in &columns {
             row.push_str("  ");
@@ -114,7 +126,13 @@ pub fn table(results: &Results, width: usize) -> String {
     if !shared.is_empty() {
         text.push_str(&wrapped(&identical(&shared), width, ""));
     }
-    let mut notes = "Medians with p5–p95 across runs. Completion covers finished runs only.".to_owned();
+    let mut notes = "Medians with p5–p95 across runs.".to_owned();
+    if variants.iter().any(|variant| variant.finished() < variant.runs.len()) {
+        notes.push_str(" An unfinished run is later than every finished one.");
+    }
+    if variants.iter().any(|variant| !variant.reach().is_whole()) {
+        notes.push_str(" A run is complete when all reachable clusters are ready.");
+    }
     if let Some(note) = names.note() {
         notes.push_str(&format!(" {note}."));
     }
@@ -131,6 +149,26 @@ pub fn table(results: &Results, width: usize) -> String {
         text.push_str(&format!("Reproduce: {}\n", results.provenance.command));
     }
     text
+}
+
+/// The answer, as the page has it, and an empty line. Of many comparisons, the sentence for all of them.
+fn answered(results: &Results, variants: &[VariantResults<'_>], width: usize) -> String {
+    let groups = groups::groups(variants);
+    let answer = answer(variants, &groups, &AssertedLimit::all(results), results.provenance.seed);
+    let mut text = String::new();
+    if !answer.lead.is_empty() {
+        text.push_str(&wrapped(&answer.lead, width, ""));
+    }
+    if answer.parts.len() <= ANSWERS_MAX {
+        for (title, part) in answer.parts.iter().filter(|(_, part)| !part.is_empty()) {
+            let title = if title.is_empty() { String::new() } else { format!("{title}: ") };
+            text.push_str(&wrapped(&format!("{title}{part}"), width, ""));
+        }
+    } else {
+        let more = format!("The page has the answers of all {} comparisons.", answer.parts.len());
+        text.push_str(&wrapped(&more, width, ""));
+    }
+    if text.is_empty() { text } else { text + "\n" }
 }
 
 /// What became of columns for which a line has no room.

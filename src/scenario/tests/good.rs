@@ -247,7 +247,7 @@ fn a_precision_is_a_share_or_says_more() {
         let of: Vec<&str> = precision.of.iter().map(|measure| measure.name).collect();
         (experiment.replicates, precision.to.get(), of.join(" "), precision.max)
     };
-    let both = || "completion_s peak_pulls".to_owned();
+    let both = || "reachable_ready_s peak_pulls".to_owned();
     for (written, overrides, expected, why) in [
         ("precision: 5%\n", None, (10, 0.05, both(), 200), "all defaults"),
         ("replicates: 3\nprecision: 5 %\n", None, (10, 0.05, both(), 200), "never judged by fewer than ten"),

@@ -82,7 +82,7 @@ fn mark_of(variant: &VariantResults<'_>, naming: &Naming) -> Mark {
     };
     Mark {
         name: naming.name(&variant.info.strategy, &variant.info.settings),
-        time: span("completion_s", |row| (row.median_ci95_low, row.median_ci95_high)),
+        time: span(READY_TIME, |row| (row.median_ci95_low, row.median_ci95_high)),
         load: span("peak_pulls", |row| (row.p5, row.p95)).unwrap_or(Estimate { value: 0.0, low: 0.0, high: 0.0 }),
         style: MarkStyle::Meets,
         weight: 1.0,

@@ -1,5 +1,6 @@
-//! The answer in a few sentences, from the recorded results by fixed rules.
+//! The answer in a few sentences, from the recorded results by fixed rules; the terminal prints it first, and the page.
 //!
+//! A rollout is complete when all reachable targets are ready; those that cannot be updated are counted with the reason.
 //! Within each group of variants that are compared: with limits, how many meet all of them; the fastest, with the
 //! interval of its median and the variants that do not differ significantly from it; the one with the lowest peak of
 //! pulls and its cost in time, as the paired difference; the lowest peak within twice the fastest time; and how many
@@ -7,25 +8,29 @@
 //! exposes the fewest clusters comes first instead ([`exposure`]). Only variants whose runs all completed are ranked
 //! if there are any, and with limits only those that meet all. Names stand in backticks.
 
-use super::exposure;
-use super::groups::{Best, Named, VariantGroup};
-use super::limits;
-use super::sentence::{completion, difference_of, listed, not_significant, pulls, some_of, with_ends};
+mod exposure;
+pub(in crate::report) mod groups;
+mod limits;
+mod sentence;
+
+use std::cmp::Ordering;
+
+use self::groups::{Best, Named, VariantGroup};
+use self::sentence::{completion, differences_of, listed, mean_of, not_significant, pulls, some_of, with_ends};
 use crate::report::data::VariantResults;
-use crate::report::format::{ended, time};
+use crate::report::format::{ended, percents, time};
 use crate::report::limits::{AssertedLimit, exceeded};
-use crate::results::{RunOutcome, RunRow, Setting, distinct};
-use crate::stats;
+use crate::results::{RunRow, Setting, distinct, share_below};
 
 /// The answer to an experiment's question.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct PageAnswer {
+pub(in crate::report) struct PageAnswer {
     /// The sentence for all groups; empty when there is one group.
-    pub(super) lead: String,
+    pub(in crate::report) lead: String,
     /// A group's title and its answer.
-    pub(super) parts: Vec<(String, String)>,
+    pub(in crate::report) parts: Vec<(String, String)>,
     /// The best variants of each group.
-    pub(super) best: Vec<Best>,
+    pub(in crate::report) best: Vec<Best>,
 }
 
 /// A variant that is ranked.
@@ -38,7 +43,7 @@ struct RankedVariant<'v, 'r> {
 }
 
 /// Answers for all groups; intervals of differences are resampled from `seed`, as those of the tables are.
-pub(super) fn answer(
+pub(in crate::report) fn answer(
     variants: &[VariantResults<'_>],
     groups: &[VariantGroup],
     limits: &[AssertedLimit],
@@ -107,7 +112,7 @@ fn fastest_and_lowest(all: &[Named<'_, '_>], limits: &[AssertedLimit], seed: u64
         .zip(&meeting)
         .filter(|(_, meets)| **meets || !some_meet)
         .filter_map(|(&(at, label, variant), _)| {
-            let completion_s = variant.median("completion_s")?;
+            let completion_s = variant.ready_time()?;
             let peak = variant.median("peak_pulls")?;
             Some(RankedVariant { at, label, variant, completion_s, peak })
         })
@@ -117,9 +122,13 @@ fn fastest_and_lowest(all: &[Named<'_, '_>], limits: &[AssertedLimit], seed: u64
     let ranked: Vec<RankedVariant<'_, '_>> =
         eligible.into_iter().filter(|ranked| whole(ranked) || !any_whole).collect();
     let best = match all.len() {
-        1 => compared(&ranked, "", "completes", seed, sentences),
-        _ => compared(&ranked, of_these, "completes first,", seed, sentences),
+        1 => compared(&ranked, "", ["completes", ""], seed, sentences),
+        _ => compared(&ranked, of_these, ["completes first,", " is first"], seed, sentences),
     };
+    if best.fastest.is_none() {
+        let missing = all.iter().map(|(_, _, variant)| variant.reach()).find(|reach| !reach.is_whole());
+        sentences.extend(missing.map(|reach| format!("{}.", reach.missing())));
+    }
     sentences.extend(unfinished(all));
     best
 }
@@ -128,7 +137,7 @@ fn fastest_and_lowest(all: &[Named<'_, '_>], limits: &[AssertedLimit], seed: u64
 fn compared(
     ranked: &[RankedVariant<'_, '_>],
     of_these: &str,
-    verb: &str,
+    [completes, is_first]: [&str; 2],
     seed: u64,
     sentences: &mut Vec<String>,
 ) -> Best {
@@ -141,24 +150,27 @@ fn compared(
     let by_time = order(|ranked| [ranked.completion_s, ranked.peak]);
     let by_peak = order(|ranked| [ranked.peak, ranked.completion_s]);
     let Some(fastest) = ranked.iter().min_by(by_time) else { return Best::default() };
-    sentences.push(format!(
-        "{of_these}`{}` {verb} after {}, with a peak of {}.",
-        fastest.label,
-        completion(fastest.variant, fastest.completion_s),
-        pulls(fastest.peak)
-    ));
-    let ahead = fastest.variant.runs.iter().map(|run| run.release_s).fold(0.0, f64::max);
-    if ahead > 0.0 {
-        sentences.push(format!("The time counts from the release, {} after the pre-pull began.", time(ahead)));
+    let (label, reach) = (fastest.label, fastest.variant.reach());
+    let (time_taken, peak) = (completion(fastest.variant, fastest.completion_s), pulls(fastest.peak));
+    sentences.push(if reach.is_whole() {
+        format!("{of_these}`{label}` {completes} after {time_taken}, with a peak of {peak}.")
+    } else {
+        let (ready, missing) = (reach.of_all(), reach.missing());
+        format!(
+            "{of_these}`{label}`{is_first}: {ready} clusters are ready after {time_taken}, with a peak of {peak}. {missing}."
+        )
+    });
+    let release = fastest.variant.runs.iter().map(|run| run.release_s).fold(0.0, f64::max);
+    if release > 0.0 {
+        sentences.push(format!("The time counts from the release, {} after the pre-pull began.", time(release)));
     }
     let ties: Vec<String> = ranked
         .iter()
-        .filter(|other| {
-            other.at != fastest.at && difference(fastest, other, seed).is_some_and(|between| between.contains(0.0))
-        })
+        .filter(|other| other.at != fastest.at && may_be_equal(fastest, other, seed))
         .map(|other| format!("`{}`", other.label))
         .collect();
     sentences.extend(not_significant(&ties, "it"));
+    sentences.extend(ahead(fastest, ranked));
     let lowest = ranked.iter().min_by(by_peak).expect("there is a fastest");
     let mut best = Best { fastest: Some(fastest.at), lowest: Some(lowest.at), ..Best::default() };
     if ranked.len() < 2 {
@@ -168,7 +180,7 @@ fn compared(
         sentences.push("No other variant has a lower peak.".to_owned());
         return Best { lowest: Some(fastest.at), ..best };
     }
-    let cost = match difference(fastest, lowest, seed) {
+    let cost = match mean_of(&differences(fastest, lowest), seed) {
         Some(between) => {
             let (difference, low, high) = with_ends(between.estimate, between.low, between.high);
             format!("takes {difference} longer (paired difference, 95% CI {low}–{high})")
@@ -193,10 +205,42 @@ fn compared(
     best
 }
 
-/// Additional time of `other` over `base`, over the replicates in which both completed.
-fn difference(base: &RankedVariant<'_, '_>, other: &RankedVariant<'_, '_>, seed: u64) -> Option<stats::Interval> {
-    let completed = |run: &RunRow| run.completion_s.filter(|_| run.outcome == RunOutcome::Complete);
-    difference_of(base.variant, other.variant, completed, seed)
+/// Additional time of `other` over `base`, over common replicates. An unfinished run is later than all finished ones.
+fn differences(base: &RankedVariant<'_, '_>, other: &RankedVariant<'_, '_>) -> Vec<f64> {
+    let time = |run: &RunRow| Some(run.reachable_ready_s.unwrap_or(f64::INFINITY));
+    differences_of(base.variant, other.variant, time)
+}
+
+/// Whether the order of two variants may be chance: the interval of the mean difference contains zero or, where a run
+/// did not finish, that of the share of runs in which one is ahead contains a half.
+fn may_be_equal(base: &RankedVariant<'_, '_>, other: &RankedVariant<'_, '_>, seed: u64) -> bool {
+    let differences = differences(base, other);
+    match mean_of(&differences, seed) {
+        Some(between) => between.contains(0.0),
+        None => differences.len() > 1 && share_below(&differences).is_some_and(|share| share.contains(0.5)),
+    }
+}
+
+/// `It is faster than `b`, the next, in 19 of 20 pairs of runs with equal random numbers (95% CI of the share:
+/// 75–99.9%).` Nothing for one variant, or one run.
+fn ahead(fastest: &RankedVariant<'_, '_>, ranked: &[RankedVariant<'_, '_>]) -> Option<String> {
+    let others = ranked.iter().filter(|other| other.at != fastest.at);
+    let next = others.min_by(|a, b| a.completion_s.total_cmp(&b.completion_s))?;
+    let ahead: Vec<f64> = differences(next, fastest);
+    let share = share_below(&ahead).filter(|_| ahead.len() > 1)?;
+    let count = |order: Ordering| ahead.iter().filter(|by| by.partial_cmp(&&0.0) == Some(order)).count();
+    let equal = match count(Ordering::Equal) {
+        0 => String::new(),
+        ties => format!(", and as fast in {ties}"),
+    };
+    Some(format!(
+        "It is faster than `{}`, the next, in {} of {} pairs of runs with equal random numbers{equal} (95% CI of the \
+         share: {}).",
+        next.label,
+        count(Ordering::Less),
+        ahead.len(),
+        percents(share)
+    ))
 }
 
 /// Number of variants that do not complete, with the reasons. `None` when all do.
@@ -225,7 +269,7 @@ fn unfinished(all: &[Named<'_, '_>]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::groups::groups;
+    use super::groups::groups;
     use super::*;
     use crate::report::Results;
     use crate::report::synthetic::{Fleet, Wave, six_settings};

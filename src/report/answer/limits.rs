@@ -5,7 +5,7 @@ use super::sentence::{listed, some_of};
 use crate::report::limits::{AssertedLimit, exceeded};
 
 /// Number of these variants that meet the limits that apply to them. `None` when no limit applies to any of them.
-pub(super) fn sentence(all: &[Named<'_, '_>], limits: &[AssertedLimit]) -> Option<String> {
+pub(in crate::report) fn sentence(all: &[Named<'_, '_>], limits: &[AssertedLimit]) -> Option<String> {
     let own: Vec<&AssertedLimit> =
         limits.iter().filter(|limit| all.iter().any(|(_, _, variant)| limit.applies_to(variant))).collect();
     let bound: Vec<&Named<'_, '_>> =

@@ -8,43 +8,43 @@ use crate::results::{Setting, compared, distinct};
 
 /// Variants that are compared with each other.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct VariantGroup {
+pub(in crate::report) struct VariantGroup {
     /// The settings that distinguish the group, `name=value` joined by `; `; empty when there is one group.
-    pub(super) title: String,
+    pub(in crate::report) title: String,
     /// Places in the list of variants.
-    pub(super) members: Vec<usize>,
+    pub(in crate::report) members: Vec<usize>,
     /// The name of each in the group.
-    pub(super) labels: Vec<String>,
+    pub(in crate::report) labels: Vec<String>,
 }
 
 /// A variant with its place in the list of all variants and its name in the group.
-pub(super) type Named<'v, 'r> = (usize, &'v str, &'v VariantResults<'r>);
+pub(in crate::report) type Named<'v, 'r> = (usize, &'v str, &'v VariantResults<'r>);
 
 /// Places of the best variants of a group in the list of all variants.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Best {
-    pub(super) fastest: Option<usize>,
-    pub(super) lowest: Option<usize>,
+pub(in crate::report) struct Best {
+    pub(in crate::report) fastest: Option<usize>,
+    pub(in crate::report) lowest: Option<usize>,
     /// Neither, but the lowest peak within twice the fastest time.
-    pub(super) compromise: Option<usize>,
+    pub(in crate::report) compromise: Option<usize>,
     /// With a defective revision, instead of the others: all with the fewest exposed clusters, and the one with the
     /// most.
-    pub(super) least_exposed: Vec<usize>,
-    pub(super) most_exposed: Option<usize>,
+    pub(in crate::report) least_exposed: Vec<usize>,
+    pub(in crate::report) most_exposed: Option<usize>,
 }
 
 /// Style of a variant's curve on the page.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) struct CurveStyle {
+pub(in crate::report) struct CurveStyle {
     /// Which colour of the series.
-    pub(super) colour: usize,
+    pub(in crate::report) colour: usize,
     /// Which line pattern.
-    pub(super) dash: usize,
+    pub(in crate::report) dash: usize,
 }
 
 /// The style of each variant. Compared variants differ in colour or, where colours repeat, in the line pattern. With
 /// one group, colours are those of the charts.
-pub(super) fn styles(groups: &[VariantGroup], variants: usize) -> Vec<CurveStyle> {
+pub(in crate::report) fn styles(groups: &[VariantGroup], variants: usize) -> Vec<CurveStyle> {
     let mut styles = vec![CurveStyle { colour: 0, dash: 0 }; variants];
     for (place, group) in groups.iter().enumerate() {
         for (member, &at) in group.members.iter().enumerate() {
@@ -55,7 +55,7 @@ pub(super) fn styles(groups: &[VariantGroup], variants: usize) -> Vec<CurveStyle
 }
 
 /// The groups of all variants, in the experiment's order.
-pub(super) fn groups(variants: &[VariantResults<'_>]) -> Vec<VariantGroup> {
+pub(in crate::report) fn groups(variants: &[VariantResults<'_>]) -> Vec<VariantGroup> {
     let settings: Vec<&[Setting]> = variants.iter().map(|variant| variant.info.settings.as_slice()).collect();
     let parts = compared(&settings);
     let alone = parts.len() < 2;
@@ -80,7 +80,7 @@ fn title(settings: &[&[Setting]], members: &[usize]) -> String {
 }
 
 /// Names without the common settings of `variants`; full names where that would not be unique.
-pub(super) fn labels(variants: &[&VariantResults<'_>]) -> Vec<String> {
+pub(in crate::report) fn labels(variants: &[&VariantResults<'_>]) -> Vec<String> {
     let settings: Vec<&[Setting]> = variants.iter().map(|variant| variant.info.settings.as_slice()).collect();
     let varied = distinct(&settings);
     let strategies = variants.iter().any(|variant| variant.info.strategy != variants[0].info.strategy);

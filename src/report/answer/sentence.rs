@@ -2,14 +2,14 @@
 
 use crate::report::data::VariantResults;
 use crate::report::format::{TimeUnit, apart, count, time};
-use crate::results::{RunRow, interval_of_mean};
+use crate::results::{READY_TIME, RunRow, interval_of_mean, paired_differences};
 use crate::stats;
 
 /// Most names in one list.
 const NAMED: usize = 3;
 
 /// `a, b and c`.
-pub(super) fn listed(items: &[String]) -> String {
+pub(in crate::report) fn listed(items: &[String]) -> String {
     match items {
         [] => String::new(),
         [one] => one.clone(),
@@ -18,7 +18,7 @@ pub(super) fn listed(items: &[String]) -> String {
 }
 
 /// As [`listed`], with at most [`NAMED`] items: `a, b, c and 4 more`.
-pub(super) fn some_of(items: &[String]) -> String {
+pub(in crate::report) fn some_of(items: &[String]) -> String {
     match items.len().checked_sub(NAMED) {
         None | Some(0) => listed(items),
         Some(more) => format!("{} and {more} more", items[..NAMED].join(", ")),
@@ -26,21 +26,21 @@ pub(super) fn some_of(items: &[String]) -> String {
 }
 
 /// `1 concurrent pull`, `212 concurrent pulls`.
-pub(super) fn pulls(peak: f64) -> String {
+pub(in crate::report) fn pulls(peak: f64) -> String {
     let count = count(peak);
     let s = if count == "1" { "" } else { "s" };
     format!("{count} concurrent pull{s}")
 }
 
 /// `12.3 min (median of 20 runs, 95% CI 11.9–12.8)`.
-pub(super) fn completion(variant: &VariantResults<'_>, completion_s: f64) -> String {
+pub(in crate::report) fn completion(variant: &VariantResults<'_>, completion_s: f64) -> String {
     let (runs, finished) = (variant.runs.len(), variant.finished());
-    let of = match (finished == runs, runs) {
-        (true, 1) => return format!("{} (1 run)", time(completion_s)),
-        (true, runs) => format!("median of {runs} runs"),
-        (false, runs) => format!("median of the {finished} of {runs} runs that finished"),
+    let of = match (runs - finished, runs) {
+        (0, 1) => return format!("{} (1 run)", time(completion_s)),
+        (0, runs) => format!("median of {runs} runs"),
+        (missing, runs) => format!("median of {runs} runs, {missing} of them unfinished"),
     };
-    match variant.median_interval("completion_s").filter(|(low, high)| low < high) {
+    match variant.median_interval(READY_TIME).filter(|(low, high)| low < high) {
         Some((low, high)) => {
             let (middle, low, high) = with_ends(completion_s, low, high);
             format!("{middle} ({of}, 95% CI {low}–{high})")
@@ -50,27 +50,29 @@ pub(super) fn completion(variant: &VariantResults<'_>, completion_s: f64) -> Str
 }
 
 /// A time with its unit and the ends of its interval, with enough decimals to distinguish the ends.
-pub(super) fn with_ends(middle: f64, low: f64, high: f64) -> (String, String, String) {
+pub(in crate::report) fn with_ends(middle: f64, low: f64, high: f64) -> (String, String, String) {
     let unit = TimeUnit::for_span(middle.abs());
     let [middle, low, high] = apart(middle / unit.seconds, low / unit.seconds, high / unit.seconds);
     (format!("{middle} {}", unit.short), low, high)
 }
 
-/// By how much a measure of `other` exceeds that of `base`, over the replicates in which both have it.
-pub(super) fn difference_of(
+/// By how much a measure of `other` exceeds that of `base`, in each replicate in which both have it.
+pub(in crate::report) fn differences_of(
     base: &VariantResults<'_>,
     other: &VariantResults<'_>,
     of: impl Fn(&RunRow) -> Option<f64>,
-    seed: u64,
-) -> Option<stats::Interval> {
+) -> Vec<f64> {
     let in_replicate = |replicate: u32| of(other.runs.iter().find(|run| run.replicate == replicate)?);
-    let differences: Vec<f64> =
-        base.runs.iter().filter_map(|run| Some(in_replicate(run.replicate)? - of(run)?)).collect();
-    interval_of_mean(&differences, seed)
+    paired_differences(base.runs.iter().filter_map(|run| Some((of(run)?, in_replicate(run.replicate)?))))
+}
+
+/// The mean of differences with its interval. `None` for fewer than two, and where one is infinite.
+pub(in crate::report) fn mean_of(differences: &[f64], seed: u64) -> Option<stats::Interval> {
+    if differences.iter().all(|difference| difference.is_finite()) { interval_of_mean(differences, seed) } else { None }
 }
 
 /// States that variants cannot be distinguished from another one, called `it`; nothing without names.
-pub(super) fn not_significant(names: &[String], it: &str) -> Option<String> {
+pub(in crate::report) fn not_significant(names: &[String], it: &str) -> Option<String> {
     let verb = match names.len() {
         0 => return None,
         1 => "does",

@@ -4,7 +4,7 @@
 //! Stopping is then the desired outcome and completing is not: the last sentence lists the variants that complete.
 
 use super::groups::{Best, Named};
-use super::sentence::{completion, difference_of, not_significant, some_of};
+use super::sentence::{completion, differences_of, mean_of, not_significant, some_of};
 use crate::report::data::VariantResults;
 use crate::report::format::count;
 use crate::results::RunRow;
@@ -19,7 +19,11 @@ struct Exposed<'v, 'r> {
 
 /// The sentences for these variants, some of which exposed clusters. Returns the best, and the names of those with the
 /// fewest exposed clusters.
-pub(super) fn sentences<'v>(all: &[Named<'v, '_>], seed: u64, sentences: &mut Vec<String>) -> (Best, Vec<&'v str>) {
+pub(in crate::report) fn sentences<'v>(
+    all: &[Named<'v, '_>],
+    seed: u64,
+    sentences: &mut Vec<String>,
+) -> (Best, Vec<&'v str>) {
     let exposed: Vec<Exposed<'_, '_>> = all
         .iter()
         .filter_map(|&(at, label, variant)| {
@@ -56,7 +60,8 @@ pub(super) fn sentences<'v>(all: &[Named<'v, '_>], seed: u64, sentences: &mut Ve
         let count = |run: &RunRow| Some(run.exposed_targets as f64);
         let ties = exposed.iter().filter(|other| {
             other.median > least.median
-                && difference_of(least.variant, other.variant, count, seed).is_some_and(|between| between.contains(0.0))
+                && mean_of(&differences_of(least.variant, other.variant, count), seed)
+                    .is_some_and(|between| between.contains(0.0))
         });
         let ties: Vec<String> = ties.map(|one| format!("`{}`", one.label)).collect();
         sentences.extend(not_significant(&ties, &format!("`{}`", least.label)));
@@ -76,7 +81,7 @@ fn completing(exposed: &[Exposed<'_, '_>]) -> String {
         .iter()
         .filter(|one| one.variant.finished() > 0)
         .filter_map(|one| {
-            let median = one.variant.median("completion_s")?;
+            let median = one.variant.ready_time()?;
             Some(format!("`{}` after {}", one.label, completion(one.variant, median)))
         })
         .collect();
@@ -123,8 +128,8 @@ fn clusters(some: &[&Exposed<'_, '_>]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::answer::{PageAnswer, answer};
     use super::super::groups::groups;
+    use super::super::{PageAnswer, answer};
     use super::*;
     use crate::report::Results;
     use crate::report::synthetic::{Fleet, Wave, grid, six_settings};

@@ -1,0 +1,116 @@
+//! The targets that a rollout could update, judged at the end of a run.
+//!
+//! A target that is ready could be updated, whatever happened to it before. Of the others, one could not be updated if
+//! it has no agent, if it is paused and the product respects that, or if it is offline at the end. Every other target
+//! could be updated and was not: it is broken or slow, or a rule blocks it.
+
+use super::progress::Progress;
+use crate::units::SimTime;
+use crate::world::{ClusterId, ClusterSpec};
+
+/// Why a target could not be updated.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Obstacle {
+    /// It has no agent.
+    NoAgent,
+    /// It is paused.
+    Paused,
+    /// It is offline at the end.
+    Offline,
+}
+
+/// The targets of a run with the reasons of those that could not be updated.
+#[derive(Clone, Debug)]
+pub(super) struct Reach(Vec<Option<Obstacle>>);
+
+impl Reach {
+    /// Judges the `clusters`, each of which is ready or not (`progress`), and online or not. `heeds_pause`: the product
+    /// leaves paused clusters alone.
+    pub(super) fn judge(
+        clusters: &[ClusterSpec],
+        progress: &Progress,
+        heeds_pause: bool,
+        is_online: impl Fn(ClusterId) -> bool,
+    ) -> Self {
+        let obstacle = |(at, spec): (usize, &ClusterSpec)| {
+            let id = ClusterId::at(at);
+            match () {
+                () if progress.is_done(id) => None,
+                () if !spec.registered => Some(Obstacle::NoAgent),
+                () if spec.paused && heeds_pause => Some(Obstacle::Paused),
+                () if !is_online(id) => Some(Obstacle::Offline),
+                () => None,
+            }
+        };
+        Self(clusters.iter().enumerate().map(obstacle).collect())
+    }
+
+    /// Targets that could be updated.
+    pub(super) fn reachable(&self) -> u64 {
+        self.0.iter().filter(|obstacle| obstacle.is_none()).count() as u64
+    }
+
+    /// Targets that could not be updated for this reason.
+    pub(super) fn count(&self, obstacle: Obstacle) -> u64 {
+        self.0.iter().filter(|other| **other == Some(obstacle)).count() as u64
+    }
+
+    /// When all targets that could be updated were first ready at the same time. `None`: never, or there is none.
+    pub(super) fn all_ready(&self, progress: &Progress) -> Option<SimTime> {
+        let among: Vec<bool> = self.0.iter().map(Option::is_none).collect();
+        progress.all_of(&among)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cluster(paused: bool, registered: bool) -> ClusterSpec {
+        ClusterSpec { paused, registered, ..ClusterSpec::default() }
+    }
+
+    #[test]
+    fn a_target_is_reachable_if_it_is_ready_or_nothing_but_the_rollout_is_in_its_way() {
+        let clusters = [
+            cluster(false, true),
+            cluster(false, true),
+            cluster(true, true),
+            cluster(false, false),
+            cluster(true, true),
+            cluster(false, true),
+        ];
+        let mut progress = Progress::new(clusters.len());
+        let at = SimTime::from_secs;
+        progress.set(ClusterId(0), true, at(10));
+        progress.set(ClusterId(4), true, at(30));
+        let reach = |heeds_pause| {
+            Reach::judge(&clusters, &progress, heeds_pause, |id| id != ClusterId(5) && id != ClusterId(0))
+        };
+        // The first is offline now and was updated; the second waits; the fifth was updated although it is paused.
+        let heeded = reach(true);
+        let counts = [Obstacle::NoAgent, Obstacle::Paused, Obstacle::Offline].map(|obstacle| heeded.count(obstacle));
+        assert_eq!((heeded.reachable(), counts), (3, [1, 1, 1]));
+        assert_eq!(heeded.all_ready(&progress), None, "the second target waits");
+        assert_eq!((reach(false).reachable(), reach(false).count(Obstacle::Paused)), (4, 0));
+        progress.set(ClusterId(1), true, at(40));
+        let ready = Reach::judge(&clusters, &progress, true, |id| id != ClusterId(5));
+        assert_eq!((ready.reachable(), ready.all_ready(&progress)), (3, Some(at(40))));
+    }
+
+    #[test]
+    fn the_time_is_when_all_were_ready_at_once() {
+        let clusters = vec![cluster(false, true), cluster(false, true), cluster(false, false)];
+        let mut progress = Progress::new(3);
+        let at = SimTime::from_secs;
+        for (cluster, done, secs) in
+            [(0, true, 1), (0, false, 2), (1, true, 3), (0, true, 4), (1, false, 5), (1, true, 6)]
+        {
+            progress.set(ClusterId(cluster), done, at(secs));
+        }
+        let reach = Reach::judge(&clusters, &progress, true, |_| true);
+        assert_eq!((reach.reachable(), reach.all_ready(&progress)), (2, Some(at(4))));
+        let nobody = Reach::judge(&clusters[2..], &Progress::new(1), true, |_| true);
+        assert_eq!((nobody.reachable(), nobody.all_ready(&Progress::new(1))), (0, None));
+    }
+}
