@@ -230,7 +230,10 @@ pub(crate) fn main() -> ExitCode {
 impl OutputFormat {
     fn comparison(self, results: &Results) -> String {
         match self {
-            Self::Text => fleetsim::report::table(results, output::width()),
+            Self::Text => {
+                let width = output::width();
+                fleetsim::report::table(results, width) + &fleetsim::report::uncertainty_text(results, width)
+            }
             Self::Json => fleetsim::report::json(results),
         }
     }

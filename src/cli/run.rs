@@ -1,9 +1,13 @@
 //! `fleetsim run`: simulate, write the results folder, print the comparison.
 
+use std::time::Duration;
+
 use clap::Args;
-use fleetsim::results::{Journal, Provenance, Publication, Tables, VariantRecord};
-use fleetsim::scenario::Experiment;
+use fleetsim::results::{Journal, Provenance, Publication, Tables, VariantRecord, uncertainty_tables};
+use fleetsim::scenario::{Experiment, VariedExperiment};
+use fleetsim::study::DrawnRuns;
 use fleetsim::{report, study};
+use indicatif::{ProgressBar, ProgressStyle};
 
 use super::progress::StudyProgress;
 use super::simulation::{Recording, Simulation, described};
@@ -33,9 +37,11 @@ pub(super) fn run(args: &RunArgs) -> Result<(), Failure> {
     let (least, most) = study::run_counts(&experiment);
     let all = if least == most { format!(" of {least}") } else { format!(" of {least} to {most}") };
     let simulated = simulate(&experiment, &recording.journal, args.simulate.threads);
-    let (variants, recording) = recording.or_saved(simulated, &all)?;
-    let ((results, precision), recording) =
-        recording.write(&all, |publication, begins| write(&experiment, args, &variants, publication, begins))?;
+    let simulated = simulated.and_then(|variants| Ok((variants, draw(args, &experiment, &recording.journal)?)));
+    let ((variants, drawn), recording) = recording.or_saved(simulated, &all)?;
+    let ((results, precision), recording) = recording.write(&all, |publication, begins| {
+        write(&experiment, args, (&variants, drawn.as_ref()), publication, begins)
+    })?;
     if !recording.finish(&precision)? {
         return Ok(());
     }
@@ -53,7 +59,7 @@ pub(super) fn run(args: &RunArgs) -> Result<(), Failure> {
 fn write(
     experiment: &Experiment,
     args: &RunArgs,
-    variants: &[VariantRecord],
+    (variants, drawn): (&[VariantRecord], Option<&DrawnRuns>),
     publication: &mut Publication,
     begins: &mut dyn FnMut(&str) -> Result<(), Failure>,
 ) -> Result<(report::Results, String), Failure> {
@@ -68,6 +74,11 @@ fn write(
     for (name, bytes) in Tables::of(variants, experiment.seed).files() {
         publication.write(name, &bytes)?;
     }
+    for (name, bytes) in
+        drawn.map(|drawn| uncertainty_tables(variants, &drawn.runs, &drawn.constants)).into_iter().flatten()
+    {
+        publication.write(name, &bytes)?;
+    }
     if args.series {
         begins("series")?;
         #[cfg(feature = "parquet")]
@@ -75,6 +86,25 @@ fn write(
     }
     report::draw_all(publication.folder(), begins)?;
     Ok((report::Results::read(publication.folder())?, precision.unwrap_or_default()))
+}
+
+/// The runs with drawn constants. `None`: the experiment's constants are not drawn.
+fn draw(args: &RunArgs, experiment: &Experiment, journal: &Journal) -> Result<Option<DrawnRuns>, Failure> {
+    let runs = study::drawn_count(experiment);
+    if runs == 0 {
+        return Ok(None);
+    }
+    let asked = &args.simulate.experiment;
+    let varied = VariedExperiment::load(&asked.experiment, &asked.overrides())?;
+    let simulation = Simulation::begin(args.simulate.threads)?;
+    let bar = ProgressBar::new(runs).with_style(
+        ProgressStyle::with_template("drawing constants {wide_bar} {pos}/{len} runs, {eta} left")
+            .expect("the template is well-formed"),
+    );
+    bar.enable_steady_tick(Duration::from_millis(200));
+    let drawn = simulation.work(|stop| study::drawn_runs(&varied, journal, || bar.inc(1), stop));
+    bar.finish_and_clear();
+    drawn.map(Some)
 }
 
 fn provenance(experiment: &Experiment, args: &RunArgs) -> Provenance {

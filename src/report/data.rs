@@ -6,8 +6,8 @@ use itertools::Itertools;
 
 use super::format::count;
 use crate::results::{
-    ClusterRow, Provenance, READY_TIME, ResultsError, RunOutcome, RunRow, SummaryRow, Tables, TimelineRow, VariantInfo,
-    grouped,
+    ClusterRow, Provenance, READY_TIME, ResultsError, RunOutcome, RunRow, SummaryRow, Tables, TimelineRow,
+    UncertaintyRow, VariantInfo, grouped, read_uncertainty,
 };
 use crate::stats;
 
@@ -18,6 +18,8 @@ pub struct Results {
     pub provenance: Provenance,
     /// The tables.
     pub tables: Tables,
+    /// `uncertainty.csv`; empty where constants were not drawn.
+    pub uncertainty: Vec<UncertaintyRow>,
 }
 
 /// One variant's part of the results.
@@ -40,7 +42,8 @@ impl Results {
     /// # Errors
     /// When the folder is not a results folder, or a file in it is missing or damaged.
     pub fn read(folder: &Path) -> Result<Self, ResultsError> {
-        Ok(Self { provenance: Provenance::of_results(folder)?, tables: Tables::read(folder)? })
+        let (provenance, tables) = (Provenance::of_results(folder)?, Tables::read(folder)?);
+        Ok(Self { provenance, tables, uncertainty: read_uncertainty(folder)? })
     }
 
     /// The moment that times of series and clusters count from.

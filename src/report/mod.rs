@@ -30,6 +30,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 mod text;
+mod uncertainty;
 mod wrap;
 
 pub use data::Results;
@@ -39,3 +40,4 @@ pub use limits::verdicts;
 pub use plan::plan_text;
 pub use sensitivity::sensitivity_text;
 pub use table::{SCHEMA_VERSION, json, table};
+pub use uncertainty::uncertainty_text;

@@ -31,6 +31,7 @@ mod tables;
 #[cfg(test)]
 mod testing;
 mod timeline;
+mod uncertainty;
 
 pub(crate) use comparison::grouped;
 pub use comparison::{compared, distinct};
@@ -59,3 +60,4 @@ pub use sensitivity::{
 pub use summary::{SummaryRow, interval_of_mean, paired_differences, share_below};
 pub use tables::{RunKey, Tables};
 pub use timeline::{BINS_MAX, TimelineRow};
+pub use uncertainty::{DrawnConstant, UncertaintyRow, read_uncertainty, uncertainty_tables};

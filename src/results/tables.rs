@@ -118,6 +118,11 @@ pub(super) fn to_csv(header: &str, rows: impl IntoIterator<Item = impl Serialize
     if bytes.is_empty() { b"\n".to_vec() } else { bytes }
 }
 
+/// The rows of a table without a key.
+pub(super) fn read_table<Row: DeserializeOwned>(folder: &Path, name: &str) -> Result<Vec<Row>, ResultsError> {
+    from_csv(folder, name, row)
+}
+
 /// The rows of a file; `read` reads one with the header.
 fn from_csv<Row>(
     folder: &Path,

@@ -54,6 +54,17 @@ impl VariedValue {
     }
 }
 
+impl VariedValue {
+    /// The value at a level.
+    #[must_use]
+    pub fn at(&self, level: Level) -> f64 {
+        match level {
+            Level::Toward(share) => self.toward(share),
+            Level::Quantile(share) => self.constant.shape.quantile(share, [self.low, self.high], self.value),
+        }
+    }
+}
+
 impl VariedConstant {
     /// All values at a level, each once: `10 Mbit/s, 20 Mbit/s`.
     #[must_use]

@@ -10,6 +10,7 @@
 //! after the end changes nothing; all but that one time is recorded before.
 
 mod controller_loop;
+mod draws;
 mod progress;
 mod reach;
 mod request_clock;
@@ -25,6 +26,7 @@ use crate::scenario::{Scenario, Variant};
 use crate::units::SimTime;
 use crate::world::{ClusterPhase, DistributionEvent, DriverEvent, Event, Meter, PullError, Queue, World};
 use controller_loop::ControllerLoop;
+pub use draws::draw_shares;
 use progress::Progress;
 use reach::{Obstacle, Reach};
 

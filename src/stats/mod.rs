@@ -17,6 +17,6 @@ pub(crate) mod tests;
 
 pub use bootstrap::{Indices, bootstrap_interval};
 pub use interval::{Interval, mean_interval, t_quantile};
-pub use order::median_interval;
+pub use order::{Prediction, median_interval, prediction_interval};
 pub use sample::{mean, median, ordered, quantile_of_sorted, sample_sd, sorted};
 pub use share::share_interval;

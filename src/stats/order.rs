@@ -37,6 +37,39 @@ pub fn median_interval(values: &[f64], level: f64) -> Option<Interval> {
     })
 }
 
+/// Where the next value is expected.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Prediction {
+    /// The lower end.
+    pub low: f64,
+    /// The upper end.
+    pub high: f64,
+    /// The probability that the next value is between them: exact for continuous distributions, more for others.
+    pub level: f64,
+}
+
+/// The prediction interval of one further value, drawn as these were. Of n values, the next one is equally likely in
+/// each of the n + 1 gaps, so it lies between the r-th least and the r-th greatest with probability
+/// (n + 1 - 2 r) / (n + 1) (Vardeman, The American Statistician 46 (1992)). r is the greatest for which that reaches
+/// `level`, and 1 where none does. Values may be infinite. `None` for fewer than two values.
+///
+/// # Panics
+/// If `level` is not above 0 and below 1, or a value is not a number.
+#[must_use]
+pub fn prediction_interval(values: &[f64], level: f64) -> Option<Prediction> {
+    assert_level(level);
+    assert!(values.iter().all(|value| !value.is_nan()), "values are numbers");
+    let n = values.len();
+    if n < 2 {
+        return None;
+    }
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let reached = |r: usize| 1.0 - 2.0 * r as f64 / (n + 1) as f64;
+    let r = (1..=n / 2).rev().find(|r| reached(*r) >= level - 1e-12).unwrap_or(1);
+    Some(Prediction { low: sorted[r - 1], high: sorted[n - r], level: reached(r) })
+}
+
 /// The greatest r for which r or fewer heads in `throws` have a probability of at most `tail`. `None`: not even 0.
 fn left_out(throws: usize, tail: f64) -> Option<usize> {
     let n = throws as f64;
@@ -54,6 +87,35 @@ fn left_out(throws: usize, tail: f64) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_prediction_leaves_out_the_ends_that_it_can() {
+        let values = |n: u32| (1..=n).map(f64::from).collect::<Vec<_>>();
+        let found = |n| prediction_interval(&values(n), 0.95).expect("two values");
+        // 38/40, 76/80, 19/21, 1/3
+        assert_eq!(found(39), Prediction { low: 1.0, high: 39.0, level: 0.95 });
+        assert_eq!((found(79).low, found(79).high), (2.0, 78.0));
+        assert!((found(20).level - 19.0 / 21.0).abs() < 1e-12, "the level that it has, not the one asked for");
+        assert!((found(2).level - 1.0 / 3.0).abs() < 1e-12);
+        assert_eq!(prediction_interval(&[1.0], 0.95), None);
+        let unfinished = prediction_interval(&[1.0, f64::INFINITY, 2.0], 0.95).expect("two values");
+        assert!(unfinished.high.is_infinite());
+    }
+
+    #[test]
+    fn a_prediction_holds_the_next_value_as_often_as_it_says() {
+        let mut draws = crate::stats::tests::Draws::new(9);
+        let rounds = 4_000;
+        let held = (0..rounds).filter(|_| {
+            let values: Vec<f64> = (0..39).map(|_| libm::exp(2.0 * draws.normal())).collect();
+            let next = libm::exp(2.0 * draws.normal());
+            let Prediction { low, high, .. } = prediction_interval(&values, 0.95).expect("39 values");
+            (low..=high).contains(&next)
+        });
+        // 0.95, standard error 0.0034.
+        let found = held.count() as f64 / f64::from(rounds);
+        assert!((found - 0.95).abs() < 0.014, "{found}");
+    }
 
     #[test]
     fn ranks_are_those_of_the_binomial_distribution() {

@@ -14,6 +14,7 @@ pub mod plan;
 mod precision;
 mod queue;
 pub mod sensitivity;
+mod uncertainty;
 
 use std::cmp::Reverse;
 use std::sync::atomic::AtomicBool;
@@ -26,6 +27,7 @@ use precision::Looks;
 use queue::in_order;
 
 pub use precision::{MeasurePrecision, judge};
+pub use uncertainty::{DrawnRuns, drawn_count, drawn_runs};
 
 /// Why a study has no result.
 #[derive(Debug, thiserror::Error)]

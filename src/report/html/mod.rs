@@ -10,6 +10,7 @@ mod fleet;
 mod markup;
 mod series;
 mod table;
+mod uncertainty;
 
 use itertools::Itertools;
 use serde::Serialize;
@@ -154,6 +155,7 @@ pub(super) fn page(results: &Results) -> String {
             ("bold", bold(&answer)),
             ("comparison", &table::table(&variants, &called, &limits, &answer.best)),
             ("unfinished", &about::unfinished(&variants, &called)),
+            ("uncertainty", &uncertainty::section(results)),
             ("released", &about::released(&variants, &called)),
             ("displayed", &about::displayed(results)),
             ("provenance", &about::provenance(provenance, &variants)),

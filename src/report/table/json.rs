@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::report::data::{Results, VariantResults};
-use crate::results::READY_TIME;
+use crate::results::{READY_TIME, UncertaintyRow};
 
 /// The version of the JSON form; raised when a field changes its name or meaning.
 pub const SCHEMA_VERSION: u32 = 2;
@@ -16,6 +16,9 @@ struct ComparisonJson<'r> {
     seed: u64,
     command: &'r str,
     variants: Vec<VariantJson<'r>>,
+    /// Both kinds of interval; left out where constants were not drawn.
+    #[serde(skip_serializing_if = "<[UncertaintyRow]>::is_empty")]
+    uncertainty: &'r [UncertaintyRow],
 }
 
 /// One variant in the JSON form: medians over runs; `null` where no run has the measure.
@@ -56,6 +59,7 @@ pub fn json(results: &Results) -> String {
         seed: results.provenance.seed,
         command: &results.provenance.command,
         variants: results.variants().iter().map(row).collect(),
+        uncertainty: &results.uncertainty,
     };
     let mut text = serde_json::to_string_pretty(&comparison).expect("plain fields with text keys are always JSON");
     text.push('\n');

@@ -242,6 +242,15 @@ impl Constant {
         places::default_of(self.places[0], product).and_then(|node| self.kind.part_of(&node, self.part))
     }
 
+    /// The unit of its numbers.
+    #[must_use]
+    pub const fn unit(&self) -> &'static str {
+        match self.part {
+            VariedPart::Location => self.kind.unit(),
+            VariedPart::Sigma => ConstantKind::Number.unit(),
+        }
+    }
+
     /// A number in the base unit as text.
     #[must_use]
     pub fn text(&self, number: f64) -> String {

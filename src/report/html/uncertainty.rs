@@ -1,0 +1,87 @@
+//! Both kinds of interval on the page: a table for each headline measure, with the intervals drawn in each row.
+
+use super::markup::escaped;
+use crate::report::data::Results;
+use crate::report::format::{in_unit, percent};
+use crate::report::uncertainty::{Uncertain, headline, level, range};
+use crate::results::UncertaintyRow;
+
+/// Width of the drawn intervals.
+const WIDTH: f64 = 220.0;
+
+/// The section; empty where constants were not drawn.
+pub(super) fn section(results: &Results) -> String {
+    let measures = headline(results);
+    let Some(first) = measures.first().map(|measure| measure.rows[0]) else { return String::new() };
+    let tables: String = measures.iter().map(table).collect();
+    format!(
+        "<section id=\"uncertainty\" aria-labelledby=\"uncertainty-title\"><h2 id=\"uncertainty-title\">Uncertainty</h2>\n\
+         <p class=\"note\">Where one further rollout is expected. Luck alone, with {} (thick): other random numbers, with \
+         every constant of the model at its value. Total, with {} (thin): also other constants, drawn {} times from \
+         their ranges, the same for all variants in a draw. Least: share of the draws in which no variant of the same \
+         world has less. All measures are in <a href=\"uncertainty.csv\">uncertainty.csv</a>, the drawn constants in \
+         <a href=\"constants.csv\">constants.csv</a>.</p>\n{tables}</section>\n",
+        level(first.luck_level),
+        level(first.total_level),
+        first.draws,
+    )
+}
+
+fn table(Uncertain { measure, unit, rows }: &Uncertain<'_>) -> String {
+    let ends = rows.iter().flat_map(|row| [row.luck_low, row.luck_high, row.total_low, row.total_high]).flatten();
+    let most = ends.fold(0.0, f64::max);
+    let lines: String = rows.iter().map(|row| line(row, unit, most)).collect();
+    format!(
+        "<h3>{measure}</h3><div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"uncertainty of {measure}\">\
+         <table class=\"plain\"><thead><tr><th scope=\"col\">variant</th><th scope=\"col\">median</th>\
+         <th scope=\"col\">luck alone</th><th scope=\"col\">total</th><th scope=\"col\">0 to {}</th>\
+         <th scope=\"col\">least</th></tr></thead><tbody>{lines}</tbody></table></div>\n",
+        escaped(&in_unit(most, unit)),
+    )
+}
+
+fn line(row: &UncertaintyRow, unit: &str, most: f64) -> String {
+    format!(
+        "<tr><th scope=\"row\">{}</th><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
+        escaped(&row.variant),
+        escaped(&in_unit(row.luck_median.unwrap_or(f64::INFINITY), unit)),
+        escaped(&range(row.luck_low, row.luck_high, unit)),
+        escaped(&range(row.total_low, row.total_high, unit)),
+        drawn(row, most),
+        percent((row.least_share * 100.0).round() / 100.0),
+    )
+}
+
+/// The intervals on a scale from 0 to the greatest end; one that is never reached goes to the right edge.
+fn drawn(row: &UncertaintyRow, most: f64) -> String {
+    let x = |value: Option<f64>| value.map_or(WIDTH, |value| (value / most.max(1e-300) * WIDTH).min(WIDTH));
+    let bar = |low: Option<f64>, high: Option<f64>, top: f64, height: f64, opacity: f64| {
+        let (from, to) = (x(low), x(high));
+        format!(
+            "<rect x=\"{from:.1}\" y=\"{top}\" width=\"{:.1}\" height=\"{height}\" fill=\"currentColor\" opacity=\"{opacity}\"/>",
+            (to - from).max(1.5)
+        )
+    };
+    format!(
+        "<svg width=\"{WIDTH}\" height=\"16\" viewBox=\"0 0 {WIDTH} 16\" aria-hidden=\"true\">{}{}</svg>",
+        bar(row.total_low, row.total_high, 6.5, 3.0, 0.55),
+        bar(row.luck_low, row.luck_high, 3.0, 10.0, 0.9),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::uncertainty::tests::uncertain;
+
+    #[test]
+    fn the_section_shows_both_intervals_of_every_variant() {
+        let html = section(&uncertain());
+        assert!(html.contains("<h3>completion_s</h3>") && html.contains("<h3>peak_pulls</h3>"), "{html}");
+        assert!(html.contains("9.00–9.33 min") && html.contains("5.00–90.0 min"), "{html}");
+        assert_eq!(html.matches("<svg").count(), 3);
+        // 300 s of 5,400 s on 220 px.
+        assert!(html.contains("x=\"12.2\""), "{html}");
+        assert_eq!(section(&Results { uncertainty: Vec::new(), ..uncertain() }), "");
+    }
+}

@@ -1,0 +1,147 @@
+//! Both kinds of interval where constants were drawn: luck alone, and total, for each headline measure and variant.
+
+use super::data::Results;
+use super::format::{apart, in_unit, percent};
+use super::wrap::{shortened, side_by_side, wrapped};
+use crate::results::UncertaintyRow;
+
+/// Measures that are shown, if any run has them.
+const HEADLINE: [&str; 3] = ["exposed_targets", "completion_s", "peak_pulls"];
+/// Widest name of a variant in the text.
+const NAME_MAX: usize = 38;
+
+/// The rows of one measure, in the order of the variants.
+pub(super) struct Uncertain<'r> {
+    pub(super) measure: &'r str,
+    pub(super) unit: &'r str,
+    pub(super) rows: Vec<&'r UncertaintyRow>,
+}
+
+/// The headline measures with their rows; none where constants were not drawn.
+pub(super) fn headline(results: &Results) -> Vec<Uncertain<'_>> {
+    let of = |measure: &&'static str| {
+        let rows: Vec<&UncertaintyRow> = results.uncertainty.iter().filter(|row| row.measure == **measure).collect();
+        let is_seen = rows.iter().any(|row| row.total_median.is_some_and(|median| median > 0.0));
+        let first = rows.first().copied().filter(|_| is_seen)?;
+        Some(Uncertain { measure: &first.measure, unit: &first.unit, rows })
+    };
+    HEADLINE.iter().filter_map(of).collect()
+}
+
+/// `12.3 min–15 min`, `12–200 targets`; `never` for an end that is not reached.
+pub(super) fn range(low: Option<f64>, high: Option<f64>, unit: &str) -> String {
+    match (low, high) {
+        (Some(low), Some(high)) if unit == "s" => {
+            let (low, high) = (in_unit(low, unit), in_unit(high, unit));
+            match (low.split_once(' '), high.split_once(' ')) {
+                (Some((number, unit_low)), Some((_, unit_high))) if unit_low == unit_high => format!("{number}–{high}"),
+                _ => format!("{low}–{high}"),
+            }
+        }
+        (Some(low), Some(high)) => {
+            let [_, from, to] = apart(high, low, high);
+            let number = |text: &str| text.trim_end_matches('0').trim_end_matches('.').to_owned();
+            if from.contains('.') { format!("{}–{}", number(&from), number(&to)) } else { format!("{from}–{to}") }
+        }
+        (Some(low), None) => format!("{}–never", in_unit(low, unit)),
+        (None, _) => "never".to_owned(),
+    }
+}
+
+/// The level of an interval in words.
+pub(super) fn level(of: Option<f64>) -> String {
+    of.map_or_else(|| "–".to_owned(), |level| percent((level * 1000.0).floor() / 1000.0))
+}
+
+/// The intervals as a text; empty where constants were not drawn.
+#[must_use]
+pub fn uncertainty_text(results: &Results, width: usize) -> String {
+    let mut text = String::new();
+    for Uncertain { measure, unit, rows } in headline(results) {
+        let first = rows[0];
+        text.push('\n');
+        text.push_str(&wrapped(
+            &format!(
+                "{measure} of one further rollout: luck alone with {}, total with {} ({} draws of the constants)",
+                level(first.luck_level),
+                level(first.total_level),
+                first.draws
+            ),
+            width,
+            "  ",
+        ));
+        let column = |head: &str, cell: &dyn Fn(&UncertaintyRow) -> String| -> Vec<String> {
+            std::iter::once(head.to_owned()).chain(rows.iter().map(|row| cell(row))).collect()
+        };
+        let median = |value: Option<f64>| in_unit(value.unwrap_or(f64::INFINITY), unit);
+        let columns = [
+            column("  variant", &|row| format!("  {}", shortened(&row.variant, NAME_MAX))),
+            column("median", &|row| median(row.luck_median)),
+            column("luck alone", &|row| range(row.luck_low, row.luck_high, unit)),
+            column("total", &|row| range(row.total_low, row.total_high, unit)),
+            column("least in", &|row| percent((row.least_share * 100.0).round() / 100.0)),
+        ];
+        side_by_side(&columns, 1).iter().for_each(|line| text.push_str(&format!("{}\n", line.trim_end())));
+    }
+    text
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::results::{Provenance, Tables};
+
+    /// Results with the intervals of two variants.
+    pub(in crate::report) fn uncertain() -> Results {
+        let row = |variant: &str, measure: &str, unit: &str, luck: [f64; 3], total: [Option<f64>; 3]| UncertaintyRow {
+            variant: variant.to_owned(),
+            strategy: variant.to_owned(),
+            setting: String::new(),
+            measure: measure.to_owned(),
+            unit: unit.to_owned(),
+            luck_runs: 20,
+            luck_median: Some(luck[1]),
+            luck_low: Some(luck[0]),
+            luck_high: Some(luck[2]),
+            luck_level: Some(19.0 / 21.0),
+            draws: 39,
+            total_median: total[1],
+            total_low: total[0],
+            total_high: total[2],
+            total_level: Some(0.95),
+            least_share: 0.25,
+        };
+        let some = |values: [f64; 3]| values.map(Some);
+        Results {
+            provenance: Provenance::new("waves", "How long?", 1, 20),
+            tables: Tables::default(),
+            uncertainty: vec![
+                row("quick", "completion_s", "s", [540.0, 546.0, 560.0], some([300.0, 600.0, 5400.0])),
+                row("careful", "completion_s", "s", [3000.0, 3100.0, 3200.0], [Some(2000.0), Some(4000.0), None]),
+                row("quick", "peak_pulls", "pulls", [740.0, 750.0, 755.0], some([700.0, 750.0, 800.0])),
+                row("quick", "exposed_targets", "targets", [0.0; 3], some([0.0; 3])),
+            ],
+        }
+    }
+
+    #[test]
+    fn both_intervals_stand_side_by_side() {
+        let text = uncertainty_text(&uncertain(), 100);
+        let line = |start: &str| text.lines().find(|line| line.trim_start().starts_with(start)).expect("a line");
+        assert!(text.contains("luck alone with 90.4%, total with 95% (39 draws"), "{text}");
+        let quick = line("quick");
+        assert!(
+            quick.contains("9.10 min") && quick.contains("9.00–9.33 min") && quick.contains("5.00–90.0 min"),
+            "{text}"
+        );
+        assert!(line("careful").contains("33.3 min–never"), "{text}");
+        assert!(!text.contains("exposed_targets"), "no cluster is exposed in any run:\n{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+    }
+
+    #[test]
+    fn results_without_draws_have_no_such_text() {
+        let plain = Results { uncertainty: Vec::new(), ..uncertain() };
+        assert_eq!(uncertainty_text(&plain, 100), "");
+    }
+}

@@ -1,0 +1,28 @@
+//! Draws of constants, for studies in which these are unknown.
+
+use crate::engine::{EntityKey, Streams, dist};
+
+/// A number from 0 to 1 for each constant in one replicate. Each constant has its own random stream, so that another
+/// constant does not change its draws, and simulated worlds keep their own.
+#[must_use]
+pub fn draw_shares(names: &[&str], seed: u64, replicate: u32) -> Vec<f64> {
+    let streams = Streams::new(seed, replicate);
+    let share = |name: &&str| dist::unit(&mut streams.stream(EntityKey::of(name), "constant"));
+    names.iter().map(share).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn draws_belong_to_the_constant_and_the_replicate() {
+        let both = draw_shares(&["a", "b"], 1, 0);
+        assert_eq!(draw_shares(&["b"], 1, 0)[0].to_bits(), both[1].to_bits(), "another constant changes nothing");
+        assert_ne!(draw_shares(&["a"], 1, 1)[0].to_bits(), both[0].to_bits());
+        let all: Vec<f64> = (0..1_000).map(|replicate| draw_shares(&["a"], 1, replicate)[0]).collect();
+        let mean = all.iter().sum::<f64>() / 1_000.0;
+        // Standard error 0.0091.
+        assert!((mean - 0.5).abs() < 0.04, "{mean}");
+    }
+}

@@ -1,0 +1,180 @@
+//! Runs whose constants are unknown: each replicate draws all of them, the same for all variants.
+
+use std::sync::atomic::AtomicBool;
+
+use super::StudyError;
+use super::queue::in_order;
+use crate::results::{DrawnConstant, Journal, RunRow};
+use crate::scenario::{Experiment, Level, VariedExperiment};
+use crate::sim;
+
+/// Draws whose experiments are kept in memory together.
+const BATCH: u32 = 16;
+
+/// The runs with drawn constants.
+#[derive(Clone, Debug, Default)]
+pub struct DrawnRuns {
+    /// Of each variant, in the order of the draws.
+    pub runs: Vec<Vec<RunRow>>,
+    /// The constants of each draw.
+    pub constants: Vec<DrawnConstant>,
+}
+
+/// Number of runs of [`drawn_runs`].
+#[must_use]
+pub fn drawn_count(experiment: &Experiment) -> u64 {
+    let draws = experiment.uncertainty.as_ref().map_or(0, |uncertainty| uncertainty.draws);
+    u64::from(draws) * experiment.variants.len() as u64
+}
+
+/// Simulates every variant once for each draw of the constants, on the current rayon pool. Draw n has the random numbers
+/// of replicate n. `run_done` is called after each run, from any thread. `stop` and the journal work as in
+/// [`super::simulate`].
+///
+/// # Errors
+/// When `stop` became true before the end, a run could not be saved, or drawn values do not fit together.
+pub fn drawn_runs(
+    varied: &VariedExperiment,
+    journal: &Journal,
+    run_done: impl Fn() + Sync,
+    stop: &AtomicBool,
+) -> Result<DrawnRuns, StudyError> {
+    let base = varied.base();
+    let draws = base.uncertainty.as_ref().map_or(0, |uncertainty| uncertainty.draws);
+    let variants = base.variants.len();
+    let mut drawn = DrawnRuns { runs: vec![Vec::new(); variants], constants: Vec::new() };
+    for first in (0..draws).step_by(BATCH as usize) {
+        let batch: Vec<u32> = (first..draws.min(first + BATCH)).collect();
+        let levels: Vec<Vec<(usize, Level)>> = batch.iter().map(|&draw| levels(varied, draw)).collect();
+        let experiments = in_order(batch.len(), stop, |job| Ok(varied.at(&levels[job])?))?;
+        let rows = in_order(batch.len() * variants, stop, |job| {
+            let (at, variant) = (job / variants, job % variants);
+            let row = run(&experiments[at], journal, variant, batch[at])?;
+            run_done();
+            Ok(row)
+        })?;
+        for (job, row) in rows.into_iter().enumerate() {
+            drawn.runs[job % variants].push(row);
+        }
+        for (&draw, levels) in batch.iter().zip(&levels) {
+            drawn.constants.extend(levels.iter().flat_map(|level| values(varied, draw, level)));
+        }
+    }
+    Ok(drawn)
+}
+
+fn levels(varied: &VariedExperiment, draw: u32) -> Vec<(usize, Level)> {
+    let names: Vec<&str> = varied.constants().iter().map(|constant| constant.name).collect();
+    let shares = sim::draw_shares(&names, varied.base().seed, draw);
+    shares.into_iter().map(Level::Quantile).enumerate().collect()
+}
+
+fn values(varied: &VariedExperiment, draw: u32, (at, level): &(usize, Level)) -> Vec<DrawnConstant> {
+    let constant = &varied.constants()[*at];
+    let value = |value: &crate::scenario::VariedValue| DrawnConstant {
+        draw,
+        constant: constant.name.to_owned(),
+        product: value.product.unwrap_or_default().to_owned(),
+        value: value.value,
+        drawn: value.at(*level),
+        unit: value.constant.unit().to_owned(),
+    };
+    constant.values.iter().map(value).collect()
+}
+
+fn run(experiment: &Experiment, journal: &Journal, variant: usize, draw: u32) -> Result<RunRow, StudyError> {
+    // The numbers below are those of the runs with the constants' own values.
+    let id = ((experiment.variants.len() + variant) as u32, draw);
+    if let Some(run) = journal.take(id) {
+        return Ok(run.run);
+    }
+    let mut run = sim::run(&experiment.variants[variant], experiment.seed, draw)?;
+    (run.series, run.clusters, run.passes) = (Vec::new(), Vec::new(), Vec::new());
+    journal.keep(id, &run)?;
+    Ok(run.run)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::Overrides;
+    use crate::stats::prediction_interval;
+
+    /// One cluster that pulls 100 MB over a link of unknown rate. All other constants are known.
+    fn one_cluster(seed: u64) -> VariedExperiment {
+        let home = tempfile::tempdir().expect("a temporary folder");
+        let text = |known: &str| {
+            format!(
+                "
+name: one
+seed: {seed}
+replicates: 2
+uncertainty: {{draws: 39, known: [{known}]}}
+fleet: [{{name: a, nodes: 1, downlink: 100 Mbit/s}}]
+registry: {{perConnection: unlimited}}
+agent: {{instructionDelay: 0 s, apply: 0 s, readiness: {{delay: 0 s}}, reportDelay: 0 s}}
+controller: {{request: 0 s, watchDelay: 0 s}}
+node: {{unpackSpread: 0, pullConstant: 0 s, startOverhead: 0 s}}
+release:
+  images: [{{name: shop, manifest: {{layers: [{{size: 100 MB, uncompressed: 1 MB}}]}}}}]
+  workloads: [{{kind: Deployment, image: shop, start: 0 s, termination: 0 s}}]
+strategies: {{all: {{allAtOnce: {{}}}}}}
+"
+            )
+        };
+        let load = |known: &str| {
+            std::fs::write(home.path().join("experiment.yaml"), text(known)).expect("written");
+            VariedExperiment::load(home.path(), &Overrides::default()).expect("valid")
+        };
+        let all = load("");
+        let others = all.constants().iter().map(|constant| constant.name).filter(|name| *name != "fleet[*].downlink");
+        let known: Vec<String> = others.map(|name| format!("\"{name}\"")).collect();
+        load(&known.join(", "))
+    }
+
+    fn drawn(varied: &VariedExperiment, threads: usize) -> DrawnRuns {
+        let home = tempfile::tempdir().expect("a temporary folder");
+        let journal = Journal::open(&home.path().join("out"), b"key").expect("a journal");
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
+        pool.install(|| drawn_runs(varied, &journal, || {}, &AtomicBool::new(false))).expect("simulated")
+    }
+
+    /// The true rate is as unknown as its range says: loguniform from 20 to 500 Mbit/s, so that the share of the range
+    /// below the time of a pull is known by hand. The interval of each study then holds the truth with a probability
+    /// that is computed exactly; its mean over studies must be 38/40.
+    #[test]
+    fn total_intervals_hold_the_truth_as_often_as_they_say() {
+        const STUDIES: u64 = 30;
+        let mut covered = Vec::new();
+        for seed in 1..=STUDIES {
+            let varied = one_cluster(seed);
+            assert_eq!(varied.constants().len(), 1, "all but the link is known");
+            let drawn = drawn(&varied, 2);
+            let times: Vec<f64> = drawn.runs[0].iter().map(|run| run.completion_s.expect("complete")).collect();
+            let rates: Vec<f64> = drawn.constants.iter().map(|constant| constant.drawn).collect();
+            // What does not depend on the link is the same in every run, up to the registry's answers.
+            let rest: Vec<f64> = times.iter().zip(&rates).map(|(time, rate)| time - 100e6 / rate).collect();
+            let mean_rest = rest.iter().sum::<f64>() / rest.len() as f64;
+            assert!(rest.iter().all(|rest| (rest - mean_rest).abs() < 0.5), "the time is bytes / rate: {rest:?}");
+            let interval = prediction_interval(&times, 0.95).expect("39 draws");
+            // The share of rates whose time is below a time.
+            let below = |time: f64| {
+                let rate = 100e6 / (time - mean_rest) * 8.0 / 1e6;
+                1.0 - (libm::log(rate / 20.0) / libm::log(25.0)).clamp(0.0, 1.0)
+            };
+            covered.push(below(interval.high) - below(interval.low));
+        }
+        let mean = covered.iter().sum::<f64>() / STUDIES as f64;
+        // Each is Beta(38, 2) with mean 0.95 and standard deviation 0.034: the standard error of 30 is 0.0062.
+        assert!((mean - 0.95).abs() < 0.02, "{mean}: {covered:?}");
+    }
+
+    #[test]
+    fn draws_are_the_same_on_any_number_of_threads_and_for_all_variants() {
+        let varied = one_cluster(5);
+        let (one, three) = (drawn(&varied, 1), drawn(&varied, 3));
+        assert_eq!((&one.runs, &one.constants), (&three.runs, &three.constants));
+        assert_eq!(one.constants.len(), 39);
+        assert!(one.constants.iter().any(|constant| (constant.drawn - one.constants[0].drawn).abs() > 1.0));
+    }
+}
