@@ -7,6 +7,7 @@
 //!
 //! Left out: weights, fits and tests of significance; comparisons are reported as intervals.
 
+mod best;
 mod bootstrap;
 mod interval;
 mod order;
@@ -15,6 +16,7 @@ mod share;
 #[cfg(test)]
 pub(crate) mod tests;
 
+pub use best::{Contender, with_the_best};
 pub use bootstrap::{Indices, bootstrap_interval};
 pub use interval::{Interval, mean_interval, t_quantile};
 pub use order::{Prediction, median_interval, prediction_interval};
