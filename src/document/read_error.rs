@@ -70,6 +70,7 @@ impl ReadError {
 /// Fields that were renamed: their old name, and their new one.
 const RENAMED: &[(&str, &str)] = &[
     ("defects", "upstreamBugs"),
+    ("fastest", "minimise"),
     ("passBase", "request"),
     ("passPerTarget", "request"),
     ("passPerWrite", "request"),

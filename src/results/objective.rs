@@ -1,61 +1,117 @@
-//! The objective of a plan: a duration to minimise and its statistic over runs, such as `completion_p95`.
+//! The objective of a plan: a measure to minimise with its statistic over runs, such as `completion_p95`, or a setting
+//! to minimise or to maximise.
 //!
-//! It is written like the left side of a [`super::Limit`]. The default statistic is the median.
+//! A measure is written like the left side of a [`super::Limit`]. The default statistic is the median.
 
 use std::fmt;
 
 use super::limit::{Statistic, find};
-use super::{MEASURES, Measure, MeasureError, RunRow};
+use super::{Measure, MeasureError, RunRow, Setting};
+use crate::units::{Bytes, BytesPerSec, PerSecond, Share, SimDuration, WithUnit};
 
-/// A duration to minimise.
+/// What the answer of a plan has the least or the most of.
 #[derive(Clone, Debug)]
 pub struct Objective {
     text: String,
-    measure: &'static Measure,
-    over: Statistic,
+    aim: Aim,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Aim {
+    Measure(&'static Measure, Statistic),
+    LeastSetting,
+    MostSetting,
 }
 
 impl Objective {
-    /// Reads a duration with a statistic over the runs.
+    /// Reads a measure with a statistic over the runs.
     ///
     /// # Errors
     /// The error, with a fix.
     pub fn parse(written: &str) -> Result<Self, MeasureError> {
         let text = written.trim();
         let (measure, over) = find(text)?;
-        if measure.unit != "s" {
-            let times: Vec<&str> = MEASURES.iter().filter(|measure| measure.unit == "s").map(|m| m.name).collect();
-            return Err(MeasureError {
-                message: format!("the objective must be a duration, not `{text}`"),
-                help: format!(
-                    "use one of {}, e.g. `completion_p95`; state other requirements as limits",
-                    times.join(", ")
-                ),
-            });
-        }
-        Ok(match over {
-            Statistic::Every => Self { text: format!("{text}_median"), measure, over: Statistic::Quantile(0.5) },
-            over => Self { text: text.to_owned(), measure, over },
-        })
+        let (text, over) = match over {
+            Statistic::Every => (format!("{text}_median"), Statistic::Quantile(0.5)),
+            over => (text.to_owned(), over),
+        };
+        Ok(Self { text, aim: Aim::Measure(measure, over) })
     }
 
-    /// The duration of one run; infinite when the run did not reach it.
+    /// A setting to minimise or to maximise, by its path.
+    #[must_use]
+    pub const fn of_setting(path: String, is_maximised: bool) -> Self {
+        Self { text: path, aim: if is_maximised { Aim::MostSetting } else { Aim::LeastSetting } }
+    }
+
+    /// The measure of one run; infinite when the run does not have it. 0 for a setting.
     #[must_use]
     pub fn of(&self, run: &RunRow) -> f64 {
-        (self.measure.of)(run).unwrap_or(f64::INFINITY)
+        self.measure().map_or(0.0, |measure| (measure.of)(run).unwrap_or(f64::INFINITY))
     }
 
-    /// The measure.
+    /// The measure. `None` for a setting.
     #[must_use]
-    pub const fn measure(&self) -> &'static Measure {
-        self.measure
+    pub const fn measure(&self) -> Option<&'static Measure> {
+        match self.aim {
+            Aim::Measure(measure, _) => Some(measure),
+            Aim::LeastSetting | Aim::MostSetting => None,
+        }
+    }
+
+    /// Whether it is a duration.
+    #[must_use]
+    pub fn is_time(&self) -> bool {
+        self.measure().is_some_and(|measure| measure.unit == "s")
+    }
+
+    /// Whether more is better.
+    #[must_use]
+    pub const fn is_maximised(&self) -> bool {
+        matches!(self.aim, Aim::MostSetting)
     }
 
     /// Statistic over the values of the runs; never [`Statistic::Every`].
     #[must_use]
     pub const fn over(&self) -> Statistic {
-        self.over
+        match self.aim {
+            Aim::Measure(_, over) => over,
+            Aim::LeastSetting | Aim::MostSetting => Statistic::Quantile(0.5),
+        }
     }
+
+    /// Whether it is this setting.
+    #[must_use]
+    pub fn is_setting(&self, setting: &Setting) -> bool {
+        self.measure().is_none() && setting.path == self.text
+    }
+
+    /// The number by which these settings compete: less is better. `None`: the objective is a measure, or the value
+    /// is not a number.
+    #[must_use]
+    pub fn rank(&self, settings: &[Setting]) -> Option<f64> {
+        let setting = settings.iter().find(|setting| self.is_setting(setting))?;
+        let (_, number) = number(&setting.value)?;
+        Some(if self.is_maximised() { -number } else { number })
+    }
+
+    /// The kind of quantity that a value of the setting is. `None`: it has no order.
+    #[must_use]
+    pub fn kind_of(value: &str) -> Option<&'static str> {
+        number(value).map(|(kind, _)| kind)
+    }
+}
+
+/// The kind of quantity of a text, and its number.
+fn number(text: &str) -> Option<(&'static str, f64)> {
+    let text = text.trim();
+    let plain = || text.parse::<f64>().ok().filter(|number| number.is_finite()).map(|number| ("number", number));
+    let share = || Share::parse(text).ok().map(|share| ("share", share.get()));
+    let rate = || BytesPerSec::parse(text).ok().map(|rate| ("rate", rate.get()));
+    let frequency = || PerSecond::parse(text).ok().map(|frequency| ("frequency", frequency.get()));
+    let time = || SimDuration::parse(text).ok().map(|time| ("time", time.as_secs_f64()));
+    let size = || Bytes::parse(text).ok().map(|size| ("size", size.get() as f64));
+    plain().or_else(share).or_else(rate).or_else(frequency).or_else(time).or_else(size)
 }
 
 impl fmt::Display for Objective {
@@ -69,16 +125,34 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_objective_is_a_duration_with_the_median_by_default() {
-        let parsed = |text: &str| Objective::parse(text).map(|aim| (aim.to_string(), aim.measure().name, aim.over()));
+    fn a_measure_has_the_median_by_default() {
+        let parsed = |text: &str| {
+            Objective::parse(text).map(|aim| (aim.to_string(), aim.measure().map(|measure| measure.name), aim.over()))
+        };
         assert_eq!(
             parsed("completion"),
-            Ok(("completion_median".to_owned(), "completion_s", Statistic::Quantile(0.5)))
+            Ok(("completion_median".to_owned(), Some("completion_s"), Statistic::Quantile(0.5)))
         );
-        assert_eq!(parsed("t99_s_p95"), Ok(("t99_s_p95".to_owned(), "t99_s", Statistic::Quantile(0.95))));
+        assert_eq!(parsed("t99_s_p95"), Ok(("t99_s_p95".to_owned(), Some("t99_s"), Statistic::Quantile(0.95))));
         assert_eq!(parsed("completion_mean").map(|aim| aim.2), Ok(Statistic::Mean));
-        let error = Objective::parse("peak_pulls_p95").expect_err("not a duration");
-        assert!(error.message.contains("must be a duration") && error.help.contains("completion_s"), "{error}");
+        assert!(Objective::parse("completion").expect("a time").is_time());
+        assert!(!Objective::parse("peak_pulls_p95").expect("a measure").is_time());
         assert!(Objective::parse("complexion").is_err());
+    }
+
+    #[test]
+    fn a_setting_competes_by_its_value() {
+        let settings = |value: &str| {
+            vec![Setting { path: "registry.egress".to_owned(), name: "egress".to_owned(), value: value.to_owned() }]
+        };
+        let least = Objective::of_setting("registry.egress".to_owned(), false);
+        let most = Objective::of_setting("registry.egress".to_owned(), true);
+        let (slow, fast) = (settings("800 Mbit/s"), settings("1 Gbit/s"));
+        assert!(least.rank(&slow) < least.rank(&fast) && most.rank(&slow) > most.rank(&fast));
+        assert_eq!(least.rank(&settings("unlimited")), None);
+        assert_eq!(Objective::of_setting("clusters".to_owned(), false).rank(&slow), None);
+        let kinds =
+            ["7", "5%", "1 Gbit/s", "30/s", "90 s", "2 GB"].map(|value| Objective::kind_of(value).expect(value));
+        assert_eq!(kinds, ["number", "share", "rate", "frequency", "time", "size"]);
     }
 }

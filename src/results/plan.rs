@@ -19,13 +19,17 @@ pub const PLAN_FILE: &str = "plan.json";
 pub struct PlanRecord {
     /// The version of this format.
     pub schema_version: u32,
-    /// The objective, e.g. `completion_median`.
-    pub fastest: String,
+    /// The objective: a measure with its statistic, e.g. `completion_median`, or the path of a setting.
+    pub objective: String,
+    /// Its unit: `s` for a time. Empty for a setting.
+    pub unit: String,
+    /// Whether the greatest value is the best; only for a setting.
+    pub is_maximised: bool,
     /// The limits, as written.
     pub limits: Vec<String>,
     /// Confidence of the comparisons, 0 to 1.
     pub confidence: f64,
-    /// Times that differ by less than this share count as equal.
+    /// Values that differ by less than this share count as equal.
     pub indifference: f64,
     /// Runs in which the answer must have met the limits.
     pub confirm: u32,
@@ -114,11 +118,11 @@ pub struct Snippet {
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CandidateStatus {
-    /// The fastest of its strategy that meets the limits.
+    /// The best of its strategy that meets the limits.
     Best,
-    /// As fast as the best, within the zone of indifference.
+    /// As good as the best, within the zone of indifference.
     Equal,
-    /// Slower than the best.
+    /// Slower than the best, or worse in another objective.
     Slower,
     /// Exceeds a limit.
     Breaks,
@@ -164,10 +168,14 @@ pub struct Candidate {
     pub runs: u64,
     /// The last round in which it ran, from 1.
     pub round: u32,
-    /// The objective over its runs, in seconds. `None` if a run did not finish.
+    /// The objective over its runs in seconds or, if it is no time, the median time until all
+    /// reachable targets are ready. `None` if a run did not
+    /// finish.
     pub time: Option<Estimate>,
+    /// The objective over its runs in its unit. `None` for a time or a setting.
+    pub value: Option<Estimate>,
     /// Difference of the objective from the best over the same replicates, with the least and the greatest difference
-    /// in a replicate, in seconds. `None` for the best.
+    /// in a replicate, in its unit. `None` for the best, and for a setting.
     pub slower_by: Option<Estimate>,
     /// The load: the median over its runs.
     pub load: Estimate,
@@ -224,7 +232,7 @@ impl PlanRecord {
 }
 
 const PLAN_HEADER: &str = "variant,strategy,setting,world,standing,reason,runs,round,time_s,time_min_s,time_max_s,\
-slower_by_s,slower_by_low_s,slower_by_high_s,load,load_min,load_max";
+slower_by,slower_by_low,slower_by_high,load,load_min,load_max,value,value_min,value_max";
 
 /// The tables of a plan with their names: `plan.csv` and `runs.csv`.
 #[must_use]
@@ -235,7 +243,7 @@ pub fn plan_tables(plan: &PlanRecord, runs: &[RunRow]) -> Vec<(&'static str, Vec
     let rows = plan.questions.iter().flat_map(|question| {
         question.candidates.iter().map(move |candidate| {
             let Candidate { variant, strategy, standing, reason, runs, round, .. } = candidate;
-            let estimates = [candidate.time, candidate.slower_by, Some(candidate.load)].map(ends);
+            let estimates = [candidate.time, candidate.slower_by, Some(candidate.load), candidate.value].map(ends);
             (variant, strategy, candidate.setting(), &question.world, standing, reason, runs, round, estimates)
         })
     });
@@ -259,6 +267,7 @@ mod tests {
             runs: 1,
             round: 1,
             time: Some(span),
+            value: None,
             slower_by: None,
             load: span,
             limits: Vec::new(),
@@ -267,7 +276,9 @@ mod tests {
             Question { world: "clusters=9".to_owned(), answers: Vec::new(), best: None, candidates: vec![candidate] };
         let plan = PlanRecord {
             schema_version: PlanRecord::SCHEMA_VERSION,
-            fastest: "completion_median".to_owned(),
+            objective: "completion_median".to_owned(),
+            unit: "s".to_owned(),
+            is_maximised: false,
             limits: Vec::new(),
             confidence: 0.95,
             indifference: 0.01,

@@ -83,7 +83,7 @@ pub(crate) struct ExperimentFile {
     pub(crate) sweep: Option<Ordered<Vec<Value>>>,
     /// Limits that the results must meet, e.g. `completion_p95 < 4h`. Otherwise the program exits with 99.
     pub(crate) assert: Option<Vec<TextOr<AssertionFields>>>,
-    /// The search of `fleetsim plan` for the fastest setting that meets the limits.
+    /// The search of `fleetsim plan` for the best setting that meets the limits.
     pub(crate) plan: Option<PlanFile>,
 }
 

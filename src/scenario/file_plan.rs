@@ -18,13 +18,17 @@ pub(crate) struct PlanFile {
     /// Limits that a setting must meet, e.g. `registry.egress_p99 < 8 Gbit/s`. By default those of `assert`. `==` and
     /// `!=` compare every run, without a statistic.
     pub(crate) limits: Option<Vec<String>>,
-    /// The candidates: a path below `strategies`, and its values or a range. By default those paths of `sweep`.
+    /// The candidates: a path below `strategies`, and its values or a range. By default those paths of `sweep`. The
+    /// setting to minimise or maximise may also be one of the world.
     pub(crate) search: Option<Ordered<SearchFile>>,
-    /// The time to minimize: a column of `runs.csv` in seconds with a statistic over the runs.
-    pub(crate) fastest: String,
+    /// A measure with its statistic over the runs, or a swept or searched setting, to minimise. By default
+    /// `reachable_ready_median`.
+    pub(crate) minimise: Option<String>,
+    /// A swept or searched setting to maximise, instead of `minimise`.
+    pub(crate) maximise: Option<String>,
     /// Confidence of each comparison; at least 50% and less than 100%.
     pub(crate) confidence: Share,
-    /// Times that differ by a smaller share count as equal.
+    /// Values of the objective that differ by a smaller share count as equal.
     pub(crate) indifference: Share,
     /// Runs in which the recommended setting must have met all limits. By default 59, which show with 95% confidence
     /// that 95% of all runs do; with another `confidence` as many as it needs.
@@ -39,7 +43,8 @@ impl Default for PlanFile {
         Self {
             limits: None,
             search: None,
-            fastest: "reachable_ready_median".to_owned(),
+            minimise: None,
+            maximise: None,
             confidence: Share::new(0.95),
             indifference: Share::new(0.01),
             confirm: None,

@@ -12,7 +12,11 @@ use super::sweep::Axis;
 use super::{Experiment, Plan};
 use crate::document::path::Path;
 use crate::document::problem::{Place, Problem};
+use crate::document::tree::Node;
 use crate::results::{Limit, MeasureError, Objective, Setting};
+
+/// The objective by default.
+const OBJECTIVE: &str = "reachable_ready_median";
 
 /// Share of all runs that the runs of an answer show to meet the limits, as far as `confirm` is not given.
 const SHOWN: f64 = 0.95;
@@ -67,10 +71,7 @@ impl Checker<'_> {
                 self.report(at, message, help);
             }
         }
-        let fastest = Objective::parse(&written.fastest).unwrap_or_else(|MeasureError { message, help }| {
-            self.report(&path.key("fastest"), message, &help);
-            Objective::parse(&PlanFile::default().fastest).expect("the default is an aim")
-        });
+        let objective = self.objective(&written);
         let confidence = written.confidence.get();
         if !(0.5..1.0).contains(&confidence) {
             let message = "`confidence` must be at least 50% and less than 100%";
@@ -79,7 +80,11 @@ impl Checker<'_> {
         if written.confirm == Some(0) {
             self.report(&path.key("confirm"), "`confirm` must be at least 1", "write e.g. `59`");
         }
-        if is_search && !limits.iter().any(|(_, limit)| limit.opposes_speed()) {
+        if is_search && !objective.is_time() && limits.is_empty() {
+            let message = format!("a plan that optimises `{objective}` needs a limit");
+            self.report(&path, message, "add one to `plan.limits`, e.g. `completion_p95 < 4h`");
+        }
+        if is_search && objective.is_time() && !limits.iter().any(|(_, limit)| limit.opposes_speed()) {
             let message =
                 "without a limit on load or risk, the fastest setting is to update all clusters at the same time";
             let help = "add one to `plan.limits`, e.g. `peak_pulls < 200`, `registry.egress_p95 < 8 Gbit/s`, \
@@ -89,12 +94,61 @@ impl Checker<'_> {
         }
         Plan {
             limits: limits.into_iter().map(|(_, limit)| limit).collect(),
-            fastest,
+            objective,
             confidence,
             indifference: written.indifference.get(),
             confirm: most.unwrap_or(u32::MAX).min(written.confirm.unwrap_or_else(|| runs_to_confirm(confidence))),
             most,
             runs: written.runs,
+        }
+    }
+
+    /// The objective as written, or the default.
+    fn objective(&mut self, written: &PlanFile) -> Objective {
+        let path = Path::of("plan");
+        let default = || Objective::parse(OBJECTIVE).expect("the default is a measure");
+        let (text, is_maximised) = match (&written.minimise, &written.maximise) {
+            (Some(_), Some(_)) => {
+                self.report(&path.key("maximise"), "a plan has one objective", "keep `minimise` or `maximise`");
+                return default();
+            }
+            (Some(text), None) => (text, false),
+            (None, Some(text)) => (text, true),
+            (None, None) => return default(),
+        };
+        let here = path.key(if is_maximised { "maximise" } else { "minimise" });
+        let searched = [Path::of("sweep"), path.key("search")];
+        let keys = searched.iter().filter_map(|part| self.tree.get(part)).flat_map(Node::entries);
+        let is_searched = keys.map(|(key, _)| &key.text).any(|key| key == text);
+        match Objective::parse(text) {
+            _ if is_searched => {
+                let path = Path::parse(text).map_or_else(|_| text.clone(), |path| path.to_string());
+                Objective::of_setting(path, is_maximised)
+            }
+            Ok(_) if is_maximised => {
+                let message = format!("`{text}` is a measure, and only a setting can be maximised");
+                self.report(&here, message, "maximise a path of `sweep` or `search`, and state measures as limits");
+                default()
+            }
+            Ok(objective) => objective,
+            Err(MeasureError { message, help }) => {
+                let help = format!("write a path of `sweep` or `search`, or a measure: {help}");
+                self.report(&here, message, &help);
+                default()
+            }
+        }
+    }
+
+    /// Whether the values of the setting to minimise or to maximise have an order.
+    fn order_of_values(&mut self, objective: &Objective, axes: &[Axis]) {
+        let Some(axis) = axes.iter().find(|axis| axis.path.to_string() == objective.to_string()) else { return };
+        let kinds: Vec<(String, Option<&str>)> =
+            axis.values.iter().map(Node::label).map(|value| (value.clone(), Objective::kind_of(&value))).collect();
+        let Some((first, kind)) = kinds.first() else { return };
+        if let Some((other, _)) = kinds.iter().find(|(_, other)| other.is_none() || other != kind) {
+            let message = format!("the values of `{objective}` must be numbers of one unit, not {first} and {other}");
+            let aim = if objective.is_maximised() { "maximise" } else { "minimise" };
+            self.report(&Path::of("plan").key(aim), message, "write e.g. only percentages, or only numbers");
         }
     }
 
@@ -107,9 +161,15 @@ impl Checker<'_> {
         runs: Option<u64>,
         is_complete: bool,
     ) {
+        let objective = experiment.plan.as_ref().map(|plan| &plan.objective);
+        if let Some(objective) = objective {
+            self.order_of_values(objective, axes);
+        }
         let mut worlds: BTreeMap<Vec<&str>, usize> = BTreeMap::new();
         for variant in &experiment.variants {
-            let world = Setting::of_world(&variant.settings).map(|setting| setting.value.as_str()).collect();
+            let is_of_world = |setting: &&Setting| !objective.is_some_and(|objective| objective.is_setting(setting));
+            let world = Setting::of_world(&variant.settings).filter(is_of_world);
+            let world = world.map(|setting| setting.value.as_str()).collect();
             *worlds.entry(world).or_default() += 1;
         }
         let has_choice = axes.iter().any(|axis| axis.strategy().is_some_and(|_| axis.values.len() > 1));

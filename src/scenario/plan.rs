@@ -9,11 +9,11 @@ use crate::results::{Limit, Objective};
 pub struct Plan {
     /// Limits that a setting must meet; each has a [`Limit::demand`].
     pub limits: Vec<Limit>,
-    /// The time to minimise.
-    pub fastest: Objective,
+    /// What to minimise or maximise.
+    pub objective: Objective,
     /// Confidence of the comparisons, from 0.5 to below 1.
     pub confidence: f64,
-    /// Times that differ by less than this share count as equal.
+    /// Values of the objective that differ by less than this share count as equal.
     pub indifference: f64,
     /// Runs in which the recommended setting has met all limits; at least 1.
     pub confirm: u32,
@@ -26,7 +26,8 @@ pub struct Plan {
 /// Most values of one range.
 pub(super) const MOST_STEPS: u32 = 1_000;
 
-/// The file with the candidates of `plan.search` as its sweep. Only the sweep's paths of the world are kept. Without a
+/// The file with the candidates of `plan.search` as its sweep. Only the sweep's paths of the world are kept. A path of
+/// the world can be searched if it is the objective. Without a
 /// `search`, the file is unchanged. Each problem is a path, a message and a fix.
 pub(super) fn with_candidates(tree: &Node) -> (Node, Vec<(Path, String, String)>) {
     let search = Path::of("plan").key("search");
@@ -38,11 +39,13 @@ pub(super) fn with_candidates(tree: &Node) -> (Node, Vec<(Path, String, String)>
         .get(&sweep)
         .map(|sweep| sweep.entries().iter().filter(|(key, _)| !is_of_strategy(key)).cloned().collect())
         .unwrap_or_default();
+    let aims = ["minimise", "maximise"].map(|aim| tree.get(&Path::of("plan").key(aim)).map(Node::short_text));
     for (key, node) in wanted.entries() {
         let here = search.key(&key.text);
-        if !is_of_strategy(key) {
+        if !is_of_strategy(key) && !aims.iter().flatten().any(|aim| *aim == key.text) {
             let message = format!("`{}` is not a setting of a strategy", key.text);
-            problems.push((here, message, "use a path below `strategies`, or move it to `sweep`".to_owned()));
+            let help = "use a path below `strategies`, minimise or maximise it, or move it to `sweep`";
+            problems.push((here, message, help.to_owned()));
             continue;
         }
         match range(node) {

@@ -93,6 +93,71 @@ fn plan_finds_the_setting_that_algebra_predicts() {
     println!("by hand: {} runs, exhaustively {}", plan.runs, exhaustive.runs);
 }
 
+#[test]
+fn plan_finds_the_smallest_link_that_meets_a_limit() {
+    // By hand: five clusters at a time ask for 5 * 100 Mbit/s. A link of 500 Mbit/s or more does not slow them, one of
+    // 250 Mbit/s doubles the 10 s of a pull in each of eight waves: 80 s more.
+    let plan = BY_HAND.find("plan:").expect("a plan");
+    let base = BY_HAND[..plan].replace("maxNew: 1000", "maxNew: 1000, maxUnavailable: 5").replace("initial", "update");
+    let base = base.replace(
+        "manifest: {layers: [{size: 125 MB}]}",
+        "manifest: {layers: [{digest: new, size: 125 MB}]}, previous: {layers: [{digest: old, size: 125 MB}]}",
+    );
+    let unhindered = searched(
+        &format!(
+            "{base}plan: {{minimise: registry.egress, limits: [completion < 1d], confirm: 2,\n  search: \
+             {{registry.egress: [1 Gbit/s, 2 Gbit/s]}}}}\n"
+        ),
+        false,
+    );
+    let time = unhindered.plan.questions[0].candidates[0].time.expect("it completes").value;
+    let limit = format!("completion_p95 < {:.0}s", time + 20.0);
+    let text = format!(
+        "{base}plan: {{minimise: registry.egress, limits: [{limit}],\n  search: {{registry.egress: [1 Gbit/s, 250 \
+         Mbit/s, 550 Mbit/s, 100 Mbit/s]}}}}\n"
+    );
+    let plan = searched(&text, true).plan;
+    assert_eq!(plan.questions.len(), 1, "links are candidates, not worlds");
+    assert_eq!(plan.questions[0].best.as_deref(), Some("it egress=550 Mbit/s"));
+    assert!(plan.questions[0].answers[0].is_decided && agrees(&plan));
+    let state = |setting: &str| standing(&plan, setting).0;
+    assert_eq!(state("egress=100 Mbit/s"), CandidateStatus::Breaks);
+    assert_eq!(state("egress=250 Mbit/s"), CandidateStatus::Breaks);
+    assert_eq!(state("egress=1 Gbit/s"), CandidateStatus::Slower);
+}
+
+#[test]
+fn plan_finds_the_largest_fleet_that_is_done_in_time_in_99_percent_of_runs() {
+    let plan = BY_HAND.find("plan:").expect("a plan");
+    let base = BY_HAND[..plan].replace(
+        "fleet: [{name: \"c-{01..40}\", nodes: 1,",
+        "clusters: 10\nfleet: [{name: \"c-{0001..}\", clusters: 100%, nodes: 1,",
+    );
+    let base = base.replace("rancherFleet: {maxNew: 1000}", "oneByOne: {}");
+    // One after the other: the time grows with the fleet.
+    let text = format!(
+        "{base}plan: {{maximise: clusters, limits: [completion_p99 < 8min], search: {{clusters: [40, 5, 10, 20]}}}}\n"
+    );
+    let folder = folder_with(&[("experiment.yaml", &text)]);
+    let (code, told, error) = output(fleetsim(folder.path()).args(["plan", "."]));
+    assert_eq!(code, 0, "{told}{error}");
+    let words = told.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("Maximise clusters."), "{told}");
+    assert!(words.contains("has a greater `clusters`"), "{told}");
+    println!("{told}");
+    let plan = fs::read(folder.path().join("results/by-hand-plan/plan.json")).expect("written");
+    let plan: PlanRecord = serde_json::from_slice(&plan).expect("JSON");
+    let candidates = &plan.questions[0].candidates;
+    let in_time = |clusters: &str| {
+        let found = candidates.iter().find(|candidate| candidate.setting() == format!("clusters={clusters}"));
+        found.and_then(|found| found.time).is_some_and(|time| time.value < 480.0)
+    };
+    let best = plan.questions[0].answers[0].variant.clone().expect("an answer");
+    let largest = ["40", "20", "10", "5"].into_iter().find(|clusters| in_time(clusters)).expect("one is in time");
+    assert_eq!(best, format!("oneByOne clusters={largest}").replace("oneByOne", "it"));
+    assert!(plan.questions[0].answers[0].kept.expect("it was found").runs >= 299, "99% takes 299 runs");
+}
+
 /// A small world with all the luck there is, in two sizes of link and with two strategies.
 const NOISY: &str = r#"
 name: noisy
@@ -147,7 +212,7 @@ fn among_recorded(name: &str, limit: &str) -> PlanRecord {
     // As many runs as were recorded, instead of the 59 that show more of the limit.
     let plan = Plan {
         limits: vec![Limit::parse(limit).expect("a limit")],
-        fastest: Objective::parse("completion_median").expect("a time"),
+        objective: Objective::parse("completion_median").expect("a time"),
         confidence: 0.95,
         indifference: 0.01,
         confirm: experiment.replicates,
@@ -257,7 +322,25 @@ fn invalid_plans_are_refused_with_their_line_and_a_fix() {
         (String::new(), "without a limit on load or risk"),
         ("plan: {limits: [complexion < 1 h]}".to_owned(), "unknown measure `complexion`"),
         (format!("plan: {{limits: [failed_pulls_max == 0], {search}}}"), "cannot be evaluated for a single run"),
-        (format!("plan: {{fastest: peak_pulls, {search}}}"), "must be a duration, not `peak_pulls`"),
+        (format!("plan: {{fastest: t99, {search}}}"), "`fastest` is now `minimise`"),
+        (
+            format!("plan: {{minimise: peak_pulls, {search}}}"),
+            "a plan that optimises `peak_pulls_median` needs a limit",
+        ),
+        (
+            format!("plan: {{maximise: peak_pulls, limits: [completion < 1h], {search}}}"),
+            "only a setting can be maximised",
+        ),
+        (
+            format!("plan: {{minimise: registry.egres, limits: [completion < 1h], {search}}}"),
+            "write a path of `sweep` or `search`, or a measure",
+        ),
+        (
+            "plan: {minimise: strategies.it.rancherFleet.maxUnavailable, limits: [completion < 1h], \
+              search: {strategies.it.rancherFleet.maxUnavailable: [1, 5%]}}"
+                .to_owned(),
+            "must be numbers of one unit, not 1 and 5%",
+        ),
         (format!("plan: {{confidence: 100%, {search}}}"), "`confidence` must be at least 50% and less than 100%"),
         (format!("plan: {{confirm: 0, {search}}}"), "`confirm` must be at least 1"),
         ("plan: {limits: [peak_pulls < 9], search: {}}".to_owned(), "the plan has only one candidate"),

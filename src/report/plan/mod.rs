@@ -34,7 +34,8 @@ fn head(plan: &PlanRecord, width: usize) -> String {
     let limits: Vec<String> =
         plan.limits.iter().enumerate().map(|(at, limit)| format!("[{}] {limit}", at + 1)).collect();
     let limits = if limits.is_empty() { "No limits.".to_owned() } else { format!("Limits: {}.", limits.join(", ")) };
-    wrapped(&format!("Minimise {}. {limits}", plan.fastest), width, "  ")
+    let verb = if plan.is_maximised { "Maximise" } else { "Minimise" };
+    wrapped(&format!("{verb} {}. {limits}", plan.objective), width, "  ")
 }
 
 /// The best setting of each strategy, with a mark on the best overall.
@@ -64,7 +65,12 @@ fn sentence(plan: &PlanRecord, question: &Question, answer: &StrategyAnswer, mar
         return nothing_found(plan, question, answer);
     };
     let at = found.time.map(|span| time(span.value)).unwrap_or_default();
-    let mut text = format!("{}{mark}: {} {at}.", name(found), plan.fastest);
+    let objective = match (plan.unit.as_str(), found.value) {
+        ("s", _) => format!("{} {at}", plan.objective),
+        (unit, Some(value)) => format!("{} {}, ready in {at} (median)", plan.objective, in_unit(value.value, unit)),
+        (_, None) => format!("ready in {at} (median)"),
+    };
+    let mut text = format!("{}{mark}: {objective}.", name(found));
     if !plan.limits.is_empty() {
         text.push_str(&format!(
             " It met all limits in {} of {} runs; with {} confidence, at least {} of all runs do.",
@@ -151,14 +157,23 @@ fn how_sure(plan: &PlanRecord, width: usize) -> String {
         let whose = if found().all(|answer| answer.is_decided) { "each answer" } else { "each certain answer" };
         let zone = percent(plan.indifference);
         let meets = if plan.limits.is_empty() { "" } else { " that meets the limits" };
-        let promise = format!(
-            "With {confidence} confidence in {whose}, no setting{meets} is faster than the best by more than {zone}."
-        );
+        let better = match (plan.unit.as_str(), plan.is_maximised) {
+            ("s", _) => format!("is faster than the best by more than {zone}"),
+            ("", false) => format!("has a smaller `{}`", plan.objective),
+            ("", true) => format!("has a greater `{}`", plan.objective),
+            _ => format!("has a {} that is lower by more than {zone}", plan.objective),
+        };
+        let promise = format!("With {confidence} confidence in {whose}, no setting{meets} {better}.");
         text.push_str(&wrapped(&promise, width, ""));
     }
-    let columns = "Slower by: difference from the best setting over the same replicates, with the range of single \
-                   replicates. Times and loads are estimates from few runs.";
-    text.push_str(&wrapped(columns, width, ""));
+    let difference = "difference from the best setting over the same replicates, with the range of single replicates. ";
+    let difference = match plan.unit.as_str() {
+        "" => String::new(),
+        "s" => format!("Slower by: {difference}"),
+        _ => format!("Worse by: {difference}"),
+    };
+    let columns = format!("{difference}Times and loads are estimates from few runs.");
+    text.push_str(&wrapped(&columns, width, ""));
     let demands: Vec<Statistic> = plan.limits.iter().filter_map(|limit| Limit::parse(limit).ok()?.demand()).collect();
     if demands.iter().any(|demand| *demand != Statistic::Every) {
         let note = format!(
@@ -167,7 +182,7 @@ fn how_sure(plan: &PlanRecord, width: usize) -> String {
         );
         text.push_str(&wrapped(&note, width, ""));
     }
-    if demands.contains(&Statistic::Mean) || plan.fastest.ends_with("_mean") {
+    if demands.contains(&Statistic::Mean) || plan.objective.ends_with("_mean") {
         let note = "A mean covers events in at least 5% of the runs; rarer ones may be missing.";
         text.push_str(&wrapped(note, width, ""));
     }

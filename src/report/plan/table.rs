@@ -2,7 +2,7 @@
 
 use itertools::Itertools;
 
-use crate::report::format::{RateUnit, count, percent, time, time_with_interval};
+use crate::report::format::{RateUnit, count, in_unit, percent, time, time_with_interval};
 use crate::report::wrap::{letters, shortened, side_by_side};
 use crate::results::{Candidate, CandidateStatus, PlanRecord, Question};
 
@@ -18,21 +18,33 @@ pub(super) fn candidates(plan: &PlanRecord, question: &Question) -> String {
         "bytes/s" => rate.text(value),
         _ => count(value),
     };
+    let slower = |candidate: &Candidate| match (plan.unit.as_str(), candidate.slower_by) {
+        (_, None) => String::new(),
+        ("s", Some(by)) if by.low < by.high => time_with_interval(by.value, by.low, by.high),
+        // Equal in every replicate.
+        ("s", Some(by)) => time(by.value),
+        (unit, Some(by)) => in_unit(by.value, unit),
+    };
+    let (is_time, is_setting) = (plan.unit == "s", plan.unit.is_empty());
+    let value = |candidate: &Candidate| candidate.value.map(|span| in_unit(span.value, &plan.unit)).unwrap_or_default();
     let values = question.candidates.iter().map(|candidate| {
-        let slower = candidate.slower_by.map(|by| match by.low < by.high {
-            true => time_with_interval(by.value, by.low, by.high),
-            // Equal in every replicate.
-            false => time(by.value),
-        });
-        [
-            verdict(plan, candidate),
-            candidate.time.map_or_else(|| "never".to_owned(), |span| time(span.value)),
-            slower.unwrap_or_default(),
-            load(candidate.load.value),
-            candidate.runs.to_string(),
-        ]
+        let mut row = vec![verdict(plan, candidate)];
+        if !is_time && !is_setting {
+            row.push(value(candidate));
+        }
+        row.push(candidate.time.map_or_else(|| "never".to_owned(), |span| time(span.value)));
+        if !is_setting {
+            row.push(slower(candidate));
+        }
+        row.extend([load(candidate.load.value), candidate.runs.to_string()]);
+        row
     });
-    let head = ["verdict", "time", "slower by", load_name(plan), "runs"].map(str::to_owned);
+    let head: Vec<&str> = match (is_time, is_setting) {
+        (true, _) => vec!["verdict", "time", "slower by", load_name(plan), "runs"],
+        (_, true) => vec!["verdict", "time", load_name(plan), "runs"],
+        _ => vec!["verdict", &plan.objective, "time", "worse by", load_name(plan), "runs"],
+    };
+    let head: Vec<String> = head.into_iter().map(str::to_owned).collect();
     let columns = names.into_iter().chain((0..head.len()).map(|column| {
         let values = values.clone().map(|row| row[column].clone());
         std::iter::once(head[column].clone()).chain(values).collect()
@@ -80,7 +92,8 @@ fn verdict(plan: &PlanRecord, candidate: &Candidate) -> String {
             let number = plan.limits.iter().position(|limit| *limit == candidate.reason).map_or(0, |at| at + 1);
             format!("exceeds [{number}]")
         }
-        CandidateStatus::Equal => format!("within {}", percent(plan.indifference)),
+        CandidateStatus::Equal if !plan.unit.is_empty() => format!("within {}", percent(plan.indifference)),
+        CandidateStatus::Slower if plan.unit != "s" => "worse".to_owned(),
         standing => standing.word(),
     }
 }

@@ -4,8 +4,8 @@
 
 use super::Heat;
 use crate::results::{
-    Candidate, CandidateStatus, Estimate, ExhaustiveSearch, Limit, LoadAxis, Measure, PlanRecord, Question, RunRow,
-    Statistic, StrategyAnswer, WithinLimits, grouped,
+    Candidate, CandidateStatus, Estimate, ExhaustiveSearch, Limit, LoadAxis, Measure, PlanRecord, Question, READY_TIME,
+    RunRow, Setting, Statistic, StrategyAnswer, WithinLimits, grouped,
 };
 use crate::scenario::{Experiment, Plan};
 
@@ -15,13 +15,19 @@ pub(super) fn load_axis(plan: &Plan) -> LoadAxis {
     let limit = plan.limits.iter().find(is_load);
     let measure = limit.map_or_else(|| named("peak_pulls"), Limit::measure);
     let at_most = |limit: &Limit| limit.at_most().map(|most| (most, limit.to_string()));
-    let of_time = plan.limits.iter().find(|limit| limit.measure().name == plan.fastest.measure().name);
+    let of_time = plan.limits.iter().find(|limit| limit.measure().name == time_of(plan).0.name);
     LoadAxis {
         measure: measure.name.to_owned(),
         unit: measure.unit.to_owned(),
         at_most: limit.and_then(at_most),
         time_at_most: of_time.and_then(at_most),
     }
+}
+
+/// The time that tables and charts show, with its statistic: the objective, or the median time until ready.
+fn time_of(plan: &Plan) -> (&'static Measure, Statistic) {
+    let objective = plan.objective.measure().filter(|_| plan.objective.is_time());
+    objective.map_or_else(|| (named(READY_TIME), Statistic::Quantile(0.5)), |measure| (measure, plan.objective.over()))
 }
 
 fn named(measure: &str) -> &'static Measure {
@@ -32,25 +38,29 @@ pub(super) fn questions(heats: &[Heat], experiment: &Experiment, plan: &Plan, lo
     let answered = heats.iter().map(|heat| (heat.world.clone(), answer(heat, experiment, plan, load)));
     let question = |(world, parts): (String, Vec<(StrategyAnswer, Vec<Candidate>)>)| {
         let (answers, candidates): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
-        let best = best_of_all(&answers, heats, plan);
+        let best = best_of_all(&answers, heats, experiment, plan);
         Question { world, answers, best, candidates: candidates.concat() }
     };
     grouped(answered).into_iter().map(question).collect()
 }
 
-/// The fastest of the strategies' best, over common replicates.
-fn best_of_all(answers: &[StrategyAnswer], heats: &[Heat], plan: &Plan) -> Option<String> {
+/// The best of the strategies' best, over common replicates.
+fn best_of_all(answers: &[StrategyAnswer], heats: &[Heat], experiment: &Experiment, plan: &Plan) -> Option<String> {
     let found = answers.iter().filter_map(|answer| answer.variant.as_ref());
-    let times = |variant: &String| -> Vec<f64> {
+    let values = |variant: &String| -> Vec<f64> {
+        let settings = experiment.variants.iter().find(|other| other.label == *variant).map(|other| &other.settings);
+        if let Some(rank) = settings.and_then(|settings| plan.objective.rank(settings)) {
+            return vec![rank];
+        }
         let rows = heats.iter().flat_map(|heat| &heat.runs).flatten();
-        rows.filter(|row| row.variant == *variant).map(|row| plan.fastest.of(row)).collect()
+        rows.filter(|row| row.variant == *variant).map(|row| plan.objective.of(row)).collect()
     };
-    let fastest = found.reduce(|best, other| {
-        let (a, b) = (times(best), times(other));
+    let best = found.reduce(|best, other| {
+        let (a, b) = (values(best), values(other));
         let common = a.len().min(b.len());
-        if plan.fastest.over().of(&b[..common]) < plan.fastest.over().of(&a[..common]) { other } else { best }
+        if plan.objective.over().of(&b[..common]) < plan.objective.over().of(&a[..common]) { other } else { best }
     });
-    fastest.cloned()
+    best.cloned()
 }
 
 fn answer(heat: &Heat, experiment: &Experiment, plan: &Plan, load: &LoadAxis) -> (StrategyAnswer, Vec<Candidate>) {
@@ -78,15 +88,19 @@ fn answer(heat: &Heat, experiment: &Experiment, plan: &Plan, load: &LoadAxis) ->
         let variant = &experiment.variants[heat.variants[at]];
         let rows = &heat.runs[at];
         let references: Vec<&RunRow> = rows.iter().collect();
-        let times: Vec<f64> = rows.iter().map(|row| plan.fastest.of(row)).collect();
+        let (time, over) = time_of(plan);
+        let times: Vec<f64> = rows.iter().map(|row| (time.of)(row).unwrap_or(f64::INFINITY)).collect();
+        let values: Vec<f64> = rows.iter().map(|row| plan.objective.of(row)).collect();
+        let has_value = plan.objective.measure().is_some() && !plan.objective.is_time();
         let loads: Vec<f64> = rows.iter().map(|row| of_load(row).unwrap_or(f64::INFINITY)).collect();
-        let unfinished = rows.iter().find(|row| plan.fastest.of(row).is_infinite());
+        let unfinished = rows.iter().find(|row| super::value(plan, row).is_infinite());
         let verdicts = plan.limits.iter().map(|limit| limit.judge(&references));
         let difference = leader.filter(|leader| *leader != at).and_then(|leader| heat.race.difference(leader, at));
+        let is_own = |setting: &Setting| setting.is_of_strategy() || plan.objective.is_setting(setting);
         Candidate {
             variant: variant.label.clone(),
             strategy: variant.strategy.clone(),
-            settings: variant.settings.iter().filter(|setting| setting.is_of_strategy()).cloned().collect(),
+            settings: variant.settings.iter().filter(|setting| is_own(setting)).cloned().collect(),
             standing: states[at],
             reason: match states[at] {
                 CandidateStatus::Breaks => {
@@ -100,7 +114,8 @@ fn answer(heat: &Heat, experiment: &Experiment, plan: &Plan, load: &LoadAxis) ->
             },
             runs: rows.len() as u64,
             round: heat.rounds[at],
-            time: span(plan.fastest.over(), &times),
+            time: span(over, &times),
+            value: span(plan.objective.over(), &values).filter(|_| has_value),
             slower_by: difference.map(|(value, low, high)| Estimate { value, low, high }),
             load: span(Statistic::Quantile(0.5), &loads).unwrap_or(Estimate { value: 0.0, low: 0.0, high: 0.0 }),
             limits: verdicts
@@ -118,7 +133,7 @@ fn span(over: Statistic, values: &[f64]) -> Option<Estimate> {
     high.is_finite().then(|| Estimate { value: over.of(values), low, high })
 }
 
-/// The choice from all replicates by the simple rule: the fastest candidate that meets all limits.
+/// The choice from all replicates by the simple rule: the best candidate that meets all limits.
 pub(super) fn exhaustive(
     heats: &[Heat],
     experiment: &Experiment,
@@ -127,13 +142,16 @@ pub(super) fn exhaustive(
 ) -> ExhaustiveSearch {
     let answers = record.questions.iter().flat_map(|question| &question.answers);
     let most = experiment.replicates as usize;
-    let time = |rows: &[RunRow]| {
-        let times: Vec<f64> = rows.iter().take(most).map(|row| plan.fastest.of(row)).collect();
-        plan.fastest.over().of(&times)
+    let objective = |heat: &Heat, at: usize| {
+        if let Some(rank) = plan.objective.rank(&experiment.variants[heat.variants[at]].settings) {
+            return rank;
+        }
+        let values: Vec<f64> = heat.runs[at].iter().take(most).map(|row| plan.objective.of(row)).collect();
+        plan.objective.over().of(&values)
     };
     let keeps = |rows: &[RunRow]| {
         let rows: Vec<&RunRow> = rows.iter().take(most).collect();
-        rows.iter().all(|row| plan.fastest.of(row).is_finite())
+        rows.iter().all(|row| super::value(plan, row).is_finite())
             && plan.limits.iter().all(|limit| limit.judge(&rows).holds)
     };
     let label = |heat: &Heat, at: usize| experiment.variants[heat.variants[at]].label.clone();
@@ -143,12 +161,12 @@ pub(super) fn exhaustive(
     let choices = worlds.zip(answers).map(|(world, answer)| {
         let heat = of(world, &answer.strategy).expect("an answer is that of a race");
         let kept = (0..heat.variants.len()).filter(|&at| keeps(&heat.runs[at]));
-        let best = kept.reduce(|best, at| if time(&heat.runs[at]) < time(&heat.runs[best]) { at } else { best });
+        let best = kept.reduce(|best, at| if objective(heat, at) < objective(heat, best) { at } else { best });
         let planned = (0..heat.variants.len()).find(|&at| Some(label(heat, at)) == answer.variant);
         let agrees = match (best, planned) {
             (Some(best), Some(planned)) => {
-                let (fastest, found) = (time(&heat.runs[best]), time(&heat.runs[planned]));
-                keeps(&heat.runs[planned]) && found <= fastest * (1.0 + plan.indifference)
+                let (least, found) = (objective(heat, best), objective(heat, planned));
+                keeps(&heat.runs[planned]) && found <= least + least.abs() * plan.indifference
             }
             (None, None) => true,
             _ => false,

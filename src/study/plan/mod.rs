@@ -112,7 +112,7 @@ pub fn search_among(
         for ((heat, candidate, _), row) in jobs.iter().zip(rows) {
             let heat = &mut heats[*heat];
             let excess = plan.limits.iter().map(|limit| limit.excess(&row)).collect();
-            heat.race.add(*candidate, Sample { value: plan.fastest.of(&row), excess });
+            heat.race.add(*candidate, Sample { value: value(plan, &row), excess });
             heat.runs[*candidate].push(row);
             heat.rounds[*candidate] = round;
         }
@@ -126,7 +126,9 @@ pub fn search_among(
     let most = experiment.replicates as usize;
     let mut record = PlanRecord {
         schema_version: PlanRecord::SCHEMA_VERSION,
-        fastest: plan.fastest.to_string(),
+        objective: plan.objective.to_string(),
+        unit: plan.objective.measure().map_or("", |measure| measure.unit).to_owned(),
+        is_maximised: plan.objective.is_maximised(),
         limits: plan.limits.iter().map(ToString::to_string).collect(),
         confidence: plan.confidence,
         indifference: plan.indifference,
@@ -159,7 +161,7 @@ pub fn search_among(
 /// Upper bound of the runs that [`search`] reports as done.
 #[must_use]
 pub fn run_count_at_most(experiment: &Experiment, plan: &Plan, exhaustive: bool) -> u64 {
-    let races = grouped(experiment.variants.iter().map(|variant| (race_of(variant), ())));
+    let races = grouped(experiment.variants.iter().map(|variant| (race_of(variant, plan), ())));
     let of_race = |candidates: usize| candidates * rules(experiment, plan, candidates).most;
     let all = races.iter().map(|(_, candidates)| of_race(candidates.len())).sum::<usize>() as u64;
     if exhaustive { all } else { plan.runs.map_or(all, |most| most.min(all)) }
@@ -168,27 +170,46 @@ pub fn run_count_at_most(experiment: &Experiment, plan: &Plan, exhaustive: bool)
 fn heats(experiment: &Experiment, plan: &Plan) -> Vec<Heat> {
     let heat = |((world, strategy), variants): (_, Vec<usize>)| {
         let candidates = variants.len();
-        let race = Race::new(candidates, rules(experiment, plan, candidates));
+        let rules = rules(experiment, plan, candidates);
+        let rank = |variant: &usize| plan.objective.rank(&experiment.variants[*variant].settings);
+        let race = match variants.iter().map(rank).collect() {
+            Some(ranks) => Race::of_settings(ranks, rules),
+            None => Race::new(candidates, rules),
+        };
         Heat { world, strategy, variants, race, runs: vec![Vec::new(); candidates], rounds: vec![0; candidates] }
     };
-    grouped(experiment.variants.iter().map(race_of).zip(0..)).into_iter().map(heat).collect()
+    grouped(experiment.variants.iter().map(|variant| race_of(variant, plan)).zip(0..)).into_iter().map(heat).collect()
 }
 
-/// The world and the strategy of a variant.
-fn race_of(variant: &Variant) -> (String, String) {
-    (Setting::in_short(Setting::of_world(&variant.settings)), variant.strategy.clone())
+/// The world and the strategy of a variant. A setting that is the objective distinguishes candidates, not worlds.
+fn race_of(variant: &Variant, plan: &Plan) -> (String, String) {
+    let world = Setting::of_world(&variant.settings).filter(|setting| !plan.objective.is_setting(setting));
+    (Setting::in_short(world), variant.strategy.clone())
+}
+
+/// The value of a run for the race; infinite for a run that did not finish. Where the objective is no time, limits on
+/// times say how much must be finished, and without one all of it.
+fn value(plan: &Plan, run: &RunRow) -> f64 {
+    let says_when = || plan.limits.iter().any(|limit| limit.measure().unit == "s");
+    let is_finished = plan.objective.is_time() || run.is_done() || says_when();
+    if is_finished { plan.objective.of(run) } else { f64::INFINITY }
 }
 
 /// The rules of a race between so many candidates.
 fn rules(experiment: &Experiment, plan: &Plan, candidates: usize) -> RaceRules {
     let rules = RaceRules {
         demands: plan.limits.iter().map(|limit| limit.demand().expect("checked when the plan was read")).collect(),
-        objective: plan.fastest.over(),
+        objective: plan.objective.over(),
         confidence: plan.confidence,
         indifference: plan.indifference,
         confirm: plan.confirm as usize,
-        most: experiment.replicates.max(plan.confirm) as usize,
+        most: 0,
+        most_compared: 0,
     };
-    let most = plan.most.map_or_else(|| rules.most.max(rules.runs_for_bounds(candidates)), |most| most as usize);
-    RaceRules { most, ..rules }
+    let (objective, limits) = rules.runs_for_bounds(candidates);
+    let most = |needed: usize| match plan.most {
+        Some(most) => most as usize,
+        None => needed.max(experiment.replicates.max(plan.confirm) as usize),
+    };
+    RaceRules { most: most(objective.max(limits)), most_compared: most(objective), ..rules }
 }

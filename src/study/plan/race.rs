@@ -32,8 +32,11 @@ use super::bounds::{
 use super::means;
 use crate::results::{CandidateStatus, Statistic};
 
-/// Runs of a candidate by default, beyond those of the experiment, up to which a bound is waited for.
-const MOST_FOR_BOUNDS: usize = 215;
+/// Runs of a candidate by default, beyond those of the experiment, up to which a bound of a limit is waited for: enough
+/// for a 99th percentile.
+const MOST_FOR_LIMITS: usize = 1_000;
+/// The same for a comparison.
+const MOST_FOR_COMPARISONS: usize = 215;
 
 /// The parameters of a race.
 #[derive(Clone, Debug)]
@@ -50,24 +53,23 @@ pub struct RaceRules {
     pub confirm: usize,
     /// Maximum number of runs per candidate.
     pub most: usize,
+    /// The same for comparisons; the rest is for showing that the leader meets the limits.
+    pub most_compared: usize,
 }
 
 impl RaceRules {
-    /// The number of runs after which the objective and the limits can have the bounds that an answer needs, among so
-    /// many candidates; at most some 200.
+    /// The number of runs after which the objective can have the bound that an answer needs, among so many candidates,
+    /// and the same for all limits.
     #[must_use]
-    pub fn runs_for_bounds(&self, candidates: usize) -> usize {
+    pub fn runs_for_bounds(&self, candidates: usize) -> (usize, usize) {
         let errors = Errors::of(self, candidates);
-        let needed = |over: Statistic, error: f64| match over {
+        let needed = |over: Statistic, error: f64, most: usize| match over {
             Statistic::Every => FIRST_LOOK,
-            Statistic::Mean => look_from(means::runs_to_see(error / 2.0)),
-            Statistic::Quantile(p) => {
-                let ranks = QuantileRanks::new(p, error, error, MOST_FOR_BOUNDS);
-                ranks.first_upper().unwrap_or(MOST_FOR_BOUNDS)
-            }
+            Statistic::Mean => look_from(means::runs_to_see(error / 2.0)).min(most),
+            Statistic::Quantile(p) => QuantileRanks::new(p, error, error, most).first_upper().unwrap_or(most),
         };
-        let demands = self.demands.iter().map(|&demand| needed(demand, errors.confirm)).max().unwrap_or(0);
-        demands.max(needed(self.objective, errors.high)).min(MOST_FOR_BOUNDS)
+        let limits = self.demands.iter().map(|&demand| needed(demand, errors.confirm, MOST_FOR_LIMITS)).max();
+        (needed(self.objective, errors.high, MOST_FOR_COMPARISONS), limits.unwrap_or(0))
     }
 }
 
@@ -215,14 +217,15 @@ impl Race {
         let is_pending = |at: &usize| states[*at] == CandidateStatus::Undecided && self.out(*at).is_none();
         let pending: Vec<usize> = rest.into_iter().filter(is_pending).collect();
         let needs_bound = !pending.is_empty() && self.bounds[leader].1.is_infinite();
-        if have < self.rules.most && (self.unshown(leader).is_some() || needs_bound) {
+        let may_compare = have < self.rules.most_compared;
+        if have < self.rules.most && (self.unshown(leader).is_some() || (needs_bound && may_compare)) {
             return vec![(leader, self.after(have))];
         }
         let mut wanted: Vec<(usize, usize)> = Vec::new();
         let mut pairs = have;
         for at in pending {
             // Pairs need both: a leader with fewer runs catches up.
-            let next = self.after(self.runs(at).min(have));
+            let next = self.after(self.runs(at).min(have)).min(self.rules.most_compared);
             pairs = pairs.max(next);
             if next > self.runs(at) {
                 wanted.push((at, next));

@@ -127,9 +127,12 @@ fn rate(case: &Case, objective: Statistic, races: u64) -> (u64, u64, f64) {
         indifference: 0.01,
         confirm: 59,
         most: 59,
+        most_compared: 59,
     };
-    let most = rules.most.max(rules.runs_for_bounds(case.truths.len()));
-    let start = Race::new(case.truths.len(), RaceRules { most, ..rules.clone() });
+    let (compared, limits) = rules.runs_for_bounds(case.truths.len());
+    let most_compared = rules.most.max(compared);
+    let rules = RaceRules { most: most_compared.max(limits), most_compared, ..rules };
+    let start = Race::new(case.truths.len(), rules.clone());
     let (mut wrong, mut decided, mut runs) = (0, 0, 0);
     for seed in 0..races {
         let race = raced(start.clone(), &case.truths, seed);

@@ -13,6 +13,7 @@ fn rules(demands: Vec<Statistic>) -> RaceRules {
         indifference: 0.01,
         confirm: 10,
         most: 137,
+        most_compared: 137,
     }
 }
 
@@ -60,7 +61,7 @@ fn one_run_beyond_a_limit_of_every_run_is_enough() {
 #[test]
 fn the_objective_has_a_bound_only_after_the_runs_that_it_needs() {
     let needs = |objective: Statistic, candidates: usize| {
-        RaceRules { objective, ..rules(Vec::new()) }.runs_for_bounds(candidates)
+        RaceRules { objective, ..rules(Vec::new()) }.runs_for_bounds(candidates).0
     };
     assert_eq!(needs(Statistic::Quantile(0.5), 2), 10);
     // By hand: 0.95^n must be below a quarter of 5%, of which the tenth look has 10/11: 0.0114, less than 0.95^87.
@@ -69,7 +70,7 @@ fn the_objective_has_a_bound_only_after_the_runs_that_it_needs() {
     // 0.95^n below half of a quarter of 5%: n = 99.
     assert_eq!(needs(Statistic::Mean, 2), 109);
     let limited = RaceRules { demands: vec![Statistic::Quantile(0.95)], ..rules(Vec::new()) };
-    assert_eq!(limited.runs_for_bounds(1), 69, "0.95^69 = 0.029 < 0.05 * 9/10, and 0.95^55 = 0.0595");
+    assert_eq!(limited.runs_for_bounds(1).1, 69, "0.95^69 = 0.029 < 0.05 * 9/10, and 0.95^55 = 0.0595");
 }
 
 #[test]
@@ -101,7 +102,7 @@ fn a_quantile_is_judged_by_how_many_runs_are_beyond_it() {
 #[test]
 fn what_is_not_shown_to_meet_a_limit_stays_undecided_and_is_no_answer() {
     // The 95th percentile of 30 runs cannot be shown; the slower one never exceeds the limit either.
-    let rules = RaceRules { most: 30, ..rules(vec![Statistic::Quantile(0.95)]) };
+    let rules = RaceRules { most: 30, most_compared: 30, ..rules(vec![Statistic::Quantile(0.95)]) };
     let (winner, _, states) = race(&[takes(1000.0), takes(2000.0)], &rules, 3);
     assert_eq!((winner, states), (None, vec![CandidateStatus::Undecided; 2]));
 }

@@ -19,8 +19,8 @@ mod tests;
 use std::sync::atomic::AtomicBool;
 
 use crate::results::{
-    ConstantRange, DecisionEnd, DecisionRecord, EffectRow, Journal, Limit, Measure, RunOutcome, ScreeningRow,
-    SensitivityRecord, Statistic,
+    ConstantRange, DecisionEnd, DecisionRecord, EffectRow, Journal, Limit, Measure, READY_TIME, RunOutcome,
+    ScreeningRow, SensitivityRecord, Statistic,
 };
 use crate::scenario::{Level, VariedConstant, VariedExperiment};
 use crate::stats;
@@ -144,7 +144,8 @@ impl Headline {
         let plan = experiment.plan.as_ref();
         let is_exposed = base.iter().flatten().any(|run| run.exposed_targets > 0);
         let default = || match plan {
-            Some(plan) => (plan.fastest.measure(), plan.fastest.over()),
+            // The time that a plan's tables show stands for a setting.
+            Some(plan) => (plan.objective.measure().unwrap_or_else(|| named(READY_TIME)), plan.objective.over()),
             None if is_exposed => (named("exposed_targets"), Statistic::Quantile(0.5)),
             None => (named("completion_s"), Statistic::Quantile(0.5)),
         };

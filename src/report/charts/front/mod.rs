@@ -20,7 +20,8 @@ const ABOVE: f64 = 46.0;
 /// The chart of a plan.
 pub(in crate::report) fn of_plan(plan: &PlanRecord, provenance: &Provenance) -> Canvas {
     let all = plan.questions.iter().flat_map(|question| &question.candidates);
-    let naming = Naming::of(all.map(|candidate| (candidate.strategy.as_str(), candidate.settings.as_slice())));
+    let naming =
+        Naming::of(all.map(|candidate| (candidate.strategy.as_str(), candidate.settings.as_slice())), |_| true);
     let panels = plan.questions.iter().map(|question| {
         let most = question.candidates.iter().map(|candidate| candidate.runs).max().unwrap_or(1).max(1);
         let marks = question.candidates.iter().map(|candidate| Mark {
@@ -38,7 +39,8 @@ pub(in crate::report) fn of_plan(plan: &PlanRecord, provenance: &Provenance) -> 
     });
     let panels: Vec<WorldPanel> = panels.collect();
     let key = naming.key();
-    let axes = FrontAxes { load: &plan.load, time: plan.fastest.replace('_', " ") };
+    let time = if plan.unit == "s" { plan.objective.replace('_', " ") } else { "median time until ready".to_owned() };
+    let axes = FrontAxes { load: &plan.load, time };
     let subtitle = format!(
         "{key}{} runs; lines: range over runs; staircase: the settings that are Pareto-optimal",
         count(plan.runs as f64)
@@ -56,7 +58,7 @@ const MOST_WORLDS: usize = 12;
 pub(in crate::report) fn of_results(results: &Results) -> Option<Canvas> {
     let variants = results.variants();
     let all = variants.iter().map(|variant| (variant.info.strategy.as_str(), variant.info.settings.as_slice()));
-    let naming = Naming::of(all);
+    let naming = Naming::of(all, Setting::is_of_strategy);
     let world = |variant: &VariantResults<'_>| Setting::in_short(Setting::of_world(&variant.info.settings));
     let worlds = grouped(variants.iter().map(|variant| (world(variant), mark_of(variant, &naming))));
     let panels: Vec<WorldPanel> = worlds.into_iter().map(|(title, marks)| WorldPanel { title, marks }).collect();
@@ -94,22 +96,23 @@ struct Naming {
     several_strategies: bool,
     /// The searched settings of each strategy, in the order of its names' values.
     keys: Vec<(String, Vec<String>)>,
+    /// The settings that names consist of.
+    shows: fn(&Setting) -> bool,
 }
 
 impl Naming {
-    fn of<'s>(all: impl Iterator<Item = (&'s str, &'s [Setting])>) -> Self {
+    fn of<'s>(all: impl Iterator<Item = (&'s str, &'s [Setting])>, shows: fn(&Setting) -> bool) -> Self {
         let names = |settings: &[Setting]| -> Vec<String> {
-            settings.iter().filter(|setting| setting.is_of_strategy()).map(|setting| setting.name.clone()).collect()
+            settings.iter().filter(|setting| shows(setting)).map(|setting| setting.name.clone()).collect()
         };
         let firsts = all.unique_by(|(strategy, _)| *strategy);
         let keys: Vec<_> = firsts.map(|(strategy, settings)| (strategy.to_owned(), names(settings))).collect();
-        Self { several_strategies: keys.len() > 1, keys }
+        Self { several_strategies: keys.len() > 1, keys, shows }
     }
 
     /// The values of the settings, with the strategy where there are several.
     fn name(&self, strategy: &str, settings: &[Setting]) -> String {
-        let values =
-            settings.iter().filter(|setting| setting.is_of_strategy()).map(|setting| &setting.value).join(", ");
+        let values = settings.iter().filter(|setting| (self.shows)(setting)).map(|setting| &setting.value).join(", ");
         match (self.several_strategies, values.is_empty()) {
             (_, true) => strategy.to_owned(),
             (true, false) => format!("{strategy} {values}"),
