@@ -1,7 +1,7 @@
 // Curves over time: concurrent pulls, egress and ready clusters, on one time axis that can be zoomed.
 //
 // The axis runs in `u`: seconds, or their decimal logarithm. Every visible curve is put on one grid with a column for
-// each pixel. Columns join bins as the tables do: the maximum of counts, the mean of egress, the last of states.
+// each pixel. Columns join bins as the tables do: the maximum of counts and of egress, the last of states.
 
 const view = { full: [0, 1], zoom: null };
 const charts = [];
@@ -38,11 +38,6 @@ const join = {
     for (let at = from; at < to; at += 1) if (column[at] > most) most = column[at];
     return most;
   },
-  mean(column, from, to) {
-    let sum = 0;
-    for (let at = from; at < to; at += 1) sum += column[at];
-    return sum / (to - from);
-  },
   last: (column, _from, to) => column[to - 1],
 };
 
@@ -74,9 +69,9 @@ const quantities = [
   {
     id: "egress",
     title: "Registry egress",
-    unit: `${page.rate[1]}, mean per time bin`,
+    unit: `${page.rate[1]}, 1 s mean, maximum per time bin`,
     columns: ["egress", "egress5", "egress95"],
-    how: "mean",
+    how: "most",
     scale: () => page.egress_unit / page.rate[0],
     text: number,
     link: true,

@@ -351,6 +351,7 @@ fn series(fleet: u64, clusters: &[(f64, f64, f64, f64)], bins: usize, bin_s: f64
                 pulls: (pulls - pulled) as u64,
                 downloads: 3 * (pulls - pulled) as u64,
                 egress_bytes_per_s: bytes[at] / bin_s,
+                egress_peak_1s_bytes_per_s: bytes[at] / bin_s,
                 ready_new: ready as u64,
                 updating: (told - ready) as u64 * 9 / 10,
                 not_ready: (told - ready) as u64 - (told - ready) as u64 * 9 / 10,

@@ -113,6 +113,9 @@ pub struct SeriesRow {
     pub downloads: u64,
     /// Bytes that left the registry in the bin, divided by its length.
     pub egress_bytes_per_s: f64,
+    /// Highest mean rate over one second in the bin.
+    #[serde(default)]
+    pub egress_peak_1s_bytes_per_s: f64,
     /// Targets ready on the wanted revision at the end of the bin.
     pub ready_new: u64,
     /// Targets promoted to the wanted revision and making progress, but not ready yet.

@@ -37,6 +37,8 @@ pub struct TimelineRow {
     pub downloads: u64,
     /// Mean registry egress in the bin, in the displayed run.
     pub egress_bytes_per_s: f64,
+    /// Highest mean registry egress over one second in the bin, in the displayed run.
+    pub egress_peak_1s_bytes_per_s: f64,
     /// Targets ready on the wanted revision at the end of the bin, in the displayed run.
     pub ready_new: u64,
     /// Targets promoted to the wanted revision and making progress, but not ready yet, in the displayed run.
@@ -57,6 +59,10 @@ pub struct TimelineRow {
     pub egress_p50_bytes_per_s: f64,
     /// 95th percentile of egress over all runs, bin by bin.
     pub egress_p95_bytes_per_s: f64,
+    /// 5th percentile of `egress_peak_1s_bytes_per_s` over all runs, bin by bin.
+    pub egress_peak_1s_p5_bytes_per_s: f64,
+    /// 95th percentile of `egress_peak_1s_bytes_per_s` over all runs, bin by bin.
+    pub egress_peak_1s_p95_bytes_per_s: f64,
 }
 
 /// The timeline of one variant, with the run at place `displayed`; empty when no run has a series.
@@ -84,6 +90,8 @@ pub(super) fn timeline(variant: &VariantRecord, displayed: usize) -> Vec<Timelin
             let [pulls_p5, pulls_p50, pulls_p95] = spread(bin, |row| row.pulls as f64);
             let [egress_p5_bytes_per_s, egress_p50_bytes_per_s, egress_p95_bytes_per_s] =
                 spread(bin, |row| row.egress_bytes_per_s);
+            let [egress_peak_1s_p5_bytes_per_s, _, egress_peak_1s_p95_bytes_per_s] =
+                spread(bin, |row| row.egress_peak_1s_bytes_per_s);
             let row = &shown[bin];
             TimelineRow {
                 variant: variant.variant.clone(),
@@ -95,6 +103,7 @@ pub(super) fn timeline(variant: &VariantRecord, displayed: usize) -> Vec<Timelin
                 pulls: row.pulls,
                 downloads: row.downloads,
                 egress_bytes_per_s: row.egress_bytes_per_s,
+                egress_peak_1s_bytes_per_s: row.egress_peak_1s_bytes_per_s,
                 ready_new: row.ready_new,
                 updating: row.updating,
                 not_ready: row.not_ready,
@@ -105,6 +114,8 @@ pub(super) fn timeline(variant: &VariantRecord, displayed: usize) -> Vec<Timelin
                 egress_p5_bytes_per_s,
                 egress_p50_bytes_per_s,
                 egress_p95_bytes_per_s,
+                egress_peak_1s_p5_bytes_per_s,
+                egress_peak_1s_p95_bytes_per_s,
             }
         })
         .collect()
@@ -116,12 +127,20 @@ fn rebin(run: &RunRecord, bin_s: f64, bins: usize) -> Vec<SeriesRow> {
     let mut fine = run.series.iter().peekable();
     let mut last = SeriesRow { waiting: run.run.targets, ..SeriesRow::default() };
     for bin in 0..bins {
-        let mut row = SeriesRow { t_s: bin as f64 * bin_s, pulls: 0, downloads: 0, egress_bytes_per_s: 0.0, ..last };
+        let mut row = SeriesRow {
+            t_s: bin as f64 * bin_s,
+            pulls: 0,
+            downloads: 0,
+            egress_bytes_per_s: 0.0,
+            egress_peak_1s_bytes_per_s: 0.0,
+            ..last
+        };
         let end = (bin + 1) as f64 * bin_s - 1e-6 * run.bin_s;
         while let Some(part) = fine.next_if(|part| part.t_s < end) {
             row.pulls = row.pulls.max(part.pulls);
             row.downloads = row.downloads.max(part.downloads);
             row.egress_bytes_per_s += part.egress_bytes_per_s * run.bin_s / bin_s;
+            row.egress_peak_1s_bytes_per_s = row.egress_peak_1s_bytes_per_s.max(part.egress_peak_1s_bytes_per_s);
             (row.ready_new, row.updating) = (part.ready_new, part.updating);
             (row.not_ready, row.waiting) = (part.not_ready, part.waiting);
         }
@@ -141,6 +160,7 @@ mod tests {
             t_s: bin as f64 * bin_s,
             pulls,
             egress_bytes_per_s: 8.0 * pulls as f64,
+            egress_peak_1s_bytes_per_s: 10.0 * pulls as f64,
             ready_new: bin as u64,
             ..SeriesRow::default()
         };
@@ -157,6 +177,8 @@ mod tests {
         assert_eq!(rows.iter().map(|row| row.pulls).collect::<Vec<_>>(), [9, 4, 5]);
         let egress: Vec<String> = rows.iter().map(|row| row.egress_bytes_per_s.to_string()).collect();
         assert_eq!(egress, ["40", "24", "20"]);
+        let peaks: Vec<String> = rows.iter().map(|row| row.egress_peak_1s_bytes_per_s.to_string()).collect();
+        assert_eq!(peaks, ["90", "40", "50"], "maxima");
         assert_eq!(rows.iter().map(|row| row.ready_new).collect::<Vec<_>>(), [1, 3, 4]);
         // Median of (9 3), (4 3), (5 0: the coarse run has ended).
         let medians: Vec<String> = rows.iter().map(|row| row.pulls_p50.to_string()).collect();

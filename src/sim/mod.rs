@@ -335,6 +335,7 @@ fn series(meter: &Meter) -> (f64, Vec<SeriesRow>) {
             pulls: bin.pulls,
             downloads: bin.downloads,
             egress_bytes_per_s: bin.egress_bytes / bin_s,
+            egress_peak_1s_bytes_per_s: bin.egress_peak_second_bytes,
             ready_new: count(ClusterPhase::Ready),
             updating: count(ClusterPhase::Updating),
             not_ready: count(ClusterPhase::NotReady),

@@ -85,6 +85,8 @@ pub struct Bin {
     pub downloads: u64,
     /// Bytes that left the registry.
     pub egress_bytes: f64,
+    /// Most bytes that left it in one second.
+    pub egress_peak_second_bytes: f64,
     /// Clusters per phase at the end of the bin, in the order of [`ClusterPhase`].
     pub phases: [u64; PHASES],
 }
@@ -95,6 +97,7 @@ impl Bin {
         self.pulls = self.pulls.max(later.pulls);
         self.downloads = self.downloads.max(later.downloads);
         self.egress_bytes += later.egress_bytes;
+        self.egress_peak_second_bytes = self.egress_peak_second_bytes.max(later.egress_peak_second_bytes);
         self.phases = later.phases;
     }
 }
@@ -186,6 +189,7 @@ impl Meter {
             pulls: self.pulls.second_peak,
             downloads: self.downloads.second_peak,
             egress_bytes: self.second_bytes,
+            egress_peak_second_bytes: self.second_bytes,
             phases: self.phases,
         }
     }

@@ -62,7 +62,7 @@ pub(in crate::report) fn egress(results: &Results) -> Canvas {
         .tables
         .timeline
         .iter()
-        .flat_map(|row| [row.egress_bytes_per_s, row.egress_p95_bytes_per_s])
+        .flat_map(|row| [row.egress_peak_1s_bytes_per_s, row.egress_peak_1s_p95_bytes_per_s])
         .chain(results.tables.runs.iter().map(|run| run.egress_peak_1s_bytes_per_s))
         .fold(0.0, f64::max);
     let unit = RateUnit::for_max(greatest);
@@ -71,11 +71,11 @@ pub(in crate::report) fn egress(results: &Results) -> Canvas {
         &CurveQuantity {
             title: "Registry egress over time",
             axis: format!("registry egress in {}", unit.name),
-            point_note: "; curve: mean per time bin, peak: highest mean over 1 s",
+            point_note: ", mean over 1 s; curve: maximum per time bin",
             whole: false,
             unit: (unit.bytes_per_s, unit.name),
-            value: |row| row.egress_bytes_per_s,
-            band: |row| (row.egress_p5_bytes_per_s, row.egress_p95_bytes_per_s),
+            value: |row| row.egress_peak_1s_bytes_per_s,
+            band: |row| (row.egress_peak_1s_p5_bytes_per_s, row.egress_peak_1s_p95_bytes_per_s),
             capacity: |variant| variant.info.registry_egress_bytes_per_s,
             peak: "egress_peak_1s_bytes_per_s",
         },
