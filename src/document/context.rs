@@ -10,7 +10,7 @@ use super::files::Files;
 use super::path::Path;
 use super::problem::{Place, Problem, Source, nearest, some_of};
 use super::reader::{self, ReadError};
-use super::tree::{self, Node};
+use super::tree::{self, Node, Value};
 
 /// One reading of a document, and the problems found in it so far.
 pub(crate) struct Context<'a> {
@@ -160,6 +160,14 @@ impl Document {
     /// A problem at a value of the document.
     pub(crate) fn at(&self, path: &Path, message: impl Into<String>) -> Problem {
         self.problem(path, false, message)
+    }
+
+    /// The text at `path`; `None` for another value, or none.
+    pub(crate) fn text(&self, path: &Path) -> Option<&str> {
+        match &self.tree.get(path)?.value {
+            Value::Text(text) => Some(text),
+            _ => None,
+        }
     }
 
     /// A problem at a key of the document.

@@ -8,6 +8,7 @@ use serde::Deserialize;
 
 use super::check::Checker;
 use super::file::ExperimentFile;
+use super::import::git_repo::GitRepo;
 use super::import::inventory::{self, InventoryCluster};
 use super::names::MOST_NAMES;
 use crate::document::path::Path;
@@ -37,6 +38,8 @@ pub(crate) struct InventoryFields {
     /// Fleet's workspace whose clusters are targets of the bundle. Default: `fleet-default` if there are several.
     #[serde(default)]
     pub(crate) namespace: Option<String>,
+    /// A GitRepo: its namespace and `spec.targets` decide which clusters are targets.
+    pub(crate) git_repo: Option<String>,
     /// JSON as `kubectl get clustergroups.fleet.cattle.io -A -o json` prints it.
     pub(crate) cluster_groups: Option<String>,
     /// Rules by label. A field comes from the first rule that selects the cluster and sets the field.
@@ -249,7 +252,17 @@ impl Checker<'_> {
     fn inventory(&mut self, written: &InventoryFields, regions: &[String]) -> Option<Vec<ClusterSpec>> {
         let path = Path::of("inventory");
         let found = self.inventory_file(&written.file)?;
-        let found = self.of_workspace(&found, written.namespace.as_deref())?;
+        let repo = match &written.git_repo {
+            Some(name) => Some(GitRepo::read(name, &path.key("gitRepo"), &mut self.context)?),
+            None => None,
+        };
+        let namespace = written.namespace.as_deref().or(repo.as_ref().and_then(GitRepo::namespace));
+        let mut found = self.of_workspace(&found, namespace)?;
+        if let Some(repo) = repo {
+            let groups = written.cluster_groups.as_ref().and_then(|name| self.files.read(name).ok());
+            let groups = groups.and_then(|source| inventory::groups(&source).ok()).unwrap_or_default();
+            found = repo.targets(found, &groups, &mut self.context)?;
+        }
         let default = written.default.clone().unwrap_or_default();
         let default = self.link_fields(&path.key("default"), &default, regions);
         let labels: Vec<&Labels> = found.iter().map(|cluster| &cluster.labels).collect();

@@ -142,3 +142,50 @@ fn a_file_that_is_no_fleet_yaml_is_refused() {
         assert!(messages.contains(message) && messages.contains(help), "{messages}");
     }
 }
+
+/// Names of the targets of a GitRepo, or the errors.
+fn of_git_repo(git_repo: &str) -> Result<Vec<String>, String> {
+    let clusters = [("fleet-local", "local"), ("fleet-default", "a"), ("fleet-default", "b"), ("edge", "c")];
+    let written = "{file: clusters.json, gitRepo: gitrepo.yaml, clusterGroups: groups.json}";
+    let groups = r#"{"kind": "List", "items": [{"apiVersion": "fleet.cattle.io/v1alpha1", "kind": "ClusterGroup",
+        "metadata": {"name": "shops"}, "spec": {"selector": {"matchLabels": {"env": "prod"}}}}]}"#;
+    let files = [
+        ("experiment.yaml", experiment(written)),
+        ("clusters.json", inventory(&clusters)),
+        ("groups.json", groups.to_owned()),
+        ("gitrepo.yaml", git_repo.to_owned()),
+        ("fleet.yaml", "rolloutStrategy: {maxUnavailable: 1}\n".to_owned()),
+    ];
+    let folder = folder_with(&files.each_ref().map(|(name, text)| (*name, text.as_str())));
+    let checked = fleetsim(folder.path()).args(["check", "."]).output().expect("run");
+    if !checked.status.success() {
+        return Err(text(&checked.stderr));
+    }
+    let experiment = loaded(folder.path());
+    Ok(experiment.variants[0].scenario.world.clusters.iter().map(|cluster| cluster.name.clone()).collect())
+}
+
+#[test]
+fn a_git_repo_decides_which_clusters_are_targets() {
+    let repo = |namespace: &str, targets: &str| {
+        of_git_repo(&format!(
+            "apiVersion: fleet.cattle.io/v1alpha1\nkind: GitRepo\nmetadata: {{name: shop, namespace: {namespace}}}\n\
+             spec: {{repo: https://example.com/shop.git, branch: main, paths: [shop], {targets}}}\n"
+        ))
+    };
+    let names = |names: &[&str]| Ok(names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>());
+    assert_eq!(repo("fleet-default", "targets: [{clusterSelector: {}}]"), names(&["a", "b"]));
+    assert_eq!(repo("fleet-default", "targets: [{clusterName: b}]"), names(&["b"]));
+    assert_eq!(repo("fleet-default", "targets: [{clusterName: b}, {clusterGroup: shops}]"), names(&["a", "b"]));
+    assert_eq!(repo("edge", "targets: [{clusterSelector: {matchLabels: {env: prod}}}]"), names(&["c"]));
+    for (targets, message) in [
+        ("targets: [{clusterName: x}]", "spec.targets: the targets select no cluster of the inventory"),
+        ("targets: []", "a GitRepo without targets deploys to the cluster group `default`, which has no cluster here"),
+    ] {
+        let refused = repo("fleet-default", targets).expect_err(message);
+        assert!(refused.contains(message.split(": ").last().expect("words")), "{refused}");
+        assert!(refused.contains("gitrepo.yaml:4:"), "{refused}");
+    }
+    let refused = of_git_repo("kind: Bundle\n").expect_err("another kind");
+    assert!(refused.contains("the file must be a GitRepo, and this is a Bundle"), "{refused}");
+}

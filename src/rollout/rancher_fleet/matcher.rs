@@ -57,6 +57,19 @@ impl<'a> Matcher<'a> {
     }
 }
 
+/// For each cluster, whether one of the entries selects it, as the targets of a bundle do.
+///
+/// # Errors
+/// The first selector that Kubernetes would reject, with the index of its entry.
+pub fn selected_by(
+    entries: &[ManualPartition],
+    clusters: &[FleetCluster],
+) -> Result<Vec<bool>, (usize, SelectorError)> {
+    let matcher = |(index, entry)| Matcher::new(entry).map_err(|error| (index, error));
+    let matchers: Vec<Matcher<'_>> = entries.iter().enumerate().map(matcher).collect::<Result<_, _>>()?;
+    Ok(clusters.iter().map(|cluster| matchers.iter().any(|matcher| matcher.matches(cluster))).collect())
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;

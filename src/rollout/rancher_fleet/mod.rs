@@ -52,6 +52,7 @@ pub use cluster::{ClusterGroup, FleetCluster, groups_of};
 pub use config::{ManualPartition, RolloutStrategy};
 pub use explain::{BundleExplanation, explain};
 pub use limit::{FleetLimitError, limit};
+pub use matcher::selected_by;
 pub use partition::{Partition, Partitioning, StrategyError};
 pub use status::{BundleState, BundleStatus, BundleSummary, PartitionStatus};
 pub use view::{BundleAction, BundleDeployment, BundleView, ClusterView};

@@ -1,0 +1,107 @@
+//! The targets of a Rancher Fleet GitRepo: which clusters of a workspace get its bundles.
+//!
+//! A bundle of a GitRepo has targets in the GitRepo's namespace only, and of these the clusters that one of
+//! `spec.targets` selects. Without `targets` they are those of the cluster group `default` (`targetsOrDefault` in
+//! `internal/cmd/controller/gitops` of rancher/fleet v0.16.0). Left out: targets that a fleet.yaml adds, and
+//! `targetRestrictions`.
+
+use serde::Deserialize;
+
+use crate::document::context::{Context, Document};
+use crate::document::path::Path;
+use crate::products::FleetGroup;
+use crate::rollout::rancher_fleet::{FleetCluster, ManualPartition, groups_of, selected_by};
+
+use super::inventory::InventoryCluster;
+
+/// The group that gets the bundles of a GitRepo without targets.
+const DEFAULT_GROUP: &str = "default";
+
+/// What decides the targets of a GitRepo.
+#[derive(Debug, Default, Deserialize)]
+struct GitRepoFile {
+    #[serde(default)]
+    metadata: GitRepoMetadata,
+    #[serde(default)]
+    spec: GitRepoSpec,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct GitRepoMetadata {
+    namespace: Option<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct GitRepoSpec {
+    /// Selects as an entry of `partitions` does.
+    targets: Option<Vec<ManualPartition>>,
+}
+
+/// A GitRepo in a file of its own.
+#[derive(Debug)]
+pub(crate) struct GitRepo {
+    document: Document,
+    file: GitRepoFile,
+}
+
+impl GitRepo {
+    /// Reads the file that the value at `path` of the experiment names. `None`: a problem was reported.
+    pub(crate) fn read(name: &str, path: &Path, context: &mut Context<'_>) -> Option<Self> {
+        let document = context.document(name, path)?;
+        let kind = document.text(&Path::of("kind")).unwrap_or_default();
+        if kind != "GitRepo" {
+            let found = if kind.is_empty() { "an object without a `kind`".to_owned() } else { format!("a {kind}") };
+            let problem = document.at(&Path::of("kind"), format!("the file must be a GitRepo, and this is {found}"));
+            let help = "write it with `kubectl get gitrepos.fleet.cattle.io NAME -n NAMESPACE -o yaml`";
+            context.problems.push(problem.with_help(help));
+            return None;
+        }
+        // Of the object's many fields only those above are read.
+        let file = context.read_from(&document, &Path::default(), |error| !error.is_of_key())?;
+        Some(Self { document, file })
+    }
+
+    /// The namespace, which is Fleet's workspace.
+    pub(crate) fn namespace(&self) -> Option<&str> {
+        self.file.metadata.namespace.as_deref()
+    }
+
+    /// The targets among the clusters of the workspace. `None`: a problem was reported.
+    pub(crate) fn targets<'c>(
+        &self,
+        clusters: Vec<&'c InventoryCluster>,
+        groups: &[FleetGroup],
+        context: &mut Context<'_>,
+    ) -> Option<Vec<&'c InventoryCluster>> {
+        let all = [ManualPartition { cluster_group: DEFAULT_GROUP.to_owned(), ..ManualPartition::default() }];
+        let written = self.file.spec.targets.as_deref().filter(|targets| !targets.is_empty());
+        let as_fleet = |cluster: &&InventoryCluster| {
+            let groups = groups_of(&cluster.labels, groups).unwrap_or_default();
+            FleetCluster { name: cluster.name.clone(), labels: cluster.labels.clone(), groups }
+        };
+        let seen: Vec<FleetCluster> = clusters.iter().map(as_fleet).collect();
+        let path = Path::of("spec").key("targets");
+        let selected = match selected_by(written.unwrap_or(&all), &seen) {
+            Ok(selected) => selected,
+            Err((entry, error)) => {
+                let problem = self.document.at(&path.index(entry), error.to_string());
+                context.problems.push(problem.with_help("Kubernetes would refuse this selector too"));
+                return None;
+            }
+        };
+        let targets: Vec<_> =
+            clusters.into_iter().zip(selected).filter(|(_, is)| *is).map(|(found, _)| found).collect();
+        if targets.is_empty() {
+            let (message, help) = match written {
+                Some(_) => ("the targets select no cluster of the inventory", "compare the selectors with the labels"),
+                None => (
+                    "a GitRepo without targets deploys to the cluster group `default`, which has no cluster here",
+                    "add `targets`, or name the file with the groups in `inventory.clusterGroups`",
+                ),
+            };
+            context.problems.push(self.document.at(&path, message).with_help(help));
+            return None;
+        }
+        Some(targets)
+    }
+}
