@@ -22,6 +22,12 @@ pub trait Clusters {
 
     /// The management cluster itself applies a revision in a cluster; one that is offline never hears of it.
     fn push(&mut self, cluster: ClusterId, revision: Revision, queue: &mut Queue);
+
+    /// The management cluster instructs a cluster to remove what it runs. That downloads nothing, and the simulated
+    /// world goes on as it is.
+    fn remove(&mut self, cluster: ClusterId, queue: &mut Queue) {
+        let _ = (cluster, queue);
+    }
 }
 
 impl Clusters for World<'_> {

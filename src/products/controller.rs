@@ -62,6 +62,8 @@ pub struct Happened {
     pub pushes: Vec<(ClusterId, Revision)>,
     /// Clusters whose agents are instructed to run a revision.
     pub instructions: Vec<(ClusterId, Revision)>,
+    /// Clusters whose agents are instructed to remove what they run.
+    pub removals: Vec<ClusterId>,
     /// Clusters of which the product sees something new.
     pub changed: Vec<ClusterId>,
 }
@@ -119,6 +121,12 @@ pub trait Controller {
     /// A controller with a loop of its own is handed a report when it arrives, and learns it when it knows of it.
     fn hand_over(&mut self, report: Report, now: SimTime) {
         let _ = (report, now);
+    }
+
+    /// A controller with a loop of its own is handed the news that a cluster is cut off from the management cluster, or is
+    /// back.
+    fn link(&mut self, cluster: ClusterId, is_online: bool, now: SimTime) {
+        let _ = (cluster, is_online, now);
     }
 
     /// The world is at `now`, and nothing happens in it before `next`, or ever before the horizon if that is `None`. A

@@ -26,6 +26,8 @@ pub(super) struct ControllerLoop<'s> {
     clock: RequestClock,
     /// See [`Controller::own_loop`].
     own_loop: Option<SimDuration>,
+    /// Which clusters answer, as a controller with a loop of its own knows it.
+    online: Vec<bool>,
     /// Reports on their way to the cache, in the order of their arrival.
     on_the_way: VecDeque<Report>,
     /// A pass is in progress.
@@ -64,6 +66,7 @@ impl<'s> ControllerLoop<'s> {
             controller,
             watch_delay: timing.watch_delay,
             clock: RequestClock::new(timing, streams),
+            online: Vec::new(),
             on_the_way: VecDeque::new(),
             busy: false,
             ends_last: false,
@@ -112,6 +115,22 @@ impl<'s> ControllerLoop<'s> {
                 self.controller.hand_over(report, queue.now());
             }
             queue.schedule_in(delay, Event::Driver(DriverEvent::News));
+        }
+    }
+
+    /// Hands the clusters that were cut off, or are back, to a controller with a loop of its own. All of `count` clusters
+    /// answer at first.
+    pub(super) fn links(&mut self, clusters: &dyn Clusters, count: usize, now: SimTime) {
+        if self.own_loop.is_none() {
+            return;
+        }
+        self.online.resize(count, true);
+        for (index, known) in self.online.iter_mut().enumerate() {
+            let cluster = ClusterId(index as u32);
+            let is_online = clusters.is_online(cluster);
+            if std::mem::replace(known, is_online) != is_online {
+                self.controller.link(cluster, is_online, now);
+            }
         }
     }
 
@@ -226,6 +245,9 @@ impl<'s> ControllerLoop<'s> {
         }
         for (cluster, revision) in happened.instructions {
             clusters.instruct(cluster, revision, queue);
+        }
+        for cluster in happened.removals {
+            clusters.remove(cluster, queue);
         }
         if happened.starts_pass {
             self.changed(queue);

@@ -20,6 +20,7 @@ mod interrupted_plans;
 mod interrupted_studies;
 mod inventories;
 mod kubefleet_rollouts;
+mod kubefleet_runs;
 mod model_version;
 mod pages;
 mod payloads;

@@ -10,14 +10,13 @@ use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 
-use super::{KubeFleetRolling, KubeFleetStaged, member_clusters, run_spec};
+use super::own_file::{in_file, object};
+use super::runs::{PlacementChoice, ResourceSnapshots, RunConfig, RunsConfig};
+use super::{KubeFleetRolling, KubeFleetStaged, UpdateRuns, picked_by, run_spec};
 use crate::document::context::Context;
 use crate::document::path::Path;
-use crate::document::problem::{Problem, any_of};
-use crate::document::reader::{Kind, ReadError};
-use crate::document::tree::{Node, Value};
+use crate::document::problem::Problem;
 use crate::products::delay::UserDelay;
 use crate::products::{ControlLoop, ControllerChoice, Fleet, Product, ProductFile, Strategy, version};
 use crate::rollout::RuleSet;
@@ -71,6 +70,12 @@ pub(crate) struct StagedConfig {
     in_place: StrategySpec,
     /// Time until requested approvals are given. Required if they ask for any.
     approvals: Option<Approvals>,
+    /// Update runs of the strategy. Default: one run of all clusters, started at the release.
+    runs: Vec<RunConfig>,
+    /// The placements that the runs update. Default: one, which picks all clusters.
+    placements: Vec<PlacementChoice>,
+    /// The numbers that runs call the resource snapshots by. Default: 0 and 1.
+    resource_snapshots: Option<ResourceSnapshots>,
 }
 
 /// How approvals are given.
@@ -103,13 +108,21 @@ impl Product for StagedConfig {
     const AGENT: &'static AgentSpec = &super::agent::AGENT;
 
     fn check(&self, path: &Path, fleet: Fleet<'_>, context: &mut Context<'_>) -> Option<Arc<dyn Strategy>> {
-        let Self { settings, in_place, approvals } = self;
+        let Self { settings, in_place, approvals, runs, placements, resource_snapshots } = self;
         let kinds = ["ClusterStagedUpdateStrategy", "StagedUpdateStrategy"];
-        let file = object::<ClusterStagedUpdateStrategy>(settings, path, &kinds, "spec", context)?;
+        let file = object::<ClusterStagedUpdateStrategy>(settings.file.as_deref(), path, &kinds, "spec", context)?;
+        let updates = RunsConfig {
+            runs,
+            placements,
+            snapshots: resource_snapshots.unwrap_or_default(),
+            strategy: file.as_ref().map(|file| file.value.metadata.name.as_str()).filter(|name| !name.is_empty()),
+            path,
+        };
+        let updates = updates.check(fleet, context)?;
         let file = file.as_ref().filter(|_| !context.is_set(&path.key("stages")));
         let strategy = file.map_or_else(|| in_place.clone(), |file| file.value.spec.clone());
         let place = StagesPlace { path, file };
-        place.check_stages(&strategy, settings.rules, fleet, context);
+        place.check_stages(&strategy, settings.rules, &updates, fleet, context);
         if approvals.is_none()
             && context.is_untouched(&path.key("approvals"))
             && let Some(field) = first_approval(&strategy, settings.rules)
@@ -127,6 +140,7 @@ impl Product for StagedConfig {
             upstream_bugs: settings.upstream_bugs(path, context),
             strategy: strategy.with_defaults(),
             approvals,
+            updates,
         });
         settings.controller.apply("kubefleet", settings.file.as_deref(), native, path, context)
     }
@@ -146,7 +160,14 @@ impl StagesPlace<'_> {
         }
     }
 
-    fn check_stages(&self, strategy: &StrategySpec, rules: RuleSet, fleet: Fleet<'_>, context: &mut Context<'_>) {
+    fn check_stages(
+        &self,
+        strategy: &StrategySpec,
+        rules: RuleSet,
+        updates: &UpdateRuns,
+        fleet: Fleet<'_>,
+        context: &mut Context<'_>,
+    ) {
         let path = self.path;
         let is_whole = context.is_untouched(&path.key("stages")) && context.is_untouched(&path.key("file"));
         let problem = if let Err(InvalidField { at: field, reason }) = strategy.validate() {
@@ -157,12 +178,15 @@ impl StagesPlace<'_> {
             self.at(context, "spec.stages", "at least one stage is required".to_owned())
                 .with_help("write e.g. `stages: [{name: all, labelSelector: {}}]`, or name a `file`")
         } else {
-            let clusters = member_clusters(&fleet.world.clusters);
-            match explain(strategy, &run_spec(), rules, &clusters) {
-                Err(error) if !clusters.is_empty() => self
+            let error = updates.runs.iter().find_map(|run| {
+                let clusters = picked_by(updates, run.placement, &fleet.world.clusters);
+                explain(strategy, &run_spec(), rules, &clusters).err().filter(|_| !clusters.is_empty())
+            });
+            match error {
+                Some(error) => self
                     .at(context, &place_of(strategy, &error), error.to_string())
                     .with_help("KubeFleet takes the strategy, and its run fails for this reason"),
-                _ => return,
+                None => return,
             }
         };
         context.problems.push(problem);
@@ -179,7 +203,7 @@ impl Product for RollingConfig {
     fn check(&self, path: &Path, fleet: Fleet<'_>, context: &mut Context<'_>) -> Option<Arc<dyn Strategy>> {
         let Self { settings, in_place } = self;
         let (kinds, base) = (["ClusterResourcePlacement", "ResourcePlacement"], "spec.strategy.rollingUpdate");
-        let file = object::<ClusterResourcePlacement>(settings, path, &kinds, base, context)?;
+        let file = object::<ClusterResourcePlacement>(settings.file.as_deref(), path, &kinds, base, context)?;
         let mut spec = file.as_ref().map(|file| file.value.spec.clone()).unwrap_or_default();
         if let Some(file) = &file {
             check_placement(file, fleet, context);
@@ -238,35 +262,6 @@ fn check_placement(file: &ProductFile<ClusterResourcePlacement>, fleet: Fleet<'_
 /// A problem with a field of a strategy that is written in the experiment file.
 fn in_experiment(path: &Path, field: &str, message: String, context: &Context<'_>) -> Problem {
     context.at(&path.then(&Path::parse(field).unwrap_or_default()), message)
-}
-
-/// The object in the settings' file, of one of these kinds; without a kind it is taken for one. Unknown fields are
-/// refused below `base` alone, because real objects hold many fields that decide nothing here.
-fn object<T: Default + DeserializeOwned>(
-    settings: &KubeFleetSettings,
-    path: &Path,
-    kinds: &[&str],
-    base: &str,
-    context: &mut Context<'_>,
-) -> Option<Option<ProductFile<T>>> {
-    let Some(name) = &settings.file else { return Some(None) };
-    let document = context.document(name, &path.key("file"))?;
-    let at = Path::of("kind");
-    if let Some(Node { value: Value::Text(kind), .. }) = document.tree.get(&at)
-        && !kinds.contains(&kind.as_str())
-    {
-        let problem = document.at(&at, format!("an object of kind `{kind}` cannot be used here"));
-        context.problems.push(problem.with_help(format!("give a file with a {}", any_of(kinds))));
-        return None;
-    }
-    let base = Path::parse(base).unwrap_or_default();
-    let counts = |error: &ReadError| !matches!(error.kind, Kind::UnknownField { .. }) || error.path.starts_with(&base);
-    ProductFile::of(document, &Path::default(), context, counts).map(Some)
-}
-
-/// A problem with a field of the product's file.
-fn in_file<T>(file: &ProductFile<T>, field: &str, message: String) -> Problem {
-    file.document.at(&Path::parse(field).unwrap_or_default(), message)
 }
 
 /// The field that made a run fail as it was initialized.

@@ -1,15 +1,16 @@
 //! What KubeFleet's strategies would do to a fleet: stages with their clusters, limits and tasks.
 
-use super::{KubeFleetRolling, KubeFleetStaged, run_spec};
+use super::{KubeFleetRolling, KubeFleetStaged, UpdateRuns, picked_by, run_spec};
 use crate::products::StrategyExplanation;
 use crate::products::words::by;
-use crate::rollout::kubefleet::MemberCluster;
 use crate::rollout::kubefleet::rolling::explain as explain_rolling;
 use crate::rollout::kubefleet::staged::{StageExplanation, explain as explain_staged};
-use crate::world::DurationModel;
+use crate::world::{ClusterSpec, DurationModel, NEW};
 
-pub(super) fn staged(strategy: &KubeFleetStaged, clusters: &[MemberCluster]) -> StrategyExplanation {
-    let explained = explain_staged(&strategy.strategy, &run_spec(), strategy.rules, clusters);
+pub(super) fn staged(strategy: &KubeFleetStaged, clusters: &[ClusterSpec]) -> StrategyExplanation {
+    let first = strategy.updates.runs.first().map_or(0, |run| run.placement);
+    let picked = picked_by(&strategy.updates, first, clusters);
+    let explained = explain_staged(&strategy.strategy, &run_spec(), strategy.rules, &picked);
     let explained = explained.expect("a run of a checked strategy can be initialized");
     let mut lines = stages(&explained.stages);
     let tasks = |stage: &StageExplanation| [&stage.before[..], &stage.after[..]].concat();
@@ -21,8 +22,32 @@ pub(super) fn staged(strategy: &KubeFleetStaged, clusters: &[MemberCluster]) -> 
         };
         lines.push(format!("approvals: {given}"));
     }
+    if strategy.updates != UpdateRuns::default() {
+        lines.extend(runs(&strategy.updates, clusters));
+    }
     let summary = format!("KubeFleet's staged update run, {}", by(strategy.rules));
     StrategyExplanation { summary, lines, warnings: explained.warnings }
+}
+
+/// A line for each run: what people do with it, and what it updates.
+fn runs(updates: &UpdateRuns, clusters: &[ClusterSpec]) -> Vec<String> {
+    let line = |run: &super::UpdateRun| {
+        let states: Vec<String> = run.states.iter().map(|(after, state)| format!("{state:?} after {after}")).collect();
+        let picked = picked_by(updates, run.placement, clusters).len();
+        let members = (0..clusters.len()).filter(|cluster| updates.placement_of(*cluster) == run.placement);
+        let removed = match members.filter(|cluster| updates.is_unpicked(*cluster)).count() {
+            0 => String::new(),
+            count => format!(", and the delete stage removes {count}"),
+        };
+        let what = if run.snapshot == NEW { "the release" } else { "what is installed" };
+        format!(
+            "run `{}`: {}; {what} for {picked} clusters of the placement `{}`{removed}",
+            run.name,
+            states.join(", "),
+            updates.placements[run.placement],
+        )
+    };
+    updates.runs.iter().map(line).collect()
 }
 
 fn stages(stages: &[StageExplanation]) -> Vec<String> {

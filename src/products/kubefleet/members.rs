@@ -26,10 +26,15 @@ impl Members {
 
     /// A binding for each cluster, as it is before the release.
     pub(super) fn bindings(world: &WorldSpec) -> Bindings {
-        let clusters = world.clusters.iter().enumerate();
+        Self::bindings_of(world, "placement", |_| true)
+    }
+
+    /// A binding for each cluster of a placement.
+    pub(super) fn bindings_of(world: &WorldSpec, placement: &str, is_member: impl Fn(usize) -> bool) -> Bindings {
+        let clusters = world.clusters.iter().enumerate().filter(|(index, _)| is_member(*index));
         let binding = |(index, cluster): (usize, &ClusterSpec)| {
             let target = TargetId(index as u32);
-            let name = binding_name("placement", &cluster.name, target.0);
+            let name = binding_name(placement, &cluster.name, target.0);
             match world.release {
                 ReleaseKind::Update if cluster.registered => Binding::settled(name, target, 0, OLD, ApplyStrategy(0)),
                 _ => Binding::scheduled(name, target, 0),

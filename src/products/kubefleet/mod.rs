@@ -4,8 +4,11 @@ mod agent;
 mod config;
 mod explain;
 mod members;
+mod own_file;
 mod rolling_adapter;
+mod runs;
 mod staged_adapter;
+mod staged_run;
 mod work_generator;
 
 use serde_json::json;
@@ -21,8 +24,9 @@ use crate::rollout::kubefleet::{
 use crate::world::{ClusterSpec, DurationModel};
 
 pub(crate) use config::{RollingConfig, StagedConfig};
+pub use runs::{UpdateRun, UpdateRuns};
 
-/// A checked staged update run over all clusters.
+/// A checked strategy of staged update runs, with its runs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KubeFleetStaged {
     /// The simulated rule set.
@@ -35,6 +39,8 @@ pub struct KubeFleetStaged {
     pub strategy: StrategySpec,
     /// From the request of an approval to the approval. `None`: never.
     pub approvals: Option<DurationModel>,
+    /// Its runs, and what they update.
+    pub updates: UpdateRuns,
 }
 
 /// A checked rolling update of a placement that has picked all clusters.
@@ -52,7 +58,7 @@ pub struct KubeFleetRolling {
 
 impl Strategy for KubeFleetStaged {
     fn explain(&self, fleet: Fleet<'_>) -> StrategyExplanation {
-        explain::staged(self, &member_clusters(&fleet.world.clusters))
+        explain::staged(self, &fleet.world.clusters)
     }
 
     /// Each cluster has an entry in the run's status.
@@ -99,6 +105,13 @@ pub fn member_clusters(clusters: &[ClusterSpec]) -> Vec<MemberCluster> {
         left: false,
     };
     clusters.iter().map(member).collect()
+}
+
+/// The clusters that a placement picks.
+fn picked_by(updates: &UpdateRuns, placement: usize, clusters: &[ClusterSpec]) -> Vec<MemberCluster> {
+    let members = member_clusters(clusters).into_iter().enumerate();
+    let picked = members.filter(|(index, _)| updates.placement_of(*index) == placement && !updates.is_unpicked(*index));
+    picked.map(|(_, member)| member).collect()
 }
 
 /// The run that is simulated, as far as it decides about a fleet.

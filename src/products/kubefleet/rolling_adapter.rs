@@ -169,7 +169,7 @@ impl Controller for RollingController {
                 Effect::Instruct(cluster, revision) if self.members.is_registered(cluster) => {
                     happened.instructions.push((cluster, revision));
                 }
-                Effect::Instruct(..) => {}
+                Effect::Instruct(..) | Effect::Remove(_) | Effect::Gone(_) => {}
                 Effect::Status(..) => self.write(effect, now),
                 Effect::Seen(cluster) => happened.changed.push(cluster),
                 Effect::Wake => happened.starts_pass = true,

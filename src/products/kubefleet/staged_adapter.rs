@@ -1,150 +1,108 @@
-//! What a staged update run of KubeFleet sees of the world, and how its decisions reach the clusters.
+//! What the staged update runs of KubeFleet see of the world, and how their decisions reach the clusters.
 //!
-//! Every cluster of the fleet is a member cluster with a binding, and one run updates them all. What a binding says of
-//! its cluster is in [`super::members`]; none of it wakes the run, which looks at its clusters on its own timer
-//! (kubefleet-dev/kubefleet at e160c1cd, `pkg/controllers/updaterun/{controller,execution}.go`). Approvals are given
-//! by a model: so long after the request, drawn by the request's name, or never; a given approval wakes the run.
+//! Every cluster of the fleet is a member cluster with a binding of one placement. One run, or several, update them; all
+//! runs of a hub share one worker, so their passes come one after the other (kubefleet-dev/kubefleet at e160c1cd,
+//! `pkg/controllers/updaterun/controller.go`). Two runs of one placement write the same bindings: the one that finds a
+//! cluster it is updating changed by the other fails. What a binding says of its cluster is in [`super::members`].
 //!
-//! Left out: the watch delay of an approval, which is short beside a person's.
-
-use std::collections::{BTreeMap, BTreeSet};
+//! A cluster that its placement no longer picks has an unscheduled binding, which the delete stage of a run removes. Its
+//! member agent then deletes the resources, which a cluster that is offline does when it is back. Left out: what this
+//! frees in the cluster.
 
 use super::members::Members;
+use super::staged_run::{BindingWrite, StagedRun};
 use super::work_generator::{Effect, WorkGenerator};
 use super::{KubeFleetStaged, member_clusters};
-use crate::engine::Streams;
 use crate::products::{Change, Clusters, Controller, Decision, Happened, Run, StatusLog};
-use crate::rollout::kubefleet::staged::{PlacementView, PolicySnapshot, StagedAction, StagedUpdateRun, StagedView};
-use crate::rollout::kubefleet::{ApplyStrategy, Bindings, PlacementPolicy, RunSpec, RunState, placement_conditions};
-use crate::rollout::{ApprovalId, Hold, Revision};
-use crate::units::{SimDuration, SimTime};
-use crate::world::{ClusterId, DurationModel, NEW, OLD, ReleaseKind, Report};
+use crate::rollout::kubefleet::staged::RunStatus;
+use crate::rollout::kubefleet::{Bindings, MemberCluster, RunState, placement_conditions};
+use crate::rollout::{Hold, TargetId};
+use crate::units::SimTime;
+use crate::world::{ClusterId, NEW, Report};
 
-/// Requests of a new run before its first binding: its finalizer, which meets a conflict and is written again after a
-/// back-off of 5 ms, about a request's time; and the status of a run that is initialized.
-const REQUESTS_OF_A_NEW_RUN: usize = 4;
-
-/// KubeFleet's controller with one staged update run.
+/// KubeFleet's controller with staged update runs.
 pub(super) struct StagedController<'s> {
-    scheduler: StagedUpdateRun,
-    view: StagedView,
+    strategy: &'s KubeFleetStaged,
+    clusters: Vec<MemberCluster>,
+    runs: Vec<StagedRun<'s>>,
+    /// The run whose pass was the last one.
+    current: usize,
+    /// The bindings of each placement.
+    bindings: Vec<Bindings>,
     members: Members,
     generator: WorkGenerator,
-    /// Bindings that the pass in progress rolls: the cluster, the revision, and the numbers of the two requests.
-    unwritten: Vec<(usize, Revision, [usize; 2])>,
-    /// Approvals that were given, also before they were asked for.
-    given: BTreeSet<String>,
-    approvals: Option<&'s DurationModel>,
-    streams: Streams,
-    /// From when on the cache shows the status that the last pass wrote.
-    fresh_at: Option<SimTime>,
-    /// The last pass saw an older status.
-    is_stale: bool,
-    watch_delay: SimDuration,
-    /// Approvals that the last pass found asked for and not accepted.
-    asked: usize,
-    /// When approvals that were asked for are given.
-    due: BTreeMap<ApprovalId, SimTime>,
-    /// How far the run was before the last pass and after it.
-    progress: [Option<Progress>; 2],
+    /// What the pass in progress writes into bindings.
+    unwritten: Vec<BindingWrite>,
+    /// When the release was, from which the times of people count.
+    released: Option<SimTime>,
     /// Something was reported since the last pass.
     is_news: bool,
-    /// The last pass asked for nothing and noted nothing.
-    was_quiet: bool,
-}
-
-/// What of a run's status its next pass goes by.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-struct Progress {
-    stage: usize,
-    updating: usize,
-    finished: usize,
-    stuck: usize,
 }
 
 impl<'s> StagedController<'s> {
     pub(super) fn new(strategy: &'s KubeFleetStaged, run: Run<'_>) -> Self {
-        let KubeFleetStaged { rules, version, upstream_bugs, strategy, approvals } = strategy;
         let world = run.fleet.world;
-        let spec = RunSpec {
-            placement_name: "placement".to_owned(),
-            resource_snapshot_index: NEW.0.to_string(),
-            staged_rollout_strategy_name: "strategy".to_owned(),
-            state: Some(RunState::Run),
-        };
         let clusters = member_clusters(&world.clusters);
-        let strategy = Some(strategy.clone().with_defaults());
-        let scheduler = StagedUpdateRun::new("run".to_owned(), spec, strategy, *rules, *upstream_bugs, clusters);
-        let scheduler = scheduler.with_version(*version);
         let members = Members::new(world);
         let timing = run.control_loop;
-        let view = StagedView {
-            state: RunState::Run,
-            placement: Some(PlacementView { external: true, apply_strategy: ApplyStrategy(0) }),
-            policy: PolicySnapshot { index: 0, scheduled: true, policy: PlacementPolicy::PickAll },
-            resource_snapshots: match world.release {
-                ReleaseKind::Update => vec![OLD, NEW],
-                ReleaseKind::Initial => vec![NEW],
-            },
-            bindings: Members::bindings(world),
-            approvals: BTreeMap::new(),
-        };
+        let bindings = (0..strategy.updates.placements.len()).map(|placement| {
+            let name = &strategy.updates.placements[placement];
+            let mut bindings =
+                Members::bindings_of(world, name, |cluster| strategy.updates.placement_of(cluster) == placement);
+            for cluster in 0..clusters.len() {
+                if strategy.updates.is_unpicked(cluster)
+                    && let Some(binding) = bindings.get_mut(TargetId(cluster as u32))
+                {
+                    binding.unschedule();
+                }
+            }
+            bindings
+        });
+        let bindings: Vec<Bindings> = bindings.collect();
+        let run_of =
+            |of| StagedRun::new(strategy, of, clusters.clone(), world.release, run.streams, timing.watch_delay);
         Self {
-            scheduler,
-            view,
+            strategy,
+            runs: strategy.updates.runs.iter().map(run_of).collect(),
+            current: 0,
+            bindings,
             members,
-            // The run reads bindings from its cache.
+            // A run reads bindings from its cache.
             generator: WorkGenerator::new(timing, timing.watch_delay, run.streams, Members::works(world)),
             unwritten: Vec::new(),
-            given: BTreeSet::new(),
-            fresh_at: None,
-            is_stale: false,
-            asked: 0,
-            watch_delay: timing.watch_delay,
-            approvals: approvals.as_ref(),
-            streams: run.streams,
-            due: BTreeMap::new(),
-            progress: [None; 2],
+            released: None,
             is_news: false,
-            was_quiet: false,
+            clusters,
         }
     }
 
-    fn bindings(&self) -> &Bindings {
-        &self.view.bindings
+    fn bindings_of(&mut self, cluster: ClusterId) -> &mut Bindings {
+        &mut self.bindings[self.strategy.updates.placement_of(cluster.index())]
     }
 
-    /// Approvals whose time has come are given.
-    fn approve(&mut self, now: SimTime) {
-        for (approval, _) in self.due.iter().filter(|(_, due)| **due <= now) {
-            let request = self.view.approvals.get_mut(approval);
-            request.expect("an approval that is due was asked for").approved = true;
-        }
-        self.due.retain(|_, due| *due > now);
+    /// People act on the runs. Returns whether this asks for a pass.
+    fn people_act(&mut self, now: SimTime) -> bool {
+        let Some(released) = self.released else { return false };
+        self.runs.iter_mut().fold(false, |is_due, run| run.act(now, released) || is_due)
     }
 
-    fn request(&mut self, now: SimTime, approval: ApprovalId) {
-        if self.given.contains(&self.scheduler.approval_name(approval)) {
-            self.due.insert(approval, now);
-            return;
-        }
-        if let Some(delay) = self.approvals {
-            let name = self.scheduler.approval_name(approval);
-            let mut luck = self.streams.stream(crate::engine::EntityKey::of(&name), "approval");
-            self.due.insert(approval, now + delay.sample(&mut luck));
+    /// The run whose turn it is; the only one whenever there is a pass.
+    fn turn(&self, now: SimTime) -> Option<usize> {
+        let runs = self.runs.iter().enumerate();
+        match &self.runs[..] {
+            [only] => only.exists().then_some(0),
+            _ => runs.filter(|(_, run)| run.is_due(now)).min_by_key(|(_, run)| run.wakes()).map(|(index, _)| index),
         }
     }
 
-    fn progress(&self) -> Option<Progress> {
-        let run = self.scheduler.run();
-        run.initialized?;
-        let stage = run.current_stage();
-        let status = run.stage(stage);
-        Some(Progress {
-            stage,
-            updating: status.updating().count(),
-            finished: status.finished(),
-            stuck: run.stuck.len(),
+    /// Clusters that have the resources that were installed before, because a run has rolled them out again.
+    fn went_back(&self) -> Option<Hold> {
+        let old = self.bindings.iter().flat_map(Bindings::iter);
+        let old = old.filter(|binding| binding.snapshot.is_some_and(|snapshot| snapshot != NEW) && !binding.deleting);
+        let count = old.count();
+        (count > 0).then(|| Hold {
+            rule: "resourceSnapshotIndex",
+            explanation: format!("all runs have ended, and {count} clusters do not have the snapshot of the release"),
         })
     }
 }
@@ -163,94 +121,88 @@ impl Controller for StagedController<'_> {
         false
     }
 
-    fn change(&mut self, change: &Change, _now: SimTime) -> Option<bool> {
-        if let Change::Stop(is_stopped) = change {
-            self.view.state = if *is_stopped { RunState::Stop } else { RunState::Run };
-            return Some(true);
+    fn change(&mut self, change: &Change, now: SimTime) -> Option<bool> {
+        match change {
+            Change::Stop(is_stopped) => {
+                let state = if *is_stopped { RunState::Stop } else { RunState::Run };
+                self.runs.iter_mut().filter(|run| run.exists()).for_each(|run| run.set_state(state, now));
+                Some(true)
+            }
+            Change::Approve { stage, before } => {
+                let runs = self.runs.iter_mut();
+                Some(runs.fold(false, |is_asked, run| run.approve(stage, *before, now) || is_asked))
+            }
+            // The scheduler's change of a binding, which wakes no run.
+            Change::Selected(cluster, false) => {
+                self.bindings_of(*cluster).get_mut(TargetId(cluster.0))?.unschedule();
+                Some(false)
+            }
+            Change::Labels(cluster, labels) => {
+                self.clusters[cluster.index()].labels = labels.clone();
+                let clusters = &self.clusters;
+                self.runs.iter_mut().for_each(|run| run.set_clusters(clusters.clone()));
+                Some(false)
+            }
+            Change::Release(_) | Change::Selected(_, true) => None,
         }
-        let Change::Approve { stage, before } = change else { return None };
-        let name = format!("run-{}-{stage}", if *before { "before" } else { "after" });
-        let asked =
-            self.view.approvals.iter_mut().filter(|(approval, _)| self.scheduler.approval_name(**approval) == name);
-        let is_asked = asked.map(|(_, request)| request.approved = true).count() > 0;
-        self.given.insert(name);
-        Some(is_asked)
     }
 
     fn decide(&mut self, now: SimTime) -> Decision {
-        let mut decision = Decision::default();
-        if self.fresh_at.is_some_and(|fresh| now <= fresh) {
-            self.scheduler.meets_conflict(now);
-            self.is_stale = true;
-            decision.unavailable = Members::unavailable(self.bindings());
-            decision.requests.in_turn(self.asked + 1);
-            return decision;
-        }
-        self.is_stale = false;
-        self.asked = self.view.approvals.values().filter(|request| !request.accepted).count();
-        self.approve(now);
-        let before = self.progress();
-        let is_new = before.is_none();
-        let pass = self.scheduler.reconcile(now, &self.view);
-        let status = &pass.status;
-        decision.unavailable = Members::unavailable(self.bindings());
-        // Each pass asks anew for an approval that has not been accepted, and is told that the request exists.
-        decision.requests.in_turn(self.asked);
-        if is_new {
-            decision.requests.in_turn(REQUESTS_OF_A_NEW_RUN);
-        }
-        self.was_quiet = status.writes(&pass.actions) == 0;
-        self.view.store(now, &pass);
-        for action in &pass.actions {
-            match *action {
-                StagedAction::Deploy(target, revision) => {
-                    // The binding's spec and then its status, whose RolloutStarted the work generator waits for.
-                    decision.requests.in_turn(2);
-                    let written = decision.requests.len();
-                    decision.requested += 1;
-                    self.unwritten.push((target.index(), revision, [written - 2, written - 1]));
-                }
-                StagedAction::RequestApproval(approval) => {
-                    decision.created += 1;
-                    decision.requests.in_turn(1);
-                    self.request(now, approval);
-                }
-                StagedAction::Delete(..) => unreachable!("every cluster of the fleet stays picked"),
-            }
-        }
-        decision.requests.in_turn(status.restarted.len());
-        // Accepted approvals, and at last the run's own status, which every pass writes.
-        decision.requests.in_turn(pass.status.accepted.len() + 1);
-        decision.wake_at = self.due.values().copied().min();
-        decision.complete = self.scheduler.run().succeeded == Some(true);
+        self.released.get_or_insert(now);
+        self.people_act(now);
+        let mut decision = Decision { unavailable: StagedRun::unavailable(&self.bindings), ..Decision::default() };
+        let Some(current) = self.turn(now) else { return decision };
+        self.current = current;
+        let run = &mut self.runs[current];
+        self.unwritten = run.decide(now, &mut self.bindings[run.placement], &mut decision);
+        let mut statuses = self.runs.iter().map(StagedRun::status);
+        let is_over = statuses.clone().all(RunStatus::is_over);
+        decision.complete = is_over && statuses.any(|run| run.succeeded == Some(true));
         self.is_news = false;
-        self.progress = [before, self.progress()];
         decision
     }
 
     fn answered(&mut self, answers: &[SimTime]) {
-        if !self.is_stale {
-            self.fresh_at = answers.last().map(|written| *written + self.watch_delay);
+        if let Some(run) = self.runs.get_mut(self.current) {
+            run.answered(answers);
         }
-        for (cluster, revision, [spec, started]) in std::mem::take(&mut self.unwritten) {
-            self.generator.rolled(cluster, revision, answers[spec], answers[started]);
+        for write in std::mem::take(&mut self.unwritten) {
+            match write {
+                BindingWrite::Rolled(cluster, revision, [spec, started]) => {
+                    self.generator.rolled(cluster, revision, answers[spec], answers[started]);
+                }
+                BindingWrite::Deleted(cluster, request) => self.generator.deleted(cluster, answers[request]),
+            }
         }
     }
 
     fn next_event(&self) -> Option<SimTime> {
-        self.generator.next()
+        let acts = self.released.into_iter().flat_map(|at| self.runs.iter().filter_map(move |run| run.next_act(at)));
+        self.generator.next().into_iter().chain(acts).min()
     }
 
-    fn advance(&mut self, now: SimTime, _clusters: &dyn Clusters) -> Happened {
-        let mut happened = Happened::default();
+    fn advance(&mut self, now: SimTime, clusters: &dyn Clusters) -> Happened {
+        let mut happened = Happened { starts_pass: self.people_act(now), ..Happened::default() };
         while let Some(effect) = self.generator.advance(now) {
             match effect {
                 Effect::Instruct(cluster, revision) if self.members.is_registered(cluster) => {
                     happened.instructions.push((cluster, revision));
                 }
                 Effect::Status(cluster, revision, state) => {
-                    self.is_news |= Members::write(&mut self.view.bindings, cluster, revision, state).is_some();
+                    self.is_news |= Members::write(self.bindings_of(cluster), cluster, revision, state).is_some();
                     happened.changed.push(cluster);
+                }
+                Effect::Remove(cluster) => happened.removals.push(cluster),
+                Effect::Gone(cluster) if clusters.is_online(cluster) && self.members.is_registered(cluster) => {
+                    self.bindings_of(cluster).remove(TargetId(cluster.0));
+                    self.is_news = true;
+                    happened.changed.push(cluster);
+                }
+                // The resources are deleted when the cluster is back.
+                Effect::Gone(cluster) => {
+                    if clusters.is_repair_due(cluster) {
+                        self.generator.waits_for(cluster, now);
+                    }
                 }
                 Effect::Instruct(..) | Effect::Seen(_) | Effect::Wake => {}
             }
@@ -259,49 +211,61 @@ impl Controller for StagedController<'_> {
     }
 
     fn requeue(&mut self, end: SimTime) -> Option<SimTime> {
-        self.scheduler.pass_ended(end)
+        if let Some(run) = self.runs.get_mut(self.current) {
+            run.pass_ended(end);
+        }
+        self.runs.iter().filter(|run| run.exists()).filter_map(StagedRun::wakes).min()
     }
 
     fn is_done(&self, cluster: ClusterId) -> bool {
-        Members::is_done(self.bindings(), cluster)
+        let bindings = &self.bindings[self.strategy.updates.placement_of(cluster.index())];
+        if self.strategy.updates.is_unpicked(cluster.index()) {
+            return bindings.get(TargetId(cluster.0)).is_none();
+        }
+        bindings.get(TargetId(cluster.0)).is_some() && Members::is_done(bindings, cluster)
     }
 
     fn hold(&self) -> Option<Hold> {
-        self.scheduler.hold(&self.view)
+        let exist = || self.runs.iter().filter(|run| run.exists());
+        let hold_of = |run: &StagedRun<'_>| {
+            let mut hold = run.hold(&self.bindings[run.placement])?;
+            if self.runs.len() > 1 {
+                hold.explanation = format!("run `{}`: {}", run.name(), hold.explanation);
+            }
+            Some(hold)
+        };
+        let going = exist().filter(|run| !run.status().is_over()).find_map(hold_of);
+        going.or_else(|| exist().find_map(hold_of)).or_else(|| self.went_back())
     }
 
     fn show(&mut self, log: &mut StatusLog) {
-        log.show(self.scheduler.conditions());
-        log.show(placement_conditions("placement", &self.view.bindings, None));
+        for run in self.runs.iter().filter(|run| run.exists()) {
+            log.show(run.scheduler().conditions());
+        }
+        for (name, bindings) in self.strategy.updates.placements.iter().zip(&self.bindings) {
+            log.show(placement_conditions(name, bindings, None));
+        }
     }
 
     fn stages(&self) -> Vec<String> {
-        let mut stages = vec![String::new(); self.scheduler.clusters().len()];
-        for stage in &self.scheduler.run().stages {
-            for cluster in &stage.clusters {
-                stages[cluster.target.index()].clone_from(&stage.name);
+        let mut stages = vec![String::new(); self.clusters.len()];
+        for run in &self.runs {
+            for stage in &run.status().stages {
+                for cluster in &stage.clusters {
+                    let name = &mut stages[cluster.target.index()];
+                    if self.runs.len() == 1 {
+                        name.clone_from(&stage.name);
+                    } else {
+                        let separator = if name.is_empty() { "" } else { "; " };
+                        name.push_str(&format!("{separator}{}/{}", run.name(), stage.name));
+                    }
+                }
             }
         }
         stages
     }
 
-    /// A run that saw what there is, changed nothing, and waits neither for a person nor for a time. Clusters that are
-    /// updating are waited for until they are called stuck, because that is what a user would be shown.
     fn is_idle(&self, _clusters: &dyn Clusters) -> bool {
-        let [before, after] = self.progress;
-        let (Some(after), true) = (after, before == after) else { return false };
-        let run = self.scheduler.run();
-        let is_waiting_for_time = run.stages.get(after.stage).is_some_and(|stage| {
-            let strategy = self.scheduler.strategy().expect("an initialized run has a strategy");
-            let tasks = strategy.stages[after.stage].after_stage_tasks.iter().zip(&stage.after);
-            after.finished == stage.clusters.len()
-                && tasks.into_iter().any(|(task, status)| task.kind == "TimedWait" && !status.elapsed)
-        });
-        self.was_quiet
-            && !self.is_news
-            && self.generator.is_idle()
-            && self.due.is_empty()
-            && !is_waiting_for_time
-            && after.updating == after.stuck
+        !self.is_news && self.generator.is_idle() && self.runs.iter().all(StagedRun::is_idle)
     }
 }

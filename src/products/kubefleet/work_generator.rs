@@ -28,6 +28,9 @@ const REQUEUE_BURST: u32 = 100;
 const FIRST_WAIT: SimDuration = SimDuration::from_millis(5);
 const LONGEST_WAIT: SimDuration = SimDuration::from_secs(1_000);
 
+/// How often the hub looks whether a cluster that was cut off has removed its resources. Guess: runs look every 15 s.
+const REMOVAL_WAIT: SimDuration = SimDuration::from_secs(15);
+
 /// What the generator does.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Effect {
@@ -35,6 +38,10 @@ pub(super) enum Effect {
     Instruct(ClusterId, Revision),
     /// The status of a binding to this revision is written, and the rollout's controller sees it.
     Status(ClusterId, Revision, WorkState),
+    /// A Work is deleted: the cluster's agent removes the resources.
+    Remove(ClusterId),
+    /// The agent has had time to do so. Then the binding is gone.
+    Gone(ClusterId),
     /// A written status has reached the caches.
     Seen(ClusterId),
     /// Something that the rollout's controller watches has changed.
@@ -45,6 +52,7 @@ pub(super) enum Effect {
 enum GeneratorStep {
     Look(usize),
     Requeued(usize),
+    Deleted(usize),
     Does(Effect),
 }
 
@@ -118,6 +126,17 @@ impl WorkGenerator {
         self.schedule(spec + self.watch_delay, GeneratorStep::Look(cluster));
     }
 
+    /// A binding is marked for deletion.
+    pub(super) fn deleted(&mut self, cluster: usize, written: SimTime) {
+        self.items[cluster].revision = None;
+        self.schedule(written + self.watch_delay, GeneratorStep::Deleted(cluster));
+    }
+
+    /// The agent of a cluster whose Work was deleted cannot be reached.
+    pub(super) fn waits_for(&mut self, cluster: ClusterId, now: SimTime) {
+        self.schedule(now + REMOVAL_WAIT, GeneratorStep::Does(Effect::Gone(cluster)));
+    }
+
     /// The status of a binding's Work has changed.
     pub(super) fn reported(&mut self, report: Report, now: SimTime) {
         let cluster = report.cluster.index();
@@ -141,6 +160,14 @@ impl WorkGenerator {
             match entry.remove() {
                 GeneratorStep::Does(effect) => return Some(effect),
                 GeneratorStep::Look(cluster) => self.look(cluster, at),
+                GeneratorStep::Deleted(cluster) => {
+                    // The Work is deleted; its agent hears of that, and takes its finalizer away.
+                    let id = ClusterId(cluster as u32);
+                    let deleted = at + self.request.sample(&mut self.draws);
+                    let removed = deleted + self.watch_delay + self.request.sample(&mut self.draws);
+                    self.schedule(deleted, GeneratorStep::Does(Effect::Remove(id)));
+                    self.schedule(removed + self.watch_delay, GeneratorStep::Does(Effect::Gone(id)));
+                }
                 GeneratorStep::Requeued(cluster) => {
                     if self.items[cluster].timer.take_if(|timer| *timer <= at).is_some() {
                         self.look(cluster, at);

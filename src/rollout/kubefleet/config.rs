@@ -70,6 +70,16 @@ pub struct StageTask {
     pub wait_time: Option<String>,
 }
 
+/// `kind: ClusterStagedUpdateRun`.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(default)]
+pub struct ClusterStagedUpdateRun {
+    /// Its name.
+    pub metadata: ObjectMeta,
+    /// Its specification.
+    pub spec: RunSpec,
+}
+
 /// The specification of a run. All fields except the state are immutable.
 #[derive(Clone, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase", default)]

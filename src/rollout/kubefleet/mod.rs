@@ -57,8 +57,9 @@ pub use binding::{
     WorkState, binding_name,
 };
 pub use config::{
-    ApplyStrategyConfig, ClusterResourcePlacement, ClusterStagedUpdateStrategy, ObjectMeta, PlacementPolicyConfig,
-    PlacementSpec, PlacementStrategy, RollingUpdateConfig, RunSpec, RunState, StageConfig, StageTask, StrategySpec,
+    ApplyStrategyConfig, ClusterResourcePlacement, ClusterStagedUpdateRun, ClusterStagedUpdateStrategy, ObjectMeta,
+    PlacementPolicyConfig, PlacementSpec, PlacementStrategy, RollingUpdateConfig, RunSpec, RunState, StageConfig,
+    StageTask, StrategySpec,
 };
 pub use control_loop::{CLEAN_UP_WAIT, CLUSTER_UPDATING_WAIT, STAGE_WAIT, STUCK_AFTER};
 pub use duration::{format_duration, parse_duration};

@@ -133,6 +133,10 @@ impl<A: Agent> Clusters for Field<'_, A> {
     fn push(&mut self, cluster: ClusterId, revision: Revision, queue: &mut Queue) {
         self.instruct(cluster, revision, queue);
     }
+
+    fn remove(&mut self, cluster: ClusterId, _queue: &mut Queue) {
+        self.writes.push((cluster.index(), 0));
+    }
 }
 
 impl<'r, A: Agent> Field<'r, A> {

@@ -7,7 +7,7 @@ use fleetsim::products::argo_cd::{
 };
 use fleetsim::products::baseline::BaselineStrategy;
 use fleetsim::products::cloud_foundry::CloudFoundryDeployment;
-use fleetsim::products::kubefleet::{KubeFleetRolling, KubeFleetStaged};
+use fleetsim::products::kubefleet::{KubeFleetRolling, KubeFleetStaged, UpdateRuns};
 use fleetsim::products::rancher_fleet::RancherFleetStrategy;
 use fleetsim::products::{self, ControlLoop, Strategy};
 use fleetsim::rollout::IntOrString;
@@ -236,7 +236,8 @@ fn kubefleet_staged(luck: &mut Luck) -> Arc<dyn Strategy> {
     strategy.validate().expect("nothing is drawn that admission refuses");
     let approvals = luck.chance(0.8).then(|| luck.duration(1800.0));
     let version = KubeFleetVersion::default();
-    Arc::new(KubeFleetStaged { rules, version, upstream_bugs, strategy: strategy.with_defaults(), approvals })
+    let (strategy, updates) = (strategy.with_defaults(), UpdateRuns::default());
+    Arc::new(KubeFleetStaged { rules, version, upstream_bugs, strategy, approvals, updates })
 }
 
 fn kubefleet_rolling(luck: &mut Luck, scenario: &Scenario) -> Arc<dyn Strategy> {

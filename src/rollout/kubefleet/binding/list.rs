@@ -53,6 +53,12 @@ impl Bindings {
         self.position(target).map(|position| &mut self.list[position])
     }
 
+    /// Removes the bindings of a cluster: they are gone.
+    pub fn remove(&mut self, target: TargetId) {
+        let list = std::mem::take(&mut self.list);
+        *self = list.into_iter().filter(|binding| binding.target != target).collect();
+    }
+
     fn position(&self, target: TargetId) -> Option<usize> {
         let position = *self.of_target.get(target.index())?;
         (position != NOWHERE).then_some(position as usize)
