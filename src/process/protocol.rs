@@ -70,16 +70,22 @@ pub(crate) struct Release {
     pub(crate) revision: u32,
 }
 
-/// A target's agent has reported.
-#[derive(Clone, Copy, Debug, Serialize)]
+/// A target's agent has reported, or was cut off, or is back. What it reported last is in each piece of news.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
 pub(crate) struct News {
-    /// When the report arrived.
+    /// When it happened.
     pub(crate) at: u64,
     pub(crate) target: u32,
     /// The revision that the target applied last.
     pub(crate) applied: u32,
     /// Whether all of that revision is ready.
     pub(crate) ready: bool,
+    /// The agent is cut off, or is back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) offline: Option<bool>,
+    /// Why the revision cannot run; empty when this is over.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) failing: Option<&'static str>,
 }
 
 /// The answer to `hello`.

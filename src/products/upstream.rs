@@ -4,8 +4,7 @@
 //! `controllers/build` makes, and hands it the file. The program keeps its own control loop, with its own agents'
 //! delays, in virtual time ([`external`]).
 //!
-//! Left out: settings in place, which the product's controller could not read; approvals; clusters that go offline
-//! during a run.
+//! Left out: settings in place, which the product's controller could not read, and approvals.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -44,11 +43,12 @@ pub(crate) enum ControllerChoice {
 }
 
 impl ControllerChoice {
-    /// The checked strategy, driven by whichever controller was chosen; `program` is the product's. `path` is the
+    /// The checked strategy, driven by whichever controller was chosen; `name` is that of the product's
+    /// program. `path` is the
     /// strategy's place, and `file` the product's file that it names.
     pub(crate) fn apply(
         self,
-        program: &str,
+        name: &str,
         file: Option<&str>,
         native: Arc<dyn Strategy>,
         path: &Path,
@@ -68,7 +68,7 @@ impl ControllerChoice {
         }
         let text = context.file(file, &path.key("file"))?.text.clone();
         let folder = std::env::var_os(FOLDER_VARIABLE).map_or_else(|| PathBuf::from(FOLDER), PathBuf::from);
-        let program = std::path::absolute(folder.join(program)).unwrap_or_else(|_| folder.join(program));
+        let program = std::path::absolute(folder.join(name)).unwrap_or_else(|_| folder.join(name));
         let process = ExternalStrategy {
             command: ProcessCommand {
                 words: vec![program.to_string_lossy().into_owned()],
@@ -78,6 +78,8 @@ impl ControllerChoice {
             },
             files: vec![(file.to_owned(), text)],
             keeper: LoopKeeper::Process,
+            // Of the products, Argo CD alone looks at them.
+            sees_progress_deadlines: name == "argocd",
         };
         Some(Arc::new(UpstreamStrategy { native, process }))
     }

@@ -136,6 +136,7 @@ impl<'s> Sim<'s> {
             queue.schedule(SimTime::ZERO, Event::Driver(DriverEvent::Wake));
         }
         sim.control.held = sim.released.is_none();
+        sim.control.links(&sim.world, targets, SimTime::ZERO);
         sim.control.reported(sim.world.take_reports(), queue);
         sim
     }
@@ -316,7 +317,11 @@ impl engine::Model for Sim<'_> {
             }
             Event::Driver(DriverEvent::Wake) => self.control.changed(queue),
             event => {
+                let is_fault = matches!(event, Event::Fault(_));
                 self.world.handle(event, queue);
+                if is_fault {
+                    self.control.links(&self.world, self.scenario.world.clusters.len(), queue.now());
+                }
                 self.control.reported(self.world.take_reports(), queue);
             }
         }

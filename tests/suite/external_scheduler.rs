@@ -70,7 +70,7 @@ const OWN_LOOP: &str = r#"
 import json, sys
 
 LATE = 100_000_000
-now, heard, waiting = 0, [], []
+now, heard, shown = 0, [], []
 for line in sys.stdin:
     [(kind, message)] = json.loads(line).items()
     if kind == "hello":
@@ -85,6 +85,9 @@ for line in sys.stdin:
         while heard and heard[0][0] <= message["until"] and not answer:
             now, news = heard.pop(0)
             if news:
+                if "offline" in news:
+                    state = "False" if news["offline"] else "True"
+                    shown.append({"at": now, "object": f"Cluster/{news['target']}", "condition": "Online", "status": state})
                 ready[news["target"]] = news["ready"] and news["applied"] == assigned[news["target"]]
             if not any(a == 2 and not r for a, r in zip(assigned, ready)):
                 batch = [at for at, a in enumerate(assigned) if a != 2][:2]
@@ -93,9 +96,10 @@ for line in sys.stdin:
                 if batch:
                     answer = {"deploy": [{"target": at, "revision": 2} for at in batch], "passes": 3}
                 elif all(ready):
-                    shown = {"at": now, "object": "Rollout/app", "condition": "Complete", "status": "True"}
-                    answer = {"completed": 2, "passes": 2, "conditions": [shown]}
+                    shown.append({"at": now, "object": "Rollout/app", "condition": "Complete", "status": "True"})
+                    answer = {"completed": 2, "passes": 2}
         now = now if answer else message["until"]
+        answer, shown = {**answer, "conditions": shown}, []
         answer = {**answer, "now": now, "next": heard[0][0] if heard else 2**63}
     else:
         answer = {kind: {}}
@@ -140,9 +144,16 @@ fn a_process_with_a_loop_of_its_own_is_as_late_as_it_says() {
     let reported = column(&found, "runs.csv", &["completion_s"]);
     assert_eq!(column(&found, "runs.csv", &["reported_s"]), reported);
     assert!(reported.iter().all(|row| !row[0].is_empty()), "{reported:?}");
-    let shown = column(&found, "statuses.csv", &["object", "condition", "status", "reason", "message"]);
-    assert_eq!(shown, [["Rollout/app", "Complete", "True", "", ""].map(str::to_owned)], "what it shows at its end");
-    let at = column(&found, "statuses.csv", &["t_s", "replicate"]).remove(0);
+    let mut shown = column(&found, "statuses.csv", &["object", "condition", "status", "reason", "message"]);
+    let last = shown.pop().expect("a row");
+    assert_eq!(last, ["Rollout/app", "Complete", "True", "", ""].map(str::to_owned), "what it shows at its end");
+    // It hears of every cluster that is offline, and that it is back.
+    let is_offline = |row: &&Vec<String>| row[0] == "true";
+    let offline = column(&found, "clusters.csv", &["offline"]).iter().filter(is_offline).count();
+    let heard = |status: &str| shown.iter().filter(|row| row[1] == "Online" && row[2] == status).count();
+    assert!(offline > 3, "{offline}");
+    assert_eq!((heard("False"), heard("True")), (offline, offline));
+    let at = column(&found, "statuses.csv", &["t_s", "replicate"]).pop().expect("a row");
     assert!(column(&found, "runs.csv", &["reported_s", "replicate"]).contains(&at), "{at:?}");
     let passes_of = |tables: &[(String, Vec<u8>)]| column(tables, "passes.csv", &["replicate"])[0][0].clone();
     // The passes of an answer are one row.

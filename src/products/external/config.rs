@@ -83,6 +83,7 @@ impl Product for ExternalConfig {
             },
             files,
             keeper: self.keeper,
+            sees_progress_deadlines: false,
         }))
     }
 }

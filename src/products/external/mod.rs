@@ -28,6 +28,8 @@ pub struct ExternalStrategy {
     pub files: Vec<(String, String)>,
     /// Who keeps the control loop.
     pub keeper: LoopKeeper,
+    /// The process takes news of Deployments that exceed their progress deadline.
+    pub sees_progress_deadlines: bool,
 }
 
 impl Strategy for ExternalStrategy {

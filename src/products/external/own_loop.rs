@@ -5,7 +5,7 @@
 //! (conservative synchronisation: Chandy and Misra, IEEE TSE 5(5), 1979). A process that says when it will act next is
 //! left alone until then, which saves most messages.
 //!
-//! Left out: news other than reports of agents.
+//! Left out: news of people, such as approvals.
 
 use super::ExternalStrategy;
 use super::session::Session;
@@ -21,6 +21,7 @@ use crate::world::{ClusterId, NEW, Report};
 pub(super) struct OwnLoopController<'r> {
     session: Session<'r>,
     horizon: u64,
+    sees_progress_deadlines: bool,
     /// The process's present time.
     at: u64,
     /// It does nothing earlier, unless there is news.
@@ -41,6 +42,7 @@ impl<'r> OwnLoopController<'r> {
         Self {
             session: Session::start(strategy, run),
             horizon: run.horizon.as_nanos(),
+            sees_progress_deadlines: strategy.sees_progress_deadlines,
             at: 0,
             quiet_until: 0,
             arriving: None,
@@ -95,7 +97,10 @@ impl<'r> OwnLoopController<'r> {
             if !has_news && (self.at >= until || self.quiet_until > until) {
                 return;
             }
-            let news = std::mem::take(&mut self.session.news);
+            let mut news = std::mem::take(&mut self.session.news);
+            // Before the release time stands still for the process.
+            let earliest = self.at.saturating_sub(self.session.lookahead);
+            news.iter_mut().for_each(|news| news.at = news.at.max(earliest));
             if self.advance_to(until.max(self.at), &news).is_none() {
                 return;
             }
@@ -131,6 +136,14 @@ impl Controller for OwnLoopController<'_> {
 
     fn hand_over(&mut self, report: Report, now: SimTime) {
         self.session.tell(report, now);
+    }
+
+    fn link(&mut self, cluster: ClusterId, is_online: bool, now: SimTime) {
+        self.session.tell_link(cluster, is_online, now);
+    }
+
+    fn sees_progress_deadlines(&self) -> bool {
+        self.sees_progress_deadlines
     }
 
     fn follow(&mut self, now: SimTime, next: Option<SimTime>) {

@@ -19,6 +19,9 @@ use crate::world::{ClusterId, ClusterSpec, NEW, OLD, ReleaseKind, Report};
 /// The version of the protocol.
 const PROTOCOL: u32 = 1;
 
+/// Why a cluster's workload fails, in the words of Kubernetes.
+const PROGRESS_DEADLINE: &str = "Deployment exceeded its progress deadline";
+
 /// A target as fleetsim knows it.
 #[derive(Clone, Copy, Debug)]
 struct Known {
@@ -26,6 +29,8 @@ struct Known {
     assigned: Option<Revision>,
     /// It runs that revision, and is ready.
     ready: bool,
+    /// What the process was told last: the applied revision, whether it is ready, and whether it fails.
+    told: (u32, bool, bool),
 }
 
 /// One run's process.
@@ -51,7 +56,14 @@ impl<'r> Session<'r> {
             process: RefCell::new(None),
             failure: RefCell::new(None),
             clusters: &world.clusters,
-            known: vec![Known { assigned, ready: assigned.is_some() }; world.clusters.len()],
+            known: vec![
+                Known {
+                    assigned,
+                    ready: assigned.is_some(),
+                    told: (assigned.map_or(0, |revision| revision.0), assigned.is_some(), false),
+                };
+                world.clusters.len()
+            ],
             stages: vec![String::new(); world.clusters.len()],
             news: Vec::new(),
             lookahead: 0,
@@ -126,15 +138,26 @@ impl<'r> Session<'r> {
                 self.give_up(self.unknown_target(target));
                 return None;
             };
-            *known = Known { assigned: Some(revision), ready: false };
+            *known = Known { assigned: Some(revision), ready: false, ..*known };
         }
         Some(())
     }
 
     /// A report becomes news for the process.
     pub(super) fn tell(&mut self, report: Report, now: SimTime) {
-        let Report { cluster, applied, ready, .. } = report;
-        self.news.push(News { at: now.as_nanos(), target: cluster.0, applied: applied.0, ready });
+        let Report { cluster, applied, ready, degraded } = report;
+        let told = &mut self.known[cluster.index()].told;
+        let was_failing = std::mem::replace(told, (applied.0, ready, degraded)).2;
+        let failing = (degraded != was_failing).then_some(if degraded { PROGRESS_DEADLINE } else { "" });
+        let (at, target) = (now.as_nanos(), cluster.0);
+        self.news.push(News { at, target, applied: applied.0, ready, offline: None, failing });
+    }
+
+    /// A cluster was cut off, or is back: this becomes news for the process.
+    pub(super) fn tell_link(&mut self, cluster: ClusterId, is_online: bool, now: SimTime) {
+        let (applied, ready, _) = self.known[cluster.index()].told;
+        let (at, target) = (now.as_nanos(), cluster.0);
+        self.news.push(News { at, target, applied, ready, offline: Some(!is_online), failing: None });
     }
 
     /// The process knows of a report. Returns whether the target became ready or ceased to be.
