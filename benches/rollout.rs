@@ -38,6 +38,7 @@ fn world(clusters: usize) -> WorldSpec {
             .map(|at| ClusterSpec {
                 region_name: None,
                 clusters: None,
+                group: String::new(),
                 name: format!("store-{at:05}"),
                 labels: BTreeMap::new(),
                 nodes: NODES,

@@ -1,6 +1,9 @@
 //! Writing to the terminal: plain text, without a panic when the reader has closed the pipe.
 
 use std::io::{ErrorKind, IsTerminal, Write, stderr, stdout};
+use std::path::Path;
+
+use fleetsim::report::{self, Results};
 
 use super::Failure;
 
@@ -18,6 +21,13 @@ pub(super) fn out(text: &str) -> Result<(), Failure> {
 /// Prints progress, notes and errors.
 pub(crate) fn err(text: &str) {
     let _ = stderr().lock().write_all(text.as_bytes());
+}
+
+/// Writes the asserted limits of these results as a JUnit report, if a file is named.
+pub(crate) fn junit(file: Option<&Path>, results: &Results) -> Result<(), Failure> {
+    let Some(file) = file else { return Ok(()) };
+    std::fs::write(file, report::junit(results))
+        .map_err(|error| Failure::Machine(format!("cannot write {}: {error}", file.display())))
 }
 
 /// Whether colours are wanted on stderr: it is a terminal and `NO_COLOR` is not set.

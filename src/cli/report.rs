@@ -21,6 +21,9 @@ pub(super) struct ReportArgs {
     /// Output format
     #[arg(long, value_enum, default_value_t = OutputFormat::Text)]
     format: OutputFormat,
+    /// Write the asserted limits to this file as a JUnit report, for CI
+    #[arg(long, value_name = "FILE")]
+    junit: Option<PathBuf>,
 }
 
 pub(super) fn report(args: &ReportArgs) -> Result<(), Failure> {
@@ -28,6 +31,11 @@ pub(super) fn report(args: &ReportArgs) -> Result<(), Failure> {
         return Err(ResultsError::NoResults { folder: args.results.clone(), file: PROVENANCE_FILE }.into());
     }
     let publication = Publication::renew(&args.results)?;
+    let is_of_run = ![PLAN_FILE, SENSITIVITY_FILE].iter().any(|file| args.results.join(file).is_file());
+    if args.junit.is_some() && !is_of_run {
+        let message = "--junit needs the results of `fleetsim run`; other results assert no limits";
+        return Err(Failure::Usage(message.to_owned()));
+    }
     let text = if args.results.join(PLAN_FILE).is_file() {
         report::draw_plan(publication.folder())?;
         args.format.plan(&PlanRecord::read(publication.folder())?)
@@ -36,7 +44,9 @@ pub(super) fn report(args: &ReportArgs) -> Result<(), Failure> {
         args.format.sensitivity(&SensitivityRecord::read(publication.folder())?)
     } else {
         report::draw_all::<ResultsError>(publication.folder(), |_| Ok(()))?;
-        args.format.comparison(&report::Results::read(publication.folder())?)
+        let results = report::Results::read(publication.folder())?;
+        output::junit(args.junit.as_deref(), &results)?;
+        args.format.comparison(&results)
     };
     let published = publication.publish()?;
     output::err(&place_of(&args.results, &published));

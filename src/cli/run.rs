@@ -1,5 +1,6 @@
 //! `fleetsim run`: simulate, write the results folder, print the comparison.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
@@ -20,6 +21,9 @@ pub(super) struct RunArgs {
     /// Also write the time series of every run to series.parquet; needs a build with `--features parquet`
     #[arg(long)]
     series: bool,
+    /// Write the asserted limits to this file as a JUnit report, for CI
+    #[arg(long, value_name = "FILE")]
+    junit: Option<PathBuf>,
 }
 
 pub(super) fn run(args: &RunArgs) -> Result<(), Failure> {
@@ -42,6 +46,7 @@ pub(super) fn run(args: &RunArgs) -> Result<(), Failure> {
     let ((results, precision), recording) = recording.write(&all, |publication, begins| {
         write(&experiment, args, (&variants, drawn.as_ref()), publication, begins)
     })?;
+    output::junit(args.junit.as_deref(), &results)?;
     if !recording.finish(&precision)? {
         return Ok(());
     }

@@ -6,8 +6,8 @@ use itertools::Itertools;
 
 use super::format::count;
 use crate::results::{
-    ClusterRow, Provenance, READY_TIME, ResultsError, RunOutcome, RunRow, SummaryRow, Tables, TimelineRow,
-    UncertaintyRow, VariantInfo, grouped, read_uncertainty,
+    ClusterRow, Provenance, READY_TIME, ResultsError, RunRow, SummaryRow, Tables, TimelineRow, UncertaintyRow,
+    VariantInfo, grouped, read_uncertainty,
 };
 use crate::stats;
 
@@ -214,12 +214,13 @@ impl<'r> VariantResults<'r> {
         self.runs.iter().any(|run| run.exposed_targets > 0)
     }
 
-    /// Most frequent end of unfinished runs, with the rule that blocked them. `None` when all runs finished.
-    pub(super) fn unfinished(&self) -> Option<(RunOutcome, &'r str)> {
+    /// A run with the most frequent end of unfinished ones: outcome and rule that blocked it. `None` when all runs
+    /// finished.
+    pub(super) fn unfinished(&self) -> Option<&'r RunRow> {
         let unfinished = self.runs.iter().filter(|run| !run.is_done());
-        let ends = grouped(unfinished.map(|run| ((run.outcome, run.held_by.as_str()), run)));
+        let ends = grouped(unfinished.map(|&run| ((run.outcome, &run.held_by, &run.held_detail), run)));
         // `max_by_key` returns the last of equals, hence the reversed order.
-        ends.into_iter().rev().max_by_key(|(_, runs)| runs.len()).map(|(end, _)| end)
+        ends.into_iter().rev().max_by_key(|(_, runs)| runs.len()).map(|(_, runs)| runs[0])
     }
 
     /// The end of the last bin in which the value, or the upper end of its band, is greater than 0; at least one bin.

@@ -38,6 +38,40 @@ impl AssertedLimit {
     }
 }
 
+/// A limit with the verdict on each variant that it applies to.
+pub(super) struct JudgedLimit<'v, 'r> {
+    pub(super) asserted: AssertedLimit,
+    pub(super) verdicts: Vec<(&'v VariantResults<'r>, Verdict)>,
+}
+
+impl<'v, 'r> JudgedLimit<'v, 'r> {
+    /// All limits of the experiment.
+    pub(super) fn all(results: &Results, variants: &'v [VariantResults<'r>]) -> Vec<Self> {
+        let judged = |asserted: AssertedLimit| {
+            let judge = |variant: &'v VariantResults<'r>| Some((variant, asserted.judge(variant)?));
+            let verdicts = variants.iter().filter_map(judge).collect();
+            Self { asserted, verdicts }
+        };
+        AssertedLimit::all(results).into_iter().map(judged).collect()
+    }
+
+    /// Whether all these variants meet it.
+    pub(super) fn holds(&self) -> bool {
+        self.verdicts.iter().all(|(_, verdict)| verdict.holds)
+    }
+
+    /// `40.0 min; 3 of 20 runs outside the limit`, and why, where targets cannot be updated.
+    pub(super) fn in_words(&self, variant: &VariantResults<'_>, verdict: Verdict) -> (String, Option<String>) {
+        let value = self.asserted.value(verdict);
+        let (outside, runs) = (verdict.runs_beyond, variant.runs.len());
+        let reach = variant.reach();
+        let misses_targets =
+            self.asserted.limit.measure().name == "completion_s" && !verdict.holds && !reach.is_whole();
+        let why = misses_targets.then(|| format!("{}; `reachable_ready` leaves them out", reach.missing()));
+        (format!("{value}; {outside} of {runs} runs outside the limit"), why)
+    }
+}
+
 /// Number of limits that a variant exceeds.
 pub(super) fn exceeded(variant: &VariantResults<'_>, limits: &[AssertedLimit]) -> usize {
     limits.iter().filter(|limit| limit.judge(variant).is_some_and(|verdict| !verdict.holds)).count()
@@ -47,30 +81,20 @@ pub(super) fn exceeded(variant: &VariantResults<'_>, limits: &[AssertedLimit]) -
 #[must_use]
 pub fn verdicts(results: &Results) -> (bool, String) {
     let variants = results.variants();
-    let mut all_hold = true;
+    let judged = JudgedLimit::all(results, &variants);
     let mut text = String::new();
-    for limit in AssertedLimit::all(results) {
-        let judged: Vec<(&VariantResults<'_>, Verdict)> =
-            variants.iter().filter_map(|variant| Some((variant, limit.judge(variant)?))).collect();
-        let holds = judged.iter().all(|(_, verdict)| verdict.holds);
-        all_hold &= holds;
-        text.push_str(&format!("\nassert {}: {}\n", limit.limit, if holds { "holds" } else { "FAILS" }));
-        let width = judged.iter().map(|(variant, _)| letters(variant.name())).max().unwrap_or(0);
-        for (variant, verdict) in judged {
-            let (mark, value) = (if verdict.holds { "ok  " } else { "FAIL" }, limit.value(verdict));
-            let runs = variant.runs.len();
-            let outside = verdict.runs_beyond;
-            text.push_str(&format!(
-                "  {mark}  {:width$}  {value}; {outside} of {runs} runs outside the limit\n",
-                variant.name()
-            ));
-            let reach = variant.reach();
-            if limit.limit.measure().name == "completion_s" && !verdict.holds && !reach.is_whole() {
-                text.push_str(&format!("        {}; `reachable_ready` leaves them out\n", reach.missing()));
-            }
+    for limit in &judged {
+        let holds = if limit.holds() { "holds" } else { "FAILS" };
+        text.push_str(&format!("\nassert {}: {holds}\n", limit.asserted.limit));
+        let width = limit.verdicts.iter().map(|(variant, _)| letters(variant.name())).max().unwrap_or(0);
+        for &(variant, verdict) in &limit.verdicts {
+            let mark = if verdict.holds { "ok  " } else { "FAIL" };
+            let (words, why) = limit.in_words(variant, verdict);
+            text.push_str(&format!("  {mark}  {:width$}  {words}\n", variant.name()));
+            text.extend(why.map(|why| format!("        {why}\n")));
         }
     }
-    (all_hold, text)
+    (judged.iter().all(JudgedLimit::holds), text)
 }
 
 #[cfg(test)]

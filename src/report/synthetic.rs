@@ -4,8 +4,8 @@
 use std::path::Path;
 
 use crate::results::{
-    ClusterRow, PassRow, Provenance, Publication, RunOutcome, RunRecord, RunRow, SeriesRow, Setting, Tables,
-    VariantInfo, VariantRecord,
+    ClusterRow, PassRow, Provenance, Publication, RegistryRow, RunOutcome, RunRecord, RunRow, SeriesRow, Setting,
+    Tables, VariantInfo, VariantRecord,
 };
 
 /// A synthetic variant.
@@ -232,8 +232,9 @@ impl Fleet {
             setting: in_short(wave),
             replicate,
             outcome: if stalled || wave.unreachable > 0 { RunOutcome::Stalled } else { RunOutcome::Complete },
-            held_by: if stalled {
-                "maxUnavailable: store-0007 is offline and counts as unavailable".to_owned()
+            held_by: if stalled { "maxUnavailable".to_owned() } else { String::new() },
+            held_detail: if stalled {
+                "store-0007 is offline and counts as unavailable".to_owned()
             } else {
                 String::new()
             },
@@ -292,6 +293,11 @@ impl Fleet {
         let rows = |(at, &(told, pull, pulled, ready)): (usize, &(f64, f64, f64, f64))| ClusterRow {
             cluster: format!("store-{at:04}"),
             stage: String::new(),
+            group: "store".to_owned(),
+            nodes: 3,
+            downlink_bytes_per_s: 12.5e6,
+            rtt_s: 0.03,
+            region: String::new(),
             offline: false,
             defective: stop.is_some(),
             told_s: Some(told),
@@ -317,7 +323,9 @@ impl Fleet {
         }
         let passes =
             vec![PassRow { t_s: 0.0, passes: 1, duration_s: 0.5, created: 0, promoted: wave.size, unavailable: 0 }];
-        RunRecord { run, series, bin_s, clusters: table, passes, statuses: Vec::new() }
+        let registry =
+            RegistryRow { registry: "registry".to_owned(), egress_bytes: run.egress_bytes, ..RegistryRow::default() };
+        RunRecord { run, registries: vec![registry], series, bin_s, clusters: table, passes, statuses: Vec::new() }
     }
 }
 

@@ -82,7 +82,16 @@ fn charts_are_drawn_from_the_recorded_files_alone_and_to_the_same_bytes() {
     // A copy of nothing but the recorded files gives the same charts.
     let copy = home.path().join("copy");
     std::fs::create_dir(&copy).expect("made");
-    for file in ["provenance.json", "runs.csv", "summary.csv", "timeline.csv", "clusters.csv", "passes.csv"] {
+    for file in [
+        "provenance.json",
+        "variants.csv",
+        "registries.csv",
+        "runs.csv",
+        "summary.csv",
+        "timeline.csv",
+        "clusters.csv",
+        "passes.csv",
+    ] {
         std::fs::copy(folder.join(file), copy.join(file)).expect("copied");
     }
     draw_all::<ResultsError>(&folder, |_| Ok(())).expect("drawn");

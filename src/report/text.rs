@@ -4,6 +4,22 @@ use ab_glyph::{Font, FontRef, GlyphId, PxScale, ScaleFont};
 
 use super::style::{BOLD, REGULAR};
 
+/// `text` as it may stand in HTML and in its attributes.
+pub(super) fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&#39;"),
+            _ => escaped.push(letter),
+        }
+    }
+    escaped
+}
+
 /// The weight of a text.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Weight {

@@ -32,6 +32,7 @@ mod tables;
 mod testing;
 mod timeline;
 mod uncertainty;
+mod variants;
 
 pub(crate) use comparison::grouped;
 pub use comparison::{compared, distinct};
@@ -61,3 +62,4 @@ pub use summary::{SummaryRow, interval_of_mean, paired_differences, share_below}
 pub use tables::{RunKey, Tables};
 pub use timeline::{BINS_MAX, TimelineRow};
 pub use uncertainty::{DrawnConstant, UncertaintyRow, read_uncertainty, uncertainty_tables};
+pub use variants::{VariantRow, VariantTable};

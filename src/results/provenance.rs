@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256};
 use super::ResultsError;
 
 /// The version of the results format; raised when a column changes its name or meaning.
-pub const SCHEMA_VERSION: u32 = 1;
+pub const SCHEMA_VERSION: u32 = 2;
 
 /// The version of the model: raised by every change after which an experiment has other results. Results of one model
 /// version are equal for the same experiment and seed. A test in `tests/suite/model_version.rs` fails when results

@@ -33,6 +33,9 @@ pub struct RunRow {
     pub outcome: RunOutcome,
     /// The rule that blocked an unfinished rollout at the end; empty when complete.
     pub held_by: String,
+    /// The limit that it had reached and the cause, in words.
+    #[serde(default)]
+    pub held_detail: String,
     pub completion_s: Option<f64>,
     #[serde(default)]
     pub reachable_ready_s: Option<f64>,
@@ -100,6 +103,16 @@ impl RunRow {
     pub const fn is_done(&self) -> bool {
         self.reachable_ready_s.is_some()
     }
+
+    /// The rule that blocked it with the detail, as `rule: detail`; empty when complete.
+    #[must_use]
+    pub fn held(&self) -> String {
+        if self.held_detail.is_empty() {
+            self.held_by.clone()
+        } else {
+            format!("{}: {}", self.held_by, self.held_detail)
+        }
+    }
 }
 
 /// One time bin of a run.
@@ -133,6 +146,16 @@ pub struct ClusterRow {
     pub cluster: String,
     /// Its stage (Fleet: partition); empty for none, several are joined by `; `.
     pub stage: String,
+    /// Its group of the experiment's `fleet`, as the name is written there; of an inventory, its namespace.
+    pub group: String,
+    /// The region behind whose link it is; empty for none.
+    pub region: String,
+    /// Its nodes.
+    pub nodes: u32,
+    /// Capacity of its downlink without faults.
+    pub downlink_bytes_per_s: f64,
+    /// Round trip to the registry.
+    pub rtt_s: f64,
     /// Whether it was offline when the rollout started.
     pub offline: bool,
     /// Whether the new revision is defective in it.
@@ -162,6 +185,25 @@ pub fn update_quantiles<const N: usize>(clusters: &[ClusterRow], shares: [f64; N
     let took: Vec<f64> = clusters.iter().filter_map(|cluster| Some(cluster.ready_s? - cluster.told_s?)).collect();
     let sorted = stats::sorted(&took);
     shares.map(|share| stats::quantile_of_sorted(&sorted, share))
+}
+
+/// One registry of a run.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct RegistryRow {
+    /// Its name in the experiment; `registry` for the first.
+    pub registry: String,
+    /// Bytes that left it.
+    pub egress_bytes: u64,
+    /// Highest mean rate of its egress over one second.
+    pub egress_peak_1s_bytes_per_s: f64,
+    /// Share of time until the end in which its egress was at its capacity.
+    pub egress_busy_share: f64,
+    /// Requests to its API.
+    pub requests: u64,
+    /// Requests that it answered with 429.
+    pub responses_429: u64,
+    /// Requests that it answered with 503.
+    pub responses_503: u64,
 }
 
 /// One pass of the scheduler.
@@ -210,6 +252,8 @@ const fn one() -> u64 {
 pub struct RunRecord {
     /// The run's measures.
     pub run: RunRow,
+    /// One row for each registry, in the experiment's order.
+    pub registries: Vec<RegistryRow>,
     /// Its time series; all bins have the same length.
     pub series: Vec<SeriesRow>,
     /// Length of a bin.

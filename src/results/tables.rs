@@ -11,9 +11,10 @@ use serde::{Deserialize, Serialize};
 
 use super::summary::{SummaryRow, summary};
 use super::timeline::{TimelineRow, timeline};
-use super::{ClusterRow, PassRow, ResultsError, RunRow, StatusRow, VariantRecord, displayed_replicate};
+use super::variants::VariantTable;
+use super::{ClusterRow, PassRow, RegistryRow, ResultsError, RunRow, StatusRow, VariantRecord, displayed_replicate};
 
-/// Which run a row of `clusters.csv`, `passes.csv` or `statuses.csv` belongs to: its first columns.
+/// Which run a row of `registries.csv`, `clusters.csv`, `passes.csv` or `statuses.csv` belongs to: its first columns.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct RunKey {
     /// The variant.
@@ -22,15 +23,19 @@ pub struct RunKey {
     pub strategy: String,
     /// The swept settings.
     pub setting: String,
-    /// The displayed replicate.
+    /// The replicate; in `clusters.csv` and `passes.csv` the displayed one.
     pub replicate: u32,
 }
 
 /// The tables of a results folder.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tables {
+    /// `variants.csv`: every variant with its swept settings.
+    pub variants: VariantTable,
     /// `runs.csv`: every run.
     pub runs: Vec<RunRow>,
+    /// `registries.csv`: every registry of every run.
+    pub registries: Vec<(RunKey, RegistryRow)>,
     /// `summary.csv`: every measure of every variant over its runs.
     pub summary: Vec<SummaryRow>,
     /// `timeline.csv`: the displayed run of every variant, with percentiles of all its runs.
@@ -49,18 +54,17 @@ impl Tables {
     pub fn of(variants: &[VariantRecord], seed: u64) -> Self {
         let runs: Vec<RunRow> = variants.iter().flat_map(|v| v.runs.iter().map(|run| run.run.clone())).collect();
         let summary = summary(variants, seed);
-        let mut tables = Self { runs, summary, ..Self::default() };
+        let mut tables = Self { variants: VariantTable::of(variants), runs, summary, ..Self::default() };
+        for (variant, run) in variants.iter().flat_map(|variant| variant.runs.iter().map(move |run| (variant, run))) {
+            let key = key(variant, run.run.replicate);
+            tables.registries.extend(run.registries.iter().map(|row| (key.clone(), row.clone())));
+        }
         let Some(displayed) = displayed_replicate(variants) else { return tables };
         for variant in variants {
             let Some(at) = variant.runs.iter().position(|run| run.run.replicate == displayed) else { continue };
             tables.timeline.extend(timeline(variant, at));
             let run = &variant.runs[at];
-            let key = RunKey {
-                variant: variant.variant.clone(),
-                strategy: variant.strategy.clone(),
-                setting: variant.setting.clone(),
-                replicate: run.run.replicate,
-            };
+            let key = key(variant, displayed);
             tables.clusters.extend(run.clusters.iter().map(|row| (key.clone(), row.clone())));
             tables.passes.extend(run.passes.iter().map(|row| (key.clone(), *row)));
             tables.statuses.extend(run.statuses.iter().map(|row| (key.clone(), row.clone())));
@@ -72,7 +76,9 @@ impl Tables {
     #[must_use]
     pub fn files(&self) -> Vec<(&'static str, Vec<u8>)> {
         vec![
+            ("variants.csv", self.variants_csv()),
             ("runs.csv", to_csv("", &self.runs)),
+            ("registries.csv", to_csv(&header::<(RunKey, RegistryRow)>(), &self.registries)),
             ("summary.csv", to_csv("", &self.summary)),
             ("timeline.csv", to_csv(&header::<TimelineRow>(), &self.timeline)),
             ("clusters.csv", to_csv(&header::<(RunKey, ClusterRow)>(), &self.clusters)),
@@ -81,13 +87,23 @@ impl Tables {
         ]
     }
 
+    fn variants_csv(&self) -> Vec<u8> {
+        let mut writer = csv::Writer::from_writer(Vec::new());
+        let mut write = |fields: Vec<&str>| writer.write_record(fields).expect("memory takes every byte");
+        write(self.variants.header());
+        self.variants.rows.iter().for_each(|row| write(row.fields().collect()));
+        writer.into_inner().expect("memory takes every byte")
+    }
+
     /// Reads the tables of a results folder.
     ///
     /// # Errors
     /// When a file is missing or invalid.
     pub fn read(folder: &Path) -> Result<Self, ResultsError> {
         Ok(Self {
+            variants: read_variants(folder)?,
             runs: from_csv(folder, "runs.csv", row)?,
+            registries: from_csv(folder, "registries.csv", keyed_row)?,
             summary: from_csv(folder, "summary.csv", row)?,
             timeline: from_csv(folder, "timeline.csv", row)?,
             clusters: from_csv(folder, "clusters.csv", keyed_row)?,
@@ -98,6 +114,15 @@ impl Tables {
                 false => Vec::new(),
             },
         })
+    }
+}
+
+fn key(variant: &VariantRecord, replicate: u32) -> RunKey {
+    RunKey {
+        variant: variant.variant.clone(),
+        strategy: variant.strategy.clone(),
+        setting: variant.setting.clone(),
+        replicate,
     }
 }
 
@@ -137,6 +162,18 @@ fn from_csv<Row>(
     rows.map_err(|source| ResultsError::Table(path, source))
 }
 
+/// `variants.csv`, whose columns depend on the experiment.
+fn read_variants(folder: &Path) -> Result<VariantTable, ResultsError> {
+    let mut columns = Vec::new();
+    let fields = |record: &StringRecord| record.iter().map(str::to_owned).collect::<Vec<_>>();
+    let records = from_csv(folder, "variants.csv", |record, header| Ok((header.clone(), record.clone())))?;
+    if let Some((header, _)) = records.first() {
+        columns = fields(header);
+    }
+    let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
+    Ok(VariantTable::read(&columns, records.iter().map(|(_, record)| fields(record))))
+}
+
 fn row<Row: DeserializeOwned>(record: &StringRecord, header: &StringRecord) -> csv::Result<Row> {
     record.deserialize(Some(header))
 }
@@ -156,6 +193,11 @@ mod tests {
         let cluster = ClusterRow {
             cluster: "store, \"north\"".to_owned(),
             stage: String::new(),
+            group: "store-{1..9}".to_owned(),
+            region: "north".to_owned(),
+            nodes: 3,
+            downlink_bytes_per_s: 12.5e6,
+            rtt_s: 0.03,
             offline: true,
             defective: false,
             told_s: Some(0.1 + 0.2),
@@ -186,7 +228,8 @@ mod tests {
         let mut stalled = full(1, 4);
         stalled.run.outcome = RunOutcome::Stalled;
         stalled.run.completion_s = None;
-        stalled.run.held_by = "maxUnavailable 1: one cluster, offline".to_owned();
+        stalled.run.held_by = "maxUnavailable".to_owned();
+        stalled.run.held_detail = "one cluster, \"north\", is offline".to_owned();
         vec![
             variant("all at once", vec![full(0, 9), full(1, 7), full(2, 8)]),
             variant("one", vec![full(0, 4), stalled]),
@@ -198,6 +241,7 @@ mod tests {
         let tables = Tables::of(&two_variants(), 1);
         assert_eq!((tables.runs.len(), tables.clusters.len(), tables.passes.len()), (5, 2, 2));
         assert_eq!(tables.statuses.len(), 2);
+        assert_eq!((tables.variants.rows.len(), tables.registries.len()), (2, 5));
         assert_eq!(tables.summary.len(), 2 * MEASURES.len());
         let folder = tempfile::tempdir().expect("a temporary folder");
         for (name, bytes) in tables.files() {
@@ -238,6 +282,8 @@ mod tests {
     fn every_column_is_documented() {
         let documentation = include_str!("../../docs/results-format.md");
         for (name, bytes) in Tables::of(&two_variants(), 1).files() {
+            // Its further columns are the swept settings.
+            let bytes = if name == "variants.csv" { b"variant,strategy".to_vec() } else { bytes };
             assert_documented(name, &bytes);
         }
         for measure in MEASURES {
@@ -263,6 +309,9 @@ mod tests {
         let text = String::from_utf8(to_csv("", &[run_record(0, 1).run])).expect("CSV is text");
         let header = text.lines().next().expect("a header");
         let measures: Vec<&str> = MEASURES.iter().map(|measure| measure.name).collect();
-        assert_eq!(header, format!("variant,strategy,setting,replicate,outcome,held_by,{}", measures.join(",")));
+        assert_eq!(
+            header,
+            format!("variant,strategy,setting,replicate,outcome,held_by,held_detail,{}", measures.join(","))
+        );
     }
 }

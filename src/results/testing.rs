@@ -1,6 +1,6 @@
 //! Rows for the tests of this folder.
 
-use super::{RunOutcome, RunRecord, RunRow, Setting, VariantRecord};
+use super::{RegistryRow, RunOutcome, RunRecord, RunRow, Setting, VariantRecord};
 
 /// A finished run with little in it.
 pub(super) fn run_record(replicate: u32, peak_pulls: u64) -> RunRecord {
@@ -11,6 +11,7 @@ pub(super) fn run_record(replicate: u32, peak_pulls: u64) -> RunRecord {
         replicate,
         outcome: RunOutcome::Complete,
         held_by: String::new(),
+        held_detail: String::new(),
         release_s: 0.0,
         reported_s: None,
         completion_s: Some(100.5),
@@ -63,7 +64,17 @@ pub(super) fn run_record(replicate: u32, peak_pulls: u64) -> RunRecord {
         peak_promotions_per_pass: 5,
         events: 123,
     };
-    RunRecord { run, series: Vec::new(), bin_s: 1.0, clusters: Vec::new(), passes: Vec::new(), statuses: Vec::new() }
+    let registry =
+        RegistryRow { registry: "registry".to_owned(), egress_bytes: run.egress_bytes, ..RegistryRow::default() };
+    RunRecord {
+        run,
+        registries: vec![registry],
+        series: Vec::new(),
+        bin_s: 1.0,
+        clusters: Vec::new(),
+        passes: Vec::new(),
+        statuses: Vec::new(),
+    }
 }
 
 /// A variant of the given runs, each named after it.

@@ -183,7 +183,7 @@ impl Checker<'_> {
         if group.name.is_empty() {
             self.report(&path.key("name"), "the name is empty", "write e.g. `store-{001..900}`");
         }
-        let mut one = ClusterSpec { clusters: None, ..group.clone() };
+        let mut one = ClusterSpec { clusters: None, group: group.name.clone(), ..group.clone() };
         self.resolve(&path.key("downlink"), &mut one.downlink);
         self.resolve(&path.key("rtt"), &mut one.rtt);
         self.link(path, Some(one.nodes), Some(&one.downlink), Some(one.loss));
@@ -277,6 +277,7 @@ impl Checker<'_> {
         let cluster = |cluster: &&InventoryCluster| {
             let mut spec = ClusterSpec {
                 name: cluster.name.clone(),
+                group: cluster.namespace.clone(),
                 labels: cluster.labels.clone(),
                 paused: cluster.paused,
                 registered: cluster.registered,

@@ -20,10 +20,10 @@ mod tests;
 use crate::engine::{self, End, EventQueue, Observer};
 use crate::process::ProcessError;
 use crate::products::Run;
-use crate::results::{ClusterRow, RunOutcome, RunRecord, RunRow, SeriesRow, update_quantiles};
+use crate::results::{ClusterRow, RegistryRow, RunOutcome, RunRecord, RunRow, SeriesRow, update_quantiles};
 use crate::rollout::Hold;
 use crate::scenario::{Scenario, Variant};
-use crate::units::SimTime;
+use crate::units::{SimDuration, SimTime};
 use crate::world::{ClusterPhase, DistributionEvent, DriverEvent, Event, Meter, PullError, Queue, World};
 use controller_loop::ControllerLoop;
 pub use draws::draw_shares;
@@ -166,14 +166,19 @@ impl<'s> Sim<'s> {
         Reach::judge(&self.scenario.world.clusters, &self.progress, heeds_pause, is_online)
     }
 
-    fn held_by(&self, outcome: RunOutcome) -> String {
+    /// The rule that blocks an unfinished rollout, and the detail.
+    fn held_by(&self, outcome: RunOutcome) -> (String, String) {
         if outcome == RunOutcome::Complete {
-            return String::new();
+            return (String::new(), String::new());
         }
         if let Some(images) = self.world.held_by_pre_pull() {
-            return format!("prePull: the release waits for {images} image(s) that nodes have not pulled yet");
+            let detail = format!("the release waits for {images} image(s) that nodes have not pulled yet");
+            return ("prePull".to_owned(), detail);
         }
-        self.control.controller.hold().as_ref().map_or_else(|| "no rule".to_owned(), Hold::to_string)
+        match self.control.controller.hold() {
+            Some(Hold { rule, explanation }) => (rule.to_owned(), explanation),
+            None => ("no rule".to_owned(), String::new()),
+        }
     }
 
     fn record(
@@ -197,6 +202,7 @@ impl<'s> Sim<'s> {
         let counted = |at: SimTime| (at - released).as_secs_f64();
         let since_release = |share| self.progress.reached(share).map(counted);
         let reach = self.reach();
+        let (held_by, held_detail) = self.held_by(outcome);
         let count = |of: fn(&ClusterRow) -> bool| clusters.iter().filter(|row| of(row)).count() as u64;
         let run = RunRow {
             variant: variant.label.clone(),
@@ -204,7 +210,8 @@ impl<'s> Sim<'s> {
             setting: variant.setting.clone(),
             replicate,
             outcome,
-            held_by: self.held_by(outcome),
+            held_by,
+            held_detail,
             release_s: secs(released),
             completion_s: since_release(1.0),
             reachable_ready_s: reach.all_ready(&self.progress).map(counted),
@@ -259,7 +266,25 @@ impl<'s> Sim<'s> {
             events,
         };
         let (bin_s, series) = series(meter);
-        RunRecord { run, series, bin_s, clusters, passes, statuses: Vec::new() }
+        let registries = self.registry_rows(end - SimTime::ZERO);
+        RunRecord { run, registries, series, bin_s, clusters, passes, statuses: Vec::new() }
+    }
+
+    fn registry_rows(&self, span: SimDuration) -> Vec<RegistryRow> {
+        let world = &self.scenario.world;
+        let names = std::iter::once("registry").chain(world.registries.iter().map(|other| other.name.as_str()));
+        names
+            .zip(self.world.registry_totals())
+            .map(|(name, totals)| RegistryRow {
+                registry: name.to_owned(),
+                egress_bytes: totals.sent.get(),
+                egress_peak_1s_bytes_per_s: totals.egress_peak,
+                egress_busy_share: if span.is_zero() { 0.0 } else { totals.busy.as_secs_f64() / span.as_secs_f64() },
+                requests: totals.requests,
+                responses_429: totals.responses_429,
+                responses_503: totals.responses_503,
+            })
+            .collect()
     }
 
     fn cluster_rows(&self) -> Vec<ClusterRow> {
@@ -267,10 +292,16 @@ impl<'s> Sim<'s> {
         let stages = self.control.controller.stages();
         let clusters = self.scenario.world.clusters.iter().zip(self.world.facts());
         clusters
+            .zip(self.world.links())
             .zip(stages)
-            .map(|((spec, facts), stage)| ClusterRow {
+            .map(|(((spec, facts), (downlink, rtt)), stage)| ClusterRow {
                 cluster: spec.name.clone(),
                 stage,
+                group: spec.group.clone(),
+                region: spec.region.map_or_else(String::new, |at| self.scenario.world.regions[at].name.clone()),
+                nodes: spec.nodes,
+                downlink_bytes_per_s: downlink.get(),
+                rtt_s: rtt.as_secs_f64(),
                 offline: facts.offline,
                 defective: facts.defective,
                 told_s: secs(facts.instructed),

@@ -102,6 +102,42 @@ impl Bin {
     }
 }
 
+/// The egress of one registry.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct EgressMeter {
+    rate: f64,
+    at_capacity: bool,
+    busy: SimDuration,
+    second_bytes: f64,
+    peak_second_bytes: f64,
+}
+
+impl EgressMeter {
+    fn integrate(&mut self, span: SimDuration) {
+        self.second_bytes += self.rate * span.as_secs_f64();
+        if self.at_capacity {
+            self.busy += span;
+        }
+    }
+
+    fn close_second(&mut self) {
+        self.peak_second_bytes = self.peak();
+        self.second_bytes = 0.0;
+    }
+
+    /// Highest mean egress over a whole second, in bytes per second. An incomplete second counts with its bytes so far.
+    #[must_use]
+    pub const fn peak(&self) -> f64 {
+        self.peak_second_bytes.max(self.second_bytes)
+    }
+
+    /// Time in which it was at its capacity.
+    #[must_use]
+    pub const fn busy(&self) -> SimDuration {
+        self.busy
+    }
+}
+
 /// All meters of one run.
 #[derive(Clone, Debug)]
 pub struct Meter {
@@ -116,6 +152,8 @@ pub struct Meter {
     egress_rate: f64,
     egress_at_capacity: bool,
     busy: SimDuration,
+    /// The egress of each registry.
+    registries: Vec<EgressMeter>,
     /// Cluster-nanoseconds in `Updating` or `NotReady`.
     not_ready_nanos: u128,
     bins: Vec<Bin>,
@@ -134,9 +172,9 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// Meters of a run with this many clusters, all waiting.
+    /// Meters of a run with this many clusters, all waiting, and so many registries.
     #[must_use]
-    pub fn new(clusters: u64) -> Self {
+    pub fn new(clusters: u64, registries: usize) -> Self {
         Self {
             now: SimTime::ZERO,
             second_end: SimTime::ZERO + SECOND,
@@ -148,6 +186,7 @@ impl Meter {
             egress_rate: 0.0,
             egress_at_capacity: false,
             busy: SimDuration::ZERO,
+            registries: vec![EgressMeter::default(); registries],
             not_ready_nanos: 0,
             bins: Vec::new(),
             open: Bin::default(),
@@ -175,6 +214,9 @@ impl Meter {
         self.second_bytes += self.egress_rate * span.as_secs_f64();
         if self.egress_at_capacity {
             self.busy += span;
+        }
+        for registry in &mut self.registries {
+            registry.integrate(span);
         }
         for gauge in [&mut self.pulls, &mut self.downloads, &mut self.pulling_clusters] {
             gauge.integrate(span);
@@ -206,6 +248,7 @@ impl Meter {
             self.close_bin();
         }
         self.second_bytes = 0.0;
+        self.registries.iter_mut().for_each(EgressMeter::close_second);
         self.second_end = self.second_end + SECOND;
         for gauge in [&mut self.pulls, &mut self.downloads] {
             gauge.second_peak = gauge.value;
@@ -232,10 +275,20 @@ impl Meter {
         self.now
     }
 
-    /// The registry sends at `rate` from now on. Call [`Meter::advance`] first.
-    pub fn set_egress(&mut self, rate: BytesPerSec, at_capacity: bool) {
-        self.egress_rate = rate.get();
-        self.egress_at_capacity = at_capacity;
+    /// The registries send at these rates from now on, each at its capacity or below. Call [`Meter::advance`] first.
+    pub fn set_egress(&mut self, registries: impl Iterator<Item = (BytesPerSec, bool)>) {
+        (self.egress_rate, self.egress_at_capacity) = (0.0, false);
+        for (meter, (rate, at_capacity)) in self.registries.iter_mut().zip(registries) {
+            (meter.rate, meter.at_capacity) = (rate.get(), at_capacity);
+            self.egress_rate += meter.rate;
+            self.egress_at_capacity |= at_capacity;
+        }
+    }
+
+    /// The egress of each registry.
+    #[must_use]
+    pub fn registries(&self) -> &[EgressMeter] {
+        &self.registries
     }
 
     /// An image pull began.
@@ -314,11 +367,11 @@ mod tests {
 
     #[test]
     fn egress_is_spread_over_the_bins_it_flows_in() {
-        let mut meter = Meter::new(1);
+        let mut meter = Meter::new(1, 1);
         meter.advance(SimTime::from_nanos(500_000_000));
-        meter.set_egress(BytesPerSec::new(100.0), true);
+        meter.set_egress([(BytesPerSec::new(100.0), true)].into_iter());
         meter.advance(SimTime::from_secs(2));
-        meter.set_egress(BytesPerSec::ZERO, false);
+        meter.set_egress([(BytesPerSec::ZERO, false)].into_iter());
         meter.advance(SimTime::from_secs(3));
         let (bin, bins) = meter.series();
         assert_eq!(bin, SECOND);
@@ -330,8 +383,26 @@ mod tests {
     }
 
     #[test]
+    fn each_registry_has_its_own_peak_and_busy_time() {
+        let mut meter = Meter::new(1, 2);
+        let rates = |first: f64, is_busy: bool, second: f64| {
+            [(BytesPerSec::new(first), is_busy), (BytesPerSec::new(second), !is_busy)].into_iter()
+        };
+        meter.set_egress(rates(100.0, true, 40.0));
+        meter.advance(SimTime::from_secs(2));
+        meter.set_egress(rates(10.0, false, 90.0));
+        meter.advance(SimTime::from_secs(5));
+        let of = |meter: &EgressMeter| (meter.peak() as u64, meter.busy());
+        let seconds = SimDuration::from_secs;
+        let found: Vec<_> = meter.registries().iter().map(of).collect();
+        assert_eq!(found, [(100, seconds(2)), (90, seconds(3))]);
+        // The peak of the sum is not the sum of the peaks.
+        assert_eq!((meter.egress_peaks().0 as u64, meter.busy()), (140, seconds(5)));
+    }
+
+    #[test]
     fn a_peak_between_two_bin_edges_is_kept() {
-        let mut meter = Meter::new(1);
+        let mut meter = Meter::new(1, 1);
         meter.advance(SimTime::from_nanos(100));
         meter.pull_begins(true);
         meter.pull_begins(false);
@@ -345,8 +416,8 @@ mod tests {
 
     #[test]
     fn a_long_series_is_merged_without_losing_peaks_or_bytes() {
-        let mut meter = Meter::new(1);
-        meter.set_egress(BytesPerSec::new(8.0), false);
+        let mut meter = Meter::new(1, 1);
+        meter.set_egress([(BytesPerSec::new(8.0), false)].into_iter());
         meter.advance(SimTime::from_secs(7000));
         meter.pull_begins(true);
         meter.pull_ends(true);
@@ -361,7 +432,7 @@ mod tests {
     #[test]
     fn cluster_hours_count_only_clusters_that_are_not_ready() {
         use ClusterPhase::{NotReady, Ready, Updating, Waiting};
-        let mut meter = Meter::new(3);
+        let mut meter = Meter::new(3, 1);
         meter.move_cluster(Waiting, Updating);
         meter.move_cluster(Waiting, NotReady);
         meter.advance(SimTime::from_secs(1800));

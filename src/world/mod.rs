@@ -49,7 +49,7 @@ pub use distribution::spec::*;
 pub use event::*;
 pub use faults::spec::*;
 pub use ids::{ClusterId, NEW, NodeId, OLD, PodId, PullId};
-pub use meter::{Bin, ClusterPhase, Gauge, Meter};
+pub use meter::{Bin, ClusterPhase, EgressMeter, Gauge, Meter};
 pub use nodes::pull_error::{PullError, PullFacts};
 pub use nodes::runtime::spec::*;
 pub use nodes::spec::*;
@@ -57,7 +57,7 @@ pub use quantity::*;
 pub use registry::request::{HostRole, Request, Response};
 pub use registry::spec::*;
 pub use spec::*;
-pub use totals::Totals;
+pub use totals::{RegistryTotals, Totals};
 
 use crate::engine::Streams;
 use crate::flow::Network;
@@ -121,7 +121,7 @@ impl<'s> World<'s> {
             transfers: Transfers::new(network, links, catalog.blobs),
             delivery: Delivery::default(),
             faults: FaultProcesses::default(),
-            meter: Meter::new(spec.clusters.len() as u64),
+            meter: Meter::new(spec.clusters.len() as u64, 1 + spec.registries.len()),
             totals: Totals::default(),
             reports: Vec::new(),
             inert_events: 0,

@@ -40,6 +40,7 @@ pub(crate) fn bare_world(count: usize) -> WorldSpec {
     let cluster = |at: usize| ClusterSpec {
         region_name: None,
         clusters: None,
+        group: String::new(),
         name: format!("c{at:04}"),
         labels: BTreeMap::new(),
         nodes: 1,

@@ -3,7 +3,7 @@
 //! Bytes are conserved, and the meters' pulls over time equal the durations of the pulls (Little's law). Both hold
 //! exactly, in whole bytes and nanoseconds, whatever failed in the run.
 
-use crate::units::{Bytes, SimTime};
+use crate::units::{Bytes, SimDuration, SimTime};
 use crate::world::World;
 use crate::world::nodes::node::NodeState;
 use crate::world::nodes::pull::Pull;
@@ -42,7 +42,36 @@ pub struct Totals {
     pub timeouts: u64,
 }
 
+/// Totals of one registry over a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct RegistryTotals {
+    /// Bytes that left it.
+    pub sent: Bytes,
+    /// Highest mean rate of its egress over one second.
+    pub egress_peak: f64,
+    /// Time in which its egress was at its capacity.
+    pub busy: SimDuration,
+    /// Requests to its API.
+    pub requests: u64,
+    /// Responses 429.
+    pub responses_429: u64,
+    /// Responses 503.
+    pub responses_503: u64,
+}
+
 impl World<'_> {
+    /// Totals of each registry, in the experiment's order. Call it after [`World::finish`].
+    pub fn registry_totals(&self) -> impl Iterator<Item = RegistryTotals> {
+        self.registries.iter().zip(self.meter.registries()).map(|(registry, meter)| RegistryTotals {
+            sent: registry.sent,
+            egress_peak: meter.peak(),
+            busy: meter.busy(),
+            requests: registry.requests,
+            responses_429: registry.responses_429,
+            responses_503: registry.responses_503,
+        })
+    }
+
     /// Ends the run at `now`; transfers in progress count with the bytes that have arrived.
     pub fn finish(&mut self, now: SimTime) -> Totals {
         self.meter.advance(now);

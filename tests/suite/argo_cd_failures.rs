@@ -73,7 +73,7 @@ fn an_offline_canary_fails_after_six_attempts_and_again_six_and_holds_its_step()
     let lost = offline(&record, "step 1").len();
     assert!((1..10).contains(&lost), "{lost}: some canaries are offline, not all");
     assert_eq!(record.run.outcome, RunOutcome::Stalled);
-    let held = &record.run.held_by;
+    let held = &record.run.held();
     assert!(held.starts_with("rollingSync.steps: step 1 is complete when all of it is Healthy; not yet: "), "{held}");
     // Its cluster's state is what it was before the release; only the operation tells.
     assert!(held.contains("Progressing, OutOfSync, Healthy, operation Failed; 20 applications"), "{held}");
@@ -90,7 +90,7 @@ fn an_offline_canary_fails_after_six_attempts_and_again_six_and_holds_its_step()
 #[test]
 fn a_cluster_that_returns_between_two_attempts_is_synced_by_the_next() {
     let record = Story::new("{offline: {share: 40%, return: 50 s}}").play();
-    assert_eq!(record.run.outcome, RunOutcome::Complete, "{}", record.run.held_by);
+    assert_eq!(record.run.outcome, RunOutcome::Complete, "{}", record.run.held());
     let canaries = offline(&record, "step 1");
     assert!(!canaries.is_empty(), "else nothing is shown");
     for canary in canaries {
@@ -108,7 +108,7 @@ fn a_cluster_that_returns_after_its_operation_failed_stays_unsynced() {
         let story = Story { strategy: strategy.to_owned(), ..Story::new("{offline: {share: 40%, return: 20m}}") };
         let record = story.play();
         assert_eq!(record.run.outcome, RunOutcome::Stalled, "{strategy}");
-        let held = &record.run.held_by;
+        let held = &record.run.held();
         assert!(held.contains("OutOfSync, Healthy, operation Failed"), "{strategy}: {held}");
         let back = record.clusters.iter().filter(|row| row.offline && row.told_s.is_some());
         assert!(back.map(|row| assert_eq!(row.applied_s, None, "{}", row.cluster)).count() > 0, "{strategy}");
@@ -140,7 +140,7 @@ fn a_sync_with_unlimited_retries_outlasts_an_outage() {
         let regional = "{regional: [{selector: {matchLabels: {env: canary}}, windows: [{from: 0 s, for: 20m}]}]}";
         let story = Story { strategy: "file: applicationset.yaml".to_owned(), set, ..Story::new(regional) };
         let record = story.play();
-        assert_eq!(record.run.outcome, RunOutcome::Complete, "at {} s: {}", record.run.end_s, record.run.held_by);
+        assert_eq!(record.run.outcome, RunOutcome::Complete, "at {} s: {}", record.run.end_s, record.run.held());
         for canary in record.clusters.iter().filter(|row| row.offline) {
             let span = canary.applied_s.expect("applied") - canary.told_s.expect("the first attempt");
             // Nine attempts of 30 s, and 10 + 20 + 40 + 80 + 160 + 4 · 180 s between them: the tenth finds the
@@ -172,7 +172,7 @@ fn only_the_backoff_that_is_set_decides_whether_an_outage_is_outlasted() {
         let regional = "{regional: [{selector: {matchLabels: {env: canary}}, windows: [{from: 0 s, for: 5m}]}]}";
         let strategy = "file: applicationset.yaml\n      options: {triggerOnce: true}".to_owned();
         let record = Story { strategy, set: &set, ..Story::new(regional) }.play();
-        let held = &record.run.held_by;
+        let held = &record.run.held();
         match expected {
             Ok(seconds) => {
                 assert_eq!(record.run.outcome, RunOutcome::Complete, "{backoff}: {held}");
@@ -205,8 +205,8 @@ fn rows_that_no_pass_updates_do_not_keep_a_run_alive() {
         ..Story::new("{offline: {share: 100%}}")
     };
     let record = story.play();
-    assert_eq!(record.run.outcome, RunOutcome::Stalled, "{}", record.run.held_by);
-    let held = &record.run.held_by;
+    assert_eq!(record.run.outcome, RunOutcome::Stalled, "{}", record.run.held());
+    let held = &record.run.held();
     assert!(held.starts_with("rollingSync.steps: step 1 is complete when all of it is Healthy; not yet: "), "{held}");
     assert!(record.run.end_s < 120.0, "ends at {} s", record.run.end_s);
 }
@@ -216,12 +216,12 @@ fn a_sync_with_unlimited_retries_waits_for_a_cluster_but_the_run_ends() {
     let endless =
         |faults| Story { strategy: "file: applicationset.yaml".to_owned(), set: ENDLESS, ..Story::new(faults) };
     let back = endless("{offline: {share: 40%, return: 20m}}").play();
-    assert_eq!(back.run.outcome, RunOutcome::Complete, "at {} s: {}", back.run.end_s, back.run.held_by);
+    assert_eq!(back.run.outcome, RunOutcome::Complete, "at {} s: {}", back.run.end_s, back.run.held());
     // The longest wait between two attempts is 180 s, and an attempt takes 30 s.
     assert!((1200.0..1200.0 + 240.0).contains(&back.run.end_s), "ends at {} s", back.run.end_s);
     let gone = endless("{offline: {share: 40%}}").play();
     assert_eq!(gone.run.outcome, RunOutcome::Stalled, "attempts that must fail and the generator's timer are no life");
-    assert!(gone.run.held_by.contains("operation Running"), "{}", gone.run.held_by);
+    assert!(gone.run.held().contains("operation Running"), "{}", gone.run.held());
 }
 
 #[test]
@@ -232,7 +232,7 @@ fn a_defective_release_shows_degraded_after_the_deadline_and_holds_its_step() {
         [(DEPLOYMENT, "Degraded", 600.0), (deployment, "Degraded", 300.0), (daemon_set, "Progressing", 30.0)]
     {
         let record = Story { workload, ..Story::new("{defect: {share: 30%}}") }.play();
-        let held = &record.run.held_by;
+        let held = &record.run.held();
         // Crash loops go on for ever; pods that no probe lets be ready change nothing by it.
         assert_eq!(record.run.outcome, RunOutcome::Stalled, "{workload}: {held}");
         let state = format!("Progressing, Synced, {health}, operation Succeeded");
@@ -247,7 +247,7 @@ fn a_defective_release_shows_degraded_after_the_deadline_and_holds_its_step() {
 fn a_rollout_continues_when_a_degraded_application_becomes_ready() {
     let slow = "{kind: Deployment, image: shop, start: 2m, readiness: {period: 10 s}, progressDeadline: 30 s}";
     let record = Story { workload: slow, ..Story::new("{}") }.play();
-    assert_eq!(record.run.outcome, RunOutcome::Complete, "{}", record.run.held_by);
+    assert_eq!(record.run.outcome, RunOutcome::Complete, "{}", record.run.held());
     let quick =
         Story { workload: "{kind: Deployment, image: shop, start: 2m, readiness: {period: 10 s}}", ..Story::new("{}") };
     let quick = quick.play();
@@ -261,7 +261,7 @@ fn a_rollout_continues_when_a_degraded_application_becomes_ready() {
 fn a_commit_that_nobody_announces_is_found_by_the_periodic_refresh() {
     let story = Story { strategy: "autoSync: true\n      release: commit".to_owned(), ..Story::new("{}") };
     let record = story.play();
-    assert_eq!(record.run.outcome, RunOutcome::Complete, "{}", record.run.held_by);
+    assert_eq!(record.run.outcome, RunOutcome::Complete, "{}", record.run.held());
     let mut told: Vec<f64> = record.clusters.iter().map(|row| row.told_s.expect("told")).collect();
     told.sort_by(f64::total_cmp);
     // A refresh comes every 120 to 300 s, spread by a jitter of 60 s.
@@ -270,7 +270,7 @@ fn a_commit_that_nobody_announces_is_found_by_the_periodic_refresh() {
     let announced = Story { strategy: "autoSync: true".to_owned(), ..Story::new("{}") }.play();
     assert!(last_told(&announced) < 10.0, "a change of the set is seen at once");
     let stepped = Story { strategy: format!("release: commit\n      {STEPS}"), ..Story::new("{}") }.play();
-    assert_eq!(stepped.run.outcome, RunOutcome::Complete, "{}", stepped.run.held_by);
+    assert_eq!(stepped.run.outcome, RunOutcome::Complete, "{}", stepped.run.held());
 }
 
 #[test]
@@ -297,7 +297,7 @@ fn an_unknown_destination_is_never_written_and_a_paused_cluster_is_treated_like_
   - {name: 'prod-{01..20}', labels: {env: prod}, registered: false}";
     let record = Story { fleet, ..Story::new("{}") }.play();
     assert_eq!((record.run.outcome, record.run.targets_done), (RunOutcome::Stalled, 10));
-    let held = &record.run.held_by;
+    let held = &record.run.held();
     assert!(held.starts_with("rollingSync.steps: step 2") && held.contains("not valid"), "{held}");
     assert!(record.run.end_s < 600.0, "the timer that looks again every 180 s keeps nothing alive");
 }

@@ -133,8 +133,8 @@ fn a_rollout_in_which_pulls_fail_keeps_budgets_and_order_to_its_end() {
         for (release, faults) in [("update", RELIABLE), ("update", PULLS_FAIL), ("initial", PULLS_FAIL)] {
             let what = format!("{strategy} {release} {faults}");
             let record = run(release, faults, strategy, &set);
-            assert_eq!(record.run.outcome, RunOutcome::Complete, "{what}: {}", record.run.held_by);
-            assert_eq!((record.run.targets_done, record.run.held_by.as_str()), (1000, ""), "{what}");
+            assert_eq!(record.run.outcome, RunOutcome::Complete, "{what}: {}", record.run.held());
+            assert_eq!((record.run.targets_done, record.run.held().as_str()), (1000, ""), "{what}");
             assert_budgets_and_order(&record, &what);
             assert_eq!(record.run.failed_pulls > 0, faults != RELIABLE, "{what}");
         }
@@ -153,7 +153,7 @@ fn an_application_that_never_appears_blocks_its_step_indefinitely() {
             let steps = by_step(&record);
             let is_lost = |row: &&ClusterRow| row.offline || row.defective;
             let (number, rows) = (1..).zip(steps.values()).find(|(_, rows)| rows.iter().any(is_lost)).expect("some");
-            let held = &record.run.held_by;
+            let held = &record.run.held();
             assert!(held.contains(&format!("step {number}")), "{what}: {held}");
             let rule = if strategy == SHIPPED { "rollingSync.steps" } else { "rollingUpdate.steps" };
             let lost = rows.iter().filter(|row| is_lost(row)).count();
@@ -174,18 +174,18 @@ fn a_crash_after_healthy_was_seen_holds_nothing_in_what_shipped() {
     let record = run("update", "{defect: {share: 3%}}", SHIPPED, &rolling_sync());
     assert_ne!(record.run.outcome, RunOutcome::Complete);
     assert!(record.clusters.iter().all(|row| row.told_s.is_some()), "Healthy is sticky: every step had its turn");
-    assert!(record.run.held_by.starts_with("applicationStatus: the rollout is complete"), "{}", record.run.held_by);
+    assert!(record.run.held().starts_with("applicationStatus: the rollout is complete"), "{}", record.run.held());
 }
 
 #[test]
 fn parameters_alone_are_lost_unless_the_bug_is_fixed() {
     let lost = run("update", RELIABLE, "argoCd: {file: applicationset.yaml, release: parameters}", &rolling_sync());
     assert_eq!((lost.run.outcome, lost.run.targets_done), (RunOutcome::Stalled, 0), "argoproj/argo-cd#27949");
-    assert!(lost.run.held_by.starts_with("applicationStatus: the rollout is complete"), "{}", lost.run.held_by);
+    assert!(lost.run.held().starts_with("applicationStatus: the rollout is complete"), "{}", lost.run.held());
     let mended = "argoCd: {file: applicationset.yaml, release: parameters, options: {keepSpecChanges: true}, \
                   applicationController: {clientQps: 0, syncsPerSecond: 1000000000000}}";
     let mended = run("update", RELIABLE, mended, &rolling_sync());
-    assert_eq!(mended.run.outcome, RunOutcome::Complete, "{}", mended.run.held_by);
+    assert_eq!(mended.run.outcome, RunOutcome::Complete, "{}", mended.run.held());
     assert_budgets_and_order(&mended, "mended");
 }
 
@@ -197,7 +197,7 @@ fn a_policy_that_forbids_writing_a_changed_spec_stops_the_rollout_and_the_passes
         let record = run("update", RELIABLE, &strategy, &rolling_sync());
         assert_eq!((record.run.outcome, record.run.targets_done), (RunOutcome::Stalled, 0), "{options}");
         let held = "applicationsSync: CreateOnly forbids writing a changed spec to 1000 applications (";
-        assert!(record.run.held_by.starts_with(held), "{options}: {}", record.run.held_by);
+        assert!(record.run.held().starts_with(held), "{options}: {}", record.run.held());
         assert!(record.passes.len() < 5, "{options}: nothing changes, and {} passes", record.passes.len());
     }
 }
@@ -206,7 +206,7 @@ fn a_policy_that_forbids_writing_a_changed_spec_stops_the_rollout_and_the_passes
 fn without_steps_applications_sync_by_themselves_or_not_at_all() {
     for release in ["update", "initial"] {
         let all = run(release, RELIABLE, SHIPPED, &application_set(""));
-        assert_eq!((all.run.outcome, all.run.targets_done), (RunOutcome::Complete, 1000), "{}", all.run.held_by);
+        assert_eq!((all.run.outcome, all.run.targets_done), (RunOutcome::Complete, 1000), "{}", all.run.held());
         assert_eq!(all.run.promotions, 0, "the application controller syncs, no pass does");
         let of = |env: &'static str| all.clusters.iter().filter(move |row| row.cluster.starts_with(env));
         let prod_begins = of("prod").filter_map(|row| row.told_s).min_by(f64::total_cmp);
@@ -216,7 +216,7 @@ fn without_steps_applications_sync_by_themselves_or_not_at_all() {
         let nobody =
             run(release, RELIABLE, "argoCd: {file: applicationset.yaml, autoSync: false}", &application_set(""));
         assert_eq!((nobody.run.outcome, nobody.run.targets_done), (RunOutcome::Stalled, 0));
-        assert!(nobody.run.held_by.starts_with("syncPolicy.automated"), "{}", nobody.run.held_by);
+        assert!(nobody.run.held().starts_with("syncPolicy.automated"), "{}", nobody.run.held());
     }
 }
 
@@ -226,9 +226,9 @@ fn applications_in_no_step_are_never_synced() {
     let record = run("update", RELIABLE, SHIPPED, &set);
     assert_eq!((record.run.outcome, record.run.targets_done), (RunOutcome::Stalled, 950));
     assert!(
-        record.run.held_by.starts_with("matchExpressions: no step selects 50 applications"),
+        record.run.held().starts_with("matchExpressions: no step selects 50 applications"),
         "{}",
-        record.run.held_by
+        record.run.held()
     );
     assert!(by_step(&record)["no step"].iter().all(|row| row.told_s.is_none()));
 }

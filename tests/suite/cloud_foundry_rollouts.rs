@@ -81,7 +81,7 @@ const STEPS: &str = "strategy: canary, maxInFlight: 100, canarySteps: [{instance
 fn a_first_push_starts_all_instances_simultaneously() {
     for strategy in ["{strategy: rolling, maxInFlight: 50}".to_owned(), format!("{{{STEPS}}}")] {
         let run = run("initial", "", &strategy);
-        assert_eq!((run.run.outcome, run.run.held_by.as_str(), told(&run)), (RunOutcome::Complete, "", CLUSTERS));
+        assert_eq!((run.run.outcome, run.run.held().as_str(), told(&run)), (RunOutcome::Complete, "", CLUSTERS));
         assert_eq!(run.passes.len(), 1, "there is no deployment for the updater to look at");
         assert_eq!(run.passes[0].promoted, CLUSTERS as u64);
         assert!(run.clusters.iter().all(|cluster| cluster.stage.is_empty()));
@@ -95,7 +95,7 @@ fn a_first_push_does_not_end_where_cells_are_missing() {
     let offline = run.clusters.iter().filter(|cluster| cluster.offline).count();
     assert_eq!(run.run.targets_done as usize, CLUSTERS - offline, "failed pulls are repeated");
     let held = format!("routable: the app was started with all 1000 instances, {offline} of which are not routable");
-    assert!(run.run.held_by.starts_with(&held), "{}", run.run.held_by);
+    assert!(run.run.held().starts_with(&held), "{}", run.run.held());
 }
 
 #[test]
@@ -120,8 +120,8 @@ fn one_instance_is_in_flight_by_default() {
     assert_eq!(run.run.outcome, RunOutcome::Stalled);
     let first_defect = run.clusters.iter().position(|cluster| cluster.defective).expect("ten or so are");
     assert_eq!(told(&run), first_defect + 1, "the first that crashes is the last that is told");
-    assert!(run.run.held_by.starts_with("unhealthy: 1 of "), "{}", run.run.held_by);
-    assert!(run.run.held_by.contains("(1 crashed)"), "{}", run.run.held_by);
+    assert!(run.run.held().starts_with("unhealthy: 1 of "), "{}", run.run.held());
+    assert!(run.run.held().contains("(1 crashed)"), "{}", run.run.held());
     assert_eq!(
         run.run.crashes, 3,
         "Diego starts it again twice at once, and the pass after the third crash is the last"
@@ -133,7 +133,7 @@ fn the_file_can_set_how_often_an_instance_restarts_immediately() {
     for (immediate, crashes) in [(0, 1), (5, 6)] {
         let node = format!("node: {{crashBackoff: {{immediate: {immediate}}}}}\nfaults:");
         let run = run_with("update", "defect: {share: 1%}", "{}", &[("faults:", &node)]);
-        assert_eq!((run.run.outcome, run.run.crashes), (RunOutcome::Stalled, crashes), "{}", run.run.held_by);
+        assert_eq!((run.run.outcome, run.run.crashes), (RunOutcome::Stalled, crashes), "{}", run.run.held());
     }
 }
 
@@ -156,7 +156,7 @@ fn a_deployment_grows_while_the_instances_that_crash_look_as_if_they_start() {
     assert!(growth_after_a_crash.fold(0.0, f64::max) > first_crash, "it grew again after the first crash");
     for run in [&at_once, &not_again] {
         assert_eq!(run.run.outcome, RunOutcome::Horizon, "a pass that sees all of them starting would grow");
-        assert!(run.run.held_by.starts_with("unhealthy: "), "{}", run.run.held_by);
+        assert!(run.run.held().starts_with("unhealthy: "), "{}", run.run.held());
     }
 }
 
@@ -173,7 +173,7 @@ fn crashing_instances_stop_a_deployment_almost_indefinitely() {
     assert!(told(&run) < CLUSTERS, "it stands still at {}", told(&run));
     let crashed = run.clusters.iter().filter(|cluster| cluster.told_s.is_some() && cluster.defective).count();
     let held = format!("unhealthy: {crashed} of {} new instances", told(&run));
-    assert!(run.run.held_by.starts_with(&held), "{}", run.run.held_by);
+    assert!(run.run.held().starts_with(&held), "{}", run.run.held());
     assert_eq!(run.run.exposed_targets as usize, crashed);
 }
 
@@ -184,13 +184,13 @@ fn missing_cells_use_up_max_in_flight() {
     assert_eq!((many.run.outcome, told(&many)), (RunOutcome::Stalled, CLUSTERS));
     assert_eq!(many.run.targets_done as usize, CLUSTERS - offline);
     let held = format!("routable: {} of 1000 new instances are routable", CLUSTERS - offline);
-    assert!(many.run.held_by.starts_with(&held), "{}", many.run.held_by);
+    assert!(many.run.held().starts_with(&held), "{}", many.run.held());
 
     let few = run("update", "offline: {share: 1%}", "{maxInFlight: 2}");
     assert_eq!(few.run.outcome, RunOutcome::Stalled);
     let waiting = few.clusters.iter().filter(|cluster| cluster.told_s.is_some() && cluster.ready_s.is_none()).count();
     assert_eq!(waiting, 2, "both places are taken by cells that never come");
-    assert!(few.run.held_by.starts_with("max_in_flight: 2 of "), "{}", few.run.held_by);
+    assert!(few.run.held().starts_with("max_in_flight: 2 of "), "{}", few.run.held());
 
     let back = run("update", "offline: {share: 1%, return: 2h}", "{maxInFlight: 100}");
     assert_eq!((back.run.outcome, told(&back)), (RunOutcome::Complete, CLUSTERS));
@@ -263,7 +263,7 @@ fn a_canary_that_nobody_continues_stalls_and_says_so() {
     let run = run("update", "", &format!("{{{STEPS}}}"));
     assert_eq!((run.run.outcome, told(&run)), (RunOutcome::Stalled, 100));
     assert_eq!(
-        run.run.held_by,
+        run.run.held(),
         "canary: step 1 of 2 (10 %) is reached with 100 new and 901 old instances; it waits for a user to continue or \
          cancel"
     );
@@ -275,7 +275,7 @@ fn a_canary_step_with_a_crash_is_never_reached() {
     let run = run("update", "defect: {share: 3%}", &format!("{{{STEPS}, continueAfter: 1m}}"));
     assert_eq!(run.run.outcome, RunOutcome::Stalled);
     assert!(told(&run) <= 100, "step 1 ends with 100, and {} were told", told(&run));
-    assert!(["unhealthy", "routable"].iter().any(|rule| run.run.held_by.starts_with(rule)), "{}", run.run.held_by);
+    assert!(["unhealthy", "routable"].iter().any(|rule| run.run.held().starts_with(rule)), "{}", run.run.held());
 }
 
 #[test]
@@ -283,7 +283,7 @@ fn a_cancelled_deployment_goes_back() {
     let run = run("update", "", &format!("{{{STEPS}, cancelAfter: 10m}}"));
     assert_eq!((run.run.outcome, told(&run), run.run.targets_done), (RunOutcome::Stalled, 100, 0));
     let held = "cancel: the deployment was cancelled: the app is back on v1 with 1000 instances";
-    assert_eq!(run.run.held_by, held);
+    assert_eq!(run.run.held(), held);
     let back = run.passes.last().expect("the pass that goes back");
     assert_eq!(back.promoted, 100, "all that were new are told the old version at once");
     assert!(run.run.end_s > 600.0);
@@ -393,7 +393,7 @@ fn a_quota_that_is_too_small_for_the_surge_blocks_indefinitely() {
     let quota = "quota: {organization: {name: ACME, totalInstances: 1005}}";
     let run = run("update", "", &format!("{{strategy: canary, maxInFlight: 10, {quota}, continueAfter: 1m}}"));
     assert_eq!(run.run.outcome, RunOutcome::Stalled);
-    assert!(run.run.held_by.starts_with("app_instance_limit: "), "{}", run.run.held_by);
+    assert!(run.run.held().starts_with("app_instance_limit: "), "{}", run.run.held());
     assert_eq!(told(&run), 1);
 }
 
@@ -426,7 +426,7 @@ fn each_quota_blocks_a_whole_run_and_is_named() {
     for (quota, rule, wanted, limit) in cases {
         let run =
             run("update", "", &format!("{{strategy: canary, maxInFlight: 10, quota: {{{quota}}}, continueAfter: 1m}}"));
-        let held = &run.run.held_by;
+        let held = &run.run.held();
         assert_eq!((run.run.outcome, told(&run)), (RunOutcome::Stalled, 1), "{quota}: {held}");
         assert!(held.starts_with(rule) && held.contains(wanted) && held.contains(limit), "{quota}: {held}");
         assert_eq!(most_lacking(&run), 0, "what a pass took away is undone with the rest of it");
@@ -437,7 +437,7 @@ fn each_quota_blocks_a_whole_run_and_is_named() {
 fn a_rolling_deployment_that_fits_at_first_fits_to_its_end() {
     let quota = |limit: u32| format!("{{maxInFlight: 10, quota: {{space: {{name: shop, totalInstances: {limit}}}}}}}");
     let run = run("update", "", &quota(1010));
-    assert_eq!((run.run.outcome, told(&run)), (RunOutcome::Complete, CLUSTERS), "{}", run.run.held_by);
+    assert_eq!((run.run.outcome, told(&run)), (RunOutcome::Complete, CLUSTERS), "{}", run.run.held());
     let error = load_in(with_file("{}", &quota(1009)).path()).expect_err("it has no room for ten more").to_string();
     assert!(error.contains("app_instance_limit space_app_instance_limit_exceeded for space shop."), "{error}");
 }
@@ -517,7 +517,7 @@ fn a_cancelled_deployment_falls_back_on_the_rolling_one_that_it_superseded() {
     let supersedes = "supersedes: {instances: 300, state: DEPLOYING}";
     let run = run("update", "", &format!("{{{STEPS}, {supersedes}, cancelAfter: 10m}}"));
     assert_eq!((run.run.outcome, told(&run), run.run.targets_done), (RunOutcome::Stalled, 100, 0));
-    assert_eq!(run.run.held_by, "cancel: the deployment was cancelled: the app is back on v1 with 1000 instances");
+    assert_eq!(run.run.held(), "cancel: the deployment was cancelled: the app is back on v1 with 1000 instances");
     assert_eq!(run.passes.last().map(|pass| pass.promoted), Some(100));
 }
 
@@ -527,7 +527,7 @@ fn a_crash_also_stops_a_deployment_that_supersedes_another() {
     let short = ("horizon: 24h", "horizon: 3h");
     let run = run_with("update", "defect: {share: 1%}", &format!("{{maxInFlight: 20, {supersedes}}}"), &[short]);
     assert_eq!(run.run.outcome, RunOutcome::Horizon);
-    assert!(run.run.held_by.starts_with("unhealthy: "), "{}", run.run.held_by);
+    assert!(run.run.held().starts_with("unhealthy: "), "{}", run.run.held());
     // The canary's 400 are gone, and so is the one too many: nothing brings them back.
     assert!(run.passes.last().expect("there are passes").unavailable > 0);
 }
@@ -596,7 +596,7 @@ fn a_pass_that_outlasts_the_period_is_followed_immediately_and_shifts_the_period
     fs::write(&file, text.replace("strategies:", "controller: {request: 400 ms}\nstrategies:")).expect("written");
     let experiment = loaded(folder.path());
     let run = sim::run(&experiment.variants[0], experiment.seed, 0).expect("the strategy starts no process");
-    assert_eq!(run.run.outcome, RunOutcome::Complete, "{}", run.run.held_by);
+    assert_eq!(run.run.outcome, RunOutcome::Complete, "{}", run.run.held());
     let (mut long, mut short) = (0, 0);
     // The first row is the user's request.
     for pair in run.passes[1..].windows(2) {

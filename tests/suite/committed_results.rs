@@ -98,6 +98,7 @@ fn simulated_again(variant: &Variant, seed: u64, row: &RunRow) -> Option<RunReco
 fn recorded(variant: &Variant, rows: &[RunRow]) -> VariantRecord {
     let of_row = |row: &RunRow| RunRecord {
         run: row.clone(),
+        registries: Vec::new(),
         series: Vec::new(),
         bin_s: 0.0,
         clusters: Vec::new(),

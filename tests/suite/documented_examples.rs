@@ -175,7 +175,7 @@ fn whole_simulations_reproduce_the_documented_examples() {
                         "{}, {rules}, {release}: {:?}, expected {expected:?}; {}",
                         example.says,
                         (first, blind, peak, outcome),
-                        run.run.held_by
+                        run.run.held()
                     ));
                 }
             }
@@ -221,7 +221,7 @@ fn clusters_in_no_partition_are_left_out_and_hold_the_rollout() {
         let run = run(50, "initial", rules, staging);
         assert_eq!(run.run.outcome, RunOutcome::Stalled, "{rules}");
         assert_eq!((run.run.targets_done, run.run.promotions), (5, 5), "{rules}: staging alone");
-        assert!(run.run.held_by.contains("45"), "{rules}: {}", run.run.held_by);
+        assert!(run.run.held().contains("45"), "{rules}: {}", run.run.held());
     }
 }
 

@@ -96,7 +96,7 @@ sweep: {strategies.s.rancherFleet.maxUnavailable: [10, 10%, 25%, 100%]}",
     for row in rows {
         assert_eq!((row.targets, row.reachable_targets, row.completion_s), (299, 296, None));
         assert_eq!((row.paused_targets, row.agentless_targets, row.offline_targets), (2, 1, 0));
-        assert!(row.reachable_ready_s.is_some(), "{}", row.held_by);
+        assert!(row.reachable_ready_s.is_some(), "{}", row.held());
     }
 }
 

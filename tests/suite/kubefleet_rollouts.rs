@@ -113,8 +113,8 @@ fn check_stages(run: &RunRecord, approval_s: f64) {
 fn a_staged_run_goes_through_its_stages_with_their_limits_and_tasks() {
     for release in ["initial", "update"] {
         let run = staged(release, "", "20 min");
-        assert_eq!(run.run.outcome, RunOutcome::Complete, "{release}: {}", run.run.held_by);
-        assert_eq!((run.run.targets_done, run.run.held_by.as_str()), (1000, ""), "{release}");
+        assert_eq!(run.run.outcome, RunOutcome::Complete, "{release}: {}", run.run.held());
+        assert_eq!((run.run.targets_done, run.run.held().as_str()), (1000, ""), "{release}");
         check_stages(&run, 1200.0);
         for (name, _, limit) in STAGES {
             // The work generator's queue has a hundred tokens and a few for each cluster; from then on ten clusters a
@@ -139,7 +139,7 @@ fn requeue_delays_count_from_the_end_of_a_pass() {
         "",
         &format!("{{kubeFleetStaged: {{upstreamBugs: {{inProgressIsFailure: false}}, stages: {stages}}}}}"),
     );
-    assert_eq!(run.run.outcome, RunOutcome::Complete, "{}", run.run.held_by);
+    assert_eq!(run.run.outcome, RunOutcome::Complete, "{}", run.run.held());
     // 300 bindings are written in the first pass, at 10 ms each.
     assert!(run.passes[0].duration_s > 3.0 && run.passes.len() > 3, "{:?}", run.passes);
     for pair in run.passes.windows(2) {
@@ -151,7 +151,7 @@ fn requeue_delays_count_from_the_end_of_a_pass() {
 #[test]
 fn failing_pulls_delay_a_staged_run_and_do_not_end_it() {
     let (good, bad) = (staged("update", "", "20 min"), staged("update", "pullFailure: 2%", "20 min"));
-    assert_eq!(bad.run.outcome, RunOutcome::Complete, "{}", bad.run.held_by);
+    assert_eq!(bad.run.outcome, RunOutcome::Complete, "{}", bad.run.held());
     assert!(bad.run.failed_pulls > 0);
     check_stages(&bad, 1200.0);
     assert!(bad.run.completion_s > good.run.completion_s, "{:?} {:?}", bad.run.completion_s, good.run.completion_s);
@@ -165,7 +165,7 @@ fn offline_clusters_block_a_staged_run_indefinitely_and_are_named() {
     let offline = of_stage(&run, "early").into_iter().find(|cluster| cluster.offline && cluster.told_s.is_some());
     let offline = offline.expect("with this seed an offline cluster's turn comes in the stage `early`");
     assert_eq!(offline.ready_s, None);
-    let held_by = &run.run.held_by;
+    let held_by = &run.run.held();
     assert!(held_by.starts_with("stages: in stage `early`, "), "{held_by}");
     assert!(held_by.contains(&format!("(for more than 5m: {}", offline.cluster)), "{held_by}");
     assert!(held_by.contains("retried indefinitely") && held_by.contains("800 clusters"), "{held_by}");
@@ -177,7 +177,7 @@ fn offline_clusters_block_a_staged_run_indefinitely_and_are_named() {
 #[test]
 fn clusters_that_come_back_let_a_staged_run_end() {
     let run = staged("initial", "offline: {share: 1%, return: {min: 1h, max: 3h}}", "1 min");
-    assert_eq!(run.run.outcome, RunOutcome::Complete, "{}", run.run.held_by);
+    assert_eq!(run.run.outcome, RunOutcome::Complete, "{}", run.run.held());
     check_stages(&run, 60.0);
 }
 
@@ -186,9 +186,9 @@ fn an_approval_that_never_comes_holds_the_run_between_two_stages() {
     let run = staged("update", "", "never");
     assert_eq!((run.run.outcome, run.run.targets_done), (RunOutcome::Stalled, 200));
     assert!(
-        run.run.held_by.starts_with("afterStageTasks: all of stage `early` is done, `run-after-early` is not approved"),
+        run.run.held().starts_with("afterStageTasks: all of stage `early` is done, `run-after-early` is not approved"),
         "{}",
-        run.run.held_by
+        run.run.held()
     );
     assert!(of_stage(&run, "rest").iter().all(|cluster| cluster.told_s.is_none()));
 }
@@ -215,9 +215,9 @@ fn the_documents_promise_one_cluster_at_a_time() {
     let peak = |rules: &str| {
         let strategy = format!("{{kubeFleetStaged: {{rules: {rules}, {stages}, approvals: {{after: never}}}}}}");
         let run = run("update", "", &strategy);
-        assert_eq!(run.run.targets_done, 20, "{rules}: {}", run.run.held_by);
+        assert_eq!(run.run.targets_done, 20, "{rules}: {}", run.run.held());
         let approval = if rules == "documented" { "`run-canary`" } else { "`run-after-canary`" };
-        assert!(run.run.held_by.contains(&format!("{approval} is not approved")), "{rules}: {}", run.run.held_by);
+        assert!(run.run.held().contains(&format!("{approval} is not approved")), "{rules}: {}", run.run.held());
         peak_in_flight(&run.clusters)
     };
     assert_eq!((peak("shipped"), peak("documented")), (20, 1));
@@ -227,7 +227,7 @@ fn the_documents_promise_one_cluster_at_a_time() {
 fn a_rolling_update_never_exceeds_max_unavailable() {
     for faults in ["", "pullFailure: 2%"] {
         let run = run("update", faults, "{kubeFleetRolling: {file: placement.yaml}}");
-        assert_eq!((run.run.outcome, run.run.targets_done), (RunOutcome::Complete, 1000), "{}", run.run.held_by);
+        assert_eq!((run.run.outcome, run.run.targets_done), (RunOutcome::Complete, 1000), "{}", run.run.held());
         let peak = peak_in_flight(&run.clusters);
         // The work generator instructs ten clusters a second after its burst, and others are ready meanwhile.
         assert!((50..=100).contains(&peak), "{faults}: {peak} of 10 % of 1 000");
@@ -238,7 +238,7 @@ fn a_rolling_update_never_exceeds_max_unavailable() {
 #[test]
 fn max_unavailable_does_not_limit_a_first_deployment() {
     let run = run("initial", "pullFailure: 2%", "{kubeFleetRolling: {file: placement.yaml}}");
-    assert_eq!((run.run.outcome, run.run.targets_done), (RunOutcome::Complete, 1000), "{}", run.run.held_by);
+    assert_eq!((run.run.outcome, run.run.targets_done), (RunOutcome::Complete, 1000), "{}", run.run.held());
     assert_eq!(run.run.peak_promotions_per_pass, 1000, "target + maxSurge - none that may be ready");
 }
 
@@ -248,13 +248,13 @@ fn offline_clusters_use_up_max_unavailable_and_then_hold_a_rolling_update() {
     let offline = few.clusters.iter().filter(|cluster| cluster.offline).count() as u64;
     assert!(offline > 0 && offline < 100);
     assert_eq!((few.run.outcome, few.run.targets_done), (RunOutcome::Stalled, 1000 - offline), "all others are done");
-    assert!(few.run.held_by.starts_with("Available: "), "{}", few.run.held_by);
+    assert!(few.run.held().starts_with("Available: "), "{}", few.run.held());
 
     let strategy = "{kubeFleetRolling: {file: placement.yaml, maxUnavailable: 2}}";
     let many = run("update", "offline: {share: 4%}", strategy);
     assert_eq!(many.run.outcome, RunOutcome::Stalled);
-    assert!(many.run.held_by.starts_with("maxUnavailable: "), "{}", many.run.held_by);
-    assert!(many.run.held_by.contains("allows 2 to be unavailable"), "what is in place counts before the file");
+    assert!(many.run.held().starts_with("maxUnavailable: "), "{}", many.run.held());
+    assert!(many.run.held().contains("allows 2 to be unavailable"), "what is in place counts before the file");
     assert_eq!(many.clusters.iter().filter(|cluster| cluster.told_s.is_some() && cluster.ready_s.is_none()).count(), 2);
     assert_eq!(peak_in_flight(&many.clusters), 2);
 }
@@ -264,7 +264,7 @@ fn a_max_unavailable_of_zero_never_updates_anything_as_shipped() {
     let strategy = |rules: &str| format!("{{kubeFleetRolling: {{rules: {rules}, maxUnavailable: 0}}}}");
     let shipped = run("update", "", &strategy("shipped"));
     assert_eq!((shipped.run.outcome, shipped.run.targets_done), (RunOutcome::Stalled, 0));
-    assert!(shipped.run.held_by.contains("maxUnavailable is 0, so no available cluster is ever updated"));
+    assert!(shipped.run.held().contains("maxUnavailable is 0, so no available cluster is ever updated"));
     // One after the other, up to the first that is offline.
     let documented = run("update", "offline: {share: 2%}", &strategy("documented"));
     assert_eq!(documented.run.outcome, RunOutcome::Stalled);

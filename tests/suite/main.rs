@@ -29,5 +29,6 @@ mod pre_pull;
 mod program;
 mod random_worlds;
 mod report_page;
+mod result_tables;
 mod upstream_controllers;
 mod validation;

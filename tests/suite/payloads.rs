@@ -41,7 +41,7 @@ fn a_release_without_pods_completes_without_a_pull() {
             for variant in &experiment.variants {
                 let what = format!("{} {kind} {workloads}", variant.label);
                 let run = sim::run(variant, experiment.seed, 0).expect("no process").run;
-                assert_eq!((run.outcome, run.targets_done), (RunOutcome::Complete, 20), "{what}: {}", run.held_by);
+                assert_eq!((run.outcome, run.targets_done), (RunOutcome::Complete, 20), "{what}: {}", run.held());
                 assert_eq!((run.pulls, run.peak_pulls, run.egress_bytes), (0, 0, 0), "{what}");
             }
         }
@@ -53,7 +53,7 @@ fn a_pre_pull_without_images_does_not_hold_the_release() {
     let text = experiment("update", EMPTY, "distribution: {prePull: {}}\n");
     let experiment = loaded(folder_with(&[("experiment.yaml", &text)]).path());
     let run = sim::run(&experiment.variants[0], experiment.seed, 0).expect("no process").run;
-    assert_eq!(run.outcome, RunOutcome::Complete, "{}", run.held_by);
+    assert_eq!(run.outcome, RunOutcome::Complete, "{}", run.held());
 }
 
 #[test]

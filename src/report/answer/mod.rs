@@ -248,13 +248,12 @@ fn unfinished(all: &[Named<'_, '_>]) -> Option<String> {
     let unfinished: Vec<String> = all
         .iter()
         .filter_map(|(_, label, variant)| {
-            let (outcome, held_by) = variant.unfinished()?;
+            let run = variant.unfinished()?;
             let runs = variant.runs.len();
             let missing = runs - variant.finished();
-            // The rule's name stands before the colon.
-            let rule = held_by.split(": ").next().filter(|rule| !rule.is_empty() && rule.len() < held_by.len());
-            let rule = rule.map_or_else(String::new, |rule| format!(", blocked by {rule}"));
-            Some(format!("`{label}` ({missing} of {runs} runs {}{rule})", ended(outcome)))
+            let is_rule = !run.held_detail.is_empty();
+            let rule = if is_rule { format!(", blocked by {}", run.held_by) } else { String::new() };
+            Some(format!("`{label}` ({missing} of {runs} runs {}{rule})", ended(run.outcome)))
         })
         .collect();
     let some = some_of(&unfinished);

@@ -3,7 +3,7 @@
 
 use crate::report::charts::prelude::*;
 use crate::report::names;
-use crate::results::RunOutcome;
+use crate::results::RunRow;
 
 const ROW: f64 = 46.0;
 /// Height of a row for more than [`MANY`] variants.
@@ -46,8 +46,8 @@ pub(in crate::report) fn draw(results: &Results) -> Canvas {
         dots(&mut canvas, variant, READY_TIME, completions, &x, (middle, 11.0));
         numbers_beside(&mut canvas, area, middle, &headlines[row], &notes[row]);
         if variant.ready_time().is_none() {
-            let (_, held_by) = variant.unfinished().unwrap_or((RunOutcome::Horizon, ""));
-            let reason = fitted(held_by, SMALL, Weight::Regular, area.right - area.left - 8.0);
+            let held = variant.unfinished().map_or_else(String::new, RunRow::held);
+            let reason = fitted(&held, SMALL, Weight::Regular, area.right - area.left - 8.0);
             let width = text_width(&reason, SMALL, Weight::Regular);
             canvas.rectangle((area.left + 2.0, middle - 9.0), (area.left + 10.0 + width, middle + 10.0), WHITE, 1.0);
             write(&mut canvas, &reason, (area.left + 6.0, middle + 4.5), SMALL, INK, Align::Left);
@@ -97,9 +97,9 @@ fn headline(variant: &VariantResults<'_>) -> String {
 
 /// Number of finished runs, if not all finished.
 fn unfinished_note(variant: &VariantResults<'_>) -> String {
-    let Some((outcome, _)) = variant.unfinished() else { return String::new() };
+    let Some(run) = variant.unfinished() else { return String::new() };
     match variant.finished() {
-        0 => format!("all {} runs {}", variant.runs.len(), ended(outcome)),
-        finished => format!("{finished} of {} finished, the rest {}", variant.runs.len(), ended(outcome)),
+        0 => format!("all {} runs {}", variant.runs.len(), ended(run.outcome)),
+        finished => format!("{finished} of {} finished, the rest {}", variant.runs.len(), ended(run.outcome)),
     }
 }

@@ -81,8 +81,8 @@ fn note(variant: &VariantResults<'_>) -> String {
     let (finished, runs) = (variant.finished(), variant.runs.len());
     let end = match variant.unfinished() {
         None => "completed".to_owned(),
-        Some((outcome, _)) if finished == 0 => ended(outcome).to_owned(),
-        Some((outcome, _)) => format!("{} in {} of {runs} runs", ended(outcome), runs - finished),
+        Some(run) if finished == 0 => ended(run.outcome).to_owned(),
+        Some(run) => format!("{} in {} of {runs} runs", ended(run.outcome), runs - finished),
     };
     format!("{end}{last}")
 }

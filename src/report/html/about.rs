@@ -37,7 +37,7 @@ pub(super) fn unfinished(variants: &[VariantResults<'_>], names: &[VariantLabel]
             if low == high { count(low as f64) } else { format!("{}–{}", count(low as f64), count(high as f64)) };
         let held = held(variant);
         let runs = variant.runs.len();
-        let rules = held.iter().filter_map(|(text, _)| Some(text.split_once(": ")?.0)).filter(|rule| !rule.is_empty());
+        let rules = held.iter().filter(|(run, _)| !run.held_detail.is_empty()).map(|(run, _)| run.held_by.as_str());
         boxes.push_str(&format!(
             "<details class=\"held\"{open}><summary>{} <strong>{}</strong> <span>{} of {runs} runs</span> <span>{}</span></summary>\n<p>Of {runs} runs: {}. Not updated: {shown} of {} {reachable}clusters.</p>",
             swatch(name.style),
@@ -49,10 +49,10 @@ pub(super) fn unfinished(variants: &[VariantResults<'_>], names: &[VariantLabel]
         ));
         if !held.is_empty() {
             boxes.push_str("<p class=\"by\">Blocked by</p><ul>");
-            for (text, runs) in held.iter().take(HELD_SHOWN) {
+            for (run, runs) in held.iter().take(HELD_SHOWN) {
                 let all = variant.runs.len();
                 let times = if *runs == all { "every run".to_owned() } else { format!("{runs} of {all} runs") };
-                boxes.push_str(&format!("<li>{} <span class=\"unit\">({times})</span></li>", ruled(text)));
+                boxes.push_str(&format!("<li>{} <span class=\"unit\">({times})</span></li>", ruled(run)));
             }
             if held.len() > HELD_SHOWN {
                 boxes
@@ -75,20 +75,20 @@ pub(super) fn unfinished(variants: &[VariantResults<'_>], names: &[VariantLabel]
     )
 }
 
-/// Each distinct reason that blocked a run, with its number of runs; the most common first.
-fn held<'r>(variant: &VariantResults<'r>) -> Vec<(&'r str, usize)> {
+/// A run for each distinct reason that blocked one, with its number of runs; the most common first.
+fn held<'r>(variant: &VariantResults<'r>) -> Vec<(&'r RunRow, usize)> {
     let blocked = |run: &&&RunRow| !run.is_done() && !run.held_by.is_empty();
-    let reasons = grouped(variant.runs.iter().filter(blocked).map(|run| (run.held_by.as_str(), ())));
-    let mut held: Vec<(&str, usize)> = reasons.into_iter().map(|(reason, runs)| (reason, runs.len())).collect();
+    let reasons = grouped(variant.runs.iter().filter(blocked).map(|run| ((&run.held_by, &run.held_detail), *run)));
+    let mut held: Vec<(&RunRow, usize)> = reasons.into_iter().map(|(_, runs)| (runs[0], runs.len())).collect();
     held.sort_by_key(|(_, runs)| std::cmp::Reverse(*runs));
     held
 }
 
-/// The rule's name stands before the colon; readers look for it.
-fn ruled(text: &str) -> String {
-    match text.split_once(": ") {
-        Some((rule, rest)) => format!("<strong>{}</strong>: {}", escaped(rule), escaped(rest)),
-        None => escaped(text),
+/// The rule's name in bold, and the detail; readers look for the rule.
+fn ruled(run: &RunRow) -> String {
+    match run.held_detail.as_str() {
+        "" => escaped(&run.held_by),
+        detail => format!("<strong>{}</strong>: {}", escaped(&run.held_by), escaped(detail)),
     }
 }
 

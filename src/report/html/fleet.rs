@@ -111,6 +111,7 @@ mod tests {
             pulls: 1,
             failed_pulls: 0,
             received_bytes: 1,
+            ..ClusterRow::default()
         }
     }
 

@@ -2,6 +2,7 @@
 
 use crate::report::answer::groups::CurveStyle;
 use crate::report::style::{Colour, dash, series_colour, series_colour_on_dark};
+pub(super) use crate::report::text::escaped;
 
 /// Text with names in backticks, as HTML.
 pub(super) fn marked(text: &str) -> String {
@@ -9,22 +10,6 @@ pub(super) fn marked(text: &str) -> String {
     for (at, part) in text.split('`').enumerate() {
         let part = escaped(part);
         html.push_str(&if at % 2 == 1 { format!("<strong>{part}</strong>") } else { part });
-    }
-    html
-}
-
-/// `text` as it may stand in HTML and in its attributes.
-pub(super) fn escaped(text: &str) -> String {
-    let mut html = String::with_capacity(text.len());
-    for letter in text.chars() {
-        match letter {
-            '&' => html.push_str("&amp;"),
-            '<' => html.push_str("&lt;"),
-            '>' => html.push_str("&gt;"),
-            '"' => html.push_str("&quot;"),
-            '\'' => html.push_str("&#39;"),
-            _ => html.push(letter),
-        }
     }
     html
 }

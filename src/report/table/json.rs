@@ -3,7 +3,8 @@
 use serde::Serialize;
 
 use crate::report::data::{Results, VariantResults};
-use crate::results::{READY_TIME, UncertaintyRow};
+use crate::report::limits::{AssertedLimit, JudgedLimit};
+use crate::results::{READY_TIME, UncertaintyRow, Verdict};
 
 /// The version of the JSON form; raised when a field changes its name or meaning.
 pub const SCHEMA_VERSION: u32 = 2;
@@ -19,6 +20,29 @@ struct ComparisonJson<'r> {
     /// Both kinds of interval; left out where constants were not drawn.
     #[serde(skip_serializing_if = "<[UncertaintyRow]>::is_empty")]
     uncertainty: &'r [UncertaintyRow],
+    assertions: Vec<AssertionJson>,
+}
+
+/// An asserted limit in the JSON form.
+#[derive(Debug, Serialize)]
+struct AssertionJson {
+    limit: String,
+    /// `null`: all strategies.
+    strategy: Option<String>,
+    holds: bool,
+    variants: Vec<VerdictJson>,
+}
+
+/// The verdict on one variant in the JSON form.
+#[derive(Debug, Serialize)]
+struct VerdictJson {
+    variant: String,
+    holds: bool,
+    /// The value that was compared; `null` for a time that was never reached.
+    value: Option<f64>,
+    unit: &'static str,
+    runs: usize,
+    runs_outside: usize,
 }
 
 /// One variant in the JSON form: medians over runs; `null` where no run has the measure.
@@ -30,6 +54,7 @@ struct VariantJson<'r> {
     runs: usize,
     finished: usize,
     held_by: Option<&'r str>,
+    held_detail: Option<&'r str>,
     reachable_ready_s: Option<f64>,
     reachable_ready_median_ci95_low_s: Option<f64>,
     reachable_ready_median_ci95_high_s: Option<f64>,
@@ -53,17 +78,37 @@ struct VariantJson<'r> {
 /// The comparison as JSON: `schema_version`, the experiment, and one object a variant.
 #[must_use]
 pub fn json(results: &Results) -> String {
+    let variants = results.variants();
     let comparison = ComparisonJson {
         schema_version: SCHEMA_VERSION,
         experiment: &results.provenance.experiment,
         seed: results.provenance.seed,
         command: &results.provenance.command,
-        variants: results.variants().iter().map(row).collect(),
+        variants: variants.iter().map(row).collect(),
+        assertions: JudgedLimit::all(results, &variants).iter().map(assertion).collect(),
         uncertainty: &results.uncertainty,
     };
     let mut text = serde_json::to_string_pretty(&comparison).expect("plain fields with text keys are always JSON");
     text.push('\n');
     text
+}
+
+fn assertion(judged: &JudgedLimit<'_, '_>) -> AssertionJson {
+    let AssertedLimit { limit, strategy } = &judged.asserted;
+    let verdict = |&(variant, verdict): &(&VariantResults<'_>, Verdict)| VerdictJson {
+        variant: variant.name().to_owned(),
+        holds: verdict.holds,
+        value: verdict.value.is_finite().then_some(verdict.value),
+        unit: limit.measure().unit,
+        runs: variant.runs.len(),
+        runs_outside: verdict.runs_beyond,
+    };
+    AssertionJson {
+        limit: limit.to_string(),
+        strategy: strategy.clone(),
+        holds: judged.holds(),
+        variants: judged.verdicts.iter().map(verdict).collect(),
+    }
 }
 
 fn row<'r>(variant: &VariantResults<'r>) -> VariantJson<'r> {
@@ -76,7 +121,8 @@ fn row<'r>(variant: &VariantResults<'r>) -> VariantJson<'r> {
         setting: &info.setting,
         runs: variant.runs.len(),
         finished: variant.finished(),
-        held_by: variant.unfinished().map(|(_, held_by)| held_by),
+        held_by: variant.unfinished().map(|run| run.held_by.as_str()),
+        held_detail: variant.unfinished().map(|run| run.held_detail.as_str()),
         reachable_ready_s: variant.ready_time(),
         reachable_ready_median_ci95_low_s: ready.and_then(|row| row.median_ci95_low),
         reachable_ready_median_ci95_high_s: ready.and_then(|row| row.median_ci95_high),

@@ -206,10 +206,11 @@ fn fit(names: &mut Names, columns: &mut Vec<TextColumn>, width: usize) -> Fitted
 /// A line for each variant with unfinished runs: how many, and why.
 fn unfinished(variants: &[VariantResults<'_>], width: usize) -> String {
     let line = |variant: &VariantResults<'_>| {
-        let (outcome, held_by) = variant.unfinished()?;
+        let run = variant.unfinished()?;
+        let held = run.held();
         let (missing, runs) = (variant.runs.len() - variant.finished(), variant.runs.len());
-        let rule = if held_by.is_empty() { String::new() } else { format!(", blocked by {held_by}") };
-        Some(format!("{}: {missing} of {runs} runs {}{rule}.", variant.name(), ended(outcome)))
+        let rule = if held.is_empty() { String::new() } else { format!(", blocked by {held}") };
+        Some(format!("{}: {missing} of {runs} runs {}{rule}.", variant.name(), ended(run.outcome)))
     };
     let lines: Vec<String> = variants.iter().filter_map(line).collect();
     let mut text: String = lines.iter().take(UNFINISHED_MAX).map(|line| wrapped(line, width, "  ")).collect();

@@ -147,6 +147,11 @@ impl World<'_> {
         self.clusters[cluster.index()].nodes.clone()
     }
 
+    /// Each cluster's downlink without faults, and its round trip to the registry.
+    pub fn links(&self) -> impl Iterator<Item = (BytesPerSec, SimDuration)> {
+        self.clusters.iter().map(|cluster| (cluster.downlink, cluster.rtt))
+    }
+
     /// Facts recorded about each cluster.
     pub fn facts(&self) -> impl Iterator<Item = &ClusterFacts> {
         self.clusters.iter().map(|cluster| &cluster.facts)

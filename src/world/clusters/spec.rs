@@ -20,6 +20,9 @@ pub struct ClusterSpec {
     pub name: String,
     /// Number of clusters of a group with an open range, or its share of the file's `clusters`.
     pub clusters: Option<CountOrPercent>,
+    /// The group that it belongs to: the name in the file with its ranges, or the namespace of an inventory.
+    #[serde(skip)]
+    pub group: String,
     /// Labels of the cluster's object in the management cluster.
     pub labels: BTreeMap<String, String>,
     /// Worker nodes, at least one.
@@ -46,6 +49,7 @@ impl Default for ClusterSpec {
     fn default() -> Self {
         Self {
             name: String::new(),
+            group: String::new(),
             clusters: None,
             labels: BTreeMap::new(),
             nodes: default::NODES,

@@ -96,8 +96,7 @@ impl World<'_> {
     pub(crate) fn rates_changed(&mut self, queue: &mut Queue) {
         self.admit_waiting(queue);
         self.follow_load(queue.now());
-        let (rate, is_busy) = self.transfers.egress();
-        self.meter.set_egress(rate, is_busy);
+        self.meter.set_egress(self.transfers.egress());
         self.transfers.schedule_completion(queue);
     }
 

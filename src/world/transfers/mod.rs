@@ -128,17 +128,13 @@ impl Transfers {
         was_dead != is_dead
     }
 
-    /// The current sending rate of all registries, and whether one of them is at its capacity.
-    fn egress(&self) -> (BytesPerSec, bool) {
-        let mut rate = 0.0;
-        let mut is_busy = false;
-        for &egress in &self.links.egress {
-            let own = self.network.throughput(egress).get();
-            rate += own;
+    /// The current sending rate of each registry, and whether it is at its capacity.
+    fn egress(&self) -> impl Iterator<Item = (BytesPerSec, bool)> {
+        self.links.egress.iter().map(|&egress| {
+            let rate = self.network.throughput(egress);
             // A link that is down carries nothing and is not busy.
-            is_busy |= own > 0.0 && self.network.is_saturated(egress);
-        }
-        (BytesPerSec::new(rate), is_busy)
+            (rate, rate.get() > 0.0 && self.network.is_saturated(egress))
+        })
     }
 
     /// Schedules the event of the next completion.

@@ -118,12 +118,12 @@ fn check_run(variant: &Variant, record: &RunRecord, pulled: u64) {
     match run.outcome {
         RunOutcome::Complete => {
             assert_eq!(run.targets_done, run.targets);
-            assert_eq!(run.held_by, "");
+            assert_eq!(run.held(), "");
             assert!(record.clusters.iter().all(|cluster| cluster.ready_s.is_some()));
         }
         RunOutcome::Stalled | RunOutcome::Horizon => {
             assert!(run.targets_done < run.targets);
-            assert!(!run.held_by.is_empty() && run.held_by != "no rule", "{:?}: {}", run.outcome, run.held_by);
+            assert!(!run.held().is_empty() && run.held() != "no rule", "{:?}: {}", run.outcome, run.held());
         }
     }
     if run.outcome == RunOutcome::Stalled {

@@ -72,6 +72,7 @@ fn plain(luck: &mut Luck) -> (WorldSpec, AgentSpec) {
             .map(|at| ClusterSpec {
                 region_name: None,
                 clusters: None,
+                group: String::new(),
                 name: format!("c{at:02}"),
                 labels: labels(at),
                 nodes: luck.number(1, 4),
