@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use fleetsim::results::{
-    FileDigest, Journal, LimitInfo, Provenance, Publication, Published, ResultsError, VariantInfo,
+    FileDigest, Journal, LimitInfo, Provenance, Publication, Published, RESOLVED_FILE, ResultsError, VariantInfo,
 };
 use fleetsim::scenario::{Assertion, Experiment, InputFile, Variant};
 use fleetsim::study::StudyError;
@@ -84,6 +84,7 @@ impl Recording {
         if !args.replace && !args.reproduce {
             keep_finished(publication.target(), &args.experiment)?;
         }
+        publication.write(RESOLVED_FILE, experiment.resolved.as_bytes())?;
         for input in &experiment.inputs {
             if let Some(copy) = digest(input).copy() {
                 publication.write(&copy, &input.bytes)?;

@@ -13,7 +13,9 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use super::provenance::sha256;
-use super::{BuildInfo, FileDigest, PLAN_FILE, PROVENANCE_FILE, Provenance, ResultsError, SENSITIVITY_FILE};
+use super::{
+    BuildInfo, FileDigest, PLAN_FILE, PROVENANCE_FILE, Provenance, RESOLVED_FILE, ResultsError, SENSITIVITY_FILE,
+};
 
 /// Ends the name of the file that is locked while a process writes to a hidden folder.
 const LOCK_ENDING: &str = ".lock";
@@ -92,6 +94,7 @@ impl Publication {
         let tables: Vec<FileDigest> = provenance.files.iter().filter(is_table).cloned().collect();
         // Copies of inputs are often left out of what is shared.
         let copies = provenance.inputs.iter().filter_map(FileDigest::copy);
+        let copies = copies.chain([RESOLVED_FILE.to_owned()]);
         let inputs: Vec<String> = copies.filter(|copy| target.join(copy).is_file()).collect();
         let renewed = Self::begin(target, provenance)?;
         for copy in inputs {

@@ -51,7 +51,7 @@ pub use plan::{
 };
 pub use provenance::{
     BuildInfo, FileDigest, INPUTS_FOLDER, LimitInfo, MODEL_VERSION, PROVENANCE_FILE, PrecisionAsked, PrecisionFound,
-    Provenance, SCHEMA_VERSION, Setting, VariantInfo,
+    Provenance, RESOLVED_FILE, SCHEMA_VERSION, Setting, VariantInfo,
 };
 pub use rows::*;
 pub use sensitivity::{

@@ -21,6 +21,9 @@ pub const SCHEMA_VERSION: u32 = 2;
 /// change and this does not.
 pub const MODEL_VERSION: u32 = 1;
 
+/// The file of a results folder with every setting in force.
+pub const RESOLVED_FILE: &str = "resolved.yaml";
+
 /// The folder of a results folder with a copy of every input.
 pub const INPUTS_FOLDER: &str = "inputs";
 

@@ -5,7 +5,7 @@ use std::path::{Path as FsPath, PathBuf};
 use std::sync::Arc;
 
 use super::check::{CheckedWorld, Checker};
-use super::constants::{Level, StatedRanges, lay_all, product_of};
+use super::constants::{Level, StatedRanges, lay_all, product_of, resolved};
 use super::file::ExperimentFile;
 use super::import::inventory::InventoryCluster;
 use super::precision::FEWEST_RUNS;
@@ -152,7 +152,8 @@ impl Loader {
     ) -> Result<Experiment, LoadError> {
         match self.experiment(folder, overrides) {
             Some(experiment) if self.problems.is_empty() => {
-                Ok(Experiment { inputs: self.files.into_inputs(), ..experiment })
+                let resolved = resolved(&self.source, &self.tree);
+                Ok(Experiment { resolved, inputs: self.files.into_inputs(), ..experiment })
             }
             _ => Err(LoadError::new(self.problems, shown)),
         }
@@ -389,6 +390,7 @@ impl Checker<'_> {
             uncertainty: file.uncertainty.as_ref().map(|TextOr(written)| self.uncertainty(written)),
             plan: (is_search || file.plan.is_some()).then(|| self.plan(file, overrides.replicates, is_search)),
             guesses: Vec::new(),
+            resolved: String::new(),
             inputs: Vec::new(),
         }
     }

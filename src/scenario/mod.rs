@@ -70,6 +70,8 @@ pub struct Experiment {
     pub plan: Option<Plan>,
     /// Guesses that took the place of facts about the fleet, in words, with the settings that replace them.
     pub guesses: Vec<String>,
+    /// Every setting in force with its origin, as YAML.
+    pub resolved: String,
     /// Every file that was read, for provenance.
     pub inputs: Vec<InputFile>,
 }

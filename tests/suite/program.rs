@@ -400,6 +400,17 @@ fn results_have_a_copy_of_every_input() {
         let copy = fs::read(folder.path().join("out/inputs").join(name)).expect("a copy");
         assert!(copy == fs::read(folder.path().join(name)).expect("the input"), "{name}");
     }
+    let resolved = fs::read_to_string(folder.path().join("out/resolved.yaml")).expect("written");
+    for line in [
+        "  fleet[0].downlink: 100 Mbit/s  # line 8\n",
+        "  registry.egress: 1 Gbit/s  # line 9\n",
+        "  registry.perConnection: 88 MB/s  # default: measured\n",
+        "    strategies.careful.rancherFleet.maxUnavailable: 10%  # line 16, varied by `sweep`\n",
+        "    agent.apply: \"{median: 2.8 s, sigma: 0.4}\"  # default of rancherFleet: measured\n",
+    ] {
+        assert!(resolved.contains(line), "{line} in {resolved}");
+    }
+    assert!(resolved.lines().filter(|line| line.ends_with(": guess")).count() > 5, "{resolved}");
 }
 
 #[test]

@@ -14,6 +14,7 @@ pub mod choices;
 #[cfg(test)]
 mod document;
 mod images;
+mod in_force;
 mod kind;
 mod lay;
 mod places;
@@ -27,6 +28,7 @@ use std::sync::LazyLock;
 use crate::document::tree::Node;
 use crate::products::PRODUCTS;
 
+pub(crate) use in_force::resolved;
 pub use kind::ConstantKind;
 pub use lay::Level;
 pub(crate) use lay::{LaidValue, StatedRanges, lay, lay_all, product_of};
