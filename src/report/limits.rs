@@ -3,7 +3,7 @@
 use super::data::{Results, VariantResults};
 use super::format::in_unit;
 use super::wrap::letters;
-use crate::results::{Limit, Verdict};
+use crate::results::{Limit, ShareVerdict, Verdict};
 
 /// A limit that the experiment asserts.
 #[derive(Clone, Debug)]
@@ -68,8 +68,25 @@ impl<'v, 'r> JudgedLimit<'v, 'r> {
         let misses_targets =
             self.asserted.limit.measure().name == "completion_s" && !verdict.holds && !reach.is_whole();
         let why = misses_targets.then(|| format!("{}; `reachable_ready` leaves them out", reach.missing()));
+        let share = verdict.share.map(|ShareVerdict { share, runs_needed, .. }| {
+            let needed = runs_needed.map_or_else(String::new, |runs| {
+                format!("; {runs} runs show that it holds if no further one is outside")
+            });
+            format!("of all runs, {}–{} meet the limit{needed}", percent_down(share.low), percent_up(share.high))
+        });
+        let why = share.into_iter().chain(why).reduce(|share, why| format!("{share}; {why}"));
         (format!("{value}; {outside} of {runs} runs outside the limit"), why)
     }
+}
+
+/// A percentage with one decimal that is at most the share.
+fn percent_down(share: f64) -> String {
+    format!("{}%", (share * 1000.0 + 1e-9).floor() / 10.0)
+}
+
+/// A percentage with one decimal that is at least the share.
+fn percent_up(share: f64) -> String {
+    format!("{}%", (share * 1000.0 - 1e-9).ceil() / 10.0)
 }
 
 /// Number of limits that a variant exceeds.
@@ -84,11 +101,20 @@ pub fn verdicts(results: &Results) -> (bool, String) {
     let judged = JudgedLimit::all(results, &variants);
     let mut text = String::new();
     for limit in &judged {
-        let holds = if limit.holds() { "holds" } else { "FAILS" };
+        let fails = limit.verdicts.iter().any(|(_, verdict)| !verdict.holds && !verdict.is_undecided());
+        let holds = match (limit.holds(), fails) {
+            (true, _) => "holds",
+            (false, true) => "FAILS",
+            (false, false) => "UNDECIDED",
+        };
         text.push_str(&format!("\nassert {}: {holds}\n", limit.asserted.limit));
         let width = limit.verdicts.iter().map(|(variant, _)| letters(variant.name())).max().unwrap_or(0);
         for &(variant, verdict) in &limit.verdicts {
-            let mark = if verdict.holds { "ok  " } else { "FAIL" };
+            let mark = match (verdict.holds, verdict.is_undecided()) {
+                (true, _) => "ok  ",
+                (false, true) => "?   ",
+                (false, false) => "FAIL",
+            };
             let (words, why) = limit.in_words(variant, verdict);
             text.push_str(&format!("  {mark}  {:width$}  {words}\n", variant.name()));
             text.extend(why.map(|why| format!("        {why}\n")));
@@ -123,6 +149,9 @@ mod tests {
         assert_eq!(verdicts_of(&[]), (true, String::new()));
         let (all, text) = verdicts_of(&[("peak_pulls >= 0", None)]);
         assert!(all && text.starts_with("\nassert peak_pulls >= 0: holds\n  ok    "), "{text}");
+        let (all, text) = verdicts_of(&[("P(peak_pulls >= 0) >= 95%", Some(&strategy))]);
+        assert!(!all && text.contains("assert P(peak_pulls >= 0) >= 95%: UNDECIDED\n  ?   "), "{text}");
+        assert!(text.contains("–100% meet the limit; 59 runs show that it holds"), "{text}");
         let (all, text) = verdicts_of(&[("peak_pulls >= 0", None), ("peak_pulls < 0", Some(&strategy))]);
         assert!(!all && text.contains(&format!("assert peak_pulls < 0: FAILS\n  FAIL  {first}")), "{text}");
     }

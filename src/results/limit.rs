@@ -8,6 +8,10 @@
 //!   run must meet the limit.
 //! - A count of targets or clusters may be compared with a share of all targets: `exposed_targets < 5%`.
 //!
+//! `P(bad_release_exposure <= 20%) >= 95%` is a limit on the share of all possible runs, of which the simulated runs are
+//! a sample. It holds, or fails, or is undecided, by the exact interval of the share (Clopper, Pearson). Its confidence
+//! is 95%, or as written: `… >= 95% with 99% confidence`.
+//!
 //! A time that a run did not reach counts as later than every other. A limit applies to the simulated runs, not to all
 //! possible runs.
 
@@ -18,7 +22,7 @@ use itertools::Itertools;
 
 use super::RunRow;
 use super::measures::{MEASURES, Measure};
-use crate::stats;
+use crate::stats::{self, Interval};
 use crate::units::{Bytes, BytesPerSec, Share, SimDuration, WithUnit};
 
 /// Shorter names of measures, with the column that each stands for.
@@ -34,7 +38,19 @@ pub struct Limit {
     /// One of [`COMPARISONS`].
     allowed: &'static [Ordering],
     bound: Bound,
+    /// The share of all runs that must meet it. `None`: the simulated runs must.
+    chance: Option<Chance>,
 }
+
+/// A share of all possible runs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Chance {
+    at_least: f64,
+    confidence: f64,
+}
+
+/// The confidence of a limit on a share of all runs, if it has no other.
+const CONFIDENCE: f64 = 0.95;
 
 /// How the values of the runs become one.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -90,6 +106,27 @@ pub struct Verdict {
     pub value: f64,
     /// Number of single runs that do not meet the limit.
     pub runs_beyond: usize,
+    /// For a limit on a share of all runs, what the runs show of that share.
+    pub share: Option<ShareVerdict>,
+}
+
+impl Verdict {
+    /// Whether the runs show neither that the limit holds nor that it fails; only for a limit on a share of all runs.
+    #[must_use]
+    pub fn is_undecided(&self) -> bool {
+        self.share.is_some_and(|found| found.is_undecided)
+    }
+}
+
+/// The share of all runs that meet a limit, as far as the simulated ones show it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ShareVerdict {
+    /// The share with its exact interval; each end holds with the limit's confidence.
+    pub share: Interval,
+    /// Whether the runs show neither that the limit holds nor that it fails.
+    pub is_undecided: bool,
+    /// If it is undecided, the number of runs that would show that it holds if no further run exceeds it.
+    pub runs_needed: Option<usize>,
 }
 
 impl Limit {
@@ -98,6 +135,59 @@ impl Limit {
     /// # Errors
     /// The error, with a fix.
     pub fn parse(written: &str) -> Result<Self, MeasureError> {
+        match written.trim().strip_prefix("P(") {
+            Some(rest) => Self::parse_chance(rest),
+            None => Self::parse_limit(written),
+        }
+    }
+
+    /// Reads what follows `P(`.
+    fn parse_chance(rest: &str) -> Result<Self, MeasureError> {
+        let error = |message: String| MeasureError {
+            message,
+            help: "write e.g. `P(bad_release_exposure <= 20%) >= 95%`".to_owned(),
+        };
+        let (inner, demand) = rest.split_once(')').ok_or_else(|| error("`P(` has no `)`".to_owned()))?;
+        let limit = Self::parse_limit(inner)?;
+        if limit.over != Statistic::Every {
+            return Err(error(format!("`{limit}` is not a limit on single runs")));
+        }
+        let (demand, confidence) = match demand.split_once(" with ") {
+            Some((demand, text)) => {
+                let share = text.trim().strip_suffix("confidence").and_then(|text| Share::parse(text.trim()).ok());
+                let share = share.map(Share::get).filter(|share| (0.5..1.0).contains(share));
+                let invalid = || error(format!("invalid confidence `{}`: use 50% to below 100%", text.trim()));
+                (demand.trim(), share.ok_or_else(invalid)?)
+            }
+            None => (demand.trim(), CONFIDENCE),
+        };
+        let at = demand.find(|c: char| !"<>=!".contains(c)).unwrap_or(demand.len());
+        let (operator, value) = (&demand[..at], demand[at..].trim());
+        let share = Share::parse(value).map_err(|problem| error(problem.to_string()))?.get();
+        let (allowed, at_least) = match operator {
+            ">=" => (limit.allowed, share),
+            "<=" => {
+                let is_rest = |allowed: &[Ordering]| {
+                    [Less, Equal, Greater].iter().all(|order| allowed.contains(order) != limit.allows(*order))
+                };
+                let rest = COMPARISONS.iter().find(|(_, allowed)| is_rest(allowed));
+                (rest.expect("every comparison has an opposite").1, 1.0 - share)
+            }
+            _ => return Err(error(format!("a share of all runs is compared with >= or <=, not `{operator}`"))),
+        };
+        if at_least <= 0.0 || at_least >= 1.0 {
+            return Err(error(format!("a share of all runs must be between 0% and 100%, not {value}")));
+        }
+        let suffix = if (confidence - CONFIDENCE).abs() < 1e-12 {
+            String::new()
+        } else {
+            format!(" with {}% confidence", (confidence * 1e6).round() / 1e4)
+        };
+        let text = format!("P({limit}) {operator} {value}{suffix}");
+        Ok(Self { text, allowed, chance: Some(Chance { at_least, confidence }), ..limit })
+    }
+
+    fn parse_limit(written: &str) -> Result<Self, MeasureError> {
         let error = |message: String, help: &str| MeasureError { message, help: help.to_owned() };
         let at = written.find(['<', '>', '=', '!']).ok_or_else(|| {
             let help = "write a measure, a comparison and a value, e.g. `completion_p95 < 4h`";
@@ -114,7 +204,7 @@ impl Limit {
         let bound = Bound::parse(value, measure)
             .map_err(|message| error(message, &format!("`{name}` is in {}", unit_in_words(measure))))?;
         let text = format!("{name} {operator} {value}");
-        Ok(Self { text, measure, over, allowed, bound })
+        Ok(Self { text, measure, over, allowed, bound, chance: None })
     }
 
     /// The measure that it applies to.
@@ -133,6 +223,7 @@ impl Limit {
         let values: Vec<f64> = runs.iter().map(|run| (self.measure.of)(run).unwrap_or(f64::INFINITY)).collect();
         let beyond: Vec<usize> = (0..runs.len()).filter(|&at| !self.holds(values[at], bound(runs[at]))).collect();
         let bound = bound(runs.first().expect("a limit is compared with runs"));
+        let share = self.chance.map(|chance| chance.judge(runs.len() - beyond.len(), runs.len()));
         let (holds, value) = match self.over {
             Statistic::Every => {
                 let worst = |at: &usize, other: &usize| {
@@ -147,7 +238,11 @@ impl Limit {
                 (self.holds(value, bound), value)
             }
         };
-        Verdict { holds, value, runs_beyond: beyond.len() }
+        let holds = match (self.chance, share) {
+            (Some(chance), Some(found)) => found.share.low >= chance.at_least,
+            _ => holds,
+        };
+        Verdict { holds, value, runs_beyond: beyond.len(), share }
     }
 
     /// By how much a run exceeds the limit, in the measure's unit: greater than 0 if it does, otherwise at most 0.
@@ -172,6 +267,9 @@ impl Limit {
     /// `==` or `!=`, which the excess of single runs does not determine.
     #[must_use]
     pub fn demand(&self) -> Option<Statistic> {
+        if let Some(chance) = self.chance {
+            return Some(Statistic::Quantile(chance.at_least));
+        }
         Some(match self.over {
             Statistic::Every => Statistic::Every,
             _ if self.allows(Less) == self.allows(Greater) => return None,
@@ -215,6 +313,32 @@ impl Limit {
     /// Equality is exact: it is meant for counts.
     fn holds(&self, value: f64, bound: f64) -> bool {
         value.partial_cmp(&bound).is_some_and(|order| self.allows(order))
+    }
+}
+
+impl Chance {
+    /// What it means that so many of these runs meet the limit.
+    fn judge(self, meeting: usize, runs: usize) -> ShareVerdict {
+        // Each end of the interval has the confidence, so the two together have less.
+        let level = 2.0 * self.confidence - 1.0;
+        let interval = |meeting: usize, runs: usize| {
+            // At a confidence of 50% the interval is hardly more than the share.
+            stats::share_interval(meeting as f64, runs, level.max(1e-9)).expect("a limit is compared with runs")
+        };
+        let share = interval(meeting, runs);
+        let is_undecided = share.low < self.at_least && share.high >= self.at_least;
+        let is_enough = |more: &usize| interval(meeting + more, runs + more).low >= self.at_least;
+        // Doubling, then halving, finds the number.
+        let enough = || std::iter::successors(Some(1_usize), |more| Some(2 * more)).take(20).find(is_enough);
+        let runs_needed = is_undecided.then(enough).flatten().map(|upper| {
+            let (mut low, mut high) = (upper / 2, upper);
+            while low + 1 < high {
+                let middle = usize::midpoint(low, high);
+                if is_enough(&middle) { high = middle } else { low = middle }
+            }
+            runs + high
+        });
+        ShareVerdict { share, is_undecided, runs_needed }
     }
 }
 
@@ -356,7 +480,7 @@ mod tests {
 
     fn judge(limit: &str, completions: &[Option<f64>]) -> (bool, f64, usize) {
         let rows = runs(completions);
-        let Verdict { holds, value, runs_beyond } =
+        let Verdict { holds, value, runs_beyond, .. } =
             Limit::parse(limit).expect("a limit").judge(&rows.iter().collect::<Vec<_>>());
         (holds, value, runs_beyond)
     }
@@ -383,6 +507,65 @@ mod tests {
         for (limit, expected, why) in cases {
             assert_eq!(judge(limit, &times), expected, "{limit}: {why}");
         }
+    }
+
+    #[test]
+    fn a_limit_on_a_share_of_all_runs_holds_fails_or_is_undecided() {
+        let judged = |limit: &str, beyond: usize, all: usize| {
+            let limit = Limit::parse(limit).expect("a limit");
+            let times: Vec<Option<f64>> = (0..all).map(|run| (run >= beyond).then_some(60.0)).collect();
+            let rows = runs(&times);
+            let verdict = limit.judge(&rows.iter().collect::<Vec<_>>());
+            (verdict.holds, verdict.share.expect("a share"))
+        };
+        let limit = "P(completion <= 5min) >= 95%";
+        // By hand: 0.05^(1/59) = 0.9505 and 0.05^(1/58) = 0.9497.
+        let (holds, found) = judged(limit, 0, 59);
+        assert!(holds && !found.is_undecided && (found.share.low - 0.9505).abs() < 1e-4, "{found:?}");
+        let (holds, found) = judged(limit, 0, 58);
+        assert_eq!((holds, found.is_undecided, found.runs_needed), (false, true, Some(59)));
+        // One of 93 is enough: P(X <= 1 | 93, 0.05) = 0.0500.
+        assert_eq!(judged(limit, 1, 20).1.runs_needed, Some(93));
+        let (holds, found) = judged(limit, 5, 20);
+        assert!(!holds && !found.is_undecided && found.share.high < 0.95, "{found:?}: 0.05^5 is not chance");
+        assert!(judged("P(completion > 5min) <= 5%", 0, 59).0, "the same in other words");
+        assert!(!judged("P(completion <= 5min) >= 95% with 99% confidence", 0, 59).0);
+        assert!(judged("P(completion <= 5min) >= 95% with 99% confidence", 0, 90).0, "0.95^90 = 0.0099");
+        let again = Limit::parse("P(completion<=5min)>=95% with 99 % confidence").expect("a limit").to_string();
+        assert_eq!(again, "P(completion <= 5min) >= 95% with 99% confidence");
+        assert_eq!(Limit::parse(&again).expect("reads back").to_string(), again);
+        let demand = Limit::parse(limit).expect("a limit").demand();
+        assert!(matches!(demand, Some(Statistic::Quantile(p)) if (p - 0.95).abs() < 1e-9), "{demand:?}");
+        for (wrong, message) in [
+            ("P(completion <= 5min >= 95%", "`P(` has no `)`"),
+            ("P(completion_p95 <= 5min) >= 95%", "is not a limit on single runs"),
+            ("P(completion <= 5min) > 95%", "is compared with >= or <=, not `>`"),
+            ("P(completion <= 5min) >= 100%", "must be between 0% and 100%"),
+            ("P(completion <= 5min) >= 95% with 10% confidence", "invalid confidence"),
+            ("P(completion <= 5min) >= often", "often"),
+        ] {
+            let error = Limit::parse(wrong).expect_err(wrong);
+            assert!(error.message.contains(message), "{wrong}: {error}");
+        }
+    }
+
+    #[test]
+    fn verdicts_on_a_share_are_wrong_at_most_as_often_as_their_confidence() {
+        let limit = Limit::parse("P(completion <= 5min) >= 90%").expect("a limit");
+        let mut draws = crate::stats::tests::Draws::new(21);
+        let mut judged = |share: f64, wrong: fn(&Verdict) -> bool| {
+            let of_study = |_| {
+                let times: Vec<Option<f64>> = (0..60).map(|_| (draws.unit() < share).then_some(60.0)).collect();
+                let rows = runs(&times);
+                wrong(&limit.judge(&rows.iter().collect::<Vec<_>>()))
+            };
+            (0..1_000).map(of_study).filter(|wrong| *wrong).count()
+        };
+        // At the limit itself and just below it, 5% and four standard deviations of 0.7% at the most.
+        let holds = judged(0.8999, |verdict| verdict.holds);
+        assert!(holds < 78, "it holds in {holds} of 1,000");
+        let fails = judged(0.9, |verdict| !verdict.holds && !verdict.share.is_some_and(|share| share.is_undecided));
+        assert!(fails < 78, "it fails in {fails} of 1,000");
     }
 
     #[test]

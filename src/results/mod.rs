@@ -12,6 +12,7 @@
 //!   search for settings.
 //! - [`Journal`] saves the finished runs of a study until its results are published.
 
+mod best;
 mod comparison;
 mod displayed;
 mod error;
@@ -34,13 +35,14 @@ mod timeline;
 mod uncertainty;
 mod variants;
 
+pub use best::{ComparisonRow, contenders};
 pub(crate) use comparison::grouped;
 pub use comparison::{compared, distinct};
 pub use displayed::displayed_replicate;
 pub use error::ResultsError;
 pub use folder::{Publication, Published};
 pub use journal::{Journal, RunId};
-pub use limit::{Limit, MeasureError, SHORT_NAMES, Statistic, Verdict};
+pub use limit::{Limit, MeasureError, SHORT_NAMES, ShareVerdict, Statistic, Verdict};
 pub use measures::{MEASURES, Measure, READY_TIME};
 pub use objective::Objective;
 #[cfg(feature = "parquet")]

@@ -9,6 +9,7 @@ use csv::StringRecord;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::best::{ComparisonRow, comparisons};
 use super::summary::{SummaryRow, summary};
 use super::timeline::{TimelineRow, timeline};
 use super::variants::VariantTable;
@@ -38,6 +39,8 @@ pub struct Tables {
     pub registries: Vec<(RunKey, RegistryRow)>,
     /// `summary.csv`: every measure of every variant over its runs.
     pub summary: Vec<SummaryRow>,
+    /// `comparison.csv`: which variants may be the best.
+    pub comparison: Vec<ComparisonRow>,
     /// `timeline.csv`: the displayed run of every variant, with percentiles of all its runs.
     pub timeline: Vec<TimelineRow>,
     /// `clusters.csv`: the clusters of every variant's displayed run.
@@ -54,7 +57,9 @@ impl Tables {
     pub fn of(variants: &[VariantRecord], seed: u64) -> Self {
         let runs: Vec<RunRow> = variants.iter().flat_map(|v| v.runs.iter().map(|run| run.run.clone())).collect();
         let summary = summary(variants, seed);
-        let mut tables = Self { variants: VariantTable::of(variants), runs, summary, ..Self::default() };
+        let comparison = comparisons(variants, seed);
+        let variant_table = VariantTable::of(variants);
+        let mut tables = Self { variants: variant_table, runs, summary, comparison, ..Self::default() };
         for (variant, run) in variants.iter().flat_map(|variant| variant.runs.iter().map(move |run| (variant, run))) {
             let key = key(variant, run.run.replicate);
             tables.registries.extend(run.registries.iter().map(|row| (key.clone(), row.clone())));
@@ -80,6 +85,7 @@ impl Tables {
             ("runs.csv", to_csv("", &self.runs)),
             ("registries.csv", to_csv(&header::<(RunKey, RegistryRow)>(), &self.registries)),
             ("summary.csv", to_csv("", &self.summary)),
+            ("comparison.csv", to_csv(&header::<ComparisonRow>(), &self.comparison)),
             ("timeline.csv", to_csv(&header::<TimelineRow>(), &self.timeline)),
             ("clusters.csv", to_csv(&header::<(RunKey, ClusterRow)>(), &self.clusters)),
             ("passes.csv", to_csv(&header::<(RunKey, PassRow)>(), &self.passes)),
@@ -105,6 +111,11 @@ impl Tables {
             runs: from_csv(folder, "runs.csv", row)?,
             registries: from_csv(folder, "registries.csv", keyed_row)?,
             summary: from_csv(folder, "summary.csv", row)?,
+            // Results of versions before 1.0 do not have it.
+            comparison: match folder.join("comparison.csv").exists() {
+                true => from_csv(folder, "comparison.csv", row)?,
+                false => Vec::new(),
+            },
             timeline: from_csv(folder, "timeline.csv", row)?,
             clusters: from_csv(folder, "clusters.csv", keyed_row)?,
             passes: from_csv(folder, "passes.csv", keyed_row)?,

@@ -39,14 +39,15 @@ const TEXTS: [&str; 21] = [
     "status",
     "message",
 ];
-const BOOLEANS: [&str; 2] = ["offline", "defective"];
+const BOOLEANS: [&str; 3] = ["offline", "defective", "may_be_best"];
 
 /// What identifies a row of each table, as `docs/results-format.md` says.
-const KEYS: [(&str, &[&str]); 9] = [
+const KEYS: [(&str, &[&str]); 10] = [
     ("variants.csv", &["variant"]),
     ("runs.csv", &["variant", "replicate"]),
     ("registries.csv", &["variant", "replicate", "registry"]),
     ("summary.csv", &["variant", "measure"]),
+    ("comparison.csv", &["variant", "measure"]),
     ("timeline.csv", &["variant", "t_s"]),
     ("clusters.csv", &["variant", "cluster"]),
     ("passes.csv", &["variant", "t_s"]),

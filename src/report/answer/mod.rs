@@ -20,7 +20,7 @@ use self::sentence::{completion, differences_of, listed, mean_of, not_significan
 use crate::report::data::VariantResults;
 use crate::report::format::{ended, percents, time};
 use crate::report::limits::{AssertedLimit, exceeded};
-use crate::results::{RunRow, Setting, distinct, share_below};
+use crate::results::{RunRow, Setting, contenders, distinct, share_below};
 
 /// The answer to an experiment's question.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -164,12 +164,7 @@ fn compared(
     if release > 0.0 {
         sentences.push(format!("The time counts from the release, {} after the pre-pull began.", time(release)));
     }
-    let ties: Vec<String> = ranked
-        .iter()
-        .filter(|other| other.at != fastest.at && may_be_equal(fastest, other, seed))
-        .map(|other| format!("`{}`", other.label))
-        .collect();
-    sentences.extend(not_significant(&ties, "it"));
+    sentences.extend(equally_fast(fastest, ranked, seed));
     sentences.extend(ahead(fastest, ranked));
     let lowest = ranked.iter().min_by(by_peak).expect("there is a fastest");
     let mut best = Best { fastest: Some(fastest.at), lowest: Some(lowest.at), ..Best::default() };
@@ -209,6 +204,22 @@ fn compared(
 fn differences(base: &RankedVariant<'_, '_>, other: &RankedVariant<'_, '_>) -> Vec<f64> {
     let time = |run: &RunRow| Some(run.reachable_ready_s.unwrap_or(f64::INFINITY));
     differences_of(base.variant, other.variant, time)
+}
+
+/// The other variants that may be the fastest. With times for all runs, the comparison holds for all variants together.
+fn equally_fast(fastest: &RankedVariant<'_, '_>, ranked: &[RankedVariant<'_, '_>], seed: u64) -> Option<String> {
+    let names = |is_tie: &dyn Fn(usize) -> bool| -> Vec<String> {
+        let ties = (0..ranked.len()).filter(|&place| ranked[place].at != fastest.at && is_tie(place));
+        ties.map(|place| format!("`{}`", ranked[place].label)).collect()
+    };
+    let runs: Vec<Vec<&RunRow>> = ranked.iter().map(|ranked| ranked.variant.runs.clone()).collect();
+    let (_, contenders) = contenders(&runs, |run| run.reachable_ready_s, seed);
+    if contenders.iter().any(Option::is_none) {
+        return not_significant(&names(&|place| may_be_equal(fastest, &ranked[place], seed)), "it");
+    }
+    let ties = names(&|place| contenders[place].is_some_and(|contender| contender.may_be_best));
+    let whose = if ranked.len() > 2 { format!(", for all {} variants together", ranked.len()) } else { String::new() };
+    (!ties.is_empty()).then(|| format!("{} may be as fast (95% confidence{whose}).", some_of(&ties)))
 }
 
 /// Whether the order of two variants may be chance: the interval of the mean difference contains zero or, where a run
@@ -355,16 +366,17 @@ mod tests {
     }
 
     #[test]
-    fn variants_with_equal_runs_do_not_differ_significantly() {
-        let answer = answered(&of(vec![wave("one", 250, 0), wave("other", 250, 0)]), &[]);
-        let text = text(&answer);
-        assert!(
-            text.contains(
-                "`other` does not differ significantly from it (the 95% CI of the paired difference includes zero)."
-            ),
-            "{text}"
-        );
-        assert!(text.ends_with("No other variant has a lower peak."), "{text}");
+    fn every_variant_that_may_be_the_fastest_is_named() {
+        let text = |names: &[&str]| {
+            let waves = names.iter().map(|name| wave(name, if *name == "slow" { 50 } else { 250 }, 0)).collect();
+            let answer = answered(&of(waves), &[]);
+            text(&answer).to_owned()
+        };
+        let two = text(&["one", "other"]);
+        assert!(two.contains(" `other` may be as fast (95% confidence)."), "{two}");
+        assert!(two.ends_with("No other variant has a lower peak."), "{two}");
+        let three = text(&["one", "other", "slow"]);
+        assert!(three.contains(" `other` may be as fast (95% confidence, for all 3 variants together)."), "{three}");
     }
 
     #[test]

@@ -145,7 +145,11 @@ fn done(variant: &VariantResults<'_>) -> String {
 /// The mark of a limit and the value that was compared.
 fn verdict(variant: &VariantResults<'_>, limit: &AssertedLimit) -> String {
     let Some(verdict) = limit.judge(variant) else { return "<td class=\"none\">–</td>".to_owned() };
-    let (class, mark, word) = if verdict.holds { ("ok", "✓", "met") } else { ("bad", "✗", "exceeded") };
+    let (class, mark, word) = match (verdict.holds, verdict.is_undecided()) {
+        (true, _) => ("ok", "✓", "met"),
+        (false, true) => ("bad", "?", "undecided"),
+        (false, false) => ("bad", "✗", "exceeded"),
+    };
     // A number that JSON and HTML can hold stands for "never".
     let sort = if verdict.value.is_finite() { verdict.value } else { 1e300 };
     format!(
