@@ -3,10 +3,10 @@
 use super::data::Results;
 use super::format::{apart, in_unit, percent};
 use super::wrap::{shortened, side_by_side, wrapped};
-use crate::results::UncertaintyRow;
+use crate::results::{READY_TIME, UncertaintyRow};
 
 /// Measures that are shown, if any run has them.
-const HEADLINE: [&str; 3] = ["exposed_targets", "completion_s", "peak_pulls"];
+const HEADLINE: [&str; 3] = ["exposed_targets", READY_TIME, "peak_pulls"];
 /// Widest name of a variant in the text.
 const NAME_MAX: usize = 38;
 
@@ -116,8 +116,8 @@ pub(super) mod tests {
             provenance: Provenance::new("waves", "How long?", 1, 20),
             tables: Tables::default(),
             uncertainty: vec![
-                row("quick", "completion_s", "s", [540.0, 546.0, 560.0], some([300.0, 600.0, 5400.0])),
-                row("careful", "completion_s", "s", [3000.0, 3100.0, 3200.0], [Some(2000.0), Some(4000.0), None]),
+                row("quick", READY_TIME, "s", [540.0, 546.0, 560.0], some([300.0, 600.0, 5400.0])),
+                row("careful", READY_TIME, "s", [3000.0, 3100.0, 3200.0], [Some(2000.0), Some(4000.0), None]),
                 row("quick", "peak_pulls", "pulls", [740.0, 750.0, 755.0], some([700.0, 750.0, 800.0])),
                 row("quick", "exposed_targets", "targets", [0.0; 3], some([0.0; 3])),
             ],

@@ -77,7 +77,7 @@ mod tests {
     #[test]
     fn the_section_shows_both_intervals_of_every_variant() {
         let html = section(&uncertain());
-        assert!(html.contains("<h3>completion_s</h3>") && html.contains("<h3>peak_pulls</h3>"), "{html}");
+        assert!(html.contains("<h3>reachable_ready_s</h3>") && html.contains("<h3>peak_pulls</h3>"), "{html}");
         assert!(html.contains("9.00–9.33 min") && html.contains("5.00–90.0 min"), "{html}");
         assert_eq!(html.matches("<svg").count(), 3);
         // 300 s of 5,400 s on 220 px.

@@ -19,8 +19,8 @@ mod tests;
 use std::sync::atomic::AtomicBool;
 
 use crate::results::{
-    ConstantRange, DecisionEnd, DecisionRecord, EffectRow, Journal, Limit, Measure, READY_TIME, RunOutcome,
-    ScreeningRow, SensitivityRecord, Statistic,
+    ConstantRange, DecisionEnd, DecisionRecord, EffectRow, Journal, Limit, Measure, READY_TIME, RunRow, ScreeningRow,
+    SensitivityRecord, Statistic,
 };
 use crate::scenario::{Level, VariedConstant, VariedExperiment};
 use crate::stats;
@@ -147,15 +147,15 @@ impl Headline {
             // The time that a plan's tables show stands for a setting.
             Some(plan) => (plan.objective.measure().unwrap_or_else(|| named(READY_TIME)), plan.objective.over()),
             None if is_exposed => (named("exposed_targets"), Statistic::Quantile(0.5)),
-            None => (named("completion_s"), Statistic::Quantile(0.5)),
+            None => (named(READY_TIME), Statistic::Quantile(0.5)),
         };
         let objective = rules.objective.unwrap_or_else(default);
         let limits = rules.limits.clone().or_else(|| plan.map(|plan| plan.limits.clone())).unwrap_or_default();
         let asserted = experiment.assertions.iter().map(|assertion| assertion.limit.measure());
-        let is_ever_complete = base.iter().flatten().any(|run| run.outcome == RunOutcome::Complete);
+        let is_ever_done = base.iter().flatten().any(RunRow::is_done);
         let mut measures = vec![objective.0];
         let more = limits.iter().map(Limit::measure).chain(asserted).chain(rules.measures.iter().copied());
-        for measure in more.chain(is_ever_complete.then(|| named("completion_s"))) {
+        for measure in more.chain(is_ever_done.then(|| named(READY_TIME))) {
             if measures.iter().all(|known| known.name != measure.name) {
                 measures.push(measure);
             }

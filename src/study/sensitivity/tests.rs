@@ -64,7 +64,7 @@ fn the_downlink_decides_a_time_that_is_bytes_over_rate() {
     let row = record
         .effects
         .iter()
-        .find(|row| row.variant == "all" && row.measure == "completion_s")
+        .find(|row| row.variant == "all" && row.measure == "reachable_ready_s")
         .expect("the downlink takes part");
     assert_eq!((row.low.as_str(), row.value.as_str(), row.high.as_str()), ("20 Mbit/s", "100 Mbit/s", "500 Mbit/s"));
     let (low, value, high) = (row.at_low.expect("done"), row.at_value.expect("done"), row.at_high.expect("done"));
