@@ -83,7 +83,8 @@ impl<'s> StagedController<'s> {
     /// People act on the runs. Returns whether this asks for a pass.
     fn people_act(&mut self, now: SimTime) -> bool {
         let Some(released) = self.released else { return false };
-        self.runs.iter_mut().fold(false, |is_due, run| run.act(now, released) || is_due)
+        // All of them, not up to the first.
+        self.runs.iter_mut().map(|run| run.act(now, released)).filter(|has_acted| *has_acted).count() > 0
     }
 
     /// The run whose turn it is; the only one whenever there is a pass.
@@ -129,8 +130,8 @@ impl Controller for StagedController<'_> {
                 Some(true)
             }
             Change::Approve { stage, before } => {
-                let runs = self.runs.iter_mut();
-                Some(runs.fold(false, |is_asked, run| run.approve(stage, *before, now) || is_asked))
+                let asked = self.runs.iter_mut().map(|run| run.approve(stage, *before, now));
+                Some(asked.filter(|is_asked| *is_asked).count() > 0)
             }
             // The scheduler's change of a binding, which wakes no run.
             Change::Selected(cluster, false) => {

@@ -5,11 +5,13 @@
 //! conditions of its binding up to the first one that is not True. Left out: `Scheduled`, overrides, and `DiffReported`.
 
 use super::super::{ObjectCondition, Revision};
-use super::binding::{Binding, Bindings, ConditionStatus};
+use super::binding::{Binding, BindingState, Bindings, ConditionStatus};
 
-/// The conditions, in the product's order: type, and for Unknown, False and True the reason and the message around
-/// the number of clusters.
-const CONDITIONS: [(&str, [(&str, &str, &str); 3]); 5] = [
+/// A reason, and the message before and after the number of clusters.
+type CountedWords = (&'static str, &'static str, &'static str);
+
+/// The conditions, in the product's order: type, and the words for Unknown, False and True.
+const CONDITIONS: [(&str, [CountedWords; 3]); 5] = [
     (
         "RolloutStarted",
         [
@@ -81,7 +83,8 @@ const CONDITIONS: [(&str, [(&str, &str, &str); 3]); 5] = [
 #[must_use]
 pub fn placement_conditions(name: &str, bindings: &Bindings, latest: Option<Revision>) -> Vec<ObjectCondition> {
     let object = format!("ClusterResourcePlacement/{name}");
-    let live = || bindings.iter().filter(|binding| !binding.deleting);
+    let is_picked = |binding: &&Binding| !binding.deleting && binding.state != BindingState::Unscheduled;
+    let live = || bindings.iter().filter(is_picked);
     if latest.is_none()
         && let Some(message) = external(live)
     {
@@ -213,6 +216,10 @@ mod tests {
             ["RolloutStarted False RolloutNotStartedYet: The rollout is being blocked by the rollout strategy in 1 \
               cluster(s)"]
         );
+        // One that is no longer picked does not count.
+        let mut unpicked = settled(1, OLD);
+        unpicked.unschedule();
+        assert_eq!(words(&[settled(0, NEW), unpicked], Some(NEW)).len(), 5);
         // An older snapshot of which the rollout has not spoken yet.
         assert_eq!(
             words(&[settled(0, NEW), settled(1, OLD)], Some(NEW)),
