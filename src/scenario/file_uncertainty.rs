@@ -18,7 +18,7 @@ pub(crate) struct UncertaintyFields {
     /// Constants that you know, which are not varied: paths as `fleetsim assumptions` prints them.
     #[serde(default)]
     pub(crate) known: Vec<String>,
-    /// StatedRanges of your own: the path of a constant, and `{low: …, high: …}`.
+    /// Ranges of your own: the path of a constant, and `{low: …, high: …}`.
     #[serde(default)]
     #[schemars(with = "std::collections::BTreeMap<String, UncertainRange>")]
     pub(crate) ranges: Ordered<UncertainRange>,

@@ -122,7 +122,7 @@ pub(super) struct Loader {
     pub(super) problems: Vec<Problem>,
     /// Constants that have other values than in the file: numbers of factors.
     pub(super) levels: Vec<(usize, Level)>,
-    /// StatedRanges of constants that the user states.
+    /// Ranges of constants that the user states.
     pub(super) ranges: StatedRanges,
 }
 

@@ -58,6 +58,12 @@ fn plan_of(results: &Path) -> PathBuf {
     results.with_file_name(format!("{name}-plan"))
 }
 
+/// Where the sensitivity analysis of an experiment lies that has its results in this folder.
+fn sensitivity_of(results: &Path) -> PathBuf {
+    let name = results.file_name().expect("a folder has a name").to_string_lossy();
+    results.with_file_name(format!("{name}-sensitivity"))
+}
+
 /// The committed provenance, which must name the experiment as it is now.
 fn checked_provenance(experiment: &Experiment, results: &Path) -> Provenance {
     let at = results.display();
@@ -191,8 +197,10 @@ fn committed_plans_are_what_this_version_decides_from_their_runs() {
 
 #[test]
 fn every_committed_folder_belongs_to_an_experiment() {
-    let of_experiments: Vec<PathBuf> =
-        experiments().into_iter().flat_map(|(_, results)| [plan_of(&results), results]).collect();
+    let of_experiments: Vec<PathBuf> = experiments()
+        .into_iter()
+        .flat_map(|(_, results)| [plan_of(&results), sensitivity_of(&results), results])
+        .collect();
     for folder in fs::read_dir(root().join("results")).expect("the results") {
         let folder = folder.expect("an entry").path();
         assert!(of_experiments.contains(&folder), "{}: there is no such experiment", folder.display());
@@ -248,7 +256,16 @@ fn only_tables_shown_charts_and_one_example_are_committed() {
     for picture in &shown {
         assert!(files.contains(picture), "{picture} is shown by a page: add it to git and to .gitignore's exceptions");
     }
-    let tables = ["provenance.json", "runs.csv", "summary.csv", "plan.csv", "plan.json", "plan.txt"];
+    let tables = [
+        "provenance.json",
+        "runs.csv",
+        "summary.csv",
+        "plan.csv",
+        "plan.json",
+        "plan.txt",
+        "sensitivity.txt",
+        "decisions.csv",
+    ];
     for file in &files {
         let is_table = tables.iter().any(|table| file.ends_with(&format!("/{table}")));
         let is_kept = is_table || shown.contains(file) || file.starts_with(&format!("results/{EXAMPLE}/"));

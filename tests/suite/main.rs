@@ -30,5 +30,6 @@ mod program;
 mod random_worlds;
 mod report_page;
 mod result_tables;
+mod sensitivity;
 mod upstream_controllers;
 mod validation;

@@ -162,6 +162,7 @@ pub const CHOICES: &[UserSetting] = &[
             "strategies.*.argoCd.strategy.**",
             "strategies.*.argoCdProposal.**",
             "strategies.*.kubeFleetStaged.stages[*].**",
+            "strategies.*.kubeFleetStaged.resourceSnapshots.**",
             "strategies.*.kubeFleetRolling.**",
             "strategies.*.cloudFoundry.maxInFlight",
             "strategies.*.cloudFoundry.canarySteps",
@@ -175,6 +176,7 @@ pub const CHOICES: &[UserSetting] = &[
     UserSetting {
         paths: &[
             "strategies.*.kubeFleetStaged.approvals.**",
+            "strategies.*.kubeFleetStaged.runs[*].**",
             "strategies.*.cloudFoundry.continueAfter.**",
             "strategies.*.cloudFoundry.cancelAfter.**",
         ],

@@ -19,7 +19,7 @@ pub enum Level {
     Quantile(f64),
 }
 
-/// StatedRanges that the experiment states in place of a constant's own, in the constant's unit.
+/// Ranges that the experiment states in place of a constant's own, in the constant's unit.
 pub(crate) type StatedRanges = BTreeMap<String, [f64; 2]>;
 
 /// A value that was laid into a tree.

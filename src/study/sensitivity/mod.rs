@@ -49,7 +49,7 @@ pub struct SensitivityRules {
     pub budget: u64,
 }
 
-/// SampleRuns of an analysis as known before it begins: one at a time, and at most in the screening.
+/// Runs of an analysis as known before it begins: one at a time, and at most in the screening.
 #[must_use]
 pub fn sensitivity_runs(varied: &VariedExperiment, rules: &SensitivityRules) -> u64 {
     let variants = rules.chosen_variants(varied).len() as u64;

@@ -1,4 +1,4 @@
-//! SampleRuns of an experiment with constants at other levels.
+//! Runs of an experiment with constants at other levels.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -30,7 +30,7 @@ pub(super) struct Sampler<'s> {
     /// Numbers of the combinations so far, which identify their runs in the journal. They follow from the results alone.
     numbers: HashMap<SampleKey, u32>,
     known: HashMap<(u32, Range<u32>), SampleRuns>,
-    /// SampleRuns so far.
+    /// Runs so far.
     pub(super) runs: u64,
 }
 

@@ -109,7 +109,7 @@ fn the_screening_agrees_with_the_hand_and_not_with_the_threads() {
     let constant = row("node.pullConstant");
     assert!((constant.mu - 0.5).abs() < 0.01 && constant.sigma < 0.01, "{constant:?}");
     let downlink = row("fleet[*].downlink");
-    // Steps of 2/3 of the logarithm: 40 s to 4.68 s, or 13.7 s to 1.6 s. ElementaryEffects of -53 and -18 s.
+    // Steps of 2/3 of the logarithm: 40 s to 4.68 s, or 13.7 s to 1.6 s. Effects of -53 and -18 s.
     assert!(downlink.mu < -18.0 && downlink.mu > -54.0, "{downlink:?}");
     assert!((downlink.mu_star + downlink.mu).abs() < 1e-9, "a faster link is never slower");
     assert!(downlink.sigma > 1.0, "the effect is not linear: {downlink:?}");

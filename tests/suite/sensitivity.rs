@@ -1,0 +1,110 @@
+//! `fleetsim assumptions`, `fleetsim sensitivity` and `uncertainty: constants`, as users call them.
+
+use std::fs;
+use std::path::Path;
+
+use tempfile::TempDir;
+
+use super::common::{contents, fleetsim, folder_with, text};
+
+const EXPERIMENT: &str = r#"
+name: small
+seed: 7
+replicates: 2
+horizon: 12h
+fleet:
+  - {name: "store-{01..12}", nodes: 1, downlink: 100 Mbit/s, rtt: 30 ms}
+release:
+  images: [{name: shop, manifest: {layers: [{size: 100 MB}]}}]
+  workloads: [{kind: Deployment, image: shop, readiness: {period: 10 s}}]
+strategies:
+  quick: {allAtOnce: {}}
+  careful: {batches: {size: 3}}
+assert: [{strategy: careful, limit: completion < 3 min}]
+"#;
+
+fn experiment(more: &str) -> TempDir {
+    folder_with(&[("experiment.yaml", &format!("{EXPERIMENT}{more}"))])
+}
+
+/// Standard output of a call that succeeds.
+fn said(folder: &Path, args: &[&str]) -> String {
+    let output = fleetsim(folder).args(args).assert().success().get_output().clone();
+    text(&output.stdout)
+}
+
+const ONLY: [&str; 8] = [
+    "sensitivity",
+    "experiment.yaml",
+    "--constant",
+    "fleet[*].downlink",
+    "--constant",
+    "release.workloads[*].start",
+    "--budget",
+    "24",
+];
+
+#[test]
+fn an_analysis_names_the_decisions_that_change_and_is_the_same_on_any_number_of_threads() {
+    let home = experiment("");
+    let [one, three] = ["1", "3"].map(|threads| {
+        let out = format!("out-{threads}");
+        let said = said(home.path(), &[&ONLY[..], &["--threads", threads, "--out", &out]].concat());
+        (said, contents(&home.path().join(out)))
+    });
+    assert!(one == three, "the number of threads does not show");
+    let (said, files) = one;
+    assert!(said.contains("careful: completion < 3 min: holds"), "{said}");
+    assert!(said.contains("if fleet[*].downlink < "), "a slow link exceeds the limit:\n{said}");
+    let names: Vec<&str> = files.iter().map(|(name, _)| name.as_str()).collect();
+    for name in [
+        "sensitivity.csv",
+        "morris.csv",
+        "decisions.csv",
+        "sensitivity.txt",
+        "charts/decisions.svg",
+        "charts/decisions.png",
+    ] {
+        assert!(names.contains(&name), "{name} is missing: {names:?}");
+    }
+    fleetsim(home.path()).args(["reproduce", "out-1"]).assert().success();
+    assert!(self::said(home.path(), &["report", "out-1"]).contains("if fleet[*].downlink < "));
+}
+
+#[test]
+fn an_unknown_constant_is_refused_with_the_known_ones() {
+    let home = experiment("");
+    let call = fleetsim(home.path()).args(["sensitivity", "experiment.yaml", "--constant", "fleet.downlink"]).assert();
+    let error = text(&call.code(2).get_output().stderr);
+    assert!(error.contains("`fleet.downlink` takes no part") && error.contains("fleet[*].downlink"), "{error}");
+    let known = experiment("uncertainty: {known: [\"fleet[*].downlink\", node.nik]}\n");
+    let call = fleetsim(known.path()).args(["check", "experiment.yaml"]).assert();
+    let error = text(&call.code(2).get_output().stderr);
+    assert!(error.contains("there is no constant `node.nik`") && error.contains("did you mean `node.nic`?"), "{error}");
+}
+
+#[test]
+fn assumptions_are_those_of_the_model_or_of_an_experiment() {
+    let home = experiment("uncertainty: {known: [\"node.nic\"], ranges: {\"agent.apply\": {low: 2 s, high: 6 s}}}\n");
+    let all = said(home.path(), &["assumptions"]);
+    assert!(all.contains("distribution.cache.rtt") && all.contains("node.nic"), "{all}");
+    let own = said(home.path(), &["assumptions", "experiment.yaml"]);
+    assert!(!own.contains("distribution.cache.rtt"), "there is no cache:\n{own}");
+    assert!(!own.contains("node.nic"), "it is known:\n{own}");
+    assert!(own.contains("2.8 s, from 2 s to 6 s"), "a range of the user's own:\n{own}");
+}
+
+#[test]
+fn drawn_constants_give_total_intervals_beside_those_of_luck() {
+    let home = experiment("uncertainty: {draws: 9}\n");
+    let said = said(home.path(), &["run", "experiment.yaml", "--out", "out"]);
+    assert!(said.contains("luck alone with 33.3%, total with 80% (9 draws"), "{said}");
+    let page = fs::read_to_string(home.path().join("out/report.html")).expect("a page");
+    assert!(page.contains("<h2 id=\"uncertainty-title\">Uncertainty</h2>"), "the page has a section");
+    let constants = fs::read_to_string(home.path().join("out/constants.csv")).expect("the drawn constants");
+    let links = constants.lines().filter(|line| line.contains("fleet[*].downlink,"));
+    assert_eq!(links.count(), 9, "one for each draw");
+    let draws = fs::read_to_string(home.path().join("out/draws.csv")).expect("the runs with drawn constants");
+    assert_eq!(draws.lines().count(), 1 + 2 * 9);
+    fleetsim(home.path()).args(["reproduce", "out"]).assert().success();
+}
