@@ -83,17 +83,15 @@ impl VariedConstant {
     /// product.
     #[must_use]
     pub fn text_of(&self, product: Option<&str>, share: f64) -> String {
-        let own: Vec<&VariedValue> = self
-            .values
-            .iter()
-            .filter(|value| product.is_none() || value.product.is_none_or(|of| Some(of) == product))
-            .collect();
+        let is_own = |value: &&VariedValue| product.is_none() || value.product.is_none_or(|of| Some(of) == product);
+        let own: Vec<&VariedValue> = self.values.iter().filter(is_own).collect();
+        let text = |value: &VariedValue| value.constant.text(value.toward(share));
+        let is_alike = own.windows(2).all(|pair| text(pair[0]) == text(pair[1]));
         let mut texts: Vec<String> = Vec::new();
         for value in own {
-            let text = value.constant.text(value.toward(share));
             let text = match value.product {
-                Some(product_of) if product.is_none() && self.values.len() > 1 => format!("{text} ({product_of})"),
-                _ => text,
+                Some(of) if product.is_none() && !is_alike => format!("{} ({of})", text(value)),
+                _ => text(value),
             };
             if !texts.contains(&text) {
                 texts.push(text);

@@ -23,8 +23,12 @@ strategies:
 assert: [{strategy: careful, limit: completion < 3 min}]
 "#;
 
+/// The experiment in a folder of its own below another: a recorded command names the folder.
 fn experiment(more: &str) -> TempDir {
-    folder_with(&[("experiment.yaml", &format!("{EXPERIMENT}{more}"))])
+    let home = folder_with(&[]);
+    fs::create_dir(home.path().join("small")).expect("made");
+    fs::write(home.path().join("small/experiment.yaml"), format!("{EXPERIMENT}{more}")).expect("written");
+    home
 }
 
 /// Standard output of a call that succeeds.
@@ -35,7 +39,7 @@ fn said(folder: &Path, args: &[&str]) -> String {
 
 const ONLY: [&str; 8] = [
     "sensitivity",
-    "experiment.yaml",
+    "small",
     "--constant",
     "fleet[*].downlink",
     "--constant",
@@ -74,11 +78,11 @@ fn an_analysis_names_the_decisions_that_change_and_is_the_same_on_any_number_of_
 #[test]
 fn an_unknown_constant_is_refused_with_the_known_ones() {
     let home = experiment("");
-    let call = fleetsim(home.path()).args(["sensitivity", "experiment.yaml", "--constant", "fleet.downlink"]).assert();
+    let call = fleetsim(home.path()).args(["sensitivity", "small", "--constant", "fleet.downlink"]).assert();
     let error = text(&call.code(2).get_output().stderr);
     assert!(error.contains("`fleet.downlink` takes no part") && error.contains("fleet[*].downlink"), "{error}");
     let known = experiment("uncertainty: {known: [\"fleet[*].downlink\", node.nik]}\n");
-    let call = fleetsim(known.path()).args(["check", "experiment.yaml"]).assert();
+    let call = fleetsim(known.path()).args(["check", "small"]).assert();
     let error = text(&call.code(2).get_output().stderr);
     assert!(error.contains("there is no constant `node.nik`") && error.contains("did you mean `node.nic`?"), "{error}");
 }
@@ -88,7 +92,7 @@ fn assumptions_are_those_of_the_model_or_of_an_experiment() {
     let home = experiment("uncertainty: {known: [\"node.nic\"], ranges: {\"agent.apply\": {low: 2 s, high: 6 s}}}\n");
     let all = said(home.path(), &["assumptions"]);
     assert!(all.contains("distribution.cache.rtt") && all.contains("node.nic"), "{all}");
-    let own = said(home.path(), &["assumptions", "experiment.yaml"]);
+    let own = said(home.path(), &["assumptions", "small"]);
     assert!(!own.contains("distribution.cache.rtt"), "there is no cache:\n{own}");
     assert!(!own.contains("node.nic"), "it is known:\n{own}");
     assert!(own.contains("2.8 s, from 2 s to 6 s"), "a range of the user's own:\n{own}");
@@ -97,7 +101,7 @@ fn assumptions_are_those_of_the_model_or_of_an_experiment() {
 #[test]
 fn drawn_constants_give_total_intervals_beside_those_of_luck() {
     let home = experiment("uncertainty: {draws: 9}\n");
-    let said = said(home.path(), &["run", "experiment.yaml", "--out", "out"]);
+    let said = said(home.path(), &["run", "small", "--out", "out"]);
     assert!(said.contains("luck alone with 33.3%, total with 80% (9 draws"), "{said}");
     let page = fs::read_to_string(home.path().join("out/report.html")).expect("a page");
     assert!(page.contains("<h2 id=\"uncertainty-title\">Uncertainty</h2>"), "the page has a section");

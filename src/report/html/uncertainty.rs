@@ -42,7 +42,8 @@ fn table(Uncertain { measure, unit, rows }: &Uncertain<'_>) -> String {
 
 fn line(row: &UncertaintyRow, unit: &str, most: f64) -> String {
     format!(
-        "<tr><th scope=\"row\">{}</th><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
+        "<tr><th scope=\"row\">{}</th><td style=\"white-space:nowrap\">{}</td><td style=\"white-space:nowrap\">{}</td>\
+         <td style=\"white-space:nowrap\">{}</td><td>{}</td><td>{}</td></tr>\n",
         escaped(&row.variant),
         escaped(&in_unit(row.luck_median.unwrap_or(f64::INFINITY), unit)),
         escaped(&range(row.luck_low, row.luck_high, unit)),
@@ -56,10 +57,10 @@ fn line(row: &UncertaintyRow, unit: &str, most: f64) -> String {
 fn drawn(row: &UncertaintyRow, most: f64) -> String {
     let x = |value: Option<f64>| value.map_or(WIDTH, |value| (value / most.max(1e-300) * WIDTH).min(WIDTH));
     let bar = |low: Option<f64>, high: Option<f64>, top: f64, height: f64, opacity: f64| {
-        let (from, to) = (x(low), x(high));
+        let (from, to) = (x(low).min(WIDTH - 2.0), x(high));
         format!(
             "<rect x=\"{from:.1}\" y=\"{top}\" width=\"{:.1}\" height=\"{height}\" fill=\"currentColor\" opacity=\"{opacity}\"/>",
-            (to - from).max(1.5)
+            (to - from).max(2.0)
         )
     };
     format!(
