@@ -49,9 +49,9 @@ impl Progress {
         let own = self.changes.iter().filter(|(_, cluster, _)| among[cluster.index()]);
         let mut counts = own.map(|&(at, _, done)| {
             if done {
-                count += 1
+                count += 1;
             } else {
-                count -= 1
+                count -= 1;
             }
             (at, count)
         });

@@ -109,7 +109,7 @@ fn answer(heat: &Heat, experiment: &Experiment, plan: &Plan, load: &LoadAxis) ->
                 CandidateStatus::Undecided => {
                     heat.race.unshown(at).map(|limit| plan.limits[limit].to_string()).unwrap_or_default()
                 }
-                CandidateStatus::Unfinished => unfinished.map(|row| row.held()).unwrap_or_default(),
+                CandidateStatus::Unfinished => unfinished.map(RunRow::held).unwrap_or_default(),
                 _ => String::new(),
             },
             runs: rows.len() as u64,
