@@ -112,9 +112,9 @@ pub(super) fn paired_ranks(p: f64, error: f64, most: usize) -> QuantileRanks {
 /// at most `error` over all looks. Both have the same length and finite values. `ranks` are those of [`paired_ranks`].
 pub(super) fn is_greater_in_pairs(base: &[f64], other: &[f64], ranks: &QuantileRanks, error: f64) -> bool {
     let looks = ranks.looks.iter().map(|(runs, ..)| *runs).take_while(|runs| *runs <= base.len());
-    (1..).zip(looks).any(|(look, runs)| {
+    (1_u32..).zip(looks).any(|(look, runs)| {
         let (low, high) = ranks.bounds(&base[..runs]);
-        let test = error / 2.0 / (look as f64 * (look as f64 + 1.0));
+        let test = error / 2.0 / (f64::from(look) * (f64::from(look) + 1.0));
         (low <= high) && high.is_finite() && low.is_finite() && {
             let (base, other) = (&base[..runs], &other[..runs]);
             thresholds(base, other, low, high).into_iter().all(|threshold| mcnemar(base, other, threshold) <= test)
