@@ -7,7 +7,6 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::check::Checker;
-use super::file::ExperimentFile;
 use super::import::git_repo::GitRepo;
 use super::import::inventory::{self, InventoryCluster};
 use super::names::MOST_NAMES;
@@ -207,16 +206,18 @@ impl Checker<'_> {
     }
 
     /// Links of clusters that neither a group nor the inventory tells: in words, one line a setting.
-    pub(super) fn guessed_links(&self, file: &ExperimentFile, clusters: &[ClusterSpec]) -> Vec<String> {
+    pub(super) fn guessed_links(&self, clusters: &[ClusterSpec]) -> Vec<String> {
         let guess = ClusterSpec::default();
+        let groups = self.tree.get(&Path::of("fleet")).map_or(0, |groups| groups.items().len());
+        let has_inventory = self.is_set(&Path::of("inventory"));
         let is_open = |field: &str| {
-            let groups = (0..file.fleet.as_ref().map_or(0, Vec::len)).map(|index| Path::of("fleet").index(index));
-            let listed = file.inventory.as_ref().map(|_| Path::of("inventory").key("default"));
+            let groups = (0..groups).map(|index| Path::of("fleet").index(index));
+            let listed = has_inventory.then(|| Path::of("inventory").key("default"));
             groups.chain(listed).any(|path| !self.is_set(&path.key(field)))
         };
         let line = |field: &str, value: String, is_guess: &dyn Fn(&ClusterSpec) -> bool| {
             let count = clusters.iter().filter(|cluster| is_guess(cluster)).count();
-            let place = if file.inventory.is_some() { "`inventory.links` or `inventory.default`" } else { "`fleet`" };
+            let place = if has_inventory { "`inventory.links` or `inventory.default`" } else { "`fleet`" };
             (count > 0 && is_open(field)).then(|| {
                 format!("`{field}` of {count} of {} clusters is a guess, {value}; set it in {place}", clusters.len())
             })

@@ -194,7 +194,7 @@ impl Loader {
             checker.header(&base.file, &strategies, folder, overrides, is_search)
         });
 
-        experiment.guesses = self.check(&base, |checker| checker.guessed_links(&base.file, &world.world.clusters));
+        experiment.guesses = self.check(&base, |checker| checker.guessed_links(&world.world.clusters));
         let variants = strategies.iter().map(|name| sweep::grid_size(&axes, name)).fold(0, usize::saturating_add);
         let clusters = world.world.clusters.len();
         if !self.check(&base, |checker| checker.sweep_size(variants, &axes, clusters)) {
