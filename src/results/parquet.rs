@@ -39,7 +39,7 @@ enum SeriesColumn {
 
 use SeriesColumn::{Count, Number, Text};
 
-const COLUMNS: [(&str, SeriesColumn); 13] = [
+const COLUMNS: [(&str, SeriesColumn); 14] = [
     ("variant", Text(|variant| &variant.variant)),
     ("strategy", Text(|variant| &variant.strategy)),
     ("setting", Text(|variant| &variant.setting)),
