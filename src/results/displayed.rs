@@ -95,8 +95,8 @@ mod tests {
         let one = of(&[(Some(30.0), 30), (Some(20.0), 20), (Some(10.0), 10), (Some(25.0), 25), (Some(5.0), 5)]);
         // Ranks 1 5 3 2 4: distances 4 4 0 2 2. Sums of both: 8 4 2 4 6.
         let two = of(&[(Some(10.0), 10), (Some(50.0), 50), (Some(30.0), 30), (Some(20.0), 20), (Some(40.0), 40)]);
-        assert_eq!(displayed_replicate(&[one.clone()]), Some(1));
-        assert_eq!(displayed_replicate(&[two.clone()]), Some(2));
+        assert_eq!(displayed_replicate(std::slice::from_ref(&one)), Some(1));
+        assert_eq!(displayed_replicate(std::slice::from_ref(&two)), Some(2));
         assert_eq!(displayed_replicate(&[one, two]), Some(2));
     }
 

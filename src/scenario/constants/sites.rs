@@ -22,12 +22,10 @@ pub(super) const CONSTANTS: &[Constant] = &[
     Constant::guess(
         &["fleet[*]|loss", "?inventory.links[*]|loss", "inventory|default.loss"],
         ConstantKind::Share,
-        ["0%", "0.01%"],
-        "a wired link of an office loses next to nothing. Retail sites are thought to lose 0.1 %, cellular networks 1 %; \
-         an experiment about these states it",
+        ["0%", "0.1%"],
+        "a wired link loses next to nothing, retail sites 0.1 %, cellular networks 1 %",
     )
-    .absolute()
-    .shaped(RangeShape::Triangular),
+    .absolute(),
     Constant::guess(
         &["|node.nic"],
         ConstantKind::Link,

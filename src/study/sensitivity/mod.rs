@@ -244,10 +244,10 @@ fn decide(
     let answers: Vec<String> = decisions.iter().map(|decision| decision.answer(&found.base, None)).collect();
     let answer_at = |decision: usize, runs: &SampleRuns| decisions[decision].answer(runs, Some(&answers[decision]));
     let mut searches = Vec::new();
-    for decision in 0..decisions.len() {
+    for (decision, answer) in answers.iter().enumerate() {
         for (constant, ends) in found.ends.iter().enumerate() {
             for (is_high, runs) in [(false, &ends[0]), (true, &ends[1])] {
-                if answer_at(decision, runs) != answers[decision] {
+                if answer_at(decision, runs) != *answer {
                     searches.push(ChangeSearch { decision, constant, is_high, same: 0.0, other: 1.0 });
                 }
             }

@@ -61,11 +61,11 @@ impl ElementaryEffects {
     pub(super) fn add(&mut self, trajectory: &Trajectory, samples: &[SampleRuns], measures: &[&'static Measure]) {
         for (step, &constant) in trajectory.order.iter().enumerate() {
             let distance = trajectory.points[step + 1][constant] - trajectory.points[step][constant];
-            for variant in 0..self.variants {
+            let pairs = samples[step].iter().zip(&samples[step + 1]).enumerate();
+            for (variant, (before, after)) in pairs {
                 for (measure_at, measure) in measures.iter().enumerate() {
-                    let value = |point: usize| (measure.of)(&samples[point][variant][0]);
                     // A time that is not reached on one side has no difference.
-                    if let (Some(before), Some(after)) = (value(step), value(step + 1)) {
+                    if let (Some(before), Some(after)) = ((measure.of)(&before[0]), (measure.of)(&after[0])) {
                         let index = self.index(constant, variant, measure_at);
                         self.effects[index].push((after - before) / distance);
                     }
