@@ -91,7 +91,7 @@ pub enum ResultsError {
     #[error("{} is not a valid plan: {}; run `fleetsim plan` again", .0.display(), .1)]
     Plan(PathBuf, #[source] serde_json::Error),
     /// Results of another version of the format.
-    #[error("{} has format version {found}, but this program reads version {expected}; run the experiment again", path.display())]
+    #[error("{} has format version {found}, but this program reads version {expected}; remove the folder and run the experiment again", path.display())]
     SchemaVersion {
         /// The file.
         path: PathBuf,

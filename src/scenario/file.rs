@@ -38,8 +38,8 @@ pub(crate) struct ExperimentFile {
     pub(crate) replicates: Option<u32>,
     /// Required precision of the results. Runs are added to a variant until it is reached.
     pub(crate) precision: Option<TextOr<PrecisionFields>>,
-    /// Constants of the model that are unknown: `constants` draws all of them, so that intervals are total. By default
-    /// every constant has its value.
+    /// Unknown constants of the model. `constants` draws all of them, so that intervals are total. By default every
+    /// constant has its value.
     pub(crate) uncertainty: Option<TextOr<UncertaintyFields>>,
     /// Simulated time after which a run ends. Clusters that are not ready by then are reported as unfinished.
     #[serde(default = "horizon")]

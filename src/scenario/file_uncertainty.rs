@@ -15,7 +15,7 @@ pub(crate) struct UncertaintyFields {
     /// How often the constants are drawn; 0 to 10000. Each draw is a run of every variant.
     #[serde(default = "draws")]
     pub(crate) draws: u32,
-    /// Constants that you know, which are not varied: paths as `fleetsim assumptions` prints them.
+    /// Constants that you know and that do not vary. Paths are those that `fleetsim assumptions` prints.
     #[serde(default)]
     pub(crate) known: Vec<String>,
     /// Ranges of your own: the path of a constant, and `{low: …, high: …}`.
