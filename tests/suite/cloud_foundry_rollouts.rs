@@ -255,7 +255,8 @@ fn the_status_of_a_deployment_is_that_of_the_api() {
     assert_eq!(last, "Deployment/1 status ACTIVE PAUSED");
     let (_, step) = shown.iter().rfind(|(_, text)| text.contains("steps.current")).expect("a step");
     assert_eq!(step, "Deployment/1 status.canary.steps.current 1");
-    assert!(run.run.held_by.starts_with("canary: step 1 of 2") && run.run.held_by.contains("waits for a user"));
+    let held = run.run.held();
+    assert!(held.starts_with("canary: step 1 of 2") && held.contains("waits for a user"), "{held}");
 }
 
 #[test]

@@ -98,7 +98,7 @@ fn people_initialize_start_stop_and_resume_a_run() {
 fn a_run_that_nobody_starts_or_resumes_stalls_by_its_state() {
     let initialized = run("", "runs: [{file: run.yaml}]");
     assert_eq!(initialized.run.outcome, RunOutcome::Stalled);
-    assert!(initialized.run.held_by.starts_with("state: the run is initialized and its state is not Run"));
+    assert!(initialized.run.held().starts_with("state: the run is initialized and its state is not Run"));
     assert_eq!(
         at(&initialized, "ClusterStagedUpdateRun/shop-1", "Initialized", "UpdateRunInitializedSuccessfully").len(),
         1
@@ -135,7 +135,7 @@ fn a_cluster_without_an_agent_keeps_the_delete_stage_open() {
         "placements: [{name: shop, unpicked: {matchLabels: {gone: 'yes'}}}], runs: [{file: run.yaml, state: Run}]",
     );
     assert_eq!((run.run.outcome, run.run.targets_done), (RunOutcome::Stalled, 27));
-    assert_eq!(run.run.held_by, "deletionStage: waiting for the deletion of their bindings: 1 cluster (x-4) waits");
+    assert_eq!(run.run.held(), "deletionStage: waiting for the deletion of their bindings: 1 cluster (x-4) waits");
 }
 
 #[test]
@@ -151,7 +151,7 @@ fn two_runs_of_one_placement_take_clusters_from_each_other() {
     let of_run = messages.iter().find(|(object, _)| *object == "ClusterStagedUpdateRun/new");
     assert_eq!(of_run.map(|(_, text)| text), Some(message));
     assert_eq!(at(&run, "ClusterStagedUpdateRun/back", "Succeeded", "UpdateRunSucceeded").len(), 1);
-    assert!(run.run.held_by.contains("the run has failed"), "{}", run.run.held_by);
+    assert!(run.run.held().contains("the run has failed"), "{}", run.run.held());
     assert_eq!(run.run.outcome, RunOutcome::Stalled, "some clusters have the old resources in the end");
 }
 
