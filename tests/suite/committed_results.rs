@@ -258,6 +258,7 @@ fn only_tables_shown_charts_and_one_example_are_committed() {
     }
     let tables = [
         "provenance.json",
+        "variants.csv",
         "runs.csv",
         "summary.csv",
         "plan.csv",

@@ -106,7 +106,7 @@ fn a_run_that_nobody_starts_or_resumes_stalls_by_its_state() {
     assert!(at(&initialized, "ClusterStagedUpdateRun/shop-1", "Progressing", "UpdateRunProgressing").is_empty());
     let stopped = run("", "runs: [{states: [{after: 30 s, state: Stop}]}]");
     assert_eq!(stopped.run.outcome, RunOutcome::Stalled);
-    assert!(stopped.run.held_by.starts_with("state: the state of the run is Stop"), "{}", stopped.run.held_by);
+    assert!(stopped.run.held().starts_with("state: the state of the run is Stop"), "{}", stopped.run.held());
     let last = stopped.statuses.iter().rfind(|row| row.object == "ClusterStagedUpdateRun/run").expect("a condition");
     assert_eq!(last.reason, "UpdateRunStopped", "which the reason for the stall agrees with");
 }
