@@ -235,7 +235,7 @@ fn run_key(experiment: &Experiment) -> String {
     let program = std::env::current_exe().and_then(std::fs::metadata);
     let built = program.and_then(|file| Ok((file.len(), file.modified()?)));
     let variants: Vec<&str> = experiment.variants.iter().map(|variant| variant.label.as_str()).collect();
-    let inputs: Vec<[&str; 2]> =
-        experiment.inputs.iter().map(|input| [input.path.as_str(), input.values_sha256.as_str()]).collect();
+    let inputs: Vec<(&str, String)> =
+        experiment.inputs.iter().map(|input| (input.path.as_str(), input.values_sha256())).collect();
     format!("{} {built:?} {} {inputs:?} {variants:?}", env!("CARGO_PKG_VERSION"), experiment.seed)
 }

@@ -20,10 +20,16 @@ pub struct InputFile {
     pub path: String,
     /// SHA-256 of its bytes, in hexadecimal.
     pub sha256: String,
-    /// SHA-256 of the values in a YAML file, which comments and spaces do not change. Of any other file: of its bytes.
-    pub values_sha256: String,
     /// Its bytes.
     pub bytes: Arc<Vec<u8>>,
+}
+
+impl InputFile {
+    /// SHA-256 of the values in a YAML file, which comments and spaces do not change. Of any other file: of its bytes.
+    #[must_use]
+    pub fn values_sha256(&self) -> String {
+        of_values(&self.path, &self.bytes).unwrap_or_else(|| self.sha256.clone())
+    }
 }
 
 /// Files by the name that the experiment gives them, relative to its folder.
@@ -67,19 +73,10 @@ impl Files {
             return known.clone();
         }
         let read = read_bytes(path).and_then(|bytes| {
+            let text = text_of(&bytes).map(str::to_owned).ok_or_else(|| "it is not UTF-8 text".to_owned());
             let sha256 = hex(&Sha256::digest(&bytes));
-            // Windows tools like to begin a file with a byte order mark.
-            let text = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&bytes);
-            let text = str::from_utf8(text).map(str::to_owned).map_err(|_| "it is not UTF-8 text".to_owned());
-            let source = text.map(|text| Arc::new(Source { name: path.display().to_string(), text }));
-            let values_sha256 = source.as_ref().ok().and_then(|source| of_values(name, source));
-            self.inputs.push(InputFile {
-                path: name.to_owned(),
-                values_sha256: values_sha256.unwrap_or_else(|| sha256.clone()),
-                sha256,
-                bytes: Arc::new(bytes),
-            });
-            source
+            self.inputs.push(InputFile { path: name.to_owned(), sha256, bytes: Arc::new(bytes) });
+            Ok(Arc::new(Source { name: path.display().to_string(), text: text? }))
         });
         self.read.insert(name.to_owned(), read.clone());
         read
@@ -106,10 +103,18 @@ fn read_bytes(path: &Path) -> Result<Vec<u8>, String> {
     fs::read(path).map_err(in_words)
 }
 
+/// A file's text. Windows tools like to begin a file with a byte order mark.
+fn text_of(bytes: &[u8]) -> Option<&str> {
+    str::from_utf8(bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes)).ok()
+}
+
 /// The hash of the values of a YAML file. `None` for another file, or one that is not valid.
-fn of_values(name: &str, source: &Arc<Source>) -> Option<String> {
-    let is_yaml = [".yaml", ".yml"].iter().any(|ending| name.ends_with(ending));
-    let tree = is_yaml.then(|| tree::parse(source).ok()).flatten()?;
+fn of_values(name: &str, bytes: &[u8]) -> Option<String> {
+    if ![".yaml", ".yml"].iter().any(|ending| name.ends_with(ending)) {
+        return None;
+    }
+    let source = Source { name: name.to_owned(), text: text_of(bytes)?.to_owned() };
+    let tree = tree::parse(&Arc::new(source)).ok()?;
     let mut hash = Sha256::new();
     tree.value.write_to(&mut hash);
     Some(hex(&hash.finalize()))
@@ -173,7 +178,7 @@ mod tests {
             let mut files = Files::in_folder(folder.path().to_owned());
             files.read(name).expect("readable");
             let input = files.into_inputs().remove(0);
-            (input.sha256, input.values_sha256)
+            (input.sha256.clone(), input.values_sha256())
         };
         let (bytes, values) = hash("a.yaml", "seed: 1\nfleet: [{clusters: 20}]\n");
         let (of_commented, same) = hash("a.yaml", "seed: 1 # luck\nfleet:\n  - clusters: 20\n");
