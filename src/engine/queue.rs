@@ -2,15 +2,23 @@
 //!
 //! Order: earliest first; at equal times, in the order in which they were scheduled. Models may rely on it.
 //!
-//! The heap ([`heap`](super::heap)) tracks the position of each event, so an event is cancelled or moved in place in
-//! O(log n) and no dead entries accumulate. A key is one 128-bit number, the time and then the order of scheduling: it
-//! compares without a branch, which the processor could not predict. The heap's shape does not affect the order of
-//! events, because keys are unique.
+//! Events lie in the lists of a wheel, 256 for each byte of a time. The list of an event follows from the highest byte in
+//! which its time differs from now: so every event of a list is due before all events of later lists and of higher bytes,
+//! and a list of the lowest byte holds events of one time. When the next list is of a higher byte, its earliest event is
+//! taken and the others move to lists of lower bytes. Events of one time are always in one list, in the order in which
+//! they were scheduled. So scheduling, cancelling and moving an event cost O(1), and taking the next one costs at most
+//! eight moves for each event, in practice two or three.
 //!
 //! Left out: priorities among simultaneous events. A model that needs them schedules events in that order.
 
-use super::heap::{self, Keyed, NOWHERE};
 use crate::units::{SimDuration, SimTime};
+
+/// Bytes of a time.
+const BYTES: usize = 8;
+/// Lists of each byte.
+const LISTS: usize = 256;
+/// No entry.
+const NONE: u32 = u32::MAX;
 
 /// Identifies a scheduled event. The id becomes stale once the event is handled or cancelled; using a stale id has no
 /// effect.
@@ -37,29 +45,41 @@ pub struct EventId {
 pub struct EventQueue<E> {
     now: SimTime,
     handled: u64,
-    next_sequence: u64,
-    /// Slots by [`EventQueue::next_key`].
-    heap: Vec<Keyed<u128>>,
-    // Indexed by slot. A slot holds one pending event or is listed in `free`.
-    positions: Vec<u32>,
-    generations: Vec<u32>,
-    events: Vec<Option<E>>,
-    free: Vec<u32>,
+    pending: usize,
+    entries: Vec<QueueEntry<E>>,
+    /// The first of the entries without an event; the others follow by `next`.
+    free: u32,
+    /// First and last entry of each list, byte by byte from the lowest.
+    lists: Vec<(u32, u32)>,
+    /// Of each byte, one bit for each list that is not empty.
+    occupied: [[u64; LISTS / 64]; BYTES],
+    /// One bit for each byte that has such a list.
+    bytes: u32,
+}
+
+/// A pending event, or a free entry.
+#[derive(Clone, Debug)]
+struct QueueEntry<E> {
+    at: u64,
+    next: u32,
+    previous: u32,
+    generation: u32,
+    event: Option<E>,
 }
 
 impl<E> EventQueue<E> {
     /// No events; the time is [`SimTime::ZERO`].
     #[must_use]
-    pub const fn new() -> Self {
+    pub fn new() -> Self {
         Self {
             now: SimTime::ZERO,
             handled: 0,
-            next_sequence: 0,
-            heap: Vec::new(),
-            positions: Vec::new(),
-            generations: Vec::new(),
-            events: Vec::new(),
-            free: Vec::new(),
+            pending: 0,
+            entries: Vec::new(),
+            free: NONE,
+            lists: vec![(NONE, NONE); BYTES * LISTS],
+            occupied: [[0; LISTS / 64]; BYTES],
+            bytes: 0,
         }
     }
 
@@ -72,13 +92,13 @@ impl<E> EventQueue<E> {
     /// Number of pending events.
     #[must_use]
     pub const fn len(&self) -> usize {
-        self.heap.len()
+        self.pending
     }
 
     /// Whether no event is pending.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
-        self.heap.is_empty()
+        self.pending == 0
     }
 
     /// Number of events popped since the start of the run.
@@ -93,16 +113,19 @@ impl<E> EventQueue<E> {
     /// If `at` is before now, or 2³² events are pending.
     pub fn schedule(&mut self, at: SimTime, event: E) -> EventId {
         self.assert_not_past(at);
-        let slot = match self.free.pop() {
-            Some(slot) => {
-                self.events[slot as usize] = Some(event);
+        let slot = match self.free {
+            NONE => self.new_slot(),
+            slot => {
+                self.free = self.entries[slot as usize].next;
                 slot
             }
-            None => self.new_slot(event),
         };
-        let key = self.next_key(at);
-        heap::push(&mut self.heap, key, slot, &mut self.positions);
-        EventId { slot, generation: self.generations[slot as usize] }
+        let entry = &mut self.entries[slot as usize];
+        (entry.at, entry.event) = (at.as_nanos(), Some(event));
+        let generation = entry.generation;
+        self.link(slot);
+        self.pending += 1;
+        EventId { slot, generation }
     }
 
     /// Schedules `event` for `after` from now, as [`Self::schedule`] does.
@@ -115,8 +138,10 @@ impl<E> EventQueue<E> {
 
     /// Cancels a pending event and returns it. `None` when it was already handled or cancelled.
     pub fn cancel(&mut self, id: EventId) -> Option<E> {
-        let position = self.position(id)?;
-        heap::remove(&mut self.heap, position, &mut self.positions);
+        if !self.is_pending(id) {
+            return None;
+        }
+        self.unlink(id.slot);
         Some(self.release(id.slot))
     }
 
@@ -128,23 +153,39 @@ impl<E> EventQueue<E> {
     /// If `at` is before now.
     pub fn reschedule(&mut self, id: EventId, at: SimTime) -> bool {
         self.assert_not_past(at);
-        let Some(position) = self.position(id) else { return false };
-        let key = self.next_key(at);
-        heap::rekey(&mut self.heap, position, key, &mut self.positions);
+        if !self.is_pending(id) {
+            return false;
+        }
+        self.unlink(id.slot);
+        self.entries[id.slot as usize].at = at.as_nanos();
+        self.link(id.slot);
         true
     }
 
     /// When the next event is due. `None` when none is pending.
     #[must_use]
     pub fn peek_time(&self) -> Option<SimTime> {
-        self.heap.first().map(|first| time_of(first.key))
+        self.earliest().map(|slot| SimTime::from_nanos(self.entries[slot as usize].at))
     }
 
     /// Takes the next event and moves the clock to its time. `None` when none is pending.
     pub fn pop(&mut self) -> Option<(SimTime, E)> {
-        self.heap.first()?;
-        let Keyed { key, item: slot } = heap::remove(&mut self.heap, 0, &mut self.positions);
-        self.now = time_of(key);
+        self.pop_until(SimTime::from_nanos(u64::MAX))
+    }
+
+    /// As [`Self::pop`], of events that are due by `horizon`. `None` when there is none.
+    pub fn pop_until(&mut self, horizon: SimTime) -> Option<(SimTime, E)> {
+        let slot = self.earliest()?;
+        let at = self.entries[slot as usize].at;
+        if at > horizon.as_nanos() {
+            return None;
+        }
+        let list = self.list_of(at);
+        self.unlink(slot);
+        self.now = SimTime::from_nanos(at);
+        if list >= LISTS {
+            self.spread(list);
+        }
         self.handled += 1;
         Some((self.now, self.release(slot)))
     }
@@ -153,43 +194,129 @@ impl<E> EventQueue<E> {
         assert!(at >= self.now, "cannot schedule an event for {at}: the time is already {}", self.now);
     }
 
-    /// The key of an event that is scheduled now.
-    fn next_key(&mut self, at: SimTime) -> u128 {
-        let sequence = self.next_sequence;
-        self.next_sequence += 1;
-        (u128::from(at.as_nanos()) << 64) | u128::from(sequence)
+    /// The list of events of this time.
+    #[inline]
+    fn list_of(&self, at: u64) -> usize {
+        let byte = (63 - ((at ^ self.now.as_nanos()) | 1).leading_zeros()) as usize / 8;
+        byte * LISTS + (at >> (8 * byte)) as usize % LISTS
     }
 
-    fn new_slot(&mut self, event: E) -> u32 {
-        let slot = u32::try_from(self.events.len()).expect("fewer than 2^32 events are pending");
-        self.events.push(Some(event));
-        self.generations.push(0);
-        self.positions.push(NOWHERE);
-        slot
+    /// The next event: the first in its list of those that are due first.
+    #[inline]
+    fn earliest(&self) -> Option<u32> {
+        if self.bytes == 0 {
+            return None;
+        }
+        let byte = self.bytes.trailing_zeros() as usize;
+        let words = &self.occupied[byte];
+        let word = words.iter().position(|word| *word != 0).expect("a byte with a list has a bit");
+        let list = byte * LISTS + word * 64 + words[word].trailing_zeros() as usize;
+        let mut slot = self.lists[list].0;
+        if byte == 0 {
+            return Some(slot);
+        }
+        let mut found = slot;
+        let mut least = self.entries[slot as usize].at;
+        loop {
+            slot = self.entries[slot as usize].next;
+            if slot == NONE {
+                return Some(found);
+            }
+            let at = self.entries[slot as usize].at;
+            if at < least {
+                (found, least) = (slot, at);
+            }
+        }
     }
 
-    /// The position in the heap of the event of `id`. `None` when the id is stale.
-    fn position(&self, id: EventId) -> Option<u32> {
-        let slot = id.slot as usize;
-        // An id of another queue may name a slot that this one lacks.
-        (*self.generations.get(slot)? == id.generation && self.events[slot].is_some()).then(|| self.positions[slot])
+    /// Moves the events of a list to the lists in which they belong now.
+    fn spread(&mut self, list: usize) {
+        let (mut slot, _) = std::mem::replace(&mut self.lists[list], (NONE, NONE));
+        if slot == NONE {
+            return;
+        }
+        self.mark(list, false);
+        while slot != NONE {
+            let next = self.entries[slot as usize].next;
+            self.link(slot);
+            slot = next;
+        }
     }
 
-    /// Empties the slot of an event that has left the heap; ids of it are stale from here on.
+    /// Notes whether a list has events.
+    #[inline]
+    fn mark(&mut self, list: usize, has_events: bool) {
+        let (byte, at) = (list / LISTS, list % LISTS);
+        let words = &mut self.occupied[byte];
+        if has_events {
+            words[at / 64] |= 1 << (at % 64);
+            self.bytes |= 1 << byte;
+        } else {
+            words[at / 64] &= !(1 << (at % 64));
+            if words.iter().all(|word| *word == 0) {
+                self.bytes &= !(1 << byte);
+            }
+        }
+    }
+
+    /// Adds an entry at the end of its list.
+    #[inline]
+    fn link(&mut self, slot: u32) {
+        let list = self.list_of(self.entries[slot as usize].at);
+        let (first, last) = self.lists[list];
+        let entry = &mut self.entries[slot as usize];
+        (entry.previous, entry.next) = (last, NONE);
+        if first == NONE {
+            self.lists[list] = (slot, slot);
+            self.mark(list, true);
+        } else {
+            self.entries[last as usize].next = slot;
+            self.lists[list].1 = slot;
+        }
+    }
+
+    /// Takes an entry out of its list.
+    #[inline]
+    fn unlink(&mut self, slot: u32) {
+        let QueueEntry { at, next, previous, .. } = self.entries[slot as usize];
+        let list = self.list_of(at);
+        match previous {
+            NONE => self.lists[list].0 = next,
+            previous => self.entries[previous as usize].next = next,
+        }
+        match next {
+            NONE => self.lists[list].1 = previous,
+            next => self.entries[next as usize].previous = previous,
+        }
+        if (previous, next) == (NONE, NONE) {
+            self.mark(list, false);
+        }
+    }
+
+    fn new_slot(&mut self) -> u32 {
+        let slot = u32::try_from(self.entries.len()).ok().filter(|slot| *slot != NONE);
+        self.entries.push(QueueEntry { at: 0, next: NONE, previous: NONE, generation: 0, event: None });
+        slot.expect("fewer than 2^32 events are pending")
+    }
+
+    /// Whether the event of `id` is pending. An id of another queue may name a slot that this one lacks.
+    fn is_pending(&self, id: EventId) -> bool {
+        let entry = self.entries.get(id.slot as usize);
+        entry.is_some_and(|entry| entry.generation == id.generation && entry.event.is_some())
+    }
+
+    /// Empties the slot of an event that has left its list; ids of it are stale from here on.
     fn release(&mut self, slot: u32) -> E {
-        let event = self.events[slot as usize].take().expect("a slot in the heap holds an event");
+        self.pending -= 1;
+        let entry = &mut self.entries[slot as usize];
+        let event = entry.event.take().expect("a slot in a list holds an event");
         // A slot that has used up its generations is never reused, so a stale id stays stale.
-        if let Some(next) = self.generations[slot as usize].checked_add(1) {
-            self.generations[slot as usize] = next;
-            self.free.push(slot);
+        if let Some(next) = entry.generation.checked_add(1) {
+            (entry.generation, entry.next) = (next, self.free);
+            self.free = slot;
         }
         event
     }
-}
-
-/// The time in the key of an event.
-const fn time_of(key: u128) -> SimTime {
-    SimTime::from_nanos((key >> 64) as u64)
 }
 
 impl<E> Default for EventQueue<E> {
@@ -262,11 +389,22 @@ mod tests {
     fn a_slot_that_used_up_its_generations_is_not_reused() {
         let mut queue = EventQueue::new();
         let first = queue.schedule(secs(1), ());
-        queue.generations[first.slot as usize] = u32::MAX;
+        queue.entries[first.slot as usize].generation = u32::MAX;
         let last = EventId { generation: u32::MAX, ..first };
         assert_eq!(queue.cancel(last), Some(()));
         assert_eq!(queue.cancel(last), None);
         assert_ne!(queue.schedule(secs(1), ()).slot, first.slot);
+    }
+
+    #[test]
+    fn an_event_after_the_horizon_stays() {
+        let mut queue = EventQueue::new();
+        queue.schedule(secs(3), "late");
+        queue.schedule(secs(2), "in time");
+        assert_eq!(queue.pop_until(secs(2)), Some((secs(2), "in time")));
+        assert_eq!(queue.pop_until(secs(2)), None);
+        assert_eq!((queue.now(), queue.len()), (secs(2), 1));
+        assert_eq!(queue.pop(), Some((secs(3), "late")));
     }
 
     #[test]
@@ -286,12 +424,17 @@ mod tests {
         Pop,
     }
 
-    /// Few distinct times, so equal ones are common; ids of all events ever scheduled, so stale ones are common.
+    /// Delays in every byte of a time. Few of them, so equal times are common.
+    fn delay() -> impl Strategy<Value = u64> {
+        (0u64..8, 0u32..7).prop_map(|(after, byte)| after << (8 * byte))
+    }
+
+    /// Ids of all events ever scheduled, so stale ones are common.
     fn step() -> impl Strategy<Value = QueueStep> {
         prop_oneof![
-            4 => (0u64..8).prop_map(|after| QueueStep::Schedule { after }),
+            4 => delay().prop_map(|after| QueueStep::Schedule { after }),
             1 => any::<prop::sample::Index>().prop_map(|id| QueueStep::Cancel { id: id.index(1 << 20) }),
-            2 => (any::<prop::sample::Index>(), 0u64..8)
+            2 => (any::<prop::sample::Index>(), delay())
                 .prop_map(|(id, after)| QueueStep::Reschedule { id: id.index(1 << 20), after }),
             2 => Just(QueueStep::Pop),
         ]
@@ -334,7 +477,7 @@ mod tests {
             for step in steps {
                 match step {
                     QueueStep::Schedule { after } => {
-                        let at = list.now + SimDuration::from_secs(after);
+                        let at = list.now + SimDuration::from_nanos(after);
                         list.schedule(at, ids.len());
                         ids.push(queue.schedule(at, ids.len()));
                     }
@@ -344,7 +487,7 @@ mod tests {
                     }
                     QueueStep::Reschedule { id, after } if !ids.is_empty() => {
                         let event = id % ids.len();
-                        let at = list.now + SimDuration::from_secs(after);
+                        let at = list.now + SimDuration::from_nanos(after);
                         let was_pending = list.cancel(event).is_some();
                         if was_pending {
                             list.schedule(at, event);

@@ -66,12 +66,9 @@ where
         if stop(model, queue) {
             return End::Stopped;
         }
-        match queue.peek_time() {
-            None => return End::Empty,
-            Some(at) if at > horizon => return End::Horizon,
-            Some(_) => {}
-        }
-        let (now, event) = queue.pop().expect("an event was peeked at");
+        let Some((now, event)) = queue.pop_until(horizon) else {
+            return if queue.is_empty() { End::Empty } else { End::Horizon };
+        };
         observer.observe(now, &event);
         model.handle(event, queue);
     }

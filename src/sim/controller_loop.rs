@@ -146,8 +146,11 @@ impl<'s> ControllerLoop<'s> {
 
     /// After every event: a controller with a loop of its own advances up to the next event.
     pub(super) fn follow(&mut self, queue: &mut Queue) {
+        if self.own_loop.is_none() || self.held {
+            return;
+        }
         let (now, next) = (queue.now(), queue.peek_time());
-        if self.own_loop.is_none() || self.held || next == Some(now) {
+        if next == Some(now) {
             return;
         }
         self.controller.follow(now, next);

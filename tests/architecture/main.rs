@@ -17,7 +17,7 @@ const TABLE: &[(&str, &[&str], &[&str])] = &[
     ("units", &[], &["rand", "std::fs", "std::time"]),
     ("stats", &["units"], &["rand", "std::fs", "std::time"]),
     ("engine", &["units"], &["std::fs", "std::time"]),
-    // One heap with positions serves pending events and pending ends of transfers.
+    // The heap with positions, which pending ends of transfers lie in.
     ("flow", &["units", "engine"], &["rand", "std::fs", "std::time"]),
     ("rollout", &["units"], &["rand", "rayon", "std::fs", "std::io", "std::time", "std::env"]),
     ("document", &[], &["rand"]),
