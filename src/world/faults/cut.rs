@@ -42,8 +42,9 @@ impl World<'_> {
         let cluster = &self.clusters[id.index()];
         let capacity = BytesPerSec::new(cluster.downlink.get() * cluster.cuts.downlink_share());
         let link = self.transfers.links.downlink(id);
+        let nodes = cluster.nodes.clone();
         if self.transfers.network.capacity(link) != capacity {
-            self.set_link(link, capacity, queue);
+            self.set_link(link, capacity, nodes, queue);
         }
     }
 }

@@ -62,7 +62,8 @@ impl World<'_> {
         for (role, (pull, request)) in self.registries[from].switch_window(window, begins, queue.now()) {
             self.dial(pull, request, role, queue);
         }
-        self.set_link(self.transfers.links.egress[from], self.registries[from].capacity(), queue);
+        let all = 0..self.nodes.len();
+        self.set_link(self.transfers.links.egress[from], self.registries[from].capacity(), all, queue);
     }
 
     /// Adjusts the egress of registries that slow down under load to the number of blobs that they send.

@@ -3,6 +3,8 @@
 //! Every byte is counted where it leaves: those of the registry (`sent`, of which `upstream` went to caches and
 //! seeds), of caches and mirrors, and of peers. So nodes received sent − upstream + what caches and peers sent.
 
+use std::ops::Range;
+
 use crate::flow::{LinkId, TransferId};
 use crate::units::{Bytes, BytesPerSec, SimTime};
 use crate::world::World;
@@ -100,14 +102,14 @@ impl World<'_> {
         self.transfers.schedule_completion(queue);
     }
 
-    /// Sets the capacity of a link.
-    pub(crate) fn set_link(&mut self, link: LinkId, capacity: BytesPerSec, queue: &mut Queue) {
+    /// Sets the capacity of a link, which only transfers to these `nodes` cross, and those that they wait for.
+    pub(crate) fn set_link(&mut self, link: LinkId, capacity: BytesPerSec, nodes: Range<usize>, queue: &mut Queue) {
         let now = queue.now();
         self.meter.advance(now);
         let died_or_revived = self.transfers.set_capacity(now, link, capacity);
         self.rates_changed(queue);
         if died_or_revived {
-            self.check_all_stalls(queue);
+            self.check_stalls(nodes, queue);
         }
     }
 }

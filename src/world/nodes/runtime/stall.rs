@@ -4,11 +4,13 @@
 //! `image_pull_progress_timeout` (`internal/cri/server/images/image_pull.go`, five minutes since v2.0, one in v1.7.0).
 //! Arrived bytes are kept, and the kubelet's next attempt continues. CRI-O has no such limit by default.
 //!
-//! A transfer's rate is zero only when a link on its path has no capacity, so nothing is polled: pulls are checked
-//! when a link dies or revives, and when a transfer starts or ends while some link is dead.
+//! A transfer's rate is zero only when a link on its path has no capacity, so nothing is polled: the pulls behind a link
+//! are checked when it dies or revives, and a pull when a transfer of it starts or ends while some link is dead.
 //!
 //! Left out: the reporter checks every 10 s (so cancellation comes up to 10 s later), and counts requests that wait
 //! for a response as no progress; here their own timeouts end them.
+
+use std::ops::Range;
 
 use crate::world::World;
 use crate::world::event::{Event, PullEvent, Queue};
@@ -33,16 +35,27 @@ impl World<'_> {
         }
     }
 
-    /// As [`World::check_stall`], for all pulls.
-    pub(crate) fn check_all_stalls(&mut self, queue: &mut Queue) {
+    /// As [`World::check_stall`], for the pulls of these nodes; no transfer to another node crosses the link that died or
+    /// revived.
+    pub(crate) fn check_stalls(&mut self, nodes: Range<usize>, queue: &mut Queue) {
         if self.spec.node.runtime.no_progress_timeout.is_none() {
             return;
         }
-        for node in 0..self.nodes.len() {
+        for node in nodes {
             for at in 0..self.nodes[node].pulls.len() {
                 self.check_stall(self.nodes[node].pulls[at], queue);
             }
         }
+        debug_assert!(self.stalls_are_known(), "a link concerns nodes that are not behind it");
+    }
+
+    /// Whether every pull that stalls waits for its timeout, and no other does.
+    fn stalls_are_known(&self) -> bool {
+        let mut pulls = self.nodes.iter().flat_map(|node| &node.pulls);
+        pulls.all(|&id| {
+            let waits = self.pulls[id.index()].stall_timeout.is_some();
+            (!self.transfers.has_dead_links() && !waits) || self.is_stalled(id) == waits
+        })
     }
 
     /// Whether a pull has transfers in progress and none of them moves.
